@@ -231,21 +231,33 @@ describe("ControlPlane", () => {
     expect(pod.last.versionInfo).toBe(version);
   });
 
-  it("shows a rejection with its text, and sends nothing until content changes", async () => {
+  it("shows a NACK with its text, leaves out what it names, and sends nothing more until content changes", async () => {
     save("a.yaml", manifest({ name: "a", domain: "alpha" }));
     await start();
     const pod = await connect("pod");
     await pod.response(1);
     pod.reject("default/a: <b>no</b>");
+    expect(namesOf(await pod.response(2))).toEqual([]);
+    pod.accept();
     await until("rejection on /status", async () => (await report()).pods[0]?.state === "rejected");
-    expect((await report()).pods[0]?.rejected?.message).toBe("default/a: <b>no</b>");
+    const { pods: reported, resources } = await report();
+    expect([reported[0]?.rejected?.message, resources[0]?.state]).toEqual(["default/a: <b>no</b>", "quarantined"]);
     expect(await (await get("/status")).text()).toContain("&#60;b&#62;no&#60;/b&#62;");
     expect(lines).toContainEqual(
       expect.objectContaining({ level: "error", "@message": "Pod NACKed snapshot", text: "default/a: <b>no</b>" }),
     );
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        level: "error",
+        "@message": "Quarantined a resource that pods NACK, it is left out",
+        fleet: "pod",
+        resource: "default/a",
+        text: "default/a: <b>no</b>",
+      }),
+    );
     save("b.yaml", manifest({ name: "b", domain: "beta" }));
-    await pod.response(2);
-    expect(pod.responses).toHaveLength(2);
+    expect(namesOf(await pod.response(3))).toEqual(["default/b"]);
+    expect(pod.responses).toHaveLength(3);
   });
 
   it("case A6: sends nothing while only an empty folder is there, and sends what comes first", async () => {

@@ -14,12 +14,13 @@ import type { Tracing } from "@weir/common/tracing/tracing";
 import type { AdsSecurity } from "./ads/ads-security.ts";
 import { AdsServer } from "./ads/ads-server.ts";
 import type { GrpcService } from "./ads/services.ts";
-import { NackPolicy } from "./pods/nack-policy.ts";
+import { LastGoodKeeper } from "./pods/last-good-keeper.ts";
 import { PodRegistry } from "./pods/pod-registry.ts";
 import { clientStatusService } from "./report/client-status/client-status-grpc.ts";
 import { ConcurrencyLimit } from "./report/concurrency-limit.ts";
 import { FleetWatch } from "./report/fleet-watch.ts";
 import { type MarkFailed, PushFollower } from "./report/push-follower.ts";
+import { QuarantineLog } from "./report/quarantine-log.ts";
 import { reportRollout } from "./report/rollout/report-rollout.ts";
 import { RolloutFeed } from "./report/rollout/rollout-feed.ts";
 import { rolloutGrpcService } from "./report/rollout/rollout-grpc.ts";
@@ -63,7 +64,6 @@ export class ControlPlane {
   readonly #settings: Settings;
   readonly #self = { replica: hostname(), instance: randomUUID() };
   readonly #security: AdsSecurity;
-  readonly #nackPolicy: NackPolicy;
   readonly #publisher: Publisher;
   readonly #source: Source;
   readonly #pods: PodRegistry;
@@ -81,11 +81,10 @@ export class ControlPlane {
     this.#settings = settings;
     routeGrpcLog(log);
     this.#security = openSecurity(settings.ads.security, log);
-    this.#nackPolicy = new NackPolicy({ clock }, settings);
-    this.#publisher = new Publisher({ log, clock, tracer, nackFilter: this.#nackPolicy }, settings);
+    this.#pods = new PodRegistry({ clock });
+    this.#publisher = new Publisher({ log, clock, tracer, loadedForms: () => this.#pods.loadedForms() }, settings);
     this.#source = createSource({ log, listener: this.#publisher, clock }, settings.source, folderLookMs);
     this.#publisher.use(this.#source);
-    this.#pods = new PodRegistry({ clock });
     this.#feed = new RolloutFeed({ report: (filter) => this.#report(filter), clock });
     this.#publisher.onChanged(() => this.#feed.changed());
     this.#pods.onChanged(() => this.#feed.changed());
@@ -171,14 +170,14 @@ export class ControlPlane {
       {
         log: this.#deps.log,
         security: this.#security,
-        snapshots: this.#publisher,
+        publisher: this.#publisher,
         pods: this.#pods,
-        nackPolicy: this.#nackPolicy,
+        clock: this.#deps.clock,
         counters: this.#metrics.counters,
         refused: (reason) => this.#metrics.refused(reason),
         services: this.#grpcServices(),
       },
-      { ...this.#settings.ads, identifier: this.#self.replica },
+      { ...this.#settings.ads, identifier: this.#self.replica, snapshotMaxBytes: this.#settings.snapshotMaxBytes },
     );
   }
 
@@ -217,7 +216,12 @@ export class ControlPlane {
     // snapshot.
     const tls = this.#security.kind === "mutual-tls" ? [this.#security.files] : [];
     const first = [this.http, this.#conditionCheck(), this.#fleetWatch, ...tls];
-    for (const part of [...first, this.#source, this.#publisher, this.#follower, this.ads, this.#feed])
+    const followers: readonly Part[] = [
+      this.#follower,
+      new QuarantineLog({ log, pods: this.#pods }),
+      new LastGoodKeeper({ publisher: this.#publisher, pods: this.#pods, source: this.#source }),
+    ];
+    for (const part of [...first, this.#source, this.#publisher, ...followers, this.ads, this.#feed])
       lifecycle.add(part);
     return lifecycle;
   }
@@ -247,6 +251,7 @@ function createSource(deps: DirectorySourceDeps, settings: SourceSettings, folde
   if (settings.kind === "kubernetes") return new KubernetesSource({ ...deps, random: Math.random }, settings);
   return new DirectorySource(deps, {
     directory: settings.directory,
+    stateDirectory: settings.stateDirectory,
     ...(folderLookMs !== undefined && { pollIntervalMs: folderLookMs }),
   });
 }

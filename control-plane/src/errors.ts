@@ -9,6 +9,10 @@ export const CONTROL_PLANE_ERRORS = {
     remedy:
       "Correct what the message names. A running control plane continues to serve what it read last, and retries.",
   },
+  STATE_UNUSABLE: {
+    meaning: "The folder in STATE_DIRECTORY cannot be made, read or written, so that a restart could lose limits.",
+    remedy: "Make the folder writable for this process, or unset STATE_DIRECTORY.",
+  },
   WATCHERS_EXCEEDED: {
     meaning: "As many clients watch the rollout, or have a stream of client status open, as one replica allows.",
     remedy: "End unused watches, or poll with GetRollout (FetchClientStatus).",
@@ -55,20 +59,25 @@ export const RESOURCE_ERRORS = {
     remedy: "Use another domain, or move the rules into the resource that the message names.",
   },
   TooManyFleets: {
-    meaning: "With this resource more than 256 fleets would have a name; the oldest resources have theirs.",
+    meaning:
+      "With this resource more than 256 fleets would have a name, or its namespace would be the first to name more than 64; the oldest resources have theirs.",
     remedy: "Name fewer fleets, for example one for all gateways of a kind, or leave spec.fleets out.",
+  },
+  TooMany: {
+    meaning: "The namespace has more than 10,000 of these objects; the oldest are served.",
+    remedy: "Delete objects, or put the rules of several domains into fewer of them.",
   },
   TooLarge: {
     meaning:
-      "With this resource the configuration would be larger than SNAPSHOT_MAX_BYTES; the earlier configuration stays active.",
+      "With this resource the configuration of a fleet would be larger than SNAPSHOT_MAX_BYTES, or the part of its namespace larger than SNAPSHOT_NAMESPACE_MAX_BYTES. Its earlier form stays active, and everything else continues.",
     remedy:
-      "Make the resource smaller, or raise SNAPSHOT_MAX_BYTES together with the receive limit of the rate limit pods.",
+      "Make the resource smaller, or raise SNAPSHOT_MAX_BYTES together with the receive limit of the rate limit pods. It is tried again at every change.",
   },
   RejectedByDataPlane: {
     meaning:
-      "Pods of a fleet NACKed the resource and none ACKed it: it is quarantined there, which means that its last ACKed form is served or that it is left out. Everything else continues.",
+      "A connected pod NACKed the resource: it is sent the newest earlier form that it accepts, or none. Other pods and resources are not affected.",
     remedy:
-      "The message has the text of the pod: correct the resource, or update the pods to an image that supports it. Any edit, and any pod that ACKs it, ends the quarantine.",
+      "The message has the text of the pod: correct the resource, or update the pods to an image that supports it. Any edit, and any new connection of the pod, sends it the present form again.",
   },
 } as const satisfies ErrorTable;
 

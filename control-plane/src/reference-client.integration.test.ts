@@ -145,7 +145,7 @@ describe("ControlPlane and the reference service's client", () => {
     await until("the change", () => client.rules["domain-a"] === 2);
   });
 
-  it("case A9: leaves out what it rejects by name with code 0, serves the rest under a new version and tells why, until the edit", async () => {
+  it("case A9: keeps what it rejects by name with code 0 at the form that it has, serves the rest under a new version and tells why, until the edit", async () => {
     saveLimit("a", 1);
     saveLimit("b", 1);
     const plane = await start();
@@ -162,12 +162,37 @@ describe("ControlPlane and the reference service's client", () => {
     expect(JSON.stringify(await resource(plane, "b"))).toContain("default/b: more than 100 requests per unit");
     const rejection = client.requests.find(({ errorDetail }) => errorDetail !== undefined);
     expect([rejection?.errorDetail?.code, rejection?.versionInfo]).toEqual([0, before]);
+    // An edit that it cannot load either reaches it, as every edit does, and changes nothing of the rest.
+    const { received } = client;
+    saveLimit("b", 501);
+    await until("the second rejection", () => client.received > received);
+    saveLimit("a", 2);
+    await until("the edit of another one", () => client.rules["domain-a"] === 2);
+    expect(client.rules).toEqual({ "domain-a": 2, "domain-b": 1, "domain-c": 1 });
     saveLimit("b", 50);
     await until("the repair", () => client.rules["domain-b"] === 50);
     await until(
       "the end of the quarantine",
       async () => (await resource(plane, "b"))?.["state"] === "RESOURCE_STATE_SERVED",
     );
+    await until("the pod", async () => (await rollout(plane)).pods?.[0]?.["state"] === "POD_STATE_ACCEPTED");
+  });
+
+  it("gives a client that is new the form of before the edit that it cannot load, and a sound one the edit", async () => {
+    saveLimit("a", 1);
+    const plane = await start();
+    const sound = connect(plane, { nodeId: "sound" });
+    await until("the first rules", () => sound.rules["domain-a"] === 1);
+    saveLimit("a", 500);
+    await until("the edit", () => sound.rules["domain-a"] === 500);
+    const old = connect(plane, { nodeId: "old", refusal: upTo(100) });
+    await until("the form of before", () => old.rules["domain-a"] === 1);
+    expect([sound.rules, sound.received, old.received]).toEqual([{ "domain-a": 500 }, 2, 2]);
+    const podsOf = async (): Promise<unknown> => JSON.stringify((await resource(plane, "a"))?.["pods"]);
+    await until("both answers", async () => (await podsOf()) === '{"total":2,"accepted":1,"rejected":1}');
+    expect(await resource(plane, "a")).toMatchObject({ state: "RESOURCE_STATE_QUARANTINED", servesLastGood: true });
+    old.close();
+    await until("its end", async () => (await resource(plane, "a"))?.["state"] === "RESOURCE_STATE_SERVED");
   });
 
   it("does not take the version of a first request for an acceptance when that version was rejected", async () => {
@@ -182,13 +207,16 @@ describe("ControlPlane and the reference service's client", () => {
       client.cut();
       await until("the next stream", () => client.dials > dials && client.received > received);
     }
-    await until("acceptance", async () => (await rollout(plane)).pods?.[0]?.["state"] === "POD_STATE_ACCEPTED");
+    await until("the report", async () => (await resource(plane, "b"))?.["state"] === "RESOURCE_STATE_QUARANTINED");
+    await until("its answer", async () => (await rollout(plane)).pods?.[0]?.["accepted"] !== undefined);
     expect([client.acceptedVersion, client.rules]).toEqual([quarantined, { "domain-a": 1 }]);
+    expect((await rollout(plane)).pods).toMatchObject([{ state: "POD_STATE_REJECTED" }]);
     expect(await resource(plane, "b")).toMatchObject({
       state: "RESOURCE_STATE_QUARANTINED",
       reason: "RejectedByDataPlane",
     });
     expect((await resource(plane, "b"))?.["servesLastGood"]).toBeUndefined();
+    expect(await resource(plane, "a")).toMatchObject({ state: "RESOURCE_STATE_SERVED" });
   });
 
   it("leaves out several bad resources immediately, though each rejection names only the first", async () => {
@@ -224,12 +252,17 @@ describe("ControlPlane and the reference service's client", () => {
     for (const client of [hostile, ...sound]) client.cut();
     saveLimit("a", 2);
     await until("the edit", () => sound.every((client) => client.rules["domain-a"] === 2 && isWhole(client)));
+    for (const client of sound)
+      expect(client.requests.filter(({ errorDetail }) => errorDetail !== undefined)).toEqual([]);
+    expect(hostile.rules).toEqual({});
+    const podsOf = async (): Promise<unknown> => JSON.stringify((await rollout(plane)).fleets?.[0]?.["pods"]);
+    await until("all answers", async () => (await podsOf()) === '{"total":11,"accepted":10,"rejected":1}');
+    hostile.close();
     const states = async (): Promise<unknown> => (await rollout(plane)).resources?.map(({ state }) => state).join();
     await until("all served", async () => (await states()) === "RESOURCE_STATE_SERVED,RESOURCE_STATE_SERVED");
-    expect(hostile.rules).toEqual({});
   });
 
-  it("case A10: restores what was accepted last when it rejects in words that name nothing, raises the alert, and continues at the next edit", async () => {
+  it("case A10: keeps what it has when it rejects in words that name nothing, is sent nothing more, and continues at the next edit", async () => {
     saveLimit("a", 1);
     const plane = await start();
     const client = connect(plane);
@@ -238,16 +271,20 @@ describe("ControlPlane and the reference service's client", () => {
     client.refusal = upTo(100);
     client.wording = (_name, problem) => `cannot load: ${problem}`;
     saveLimit("a", 500);
-    await until("the hold", async () => (await rollout(plane)).fleets?.[0]?.["hold"] === "HOLD_REJECTED");
-    await until("acceptance", async () => (await rollout(plane)).pods?.[0]?.["state"] === "POD_STATE_ACCEPTED");
-    expect([client.rules, client.acceptedVersion]).toEqual([{ "domain-a": 1 }, before]);
-    expect(await metrics(plane)).toMatch(/^weir_snapshot_held_back\{.*reason="rejected".*\} 1$/m);
+    await until("the report", async () => (await resource(plane, "a"))?.["state"] === "RESOURCE_STATE_QUARANTINED");
+    expect([client.rules, client.acceptedVersion, client.received]).toEqual([{ "domain-a": 1 }, before, 2]);
+    expect((await rollout(plane)).pods).toMatchObject([
+      { state: "POD_STATE_REJECTED", rejection: "cannot load: more than 100 requests per unit" },
+    ]);
+    expect(await metrics(plane)).toMatch(/^weir_quarantined_resources 1$/m);
+    expect(await metrics(plane)).toMatch(/^weir_ads_nacks_total\{reason="other"\} 1$/m);
     saveLimit("a", 50);
     await until("the edit", () => client.rules["domain-a"] === 50);
-    await until("the end of the hold", async () => (await rollout(plane)).fleets?.[0]?.["hold"] === undefined);
+    await until("the end", async () => (await resource(plane, "a"))?.["state"] === "RESOURCE_STATE_SERVED");
+    expect([client.received, client.dials]).toEqual([3, 1]);
   });
 
-  it("case A13: keeps a set above its 4 MiB back, names what made it so, and never sends it into an endless loop", async () => {
+  it("case A13: leaves out what does not fit into its 4 MiB, names it, serves everything else, and never sends it into an endless loop", async () => {
     saveLimit("small", 1);
     const plane = await start();
     const client = connect(plane);
@@ -256,8 +293,15 @@ describe("ControlPlane and the reference service's client", () => {
     await until("what a Go client receives", () => Object.keys(client.rules).length === 4);
     save("s.yaml", manifest({ name: "s", domain: "s", largeRules: 1000 }));
     save("t.yaml", manifest({ name: "t", domain: "t", largeRules: 1000 }));
-    await until("the report", async () => (await rollout(plane)).fleets?.[0]?.["hold"] === "HOLD_TOO_LARGE");
     await until("the reason", async () => (await resource(plane, "t"))?.["reason"] === "TooLarge");
-    expect([Object.keys(client.rules).length, client.dials]).toEqual([4, 1]);
+    expect((await rollout(plane)).fleets).toMatchObject([{ hold: "HOLD_TOO_LARGE" }]);
+    saveLimit("small", 2);
+    await until("an edit meanwhile", () => client.rules["domain-small"] === 2);
+    expect([Object.keys(client.rules), client.dials]).toEqual([["p", "q", "r", "s", "domain-small"], 1]);
+    expect(await resource(plane, "t")).toMatchObject({ state: "RESOURCE_STATE_REFUSED", reason: "TooLarge" });
+    unlinkSync(join(folder, "p.yaml"));
+    await until("room for it", () => client.rules["t"] !== undefined);
+    await until("the end", async () => (await resource(plane, "t"))?.["state"] === "RESOURCE_STATE_SERVED");
+    expect((await rollout(plane)).fleets?.[0]?.["hold"]).toBeUndefined();
   });
 });

@@ -415,6 +415,19 @@ describe("rollout API", () => {
       "SYNCED",
       async () => (await fetchStatus()).config[0]?.genericXdsConfigs[0]?.configStatus === ConfigStatus.SYNCED,
     );
+    save("g.yaml", manifest({ name: "g", domain: "gamma", fleets: ["gateway"], requestsPerUnit: 6 }));
+    await connected.response(2);
+    connected.reject("default/g: no");
+    const states = async (): Promise<unknown> =>
+      (await fetchStatus()).config[0]?.genericXdsConfigs.map(({ configStatus, errorState }) => [
+        configStatus,
+        errorState?.details,
+      ]);
+    const expected = [
+      [ConfigStatus.SYNCED, undefined],
+      [ConfigStatus.ERROR, "default/g: no"],
+    ];
+    await until("ERROR of what it NACKed", async () => JSON.stringify(await states()) === JSON.stringify(expected));
 
     const { path, requestSerialize, responseDeserialize } =
       serviceDefinition(ClientStatusDiscoveryService).streamClientStatus;

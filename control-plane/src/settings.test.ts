@@ -116,6 +116,8 @@ describe("parseSettings()", () => {
     { name: "DEBOUNCE_QUIET", value: "fast" },
     { name: "DEBOUNCE_MAX", value: "50ms" },
     { name: "SNAPSHOT_MAX_BYTES", value: "0" },
+    { name: "SNAPSHOT_NAMESPACE_MAX_BYTES", value: "0" },
+    { name: "SNAPSHOT_NAMESPACE_MAX_BYTES", value: "half" },
     { name: "ALLOW_EMPTY_AFTER", value: "-1s" },
     { name: "ADS_PLAINTEXT", value: "perhaps" },
   ])("names $name when it is $value", ({ name, value }) => {
@@ -142,6 +144,50 @@ describe("parseSettings()", () => {
       allowEmptyAfterMs,
     ];
     expect(all).toEqual(names.map(() => 2_147_483_647));
+  });
+
+  it.each([
+    { what: "none for a folder", env: { SOURCE_DIRECTORY: "limits" }, expected: undefined },
+    { what: "half of all for a cluster", env: { SOURCE: "kubernetes" }, expected: 2_064_384 },
+    {
+      what: "half of SNAPSHOT_MAX_BYTES, rounded down",
+      env: { SOURCE: "kubernetes", SNAPSHOT_MAX_BYTES: "1001" },
+      expected: 500,
+    },
+    {
+      what: "half for two namespaces",
+      env: { SOURCE: "kubernetes", WATCH_NAMESPACES: "team-a,team-b" },
+      expected: 2_064_384,
+    },
+    {
+      what: "half for namespaces by label, which may be many",
+      env: { SOURCE: "kubernetes", WATCH_NAMESPACE_SELECTOR: "limits=on" },
+      expected: 2_064_384,
+    },
+    {
+      what: "none for one namespace",
+      env: { SOURCE: "kubernetes", WATCH_NAMESPACES: "team-a,team-a" },
+      expected: undefined,
+    },
+    {
+      what: "what is set, for a folder too",
+      env: { SOURCE_DIRECTORY: "limits", SNAPSHOT_NAMESPACE_MAX_BYTES: "1000" },
+      expected: 1000,
+    },
+    {
+      what: "what is set, for one namespace too",
+      env: { SOURCE: "kubernetes", WATCH_NAMESPACES: "team-a", SNAPSHOT_NAMESPACE_MAX_BYTES: "1000" },
+      expected: 1000,
+    },
+  ])("bounds the bytes of one namespace by $what", ({ env, expected }) => {
+    expect(parseSettings({ ADS_PLAINTEXT: "true", ...env }).namespaceMaxBytes).toBe(expected);
+  });
+
+  it("keeps forms of a folder in another one, next to it too", () => {
+    const stateOf = (stateDirectory: string): unknown =>
+      parseSettings({ ...TLS, SOURCE_DIRECTORY: "/limits", STATE_DIRECTORY: stateDirectory }).source;
+    for (const stateDirectory of ["/state", "/limits-state", "/limits/../state"])
+      expect(stateOf(stateDirectory)).toEqual({ kind: "directory", directory: "/limits", stateDirectory });
   });
 
   it("takes a hundred namespaces", () => {
@@ -185,6 +231,9 @@ describe("parseSettings()", () => {
 
   it.each([
     { env: { SOURCE: "kubernetes", SOURCE_DIRECTORY: "limits" }, name: "SOURCE_DIRECTORY" },
+    { env: { SOURCE: "kubernetes", STATE_DIRECTORY: "state" }, name: "STATE_DIRECTORY" },
+    { env: { SOURCE_DIRECTORY: "limits", STATE_DIRECTORY: "limits" }, name: "STATE_DIRECTORY" },
+    { env: { SOURCE_DIRECTORY: "limits", STATE_DIRECTORY: "./limits/below/state" }, name: "STATE_DIRECTORY" },
     { env: { SOURCE: "kubernetes", WATCH_NAMESPACES: "Team_A" }, name: "WATCH_NAMESPACES" },
     {
       env: {
@@ -214,6 +263,7 @@ describe("describeSettings()", () => {
         "ADS_PORT",
         "ADS_PLAINTEXT",
         "SNAPSHOT_MAX_BYTES",
+        "SNAPSHOT_NAMESPACE_MAX_BYTES",
         "ALLOW_EMPTY_AFTER",
         "LOG_LEVEL",
       ]),

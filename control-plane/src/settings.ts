@@ -1,5 +1,5 @@
 // The settings of the control plane: names, units, defaults and contradictions.
-import { delimiter } from "node:path";
+import { delimiter, relative, sep } from "node:path";
 
 import type { LogFormat, LogLevel } from "@weir/common/log/log";
 import { readLogSettings } from "@weir/common/log/log";
@@ -28,6 +28,8 @@ export type SourceSettings =
       readonly kind: "directory";
       /** Folder with manifests. */
       readonly directory: string;
+      /** Folder in which last good forms outlast the process; undefined: memory only. */
+      readonly stateDirectory: string | undefined;
     }
   | { readonly kind: "kubernetes"; readonly connection: ClusterConnection; readonly scope: NamespaceScope };
 
@@ -52,6 +54,8 @@ export interface Settings {
   /** Milliseconds. */
   readonly debounceMaxMs: number;
   readonly snapshotMaxBytes: number;
+  /** For the resources of one namespace in the snapshot of a fleet; undefined: no bound. */
+  readonly namespaceMaxBytes: number | undefined;
   /** Milliseconds; 0 publishes empty sets immediately. */
   readonly allowEmptyAfterMs: number;
   /** How long after SIGTERM streams continue while new ones are unwanted, in milliseconds. */
@@ -73,8 +77,9 @@ export function describeSettings(): readonly SettingRow[] {
 }
 
 function readSettings(read: EnvReader): Settings {
+  const source = readSource(read);
   return {
-    source: readSource(read),
+    source,
     ads: {
       host: read.string("ADS_HOST", { default: "0.0.0.0", effect: "Address of the listener for rate limit pods." }),
       port: read.port("ADS_PORT", { default: 18_000, effect: "Port of the listener for rate limit pods (ADS)." }),
@@ -102,7 +107,7 @@ function readSettings(read: EnvReader): Settings {
           "Serves the rollout API and the status page on HTTP_PORT, to every client that reaches the port. false leaves probes and metrics.",
       }),
     },
-    ...readPublishing(read),
+    ...readPublishing(read, source),
     shutdownDrainMs: read.durationMs("SHUTDOWN_DRAIN", {
       default: "5s",
       isTimer: true,
@@ -129,6 +134,10 @@ function readSource(read: EnvReader): SourceSettings {
     effect:
       "Folder whose *.yaml, *.yml and *.json files are read, sub-folders included, and watched; required with SOURCE=directory.",
   });
+  const stateDirectory = read.optionalString("STATE_DIRECTORY", {
+    effect:
+      "With SOURCE=directory: a writable folder of this replica that keeps the last good form of each resource, so that a restart while a manifest is broken loses no limit. Not set: they are kept in memory.",
+  });
   const names = read.list("WATCH_NAMESPACES", {
     effect:
       "With SOURCE=kubernetes: the namespaces whose resources are served. Not set: all, or those that WATCH_NAMESPACE_SELECTOR selects. Roles in these namespaces are enough then.",
@@ -141,17 +150,21 @@ function readSource(read: EnvReader): SourceSettings {
   if (kind === "kubernetes") {
     if (directory !== undefined)
       read.problem("SOURCE_DIRECTORY", directory, "nothing, because SOURCE=kubernetes reads no folder");
+    if (stateDirectory !== undefined)
+      read.problem("STATE_DIRECTORY", stateDirectory, "nothing, because only SOURCE=directory keeps forms there");
     return { kind, connection, scope: readScope(read, names, selector) };
   }
   if (directory === undefined)
     read.problem("SOURCE_DIRECTORY", directory, "the path of a folder with RateLimitConfig manifests");
+  if (directory !== undefined && stateDirectory !== undefined && isInside(stateDirectory, directory))
+    read.problem("STATE_DIRECTORY", stateDirectory, "a folder outside of SOURCE_DIRECTORY");
   for (const [name, value] of Object.entries({
     WATCH_NAMESPACES: names.join(",") || undefined,
     WATCH_NAMESPACE_SELECTOR: selector,
   })) {
     if (value !== undefined) read.problem(name, value, "nothing, because SOURCE=directory reads no cluster");
   }
-  return { kind, directory: directory ?? "" };
+  return { kind, directory: directory ?? "", stateDirectory };
 }
 
 /** The API server, found as kubectl finds it. */
@@ -191,7 +204,11 @@ function readScope(read: EnvReader, names: readonly string[], selector: string |
 
 function readPublishing(
   read: EnvReader,
-): Pick<Settings, "debounceQuietMs" | "debounceMaxMs" | "snapshotMaxBytes" | "allowEmptyAfterMs"> {
+  source: SourceSettings,
+): Pick<
+  Settings,
+  "debounceQuietMs" | "debounceMaxMs" | "snapshotMaxBytes" | "namespaceMaxBytes" | "allowEmptyAfterMs"
+> {
   const debounceQuietMs = read.durationMs("DEBOUNCE_QUIET", {
     default: "100ms",
     isTimer: true,
@@ -209,15 +226,22 @@ function readPublishing(
       `a duration not shorter than DEBOUNCE_QUIET, which is ${debounceQuietMs}ms`,
     );
   }
+  const snapshotMaxBytes = read.sizeBytes("SNAPSHOT_MAX_BYTES", {
+    default: SNAPSHOT_MAX_BYTES,
+    min: 1,
+    effect:
+      "Largest configuration for one fleet, serialised; what would exceed it waits. The default is what a Go gRPC client receives.",
+  });
+  const namespaceMaxBytes = read.optionalSizeBytes("SNAPSHOT_NAMESPACE_MAX_BYTES", {
+    min: 1,
+    effect:
+      "Most bytes of SNAPSHOT_MAX_BYTES for the resources of one namespace. Not set: half of it; with SOURCE=directory and with one name in WATCH_NAMESPACES no bound.",
+  });
   return {
     debounceQuietMs,
     debounceMaxMs,
-    snapshotMaxBytes: read.sizeBytes("SNAPSHOT_MAX_BYTES", {
-      default: SNAPSHOT_MAX_BYTES,
-      min: 1,
-      effect:
-        "Largest configuration for one fleet, serialised; a larger one is not published. The default is what a Go gRPC client receives.",
-    }),
+    snapshotMaxBytes,
+    namespaceMaxBytes: namespaceMaxBytes ?? (isShared(source) ? Math.floor(snapshotMaxBytes / 2) : undefined),
     allowEmptyAfterMs: read.durationMs("ALLOW_EMPTY_AFTER", {
       default: "10s",
       isTimer: true,
@@ -225,4 +249,14 @@ function readPublishing(
         "How long there must be no resource at all before pods are sent the empty configuration; 0 sends it immediately.",
     }),
   };
+}
+
+/** Whether the resources of several tenants may come together: of more than one namespace of a cluster. */
+function isShared(source: SourceSettings): boolean {
+  return source.kind === "kubernetes" && !(source.scope.kind === "named" && source.scope.names.length === 1);
+}
+
+function isInside(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way !== ".." && !way.startsWith(`..${sep}`);
 }

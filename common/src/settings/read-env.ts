@@ -154,6 +154,11 @@ export class EnvReader {
     return this.#setting(names, described, sizeKind(described));
   }
 
+  /** The same, or undefined when not set. */
+  optionalSizeBytes(names: Names, { effect, ...range }: Effect & Range): number | undefined {
+    return this.#setting(names, { default: undefined, effect }, sizeKind(range));
+  }
+
   /** One of some words; `synonyms` maps further spellings to a choice. */
   oneOf<T extends string>(names: Names, described: Described<T> & Choices<T>): T {
     return this.#setting(names, described, choiceKind(described));

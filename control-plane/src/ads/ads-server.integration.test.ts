@@ -2,22 +2,18 @@
 // protocol's test list.
 import { connect, createServer, type Socket } from "node:net";
 
-import { create } from "@bufbuild/protobuf";
 import { status } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";
 import { openTlsFiles, type TlsFiles } from "@weir/common/tls/tls-files";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import { RateLimitConfigDiscoveryService } from "@weir/proto/generated/ratelimit/service/ratelimit/v3/rls_conf_ds_pb";
-import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { translateResources } from "../assemble/translate-resources.ts";
-import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
+import type { ManifestText } from "../assemble/manifests.suite.ts";
 import { PodRegistry } from "../pods/pod-registry.ts";
-import type { NackPolicy } from "../pods/nack-policy.ts";
-import { encodeResource } from "../snapshot/response-bytes.ts";
-import { buildSnapshots, Snapshot } from "../snapshot/snapshot.ts";
+import type { Snapshot } from "../snapshot/snapshot.ts";
+import { largeSnapshot, snapshotOf } from "../snapshot/snapshots-of.suite.ts";
 import {
   fetchOnce,
   createTestAuthority,
@@ -30,24 +26,10 @@ import {
 } from "./ads-client.suite.ts";
 import type { AdsSecurity } from "./ads-security.ts";
 import { AdsServer, type AdsServerOptions } from "./ads-server.ts";
-import { FakeCounters, namesOf } from "./stream/fake-ads-stream.suite.ts";
+import { FakeCounters, FakePublisher, namesOf } from "./stream/fake-ads-stream.suite.ts";
 
 const A: ManifestText = { name: "a", domain: "alpha" };
 const B: ManifestText = { name: "b", domain: "beta" };
-
-function snapshotOf(...manifests: readonly ManifestText[]): Snapshot {
-  return buildSnapshots(translateResources(stateOfManifests(...manifests))).others;
-}
-
-/**
- * A snapshot of a little more than a million bytes; larger than a resource may be, which the
- * protocol does not care about.
- */
-function largeSnapshot(requestsPerUnit: number): Snapshot {
-  const domain = `${requestsPerUnit}-${"d".repeat(1_000_000)}`;
-  const bytes = encodeResource(create(RateLimitConfigSchema, { name: "default/large", domain }));
-  return new Snapshot([{ name: "default/large", domain, bytes, digest: String(requestsPerUnit) }]);
-}
 
 let certificates: TestCertificates;
 let identity: TestIdentity;
@@ -55,48 +37,45 @@ let files: TlsFiles;
 const pods = new PodRegistry({ clock: () => 0 });
 const running: { stop(): void | Promise<void> }[] = [];
 
-/** A started listener and the handle that publishes a snapshot. */
+/** A started listener and its publisher. */
 async function serve(
   initial: Snapshot | undefined,
   {
     allowedNames = [],
     security,
-    nackPolicy,
     ...options
-  }: Partial<AdsServerOptions> & {
-    allowedNames?: readonly string[];
-    security?: AdsSecurity;
-    nackPolicy?: Pick<NackPolicy, "joined" | "onChanged">;
-  } = {},
-): Promise<{ server: AdsServer; port: number; publish: (snapshot: Snapshot) => void; counters: FakeCounters }> {
-  let snapshot = initial;
-  const listeners = new Set<() => void>();
+  }: Partial<AdsServerOptions> & { allowedNames?: readonly string[]; security?: AdsSecurity } = {},
+): Promise<{
+  server: AdsServer;
+  port: number;
+  publisher: FakePublisher;
+  publish: (snapshot: Snapshot) => void;
+  counters: FakeCounters;
+}> {
+  const publisher = initial === undefined ? new FakePublisher() : new FakePublisher(initial);
   const counters = new FakeCounters();
-  const snapshots = {
-    snapshotFor: () => snapshot,
-    onPublished: (listener: () => void) => {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-  };
   const server = new AdsServer(
     {
       log: silentLog(),
       security: security ?? { kind: "mutual-tls", files, allowedNames },
-      snapshots,
+      publisher,
       pods,
+      clock: () => 0,
       counters,
-      ...(nackPolicy === undefined ? {} : { nackPolicy }),
     },
-    { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs: 3_600_000, ...options },
+    {
+      host: "127.0.0.1",
+      port: 0,
+      identifier: "replica-1",
+      connectionAgeMaxMs: 3_600_000,
+      snapshotMaxBytes: 4_000_000,
+      ...options,
+    },
   );
   await server.start();
   running.push(server);
-  const publish = (next: Snapshot): void => {
-    snapshot = next;
-    for (const listener of listeners) listener();
-  };
-  return { server, port: server.address()?.port ?? 0, publish, counters };
+  const publish = (snapshot: Snapshot): void => publisher.publish(snapshot);
+  return { server, port: server.address()?.port ?? 0, publisher, publish, counters };
 }
 
 /** A pod that is closed after the test. */
@@ -142,6 +121,7 @@ describe("AdsServer over mutual TLS", () => {
         rejected: { version: snapshotOf(A, B).version, message: "default/b: no" },
       },
     ]);
+    // What is left it has.
     expect(pod.responses).toHaveLength(2);
   });
 
@@ -404,34 +384,29 @@ describe("AdsServer and the age of connections", () => {
   });
 });
 
-describe("AdsServer and the NACK policy", () => {
-  it("sends a connected pod its candidate when the answers of others change it, though the same snapshot is active", async () => {
-    const candidates: Snapshot[] = [];
-    const listeners = new Set<() => void>();
-    const nackPolicy: Pick<NackPolicy, "joined" | "onChanged"> = {
-      joined: () => ({
-        candidate: () => candidates[0],
-        nackOf: () => undefined,
-        acked: () => undefined,
-        nacked: () => undefined,
-        left: () => undefined,
-      }),
-      onChanged: (listener) => {
-        listeners.add(listener);
-        return () => void listeners.delete(listener);
-      },
-    };
-    const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" }, nackPolicy });
-    const pod = new RealPod(port);
-    running.push({ stop: () => pod.close() });
-    pod.request();
-    await pod.response(1);
-    pod.accept();
-    candidates.push(snapshotOf(A, B));
-    for (const listener of listeners) for (let count = 0; count < 3; count += 1) listener();
-    expect(namesOf(await pod.response(2))).toEqual(["default/a", "default/b"]);
+describe("AdsServer and a pod that NACKs an edit by name", () => {
+  it("keeps it at the form that it has, serves others the edit, and brings it the next one", async () => {
+    const { port, publish, publisher, server } = await serve(snapshotOf(A, B), { security: { kind: "plaintext" } });
+    const [picky, sound] = [new RealPod(port), new RealPod(port)];
+    for (const pod of [picky, sound]) {
+      running.push({ stop: () => pod.close() });
+      pod.request();
+      await pod.response(1);
+      pod.accept();
+    }
+    const [before, edit] = [picky.last, snapshotOf({ ...A, requestsPerUnit: 6 }, { ...B, requestsPerUnit: 6 })];
+    publish(edit);
+    for (const pod of [picky, sound]) await pod.response(2);
+    picky.reject("default/a: no");
+    sound.accept();
+    const kept = await picky.response(3);
+    expect(kept.resources).toEqual([before.resources[0], sound.last.resources[1]]);
+    picky.accept();
+    publish(snapshotOf({ ...A, requestsPerUnit: 7 }, { ...B, requestsPerUnit: 6 }));
+    expect((await picky.response(4)).versionInfo).toBe((await sound.response(3)).versionInfo);
+    expect([picky.responses.length, sound.responses.length]).toEqual([4, 3]);
     await server.stop();
-    expect(listeners.size).toBe(0);
+    expect(publisher.listeners).toBe(0);
   });
 });
 

@@ -18,10 +18,9 @@ import type { ListenAddress } from "@weir/common/net/listen";
 import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
-import type { NackPolicy } from "../pods/nack-policy.ts";
 import type { PodRegistry } from "../pods/pod-registry.ts";
 import type { Publisher } from "../snapshot/publisher.ts";
-import { encodeResponse } from "../snapshot/response-bytes.ts";
+import { encodeTail } from "../snapshot/response-bytes.ts";
 import { AdsAccess, type PodAccess } from "./ads-access.ts";
 import type { AdsSecurity, CallRefusal } from "./ads-security.ts";
 import { type ConnectionLife, drainDelaysMs, serverOptionsOf } from "./connection-life.ts";
@@ -51,6 +50,7 @@ export interface AdsServerOptions extends ConnectionLife {
   readonly identifier: string;
   readonly handshakeTimeoutMs?: number;
   readonly streamsMax?: number;
+  readonly snapshotMaxBytes: number;
 }
 
 const CALL_REFUSALS = ["name-not-allowed", "fleet-not-allowed", "too-many-streams"] as const;
@@ -65,10 +65,10 @@ export type AdsRefusal = (typeof ADS_REFUSALS)[number];
 export interface AdsServerDeps {
   readonly log: Log;
   readonly security: AdsSecurity;
-  readonly snapshots: Pick<Publisher, "snapshotFor" | "onPublished">;
+  readonly publisher: Pick<Publisher, "snapshotFor" | "formsOf" | "onPublished">;
   readonly pods: PodRegistry;
-  /** Undefined: NACKs have no effect. */
-  readonly nackPolicy?: Pick<NackPolicy, "joined" | "onChanged">;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
   readonly counters: AdsCounters;
   /** Called for each refused client, with the reason. */
   readonly refused?: (reason: AdsRefusal) => void;
@@ -109,9 +109,7 @@ export class AdsServer implements Part {
   /** The timers of a drain. */
   readonly #drainTimers = new Set<NodeJS.Timeout>();
   #address: ListenAddress | undefined;
-  readonly #unsubscribe: (() => void)[] = [];
-  /** Set while streams are to be updated, once for all events of a turn. */
-  #updating: NodeJS.Immediate | undefined;
+  #unsubscribe: () => void = () => undefined;
   #isStopping = false;
 
   constructor(deps: AdsServerDeps, options: AdsServerOptions) {
@@ -151,14 +149,9 @@ export class AdsServer implements Part {
       setting: "ADS_PORT",
       what: "ADS",
     });
-    const { snapshots, nackPolicy } = this.#deps;
-    this.#unsubscribe.push(snapshots.onPublished(() => this.#updateStreams()));
-    // Pods that connect, answer or leave may change the candidates of others.
-    if (nackPolicy !== undefined) {
-      this.#unsubscribe.push(
-        nackPolicy.onChanged(() => (this.#updating ??= setImmediate(() => this.#updateStreams()))),
-      );
-    }
+    this.#unsubscribe = this.#deps.publisher.onPublished(() => {
+      for (const stream of this.#open.values()) stream.published();
+    });
   }
 
   /** Ends the open streams one after the other within this time, in milliseconds. */
@@ -175,8 +168,7 @@ export class AdsServer implements Part {
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const timer of this.#drainTimers) clearTimeout(timer);
-    for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
-    clearImmediate(this.#updating);
+    this.#unsubscribe();
     const closed = this.#listener.close();
     for (const call of [...this.#open.keys()]) refuse(call, SHUTTING_DOWN);
     const timer = setTimeout(() => {
@@ -199,23 +191,19 @@ export class AdsServer implements Part {
     return this.#open.size;
   }
 
-  #updateStreams(): void {
-    clearImmediate(this.#updating);
-    this.#updating = undefined;
-    for (const stream of this.#open.values()) stream.published();
-  }
-
   /** One answer with the active snapshot; the pod appears in no report. */
   #fetch(call: UnaryCall, answer: sendUnaryData<Buffer>): void {
     const { node, typeUrl } = call.request;
     const access = this.#admit(call);
     const denied = access.refusal ?? this.#access.refuseNode(call, access, node);
     const refusal = denied ?? (isRateLimitConfig(typeUrl) ? undefined : OTHER_TYPE);
-    const snapshot = this.#deps.snapshots.snapshotFor(identityOf(node, access.granted?.fleet).fleet);
+    const snapshot = this.#deps.publisher.snapshotFor(identityOf(node, access.granted?.fleet).fleet);
     if (refusal !== undefined) answer(refusal);
     else if (snapshot === undefined) answer(NOTHING_ACTIVE);
-    else
-      answer(null, Buffer.concat(encodeResponse(snapshot.body, { nonce: "1", identifier: this.#options.identifier })));
+    else {
+      const tail = encodeTail({ nonce: "1", identifier: this.#options.identifier });
+      answer(null, Buffer.concat([...snapshot.pieces(), tail]));
+    }
   }
 
   #accept(call: Call, kind: StreamKind): void {
@@ -226,18 +214,12 @@ export class AdsServer implements Part {
       refuse(call, access.refusal);
       return;
     }
-    const { snapshots, pods, nackPolicy, counters, log } = this.#deps;
+    const { publisher, pods, clock, counters, log } = this.#deps;
+    const channel = { peer: call.getPeer(), send: chunkedWriter(call) };
+    const { identifier, snapshotMaxBytes } = this.#options;
     const stream = new PodStream(
-      {
-        channel: { peer: call.getPeer(), send: chunkedWriter(call) },
-        snapshotFor: (fleet) => snapshots.snapshotFor(fleet),
-        pods,
-        nackPolicy,
-        semaphore: this.#semaphore,
-        counters,
-        log,
-      },
-      { identifier: this.#options.identifier, kind, certificateFleet: access.granted?.fleet },
+      { channel, publisher, pods, clock, semaphore: this.#semaphore, counters, log },
+      { identifier, kind, snapshotMaxBytes, certificateFleet: access.granted?.fleet },
     );
     this.#open.set(call, stream);
     const ended = (): void => {

@@ -20,7 +20,7 @@ import {
 import type { AdsSecurity } from "./ads-security.ts";
 import { type AdsRefusal, AdsServer, type AdsServerOptions } from "./ads-server.ts";
 import { PodRegistry } from "../pods/pod-registry.ts";
-import { FakeCounters } from "./stream/fake-ads-stream.suite.ts";
+import { FakeCounters, FakePublisher } from "./stream/fake-ads-stream.suite.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -57,13 +57,13 @@ describe("ConnectionListener", () => {
       format: "json",
       write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
     });
-    const snapshots = { snapshotFor: () => undefined, onPublished: () => () => undefined };
     server = new AdsServer(
       {
         log,
         security,
-        snapshots,
+        publisher: new FakePublisher(),
         pods: new PodRegistry({ clock: () => 0 }),
+        clock: () => 0,
         counters: new FakeCounters(),
         refused: (reason) => refusals.push(reason),
       },
@@ -73,6 +73,7 @@ describe("ConnectionListener", () => {
         identifier: "replica-1",
         connectionAgeMaxMs: 3_600_000,
         handshakeTimeoutMs: 600_000,
+        snapshotMaxBytes: 1_000_000,
         ...options,
       },
     );

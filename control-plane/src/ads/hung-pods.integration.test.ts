@@ -6,16 +6,14 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { status } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";
 import { DiscoveryRequestSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
-import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import { afterEach, expect, it } from "vitest";
 
 import { PodRegistry } from "../pods/pod-registry.ts";
-import { encodeResource } from "../snapshot/response-bytes.ts";
-import { Snapshot } from "../snapshot/snapshot.ts";
+import { largeSnapshot } from "../snapshot/snapshots-of.suite.ts";
 import { RealPod, until } from "./ads-client.suite.ts";
 import { AdsServer } from "./ads-server.ts";
-import { FakeCounters } from "./stream/fake-ads-stream.suite.ts";
+import { FakeCounters, FakePublisher } from "./stream/fake-ads-stream.suite.ts";
 
 /**
  * Bytes of a large response: several times what flow control lets pass to a pod that does not read.
@@ -72,18 +70,6 @@ afterEach(async () => {
   await server.stop();
 });
 
-function snapshotOf(requestsPerUnit: number, bytes: number): Snapshot {
-  const domain = `${requestsPerUnit}-${"d".repeat(bytes)}`;
-  return new Snapshot([
-    {
-      name: "default/large",
-      domain,
-      bytes: encodeResource(create(RateLimitConfigSchema, { name: "default/large", domain })),
-      digest: String(requestsPerUnit),
-    },
-  ]);
-}
-
 /**
  * Connects pods, lets the first two hundred of three hundred hang, and tells how long two large
  * pushes take to the others, in milliseconds.
@@ -112,31 +98,29 @@ async function timeTwoPushes(port: number, push: (bytes: number) => void): Promi
  * time.
  */
 async function serve(): Promise<(bytes: number) => void> {
-  let snapshot = snapshotOf(0, 10);
-  let publish: () => void = () => undefined;
+  const publisher = new FakePublisher(largeSnapshot(0, 10));
   let pushes = 0;
-  const snapshots = {
-    snapshotFor: () => snapshot,
-    onPublished: (listener: () => void) => {
-      publish = listener;
-      return () => undefined;
-    },
-  };
   server = new AdsServer(
     {
       log: silentLog(),
       security: { kind: "plaintext" },
-      snapshots,
+      publisher,
       pods: new PodRegistry({ clock: () => 0 }),
+      clock: () => 0,
       counters: new FakeCounters(),
     },
-    { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs: 3_600_000 },
+    {
+      host: "127.0.0.1",
+      port: 0,
+      identifier: "replica-1",
+      connectionAgeMaxMs: 3_600_000,
+      snapshotMaxBytes: 2 * LARGE_BYTES,
+    },
   );
   await server.start();
   return (bytes) => {
     pushes += 1;
-    snapshot = snapshotOf(pushes, bytes);
-    publish();
+    publisher.publish(largeSnapshot(pushes, bytes));
   };
 }
 

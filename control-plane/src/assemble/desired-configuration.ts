@@ -10,6 +10,13 @@ export interface AcceptedResource {
   readonly name: string;
   /** `<namespace>/<name>`, its name on the wire. */
   readonly key: string;
+  /**
+   * Equal for all forms of one resource. A resource that is deleted and created again has another
+   * one, and so has one with another domain, where its source permits that: it inherits no form.
+   */
+  readonly identity: string;
+  /** Creation time, milliseconds since the epoch; 0 when none is known. */
+  readonly createdMs: number;
   readonly domain: string;
   /** The fleets it is for, sorted; undefined means every fleet, known or not. */
   readonly fleets: readonly string[] | undefined;
@@ -17,6 +24,8 @@ export interface AcceptedResource {
   /** True when an older form is served, because the present one is invalid. */
   readonly isLastGood: boolean;
   readonly message: RateLimitConfig;
+  /** The last good form, if the source handed one over next to the present one. */
+  readonly lastGood: RateLimitConfig | undefined;
 }
 
 /** A resource, document or file that is not served as it is written. */

@@ -64,11 +64,17 @@ describe("translateResources()", () => {
       { from: 254, count: 3, name: "two-new", created: "2024-01-01T00:00:00Z" },
       { from: 254, count: 2, name: "one-new", created: "2025-01-01T00:00:00Z" },
       { from: 0, count: 64, name: "none-new", created: "2026-01-01T00:00:00Z" },
-    ].map(({ from, count, name, created }) => ({ name, created, domain: name, fleets: fleetsOf(from, count) }));
+    ].map(({ from, count, name, created }) => ({
+      name,
+      namespace: name,
+      created,
+      domain: name,
+      fleets: fleetsOf(from, count),
+    }));
     const desired = translateResources(stateOfManifests(...manifests));
     expect(shown(desired)).toEqual([
-      ["default/none-new", "default/old-0", "default/old-1", "default/old-2", "default/old-3", "default/one-new"],
-      ["TooManyFleets: default/two-new"],
+      ["none-new/none-new", "old-0/old-0", "old-1/old-1", "old-2/old-2", "old-3/old-3", "one-new/one-new"],
+      ["TooManyFleets: two-new/two-new"],
     ]);
     expect(desired.fleets).toHaveLength(256);
     expect(desired.refusals).toMatchObject([
@@ -77,6 +83,70 @@ describe("translateResources()", () => {
         message: "brings the named fleets from 255 to 257, all resources together may name at most 256",
       },
     ]);
+  });
+
+  it("refuses the youngest resources of a namespace that name more than 64 fleets first, and keeps those that older resources of others name", () => {
+    const fleetsOf = (from: number, count: number): readonly string[] =>
+      Array.from({ length: count }, (_, index) => `f${from + index}`);
+    const manifests = [
+      { namespace: "other", name: "older", from: 200, count: 40 },
+      { namespace: "team", name: "first", from: 0, count: 40 },
+      { namespace: "team", name: "too-many", from: 30, count: 35 },
+      { namespace: "team", name: "as-many", from: 30, count: 34 },
+      { namespace: "team", name: "shared", from: 200, count: 40 },
+      { namespace: "team", name: "one-more", from: 239, count: 2 },
+      { namespace: "other", name: "younger", from: 60, count: 20 },
+    ].map(({ from, count, ...text }, year) => ({
+      ...text,
+      domain: text.name,
+      created: `20${10 + year}-01-01T00:00:00Z`,
+      fleets: fleetsOf(from, count),
+    }));
+    const desired = translateResources(stateOfManifests(...manifests));
+    expect(shown(desired)).toEqual([
+      ["other/older", "other/younger", "team/as-many", "team/first", "team/shared"],
+      ["TooManyFleets: team/too-many", "TooManyFleets: team/one-more"],
+    ]);
+    const end = "one namespace may name at most 64 that no older resource of another namespace names";
+    expect(desired.refusals.map(({ field, message }) => [field, message])).toEqual([
+      ["spec.fleets", `brings the fleets that namespace team names from 40 to 65, ${end}`],
+      ["spec.fleets", `brings the fleets that namespace team names from 64 to 65, ${end}`],
+    ]);
+  });
+
+  it("gives the forms of a resource one identity, and another with another domain or object", () => {
+    const identity = (text: Partial<ManifestText>, uid?: string): string | undefined => {
+      const { resources, refusals } = stateOfManifests({ name: "a", domain: "alpha", ...text });
+      const withUid = resources.map((resource) => (uid === undefined ? resource : { ...resource, uid }));
+      return translateResources({ resources: withUid, refusals }).accepted[0]?.identity;
+    };
+    const first = identity({});
+    expect(first).toBeDefined();
+    expect([identity({ requestsPerUnit: 9 }), identity({ fleets: ["gold"] })]).toEqual([first, first]);
+    expect(identity({}, "1")).toBe(identity({ requestsPerUnit: 9 }, "1"));
+    expect(new Set([first, identity({ domain: "beta" }), identity({}, "1"), identity({}, "2")]).size).toBe(4);
+  });
+
+  it("translates the last good form that the source hands over, unless it is invalid or has another domain", () => {
+    const lastGood = (text: string): number | undefined => {
+      const [resource] = stateOfManifests({ name: "a", domain: "alpha" }).resources;
+      const [earlier] = stateOf({ "a.yaml": text }).resources;
+      if (resource === undefined || earlier === undefined) throw new Error("No resource");
+      const state = { resources: [{ ...resource, lastGood: earlier.resource }], refusals: [] };
+      return translateResources(state).accepted[0]?.lastGood?.descriptors[0]?.rateLimit?.requestsPerUnit;
+    };
+    const text = { name: "a", domain: "alpha", requestsPerUnit: 9 };
+    expect([lastGood(manifest(text)), lastGood(manifest({ ...text, domain: "beta" }))]).toEqual([9, undefined]);
+    expect(translateResources(stateOfManifests(text)).accepted[0]?.lastGood).toBeUndefined();
+    const [invalid] = stateOf({ "a.yaml": manifest(text) }).resources;
+    if (invalid === undefined) throw new Error("No resource");
+    const { spec } = invalid.resource;
+    const broken = {
+      ...invalid.resource,
+      spec: { ...spec, descriptors: [...(spec.descriptors ?? []), { key: "user" }] },
+    };
+    const state = { resources: [{ ...invalid, lastGood: broken }], refusals: [] };
+    expect(translateResources(state).accepted.map(({ lastGood: form }) => form)).toEqual([undefined]);
   });
 
   it("counts no fleet of a resource that is refused for its domain", () => {
@@ -153,7 +223,7 @@ describe("translateResources()", () => {
           reason: "InvalidSpec",
           resource: "default/a",
           field: "spec.descriptors[1].key",
-          message: "duplicate descriptor composite key 'alpha.user'",
+          message: "duplicate descriptor composite key 'alpha.user', first at spec.descriptors[0]",
         },
       ],
     });

@@ -1,11 +1,14 @@
 // Translates resources to the desired configuration: validation, one owner for each domain, messages.
 // Pure: the same resources in any order give the same result; its cache only saves time.
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
-import { modelOfResource } from "@weir/crds/rate-limit-config/translate/translate";
+import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
+import type { ManifestProblem } from "@weir/crds/rate-limit-config/schema/problems";
+import { modelOfResource, ruleProblems } from "@weir/crds/rate-limit-config/translate/translate";
 import { fieldPath, type FieldPath } from "@weir/limits/model/field-path";
 import { messageOfModel } from "@weir/limits/model/message";
+import { FleetNames } from "@weir/limits/ownership/fleet-names";
 import { compareAge, Ownership } from "@weir/limits/ownership/ownership";
-import { type ConfigProblem, findProblems } from "@weir/limits/validate/validate";
+import type { RateLimitConfig } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 
 import type { RefusalReason } from "../errors.ts";
 import type { Place, SourceResource, SourceState } from "../source/source.ts";
@@ -13,14 +16,8 @@ import { formatPlace, resourceKey } from "../source/source.ts";
 import { canonicalModel } from "./canonical.ts";
 import type { AcceptedResource, DesiredConfiguration, Refusal } from "./desired-configuration.ts";
 
-/**
- * Most fleets that all resources together may name: each has a snapshot and a version of its own,
- * as large as everything that is for all fleets.
- */
-const FLEETS_MAX = 256;
-
 /** The result for one resource by itself: its problems, or what is served if it owns its domain. */
-type Translation = { readonly problems: readonly ConfigProblem[] } | { readonly candidate: AcceptedResource };
+type Translation = { readonly problems: readonly ManifestProblem[] } | { readonly candidate: AcceptedResource };
 
 /**
  * Translations of the resources that the source still has. A source returns the same object as long
@@ -71,18 +68,17 @@ function findUnique(resources: readonly SourceResource[], refuse: Refuse): reado
  */
 function findOwners(resources: readonly SourceResource[], refuse: Refuse): readonly AcceptedResource[] {
   const ownership = new Ownership<AcceptedResource>();
-  const fleets = new Set<string>();
+  const fleets = new FleetNames();
   return resources.flatMap((resource) => {
     const translation = translate(resource);
     if ("problems" in translation) {
-      for (const { path, message } of translation.problems) refuse(resource, ["spec", ...path], "InvalidSpec", message);
+      for (const { path, message } of translation.problems) refuse(resource, path, "InvalidSpec", message);
       return [];
     }
     const { candidate } = translation;
-    const named = (candidate.fleets ?? []).filter((fleet) => !fleets.has(fleet));
-    if (fleets.size + named.length > FLEETS_MAX) {
-      const message = `brings the named fleets from ${fleets.size} to ${fleets.size + named.length}, all resources together may name at most ${FLEETS_MAX}`;
-      refuse(resource, ["spec", "fleets"], "TooManyFleets", message);
+    const tooMany = fleets.problemOf(candidate);
+    if (tooMany !== undefined) {
+      refuse(resource, ["spec", "fleets"], "TooManyFleets", tooMany);
       return [];
     }
     const conflict = ownership.claim(candidate);
@@ -93,7 +89,7 @@ function findOwners(resources: readonly SourceResource[], refuse: Refuse): reado
       refuse(resource, ["spec", "domain"], "DomainConflict", message);
       return [];
     }
-    for (const fleet of named) fleets.add(fleet);
+    fleets.add(candidate);
     return [candidate];
   });
 }
@@ -105,16 +101,28 @@ function translate(resource: SourceResource): Translation {
 }
 
 function translateAnew(resource: SourceResource): Translation {
-  const model = modelOfResource(resource.resource);
-  const problems = findProblems(model);
+  const problems = ruleProblems(resource.resource);
   if (problems.length > 0) return { problems };
-  const { namespace, name, place, isLastGood } = resource;
+  const { namespace, name, createdMs, place, isLastGood, uid, lastGood } = resource;
   const key = resourceKey(resource);
   const { domain, fleets } = resource.resource.spec;
-  const message = messageOfModel({ ...canonicalModel(model), name: key });
-  return {
-    candidate: { namespace, name, key, domain, fleets: fleets?.toSorted(compareCodeUnits), place, isLastGood, message },
+  const messageOf = (form: RateLimitConfigResource): RateLimitConfig =>
+    messageOfModel({ ...canonicalModel(modelOfResource(form)), name: key });
+  const isUsable = lastGood?.spec.domain === domain && ruleProblems(lastGood).length === 0;
+  const candidate: AcceptedResource = {
+    namespace,
+    name,
+    key,
+    identity: `${uid ?? ""} ${domain}`,
+    createdMs,
+    domain,
+    fleets: fleets?.toSorted(compareCodeUnits),
+    place,
+    isLastGood,
+    message: messageOf(resource.resource),
+    lastGood: isUsable ? messageOf(lastGood) : undefined,
   };
+  return { candidate };
 }
 
 function comparePlaces(left: { readonly place: Place }, right: { readonly place: Place }): number {

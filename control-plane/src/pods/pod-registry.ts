@@ -2,6 +2,10 @@
 // id. In memory, for this replica, as long as the stream lasts.
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
+import type { Form } from "../snapshot/form.ts";
+import type { Snapshot } from "../snapshot/snapshot.ts";
+import { formIn, type ResourceNack, type SentForms } from "./pod-forms.ts";
+
 /** A pod that opened a stream. */
 export interface ConnectedPod {
   readonly nodeId: string;
@@ -23,20 +27,23 @@ export interface PodState extends ConnectedPod {
   readonly connectedMs: number;
   /** The version that it was sent last. */
   readonly sent: VersionEvent | undefined;
-  /** Whether it has ACKed or NACKed that; true also while it was sent nothing. */
-  readonly isAnswered: boolean;
+  /** Its answer to that; undefined: none yet, or it was sent nothing. */
+  readonly lastAnswer: "ack" | "nack" | undefined;
   /** The version that it ACKed last. */
   readonly accepted: VersionEvent | undefined;
-  /**
-   * The version that it NACKed last, if it has ACKed nothing since; or the version that is withheld
-   * because of an earlier NACK, whatever it has ACKed since.
-   */
+  /** The response that it ACKed last: the forms that it serves. */
+  readonly acked: SentForms | undefined;
+  /** The version that it NACKed last, while it lacks something of its fleet's snapshot because of a NACK. */
   readonly rejected: (VersionEvent & { readonly message: string }) | undefined;
+  /** Its NACKs by name of the resource, of forms that may be sent again. */
+  readonly nacks: ReadonlyMap<string, ResourceNack>;
+  /** What it should have: its fleet's snapshot, or one with substitutes for what it NACKed. */
+  readonly choice: Snapshot | undefined;
 }
 
 /** A change of a pod. */
 export interface PodChange {
-  readonly kind: "connected" | "sent" | "accepted" | "rejected" | "withheld" | "unaffected" | "left";
+  readonly kind: "connected" | "sent" | "accepted" | "rejected" | "chosen" | "unaffected" | "left";
   /** The state before; undefined when the pod has just connected. */
   readonly before: PodState | undefined;
   /** The state now; the last one for a pod that has left. */
@@ -72,6 +79,16 @@ export class PodRegistry {
     return states.toSorted((left, right) => compareCodeUnits(left.nodeId, right.nodeId));
   }
 
+  /** Returns whether the last ACK of a pod that is connected now is for a response with a form. */
+  loadedForms(): (form: Form) => boolean {
+    const responses = this.#pods.values().flatMap(({ state: { acked } }) => (acked === undefined ? [] : [acked]));
+    // Most pods share a snapshot.
+    const distinct = [
+      ...new Map(responses.map((sent) => [sent.names === undefined ? sent.snapshot : sent, sent])).values(),
+    ];
+    return ({ name, digest }) => distinct.some((sent) => formIn(sent, name)?.digest === digest);
+  }
+
   /** Calls the listener after every change; returns the function that ends this. */
   onChanged(listener: (change: PodChange) => void): () => void {
     this.#listeners.add(listener);
@@ -95,8 +112,17 @@ export class PodReport {
   constructor(pod: ConnectedPod, clock: () => number, changed: (change: PodChange) => void) {
     this.#clock = clock;
     this.#changed = changed;
-    const nothingSent = { sent: undefined, isAnswered: true, accepted: undefined, rejected: undefined };
-    this.#state = { ...pod, connectedMs: clock(), ...nothingSent };
+    this.#state = {
+      ...pod,
+      connectedMs: clock(),
+      sent: undefined,
+      lastAnswer: undefined,
+      accepted: undefined,
+      acked: undefined,
+      rejected: undefined,
+      nacks: new Map(),
+      choice: undefined,
+    };
   }
 
   /** The state of the pod. */
@@ -106,22 +132,35 @@ export class PodReport {
 
   /** The pod is being sent this version. */
   sent(version: string): void {
-    this.#change("sent", { sent: this.#event(version), isAnswered: false });
+    this.#change("sent", { sent: this.#event(version), lastAnswer: undefined });
   }
 
-  /** The pod has ACKed this version, which ends earlier NACKs. */
-  accepted(version: string): void {
-    this.#change("accepted", { accepted: this.#event(version), rejected: undefined, isAnswered: true });
+  /** The pod has ACKed this response, and serves it. */
+  accepted(sent: SentForms): void {
+    const accepted = this.#event(sent.snapshot.version);
+    const rejected = hasSubstitutes(this.#state.choice) ? this.#state.rejected : undefined;
+    this.#change("accepted", { accepted, acked: sent, rejected, lastAnswer: "ack" });
   }
 
   /** The pod has NACKed this version; the one that it ACKed before stays active there. */
-  rejected(version: string, message: string): void {
-    this.#change("rejected", { rejected: { ...this.#event(version), message }, isAnswered: true });
+  rejected(version: string, message: string, nacks: ReadonlyMap<string, ResourceNack>): void {
+    this.#change("rejected", {
+      rejected: { ...this.#event(version), message },
+      nacks: new Map(nacks),
+      lastAnswer: "nack",
+    });
   }
 
-  /** The pod, which has answered everything, is not sent this version: it NACKed it before. */
-  withheld(version: string, { message, atMs }: { readonly message: string; readonly atMs: number }): void {
-    this.#change("withheld", { rejected: { version, atMs, message } });
+  /** The pod should have this snapshot. */
+  chosen(choice: Snapshot, nacks: ReadonlyMap<string, ResourceNack>): void {
+    const { choice: before, lastAnswer, accepted, rejected: known } = this.#state;
+    // What it NACKed may be gone, so that it lacks nothing without another answer.
+    const isComplete = lastAnswer !== undefined && accepted?.version === choice.version && !hasSubstitutes(choice);
+    const rejected = isComplete ? undefined : known;
+    if (choice === before && rejected === known) return;
+    if (rejected !== known || hasSubstitutes(choice) || hasSubstitutes(before))
+      this.#change("chosen", { choice, rejected, nacks: new Map(nacks) });
+    else this.#state = { ...this.#state, choice };
   }
 
   /** This version changes nothing that the pod subscribes to: its last answer holds for it too. */
@@ -151,4 +190,8 @@ export class PodReport {
   #event(version: string): VersionEvent {
     return { version, atMs: this.#clock() };
   }
+}
+
+function hasSubstitutes(choice: Snapshot | undefined): boolean {
+  return choice !== undefined && choice.substitutes.size > 0;
 }

@@ -1,23 +1,46 @@
-// The sync status of a pod: one answer for reports, metrics and everything that waits for pods.
+// The sync status of a pod, and how it deviates from its fleet's snapshot: one answer for reports,
+// metrics and everything that waits for pods.
+import type { Form } from "../snapshot/form.ts";
+import { formIn } from "./pod-forms.ts";
 import type { PodState } from "./pod-registry.ts";
 
 /**
- * `current`: the pod ACKed the active version. `rejected`: it NACKed that version. `pending`: it
- * has not answered. `waiting`: no version is active.
+ * `current`: the pod ACKed its fleet's snapshot. `rejected`: it NACKed that, or a part of it.
+ * `pending`: it has not answered. `waiting`: no snapshot is active.
  */
 export type SyncStatus = "current" | "rejected" | "pending" | "waiting";
 
-/**
- * The sync status of a pod for the active version; undefined: none is active. An earlier answer to
- * that version counts only while the pod has answered everything sent since: it may have loaded the
- * later one.
- */
+/** The sync status of a pod for the active version of its fleet; undefined: none is active. */
 export function syncStatusOf(
-  pod: Pick<PodState, "isAnswered" | "accepted" | "rejected">,
+  { lastAnswer, accepted, rejected }: Pick<PodState, "lastAnswer" | "accepted" | "rejected">,
   version: string | undefined,
 ): SyncStatus {
   if (version === undefined) return "waiting";
-  if (!pod.isAnswered) return "pending";
-  if (pod.rejected?.version === version) return "rejected";
-  return pod.accepted?.version === version ? "current" : "pending";
+  if (lastAnswer === undefined) return "pending";
+  if (rejected !== undefined) return "rejected";
+  return accepted?.version === version ? "current" : "pending";
+}
+
+/** What a pod serves of a resource instead of its published form, because of a NACK. */
+export interface Deviation {
+  /** undefined: nothing. */
+  readonly form: Form | undefined;
+  /** The text of the NACK. */
+  readonly message: string;
+  /** When the first one came, milliseconds since the epoch. */
+  readonly sinceMs: number;
+}
+
+/**
+ * How a pod deviates from a published form: it is sent a substitute, or it NACKed the last response
+ * and named no resource, so that it keeps what it had.
+ */
+export function deviationOf(pod: PodState, published: Form): Deviation | undefined {
+  const { name, digest } = published;
+  const { choice, acked, rejected, lastAnswer } = pod;
+  if (rejected === undefined) return undefined;
+  const { message, sinceMs } = pod.nacks.get(name) ?? { message: rejected.message, sinceMs: rejected.atMs };
+  if (choice?.substitutes.has(name) === true) return { form: choice.substitutes.get(name), message, sinceMs };
+  const loaded = formIn(acked, name);
+  return lastAnswer === "nack" && loaded?.digest !== digest ? { form: loaded, message, sinceMs } : undefined;
 }

@@ -3,10 +3,17 @@ import { createLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { manifest, type ManifestText } from "../assemble/manifests.suite.ts";
+import type { ResourceNack, SentForms } from "../pods/pod-forms.ts";
 import { PodRegistry, type PodReport } from "../pods/pod-registry.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
+import { snapshotOf } from "../snapshot/snapshots-of.suite.ts";
 import { PushFollower, type PushFollowerDeps, type Span } from "./push-follower.ts";
 import { AT_MS, publisherOf, snapshotIn } from "./rollout/rollout-facts.suite.ts";
+
+const NO_NACKS: ReadonlyMap<string, ResourceNack> = new Map();
+
+/** A response of another control plane. */
+const OTHER: SentForms = { snapshot: snapshotOf({ name: "other", domain: "other" }), names: undefined };
 
 /** A span that remembers what it was told. */
 interface RecordedSpan {
@@ -33,6 +40,11 @@ describe("PushFollower", () => {
   /** Version for fleets that no resource names. */
   function version(): string {
     return snapshotIn(state).version;
+  }
+
+  /** The response with the whole snapshot for fleets that no resource names, or for one fleet. */
+  function whole(fleet?: string): SentForms {
+    return { snapshot: snapshotIn(state, fleet), names: undefined };
   }
 
   function recordSpan(
@@ -108,10 +120,10 @@ describe("PushFollower", () => {
     const reports = [first, second];
     for (const report of reports) report.sent(version());
     vi.advanceTimersByTime(20);
-    first.accepted(version());
+    first.accepted(whole());
     expect(spans[1]?.endMs).toBeUndefined();
     vi.advanceTimersByTime(30);
-    second.accepted(version());
+    second.accepted(whole());
     expect(spans[1]).toMatchObject({
       name: "push",
       startMs: AT_MS - 100,
@@ -144,7 +156,7 @@ describe("PushFollower", () => {
   it("says nothing more of a push that is over", () => {
     const pod = connect("first");
     publish({ name: "b", domain: "beta" });
-    pod.accepted(version());
+    pod.accepted(whole());
     vi.advanceTimersByTime(120_000);
     expect([lines.length, spans[1]?.attributes["weir.outcome"], spans[1]?.endMs]).toEqual([1, "accepted", AT_MS]);
   });
@@ -178,8 +190,8 @@ describe("PushFollower", () => {
   it("fails the span and warns when a pod has rejected", () => {
     const [first, second] = [connect("first"), connect("second")];
     publish({ name: "b", domain: "beta" });
-    first.accepted(version());
-    second.rejected(version(), "default/b: no");
+    first.accepted(whole());
+    second.rejected(version(), "default/b: no", NO_NACKS);
     expect(spans[1]).toMatchObject({
       failure: "pods: rejected",
       events: [["rejected", { "weir.node": "second", "weir.rejection": "default/b: no" }]],
@@ -197,13 +209,13 @@ describe("PushFollower", () => {
 
   it("waits neither for pods that leave nor for pods that come later, nor for answers about something else", () => {
     const [first, second] = [connect("first"), connect("second")];
-    const old = version();
+    const old = whole();
     publish({ name: "b", domain: "beta" });
     connect("late");
     first.accepted(old);
     second.left();
     expect(spans[1]?.endMs).toBeUndefined();
-    first.accepted(version());
+    first.accepted(whole());
     expect(spans[1]?.attributes).toMatchObject({
       "weir.outcome": "accepted",
       "weir.pods.accepted": 1,
@@ -219,10 +231,10 @@ describe("PushFollower", () => {
   });
 
   it("reports after a minute who has not answered", () => {
-    connect("first").accepted("something");
+    connect("first").accepted(OTHER);
     const second = connect("second");
     publish({ name: "b", domain: "beta" });
-    second.accepted(version());
+    second.accepted(whole());
     vi.advanceTimersByTime(59_999);
     expect(lines).toEqual([]);
     vi.advanceTimersByTime(1);
@@ -248,7 +260,7 @@ describe("PushFollower", () => {
     expect(spans.map(({ attributes }) => attributes["weir.outcome"])).toEqual(["no pods", "superseded", undefined]);
     follower.stop();
     expect(spans[2]?.attributes["weir.outcome"]).toBe("stopped");
-    pod.accepted(version());
+    pod.accepted(whole());
     publish({ name: "d", domain: "delta" });
     expect([lines, spans.length]).toEqual([[], 3]);
   });
@@ -269,7 +281,7 @@ describe("PushFollower", () => {
   });
 
   it("does not wait for a pod of a fleet that is named for the first time when that is sent what it has", () => {
-    connect("gold", "gold").accepted(version());
+    connect("gold", "gold").accepted(whole());
     publish({ name: "a", domain: "alpha", fleets: ["gold"] });
     const ofGold = spans.find(({ attributes }) => attributes["weir.fleet"] === "gold");
     expect(ofGold?.attributes).toMatchObject({ "weir.pods": 0, "weir.outcome": "no pods" });
@@ -277,14 +289,14 @@ describe("PushFollower", () => {
 
   it("waits for a pod that accepted the content once and was sent something else since", () => {
     const pod = connect("a");
-    const first = version();
+    const first = whole();
     pod.accepted(first);
     publish({ name: "a", domain: "alpha", requestsPerUnit: 9 });
     pod.sent(version());
     publish({ name: "a", domain: "alpha" });
-    expect(version()).toBe(first);
+    expect(version()).toBe(first.snapshot.version);
     expect(spans.at(-1)?.attributes).toMatchObject({ "weir.pods": 1 });
-    pod.sent(first);
+    pod.sent(version());
     pod.accepted(first);
     expect(spans.at(-1)?.attributes["weir.outcome"]).toBe("accepted");
   });
@@ -293,7 +305,7 @@ describe("PushFollower", () => {
     const pod = connect("a");
     publish({ name: "b", domain: "beta" });
     pod.sent(version());
-    pod.rejected(version(), "no");
+    pod.rejected(version(), "no", NO_NACKS);
     // The same content is active for its fleet, which is named for the first time.
     publish({ name: "b", domain: "beta", fleets: ["gateway"] });
     expect(spans.at(-1)?.attributes).toMatchObject({
@@ -303,32 +315,82 @@ describe("PushFollower", () => {
     });
   });
 
-  it("counts a pod that is not sent what it rejected before among those that rejected it, and does not wait for it when its fleet is named then", () => {
+  it("counts a pod that ACKs everything but what it NACKed before among those that rejected", () => {
     const [sound, other] = [connect("a"), connect("b")];
-    const first = version();
-    for (const pod of [sound, other]) pod.sent(first);
-    for (const pod of [sound, other]) pod.accepted(first);
-    publish({ name: "b", domain: "beta" });
+    publish({ name: "a", domain: "alpha", requestsPerUnit: 6 });
+    const nacks = new Map([["default/a", { digests: new Set<string>(), sinceMs: AT_MS, message: "default/a: no" }]]);
+    other.rejected(version(), "default/a: no", nacks);
+    sound.accepted(whole());
+    // Another resource changes: the pod is sent that, without the edit that it NACKed.
+    publish({ name: "a", domain: "alpha", requestsPerUnit: 6 }, { name: "b", domain: "beta" });
+    const choice = whole().snapshot.withSubstitutes(new Map([["default/a", undefined]]));
     sound.sent(version());
-    other.withheld(version(), { message: "no", atMs: AT_MS - 5000 });
-    sound.accepted(version());
+    sound.accepted(whole());
+    expect(spans.at(-1)?.endMs).toBeUndefined();
+    other.chosen(choice, nacks);
     expect(spans.at(-1)).toMatchObject({
       attributes: { "weir.outcome": "rejected", "weir.pods.accepted": 1, "weir.pods.rejected": 1 },
-      events: [["rejected", { "weir.node": "b", "weir.rejection": "no" }]],
+      events: [["rejected", { "weir.node": "b", "weir.rejection": "default/a: no" }]],
     });
-    publish({ name: "b", domain: "beta", fleets: ["gateway"] });
+  });
+
+  it("waits for pods that NACKed earlier content, and takes them for accepted when they ACK the repair", () => {
+    const [named, unnamed, leaving] = [connect("a"), connect("b"), connect("c")];
+    publish({ name: "a", domain: "alpha", requestsPerUnit: 6 });
+    const before = whole().snapshot;
+    const nacks = new Map([["default/a", { digests: new Set<string>(), sinceMs: AT_MS, message: "default/a: no" }]]);
+    named.rejected(version(), "default/a: no", nacks);
+    named.chosen(before.withSubstitutes(new Map([["default/a", undefined]])), nacks);
+    for (const pod of [unnamed, leaving]) pod.rejected(version(), "no", NO_NACKS);
+    publish({ name: "a", domain: "alpha", requestsPerUnit: 7 });
+    expect(spans.at(-1)?.attributes).toMatchObject({ "weir.pods": 3 });
+    named.chosen(whole().snapshot, nacks);
+    leaving.left();
+    for (const pod of [named, unnamed]) pod.sent(version());
+    named.accepted(whole());
+    expect(spans.at(-1)?.endMs).toBeUndefined();
+    unnamed.accepted(whole());
     expect(spans.at(-1)?.attributes).toMatchObject({
-      "weir.fleet": "gateway",
-      "weir.pods": 0,
-      "weir.outcome": "no pods",
+      "weir.outcome": "accepted",
+      "weir.pods.accepted": 2,
+      "weir.pods.rejected": 0,
     });
+  });
+
+  it("takes a pod for current without another answer when what it NACKed is taken back", () => {
+    const pod = connect("a");
+    const before = whole();
+    pod.accepted(before);
+    publish({ name: "a", domain: "alpha", requestsPerUnit: 6 });
+    pod.sent(version());
+    pod.rejected(version(), "no", NO_NACKS);
+    publish({ name: "a", domain: "alpha" });
+    pod.chosen(before.snapshot, NO_NACKS);
+    expect(spans.at(-1)?.attributes).toMatchObject({ "weir.pods.accepted": 1, "weir.outcome": "accepted" });
+  });
+
+  it("does not wait for a pod that is sent nothing, because it has all but what it NACKed", () => {
+    const [sound, other] = [connect("a"), connect("b")];
+    const before = whole();
+    other.accepted(before);
+    publish({ name: "a", domain: "alpha", requestsPerUnit: 6 });
+    sound.accepted(whole());
+    other.sent(version());
+    other.rejected(version(), "default/a: no", NO_NACKS);
+    other.chosen(whole().snapshot.withSubstitutes(new Map([["default/a", before.snapshot.forms[0]]])), NO_NACKS);
+    expect(spans.at(-1)?.attributes).toMatchObject({
+      "weir.outcome": "rejected",
+      "weir.pods.accepted": 1,
+      "weir.pods.rejected": 1,
+    });
+    expect(lines.at(-1)).toMatchObject({ level: "warning", accepted: 1, rejected: 1 });
   });
 
   it("does not wait for pods that the push brings nothing, and counts what they said of what they have", () => {
     const [accepting, rejecting] = [connect("a"), connect("b")];
     for (const pod of [accepting, rejecting]) pod.sent(version());
-    accepting.accepted(version());
-    rejecting.rejected(version(), "no");
+    accepting.accepted(whole());
+    rejecting.rejected(version(), "no", NO_NACKS);
     publish({ name: "b", domain: "beta" });
     expect(spans.at(-1)?.attributes).toMatchObject({ "weir.pods": 2 });
     for (const pod of [accepting, rejecting]) pod.unaffected(version());
@@ -344,7 +406,7 @@ describe("PushFollower", () => {
     publish({ name: "b", domain: "beta" });
     const push = spans.at(-1);
     expect(push?.attributes).toMatchObject({ "weir.fleet": "*", "weir.pods": 2 });
-    other.accepted(version());
+    other.accepted(whole());
     publish({ name: "b", domain: "beta" }, { name: "g", domain: "gold", fleets: ["gold"] });
     expect(push?.attributes).toMatchObject({
       "weir.outcome": "accepted",
@@ -358,10 +420,9 @@ describe("PushFollower", () => {
 
   it("follows each fleet by itself, and does not wait for pods that have the content already", () => {
     const [gold, other] = [connect("gold", "gold"), connect("other")];
-    gold.accepted(version());
+    gold.accepted(whole());
     // The fleet is named for the first time, with what it has already and one resource more.
     publish({ name: "a", domain: "alpha" }, { name: "b", domain: "beta", fleets: ["gold"] });
-    const ofGold = state.publication.get("gold")?.snapshot?.version ?? "";
     expect(
       spans
         .slice(1)
@@ -371,7 +432,7 @@ describe("PushFollower", () => {
           attributes["weir.resources.changed"],
         ]),
     ).toEqual([["gold", 1, ["default/b"]]]);
-    gold.accepted(ofGold);
+    gold.accepted(whole("gold"));
     expect(spans[1]?.attributes["weir.outcome"]).toBe("accepted");
     other.left();
   });

@@ -119,7 +119,7 @@ export class PushFollower implements Part {
         "weir.fleet": fleetName(fleet),
         "weir.version": snapshot.version,
         "weir.bytes": snapshot.sizeBytes,
-        "weir.resources": snapshot.resources.length,
+        "weir.resources": snapshot.forms.length,
         "weir.resources.changed": changed.slice(0, NAMES_MAX),
         "weir.resources.changed.count": changed.length,
         "weir.pods": waiting.size,
@@ -144,10 +144,9 @@ export class PushFollower implements Part {
     if (before === undefined) return;
     const push = this.#open.get(pod.fleet) ?? this.#open.get(OTHER_FLEETS);
     if (push?.waiting.delete(before) !== true) return;
-    const { version } = push.snapshot;
-    const isAnswer = kind === "accepted" || kind === "rejected" || kind === "withheld" || kind === "unaffected";
-    if (isAnswer && pod.rejected?.version === version) this.#noteRejection(push, pod);
-    else if (isAnswer && pod.accepted?.version === version) push.accepted += 1;
+    const status = syncStatusOf(pod, push.snapshot.version);
+    if (status === "current") push.accepted += 1;
+    else if (kind !== "left" && status === "rejected" && lacksSome(pod, push.snapshot)) this.#noteRejection(push, pod);
     else if (kind !== "left") push.waiting.add(pod);
     if (push.waiting.size === 0) this.#end(push, outcomeOf(push));
   }
@@ -217,7 +216,12 @@ export class PushFollower implements Part {
 
 /** A pod that has ACKed or NACKed the version already is not sent it again. */
 function hasToAnswer(pod: PodState, version: string): boolean {
-  return syncStatusOf(pod, version) === "pending";
+  return syncStatusOf(pod, version) !== "current" && pod.rejected?.version !== version;
+}
+
+/** Whether a pod NACKed a snapshot, or is sent substitutes; other NACKs are about earlier content. */
+function lacksSome({ rejected, choice }: PodState, { version }: Snapshot): boolean {
+  return rejected?.version === version || (choice?.substitutes.size ?? 0) > 0;
 }
 
 /** The outcome when no pod is waited for any more. */
@@ -228,9 +232,9 @@ function outcomeOf({ accepted, rejected }: Push): Outcome {
 
 /** Names of the resources that are new, other or gone. */
 function changedNames(before: Snapshot | undefined, after: Snapshot): readonly string[] {
-  const gone = [...(before?.digests.keys() ?? [])].filter((name) => !after.digests.has(name));
+  const gone = (before?.forms ?? []).map(({ name }) => name).filter((name) => after.get(name) === undefined);
   return [
-    ...after.resources.filter(({ name, digest }) => before?.digests.get(name) !== digest).map(({ name }) => name),
+    ...after.forms.filter(({ name, digest }) => before?.get(name)?.digest !== digest).map(({ name }) => name),
     ...gone,
   ];
 }

@@ -1,9 +1,9 @@
-// Logs what changes in refusals, NACKs and published snapshots: each change once, when it happens.
+// Logs what changes in refusals, what fits and published snapshots: each change once, when it happens.
 import type { Log } from "@weir/common/log/log";
 
 import type { DesiredConfiguration, Refusal } from "../assemble/desired-configuration.ts";
-import type { NackedResource, Nacks } from "./nacks.ts";
-import { type FleetPublication, OTHER_FLEETS, type Publication, publicationFor } from "./publication.ts";
+import type { Admission } from "./admission.ts";
+import { OTHER_FLEETS, type Publication, publicationFor } from "./publication.ts";
 
 /** The name of {@link OTHER_FLEETS} in logs and reports. */
 const OTHER_FLEETS_NAME = "*";
@@ -34,26 +34,20 @@ export function logRefusals(log: Log, before: DesiredConfiguration | undefined, 
     log.info("All manifests are valid again", { resources: after.accepted.length });
 }
 
-/** Logs which resources are newly quarantined, and which are no longer. */
-export function logNacks(log: Log, before: Nacks, after: Nacks): void {
-  const [known, now] = [quarantined(before), quarantined(after)];
-  for (const [id, { fleet, resource, serves, message }] of now) {
-    if (known.get(id)?.serves === serves) continue;
-    const instead = serves === "last-good" ? "its last ACKed form is active" : "it is left out";
-    log.error(`Quarantined a resource that pods NACK, ${instead}`, {
-      fleet: fleetName(fleet),
-      resource,
-      text: message,
+/** Logs which resources newly do not fit, and which do at last. */
+export function logAdmission(log: Log, before: Admission | undefined, after: Admission): void {
+  const known = new Set(before?.waiting.map(({ resource }) => resource.key));
+  const waits = new Set(after.waiting.map(({ resource }) => resource.key));
+  for (const { resource, message, keepsEarlier } of after.waiting) {
+    if (known.has(resource.key)) continue;
+    const instead = keepsEarlier ? "its earlier form stays active" : "it is not served";
+    log.error(`A resource is too large, ${instead}`, { resource: resource.key, message });
+  }
+  for (const key of known) if (!waits.has(key)) log.info("A resource is no longer too large", { resource: key });
+  for (const namespace of after.overBound)
+    log.warn("A namespace is above SNAPSHOT_NAMESPACE_MAX_BYTES; what it has is served, and may not grow", {
+      namespace,
     });
-  }
-  for (const [id, { fleet, resource }] of known) {
-    if (!now.has(id)) log.info("Ended the quarantine of a resource", { fleet: fleetName(fleet), resource });
-  }
-}
-
-function quarantined({ resources }: Nacks): ReadonlyMap<string, NackedResource> {
-  const excluded = resources.filter(({ serves }) => serves !== "present");
-  return new Map(excluded.map((nacked) => [JSON.stringify([nacked.fleet, nacked.resource]), nacked]));
 }
 
 /**
@@ -68,11 +62,17 @@ export function logPublication(log: Log, before: Publication, after: Publication
     // A fleet that is named for the first time has its own line, even with the same content.
     if (snapshot !== undefined && (snapshot.version !== earlier?.snapshot?.version || !before.has(fleet))) {
       changed.push(fleet);
-      const { version, resources, sizeBytes: bytes } = snapshot;
-      log.info("Published snapshot", { version, resources: resources.length, bytes, fleet: fleetName(fleet) });
+      const { version, forms, sizeBytes: bytes } = snapshot;
+      log.info("Published snapshot", { version, resources: forms.length, bytes, fleet: fleetName(fleet) });
     }
-    if (now.hold !== undefined) logHold(log, fleet, earlier, now.hold);
-    else if (earlier?.hold !== undefined && snapshot === earlier.snapshot) {
+    if (now.hold !== undefined && earlier?.hold === undefined) {
+      log.warn("No resource is left, the empty snapshot is published if that lasts", {
+        fleet: fleetName(fleet),
+        version: earlier?.snapshot?.version,
+        waitMs: now.hold.untilMs - now.hold.sinceMs,
+      });
+    }
+    if (now.hold === undefined && earlier?.hold !== undefined && snapshot === earlier.snapshot) {
       const fields = { fleet: fleetName(fleet), version: snapshot?.version };
       log.info("The active snapshot is the wanted one again, nothing is held back", fields);
     }
@@ -83,38 +83,6 @@ export function logPublication(log: Log, before: Publication, after: Publication
     log.info("No resource names this fleet any more, it gets the snapshot of all other fleets", { fleet, version });
   }
   return changed;
-}
-
-function logHold(
-  log: Log,
-  fleet: string,
-  earlier: FleetPublication | undefined,
-  hold: NonNullable<FleetPublication["hold"]>,
-): void {
-  if (earlier?.hold?.kind === hold.kind) return;
-  const fields = { fleet: fleetName(fleet), version: earlier?.snapshot?.version };
-  switch (hold.kind) {
-    case "empty":
-      log.warn("No resource is left, the empty snapshot is published if that lasts", {
-        ...fields,
-        waitMs: hold.untilMs - hold.sinceMs,
-      });
-      break;
-    case "too-large":
-      log.error("The snapshot is too large and not published, the one before stays active", {
-        ...fields,
-        bytes: hold.sizeBytes,
-        resources: hold.resources,
-      });
-      break;
-    case "rejected":
-      log.error("Pods NACKed the snapshot and named no resource, the last ACKed one is active again", {
-        fleet: fields.fleet,
-        rejected: hold.version,
-        text: hold.message,
-      });
-      break;
-  }
 }
 
 function identityOf({ place, field, message, reason }: Refusal): string {

@@ -1,14 +1,24 @@
 // Tests of publisher.ts and publication-log.ts: a source in the hands of the test, a clock that it
-// moves, and what the log says.
+// moves, what the log says, and what pods get. Case numbers are those of the protocol's test list.
 import { ServiceError } from "@weir/common/errors/service-error";
 import { createLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
+import { FakeAdsStream, namesOf } from "../ads/stream/fake-ads-stream.suite.ts";
 import { manifest, type ManifestText, stateOf } from "../assemble/manifests.suite.ts";
+import { PodRegistry } from "../pods/pod-registry.ts";
 import type { Source, SourceCondition, SourceState } from "../source/source.ts";
+import type { IsLoaded } from "./form-history.ts";
 import { Publisher } from "./publisher.ts";
+import { snapshotOf } from "./snapshots-of.suite.ts";
 
-const OPTIONS = { debounceQuietMs: 100, debounceMaxMs: 1000, snapshotMaxBytes: 100_000, allowEmptyAfterMs: 10_000 };
+const OPTIONS = {
+  debounceQuietMs: 100,
+  debounceMaxMs: 1000,
+  snapshotMaxBytes: 100_000,
+  namespaceMaxBytes: 60_000,
+  allowEmptyAfterMs: 10_000,
+};
 const A: ManifestText = { name: "a", domain: "alpha" };
 
 /** A source that says what the test puts into it. */
@@ -42,6 +52,9 @@ describe("Publisher", () => {
   let lines: Record<string, unknown>[];
   let told: number;
   let observed: number;
+  let pods: PodRegistry;
+  /** Whether pods have loaded a form. */
+  let isLoaded: IsLoaded;
   /** Names and attributes of the spans that have ended. */
   let spans: (readonly [string, Readonly<Record<string, unknown>>])[];
 
@@ -65,6 +78,13 @@ describe("Publisher", () => {
     await vi.advanceTimersByTimeAsync(100);
   }
 
+  /** A pod that has asked. */
+  function connect(): FakeAdsStream {
+    const pod = new FakeAdsStream(publisher, { pods, clock: Date.now });
+    pod.request();
+    return pod;
+  }
+
   beforeEach(() => {
     vi.useFakeTimers({ now: 1_000_000 });
     lines = [];
@@ -76,7 +96,10 @@ describe("Publisher", () => {
       write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
     });
     spans = [];
-    publisher = new Publisher({ log, clock: Date.now, tracer: { startSpan: recordSpan } as never }, OPTIONS);
+    pods = new PodRegistry({ clock: Date.now });
+    isLoaded = (form) => pods.loadedForms()(form);
+    const tracer = { startSpan: recordSpan } as never;
+    publisher = new Publisher({ log, clock: Date.now, loadedForms: () => isLoaded, tracer }, OPTIONS);
     publisher.use(source);
     publisher.onPublished(() => (told += 1));
     observed = 0;
@@ -107,7 +130,7 @@ describe("Publisher", () => {
     await starting;
     expect(source.reads).toBe(1);
     await vi.advanceTimersByTimeAsync(100);
-    expect([source.reads, publisher.snapshotFor("any")?.resources.length]).toEqual([2, 1]);
+    expect([source.reads, publisher.snapshotFor("any")?.forms.length]).toEqual([2, 1]);
   });
 
   it("reads by one at a time: a change during the first read, however long that takes, waits for its end", async () => {
@@ -172,6 +195,8 @@ describe("Publisher", () => {
     expect(seen.splice(0)).toEqual([
       ["gone", 1],
       [undefined, 1],
+      // Also without another snapshot: earlier forms may be other ones.
+      "published",
       [undefined, 0],
     ]);
     end();
@@ -224,7 +249,7 @@ describe("Publisher", () => {
     publisher.changed();
     observed = 0;
     await vi.advanceTimersByTimeAsync(60_000);
-    expect([publisher.snapshotFor("any")?.resources.length, reads, observed, vi.getTimerCount()]).toEqual([1, 1, 0, 0]);
+    expect([publisher.snapshotFor("any")?.forms.length, reads, observed, vi.getTimerCount()]).toEqual([1, 1, 0, 0]);
   });
 
   it("fails to start when the source cannot be read", async () => {
@@ -234,16 +259,28 @@ describe("Publisher", () => {
 
   it("reads once and tells once when many changes come together", async () => {
     await publisher.start();
+    told = 0;
     for (let count = 0; count < 200; count += 1) publisher.changed();
     await change({ "a.yaml": manifest(A) });
     expect([source.reads, told]).toEqual([2, 1]);
   });
 
-  it("reports nobody when the content is the same", async () => {
+  it("keeps the snapshot when the content is the same, and logs nothing", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
+    const before = publisher.snapshotFor("any");
+    logged();
     await change({ "a.yaml": `# comment\n${manifest(A)}` });
-    expect([source.reads, told]).toEqual([2, 1]);
+    expect([source.reads, publisher.snapshotFor("any") === before, logged()]).toEqual([2, true, []]);
+    expect(publisher.state().publishedMs).toEqual(new Map([["", 1_000_000]]));
+  });
+
+  it("reports nobody when the source has the same state as before", async () => {
+    source.state = stateOf({ "a.yaml": manifest(A) });
+    await publisher.start();
+    publisher.changed();
+    await vi.advanceTimersByTimeAsync(100);
+    expect([source.reads, told, observed]).toEqual([2, 1, 1]);
   });
 
   it("names file, line, field and message once when a manifest is refused, and says when all are good again", async () => {
@@ -300,7 +337,7 @@ describe("Publisher", () => {
     source.failure = new ServiceError("SOURCE_UNREADABLE", "Cannot read the folder x: it does not exist");
     await change({});
     await change({});
-    expect([publisher.snapshotFor("any")?.resources.length, publisher.state().sourceError]).toEqual([
+    expect([publisher.snapshotFor("any")?.forms.length, publisher.state().sourceError]).toEqual([
       1,
       "Cannot read the folder x: it does not exist",
     ]);
@@ -322,7 +359,7 @@ describe("Publisher", () => {
     await publisher.start();
     logged();
     await change({});
-    expect(publisher.snapshotFor("any")?.resources.length).toBe(1);
+    expect(publisher.snapshotFor("any")?.forms.length).toBe(1);
     expect(logged()).toMatchObject([
       {
         level: "warning",
@@ -332,16 +369,17 @@ describe("Publisher", () => {
     ]);
     observed = 0;
     await vi.advanceTimersByTimeAsync(9999);
-    expect([publisher.snapshotFor("any")?.resources.length, observed]).toEqual([1, 0]);
+    expect([publisher.snapshotFor("any")?.forms.length, observed]).toEqual([1, 0]);
     await vi.advanceTimersByTimeAsync(1);
-    expect(publisher.snapshotFor("any")?.resources.length).toBe(0);
+    expect(publisher.snapshotFor("any")?.forms.length).toBe(0);
     expect(logged()).toMatchObject([{ "@message": "Published snapshot", resources: 0 }]);
-    expect(told).toBe(2);
+    expect(observed).toBe(1);
   });
 
   it("says that nothing is held back any more when the resources come back during the wait", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
+    const before = publisher.snapshotFor("any");
     await change({});
     logged();
     await change({ "a.yaml": manifest(A) });
@@ -353,7 +391,7 @@ describe("Publisher", () => {
         version: "974030ee43ece499b7070d448d1e0586",
       },
     ]);
-    expect(told).toBe(1);
+    expect(publisher.snapshotFor("any")).toBe(before);
   });
 
   it("does not say that all is well when the state that cannot be translated is the same at the next look", async () => {
@@ -371,26 +409,115 @@ describe("Publisher", () => {
     expect(logged().map((line) => line["@message"])).toEqual([
       "Cannot read the source, what was read before stays active",
     ]);
-    expect([publisher.state().sourceError === undefined, publisher.snapshotFor("any")?.resources.length]).toEqual([
+    expect([publisher.state().sourceError === undefined, publisher.snapshotFor("any")?.forms.length]).toEqual([
       false,
       1,
     ]);
   });
 
-  it("case A13: keeps the active snapshot and says why when a snapshot is too large", async () => {
+  it("case A13: leaves out a resource that does not fit, publishes the others' edits, and logs it once, and when it fits", async () => {
+    const large = (largeRules: number): string => manifest({ name: "b", domain: "beta", largeRules });
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     logged();
-    await change({ "a.yaml": manifest(A), "b.yaml": manifest({ name: "b", domain: "beta", largeRules: 200 }) });
-    expect(publisher.snapshotFor("any")?.resources.length).toBe(1);
+    await change({ "a.yaml": manifest({ ...A, requestsPerUnit: 6 }), "b.yaml": large(90) });
+    expect(publisher.snapshotFor("any")?.forms.map(({ name }) => name)).toEqual(["default/a"]);
     expect(logged()).toMatchObject([
       {
         level: "error",
-        "@message": "The snapshot is too large and not published, the one before stays active",
-        resources: ["default/b"],
+        "@message": "A resource is too large, it is not served",
+        resource: "default/b",
+        message: expect.stringMatching(
+          /^with it the resources of namespace default have \d+ bytes in fleet \*, more than SNAPSHOT_NAMESPACE_MAX_BYTES, which is 60000$/,
+        ) as unknown,
+      },
+      { "@message": "Published snapshot", resources: 1 },
+    ]);
+    expect(publisher.state().admission?.waiting.map(({ resource }) => resource.key)).toEqual(["default/b"]);
+    await change({ "a.yaml": manifest({ ...A, requestsPerUnit: 7 }), "b.yaml": large(91) });
+    expect(logged().map((line) => line["@message"])).toEqual(["Published snapshot"]);
+    await change({ "a.yaml": manifest({ ...A, requestsPerUnit: 7 }), "b.yaml": large(1) });
+    expect(logged()).toMatchObject([
+      { level: "info", "@message": "A resource is no longer too large", resource: "default/b" },
+      { "@message": "Published snapshot", resources: 2 },
+    ]);
+  });
+
+  it("keeps the published form of a resource that has grown too large, and its present form for reports", async () => {
+    source.state = stateOf({ "a.yaml": manifest(A) });
+    await publisher.start();
+    const before = publisher.snapshotFor("any");
+    logged();
+    await change({ "a.yaml": manifest({ ...A, largeRules: 200 }) });
+    expect(publisher.snapshotFor("any")).toBe(before);
+    expect(publisher.state().presentForm("default/a")?.digest).not.toBe(before?.get("default/a")?.digest);
+    expect(publisher.formsOf("default/a")).toEqual(before?.forms);
+    expect(logged()).toMatchObject([
+      {
+        level: "error",
+        "@message": "A resource is too large, its earlier form stays active",
+        resource: "default/a",
+        message: expect.stringContaining("more than SNAPSHOT_MAX_BYTES, which is 100000") as unknown,
       },
     ]);
-    expect(told).toBe(1);
+  });
+
+  it("serves a namespace that was above its bound at the start, with a warning, and lets it not grow", async () => {
+    const text = (name: string): string => manifest({ name, domain: name, largeRules: 35 });
+    source.state = stateOf({ "a.yaml": text("a"), "b.yaml": text("b") });
+    await publisher.start();
+    expect(publisher.snapshotFor("any")?.forms.length).toBe(2);
+    expect(logged()).toMatchObject([
+      {
+        level: "warning",
+        "@message": "A namespace is above SNAPSHOT_NAMESPACE_MAX_BYTES; what it has is served, and may not grow",
+        namespace: "default",
+      },
+      { "@message": "Published snapshot", resources: 2 },
+    ]);
+    await change({ "a.yaml": text("a"), "b.yaml": text("b"), "c.yaml": manifest({ name: "c", domain: "c" }) });
+    expect(logged()).toMatchObject([
+      { "@message": "A resource is too large, it is not served", resource: "default/c" },
+    ]);
+  });
+
+  it("keeps the form that was published before, and earlier ones only while a pod has loaded them", async () => {
+    const limits = (name: string): readonly unknown[] => publisher.formsOf(name).map(({ digest }) => known.get(digest));
+    /** Limit by digest. */
+    const known = new Map<string, number>();
+    const edit = async (requestsPerUnit: number): Promise<void> => {
+      await change({ "a.yaml": manifest({ ...A, requestsPerUnit }) });
+      known.set(publisher.snapshotFor("any")?.get("default/a")?.digest ?? "", requestsPerUnit);
+    };
+    await publisher.start();
+    await edit(1);
+    expect(limits("default/a")).toEqual([1]);
+    await edit(2);
+    await edit(3);
+    expect(limits("default/a")).toEqual([3, 2]);
+    const first = [...known].find(([, limit]) => limit === 2)?.[0];
+    isLoaded = ({ digest }) => digest === first;
+    await edit(4);
+    expect(limits("default/a")).toEqual([4, 3, 2]);
+    isLoaded = () => false;
+    await edit(5);
+    expect(limits("default/a")).toEqual([5, 4]);
+    await change({ "b.yaml": manifest({ name: "b", domain: "beta" }) });
+    expect(limits("default/a")).toEqual([]);
+  });
+
+  it("keeps a form that the source hands over, of a published resource", async () => {
+    const state = stateOf({ "a.yaml": manifest(A) });
+    const [handedOver] = stateOf({ "a.yaml": manifest({ ...A, requestsPerUnit: 9 }) }).resources;
+    if (handedOver === undefined) throw new Error("no resource");
+    source.state = {
+      ...state,
+      resources: state.resources.map((resource) => ({ ...resource, lastGood: handedOver.resource })),
+    };
+    await publisher.start();
+    const [published, other, ...more] = publisher.formsOf("default/a");
+    expect([published?.digest, more]).toEqual([publisher.snapshotFor("any")?.get("default/a")?.digest, []]);
+    expect(other?.digest).toBe(snapshotOf({ ...A, requestsPerUnit: 9 }).get("default/a")?.digest);
   });
 
   it("reports of a fleet that is named for the first time, also when it continues being sent what all others are", async () => {
@@ -402,8 +529,8 @@ describe("Publisher", () => {
       "g.yaml": manifest({ name: "g", domain: "gold", fleets: ["gold"], largeRules: 200 }),
     });
     expect(logged()).toMatchObject([
+      { "@message": "A resource is too large, it is not served", resource: "default/g" },
       { "@message": "Published snapshot", fleet: "gold", version: "974030ee43ece499b7070d448d1e0586" },
-      { "@message": "The snapshot is too large and not published, the one before stays active", fleet: "gold" },
     ]);
     publisher.changed();
     await vi.advanceTimersByTimeAsync(100);
@@ -414,7 +541,7 @@ describe("Publisher", () => {
     const gold = manifest({ name: "g", domain: "gold", fleets: ["gold"] });
     source.state = stateOf({ "a.yaml": manifest(A), "g.yaml": gold });
     await publisher.start();
-    expect(publisher.snapshotFor("gold")?.resources.length).toBe(2);
+    expect(publisher.snapshotFor("gold")?.forms.length).toBe(2);
     logged();
     await change({ "a.yaml": manifest(A) });
     expect(logged()).toEqual([
@@ -425,7 +552,43 @@ describe("Publisher", () => {
         version: "974030ee43ece499b7070d448d1e0586",
       },
     ]);
-    expect([publisher.snapshotFor("gold")?.resources.length, told]).toEqual([1, 2]);
+    expect([publisher.snapshotFor("gold")?.forms.length, told]).toEqual([1, 2]);
     expect([...publisher.state().publishedMs.keys()]).toEqual([""]);
+  });
+
+  it("case A5: sends a pod three, two and no resources when one changes, one is deleted and then the last ones, these when it stayed so", async () => {
+    const [b, c] = ["b", "c"].map((name) => manifest({ name, domain: name })) as [string, string];
+    const changed = manifest({ ...A, requestsPerUnit: 6 });
+    source.state = stateOf({ "a.yaml": manifest(A), "b.yaml": b, "c.yaml": c });
+    await publisher.start();
+    const pod = connect();
+    for (const files of [{ "a.yaml": changed, "b.yaml": b, "c.yaml": c }, { "a.yaml": changed, "b.yaml": b }, {}]) {
+      pod.accept();
+      await change(files);
+    }
+    const counts = (): readonly number[] => pod.responses.map((response) => namesOf(response).length);
+    await vi.advanceTimersByTimeAsync(9999);
+    expect(counts()).toEqual([3, 3, 2]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(counts()).toEqual([3, 3, 2, 0]);
+  });
+
+  it("sends a pod that NACKs all newer forms one that another connected pod has loaded, and nothing of it when that pod has left before", async () => {
+    const edit = async (requestsPerUnit: number): Promise<void> =>
+      change({ "a.yaml": manifest({ ...A, requestsPerUnit }), "b.yaml": manifest({ name: "b", domain: "beta" }) });
+    await publisher.start();
+    await edit(1);
+    const old = connect();
+    const version = old.last.versionInfo;
+    old.accept();
+    for (const limit of [2, 3, 4]) await edit(limit);
+    const picky = connect();
+    for (const _form of [4, 3]) picky.reject("default/a: no");
+    expect([picky.responses.length, picky.last.versionInfo]).toEqual([3, version]);
+    old.close();
+    await edit(5);
+    const later = connect();
+    for (const _form of [5, 4]) later.reject("default/a: no");
+    expect(namesOf(later.last)).toEqual(["default/b"]);
   });
 });

@@ -9,21 +9,18 @@ import { translateResources } from "../assemble/translate-resources.ts";
 import type { DesiredConfiguration } from "../assemble/desired-configuration.ts";
 import type { Source, SourceListener, SourceState } from "../source/source.ts";
 import { Debounce } from "./debounce.ts";
-import { type NackFilter, type Nacks, NO_NACKS } from "./nacks.ts";
-import { logNacks, logPublication, logRefusals } from "./publication-log.ts";
-import {
-  nextReleaseMs,
-  type Publication,
-  publicationFor,
-  type PublicationOptions,
-  publish,
-  UNPUBLISHED,
-} from "./publication.ts";
+import { admit, type Admission, type AdmissionBounds, type Applicant } from "./admission.ts";
+import { type Form, Forms } from "./form.ts";
+import { FormHistory, type IsLoaded } from "./form-history.ts";
+import { logAdmission, logPublication, logRefusals } from "./publication-log.ts";
+import { nextReleaseMs, type Publication, publicationFor, publish, UNPUBLISHED } from "./publication.ts";
 import { type Snapshot, type SnapshotSet, snapshotSteps } from "./snapshot.ts";
 import { timeSliced } from "./time-sliced.ts";
 
 /** How long changes are collected, and the bounds of a publication. */
-export interface PublisherOptions extends PublicationOptions {
+export interface PublisherOptions extends AdmissionBounds {
+  /** How long a set must stay empty until it is published, in milliseconds; 0: no wait. */
+  readonly allowEmptyAfterMs: number;
   readonly debounceQuietMs: number;
   readonly debounceMaxMs: number;
 }
@@ -39,10 +36,10 @@ export interface PublisherState {
   readonly publishedMs: ReadonlyMap<string, number>;
   /** When the first change that led to it was noticed, milliseconds since the epoch, by fleet. */
   readonly changedMs: ReadonlyMap<string, number>;
-  /** The snapshots if nothing were held back; undefined until the source was read. */
-  readonly wanted: SnapshotSet | undefined;
-  /** The NACKs of what is wanted. */
-  readonly nacks: Nacks;
+  /** What is published of it, and what does not fit; undefined until the source was read. */
+  readonly admission: Admission | undefined;
+  /** The present form of a served resource; undefined: there is none. */
+  presentForm(name: string): Form | undefined;
   /** Why the source cannot be read at present; what was read before stays active. */
   readonly sourceError: string | undefined;
 }
@@ -51,8 +48,8 @@ export interface PublisherState {
 export interface PublisherDeps {
   readonly log: Log;
   readonly clock: () => number;
-  /** Keeps from pods what they NACK; undefined publishes what is wanted, whatever pods answer. */
-  readonly nackFilter?: NackFilter;
+  /** Returns whether connected pods have loaded a form, which is then kept; undefined: no pod has. */
+  readonly loadedForms?: () => IsLoaded;
   /** Records a span for each read of the source; undefined records none. */
   readonly tracer?: Tracing["tracer"];
 }
@@ -70,8 +67,11 @@ export class Publisher implements Part, SourceListener {
   #source: Source | undefined;
   #read: SourceState | undefined;
   #desired: DesiredConfiguration | undefined;
+  readonly #forms = new Forms();
+  readonly #history = new FormHistory();
+  #present: ReadonlyMap<string, Form> = new Map();
+  #admission: Admission | undefined;
   #wanted: SnapshotSet | undefined;
-  #nacks: Nacks = NO_NACKS;
   #publication: Publication = UNPUBLISHED;
   #sourceError: string | undefined;
   #releaseTimer: NodeJS.Timeout | undefined;
@@ -82,8 +82,6 @@ export class Publisher implements Part, SourceListener {
   constructor(deps: PublisherDeps, options: PublisherOptions) {
     this.#deps = deps;
     this.#options = options;
-    // Not debounced: a pod should not wait for a snapshot that it can load.
-    deps.nackFilter?.onChanged(() => this.#publish());
     this.#debounce = new Debounce(() => this.#refresh(), deps.clock, {
       quietMs: options.debounceQuietMs,
       maxMs: options.debounceMaxMs,
@@ -122,8 +120,8 @@ export class Publisher implements Part, SourceListener {
       publication: this.#publication,
       publishedMs: this.#publishedMs,
       changedMs: this.#changedMs,
-      wanted: this.#wanted,
-      nacks: this.#nacks,
+      admission: this.#admission,
+      presentForm: (name) => this.#present.get(name),
       sourceError: this.#sourceError,
     };
   }
@@ -133,7 +131,12 @@ export class Publisher implements Part, SourceListener {
     return publicationFor(this.#publication, fleet)?.snapshot;
   }
 
-  /** Calls the listener when active snapshots have changed; returns the function that ends this. */
+  /** The kept forms of a published resource: that one first, then the newest. */
+  formsOf(name: string): readonly Form[] {
+    return this.#history.formsOf(name);
+  }
+
+  /** Calls the listener when what pods are sent may have changed; returns the function that ends this. */
   onPublished(listener: () => void): () => void {
     return subscribe(this.#onPublished, listener);
   }
@@ -177,15 +180,29 @@ export class Publisher implements Part, SourceListener {
       return;
     }
     const desired = translateResources(state);
-    // NACKs that come in meanwhile apply to what was wanted before; nothing else changes that.
-    const wanted = await timeSliced(snapshotSteps(desired, this.#wanted));
+    const applicants = await timeSliced(this.#applicants(desired));
+    const admission = admit(this.#admission, applicants, desired.fleets, this.#options);
+    const wanted = await timeSliced(snapshotSteps(admission.placed.values(), desired.fleets, this.#wanted));
     // Only now: a state that cannot be translated is not taken, and fails again at the next read.
     this.#noteReadable();
-    this.#read = state;
-    logRefusals(this.#deps.log, this.#desired, desired);
-    this.#desired = desired;
-    this.#wanted = wanted;
+    const { log, loadedForms = () => () => false } = this.#deps;
+    logRefusals(log, this.#desired, desired);
+    logAdmission(log, this.#admission, admission);
+    const published = [...admission.placed.values()].map(({ form }) => form);
+    const handedOver = applicants.flatMap(({ lastGood }) => lastGood ?? []);
+    this.#history.update(published, new Map(handedOver.map((form) => [form.name, form])), loadedForms());
+    this.#present = new Map(applicants.map(({ form }) => [form.name, form]));
+    [this.#read, this.#desired, this.#admission, this.#wanted] = [state, desired, admission, wanted];
     this.#publish(noticedMs);
+  }
+
+  *#applicants({ accepted }: DesiredConfiguration): Generator<undefined, readonly Applicant[]> {
+    const applicants: Applicant[] = [];
+    for (const resource of accepted) {
+      applicants.push({ resource, form: this.#forms.present(resource), lastGood: this.#forms.lastGood(resource) });
+      yield;
+    }
+    return applicants;
   }
 
   #noteReadable(): void {
@@ -198,14 +215,10 @@ export class Publisher implements Part, SourceListener {
   /** `noticedMs` is when the change behind this was noticed; undefined: now. */
   #publish(noticedMs?: number): void {
     if (this.#wanted === undefined) return;
-    const { log, clock, nackFilter } = this.#deps;
+    const { log, clock } = this.#deps;
     const nowMs = clock();
     const before = this.#publication;
-    const allowed = nackFilter?.apply(this.#wanted) ?? this.#wanted;
-    const nacks = nackFilter?.nacks() ?? NO_NACKS;
-    logNacks(log, this.#nacks, nacks);
-    this.#nacks = nacks;
-    this.#publication = publish(before, allowed, nowMs, this.#options);
+    this.#publication = publish(before, this.#wanted, nowMs, this.#options.allowEmptyAfterMs);
     const changed = logPublication(log, before, this.#publication);
     for (const fleet of changed) {
       this.#publishedMs.set(fleet, nowMs);
@@ -217,7 +230,8 @@ export class Publisher implements Part, SourceListener {
       this.#changedMs.delete(fleet);
     }
     this.#scheduleRelease(nowMs);
-    if (changed.length > 0 || gone.length > 0) notify(this.#onPublished);
+    // Also without another snapshot: pods that NACKed one may be sent other earlier forms.
+    notify(this.#onPublished);
     notify(this.#onChanged);
   }
 

@@ -1,5 +1,5 @@
-// Serialises a DiscoveryResponse in chunks: the body once per snapshot, then the fields of each
-// stream. Protobuf allows fields in any order, and a message may be cut between any two of them.
+// Serialises a DiscoveryResponse in pieces: head and resources, which streams share, then the fields
+// of each stream. Protobuf allows fields in any order, and a message may be cut between any two.
 import { toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import type { RateLimitConfig } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
@@ -22,27 +22,21 @@ export function encodeResource(message: RateLimitConfig): Buffer {
   return bufferOf(new BinaryWriter().tag(RESPONSE.resources, WireType.LengthDelimited).bytes(any.finish()));
 }
 
-/** Version, type and resources of a response. */
-export function encodeBody(version: string, resources: readonly Uint8Array[]): Buffer {
+/** Version and type of a response. */
+export function encodeHead(version: string): Buffer {
   const head = new BinaryWriter();
   head.tag(RESPONSE.versionInfo, WireType.LengthDelimited).string(version);
   head.tag(RESPONSE.typeUrl, WireType.LengthDelimited).string(RATE_LIMIT_CONFIG_TYPE_URL);
-  return Buffer.concat([head.finish(), ...resources]);
+  return bufferOf(head);
 }
 
-/** A whole response in chunks: a body, which every stream shares, then the fields of one stream. */
-export function encodeResponse(
-  body: Buffer,
-  own: { readonly nonce: string; readonly identifier: string },
-): readonly Buffer[] {
-  const identifier = new BinaryWriter()
-    .tag(CONTROL_PLANE.identifier, WireType.LengthDelimited)
-    .string(own.identifier)
-    .finish();
+/** The fields of a response that one stream has: its nonce, and the name of the replica. */
+export function encodeTail({ nonce, identifier }: { readonly nonce: string; readonly identifier: string }): Buffer {
+  const controlPlane = new BinaryWriter().tag(CONTROL_PLANE.identifier, WireType.LengthDelimited).string(identifier);
   const tail = new BinaryWriter();
-  tail.tag(RESPONSE.nonce, WireType.LengthDelimited).string(own.nonce);
-  tail.tag(RESPONSE.controlPlane, WireType.LengthDelimited).bytes(identifier);
-  return [body, bufferOf(tail)];
+  tail.tag(RESPONSE.nonce, WireType.LengthDelimited).string(nonce);
+  tail.tag(RESPONSE.controlPlane, WireType.LengthDelimited).bytes(controlPlane.finish());
+  return bufferOf(tail);
 }
 
 function bufferOf(writer: BinaryWriter): Buffer {

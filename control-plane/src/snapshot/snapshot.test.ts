@@ -1,15 +1,20 @@
-// Tests of snapshot.ts and response-bytes.ts.
-import { fromBinary } from "@bufbuild/protobuf";
+// Tests of snapshot.ts, form.ts and response-bytes.ts.
+import { clone, fromBinary } from "@bufbuild/protobuf";
 import { DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 import { namesOf } from "../ads/stream/fake-ads-stream.suite.ts";
+import type { AcceptedResource } from "../assemble/desired-configuration.ts";
 import { translateResources } from "../assemble/translate-resources.ts";
 import { manifest, type ManifestText, stateOf, stateOfManifests } from "../assemble/manifests.suite.ts";
-import { encodeResponse } from "./response-bytes.ts";
-import { buildSnapshots, encodeSubset, snapshotSteps, type SnapshotSet } from "./snapshot.ts";
+import { type Form, Forms } from "./form.ts";
+import { formOf } from "./forms.suite.ts";
+import { encodeTail } from "./response-bytes.ts";
+import { Snapshot, snapshotSteps, type SnapshotSet } from "./snapshot.ts";
+import { snapshotOf, snapshotsOf } from "./snapshots-of.suite.ts";
 
 /** Enough resources for every kind of collision: shared names, domains and fleets. */
 const MANIFESTS = [
@@ -22,22 +27,25 @@ const MANIFESTS = [
 ];
 
 function build(...manifests: readonly ManifestText[]): SnapshotSet {
-  return buildSnapshots(translateResources(stateOfManifests(...manifests)));
+  return snapshotsOf(translateResources(stateOfManifests(...manifests)));
 }
 
 /** Everything that is sent, as text. */
 function bytesOf({ byFleet, others }: SnapshotSet): readonly (readonly string[])[] {
-  const named = [...byFleet].map(([fleet, { version, body }]) => [fleet, version, body.toString("hex")]);
-  return [["*", others.version, others.body.toString("hex")], ...named];
+  return [["*", others] as const, ...byFleet].map(([fleet, snapshot]) => [
+    fleet,
+    snapshot.version,
+    Buffer.concat(snapshot.pieces()).toString("hex"),
+  ]);
 }
 
-describe("buildSnapshots()", () => {
+describe("snapshotSteps()", () => {
   it("gives the same versions and bytes for the same resources in any order (case A3)", () => {
     const { resources } = stateOfManifests(...MANIFESTS);
-    const expected = bytesOf(buildSnapshots(translateResources({ resources, refusals: [] })));
+    const expected = bytesOf(snapshotsOf(translateResources({ resources, refusals: [] })));
     fc.assert(
       fc.property(fc.shuffledSubarray([...resources], { minLength: resources.length }), (shuffled) => {
-        expect(bytesOf(buildSnapshots(translateResources({ resources: shuffled, refusals: [] })))).toEqual(expected);
+        expect(bytesOf(snapshotsOf(translateResources({ resources: shuffled, refusals: [] })))).toEqual(expected);
       }),
       { seed: 1, numRuns: 200 },
     );
@@ -65,27 +73,36 @@ describe("buildSnapshots()", () => {
       text,
       `# comment\n${text}`,
       text.replace("  name: a", '  creationTimestamp: "2026-01-01T00:00:00Z"\n  name: a'),
-    ].map((changed) => buildSnapshots(translateResources(stateOf({ "a.yaml": changed }))).others.version);
+    ].map((changed) => snapshotsOf(translateResources(stateOf({ "a.yaml": changed }))).others.version);
     expect(new Set(versions).size).toBe(1);
   });
 
-  it("takes each resource in a step of its own, so that others have their turn while thousands are new", () => {
-    let taken = 0;
-    const desired = translateResources(stateOfManifests(...MANIFESTS.slice(0, 1), ...MANIFESTS.slice(2, 5)));
-    const accepted = desired.accepted.map((resource) => ({
-      ...resource,
-      get message() {
-        taken += 1;
-        return resource.message;
-      },
-    }));
-    const steps = snapshotSteps({ ...desired, accepted });
-    expect(accepted.map(() => [steps.next().done, taken])).toEqual(accepted.map((_, index) => [false, index + 1]));
+  it("builds each fleet in a step of its own, so that others have their turn while hundreds are new", () => {
+    const fleets = ["a", "b", "c"];
+    const placed = fleets.map((fleet) => ({ form: formOf({ name: fleet }), fleets: [fleet] }));
+    const steps = snapshotSteps(placed, fleets);
+    const taken = Array.from({ length: 5 }, () => steps.next().done);
+    expect(taken).toEqual([false, false, false, false, true]);
+  });
+
+  it("keeps the snapshot of each fleet with the same forms", () => {
+    const [a, gold, iron] = ["a", "gold", "iron"].map((name) => formOf({ name })) as [Form, Form, Form];
+    const place = (...forms: readonly Form[]) => [
+      { form: a, fleets: undefined },
+      ...forms.map((form) => ({ form, fleets: [form.name.slice("default/".length)] })),
+    ];
+    const before = lastOf(snapshotSteps(place(gold, iron), ["gold", "iron"]));
+    const after = lastOf(snapshotSteps(place(gold, formOf({ name: "iron", content: 2 })), ["gold", "iron"], before));
+    expect([after.others === before.others, after.byFleet.get("gold") === before.byFleet.get("gold")]).toEqual([
+      true,
+      true,
+    ]);
+    expect(after.byFleet.get("iron")?.version).not.toBe(before.byFleet.get("iron")?.version);
   });
 
   it("has one snapshot for each fleet that is named and one for all others", () => {
     const { byFleet, others } = build(...MANIFESTS);
-    const names = (snapshot = others): readonly string[] => snapshot.resources.map(({ name }) => name);
+    const names = (snapshot = others): readonly string[] => snapshot.forms.map(({ name }) => name);
     expect([names(), names(byFleet.get("gold")), names(byFleet.get("silver")), byFleet.size]).toEqual([
       ["default/a", "team/e"],
       ["default/a", "default/c", "team/e"],
@@ -95,30 +112,118 @@ describe("buildSnapshots()", () => {
   });
 });
 
-describe("encodeResponse()", () => {
+describe("Forms", () => {
+  function accepted(text: ManifestText): AcceptedResource {
+    const [resource] = translateResources(stateOfManifests(text)).accepted;
+    if (resource === undefined) throw new Error("No resource is accepted");
+    return resource;
+  }
+
+  it("gives a resource the same form until it changes, and then a newer one of the same identity", () => {
+    const forms = new Forms();
+    const [before, after] = [5, 6].map((requestsPerUnit) =>
+      accepted({ name: "a", domain: "alpha", requestsPerUnit }),
+    ) as [AcceptedResource, AcceptedResource];
+    const [first, second] = [forms.present(before), forms.present(after)];
+    expect(forms.present(before)).toBe(first);
+    expect([first.name, first.namespace, first.domain, first.identity]).toEqual([
+      "default/a",
+      "default",
+      "alpha",
+      second.identity,
+    ]);
+    expect(second.sequence).toBeGreaterThan(first.sequence);
+    expect(second.digest).not.toBe(first.digest);
+  });
+
+  it("gives a form that was handed over the digest of its content, and an age before everything published", () => {
+    const forms = new Forms();
+    const resource = accepted({ name: "a", domain: "alpha" });
+    const { message } = accepted({ name: "a", domain: "alpha", requestsPerUnit: 6 });
+    const handedOver = forms.lastGood({ ...resource, lastGood: message });
+    const published = forms.present({ ...resource, message: clone(RateLimitConfigSchema, message) });
+    expect(handedOver?.digest).toBe(published.digest);
+    expect(handedOver?.sequence).toBeLessThan(published.sequence);
+    expect(forms.lastGood(resource)).toBeUndefined();
+  });
+});
+
+describe("Snapshot.pieces()", () => {
+  const TWO = snapshotOf({ name: "b", domain: "beta" }, { name: "a", domain: "alpha" });
+
   it("gives a response that protobuf reads: version, type, resources, nonce and replica", () => {
-    const { others } = build({ name: "b", domain: "beta" }, { name: "a", domain: "alpha" });
-    const response = fromBinary(
-      DiscoveryResponseSchema,
-      Buffer.concat(encodeResponse(others.body, { nonce: "7", identifier: "replica-1" })),
-    );
+    const tail = encodeTail({ nonce: "7", identifier: "replica-1" });
+    const response = fromBinary(DiscoveryResponseSchema, Buffer.concat([...TWO.pieces(), tail]));
     expect(response).toMatchObject({
-      versionInfo: others.version,
+      versionInfo: TWO.version,
       typeUrl: RATE_LIMIT_CONFIG_TYPE_URL,
       nonce: "7",
       controlPlane: { identifier: "replica-1" },
     });
     expect(namesOf(response)).toEqual(["default/a", "default/b"]);
   });
-});
 
-describe("encodeSubset()", () => {
   it("gives some of the resources under the version of all", () => {
-    const { others } = build({ name: "b", domain: "beta" }, { name: "a", domain: "alpha" });
-    const response = fromBinary(
-      DiscoveryResponseSchema,
-      encodeSubset(others, (name) => name === "default/b"),
-    );
-    expect([response.versionInfo, namesOf(response)]).toEqual([others.version, ["default/b"]]);
+    const names = new Set(["default/b", "default/unknown"]);
+    const response = fromBinary(DiscoveryResponseSchema, Buffer.concat(TWO.pieces(names)));
+    expect([response.versionInfo, namesOf(response)]).toEqual([TWO.version, ["default/b"]]);
+  });
+
+  it("has as many bytes as it says", () => {
+    expect(TWO.sizeBytes).toBe(Buffer.concat(TWO.pieces()).length);
   });
 });
+
+describe("Snapshot.withSubstitutes()", () => {
+  const NAMES = ["a", "b", "c", "d", "e", "f"];
+  const BASE = new Snapshot(NAMES.map((name) => formOf({ name, content: "x".repeat(10) })));
+
+  /** The base with another form for each of these names, or without them. */
+  function replaced(names: readonly string[], content?: string): Snapshot {
+    const entries = names.map((name): [string, Form | undefined] => [
+      `default/${name}`,
+      content === undefined ? undefined : formOf({ name, content }),
+    ]);
+    return BASE.withSubstitutes(new Map(entries));
+  }
+
+  it("has the version, size and bytes of a snapshot that was built of the same forms", () => {
+    fc.assert(
+      fc.property(fc.subarray(NAMES), fc.subarray(NAMES), (left, right) => {
+        const derived = BASE.withSubstitutes(
+          new Map([...replaced(left).substitutes, ...replaced(right, "other").substitutes]),
+        );
+        const built = new Snapshot(derived.forms);
+        expect([derived.version, derived.sizeBytes]).toEqual([built.version, built.sizeBytes]);
+        expect(Buffer.concat(derived.pieces())).toEqual(Buffer.concat(built.pieces()));
+        expect(derived.forms.map(({ name }) => name)).toEqual(
+          NAMES.filter((name) => right.includes(name) || !left.includes(name)).map((name) => `default/${name}`),
+        );
+      }),
+      { seed: 1, numRuns: 200 },
+    );
+  });
+
+  it("gives the forms of the fleet's snapshot in pieces of its buffer, one for each run", () => {
+    const [, body] = BASE.pieces();
+    const pieces = replaced(["c"], "other").pieces().slice(1);
+    expect(pieces.map((piece) => piece.buffer === body?.buffer)).toEqual([true, false, true]);
+    expect(replaced(["a", "f"]).pieces()).toHaveLength(2);
+  });
+
+  it("names what it substitutes, and gives the substitutes by name", () => {
+    const derived = replaced(["a"], "other");
+    expect([[...derived.substitutes.keys()], derived.get("default/a")?.digest]).toEqual([
+      ["default/a"],
+      formOf({ name: "a", content: "other" }).digest,
+    ]);
+    expect([BASE.substitutes.size, replaced(["a"]).get("default/a")]).toEqual([0, undefined]);
+  });
+});
+
+/** What steps end with. */
+function lastOf<Result>(steps: Generator<undefined, Result>): Result {
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
+}

@@ -1,57 +1,89 @@
-// The immutable configuration of a fleet: its sorted resources, their bytes, and a hash of them as
-// the version. Equal content has equal bytes and the same version on every replica and after a
-// restart.
-import { createHash } from "node:crypto";
+// The immutable configuration of a pod: sorted forms, and a hash of their digests as the version.
+// Equal content has the same version on every replica and after a restart.
+import { digestOf, type Form } from "./form.ts";
+import { encodeHead } from "./response-bytes.ts";
 
-import type { AcceptedResource, DesiredConfiguration } from "../assemble/desired-configuration.ts";
-import { encodeBody, encodeResource } from "./response-bytes.ts";
+/** What pods are sent of resources instead of the published forms; undefined: nothing. */
+export type Substitutes = ReadonlyMap<string, Form | undefined>;
 
-/** Hexadecimal characters of a version: 128 bits, so that no two contents have the same version. */
-const VERSION_LENGTH = 32;
+const NO_SUBSTITUTES: Substitutes = new Map();
 
-/** One resource of a snapshot. */
-export interface SnapshotResource {
-  /** `<namespace>/<name>`. */
-  readonly name: string;
-  /** The resource as a field of a response. Must not be changed. */
-  readonly bytes: Buffer;
-  /** Hash of the bytes. */
-  readonly digest: string;
-  readonly domain: string;
-}
-
-/**
- * The configuration for the pods of a fleet. There may be hundreds of fleets: digests and body are
- * made when they are first needed.
- */
+/** The configuration for the pods of a fleet, or for pods that NACKed a part of it. */
 export class Snapshot {
   readonly version: string;
   /** Sorted by name. */
-  readonly resources: readonly SnapshotResource[];
-  /** Length of the body. */
+  readonly forms: readonly Form[];
+  /** Version, type and forms, serialised. */
   readonly sizeBytes: number;
-  #digests: ReadonlyMap<string, string> | undefined;
-  #body: Buffer | undefined;
+  /** What is sent instead of the forms of the fleet's snapshot, by name; empty for that itself. */
+  readonly substitutes: Substitutes;
+  readonly #head: Buffer;
+  /** The fleet's snapshot, whose bytes are sent where the forms are equal. */
+  readonly #base: Snapshot | undefined;
+  #byName: ReadonlyMap<string, Form> | undefined;
+  #body: WeakRef<Buffer> | undefined;
 
-  /** `resources` must be sorted by name. */
-  constructor(resources: readonly SnapshotResource[]) {
-    this.resources = resources;
-    // A hash of digests, which exist per resource: hashing megabytes per fleet would take seconds.
-    this.version = hashOf(resources.map(({ digest }) => digest).join("\n"));
-    this.sizeBytes = resources.reduce((sum, { bytes }) => sum + bytes.length, encodeBody(this.version, []).length);
+  /** `forms` must be sorted by name. */
+  constructor(forms: readonly Form[], derivedFrom?: { readonly base: Snapshot; readonly substitutes: Substitutes }) {
+    this.forms = forms;
+    this.substitutes = derivedFrom?.substitutes ?? NO_SUBSTITUTES;
+    this.#base = derivedFrom?.base;
+    // A hash of digests, which exist per form: hashing megabytes per fleet would take seconds.
+    this.version = digestOf(forms.map(({ digest }) => digest).join("\n"));
+    this.#head = encodeHead(this.version);
+    this.sizeBytes = forms.reduce((sum, { bytes }) => sum + bytes.length, this.#head.length);
   }
 
-  /** Digest of each resource by name. */
-  get digests(): ReadonlyMap<string, string> {
-    return (this.#digests ??= new Map(this.resources.map(({ name, digest }) => [name, digest])));
+  /** The snapshot with substitutes of the same resources. */
+  withSubstitutes(substitutes: Substitutes): Snapshot {
+    const forms = this.forms.flatMap((form) =>
+      substitutes.has(form.name) ? (substitutes.get(form.name) ?? []) : form,
+    );
+    return new Snapshot(forms, { base: this, substitutes });
   }
 
-  /** All resources with version and type, shared by every stream. Must not be changed. */
-  get body(): Buffer {
-    return (this.#body ??= encodeBody(
-      this.version,
-      this.resources.map(({ bytes }) => bytes),
-    ));
+  /** The form of a resource; undefined: the snapshot lacks it. */
+  get(name: string): Form | undefined {
+    if (this.#base !== undefined) return this.substitutes.has(name) ? this.substitutes.get(name) : this.#base.get(name);
+    // Made when first needed: there may be hundreds of fleets.
+    this.#byName ??= new Map(this.forms.map((form) => [form.name, form]));
+    return this.#byName.get(name);
+  }
+
+  /**
+   * The response without the fields of one stream, in pieces that streams share; with `names` only
+   * these resources. Must not be changed.
+   */
+  pieces(names?: ReadonlySet<string>): readonly Buffer[] {
+    if (names !== undefined)
+      return [this.#head, ...this.forms.filter(({ name }) => names.has(name)).map(({ bytes }) => bytes)];
+    return [this.#head, ...(this.#base === undefined ? [this.#joined()] : this.#piecesOf(this.#base))];
+  }
+
+  /**
+   * All forms in one buffer: thousands of small writes per stream would cost more than a copy for all
+   * of them. Memory that no write needs may be freed.
+   */
+  #joined(): Buffer {
+    const known = this.#body?.deref();
+    if (known !== undefined) return known;
+    const body = Buffer.concat(this.forms.map(({ bytes }) => bytes));
+    this.#body = new WeakRef(body);
+    return body;
+  }
+
+  /** The runs of the base's buffer between substitutes. */
+  #piecesOf(base: Snapshot): readonly Buffer[] {
+    const body = base.#joined();
+    const pieces: Buffer[] = [];
+    let [start, end] = [0, 0];
+    for (const { name, bytes } of base.forms) {
+      end += bytes.length;
+      if (!this.substitutes.has(name)) continue;
+      pieces.push(body.subarray(start, end - bytes.length), this.substitutes.get(name)?.bytes ?? Buffer.alloc(0));
+      start = end;
+    }
+    return [...pieces, body.subarray(start, end)].filter(({ length }) => length > 0);
   }
 }
 
@@ -59,72 +91,41 @@ export class Snapshot {
 export interface SnapshotSet {
   readonly byFleet: ReadonlyMap<string, Snapshot>;
   readonly others: Snapshot;
-  /** Why a snapshot is not the wanted one but an earlier one, by fleet as in a publication. */
-  readonly restored?: ReadonlyMap<string, Restoration>;
 }
 
-/** Pods NACKed the wanted snapshot without naming a resource that could be left out. */
-export interface Restoration {
-  /** The version that they NACKed. */
-  readonly version: string;
-  /** When the first NACK came, milliseconds since the epoch. */
-  readonly sinceMs: number;
-  readonly message: string;
+/** A form, and the fleets whose pods are sent it; undefined: every fleet. */
+export interface PlacedForm {
+  readonly form: Form;
+  readonly fleets: readonly string[] | undefined;
 }
 
 /**
- * Builds the snapshots of a desired configuration. Each resource is serialised once, for all fleets and until
- * it changes; a fleet without a change since `before` keeps its snapshot.
+ * Builds the snapshots of these forms, which are sorted by name, in short steps: hundreds of fleets
+ * with thousands of resources each take a while. A fleet without a change keeps its snapshot.
  */
-export function buildSnapshots(desired: DesiredConfiguration, before?: SnapshotSet): SnapshotSet {
-  const steps = snapshotSteps(desired, before);
-  for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return step.value;
-}
-
-/** The same in short steps: hundreds of fleets with thousands of resources each take a while. */
-export function* snapshotSteps(desired: DesiredConfiguration, before?: SnapshotSet): Generator<undefined, SnapshotSet> {
-  const forAll: SnapshotResource[] = [];
-  const wanted = new Map<string, SnapshotResource[]>(desired.fleets.map((fleet) => [fleet, []]));
-  for (const resource of desired.accepted) {
-    const built = buildResource(resource);
-    if (resource.fleets === undefined) {
-      forAll.push(built);
-      for (const list of wanted.values()) list.push(built);
-    } else for (const fleet of resource.fleets) wanted.get(fleet)?.push(built);
-    yield;
+export function* snapshotSteps(
+  placed: Iterable<PlacedForm>,
+  fleets: readonly string[],
+  before?: SnapshotSet,
+): Generator<undefined, SnapshotSet> {
+  const forAll: Form[] = [];
+  const lists = new Map<string, Form[]>(fleets.map((fleet) => [fleet, []]));
+  for (const { form, fleets: own } of placed) {
+    if (own === undefined) forAll.push(form);
+    for (const list of own === undefined ? lists.values() : own.flatMap((fleet) => [lists.get(fleet) ?? []]))
+      list.push(form);
   }
-  const build = (known: Snapshot | undefined, list: readonly SnapshotResource[]): Snapshot =>
-    known !== undefined && areSame(known.resources, list) ? known : new Snapshot(list);
+  yield;
+  const build = (known: Snapshot | undefined, list: readonly Form[]): Snapshot =>
+    known !== undefined && areSame(known.forms, list) ? known : new Snapshot(list);
   const byFleet = new Map<string, Snapshot>();
-  for (const [fleet, list] of wanted) {
+  for (const [fleet, list] of lists) {
     byFleet.set(fleet, build(before?.byFleet.get(fleet), list));
     yield;
   }
   return { byFleet, others: build(before?.others, forAll) };
 }
 
-/** The resources with these names, as a snapshot would send them: same version, fewer resources. */
-export function encodeSubset(snapshot: Snapshot, isWanted: (name: string) => boolean): Buffer {
-  const bytes = snapshot.resources.filter(({ name }) => isWanted(name)).map((resource) => resource.bytes);
-  return encodeBody(snapshot.version, bytes);
-}
-
-/** What was built of a message, which stays the same object until its manifest changes. */
-const builtResources = new WeakMap<AcceptedResource["message"], SnapshotResource>();
-
-function buildResource({ key, domain, message }: AcceptedResource): SnapshotResource {
-  const known = builtResources.get(message);
-  if (known?.name === key && known.domain === domain) return known;
-  const bytes = encodeResource(message);
-  const built = { name: key, bytes, digest: hashOf(bytes), domain };
-  builtResources.set(message, built);
-  return built;
-}
-
-function areSame(left: readonly SnapshotResource[], right: readonly SnapshotResource[]): boolean {
-  return left.length === right.length && left.every((resource, index) => resource === right[index]);
-}
-
-function hashOf(content: Uint8Array | string): string {
-  return createHash("sha256").update(content).digest("hex").slice(0, VERSION_LENGTH);
+function areSame(left: readonly Form[], right: readonly Form[]): boolean {
+  return left.length === right.length && left.every((form, index) => form === right[index]);
 }

@@ -27,6 +27,11 @@ export interface SourceResource {
   readonly uid?: string;
   /** The version of the spec as the cluster counts; absent outside of a cluster. */
   readonly generation?: number;
+  /**
+   * A form of the same resource that was good before this process started, whatever the present one
+   * is; absent when the source keeps none. Served where the present form cannot be.
+   */
+  readonly lastGood?: RateLimitConfigResource;
   /** The location of a field, such as `["spec", "domain"]`, or of the nearest one around it. */
   locate(path: readonly (string | number)[]): Place;
 }
@@ -81,6 +86,8 @@ export interface Source extends Part {
    * as long as nothing has changed. Only one call at a time.
    */
   read(): Promise<SourceState>;
+  /** Keeps the last good form of each resource beyond this process; absent: the source cannot. */
+  keepLastGood?(resources: readonly SourceResource[]): Promise<void>;
   /** The condition at this moment; may be called at any time, also while start() waits. */
   condition(): SourceCondition;
 }

@@ -15,7 +15,7 @@ const FURTHER_FLEETS = "(further)";
 /** Every reason for which a resource can be refused or left out. */
 const REASONS = Object.keys(RESOURCE_ERRORS);
 
-const HOLDS = ["empty", "too-large", "rejected"] as const satisfies readonly HoldReason[];
+const HOLDS = ["empty", "too-large"] as const satisfies readonly HoldReason[];
 const POD_STATES = ["current", "rejected", "pending", "waiting"] as const satisfies readonly SyncStatus[];
 const RESOURCE_STATES = ["served", "last-good", "refused", "quarantined"] as const satisfies readonly ResourceStatus[];
 
@@ -44,7 +44,7 @@ export function createGauges(registers: Registry[]): (report: RolloutReport, ope
   );
   const quarantined = gauge(
     "weir_quarantined_resources",
-    "Resources that pods NACKed, so that they are left out or their last ACKed form is served.",
+    "Resources that a connected pod NACKed, so that it is sent an earlier form, or none.",
   );
   const unreadable = gauge(
     "weir_source_unreadable",
@@ -87,7 +87,7 @@ function createFleetGauges(gauge: MakeGauge): (fleets: readonly FleetReport[]) =
   const resources = gauge("weir_snapshot_resources", "Resources in the active snapshot.", ["fleet"]);
   const held = gauge(
     "weir_snapshot_held_back",
-    "1 while newer content is not published, by reason: empty, too-large or rejected.",
+    "1 while newer content is not published, by reason: empty or too-large.",
     ["fleet", "reason"],
   );
   const pods = gauge("weir_pods", "Connected rate limit pods by their state for the active version.", [

@@ -3,7 +3,15 @@
 import { describe, expect, it } from "vitest";
 
 import { manifest } from "../assemble/manifests.suite.ts";
-import { AT_MS, podOf, publisherOf, reportOf, snapshotIn } from "../report/rollout/rollout-facts.suite.ts";
+import {
+  AT_MS,
+  podOf,
+  podThatAcked,
+  podThatNacked,
+  publisherOf,
+  reportOf,
+  snapshotIn,
+} from "../report/rollout/rollout-facts.suite.ts";
 import type { RolloutReport } from "../report/rollout/rollout-report.ts";
 import { PodRegistry } from "../pods/pod-registry.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
@@ -71,6 +79,7 @@ describe("createMetrics()", () => {
       'weir_pods{fleet="*",state="rejected"} 0',
       'weir_pods_behind{fleet="*"} 0',
       'weir_snapshot_held_back{fleet="*",reason="empty"} 0',
+      'weir_snapshot_held_back{fleet="*",reason="too-large"} 0',
       "weir_source_unreadable 0",
     ]) {
       expect(lines).toContain(line);
@@ -83,7 +92,7 @@ describe("createMetrics()", () => {
       "b.yaml": manifest({ name: "b", domain: "alpha" }),
       "c.yaml": "no: manifest",
     });
-    const pods = [podOf({ accepted: { version: VERSION, atMs: AT_MS } }), podOf({})];
+    const pods = [podThatAcked(snapshotIn(publisher)), podOf({})];
     const lines = await new Process(reportOf(publisher, pods)).scrape();
     for (const line of [
       "weir_ads_streams 3",
@@ -113,7 +122,7 @@ describe("createMetrics()", () => {
     pod.sent(VERSION); // What was in force when it connected: nothing that it waited for.
     process.metrics.counters.pushed();
     process.nowMs += 40;
-    pod.accepted(VERSION);
+    pod.accepted({ snapshot: snapshotIn(ONE), names: undefined });
     process.metrics.counters.acknowledged();
 
     process.publisher = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha", requestsPerUnit: 6 }) });
@@ -122,14 +131,14 @@ describe("createMetrics()", () => {
     pod.sent(snapshotIn(process.publisher).version);
     process.metrics.counters.pushed();
     process.nowMs += 20_000;
-    pod.rejected(snapshotIn(process.publisher).version, "default/a: no");
+    pod.rejected(snapshotIn(process.publisher).version, "default/a: no", new Map());
     process.metrics.counters.rejected("default/a: no");
     process.metrics.counters.rejected("default/a: no again");
     process.metrics.counters.rejected("something else: no");
-    pod.withheld(snapshotIn(process.publisher).version, { message: "default/a: no", atMs: process.nowMs }); // It came back into force.
     pod.sent(snapshotIn(process.publisher).version); // Asked for again.
-    for (let count = 0; count < 2; count += 1) pod.rejected(VERSION, "default/a: no"); // Of what is not in force any more.
-    pod.sent(VERSION); // Asked about something else than is in force: it waited for nothing.
+    pod.rejected(snapshotIn(process.publisher).version, "default/a: no", new Map());
+    for (let count = 0; count < 2; count += 1) pod.rejected(VERSION, "default/a: no", new Map()); // Of what is not in force any more.
+    pod.sent(VERSION); // Something else than is in force, as after a NACK: it waited for nothing.
 
     const lines = await process.scrape();
     for (const line of [
@@ -157,17 +166,8 @@ describe("createMetrics()", () => {
       "d.yaml": manifest({ name: "d", domain: "delta" }),
       "e.yaml": manifest({ name: "e", domain: "delta" }),
     });
-    const rejected = {
-      fleet: "",
-      resource: "default/b",
-      sinceMs: AT_MS,
-      message: "no",
-      serves: "nothing" as const,
-      nackingPods: 1,
-    };
-    const lines = await new Process(
-      reportOf({ ...publisher, nacks: { resources: [rejected], versions: [] } }),
-    ).scrape();
+    const pods = [podThatNacked(snapshotIn(publisher), [{ name: "default/b", form: undefined }])];
+    const lines = await new Process(reportOf(publisher, pods)).scrape();
     for (const line of [
       'weir_resources{state="served"} 2',
       'weir_resources{state="last-good"} 0',
@@ -176,6 +176,32 @@ describe("createMetrics()", () => {
       'weir_refused_resources{reason="DomainConflict"} 2',
       'weir_refused_resources{reason="RejectedByDataPlane"} 1',
       "weir_quarantined_resources 1",
+      'weir_pods{fleet="*",state="rejected"} 1',
+      'weir_pods_behind{fleet="*"} 1',
+    ]) {
+      expect(lines).toContain(line);
+    }
+  });
+
+  it("counts resources that do not fit, by whether an earlier form is served, and marks their fleets", async () => {
+    const small = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) }, { snapshotMaxBytes: 500 });
+    const publisher = publisherOf(
+      {
+        "a.yaml": manifest({ name: "a", domain: "alpha", largeRules: 1 }),
+        "b.yaml": manifest({ name: "b", domain: "beta", largeRules: 1, fleets: ["gold"] }),
+        "c.yaml": manifest({ name: "c", domain: "gamma", fleets: ["iron"] }),
+      },
+      { before: small, snapshotMaxBytes: 500 },
+    );
+    const lines = await new Process(reportOf(publisher)).scrape();
+    for (const line of [
+      'weir_resources{state="last-good"} 1',
+      'weir_resources{state="refused"} 1',
+      'weir_resources{state="served"} 1',
+      'weir_refused_resources{reason="TooLarge"} 2',
+      'weir_snapshot_held_back{fleet="*",reason="too-large"} 1',
+      'weir_snapshot_held_back{fleet="gold",reason="too-large"} 1',
+      'weir_snapshot_resources{fleet="iron"} 2',
     ]) {
       expect(lines).toContain(line);
     }
@@ -212,7 +238,12 @@ describe("createMetrics()", () => {
     const files = Object.fromEntries(
       Array.from({ length: 150 }, (_, index) => [
         `${index}.yaml`,
-        manifest({ name: `r${index}`, domain: `d${index}`, fleets: [`fleet-${String(index).padStart(3, "0")}`] }),
+        manifest({
+          name: `r${index}`,
+          namespace: `team-${index % 3}`,
+          domain: `d${index}`,
+          fleets: [`fleet-${String(index).padStart(3, "0")}`],
+        }),
       ]),
     );
     const lines = await new Process(reportOf(publisherOf(files), [podOf({ fleet: "fleet-149" })])).scrape();

@@ -45,7 +45,7 @@ export function observePushes(registers: Registry[], { pods, publisher }: PushMe
     if (change.kind === "accepted" && sent !== undefined && accepted?.version === sent.version)
       toAck.observe(secondsBetween(sent.atMs, accepted.atMs));
     const active = publicationFor(publisher().publication, fleet)?.snapshot?.version;
-    if ((change.kind === "rejected" || change.kind === "withheld") && rejected?.version === active) suppressed.inc();
+    if (change.kind === "rejected" && rejected?.version === active) suppressed.inc();
   });
   return {
     pushed: () => pushes.inc(),

@@ -3,7 +3,17 @@
 import { describe, expect, it } from "vitest";
 
 import { manifest } from "../assemble/manifests.suite.ts";
-import { AT, AT_MS, podOf, publisherOf, reportOf, snapshotIn } from "../report/rollout/rollout-facts.suite.ts";
+import {
+  AT,
+  AT_MS,
+  podOf,
+  podThatAcked,
+  podThatNacked,
+  podThatNackedAll,
+  publisherOf,
+  reportOf,
+  snapshotIn,
+} from "../report/rollout/rollout-facts.suite.ts";
 import type { RolloutReport } from "../report/rollout/rollout-report.ts";
 import { renderStatusPage } from "./status-page.ts";
 
@@ -39,7 +49,7 @@ describe("renderStatusPage()", () => {
     });
     const page = renderStatusPage(
       reportOf(publisher, [
-        podOf({ accepted: EVENT, rejected: { ...EVENT, version: "bad", message: "default/a: no" } }),
+        podThatAcked(snapshotIn(publisher), { rejected: { ...EVENT, version: "bad", message: "default/a: no" } }),
       ]),
     );
     for (const text of [
@@ -48,7 +58,7 @@ describe("renderStatusPage()", () => {
       "<code>spec.descriptors[0].rateLimit.unit</code>",
       "&#34;fortnight&#34;",
       "<pre>default/a: no</pre>",
-      "1 of 1 current",
+      "0 of 1 current",
       "2026-01-31 12:00:00 UTC",
       "Resources (2)",
     ]) {
@@ -59,8 +69,8 @@ describe("renderStatusPage()", () => {
 
   it("says the whole of a state in which all is well", () => {
     const report = reportOf(ONE, [
-      podOf({ accepted: EVENT }),
-      podOf({ nodeId: "", pod: "", namespace: "", accepted: EVENT }),
+      podThatAcked(snapshotIn(ONE)),
+      podThatAcked(snapshotIn(ONE), { nodeId: "", pod: "", namespace: "" }),
     ]);
     expect(wordsOf(renderStatusPage(report))).toEqual([
       "Weir control plane [good] ready",
@@ -91,30 +101,19 @@ describe("renderStatusPage()", () => {
       "c.yaml": manifest({ name: "c", domain: "gamma" }),
       "d.yaml": "",
     });
-    const rejected = {
-      fleet: "",
-      resource: "default/c",
-      sinceMs: AT_MS,
-      message: "default/c: no",
-      serves: "last-good" as const,
-      nackingPods: 1,
-    };
-    const state = {
-      ...publisher,
-      sourceError: "Cannot read the folder x",
-      nacks: { resources: [rejected], versions: [] },
-    };
-    const version = snapshotIn(publisher).version;
+    const state = { ...publisher, sourceError: "Cannot read the folder x" };
+    const { version } = snapshotIn(publisher);
+    const earlier = snapshotIn(publisherOf({ "c.yaml": manifest({ name: "c", domain: "gamma", requestsPerUnit: 1 }) }));
     const pods = [
       podOf({ nodeId: "waits", pod: "" }),
-      podOf({ nodeId: "rejects", pod: "", rejected: { version, atMs: AT_MS, message: "default/c: no" } }),
+      podThatNackedAll(snapshotIn(publisher), earlier, "out of memory", { nodeId: "rejects", pod: "" }),
     ];
     const report: RolloutReport = { ...reportOf(state, pods), ready: false, notReady: "it is shutting down" };
     const held = {
       ...report,
       fleets: report.fleets.map((fleet) => ({
         ...fleet,
-        heldBack: fleet.fleet === "*" ? ("rejected" as const) : null,
+        heldBack: fleet.fleet === "*" ? ("too-large" as const) : ("empty" as const),
       })),
     };
     expect(wordsOf(renderStatusPage(held))).toEqual([
@@ -133,18 +132,18 @@ describe("renderStatusPage()", () => {
       "What was read before stays active.",
       "NACKed by pods (1)",
       "Resource | Why | Meanwhile",
-      "default/c | pods of fleet * NACKed it, its last ACKed form is active: default/c: no | its last ACKed form is served",
+      "default/c | pods of fleet * NACKed it, an earlier form is active there: out of memory | these pods serve an earlier form",
       "Refused (2)",
       "Where | Field | Why | Meanwhile",
       'b.yaml:6:11 / default/b | spec.domain | [bad] DomainConflict domain "alpha" belongs to default/a (a.yaml:1) in fleet "gold": the oldest resource owns a domain, then the first by namespace and name | not served',
       "d.yaml:1:1 | | [bad] InvalidSpec the file is empty; delete it if there should be nothing | not served",
       "Snapshots",
       "Fleet | Version | Resources | Bytes | Published | Pods",
-      `every other | ${version.slice(0, 12)} [bad] pods NACKed newer content as a whole | 1 | 204 | 2026-01-31 12:00:00 UTC | [warning] 0 of 2 current [bad] 1 rejected`,
-      `gold | ${publisher.publication.get("gold")?.snapshot?.version.slice(0, 12)} | 2 | 310 | 2026-01-31 12:00:00 UTC | none connected`,
+      `every other | ${version.slice(0, 12)} [bad] some resources do not fit | 1 | 204 | 2026-01-31 12:00:00 UTC | [warning] 0 of 2 current [bad] 1 rejected`,
+      `gold | ${snapshotIn(publisher, "gold").version.slice(0, 12)} [warning] no resource is left; published if that lasts | 2 | 310 | 2026-01-31 12:00:00 UTC | none connected`,
       "Pods (2)",
       "Pod | Fleet | Address | State | Accepted | Rejected",
-      `rejects / namespace edge | gateway | 192.0.2.1:4711 / since 2026-01-31 12:00:00 UTC | [bad] rejected | none | ${version.slice(0, 12)} / 2026-01-31 12:00:00 UTC default/c: no`,
+      `rejects / namespace edge | gateway | 192.0.2.1:4711 / since 2026-01-31 12:00:00 UTC | [bad] rejected | ${earlier.version.slice(0, 12)} / 2026-01-31 12:00:00 UTC | ${version.slice(0, 12)} / 2026-01-31 12:00:00 UTC out of memory`,
       "waits / namespace edge | gateway | 192.0.2.1:4711 / since 2026-01-31 12:00:00 UTC | [warning] pending | none | none",
       "Resources (3)",
       "Resource | Domain | Fleets | State | Pods | Where",
@@ -245,17 +244,8 @@ describe("renderStatusPage()", () => {
       "b.yaml": manifest({ name: "b", domain: "beta" }),
       "c.yaml": manifest({ name: "c", domain: "beta" }),
     });
-    const rejected = {
-      fleet: "",
-      resource: "default/b",
-      sinceMs: AT_MS,
-      message: "no <b>",
-      serves: "nothing" as const,
-      nackingPods: 1,
-    };
-    const page = renderStatusPage(
-      reportOf({ ...publisher, nacks: { resources: [rejected], versions: [] } }, [podOf({})]),
-    );
+    const nack = { name: "default/b", form: undefined, message: "no <b>" };
+    const page = renderStatusPage(reportOf(publisher, [podThatNacked(snapshotIn(publisher), [nack])]));
     for (const text of [
       "1 of 3 resources served",
       "1 refused",

@@ -132,7 +132,7 @@ function renderQuarantine(resources: readonly ResourceReport[]): Markup {
     .map(({ resource, problems, servesLastGood }) => [
       resource,
       problems.map(({ message }) => markup`<pre>${message}</pre>`),
-      servesLastGood ? "its last ACKed form is served" : "it is left out",
+      servesLastGood ? "these pods serve an earlier form" : "these pods serve none",
     ]);
   return markup`<section class="alarm"><h2>NACKed by pods (${quarantined.length})</h2>${table(["Resource", "Why", "Meanwhile"], rows)}${renderRest(quarantined.length)}</section>`;
 }
@@ -172,9 +172,7 @@ function renderHold(heldBack: FleetReport["heldBack"]): Markup {
     case "empty":
       return badge("no resource is left; published if that lasts", "warning");
     case "too-large":
-      return badge("newer content is too large", "bad");
-    case "rejected":
-      return badge("pods NACKed newer content as a whole", "bad");
+      return badge("some resources do not fit", "bad");
   }
 }
 

@@ -4,7 +4,7 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import type { RolloutState } from "@weir/dev/output/rollout-state";
-import { ensureCertificates } from "@weir/dev/setup/certificates";
+import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { type Pod, startPod } from "./pod.ts";
 import { anyPorts, type Env } from "./programs.ts";
@@ -22,13 +22,18 @@ export interface Rule {
   readonly descriptors?: readonly Rule[];
 }
 
-/** The text of a manifest for one domain. */
-export function manifestOf(name: string, domain: string, descriptors: readonly Rule[]): string {
+/** The text of a manifest for one domain; for every fleet by default. */
+export function manifestOf(
+  name: string,
+  domain: string,
+  descriptors: readonly Rule[],
+  fleets?: readonly string[],
+): string {
   return stringify({
     apiVersion: "ratelimit.weir.dev/v1alpha1",
     kind: "RateLimitConfig",
     metadata: { name },
-    spec: { domain, descriptors },
+    spec: { domain, ...(fleets === undefined ? {} : { fleets }), descriptors },
   });
 }
 
@@ -100,6 +105,15 @@ export class Flow {
   /** Starts the control plane again, at its old address. */
   async startControlPlane(): Promise<void> {
     this.#controlPlane = await startReplica(this.#place, this.#controlPlaneEnv);
+  }
+
+  /** The port of the control plane for pods. */
+  get adsPort(): number {
+    return this.#place.ports.ads;
+  }
+
+  get certificates(): DevelopmentCertificates {
+    return this.#place.certificates;
   }
 
   /** The HTTP address of the control plane. */

@@ -1,5 +1,6 @@
-// A relay between a pod and the control plane that makes the pod behave like an older image: it
-// replaces the unit "week" by an unknown number, so that the pod rejects rules that are valid.
+// A relay between a pod and the control plane that makes the pod behave like an old image: it replaces
+// the unit "week" by an unknown number, so that the pod NACKs valid rules.
+import { readFileSync } from "node:fs";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Client, credentials, Server, ServerCredentials, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
@@ -13,6 +14,8 @@ import {
   RateLimitUnit,
 } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
+import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
+import type { Env } from "./programs.ts";
 
 /** A number that no unit has. */
 const UNKNOWN_UNIT = 99;
@@ -21,17 +24,21 @@ const DEFINITION = serviceDefinition(AggregatedDiscoveryService);
 
 /** A relay that listens. */
 export interface OldImageRelay {
-  /** On this machine, without TLS. */
-  readonly port: number;
+  /** The settings of a pod that connects to it, which is without TLS. */
+  readonly podEnv: Env;
   stop(): void;
 }
 
-/** Starts a relay to the control plane on a port of this machine, which serves without TLS. */
-export async function startOldImageRelay(controlPlanePort: number): Promise<OldImageRelay> {
+/** Starts a relay to the control plane at a port of this machine, with the certificate of a pod. */
+export async function startOldImageRelay(
+  controlPlanePort: number,
+  { ca, rateLimit }: DevelopmentCertificates,
+): Promise<OldImageRelay> {
+  const [root, key, cert] = [ca.cert, rateLimit.key, rateLimit.cert].map((path) => readFileSync(path));
   const server = new Server();
   const clients = new Set<Client>();
   const relay = (call: ServerDuplexStream<DiscoveryRequest, DiscoveryResponse>): void => {
-    const client = new Client(`127.0.0.1:${controlPlanePort}`, credentials.createInsecure(), {
+    const client = new Client(`localhost:${controlPlanePort}`, credentials.createSsl(root, key, cert), {
       "grpc.use_local_subchannel_pool": 1,
     });
     clients.add(client);
@@ -60,7 +67,13 @@ export async function startOldImageRelay(controlPlanePort: number): Promise<OldI
     );
   });
   return {
-    port,
+    podEnv: {
+      CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${port}`,
+      CONFIG_GRPC_XDS_SERVER_USE_TLS: "false",
+      CONFIG_GRPC_XDS_SERVER_TLS_CACERT: "",
+      CONFIG_GRPC_XDS_CLIENT_TLS_CERT: "",
+      CONFIG_GRPC_XDS_CLIENT_TLS_KEY: "",
+    },
     stop: () => {
       for (const client of clients) client.close();
       server.forceShutdown();

@@ -1,5 +1,5 @@
-// A real rate limit pod, asked over HTTP; also continuously while a fault happens, so that a test
-// sees a moment without a limit.
+// A real rate limit pod, asked over HTTP; also continuously during a fault, so that a test notices a
+// moment without a limit.
 import { setTimeout as delay } from "node:timers/promises";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { STACK_HOST } from "@weir/dev/setup/ports";

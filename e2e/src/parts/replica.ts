@@ -20,10 +20,28 @@ export interface Rollout {
   readonly fleets: readonly {
     readonly name: string;
     readonly version: string;
-    readonly pods?: { total?: number; accepted?: number };
+    readonly pods?: ReportedCounts;
   }[];
-  readonly resources: readonly { readonly name: string; readonly state: string; readonly reason?: string }[];
+  readonly resources: readonly ReportedResource[];
   readonly pods?: readonly ReportedPod[];
+}
+
+/** Numbers of pods in the rollout API; zero is left out. */
+export interface ReportedCounts {
+  readonly total?: number;
+  readonly accepted?: number;
+  readonly rejected?: number;
+  readonly pending?: number;
+}
+
+/** A resource in the rollout API. */
+export interface ReportedResource {
+  readonly name: string;
+  readonly state: string;
+  readonly reason?: string;
+  readonly servesLastGood?: boolean;
+  readonly problems?: readonly { readonly message: string }[];
+  readonly pods?: ReportedCounts;
 }
 
 /** A pod in the rollout API. */

@@ -1,5 +1,5 @@
-// A gRPC client that plays a pod, for tests that need many pods or one that misbehaves: it keeps
-// every response, answers as configured, and goes to the next replica when its stream ends.
+// A scripted pod, for tests that need many pods, an old one or one that misbehaves: a gRPC client that
+// keeps every response, answers as configured, and connects to the next replica when its stream ends.
 import { readFileSync } from "node:fs";
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { Client, credentials } from "@grpc/grpc-js";
@@ -9,7 +9,11 @@ import type {
   DiscoveryResponse,
 } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { DiscoveryRequestSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
-import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+import {
+  type RateLimitConfig,
+  RateLimitConfigSchema,
+  RateLimitUnit,
+} from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import { eventually } from "@weir/testing/eventually";
@@ -18,25 +22,35 @@ import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
 /** Shortest and longest back-off of a pod that has lost its stream, in milliseconds. */
 const BACKOFF_MS = { shortest: 100, longest: 500 } as const;
 
-/** The gRPC status code of a rejection: INVALID_ARGUMENT. */
-const REJECTED = 3;
+/** The gRPC status code of a NACK: INVALID_ARGUMENT. */
+const NACK_CODE = 3;
 
-/** The answer to each response: an ACK, a NACK with this text, or none. */
-export type Answer = "accept" | "nothing" | ((response: DiscoveryResponse) => string);
+/** The answer to each response: none, or a NACK with the returned text; undefined is an ACK. */
+export type Answer = "nothing" | ((configs: readonly RateLimitConfig[]) => string | undefined);
+
+/** Answers as an image does that does not know the unit "week". */
+export const answerOfOldImage: Answer = (configs) => {
+  const unknown = configs.find(({ descriptors: [rule] }) => rule?.rateLimit?.unit === RateLimitUnit.WEEK);
+  return unknown && `${unknown.name}: invalid rate limit unit`;
+};
 
 /** How to make one. */
 export interface StreamPodOptions {
   readonly nodeId: string;
-  /** ADS ports of the replicas that it goes to in turn. */
+  /** ADS ports of the replicas that it connects to in turn. */
   readonly ports: readonly number[];
   readonly certificates: DevelopmentCertificates;
+  /** Default: an ACK. */
   readonly answer?: Answer;
 }
 
 /** The client; it connects immediately. */
 export class StreamPod {
   readonly nodeId: string;
+  /** On all its streams. */
   readonly responses: DiscoveryResponse[] = [];
+  /** Those that it ACKed. */
+  readonly acked: DiscoveryResponse[] = [];
   losses = 0;
   /** The back-off after the last loss, in milliseconds. */
   backoffMs = 0;
@@ -46,8 +60,6 @@ export class StreamPod {
   #client: Client | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
-  /** The last version that it accepted; a new stream begins with it. */
-  #acceptedVersion = "";
 
   constructor(options: StreamPodOptions) {
     this.nodeId = options.nodeId;
@@ -69,12 +81,12 @@ export class StreamPod {
 
   /** The limit of each resource of the last response, by name without namespace. */
   limits(): Readonly<Record<string, number | undefined>> {
-    return Object.fromEntries(
-      this.last.resources.map(({ value }) => {
-        const { name, descriptors } = fromBinary(RateLimitConfigSchema, value);
-        return [name.slice(name.indexOf("/") + 1), descriptors[0]?.rateLimit?.requestsPerUnit] as const;
-      }),
-    );
+    return limitsIn(this.last);
+  }
+
+  /** The same of each response that it ACKed. */
+  ackedLimits(): readonly Readonly<Record<string, number | undefined>>[] {
+    return this.acked.map(limitsIn);
   }
 
   /** Resolves with the response of this number, counted from 1. */
@@ -90,6 +102,11 @@ export class StreamPod {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     this.#client?.close();
+  }
+
+  /** The last version that it ACKed; a new stream begins with it. */
+  get #ackedVersion(): string {
+    return this.acked.at(-1)?.versionInfo ?? "";
   }
 
   #open(): void {
@@ -108,15 +125,16 @@ export class StreamPod {
       if (!isServed) this.servedAgainMs = performance.now();
       isServed = true;
       this.responses.push(response);
-      const { answer = "accept" } = this.#options;
+      const { answer = () => undefined } = this.#options;
       if (answer === "nothing") return;
-      if (answer === "accept") this.#acceptedVersion = response.versionInfo;
-      const errorDetail = answer === "accept" ? {} : { errorDetail: { code: REJECTED, message: answer(response) } };
-      stream.write(request({ versionInfo: this.#acceptedVersion, responseNonce: response.nonce, ...errorDetail }));
+      const message = answer(configsIn(response));
+      if (message === undefined) this.acked.push(response);
+      const errorDetail = message === undefined ? {} : { errorDetail: { code: NACK_CODE, message } };
+      stream.write(request({ versionInfo: this.#ackedVersion, responseNonce: response.nonce, ...errorDetail }));
     });
     stream.on("error", () => undefined); // "status" follows.
     stream.on("status", () => this.#lost(client));
-    stream.write(request({ node: { id: this.nodeId }, versionInfo: this.#acceptedVersion }));
+    stream.write(request({ node: { id: this.nodeId }, versionInfo: this.#ackedVersion }));
   }
 
   #lost(client: Client): void {
@@ -127,6 +145,17 @@ export class StreamPod {
     this.backoffMs = shortest + Math.random() * (longest - shortest);
     this.#timer = setTimeout(() => this.#open(), this.backoffMs);
   }
+}
+
+function configsIn({ resources }: DiscoveryResponse): readonly RateLimitConfig[] {
+  return resources.map(({ value }) => fromBinary(RateLimitConfigSchema, value));
+}
+
+function limitsIn(response: DiscoveryResponse): Readonly<Record<string, number | undefined>> {
+  const limits = configsIn(response).map(
+    ({ name, descriptors: [rule] }) => [name.slice(name.indexOf("/") + 1), rule?.rateLimit?.requestsPerUnit] as const,
+  );
+  return Object.fromEntries(limits);
 }
 
 function request(fields: {

@@ -1,5 +1,5 @@
-// What real pods notice of faults between the control plane and a real API server: nothing but that
-// changes come later. Every question that is asked meanwhile has its limit.
+// Faults between the control plane and a real API server: changes reach real pods later, and every
+// request meanwhile has its limit.
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
@@ -9,16 +9,13 @@ import { type LimitsCluster, startLimitsCluster } from "../parts/limits-cluster.
 import { openServiceAddress, type ServiceAddress } from "../parts/service-address.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 
-/** Longest wait for things to be as they were after a fault, in milliseconds. */
+/** Longest wait for the end of a fault's effects, in milliseconds. */
 const RECOVERY_TIMEOUT_MS = 60_000;
 
 /** Edits of a burst. They take a second or two; a busy machine may need longer to write them. */
 const BURST_EDITS = 200;
 
-/**
- * Least time between two pushes, in milliseconds: how long all must be quiet, as it is now and then
- * during a burst when the API server has other work.
- */
+/** Least time between two pushes, in milliseconds: changes must be quiet that long. */
 const QUIET_MS = 100;
 
 /**
@@ -65,7 +62,7 @@ describe("real pods behind an API server with faults", () => {
   });
 
   it("lose no change when connections to it are cut at random while changes are made", async () => {
-    // A generator with a fixed seed (Numerical Recipes), so that a failure can be had again.
+    // A generator with a fixed seed (Numerical Recipes), so that a failure can be repeated.
     let seed = 20_260_229;
     const random = (): number => (seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
     const before = address.connections();
@@ -91,7 +88,7 @@ describe("real pods behind an API server with faults", () => {
     address.block();
     await limits.delete("gone");
     await set("kept", 5);
-    // The server's own memory of events would bridge the gap: only a new one has none.
+    // The API server keeps recent events in memory; a new process has none.
     await limits.cluster.compact();
     await limits.cluster.killApiServer();
     await limits.cluster.startApiServer();
@@ -103,7 +100,7 @@ describe("real pods behind an API server with faults", () => {
     expect(await metric("weir_source_lists_total")).toBeGreaterThan(lists);
   });
 
-  it("notice nothing when etcd is restarted, and get what changes after", async () => {
+  it("keep every limit when etcd is restarted, and receive later changes", async () => {
     await limits.cluster.killEtcd();
     await eventually("the API server to miss etcd", async () =>
       expect((await limits.cluster.kubectl(["get", "--raw", "/readyz"])).code).not.toBe(0),
@@ -113,7 +110,7 @@ describe("real pods behind an API server with faults", () => {
     await expectLimit("kept", 7, RECOVERY_TIMEOUT_MS);
   });
 
-  it("enforce the last of two hundred edits of a second within another, after a few pushes", async () => {
+  it("enforce the last of two hundred edits in a second, after a few pushes", async () => {
     const pushes = await metric("weir_ads_pushes_total");
     const startedMs = performance.now();
     await Promise.all(

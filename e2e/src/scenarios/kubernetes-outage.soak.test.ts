@@ -1,4 +1,4 @@
-// An API server that is away for a minute: real pods keep every limit meanwhile.
+// An API server that is down for a minute: real pods keep every limit meanwhile.
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { eventually } from "@weir/testing/eventually";
@@ -9,13 +9,13 @@ import { type Flow, manifestOf, startFlow } from "../parts/flow.ts";
 import { type LimitsCluster, startLimitsCluster } from "../parts/limits-cluster.ts";
 import type { Pod } from "../parts/pod.ts";
 
-/** Longest wait for things to be as they were after an outage, in milliseconds. */
+/** Longest wait for the end of an outage's effects, in milliseconds. */
 const RECOVERY_TIMEOUT_MS = 60_000;
 
 /** Longest time of the test of a long outage besides that outage, in milliseconds. */
 const OUTAGE_TEST_MS = 240_000;
 
-/** How long the API server is away at least, in milliseconds. */
+/** How long the API server is down at least, in milliseconds. */
 const OUTAGE_MS = 60_000;
 
 describe("the configuration flow from Kubernetes in a long outage", () => {
@@ -43,7 +43,7 @@ describe("the configuration flow from Kubernetes in a long outage", () => {
   });
 
   it(
-    "keeps every limit while the API server is away for a minute, gives them to new pods, and enforces new ones when it is back",
+    "keeps every limit while the API server is down for a minute, sends them to new pods, and enforces new ones afterwards",
     { timeout: OUTAGE_MS + OUTAGE_TEST_MS },
     async () => {
       const questions = pod.keepAsking("mail");
@@ -57,7 +57,7 @@ describe("the configuration flow from Kubernetes in a long outage", () => {
       await apply("mail", 7);
       for (const each of [pod, second]) {
         await eventually(
-          "the changed limit to hold",
+          "the changed limit to be active",
           async () => expect(await limitOf("mail", each)).toBe(7),
           RECOVERY_TIMEOUT_MS,
         );

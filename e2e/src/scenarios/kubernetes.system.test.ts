@@ -10,7 +10,7 @@ import { watchRolloutApi } from "../parts/replica.ts";
 import { type LimitsCluster, startLimitsCluster } from "../parts/limits-cluster.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 
-/** Longest wait for things to be as they were after an outage, in milliseconds. */
+/** Longest wait for the end of an outage's effects, in milliseconds. */
 const RECOVERY_TIMEOUT_MS = 60_000;
 
 describe("the configuration flow from Kubernetes", () => {
@@ -41,7 +41,7 @@ describe("the configuration flow from Kubernetes", () => {
     for (const stop of stops.toReversed()) await stop();
   });
 
-  it("enforces what was there before the start", async () => {
+  it("enforces the resources that exist before the start", async () => {
     expect(await askThrice("before")).toEqual([200, 200, 429]);
   });
 
@@ -56,11 +56,11 @@ describe("the configuration flow from Kubernetes", () => {
     await untilLimit(undefined);
   });
 
-  it("keeps a mistake that no schema sees to its resource: its last good form stays in force, and others go on", async () => {
+  it("keeps the last good form of a resource that the schema accepts and the control plane does not, and others continue", async () => {
     const twins = [{ key: "user", value: "a" }, { key: "user_a" }];
     const questions = pod.keepAsking("mail");
     await limits.apply("mail", manifestOf("mail", "mail", twins));
-    await eventually("the mistake to be told", async () => {
+    await eventually("the mistake to be reported", async () => {
       expect((await flow.status()).troubles).toMatchObject([
         {
           field: "spec.descriptors[1].key",
@@ -70,19 +70,19 @@ describe("the configuration flow from Kubernetes", () => {
       ]);
     });
     await apply("search", 5);
-    await eventually("the other limit to hold", async () => expect(await limitOf("search")).toBe(5));
+    await eventually("the other limit to be active", async () => expect(await limitOf("search")).toBe(5));
     expect(await questions.end()).toBe("2");
     await limits.apply(
       "mail",
       manifestOf("mail", "mail", [{ key: "user", rateLimit: { unit: "day", requestsPerUnit: 2 } }]),
     );
-    await eventually("the mistake to be gone", async () => expect((await flow.status()).troubles).toEqual([]));
+    await eventually("the end of the report", async () => expect((await flow.status()).troubles).toEqual([]));
     await limits.delete("search");
   });
 
-  it("gives a domain to the oldest resource that claims it, and to the next when that is gone", async () => {
+  it("gives a domain to the oldest resource that claims it, and to the next when that is deleted", async () => {
     await apply("search", 6);
-    await eventually("the limit to hold", async () => expect(await limitOf("search")).toBe(6));
+    await eventually("the limit to be active", async () => expect(await limitOf("search")).toBe(6));
     // The API server dates objects in whole seconds; of one second the first by name would own it.
     const second = Math.floor(Date.now() / 1000);
     await eventually("the next second", () => expect(Math.floor(Date.now() / 1000)).toBeGreaterThan(second));
@@ -90,18 +90,18 @@ describe("the configuration flow from Kubernetes", () => {
       "a-later",
       manifestOf("a-later", "search", [{ key: "user", rateLimit: { unit: "day", requestsPerUnit: 7 } }]),
     );
-    await eventually("the conflict to be told", async () => {
+    await eventually("the conflict to be reported", async () => {
       const [trouble] = (await flow.status()).troubles;
       expect(trouble?.message).toContain('domain "search" belongs to shop/search');
     });
     expect(await limitOf("search")).toBe(6);
     await limits.delete("search");
     await eventually("the next one to own it", async () => expect(await limitOf("search")).toBe(7));
-    await eventually("the conflict to be gone", async () => expect((await flow.status()).troubles).toEqual([]));
+    await eventually("the end of the conflict", async () => expect((await flow.status()).troubles).toEqual([]));
     await limits.delete("a-later");
   });
 
-  it("tells those who watch the rollout when the API server goes, and when it is back", async () => {
+  it("reports to watchers of the rollout that the API server is down, and that it is back", async () => {
     const watcher = await watchRolloutApi(flow.controlPlaneUrl());
     await eventually("the first state", () =>
       expect(watcher.last()).toMatchObject({ ready: true, source: { location: expect.any(String) as string } }),
@@ -114,26 +114,30 @@ describe("the configuration flow from Kubernetes", () => {
     watcher.close();
   });
 
-  it("keeps every limit while control plane and API server are away, and a new control plane waits for the whole", async () => {
+  it("keeps every limit while control plane and API server are down, and a new control plane waits for the API server", async () => {
     await apply("search", 5);
-    await eventually("the new limit to hold", async () => expect(await limitOf("search")).toBe(5), RECOVERY_TIMEOUT_MS);
+    await eventually(
+      "the new limit to be active",
+      async () => expect(await limitOf("search")).toBe(5),
+      RECOVERY_TIMEOUT_MS,
+    );
     await flow.killControlPlane();
     await cluster.killApiServer();
     const started = flow.startControlPlane();
     started.catch(() => undefined); // It is awaited below, unless something else fails first.
-    const watcher = await eventually("somebody to watch the start", () => watchRolloutApi(flow.controlPlaneUrl()));
+    const watcher = await eventually("a watch of the start", () => watchRolloutApi(flow.controlPlaneUrl()));
     await eventually("the reason to wait", () => expect(watcher.last().source?.error).toContain("no answer from"));
     expect(watcher.last().ready).toBeUndefined();
     expect([await limitOf("mail"), await limitOf("search")]).toEqual([2, 5]);
     await cluster.startApiServer();
     await apply("mail", 8);
     await started;
-    await eventually("the watcher to be told that it is ready", () => {
+    await eventually("the watcher to receive that it is ready", () => {
       expect([watcher.last().ready, watcher.last().source?.error]).toEqual([true, undefined]);
     });
     watcher.close();
     await eventually(
-      "the changed limit to hold",
+      "the changed limit to be active",
       async () => expect(await limitOf("mail")).toBe(8),
       RECOVERY_TIMEOUT_MS,
     );

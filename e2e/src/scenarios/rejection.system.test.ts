@@ -1,37 +1,20 @@
-// A real pod that rejects what the control plane holds for good, as a pod of an older image does:
-// its rejection costs one resource its newest form, and nobody anything else; a pod of a newer
-// image gets all.
+// A real pod that NACKs a valid resource, as a pod of an old image does: it keeps the earlier form of
+// that resource and receives everything else; a pod of a new image receives everything.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { eventually } from "@weir/testing/eventually";
 import { type Flow, manifestOf, startFlow } from "../parts/flow.ts";
 import type { Pod } from "../parts/pod.ts";
 import { type OldImageRelay, startOldImageRelay } from "../parts/old-image-relay.ts";
-import { reservePort } from "@weir/testing/reserve-ports";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 
-/** No TLS between pod and control plane: the relay stands between. */
-const PLAINTEXT_POD = {
-  CONFIG_GRPC_XDS_SERVER_USE_TLS: "false",
-  CONFIG_GRPC_XDS_SERVER_TLS_CACERT: "",
-  CONFIG_GRPC_XDS_CLIENT_TLS_CERT: "",
-};
-const PLAINTEXT_CONTROL_PLANE = {
-  ADS_PLAINTEXT: "true",
-  ADS_TLS_CERT: "",
-  ADS_TLS_KEY: "",
-  ADS_TLS_CLIENT_CACERT: "",
-  ADS_ALLOWED_SANS: "",
-};
-
-describe("a pod that rejects", () => {
+describe("a pod that NACKs a resource", () => {
   const folder = makeTemporaryFolder();
-  let adsPort: number;
   let flow: Flow;
   let relay: OldImageRelay;
   let old: Pod;
 
-  /** How many requests of this tenant are let through of five. */
+  /** The number of requests of this tenant that the pod allows of five. */
   async function allowed(pod: Pod, domain: string, tenant: string): Promise<number> {
     let count = 0;
     for (let request = 0; request < 5; request += 1) if ((await pod.ask(domain, { tenant })) === 200) count += 1;
@@ -39,19 +22,12 @@ describe("a pod that rejects", () => {
   }
 
   beforeAll(async () => {
-    adsPort = await reservePort();
-    flow = await startFlow(
-      folder.path,
-      { "mail.yaml": limit("mail", 2, "day"), "search.yaml": limit("search", 1, "day") },
-      { controlPlaneEnv: { ...PLAINTEXT_CONTROL_PLANE, ADS_PORT: String(adsPort) } },
-    );
-    relay = await startOldImageRelay(adsPort);
-    old = await flow.startPod({
-      ...PLAINTEXT_POD,
-      CONFIG_GRPC_XDS_CLIENT_TLS_KEY: "",
-      CONFIG_GRPC_XDS_NODE_ID: "edge/old",
-      CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${relay.port}`,
+    flow = await startFlow(folder.path, {
+      "mail.yaml": limit("mail", 2, "day"),
+      "search.yaml": limit("search", 1, "day"),
     });
+    relay = await startOldImageRelay(flow.adsPort, flow.certificates);
+    old = await flow.startPod({ ...relay.podEnv, CONFIG_GRPC_XDS_NODE_ID: "edge/old" });
   });
 
   afterAll(async () => {
@@ -60,7 +36,7 @@ describe("a pod that rejects", () => {
     folder.remove();
   });
 
-  it("keeps the last accepted form of what it rejects, and takes the edits of everything else", async () => {
+  it("keeps the form that it ACKed of this resource, and receives the edits of everything else", async () => {
     expect([await allowed(old, "mail", "before"), await allowed(old, "search", "before")]).toEqual([2, 1]);
     flow.writeManifest("search.yaml", limit("search", 4, "week"));
     flow.writeManifest("mail.yaml", limit("mail", 3, "day"));
@@ -71,8 +47,8 @@ describe("a pod that rejects", () => {
     expect(await allowed(old, "search", "after")).toBe(1);
   });
 
-  it("is told by the control plane, with the pod's own words", async () => {
-    const trouble = await eventually("the trouble", async () => {
+  it("is reported by the control plane, with the text of the NACK", async () => {
+    const trouble = await eventually("the report of the resource", async () => {
       const { troubles } = await flow.status();
       expect(troubles).toHaveLength(1);
       return troubles[0]!;
@@ -80,35 +56,37 @@ describe("a pod that rejects", () => {
     expect(trouble.place).toMatch(/search\.yaml:1\b/);
     expect(trouble.message).toContain("default/search: ");
     expect(trouble.keepsOld).toBe(true);
-    await eventually("the pod to have accepted what it has", async () => {
-      const [pod] = (await flow.status()).pods;
-      expect([pod?.id, pod?.rejected]).toEqual(["edge/old", undefined]);
+    const [pod] = (await flow.status()).pods;
+    expect(pod).toMatchObject({
+      id: "edge/old",
+      accepted: expect.stringMatching(/./) as string,
+      rejected: { message: expect.stringContaining("default/search: ") as string },
     });
   });
 
-  it("does not stand in the way of a pod of a newer image, which gets everything, and goes on with what it has", async () => {
-    const newer = await flow.startPod({
-      ...PLAINTEXT_POD,
-      CONFIG_GRPC_XDS_CLIENT_TLS_KEY: "",
-      CONFIG_GRPC_XDS_NODE_ID: "edge/new",
-      CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${adsPort}`,
-    });
+  it("keeps nothing from a pod of a newer image, and changes nothing for itself", async () => {
+    const newer = await flow.startPod({ CONFIG_GRPC_XDS_NODE_ID: "edge/new" });
     expect([await allowed(newer, "mail", "new"), await allowed(newer, "search", "new")]).toEqual([3, 4]);
-    await eventually("the old pod's rejection to be told", async () => {
+    await eventually("the ACK of the newer pod", async () => {
       const pods = (await flow.status()).pods;
-      expect(pods.find(({ id }) => id === "edge/old")?.rejected?.message).toContain("default/search: ");
-      expect(pods.find(({ id }) => id === "edge/new")?.rejected).toBeUndefined();
+      expect(pods.map(({ id, rejected, resources }) => [id, rejected === undefined, resources])).toEqual([
+        ["edge/new", true, 2],
+        ["edge/old", false, undefined],
+      ]);
     });
     expect([await allowed(old, "mail", "still"), await allowed(old, "search", "still")]).toEqual([3, 1]);
   });
 
-  it("accepts the resource again once it is edited to what the pod knows", async () => {
+  it("receives the resource again when it is edited to a form that the pod can load", async () => {
     flow.writeManifest("search.yaml", limit("search", 4, "day"));
     let round = 0;
-    await eventually("the mended resource", async () =>
-      expect(await allowed(old, "search", `mended-${(round += 1)}`)).toBe(4),
+    await eventually("the fixed resource", async () =>
+      expect(await allowed(old, "search", `fixed-${(round += 1)}`)).toBe(4),
     );
-    await eventually("the end of the trouble", async () => expect((await flow.status()).troubles).toEqual([]));
+    await eventually("the end of the report", async () => {
+      const { troubles, pods } = await flow.status();
+      expect([troubles, pods.map(({ rejected }) => rejected)]).toEqual([[], [undefined, undefined]]);
+    });
   });
 });
 

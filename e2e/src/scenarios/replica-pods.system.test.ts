@@ -1,6 +1,5 @@
-// Real pods behind one address of two replicas, as a Service in front of the control plane is: a
-// replica is killed, comes back, and the other is shut down. Every question that is asked meanwhile
-// has its limit, and what was changed at that very moment arrives.
+// Real pods of two replicas behind one address, as with a Service: a replica is killed, restarts, and the
+// other is shut down. Every request meanwhile has its limit, and an edit at that moment arrives.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -21,7 +20,7 @@ const POD_IDS = ["edge/one", "edge/two", "edge/three"] as const;
  */
 const ARRIVAL_MS = 60_000;
 
-/** How long a replica goes on serving after SIGTERM while it sends its pods away. */
+/** How long a replica continues after SIGTERM while it ends its streams one after the other. */
 const DRAIN = "2s";
 
 describe("real pods behind one address of two replicas", () => {
@@ -57,16 +56,16 @@ describe("real pods behind one address of two replicas", () => {
     folder.remove();
   });
 
-  it("are with both, under one version", async () => {
-    await eventually("every pod to have accepted", async () => {
-      const versions = [...(await acceptedOf(first)), ...(await acceptedOf(second))];
+  it("connect to both, and ACK one version", async () => {
+    await eventually("the ACK of every pod", async () => {
+      const versions = [...(await ackedBy(first)), ...(await ackedBy(second))];
       expect(versions).toHaveLength(POD_IDS.length);
       expect(new Set(versions)).toHaveLength(1);
     });
-    for (const replica of [first, second]) expect(await acceptedOf(replica)).not.toEqual([]);
+    for (const replica of [first, second]) expect(await ackedBy(replica)).not.toEqual([]);
   });
 
-  it("keep limits and counts when the replica they are with is killed, and enforce what is changed at that moment", async () => {
+  it("keep limits and counts when their replica is killed, and enforce an edit at that moment", async () => {
     for (const pod of pods) expect(await spend(pod)).toEqual([200, 200, 429]);
     const questions = pods.map((pod) => pod.keepAsking("mail"));
     first.process.kill();
@@ -76,10 +75,10 @@ describe("real pods behind one address of two replicas", () => {
     expect(await Promise.all(questions.map((each) => each.end()))).toEqual(["2 → 4", "2 → 4", "2 → 4"]);
     // Three of four were counted before; a pod that had lost its counters would let four through.
     for (const pod of pods) expect(await spend(pod)).toEqual([200, 429, 429]);
-    await expectAllAccepted(second);
+    await expectAllCurrent(second);
   });
 
-  it("lose nothing when the killed one is back and the other is shut down", async () => {
+  it("lose nothing when the killed replica restarts and the other is shut down", async () => {
     first = await launch(first);
     const questions = pods.map((pod) => pod.keepAsking("mail"));
     const stopping = second.process.stop("SIGTERM", 60_000);
@@ -87,7 +86,7 @@ describe("real pods behind one address of two replicas", () => {
     expect(await stopping).toEqual({ code: 0, signal: null });
     await expectLimit(6);
     expect(await Promise.all(questions.map((each) => each.end()))).toEqual(["4 → 6", "4 → 6", "4 → 6"]);
-    await expectAllAccepted(first);
+    await expectAllCurrent(first);
   });
 
   async function launch(before?: Replica): Promise<Replica> {
@@ -121,14 +120,14 @@ describe("real pods behind one address of two replicas", () => {
     }
   }
 
-  /** The versions that the pods of this replica have accepted. */
-  async function acceptedOf(replica: Replica): Promise<readonly string[]> {
+  /** The versions that the pods of this replica ACKed. */
+  async function ackedBy(replica: Replica): Promise<readonly string[]> {
     const { pods: connected = [] } = await replica.rollout();
     return connected.map(({ accepted }) => accepted?.version ?? "none");
   }
 
-  async function expectAllAccepted(replica: Replica): Promise<void> {
-    await eventually("the replica to know that every pod has accepted what is in force", async () => {
+  async function expectAllCurrent(replica: Replica): Promise<void> {
+    await eventually("the replica to report that every pod ACKed the active version", async () => {
       const { pods: connected = [] } = await replica.rollout();
       expect(connected.map(({ nodeId, state }) => `${nodeId} ${state}`).toSorted()).toEqual(
         POD_IDS.map((id) => `${id} POD_STATE_ACCEPTED`).toSorted(),

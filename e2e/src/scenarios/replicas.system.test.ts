@@ -1,6 +1,5 @@
-// Two replicas of the real control plane over the same manifests: they agree whatever each has
-// lived through and whatever its clock says, and when one is killed its pods lose nothing. How fast
-// that goes is measured by the benchmark of the control plane, not here.
+// Two replicas of the real control plane over the same manifests: they serve the same whatever their
+// history and clocks, and when one is killed its pods lose nothing.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -21,9 +20,8 @@ const SKEW_MS = 26 * 3_600_000;
 const PODS = 50;
 
 /**
- * What the quickest pod may wait beyond its own back-off and the time in which all of them
- * connected at first, in milliseconds: they all make their connections at once, beside whatever
- * else a test machine does.
+ * Longest wait of the first pod beyond its own back-off and the time in which all pods connected at
+ * first, in milliseconds: they all connect at the same time, on a busy test machine.
  */
 const OVERRUN_MAX_MS = 3000;
 
@@ -43,15 +41,15 @@ describe("two replicas of the control plane", () => {
       now: new Date(),
     });
     for (let index = 0; index < 40; index++) save(`limits-${index}`, `domain-${index}`, 1);
-    // Where two want the same domain, the first name in order has it, whoever was seen first: the
-    // first replica saw the loser alone.
+    // Of two resources of one age with the same domain, the first by name owns it. The first replica
+    // read the other one alone.
     save("contest-z", "contest", 1);
     first = await launch({});
     const pod = connect("gold/early", [first]);
     await pod.response(1);
     save("contest-a", "contest", 2);
     save("limits-3", "domain-3", 5);
-    await eventually("the first replica to serve what was changed", () =>
+    await eventually("the first replica to serve the changes", () =>
       expect(pod.limits()).toMatchObject({ "contest-a": 2, "limits-3": 5 }),
     );
     const preload = join(folder.path, "skewed-clock.mjs");
@@ -65,7 +63,7 @@ describe("two replicas of the control plane", () => {
     folder.remove();
   });
 
-  it("send the same bytes under the same version, though one has lived through changes and the clock of the other is a day behind", async () => {
+  it("send the same bytes under the same version, though one has seen changes and the clock of the other is a day behind", async () => {
     const behindMs = Date.parse((await first.rollout()).observedAt) - Date.parse((await second.rollout()).observedAt);
     expect(Math.abs(behindMs - SKEW_MS)).toBeLessThan(60_000);
     await expectSame("gold/same");
@@ -85,7 +83,7 @@ describe("two replicas of the control plane", () => {
     await expectSame("gold/after-change");
   });
 
-  it("serve every pod of a killed replica within its own back-off and a moment, with the change of that very moment", async () => {
+  it("serve every pod of a killed replica soon after its own back-off, with a change from that moment", async () => {
     const beganMs = performance.now();
     const fleet = Array.from({ length: PODS }, (_, index) => connect(`gold/pod-${index}`, [first, second]));
     for (const pod of fleet) await pod.response(1);
@@ -102,8 +100,8 @@ describe("two replicas of the control plane", () => {
     }
     const [after] = fleet.map(({ last }) => last.versionInfo);
     for (const pod of fleet) {
-      // One stream with the first replica, one with the second, and from neither anything but the
-      // old set and the new one, in that order.
+      // One stream with the first replica, one with the second, and on both nothing but the old set
+      // and the new one, in that order.
       expect(pod.losses, pod.nodeId).toBe(1);
       expect(
         [
@@ -116,13 +114,13 @@ describe("two replicas of the control plane", () => {
     }
     const quickestMs = Math.min(...fleet.map(({ servedAgainMs, backoffMs }) => servedAgainMs - killedMs - backoffMs));
     expect(quickestMs).toBeLessThan(connectMs + OVERRUN_MAX_MS);
-    await eventually("the second replica to know that all of them have accepted it", async () => {
+    await eventually("the second replica to report all ACKs", async () => {
       const gold = (await second.rollout()).fleets.find(({ version }) => version === after);
       expect(gold?.pods).toMatchObject({ total: podsOf(second), accepted: podsOf(second) });
     });
   });
 
-  it("agree again when the killed one is back", async () => {
+  it("send the same again when the killed replica restarts", async () => {
     first = await launch({});
     await expectSame("gold/back");
   });
@@ -137,7 +135,7 @@ describe("two replicas of the control plane", () => {
     const [ofFirst, ofSecond] = [await left.response(1), await right.response(1)];
     expect(ofSecond.versionInfo).toBe(ofFirst.versionInfo);
     expect(ofFirst.resources).toHaveLength(41);
-    // Bytes, not what they mean: the same meaning has many encodings.
+    // The bytes, not the messages: one message has many encodings.
     expect(ofSecond.resources.map(({ value }) => Buffer.from(value).toString("hex"))).toEqual(
       ofFirst.resources.map(({ value }) => Buffer.from(value).toString("hex")),
     );
@@ -168,10 +166,7 @@ function versionsOf({ fleets }: Rollout): Readonly<Record<string, string>> {
   return Object.fromEntries(fleets.map(({ name, version }) => [name, version]));
 }
 
-/**
- * A module that puts the clock of the process that loads it back, as a machine with a wrong clock
- * would have it.
- */
+/** A module that sets back the clock of the process that loads it, as on a machine with a wrong clock. */
 function skewedClock(behindMs: number): string {
   return `const Right = Date;
 globalThis.Date = class extends Right {

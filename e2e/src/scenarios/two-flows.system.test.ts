@@ -1,5 +1,5 @@
-// Both flows with the real programs: manifests → control plane → mutual TLS → pod, and questions →
-// pod → answers.
+// Both flows with the real programs: manifests → control plane → mutual TLS → pod, and requests → pod →
+// answers.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
@@ -69,14 +69,14 @@ describe("the two flows", () => {
     });
   });
 
-  it("counts the questions of both transports together", async () => {
+  it("counts the requests of both transports together", async () => {
     expect((await askJson("both")).status).toBe(200);
     expect((await askGrpc("both")).overallCode).toBe(Code.OK);
     expect((await askJson("both")).status).toBe(429);
   });
 
-  it("shows the control plane that the pod accepted", async () => {
-    await eventually("the acceptance to be told", async () => {
+  it("reports the ACK of the pod", async () => {
+    await eventually("the ACK to be reported", async () => {
       const { pods, troubles } = await flow.status();
       expect(troubles).toEqual([]);
       expect(pods).toHaveLength(1);
@@ -85,12 +85,12 @@ describe("the two flows", () => {
   });
 
   it("has a page that explains every metric of the control plane, and no other", async () => {
-    const told = [...(await flow.metrics()).matchAll(/^# TYPE (weir_\w+) /gm)].map(([, name]) => name);
+    const reported = [...(await flow.metrics()).matchAll(/^# TYPE (weir_\w+) /gm)].map(([, name]) => name);
     const explained = [...readFileSync(join(ROOT, "docs/rollout.md"), "utf8").matchAll(/^\| (`weir_.*?) +\|/gm)];
     const names = explained.flatMap(([, cell = ""]) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name));
-    // Those of the Kubernetes source are not there when a folder is read.
+    // Those of the Kubernetes source do not exist when a folder is read.
     const ofClusters = ["weir_source_lists_total", "weir_source_watches_total", "weir_source_failures_total"];
-    expect(names.toSorted()).toEqual([...told, ...ofClusters].toSorted());
+    expect(names.toSorted()).toEqual([...reported, ...ofClusters].toSorted());
   });
 
   it("applies an edited manifest under a new version", async () => {
@@ -107,7 +107,7 @@ describe("the two flows", () => {
   it("keeps the old limits when a manifest is broken, and names file, line, field and reason", async () => {
     const before = (await flow.status()).pods[0]!.accepted;
     flow.writeManifest("mail.yaml", mail(9).replace("unit: day", "unit: fortnight"));
-    const trouble = await eventually("the trouble to be told", async () => {
+    const trouble = await eventually("the trouble to be reported", async () => {
       const { troubles } = await flow.status();
       expect(troubles).toHaveLength(1);
       return troubles[0]!;
@@ -115,20 +115,20 @@ describe("the two flows", () => {
     expect(trouble.place).toMatch(/mail\.yaml:13\b/);
     expect(trouble.field).toBe("spec.descriptors[0].descriptors[0].rateLimit.unit");
     expect(trouble.message).toContain("fortnight");
-    // The limit before the break, not the one beside the mistake, and not none.
+    // The limit before the mistake, not the one next to it, and not none.
     expect(await limitOfMail("broken")).toBe(4);
     expect((await flow.status()).pods[0]!.accepted).toBe(before);
   });
 
-  it("goes on taking edits of the other manifests while one is broken", async () => {
+  it("continues to take edits of the other manifests while one is broken", async () => {
     flow.writeManifest("search.yaml", search(8));
-    await eventually("the edited limit to hold", async () => expect(await limitOfSearch()).toBe(8));
+    await eventually("the edited limit to be active", async () => expect(await limitOfSearch()).toBe(8));
     expect(await limitOfMail("still-broken")).toBe(4);
   });
 
   it("keeps the old limits when the file is no YAML at all", async () => {
     flow.writeManifest("mail.yaml", "apiVersion: [unclosed\n");
-    await eventually("the trouble to be told", async () => {
+    await eventually("the trouble to be reported", async () => {
       const { troubles } = await flow.status();
       expect(troubles[0]!.place).toMatch(/mail\.yaml:\d+/);
       expect(troubles[0]!.field).toBe("");
@@ -136,34 +136,34 @@ describe("the two flows", () => {
     expect(await limitOfMail("no-yaml")).toBe(4);
   });
 
-  it("takes the manifest up again once it is mended", async () => {
+  it("takes the manifest again when it is fixed", async () => {
     flow.writeManifest("mail.yaml", mail(3));
-    await eventually("the mended limit to hold", async () =>
-      expect((await askJson("mended")).body.statuses[0]!.currentLimit.requestsPerUnit).toBe(3),
+    await eventually("the fixed limit to be active", async () =>
+      expect((await askJson("fixed")).body.statuses[0]!.currentLimit.requestsPerUnit).toBe(3),
     );
     await eventually("the end of the trouble", async () => expect((await flow.status()).troubles).toEqual([]));
   });
 
-  it("takes up an edit by an editor that empties the file first", async () => {
+  it("takes an edit by an editor that empties the file first", async () => {
     for (const requestsPerUnit of [11, 12, 13]) {
       flow.overwriteManifest("mail.yaml", mail(requestsPerUnit));
-      await eventually("the edited limit to hold", async () =>
+      await eventually("the edited limit to be active", async () =>
         expect(await limitOfMail("overwritten")).toBe(requestsPerUnit),
       );
     }
     flow.overwriteManifest("mail.yaml", mail(3));
-    await eventually("the old limit to hold again", async () => expect(await limitOfMail("overwritten")).toBe(3));
+    await eventually("the old limit to be active again", async () => expect(await limitOfMail("overwritten")).toBe(3));
   });
 
-  it("keeps every limit while the control plane is gone, and takes up what was edited meanwhile", async () => {
+  it("keeps every limit while the control plane is down, and takes the edits of that time", async () => {
     await flow.killControlPlane();
     expect(await limitOfMail("alone")).toBe(3);
     flow.writeManifest("mail.yaml", mail(6));
     expect(await limitOfMail("alone")).toBe(3);
     await flow.startControlPlane();
-    await eventually("the edited limit to hold", async () => expect(await limitOfMail("alone")).toBe(6));
+    await eventually("the edited limit to be active", async () => expect(await limitOfMail("alone")).toBe(6));
     flow.writeManifest("mail.yaml", mail(3));
-    await eventually("the old limit to hold again", async () => expect(await limitOfMail("alone")).toBe(3));
+    await eventually("the old limit to be active again", async () => expect(await limitOfMail("alone")).toBe(3));
   });
 
   it("sends nothing to a pod whose certificate another authority signed", async () => {
@@ -178,7 +178,7 @@ describe("the two flows", () => {
       FORCE_START_WITHOUT_INITIAL_CONFIG: "true",
       HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED: "false",
     });
-    await eventually("the refusal to be told", () =>
+    await eventually("the refusal to be logged", () =>
       expect(stranger.process.lastLines().join("\n")).toContain("Cannot connect to the configuration server"),
     );
     expect(await stranger.ask("mail", { action: "reset", account: "stranger" })).toBe(503);
@@ -186,16 +186,16 @@ describe("the two flows", () => {
     await stranger.process.stop("SIGTERM", 5000);
   });
 
-  it("forgets the limits of a manifest that is deleted", async () => {
+  it("ends the limits of a manifest that is deleted", async () => {
     flow.removeManifest("search.yaml");
-    await eventually("the limit to be gone", async () => expect(await limitOfSearch()).toBeUndefined());
+    await eventually("the end of the limit", async () => expect(await limitOfSearch()).toBeUndefined());
     expect(await limitOfMail("others-stay")).toBe(3);
   });
 
-  it("brings a second pod up to the same version", async () => {
+  it("sends a second pod the same version", async () => {
     const second = await flow.startPod({ CONFIG_GRPC_XDS_NODE_ID: "default/second" });
     expect(await second.ask("mail", { action: "reset", account: "second" })).toBe(200);
-    await eventually("both pods to be at one version", async () => {
+    await eventually("both pods to ACK one version", async () => {
       const { pods } = await flow.status();
       expect(pods).toHaveLength(2);
       expect(pods[0]!.accepted).toBe(pods[1]!.accepted);
@@ -217,7 +217,9 @@ describe("the two flows", () => {
 
   async function editMail(requestsPerUnit: number): Promise<void> {
     flow.writeManifest("mail.yaml", mail(requestsPerUnit));
-    await eventually("the edited limit to hold", async () => expect(await limitOfMail("probe")).toBe(requestsPerUnit));
+    await eventually("the edited limit to be active", async () =>
+      expect(await limitOfMail("probe")).toBe(requestsPerUnit),
+    );
   }
 
   async function limitOfMail(account: string): Promise<number> {

@@ -16,7 +16,9 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { expect } from "vitest";
 
 import { PodRegistry } from "../../pods/pod-registry.ts";
-import type { NackPolicy } from "../../pods/nack-policy.ts";
+import type { Form } from "../../snapshot/form.ts";
+import { FormHistory } from "../../snapshot/form-history.ts";
+import type { Publisher } from "../../snapshot/publisher.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { type Log, silentLog } from "@weir/common/log/log";
 import { type AdsCounters, type PodChannel, PodStream, type StreamKind } from "./pod-stream.ts";
@@ -69,36 +71,47 @@ export function expectLawful(response: DiscoveryResponse, seen: readonly string[
   expect(names, "resources are in canonical order").toEqual([...names].sort());
 }
 
-/** Where a stream of a test has its snapshots from. */
-export interface SnapshotsOfTest {
-  readonly semaphore: SendSemaphore;
-  snapshotFor(fleet: string): Snapshot | undefined;
-  /** Adds a stream that is reported changes. */
-  join(stream: PodStream): void;
-}
+/** What streams have their snapshots from. */
+export type PublisherOfStreams = Pick<Publisher, "snapshotFor" | "formsOf" | "onPublished">;
 
-/** What a stream is reported the snapshots active. */
-export class FakeSnapshots implements SnapshotsOfTest {
-  readonly semaphore: SendSemaphore;
+/** Publishes the snapshots of a test, and keeps earlier forms as the real publisher does. */
+export class FakePublisher implements PublisherOfStreams {
   readonly #byFleet = new Map<string, Snapshot>();
-  readonly #streams = new Set<PodStream>();
+  readonly #history = new FormHistory();
+  readonly #listeners = new Set<() => void>();
 
-  constructor(semaphore = new SendSemaphore()) {
-    this.semaphore = semaphore;
+  constructor(...published: readonly Snapshot[]) {
+    for (const snapshot of published) this.publish(snapshot);
   }
 
-  /** Puts a snapshot active for every pod, or for those of one fleet, and tells the streams. */
+  /** Number of listeners. */
+  get listeners(): number {
+    return this.#listeners.size;
+  }
+
+  /** Publishes a snapshot for every pod, or for those of one fleet. */
   publish(snapshot: Snapshot, fleet = "*"): void {
     this.#byFleet.set(fleet, snapshot);
-    for (const stream of this.#streams) stream.published();
+    const forms = new Map(
+      [...this.#byFleet.values()].flatMap(({ forms: list }) => list.map((form) => [form.name, form] as const)),
+    );
+    this.#history.update(forms.values(), new Map(), () => false);
+    for (const listener of this.#listeners) listener();
   }
 
   snapshotFor(fleet: string): Snapshot | undefined {
     return this.#byFleet.get(fleet) ?? this.#byFleet.get("*");
   }
 
-  join(stream: PodStream): void {
-    this.#streams.add(stream);
+  formsOf(name: string): readonly Form[] {
+    return this.#history.formsOf(name);
+  }
+
+  onPublished(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
   }
 }
 
@@ -121,6 +134,17 @@ export class FakeCounters implements AdsCounters {
   }
 }
 
+/** How a pod is connected. */
+export interface FakeAdsStreamOptions {
+  readonly pods?: PodRegistry;
+  /** Shared by the streams of one test where they wait for each other. */
+  readonly semaphore?: SendSemaphore;
+  readonly kind?: StreamKind;
+  readonly log?: Log;
+  readonly clock?: () => number;
+  readonly snapshotMaxBytes?: number;
+}
+
 /** A pod and its stream. */
 export class FakeAdsStream implements PodChannel {
   /** Its address; to be changed before the first request only. */
@@ -136,19 +160,19 @@ export class FakeAdsStream implements PodChannel {
   #isClosed = false;
 
   constructor(
-    snapshots: SnapshotsOfTest,
-    pods: PodRegistry = new PodRegistry({ clock: () => 0 }),
-    nackPolicy?: NackPolicy,
-    kind: StreamKind = "aggregated",
-    log: Log = silentLog(),
+    publisher: PublisherOfStreams,
+    {
+      clock = () => 0,
+      pods = new PodRegistry({ clock }),
+      semaphore = new SendSemaphore(),
+      kind = "aggregated",
+      log = silentLog(),
+      snapshotMaxBytes = 4_000_000,
+    }: FakeAdsStreamOptions = {},
   ) {
-    const snapshotFor = (fleet: string): Snapshot | undefined => snapshots.snapshotFor(fleet);
-    const deps = { channel: this, snapshotFor, pods, semaphore: snapshots.semaphore, counters: this.counters, log };
-    this.#stream = new PodStream(nackPolicy === undefined ? deps : { ...deps, nackPolicy }, {
-      identifier: "replica-1",
-      kind,
-    });
-    snapshots.join(this.#stream);
+    const deps = { channel: this, publisher, pods, clock, semaphore, counters: this.counters, log };
+    this.#stream = new PodStream(deps, { identifier: "replica-1", kind, snapshotMaxBytes });
+    publisher.onPublished(() => this.#stream.published());
   }
 
   send(pieces: readonly Buffer[], written: () => void): void {
@@ -185,8 +209,8 @@ export class FakeAdsStream implements PodChannel {
    * Rejects the last response as the pods of the field do: with a message only, and the version
    * accepted before.
    */
-  reject(message: string, acceptedVersion = ""): void {
-    this.request({ version: acceptedVersion, nonce: this.last.nonce, error: { message } });
+  reject(message: string, acceptedVersion = "", names: readonly string[] = []): void {
+    this.request({ version: acceptedVersion, nonce: this.last.nonce, error: { message }, names });
   }
 
   /** Says that it has nothing more to say. */

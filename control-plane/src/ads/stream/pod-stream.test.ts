@@ -3,12 +3,11 @@
 import { createLog } from "@weir/common/log/log";
 import { describe, expect, it } from "vitest";
 
-import { translateResources } from "../../assemble/translate-resources.ts";
-import { type ManifestText, stateOfManifests } from "../../assemble/manifests.suite.ts";
+import type { ManifestText } from "../../assemble/manifests.suite.ts";
 import { PodRegistry } from "../../pods/pod-registry.ts";
 import { syncStatusOf } from "../../pods/sync-status.ts";
-import { buildSnapshots, type Snapshot } from "../../snapshot/snapshot.ts";
-import { FakeAdsStream, FakeSnapshots, namesOf, requestOf } from "./fake-ads-stream.suite.ts";
+import { snapshotOf } from "../../snapshot/snapshots-of.suite.ts";
+import { FakeAdsStream, FakePublisher, namesOf, requestOf } from "./fake-ads-stream.suite.ts";
 import { SendSemaphore } from "./send-semaphore.ts";
 import { classifyRequest } from "./sotw.ts";
 
@@ -16,22 +15,10 @@ const A: ManifestText = { name: "a", domain: "alpha" };
 const B: ManifestText = { name: "b", domain: "beta" };
 const C: ManifestText = { name: "c", domain: "gamma" };
 
-/** A snapshot of these manifests. */
-function snapshotOf(...manifests: readonly ManifestText[]): Snapshot {
-  return buildSnapshots(translateResources(stateOfManifests(...manifests))).others;
-}
-
 const ONE = snapshotOf(A);
 const TWO = snapshotOf(A, B);
 const THREE = snapshotOf(A, B, C);
 const EMPTY = snapshotOf();
-
-/** Snapshots with one active. */
-function inForce(snapshot: Snapshot): FakeSnapshots {
-  const snapshots = new FakeSnapshots();
-  snapshots.publish(snapshot);
-  return snapshots;
-}
 
 /** What the pod was sent, in short: the names in each response. */
 function sentNames(pod: FakeAdsStream): readonly (readonly string[])[] {
@@ -40,14 +27,14 @@ function sentNames(pod: FakeAdsStream): readonly (readonly string[])[] {
 
 describe("PodStream.receive()", () => {
   it("case 2: answers exactly once when one request finds a snapshot", () => {
-    const pod = new FakeAdsStream(inForce(TWO));
+    const pod = new FakeAdsStream(new FakePublisher(TWO));
     pod.request();
     expect(sentNames(pod)).toEqual([["default/a", "default/b"]]);
     expect(pod.last.versionInfo).toBe(TWO.version);
   });
 
   it("case 4: ignores a request with a foreign nonce and takes the one with the right nonce", () => {
-    const pod = new FakeAdsStream(inForce(ONE));
+    const pod = new FakeAdsStream(new FakePublisher(ONE));
     pod.request();
     pod.request({ nonce: "foreign", version: ONE.version, names: ["default/other"] });
     expect(pod.counters.acknowledgements).toBe(0);
@@ -57,19 +44,19 @@ describe("PodStream.receive()", () => {
   });
 
   it("changes nothing at a request with a foreign nonce: what becomes active later is sent as before", () => {
-    const snapshots = inForce(ONE);
-    const pod = new FakeAdsStream(snapshots);
+    const publisher = new FakePublisher(ONE);
+    const pod = new FakeAdsStream(publisher);
     pod.request();
     pod.request({ nonce: "foreign", names: ["default/other"] });
     pod.request({ nonce: "foreign", error: { message: "no" } });
-    snapshots.publish(TWO);
+    publisher.publish(TWO);
     expect([sentNames(pod), pod.counters.rejections]).toEqual([[["default/a"], ["default/a", "default/b"]], 0]);
   });
 
   it("case 5: answers its own type among seven when only the first request says who the client is", () => {
-    const snapshots = inForce(ONE);
-    snapshots.publish(TWO, "gold");
-    const pod = new FakeAdsStream(snapshots);
+    const publisher = new FakePublisher(ONE);
+    publisher.publish(TWO, "gold");
+    const pod = new FakeAdsStream(publisher);
     pod.request({ type: "type.googleapis.com/envoy.config.cluster.v3.Cluster", node: { id: "gold/pod-1" } });
     for (const type of ["a", "b", "c", "d", "e"]) pod.request({ type: `type.googleapis.com/${type}` });
     pod.request();
@@ -77,44 +64,44 @@ describe("PodStream.receive()", () => {
   });
 
   it("keeps to what the first request said of the client when a later one says something else or nothing", () => {
-    const snapshots = inForce(ONE);
-    snapshots.publish(TWO, "gold");
+    const publisher = new FakePublisher(ONE);
+    publisher.publish(TWO, "gold");
     const pods = new PodRegistry({ clock: () => 0 });
-    const pod = new FakeAdsStream(snapshots, pods);
+    const pod = new FakeAdsStream(publisher, { pods });
     pod.request({ node: { id: "gold/pod-1" } });
     pod.request({ nonce: pod.last.nonce, version: pod.last.versionInfo, node: { id: "iron/pod-2" } });
-    snapshots.publish(THREE, "gold");
+    publisher.publish(THREE, "gold");
     pod.accept();
     expect(pod.responses.map(({ versionInfo }) => versionInfo)).toEqual([TWO.version, THREE.version]);
     expect(pods.list().map(({ nodeId, fleet }) => [nodeId, fleet])).toEqual([["gold/pod-1", "gold"]]);
   });
 
   it("case 6: sends nothing of an old subscription when the pod drops it while a response is under way", () => {
-    const snapshots = inForce(ONE);
-    const pod = new FakeAdsStream(snapshots);
+    const publisher = new FakePublisher(ONE);
+    const pod = new FakeAdsStream(publisher);
     pod.stopReading();
     pod.request({ names: ["default/a"] });
-    snapshots.publish(snapshotOf({ ...A, requestsPerUnit: 6 }));
+    publisher.publish(snapshotOf({ ...A, requestsPerUnit: 6 }));
     pod.accept(["default/unknown"]);
     pod.read();
     expect(pod.responses).toHaveLength(1);
   });
 
   it("case 7: names the violation when the type is missing", () => {
-    const pod = new FakeAdsStream(inForce(ONE));
+    const pod = new FakeAdsStream(new FakePublisher(ONE));
     expect(pod.request({ type: "" })).toBe("type_url is missing: it is required on an aggregated stream");
     expect(pod.responses).toEqual([]);
   });
 
   it("names the violation when a request lists more names than anybody needs", () => {
-    const pod = new FakeAdsStream(inForce(ONE));
+    const pod = new FakeAdsStream(new FakePublisher(ONE));
     const names = Array.from({ length: 10_001 }, (_, index) => `default/${index}`);
     expect(pod.request({ names })).toBe("resource_names holds 10001 names, at most 10000 are allowed");
     expect(pod.request({ names: names.slice(1) })).toBeUndefined();
   });
 
   it("takes requests without a type on a stream for the single type, and no other type", () => {
-    const pod = new FakeAdsStream(inForce(ONE), undefined, undefined, "single-type");
+    const pod = new FakeAdsStream(new FakePublisher(ONE), { kind: "single-type" });
     expect(pod.request({ type: "" })).toBeUndefined();
     expect(pod.request({ nonce: pod.last.nonce, version: pod.last.versionInfo })).toBeUndefined();
     expect(pod.request({ type: "type.googleapis.com/other" })).toBe(
@@ -124,41 +111,41 @@ describe("PodStream.receive()", () => {
   });
 
   it("case 8: leaves no state when the pod asks for several types and goes", () => {
-    const snapshots = inForce(ONE);
+    const publisher = new FakePublisher(ONE);
     const pods = new PodRegistry({ clock: () => 0 });
-    const pod = new FakeAdsStream(snapshots, pods);
+    const pod = new FakeAdsStream(publisher, { pods });
     pod.request({ type: "type.googleapis.com/other" });
     pod.request();
     pod.close();
-    snapshots.publish(TWO);
+    publisher.publish(TWO);
     expect([pods.list(), pod.responses.length]).toEqual([[], 1]);
   });
 
   it("sends nothing to a pod that asked for nothing or for another type only, whatever becomes active", () => {
-    const snapshots = inForce(ONE);
-    const [silent, other] = [new FakeAdsStream(snapshots), new FakeAdsStream(snapshots)];
+    const publisher = new FakePublisher(ONE);
+    const [silent, other] = [new FakeAdsStream(publisher), new FakeAdsStream(publisher)];
     other.request({ type: "type.googleapis.com/other" });
-    snapshots.publish(TWO);
+    publisher.publish(TWO);
     expect([silent.responses, other.responses]).toEqual([[], []]);
   });
 
   it("knows no pod when a request comes after the end of its stream", () => {
     const pods = new PodRegistry({ clock: () => 0 });
-    const pod = new FakeAdsStream(inForce(ONE), pods);
+    const pod = new FakeAdsStream(new FakePublisher(ONE), { pods });
     pod.close();
     pod.request();
     expect([pods.list(), pod.responses]).toEqual([[], []]);
   });
 
   it("case 9: answers nothing when ten requests alternate between two unknown types", () => {
-    const pod = new FakeAdsStream(inForce(ONE));
+    const pod = new FakeAdsStream(new FakePublisher(ONE));
     for (let count = 0; count < 10; count += 1) pod.request({ type: `type.googleapis.com/unknown-${count % 2}` });
     expect(pod.responses).toEqual([]);
   });
 
   it("case 10: waits and leaves no state when no snapshot is active and the pod goes", () => {
     const pods = new PodRegistry({ clock: () => 0 });
-    const pod = new FakeAdsStream(new FakeSnapshots(), pods);
+    const pod = new FakeAdsStream(new FakePublisher(), { pods });
     pod.request();
     expect(pods.list()).toHaveLength(1);
     pod.close();
@@ -166,16 +153,16 @@ describe("PodStream.receive()", () => {
   });
 
   it("case 19: answers a request for a name that does not exist only when it does", () => {
-    const snapshots = inForce(ONE);
-    const pod = new FakeAdsStream(snapshots);
+    const publisher = new FakePublisher(ONE);
+    const pod = new FakeAdsStream(publisher);
     pod.request({ names: ["default/b"] });
     expect(pod.responses).toEqual([]);
-    snapshots.publish(TWO);
+    publisher.publish(TWO);
     expect(sentNames(pod)).toEqual([["default/b"]]);
   });
 
   it("case 23: answers when a name joins at the same version, and waits when both are known", () => {
-    const pod = new FakeAdsStream(inForce(TWO));
+    const pod = new FakeAdsStream(new FakePublisher(TWO));
     pod.request({ names: ["default/a"] });
     pod.accept(["default/a", "default/b"]);
     expect(sentNames(pod)).toEqual([["default/a"], ["default/a", "default/b"]]);
@@ -184,7 +171,7 @@ describe("PodStream.receive()", () => {
   });
 
   it("sends a name again when the pod drops it and takes it up again", () => {
-    const pod = new FakeAdsStream(inForce(ONE));
+    const pod = new FakeAdsStream(new FakePublisher(ONE));
     pod.request({ names: ["default/a"] });
     pod.accept(["default/x"]);
     pod.accept(["default/a"]);
@@ -192,12 +179,12 @@ describe("PodStream.receive()", () => {
   });
 
   it("sends everything when names become a wildcard at the same version, also when that is said again while a response is under way", () => {
-    const pod = new FakeAdsStream(inForce(TWO));
+    const pod = new FakeAdsStream(new FakePublisher(TWO));
     pod.request({ names: ["default/a"] });
     pod.accept(["*"]);
     expect(sentNames(pod)).toEqual([["default/a"], ["default/a", "default/b"]]);
 
-    const slow = new FakeAdsStream(inForce(TWO));
+    const slow = new FakeAdsStream(new FakePublisher(TWO));
     slow.stopReading();
     slow.request({ names: ["default/a"] });
     slow.accept(["*"]);
@@ -207,20 +194,20 @@ describe("PodStream.receive()", () => {
   });
 
   it("sends what is left when a named resource is deleted, and nothing when another one changes", () => {
-    const snapshots = inForce(TWO);
-    const pod = new FakeAdsStream(snapshots);
+    const publisher = new FakePublisher(TWO);
+    const pod = new FakeAdsStream(publisher);
     pod.request({ names: ["default/a"] });
     pod.accept(["default/a"]);
-    snapshots.publish(snapshotOf(A, { ...B, requestsPerUnit: 9 }));
+    publisher.publish(snapshotOf(A, { ...B, requestsPerUnit: 9 }));
     expect(pod.responses).toHaveLength(1);
-    snapshots.publish(snapshotOf(B));
+    publisher.publish(snapshotOf(B));
     expect(sentNames(pod)).toEqual([["default/a"], []]);
   });
 
   it("reports that a pod has the active snapshot when nothing that it wants is different there, and what it said of that", () => {
-    const snapshots = inForce(TWO);
+    const publisher = new FakePublisher(TWO);
     const pods = new PodRegistry({ clock: () => 5 });
-    const [accepting, rejecting, silent] = [0, 1, 2].map(() => new FakeAdsStream(snapshots, pods)) as [
+    const [accepting, rejecting, silent] = [0, 1, 2].map(() => new FakeAdsStream(publisher, { pods })) as [
       FakeAdsStream,
       FakeAdsStream,
       FakeAdsStream,
@@ -229,30 +216,30 @@ describe("PodStream.receive()", () => {
     accepting.accept(["default/a"]);
     rejecting.request({ names: ["default/a"], nonce: rejecting.last.nonce, error: { message: "no" } });
     const next = snapshotOf(A, { ...B, requestsPerUnit: 9 });
-    snapshots.publish(next);
-    snapshots.publish(next);
+    publisher.publish(next);
+    publisher.publish(next);
     expect([accepting, rejecting, silent].map(({ responses }) => responses.length)).toEqual([1, 1, 1]);
     expect(pods.list().map((pod) => syncStatusOf(pod, next.version))).toEqual(["current", "rejected", "pending"]);
     // Its own resource changes: it is sent that, and stands anew.
     const own = snapshotOf({ ...A, requestsPerUnit: 9 }, { ...B, requestsPerUnit: 9 });
-    snapshots.publish(own);
+    publisher.publish(own);
     expect(pods.list().map((pod) => syncStatusOf(pod, own.version))).toEqual(["pending", "pending", "pending"]);
     expect(accepting.responses).toHaveLength(2);
   });
 
   it("sends nothing when the pod wants nothing any more", () => {
-    const snapshots = inForce(ONE);
-    const pod = new FakeAdsStream(snapshots);
+    const publisher = new FakePublisher(ONE);
+    const pod = new FakeAdsStream(publisher);
     pod.request({ names: ["*"] });
     pod.accept(["default/a"]);
     pod.accept([]);
-    snapshots.publish(TWO);
+    publisher.publish(TWO);
     expect(pod.responses).toHaveLength(1);
   });
 
   it("counts an answer once when later requests with the same nonce only change the names", () => {
     const pods = new PodRegistry({ clock: () => 0 });
-    const pod = new FakeAdsStream(inForce(TWO), pods);
+    const pod = new FakeAdsStream(new FakePublisher(TWO), { pods });
     pod.request({ names: ["default/a"] });
     pod.request({ names: ["default/a"], nonce: pod.last.nonce, error: { message: "no" } });
     // After a rejection the client may still change its names under the nonce that it rejected:
@@ -266,7 +253,7 @@ describe("PodStream.receive()", () => {
   });
 
   it("counts an acceptance once when the pod repeats it, and after a request that said neither yes nor no", () => {
-    const pod = new FakeAdsStream(inForce(ONE));
+    const pod = new FakeAdsStream(new FakePublisher(ONE));
     pod.request();
     pod.request({ nonce: pod.last.nonce, version: "older" });
     expect(pod.counters.acknowledgements).toBe(0);
@@ -278,17 +265,17 @@ describe("PodStream.receive()", () => {
 
 describe("PodStream.published()", () => {
   it("case 18: answers a waiting pod with exact version and resources when a snapshot becomes active", () => {
-    const snapshots = new FakeSnapshots();
-    const pod = new FakeAdsStream(snapshots);
+    const publisher = new FakePublisher();
+    const pod = new FakeAdsStream(publisher);
     pod.request();
     expect(pod.responses).toEqual([]);
-    snapshots.publish(TWO);
+    publisher.publish(TWO);
     expect([pod.last.versionInfo, sentNames(pod)]).toEqual([TWO.version, [["default/a", "default/b"]]]);
   });
 
   it("case 21: forgets the pod when its stream ends, and knows nothing of a pod that never came", () => {
     const pods = new PodRegistry({ clock: () => 0 });
-    const pod = new FakeAdsStream(inForce(ONE), pods);
+    const pod = new FakeAdsStream(new FakePublisher(ONE), { pods });
     expect(pods.list()).toEqual([]);
     pod.request({ node: { id: "pod-1" } });
     expect(pods.list().map(({ nodeId }) => nodeId)).toEqual(["pod-1"]);
@@ -298,39 +285,42 @@ describe("PodStream.published()", () => {
   });
 
   it("case 22: delivers the last content when a pod that did not read reads again", () => {
-    const snapshots = inForce(ONE);
-    const pod = new FakeAdsStream(snapshots);
+    const publisher = new FakePublisher(ONE);
+    const pod = new FakeAdsStream(publisher);
     pod.stopReading();
     pod.request();
-    snapshots.publish(TWO);
-    snapshots.publish(THREE);
+    publisher.publish(TWO);
+    publisher.publish(THREE);
     expect(pod.responses).toHaveLength(1);
     pod.read();
     expect(pod.responses.map(({ versionInfo }) => versionInfo)).toEqual([ONE.version, THREE.version]);
   });
 
-  it("case A1: sends nothing after a rejection until content changes, and then the new version once", () => {
-    const snapshots = inForce(ONE);
-    const pod = new FakeAdsStream(snapshots);
+  it("case A1: sends nothing after a NACK that names no resource until content changes, and then the new version once", () => {
+    const publisher = new FakePublisher(ONE);
+    const pod = new FakeAdsStream(publisher);
     pod.request();
-    pod.reject("default/a: no");
-    snapshots.publish(ONE);
+    pod.reject("no");
+    publisher.publish(ONE);
     expect(pod.responses).toHaveLength(1);
-    snapshots.publish(TWO);
-    snapshots.publish(TWO);
+    publisher.publish(TWO);
+    publisher.publish(TWO);
     expect(pod.responses.map(({ versionInfo }) => versionInfo)).toEqual([ONE.version, TWO.version]);
   });
 
   it("case A2: answers the first request of a stream in full when it brings nonce and version of another, and counts no acceptance", () => {
     const pods = new PodRegistry({ clock: () => 0 });
-    const pod = new FakeAdsStream(inForce(ONE), pods);
+    const pod = new FakeAdsStream(new FakePublisher(ONE), { pods });
     pod.request({ version: ONE.version, nonce: "17" });
     expect(sentNames(pod)).toEqual([["default/a"]]);
     expect([pod.counters.acknowledgements, pods.list()[0]?.accepted]).toEqual([0, undefined]);
   });
 
   it("case A3: answers once when a pod moves between replicas with the same content, and with the same bytes", () => {
-    const [first, second] = [new FakeAdsStream(inForce(TWO)), new FakeAdsStream(inForce(snapshotOf(B, A)))];
+    const [first, second] = [
+      new FakeAdsStream(new FakePublisher(TWO)),
+      new FakeAdsStream(new FakePublisher(snapshotOf(B, A))),
+    ];
     first.request();
     first.accept();
     second.request({ version: first.last.versionInfo, nonce: first.last.nonce });
@@ -341,55 +331,56 @@ describe("PodStream.published()", () => {
   });
 
   it("case A4: sends its own content when a pod comes with another version", () => {
-    const pod = new FakeAdsStream(inForce(TWO));
+    const pod = new FakeAdsStream(new FakePublisher(TWO));
     pod.request({ version: ONE.version });
     expect([pod.last.versionInfo, sentNames(pod)]).toEqual([TWO.version, [["default/a", "default/b"]]]);
   });
 
   it("case A5: sends three, two and no resources when one of three changes, one is deleted and then the others", () => {
-    const snapshots = inForce(THREE);
-    const pod = new FakeAdsStream(snapshots);
+    const publisher = new FakePublisher(THREE);
+    const pod = new FakeAdsStream(publisher);
     pod.request();
     pod.accept();
     for (const next of [snapshotOf(A, B, { ...C, requestsPerUnit: 6 }), TWO, EMPTY]) {
-      snapshots.publish(next);
+      publisher.publish(next);
       pod.accept();
     }
     expect(sentNames(pod).map((names) => names.length)).toEqual([3, 3, 2, 0]);
   });
 
   it("case A6: waits when nothing was read yet and answers once when it was", () => {
-    const snapshots = new FakeSnapshots();
-    const pod = new FakeAdsStream(snapshots);
+    const publisher = new FakePublisher();
+    const pod = new FakeAdsStream(publisher);
     pod.request();
     pod.request();
     expect(pod.responses).toEqual([]);
-    snapshots.publish(ONE);
+    publisher.publish(ONE);
     expect(pod.responses).toHaveLength(1);
   });
 
   it("case A8: keeps one response under way for a slow pod and serves the others immediately", () => {
-    const snapshots = inForce(ONE);
-    const [slow, fast] = [new FakeAdsStream(snapshots), new FakeAdsStream(snapshots)];
+    const publisher = new FakePublisher(ONE);
+    const semaphore = new SendSemaphore();
+    const [slow, fast] = [new FakeAdsStream(publisher, { semaphore }), new FakeAdsStream(publisher, { semaphore })];
     slow.stopReading();
     for (const pod of [slow, fast]) pod.request();
-    for (let limit = 10; limit < 20; limit += 1) snapshots.publish(snapshotOf({ ...A, requestsPerUnit: limit }));
+    for (let limit = 10; limit < 20; limit += 1) publisher.publish(snapshotOf({ ...A, requestsPerUnit: limit }));
     expect([slow.responses.length, fast.responses.length]).toEqual([1, 11]);
     slow.read();
     expect([slow.responses.length, slow.last.versionInfo]).toEqual([2, fast.last.versionInfo]);
   });
 
   it("sends a waiting pod the content of the moment when its turn comes, and lets the next one in when it goes meanwhile", () => {
-    const snapshots = new FakeSnapshots(new SendSemaphore({ sends: 1 }));
-    snapshots.publish(ONE);
+    const publisher = new FakePublisher(ONE);
+    const semaphore = new SendSemaphore({ sends: 1 });
     const [first, gone, last] = [
-      new FakeAdsStream(snapshots),
-      new FakeAdsStream(snapshots),
-      new FakeAdsStream(snapshots),
+      new FakeAdsStream(publisher, { semaphore }),
+      new FakeAdsStream(publisher, { semaphore }),
+      new FakeAdsStream(publisher, { semaphore }),
     ];
     first.stopReading();
     for (const pod of [first, gone, last]) pod.request();
-    snapshots.publish(TWO);
+    publisher.publish(TWO);
     gone.close();
     expect([first, gone, last].map((pod) => pod.responses.length)).toEqual([1, 0, 0]);
     first.read();
@@ -401,12 +392,12 @@ describe("PodStream.published()", () => {
   });
 
   it("sends a pod that has nothing more to say what is due when its turn comes, then ends, and sends nothing that becomes active later", () => {
-    const snapshots = new FakeSnapshots(new SendSemaphore({ sends: 1 }));
-    snapshots.publish(ONE);
+    const publisher = new FakePublisher(ONE);
+    const semaphore = new SendSemaphore({ sends: 1 });
     const [first, once, gone] = [
-      new FakeAdsStream(snapshots),
-      new FakeAdsStream(snapshots),
-      new FakeAdsStream(snapshots),
+      new FakeAdsStream(publisher, { semaphore }),
+      new FakeAdsStream(publisher, { semaphore }),
+      new FakeAdsStream(publisher, { semaphore }),
     ];
     first.stopReading();
     for (const pod of [first, once, gone]) pod.request();
@@ -414,20 +405,20 @@ describe("PodStream.published()", () => {
     gone.close();
     expect([once.responses.length, once.ends]).toEqual([0, 0]);
     first.read();
-    snapshots.publish(TWO);
+    publisher.publish(TWO);
     expect([sentNames(once), once.ends, sentNames(gone), gone.ends]).toEqual([[["default/a"]], 1, [], 0]);
   });
 
   it("ends immediately, and once, when nothing is due to a pod that has nothing more to say", () => {
-    const snapshots = new FakeSnapshots();
+    const publisher = new FakePublisher();
     const [waiting, served, slow] = [
-      new FakeAdsStream(snapshots),
-      new FakeAdsStream(snapshots),
-      new FakeAdsStream(snapshots),
+      new FakeAdsStream(publisher),
+      new FakeAdsStream(publisher),
+      new FakeAdsStream(publisher),
     ];
     waiting.request();
     waiting.finish();
-    snapshots.publish(ONE);
+    publisher.publish(ONE);
     served.request();
     served.finish();
     slow.stopReading();
@@ -443,12 +434,12 @@ describe("PodStream.published()", () => {
   });
 
   it("serves a pod that wants nothing any more when its turn comes, as soon as there is something again, and lets the next one in", () => {
-    const snapshots = new FakeSnapshots(new SendSemaphore({ sends: 1 }));
-    snapshots.publish(ONE);
+    const publisher = new FakePublisher(ONE);
+    const semaphore = new SendSemaphore({ sends: 1 });
     const [first, changing, last] = [
-      new FakeAdsStream(snapshots),
-      new FakeAdsStream(snapshots),
-      new FakeAdsStream(snapshots),
+      new FakeAdsStream(publisher, { semaphore }),
+      new FakeAdsStream(publisher, { semaphore }),
+      new FakeAdsStream(publisher, { semaphore }),
     ];
     first.stopReading();
     first.request();
@@ -457,17 +448,17 @@ describe("PodStream.published()", () => {
     last.request();
     first.read();
     expect([changing, last].map(sentNames)).toEqual([[], [["default/a"]]]);
-    snapshots.publish(TWO);
+    publisher.publish(TWO);
     expect(sentNames(changing)).toEqual([["default/b"]]);
   });
 
   it("reports and counts what it sends", () => {
-    const snapshots = inForce(ONE);
+    const publisher = new FakePublisher(ONE);
     const pods = new PodRegistry({ clock: () => 7 });
-    const pod = new FakeAdsStream(snapshots, pods);
+    const pod = new FakeAdsStream(publisher, { pods });
     pod.request();
     expect([pod.counters.pushes, pods.list()[0]?.sent]).toEqual([1, { version: ONE.version, atMs: 7 }]);
-    snapshots.publish(TWO);
+    publisher.publish(TWO);
     expect([pod.counters.pushes, pods.list()[0]?.sent?.version]).toEqual([2, TWO.version]);
   });
 
@@ -478,9 +469,9 @@ describe("PodStream.published()", () => {
       format: "json",
       write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
     });
-    const snapshots = inForce(ONE);
+    const publisher = new FakePublisher(ONE);
     const [fresh, known] = [{ id: "edge/1" }, { id: "edge/2" }].map((node, index) => {
-      const pod = new FakeAdsStream(snapshots, undefined, undefined, undefined, log);
+      const pod = new FakeAdsStream(publisher, { log });
       pod.request({ node, version: index === 0 ? "" : "older" });
       return pod;
     });
@@ -512,9 +503,9 @@ describe("PodStream.published()", () => {
   });
 
   it("case A11: tells two pods with the same node id apart", () => {
-    const snapshots = inForce(ONE);
+    const publisher = new FakePublisher(ONE);
     const pods = new PodRegistry({ clock: () => 0 });
-    const [first, second] = [new FakeAdsStream(snapshots, pods), new FakeAdsStream(snapshots, pods)];
+    const [first, second] = [new FakeAdsStream(publisher, { pods }), new FakeAdsStream(publisher, { pods })];
     for (const pod of [first, second]) pod.request({ node: { id: "default" } });
     first.accept();
     second.reject("default/a: no");
@@ -525,38 +516,41 @@ describe("PodStream.published()", () => {
   });
 
   it("case A12: forgets the pod and sends nothing more when the stream is cut during a write", () => {
-    const snapshots = inForce(ONE);
+    const publisher = new FakePublisher(ONE);
     const pods = new PodRegistry({ clock: () => 0 });
-    const pod = new FakeAdsStream(snapshots, pods);
+    const pod = new FakeAdsStream(publisher, { pods });
     pod.stopReading();
     pod.request();
     pod.close();
-    snapshots.publish(TWO);
+    publisher.publish(TWO);
     pod.read();
     expect([pods.list(), pod.responses.length]).toEqual([[], 1]);
   });
 
-  it("keeps the last acceptance when a later version is rejected, and forgets the rejection when a version is accepted", () => {
-    const snapshots = inForce(ONE);
+  it("keeps the last ACK when a later version is NACKed, and the NACK until the pod has everything", () => {
+    const publisher = new FakePublisher(ONE);
     const pods = new PodRegistry({ clock: () => 5 });
-    const pod = new FakeAdsStream(snapshots, pods);
+    const pod = new FakeAdsStream(publisher, { pods });
     pod.request();
     pod.accept();
-    snapshots.publish(TWO);
+    publisher.publish(TWO);
     pod.reject("default/b: no", ONE.version);
-    expect(pods.list()[0]).toMatchObject({
-      accepted: { version: ONE.version, atMs: 5 },
-      rejected: { version: TWO.version, message: "default/b: no", atMs: 5 },
-    });
-    snapshots.publish(THREE);
+    const rejected = { version: TWO.version, message: "default/b: no", atMs: 5 };
+    expect(pods.list()[0]).toMatchObject({ accepted: { version: ONE.version, atMs: 5 }, rejected });
+    publisher.publish(THREE);
     pod.accept();
-    expect(pods.list()[0]).toMatchObject({ accepted: { version: THREE.version }, rejected: undefined });
+    expect(sentNames(pod).at(-1)).toEqual(["default/a", "default/c"]);
+    expect(pods.list()[0]).toMatchObject({ accepted: { version: pod.last.versionInfo }, rejected });
+    const repaired = snapshotOf(A, { ...B, requestsPerUnit: 6 }, C);
+    publisher.publish(repaired);
+    pod.accept();
+    expect(pods.list()[0]).toMatchObject({ accepted: { version: repaired.version }, rejected: undefined });
   });
 
   it("sends the snapshot of the pod's fleet when it has one", () => {
-    const snapshots = inForce(ONE);
-    snapshots.publish(THREE, "gold");
-    const [gold, other] = [new FakeAdsStream(snapshots), new FakeAdsStream(snapshots)];
+    const publisher = new FakePublisher(ONE);
+    publisher.publish(THREE, "gold");
+    const [gold, other] = [new FakeAdsStream(publisher), new FakeAdsStream(publisher)];
     gold.request({ node: { id: "x", metadata: { fleet: "gold" } } });
     other.request({ node: { id: "silver/1" } });
     expect([gold.last.versionInfo, other.last.versionInfo]).toEqual([THREE.version, ONE.version]);
@@ -564,7 +558,8 @@ describe("PodStream.published()", () => {
 });
 
 describe("classifyRequest()", () => {
-  const sent = { nonce: "2", version: "v2", digests: new Map<string, string>(), isAnswered: false };
+  const sent = { nonce: "2", snapshot: ONE, names: undefined, isAnswered: false };
+  const { version } = ONE;
 
   it.each([
     { when: "nothing was sent", before: undefined, request: { nonce: "9", version: "v1" }, kind: "subscribe" },
@@ -574,9 +569,9 @@ describe("classifyRequest()", () => {
       request: { error: { message: "x" } },
       kind: "subscribe",
     },
-    { when: "the nonce is older", before: sent, request: { nonce: "1", version: "v2" }, kind: "stale" },
-    { when: "the nonce is missing", before: sent, request: { version: "v2" }, kind: "stale" },
-    { when: "nonce and version are those sent", before: sent, request: { nonce: "2", version: "v2" }, kind: "ack" },
+    { when: "the nonce is older", before: sent, request: { nonce: "1", version }, kind: "stale" },
+    { when: "the nonce is missing", before: sent, request: { version }, kind: "stale" },
+    { when: "nonce and version are those sent", before: sent, request: { nonce: "2", version }, kind: "ack" },
     {
       when: "there is an error with code 0",
       before: sent,
@@ -586,14 +581,14 @@ describe("classifyRequest()", () => {
     {
       when: "there is an error with the version sent",
       before: sent,
-      request: { nonce: "2", version: "v2", error: { message: "" } },
+      request: { nonce: "2", version, error: { message: "" } },
       kind: "nack",
     },
     { when: "the version is another one", before: sent, request: { nonce: "2", version: "v1" }, kind: "update" },
     {
       when: "it was answered before",
       before: { ...sent, isAnswered: true },
-      request: { nonce: "2", version: "v2" },
+      request: { nonce: "2", version },
       kind: "update",
     },
   ])("says $kind when $when", ({ before, request, kind }) => {
@@ -602,6 +597,6 @@ describe("classifyRequest()", () => {
 
   it("cuts a rejection text that would fill the log and the status page", () => {
     const meaning = classifyRequest(sent, requestOf({ nonce: "2", error: { message: "x".repeat(200_000) } }));
-    expect(meaning).toEqual({ kind: "nack", version: "v2", message: `${"x".repeat(4096)}…` });
+    expect(meaning).toEqual({ kind: "nack", sent, message: `${"x".repeat(4096)}…` });
   });
 });

@@ -4,23 +4,15 @@ import type { Log } from "@weir/common/log/log";
 import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
-import type { Answered } from "../../pods/fleet-nack-policy.ts";
-import type { NackPolicy, PodAnswers } from "../../pods/nack-policy.ts";
+import { PodForms } from "../../pods/pod-forms.ts";
 import type { PodRegistry, PodReport } from "../../pods/pod-registry.ts";
-import { encodeResponse } from "../../snapshot/response-bytes.ts";
-import { encodeSubset, type Snapshot } from "../../snapshot/snapshot.ts";
+import type { Publisher } from "../../snapshot/publisher.ts";
+import { encodeTail } from "../../snapshot/response-bytes.ts";
+import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { WriteChunks } from "./chunked-writer.ts";
 import { identityOf, type PodIdentity, podName } from "./node-identity.ts";
 import type { SendPermit, SendSemaphore } from "./send-semaphore.ts";
-import {
-  afterSending,
-  afterWithholding,
-  type Meaning,
-  NEW_TYPE,
-  nextResponse,
-  receiveRequest,
-  type TypeState,
-} from "./sotw.ts";
+import { afterSending, type Meaning, NEW_TYPE, nextResponse, receiveRequest, type TypeState } from "./sotw.ts";
 import { isWildcard } from "./subscription.ts";
 
 /** Most names that one request may list; pods list none. */
@@ -47,10 +39,10 @@ export interface AdsCounters {
 /** What a stream works with. */
 export interface PodStreamDeps {
   readonly channel: PodChannel;
-  readonly snapshotFor: (fleet: string) => Snapshot | undefined;
+  readonly publisher: Pick<Publisher, "snapshotFor" | "formsOf">;
   readonly pods: PodRegistry;
-  /** Gets the answers, and may send a pod something else than the active snapshot. */
-  readonly nackPolicy?: Pick<NackPolicy, "joined"> | undefined;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
   /** Shared by all streams. */
   readonly semaphore: SendSemaphore;
   readonly counters: AdsCounters;
@@ -70,6 +62,7 @@ export interface PodStreamOptions {
   /** The name of the replica, for clients. */
   readonly identifier: string;
   readonly kind: StreamKind;
+  readonly snapshotMaxBytes: number;
 }
 
 /** Whether a request where only our type can be meant asks for it: it need not name it. */
@@ -81,7 +74,6 @@ export function isRateLimitConfig(typeUrl: string): boolean {
 interface KnownPod {
   readonly identity: PodIdentity;
   readonly report: PodReport;
-  readonly answers: PodAnswers | undefined;
   readonly log: Log;
 }
 
@@ -90,8 +82,6 @@ interface DueResponse {
   readonly pod: KnownPod;
   readonly snapshot: Snapshot;
   readonly names: ReadonlySet<string> | undefined;
-  /** The pod's earlier NACK of the version, because of which it is withheld. */
-  readonly nack: ReturnType<PodAnswers["nackOf"]>;
 }
 
 /** The stream of one pod. */
@@ -101,11 +91,12 @@ export class PodStream {
   #pod: KnownPod | undefined;
   /** The one type that is served; requests for others are not answered and leave no state. */
   #type: TypeState = NEW_TYPE;
-  /** The last response, until it is answered. */
-  #unanswered: Answered | undefined;
+  readonly #forms: PodForms;
   #responses = 0;
   /** The last version that changed nothing for the pod. */
   #unaffectedVersion: string | undefined;
+  /** Set while a form may be tried only later. */
+  #trialTimer: NodeJS.Timeout | undefined;
   /** Set from the moment a response is due until it is written. */
   #permit: SendPermit | undefined;
   /** Set when the client has ended its side. */
@@ -115,6 +106,9 @@ export class PodStream {
   constructor(deps: PodStreamDeps, options: PodStreamOptions) {
     this.#deps = deps;
     this.#options = options;
+    const { clock, publisher } = deps;
+    const formsOf = (name: string) => publisher.formsOf(name);
+    this.#forms = new PodForms({ clock, formsOf, snapshotMaxBytes: options.snapshotMaxBytes });
   }
 
   /** Takes a request; returns the violation for which the stream must end with INVALID_ARGUMENT. */
@@ -157,9 +151,9 @@ export class PodStream {
   ended(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
+    clearTimeout(this.#trialTimer);
     this.#permit?.release();
     this.#pod?.report.left();
-    this.#pod?.answers?.left();
     this.#pod?.log.info("Pod disconnected");
   }
 
@@ -169,29 +163,28 @@ export class PodStream {
     const { peer } = this.#deps.channel;
     const log = this.#deps.log.child({ pod: podName(identity, peer), fleet: identity.fleet });
     log.info("Pod connected", { peer, has: request.versionInfo === "" ? undefined : request.versionInfo });
-    // A pod with configuration names its version at the start of every stream. One without is a new
-    // process, or one that could load nothing.
-    const answers = this.#deps.nackPolicy?.joined({ ...identity, peer, isFresh: request.versionInfo === "" });
-    return { identity, log, report: this.#deps.pods.connected({ ...identity, peer }), answers };
+    return { identity, log, report: this.#deps.pods.connected({ ...identity, peer }) };
   }
 
-  #report({ report, answers, log }: KnownPod, meaning: Meaning): void {
-    const answered = this.#unanswered;
+  #report({ report, log }: KnownPod, meaning: Meaning): void {
     switch (meaning.kind) {
-      case "ack":
-        report.accepted(meaning.version);
+      case "ack": {
+        const { version } = meaning.sent.snapshot;
+        this.#forms.ack();
+        report.accepted(meaning.sent);
         this.#deps.counters.acknowledged();
-        log.info("Pod ACKed snapshot", { version: meaning.version });
-        this.#unanswered = undefined;
-        if (answered !== undefined) answers?.acked(answered);
+        log.info("Pod ACKed snapshot", { version });
         break;
-      case "nack":
-        report.rejected(meaning.version, meaning.message);
-        this.#deps.counters.rejected(meaning.message);
-        log.error("Pod NACKed snapshot", { version: meaning.version, text: meaning.message });
-        this.#unanswered = undefined;
-        if (answered !== undefined) answers?.nacked(answered, meaning.message);
+      }
+      case "nack": {
+        const { sent, message } = meaning;
+        const { version } = sent.snapshot;
+        this.#forms.nack(sent, message);
+        report.rejected(version, message, this.#forms.nacks);
+        this.#deps.counters.rejected(message);
+        log.error("Pod NACKed snapshot", { version, text: message });
         break;
+      }
       case "subscribe":
       case "update":
       case "stale":
@@ -203,13 +196,8 @@ export class PodStream {
   /** Sends when a response is due and none is being written. */
   #send(): void {
     if (this.#permit !== undefined || this.#halfClosed !== undefined || this.#isEnded) return;
-    const due = this.#findDue();
-    if (due === undefined) {
+    if (this.#findDue() === undefined) {
       this.#reportUnaffected();
-      return;
-    }
-    if (due.nack !== undefined) {
-      this.#withhold(due, due.nack);
       return;
     }
     const permit = this.#deps.semaphore.permit(() => this.#write(permit));
@@ -219,24 +207,23 @@ export class PodStream {
 
   #findDue(): DueResponse | undefined {
     if (this.#pod === undefined) return undefined;
-    const active = this.#deps.snapshotFor(this.#pod.identity.fleet);
-    if (active === undefined) return undefined; // The answer comes when a snapshot is active.
-    const snapshot = this.#pod.answers?.candidate() ?? active;
+    const published = this.#deps.publisher.snapshotFor(this.#pod.identity.fleet);
+    if (published === undefined) return undefined; // The answer comes when a snapshot is active.
+    const { acked, subscription } = this.#type;
+    const names = subscription === undefined || isWildcard(subscription) ? undefined : subscription.names;
+    const snapshot = this.#forms.choose(published, acked, names);
+    this.#pod.report.chosen(snapshot, this.#forms.nacks);
+    this.#scheduleTrial();
     const next = nextResponse(this.#type, snapshot);
-    if (!next.send) return undefined;
-    // A pod is sent what it asks for, whatever it answered before.
-    const isAskedFor = next.names !== undefined || this.#type.owed === "all";
-    const nack = isAskedFor ? undefined : this.#pod.answers?.nackOf(snapshot.version);
-    return { pod: this.#pod, snapshot, names: next.names, nack };
+    return next.send ? { pod: this.#pod, snapshot, names: next.names } : undefined;
   }
 
-  /** Reports, instead of sending it, an active snapshot that the pod NACKed on this stream. */
-  #withhold({ pod, snapshot }: DueResponse, nack: NonNullable<DueResponse["nack"]>): void {
-    // Until the pod has answered, it is unknown what it has loaded; its answer leads here again.
-    if (this.#type.sent?.isAnswered !== true) return;
-    this.#type = afterWithholding(this.#type, snapshot);
-    pod.report.withheld(snapshot.version, nack);
-    pod.log.info("Withheld a snapshot that the pod NACKed before", { version: snapshot.version });
+  /** Looks again when a further form may be tried. */
+  #scheduleTrial(): void {
+    clearTimeout(this.#trialTimer);
+    const { nextTrialMs } = this.#forms;
+    if (nextTrialMs === undefined || this.#isEnded) return;
+    this.#trialTimer = setTimeout(() => this.#send(), Math.max(0, nextTrialMs - this.#deps.clock()));
   }
 
   /** A pod that lists names is sent nothing when none of them changed: its last answer holds. */
@@ -244,31 +231,28 @@ export class PodStream {
     const { sent, subscription } = this.#type;
     if (this.#pod === undefined || sent?.isAnswered !== true || subscription === undefined || isWildcard(subscription))
       return;
-    const active = this.#deps.snapshotFor(this.#pod.identity.fleet);
-    if (active === undefined || active.version === this.#unaffectedVersion) return;
-    this.#unaffectedVersion = active.version;
-    this.#pod.report.unaffected(active.version);
+    const { choice } = this.#pod.report.state;
+    if (choice === undefined || choice.version === this.#unaffectedVersion) return;
+    this.#unaffectedVersion = choice.version;
+    this.#pod.report.unaffected(choice.version);
   }
 
   /** Sends what is due now, which may have changed during the wait for the permit. */
   #write(permit: SendPermit): void {
     const due = this.#findDue();
-    if (due === undefined || due.nack !== undefined) {
+    if (due === undefined) {
       this.#finish(permit);
       return;
     }
     const { pod, snapshot, names } = due;
     this.#responses += 1;
     const nonce = String(this.#responses);
-    const body = names === undefined ? snapshot.body : encodeSubset(snapshot, (name) => names.has(name));
     this.#type = afterSending(this.#type, snapshot, { nonce, names });
-    this.#unanswered = { snapshot, names };
     this.#unaffectedVersion = snapshot.version;
     pod.report.sent(snapshot.version);
     this.#deps.counters.pushed();
-    this.#deps.channel.send(encodeResponse(body, { nonce, identifier: this.#options.identifier }), () =>
-      this.#finish(permit),
-    );
+    const tail = encodeTail({ nonce, identifier: this.#options.identifier });
+    this.#deps.channel.send([...snapshot.pieces(names), tail], () => this.#finish(permit));
   }
 
   #finish(permit: SendPermit): void {

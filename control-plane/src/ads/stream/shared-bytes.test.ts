@@ -1,58 +1,65 @@
-// What it costs to send one snapshot to many pods: its resources are serialised once, however many
-// streams and fleets there are.
+// What it costs to send one snapshot to many pods: its resources are serialised once, and put together
+// once, however many streams and fleets there are.
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
+import { type ManifestText, stateOfManifests } from "../../assemble/manifests.suite.ts";
 import { translateResources } from "../../assemble/translate-resources.ts";
-import { stateOfManifests } from "../../assemble/manifests.suite.ts";
-import { encodeBody, encodeResource } from "../../snapshot/response-bytes.ts";
-import { buildSnapshots, type SnapshotSet } from "../../snapshot/snapshot.ts";
-import { FakeAdsStream, FakeSnapshots } from "./fake-ads-stream.suite.ts";
+import { encodeResource } from "../../snapshot/response-bytes.ts";
+import type { SnapshotSet } from "../../snapshot/snapshot.ts";
+import { snapshotsOf } from "../../snapshot/snapshots-of.suite.ts";
+import { FakeAdsStream, FakePublisher } from "./fake-ads-stream.suite.ts";
 
 // The real functions; their calls are counted.
 vi.mock("../../snapshot/response-bytes.ts", { spy: true });
 
+const A: ManifestText = { name: "a", domain: "alpha" };
+const B: ManifestText = { name: "b", domain: "beta" };
+
 function build(): SnapshotSet {
-  return buildSnapshots(
-    translateResources(
-      stateOfManifests(
-        { name: "a", domain: "alpha" },
-        { name: "b", domain: "beta" },
-        { name: "g", domain: "gold", fleets: ["gold"] },
-      ),
-    ),
-  );
+  const state = stateOfManifests(A, B, { name: "g", domain: "gold", fleets: ["gold"] });
+  return snapshotsOf(translateResources(state));
+}
+
+/** How often buffers are put together that hold something. */
+function concatenations(run: () => void): number {
+  const concat = vi.spyOn(Buffer, "concat");
+  try {
+    run();
+    return concat.mock.calls.filter(([pieces]) => pieces.length > 1).length;
+  } finally {
+    concat.mockRestore();
+  }
 }
 
 beforeEach(() => {
   vi.clearAllMocks();
 });
 
-describe("buildSnapshots()", () => {
+describe("snapshotSteps()", () => {
   it("serialises each resource once, however many fleets it is for", () => {
     const { others, byFleet } = build();
     expect(vi.mocked(encodeResource)).toHaveBeenCalledTimes(3);
-    expect(byFleet.get("gold")?.resources[0]?.bytes).toBe(others.resources[0]?.bytes);
+    expect(byFleet.get("gold")?.forms[0]).toBe(others.forms[0]);
   });
 
   it("puts nothing together for fleets without pods, and knows the size all the same", () => {
-    const { others, byFleet } = build();
-    expect(vi.mocked(encodeBody).mock.calls.filter(([, resources]) => resources.length > 0)).toEqual([]);
-    expect([others.sizeBytes, byFleet.get("gold")?.sizeBytes]).toEqual([
-      others.body.length,
-      byFleet.get("gold")?.body.length,
+    let sets: SnapshotSet | undefined;
+    expect(concatenations(() => (sets = build()))).toBe(0);
+    const bytesOf = (pieces: readonly Buffer[] = []): number => Buffer.concat(pieces).length;
+    expect([sets?.others.sizeBytes, sets?.byFleet.get("gold")?.sizeBytes]).toEqual([
+      bytesOf(sets?.others.pieces()),
+      bytesOf(sets?.byFleet.get("gold")?.pieces()),
     ]);
   });
 
   it("serialises only what is new when the rest of a desired configuration is the same as before", () => {
-    const { accepted, ...rest } = translateResources(
-      stateOfManifests({ name: "a", domain: "alpha" }, { name: "b", domain: "beta" }),
-    );
-    const before = buildSnapshots({ ...rest, accepted });
-    const changed = translateResources(stateOfManifests({ name: "b", domain: "beta", requestsPerUnit: 7 })).accepted;
+    const { accepted, ...rest } = translateResources(stateOfManifests(A, B));
+    const before = snapshotsOf({ ...rest, accepted });
+    const changed = translateResources(stateOfManifests({ ...B, requestsPerUnit: 7 })).accepted;
     vi.clearAllMocks();
-    const after = buildSnapshots({ ...rest, accepted: [...accepted.slice(0, 1), ...changed] });
+    const after = snapshotsOf({ ...rest, accepted: [...accepted.slice(0, 1), ...changed] });
     expect(encodeResource).toHaveBeenCalledTimes(1);
-    expect(after.others.resources[0]).toBe(before.others.resources[0]);
+    expect(after.others.forms[0]).toBe(before.others.forms[0]);
     expect(after.others.version).not.toBe(before.others.version);
   });
 
@@ -62,25 +69,57 @@ describe("buildSnapshots()", () => {
       { name: "i", domain: "iron", fleets: ["iron"] },
     );
     const desired = translateResources(state);
-    const before = buildSnapshots(desired);
+    const before = snapshotsOf(desired);
     const changed = translateResources(
       stateOfManifests({ name: "i", domain: "iron", fleets: ["iron"], requestsPerUnit: 7 }),
     ).accepted;
-    const after = buildSnapshots({ ...desired, accepted: [...desired.accepted.slice(0, 1), ...changed] }, before);
-    expect([after.byFleet.get("gold"), after.others]).toEqual([before.byFleet.get("gold"), before.others]);
+    const after = snapshotsOf({ ...desired, accepted: [...desired.accepted.slice(0, 1), ...changed] }, before);
     expect(after.byFleet.get("gold")).toBe(before.byFleet.get("gold"));
+    expect(after.others).toBe(before.others);
     expect(after.byFleet.get("iron")?.version).not.toBe(before.byFleet.get("iron")?.version);
   });
 });
 
 describe("PodStream", () => {
   it("sends what was serialised before, put together once for a hundred pods", () => {
-    const snapshots = new FakeSnapshots();
-    snapshots.publish(build().others);
+    const publisher = new FakePublisher(build().others);
     vi.clearAllMocks();
-    const pods = Array.from({ length: 100 }, () => new FakeAdsStream(snapshots));
-    for (const pod of pods) pod.request();
+    const sent = new Set<Buffer | undefined>();
+    const pods = Array.from({ length: 100 }, () => new FakeAdsStream(publisher));
+    for (const pod of pods) {
+      const send = pod.send.bind(pod);
+      pod.send = (pieces, written) => {
+        sent.add(pieces[1]);
+        send(pieces, written);
+      };
+      pod.request();
+    }
     expect(pods.every(({ responses }) => responses.length === 1)).toBe(true);
-    expect([vi.mocked(encodeResource).mock.calls.length, vi.mocked(encodeBody).mock.calls.length]).toEqual([0, 1]);
+    expect([vi.mocked(encodeResource).mock.calls.length, sent.size]).toEqual([0, 1]);
+  });
+
+  it("sends pods that NACKed one resource the bytes of all others from the same buffer", () => {
+    const [before, after] = [1, 2].map((requestsPerUnit) =>
+      snapshotsOf(
+        translateResources(
+          stateOfManifests(A, { ...B, requestsPerUnit }, { name: "c", domain: "gamma", requestsPerUnit }),
+        ),
+      ),
+    ) as [SnapshotSet, SnapshotSet];
+    const publisher = new FakePublisher(before.others, after.others);
+    vi.clearAllMocks();
+    const buffers = new Set<ArrayBufferLike | undefined>();
+    for (let count = 0; count < 10; count += 1) {
+      const pod = new FakeAdsStream(publisher);
+      const send = pod.send.bind(pod);
+      pod.send = (pieces, written) => {
+        buffers.add(pieces[1]?.buffer);
+        send(pieces, written);
+      };
+      pod.request();
+      pod.reject("default/b: no");
+      expect(pod.responses).toHaveLength(2);
+    }
+    expect([vi.mocked(encodeResource).mock.calls.length, buffers.size]).toEqual([0, 1]);
   });
 });

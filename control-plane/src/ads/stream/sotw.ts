@@ -3,6 +3,7 @@
 // deleted one.
 import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 
+import { formIn, type SentForms } from "../../pods/pod-forms.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { growthOf, isWildcard, nextSubscription, type Subscription } from "./subscription.ts";
 
@@ -10,12 +11,8 @@ import { growthOf, isWildcard, nextSubscription, type Subscription } from "./sub
 const MESSAGE_MAX = 4096;
 
 /** A response that was sent. */
-export interface SentResponse {
+export interface SentResponse extends SentForms {
   readonly nonce: string;
-  /** Its version; once answered, also that of a snapshot that was withheld since. */
-  readonly version: string;
-  /** Digest of each resource in it, by name. */
-  readonly digests: ReadonlyMap<string, string>;
   /** Whether the client has ACKed or NACKed it. */
   readonly isAnswered: boolean;
 }
@@ -26,6 +23,10 @@ export interface TypeState {
   readonly subscription: Subscription | undefined;
   /** The last response; undefined before the first one. */
   readonly sent: SentResponse | undefined;
+  /** The response that the client ACKed last, which it serves. */
+  readonly acked: SentForms | undefined;
+  /** The response that the client NACKed last, unless it has ACKed one since. */
+  readonly nacked: SentForms | undefined;
   /** What the client subscribed to since, and must be sent even if it did not change. */
   readonly owed: "all" | ReadonlySet<string>;
 }
@@ -37,14 +38,20 @@ export type Meaning =
   /** An answer to an older response than the last one: the protocol says to ignore it. */
   | { readonly kind: "stale" }
   /** ACKs the last response. */
-  | { readonly kind: "ack"; readonly version: string }
+  | { readonly kind: "ack"; readonly sent: SentForms }
   /** NACKs the last response. */
-  | { readonly kind: "nack"; readonly version: string; readonly message: string }
+  | { readonly kind: "nack"; readonly sent: SentForms; readonly message: string }
   /** Comes after the answer to the last response, or is no answer: it can only change the names. */
   | { readonly kind: "update" };
 
 /** The state before the first request. */
-export const NEW_TYPE: TypeState = { subscription: undefined, sent: undefined, owed: new Set() };
+export const NEW_TYPE: TypeState = {
+  subscription: undefined,
+  sent: undefined,
+  acked: undefined,
+  nacked: undefined,
+  owed: new Set(),
+};
 
 /** Takes a request. */
 export function receiveRequest(
@@ -55,9 +62,12 @@ export function receiveRequest(
   if (meaning.kind === "stale") return { state, meaning };
   const subscription = nextSubscription(state.subscription, request.resourceNames);
   const owed = mergeOwed(state.owed, growthOf(state.subscription, subscription), subscription);
-  const isAnswer = meaning.kind === "ack" || meaning.kind === "nack";
-  const sent = state.sent !== undefined && isAnswer ? { ...state.sent, isAnswered: true } : state.sent;
-  return { state: { subscription, sent, owed }, meaning };
+  const next = { ...state, subscription, owed };
+  if (state.sent === undefined || (meaning.kind !== "ack" && meaning.kind !== "nack")) return { state: next, meaning };
+  const sent = { ...state.sent, isAnswered: true };
+  const answers =
+    meaning.kind === "ack" ? { acked: meaning.sent, nacked: undefined } : { acked: state.acked, nacked: meaning.sent };
+  return { state: { ...next, sent, ...answers }, meaning };
 }
 
 /** What a request means after the response `sent`. */
@@ -66,44 +76,44 @@ export function classifyRequest(sent: SentResponse | undefined, request: Discove
   if (request.responseNonce !== sent.nonce) return { kind: "stale" };
   if (sent.isAnswered) return { kind: "update" };
   // The presence of an error is the NACK: pods of envoyproxy/ratelimit leave its code at 0.
-  if (request.errorDetail !== undefined)
-    return { kind: "nack", version: sent.version, message: cut(request.errorDetail.message) };
-  return request.versionInfo === sent.version ? { kind: "ack", version: sent.version } : { kind: "update" };
+  if (request.errorDetail !== undefined) return { kind: "nack", sent, message: cut(request.errorDetail.message) };
+  return request.versionInfo === sent.snapshot.version ? { kind: "ack", sent } : { kind: "update" };
 }
 
 /** Whether to send now, and which names: undefined for all. */
 export type NextResponse =
   { readonly send: false } | { readonly send: true; readonly names: ReadonlySet<string> | undefined };
 
-/** What to send while `snapshot` is active. A NACKed version is not sent again. */
-export function nextResponse({ subscription, sent, owed }: TypeState, snapshot: Snapshot): NextResponse {
+/**
+ * What to send while `snapshot` is what the client should have: nothing when it equals what the client
+ * ACKed or NACKed last, or has been sent and not answered.
+ */
+export function nextResponse({ subscription, sent, acked, nacked, owed }: TypeState, snapshot: Snapshot): NextResponse {
   if (subscription === undefined) return { send: false };
+  const unanswered = sent?.isAnswered === false ? sent : undefined;
+  const known = [unanswered, acked, nacked].flatMap((response) => response ?? []);
   if (isWildcard(subscription)) {
-    const isDue = sent === undefined || owed === "all" || sent.version !== snapshot.version;
-    return isDue ? { send: true, names: undefined } : { send: false };
+    const isKnown = known.some(
+      (response) => response.names === undefined && response.snapshot.version === snapshot.version,
+    );
+    return isKnown && owed !== "all" ? { send: false } : { send: true, names: undefined };
   }
   const names = [...subscription.names];
-  const isOwed = names.some((name) => (owed === "all" || owed.has(name)) && snapshot.digests.has(name));
+  const isOwed = names.some((name) => (owed === "all" || owed.has(name)) && snapshot.get(name) !== undefined);
   // A name that does not exist is not sent; a name that is gone is, once.
-  const isChanged = names.some((name) => sent?.digests.get(name) !== snapshot.digests.get(name));
-  return isOwed || isChanged ? { send: true, names: subscription.names } : { send: false };
+  const isSame = (response: SentForms | undefined): boolean =>
+    names.every((name) => formIn(response, name)?.digest === snapshot.get(name)?.digest);
+  const isKnown = known.length === 0 ? isSame(undefined) : known.some(isSame);
+  return isOwed || !isKnown ? { send: true, names: subscription.names } : { send: false };
 }
 
 /** The state after a response from `snapshot` was sent with `nonce`. */
 export function afterSending(
   state: TypeState,
   snapshot: Snapshot,
-  response: { readonly nonce: string; readonly names: ReadonlySet<string> | undefined },
+  { nonce, names }: { readonly nonce: string; readonly names: ReadonlySet<string> | undefined },
 ): TypeState {
-  const { nonce, names } = response;
-  const digests =
-    names === undefined ? snapshot.digests : new Map([...snapshot.digests].filter(([name]) => names.has(name)));
-  return { ...state, sent: { nonce, version: snapshot.version, digests, isAnswered: false }, owed: new Set() };
-}
-
-/** The state after `snapshot`, NACKed before, was withheld; everything sent is answered. */
-export function afterWithholding(state: TypeState, { version }: Snapshot): TypeState {
-  return state.sent === undefined ? state : { ...state, sent: { ...state.sent, version } };
+  return { ...state, sent: { nonce, snapshot, names, isAnswered: false }, owed: new Set() };
 }
 
 /** What is owed after one more request; a name that was dropped is no longer owed. */

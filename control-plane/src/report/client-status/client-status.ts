@@ -1,7 +1,7 @@
 // Makes the answers of the client status service (CSDS): for each connected pod the resources of
 // its fleet and their sync status. Pure.
 import { create, fromBinary } from "@bufbuild/protobuf";
-import { type Any, type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Any, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import {
   type ClientConfig,
@@ -15,9 +15,11 @@ import {
 } from "@weir/proto/generated/envoy/service/status/v3/csds_pb";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
-import type { PodState } from "../../pods/pod-registry.ts";
-import { syncStatusOf } from "../../pods/sync-status.ts";
-import type { Snapshot, SnapshotResource } from "../../snapshot/snapshot.ts";
+import type { PodState, VersionEvent } from "../../pods/pod-registry.ts";
+import { formIn } from "../../pods/pod-forms.ts";
+import { deviationOf } from "../../pods/sync-status.ts";
+import type { Form } from "../../snapshot/form.ts";
+import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { nodePredicate } from "./node-matcher.ts";
 import { ReportError } from "../report-error.ts";
 
@@ -45,8 +47,8 @@ export function clientStatus(
     selected.flatMap(({ snapshot }) => (snapshot === undefined ? [] : [snapshot])),
     withBodies,
   );
-  const bodies = new Map<SnapshotResource, Any | undefined>();
-  const bodyOf = (resource: SnapshotResource): Any | undefined => {
+  const bodies = new Map<Form, Any | undefined>();
+  const bodyOf = (resource: Form): Any | undefined => {
     const known = bodies.get(resource) ?? (withBodies ? decode(resource) : undefined);
     bodies.set(resource, known);
     return known;
@@ -58,7 +60,7 @@ export function clientStatus(
 
 function refuseTooLarge(snapshots: readonly Snapshot[], withBodies: boolean): void {
   const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
-  const entries = sum(snapshots.map(({ resources }) => resources.length));
+  const entries = sum(snapshots.map(({ forms }) => forms.length));
   const bytes = withBodies ? sum(snapshots.map(({ sizeBytes }) => sizeBytes)) : 0;
   if (entries <= ENTRIES_MAX && bytes <= BODY_BYTES_MAX) return;
   const size = `${snapshots.length} clients have ${entries} resources of ${bytes} bytes together, at most ${ENTRIES_MAX} and ${BODY_BYTES_MAX} are reported`;
@@ -71,65 +73,40 @@ function refuseTooLarge(snapshots: readonly Snapshot[], withBodies: boolean): vo
 function configOf(
   pod: PodState,
   snapshot: Snapshot | undefined,
-  bodyOf: (resource: SnapshotResource) => Any | undefined,
+  bodyOf: (resource: Form) => Any | undefined,
 ): ClientConfig {
-  const sync = snapshot === undefined ? undefined : statusOf(pod, snapshot.version);
+  const entries = snapshot?.forms.map((form) => entryOf(pod, form, snapshot.version, bodyOf(form)));
   return create(ClientConfigSchema, {
     node: { id: pod.nodeId, metadata: { ...metadataOf(pod) } },
-    genericXdsConfigs:
-      snapshot === undefined || sync === undefined
-        ? []
-        : snapshot.resources.map((each) => entryOf(each, sync, bodyOf(each))),
+    genericXdsConfigs: entries ?? [],
   });
 }
 
-/** The sync status of a pod for a version: the protocol answers for all of its resources in one. */
-interface ClientSync {
-  readonly status: ConfigStatus;
-  /** The version that the pod was sent; empty for NOT_SENT. */
-  readonly version: string;
-  readonly at: Timestamp | undefined;
-  /** The text of its NACK. */
-  readonly rejection: string | undefined;
-}
-
-function statusOf(pod: PodState, version: string): ClientSync {
-  const { sent, accepted, rejected } = pod;
-  const status = syncStatusOf(pod, version);
-  if (status === "rejected" && rejected !== undefined) {
-    return { status: ConfigStatus.ERROR, version, at: timestampFromMs(rejected.atMs), rejection: rejected.message };
-  }
-  if (status === "current" && accepted !== undefined) {
-    return { status: ConfigStatus.SYNCED, version, at: timestampFromMs(accepted.atMs), rejection: undefined };
-  }
-  if (sent?.version === version)
-    return { status: ConfigStatus.STALE, version, at: timestampFromMs(sent.atMs), rejection: undefined };
-  return { status: ConfigStatus.NOT_SENT, version: "", at: undefined, rejection: undefined };
-}
-
-function entryOf(
-  { name }: SnapshotResource,
-  { status, version, at, rejection }: ClientSync,
-  body: Any | undefined,
-): ClientConfig_GenericXdsConfig {
-  const updated = at === undefined ? {} : { lastUpdated: at };
+function entryOf(pod: PodState, form: Form, version: string, body: Any | undefined): ClientConfig_GenericXdsConfig {
+  const { name, digest } = form;
+  const { sent, accepted, choice, rejected } = pod;
   const config = body === undefined ? {} : { xdsConfig: body };
-  const entry = {
-    typeUrl: RATE_LIMIT_CONFIG_TYPE_URL,
-    name,
-    versionInfo: version,
-    configStatus: status,
-    ...updated,
-    ...config,
-  };
-  if (rejection === undefined) return create(ClientConfig_GenericXdsConfigSchema, entry);
-  const failure = {
-    details: rejection,
-    versionInfo: version,
-    ...(at === undefined ? {} : { lastUpdateAttempt: at }),
-    ...(body === undefined ? {} : { failedConfiguration: body }),
-  };
-  return create(ClientConfig_GenericXdsConfigSchema, { ...entry, errorState: failure });
+  const entry = { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL, name, ...config };
+  const deviation = deviationOf(pod, form);
+  if (deviation !== undefined && rejected !== undefined) {
+    const at = timestampFromMs(rejected.atMs);
+    const failed = body === undefined ? {} : { failedConfiguration: body };
+    const errorState = { details: deviation.message, versionInfo: version, lastUpdateAttempt: at, ...failed };
+    const status = { configStatus: ConfigStatus.ERROR, versionInfo: version, lastUpdated: at };
+    return create(ClientConfig_GenericXdsConfigSchema, { ...entry, ...status, errorState });
+  }
+  if (accepted !== undefined && formIn(pod.acked, name)?.digest === digest)
+    return create(ClientConfig_GenericXdsConfigSchema, {
+      ...entry,
+      ...statusAt(ConfigStatus.SYNCED, version, accepted),
+    });
+  if (sent?.version === (choice?.version ?? version))
+    return create(ClientConfig_GenericXdsConfigSchema, { ...entry, ...statusAt(ConfigStatus.STALE, version, sent) });
+  return create(ClientConfig_GenericXdsConfigSchema, { ...entry, configStatus: ConfigStatus.NOT_SENT });
+}
+
+function statusAt(configStatus: ConfigStatus, versionInfo: string, { atMs }: VersionEvent) {
+  return { configStatus, versionInfo, lastUpdated: timestampFromMs(atMs) };
 }
 
 /** The metadata that is kept of a node; with `fleet` also when it comes from the node id. */
@@ -138,6 +115,6 @@ function metadataOf({ fleet, namespace, pod }: PodState): Readonly<Record<string
 }
 
 /** The bytes of a resource are a field of a response. */
-function decode({ bytes }: SnapshotResource): Any | undefined {
+function decode({ bytes }: Form): Any | undefined {
   return fromBinary(DiscoveryResponseSchema, bytes).resources[0];
 }

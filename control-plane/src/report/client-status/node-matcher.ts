@@ -1,16 +1,20 @@
-// Selects clients by the node matchers of Envoy's API, over node id and metadata. Pure, except for
-// the bound on the time of regular expressions.
+// Selects clients by the node matchers of Envoy's API, over node id and metadata.
 import type { NodeMatcher } from "@weir/proto/generated/envoy/type/matcher/v3/node_pb";
 import type { StringMatcher } from "@weir/proto/generated/envoy/type/matcher/v3/string_pb";
 import type { StructMatcher } from "@weir/proto/generated/envoy/type/matcher/v3/struct_pb";
 import type { ValueMatcher } from "@weir/proto/generated/envoy/type/matcher/v3/value_pb";
 
-import { createExpressions, type Expressions } from "./bounded-expressions.ts";
+import { RE2JS } from "re2js";
+
 import { ReportError } from "../report-error.ts";
 
 /** Most matchers in one request, and the depth of value matchers. */
 const MATCHERS_MAX = 100;
 const DEPTH_MAX = 16;
+
+/** Longest expression, in characters, and the time for all matches of one request, in milliseconds. */
+const EXPRESSION_MAX = 1000;
+const BUDGET_MS = 250;
 
 /** The fields of a client that matchers see. */
 export interface MatchedNode {
@@ -23,7 +27,7 @@ export function nodePredicate(matchers: readonly NodeMatcher[]): (node: MatchedN
   if (matchers.length > MATCHERS_MAX)
     throw refusal(`there are ${matchers.length} node matchers, at most ${MATCHERS_MAX} are allowed`);
   if (matchers.length === 0) return () => true;
-  const expressions = createExpressions();
+  const expressions = new Expressions();
   return (node) => matchers.some((matcher) => matchesNode(matcher, node, expressions));
 }
 
@@ -97,6 +101,27 @@ function matchesString({ matchPattern, ignoreCase }: StringMatcher, text: string
   }
 }
 
-function refusal(reason: string): ReportError {
-  return new ReportError("CLIENT_STATUS_REFUSED", `Cannot select clients: ${reason}`);
+function refusal(reason: string, cause?: unknown): ReportError {
+  return new ReportError("CLIENT_STATUS_REFUSED", `Cannot select clients: ${reason}`, { cause });
+}
+
+/** The regular expressions of one request, in the syntax of RE2, which Envoy uses. */
+class Expressions {
+  readonly #compiled = new Map<string, RE2JS>();
+  readonly #deadlineMs = performance.now() + BUDGET_MS;
+
+  /** Whether it matches the whole text. */
+  matches(expression: string, text: string): boolean {
+    if (performance.now() > this.#deadlineMs) throw refusal(`their expressions take longer than ${BUDGET_MS} ms`);
+    return this.#compiled.getOrInsertComputed(expression, compile).matches(text);
+  }
+}
+
+function compile(expression: string): RE2JS {
+  if (expression.length > EXPRESSION_MAX) throw refusal(`an expression is longer than ${EXPRESSION_MAX} characters`);
+  try {
+    return RE2JS.compile(expression);
+  } catch (cause) {
+    throw refusal(`${JSON.stringify(expression)} is no regular expression`, cause);
+  }
 }

@@ -6,6 +6,7 @@ import { RolloutFilterSchema, RolloutSchema } from "@weir/proto/generated/weir/r
 import { describe, expect, it } from "vitest";
 
 import { manifest } from "../../assemble/manifests.suite.ts";
+import type { PodState } from "../../pods/pod-registry.ts";
 import type { PublisherState } from "../../snapshot/publisher.ts";
 import { ManifestStore } from "../../source/directory/manifest-store.ts";
 import type { SourceState } from "../../source/source.ts";
@@ -14,6 +15,9 @@ import {
   AT,
   AT_MS,
   podOf,
+  podThatAcked,
+  podThatNacked,
+  podThatNackedAll,
   publisherOf,
   publisherOfState,
   reportOf,
@@ -27,22 +31,16 @@ const ONE = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) });
 const VERSION = "974030ee43ece499b7070d448d1e0586";
 const EVENT = { version: VERSION, atMs: AT_MS };
 
-/** `default/a` as pods reject it. */
-function rejectedBy(publisher: PublisherState, serves: "present" | "last-good" | "nothing"): PublisherState {
-  const rejected = {
-    fleet: "",
-    resource: "default/a",
-    sinceMs: AT_MS,
-    message: "default/a: no",
-    serves,
-    nackingPods: 2,
-  };
-  return { ...publisher, nacks: { resources: [rejected], versions: [] } };
+/** One pod that NACKed `default/a` by name, and serves it with a limit of 9, or not at all. */
+function nackedBy(publisher: PublisherState, serves: "earlier" | "nothing"): readonly PodState[] {
+  const earlier = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha", requestsPerUnit: 9 }) });
+  const form = serves === "nothing" ? undefined : snapshotIn(earlier).get("default/a");
+  return [podThatNacked(snapshotIn(publisher), [{ name: "default/a", form }])];
 }
 
 describe("reportRollout()", () => {
   it("reports what is served, and which pod has accepted which version", () => {
-    expect(reportOf(ONE, [podOf({ sent: EVENT, accepted: EVENT })])).toEqual({
+    expect(reportOf(ONE, [podThatAcked(snapshotIn(ONE))])).toEqual({
       replica: "replica-1",
       instance: "process-1",
       observedAt: AT,
@@ -100,26 +98,31 @@ describe("reportRollout()", () => {
   });
 
   it.each([
-    { when: "it has accepted the active snapshot", pod: podOf({ accepted: EVENT }), state: "current" },
+    { when: "it has ACKed the active snapshot", pod: podThatAcked(snapshotIn(ONE)), state: "current" },
     {
-      when: "it has accepted something else",
-      pod: podOf({ accepted: { ...EVENT, version: "old" } }),
+      when: "it has ACKed something else",
+      pod: podThatAcked(snapshotIn(ONE), { accepted: { ...EVENT, version: "old" } }),
       state: "pending",
     },
-    { when: "it has not answered", pod: podOf({ sent: EVENT, isAnswered: false }), state: "pending" },
+    { when: "it has not answered", pod: podOf({ sent: EVENT }), state: "pending" },
     {
-      when: "it has accepted the active snapshot again, and was sent something else between that it has not answered",
-      pod: podOf({ sent: { ...EVENT, version: "other" }, isAnswered: false, accepted: EVENT }),
+      when: "it has ACKed the active snapshot, and was sent something else since that it has not answered",
+      pod: podThatAcked(snapshotIn(ONE), { sent: { ...EVENT, version: "other" }, lastAnswer: undefined }),
       state: "pending",
     },
     {
-      when: "it has rejected the active snapshot",
-      pod: podOf({ rejected: { ...EVENT, message: "no" } }),
+      when: "it has NACKed the active snapshot",
+      pod: podThatNackedAll(snapshotIn(ONE), undefined, "no"),
       state: "rejected",
     },
     {
-      when: "it has rejected something else",
-      pod: podOf({ rejected: { ...EVENT, version: "old", message: "no" } }),
+      when: "it has NACKed a part of the active snapshot, and ACKed the rest",
+      pod: podThatNacked(snapshotIn(ONE), [{ name: "default/a", form: undefined }]),
+      state: "rejected",
+    },
+    {
+      when: "it has NACKed something before what it was sent last",
+      pod: podOf({ sent: EVENT, rejected: { ...EVENT, version: "old", message: "no" } }),
       state: "pending",
     },
   ])("says that a pod is $state when $when", ({ pod, state }) => {
@@ -158,8 +161,11 @@ describe("reportRollout()", () => {
       "a.yaml": manifest({ name: "a", domain: "alpha" }),
       "b.yaml": manifest({ name: "b", domain: "beta", fleets: ["gold"] }),
     });
-    const gold = { version: publisher.publication.get("gold")?.snapshot?.version ?? "", atMs: AT_MS };
-    const pods = [podOf({ fleet: "gold", accepted: gold }), podOf({ fleet: "silver" }), podOf({ fleet: "default" })];
+    const pods = [
+      podThatAcked(snapshotIn(publisher, "gold"), { fleet: "gold" }),
+      podOf({ fleet: "silver" }),
+      podOf({ fleet: "default" }),
+    ];
     const { fleets, resources } = reportOf(publisher, pods);
     expect(fleets.map(({ fleet, pods: count }) => [fleet, count])).toEqual([
       ["*", 2],
@@ -270,18 +276,17 @@ describe("reportRollout()", () => {
     ]);
   });
 
-  it("names resources that make a snapshot too large, whether an earlier form of them is active, and counts nobody as current with the new one", () => {
+  it("names resources that do not fit, whether an earlier form of them is active, and counts nobody as current with the new one", () => {
     const small = manifest({ name: "large", domain: "large" });
     const before = publisherOf({ "large.yaml": small }, { snapshotMaxBytes: 500 });
     const after = publisherOf(
       { "large.yaml": manifest({ name: "large", domain: "large", largeRules: 1 }) },
       { snapshotMaxBytes: 500, before },
     );
-    const now = { version: snapshotIn(before).version, atMs: AT_MS };
-    const report = reportOf(after, [podOf({ accepted: now })]);
-    const message =
-      "with it the configuration of fleet * has 1222 bytes, more than SNAPSHOT_MAX_BYTES; the earlier configuration stays active";
-    expect(report.fleets[0]).toMatchObject({ version: now.version, heldBack: "too-large", podStates: { current: 1 } });
+    const report = reportOf(after, [podThatAcked(snapshotIn(before))]);
+    const message = "with it the configuration of fleet * has 1222 bytes, more than SNAPSHOT_MAX_BYTES, which is 500";
+    const { version } = snapshotIn(before);
+    expect(report.fleets[0]).toMatchObject({ version, heldBack: "too-large", podStates: { current: 1 } });
     expect(report.refusals).toMatchObject([
       { reason: "TooLarge", resource: "default/large", file: "large.yaml", message, keepsLastGood: true },
     ]);
@@ -295,161 +300,120 @@ describe("reportRollout()", () => {
         podStates: { current: 0, pending: 1 },
       },
     ]);
-    const never = reportOf(
-      publisherOf(
-        {
-          "large.yaml": manifest({ name: "large", domain: "large", largeRules: 1 }),
-          "small.yaml": manifest({ name: "a", domain: "alpha" }),
-        },
-        { snapshotMaxBytes: 500 },
-      ),
-      [podOf({})],
-    );
-    expect(never.resources).toMatchObject([
-      { resource: "default/a", state: "refused", reason: "TooLarge", servesLastGood: false, pods: 0 },
+  });
+
+  it("serves everything else while a resource does not fit, also edits, and holds back only its fleets", () => {
+    const a = (requestsPerUnit: number): string => manifest({ name: "a", domain: "alpha", requestsPerUnit });
+    const before = publisherOf({ "a.yaml": a(5) }, { snapshotMaxBytes: 500 });
+    const files = {
+      "a.yaml": a(6),
+      "large.yaml": manifest({ name: "large", domain: "large", largeRules: 1, fleets: ["gold"] }),
+      "i.yaml": manifest({ name: "i", domain: "iron", fleets: ["iron"] }),
+    };
+    const after = publisherOf(files, { before, snapshotMaxBytes: 500 });
+    const report = reportOf(after, [podThatAcked(snapshotIn(after))]);
+    expect(report.resources).toMatchObject([
+      { resource: "default/a", state: "served", reason: null, problems: [], podStates: { current: 1 } },
+      { resource: "default/i", state: "served", pods: 0 },
       { resource: "default/large", state: "refused", reason: "TooLarge", servesLastGood: false, pods: 0 },
     ]);
-    expect(never.refusals.map(({ resource, message: text }) => [resource, text])).toEqual([
-      [
-        "default/large",
-        "with it the configuration of fleet * has 1325 bytes, more than SNAPSHOT_MAX_BYTES; the earlier configuration stays active",
-      ],
-      [
-        "default/a",
-        "it waits together with larger ones: the configuration of fleet * has 1325 bytes, more than SNAPSHOT_MAX_BYTES; the earlier configuration stays active",
-      ],
-    ]);
-    expect(never.fleets).toEqual([
+    expect(report.refusals).toMatchObject([
       {
-        fleet: "*",
-        version: null,
-        resources: 0,
-        bytes: 0,
-        publishedAt: null,
-        heldBack: "too-large",
-        pods: 1,
-        podStates: { current: 0, rejected: 0, pending: 0, waiting: 1 },
+        resource: "default/large",
+        message: expect.stringMatching(/^with it the configuration of fleet gold has \d+ bytes/) as unknown,
+        keepsLastGood: false,
       },
+    ]);
+    expect(report.fleets.map(({ fleet, heldBack, resources }) => [fleet, heldBack, resources])).toEqual([
+      ["*", null, 1],
+      ["gold", "too-large", 1],
+      ["iron", null, 2],
     ]);
   });
 
-  it("works out once what a snapshot that is too large keeps back", () => {
-    const large = publisherOf(
-      { "large.yaml": manifest({ name: "large", domain: "large", largeRules: 1 }) },
-      { snapshotMaxBytes: 500 },
-    );
-    let times = 0;
-    const accepted = large.desired?.accepted ?? [];
-    const counted = accepted.map((resource) => ({
-      ...resource,
-      get place() {
-        times += 1;
-        return resource.place;
-      },
-    }));
-    const report = reportOf({ ...large, desired: { refusals: [], fleets: [], ...large.desired, accepted: counted } });
-    expect([report.refusals.length, report.resources.length, times]).toEqual([1, 1, 2]); // Once for the refusal, once for the resource.
-  });
-
-  it("says of an edit that has to wait with a snapshot that is too large that it is not served", () => {
-    const small = manifest({ name: "a", domain: "alpha", requestsPerUnit: 100_000 });
-    const before = publisherOf({ "a.yaml": small }, { snapshotMaxBytes: 500 });
-    const files = {
-      // Smaller than before: it is not to blame.
-      "a.yaml": manifest({ name: "a", domain: "alpha", requestsPerUnit: 1 }),
-      "large.yaml": manifest({ name: "large", domain: "large", largeRules: 1 }),
-      "c.yaml": manifest({ name: "c", domain: "gamma" }),
-    };
-    const report = reportOf(publisherOf(files, { before, snapshotMaxBytes: 500 }), [podOf({})]);
-    expect(report.resources).toMatchObject([
-      {
-        resource: "default/a",
-        state: "last-good",
-        reason: "TooLarge",
-        servesLastGood: true,
-        problems: [
-          {
-            message: expect.stringMatching(
-              /^it waits together with larger ones: the configuration of fleet \* has/,
-            ) as unknown,
-          },
-        ],
-      },
-      { resource: "default/c", state: "refused", reason: "TooLarge" },
-      { resource: "default/large", state: "refused", reason: "TooLarge" },
-    ]);
-  });
-
-  it("says of what is not active, because pods rejected a whole version, that it is not served, and why", () => {
+  it("says of what a pod lacks, because it NACKed a whole version, that it is quarantined, and why", () => {
     const before = publisherOf({
       "a.yaml": manifest({ name: "a", domain: "alpha" }),
       "b.yaml": manifest({ name: "b", domain: "beta" }),
     });
-    const wanted = publisherOf({
-      "a.yaml": manifest({ name: "a", domain: "alpha", requestsPerUnit: 9 }),
-      "b.yaml": manifest({ name: "b", domain: "beta" }),
-      "c.yaml": manifest({ name: "c", domain: "gamma" }),
-    });
-    const hold = {
-      kind: "rejected" as const,
-      version: snapshotIn(wanted).version,
-      sinceMs: AT_MS,
-      message: "out of memory",
-    };
-    const publication = new Map([["", { snapshot: snapshotIn(before), hold }]]);
-    expect(reportOf({ ...wanted, publication }).resources).toMatchObject([
+    const after = publisherOf(
+      {
+        "a.yaml": manifest({ name: "a", domain: "alpha", requestsPerUnit: 9 }),
+        "b.yaml": manifest({ name: "b", domain: "beta" }),
+        "c.yaml": manifest({ name: "c", domain: "gamma" }),
+      },
+      { before },
+    );
+    const pods = [
+      podThatNackedAll(snapshotIn(after), snapshotIn(before), "out of memory"),
+      podThatAcked(snapshotIn(after)),
+    ];
+    expect(reportOf(after, pods).resources).toMatchObject([
       {
         resource: "default/a",
         state: "quarantined",
         reason: "RejectedByDataPlane",
         servesLastGood: true,
         problems: [
-          {
-            file: "a.yaml",
-            message:
-              "pods of fleet * NACKed the version with it and named no resource, an earlier form of it is active: out of memory",
-          },
+          { file: "a.yaml", message: "pods of fleet * NACKed it, an earlier form is active there: out of memory" },
         ],
+        podStates: { current: 1, rejected: 1 },
       },
-      { resource: "default/b", state: "served", reason: null, problems: [], servesLastGood: false },
+      { resource: "default/b", state: "served", reason: null, problems: [], podStates: { current: 2, rejected: 0 } },
       {
         resource: "default/c",
         state: "quarantined",
         reason: "RejectedByDataPlane",
         servesLastGood: false,
-        problems: [
-          {
-            message:
-              "pods of fleet * NACKed the version with it and named no resource, it is not active: out of memory",
-          },
-        ],
+        problems: [{ message: "pods of fleet * NACKed it, it is left out there: out of memory" }],
+        podStates: { current: 1, rejected: 1 },
       },
     ]);
   });
 
   it.each([
-    { serves: "last-good" as const, servesLastGood: true, meanwhile: "its last ACKed form is active" },
-    { serves: "nothing" as const, servesLastGood: false, meanwhile: "it is left out" },
-  ])("tells of a quarantined resource of which pods are served $serves", ({ serves, servesLastGood, meanwhile }) => {
-    expect(reportOf(rejectedBy(ONE, serves)).resources).toMatchObject([
+    { serves: "earlier" as const, servesLastGood: true, meanwhile: "an earlier form is active there" },
+    { serves: "nothing" as const, servesLastGood: false, meanwhile: "it is left out there" },
+  ])("tells of a resource that a pod NACKed, of which it is sent $serves", ({ serves, servesLastGood, meanwhile }) => {
+    expect(reportOf(ONE, [...nackedBy(ONE, serves), podThatAcked(snapshotIn(ONE))]).resources).toMatchObject([
       {
         state: "quarantined",
         reason: "RejectedByDataPlane",
         servesLastGood,
         problems: [{ message: `pods of fleet * NACKed it, ${meanwhile}: default/a: no`, file: "a.yaml" }],
+        pods: 2,
+        podStates: { current: 1, rejected: 1, pending: 0 },
         warnings: [],
       },
     ]);
   });
 
-  it("only warns of what one pod rejects and another accepts", () => {
-    expect(reportOf(rejectedBy(ONE, "present")).resources).toMatchObject([
-      {
-        state: "served",
-        reason: null,
-        problems: [],
-        warnings: ["2 pods NACK it while others of fleet * ACK it: default/a: no"],
-      },
+  it("tells of each fleet and form that pods have instead once, however many pods, and of twenty at most", () => {
+    const texts = Object.fromEntries(
+      Array.from({ length: 30 }, (_, index) => [
+        `${index}.yaml`,
+        manifest({ name: `n${index}`, domain: `d${index}`, fleets: [`f${String(index).padStart(2, "0")}`] }),
+      ]),
+    );
+    const publisher = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }), ...texts });
+    const fleets = [...publisher.publication.keys()];
+    const pods = fleets.flatMap((fleet) => {
+      const nack = { name: "default/a", form: undefined };
+      return [1, 2].map(() => podThatNacked(snapshotIn(publisher, fleet), [nack], { fleet }));
+    });
+    const reportOfA = (filter = {}) => reportOf(publisher, pods, filter).resources[0];
+    expect(reportOfA()?.problems).toHaveLength(20);
+    expect(reportOfA({ fleet: "f07" })?.problems.map(({ message }) => message)).toEqual([
+      "pods of fleet f07 NACKed it, it is left out there: default/a: no",
+    ]);
+    expect(reportOfA()?.podStates).toEqual({ current: 0, rejected: 62, pending: 0, waiting: 0 });
+  });
+
+  it("says that a resource is served when the pod that NACKed it has gone, or has ACKed an edit", () => {
+    const edited = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha", requestsPerUnit: 6 }) });
+    expect([reportOf(ONE, []), reportOf(edited, [podThatAcked(snapshotIn(edited))])]).toMatchObject([
+      { resources: [{ state: "served", reason: null }] },
+      { resources: [{ state: "served", reason: null }] },
     ]);
   });
 
@@ -539,17 +503,14 @@ describe("reportRollout() with a filter", () => {
 
 describe("rolloutMessage()", () => {
   it("says the same as the report", () => {
-    const publisher = rejectedBy(
-      publisherOf({
-        "a.yaml": manifest({ name: "a", domain: "alpha" }),
-        "b.yaml": manifest({ name: "b", domain: "alpha" }),
-        "c.yaml": "",
-        "d.yaml": "kind: Limit",
-      }),
-      "last-good",
-    );
-    const rejected = podOf({ sent: EVENT, rejected: { ...EVENT, message: "default/a: no" } });
-    expect(toJson(RolloutSchema, rolloutMessage(reportOf(publisher, [rejected])))).toMatchObject({
+    const publisher = publisherOf({
+      "a.yaml": manifest({ name: "a", domain: "alpha" }),
+      "b.yaml": manifest({ name: "b", domain: "alpha" }),
+      "c.yaml": "",
+      "d.yaml": "kind: Limit",
+    });
+    const pods = nackedBy(publisher, "earlier");
+    expect(toJson(RolloutSchema, rolloutMessage(reportOf(publisher, pods)))).toMatchObject({
       replica: "replica-1",
       instance: "process-1",
       observedAt: "2026-01-31T12:00:00Z",
@@ -596,7 +557,8 @@ describe("rolloutMessage()", () => {
           fleet: "gateway",
           peer: "192.0.2.1:4711",
           state: "POD_STATE_REJECTED",
-          sent: { version: VERSION, at: "2026-01-31T12:00:00Z" },
+          sent: { version: pods[0]?.accepted?.version, at: "2026-01-31T12:00:00Z" },
+          accepted: { version: pods[0]?.accepted?.version, at: "2026-01-31T12:00:00Z" },
           rejected: { version: VERSION, at: "2026-01-31T12:00:00Z" },
           rejection: "default/a: no",
         },

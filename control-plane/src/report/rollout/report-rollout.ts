@@ -1,18 +1,17 @@
 // Makes the rollout report from the state of the publisher and the answers of the pods. Pure.
 import type { Refusal } from "../../assemble/desired-configuration.ts";
 import type { PodState, VersionEvent } from "../../pods/pod-registry.ts";
-import { type SyncStatus, syncStatusOf } from "../../pods/sync-status.ts";
+import { syncStatusOf } from "../../pods/sync-status.ts";
 import { fleetName } from "../../snapshot/publication-log.ts";
-import { type FleetPublication, OTHER_FLEETS, publicationFor } from "../../snapshot/publication.ts";
+import { OTHER_FLEETS, publicationFor } from "../../snapshot/publication.ts";
 import type { PublisherState } from "../../snapshot/publisher.ts";
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import type { SourceCondition } from "../../source/source.ts";
 import { addFleetWarnings } from "./fleet-warnings.ts";
-import { reportResources, tooLargeRefusals } from "./report-resources.ts";
+import { type FleetMembers, reportResources, tooLargeRefusals } from "./report-resources.ts";
 import type {
   FleetReport,
   PodReportEntry,
-  SyncStatusCounts,
   RefusalReport,
   RolloutFilter,
   RolloutReport,
@@ -31,15 +30,6 @@ export interface RolloutFacts {
   readonly pods: readonly PodState[];
 }
 
-/** The snapshot of one fleet, and its pods by sync status. */
-interface FleetStatus {
-  /** {@link OTHER_FLEETS}: every fleet without a snapshot of its own. */
-  readonly fleet: string;
-  readonly published: FleetPublication;
-  readonly pods: number;
-  readonly podStates: SyncStatusCounts;
-}
-
 /** Makes the report. */
 export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): RolloutReport {
   return addFleetWarnings(reportFacts(facts, filter), facts.pods, facts.publisher.desired?.accepted ?? []);
@@ -48,11 +38,11 @@ export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): 
 function reportFacts(facts: RolloutFacts, filter: RolloutFilter): RolloutReport {
   const { replica, instance, nowMs, notReady, publisher } = facts;
   const { syncedMs, problem } = facts.source.condition();
-  const { publication, publishedMs } = publisher;
+  const { publication } = publisher;
   const pods = facts.pods.filter((pod) => isOfFleet(pod.fleet, publisher, filter));
-  const fleets = fleetStatuses(publisher, pods).filter(({ fleet }) => isShown(fleet, publisher, filter));
+  const fleets = membersOf(publisher, pods).filter(({ fleet }) => isShown(fleet, publisher, filter));
   const refusals = [...(publisher.desired?.refusals ?? []), ...tooLargeRefusals(publisher)];
-  const resources = reportResources({ publisher, refusals, fleets }, filter);
+  const resources = reportResources(publisher, refusals, fleets, filter);
   return {
     replica,
     instance,
@@ -64,30 +54,17 @@ function reportFacts(facts: RolloutFacts, filter: RolloutFilter): RolloutReport 
       error: publisher.sourceError ?? problem ?? null,
       syncedAt: syncedMs === undefined ? null : formatTime(syncedMs),
     },
-    fleets: fleets.map((status) => reportFleet(status, publishedMs.get(status.fleet))),
+    fleets: fleets.map((members) => reportFleet(members, publisher)),
     resources,
     refusals: reportRefusals(refusals, new Set(resources.map(({ resource }) => resource)), filter),
     pods: pods.map((pod) => reportPod(pod, publicationFor(publication, pod.fleet)?.snapshot?.version)),
   };
 }
 
-/** The status of each fleet: first the one for all others, then the named ones, sorted. */
-function fleetStatuses({ publication }: PublisherState, pods: readonly PodState[]): readonly FleetStatus[] {
-  const counts = new Map(
-    [...publication].map(([fleet, published]) => [fleet, { fleet, published, pods: 0, podStates: noPods() }]),
-  );
-  for (const pod of pods) {
-    const entry = counts.get(publication.has(pod.fleet) ? pod.fleet : OTHER_FLEETS);
-    if (entry === undefined) continue;
-    entry.pods += 1;
-    entry.podStates[syncStatusOf(pod, entry.published.snapshot?.version)] += 1;
-  }
-  return [...counts.values()].toSorted((left, right) => compareCodeUnits(left.fleet, right.fleet));
-}
-
-/** Counts of 0. */
-function noPods(): Record<SyncStatus, number> {
-  return { current: 0, rejected: 0, pending: 0, waiting: 0 };
+/** The pods of each fleet: first the one for all others, then the named ones, sorted. */
+function membersOf({ publication }: PublisherState, pods: readonly PodState[]): readonly FleetMembers[] {
+  const byFleet = Map.groupBy(pods, ({ fleet }) => (publication.has(fleet) ? fleet : OTHER_FLEETS));
+  return [...publication.keys()].toSorted(compareCodeUnits).map((fleet) => ({ fleet, pods: byFleet.get(fleet) ?? [] }));
 }
 
 /** Whether the filter includes pods of this fleet. */
@@ -102,18 +79,20 @@ function isShown(entry: string, { publication }: PublisherState, { fleet }: Roll
   return entry === OTHER_FLEETS && !publication.has(fleet);
 }
 
-function reportFleet(
-  { fleet, published: { snapshot, hold }, pods, podStates }: FleetStatus,
-  publishedMs: number | undefined,
-): FleetReport {
+function reportFleet({ fleet, pods }: FleetMembers, publisher: PublisherState): FleetReport {
+  const { snapshot, hold } = publisher.publication.get(fleet) ?? {};
+  const publishedMs = publisher.publishedMs.get(fleet);
+  const podStates = { current: 0, rejected: 0, pending: 0, waiting: 0 };
+  for (const pod of pods) podStates[syncStatusOf(pod, snapshot?.version)] += 1;
+  const isWaiting = publisher.admission?.waiting.some(({ resource: { fleets } }) => fleets?.includes(fleet) ?? true);
   return {
     fleet: fleetName(fleet),
     version: snapshot?.version ?? null,
-    resources: snapshot?.resources.length ?? 0,
+    resources: snapshot?.forms.length ?? 0,
     bytes: snapshot?.sizeBytes ?? 0,
     publishedAt: publishedMs === undefined ? null : formatTime(publishedMs),
-    heldBack: hold?.kind ?? null,
-    pods,
+    heldBack: hold !== undefined ? "empty" : isWaiting === true ? "too-large" : null,
+    pods: pods.length,
     podStates,
   };
 }

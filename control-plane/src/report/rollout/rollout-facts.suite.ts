@@ -2,11 +2,13 @@
 // state. Only tests import it.
 import { translateResources } from "../../assemble/translate-resources.ts";
 import { stateOf } from "../../assemble/manifests.suite.ts";
+import type { ResourceNack } from "../../pods/pod-forms.ts";
 import type { PodState } from "../../pods/pod-registry.ts";
+import { admit } from "../../snapshot/admission.ts";
+import { type Form, Forms } from "../../snapshot/form.ts";
 import { OTHER_FLEETS, publish, UNPUBLISHED } from "../../snapshot/publication.ts";
 import type { PublisherState } from "../../snapshot/publisher.ts";
-import { NO_NACKS } from "../../snapshot/nacks.ts";
-import { buildSnapshots, type Snapshot } from "../../snapshot/snapshot.ts";
+import { type Snapshot, snapshotSteps } from "../../snapshot/snapshot.ts";
 import type { SourceState } from "../../source/source.ts";
 import { reportRollout } from "./report-rollout.ts";
 import type { RolloutFilter, RolloutReport } from "./rollout-report.ts";
@@ -17,12 +19,15 @@ export const AT_MS = Date.UTC(2026, 0, 31, 12);
 /** The same as text. */
 export const AT = "2026-01-31T12:00:00.000Z";
 
-/** Where a publisher begins, and its bound. */
+/** Where a publisher begins, and its bounds. */
 export interface PublisherText {
   readonly snapshotMaxBytes?: number;
   /** What it published before. */
   readonly before?: PublisherState;
 }
+
+/** One for all tests of a file: what is made later is newer. */
+const FORMS = new Forms();
 
 /** A publisher that has read these files. */
 export function publisherOf(files: Readonly<Record<string, string>>, text: PublisherText = {}): PublisherState {
@@ -35,21 +40,28 @@ export function publisherOfState(
   { snapshotMaxBytes = 1_000_000, before }: PublisherText = {},
 ): PublisherState {
   const desired = translateResources(read);
-  const wanted = buildSnapshots(desired);
-  const publication = publish(before?.publication ?? UNPUBLISHED, wanted, AT_MS, {
-    snapshotMaxBytes,
-    allowEmptyAfterMs: 0,
-  });
+  const applicants = desired.accepted.map((resource) => ({
+    resource,
+    form: FORMS.present(resource),
+    lastGood: FORMS.lastGood(resource),
+  }));
+  const bounds = { snapshotMaxBytes, namespaceMaxBytes: undefined };
+  const admission = admit(before?.admission, applicants, desired.fleets, bounds);
+  const steps = snapshotSteps(admission.placed.values(), desired.fleets);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  const publication = publish(before?.publication ?? UNPUBLISHED, step.value, AT_MS, 0);
   const published = [...publication].filter(([, { snapshot }]) => snapshot !== undefined);
   const publishedMs = new Map(published.map(([fleet]) => [fleet, AT_MS]));
+  const present = new Map(applicants.map(({ form }) => [form.name, form]));
   return {
     read,
     desired,
     publication,
     publishedMs,
     changedMs: publishedMs,
-    wanted,
-    nacks: NO_NACKS,
+    admission,
+    presentForm: (name) => present.get(name),
     sourceError: undefined,
   };
 }
@@ -61,14 +73,14 @@ export const UNREAD: PublisherState = {
   publication: UNPUBLISHED,
   publishedMs: new Map(),
   changedMs: new Map(),
-  wanted: undefined,
-  nacks: NO_NACKS,
+  admission: undefined,
+  presentForm: () => undefined,
   sourceError: "Cannot read the folder x",
 };
 
-/** What is active for fleets that no resource names; fails when nothing is. */
-export function snapshotIn(publisher: PublisherState): Snapshot {
-  const snapshot = publisher.publication.get(OTHER_FLEETS)?.snapshot;
+/** What is active for a fleet, or those that no resource names; fails when nothing is. */
+export function snapshotIn(publisher: PublisherState, fleet = OTHER_FLEETS): Snapshot {
+  const snapshot = publisher.publication.get(fleet)?.snapshot;
   if (snapshot === undefined) throw new Error("No snapshot is active");
   return snapshot;
 }
@@ -83,11 +95,59 @@ export function podOf(difference: Partial<PodState>): PodState {
     peer: "192.0.2.1:4711",
     connectedMs: AT_MS,
     sent: undefined,
-    isAnswered: true,
+    lastAnswer: undefined,
     accepted: undefined,
+    acked: undefined,
     rejected: undefined,
+    nacks: new Map(),
+    choice: undefined,
     ...difference,
   };
+}
+
+/** A pod that was sent a snapshot and ACKed it. */
+export function podThatAcked(snapshot: Snapshot, difference: Partial<PodState> = {}): PodState {
+  const event = { version: snapshot.version, atMs: AT_MS };
+  const acked = { snapshot, names: undefined };
+  return podOf({ sent: event, lastAnswer: "ack", accepted: event, acked, choice: snapshot, ...difference });
+}
+
+/** What a pod NACKed, by name, and has instead; `form` undefined: nothing. */
+export interface NackText {
+  readonly name: string;
+  readonly form: Form | undefined;
+  readonly message?: string;
+}
+
+/** A pod that NACKed resources of its fleet's snapshot by name, and ACKed what it was sent then. */
+export function podThatNacked(
+  snapshot: Snapshot,
+  nacked: readonly NackText[],
+  difference: Partial<PodState> = {},
+): PodState {
+  const choice = snapshot.withSubstitutes(new Map(nacked.map(({ name, form }) => [name, form])));
+  const nacks = nacked.map(({ name, message = `${name}: no` }): [string, ResourceNack] => [
+    name,
+    { digests: new Set([snapshot.get(name)?.digest ?? ""]), sinceMs: AT_MS, message },
+  ]);
+  const rejected = { version: snapshot.version, atMs: AT_MS, message: nacks.at(-1)?.[1].message ?? "" };
+  return podThatAcked(choice, { rejected, nacks: new Map(nacks), ...difference });
+}
+
+/**
+ * A pod that was sent a snapshot and NACKed it without the name of a resource; it continues to serve
+ * an earlier one, or nothing.
+ */
+export function podThatNackedAll(
+  snapshot: Snapshot,
+  serves: Snapshot | undefined,
+  message: string,
+  difference: Partial<PodState> = {},
+): PodState {
+  const event = { version: snapshot.version, atMs: AT_MS };
+  const before = serves === undefined ? podOf({}) : podThatAcked(serves);
+  const nack = { sent: event, lastAnswer: "nack" as const, rejected: { ...event, message }, choice: snapshot };
+  return { ...before, ...nack, ...difference };
 }
 
 /** The report of a replica that is ready. */

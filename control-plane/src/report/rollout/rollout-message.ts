@@ -31,10 +31,7 @@ import type {
   VersionReport,
 } from "./rollout-report.ts";
 
-const HOLDS = { empty: Hold.EMPTY, "too-large": Hold.TOO_LARGE, rejected: Hold.REJECTED } as const satisfies Record<
-  HoldReason,
-  Hold
->;
+const HOLDS = { empty: Hold.EMPTY, "too-large": Hold.TOO_LARGE } as const satisfies Record<HoldReason, Hold>;
 
 const POD_STATES = {
   current: PodState.ACCEPTED,

@@ -15,8 +15,8 @@ export interface RolloutFilter {
 /** The number of pods per sync status. */
 export type SyncStatusCounts = Readonly<Record<SyncStatus, number>>;
 
-/** Why newer content is held back. */
-export type HoldReason = "empty" | "too-large" | "rejected";
+/** Why newer content is held back: no resource is left, or some do not fit. */
+export type HoldReason = "empty" | "too-large";
 
 /** The snapshot of one fleet. */
 export interface FleetReport {
@@ -50,7 +50,7 @@ export interface ProblemReport extends PlaceReport {
 
 /**
  * `served`: active as written. `last-good`: invalid, an earlier form is served. `refused`: invalid
- * and not served. `quarantined`: pods NACKed it, or the version with it.
+ * and not served. `quarantined`: a connected pod NACKed it, and serves another form or none.
  */
 export type ResourceStatus = "served" | "last-good" | "refused" | "quarantined";
 
@@ -76,9 +76,9 @@ export interface ResourceReport {
   readonly line: number;
   /** Connected pods that are sent it. */
   readonly pods: number;
-  /** Their sync status; none is `current` while the active version lacks the present form. */
+  /** Their sync status for this resource: `current` pods have ACKed its present form. */
   readonly podStates: SyncStatusCounts;
-  /** Fields that some pods ignore, fleets without a pod, and NACKs without effect. */
+  /** Fields that some pods ignore, and fleets without a pod. */
   readonly warnings: readonly string[];
 }
 

@@ -7,6 +7,7 @@ import { FolderWatch } from "@weir/common/files/folder-watch";
 import type { Log } from "@weir/common/log/log";
 
 import type { Source, SourceCondition, SourceListener, SourceState } from "../source.ts";
+import { LastGoodFiles } from "./last-good-files.ts";
 import { ManifestStore } from "./manifest-store.ts";
 import type { FileText } from "./read-manifest-file.ts";
 import { scanFolder } from "./scan-folder.ts";
@@ -24,6 +25,8 @@ const ATTEMPTS_MAX = 10;
 /** The folder, and how often to read it without an event. */
 export interface DirectorySourceOptions {
   readonly directory: string;
+  /** Keeps last good forms over a restart; undefined: they are kept in memory only. */
+  readonly stateDirectory?: string | undefined;
   readonly pollIntervalMs?: number;
 }
 
@@ -44,6 +47,8 @@ export class DirectorySource implements Source {
   readonly #pollIntervalMs: number;
   readonly #texts: TextCache;
   readonly #store = new ManifestStore();
+  readonly #lastGood: LastGoodFiles | undefined;
+  readonly keepLastGood?: NonNullable<Source["keepLastGood"]>;
   /** The last texts that were stored, and the state that they gave. */
   #stored: { readonly texts: ReadonlyMap<string, FileText>; readonly state: SourceState } | undefined;
   readonly #watch: FolderWatch;
@@ -58,10 +63,16 @@ export class DirectorySource implements Source {
     this.#clock = deps.clock;
     this.#pollIntervalMs = options.pollIntervalMs ?? POLL_INTERVAL_MS;
     this.#texts = new TextCache(deps.clock);
+    if (options.stateDirectory !== undefined) {
+      const files = new LastGoodFiles(options.stateDirectory, deps.log);
+      this.#lastGood = files;
+      this.keepLastGood = (resources) => files.keep(resources);
+    }
     this.#watch = new FolderWatch({ log: deps.log, changed: () => deps.listener.changed() });
   }
 
   async start(): Promise<void> {
+    await this.#lastGood?.open();
     const { folders } = await scanFolder(this.location);
     this.#isWatching = true;
     this.#watch.watch(folders);
@@ -100,7 +111,8 @@ export class DirectorySource implements Source {
       // If a link was swapped meanwhile, files are missing or come from two versions.
       const after = await scanFolder(this.location);
       if (isDeepStrictEqual(scan, after)) {
-        this.#stored = { texts, state: this.#store.update(texts) };
+        const state = this.#store.update(texts);
+        this.#stored = { texts, state: this.#lastGood?.complete(state) ?? state };
         return this.#stored.state;
       }
       scan = after;

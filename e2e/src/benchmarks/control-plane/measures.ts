@@ -6,7 +6,7 @@ import { E2eError } from "../../errors.ts";
 import { eventually } from "@weir/testing/eventually";
 import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
 import { reservePort } from "@weir/testing/reserve-ports";
-import { type Fleet, startFleet } from "./fleet.ts";
+import { type Fleet, type FleetOptions, startFleet } from "./fleet.ts";
 import type { PodsAnswer } from "./pods.ts";
 import { type MeasuredControlPlane, startControlPlane } from "./server.ts";
 import { makeClusterSet, makeFolderSet, type ResourceSet, type SetSize } from "./sets.ts";
@@ -25,6 +25,9 @@ const EDITS = 30;
 
 /** Time between two edits, in milliseconds: longer than the debounce, so that no two are merged. */
 const EDIT_PAUSE_MS = 150;
+
+/** The first resource that is edited: those before it may be NACKed. */
+const FIRST_EDITED = 100;
 
 const BURST_EDITS = 1000;
 
@@ -66,18 +69,38 @@ export interface Measured {
   readonly cpuSeconds: number;
 }
 
+/** Pods that NACK resources, and of how many each. */
+export type Nacks = NonNullable<FleetOptions["nacks"]>;
+
 /** Time from one edit in a set of 500 resources to its acceptance by each of 100 pods. */
-export async function measureEdits(bench: Bench, options: { readonly place: Place }): Promise<Measured> {
+export async function measureEdits(
+  bench: Bench,
+  options: { readonly place: Place; readonly nacks?: Nacks },
+): Promise<Measured> {
   const { resources, controlPlane, fleet } = await start(bench, { ...options, set: USUAL_SET, pods: 100, isTls: true });
+  const samples = await timeEdits(resources, fleet);
+  return finish(controlPlane, fleet, samples, options.nacks);
+}
+
+/** Memory for edits of a set of 2 MiB while each of 50 pods lacks another resource because of a NACK. */
+export async function measureChoices(bench: Bench): Promise<Measured> {
+  const nacks = { pods: 50, resources: 1 };
+  const { resources, controlPlane, fleet } = await start(bench, { set: LARGE_SET, pods: 50, isTls: true, nacks });
+  const samples = await timeEdits(resources, fleet);
+  return finish(controlPlane, fleet, samples, nacks);
+}
+
+/** The time of each edit until each pod has ACKed it. */
+async function timeEdits(resources: ResourceSet, fleet: Fleet): Promise<readonly number[]> {
   const samples: number[] = [];
   for (let edit = 1; edit <= EDITS; edit++) {
     await delay(EDIT_PAUSE_MS);
     const editedMs = Date.now();
-    await resources.write(edit, 1 + edit);
+    await resources.write(FIRST_EDITED + edit, 1 + edit);
     const { arrivals } = await fleet.awaitResponse(edit + 1);
     samples.push(...arrivals.map(({ atMs }) => atMs - editedMs));
   }
-  return finish(controlPlane, fleet, samples);
+  return samples;
 }
 
 /** Time from the start of the process over 5,000 resources to the first snapshot that a pod has. */
@@ -153,11 +176,12 @@ interface Setup {
   readonly isWide?: boolean;
   /** Where pods go when they lose their stream. */
   readonly otherPort?: number;
+  readonly nacks?: Nacks | undefined;
 }
 
 async function start(
   bench: Bench,
-  { place = "folder", set, pods, isTls, isWide = false, otherPort }: Setup,
+  { place = "folder", set, pods, isTls, isWide = false, otherPort, nacks }: Setup,
 ): Promise<{ readonly resources: ResourceSet; readonly controlPlane: MeasuredControlPlane; readonly fleet: Fleet }> {
   const resources = place === "folder" ? makeFolderSet(bench.folder, set) : await makeClusterSet(bench, set);
   const { ca, rateLimit } = bench.certificates;
@@ -167,6 +191,7 @@ async function start(
     ports: otherPort === undefined ? [adsPort] : [adsPort, otherPort],
     windowBytes: isWide ? WINDOW_BYTES.wide : WINDOW_BYTES.usual,
     backoffMs: otherPort === undefined ? BACKOFF_MS.start : BACKOFF_MS.lost,
+    ...(nacks === undefined ? {} : { nacks }),
     ...(isTls ? { tls: { ca: ca.cert, cert: rateLimit.cert, key: rateLimit.key } } : {}),
   });
   bench.onStarted(() => fleet.stop());
@@ -188,14 +213,22 @@ async function launch(
 }
 
 // A figure over a fleet that disagrees in the end would be worthless.
-async function finish(controlPlane: MeasuredControlPlane, fleet: Fleet, samples: readonly number[]): Promise<Measured> {
+async function finish(
+  controlPlane: MeasuredControlPlane,
+  fleet: Fleet,
+  samples: readonly number[],
+  nacks: Nacks = { pods: 0, resources: 0 },
+): Promise<Measured> {
   const last: PodsAnswer = await fleet.look();
   const versions = new Set(last.arrivals.map(({ version }) => version));
-  if (versions.size !== 1)
-    throw new E2eError("BENCHMARK_FAILED", `Pods ended up with ${versions.size} versions instead of one`);
-  await eventually("the control plane to know that all pods have accepted the active configuration", async () => {
+  // Each pod that NACKed something else has a version of its own.
+  const expected = nacks.pods + (last.counts.length > nacks.pods ? 1 : 0);
+  if (versions.size !== expected)
+    throw new E2eError("BENCHMARK_FAILED", `Pods ended up with ${versions.size} versions instead of ${expected}`);
+  await eventually("the control plane to know what all pods have accepted", async () => {
     const { total, accepted } = await controlPlane.podCounts();
-    if (total !== last.counts.length || accepted !== total) throw new Error(`${accepted} of ${total} have`);
+    if (total !== last.counts.length || accepted !== total - nacks.pods)
+      throw new Error(`${accepted} of ${total} have`);
   });
   return { samples, peakMemoryMib: controlPlane.peakMemoryMib(), cpuSeconds: controlPlane.cpuSeconds() };
 }

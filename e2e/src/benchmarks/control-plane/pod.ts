@@ -1,5 +1,5 @@
-// One simulated pod: a connection with one ADS stream in prepared HTTP/2 frames that ACKs every
-// response and decodes none. Without its stream it backs off and goes to the next replica.
+// One simulated pod: a connection with one ADS stream in prepared HTTP/2 frames that ACKs responses,
+// or NACKs the first ones by name, and decodes none. Without its stream it backs off and goes to the next replica.
 import { connect, type Socket } from "node:net";
 import { connect as connectTls, type SecureContext } from "node:tls";
 
@@ -51,18 +51,21 @@ export interface PodTargets {
 
 /** A pod; open() connects it. */
 export class BenchmarkPod {
-  /** Every response so far. */
+  /** Every response that it ACKed so far. */
   readonly arrivals: Arrival[] = [];
   /** Streams lost so far. */
   losses = 0;
   readonly #nodeId: string;
   readonly #targets: PodTargets;
   readonly #onArrival: () => void;
+  /** Names of the resources that it will NACK, one by one. */
+  readonly #rejects: string[];
   #attempts = 0;
   #waitedMs = 0;
 
-  /** Calls `onArrival` for every response. */
-  constructor(nodeId: string, targets: PodTargets, onArrival: () => void) {
+  /** Calls `onArrival` for every response that it ACKs, which are those after it NACKed `rejects`. */
+  constructor(nodeId: string, targets: PodTargets, rejects: readonly string[], onArrival: () => void) {
+    this.#rejects = [...rejects];
     this.#nodeId = nodeId;
     this.#targets = targets;
     this.#onArrival = onArrival;
@@ -119,8 +122,14 @@ export class BenchmarkPod {
   }
 
   #accept(socket: Socket, { version, nonce, sizeBytes }: SeenResponse): void {
-    const request = { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL, versionInfo: version, responseNonce: nonce };
+    const rejected = this.#rejects.shift();
+    const answer =
+      rejected === undefined
+        ? { versionInfo: version }
+        : { errorDetail: { code: 0, message: `${rejected}: unknown field` } };
+    const request = { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL, responseNonce: nonce, ...answer };
     socket.write(messageFrame(STREAM_ID, encodeRequest(request)));
+    if (rejected !== undefined) return;
     this.arrivals.push({ version, sizeBytes, atMs: Date.now(), waitedMs: this.#waitedMs });
     this.#waitedMs = 0;
     this.#onArrival();
@@ -141,7 +150,8 @@ export class BenchmarkPod {
 
 function encodeRequest(request: {
   readonly typeUrl: string;
-  readonly versionInfo: string;
+  readonly versionInfo?: string;
+  readonly errorDetail?: { readonly code: number; readonly message: string };
   readonly responseNonce?: string;
   readonly node?: { readonly id: string };
 }): Uint8Array {

@@ -19,6 +19,8 @@ export type PodsOrder =
       readonly tls?: { readonly ca: string; readonly cert: string; readonly key: string };
       readonly backoffMs: readonly [number, number];
       readonly windowBytes: number;
+      /** So many of the pods NACK so many resources each, all different ones, before they ACK. */
+      readonly nacks?: { readonly pods: number; readonly resources: number };
     }
   /** Asks for each pod's response of this number, counted from 1, once all pods have it. */
   | { readonly kind: "await"; readonly id: number; readonly response: number }
@@ -60,7 +62,7 @@ process.on("message", (order: PodsOrder) => {
 process.once("disconnect", () => process.exit(0));
 
 function openAll(order: Extract<PodsOrder, { kind: "open" }>): void {
-  const { host, ports, backoffMs, windowBytes, tls: paths } = order;
+  const { host, ports, backoffMs, windowBytes, tls: paths, nacks = { pods: 0, resources: 0 } } = order;
   const tls =
     paths === undefined
       ? undefined
@@ -76,7 +78,9 @@ function openAll(order: Extract<PodsOrder, { kind: "open" }>): void {
     if (opened === wanted) return;
     const number = opened++;
     let isNew = true;
-    const pod = new BenchmarkPod(`bench/pod-${number}`, targets, () => {
+    const count = number < nacks.pods ? nacks.resources : 0;
+    const rejects = Array.from({ length: count }, (_, index) => `default/limits-${number * count + index}`);
+    const pod = new BenchmarkPod(`bench/pod-${number}`, targets, rejects, () => {
       if (isNew) openNext();
       isNew = false;
       answerAwaited();

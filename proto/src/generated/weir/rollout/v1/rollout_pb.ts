@@ -262,7 +262,8 @@ export type Fleet = Message<"weir.rollout.v1.Fleet"> & {
   name: string;
 
   /**
-   * The active version; empty when there is none yet. A hash of the content, equal on every replica.
+   * The active version, which pods without NACKs have; empty when there is none yet. A hash of the content, equal on
+   * every replica.
    *
    * @generated from field: string version = 2;
    */
@@ -402,8 +403,8 @@ export type Resource = Message<"weir.rollout.v1.Resource"> & {
   state: ResourceState;
 
   /**
-   * Why its current form is not served: `InvalidSpec`, `DomainConflict`, `DuplicateResource`, `TooManyFleets`, `TooLarge`,
-   * `RejectedByDataPlane`; empty when it is.
+   * Why its current form is not served: `InvalidSpec`, `DomainConflict`, `DuplicateResource`, `TooManyFleets`, `TooMany`,
+   * `TooLarge`, `RejectedByDataPlane`; empty when it is.
    *
    * @generated from field: string reason = 7;
    */
@@ -424,8 +425,8 @@ export type Resource = Message<"weir.rollout.v1.Resource"> & {
   servesLastGood: boolean;
 
   /**
-   * The connected pods that receive it, by state. A pod counts as accepted when it has ACKed the active version and
-   * that version contains the current form.
+   * The connected pods whose fleet receives it, by state: accepted when the pod has ACKed the present form, rejected when
+   * it NACKed that and is sent an earlier form, or none.
    *
    * @generated from field: weir.rollout.v1.PodCounts pods = 10;
    */
@@ -587,7 +588,7 @@ export type Pod = Message<"weir.rollout.v1.Pod"> & {
   accepted?: VersionEvent | undefined;
 
   /**
-   * The version that it NACKed last, if it has ACKed none since.
+   * The version that it NACKed last, as long as it lacks something because of a NACK.
    *
    * @generated from field: weir.rollout.v1.VersionEvent rejected = 10;
    */
@@ -664,14 +665,14 @@ export const Hold = {
   EMPTY: 1,
 
   /**
-   * It is larger than the pods can receive.
+   * Some resources do not fit into what pods can receive; the others are published.
    *
    * @generated from enum value: HOLD_TOO_LARGE = 2;
    */
   TOO_LARGE: 2,
 
   /**
-   * Pods NACKed it without naming a resource that could be left out.
+   * No longer produced.
    *
    * @generated from enum value: HOLD_REJECTED = 3;
    */
@@ -719,7 +720,7 @@ export const ResourceState = {
   REFUSED: 2,
 
   /**
-   * Pods NACKed it; it is left out, or its last accepted form is served.
+   * A connected pod NACKed it, and is sent an earlier form of it, or none.
    *
    * @generated from enum value: RESOURCE_STATE_QUARANTINED = 3;
    */

@@ -1,0 +1,82 @@
+// Hands the last good forms of resources to a source that keeps them: those that pods have loaded, or
+// that were published while no pod was connected.
+import type { Part } from "@weir/common/lifecycle/lifecycle";
+
+import type { Publisher } from "../snapshot/publisher.ts";
+import { resourceKey, type Source, type SourceResource } from "../source/source.ts";
+import type { PodRegistry } from "./pod-registry.ts";
+
+/** How long changes are collected, in milliseconds. */
+const DELAY_MS = 1000;
+
+/** What the keeper works with. */
+export interface LastGoodKeeperDeps {
+  readonly publisher: Pick<Publisher, "state" | "onPublished">;
+  readonly pods: Pick<PodRegistry, "list" | "loadedForms" | "onChanged">;
+  /** Keeps nothing when it lacks the method. */
+  readonly source: Pick<Source, "keepLastGood">;
+}
+
+/** Keeps last good forms from start to stop. */
+export class LastGoodKeeper implements Part {
+  readonly name = "last good keeper";
+  readonly #deps: LastGoodKeeperDeps;
+  readonly #good = new Map<string, SourceResource>();
+  readonly #unsubscribe: (() => void)[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #keeping: Promise<void> = Promise.resolve();
+
+  constructor(deps: LastGoodKeeperDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    if (this.#deps.source.keepLastGood === undefined) return;
+    const changed = (): void => {
+      this.#timer ??= setTimeout(() => this.#keep(), DELAY_MS);
+    };
+    const { publisher, pods } = this.#deps;
+    this.#unsubscribe.push(
+      publisher.onPublished(changed),
+      pods.onChanged(({ kind }) => {
+        if (kind === "accepted") changed();
+      }),
+    );
+    changed();
+  }
+
+  async stop(): Promise<void> {
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+    clearTimeout(this.#timer);
+    this.#keep();
+    await this.#keeping;
+  }
+
+  #keep(): void {
+    this.#timer = undefined;
+    const { publisher, pods, source } = this.#deps;
+    const state = publisher.state();
+    const { read, admission, publication } = state;
+    // While an empty set is held back, its resources may come back.
+    if (read === undefined || publication.values().some(({ hold }) => hold !== undefined)) return;
+    const isLoaded = pods.list().length === 0 ? () => true : pods.loadedForms();
+    const present = new Set(read.resources.map(resourceKey));
+    for (const key of this.#good.keys()) if (!present.has(key)) this.#good.delete(key);
+    for (const resource of read.resources) {
+      const key = resourceKey(resource);
+      const form = admission?.placed.get(key)?.form;
+      const isPublished = form !== undefined && form === state.presentForm(key) && !resource.isLastGood;
+      const known = this.#good.get(key) ?? lastGoodOf(resource) ?? (isPublished ? resource : undefined);
+      const good = isPublished && isLoaded(form) ? resource : known;
+      if (good !== undefined) this.#good.set(key, good);
+    }
+    const good = [...this.#good.values()];
+    this.#keeping = this.#keeping.then(() => source.keepLastGood?.(good));
+  }
+}
+
+/** The form that was good before this process started, or that the source serves as the last good one. */
+function lastGoodOf(resource: SourceResource): SourceResource | undefined {
+  if (resource.isLastGood) return resource;
+  return resource.lastGood === undefined ? undefined : { ...resource, resource: resource.lastGood };
+}

@@ -1,0 +1,236 @@
+// Tests of pod-forms.ts: what the pod of one stream is sent after its answers.
+import { beforeEach, describe, expect, it } from "vitest";
+
+import type { Form } from "../snapshot/form.ts";
+import { FormHistory } from "../snapshot/form-history.ts";
+import { contentsOf, formOf, type FormText } from "../snapshot/forms.suite.ts";
+import { Snapshot } from "../snapshot/snapshot.ts";
+import { PodForms, type SentForms } from "./pod-forms.ts";
+
+describe("PodForms", () => {
+  let nowMs: number;
+  let history: FormHistory;
+  let published: Snapshot;
+  let forms: PodForms;
+  let acked: SentForms | undefined;
+  let sent: SentForms;
+
+  function publish(...texts: readonly FormText[]): void {
+    publishForms(texts.map(formOf));
+  }
+
+  function publishForms(list: readonly Form[], handedOver: readonly Form[] = []): void {
+    const isLoaded = ({ name, digest }: Form): boolean => acked?.snapshot.get(name)?.digest === digest;
+    history.update(list, new Map(handedOver.map((form) => [form.name, form])), isLoaded);
+    published = new Snapshot(list.toSorted((left, right) => (left.name < right.name ? -1 : 1)));
+  }
+
+  /** The contents that the pod is sent. */
+  function choice(): readonly string[] {
+    sent = { snapshot: forms.choose(published, acked), names: undefined };
+    return contentsOf(sent.snapshot.forms);
+  }
+
+  function ack(): void {
+    choice();
+    acked = sent;
+    forms.ack();
+  }
+
+  function nack(message: string): readonly string[] {
+    choice();
+    forms.nack(sent, message);
+    return choice();
+  }
+
+  function open(snapshotMaxBytes = 1000): void {
+    acked = undefined;
+    forms = new PodForms({ formsOf: (name) => history.formsOf(name), snapshotMaxBytes, clock: () => nowMs });
+  }
+
+  beforeEach(() => {
+    nowMs = 1000;
+    history = new FormHistory();
+    open();
+  });
+
+  it("sends the published snapshot itself to a pod without NACKs", () => {
+    publish({ name: "a" }, { name: "b" });
+    expect(forms.choose(published, undefined)).toBe(published);
+  });
+
+  it("sends the form that was published before to a pod that NACKs the present one, whoever loaded it", () => {
+    publish({ name: "a" }, { name: "b" });
+    publish({ name: "a", content: 2 }, { name: "b" });
+    expect(nack("default/a: unknown field")).toEqual(["default/a=1", "default/b=1"]);
+  });
+
+  it("leaves a resource out when the pod has NACKed every form of it", () => {
+    publish({ name: "a" }, { name: "b" });
+    publish({ name: "a", content: 2 }, { name: "b" });
+    nack("default/a: no");
+    expect(nack("default/a: no")).toEqual(["default/b=1"]);
+  });
+
+  it("sends the form of the response that the pod ACKed last, if that is newer than other kept ones", () => {
+    publish({ name: "a", content: 1 });
+    publish({ name: "a", content: 2 });
+    ack();
+    publish({ name: "a", content: 3 });
+    publish({ name: "a", content: 4 });
+    expect([nack("default/a: no"), nack("default/a: no"), nack("default/a: no")]).toEqual([
+      ["default/a=3"],
+      ["default/a=2"],
+      [],
+    ]);
+  });
+
+  it("sends the form that the source handed over when the present one is NACKed after a start", () => {
+    publishForms([formOf({ name: "a", content: 2 })], [formOf({ name: "a", content: 1, sequence: 0 })]);
+    expect(nack("default/a: no")).toEqual(["default/a=1"]);
+  });
+
+  it("sends an edit to a pod that NACKed the form before, and nothing of a resource created anew", () => {
+    publish({ name: "a" });
+    publish({ name: "a", content: 2 });
+    nack("default/a: no");
+    publish({ name: "a", content: 3 });
+    expect(choice()).toEqual(["default/a=3"]);
+    publish({ name: "a", content: 4, identity: "two" });
+    expect(nack("default/a: no")).toEqual([]);
+  });
+
+  it("offers a form again when no kept form had its content in the meantime", () => {
+    publish({ name: "a", content: 1 });
+    nack("default/a: no");
+    publish({ name: "a", content: 2 });
+    publish({ name: "a", content: 3 });
+    expect(choice()).toEqual(["default/a=3"]);
+    expect(forms.nacks.size).toBe(0);
+    publish({ name: "a", content: 1 });
+    expect(choice()).toEqual(["default/a=1"]);
+  });
+
+  it("does not offer a form again while it is kept, when the resource is edited away and back", () => {
+    publish({ name: "a", content: 1 });
+    nack("default/a: no");
+    publish({ name: "a", content: 2 });
+    ack();
+    publish({ name: "a", content: 1 });
+    expect(choice()).toEqual(["default/a=2"]);
+  });
+
+  it.each([
+    { text: "something is wrong" },
+    { text: "default/c: not in the response" },
+    { text: "" },
+    { text: ": no" },
+    { text: "default/a is wrong" },
+  ])("marks nothing at the NACK $text", ({ text }) => {
+    publish({ name: "a" }, { name: "b" });
+    expect(nack(text)).toEqual(["default/a=1", "default/b=1"]);
+    expect(forms.nacks.size).toBe(0);
+  });
+
+  it("marks nothing when the NACK names a resource that the pod was not sent", () => {
+    publish({ name: "a" }, { name: "b" });
+    forms.nack({ snapshot: published, names: new Set(["default/b"]) }, "default/a: no");
+    expect(forms.nacks.size).toBe(0);
+  });
+
+  it("shares one snapshot among pods with one choice, with the version of its content", () => {
+    publish({ name: "a" }, { name: "b" });
+    publish({ name: "a", content: 2 }, { name: "b" });
+    nack("default/a: no");
+    const first = sent.snapshot;
+    open();
+    nack("default/a: no");
+    expect(sent.snapshot).toBe(first);
+    expect(first.version).toBe(new Snapshot([formOf({ name: "a" }), formOf({ name: "b" })]).version);
+  });
+
+  it("leaves out earlier forms, of the youngest resource first, when they make the snapshot too large", () => {
+    open(700);
+    publish({ name: "old", sizeBytes: 200, createdMs: 1 }, { name: "young", sizeBytes: 200, createdMs: 2 });
+    publish(
+      { name: "old", content: 2, sizeBytes: 10, createdMs: 1 },
+      { name: "young", content: 2, sizeBytes: 10, createdMs: 2 },
+      { name: "other", sizeBytes: 200 },
+    );
+    nack("default/old: no");
+    nack("default/young: no");
+    expect(sent.snapshot.forms.map(({ name }) => name)).toEqual(["default/old", "default/other"]);
+    expect(sent.snapshot.substitutes.get("default/young")).toBeUndefined();
+  });
+
+  describe("after eight NACKs in one namespace without an ACK", () => {
+    const TEAM = Array.from({ length: 12 }, (_, index) => ({ name: `team/r${String(index).padStart(2, "0")}` }));
+
+    beforeEach(() => {
+      publish(...TEAM, { name: "other/a" });
+      for (const { name } of TEAM.slice(0, 8)) nack(`${name}: no`);
+    });
+
+    it("sends everything else", () => {
+      expect(choice()).toEqual(["other/a=1"]);
+    });
+
+    it("sends an edit elsewhere meanwhile", () => {
+      ack();
+      publish(...TEAM, { name: "other/a", content: 2 });
+      expect(choice()).toEqual(["other/a=2"]);
+    });
+
+    it("adds one resource per second and ACK, and then sends what is published as it comes", () => {
+      ack();
+      expect(forms.nextTrialMs).toBe(2000);
+      const seen: (readonly string[])[] = [];
+      for (let second = 0; second < 4; second += 1) {
+        nowMs += 1000;
+        ack();
+        seen.push(contentsOf(acked?.snapshot.forms ?? []));
+        ack();
+        expect(contentsOf(acked?.snapshot.forms ?? []), "not before the second is over").toEqual(seen.at(-1));
+      }
+      expect(seen.map((contents) => contents.length)).toEqual([2, 3, 4, 5]);
+      nowMs += 1000;
+      expect(choice()).toEqual(seen.at(-1));
+      expect(forms.nextTrialMs).toBeUndefined();
+      publish(
+        ...TEAM.slice(0, 10),
+        { name: "team/r10", content: 2 },
+        { name: "team/r11", content: 2 },
+        { name: "other/a" },
+      );
+      expect(choice()).toEqual(["other/a=1", "team/r08=1", "team/r09=1", "team/r10=2", "team/r11=2"]);
+    });
+
+    it("sends the same response while the form that is tried is not answered, and the next form after a NACK", () => {
+      ack();
+      nowMs += 1000;
+      expect(choice()).toEqual(["other/a=1", "team/r08=1"]);
+      nowMs += 5000;
+      expect(choice()).toEqual(["other/a=1", "team/r08=1"]);
+      expect(nack("team/r08: no")).toEqual(["other/a=1", "team/r09=1"]);
+      expect(nack("team/r09: no")).toEqual(["other/a=1"]);
+    });
+
+    it("keeps what the pod ACKed of the namespace before", () => {
+      open();
+      publish(...TEAM);
+      ack();
+      publish(...TEAM.map(({ name }) => ({ name, content: 2 })));
+      for (const { name } of TEAM.slice(0, 8)) nack(`${name}: no`);
+      expect(choice()).toEqual(TEAM.map(({ name }) => `${name}=1`));
+    });
+  });
+
+  it("counts NACKs anew after an ACK", () => {
+    const names = Array.from({ length: 12 }, (_, index) => `team/r${String(index).padStart(2, "0")}`);
+    publish(...names.map((name) => ({ name })));
+    for (const name of names.slice(0, 7)) nack(`${name}: no`);
+    ack();
+    for (const name of names.slice(7, 10)) nack(`${name}: no`);
+    expect(choice()).toEqual(["team/r10=1", "team/r11=1"]);
+  });
+});

@@ -1,0 +1,185 @@
+// Chooses what the pod of one stream is sent: of each resource the newest form that it has not NACKed
+// on this stream. The memory of NACKs ends with the stream: the next one may be another process.
+import { compareAge } from "@weir/limits/ownership/ownership";
+
+import type { Form } from "../snapshot/form.ts";
+import type { Snapshot, Substitutes } from "../snapshot/snapshot.ts";
+
+/** NACKs in one namespace without an ACK in between, after which its forms are tried one by one. */
+const NAMESPACE_NACKS_MAX = 8;
+
+/** Least time between two responses with a form that is tried, in milliseconds. */
+const TRIAL_INTERVAL_MS = 1000;
+
+/** A response that a pod answers. */
+export interface SentForms {
+  readonly snapshot: Snapshot;
+  /** The names that it was sent of it; undefined for all. */
+  readonly names: ReadonlySet<string> | undefined;
+}
+
+/** The form of a resource in a response. */
+export function formIn(sent: SentForms | undefined, name: string): Form | undefined {
+  return sent?.names?.has(name) === false ? undefined : sent?.snapshot.get(name);
+}
+
+/** The NACKs of a resource on one stream. */
+export interface ResourceNack {
+  /** Digests of the forms that the pod NACKed. */
+  readonly digests: ReadonlySet<string>;
+  /** When the first NACK came, milliseconds since the epoch. */
+  readonly sinceMs: number;
+  /** The text of the last one. */
+  readonly message: string;
+}
+
+/** What the choice works with. `clock` gives milliseconds since the epoch. */
+export interface PodFormsDeps {
+  /** The kept forms of a published resource, that one first, then the newest. */
+  readonly formsOf: (name: string) => readonly Form[];
+  readonly snapshotMaxBytes: number;
+  readonly clock: () => number;
+}
+
+/** The forms of one stream. */
+export class PodForms {
+  readonly #deps: PodFormsDeps;
+  readonly #nacks = new Map<string, ResourceNack>();
+  /** NACKs by namespace since the last ACK. */
+  readonly #nackCounts = new Map<string, number>();
+  /** Namespaces of which only ACKed forms are sent, and one more that is tried. */
+  readonly #restricted = new Set<string>();
+  #trial: Form | undefined;
+  #nextTrialMs = -Infinity;
+
+  constructor(deps: PodFormsDeps) {
+    this.#deps = deps;
+  }
+
+  /** The NACKs by name of the resource, of forms that are kept. */
+  get nacks(): ReadonlyMap<string, ResourceNack> {
+    return this.#nacks;
+  }
+
+  /** When a further form may be tried, milliseconds since the epoch; undefined: none waits for that. */
+  get nextTrialMs(): number | undefined {
+    return this.#restricted.size > 0 && this.#trial === undefined ? this.#nextTrialMs : undefined;
+  }
+
+  /** Takes an ACK. */
+  ack(): void {
+    this.#nackCounts.clear();
+    this.#trial = undefined;
+  }
+
+  /** Takes a NACK. A text that does not begin with the name of a sent resource marks nothing. */
+  nack(sent: SentForms, message: string): void {
+    const name = message.split(":", 1)[0] ?? "";
+    const form = formIn(sent, name);
+    if (form === undefined) return;
+    const nowMs = this.#deps.clock();
+    const known = this.#nacks.get(name);
+    const digests = new Set(known?.digests).add(form.digest);
+    this.#nacks.set(name, { digests, sinceMs: known?.sinceMs ?? nowMs, message });
+    if (this.#trial?.name === name) this.#trial = undefined;
+    const count = (this.#nackCounts.get(form.namespace) ?? 0) + 1;
+    this.#nackCounts.set(form.namespace, count);
+    if (count < NAMESPACE_NACKS_MAX || this.#restricted.has(form.namespace)) return;
+    this.#restricted.add(form.namespace);
+    this.#nextTrialMs = nowMs + TRIAL_INTERVAL_MS;
+  }
+
+  /**
+   * What to send while `published` is active for the pod's fleet; `acked` is what it ACKed last, and
+   * `names` the resources that it subscribes to, undefined for all.
+   */
+  choose(published: Snapshot, acked: SentForms | undefined, names?: ReadonlySet<string>): Snapshot {
+    if (this.#nacks.size === 0 && this.#restricted.size === 0) return published;
+    this.#forgetNacks(published, acked);
+    const substitutes = new Map<string, Form | undefined>();
+    for (const name of this.#nacks.keys()) {
+      const form = published.get(name);
+      const best = form === undefined ? undefined : this.#newest(form, acked);
+      if (best !== form) substitutes.set(name, best);
+    }
+    if (this.#restricted.size > 0) this.#restrict(published, { acked, names }, substitutes);
+    fit(published, substitutes, this.#deps.snapshotMaxBytes);
+    return derive(published, substitutes);
+  }
+
+  /** Forgets the NACKs of forms that are no longer kept. */
+  #forgetNacks(published: Snapshot, acked: SentForms | undefined): void {
+    for (const [name, nack] of this.#nacks) {
+      const forms = [published.get(name), formIn(acked, name), ...this.#deps.formsOf(name)];
+      const digests = nack.digests.intersection(new Set(forms.map((form) => form?.digest)));
+      if (digests.size === 0) this.#nacks.delete(name);
+      else this.#nacks.set(name, { ...nack, digests });
+    }
+  }
+
+  /** The newest form of a resource that the pod has not NACKed. */
+  #newest(published: Form, acked: SentForms | undefined): Form | undefined {
+    const { name, identity } = published;
+    const others = [formIn(acked, name), ...this.#deps.formsOf(name)].filter((form) => form?.identity === identity);
+    const newestFirst = others.flatMap((form) => form ?? []).toSorted((left, right) => right.sequence - left.sequence);
+    return [published, ...newestFirst].find((form) => !this.#isNacked(form));
+  }
+
+  #isNacked({ name, digest }: Form): boolean {
+    return this.#nacks.get(name)?.digests.has(digest) === true;
+  }
+
+  /** Holds back what the pod has not ACKed of restricted namespaces, but for one form that is tried. */
+  #restrict(
+    published: Snapshot,
+    { acked, names }: { readonly acked: SentForms | undefined; readonly names: ReadonlySet<string> | undefined },
+    substitutes: Map<string, Form | undefined>,
+  ): void {
+    const untried: Form[] = [];
+    for (const form of published.forms) {
+      if (!this.#restricted.has(form.namespace) || names?.has(form.name) === false) continue;
+      const wanted = substitutes.has(form.name) ? substitutes.get(form.name) : form;
+      if (wanted !== undefined && wanted.digest !== formIn(acked, form.name)?.digest) untried.push(wanted);
+    }
+    const nowMs = this.#deps.clock();
+    if (this.#trial !== undefined && !untried.includes(this.#trial)) this.#trial = undefined;
+    if (this.#trial === undefined && nowMs >= this.#nextTrialMs) {
+      this.#trial = untried[0];
+      this.#nextTrialMs = nowMs + TRIAL_INTERVAL_MS;
+    }
+    for (const { name, identity } of untried.filter((form) => form !== this.#trial)) {
+      const loaded = formIn(acked, name);
+      const isUsable = loaded?.identity === identity && !this.#isNacked(loaded);
+      substitutes.set(name, isUsable ? loaded : undefined);
+    }
+    const open = new Set(untried.map(({ namespace }) => namespace));
+    for (const namespace of this.#restricted) if (!open.has(namespace)) this.#restricted.delete(namespace);
+  }
+}
+
+/** Leaves out earlier forms, of the youngest resource first, while the snapshot would be too large. */
+function fit(published: Snapshot, substitutes: Map<string, Form | undefined>, maxBytes: number): void {
+  let sizeBytes = published.sizeBytes;
+  for (const [name, form] of substitutes)
+    sizeBytes += (form?.bytes.length ?? 0) - (published.get(name)?.bytes.length ?? 0);
+  const youngestFirst = [...substitutes.values()]
+    .flatMap((form) => form ?? [])
+    .toSorted((left, right) => compareAge(right, left));
+  for (const { name, bytes } of youngestFirst) {
+    if (sizeBytes <= maxBytes) return;
+    substitutes.set(name, undefined);
+    sizeBytes -= bytes.length;
+  }
+}
+
+/** Snapshots with substitutes, by fleet's snapshot and substitutes: pods with one choice share it. */
+const derived = new WeakMap<Snapshot, Map<string, WeakRef<Snapshot>>>();
+
+function derive(published: Snapshot, substitutes: Substitutes): Snapshot {
+  if (substitutes.size === 0) return published;
+  const key = JSON.stringify([...substitutes].map(([name, form]) => [name, form?.digest]).toSorted());
+  const known = derived.getOrInsertComputed(published, () => new Map());
+  let snapshot = known.get(key)?.deref();
+  if (snapshot === undefined) known.set(key, new WeakRef((snapshot = published.withSubstitutes(substitutes))));
+  return snapshot;
+}

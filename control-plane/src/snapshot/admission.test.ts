@@ -1,0 +1,220 @@
+// Tests of admission.ts: which forms are published when not all of them fit.
+import { describe, expect, it } from "vitest";
+
+import type { AcceptedResource } from "../assemble/desired-configuration.ts";
+import { type Admission, admit, type AdmissionBounds, type Applicant } from "./admission.ts";
+import { formOf, type FormText } from "./forms.suite.ts";
+import { Snapshot } from "./snapshot.ts";
+
+/** A snapshot without resources has these bytes. */
+const HEAD_BYTES = new Snapshot([]).sizeBytes;
+const BOUNDS: AdmissionBounds = { snapshotMaxBytes: HEAD_BYTES + 100, namespaceMaxBytes: undefined };
+const PER_NAMESPACE: AdmissionBounds = { ...BOUNDS, namespaceMaxBytes: 60 };
+
+interface ResourceText extends FormText {
+  readonly fleets?: readonly string[];
+  readonly lastGood?: Omit<FormText, "name">;
+}
+
+function applicant({ fleets, lastGood, ...text }: ResourceText): Applicant {
+  const form = formOf(text);
+  const { name: key, namespace, identity, createdMs, domain } = form;
+  const name = key.slice(namespace.length + 1);
+  const resource = { key, namespace, name, identity, createdMs, domain, fleets } as AcceptedResource;
+  return { resource, form, lastGood: lastGood && formOf({ ...text, ...lastGood, sequence: 0 }) };
+}
+
+function admitTexts(before: Admission | undefined, texts: readonly ResourceText[], bounds = BOUNDS): Admission {
+  const fleets = [...new Set(texts.flatMap((text) => text.fleets ?? []))];
+  return admit(before, texts.map(applicant), fleets, bounds);
+}
+
+/** What is published: the size of each resource by name. */
+function sizes({ placed }: Admission): Readonly<Record<string, number>> {
+  return Object.fromEntries([...placed].map(([name, { form }]) => [name, form.bytes.length]));
+}
+
+function waiting(admission: Admission): readonly string[] {
+  return admission.waiting.map(({ resource }) => resource.key);
+}
+
+describe("admit()", () => {
+  it("publishes everything that fits, to the byte", () => {
+    const admission = admitTexts(undefined, [
+      { name: "a", sizeBytes: 40 },
+      { name: "b", sizeBytes: 60 },
+    ]);
+    expect([sizes(admission), waiting(admission)]).toEqual([{ "default/a": 40, "default/b": 60 }, []]);
+  });
+
+  it("serves the oldest that fit at the start, and says why the others wait", () => {
+    const admission = admitTexts(undefined, [
+      { name: "a", sizeBytes: 60, createdMs: 3 },
+      { name: "b", sizeBytes: 60, createdMs: 1 },
+      { name: "c", sizeBytes: 41, createdMs: 2 },
+      { name: "d", sizeBytes: 30, createdMs: 4 },
+    ]);
+    expect(sizes(admission)).toEqual({ "default/b": 60, "default/d": 30 });
+    expect(
+      admission.waiting.map(({ resource, message, keepsEarlier }) => [resource.key, message, keepsEarlier]),
+    ).toEqual([
+      [
+        "default/c",
+        `with it the configuration of fleet * has ${HEAD_BYTES + 101} bytes, more than SNAPSHOT_MAX_BYTES, which is ${HEAD_BYTES + 100}`,
+        false,
+      ],
+      [
+        "default/a",
+        `with it the configuration of fleet * has ${HEAD_BYTES + 120} bytes, more than SNAPSHOT_MAX_BYTES, which is ${HEAD_BYTES + 100}`,
+        false,
+      ],
+    ]);
+  });
+
+  it("keeps what is published when an older resource comes or grows", () => {
+    const first = admitTexts(undefined, [
+      { name: "young", sizeBytes: 70, createdMs: 9 },
+      { name: "old", sizeBytes: 20 },
+    ]);
+    const texts = [
+      { name: "young", sizeBytes: 70, createdMs: 9 },
+      { name: "old", content: 2, sizeBytes: 40 },
+      { name: "older", sizeBytes: 20, createdMs: 0 },
+    ];
+    const second = admitTexts(first, texts);
+    expect(sizes(second)).toEqual({ "default/young": 70, "default/old": 20 });
+    expect(second.waiting.map(({ resource, keepsEarlier }) => [resource.key, keepsEarlier])).toEqual([
+      ["default/old", true],
+      ["default/older", false],
+    ]);
+  });
+
+  it("takes in every other edit, new resource and deletion meanwhile", () => {
+    const first = admitTexts(undefined, [
+      { name: "a", sizeBytes: 50 },
+      { name: "b", sizeBytes: 20 },
+    ]);
+    const second = admitTexts(first, [
+      { name: "a", content: 2, sizeBytes: 90 },
+      { name: "b", content: 2, sizeBytes: 25 },
+      { name: "c", sizeBytes: 10 },
+    ]);
+    expect([sizes(second), waiting(second)]).toEqual([
+      { "default/a": 50, "default/b": 25, "default/c": 10 },
+      ["default/a"],
+    ]);
+  });
+
+  it("tries again what waits at every change, the oldest first, after what shrinks", () => {
+    const young = { name: "young", sizeBytes: 60, createdMs: 9 };
+    const first = admitTexts(undefined, [young, { name: "old", sizeBytes: 30, createdMs: 1 }]);
+    const grown = { name: "old", content: 2, sizeBytes: 50, createdMs: 1 };
+    const further = { name: "further", sizeBytes: 45, createdMs: 2 };
+    const second = admitTexts(first, [young, grown, further]);
+    expect(waiting(second)).toEqual(["default/old", "default/further"]);
+    const third = admitTexts(second, [{ ...young, content: 2, sizeBytes: 10 }, grown, further]);
+    expect([sizes(third), waiting(third)]).toEqual([{ "default/young": 10, "default/old": 50 }, ["default/further"]]);
+  });
+
+  it("counts each fleet by itself, with what is for all fleets", () => {
+    const admission = admitTexts(undefined, [
+      { name: "all", sizeBytes: 40 },
+      { name: "core", sizeBytes: 60, fleets: ["core"], createdMs: 1 },
+      { name: "edge", sizeBytes: 60, fleets: ["edge"], createdMs: 1 },
+      { name: "both", sizeBytes: 5, fleets: ["core", "edge"], createdMs: 2 },
+    ]);
+    expect(waiting(admission)).toEqual(["default/both"]);
+    expect(admission.waiting[0]?.message).toMatch(/^with it the configuration of fleet core has /);
+  });
+
+  it("keeps the earlier form in all fleets when the present one does not fit into one of them", () => {
+    const both = { name: "both", sizeBytes: 10, fleets: ["core", "edge"] };
+    const core = { name: "core", sizeBytes: 90, fleets: ["core"] };
+    const first = admitTexts(undefined, [both, core]);
+    const second = admitTexts(first, [{ ...both, content: 2, sizeBytes: 20 }, core]);
+    expect([second.placed.get("default/both")?.form.bytes.length, waiting(second)]).toEqual([10, ["default/both"]]);
+    expect(second.placed.get("default/both")?.fleets).toEqual(["core", "edge"]);
+  });
+
+  it("follows the present fleets with an earlier form where that needs no bytes", () => {
+    const core = { name: "core", sizeBytes: 90, fleets: ["core"] };
+    const first = admitTexts(undefined, [core, { name: "a", sizeBytes: 20, fleets: ["edge", "west"] }]);
+    const second = admitTexts(first, [core, { name: "a", sizeBytes: 20, fleets: ["core", "edge"] }]);
+    expect([second.placed.get("default/a")?.fleets, waiting(second)]).toEqual([["edge"], ["default/a"]]);
+  });
+
+  it("inherits nothing from a resource of another identity", () => {
+    const big = { name: "big", sizeBytes: 80 };
+    const first = admitTexts(undefined, [big, { name: "a", sizeBytes: 20 }]);
+    const second = admitTexts(first, [big, { name: "a", content: 2, sizeBytes: 30, identity: "two" }]);
+    expect([sizes(second), waiting(second)]).toEqual([{ "default/big": 80 }, ["default/a"]]);
+  });
+
+  it("takes forms that the source handed over as published at the start", () => {
+    const admission = admitTexts(undefined, [
+      { name: "young", sizeBytes: 70, createdMs: 9, lastGood: { sizeBytes: 70 } },
+      { name: "old", content: 2, sizeBytes: 60, createdMs: 1, lastGood: { content: 1, sizeBytes: 20 } },
+      { name: "new", sizeBytes: 20, createdMs: 0 },
+    ]);
+    expect([sizes(admission), waiting(admission)]).toEqual([
+      { "default/young": 70, "default/old": 20 },
+      ["default/new", "default/old"],
+    ]);
+  });
+
+  it("keeps what is above a bound that was lowered, and lets it shrink", () => {
+    const first = admitTexts(undefined, [
+      { name: "a", sizeBytes: 60 },
+      { name: "b", sizeBytes: 40 },
+    ]);
+    const lower = { snapshotMaxBytes: HEAD_BYTES + 50, namespaceMaxBytes: undefined };
+    const second = admitTexts(
+      first,
+      [
+        { name: "a", content: 2, sizeBytes: 55 },
+        { name: "b", content: 2, sizeBytes: 41 },
+      ],
+      lower,
+    );
+    expect([sizes(second), waiting(second)]).toEqual([{ "default/a": 55, "default/b": 40 }, ["default/b"]]);
+  });
+
+  describe("with a bound for namespaces", () => {
+    it("refuses what grows a namespace beyond it, and nothing of others", () => {
+      const first = admitTexts(
+        undefined,
+        [
+          { name: "one/a", sizeBytes: 50 },
+          { name: "two/a", sizeBytes: 10 },
+        ],
+        PER_NAMESPACE,
+      );
+      const texts = [
+        { name: "one/a", sizeBytes: 50 },
+        { name: "one/b", sizeBytes: 11 },
+        { name: "two/a", content: 2, sizeBytes: 45 },
+      ];
+      const second = admitTexts(first, texts, PER_NAMESPACE);
+      expect([sizes(second), waiting(second)]).toEqual([{ "one/a": 50, "two/a": 45 }, ["one/b"]]);
+      expect(second.waiting[0]?.message).toBe(
+        "with it the resources of namespace one have 61 bytes in fleet *, more than SNAPSHOT_NAMESPACE_MAX_BYTES, which is 60",
+      );
+    });
+
+    it("serves at the start what was above it before, after everything else, and names the namespace", () => {
+      const texts = [
+        { name: "one/a", sizeBytes: 50, createdMs: 1 },
+        { name: "one/b", sizeBytes: 30, createdMs: 2 },
+        { name: "one/c", sizeBytes: 30, createdMs: 3 },
+        { name: "two/a", sizeBytes: 10, createdMs: 4 },
+      ];
+      const start = admitTexts(undefined, texts, PER_NAMESPACE);
+      expect([sizes(start), waiting(start), start.overBound]).toEqual([
+        { "one/a": 50, "one/b": 30, "two/a": 10 },
+        ["one/c"],
+        ["one"],
+      ]);
+      expect(admitTexts(start, [...texts, { name: "one/d", sizeBytes: 1 }], PER_NAMESPACE).waiting).toHaveLength(2);
+    });
+  });
+});

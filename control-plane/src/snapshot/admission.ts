@@ -1,0 +1,204 @@
+// Decides which forms fit into the snapshots: what is published stays, and what would grow a snapshot
+// beyond its bounds waits, oldest first. Pure.
+import { compareAge } from "@weir/limits/ownership/ownership";
+
+import type { AcceptedResource } from "../assemble/desired-configuration.ts";
+import type { Form } from "./form.ts";
+import { type PlacedForm, Snapshot } from "./snapshot.ts";
+
+/** Bounds of each fleet's snapshot, in bytes. */
+export interface AdmissionBounds {
+  readonly snapshotMaxBytes: number;
+  /** For the resources of one namespace; undefined: no bound. */
+  readonly namespaceMaxBytes: number | undefined;
+}
+
+/** A resource with its present form. */
+export interface Applicant {
+  readonly resource: AcceptedResource;
+  readonly form: Form;
+  /** The last good form that the source handed over. */
+  readonly lastGood: Form | undefined;
+}
+
+/** A resource whose present form does not fit. */
+export interface WaitingResource {
+  readonly resource: AcceptedResource;
+  /** The bound and what would exceed it, for people. */
+  readonly message: string;
+  /** Whether an earlier form is published. */
+  readonly keepsEarlier: boolean;
+}
+
+/** The published forms by name, and what waits. */
+export interface Admission {
+  readonly placed: ReadonlyMap<string, PlacedForm>;
+  readonly waiting: readonly WaitingResource[];
+  /** Namespaces that were above their bound at the start and are served. */
+  readonly overBound: readonly string[];
+}
+
+/** Size of a snapshot without resources. */
+const EMPTY_BYTES = new Snapshot([]).sizeBytes;
+
+/**
+ * Admits the present forms. A resource of `before` with the same identity keeps its form, in those of
+ * its present fleets where it was, until its present one fits into all of its fleets. Without
+ * `before`, which is the start, forms that the source handed over are the published ones.
+ */
+export function admit(
+  before: Admission | undefined,
+  applicants: readonly Applicant[],
+  fleets: readonly string[],
+  bounds: AdmissionBounds,
+): Admission {
+  const room = new Room(fleets);
+  for (const applicant of applicants) {
+    const earlier = before === undefined ? handedOverForm(applicant) : keptForm(applicant, before);
+    if (earlier !== undefined) room.place(earlier);
+  }
+  const changed = applicants
+    .filter((applicant) => !isPlaced(applicant, room.get(applicant.form.name)))
+    .toSorted((left, right) => compareAge(left.resource, right.resource));
+  // What shrinks makes room for what grows, whatever their age.
+  const order = [...changed.filter((each) => !grows(each, room)), ...changed.filter((each) => grows(each, room))];
+  let refused = tryAll(order, room, bounds);
+  const overBound = new Set<string>();
+  if (before === undefined && bounds.namespaceMaxBytes !== undefined && refused.size > 0) {
+    // What was served before the bound existed stays served: no other resource needs the room now.
+    const first = refused;
+    refused = tryAll([...first.keys()], room, { ...bounds, namespaceMaxBytes: undefined });
+    for (const { resource } of first.keys().filter((each) => !refused.has(each))) overBound.add(resource.namespace);
+  }
+  const waiting = [...refused].map(([{ resource, form }, message]) => ({
+    resource,
+    message,
+    keepsEarlier: room.get(form.name) !== undefined,
+  }));
+  return { placed: room.placed(applicants), waiting, overBound: [...overBound] };
+}
+
+/** Places the forms that fit; returns the others with the reason. */
+function tryAll(applicants: readonly Applicant[], room: Room, bounds: AdmissionBounds): Map<Applicant, string> {
+  const refused = new Map<Applicant, string>();
+  for (const applicant of applicants) {
+    const { form, resource } = applicant;
+    const earlier = room.get(form.name);
+    room.place({ form, fleets: resource.fleets });
+    const excess = room.excess(form, earlier, bounds);
+    if (excess === undefined) continue;
+    refused.set(applicant, excess);
+    if (earlier === undefined) room.remove(form.name);
+    else room.place(earlier);
+  }
+  return refused;
+}
+
+function handedOverForm({ resource, form, lastGood }: Applicant): PlacedForm | undefined {
+  if (lastGood === undefined) return undefined;
+  return { form: lastGood.digest === form.digest ? form : lastGood, fleets: resource.fleets };
+}
+
+function keptForm({ resource, form }: Applicant, before: Admission): PlacedForm | undefined {
+  const kept = before.placed.get(form.name);
+  if (kept?.form.identity !== form.identity) return undefined;
+  const fleets = commonFleets(kept.fleets, resource.fleets);
+  return fleets?.length === 0 ? undefined : { form: kept.form.digest === form.digest ? form : kept.form, fleets };
+}
+
+function commonFleets(
+  left: readonly string[] | undefined,
+  right: readonly string[] | undefined,
+): readonly string[] | undefined {
+  if (left === undefined || right === undefined) return left ?? right;
+  return right.filter((fleet) => left.includes(fleet));
+}
+
+function isPlaced({ form, resource: { fleets } }: Applicant, placed: PlacedForm | undefined): boolean {
+  return placed?.form === form && placed.fleets?.join(",") === fleets?.join(",");
+}
+
+/** Whether the present form needs more bytes in some fleet than the placed one. */
+function grows({ form, resource: { fleets } }: Applicant, room: Room): boolean {
+  const placed = room.get(form.name);
+  if (placed === undefined || form.bytes.length > placed.form.bytes.length) return true;
+  return placed.fleets !== undefined && (fleets ?? [""]).some((fleet) => !placed.fleets?.includes(fleet));
+}
+
+/** Bytes in one snapshot. */
+interface Used {
+  total: number;
+  readonly byNamespace: Map<string, number>;
+}
+
+/** The bytes that placed forms need in the snapshot of each fleet. */
+class Room {
+  readonly #placed = new Map<string, PlacedForm>();
+  /** Of forms for every fleet. */
+  readonly #shared: Used = { total: EMPTY_BYTES, byNamespace: new Map() };
+  /** Of forms for named fleets, by fleet. */
+  readonly #own: ReadonlyMap<string, Used>;
+
+  constructor(fleets: readonly string[]) {
+    this.#own = new Map(fleets.map((fleet) => [fleet, { total: 0, byNamespace: new Map() }]));
+  }
+
+  get(name: string): PlacedForm | undefined {
+    return this.#placed.get(name);
+  }
+
+  /** The placed forms, in the order of the applicants. */
+  placed(applicants: readonly Applicant[]): ReadonlyMap<string, PlacedForm> {
+    const entries = applicants.map(({ form: { name } }) => [name, this.#placed.get(name)] as const);
+    return new Map(entries.filter((entry): entry is [string, PlacedForm] => entry[1] !== undefined));
+  }
+
+  /** Places a form instead of an earlier one of the resource. */
+  place(placed: PlacedForm): void {
+    this.remove(placed.form.name);
+    this.#placed.set(placed.form.name, placed);
+    this.#add(placed, 1);
+  }
+
+  remove(name: string): void {
+    const placed = this.#placed.get(name);
+    if (placed === undefined) return;
+    this.#placed.delete(name);
+    this.#add(placed, -1);
+  }
+
+  /** The first bound that a placed form exceeds in a fleet where it needs more than the earlier one. */
+  excess(
+    { name, namespace, bytes }: Form,
+    earlier: PlacedForm | undefined,
+    { snapshotMaxBytes, namespaceMaxBytes = Infinity }: AdmissionBounds,
+  ): string | undefined {
+    const placed = this.#placed.get(name);
+    const own = placed?.fleets ?? ["", ...this.#own.keys()];
+    for (const fleet of own) {
+      const wasIn = earlier !== undefined && (earlier.fleets === undefined || earlier.fleets.includes(fleet));
+      if (wasIn && earlier.form.bytes.length >= bytes.length) continue;
+      const used = this.#own.get(fleet);
+      const total = this.#shared.total + (used?.total ?? 0);
+      const where = `fleet ${fleet === "" ? "*" : fleet}`;
+      if (total > snapshotMaxBytes)
+        return `with it the configuration of ${where} has ${total} bytes, more than SNAPSHOT_MAX_BYTES, which is ${snapshotMaxBytes}`;
+      const ofNamespace = bytesOf(this.#shared, namespace) + (used === undefined ? 0 : bytesOf(used, namespace));
+      if (ofNamespace > namespaceMaxBytes)
+        return `with it the resources of namespace ${namespace} have ${ofNamespace} bytes in ${where}, more than SNAPSHOT_NAMESPACE_MAX_BYTES, which is ${namespaceMaxBytes}`;
+    }
+    return undefined;
+  }
+
+  #add({ form: { namespace, bytes }, fleets }: PlacedForm, sign: 1 | -1): void {
+    const counts = fleets === undefined ? [this.#shared] : fleets.flatMap((fleet) => this.#own.get(fleet) ?? []);
+    for (const used of counts) {
+      used.total += sign * bytes.length;
+      used.byNamespace.set(namespace, bytesOf(used, namespace) + sign * bytes.length);
+    }
+  }
+}
+
+function bytesOf({ byNamespace }: Used, namespace: string): number {
+  return byNamespace.get(namespace) ?? 0;
+}

@@ -1,0 +1,63 @@
+// Keeps earlier forms of each resource, for pods that NACK the published one.
+import type { Form } from "./form.ts";
+
+/** Most forms that are kept of a resource because connected pods have loaded them. */
+const LOADED_MAX = 4;
+
+/** The forms of one resource. */
+interface KeptForms {
+  readonly published: Form;
+  /** The one that was published before. */
+  readonly previous: Form | undefined;
+  /** Further ones that connected pods had loaded when the published one came; the newest first. */
+  readonly loaded: readonly Form[];
+  /** The last good one that the source handed over. */
+  readonly handedOver: Form | undefined;
+}
+
+/** Returns whether a connected pod has loaded a form. */
+export type IsLoaded = (form: Form) => boolean;
+
+/** The forms that this replica keeps, of published resources only. */
+export class FormHistory {
+  #kept: ReadonlyMap<string, KeptForms> = new Map();
+
+  /** Takes the published forms, and those that the source handed over, by name. */
+  update(published: Iterable<Form>, handedOver: ReadonlyMap<string, Form>, isLoaded: IsLoaded): void {
+    const kept = new Map<string, KeptForms>();
+    for (const form of published) kept.set(form.name, this.#keep(form, handedOver.get(form.name), isLoaded));
+    this.#kept = kept;
+  }
+
+  /** The forms of a published resource: that one first, then the newest. */
+  formsOf(name: string): readonly Form[] {
+    const kept = this.#kept.get(name);
+    if (kept === undefined) return [];
+    const { published, previous, loaded, handedOver } = kept;
+    return [
+      published,
+      ...[previous, ...loaded].flatMap((form) => form ?? []).toSorted(newestFirst),
+      ...(handedOver === undefined ? [] : [handedOver]),
+    ];
+  }
+
+  #keep(published: Form, handedOver: Form | undefined, isLoaded: IsLoaded): KeptForms {
+    const before = this.#kept.get(published.name);
+    if (before?.published.identity !== published.identity)
+      return { published, previous: undefined, loaded: [], handedOver };
+    if (before.published.digest === published.digest) return { ...before, published, handedOver };
+    const { previous } = before;
+    const known = [...(previous === undefined ? [] : [previous]), ...before.loaded];
+    const loaded = known.filter((form) => form.digest !== before.published.digest && isLoaded(form));
+    return {
+      published,
+      previous: before.published,
+      loaded: loaded.toSorted(newestFirst).slice(0, LOADED_MAX),
+      handedOver,
+    };
+  }
+}
+
+function newestFirst(left: Form, right: Form): number {
+  return right.sequence - left.sequence;
+}

@@ -1,0 +1,48 @@
+// Snapshots for tests: of manifests, and of any size. Only tests import it.
+import { create } from "@bufbuild/protobuf";
+import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+
+import type { DesiredConfiguration } from "../assemble/desired-configuration.ts";
+import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
+import { translateResources } from "../assemble/translate-resources.ts";
+import { Forms } from "./form.ts";
+import { Snapshot, type SnapshotSet, snapshotSteps } from "./snapshot.ts";
+
+/** One for all tests of a file: what is made later is newer. */
+const FORMS = new Forms();
+
+/** The snapshots of everything that is desired, however large. */
+export function snapshotsOf({ accepted, fleets }: DesiredConfiguration, before?: SnapshotSet): SnapshotSet {
+  const placed = accepted.map((resource) => ({ form: FORMS.present(resource), fleets: resource.fleets }));
+  const steps = snapshotSteps(placed, fleets, before);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
+}
+
+/** The snapshot of these manifests for fleets that no resource names. */
+export function snapshotOf(...manifests: readonly ManifestText[]): Snapshot {
+  return snapshotsOf(translateResources(stateOfManifests(...manifests))).others;
+}
+
+/**
+ * A snapshot of a little more than so many bytes in one resource, `default/large`, which may be larger
+ * than a manifest can be. Other numbers give other versions.
+ */
+export function largeSnapshot(number: number, bytes = 1_000_000): Snapshot {
+  const domain = `${number}-${"d".repeat(bytes)}`;
+  const form = FORMS.present({
+    namespace: "default",
+    name: "large",
+    key: "default/large",
+    identity: ` ${domain}`,
+    createdMs: 0,
+    domain,
+    fleets: undefined,
+    place: { file: "large.yaml", line: 1, column: 1 },
+    isLastGood: false,
+    message: create(RateLimitConfigSchema, { name: "default/large", domain }),
+    lastGood: undefined,
+  });
+  return new Snapshot([form]);
+}

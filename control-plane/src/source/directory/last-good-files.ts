@@ -1,0 +1,151 @@
+// Keeps the last good form of each resource in a folder, so that a restart while a manifest is broken
+// loses no limit. One file for each resource, replaced as a whole.
+import { hash } from "node:crypto";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import { describeError, ServiceError } from "@weir/common/errors/service-error";
+import type { Log } from "@weir/common/log/log";
+import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
+import { parseRateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
+
+import type { ControlPlaneErrorCode } from "../../errors.ts";
+import { resourceKey, type SourceRefusal, type SourceResource, type SourceState } from "../source.ts";
+
+/** Shortest time between two warnings that a file cannot be written, in milliseconds. */
+const WARNING_INTERVAL_MS = 60_000;
+
+/** Names of files; others in the folder are left as they are. */
+const FILE_NAME = /^[0-9a-f]{40}\.json$/;
+
+/** What a file holds. */
+interface KeptForm {
+  /** The manifest's path. */
+  readonly file: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly resource: SourceResource["resource"];
+}
+
+/** The files of one folder. */
+export class LastGoodFiles {
+  readonly #folder: string;
+  readonly #log: Log;
+  readonly #warnings: RateLimitedLog;
+  /** As they were at the start, by name of the resource: later ones are known to the publisher. */
+  #kept: ReadonlyMap<string, KeptForm> = new Map();
+  /** The texts of all files now, by file name. */
+  readonly #texts = new Map<string, string>();
+  /** Resources with a last good form: a source returns the same object for the same resource. */
+  readonly #completed = new WeakMap<SourceResource, SourceResource>();
+  readonly #restored = new Map<string, SourceResource>();
+
+  constructor(folder: string, log: Log) {
+    this.#folder = folder;
+    this.#log = log;
+    this.#warnings = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS, clock: () => performance.now() });
+  }
+
+  /** Makes the folder, and reads its files; fails with STATE_UNUSABLE when it cannot be used. */
+  async open(): Promise<void> {
+    try {
+      await mkdir(this.#folder, { recursive: true });
+      const names = (await readdir(this.#folder)).filter((name) => FILE_NAME.test(name));
+      for (const name of names) this.#texts.set(name, await readFile(join(this.#folder, name), "utf8"));
+      // Found out now, not when the first form is lost.
+      const probe = join(this.#folder, ".writable");
+      await writeFile(probe, "");
+      await rm(probe);
+    } catch (cause) {
+      const reason = `Cannot keep last good forms in STATE_DIRECTORY: ${describeError(cause)}`;
+      throw new ServiceError<ControlPlaneErrorCode>("STATE_UNUSABLE", reason, { cause });
+    }
+    this.#kept = new Map(
+      [...this.#texts].flatMap(([name, text]) => {
+        const kept = readKeptForm(text);
+        if (kept === undefined)
+          this.#log.warn("Ignored a last good form that cannot be read", { file: join(this.#folder, name) });
+        return kept === undefined ? [] : [[resourceKey(kept), kept] as const];
+      }),
+    );
+  }
+
+  /** The state with the forms that were good before the start: beside a present form, or instead. */
+  complete(state: SourceState): SourceState {
+    if (this.#kept.size === 0) return state;
+    const present = new Set(state.resources.map(resourceKey));
+    const absent = [...this.#kept].filter(([key]) => !present.has(key));
+    const restored = absent.flatMap(([key, kept]) => {
+      const refusal = state.refusals.find(
+        (each) => each.resource === key || (each.resource === undefined && each.place.file === kept.file),
+      );
+      return refusal === undefined ? [] : [[refusal, this.#restore(key, kept, refusal)] as const];
+    });
+    const keeps = new Set(restored.map(([refusal]) => refusal));
+    return {
+      resources: [
+        ...state.resources.map((resource) => this.#withLastGood(resource)),
+        ...restored.map(([, resource]) => resource),
+      ],
+      refusals: state.refusals.map((refusal) => (keeps.has(refusal) ? { ...refusal, keepsLastGood: true } : refusal)),
+    };
+  }
+
+  /** Writes the forms that differ from their files, and removes the files of other resources. */
+  async keep(resources: readonly SourceResource[]): Promise<void> {
+    const wanted = new Map(resources.map((resource) => [fileNameOf(resourceKey(resource)), textOf(resource)]));
+    try {
+      for (const [name, text] of wanted) {
+        if (this.#texts.get(name) === text) continue;
+        const path = join(this.#folder, name);
+        await writeFile(`${path}.new`, text, { flush: true });
+        await rename(`${path}.new`, path);
+        this.#texts.set(name, text);
+      }
+      for (const name of this.#texts.keys()) {
+        if (wanted.has(name)) continue;
+        await rm(join(this.#folder, name), { force: true });
+        this.#texts.delete(name);
+      }
+      this.#warnings.recovered("Last good forms can be kept again", { folder: this.#folder });
+    } catch (error) {
+      this.#warnings.warn("Cannot keep last good forms", { folder: this.#folder, error });
+    }
+  }
+
+  #withLastGood(resource: SourceResource): SourceResource {
+    const kept = this.#kept.get(resourceKey(resource));
+    if (kept === undefined) return resource;
+    return this.#completed.getOrInsertComputed(resource, () => ({ ...resource, lastGood: kept.resource }));
+  }
+
+  #restore(key: string, { namespace, name, resource }: KeptForm, { place }: SourceRefusal): SourceResource {
+    const known = this.#restored.get(key);
+    if (known?.place.file === place.file && known.place.line === place.line) return known;
+    const { creationTimestamp } = resource.metadata;
+    const createdMs = creationTimestamp === undefined ? 0 : Date.parse(creationTimestamp);
+    const restored = { namespace, name, createdMs, resource, place, isLastGood: true, locate: () => place };
+    this.#restored.set(key, restored);
+    return restored;
+  }
+}
+
+function fileNameOf(key: string): string {
+  return `${hash("sha1", key)}.json`;
+}
+
+function textOf({ place: { file }, namespace, name, resource }: SourceResource): string {
+  return `${JSON.stringify({ file, namespace, name, resource } satisfies KeptForm, undefined, 2)}\n`;
+}
+
+function readKeptForm(text: string): KeptForm | undefined {
+  try {
+    const { file, namespace, name, resource } = JSON.parse(text) as Readonly<Record<keyof KeptForm, unknown>>;
+    const parsed = parseRateLimitConfigResource(resource);
+    if (typeof file !== "string" || typeof namespace !== "string" || typeof name !== "string" || !parsed.ok)
+      return undefined;
+    return { file, namespace, name, resource: parsed.resource };
+  } catch {
+    return undefined; // Not JSON; the caller logs it.
+  }
+}
