@@ -13,6 +13,8 @@ const WAIT_MAX_MS = 40_000;
 /** A source, and what it reads. */
 export interface SourceFixture {
   readonly source: ConfigSource;
+  /** Makes a further source of the same. */
+  readonly another: (listener: ConfigListener) => ConfigSource;
   /** Publishes configurations of these domains, each with one rule, instead of what was there. */
   publish(domains: readonly string[]): Promise<void>;
   /** Publishes something that no source can read. */
@@ -158,7 +160,11 @@ export function describeConfigSource(what: string, open: (listener: ConfigListen
       const before = listener.accepted.length;
       await running.publish(["b"]);
       running.source.reload();
-      await new Promise((resolve) => setImmediate(resolve));
+      const later = new RecordingListener();
+      const another = running.another(later);
+      await another.start();
+      await later.until(() => later.domains().join() === "b");
+      await another.stop();
       expect(listener.accepted).toHaveLength(before);
     });
   });

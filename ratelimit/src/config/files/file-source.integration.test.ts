@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createLog, type Log } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import type { ConfigSource } from "../config-source.ts";
+import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { describeConfigSource, RecordingListener } from "../config-source.suite.ts";
 import { FileSource, type FileSourceOptions } from "./file-source.ts";
 
@@ -98,11 +98,14 @@ async function publishConfigMap(
 describeConfigSource("a watched directory (RUNTIME_WATCH_ROOT=false)", async (suiteListener) => {
   const folder = await mkdtemp(join(tmpdir(), "weir-files-"));
   let version = 0;
-  return {
-    source: new FileSource(
-      { listener: suiteListener, log: silent },
+  const open = (to: ConfigListener): ConfigSource =>
+    new FileSource(
+      { listener: to, log: silent },
       { root: folder, subdirectory: "", appDirectory: "config", ignoreDotFiles: false, watchRoot: false },
-    ),
+    );
+  return {
+    source: open(suiteListener),
+    another: open,
     async publish(domains) {
       await rm(join(folder, "next"), { recursive: true, force: true });
       await mkdir(join(folder, "next"));
@@ -132,9 +135,9 @@ describeConfigSource("a swapped root (RUNTIME_WATCH_ROOT=true)", async (suiteLis
     await symlink(`v${version}`, join(folder, "next"));
     await rename(join(folder, "next"), join(folder, "current"));
   };
-  return {
-    source: new FileSource(
-      { listener: suiteListener, log: silent },
+  const open = (to: ConfigListener): ConfigSource =>
+    new FileSource(
+      { listener: to, log: silent },
       {
         root: join(folder, "current"),
         subdirectory: "",
@@ -142,7 +145,10 @@ describeConfigSource("a swapped root (RUNTIME_WATCH_ROOT=true)", async (suiteLis
         ignoreDotFiles: false,
         watchRoot: true,
       },
-    ),
+    );
+  return {
+    source: open(suiteListener),
+    another: open,
     publish: (domains) => publish(Object.fromEntries(domains.map((domain) => [`${domain}.yaml`, rules(domain)]))),
     publishGarbage: () => publish({ "broken.yaml": "'''" }),
     close: () => rm(folder, { recursive: true, force: true }),

@@ -11,7 +11,7 @@ import { createLog, silentLog } from "@weir/common/log/log";
 import { RateLimitUnit } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import type { ConfigSource } from "../config-source.ts";
+import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { describeConfigSource, RecordingListener } from "../config-source.suite.ts";
 import { FakeAdsServer, rateLimitConfig } from "./fake-ads-server.suite.ts";
 import type { XdsOptions } from "./xds-options.ts";
@@ -35,8 +35,11 @@ describeConfigSource("the xDS client", async (suiteListener) => {
   const fake = new FakeAdsServer();
   await fake.open();
   let version = 0;
+  const open = (to: ConfigListener): ConfigSource =>
+    new XdsSource({ listener: to, random: () => 0, log: silentLog() }, options(fake));
   return {
-    source: new XdsSource({ listener: suiteListener, random: () => 0, log: silentLog() }, options(fake)),
+    source: open(suiteListener),
+    another: open,
     publish: (domains) => {
       version += 1;
       fake.publish(
