@@ -130,7 +130,7 @@ describe("ControlPlane with pods of several images", () => {
   const B: ManifestText = { name: "b", domain: "beta", requestsPerUnit: 7 };
   const NEW_A: ManifestText = { ...A, requestsPerUnit: UNKNOWN_TO_OLD_IMAGES };
 
-  it("serves an old pod in a mixed fleet its earlier form and every later edit, and a new pod the present one", async () => {
+  it("case A9: serves an old pod in a mixed fleet its earlier form and every later edit, and a new pod the present one", async () => {
     apply(A, B);
     const port = await startReplica();
     const [old, current] = [connect(port, "core/old", { isOld: true }), connect(port, "core/new")];
@@ -231,7 +231,7 @@ describe("ControlPlane with pods of several images", () => {
     });
   });
 
-  it("serves every other tenant's edits, and after a restart the oldest, when one tenant's resources do not fit", async () => {
+  it("case A13: serves every other tenant's edits, and after a restart the oldest, when one tenant's resources do not fit", async () => {
     const env = { SNAPSHOT_MAX_BYTES: "20000" };
     const large = (name: string, year: number): ManifestText => ({
       name,

@@ -102,6 +102,27 @@ describe("LastGoodKeeper", () => {
     expect(await limits()).toEqual({ a: 2, b: 1 });
   });
 
+  it("keeps the form that every pod accepts while one NACKs the present one, and when all have left", async () => {
+    const [current, old] = [connect(), connect()];
+    accept(current);
+    accept(old);
+    expect(await limits()).toEqual({ a: 1, b: 1 });
+    await want({ ...A, requestsPerUnit: 2 }, B);
+    accept(current);
+    const digest = publisher.snapshotFor("core")?.get("default/a")?.digest ?? "";
+    old.rejected(
+      "2",
+      "default/a: no",
+      new Map([["default/a", { digests: new Set([digest]), sinceMs: 0, message: "no" }]]),
+    );
+    expect(await limits()).toEqual({ a: 1, b: 1 });
+    current.left();
+    old.left();
+    publisher.changed();
+    await keeper.stop();
+    expect(await limits()).toEqual({ a: 1, b: 1 });
+  });
+
   it("keeps the form from before when a resource becomes invalid, and forgets a deleted one", async () => {
     await limits();
     const [good] = state.resources;

@@ -1,7 +1,8 @@
-// Hands the last good forms of resources to a source that keeps them: those that pods have loaded, or
-// that were published while no pod was connected.
+// Hands the last good forms of resources to a source that keeps them: those that pods have loaded and
+// none has NACKed. Before any pod has loaded one, it is what is published.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 
+import type { Form } from "../snapshot/form.ts";
 import type { Publisher } from "../snapshot/publisher.ts";
 import { resourceKey, type Source, type SourceResource } from "../source/source.ts";
 import type { PodRegistry } from "./pod-registry.ts";
@@ -21,7 +22,7 @@ export interface LastGoodKeeperDeps {
 export class LastGoodKeeper implements Part {
   readonly name = "last good keeper";
   readonly #deps: LastGoodKeeperDeps;
-  readonly #good = new Map<string, SourceResource>();
+  readonly #good = new Map<string, GoodForm>();
   readonly #unsubscribe: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
   #keeping: Promise<void> = Promise.resolve();
@@ -59,24 +60,35 @@ export class LastGoodKeeper implements Part {
     const { read, admission, publication } = state;
     // While an empty set is held back, its resources may come back.
     if (read === undefined || publication.values().some(({ hold }) => hold !== undefined)) return;
-    const isLoaded = pods.list().length === 0 ? () => true : pods.loadedForms();
+    const isLoaded = pods.loadedForms();
+    const connected = pods.list();
+    const isNacked = ({ name, digest }: Form): boolean =>
+      connected.some(({ nacks }) => nacks.get(name)?.digests.has(digest));
     const present = new Set(read.resources.map(resourceKey));
     for (const key of this.#good.keys()) if (!present.has(key)) this.#good.delete(key);
     for (const resource of read.resources) {
       const key = resourceKey(resource);
       const form = admission?.placed.get(key)?.form;
       const isPublished = form !== undefined && form === state.presentForm(key) && !resource.isLastGood;
-      const known = this.#good.get(key) ?? lastGoodOf(resource) ?? (isPublished ? resource : undefined);
-      const good = isPublished && isLoaded(form) ? resource : known;
-      if (good !== undefined) this.#good.set(key, good);
+      const known = this.#good.get(key) ?? lastGoodOf(resource);
+      if (isPublished && isLoaded(form) && !isNacked(form)) this.#good.set(key, { resource, wasLoaded: true });
+      else if (isPublished && known?.wasLoaded !== true) this.#good.set(key, { resource, wasLoaded: false });
+      else if (known !== undefined) this.#good.set(key, known);
     }
-    const good = [...this.#good.values()];
+    const good = [...this.#good.values()].map(({ resource }) => resource);
     this.#keeping = this.#keeping.then(() => source.keepLastGood?.(good));
   }
 }
 
+/** A form, and whether pods have loaded it. */
+interface GoodForm {
+  readonly resource: SourceResource;
+  readonly wasLoaded: boolean;
+}
+
 /** The form that was good before this process started, or that the source serves as the last good one. */
-function lastGoodOf(resource: SourceResource): SourceResource | undefined {
-  if (resource.isLastGood) return resource;
-  return resource.lastGood === undefined ? undefined : { ...resource, resource: resource.lastGood };
+function lastGoodOf(resource: SourceResource): GoodForm | undefined {
+  if (resource.isLastGood) return { resource, wasLoaded: true };
+  const { lastGood } = resource;
+  return lastGood === undefined ? undefined : { resource: { ...resource, resource: lastGood }, wasLoaded: true };
 }

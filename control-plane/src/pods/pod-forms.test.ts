@@ -59,7 +59,7 @@ describe("PodForms", () => {
     expect(forms.choose(published, undefined)).toBe(published);
   });
 
-  it("sends the form that was published before to a pod that NACKs the present one, whoever loaded it", () => {
+  it("case A9: sends the form that was published before to a pod that NACKs the present one, whoever loaded it", () => {
     publish({ name: "a" }, { name: "b" });
     publish({ name: "a", content: 2 }, { name: "b" });
     expect(nack("default/a: unknown field")).toEqual(["default/a=1", "default/b=1"]);
@@ -126,7 +126,7 @@ describe("PodForms", () => {
     { text: "" },
     { text: ": no" },
     { text: "default/a is wrong" },
-  ])("marks nothing at the NACK $text", ({ text }) => {
+  ])("case A10: marks nothing at the NACK $text", ({ text }) => {
     publish({ name: "a" }, { name: "b" });
     expect(nack(text)).toEqual(["default/a=1", "default/b=1"]);
     expect(forms.nacks.size).toBe(0);

@@ -339,9 +339,11 @@ describe("PushFollower", () => {
     publish({ name: "a", domain: "alpha", requestsPerUnit: 6 });
     const before = whole().snapshot;
     const nacks = new Map([["default/a", { digests: new Set<string>(), sinceMs: AT_MS, message: "default/a: no" }]]);
-    named.rejected(version(), "default/a: no", nacks);
-    named.chosen(before.withSubstitutes(new Map([["default/a", undefined]])), nacks);
-    for (const pod of [unnamed, leaving]) pod.rejected(version(), "no", NO_NACKS);
+    for (const pod of [named, leaving]) {
+      pod.rejected(version(), "default/a: no", nacks);
+      pod.chosen(before.withSubstitutes(new Map([["default/a", undefined]])), nacks);
+    }
+    unnamed.rejected(version(), "no", NO_NACKS);
     publish({ name: "a", domain: "alpha", requestsPerUnit: 7 });
     expect(spans.at(-1)?.attributes).toMatchObject({ "weir.pods": 3 });
     named.chosen(whole().snapshot, nacks);

@@ -89,7 +89,7 @@ describe("admit()", () => {
     ]);
   });
 
-  it("takes in every other edit, new resource and deletion meanwhile", () => {
+  it("case A13: takes in every other edit, new resource and deletion meanwhile", () => {
     const first = admitTexts(undefined, [
       { name: "a", sizeBytes: 50 },
       { name: "b", sizeBytes: 20 },

@@ -1,7 +1,7 @@
 // Keeps earlier forms of each resource, for pods that NACK the published one.
 import type { Form } from "./form.ts";
 
-/** Most forms that are kept of a resource because connected pods have loaded them. */
+/** Most forms that are kept of a resource because pods had loaded them. */
 const LOADED_MAX = 4;
 
 /** The forms of one resource. */
@@ -9,7 +9,9 @@ interface KeptForms {
   readonly published: Form;
   /** The one that was published before. */
   readonly previous: Form | undefined;
-  /** Further ones that connected pods had loaded when the published one came; the newest first. */
+  /** Whether connected pods had loaded that when the published one came. */
+  readonly isPreviousLoaded: boolean;
+  /** Further ones that pods had loaded while they were published or after; the newest first. */
   readonly loaded: readonly Form[];
   /** The last good one that the source handed over. */
   readonly handedOver: Form | undefined;
@@ -44,14 +46,15 @@ export class FormHistory {
   #keep(published: Form, handedOver: Form | undefined, isLoaded: IsLoaded): KeptForms {
     const before = this.#kept.get(published.name);
     if (before?.published.identity !== published.identity)
-      return { published, previous: undefined, loaded: [], handedOver };
+      return { published, previous: undefined, isPreviousLoaded: false, loaded: [], handedOver };
     if (before.published.digest === published.digest) return { ...before, published, handedOver };
-    const { previous } = before;
-    const known = [...(previous === undefined ? [] : [previous]), ...before.loaded];
-    const loaded = known.filter((form) => form.digest !== before.published.digest && isLoaded(form));
+    const { previous, isPreviousLoaded } = before;
+    const further = previous !== undefined && (isPreviousLoaded || isLoaded(previous)) ? [previous] : [];
+    const loaded = [...further, ...before.loaded].filter(({ digest }) => digest !== published.digest);
     return {
       published,
       previous: before.published,
+      isPreviousLoaded: isLoaded(before.published),
       loaded: loaded.toSorted(newestFirst).slice(0, LOADED_MAX),
       handedOver,
     };

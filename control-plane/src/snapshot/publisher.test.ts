@@ -481,7 +481,7 @@ describe("Publisher", () => {
     ]);
   });
 
-  it("keeps the form that was published before, and earlier ones only while a pod has loaded them", async () => {
+  it("keeps the form that was published before, and earlier ones that pods had loaded", async () => {
     const limits = (name: string): readonly unknown[] => publisher.formsOf(name).map(({ digest }) => known.get(digest));
     /** Limit by digest. */
     const known = new Map<string, number>();
@@ -501,7 +501,8 @@ describe("Publisher", () => {
     expect(limits("default/a")).toEqual([4, 3, 2]);
     isLoaded = () => false;
     await edit(5);
-    expect(limits("default/a")).toEqual([5, 4]);
+    await edit(6);
+    expect(limits("default/a")).toEqual([6, 5, 2]);
     await change({ "b.yaml": manifest({ name: "b", domain: "beta" }) });
     expect(limits("default/a")).toEqual([]);
   });
@@ -573,7 +574,7 @@ describe("Publisher", () => {
     expect(counts()).toEqual([3, 3, 2, 0]);
   });
 
-  it("sends a pod that NACKs all newer forms one that another connected pod has loaded, and nothing of it when that pod has left before", async () => {
+  it("sends a pod that NACKs all newer forms one that another pod had loaded, also when that has left", async () => {
     const edit = async (requestsPerUnit: number): Promise<void> =>
       change({ "a.yaml": manifest({ ...A, requestsPerUnit }), "b.yaml": manifest({ name: "b", domain: "beta" }) });
     await publisher.start();
@@ -589,6 +590,8 @@ describe("Publisher", () => {
     await edit(5);
     const later = connect();
     for (const _form of [5, 4]) later.reject("default/a: no");
+    expect(later.last.versionInfo).toBe(version);
+    later.reject("default/a: no");
     expect(namesOf(later.last)).toEqual(["default/b"]);
   });
 });

@@ -22,18 +22,18 @@ export interface Rule {
   readonly descriptors?: readonly Rule[];
 }
 
-/** The text of a manifest for one domain; for every fleet by default. */
+/** The text of a manifest for one domain; of the namespace `default` and for every fleet by default. */
 export function manifestOf(
   name: string,
   domain: string,
   descriptors: readonly Rule[],
-  fleets?: readonly string[],
+  { namespace, fleets }: { readonly namespace?: string; readonly fleets?: readonly string[] | undefined } = {},
 ): string {
   return stringify({
     apiVersion: "ratelimit.weir.dev/v1alpha1",
     kind: "RateLimitConfig",
-    metadata: { name },
-    spec: { domain, ...(fleets === undefined ? {} : { fleets }), descriptors },
+    metadata: { name, namespace },
+    spec: { domain, fleets, descriptors },
   });
 }
 
@@ -100,6 +100,11 @@ export class Flow {
   async killControlPlane(): Promise<void> {
     this.#controlPlane.process.kill();
     await this.#controlPlane.process.exited;
+  }
+
+  /** Shuts the control plane down. */
+  async stopControlPlane(): Promise<void> {
+    await this.#controlPlane.process.stop("SIGTERM", STOP_GRACE_MS);
   }
 
   /** Starts the control plane again, at its old address. */

@@ -178,7 +178,7 @@ describe("a fleet of pods of an old and a new image", () => {
     { unit = "day", fleets }: { readonly unit?: string; readonly fleets?: readonly string[] } = {},
   ): void {
     const rule = { key: "user", rateLimit: { unit, requestsPerUnit } };
-    saveManifest(manifests, `${name}.yaml`, manifestOf(name, name, [rule], fleets));
+    saveManifest(manifests, `${name}.yaml`, manifestOf(name, name, [rule], { fleets }));
   }
 
   /** Asks the old pod and the new one for mail and search without a pause. */

@@ -148,7 +148,7 @@ class Replica {
 }
 
 describe("What pods are sent, at rest", () => {
-  it("is of each resource the newest kept form that the pod accepts, whatever other pods answer", () => {
+  it("cases A1 and A9: is of each resource the newest kept form that the pod accepts, whatever other pods answer", () => {
     fc.assert(
       fc.property(steps(fc.constant(true)), (history) => {
         const replica = new Replica(history);
