@@ -192,7 +192,7 @@ function renderPods(pods: readonly PodReportEntry[]): Markup {
       podTitle(pod),
       pod.fleet,
       markup`<code>${pod.peer}</code><br>since ${renderTime(pod.connectedAt)}`,
-      badge(pod.state, POD_TONES[pod.state]),
+      markup`${badge(pod.state, POD_TONES[pod.state])}${renderWarnings(pod.warnings)}`,
       renderEvent(pod.accepted),
       markup`${renderEvent(pod.rejected)}${pod.rejected === null ? "" : markup`<pre>${pod.rejected.message}</pre>`}`,
     ]);

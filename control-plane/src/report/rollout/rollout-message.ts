@@ -126,6 +126,7 @@ function podMessage(entry: PodReportEntry) {
     ...(sent === null ? {} : { sent: eventOf(sent) }),
     ...(accepted === null ? {} : { accepted: eventOf(accepted) }),
     ...(rejected === null ? {} : { rejected: eventOf(rejected), rejection: rejected.message }),
+    warnings: [...entry.warnings],
   });
 }
 

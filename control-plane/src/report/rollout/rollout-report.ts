@@ -78,7 +78,7 @@ export interface ResourceReport {
   readonly pods: number;
   /** Their sync status for this resource: `current` pods have ACKed its present form. */
   readonly podStates: SyncStatusCounts;
-  /** Fields that some pods ignore. */
+  /** Fields that some pods ignore, and fleets without a pod. */
   readonly warnings: readonly string[];
 }
 
@@ -111,6 +111,8 @@ export interface PodReportEntry {
   readonly sent: VersionReport | null;
   readonly accepted: VersionReport | null;
   readonly rejected: (VersionReport & { readonly message: string }) | null;
+  /** A fleet that no resource names. */
+  readonly warnings: readonly string[];
 }
 
 /** The whole report. Times are ISO 8601. */
