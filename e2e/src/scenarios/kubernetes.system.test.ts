@@ -56,11 +56,11 @@ describe("the configuration flow from Kubernetes", () => {
     await untilLimit(undefined);
   });
 
-  it("keeps a mistake that no schema sees to its resource: its last good form stays in force, and others go on", async () => {
+  it("keeps a mistake that no schema sees to its resource: its last good form stays active, and others continue", async () => {
     const twins = [{ key: "user", value: "a" }, { key: "user_a" }];
     const questions = pod.keepAsking("mail");
     await limits.apply("mail", manifestOf("mail", "mail", twins));
-    await eventually("the mistake to be told", async () => {
+    await eventually("the mistake to be reported", async () => {
       expect((await flow.status()).troubles).toMatchObject([
         {
           field: "spec.descriptors[1].key",
@@ -90,7 +90,7 @@ describe("the configuration flow from Kubernetes", () => {
       "a-later",
       manifestOf("a-later", "search", [{ key: "user", rateLimit: { unit: "day", requestsPerUnit: 7 } }]),
     );
-    await eventually("the conflict to be told", async () => {
+    await eventually("the conflict to be reported", async () => {
       const [trouble] = (await flow.status()).troubles;
       expect(trouble?.message).toContain('domain "search" belongs to shop/search');
     });
@@ -101,7 +101,7 @@ describe("the configuration flow from Kubernetes", () => {
     await limits.delete("a-later");
   });
 
-  it("tells those who watch the rollout when the API server goes, and when it is back", async () => {
+  it("reports to watchers of the rollout when the API server goes, and when it is back", async () => {
     const watcher = await watchRolloutApi(flow.controlPlaneUrl());
     await eventually("the first state", () =>
       expect(watcher.last()).toMatchObject({ ready: true, source: { location: expect.any(String) as string } }),
@@ -121,14 +121,14 @@ describe("the configuration flow from Kubernetes", () => {
     await cluster.killApiServer();
     const started = flow.startControlPlane();
     started.catch(() => undefined); // It is awaited below, unless something else fails first.
-    const watcher = await eventually("somebody to watch the start", () => watchRolloutApi(flow.controlPlaneUrl()));
+    const watcher = await eventually("the watch of the start to open", () => watchRolloutApi(flow.controlPlaneUrl()));
     await eventually("the reason to wait", () => expect(watcher.last().source?.error).toContain("no answer from"));
     expect(watcher.last().ready).toBeUndefined();
     expect([await limitOf("mail"), await limitOf("search")]).toEqual([2, 5]);
     await cluster.startApiServer();
     await apply("mail", 8);
     await started;
-    await eventually("the watcher to be told that it is ready", () => {
+    await eventually("the watcher to receive that it is ready", () => {
       expect([watcher.last().ready, watcher.last().source?.error]).toEqual([true, undefined]);
     });
     watcher.close();
