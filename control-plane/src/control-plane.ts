@@ -8,7 +8,7 @@ import { AdminServer } from "@weir/common/admin/admin-server";
 import { Lifecycle, type Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log, LogFields } from "@weir/common/log/log";
 import { formatAddress } from "@weir/common/net/listen";
-import { openTlsFiles } from "@weir/common/tls/tls-files";
+import { TlsFiles } from "@weir/common/tls/tls-files";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
 import type { AdsSecurity } from "./ads/ads-security.ts";
@@ -265,7 +265,7 @@ function routeGrpcLog(log: Log): void {
 function openSecurity(security: AdsSecuritySettings, log: Log): AdsSecurity {
   if (security.kind === "plaintext") return security;
   const { certPath, keyPath, caPath, ...access } = security;
-  return { ...access, files: openTlsFiles({ certPath, keyPath, caPath }, { log }) };
+  return { ...access, files: new TlsFiles({ certPath, keyPath, caPath }, { log }) };
 }
 
 function addressOf(listener: AdsServer | AdminServer): string {
