@@ -41,10 +41,9 @@ class ScriptedClient implements Pick<ApiClient, "list" | "watch"> {
   cut: (kind: FailureKind, retryAfterMs?: number) => void = () => undefined;
   /** Ends the watch that is open. */
   end: (end: WatchEnd) => void = () => undefined;
-  /** Brings an object on the watch that is open. */
-  bring: (kind: "put" | "delete", object: KubernetesObject) => void = () => undefined;
+  /** Sends an event on the watch that is open. */
+  send: WatchListener["event"] = () => undefined;
   readonly #clock: () => number;
-  #listener: WatchListener | undefined;
 
   constructor(clock: () => number) {
     this.#clock = clock;
@@ -69,15 +68,14 @@ class ScriptedClient implements Pick<ApiClient, "list" | "watch"> {
     this.signal = signal;
     if (this.fails !== undefined)
       return Promise.reject(new ApiFailure(this.fails, { verb: "watch", resource: RESOURCE }, this.fails));
-    this.#listener = listener;
     listener.opened();
     return new Promise((resolve, reject) => {
       this.cut = (kind, retryAfterMs = 0) =>
         reject(new ApiFailure(kind, { verb: "watch", resource: RESOURCE }, kind, { retryAfterMs }));
       this.end = resolve;
-      this.bring = (kind, object) => {
+      this.send = (event) => {
         try {
-          listener.event({ kind, object });
+          listener.event(event);
         } catch (error) {
           reject(error instanceof Error ? error : new Error(String(error))); // What the listener throws ends the watch.
         }
@@ -85,9 +83,14 @@ class ScriptedClient implements Pick<ApiClient, "list" | "watch"> {
     });
   }
 
-  /** Something moves on, as on a healthy watch. */
-  bookmark(): void {
-    this.#listener?.event({ kind: "bookmark", resourceVersion: "2" });
+  /** Brings an object on the watch that is open. */
+  bring(kind: "put" | "delete", object: KubernetesObject): void {
+    this.send({ kind, object });
+  }
+
+  /** The version moves on, as on a healthy watch. */
+  bookmark(resourceVersion = "2"): void {
+    this.send({ kind: "bookmark", resourceVersion });
   }
 
   /** The times between the requests from this one on. */
@@ -239,7 +242,8 @@ describe("ReflectorRun", () => {
     await vi.advanceTimersByTimeAsync(6999);
     expect(client.requestsMs.length).toBe(asked);
     await vi.advanceTimersByTimeAsync(1);
-    expect(client.requestsMs.length).toBe(asked + 1);
+    // A list, and the watch from there.
+    expect(client.requestsMs.length).toBe(asked + 2);
   });
 
   it("sends no request after it has stopped", async () => {
@@ -317,30 +321,57 @@ describe("ReflectorRun", () => {
     };
     expect(await syncedMs(10_000, () => client.bookmark())).toBe(10_000);
     expect(await syncedMs(10_000, () => client.bring("put", A))).toBe(20_000);
-    expect(await syncedMs(10_000, () => client.end("ended"))).toBe(30_000);
+    expect(await syncedMs(280_000, () => client.end("ended"))).toBe(300_000);
     // The next watch was opened immediately, from the version of the last one.
     expect(client.watchesFrom.map(({ resourceVersion }) => resourceVersion)).toEqual(["1", "9"]);
     await vi.advanceTimersByTimeAsync(10_000);
     client.fails = "unreachable";
     client.end("silent");
     await vi.advanceTimersByTimeAsync(0);
-    expect(reflector.condition().syncedMs).toBe(30_000);
+    expect(reflector.condition().syncedMs).toBe(300_000);
   });
 
-  it("lists again immediately, without a log line, after four silent watches: the server may not know their version", async () => {
-    for (let watch = 1; watch <= 4; watch += 1) {
-      expect(counts).toEqual({ lists: 1, watches: watch, failures: NO_FAILURES });
-      await vi.advanceTimersByTimeAsync(100_000);
-      client.pages = [{ objects: [B], resourceVersion: "5", continueToken: "" }];
-      client.end("silent");
-      await vi.advanceTimersByTimeAsync(0);
-    }
-    expect([sinkCalls, lines, counts]).toEqual([
-      ["all ", "all b"],
+  it.each<{ how: string; afterMs: number; end: WatchEnd; lists: number }>([
+    { how: "at its time", afterMs: 300_000, end: "ended", lists: 1 },
+    { how: "a second early, because clocks differ", afterMs: 299_000, end: "ended", lists: 1 },
+    { how: "more than a second early", afterMs: 298_999, end: "ended", lists: 2 },
+    { how: "silent", afterMs: 300_000, end: "silent", lists: 2 },
+  ])("has listed $lists times when a watch of 300 s ends $how", async ({ afterMs, end, lists }) => {
+    await vi.advanceTimersByTimeAsync(afterMs);
+    client.end(end);
+    await vi.advanceTimersByTimeAsync(125);
+    expect([counts, lines]).toEqual([{ lists, watches: 2, failures: NO_FAILURES }, []]);
+  });
+
+  it.each<{ what: string; event: Parameters<WatchListener["event"]>[0] }>([
+    { what: "a bookmark", event: { kind: "bookmark", resourceVersion: "8" } },
+    { what: "an object", event: { kind: "put", object: { ...B, resourceVersion: "8" } } },
+    { what: "a deletion", event: { kind: "delete", object: { ...A, resourceVersion: "8" } } },
+  ])("lists again when $what has an older version than one before it, and does not take it", async ({ event }) => {
+    client.bring("put", A);
+    client.pages = [{ objects: [C], resourceVersion: "5", continueToken: "" }];
+    client.send(event);
+    await vi.advanceTimersByTimeAsync(125);
+    expect([sinkCalls, client.watchesFrom.at(-1)?.resourceVersion, lines]).toEqual([
+      ["all ", "put a", "all c"],
+      "5",
       [],
-      { lists: 2, watches: 5, failures: NO_FAILURES },
     ]);
-    expect(client.watchesFrom.at(-1)?.resourceVersion).toBe("5");
+    expect(counts.failures).toEqual({ ...NO_FAILURES, expired: 1 });
+  });
+
+  it("lists at most every five seconds while each watch is cut soon after its first event", async () => {
+    for (let cut = 1; cut <= 20; cut += 1) {
+      client.bookmark();
+      client.cut("unreachable");
+      const { lists } = counts;
+      while (counts.lists === lists) await vi.advanceTimersByTimeAsync(1);
+    }
+    // Half of the back-off, which is the least that jitter leaves.
+    expect(client.waitsFrom(1).filter((ms) => ms > 0)).toEqual([
+      ...[125, 250, 500, 1000, 2000],
+      ...Array.from({ length: 15 }, () => 2500),
+    ]);
   });
 
   it.each([
@@ -367,9 +398,8 @@ describe("ReflectorRun", () => {
       client.cut("unreachable");
       while (client.requestsMs.length === index + 1) await vi.advanceTimersByTimeAsync(1);
     }
-    // The fourth watch in a row that brought nothing is followed by a list, and that by a watch at
-    // once.
-    expect(client.waitsFrom(1)).toEqual([125, 250, 4999 + 500, 5000 + 125, 0]);
+    // Each list is followed by a watch immediately.
+    expect(client.waitsFrom(1)).toEqual([125, 0, 250, 0, 4999 + 500, 0, 5000 + 125, 0]);
   });
 
   it("lists again without a log line when the version has expired", async () => {

@@ -10,6 +10,7 @@ import type { KubernetesObject } from "../client/kubernetes-object.ts";
 import type { ProblemLog } from "./problem-log.ts";
 import {
   NEW_REFLECTOR,
+  isVersionOlder,
   type ReflectorAction,
   type ReflectorEvent,
   type ReflectorState,
@@ -25,6 +26,12 @@ const OBJECTS_MAX = 100_000;
  * watches of many replicas do not end together.
  */
 const WATCH_SECONDS = 300;
+
+/**
+ * How much earlier than requested a watch may end as planned, in milliseconds: clocks of servers run
+ * at slightly different speeds.
+ */
+const CLOCK_DRIFT_MS = 1000;
 
 /** Stores the objects. Each change returns true if it changed more than versions. */
 export interface ObjectSink {
@@ -195,6 +202,7 @@ export class ReflectorRun {
   async #watch(resourceVersion: string): Promise<void> {
     this.#deps.counts.watches += 1;
     this.#openedMs = undefined;
+    const requestedMs = performance.now();
     const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + this.#deps.random()));
     const listener = {
       opened: () => {
@@ -203,6 +211,7 @@ export class ReflectorRun {
         this.#calmTimer = setTimeout(() => this.#calm(), SHORT_WATCH_MS);
       },
       event: (event: ReflectorEvent & { readonly kind: "put" | "delete" | "bookmark" }) => {
+        this.#checkVersion(event.kind === "bookmark" ? event.resourceVersion : event.object.resourceVersion);
         if (event.kind === "put") this.#checkSize(this.#deps.sink.size());
         this.#syncedMs = this.#deps.clock();
         this.#happened(event);
@@ -218,7 +227,8 @@ export class ReflectorRun {
       );
       clearTimeout(this.#calmTimer);
       if (end === "ended") this.#syncedMs = this.#deps.clock();
-      this.#happened({ kind: "closed", livedMs: this.#livedMs() });
+      const isDue = end === "ended" && performance.now() - requestedMs >= timeoutSeconds * 1000 - CLOCK_DRIFT_MS;
+      this.#happened({ kind: "closed", isDue, livedMs: this.#livedMs() });
     } catch (error) {
       this.#failed(error);
     }
@@ -236,6 +246,13 @@ export class ReflectorRun {
 
   #livedMs(): number {
     return this.#openedMs === undefined ? 0 : this.#deps.clock() - this.#openedMs;
+  }
+
+  /** Ends a watch whose server went back to an older state. */
+  #checkVersion(version: string): void {
+    if (this.#state.phase !== "watching" || !isVersionOlder(version, this.#state.resourceVersion)) return;
+    const reason = `the server sent resource version ${version} after ${this.#state.resourceVersion}`;
+    throw new ApiFailure("expired", { verb: "watch", resource: this.#resource }, reason);
   }
 
   #checkSize(size: number): void {
