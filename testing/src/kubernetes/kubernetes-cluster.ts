@@ -2,7 +2,7 @@
 // 127.0.0.1, with certificates and state in a folder of its own.
 import { execFile } from "node:child_process";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -100,6 +100,28 @@ export class KubernetesCluster {
   /** Kills etcd; its state stays. */
   async killEtcd(): Promise<void> {
     await this.#etcd.kill();
+  }
+
+  /**
+   * Copies the state of the running etcd, as a snapshot of its disk does. The function stops both
+   * servers, puts the copy in the place of the state, and starts both; it can be called once.
+   */
+  async backUpEtcd(): Promise<() => Promise<void>> {
+    const [state, backup] = [join(this.folder, "etcd"), join(this.folder, "etcd-backup")];
+    await this.#etcd.pause();
+    try {
+      cpSync(state, backup, { recursive: true });
+    } finally {
+      this.#etcd.resume();
+    }
+    return async () => {
+      await this.killApiServer();
+      await this.killEtcd();
+      rmSync(state, { recursive: true });
+      renameSync(backup, state);
+      this.startEtcd();
+      await this.startApiServer();
+    };
   }
 
   /**

@@ -1,6 +1,6 @@
-// Tests of a source over a real API server that is killed, paused, cut off, or loses its history or its
-// store: the source keeps its state and catches up.
-import { cpSync, renameSync, rmSync, writeFileSync } from "node:fs";
+// Tests of a source over a real API server that is killed, paused, cut off, or loses its history: the
+// source keeps its state and catches up.
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { eventually } from "@weir/testing/eventually";
@@ -184,9 +184,7 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
   });
 
   it("lists again when the history was compacted while it was cut off, and notices what went meanwhile", async () => {
-    const { lists, failures } = source.counts();
-    // One attempt, which waits for all that follows: after several it would list again because of
-    // them.
+    const { lists } = source.counts();
     proxy.hold();
     await deleteConfig(cluster, "default/b");
     await apply("c", 4);
@@ -199,7 +197,6 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     proxy.restore();
     await expectLimits({ a: 1, c: 5 });
     expect(source.counts().lists).toBeGreaterThan(lists);
-    expect(source.counts().failures.expired).toBeGreaterThan(failures.expired);
   });
 
   it("continues when etcd was restarted", async () => {
@@ -209,33 +206,6 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     cluster.startEtcd();
     await eventually("the API server to write again", () => apply("b", 6), 2 * DEADLINE_MS);
     await expectLimits({ a: 1, b: 6 });
-  });
-
-  it("follows a cluster that was restored from a backup, whose versions have yet to come", async () => {
-    const [etcd, backup] = [join(cluster.folder, "etcd"), join(cluster.folder, "etcd-backup")];
-    const stopAll = async (): Promise<void> => {
-      await cluster.killApiServer();
-      await cluster.killEtcd();
-    };
-    const startAll = async (): Promise<void> => {
-      cluster.startEtcd();
-      await cluster.startApiServer();
-    };
-    await startAgain(IMPATIENT);
-    await stopAll();
-    cpSync(etcd, backup, { recursive: true });
-    await startAll();
-    for (let edit = 100; edit < 150; edit += 1) await apply("a", edit);
-    await deleteConfig(cluster, "default/b");
-    await apply("c", 3);
-    await expectLimits({ a: 149, c: 3 });
-    await stopAll();
-    rmSync(etcd, { recursive: true });
-    renameSync(backup, etcd);
-    await startAll();
-    await expectLimits({ a: 1, b: 2 });
-    await apply("b", 20);
-    await expectLimits({ a: 1, b: 20 });
   });
 
   it("treats an object that was deleted and created again while it was cut off as a new one", async () => {
@@ -257,11 +227,11 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     expect((await source.read()).resources[0]?.uid).not.toBe(before?.uid);
   });
 
-  it("replaces silent watches, and reports no problem when the server answers", async () => {
+  it("replaces silent watches by lists, and reports no problem when the server answers", async () => {
     await startAgain({ silenceTimeoutMs: IMPATIENT.silenceTimeoutMs });
-    const { watches, failures, lists } = source.counts();
-    await eventually("new watches", () => expect(source.counts().watches).toBeGreaterThan(watches + 1), DEADLINE_MS);
-    expect(source.counts()).toMatchObject({ lists, failures });
+    const { lists, failures } = source.counts();
+    await eventually("new lists", () => expect(source.counts().lists).toBeGreaterThan(lists + 1), DEADLINE_MS);
+    expect(source.counts().failures).toEqual(failures);
     expect(source.condition().problem).toBeUndefined();
     await apply("b", 22);
     await expectLimits({ a: 1, b: 22 });
