@@ -24,7 +24,7 @@ import { RolloutFeed } from "./report/rollout/rollout-feed.ts";
 import { rolloutGrpcService } from "./report/rollout/rollout-grpc.ts";
 import type { RolloutFilter, RolloutReport } from "./report/rollout/rollout-report.ts";
 import { rolloutRoute } from "./report/rollout/rollout-route.ts";
-import type { AdsSecuritySettings, Settings, SourceSettings } from "./settings.ts";
+import type { AdsSecuritySettings, Settings } from "./settings.ts";
 import { Publisher } from "./snapshot/publisher.ts";
 import { DirectorySource, type DirectorySourceDeps } from "./source/directory/directory-source.ts";
 import { KubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
@@ -80,7 +80,7 @@ export class ControlPlane {
     this.#security = openSecurity(settings.ads.security, log);
     this.#nackPolicy = new NackPolicy({ clock }, settings);
     this.#publisher = new Publisher({ log, clock, tracer, nackFilter: this.#nackPolicy }, settings);
-    this.#source = createSource({ log, listener: this.#publisher, clock }, settings.source, folderLookMs);
+    this.#source = createSource({ log, listener: this.#publisher, clock }, settings, folderLookMs);
     this.#publisher.use(this.#source);
     this.#pods = new PodRegistry({ clock });
     this.#feed = new RolloutFeed({ report: (filter) => this.#report(filter), clock });
@@ -230,8 +230,15 @@ export class ControlPlane {
   }
 }
 
-function createSource(deps: DirectorySourceDeps, settings: SourceSettings, folderLookMs: number | undefined): Source {
-  if (settings.kind === "kubernetes") return new KubernetesSource({ ...deps, random: Math.random }, settings);
+function createSource(
+  deps: DirectorySourceDeps,
+  { source: settings, allowEmptyAfterMs }: Settings,
+  folderLookMs: number | undefined,
+): Source {
+  if (settings.kind === "kubernetes") {
+    const options = { ...settings, keepVanishedMs: allowEmptyAfterMs };
+    return new KubernetesSource({ ...deps, random: Math.random }, options);
+  }
   return new DirectorySource(deps, {
     directory: settings.directory,
     ...(folderLookMs !== undefined && { pollIntervalMs: folderLookMs }),

@@ -58,6 +58,11 @@ export const RESOURCE_ERRORS = {
     meaning: "With this resource more than 256 fleets would have a name; the oldest resources have theirs.",
     remedy: "Name fewer fleets, for example one for all gateways of a kind, or leave spec.fleets out.",
   },
+  TooMany: {
+    meaning:
+      "The namespace has more than 10,000 resources; the oldest are served, by creation time, then namespace, then name.",
+    remedy: "Delete resources of the namespace, put the rules of several into one, or use another namespace.",
+  },
   TooLarge: {
     meaning:
       "With this resource the configuration would be larger than SNAPSHOT_MAX_BYTES; the earlier configuration stays active.",

@@ -13,6 +13,7 @@ import { type NackFilter, type Nacks, NO_NACKS } from "./nacks.ts";
 import { logNacks, logPublication, logRefusals } from "./publication-log.ts";
 import {
   nextReleaseMs,
+  prolongWaits,
   type Publication,
   publicationFor,
   type PublicationOptions,
@@ -21,6 +22,9 @@ import {
 } from "./publication.ts";
 import { type Snapshot, type SnapshotSet, snapshotSteps } from "./snapshot.ts";
 import { timeSliced } from "./time-sliced.ts";
+
+/** Longest time between two checks of whether an empty set may be published, in milliseconds. */
+const RELEASE_CHECK_MS = 1000;
 
 /** How long changes are collected, and the bounds of a publication. */
 export interface PublisherOptions extends PublicationOptions {
@@ -75,6 +79,8 @@ export class Publisher implements Part, SourceListener {
   #publication: Publication = UNPUBLISHED;
   #sourceError: string | undefined;
   #releaseTimer: NodeJS.Timeout | undefined;
+  /** When waits of empty sets were last checked, milliseconds since the epoch. */
+  #waitsCheckedMs = 0;
   #isStarted = false;
   /** When the first change was noticed that no read has taken in. */
   #noticedMs: number | undefined;
@@ -200,6 +206,7 @@ export class Publisher implements Part, SourceListener {
     if (this.#wanted === undefined) return;
     const { log, clock, nackFilter } = this.#deps;
     const nowMs = clock();
+    this.#checkWaits(nowMs);
     const before = this.#publication;
     const allowed = nackFilter?.apply(this.#wanted) ?? this.#wanted;
     const nacks = nackFilter?.nacks() ?? NO_NACKS;
@@ -225,7 +232,21 @@ export class Publisher implements Part, SourceListener {
   #scheduleRelease(nowMs: number): void {
     clearTimeout(this.#releaseTimer);
     const dueMs = nextReleaseMs(this.#publication);
-    if (dueMs !== undefined) this.#releaseTimer = setTimeout(() => this.#publish(), Math.max(0, dueMs - nowMs));
+    if (dueMs === undefined) return;
+    const check = (): void => {
+      const laterMs = this.#deps.clock();
+      this.#checkWaits(laterMs);
+      if (laterMs >= (nextReleaseMs(this.#publication) ?? 0)) this.#publish();
+      else this.#scheduleRelease(laterMs);
+    };
+    this.#releaseTimer = setTimeout(check, Math.min(Math.max(0, dueMs - nowMs), RELEASE_CHECK_MS));
+  }
+
+  /** Lets waits of empty sets stand still while the source cannot be read. */
+  #checkWaits(nowMs: number): void {
+    if (this.#source?.condition().problem !== undefined)
+      this.#publication = prolongWaits(this.#publication, nowMs - this.#waitsCheckedMs);
+    this.#waitsCheckedMs = nowMs;
   }
 }
 

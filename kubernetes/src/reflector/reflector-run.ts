@@ -11,15 +11,13 @@ import type { ProblemLog } from "./problem-log.ts";
 import {
   NEW_REFLECTOR,
   isVersionOlder,
+  type ListedPage,
   type ReflectorAction,
   type ReflectorEvent,
   type ReflectorState,
   SHORT_WATCH_MS,
   stepReflector,
 } from "./reflector.ts";
-
-/** Most objects of a reflector: more would not fit into any snapshot, and memory needs a bound. */
-const OBJECTS_MAX = 100_000;
 
 /**
  * How long the server should let a watch last, in seconds: from this to twice this, so that the
@@ -35,14 +33,14 @@ const CLOCK_DRIFT_MS = 1000;
 
 /** Stores the objects. Each change returns true if it changed more than versions. */
 export interface ObjectSink {
-  /** The number of objects. */
-  size(): number;
-  /** Replaces all objects. */
-  replace(objects: readonly KubernetesObject[]): boolean;
+  /** Takes a page of a list. The last one replaces all objects by those of the list. */
+  take(page: ListedPage): boolean;
   /** Adds an object or its next version. */
   put(object: KubernetesObject): boolean;
   /** Removes an object. */
   delete(object: KubernetesObject): boolean;
+  /** True if it has space for an object that it has left out, which only a list brings. */
+  needsList(): boolean;
 }
 
 /** How well a reflector follows the server. */
@@ -71,14 +69,16 @@ export interface ReflectorDeps {
   /** Called after the sink has changed. */
   readonly changed: () => void;
   readonly log: Log;
-  /** Shared by all reflectors of a source. */
-  readonly problems: ProblemLog;
-  /** Shared by all reflectors of a source, which add to them. */
+  /** May be shared by reflectors. */
+  readonly problems: Pick<ProblemLog, "failed" | "following">;
+  /** May be shared by reflectors, which add to them. */
   readonly counts: ReflectorCounts;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   /** From 0 up to but not including 1. */
   readonly random: () => number;
+  /** Called after each failure, also those that are not logged. */
+  readonly failed?: (failure: ApiFailure) => void;
 }
 
 /** Requests that reflectors have sent. */
@@ -169,9 +169,9 @@ export class ReflectorRun {
       case "calm":
         this.#calm();
         return;
-      case "replace":
-        if (sink.replace(action.objects)) this.#deps.changed();
-        this.#resolveSynced();
+      case "take":
+        if (sink.take(action)) this.#deps.changed();
+        if (action.isLast) this.#resolveSynced();
         return;
       case "put":
       case "delete":
@@ -189,8 +189,6 @@ export class ReflectorRun {
         { limit, continueToken },
         this.#stop.signal,
       );
-      const listed = this.#state.phase === "listing" ? this.#state.objects.length : 0;
-      this.#checkSize(listed + page.objects.length);
       if (page.continueToken === "") this.#syncedMs = this.#deps.clock();
       this.#happened({ kind: "page", page });
     } catch (error) {
@@ -212,9 +210,9 @@ export class ReflectorRun {
       },
       event: (event: ReflectorEvent & { readonly kind: "put" | "delete" | "bookmark" }) => {
         this.#checkVersion(event.kind === "bookmark" ? event.resourceVersion : event.object.resourceVersion);
-        if (event.kind === "put") this.#checkSize(this.#deps.sink.size());
         this.#syncedMs = this.#deps.clock();
         this.#happened(event);
+        if (this.#deps.sink.needsList()) throw this.#expired("there is space for an object that was left out");
       },
     };
     try {
@@ -251,13 +249,11 @@ export class ReflectorRun {
   /** Ends a watch whose server went back to an older state. */
   #checkVersion(version: string): void {
     if (this.#state.phase !== "watching" || !isVersionOlder(version, this.#state.resourceVersion)) return;
-    const reason = `the server sent resource version ${version} after ${this.#state.resourceVersion}`;
-    throw new ApiFailure("expired", { verb: "watch", resource: this.#resource }, reason);
+    throw this.#expired(`the server sent resource version ${version} after ${this.#state.resourceVersion}`);
   }
 
-  #checkSize(size: number): void {
-    if (size <= OBJECTS_MAX) return;
-    throw new ApiFailure("refused", { verb: "list", resource: this.#resource }, `there are more than ${OBJECTS_MAX}`);
+  #expired(reason: string): ApiFailure {
+    return new ApiFailure("expired", { verb: "watch", resource: this.#resource }, reason);
   }
 
   #failed(error: unknown): void {
@@ -268,6 +264,7 @@ export class ReflectorRun {
     this.#deps.counts.failures[error.kind] += 1;
     this.#happened({ kind: "failed", failure: error.kind, retryAfterMs: error.retryAfterMs, livedMs: this.#livedMs() });
     this.#noteFailure(error);
+    this.#deps.failed?.(error);
   }
 
   #wait({ pace, atLeastMs }: { readonly pace: "back-off" | "slow"; readonly atLeastMs: number }): void {

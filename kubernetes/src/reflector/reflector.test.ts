@@ -34,6 +34,7 @@ const SLOW = { kind: "wait", pace: "slow", atLeastMs: 0 } as const;
 const CALM = { kind: "calm" } as const;
 const START = { kind: "start" } as const;
 const WAITED = { kind: "waited" } as const;
+const TAKE_A = { kind: "take", objects: [A], isFirst: true, isLast: true } as const;
 const DUE = { kind: "closed", isDue: true, livedMs: 300_000 } as const;
 const ONE_PAGE = { kind: "page", page: { objects: [A], resourceVersion: "20", continueToken: "" } } as const;
 
@@ -66,36 +67,42 @@ function play(...script: readonly (readonly [ReflectorEvent, readonly ReflectorA
 /** Everything up to the first watch, from version 20. */
 const WATCHING: readonly (readonly [ReflectorEvent, readonly ReflectorAction[]])[] = [
   [START, [LIST]],
-  [ONE_PAGE, [{ kind: "replace", objects: [A] }, watchFrom("20")]],
+  [ONE_PAGE, [TAKE_A, watchFrom("20")]],
 ];
 
 describe("stepReflector()", () => {
-  it("lists page by page, takes over the whole at the end and watches from the version of the last page", () => {
+  it("lists page by page, and watches from the version of the last page", () => {
     play(
       [START, [LIST]],
       [
         { kind: "page", page: { objects: [A], resourceVersion: "20", continueToken: "more" } },
-        [{ kind: "list", limit: 0, continueToken: "more" }],
+        [
+          { kind: "take", objects: [A], isFirst: true, isLast: false },
+          { kind: "list", limit: 0, continueToken: "more" },
+        ],
       ],
       [
         { kind: "page", page: { objects: [B], resourceVersion: "20", continueToken: "" } },
-        [{ kind: "replace", objects: [A, B] }, watchFrom("20")],
+        [{ kind: "take", objects: [B], isFirst: false, isLast: true }, watchFrom("20")],
       ],
     );
   });
 
-  it("begins the list again, and takes nothing over, when a page of it has expired", () => {
+  it("begins the list again with its first page when a later one has expired", () => {
     play(
       [START, [LIST]],
       [
         { kind: "page", page: { objects: [A], resourceVersion: "20", continueToken: "more" } },
-        [{ kind: "list", limit: 0, continueToken: "more" }],
+        [
+          { kind: "take", objects: [A], isFirst: true, isLast: false },
+          { kind: "list", limit: 0, continueToken: "more" },
+        ],
       ],
       [failed("expired"), [BACK_OFF]],
       [WAITED, [LIST]],
       [
         { kind: "page", page: { objects: [B], resourceVersion: "30", continueToken: "" } },
-        [{ kind: "replace", objects: [B] }, watchFrom("30")],
+        [{ kind: "take", objects: [B], isFirst: true, isLast: true }, watchFrom("30")],
       ],
     );
   });
@@ -115,7 +122,7 @@ describe("stepReflector()", () => {
       [WAITED, [{ ...LIST, limit: 1 }]],
       [failed("too-large"), [BACK_OFF]],
       [WAITED, [{ ...LIST, limit: 1 }]],
-      [ONE_PAGE, [{ kind: "replace", objects: [A] }, watchFrom("20")]],
+      [ONE_PAGE, [TAKE_A, watchFrom("20")]],
       [failed("expired"), [BACK_OFF]],
       [WAITED, [{ ...LIST, limit: 1 }]],
     );
@@ -168,7 +175,7 @@ describe("stepReflector()", () => {
       ...WATCHING,
       [failed("broken", { livedMs: 5 }), [BACK_OFF]],
       [WAITED, [LIST]],
-      [ONE_PAGE, [{ kind: "replace", objects: [A] }, watchFrom("20")]],
+      [ONE_PAGE, [TAKE_A, watchFrom("20")]],
       [failed("broken", { livedMs: 5 }), [BACK_OFF]],
     );
   });

@@ -35,6 +35,13 @@ export type ReflectorEvent =
   | { readonly kind: "failed"; readonly failure: FailureKind; readonly retryAfterMs: number; readonly livedMs: number }
   | { readonly kind: "waited" };
 
+/** The objects of one page of a list. */
+export interface ListedPage {
+  readonly objects: readonly KubernetesObject[];
+  readonly isFirst: boolean;
+  readonly isLast: boolean;
+}
+
 /** Something to do. Actions are carried out in their order. */
 export type ReflectorAction =
   /** A limit of 0 asks for everything in one call. */
@@ -47,14 +54,15 @@ export type ReflectorAction =
   | { readonly kind: "wait"; readonly pace: "back-off" | "slow"; readonly atLeastMs: number }
   /** All is well: the next wait is the shortest again. */
   | { readonly kind: "calm" }
-  /** These are all objects; others have been deleted. */
-  | { readonly kind: "replace"; readonly objects: readonly KubernetesObject[] }
+  /** The first to the last page have all objects; others have been deleted. */
+  | ({ readonly kind: "take" } & ListedPage)
   | { readonly kind: "put" | "delete"; readonly object: KubernetesObject };
 
 /** The phase of a reflector, with what that phase needs. */
 export type ReflectorState = { readonly pageLimit: number } & (
   | { readonly phase: "new" }
-  | { readonly phase: "listing"; readonly objects: readonly KubernetesObject[] }
+  /** `isFirst`: no page has arrived yet. */
+  | { readonly phase: "listing"; readonly isFirst: boolean }
   | { readonly phase: "watching"; readonly resourceVersion: string }
   /** For the next list. */
   | { readonly phase: "waiting" }
@@ -111,7 +119,7 @@ function stay(state: ReflectorState): ReflectorStep {
 
 function startList(pageLimit: number): ReflectorStep {
   return {
-    state: { phase: "listing", pageLimit, objects: [] },
+    state: { phase: "listing", pageLimit, isFirst: true },
     actions: [{ kind: "list", limit: pageLimit, continueToken: "" }],
   };
 }
@@ -123,15 +131,15 @@ function startWatch(state: ReflectorState, resourceVersion: string): ReflectorSt
   };
 }
 
-function takePage(state: Listing, page: ObjectPage): ReflectorStep {
-  const objects = [...state.objects, ...page.objects];
-  if (page.continueToken !== "") {
-    const next = { kind: "list", limit: state.pageLimit, continueToken: page.continueToken } as const;
-    return { state: { ...state, objects }, actions: [next] };
+function takePage(state: Listing, { objects, continueToken, resourceVersion }: ObjectPage): ReflectorStep {
+  const take = { kind: "take", objects, isFirst: state.isFirst, isLast: continueToken === "" } as const;
+  if (!take.isLast) {
+    const next = { kind: "list", limit: state.pageLimit, continueToken } as const;
+    return { state: { ...state, isFirst: false }, actions: [take, next] };
   }
   // Not calm yet: a list that succeeds before each watch that fails must not reset the waits.
-  const { state: watching, actions } = startWatch(state, page.resourceVersion);
-  return { state: watching, actions: [{ kind: "replace", objects }, ...actions] };
+  const { state: watching, actions } = startWatch(state, resourceVersion);
+  return { state: watching, actions: [take, ...actions] };
 }
 
 /** Every event moves the resource version on, so that the next watch continues from the last one. */

@@ -148,6 +148,7 @@ export function openSource(
     {
       connection: { kind: "kubeconfig", paths: [cluster.kubeconfigPath] },
       scope: { kind: "all" },
+      keepVanishedMs: 0,
       times: QUICK,
       ...options,
     },

@@ -402,7 +402,7 @@ export type Resource = Message<"weir.rollout.v1.Resource"> & {
   state: ResourceState;
 
   /**
-   * Why its current form is not served: `InvalidSpec`, `DomainConflict`, `DuplicateResource`, `TooManyFleets`, `TooLarge`,
+   * Why its current form is not served: `InvalidSpec`, `DomainConflict`, `DuplicateResource`, `TooManyFleets`, `TooMany`, `TooLarge`,
    * `RejectedByDataPlane`; empty when it is.
    *
    * @generated from field: string reason = 7;
