@@ -17,7 +17,7 @@ export interface FakeCall {
   /** Answers with a status and a whole body; objects become JSON. */
   answer(status: number, body: unknown, headers?: Readonly<Record<string, string>>): void;
   /** Begins an answer without ending it. */
-  open(headers?: Readonly<Record<string, string>>): void;
+  open(headers?: Readonly<Record<string, string>>, status?: number): void;
   /** Sends a piece of such an answer. */
   send(piece: string | Buffer): void;
   /** Ends such an answer as it should. */
@@ -87,8 +87,8 @@ function callOf(request: IncomingMessage, response: ServerResponse): FakeCall {
         .writeHead(status, headers)
         .end(typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body));
     },
-    open: (headers = {}) => {
-      response.writeHead(200, headers).flushHeaders();
+    open: (headers = {}, status = 200) => {
+      response.writeHead(status, headers).flushHeaders();
     },
     send: (piece) => {
       response.write(piece);

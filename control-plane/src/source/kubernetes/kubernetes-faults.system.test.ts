@@ -3,6 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { createLog } from "@weir/common/log/log";
 import { eventually } from "@weir/testing/eventually";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -39,6 +40,8 @@ let cluster: KubernetesCluster;
 let proxy: CuttingProxy;
 let source: KubernetesSource;
 let changes = 0;
+/** What sources have logged. */
+const lines: string[] = [];
 
 beforeAll(async () => {
   cluster = await startKubernetesCluster();
@@ -64,6 +67,7 @@ function open(scope: NamespaceScope = { kind: "all" }, times: KubernetesSourceOp
       connection: { kind: "kubeconfig", paths: [path] },
       times: { ...QUICK, ...PATIENT, ...times },
     },
+    createLog({ level: "warn", format: "json", write: (line) => lines.push(line) }),
   );
 }
 
@@ -301,11 +305,21 @@ describe("KubernetesSource.start()", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     await deleteConfig(cluster, "default/a");
   });
 
-  it("ends when it is stopped while it waits", async () => {
-    proxy.block();
-    source = open();
+  it("logs the server and what it waits for while nothing answers, and ends when it is stopped", async () => {
+    proxy.hold();
+    lines.length = 0;
+    source = open({ kind: "all" }, { slowAfterMs: 200 });
     const started = source.start();
-    await expectProblem("no answer from");
+    await eventually("the log line", () =>
+      expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+        {
+          level: "warning",
+          "@message": "The API server does not answer, still waiting",
+          server: `https://127.0.0.1:${proxy.port}`,
+          waitsFor: "the answer to list ratelimitconfigs.ratelimit.weir.dev in all namespaces",
+        },
+      ]),
+    );
     await source.stop();
     await started;
     proxy.restore();

@@ -6,7 +6,7 @@ import { API_VERSION } from "@weir/crds/rate-limit-config/schema/schema";
 
 import { type ClusterConnection, openClusterAccess } from "@weir/kubernetes/access/cluster-access";
 import { ApiClient, type ApiTimeouts } from "@weir/kubernetes/client/api-client";
-import type { ApiResource } from "@weir/kubernetes/client/api-resource";
+import { type ApiResource, describeResource } from "@weir/kubernetes/client/api-resource";
 import { ProblemLog } from "@weir/kubernetes/reflector/problem-log";
 import {
   NO_FAILURES,
@@ -33,6 +33,7 @@ const TIMES: ReflectorPace & ApiTimeouts = {
   slowMs: 15_000,
   answerTimeoutMs: 30_000,
   silenceTimeoutMs: 100_000,
+  slowAfterMs: 5000,
 };
 
 /** Longest wait until the watch of the definition is tried again without the right to, in milliseconds. */
@@ -124,7 +125,12 @@ export class KubernetesSource implements Source {
   async start(): Promise<void> {
     const access = await openClusterAccess(this.#options.connection, this.#deps.clock);
     if (this.#isStopped) return;
-    const client = new ApiClient(access, this.#times, USER_AGENT);
+    const client = new ApiClient(access, this.#times, {
+      userAgent: USER_AGENT,
+      slow: ({ resource }, slow) => {
+        if (resource !== DEFINITION) this.#problems.slow(describeResource(resource), slow);
+      },
+    });
     this.#client = client;
     const { scope } = this.#options;
     if (scope.kind === "labelled") this.#follow(client, namespacesWith(scope.selector), this.#namespaceSink());
