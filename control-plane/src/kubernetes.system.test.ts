@@ -67,7 +67,7 @@ interface ControlPlaneProcess {
 }
 
 async function startControlPlane(): Promise<ControlPlaneProcess> {
-  // Named, because the log tells it only when everything is up.
+  // Reserved, because the log has the address only when everything is up.
   const httpPort = await reservePort();
   const env = {
     SOURCE: "kubernetes",

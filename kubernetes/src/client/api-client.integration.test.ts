@@ -157,7 +157,7 @@ describe("ApiClient", () => {
     const page = list();
     const call = await server.next();
     call.open({ "content-encoding": "gzip" });
-    // The end of it never comes.
+    // Its end is missing.
     call.send(gzipSync(Buffer.alloc(17 * 1024 * 1024, " ")).subarray(0, -8));
     await expect(page).rejects.toMatchObject({ kind: "too-large" });
     await call.closed;
@@ -266,7 +266,7 @@ describe("ApiClient", () => {
     });
   });
 
-  it("list() says why there are no credentials", async () => {
+  it("list() reports why there are no credentials", async () => {
     const access = { ...server.access, forRequest: () => Promise.reject(new Error("ENOENT: token")) };
     const broken = openClient(300, 300, access);
     await expect(
@@ -435,7 +435,7 @@ describe("ApiClient", () => {
       line: '{"type":"ERROR","object":{"kind":"Status","code":500,"message":"etcd"}}',
       kind: "unavailable",
     },
-    { what: "an error that says nothing", line: '{"type":"ERROR","object":null}', kind: "unavailable" },
+    { what: "an empty error", line: '{"type":"ERROR","object":null}', kind: "unavailable" },
   ])("watch() fails as $kind when a line is $what, after the events before it", async ({ line, kind }) => {
     const { call, received, ended } = await watch();
     call.open();

@@ -24,7 +24,7 @@ export interface FakeCall {
   end(): void;
   /** Cuts the connection. */
   cut(): void;
-  /** Resolves when the connection is closed, by whichever side. */
+  /** Resolves when the connection is closed, by either side. */
   readonly closed: Promise<unknown>;
 }
 
@@ -99,7 +99,7 @@ function callOf(request: IncomingMessage, response: ServerResponse): FakeCall {
     cut: () => {
       request.socket.destroy();
     },
-    // By whatever, also by an error.
+    // Also by an error.
     closed: new Promise((resolve) => request.socket.once("close", resolve)),
   };
 }

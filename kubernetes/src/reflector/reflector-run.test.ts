@@ -27,7 +27,7 @@ const [A, B, C] = [objectOf("a"), objectOf("b"), objectOf("c")];
 
 const PACE = { backoffInitialMs: 250, backoffMaxMs: 5000, slowMs: 15_000 };
 
-/** A client whose lists and watches succeed or fail as the test says. */
+/** A client whose lists and watches succeed or fail as the test decides. */
 class ScriptedClient implements Pick<ApiClient, "list" | "watch"> {
   /** When requests came, milliseconds since the beginning of the test. */
   readonly requestsMs: number[] = [];
@@ -159,7 +159,7 @@ describe("ReflectorRun", () => {
     vi.useRealTimers();
   });
 
-  it("retries soon, without a log line, when an API server that has just started refuses what it allows", async () => {
+  it("retries soon, without a log line, when an API server that has just started forbids what it allows later", async () => {
     client.fails = "refused";
     client.cut("refused");
     await vi.advanceTimersByTimeAsync(0);

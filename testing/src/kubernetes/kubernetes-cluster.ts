@@ -167,8 +167,8 @@ export class KubernetesCluster {
   }
 
   /**
-   * Applies manifests on the server's side, with strict checks; throws with what kubectl said when
-   * one is refused.
+   * Applies manifests on the server's side, with strict checks; throws with the message of kubectl
+   * when one is invalid.
    */
   async apply(manifests: string): Promise<void> {
     const { code, stderr } = await this.kubectl(

@@ -82,7 +82,7 @@ async function apply(name: string, requestsPerUnit: number, unit?: string): Prom
 /** Waits for the limits of all resources to be these. */
 async function expectLimits(limits: Readonly<Record<string, number>>): Promise<void> {
   await eventually(
-    `limits ${JSON.stringify(limits)}; the source says ${source.condition().problem}`,
+    `limits ${JSON.stringify(limits)}; the problem of the source: ${source.condition().problem}`,
     async () => {
       const state = await source.read();
       expect(
@@ -213,7 +213,7 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     proxy.restore();
     // As a change of the same object it would leave the last good form active.
     await eventually(
-      "the refusal",
+      "the invalid form",
       async () =>
         expect((await source.read()).refusals).toMatchObject([{ resource: "default/a", keepsLastGood: false }]),
       DEADLINE_MS,

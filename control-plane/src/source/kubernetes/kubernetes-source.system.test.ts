@@ -77,7 +77,7 @@ describe("KubernetesSource", () => {
     expect(after).toMatchObject({ generation: 2, uid: before?.uid, createdMs: before?.createdMs });
   });
 
-  it("says nothing when only status and labels of an object change", async () => {
+  it("reports no change when only status and labels of an object change", async () => {
     await write({ name: "a", domain: "alpha" });
     const { source, calls, until } = await watch();
     const state = await source.read();
@@ -101,7 +101,7 @@ describe("KubernetesSource", () => {
     expect(after.resources[0]).toBe(state.resources[0]);
   });
 
-  it("ignores unknown fields, which a newer definition may have, and refuses wrong ones with their path", async () => {
+  it("ignores unknown fields, which a newer definition may have, and reports wrong values with their path", async () => {
     const text = manifest({ name: "a", domain: "alpha" }).replace("  domain:", "  colour: red\n  domain:");
     written.add("default/a").add("default/b");
     await applyConfig(cluster, text);
@@ -150,7 +150,7 @@ describe("KubernetesSource", () => {
     );
     await label("team", "limits-");
     await label("other", "limits-");
-    await until("nobody has it", (state) => state.resources.length === 0);
+    await until("no namespace to have it", (state) => state.resources.length === 0);
   });
 
   it("serves the oldest resources of a namespace that has too many, and all of the others", async () => {

@@ -150,7 +150,7 @@ describe("ObjectStore", () => {
     expect(domainsOf(store)).toEqual([["team/a", "beta", false]]);
   });
 
-  it("refuses rules that the rate limit service would refuse, with the path of the field", () => {
+  it("reports rules that the rate limit service would reject, with the path of the field", () => {
     const store = newStore();
     const twice = [{ key: "user" }, { key: "user" }];
     const { content, ...rest } = object();
@@ -201,7 +201,7 @@ describe("ObjectStore", () => {
     expect(store.list()[0]?.refusals.length).toBe(100);
   });
 
-  it("refuses an object that cannot be read, or has no spec, and reads the others", () => {
+  it("reports an object that cannot be read, or has no spec, and reads the others", () => {
     const store = newStore();
     const { content, ...rest } = object();
     store.put({ ...rest, name: "unreadable", content: { ...content, metadata: null } });
