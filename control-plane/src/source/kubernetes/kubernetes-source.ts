@@ -17,6 +17,7 @@ import {
   ReflectorRun,
 } from "@weir/kubernetes/reflector/reflector-run";
 
+import { NAMESPACE_RESOURCES_MAX } from "../namespace-bound.ts";
 import type { Source, SourceCondition, SourceListener, SourceState } from "../source.ts";
 import { DEFINITION, DefinitionState } from "./definition-state.ts";
 import { ObjectStore } from "./object-store.ts";
@@ -38,9 +39,6 @@ const TIMES: ReflectorPace & ApiTimeouts = {
 
 /** Longest wait until the watch of the definition is tried again without the right to, in milliseconds. */
 const DEFINITION_SLOW_MS = 60_000;
-
-/** Most resources of one namespace that are served. */
-const NAMESPACE_RESOURCES_MAX = 10_000;
 
 /** Sent to the API server with every request. */
 const USER_AGENT = "weir-control-plane";

@@ -3,11 +3,9 @@
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import { type Age, compareAge } from "@weir/limits/ownership/ownership";
 
+import { EXCESS_MAX, tooMany } from "../namespace-bound.ts";
 import { resourceKey, type SourceRefusal } from "../source.ts";
 import { createdMsOf, placeOf, type StoredObject, storedObject } from "./stored-object.ts";
-
-/** Most objects of which only the names are known: the oldest of those that are too many. */
-const EXCESS_MAX = 1000;
 
 /** The objects of one namespace. */
 export class NamespaceObjects {
@@ -89,14 +87,7 @@ export class NamespaceObjects {
 
   /** The objects that are too many, from the oldest to the youngest. */
   refusals(): readonly SourceRefusal[] {
-    return [...this.#excess.values()].toSorted(compareAge).map((age) => ({
-      place: placeOf(age),
-      field: "",
-      message: `namespace ${age.namespace} has more than ${this.#max} RateLimitConfigs, this is not one of the oldest ${this.#max}`,
-      resource: resourceKey(age),
-      keepsLastGood: false,
-      reason: "TooMany",
-    }));
+    return [...this.#excess.values()].toSorted(compareAge).map((age) => tooMany(age, placeOf(age), this.#max));
   }
 
   #exclude(objects: readonly (readonly [key: string, age: Age])[]): void {
