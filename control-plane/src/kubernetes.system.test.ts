@@ -78,7 +78,7 @@ async function startControlPlane(): Promise<ControlPlaneProcess> {
     HTTP_HOST: "127.0.0.1",
     HTTP_PORT: String(httpPort),
     SHUTDOWN_DRAIN: "0s",
-    ALLOW_EMPTY_AFTER: "0s",
+    ALLOW_EMPTY_AFTER: "2s",
   };
   const child: ChildProcess = spawn(process.execPath, ["--conditions=source", PROGRAM], {
     env,
@@ -166,6 +166,26 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
     await apply("alpha", 1);
     await expectLimits(connect(), { alpha: 1 });
     for (const pod of pods.splice(0)) pod.close();
+  });
+
+  // The first test: what others delete less than two seconds before would come back with the rest.
+  it("keeps the limits of pods while the CustomResourceDefinition is deleted and installed again", async () => {
+    const pod = connect();
+    await expectLimits(pod, { alpha: 1 });
+    const crd = "ratelimitconfigs.ratelimit.weir.dev";
+    expect(await cluster.kubectl(["delete", "crd", crd, "--timeout=60s"])).toMatchObject({ code: 0 });
+    await eventually("the problem in the status", async () =>
+      expect((await get("/status?format=json")).text).toMatch(/CustomResourceDefinition .* is not installed/),
+    );
+    expect(program.output()).toContain("The CustomResourceDefinition is gone or being deleted");
+    const late = connect();
+    await expectLimits(late, { alpha: 1 });
+    await installConfigs(cluster, CRD_YAML);
+    await apply("alpha", 7);
+    for (const each of [pod, late]) {
+      await expectLimits(each, { alpha: 7 });
+      expect(each.responses.length).toBe(2);
+    }
   });
 
   it("brings what kubectl applies and deletes to the pod", async () => {
