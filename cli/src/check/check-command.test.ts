@@ -67,6 +67,11 @@ describe("runCheck() on files", () => {
     });
   });
 
+  it("accepts control characters in rule files, as a rate limit pod does", async () => {
+    write({ "a.yaml": rules('"shop\\0"').replace("user", '"user\\0"') });
+    expect(await check(["a.yaml"])).toMatchObject({ code: 0 });
+  });
+
   it("reads folders below, sorted by name, and only what can be a manifest or rules", async () => {
     write({
       "b/c.yml": rules("one"),
@@ -121,7 +126,7 @@ describe("runCheck() on files", () => {
     expect((await check([""])).stdout).toBe("1 file with 0 resources and 1 rule file: no problems\n");
   });
 
-  it("reads no pipe that stands in a folder, where nobody may ever write into it", async () => {
+  it("reads no pipe in a folder, because it may stay open without content", async () => {
     write({ "a.yaml": manifest("a", "shop") });
     execFileSync("mkfifo", [join(folder, "b.yaml")]);
     expect((await check([""])).stdout).toBe("1 file with 1 resource and 0 rule files: no problems\n");
@@ -135,7 +140,7 @@ describe("runCheck() on files", () => {
     expect((await check([""])).stdout.split("\n")[0]).toBe("b.yaml: cannot read: no such file or directory");
   });
 
-  it("says why it cannot read a file, and goes on", async () => {
+  it("reports why it cannot read a file, and continues", async () => {
     write({
       "good.yaml": rules("one"),
       "empty/readme.md": "",
@@ -171,6 +176,18 @@ describe("runCheck() on what is wrong in a file", () => {
     { file: "# nothing\n---\n", line: "1:1: holds neither a RateLimitConfig manifest nor rules" },
     { file: manifest("a", "''"), line: "4:16: spec.domain: must not be empty" },
     {
+      file: manifest("a", '"a\\0"'),
+      line: '4:16: spec.domain: must not contain the control character U+0000, is "a\\u0000"',
+    },
+    {
+      file: manifest("a", '"a\\u0085"'),
+      line: '4:16: spec.domain: must not contain the control character U+0085, is "a\\u0085"',
+    },
+    {
+      file: manifest("a", "a, fleets: null"),
+      line: "4:27: spec.fleets: must not be null: leave the field out, or give it a value",
+    },
+    {
       file: "apiVersion: v1\nkind: [\n",
       line: "3:1: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ]",
     },
@@ -190,7 +207,7 @@ describe("runCheck() on what is wrong in a file", () => {
     },
     {
       file: `${rules("a")}  - key: user\n`,
-      line: "5:10: descriptors[1].key: duplicate descriptor composite key 'a.user'",
+      line: "5:10: descriptors[1].key: duplicate descriptor composite key 'a.user', first at a.yaml:3:5",
     },
     {
       file: "domain: a\ndescriptors:\n  - key: user\n    value: x\n    share_threshold: true\n",
@@ -236,6 +253,21 @@ describe("runCheck() on files that do not go together", () => {
     expect((await check(["a.yaml", "b.yaml"])).code).toBe(0);
   });
 
+  it("finds the youngest resource with which a namespace names more than 64 fleets", async () => {
+    const fleets = (from: number, count: number): string =>
+      `fleets: [${Array.from({ length: count }, (_, index) => `f${from + index}`).join(", ")}]`;
+    write({
+      "a.yaml": manifest("a, creationTimestamp: 2026-01-31T12:00:00Z", `a, ${fleets(0, 1)}`),
+      "b.yaml": manifest("b", `b, ${fleets(1, 40)}`),
+      "c.yaml": manifest("c", `c, ${fleets(30, 35)}`),
+      "d.yaml": manifest("d, namespace: other", `d, ${fleets(65, 64)}`),
+    });
+    expect((await check([""])).stdout.split("\n")[0]).toBe(
+      "a.yaml:4:27: spec.fleets: brings the fleets that namespace default names from 64 to 65, one namespace may name at most 64 that no older resource of another namespace names",
+    );
+    expect(await check(["b.yaml", "c.yaml", "d.yaml"])).toMatchObject({ code: 0 });
+  });
+
   it("lets a resource that is refused own nothing", async () => {
     write({
       "a.yaml": manifest("a", "shop, fleets: [edge]"),
@@ -253,6 +285,22 @@ describe("runCheck() on files that do not go together", () => {
     );
   });
 
+  it("names both places of two rules of a manifest with one composite key", async () => {
+    const twins = "shop, descriptors: [{key: a, value: b}, {key: a_b}]";
+    write({ "a.yaml": `---\n---\n${manifest("a", twins)}` });
+    const { problems } = JSON.parse((await check(["-o=json", "a.yaml"])).stdout) as { readonly problems: unknown };
+    expect(problems).toEqual([
+      {
+        path: "a.yaml",
+        line: 6,
+        column: 62,
+        field: "spec.descriptors[1].key",
+        message: "duplicate descriptor composite key 'shop.a_b', first at spec.descriptors[0] on line 6",
+        also: { path: "a.yaml", line: 6, column: 36 },
+      },
+    ]);
+  });
+
   it("names both places of a domain that two rule files have", async () => {
     write({ "a.yaml": rules("shop"), "b.yaml": rules("shop") });
     expect((await check([""])).stdout.split("\n")[0]).toBe(
@@ -264,7 +312,7 @@ describe("runCheck() on files that do not go together", () => {
     write({ "a.yaml": rules("shop"), "b.yaml": rules("shop").replace("user", "plan"), "c.yaml": rules("shop") });
     expect(await check(["--merge-domains", "a.yaml", "b.yaml"])).toMatchObject({ code: 0 });
     expect((await check(["--merge-domains", ""])).stdout.split("\n")[0]).toBe(
-      "c.yaml:3:10: descriptors[0].key: duplicate descriptor composite key 'shop.user'",
+      "c.yaml:3:10: descriptors[0].key: duplicate descriptor composite key 'shop.user', first at a.yaml:3:5",
     );
   });
 
@@ -293,7 +341,7 @@ describe("runCheck() on files that do not go together", () => {
 });
 
 describe("runCheck() on rule files that may not mean what they say", () => {
-  it("warns of documents behind the first one and of fields that stand twice, which a pod passes over", async () => {
+  it("warns of documents after the first one and of repeated fields, which a pod ignores", async () => {
     write({ "a.yaml": `${rules("one")}domain: two\n---\n# nothing\n---\n${rules("three")}` });
     expect(await check(["a.yaml"])).toEqual({
       code: 0,
@@ -341,7 +389,7 @@ describe("runCheck() on manifests of other kinds", () => {
 
   it.each([
     { what: "a kind that is misspelt", text: manifest("a", "b").replace("RateLimitConfig", "RatelimitConfig") },
-    { what: "a version that there is not", text: manifest("a", "b").replace("v1alpha1", "v1") },
+    { what: "an unknown version", text: manifest("a", "b").replace("v1alpha1", "v1") },
     {
       what: "another group with our kind",
       text: manifest("a", "b").replace("ratelimit.weir.dev/v1alpha1", "weir.dev/v1"),

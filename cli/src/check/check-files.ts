@@ -1,5 +1,6 @@
 // Checks files that belong together: each by itself, then the domains, resources and rules that collide. Pure.
 import { ruleFilePath } from "@weir/limits/model/field-path";
+import { FleetNames } from "@weir/limits/ownership/fleet-names";
 import { compareAge, Ownership } from "@weir/limits/ownership/ownership";
 import { findSetProblems } from "@weir/limits/validate/validate";
 
@@ -64,8 +65,9 @@ export function checkFiles(
 
 /**
  * Resources that collide, as the control plane decides it for a directory: of one name the first
- * resource counts; a domain belongs to the oldest that claims it, then to the first by namespace and
- * name, and a resource that is refused owns nothing.
+ * resource counts; the number of named fleets is bounded; a domain belongs to the oldest that
+ * claims it, then to the first by namespace and name. A resource that is rejected here owns and
+ * names nothing.
  */
 export function checkResources(resources: readonly CheckedResource[]): readonly CheckProblem[] {
   const byName = new Map<string, CheckedResource>();
@@ -78,10 +80,19 @@ export function checkResources(resources: readonly CheckedResource[]): readonly 
       problems.push({ ...resource.nameAt, field: "metadata.name", message, also: first.nameAt });
     }
   }
+  const fleets = new FleetNames();
   const ownership = new Ownership<CheckedResource>();
   for (const resource of [...byName.values()].sort(compareAge)) {
+    const tooMany = fleets.problemOf(resource);
+    if (tooMany !== undefined) {
+      problems.push({ ...resource.fleetsAt, field: "spec.fleets", message: tooMany });
+      continue;
+    }
     const owner = ownership.claim(resource)?.owner;
-    if (owner === undefined) continue;
+    if (owner === undefined) {
+      fleets.add(resource);
+      continue;
+    }
     const place = `${nameOf(owner)} (${placeText(owner.domainAt)})`;
     const message = `domain '${resource.domain}' belongs to ${place}: the oldest resource owns a domain, then the first by namespace and name`;
     problems.push({ ...resource.domainAt, field: "spec.domain", message, also: owner.domainAt });
@@ -95,15 +106,12 @@ function checkRuleFiles(
   options: { readonly mergeDomains: boolean },
 ): readonly CheckProblem[] {
   const models = files.map(({ model }) => model);
-  return findSetProblems(models, options).flatMap(({ config, path, message }) => {
-    const file = files[config];
-    if (file === undefined) return [];
-    const problem = { ...file.placeOf(path), field: ruleFilePath(path), message };
-    const isTaken = message.startsWith("duplicate domain ");
-    const first = isTaken ? files.find(({ model }) => model.domain === file.model.domain) : undefined;
-    if (first === undefined) return [problem];
-    const also = first.placeOf(["domain"]);
-    return [{ ...problem, message: `${message}, first at ${placeText(also)}`, also }];
+  return findSetProblems(models, options).flatMap(({ config, path, message, first }) => {
+    const problem = { field: ruleFilePath(path), message };
+    const at = files[config]?.placeOf(path);
+    const also = first && files[first.config]?.placeOf(first.path);
+    if (at === undefined || also === undefined) return at === undefined ? [] : [{ ...at, ...problem }];
+    return [{ ...at, ...problem, message: `${message}, first at ${placeText(also)}`, also }];
   });
 }
 

@@ -45,6 +45,7 @@ export interface CheckedResource {
   readonly fleets: readonly string[] | undefined;
   readonly nameAt: FileLocation;
   readonly domainAt: FileLocation;
+  readonly fleetsAt: FileLocation;
   readonly rules: CheckedRules;
 }
 
@@ -95,7 +96,9 @@ export function checkManifests(path: string, documents: readonly YamlDocument[],
   return {
     ...NOTHING,
     skipped: manifests.filter(({ isSkipped }) => isSkipped).length,
-    problems: manifests.flatMap(({ problems }) => problems.map((problem) => ({ path, ...problem }))),
+    problems: manifests.flatMap(({ problems }) =>
+      problems.map(({ also, ...problem }) => ({ path, ...problem, ...(also && { also: { path, ...also } }) })),
+    ),
     resources: manifests.flatMap((manifest) => checkedResource(path, manifest)),
   };
 }
@@ -127,6 +130,7 @@ function checkedResource(path: string, { resource, locate }: ManifestDocument): 
       fleets,
       nameAt: at(["metadata", "name"]),
       domainAt: at(["spec", "domain"]),
+      fleetsAt: at(["spec", "fleets"]),
       rules: { model, placeOf: (field) => at(["spec", ...field]) },
     },
   ];

@@ -66,25 +66,33 @@ class FileSearch {
   /** Real paths of the files and folders that were found. */
   readonly #seen = new Set<string>();
 
-  /** Finds what a path of the command line names. */
+  /** Finds the file or the files of the folder that a path of the command line names. */
   async findAt(path: string): Promise<void> {
     const foundBefore = this.found.length;
     if (path === STANDARD_INPUT) {
       if (!this.found.includes(path)) this.found.push(path);
-      return;
-    }
+    } else if (!(await this.#find(path, DEPTH_MAX, true)) && this.found.length === foundBefore)
+      this.#report(path, "the directory holds no .yaml, .yml or .json file");
+  }
+
+  /** Finds a file or those below a folder; true when any exists, also one that was found before. */
+  async #find(path: string, depthLeft: number, isNamed = false): Promise<boolean> {
     try {
-      const isFolder = (await stat(path)).isDirectory();
-      if (await this.#wasSeen(path)) return;
-      if (!isFolder) this.found.push(path);
-      else if (!(await this.#findBelow(path, DEPTH_MAX)) && this.found.length === foundBefore)
-        this.#report(path, "the directory holds no .yaml, .yml or .json file");
+      // Follows links, as a mounted ConfigMap is made of them.
+      const status = await stat(path);
+      if (status.isDirectory()) return (await this.#wasSeen(path)) ? isNamed : await this.#findBelow(path, depthLeft);
+      // Pipes and devices, which may have no end, are read only when they are named themselves.
+      if (!isNamed && !(status.isFile() && FILE_ENDING.test(path))) return false;
+      if (!(await this.#wasSeen(path))) this.found.push(path);
+      return true;
     } catch (error) {
-      this.#report(path, reasonOf(error));
+      // A link without a target matters only when its name is that of a manifest.
+      const isGone = (error as NodeJS.ErrnoException).code === "ENOENT";
+      if (isNamed || !isGone || FILE_ENDING.test(path)) this.#report(path, reasonOf(error));
+      return false;
     }
   }
 
-  /** Finds the files below a folder; true when any is there, also one that was found before. */
   async #findBelow(folder: string, depthLeft: number): Promise<boolean> {
     if (depthLeft === 0) {
       this.#report(folder, `folders nest deeper than ${DEPTH_MAX} levels`);
@@ -99,20 +107,7 @@ class FileSearch {
           this.#report(path, `more than ${FILES_MAX} files are named, the rest is left out`);
         return true;
       }
-      try {
-        // Follows links, as a mounted ConfigMap is made of them.
-        const status = await stat(path);
-        const isFolder = status.isDirectory();
-        // Pipes and devices, which may have no end, are read only when they are named themselves.
-        if (!isFolder && !(status.isFile() && FILE_ENDING.test(name))) continue;
-        const wasSeen = await this.#wasSeen(path);
-        if (!isFolder && !wasSeen) this.found.push(path);
-        if (!isFolder || (!wasSeen && (await this.#findBelow(path, depthLeft - 1)))) holdsAny = true;
-      } catch (error) {
-        // A link without a target matters only when its name is that of a manifest.
-        const isGone = (error as NodeJS.ErrnoException).code === "ENOENT";
-        if (!isGone || FILE_ENDING.test(name)) this.#report(path, reasonOf(error));
-      }
+      if (await this.#find(path, depthLeft - 1)) holdsAny = true;
     }
     return holdsAny;
   }

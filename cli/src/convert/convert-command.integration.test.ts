@@ -107,7 +107,7 @@ describe("weir convert", () => {
     expect(readdirSync(join(folder, "out/deeper"))).toEqual(["one.yaml"]);
   });
 
-  it("says that it cannot write where a file stands in the place of the folder", async () => {
+  it("reports that it cannot write when a file has the name of the folder", async () => {
     expect(await convert(["@one.yaml", "--output-dir", "@two.yaml"])).toEqual({
       code: 1,
       stdout: "",
@@ -115,7 +115,7 @@ describe("weir convert", () => {
     });
   });
 
-  it("leaves no file behind when there is no room for all of one", () => {
+  it("leaves no file behind when one of them does not fit on the disk", () => {
     // Files may have one block; the second result is larger, as on a disk that is full.
     writeFileSync(join(folder, "two.yaml"), `${RULES.replace("NAME", "two")}# ${"x".repeat(100_000)}\n`);
     const out = join(folder, "out");
@@ -129,7 +129,7 @@ describe("weir convert", () => {
     expect(readdirSync(out)).toEqual([]);
   });
 
-  it("ends where no folder can be made", () => {
+  it("fails when it cannot make the folder", () => {
     const { status, stderr } = runProgram(["--output-dir", "/proc/x/y", join(folder, "one.yaml")]);
     expect({ status, stderr }).toEqual({
       status: 1,
@@ -137,7 +137,7 @@ describe("weir convert", () => {
     });
   });
 
-  it("tells which documents of a rule file it leaves out, because a pod does not read them", async () => {
+  it("reports which documents of a rule file it leaves out, because a pod does not read them", async () => {
     const { code, stdout, stderr } = await convert(["-"], `${RULES.replace("NAME", "one")}---\ndomain: two\n`);
     expect({ code, stdout }).toEqual({ code: 0, stdout: manifest("one") });
     expect(stderr).toBe("-:7:1: warning: left out: of a rule file only the first document is read\n");
@@ -191,7 +191,7 @@ describe("weir convert", () => {
     expect(await convert(args)).toEqual({ code: 2, stdout: "", stderr: `weir convert: ${stderr}\n` });
   });
 
-  it("wants a folder for several rule files", async () => {
+  it("requires a folder for several rule files", async () => {
     const { code, stderr } = await convert(["-"], `${manifest("one")}---\n${manifest("two")}`);
     expect(code).toBe(2);
     expect(stderr).toContain(

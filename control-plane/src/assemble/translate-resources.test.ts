@@ -134,7 +134,10 @@ describe("translateResources()", () => {
   it("refuses what the validator refuses even when the source let it pass", () => {
     const text = `${manifest({ name: "a", domain: "alpha" })}    - key: user\n`;
     const { resources, refusals } = stateOf({ "a.yaml": text });
-    expect([resources, refusals[0]?.message]).toEqual([[], "duplicate descriptor composite key 'alpha.user'"]);
+    expect([resources, refusals[0]?.message]).toEqual([
+      [],
+      "duplicate descriptor composite key 'alpha.user', first at spec.descriptors[0] on line 8",
+    ]);
     // A source that does not validate: the resource is good for the schema only.
     const [good] = stateOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) }).resources;
     if (good === undefined) throw new Error("No resource");

@@ -19,7 +19,8 @@ export async function startClusterFlow(): Promise<ClusterFlow> {
     stops.push(() => limits.stop());
     const kubeconfig = join(folder.path, "kubeconfig");
     await limits.writeKubeconfig(kubeconfig);
-    await applyLimit(limits.cluster, "mail", 2);
+    // By the manager that changes it in tests: an apply removes no rules of another manager.
+    await limits.apply("mail", limitManifest("mail", 2));
     const env = { SOURCE: "kubernetes", SOURCE_DIRECTORY: "", KUBECONFIG: kubeconfig };
     const flow = await startFlow(folder.path, {}, { controlPlaneEnv: env });
     stops.push(() => flow.stop());
@@ -51,7 +52,9 @@ export class ClusterFlow {
 
   /** Applies a resource for the domain of its name with kubectl: so many requests of each user a day. */
   async apply(name: string, requestsPerUnit: number): Promise<void> {
-    await applyLimit(this.cluster, name, requestsPerUnit);
+    const args = ["apply", "--namespace=shop", "-f", "-"];
+    const { code, stderr } = await this.cluster.kubectl(args, limitManifest(name, requestsPerUnit));
+    if (code !== 0) throw new Error(`kubectl apply failed: ${stderr.trim()}`);
   }
 
   /** Status codes of three requests of a user for `mail`, one after the other. */
@@ -67,8 +70,6 @@ export class ClusterFlow {
   }
 }
 
-async function applyLimit(cluster: KubernetesCluster, name: string, requestsPerUnit: number): Promise<void> {
-  const text = manifestOf(name, name, [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }]);
-  const { code, stderr } = await cluster.kubectl(["apply", "--namespace=shop", "-f", "-"], text);
-  if (code !== 0) throw new Error(`kubectl apply failed: ${stderr.trim()}`);
+function limitManifest(name: string, requestsPerUnit: number): string {
+  return manifestOf(name, name, [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }]);
 }

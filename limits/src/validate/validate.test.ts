@@ -55,30 +55,38 @@ describe("findProblems() on keys", () => {
     {
       when: "key and value are repeated",
       rules: [rule({ value: "value1" }), rule({ value: "value1" })],
+      first: 0,
       at: 1,
       text: "'test-domain.key1_value1'",
     },
     {
       when: "a key without value is repeated",
       rules: [rule({}), rule({ value: "v" }), rule({})],
+      first: 0,
       at: 2,
       text: "'test-domain.key1'",
     },
     {
       when: "different splits give the same text",
-      rules: [rule({ key: "a", value: "b_c" }), rule({ key: "a_b", value: "c" })],
-      at: 1,
+      rules: [rule({ key: "x" }), rule({ key: "a", value: "b_c" }), rule({ key: "a_b", value: "c" })],
+      first: 1,
+      at: 2,
       text: "'test-domain.a_b_c'",
     },
     {
       when: "a key equals a key and value",
       rules: [rule({ key: "a", value: "b" }), rule({ key: "a_b" })],
+      first: 0,
       at: 1,
       text: "'test-domain.a_b'",
     },
-  ])("refuses a composite key when $when", ({ rules, at, text }) => {
+  ])("rejects a composite key, and names the first rule that has it, when $when", ({ rules, first, at, text }) => {
     expect(findProblems(config(rules))).toEqual([
-      { path: ["descriptors", at, "key"], message: `duplicate descriptor composite key ${text}` },
+      {
+        path: ["descriptors", at, "key"],
+        message: `duplicate descriptor composite key ${text}`,
+        first: { config: 0, path: ["descriptors", first] },
+      },
     ]);
   });
 
@@ -91,6 +99,7 @@ describe("findProblems() on keys", () => {
       {
         path: ["descriptors", 0, "descriptors", 0, "descriptors", 1, "key"],
         message: "duplicate descriptor composite key 'test-domain.key1_v.k*.x'",
+        first: { config: 0, path: ["descriptors", 0, "descriptors", 0, "descriptors", 0] },
       },
     ]);
   });
@@ -223,7 +232,12 @@ describe("findSetProblems()", () => {
   it("refuses the second claim of a domain, and still checks its rules", () => {
     const configs = [config([rule({})]), config([], "other"), config([rule({}), rule({ key: "" })])];
     expect(findSetProblems(configs, { mergeDomains: false })).toEqual([
-      { config: 2, path: ["domain"], message: "duplicate domain 'test-domain' in config file" },
+      {
+        config: 2,
+        path: ["domain"],
+        message: "duplicate domain 'test-domain' in config file",
+        first: { config: 0, path: ["domain"] },
+      },
       { config: 2, path: ["descriptors", 1, "key"], message: "descriptor has empty key" },
     ]);
   });
@@ -239,11 +253,13 @@ describe("findSetProblems()", () => {
         config: 2,
         path: ["descriptors", 0, "key"],
         message: "duplicate descriptor composite key 'test-domain.key1_v'",
+        first: { config: 0, path: ["descriptors", 0] },
       },
       {
         config: 2,
         path: ["descriptors", 1, "key"],
         message: "duplicate descriptor composite key 'test-domain.key1_w'",
+        first: { config: 1, path: ["descriptors", 0] },
       },
     ]);
   });
@@ -263,7 +279,11 @@ describe("findSetProblems()", () => {
           { ...right, domain: "right" },
         ];
         const apart = configs.flatMap((model, index) =>
-          findProblems(model).map((problem) => ({ config: index, ...problem })),
+          findProblems(model).map(({ first, ...problem }) => ({
+            config: index,
+            ...problem,
+            ...(first && { first: { ...first, config: index } }),
+          })),
         );
         expect(findSetProblems(configs, { mergeDomains: false })).toEqual(apart);
         expect(findSetProblems(configs, { mergeDomains: true })).toEqual(apart);

@@ -13,24 +13,30 @@ import { parseUnit } from "../model/unit.ts";
  */
 const METADATA_DEPTH_MAX = 100;
 
+/** A field of one of the configurations that are checked together. */
+interface ConfigField {
+  /** Position of the configuration in the list. */
+  readonly config: number;
+  readonly path: FieldPath;
+}
+
 /** One broken rule. */
 export interface ConfigProblem {
   readonly path: FieldPath;
   /** The text after the `<name>: ` prefix. */
   readonly message: string;
+  /** Of a duplicate: the rule or domain that is accepted. */
+  readonly first?: ConfigField;
 }
 
 /** A problem of one of several configurations. */
-export interface ConfigSetProblem extends ConfigProblem {
-  /** Position of the configuration in the list that was checked. */
-  readonly config: number;
-}
+export interface ConfigSetProblem extends ConfigProblem, ConfigField {}
 
 /**
  * Every problem of one configuration; the first is the one that envoyproxy/ratelimit would report.
  */
 export function findProblems(config: RateLimitConfigModel): readonly ConfigProblem[] {
-  return findSetProblems([config], { mergeDomains: false }).map(({ path, message }) => ({ path, message }));
+  return findSetProblems([config], { mergeDomains: false }).map(({ config: _config, ...problem }) => problem);
 }
 
 /**
@@ -42,31 +48,32 @@ export function findSetProblems(
   configs: readonly RateLimitConfigModel[],
   options: { readonly mergeDomains: boolean },
 ): readonly ConfigSetProblem[] {
-  const topLevelKeys = new Map<string, Set<string>>();
+  const domains = new Map<string, { readonly at: ConfigField; readonly keys: Map<string, ConfigField> }>();
   const problems: ConfigSetProblem[] = [];
-  for (const [index, { domain, descriptors }] of configs.entries()) {
-    const report: Report = (path, message) => void problems.push({ config: index, path, message });
+  for (const [config, { domain, descriptors }] of configs.entries()) {
+    const report: Report = (path, message, first) =>
+      void problems.push({ config, path, message, ...(first && { first }) });
     if (domain === "") report(["domain"], "config file cannot have empty domain");
-    const known = domain === "" ? undefined : topLevelKeys.get(domain);
-    if (known !== undefined && !options.mergeDomains) report(["domain"], `duplicate domain '${domain}' in config file`);
-    const keys = known !== undefined && options.mergeDomains ? known : new Set<string>();
-    checkDescriptors(descriptors, { path: ["descriptors"], fullKey: domain, keys }, report);
+    const known = domain === "" ? undefined : domains.get(domain);
+    if (known !== undefined && !options.mergeDomains)
+      report(["domain"], `duplicate domain '${domain}' in config file`, known.at);
+    const keys = known !== undefined && options.mergeDomains ? known.keys : new Map<string, ConfigField>();
+    checkDescriptors(descriptors, { config, path: ["descriptors"], fullKey: domain, keys }, report);
     // A refused second claim leaves the first one's keys in place.
-    if (known === undefined && domain !== "") topLevelKeys.set(domain, keys);
+    if (known === undefined && domain !== "") domains.set(domain, { at: { config, path: ["domain"] }, keys });
   }
   return problems;
 }
 
-/** Takes one problem. */
-type Report = (path: FieldPath, message: string) => void;
+/** Takes one problem, and the other place of a duplicate. */
+type Report = (path: FieldPath, message: string, first?: ConfigField) => void;
 
 /** A level of the tree. */
-interface Level {
-  readonly path: FieldPath;
+interface Level extends ConfigField {
   /** Domain and composite keys from the root to this level, joined by dots. */
   readonly fullKey: string;
-  /** Composite keys seen at this level. */
-  readonly keys: Set<string>;
+  /** Composite keys seen at this level, and the rules that have them. */
+  readonly keys: Map<string, ConfigField>;
 }
 
 /**
@@ -77,18 +84,25 @@ function checkDescriptors(descriptors: readonly DescriptorModel[], level: Level,
   for (const [index, descriptor] of descriptors.entries()) {
     const path = [...level.path, index];
     const fullKey = `${level.fullKey}.${compositeKey(descriptor)}`;
-    checkDescriptor(descriptor, { ...level, fullKey }, (field, message) => {
-      report([...path, ...field], message);
+    checkDescriptor(descriptor, { ...level, path, fullKey }, (field, message, first) => {
+      report([...path, ...field], message, first);
     });
-    checkDescriptors(descriptor.descriptors, { path: [...path, "descriptors"], fullKey, keys: new Set() }, report);
+    const { config } = level;
+    checkDescriptors(
+      descriptor.descriptors,
+      { config, path: [...path, "descriptors"], fullKey, keys: new Map() },
+      report,
+    );
   }
 }
 
-function checkDescriptor(descriptor: DescriptorModel, { fullKey, keys }: Level, report: Report): void {
+function checkDescriptor(descriptor: DescriptorModel, rule: Level, report: Report): void {
+  const { config, path, fullKey, keys } = rule;
   const composite = compositeKey(descriptor);
+  const first = keys.get(composite);
   if (descriptor.key === "") report(["key"], "descriptor has empty key");
-  else if (keys.has(composite)) report(["key"], `duplicate descriptor composite key '${fullKey}'`);
-  else keys.add(composite);
+  else if (first !== undefined) report(["key"], `duplicate descriptor composite key '${fullKey}'`, first);
+  else keys.set(composite, { config, path });
   if (descriptor.rateLimit !== undefined) checkLimit(descriptor.rateLimit, report);
   if (descriptor.shareThreshold && !composite.includes("*")) {
     const reason = "share_threshold can only be used with wildcard values (containing '*')";

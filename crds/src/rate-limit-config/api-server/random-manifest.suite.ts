@@ -6,7 +6,7 @@ import fc from "fast-check";
 type Tree = string | readonly Tree[] | { readonly [name: string]: Tree };
 
 /**
- * Scalars, empty and small values that stand for everything that somebody may write where something
+ * Scalars, empty and small values that represent everything that a user may write where something
  * else belongs.
  */
 const LITERALS: readonly string[] = [

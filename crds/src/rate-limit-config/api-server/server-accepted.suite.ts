@@ -1,4 +1,4 @@
-// Manifests that a real API server accepts: a table of server.integration.test.ts.
+// Manifests that a real API server accepts: a table of server.system.test.ts.
 import { facts, fleets, limit, manifest, names, rule, ruleAt, rules } from "./server-case.suite.ts";
 import type { ServerCase } from "./server-case.suite.ts";
 
@@ -68,18 +68,19 @@ export const ACCEPTED: readonly ServerCase[] = [
   { what: "the longest name of a limit", manifest: limit(`unit: day, requestsPerUnit: 5, name: ${"n".repeat(256)}`) },
   { what: "the most rules at level 1", manifest: manifest(`{ domain: d, descriptors: [${rules(1024)}] }`) },
   {
-    what: "the most rules at level 1, each with as much for CEL to look at as fits",
+    what: "the most rules at level 1, each as expensive for CEL as fits",
     manifest: manifest(`{ domain: d, descriptors: [${heavyRules()}] }`),
   },
   { what: "the most rules at level 2", manifest: rule(`key: k, descriptors: [${rules(64)}]`) },
+  { what: "the most rules at level 6", manifest: ruleAt(5, `key: k, descriptors: [${rules(64)}]`) },
+  {
+    what: "thousands of limits below the first level",
+    manifest: manifest(`{ domain: d, descriptors: [${deepRules()}] }`),
+  },
   { what: "fleets", manifest: manifest("{ domain: d, fleets: [edge, Gateway_2.x] }") },
   { what: "the longest name of a fleet", manifest: manifest(`{ domain: d, fleets: [${"f".repeat(63)}] }`) },
   { what: "the most fleets", manifest: manifest(`{ domain: d, fleets: [${fleets(64)}] }`) },
   { what: "a domain with spaces and dots", manifest: manifest('{ domain: "a b.c/d" }') },
-  {
-    what: "null where a field is optional",
-    manifest: manifest("{ domain: d, fleets: null, descriptors: [{ key: k, value: null, rateLimit: null }] }"),
-  },
   {
     what: "labels and annotations",
     manifest: manifest("{ domain: d }", 'name: x, labels: { team: a }, annotations: { note: "b c" }'),
@@ -97,12 +98,19 @@ export const ACCEPTED: readonly ServerCase[] = [
   { what: "the longest name", manifest: manifest("{ domain: d }", `name: ${"x".repeat(253)}`) },
   { what: "a name with dots", manifest: manifest("{ domain: d }", "name: a.b-c.0") },
   {
-    what: "a limit that is told apart by a merge of YAML",
+    what: "a limit that is an alias",
     manifest: manifest(
       "{ domain: d, descriptors: [{ key: a, rateLimit: &l { unit: day, requestsPerUnit: 1 } }, { key: b, rateLimit: *l }] }",
     ),
   },
 ];
+
+/** 2048 limits at level 3: CEL looks at each. */
+function deepRules(): string {
+  const limits = Array.from({ length: 64 }, (_, index) => `{ key: k${index}, rateLimit: { unlimited: true } }`);
+  const second = Array.from({ length: 32 }, (_, index) => `{ key: k${index}, descriptors: [${limits.join(", ")}] }`);
+  return `{ key: k, descriptors: [${second.join(", ")}] }`;
+}
 
 function everyUnit(): string {
   return ["second", "minute", "hour", "day", "week", "month", "year"]

@@ -1,9 +1,9 @@
-// Manifests with limits that a real API server refuses, with its words: a table of
-// server.integration.test.ts.
+// Manifests with limits that a real API server rejects, with its messages: tables of
+// server.system.test.ts.
 import { limit, manifest, names, rule, ruleAt } from "./server-case.suite.ts";
 import type { ServerCase } from "./server-case.suite.ts";
 
-/** Manifests with a wrong limit, or with something wrong below the first level. */
+/** Manifests with a wrong limit at the first level, or another mistake below it. */
 export const REFUSED_LIMITS: readonly ServerCase[] = [
   {
     what: "an empty limit",
@@ -46,7 +46,7 @@ export const REFUSED_LIMITS: readonly ServerCase[] = [
       'spec.descriptors[0].rateLimit.unit: Unsupported value: "DAY": supported values: "second", "minute", "hour", "day", "week", "month", "year"',
   },
   {
-    what: "a unit that nobody knows",
+    what: "an unknown unit",
     manifest: limit("unit: fortnight, requestsPerUnit: 5"),
     refusal:
       'spec.descriptors[0].rateLimit.unit: Unsupported value: "fortnight": supported values: "second", "minute", "hour", "day", "week", "month", "year"',
@@ -143,40 +143,10 @@ export const REFUSED_LIMITS: readonly ServerCase[] = [
       "spec.descriptors[0].shareThreshold: Invalid value: \"object\": shareThreshold can only be used with wildcard values (containing '*')",
   },
   {
-    what: "no unit at level 2",
-    manifest: ruleAt(2, "key: k, rateLimit: { requestsPerUnit: 5 }"),
-    refusal:
-      '<nil>: Invalid value: "": "spec.descriptors[0].descriptors[0].rateLimit" must validate at least one schema (anyOf), spec.descriptors[0].descriptors[0].rateLimit.unit: Required value',
-  },
-  {
-    what: "no requests at level 6",
-    manifest: ruleAt(6, "key: k, rateLimit: { unit: day }"),
-    refusal:
-      '<nil>: Invalid value: "": "spec.descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors[0].rateLimit" must validate at least one schema (anyOf), spec.descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors[0].rateLimit.requestsPerUnit: Required value',
-  },
-  {
-    what: "an empty limit at level 3",
-    manifest: ruleAt(3, "key: k, rateLimit: {}"),
-    refusal:
-      '<nil>: Invalid value: "": "spec.descriptors[0].descriptors[0].descriptors[0].rateLimit" must validate at least one schema (anyOf), spec.descriptors[0].descriptors[0].descriptors[0].rateLimit.requestsPerUnit: Required value, spec.descriptors[0].descriptors[0].descriptors[0].rateLimit.unit: Required value',
-  },
-  {
-    what: "unlimited with a unit at level 4",
-    manifest: ruleAt(4, "key: k, rateLimit: { unit: day, requestsPerUnit: 1, unlimited: true }"),
-    refusal:
-      '<nil>: Invalid value: "": "spec.descriptors[0].descriptors[0].descriptors[0].descriptors[0].rateLimit" must validate at least one schema (anyOf), spec.descriptors[0].descriptors[0].descriptors[0].descriptors[0].rateLimit.unlimited: Unsupported value: true: supported values: "false"',
-  },
-  {
     what: "an empty key at level 5",
     manifest: ruleAt(5, 'key: ""'),
     refusal:
       'spec.descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors[0].key: Invalid value: "": spec.descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors[0].key in body should be at least 1 chars long',
-  },
-  {
-    what: "a unit that nobody knows at level 6",
-    manifest: ruleAt(6, "key: k, rateLimit: { unit: days, requestsPerUnit: 1 }"),
-    refusal:
-      'spec.descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors[0].rateLimit.unit: Unsupported value: "days": supported values: "second", "minute", "hour", "day", "week", "month", "year"',
   },
   {
     what: "a misspelt field at level 6",
@@ -189,5 +159,60 @@ export const REFUSED_LIMITS: readonly ServerCase[] = [
     manifest: manifest('{ domain: "", descriptors: [{ key: "", rateLimit: { unit: x, requestsPerUnit: -1 } }] }'),
     refusal:
       'spec.descriptors[0].key: Invalid value: "": spec.descriptors[0].key in body should be at least 1 chars long, spec.descriptors[0].rateLimit.requestsPerUnit: Invalid value: -1: spec.descriptors[0].rateLimit.requestsPerUnit in body should be greater than or equal to 0, spec.descriptors[0].rateLimit.unit: Unsupported value: "x": supported values: "second", "minute", "hour", "day", "week", "month", "year", spec.domain: Invalid value: "": spec.domain in body should be at least 1 chars long',
+  },
+];
+
+/**
+ * Rules that the server rejects at every level, and its message for the rule at `RULE`, such as
+ * `spec.descriptors[0]`.
+ */
+export const REFUSED_AT_EVERY_LEVEL: readonly {
+  readonly what: string;
+  readonly fields: string;
+  readonly refusal: string;
+}[] = [
+  {
+    what: "no unit",
+    fields: "key: k, rateLimit: { requestsPerUnit: 5 }",
+    refusal: "RULE.rateLimit.unit: Required value: unit is required, unless unlimited is true",
+  },
+  {
+    what: "no requests",
+    fields: "key: k, rateLimit: { unit: day }",
+    refusal:
+      "RULE.rateLimit.requestsPerUnit: Required value: requestsPerUnit is required, unless unlimited is true; 0 rejects every request",
+  },
+  {
+    what: "an empty limit",
+    fields: "key: k, rateLimit: {}",
+    refusal:
+      "[RULE.rateLimit.unit: Required value: unit is required, unless unlimited is true, RULE.rateLimit.requestsPerUnit: Required value: requestsPerUnit is required, unless unlimited is true; 0 rejects every request]",
+  },
+  {
+    what: "unlimited with unit and requests",
+    fields: "key: k, rateLimit: { unit: day, requestsPerUnit: 1, unlimited: true }",
+    refusal: "RULE.rateLimit.unit: Forbidden: should not specify rate limit unit when unlimited",
+  },
+  {
+    what: "an unknown unit",
+    fields: "key: k, rateLimit: { unit: days, requestsPerUnit: 1 }",
+    refusal:
+      'RULE.rateLimit.unit: Unsupported value: "days": supported values: "second", "minute", "hour", "day", "week", "month", "year"',
+  },
+  {
+    what: "a limit as a rule file writes it",
+    fields: "key: k, rate_limit: { unit: day, requests_per_unit: 1 }",
+    refusal:
+      'RateLimitConfig in version "v1alpha1" cannot be handled as a RateLimitConfig: strict decoding error: unknown field "RULE.rate_limit"',
+  },
+  {
+    what: "a NUL character in the key",
+    fields: 'key: "a\\0b"',
+    refusal: "RULE.key: Invalid value: \"a\\x00b\": RULE.key in body should match '^[^\\x00-\\x1f\\x7f-\\x9f]*$'",
+  },
+  {
+    what: "a control character in the value",
+    fields: 'key: k, value: "a\\u0085"',
+    refusal: "RULE.value: Invalid value: \"a\\u0085\": RULE.value in body should match '^[^\\x00-\\x1f\\x7f-\\x9f]*$'",
   },
 ];

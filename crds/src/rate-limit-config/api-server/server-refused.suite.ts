@@ -1,8 +1,8 @@
-// Manifests that a real API server refuses, with its words: tables of server.integration.test.ts.
+// Manifests that a real API server rejects, with its messages: a table of server.system.test.ts.
 import { facts, fleets, manifest, rule, ruleAt, rules } from "./server-case.suite.ts";
 import type { ServerCase } from "./server-case.suite.ts";
 
-/** Manifests that the server refuses. */
+/** Manifests that the server rejects. */
 export const REFUSED: readonly ServerCase[] = [
   {
     what: "no spec",
@@ -33,7 +33,7 @@ export const REFUSED: readonly ServerCase[] = [
     refusal: "spec.domain: Too long: may not be more than 256 bytes",
   },
   {
-    what: "a field that nobody knows",
+    what: "an unknown field",
     manifest: manifest("{ domain: d, rules: [] }"),
     refusal:
       'RateLimitConfig in version "v1alpha1" cannot be handled as a RateLimitConfig: strict decoding error: unknown field "spec.rules"',
@@ -113,7 +113,7 @@ export const REFUSED: readonly ServerCase[] = [
     what: "a rule that is a text",
     manifest: manifest("{ domain: d, descriptors: [k] }"),
     refusal:
-      'spec.descriptors[0]: Invalid value: "string": spec.descriptors[0] in body must be of type object: "string"',
+      'spec.descriptors[0]: Invalid value: "k": must be an object for an array of list-type map, spec.descriptors[0]: Invalid value: "string": spec.descriptors[0] in body must be of type object: "string"',
   },
   {
     what: "a null rule",
@@ -164,7 +164,35 @@ export const REFUSED: readonly ServerCase[] = [
   {
     what: "too many rules at level 2",
     manifest: rule(`key: k, descriptors: [${rules(65)}]`),
-    refusal: "spec.descriptors[0].descriptors: Too many: 65: must have at most 64 items",
+    refusal: 'spec.descriptors[0].descriptors: Invalid value: "object": must have at most 64 items',
+  },
+  {
+    what: "too many rules at level 3",
+    manifest: ruleAt(2, `key: k, descriptors: [${rules(65)}]`),
+    refusal: "spec.descriptors[0].descriptors[0].descriptors: Too many: 65: must have at most 64 items",
+  },
+  {
+    what: "a rule twice",
+    manifest: manifest(
+      "{ domain: d, descriptors: [{ key: a, value: v }, { key: b }, { key: a, value: v, shadowMode: true }] }",
+    ),
+    refusal: 'spec.descriptors[2]: Duplicate value: map[string]interface {}{"key":"a", "value":"v"}',
+  },
+  {
+    what: "a rule without a value twice, once with the empty value",
+    manifest: ruleAt(5, 'key: k, descriptors: [{ key: a }, { key: a, value: "" }]'),
+    refusal:
+      'spec.descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors[0].descriptors[1]: Duplicate value: map[string]interface {}{"key":"a", "value":""}',
+  },
+  {
+    what: "a NUL character in the domain",
+    manifest: manifest('{ domain: "a\\0b" }'),
+    refusal: "spec.domain: Invalid value: \"a\\x00b\": spec.domain in body should match '^[^\\x00-\\x1f\\x7f-\\x9f]*$'",
+  },
+  {
+    what: "a line break in the domain",
+    manifest: manifest('{ domain: "a\\n" }'),
+    refusal: "spec.domain: Invalid value: \"a\\n\": spec.domain in body should match '^[^\\x00-\\x1f\\x7f-\\x9f]*$'",
   },
   {
     what: "rules at level 7",
@@ -231,18 +259,18 @@ export const REFUSED: readonly ServerCase[] = [
       'RateLimitConfig in version "v1alpha1" cannot be handled as a RateLimitConfig: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string',
   },
   {
-    what: "a label that Kubernetes does not like",
+    what: "an invalid label",
     manifest: manifest("{ domain: d }", 'name: x, labels: { a: "b c" }'),
     refusal:
       "metadata.labels: Invalid value: \"b c\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
   },
   {
-    what: "a label whose name Kubernetes does not like",
+    what: "a label with an invalid name",
     manifest: manifest("{ domain: d }", "name: x, labels: { a/b/c: d }"),
     refusal: `metadata.labels: Invalid value: "a/b/c": a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
   },
   {
-    what: "an annotation whose name Kubernetes does not like",
+    what: "an annotation with an invalid name",
     manifest: manifest("{ domain: d }", "name: x, annotations: { a b: c }"),
     refusal: `metadata.annotations: Invalid value: "a b": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
   },
@@ -253,7 +281,7 @@ export const REFUSED: readonly ServerCase[] = [
       'RateLimitConfig in version "v1alpha1" cannot be handled as a RateLimitConfig: json: cannot unmarshal string into Go struct field ObjectMeta.finalizers of type []string',
   },
   {
-    what: "a finalizer that cannot be one",
+    what: "an invalid finalizer",
     manifest: manifest("{ domain: d }", "name: x, finalizers: [example.com/]"),
     refusal: `[metadata.finalizers: Invalid value: "example.com/": name part must be non-empty, metadata.finalizers: Invalid value: "example.com/": name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')]`,
   },

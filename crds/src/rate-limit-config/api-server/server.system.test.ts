@@ -1,5 +1,5 @@
-// The CRD on a real API server: what it accepts and refuses, in its own words and beside what
-// readManifests says, and what kubectl shows of it.
+// Tests of the CRD on a real API server: which manifests it accepts and rejects, with which
+// messages, in comparison with readManifests(), and the output of kubectl.
 import { readFileSync } from "node:fs";
 import { Agent } from "node:https";
 
@@ -9,18 +9,17 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { readManifests } from "../manifest/manifest.ts";
 import { ACCEPTED } from "./server-accepted.suite.ts";
-import { manifest } from "./server-case.suite.ts";
+import { manifest, ruleAt } from "./server-case.suite.ts";
 import { DIFFERENT } from "./server-different.suite.ts";
-import { refusalBy } from "./server-dry-run.suite.ts";
-import { REFUSED_LIMITS } from "./server-refused-limits.suite.ts";
+import { applyRefusalBy, refusalBy } from "./server-dry-run.suite.ts";
+import { NULLS } from "./server-nulls.suite.ts";
+import { REFUSED_AT_EVERY_LEVEL, REFUSED_LIMITS } from "./server-refused-limits.suite.ts";
 import { REFUSED } from "./server-refused.suite.ts";
 
 const CRD = readFileSync(new URL("../../../crds/ratelimitconfigs.yaml", import.meta.url), "utf8");
 const CRD_NAME = "crd/ratelimitconfigs.ratelimit.weir.dev";
 
-/**
- * What an API server adds when it stops before it has checked all: it says nothing of the manifest.
- */
+/** The API server adds this when it stops before it has checked everything. */
 const UNCHECKED =
   ', <nil>: Invalid value: "null": some validation rules were not checked because the object was invalid; correct the existing errors to complete validation]';
 const PREFIX = 'RateLimitConfig.ratelimit.weir.dev "x" is invalid: ';
@@ -45,7 +44,7 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-/** What the server says, without what it says every time. */
+/** The error of the server, without the parts that are in every error. */
 async function refusalOf(text: string): Promise<string | undefined> {
   const refusal = await refusalBy(cluster, agent, text);
   return refusal === undefined ? undefined : shortened(refusal);
@@ -81,17 +80,36 @@ describe("the API server", () => {
     },
   );
 
-  it.each(DIFFERENT)(
-    "decides otherwise than readManifests() on $what: $differs",
-    async ({ manifest: text, refusal }) => {
-      expect({ refusal: await refusalOf(text), isValid: isValid(text) }).toEqual({
-        refusal,
-        isValid: refusal !== undefined,
-      });
-    },
-  );
+  it.each(REFUSED_AT_EVERY_LEVEL)("names field and reason of $what at every level", async ({ fields, refusal }) => {
+    const levels = [1, 2, 3, 4, 5, 6];
+    const found = await Promise.all(levels.map(async (level) => await refusalOf(ruleAt(level, fields))));
+    const paths = levels.map((level) => `spec${".descriptors[0]".repeat(level)}`);
+    expect(found).toEqual(paths.map((path) => refusal.replaceAll("RULE", path)));
+    expect(levels.map((level) => isValid(ruleAt(level, fields)))).toEqual(levels.map(() => false));
+  });
 
-  it("tells 0 requests from none after it has stored them", async () => {
+  it.each(NULLS)("rejects the field $refused in a server-side apply of $text", async ({ text, refused, isCreated }) => {
+    const name = "x";
+    const [applied, created] = await Promise.all([applyRefusalBy(cluster, agent, { name, text }), refusalOf(text)]);
+    const problems = readManifests(text).flatMap((document) => document.problems);
+    expect({
+      applied: /spec[^:]*(?=: Invalid value: "null")/.exec(applied ?? "")?.[0],
+      isCreated: created === undefined,
+    }).toEqual({
+      applied: refused,
+      isCreated,
+    });
+    expect(problems.map(({ field }) => field)).toEqual(refused === undefined ? [] : [refused]);
+  });
+
+  it.each(DIFFERENT)("disagrees with readManifests() on $what: $differs", async ({ manifest: text, refusal }) => {
+    expect({ refusal: await refusalOf(text), isValid: isValid(text) }).toEqual({
+      refusal,
+      isValid: refusal !== undefined,
+    });
+  });
+
+  it("stores 0 requests, which are not the same as none", async () => {
     await cluster.apply(
       manifest(
         "{ domain: zero, descriptors: [{ key: k, rateLimit: { unit: second, requestsPerUnit: 0 } }] }",
@@ -102,10 +120,15 @@ describe("the API server", () => {
     expect(JSON.parse(stored.stdout)).toEqual({ unit: "second", requestsPerUnit: 0 });
   });
 
-  it("adds nothing to a spec: there are no defaults", async () => {
-    await cluster.apply(manifest("{ domain: bare, descriptors: [{ key: k }] }", "name: bare"));
+  it("adds the empty value to rules without one, and nothing else", async () => {
+    await cluster.apply(
+      manifest("{ domain: bare, descriptors: [{ key: k, descriptors: [{ key: l }] }] }", "name: bare"),
+    );
     const stored = await cluster.kubectl(["get", "rlc", "bare", "-o", "jsonpath={.spec}"]);
-    expect(JSON.parse(stored.stdout)).toEqual({ domain: "bare", descriptors: [{ key: "k" }] });
+    expect(JSON.parse(stored.stdout)).toEqual({
+      domain: "bare",
+      descriptors: [{ key: "k", value: "", descriptors: [{ key: "l", value: "" }] }],
+    });
   });
 
   it("refuses with kubectl what it refuses without", async () => {
@@ -118,7 +141,7 @@ describe("the API server", () => {
 });
 
 describe("the CRD", () => {
-  it("is established, and nothing in it is not structural", async () => {
+  it("is established, and structural", async () => {
     const { stdout } = await cluster.kubectl(["get", CRD_NAME, "-o", "jsonpath={.status.conditions}"]);
     const conditions = JSON.parse(stdout) as readonly { readonly type: string; readonly status: string }[];
     expect(conditions.map(({ type, status }) => `${type} ${status}`).toSorted()).toEqual([
@@ -160,8 +183,8 @@ describe("the CRD", () => {
 });
 
 describe("kubectl", () => {
-  it("shows who has loaded what in kubectl get", async () => {
-    await cluster.apply(manifest("{ domain: columns }", "name: columns"));
+  it("shows domain, status and, when asked, fleets in kubectl get", async () => {
+    await cluster.apply(manifest("{ domain: columns, fleets: [edge, core] }", "name: columns"));
     const patched = await cluster.kubectl([
       "patch",
       "rlc",
@@ -172,10 +195,16 @@ describe("kubectl", () => {
       JSON.stringify({ status: STATUS }),
     ]);
     expect(patched).toMatchObject({ code: 0 });
-    const { stdout } = await cluster.kubectl(["get", "rlc", "columns"]);
-    const [head = "", row = ""] = stdout.split("\n").map((line) => line.trim().split(/\s+/).join(" "));
+    const shown = async (...flags: readonly string[]): Promise<readonly string[]> => {
+      const { stdout } = await cluster.kubectl(["get", "rlc", "columns", ...flags]);
+      return stdout.split("\n").map((line) => line.trim().split(/\s+/).join(" "));
+    };
+    const [head, row] = await shown();
     expect(head).toBe("NAME DOMAIN ACCEPTED PROGRAMMED PODS REASON AGE");
     expect(row).toMatch(/^columns columns True False 2\/3 RejectedByDataPlane \d+s$/);
+    const [wideHead, wideRow] = await shown("-o", "wide");
+    expect(wideHead).toBe("NAME DOMAIN ACCEPTED PROGRAMMED PODS REASON FLEETS AGE");
+    expect(wideRow).toMatch(/^columns columns True False 2\/3 RejectedByDataPlane \["edge","core"\] \d+s$/);
   });
 
   it("writes a status without changing the generation, and keeps conditions of other writers", async () => {
@@ -202,7 +231,7 @@ describe("kubectl", () => {
     expect(stored.status.conditions.map(({ type }) => type)).toEqual(["Accepted", "Programmed"]);
   });
 
-  it("explains rules as a manual would", async () => {
+  it("explains rules", async () => {
     await eventually(
       "the server to publish the schema",
       async () =>
@@ -222,7 +251,7 @@ describe("kubectl", () => {
     expect(unit).toContain(
       "ENUM: second minute hour day week month year DESCRIPTION: Length of the window in which requests are counted",
     );
-    // Beside other fields kubectl names the first four only.
+    // Among other fields kubectl names the first four values only.
     const units = (await cluster.kubectl(["explain", "rlc.spec.descriptors.rateLimit"])).stdout.split(/\s+/).join(" ");
     expect(units).toContain("second, minute, hour, day, week, month (30 days) or year (365 days)");
   });

@@ -42,8 +42,10 @@ const REFUSED = [
   "$ref",
   "$schema",
   "$defs",
+  "$id",
   "definitions",
   "patternProperties",
+  "propertyNames",
   "dependencies",
   "id",
   "deprecated",
@@ -102,6 +104,7 @@ describe("crdYaml()", () => {
       'Programmed .status.conditions[?(@.type=="Programmed")].status',
       "Pods .status.pods.summary",
       'Reason .status.conditions[?(@.type=="Ready")].reason',
+      "Fleets .spec.fleets",
       "Age .metadata.creationTimestamp",
     ]);
   });
@@ -160,14 +163,31 @@ describe("crdYaml()", () => {
         schema.format === undefined
       );
     });
-    expect(unbounded.map(({ path }) => path)).toEqual([".apiVersion", ".kind"]);
+    // A CEL rule bounds the second level: see schema.ts.
+    expect(unbounded.map(({ path }) => path)).toEqual([".apiVersion", ".kind", ".spec.descriptors[].descriptors"]);
     expect(at(root(), "spec", "descriptors")).toMatchObject({ maxItems: 1024 });
     expect(at(root(), "spec", "descriptors", "[]", "descriptors", "[]", "descriptors")).toMatchObject({ maxItems: 64 });
   });
 
-  it("has CEL rules at the first level only", () => {
-    const ruled = nodesOf(root()).filter(({ schema }) => "x-kubernetes-validations" in schema);
-    expect(ruled.map(({ path }) => path)).toEqual([".spec.descriptors[]", ".spec.descriptors[].rateLimit"]);
+  it("distinguishes the rules of every level by key and value, where the empty value is the default", () => {
+    const lists = nodesOf(root()).filter(({ path }) => path.endsWith(".descriptors"));
+    expect(lists).toHaveLength(6);
+    for (const { schema } of lists) {
+      expect(schema).toMatchObject({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["key", "value"] });
+      expect(at(schema, "[]", "value")).toMatchObject({ default: "" });
+    }
+  });
+
+  it("has CEL rules for limits at every level, and for what costs more at the first level only", () => {
+    const ruled = nodesOf(root()).flatMap(({ path, schema }) => {
+      const rules = (schema as Readonly<Record<string, readonly unknown[] | undefined>>)["x-kubernetes-validations"];
+      return rules === undefined ? [] : [`${path} ${rules.length}`];
+    });
+    expect(ruled).toEqual([
+      ".spec.domain 1",
+      ".spec.descriptors[] 6",
+      ...[2, 3, 4, 5, 6].map((level) => `.spec${".descriptors[]".repeat(level)} 3`),
+    ]);
   });
 
   it("writes out six levels of rules, all alike, and no seventh", () => {

@@ -95,7 +95,7 @@ describe("manifestsOf() that skips other kinds", () => {
     expect([fates(text, "skip"), fates(text)]).toEqual([[fate], ["refused"]]);
   });
 
-  it("judges the items of a list one by one", () => {
+  it("classifies the items of a list one by one", () => {
     const ours =
       "{apiVersion: ratelimit.weir.dev/v1alpha1, kind: RateLimitConfig, metadata: {name: a}, spec: {domain: a}}";
     const list = `apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret}\n- ${ours}\n- {kind: Secret}\n`;
@@ -104,7 +104,7 @@ describe("manifestsOf() that skips other kinds", () => {
 });
 
 describe("readManifests() on problems", () => {
-  it("tells a problem of a list once, not once for each item", () => {
+  it("reports a problem of a list once, not once for each item", () => {
     expect(problemsOf("kind: List\nkind: List\nitems: [{a: 1}, {b: 2}]\n")).toEqual([
       '2:1: : duplicate key "kind", first on line 1',
     ]);
@@ -117,7 +117,7 @@ describe("readManifests() on problems", () => {
     ]);
   });
 
-  it("does not take a resource with items for an empty list", () => {
+  it("reads a resource with items, which is not an empty list", () => {
     expect(problemsOf(`${HEAD}spec: {domain: ''}\nitems: []\n`)).toEqual([
       "4:16: spec.domain: must not be empty",
       '5:1: items: unknown field "items", known are apiVersion, kind, metadata, spec, status',
@@ -165,7 +165,7 @@ describe("readManifests() on problems", () => {
     ]);
   });
 
-  it("places what the validator finds, and gives the resource all the same", () => {
+  it("locates the problems of the validator, and returns the resource nevertheless", () => {
     const text = `${HEAD}spec:
   domain: shop
   descriptors:
@@ -181,12 +181,12 @@ describe("readManifests() on problems", () => {
       "9:42: spec.descriptors[0].rateLimit.unit: should not specify rate limit unit when unlimited",
       "9:76: spec.descriptors[0].rateLimit.replaces[0].name: replaces should not contain name of same descriptor",
       "10:23: spec.descriptors[0].shareThreshold: share_threshold can only be used with wildcard values (containing '*'), but found key 'a_b'",
-      "11:13: spec.descriptors[1].key: duplicate descriptor composite key 'shop.a_b'",
-      "11:48: spec.descriptors[1].descriptors[1].key: duplicate descriptor composite key 'shop.a_b.x'",
+      "11:13: spec.descriptors[1].key: duplicate descriptor composite key 'shop.a_b', first at spec.descriptors[0] on line 7",
+      "11:48: spec.descriptors[1].descriptors[1].key: duplicate descriptor composite key 'shop.a_b.x', first at spec.descriptors[1].descriptors[0] on line 11",
     ]);
   });
 
-  it("tells the first hundred problems, and how many more there are", () => {
+  it("reports the first hundred problems, and the number of further ones", () => {
     const problems = problemsOf(`${HEAD}spec:\n  domain: a\n  descriptors:\n${"    - {key: ''}\n".repeat(120)}`);
     expect(problems).toHaveLength(101);
     expect(problems.at(-1)).toBe("107:13: : 20 more problems from here on");

@@ -4,12 +4,10 @@ import { excerpt } from "@weir/limits/go-yaml/excerpt";
 import { type PlainValue, readYamlDocuments, type YamlDocument } from "@weir/limits/go-yaml/json-documents";
 import type { SourceLocation } from "@weir/limits/go-yaml/node";
 import { type FieldPath, fieldPath } from "@weir/limits/model/field-path";
-import { findProblems } from "@weir/limits/validate/validate";
 
-import type { ManifestProblem } from "../schema/problems.ts";
 import { API_VERSION, KIND, parseRateLimitConfigResource } from "../schema/schema.ts";
 import type { RateLimitConfigResource } from "../schema/schema.ts";
-import { modelOfResource } from "../translate/translate.ts";
+import { ruleProblems } from "../translate/translate.ts";
 
 /** What can be the name of an object at all (RFC 1123); the schema says it in words. */
 const NAME = /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/;
@@ -31,6 +29,8 @@ export interface LocatedProblem extends SourceLocation {
    */
   readonly field: string;
   readonly message: string;
+  /** The other place of a duplicate. */
+  readonly also?: SourceLocation;
 }
 
 /** Name and namespace as they are written. */
@@ -151,22 +151,22 @@ function readCandidate({ document, value, place }: Candidate, index: number, isS
     return { ...found, problems: firstProblems(document.problems).map((problem) => ({ ...problem, field: "" })) };
   const parsed = parseRateLimitConfigResource(value);
   const identity = identityIn(value);
-  const problems = (parsed.ok ? ruleProblems(parsed.resource) : parsed.problems).map(({ path, message, about }) => {
-    const whole = [...place.path, ...path];
-    const at = document.locate(whole, about === "name" ? "key" : "value");
-    return { ...at, field: excerpt(fieldPath(whole)), message: excerpt(message) };
-  });
+  const problems = (parsed.ok ? ruleProblems(parsed.resource) : parsed.problems).map(
+    ({ path, message, about, first }) => {
+      const whole = [...place.path, ...path];
+      const at = document.locate(whole, about === "name" ? "key" : "value");
+      const problem = { ...at, field: excerpt(fieldPath(whole)), message: excerpt(message) };
+      if (first === undefined) return problem;
+      const also = locate(first);
+      return { ...problem, message: `${problem.message} on line ${also.line}`, also };
+    },
+  );
   return {
     ...found,
     ...(parsed.ok && { resource: parsed.resource }),
     ...(identity && { identity }),
     problems: firstProblems(problems.toSorted((left, right) => left.line - right.line || left.column - right.column)),
   };
-}
-
-/** What the validator of all rules finds in a resource that the schema accepts. */
-function ruleProblems(resource: RateLimitConfigResource): readonly ManifestProblem[] {
-  return findProblems(modelOfResource(resource)).map(({ path, message }) => ({ path: ["spec", ...path], message }));
 }
 
 function identityIn(value: PlainValue): ManifestIdentity | undefined {

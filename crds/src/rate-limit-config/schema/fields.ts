@@ -11,24 +11,45 @@ export function text(charactersMax: number): z.ZodString {
   return z.string().refine(isShort, `must have at most ${charactersMax} characters`).meta({ maxLength: charactersMax });
 }
 
+/**
+ * A text without control characters, which no terminal shows. RE2, JavaScript and Python read the
+ * pattern alike.
+ */
+export function printableText(charactersMax: number): z.ZodString {
+  return text(charactersMax)
+    .refine((value) => controlCharacterIn(value) === undefined, {
+      error: ({ input }) => `must not contain the control character ${controlCharacterIn(String(input)) ?? ""}`,
+    })
+    .meta({ maxLength: charactersMax, pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]*$" });
+}
+
 /** A boolean that may be absent. */
 export function flag(description: string): z.ZodOptional<z.ZodBoolean> {
   return z.boolean().optional().describe(description);
 }
 
 /**
- * A list that may be absent. `key` names the field by which the API server distinguishes its elements;
- * without one it replaces the list as a whole.
+ * A list that may be absent. `keys` are the fields by which the API server distinguishes its
+ * elements; without any it replaces the list as a whole.
  */
 export function list<Element extends z.ZodType>(
   element: Element,
-  { max, description, key }: { readonly max: number; readonly description: string; readonly key?: string },
+  { max, description, keys }: { readonly max: number; readonly description: string; readonly keys?: readonly string[] },
 ): z.ZodOptional<z.ZodArray<Element>> {
-  const type = key === undefined ? "atomic" : "map";
-  const keys = key === undefined ? {} : { "x-kubernetes-list-map-keys": [key] };
+  const type =
+    keys === undefined
+      ? { "x-kubernetes-list-type": "atomic" }
+      : { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys };
   return z
     .array(element)
     .max(max)
     .optional()
-    .meta({ "x-kubernetes-list-type": type, ...keys, description });
+    .meta({ ...type, description });
+}
+
+/** The first control character of a text, such as U+0000. */
+function controlCharacterIn(value: string): string | undefined {
+  const [character] = /\p{Cc}/u.exec(value) ?? [];
+  if (character === undefined) return undefined;
+  return `U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 }

@@ -13,41 +13,37 @@ const REPLACES_MAX = 32;
 /** Largest number of requests per unit: what the 32 bits on the wire hold. */
 const REQUESTS_MAX = 4_294_967_295;
 
-/** A limit of the first level: CEL rules with messages of their own, which the API server's budget allows there. */
-const LIMIT_VALIDATIONS = {
-  "x-kubernetes-validations": [
-    {
-      rule: "has(self.unit) || (has(self.unlimited) && self.unlimited)",
-      message: "unit is required, unless unlimited is true",
-      reason: "FieldValueRequired",
-      fieldPath: ".unit",
-    },
-    {
-      rule: "has(self.requestsPerUnit) || (has(self.unlimited) && self.unlimited)",
-      message: "requestsPerUnit is required, unless unlimited is true; 0 rejects every request",
-      reason: "FieldValueRequired",
-      fieldPath: ".requestsPerUnit",
-    },
-    {
-      rule: "!has(self.unit) || !has(self.unlimited) || !self.unlimited",
-      message: "should not specify rate limit unit when unlimited",
-      reason: "FieldValueForbidden",
-      fieldPath: ".unit",
-    },
-    {
-      rule: "!has(self.name) || !has(self.replaces) || self.replaces.all(replaced, replaced.name != self.name)",
-      message: "replaces should not contain name of same descriptor",
-      fieldPath: ".replaces",
-    },
-  ],
-} as const;
+/**
+ * CEL rules about the limit of a rule. They are in the schema of the rule, because the API server's
+ * budget depends on how many of the objects fit into one request, and empty limits are the smallest
+ * objects.
+ */
+export const LIMIT_VALIDATIONS = [
+  {
+    rule: "!has(self.rateLimit) || has(self.rateLimit.unit) || (has(self.rateLimit.unlimited) && self.rateLimit.unlimited)",
+    message: "unit is required, unless unlimited is true",
+    reason: "FieldValueRequired",
+    fieldPath: ".rateLimit.unit",
+  },
+  {
+    rule: "!has(self.rateLimit) || has(self.rateLimit.requestsPerUnit) || (has(self.rateLimit.unlimited) && self.rateLimit.unlimited)",
+    message: "requestsPerUnit is required, unless unlimited is true; 0 rejects every request",
+    reason: "FieldValueRequired",
+    fieldPath: ".rateLimit.requestsPerUnit",
+  },
+  {
+    rule: "!has(self.rateLimit) || !has(self.rateLimit.unit) || !has(self.rateLimit.unlimited) || !self.rateLimit.unlimited",
+    message: "should not specify rate limit unit when unlimited",
+    reason: "FieldValueForbidden",
+    fieldPath: ".rateLimit.unit",
+  },
+] as const;
 
-/** A limit of a deeper level, in plain words of the schema: either counted or unlimited. */
-const LIMIT_ALTERNATIVES = {
-  anyOf: [
-    { required: ["unit", "requestsPerUnit"], properties: { unlimited: { enum: [false] } } },
-    { required: ["unlimited"], properties: { unlimited: { enum: [true] } }, not: { required: ["unit"] } },
-  ],
+/** One more, of the first level only: it costs too much below. */
+export const REPLACES_VALIDATION = {
+  rule: "!has(self.rateLimit) || !has(self.rateLimit.name) || !has(self.rateLimit.replaces) || self.rateLimit.replaces.all(replaced, replaced.name != self.rateLimit.name)",
+  message: "replaces should not contain name of same descriptor",
+  fieldPath: ".rateLimit.replaces",
 } as const;
 
 const limitFields = {
@@ -80,30 +76,23 @@ const limitFields = {
   ),
 } as const;
 
-/** A limit of the custom resource. */
-export type LimitSpec = z.infer<z.ZodObject<typeof limitFields>>;
-
-/** The limit of a rule of the first level or of a deeper one. */
-export function limitSchema(isTop: boolean): z.ZodObject<typeof limitFields> {
-  return z
-    .object(limitFields)
-    .superRefine((limit, context) => {
-      if (limit.unlimited === true) return;
-      if (limit.unit === undefined) {
-        context.addIssue({ code: "custom", path: ["unit"], message: "is required, unless unlimited is true" });
-      }
-      if (limit.requestsPerUnit === undefined) {
-        context.addIssue({
-          code: "custom",
-          path: ["requestsPerUnit"],
-          message: "is required, unless unlimited is true; 0 rejects every request",
-        });
-      }
-    })
-    .meta({
-      ...(isTop ? LIMIT_VALIDATIONS : LIMIT_ALTERNATIVES),
-      description:
-        "The limit: so many requests in each unit, or unlimited. A rule without one leads to the rules below it, or exempts its value from a " +
-        "rule on the same key. One counter is kept for each different value of the entries that led here.",
-    });
-}
+/** The limit of a rule. */
+export const limitSchema = z
+  .object(limitFields)
+  .superRefine((limit, context) => {
+    if (limit.unlimited === true) return;
+    if (limit.unit === undefined) {
+      context.addIssue({ code: "custom", path: ["unit"], message: "is required, unless unlimited is true" });
+    }
+    if (limit.requestsPerUnit === undefined) {
+      context.addIssue({
+        code: "custom",
+        path: ["requestsPerUnit"],
+        message: "is required, unless unlimited is true; 0 rejects every request",
+      });
+    }
+  })
+  .describe(
+    "The limit: so many requests in each unit, or unlimited. A rule without one leads to the rules below it, or exempts its value from a " +
+      "rule on the same key. One counter is kept for each different value of the entries that led here.",
+  );

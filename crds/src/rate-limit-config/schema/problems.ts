@@ -21,13 +21,17 @@ const EXPECTED: Readonly<Record<string, string>> = {
   array: "a list",
 };
 
+const NULL_MESSAGE = "must not be null: leave the field out, or give it a value";
+
 /** One thing that is wrong in a resource. */
 export interface ManifestProblem {
   /** From the root of the resource. */
   readonly path: FieldPath;
   readonly message: string;
-  /** Set when the name of the field is wrong, not what it holds. */
+  /** Set when the name of the field is wrong, not its content. */
   readonly about?: "name";
+  /** The other rule of a duplicate; the message names it. */
+  readonly first?: FieldPath;
 }
 
 /** The problem of a failed check of the schema, which must have been run with `reportInput`. */
@@ -38,9 +42,10 @@ export function problemOfIssue(issue: z.core.$ZodIssue): ManifestProblem {
 }
 
 /**
- * A copy of a value without the fields that its schema does not know, which are reported, and
- * without fields that are null: the API server takes those for absent. `ends` has the messages for
- * fields that are unknown only because the schema ends.
+ * A copy of a value without the fields that its schema does not know, and without fields that are
+ * null. Both are reported, but for the nulls that `kubectl apply --server-side` accepts: those
+ * outside of `spec`, and of fields with a default. `ends` has the messages for fields that are
+ * unknown only because the schema ends.
  */
 export function omitUnknown(
   value: unknown,
@@ -61,6 +66,8 @@ export function omitUnknown(
         const message = ends[key] ?? unknownFieldMessage(key, Object.keys(shape));
         problems.push({ path: [...path, key], message, about: "name" });
       } else if (inner !== null) entries.push([key, copy(inner, field, [...path, key])]);
+      else if ((path[0] ?? key) === "spec" && z.globalRegistry.get(field)?.["default"] === undefined)
+        problems.push({ path: [...path, key], message: NULL_MESSAGE });
     }
     return Object.fromEntries(entries);
   };

@@ -62,13 +62,17 @@ describe("parseRateLimitConfigResource() accepts", () => {
     { what: "an empty value", value: withRule({ value: "" }) },
     { what: "six levels of rules", value: withSpec({ descriptors: [nested(6)] }) },
     { what: "named fleets", value: withSpec({ fleets: ["edge", "internal"] }) },
-    { what: "nulls, which count as absent", value: withMetadata({ creationTimestamp: null, labels: null }) },
+    {
+      what: "nulls in the metadata, which count as absent",
+      value: withMetadata({ creationTimestamp: null, labels: null }),
+    },
     { what: "an empty namespace, as templates write it", value: withMetadata({ namespace: "" }) },
     {
       what: "null for the text of a label",
       value: withMetadata({ labels: { a: null }, annotations: { "Example.com/A": null } }),
     },
-    { what: "a null limit", value: withRule({ rateLimit: null, value: null }) },
+    { what: "a null value, which has a default", value: withRule({ value: null }) },
+    { what: "a null inside a rule's metadata", value: withRule({ metadata: { owner: null } }) },
     {
       what: "what the API server adds",
       value: {
@@ -85,6 +89,7 @@ describe("parseRateLimitConfigResource() accepts", () => {
 
 describe("parseRateLimitConfigResource() refuses", () => {
   const RULE = "spec.descriptors[0]";
+  const NULL = "must not be null: leave the field out, or give it a value";
   const NAME_TEXT =
     'must be NAME or PREFIX/NAME: NAME of at most 63 letters, digits, "-", "_" and ".", beginning and ending with a letter or digit, PREFIX like example.com';
   it.each([
@@ -155,7 +160,26 @@ describe("parseRateLimitConfigResource() refuses", () => {
     { value: withMetadata({ finalizers: "a/b" }), problems: ['metadata.finalizers: must be a list, is "a/b"'] },
     { value: withMetadata({ finalizers: ["a/"] }), problems: [`metadata.finalizers[0]: ${NAME_TEXT}, is "a/"`] },
     { value: withSpec({ domain: "" }), problems: ["spec.domain: must not be empty"] },
-    { value: withSpec({ domain: null }), problems: ["spec.domain: is required"] },
+    { value: withSpec({ domain: null }), problems: [`spec.domain: ${NULL}`] },
+    { value: withSpec({ fleets: null }), problems: [`spec.fleets: ${NULL}`] },
+    { value: withRule({ rateLimit: null }), problems: [`${RULE}.rateLimit: ${NULL}`] },
+    {
+      value: withRule({ rateLimit: { unit: null, requestsPerUnit: 1 } }),
+      problems: [`${RULE}.rateLimit.unit: ${NULL}`],
+    },
+    { value: { ...RESOURCE, spec: null }, problems: [`spec: ${NULL}`] },
+    {
+      value: withSpec({ domain: "a\u0000b" }),
+      problems: ['spec.domain: must not contain the control character U+0000, is "a\\u0000b"'],
+    },
+    {
+      value: withRule({ key: "a\tb\u0000" }),
+      problems: [`${RULE}.key: must not contain the control character U+0009, is "a\\tb\\u0000"`],
+    },
+    {
+      value: withRule({ descriptors: [{ key: "k", value: "\u0085" }] }),
+      problems: [`${RULE}.descriptors[0].value: must not contain the control character U+0085, is "\u0085"`],
+    },
     { value: withSpec({ domain: 5 }), problems: ["spec.domain: must be a string, is the number 5: put it in quotes"] },
     { value: withSpec({ domian: "x" }), problems: ['spec.domian: unknown field "domian", did you mean "domain"?'] },
     {
@@ -269,6 +293,7 @@ describe("parseRateLimitConfigResource() with unknownFields: ignore", () => {
   });
 
   it("still refuses what is wrong", () => {
+    expect(parseRateLimitConfigResource(withSpec({ domain: "a\u0000" }), { unknownFields: "ignore" }).ok).toBe(false);
     expect(parseRateLimitConfigResource(withSpec({ domain: "" }), { unknownFields: "ignore" }).ok).toBe(false);
   });
 });

@@ -1,11 +1,11 @@
 // The RateLimitConfig custom resource: one definition gives the TypeScript type, the checks of manifests and the schema
 // of the CRD. What needs several fields or rules together is checked by the validator of @weir/limits.
+import { fieldPath } from "@weir/limits/model/field-path";
 import type { DescriptorModel } from "@weir/limits/model/model";
 import * as z from "zod";
 
-import { flag, list, text } from "./fields.ts";
-import { limitSchema } from "./limit-schema.ts";
-import type { LimitSpec } from "./limit-schema.ts";
+import { flag, list, printableText } from "./fields.ts";
+import { LIMIT_VALIDATIONS, limitSchema, REPLACES_VALIDATION } from "./limit-schema.ts";
 import { objectMetadata, storedObjectMetadata } from "./object-metadata.ts";
 import { omitUnknown, problemOfIssue } from "./problems.ts";
 import type { ManifestProblem } from "./problems.ts";
@@ -49,31 +49,42 @@ const FLEET_NAME_MESSAGE =
   'must consist of letters, digits, "-", "_" and ".", and begin and end with a letter or digit';
 const METADATA_MESSAGE = `must be a JSON value that nests at most ${METADATA_DEPTH_MAX} levels deep`;
 
-/** A rule of the first level. */
-const DESCRIPTOR_VALIDATIONS = {
-  "x-kubernetes-validations": [
-    {
-      rule: "!has(self.shareThreshold) || !self.shareThreshold || self.key.contains('*') || (has(self.value) && self.value.contains('*'))",
-      message: "shareThreshold can only be used with wildcard values (containing '*')",
-      fieldPath: ".shareThreshold",
-    },
-  ],
-} as const;
+/** CEL rules of the first level only: they cost too much below, or bound what is below. */
+const TOP_VALIDATIONS = [
+  {
+    rule: "!has(self.shareThreshold) || !self.shareThreshold || self.key.contains('*') || self.value.contains('*')",
+    message: "shareThreshold can only be used with wildcard values (containing '*')",
+    fieldPath: ".shareThreshold",
+  },
+  REPLACES_VALIDATION,
+  {
+    rule: `!has(self.descriptors) || self.descriptors.size() <= ${NESTED_DESCRIPTORS_MAX}`,
+    message: `must have at most ${NESTED_DESCRIPTORS_MAX} items`,
+    fieldPath: ".descriptors",
+  },
+] as const;
+
+/** Fields that make a rule differ from the others of its level. */
+const DESCRIPTOR_KEYS = ["key", "value"];
 
 /** A value inside a rule's metadata. */
 type MetadataValue = NonNullable<DescriptorModel["metadata"]>[string];
 
 /** Everything of a rule but its limit and the rules below it. */
 const plainFields = {
-  key: text(KEY_LENGTH_MAX)
+  key: printableText(KEY_LENGTH_MAX)
     .min(1)
-    .describe("Key that the entry of a request's descriptor must have. Each * matches any text. Letter case counts."),
-  value: text(VALUE_LENGTH_MAX)
-    .optional()
     .describe(
-      "Value that the entry must have; absent or empty means any. Each * matches any text, the empty text included. Of the rules of one " +
-        "level, the one with exactly the entry's value wins, then the first with a * that matches, then the one without a value.",
+      "Key that the entry of a request's descriptor must have. Each * matches any text. Letter case counts; no control characters.",
     ),
+  value: printableText(VALUE_LENGTH_MAX)
+    .optional()
+    .meta({
+      default: "",
+      description:
+        "Value that the entry must have; absent or empty means any. Each * matches any text, the empty text included; no control characters. Of the rules of one " +
+        "level, the one with exactly the entry's value wins, then the first with a * that matches, then the one without a value.",
+    }),
   shadowMode: flag(
     "Count, but let every request pass: for trying a limit out. The statistics count what it would have rejected.",
   ),
@@ -108,7 +119,9 @@ const plainFields = {
 } as const;
 
 /** The type of a rule without the rules below it. */
-type DescriptorFields = z.infer<z.ZodObject<typeof plainFields>> & { rateLimit?: LimitSpec | undefined };
+type DescriptorFields = z.infer<z.ZodObject<typeof plainFields>> & {
+  rateLimit?: z.infer<typeof limitSchema> | undefined;
+};
 
 /**
  * A rule: matches one entry of a request's descriptor, limits it or leads to rules for the next
@@ -121,12 +134,20 @@ export interface DescriptorSpec extends DescriptorFields {
 /** The spec of a manifest: the rules of one domain. */
 export const specSchema = z
   .object({
-    domain: text(DOMAIN_LENGTH_MAX)
+    domain: printableText(DOMAIN_LENGTH_MAX)
       .min(1)
-      .describe(
-        "Domain of the rules: what the proxy names in its requests. One resource owns it in each fleet, the oldest that claims it; others are " +
-          "refused with the reason DomainConflict until the owner is gone.",
-      ),
+      .meta({
+        "x-kubernetes-validations": [
+          {
+            rule: "self == oldSelf",
+            message: "domain cannot be changed; delete and re-create the resource",
+            reason: "FieldValueForbidden",
+          },
+        ],
+        description:
+          "Domain of the rules: what the proxy names in its requests, without control characters. It cannot be changed. One resource owns it in each fleet, the oldest that " +
+          "claims it; others are refused with the reason DomainConflict until the owner is gone.",
+      }),
     fleets: z
       .array(
         z
@@ -149,6 +170,7 @@ export const specSchema = z
       }),
     descriptors: list(descriptorSchema(1), {
       max: TOP_DESCRIPTORS_MAX,
+      keys: DESCRIPTOR_KEYS,
       description:
         "The rules of the first level, each for the first entry of a request's descriptor. A request is limited by the rule that its last " +
         `entry leads to; rules nest at most ${DESCRIPTOR_DEPTH_MAX} levels deep, and no two of one level may have the same key and value.`,
@@ -176,9 +198,9 @@ export type ParsedResource =
   | { readonly ok: false; readonly problems: readonly ManifestProblem[] };
 
 /**
- * Checks a value against the schema. Null fields count as absent, as the API server has it. Unknown
- * fields are refused, unless `unknownFields` says to ignore them: for values that come from an API
- * server, which may be newer than this program, and has checked labels and the like by itself.
+ * Checks a value against the schema. Unknown fields and nulls are refused, unless `unknownFields`
+ * says to ignore them: for values that come from an API server, which may be newer than this
+ * program, and has checked labels and the like by itself.
  */
 export function parseRateLimitConfigResource(
   value: unknown,
@@ -191,28 +213,37 @@ export function parseRateLimitConfigResource(
   const known = omitUnknown(value, schema, { descriptors: `rules nest at most ${DESCRIPTOR_DEPTH_MAX} levels deep` });
   const parsed = schema.safeParse(known.value, { reportInput: true });
   const problems = options.unknownFields === "ignore" ? [] : [...known.problems];
-  if (!parsed.success) problems.push(...parsed.error.issues.map((issue) => problemOfIssue(issue)));
+  if (!parsed.success) {
+    // A required field that is null is not also missing.
+    const reported = new Set(problems.map(({ path }) => fieldPath(path)));
+    const found = parsed.error.issues.map((issue) => problemOfIssue(issue));
+    problems.push(...found.filter(({ path }) => !reported.has(fieldPath(path))));
+  }
   return parsed.success && problems.length === 0 ? { ok: true, resource: parsed.data } : { ok: false, problems };
 }
 
 /** A rule of a level, counted from 1; rules of the last level have none below them. */
 function descriptorSchema(level: number): z.ZodType<DescriptorSpec> {
-  // Inside lists of lists the API server's budget for CEL is soon spent: only the first level has CEL.
   const isTop = level === 1;
   const { key, value, ...flags } = plainFields;
-  const fields = { key, value, rateLimit: limitSchema(isTop).optional(), ...flags };
+  const fields = { key, value, rateLimit: limitSchema.optional(), ...flags };
   const meta = {
-    ...(isTop ? DESCRIPTOR_VALIDATIONS : {}),
+    "x-kubernetes-validations": isTop ? [...LIMIT_VALIDATIONS, ...TOP_VALIDATIONS] : LIMIT_VALIDATIONS,
     description:
       "A rule: matches one entry of a request's descriptor, and limits the request or leads to rules for the next entry.",
   };
   if (level === DESCRIPTOR_DEPTH_MAX) return z.object(fields).meta(meta);
   const descriptors = list(descriptorSchema(level + 1), {
     max: NESTED_DESCRIPTORS_MAX,
+    keys: DESCRIPTOR_KEYS,
     description:
       "The rules for the next entry of the request's descriptor. A request with no further entry gets this rule's own limit.",
   });
-  return z.object({ ...fields, descriptors }).meta(meta);
+  // Below a list without maxItems the budget for CEL follows from the size of a request, not from
+  // the product of all lists, which no rule fits into: a rule of the first level bounds this list.
+  return z
+    .object({ ...fields, descriptors: isTop ? descriptors.meta({ maxItems: undefined }) : descriptors })
+    .meta(meta);
 }
 
 function isJson(value: unknown, depthLeft: number): boolean {

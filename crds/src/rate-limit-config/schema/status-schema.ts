@@ -99,7 +99,7 @@ export const statusSchema = z
     observedGeneration: generation.optional().describe("Generation of the resource that this status is about."),
     conditions: list(condition, {
       max: CONDITIONS_MAX,
-      key: "type",
+      keys: ["type"],
       description:
         "Accepted: the rules are valid and own their domain. Programmed: the rate limit pods have loaded them. Ready: both.",
     }),
@@ -118,7 +118,7 @@ export const statusSchema = z
       .describe("Pods of all fleets, by their answer to the present rules."),
     fleets: list(fleet, {
       max: FLEETS_MAX,
-      key: "name",
+      keys: ["name"],
       description: `Pods of each fleet that these rules are for, for at most ${FLEETS_MAX} fleets.`,
     }),
     problems: list(problem, {

@@ -1,14 +1,14 @@
 // Converts the text of rules to the other spelling, rule file to manifest and back, with comments and layout as far as
 // YAML lets them stay. The caller compares what the result means with what was meant.
 import type { SourceLocation } from "@weir/limits/go-yaml/node";
-import type { DescriptorModel, RateLimitConfigModel } from "@weir/limits/model/model";
+import { ruleFileName } from "@weir/limits/model/field-path";
+import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/limits/model/model";
 import { Document, isMap, isScalar, Lexer, LineCounter, parseAllDocuments } from "yaml";
 import type { DocumentOptions, ParseOptions, SchemaOptions, Tags, YAMLMap } from "yaml";
 
 import type { ManifestPlace } from "../manifest/manifest.ts";
 import { API_VERSION, KIND } from "../schema/schema.ts";
-import { rewriteRules, spelled } from "./rewrite-tree.ts";
-import type { Spelling } from "./rewrite-tree.ts";
+import { rewriteRules } from "./rewrite-tree.ts";
 
 /** What the lexer puts before the text of a scalar. */
 const SCALAR_MARK = "\u001f";
@@ -98,14 +98,15 @@ export function rulesOfManifests(text: string): RulesOfManifest {
 
 /** A manifest written anew, without any layout to keep. */
 export function manifestOfModel(model: RateLimitConfigModel, name: ManifestName): string {
-  const { contents } = documentOf(withLowerUnits(model), "manifest");
-  if (!isMap(contents)) throw new Error("A mapping did not become one");
-  return printed(manifestTree(contents, name), { above: null, header: null, below: null });
+  const manifest = manifestOfRules(rulesOfModel(model), model, name);
+  if (manifest === undefined) throw new Error("A mapping did not become one");
+  return manifest.text;
 }
 
-/** A rule file written anew. */
-export function rulesOfModel(model: RateLimitConfigModel): string {
-  return documentOf(model, "rules").toString({ lineWidth: 0 });
+/** A rule file written anew, without what is at its default. */
+export function rulesOfModel({ domain, descriptors }: RateLimitConfigModel): string {
+  const rules = { domain, descriptors: descriptors.length === 0 ? undefined : descriptors.map(ruleOf) };
+  return new Document(rules, OPTIONS).toString({ lineWidth: 0 });
 }
 
 /** Comments of a text that another does not have. */
@@ -148,42 +149,27 @@ function printed(
   return document.toString({ lineWidth: 0 });
 }
 
-/** The rules without what is at its default. */
-function documentOf({ domain, descriptors }: RateLimitConfigModel, to: Spelling): Document {
-  return new Document(withoutDefaults({ domain, descriptors: descriptors.map(plainDescriptor) }, to), OPTIONS);
-}
-
-function plainDescriptor({ rateLimit, descriptors, ...fields }: DescriptorModel): object {
-  const { key, value, metadata, ...flags } = fields;
-  const { unit, requestsPerUnit, ...rest } = rateLimit ?? {};
-  const isBlank = rateLimit?.unlimited === true && requestsPerUnit === 0;
-  const limit = {
-    unit: rateLimit?.unlimited === true ? "" : unit,
-    requestsPerUnit: isBlank ? undefined : requestsPerUnit,
-    ...rest,
-  };
+/** A rule as rule files write it; YAML leaves out what is undefined. */
+function ruleOf({ key, value, rateLimit, descriptors, metadata, ...flags }: DescriptorModel): object {
+  const set = Object.entries(flags).filter(([, isSet]) => isSet);
   return {
     key,
-    value,
-    rateLimit: rateLimit && limit,
-    ...flags,
+    value: value || undefined,
+    rate_limit: rateLimit && limitOf(rateLimit),
+    ...Object.fromEntries(set.map(([flag, isSet]) => [ruleFileName(flag), isSet])),
     metadata,
-    descriptors: descriptors.map(plainDescriptor),
+    descriptors: descriptors.length === 0 ? undefined : descriptors.map(ruleOf),
   };
 }
 
-function withoutDefaults(fields: object, to: Spelling): object {
-  const isDefault = (value: unknown): boolean =>
-    value === undefined || value === "" || value === false || (Array.isArray(value) && value.length === 0);
-  const plain = (value: unknown): unknown =>
-    typeof value === "object" && value !== null ? withoutDefaults(value, to) : value;
-  const written = Object.entries(fields)
-    .filter(([, value]) => !isDefault(value))
-    .map(([field, value]: [string, unknown]) => {
-      if (field === "metadata") return [field, value];
-      return [spelled(field, to), Array.isArray(value) ? value.map(plain) : plain(value)];
-    });
-  return Object.fromEntries(written) as object;
+function limitOf({ unit, requestsPerUnit, unlimited, name, replaces }: RateLimitModel): object {
+  return {
+    unit: unlimited ? undefined : unit || undefined,
+    requests_per_unit: unlimited && requestsPerUnit === 0 ? undefined : requestsPerUnit,
+    unlimited: unlimited || undefined,
+    name: name || undefined,
+    replaces: replaces.length === 0 ? undefined : replaces,
+  };
 }
 
 /**

@@ -6,7 +6,7 @@ import { isMap, isScalar, isSeq, Scalar } from "yaml";
 import type { Node, Pair } from "yaml";
 
 /** The two spellings: of custom resources and of rule files. */
-export type Spelling = "manifest" | "rules";
+type Spelling = "manifest" | "rules";
 
 /** Fields of each kind of map; others mean nothing there. */
 const FIELDS = {
@@ -42,11 +42,6 @@ interface Rewrite {
   readonly remark: (offset: number, message: string) => void;
 }
 
-/** How a field is written in a spelling. */
-export function spelled(field: string, spelling: Spelling): string {
-  return spelling === "rules" ? ruleFileName(field) : field;
-}
-
 /** Rewrites the rules of one domain, from the other spelling to `to`. */
 export function rewriteRules(root: Node, model: RateLimitConfigModel, rewrite: Rewrite): void {
   rewriteMap(root, "root", model, rewrite);
@@ -62,8 +57,9 @@ function rewriteMap(node: unknown, kind: keyof typeof FIELDS, model: AnyModel, r
     const name = isScalar(pair.key) ? String(pair.key.value) : "";
     const field = fields.get(name);
     if (field === undefined) rewrite.remark(offsetOf(pair.key, node), `${name} means nothing here and is left out`);
-    // Of equal keys the last counts; null is as good as absent.
-    else if (isNull(pair.value)) kept.delete(field);
+    // Of equal keys the last counts. Null and the empty value that API servers add mean absent.
+    else if (isNull(pair.value) || (field === "value" && isScalar(pair.value) && pair.value.value === ""))
+      kept.delete(field);
     else kept.set(field, pair);
   }
   node.items = [...kept.values()];
@@ -87,6 +83,11 @@ function rewriteMap(node: unknown, kind: keyof typeof FIELDS, model: AnyModel, r
     return;
   node.set("requestsPerUnit", 0);
   rewrite.remark(offsetOf(node, node), "requests_per_unit is missing, which means 0: every request is rejected");
+}
+
+/** How a field is written in a spelling. */
+function spelled(field: string, spelling: Spelling): string {
+  return spelling === "rules" ? ruleFileName(field) : field;
 }
 
 function rewriteItem(item: unknown, kind: keyof typeof FIELDS, model: AnyModel | undefined, rewrite: Rewrite): void {

@@ -55,6 +55,12 @@ describe("modelOfResource()", () => {
     });
   });
 
+  it("takes the empty value, which API servers add, for an absent one", () => {
+    const rules = (rule: object): unknown =>
+      modelOfResource(resource({ name: "shop" }, { domain: "d", descriptors: [{ key: "k", ...rule }] }));
+    expect(rules({ value: "" })).toEqual(rules({}));
+  });
+
   it("carries everything that is written, also over the wire", () => {
     const spec = {
       domain: "d",

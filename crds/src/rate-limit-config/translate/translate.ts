@@ -1,6 +1,9 @@
 // From the custom resource to the model that is validated, sent and compiled.
+import { fieldPath } from "@weir/limits/model/field-path";
 import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/limits/model/model";
+import { findProblems } from "@weir/limits/validate/validate";
 
+import type { ManifestProblem } from "../schema/problems.ts";
 import type { DescriptorSpec, RateLimitConfigResource } from "../schema/schema.ts";
 
 /** Namespace of a resource that names none. */
@@ -17,6 +20,16 @@ export function modelOfResource(resource: RateLimitConfigResource): RateLimitCon
     domain: resource.spec.domain,
     descriptors: (resource.spec.descriptors ?? []).map(modelOfDescriptor),
   };
+}
+
+/** What the validator of all rules finds in a resource that the schema accepts. */
+export function ruleProblems(resource: RateLimitConfigResource): readonly ManifestProblem[] {
+  return findProblems(modelOfResource(resource)).map(({ path, message, first }) => {
+    const found = { path: ["spec", ...path], message };
+    if (first === undefined) return found;
+    const other = ["spec", ...first.path];
+    return { ...found, message: `${message}, first at ${fieldPath(other)}`, first: other };
+  });
 }
 
 function modelOfDescriptor(spec: DescriptorSpec): DescriptorModel {
