@@ -107,7 +107,11 @@ describe("RateLimitedLog", () => {
     warnBoth();
     log.clear("Cannot read");
     warnBoth();
-    expect(lines.map(([, message]) => message)).toEqual(["Cannot connect", "Cannot read", "Cannot read"]);
+    expect(lines).toEqual([
+      ["warn", "Cannot connect", {}],
+      ["warn", "Cannot read", {}],
+      ["warn", "Cannot read", {}],
+    ]);
     log.clear();
     warnBoth();
     expect(lines).toHaveLength(5);

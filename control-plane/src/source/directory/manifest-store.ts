@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 
 import { describeError } from "@weir/common/errors/service-error";
 
-import { boundNamespaces } from "../namespace-bound.ts";
+import { boundNamespaces } from "../bound-namespaces.ts";
 import type { SourceRefusal, SourceResource, SourceState } from "../source.ts";
 import { resourceKey } from "../source.ts";
 import type { FileContent, FileText } from "./read-manifest-file.ts";

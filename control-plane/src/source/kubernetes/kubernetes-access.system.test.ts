@@ -61,7 +61,7 @@ afterAll(async () => {
 async function revokeAll(): Promise<void> {
   await cluster.kubectl([
     ...["delete", "--ignore-not-found", "clusterrole,clusterrolebinding"],
-    ...["weir-control-plane", "weir-control-plane-namespaces"],
+    ...["weir-control-plane", "weir-control-plane-namespaces", "weir-control-plane-definition"],
   ]);
   await cluster.kubectl(["delete", "--ignore-not-found", "--namespace=team", "rolebinding", "weir-control-plane"]);
   for (const verb of ["list", "watch"]) {
@@ -181,7 +181,9 @@ describe("the roles of the control plane", () => {
 
   it("allow nothing else", async () => {
     await cluster.apply(
-      ["cluster-role.yaml", "cluster-role-binding.yaml", "namespace-reader.yaml"].map(rbac).join("---\n"),
+      ["cluster-role.yaml", "cluster-role-binding.yaml", "namespace-reader.yaml", "definition-reader.yaml"]
+        .map(rbac)
+        .join("---\n"),
     );
     const asked = [
       ...["get", "create", "update", "patch", "delete", "deletecollection"].map((verb) => [
@@ -193,6 +195,8 @@ describe("the roles of the control plane", () => {
       ["list", "secrets"],
       ["list", "configmaps"],
       ["create", "leases.coordination.k8s.io"],
+      ["watch", "customresourcedefinitions.apiextensions.k8s.io"],
+      ["delete", "customresourcedefinitions.apiextensions.k8s.io/ratelimitconfigs.ratelimit.weir.dev"],
     ];
     for (const verb of ["list", "watch"]) await expectRight(true, verb, "ratelimitconfigs");
     for (const question of asked) {

@@ -17,7 +17,7 @@ import {
   ReflectorRun,
 } from "@weir/kubernetes/reflector/reflector-run";
 
-import { NAMESPACE_RESOURCES_MAX } from "../namespace-bound.ts";
+import { NAMESPACE_RESOURCES_MAX } from "../bound-namespaces.ts";
 import type { Source, SourceCondition, SourceListener, SourceState } from "../source.ts";
 import { DEFINITION, DefinitionState } from "./definition-state.ts";
 import { ObjectStore } from "./object-store.ts";

@@ -3,7 +3,7 @@
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import { type Age, compareAge } from "@weir/limits/ownership/ownership";
 
-import { EXCESS_MAX, tooMany } from "../namespace-bound.ts";
+import { EXCESS_MAX, tooMany } from "../bound-namespaces.ts";
 import { resourceKey, type SourceRefusal } from "../source.ts";
 import { createdMsOf, placeOf, type StoredObject, storedObject } from "./stored-object.ts";
 

@@ -1,7 +1,7 @@
-// Tests of namespace-bound.ts: which resources of a namespace are left out, and what is reported of them.
+// Tests of bound-namespaces.ts: which resources of a namespace are left out, and what is reported of them.
 import { describe, expect, it } from "vitest";
 
-import { boundNamespaces } from "./namespace-bound.ts";
+import { boundNamespaces } from "./bound-namespaces.ts";
 import { resourceKey, type SourceResource, type SourceState } from "./source.ts";
 
 function resource(namespace: string, name: string, createdMs = 0): SourceResource {
