@@ -31,7 +31,7 @@ build: $(INSTALLED) ## Compile everything; the programs are then node_modules/.b
 run: build ## Build, then run the whole system on this machine; Ctrl-C stops it
 	@exec node --enable-source-maps dev/dist/run.js $(ARGS)
 
-check: $(INSTALLED) ## Run every gate: format, lint, types, imports, exports, comments, dependencies, generated files
+check: $(INSTALLED) ## Run every gate: format, lint, types, exports, imports, dependencies, generated files
 	@node tools/gates/check.ts $(ARGS)
 
 test: $(INSTALLED) ## Install what tests need, then run everything: gates, build and all tests but those of make soak

@@ -72,6 +72,23 @@ const FORBIDDEN_IN_TESTS = [
   },
 ];
 
+/** Names that say nothing about what is inside; every other name is in kebab-case. */
+const BADLY_NAMED_FILES = [
+  "**/*[A-Z_]*.ts",
+  "**/{,*-}{util,utils,helper,helpers,misc,type,types,manager,managers,index,common,stuff}{,.*}.ts",
+];
+
+/** A file starts with a comment on what it does; a test leaves that to the file that it tests. */
+const firstComment = {
+  meta: { type: "suggestion", schema: [], messages: { missing: "Say in a first comment what the file is for." } },
+  /** @param {import("eslint").Rule.RuleContext} context */
+  create: ({ sourceCode, report }) => ({
+    Program() {
+      if (!/^(#!.*\n)?\/[/*]/.test(sourceCode.text)) report({ loc: { line: 1, column: 0 }, messageId: "missing" });
+    },
+  }),
+};
+
 export default tseslint.config(
   { ignores: ["**/dist/**", "**/generated/**", "coverage/**", "node_modules/**", ".run/**"] },
   { linterOptions: { reportUnusedDisableDirectives: "error" } },
@@ -92,6 +109,7 @@ export default tseslint.config(
       "@typescript-eslint/prefer-readonly": "error",
       "no-restricted-syntax": ["error", ...FORBIDDEN_EVERYWHERE, FORBIDDEN_ENVIRONMENT],
       "no-console": "error",
+      "no-warning-comments": ["error", { terms: ["todo", "fixme", "xxx"], location: "anywhere" }],
       "no-async-promise-executor": "error",
       "no-cond-assign": "error",
       "no-constant-binary-expression": "error",
@@ -153,8 +171,9 @@ export default tseslint.config(
     // longer: their tables are.
     files: ["**/*.ts"],
     ignores: TEST_FILES,
-    plugins: { jsdoc },
+    plugins: { jsdoc, weir: { rules: { "first-comment": firstComment } } },
     rules: {
+      "weir/first-comment": "error",
       "jsdoc/require-jsdoc": [
         "error",
         {
@@ -219,5 +238,14 @@ export default tseslint.config(
     // Tools that read a default export from these files.
     files: ["*.config.ts"],
     rules: { "no-restricted-syntax": "off" },
+  },
+  {
+    files: BADLY_NAMED_FILES,
+    rules: {
+      "no-restricted-syntax": [
+        "error",
+        { selector: "Program", message: "Name a file in kebab-case, after what it does and its main export." },
+      ],
+    },
   },
 );

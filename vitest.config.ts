@@ -7,14 +7,14 @@ import { defineConfig } from "vitest/config";
 /** The condition under which workspaces resolve to each other's sources instead of their build. */
 const conditions = ["source"];
 
-/**
- * Test files that run at a time: two even on two processors, because most of their time is waiting
- * for servers.
- */
+/** Files of unit tests that run at a time: two even on two processors. */
 const WORKERS = Math.max(2, availableParallelism() - 1);
 
+/** Other test files that run at a time: three quarters of their time is waiting for servers. */
+const WAITING_WORKERS = 2 * WORKERS;
+
 /** A project with the tests `*.<suffix>.test.ts`, each of which may take `timeoutMs` unless it names more. */
-function project(name: string, order: number, timeoutMs: number, maxWorkers = WORKERS) {
+function project(name: string, order: number, timeoutMs: number, maxWorkers = WAITING_WORKERS) {
   return {
     resolve: { conditions },
     ssr: { resolve: { conditions } },
@@ -31,7 +31,7 @@ function project(name: string, order: number, timeoutMs: number, maxWorkers = WO
   };
 }
 
-const unit = project("unit", 0, 5000);
+const unit = project("unit", 0, 5000, WORKERS);
 
 export default defineConfig({
   test: {
@@ -53,12 +53,11 @@ export default defineConfig({
         },
       },
       // Real servers that need nothing but Node, Redis and memcached, and no build.
-      // They wait more than they calculate, so more files run at a time.
-      project("integration", 1, 60_000, 2 * WORKERS),
+      project("integration", 1, 60_000),
       // Everything else that is real: the built programs, Envoy, Kubernetes, tools built with Go.
       project("system", 2, 60_000),
       // What takes minutes by nature.
-      project("soak", 3, 1_800_000),
+      project("soak", 3, 1_800_000, WORKERS),
     ],
   },
 });

@@ -1,12 +1,18 @@
 #!/bin/sh
-# Generates src/generated from protos. With an argument, writes there instead (a check compares the two).
+# Generates src/generated from protos. With --check compares instead, and lists the files that differ.
 set -eu
 cd "$(dirname "$0")"
 PATH="$PWD/../node_modules/.bin:$PATH"
 export PATH
 buf lint
-if [ $# -gt 0 ]; then
-  # "out" is relative to the folder given by -o, so the result is <folder>/src/generated.
-  exec buf generate -o "$1"
+if [ "${1:-}" != --check ]; then
+  exec buf generate
 fi
-exec buf generate
+fresh=$(mktemp -d)
+trap 'rm -r "$fresh"' EXIT
+# "out" is relative to the folder given by -o, so the result is <folder>/src/generated.
+buf generate -o "$fresh"
+if ! diff -qr src/generated "$fresh/src/generated"; then
+  echo "proto/src/generated is not what the .proto files give: run make generate"
+  exit 1
+fi

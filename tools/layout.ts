@@ -10,7 +10,7 @@ export interface Workspace {
   /** Workspaces that only its tests may import. */
   readonly testsMayImport?: readonly string[];
   /**
-   * Folders and files under `src/`, in dependency order: each may import what stands before it.
+   * Folders and files under `src/`, in dependency order: each may import what precedes it.
    * Files that are not listed come last, with main.ts.
    */
   readonly order: readonly string[];
@@ -18,24 +18,22 @@ export interface Workspace {
    * Folders under `src/` whose sub-folders are alternatives of each other and must not know each
    * other.
    */
-  readonly alternatives: readonly string[];
+  readonly alternatives?: readonly string[];
 }
 
 /** Every workspace, in dependency order. */
 export const WORKSPACES: readonly Workspace[] = [
-  { name: "proto", mayImport: [], order: ["generated", "grpc", "rollout"], alternatives: [] },
+  { name: "proto", mayImport: [], order: ["generated", "grpc", "rollout"] },
   {
     name: "limits",
     mayImport: ["proto"],
     order: ["model", "go-yaml", "validate", "rule-file", "rules", "window", "classify", "ownership", "explain"],
-    alternatives: [],
   },
   {
     name: "crds",
     mayImport: ["proto", "limits"],
     testsMayImport: ["testing"],
     order: ["rate-limit-config"],
-    alternatives: [],
   },
   {
     name: "common",
@@ -56,9 +54,8 @@ export const WORKSPACES: readonly Workspace[] = [
       "admin",
       "order",
     ],
-    alternatives: [],
   },
-  { name: "certificates", mayImport: ["common"], order: [], alternatives: [] },
+  { name: "certificates", mayImport: ["common"], order: [] },
   {
     name: "testing",
     mayImport: ["common", "certificates"],
@@ -72,14 +69,12 @@ export const WORKSPACES: readonly Workspace[] = [
       "servers",
       "kubernetes",
     ],
-    alternatives: [],
   },
   {
     name: "kubernetes",
     mayImport: ["common"],
     testsMayImport: ["testing", "certificates"],
     order: ["mapping.ts", "access", "client", "reflector"],
-    alternatives: [],
   },
   {
     name: "control-plane",
@@ -118,20 +113,17 @@ export const WORKSPACES: readonly Workspace[] = [
     mayImport: ["proto", "limits", "crds", "common"],
     testsMayImport: ["testing", "certificates"],
     order: ["errors.ts", "command-line", "check", "config-check", "explain", "convert", "rollout", "client"],
-    alternatives: [],
   },
   {
     name: "dev",
     mayImport: ["proto", "limits", "crds", "common", "certificates"],
     testsMayImport: ["testing"],
     order: ["errors.ts", "settings.ts", "processes", "setup", "output"],
-    alternatives: [],
   },
   {
     name: "e2e",
     mayImport: ["proto", "limits", "crds", "common", "certificates", "dev", "testing"],
     order: ["errors.ts", "parts", "conformance", "scenarios", "benchmarks", "soak", "fuzz"],
-    alternatives: [],
   },
 ];
 
@@ -140,6 +132,3 @@ export const TOOLS_FOLDER = "tools";
 
 /** Matches the path of a file that only tests run. */
 export const TEST_FILE = /\.(test|suite)\.ts$/;
-
-/** Matches the path of a file that a program wrote. */
-export const GENERATED_FILE = /(^|\/)generated\//;

@@ -1,4 +1,4 @@
-// How the end of a program is told.
+// How the end of a program is reported.
 import { describe, expect, it } from "vitest";
 import { runCommand } from "./run-command.ts";
 

@@ -128,7 +128,7 @@ export function cookieHeader(answer: Answer): string {
 /** The value of one cookie in a Cookie header. */
 export function cookieValue(header: string, name: string): string {
   const pair = header.split("; ").find((entry) => entry.startsWith(`${name}=`));
-  if (pair === undefined) throw new Error(`there is no cookie ${name}`);
+  if (pair === undefined) throw new Error(`the cookie ${name} does not exist`);
   return pair.slice(name.length + 1);
 }
 

@@ -14,7 +14,7 @@ import { type AccountHandlers, createAccountHandlers } from "./http/account-rout
 import { ACCOUNT_ROUTES, createApp } from "./http/app.ts";
 import { brokenRequestAnswer } from "./http/broken-request.ts";
 import type { OriginOptions } from "./http/cross-site.ts";
-import { createHealth, type HealthState } from "./http/health.ts";
+import { Health } from "./http/health.ts";
 import { MEDIA_PATH } from "./http/media-route.ts";
 import { createLocalMediaStore } from "./media/local/local-media-store.ts";
 import type { MediaStore } from "./media/media-store.ts";
@@ -80,7 +80,7 @@ export function createService(
   });
   const passwordRules = loadPasswordRules(settings);
   const handlers = createCalls(settings, { clock, keys, store, media, metrics, passwordRules });
-  const health = createHealth({ ping: () => store.ping(), nowMs: clock });
+  const health = new Health({ ping: () => store.ping(), nowMs: clock });
   const origins: OriginOptions = {
     allowedOrigins: new Set(settings.corsOrigins),
     publicOrigin: url,
@@ -214,7 +214,7 @@ function createCalls(
 /** The listener for operators. */
 function createAdmin(
   settings: Settings,
-  { log, metrics, health }: { log: Log; metrics: AccountMetrics; health: HealthState },
+  { log, metrics, health }: { log: Log; metrics: AccountMetrics; health: Health },
 ): AdminServer {
   const admin = new AdminServer({ log }, { ...settings.metrics, setting: "METRICS_PORT", what: "metrics" });
   admin.route({
@@ -249,7 +249,7 @@ function storePart(store: EmbeddedUserStore): Part {
 }
 
 /** Lets load balancers see that the service is not ready before its listener closes. */
-async function drain(settings: Settings, health: HealthState, deps: ServiceDeps): Promise<void> {
+async function drain(settings: Settings, health: Health, deps: ServiceDeps): Promise<void> {
   health.drain();
   if (deps.stopsAtOnce() || settings.shutdownDrainMs === 0) return;
   deps.log.info("Draining", { ms: settings.shutdownDrainMs });

@@ -1,5 +1,5 @@
-// That help comes at once, and that a command loads no more packages than it needs. Each runs as a
-// process of its own, with a hook that tells of packages.
+// Help is immediate, and a command loads no more packages than it needs. Each runs as a
+// process of its own, with a hook that reports packages.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
@@ -8,12 +8,12 @@ import { describe, expect, it } from "vitest";
 /** Tells on standard error which packages are loaded; workspaces are none. */
 const HOOK = `
   import { registerHooks } from "node:module";
-  const told = new Set();
+  const reported = new Set();
   registerHooks({
     load(url, context, next) {
       const name = /node_modules\\/((?:@[^/]+\\/)?[^/]+)\\//.exec(url)?.[1];
-      if (name !== undefined && !told.has(name)) process.stderr.write("loads " + name + "\\n");
-      told.add(name);
+      if (name !== undefined && !reported.has(name)) process.stderr.write("loads " + name + "\\n");
+      reported.add(name);
       return next(url, context);
     },
   });`;

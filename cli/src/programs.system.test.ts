@@ -32,7 +32,7 @@ describe("weir", () => {
     expect(run("main", ["help"])).toMatchObject({ code: 0, stdout });
   });
 
-  it.each(["check", "explain", "convert", "rollout"])("tells all about %s, asked in either way", (command) => {
+  it.each(["check", "explain", "convert", "rollout"])("prints the help of %s, asked in either way", (command) => {
     const { code, stdout } = run("main", ["help", command]);
     expect({ code, usage: stdout.includes(`Usage: weir ${command} `) }).toEqual({ code: 0, usage: true });
     expect(run("main", [command, "x", "--help"])).toMatchObject({ code: 0, stdout, stderr: "" });
@@ -58,7 +58,7 @@ describe("weir", () => {
     expect(stdout).toContain("  counter     shop_route_checkout_method_POST_user_1815_1769860800\n");
   });
 
-  it.each([["main"], ["config-check"]] as const)("%s tells its version", (program) => {
+  it.each([["main"], ["config-check"]] as const)("%s prints its version", (program) => {
     const { code, stdout } = run(program, ["--version"]);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^weir(-config-check)? \d+\.\d+\.\d+\n$/);
@@ -75,8 +75,7 @@ describe("weir", () => {
     },
     {
       args: ["check", "-x"],
-      stderr:
-        'weir check: unknown flag "-x", known are: -o, --output, --merge-domains, --skip-other-kinds, --help; weir check --help tells more\n',
+      stderr: `weir check: unknown flag "-x", known are: -o, --output, --merge-domains, --skip-other-kinds, --help; run 'weir check --help' for usage\n`,
     },
   ])("ends with 2 for $args", ({ args, stderr }) => {
     expect(run("main", args)).toEqual({ code: 2, stdout: "", stderr });
@@ -109,14 +108,14 @@ describe("weir-config-check", () => {
     expect(stdout).toContain("-config_dir DIRECTORY");
   });
 
-  it("finds the manifests of this repository's examples valid, and tells which they are", () => {
+  it("finds the manifests of this repository's examples valid, and prints which they are", () => {
     const { code, stdout, stderr } = run("config-check", ["-config_dir", "examples/limits"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^ {2}it holds custom resources: default\//m);
     expect(stdout).toMatch(/all rate limit configs ok\n$/);
   });
 
-  it("tells the file, the line and the reason of a mistake, and takes one domain in two files when it is told to", () => {
+  it("prints the file, the line and the reason of a mistake, and accepts one domain in two files with the flag for it", () => {
     const folder = mkdtempSync(join(tmpdir(), "weir-config-check-"));
     const rule = (key: string): string =>
       `domain: d\ndescriptors:\n  - key: ${key}\n    rate_limit: {unit: hour, requests_per_unit: 1}\n`;

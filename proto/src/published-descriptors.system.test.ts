@@ -1,8 +1,7 @@
 // Are our contracts the published ones? The judge is what Envoy and gRPC publish as Go modules
-// (proto/oracle): our descriptors are compared with theirs, and messages go from ours to theirs and
+// (proto/oracle/envoy-descriptors): our descriptors are compared with theirs, and messages go from ours to theirs and
 // back. What no published module carries is in unpublished-fields.test.ts.
-import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 import { create, createFileRegistry, equals, fromBinary, fromJson, toBinary, toJson } from "@bufbuild/protobuf";
@@ -37,7 +36,8 @@ import { RateLimitConfigSchema } from "./generated/ratelimit/config/ratelimit/v3
 import { file_ratelimit_service_ratelimit_v3_rls_conf_ds } from "./generated/ratelimit/service/ratelimit/v3/rls_conf_ds_pb.ts";
 import { randomMessage } from "./random-message.suite.ts";
 
-const BUILD_SCRIPT = fileURLToPath(new URL("../oracle/build.sh", import.meta.url));
+const BUILD_SCRIPT = fileURLToPath(new URL("../../tools/build-oracle.sh", import.meta.url));
+const ORACLE = fileURLToPath(new URL("../oracle/envoy-descriptors", import.meta.url));
 
 /** Exit code of the build script when there is no Go. */
 const EXIT_NO_GO = 3;
@@ -46,6 +46,9 @@ const EXIT_NO_GO = 3;
  * Longest time that Go may take to download and build the oracle the first time, in milliseconds.
  */
 const BUILD_TIMEOUT_MS = 300_000;
+
+/** Most bytes of the published descriptors. */
+const DESCRIPTORS_MAX_BYTES = 16 * 1024 * 1024;
 
 /** Every file of ours that has a published counterpart. */
 const OURS = withImports([
@@ -218,11 +221,12 @@ describe("our descriptors, against the published ones", () => {
  * a failure.
  */
 function buildPublished(): { readonly registry: FileRegistry } | { readonly missing: string } {
-  const run = spawnSync(BUILD_SCRIPT, { encoding: "utf8", timeout: BUILD_TIMEOUT_MS });
+  const run = spawnSync("sh", [BUILD_SCRIPT, ORACLE], { encoding: "utf8", timeout: BUILD_TIMEOUT_MS });
   const missing = run.stderr.trim();
   if (run.status === EXIT_NO_GO && (process.env["CI"] ?? "") === "") return { missing };
   if (run.status !== 0) throw new Error(`${BUILD_SCRIPT} ended with ${String(run.status ?? run.signal)}: ${missing}`);
-  return { registry: createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(run.stdout.trim()))) };
+  const descriptors = execFileSync(run.stdout.trim(), { maxBuffer: DESCRIPTORS_MAX_BYTES });
+  return { registry: createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptors)) };
 }
 
 /** Files in the order of their imports, without Google's own. */

@@ -10,9 +10,9 @@ const POLL_MS = 2;
 
 /**
  * Stops a process by SIGSTOP and resolves when none of its threads runs any more; SIGCONT lets it
- * go on.
+ * continue.
  *
- * @throws Error when there is no such process, or when it still runs after 20 s
+ * @throws Error when the process does not exist, or when it still runs after 20 s
  */
 export async function pauseProcess(pid: number | undefined): Promise<void> {
   if (pid === undefined) throw new Error("There is no process to stop");

@@ -120,7 +120,7 @@ function shortestCircle(
 }
 
 /**
- * `limits/src/rules/x.ts` → `limits/src/rules`; undefined for a file that stands directly
+ * `limits/src/rules/x.ts` → `limits/src/rules`; undefined for a file directly
  * under `src`.
  */
 function folderOf(path: string): string | undefined {

@@ -23,6 +23,9 @@ const CACHE = "node_modules/.cache/weir";
 /** Most gates at a time: each wants a core, and the linter much memory. */
 const CONCURRENCY_MAX = 2;
 
+/** The build's tsconfig leads knip from what is built to the sources. */
+export const KNIP = ["knip", "--no-config-hints", "--tsConfig", "tsconfig.build.json"] as const;
+
 /** Every gate. The slow ones start first, so that the quick ones run next to them. */
 export function listGates(options: { readonly cache: boolean }): readonly Gate[] {
   // The linter's memory is per file, while its rules look at the types of other files too: good for
@@ -43,7 +46,9 @@ export function listGates(options: { readonly cache: boolean }): readonly Gate[]
         ".",
       ],
     },
-    ...["imports", "exports", "dependencies", "tidy"].map((name) => ({
+    { name: "exports", command: KNIP },
+    { name: "exports-tests", command: [...KNIP, "--production"] },
+    ...["imports", "dependencies"].map((name) => ({
       name,
       command: ["node", `tools/gates/check-${name}.ts`],
     })),

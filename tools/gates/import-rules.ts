@@ -38,15 +38,6 @@ function generalRules(workspaces: readonly Workspace[]): IRegularForbiddenRuleTy
       { orphan: true, pathNot: ["\\.d\\.ts$", "\\.config\\.ts$"] },
       {},
     ),
-    rule("resolves", "What is imported must exist", {}, { couldNotResolve: true }),
-    rule(
-      "declared",
-      "A package that is imported must be in the workspace's own package.json",
-      // Tests also import the test runner, which is in the root's package.json;
-      // check-dependencies.ts looks at them.
-      { path: anyWorkspace, pathNot: NOT_A_TEST },
-      { dependencyTypes: ["npm-no-pkg", "npm-unknown"] },
-    ),
     rule("no-development-package", "Sources that ship must not import a devDependency", ships, {
       dependencyTypes: ["npm-dev"],
       dependencyTypesNot: ["type-only"],
@@ -102,7 +93,7 @@ function orderRules(workspace: Workspace): IRegularForbiddenRuleType[] {
     const unlisted = `(?!(${workspace.order.map(entryPattern).join("|")}))`;
     return rule(
       `folder-order/${workspace.name}/${entry}`,
-      `${entry} of ${workspace.name} may import only what stands before it: ${workspace.order.slice(0, index).join(", ") || "nothing"}`,
+      `${entry} of ${workspace.name} may import only what precedes it: ${workspace.order.slice(0, index).join(", ") || "nothing"}`,
       { path: `${source}${entryPattern(entry)}`, pathNot: NOT_A_TEST },
       { path: `${source}(${[...later, unlisted].join("|")})`, dependencyTypesNot: ["type-only"] },
     );
@@ -111,7 +102,7 @@ function orderRules(workspace: Workspace): IRegularForbiddenRuleType[] {
 
 /** Sub-folders that are alternatives of each other do not import each other. */
 function alternativeRules(workspace: Workspace): IRegularForbiddenRuleType[] {
-  return workspace.alternatives.map((folder) => {
+  return (workspace.alternatives ?? []).map((folder) => {
     const path = `^${workspace.name}/src/${folder}/([^/]+)/`;
     const comment = `Implementations under ${folder} must not know each other: what they share is in ${folder} itself`;
     return rule(

@@ -4,7 +4,7 @@ import { ESLint } from "eslint";
 import { expect, it } from "vitest";
 
 const SOURCE = "tools/layout.ts";
-const UNIT_TEST = "tools/gates/check-tidy.test.ts";
+const UNIT_TEST = "tools/gates/gates.test.ts";
 const INTEGRATION_TEST = "tools/gates/lint-rules.system.test.ts";
 
 /** Joined, so that the linter does not obey or report the examples below. */
@@ -66,6 +66,8 @@ it.each<{ rule: string; path: string; text: string }>([
     path: INTEGRATION_TEST,
     text: 'import { expect, it } from "vitest";\nit.skipIf(process.argv.length > 9)("x", () => {\n  expect(1).toBe(1);\n});\n',
   },
+  { rule: "weir/first-comment", path: SOURCE, text: "export const a = 1;\n" },
+  { rule: "no-warning-comments", path: SOURCE, text: `// ${word("TO", "DO")}: finish this\n` },
   { rule: "no-restricted-syntax", path: UNIT_TEST, text: "export const now = Date.now();\n" },
   { rule: "no-restricted-syntax", path: UNIT_TEST, text: "export const now = new Date();\n" },
   { rule: "no-restricted-syntax", path: UNIT_TEST, text: "export const x = Math.random();\n" },
@@ -87,7 +89,7 @@ it.each<{ allowed: string; path: string; text: string }>([
   {
     allowed: "private names without a doc comment",
     path: SOURCE,
-    text: "const b = 2;\n/** One more. */\nexport const a = b + 1;\n",
+    text: "// Adds.\nconst b = 2;\n/** One more. */\nexport const a = b + 1;\n",
   },
   {
     allowed: "the clock in a test with real servers",
@@ -98,4 +100,15 @@ it.each<{ allowed: string; path: string; text: string }>([
   { allowed: "a long test", path: UNIT_TEST, text: `export let a = 0;\n${"a += 1;\n".repeat(400)}` },
 ])("ESLint accepts $allowed", { timeout: 60_000 }, async ({ path, text }) => {
   expect(await brokenRules(path, text)).toEqual([]);
+});
+
+it.each([
+  { path: "limits/src/window-start.ts", isRejected: false },
+  { path: "limits/src/windowStart.ts", isRejected: true },
+  { path: "limits/src/utils.ts", isRejected: true },
+  { path: "limits/src/rule-helpers.ts", isRejected: true },
+  { path: "limits/src/index.test.ts", isRejected: true },
+])("ESLint rejects the name of $path: $isRejected", async ({ path, isRejected }) => {
+  const { rules } = (await linter.calculateConfigForFile(path)) as { rules: Record<string, unknown[]> };
+  expect(JSON.stringify(rules["no-restricted-syntax"]).includes('"Program"')).toBe(isRejected);
 });

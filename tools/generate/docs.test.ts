@@ -1,8 +1,7 @@
-// The pages that are made from the code: what stands in them, and that odd text does not break
+// The pages that are made from the code: their content, and that odd text does not break
 // their tables.
 import { describe, expect, it } from "vitest";
-import { docCommentOf } from "./doc-comment.ts";
-import { formatErrorPage } from "./error-docs.ts";
+import { docCommentOf, formatErrorPage } from "./error-docs.ts";
 import { formatGroupedPage, formatSettingsPage } from "./settings-docs.ts";
 import { inlineCode, markdownTable } from "./generated-page.ts";
 
@@ -28,7 +27,7 @@ describe("formatErrorPage()", () => {
 });
 
 describe("formatSettingsPage()", () => {
-  it("lists names, aliases and what stands for no default", () => {
+  it("lists names, aliases and the text for no default", () => {
     const settings = [
       { names: ["GRPC_PORT"], type: "port", default: "8081", effect: "Port for gRPC." },
       { names: ["KVSTORE_URL", "REDIS_URL"], type: "text", default: "", effect: "The store." },
@@ -78,12 +77,12 @@ describe("inlineCode()", () => {
 describe("docCommentOf()", () => {
   it("joins the lines of the comment and unwraps its links", () => {
     const text = "/**\n * Codes of calls,\n * see {@link Other}.\n */\nexport const CALL_ERRORS = {};";
-    expect(docCommentOf("errors.ts", text, "CALL_ERRORS")).toBe("Codes of calls, see Other.");
+    expect(docCommentOf(text, "CALL_ERRORS")).toBe("Codes of calls, see Other.");
   });
 
   it("refuses when there is no comment", () => {
-    expect(() => docCommentOf("errors.ts", "export const CALL_ERRORS = {};", "CALL_ERRORS")).toThrow(
-      "Cannot describe CALL_ERRORS of errors.ts: it has no doc comment",
-    );
+    expect(() =>
+      docCommentOf("/** Of another. */\nconst A = 1;\nexport const CALL_ERRORS = {};", "CALL_ERRORS"),
+    ).toThrow("Cannot describe CALL_ERRORS: it has no doc comment");
   });
 });

@@ -1,11 +1,9 @@
 // Writes docs/errors.md: every error code of every workspace, from the tables in their errors.ts.
 // Run with --conditions=source; --check compares only.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { docCommentOf } from "./doc-comment.ts";
 import { emitPage, inlineCode, markdownTable } from "./generated-page.ts";
 import { WORKSPACES } from "../layout.ts";
-import { isTypeScript, listFiles } from "../gates/source-tree.ts";
 
 /** Where the page goes. */
 const PAGE = "docs/errors.md";
@@ -53,26 +51,30 @@ function sentence(text: string): string {
  * `_ERRORS`.
  */
 async function readSections(root: string): Promise<readonly ErrorSection[]> {
-  const paths = listFiles(
-    root,
-    (path) => isTypeScript(path) && WORKSPACES.some(({ name }) => path === `${name}/src/errors.ts`),
-  );
   const sections: ErrorSection[] = [];
   for (const workspace of WORKSPACES) {
     const path = `${workspace.name}/src/errors.ts`;
-    if (!paths.includes(path)) continue;
+    if (!existsSync(`${root}/${path}`)) continue;
     const text = readFileSync(`${root}/${path}`, "utf8");
     const exported = (await import(pathToFileURL(`${root}/${path}`).href)) as Record<string, unknown>;
     for (const [name, table] of Object.entries(exported)) {
       if (!name.endsWith("_ERRORS")) continue;
       sections.push({
         workspace: workspace.name,
-        intro: docCommentOf(path, text, name),
+        intro: docCommentOf(text, name),
         entries: table as ErrorSection["entries"],
       });
     }
   }
   return sections;
+}
+
+/** The doc comment above the constant `name`, on one line. Throws when there is none: the page would have a hole. */
+export function docCommentOf(text: string, name: string): string {
+  const comment = new RegExp(`/\\*\\*((?:(?!\\*/)[^])*)\\*/\\nexport const ${name}\\b`).exec(text)?.[1];
+  if (comment === undefined) throw new Error(`Cannot describe ${name}: it has no doc comment`);
+  const words = comment.replaceAll(/^ *\*/gm, "").replaceAll(/\s+/g, " ").trim();
+  return words.replaceAll(/\{@link (\w+)\}/g, "$1");
 }
 
 if (import.meta.main) await emitPage(PAGE, formatErrorPage(await readSections(process.cwd())));

@@ -15,7 +15,7 @@ const RUN_SOURCE = ["node", "--conditions=source"] as const;
 
 /** Every generator, in the order in which one builds on another. */
 export const GENERATORS: readonly Generator[] = [
-  { name: "protobuf", write: ["sh", "proto/generate.sh"], check: ["node", "tools/gates/check-protobuf.ts"] },
+  { name: "protobuf", write: ["sh", "proto/generate.sh"], check: ["sh", "proto/generate.sh", "--check"] },
   fromSource("crds", "crds/src/rate-limit-config/crd/generate.ts"),
   fromSource("errors", "tools/generate/error-docs.ts"),
   fromSource("settings", "tools/generate/settings-docs.ts"),

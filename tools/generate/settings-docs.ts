@@ -1,11 +1,10 @@
 // Writes docs/settings.md: the settings of every program, from what its settings.ts describes; a
 // program that describes them in groups has a page of its own, such as docs/ratelimit-settings.md.
 // Run with --conditions=source; --check compares only.
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { emitPage, inlineCode, markdownTable } from "./generated-page.ts";
 import { WORKSPACES } from "../layout.ts";
-import { listFiles } from "../gates/source-tree.ts";
 
 /** Where the page goes. */
 const PAGE = "docs/settings.md";
@@ -65,13 +64,13 @@ export function formatGroupedPage({ program, groups, withoutEffect }: GroupedSet
     `# Settings of ${inlineCode(program)}`,
     "<!-- Written by tools/generate/settings-docs.ts from the settings of the program: change those, then run `make generate`. -->",
     `${ABOUT_SETTINGS} When a setting and its alias hold different values the program does not start, and names both.`,
-    "A secret can also come from a file: `NAME_FILE` names it, for every spelling of the name. Where spans go is told by the standard variables " +
+    "A secret can also come from a file: `NAME_FILE` names it, for every spelling of the name. Where spans go follows from the standard variables " +
       "`OTEL_EXPORTER_OTLP_*`, which the exporter reads by itself. What Kubernetes sets for a service whose name happens to give the name of a setting, such as " +
       "`STATSD_PORT=tcp://10.0.0.7:8125`, counts as not set.",
     groups.map(({ title }) => `- [${title}](#${anchorOf(title)})`).join("\n"),
     ...groups.flatMap(({ title, rows }) => [`## ${title}`, formatTable(rows)]),
     "## Variables without effect",
-    "Deployments of envoyproxy/ratelimit may set these; they do nothing here. The program starts all the same and says so in its log, as it does for a name " +
+    "Deployments of envoyproxy/ratelimit may set these; they do nothing here. The program starts all the same and logs it, as it does for a name " +
       "that is nearly that of a setting.",
     markdownTable(
       ["Variable", "Why"],
@@ -122,10 +121,7 @@ async function readSections(
   const sections: SettingsSection[] = [];
   const pages: GroupedSettings[] = [];
   for (const workspace of WORKSPACES) {
-    for (const path of listFiles(
-      root,
-      (candidate) => candidate.startsWith(`${workspace.name}/src/`) && candidate.endsWith("/settings.ts"),
-    )) {
+    for (const path of globSync(`${workspace.name}/src/**/settings.ts`, { cwd: root }).toSorted()) {
       const exported = (await import(pathToFileURL(`${root}/${path}`).href)) as Record<string, unknown>;
       const program = programOf(root, path);
       const { describeSettingGroups, describeSettingsWithoutEffect } = exported;

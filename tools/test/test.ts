@@ -1,7 +1,7 @@
-// `make test`: prepares the machine, then runs the gates, the build and all tests, each to its end.
-// The last line counts everything.
+// `make test`: prepares the machine and builds, then runs all tests, and the gates in the time in
+// which tests wait; each to its end. The last line counts everything.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { formatGateResult, listGates, runGates } from "../gates/gates.ts";
+import { formatGateResult, type Gate, listGates, runGates } from "../gates/gates.ts";
 import { runCommand } from "../run-command.ts";
 import type { Tally, VitestReport } from "./test-report.ts";
 import { addTallies, formatFailures, formatTally, tallyTests } from "./test-report.ts";
@@ -28,23 +28,21 @@ async function prepare(): Promise<Tally | undefined> {
   }
 }
 
-/** The gates and the build, which counts as one more. */
-async function check(): Promise<Tally> {
-  // The linter's memory is for one's desk; here everything is looked at afresh.
-  const gates = [...listGates({ cache: false }), { name: "build", command: ["tsc", "-b", "tsconfig.build.json"] }];
-  console.log(`==> Checking (${gates.length} gates)`);
-  const results = await runGates(gates, (result) => {
-    console.log(formatGateResult(result));
-  });
+/** Runs gates and calls `print` with the line of each as it ends. */
+async function check(gates: readonly Gate[], print: (line: string) => void): Promise<Tally> {
+  const results = await runGates(gates, (result) => print(formatGateResult(result)));
   const failed = results.filter((result) => result.code !== 0).length;
   return { passed: results.length - failed, failed, skipped: 0 };
 }
 
-/**
- * Runs all tests. The names of those that failed come last: no reader should have to search the output
- * for them.
- */
-async function test(): Promise<Tally> {
+/** Every gate, as a process that takes only time that no test wants. */
+function backgroundGates(): readonly Gate[] {
+  // The linter's memory is for one's desk; here everything is looked at afresh.
+  return listGates({ cache: false }).map(({ name, command }) => ({ name, command: ["nice", "-n", "19", ...command] }));
+}
+
+/** Runs all tests; resolves with their number and the names of those that failed. */
+async function test(): Promise<{ readonly tally: Tally; readonly failures: string }> {
   console.log("==> Testing");
   rmSync(REPORT_FILE, { force: true });
   mkdirSync(REPORT_FOLDER, { recursive: true });
@@ -52,13 +50,29 @@ async function test(): Promise<Tally> {
   const { code } = await runCommand(["vitest", "run", "--project", "!soak", ...reporters], { output: "pass" });
   const report = existsSync(REPORT_FILE) ? (JSON.parse(readFileSync(REPORT_FILE, "utf8")) as VitestReport) : undefined;
   const failures = report === undefined ? "" : formatFailures(report, process.cwd());
+  return { tally: tallyTests(report, code), failures };
+}
+
+/**
+ * Builds, since tests start the programs, then tests and checks. What failed is printed last: no
+ * reader should have to search the output for it.
+ */
+async function buildAndTest(): Promise<readonly Tally[]> {
+  console.log("==> Building");
+  const built = await check([{ name: "build", command: ["tsc", "-b", "tsconfig.build.json"] }], console.log);
+  const gates = backgroundGates();
+  const lines: string[] = [];
+  const checking = check(gates, (line) => lines.push(line));
+  const { tally: tested, failures } = await test();
+  const checked = await checking;
+  console.log(`==> Checked (${gates.length} gates)\n${lines.join("\n")}`);
   if (failures !== "") console.log(`==> Failed\n${failures}`);
-  return tallyTests(report, code);
+  return [built, checked, tested];
 }
 
 const startedMs = performance.now();
 const unprepared = await prepare();
-const total = unprepared ?? addTallies([await check(), await test()]);
+const total = unprepared ?? addTallies(await buildAndTest());
 console.log(`==> Finished in ${((performance.now() - startedMs) / 1000).toFixed(0)} s`);
 mkdirSync(REPORT_FOLDER, { recursive: true });
 writeFileSync(TALLY_FILE, `${formatTally(total)}\n`);

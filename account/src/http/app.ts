@@ -9,6 +9,7 @@ import type { AccountHandlers } from "./account-routes.ts";
 import { COMMON_HEADERS, sendJson } from "./answer.ts";
 import { corsHeaders, isCallAllowed, type OriginOptions, PREFLIGHT_HEADERS } from "./cross-site.ts";
 import { answerErrors } from "./error-answer.ts";
+import type { Health } from "./health.ts";
 import { READ_JSON_BODY } from "./json-body.ts";
 import { serveMedia } from "./media-route.ts";
 import { attachContext, contextOf, describeRequest } from "./request-context.ts";
@@ -26,17 +27,9 @@ export interface AppDeps {
   readonly handlers: AccountHandlers;
   /** The store whose images are served here; undefined when another server has them. */
   readonly media: LocalMediaStore | undefined;
-  readonly health: Health;
+  readonly health: Pick<Health, "isReady" | "isDraining">;
   readonly log: Log;
   readonly onAnswered: RequestListener;
-}
-
-/** Whether the service is alive and ready. */
-export interface Health {
-  /** False while the store does not answer, and from the signal to stop on. */
-  isReady(): Promise<boolean>;
-  /** True from the signal to stop on: answers then end their connections. */
-  isDraining(): boolean;
 }
 
 /** The options of the application. */
@@ -115,7 +108,7 @@ function addRoute(
   });
 }
 
-function setCommonHeaders(health: Health): RequestHandler {
+function setCommonHeaders(health: AppDeps["health"]): RequestHandler {
   return (_request, response, next) => {
     for (const [name, value] of Object.entries(COMMON_HEADERS)) response.setHeader(name, value);
     if (health.isDraining()) response.setHeader("Connection", "close");
@@ -188,7 +181,7 @@ const answerHealth: RequestHandler = (request, response) => {
   sendJson(request, response, 200, { status: "alive" });
 };
 
-function answerReadiness(health: Health): RequestHandler {
+function answerReadiness(health: AppDeps["health"]): RequestHandler {
   return async (request: Request, response) => {
     const isReady = await health.isReady();
     sendJson(

@@ -1,5 +1,5 @@
-// Foreign pages against the real service: what they may read, what they may do, and what a browser
-// is told.
+// Foreign pages against the real service: what they may read and do, and which errors a browser
+// receives.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Answer, formCall, type RunningService, startService, USER } from "../running-service.suite.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { createHealth } from "./health.ts";
+import { Health } from "./health.ts";
 
-describe("createHealth()", () => {
+describe("Health", () => {
   it("asks the store at most once a second and follows its answer", async () => {
     let nowMs = 0;
     let pings = 0;
@@ -10,7 +10,7 @@ describe("createHealth()", () => {
       pings += 1;
       return isUp ? Promise.resolve() : Promise.reject(new Error("down"));
     };
-    const health = createHealth({ ping, nowMs: () => nowMs });
+    const health = new Health({ ping, nowMs: () => nowMs });
     expect([await health.isReady(), await health.isReady(), pings]).toEqual([true, true, 1]);
     isUp = false;
     nowMs = 1000;
@@ -21,7 +21,7 @@ describe("createHealth()", () => {
   });
 
   it("is not ready from the drain on", async () => {
-    const health = createHealth({ ping: () => Promise.resolve(), nowMs: () => 0 });
+    const health = new Health({ ping: () => Promise.resolve(), nowMs: () => 0 });
     health.drain();
     expect([await health.isReady(), health.isDraining()]).toEqual([false, true]);
   });

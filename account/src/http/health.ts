@@ -4,40 +4,40 @@
 const PING_VALID_MS = 1000;
 
 /** The state for probes. */
-export interface HealthState {
+export class Health {
+  readonly #deps: { readonly ping: () => Promise<void>; readonly nowMs: () => number };
+  #isDraining = false;
+  #last: { readonly atMs: number; readonly answer: Promise<boolean> } | undefined;
+
+  /** Asks `ping`, which rejects while the store does not answer. */
+  constructor(deps: { readonly ping: () => Promise<void>; readonly nowMs: () => number }) {
+    this.#deps = deps;
+  }
+
   /**
    * False while the store does not answer, and from `drain` on; an answer of the store is
    * reused for a second.
    */
-  isReady(): Promise<boolean>;
-  /** True from `drain` on. */
-  isDraining(): boolean;
-  /** From now on the service is not ready, and answers end their connections. */
-  drain(): void;
-}
-
-/** A state that asks `ping`, which rejects while the store does not answer. */
-export function createHealth(deps: { readonly ping: () => Promise<void>; readonly nowMs: () => number }): HealthState {
-  let isDraining = false;
-  let last: { readonly atMs: number; readonly answer: Promise<boolean> } | undefined;
-  const ask = (): Promise<boolean> => {
-    const nowMs = deps.nowMs();
-    if (last === undefined || nowMs - last.atMs >= PING_VALID_MS) {
-      last = {
-        atMs: nowMs,
-        answer: deps.ping().then(
-          () => true,
-          () => false,
-        ),
-      };
+  async isReady(): Promise<boolean> {
+    const { ping, nowMs } = this.#deps;
+    const atMs = nowMs();
+    if (this.#last === undefined || atMs - this.#last.atMs >= PING_VALID_MS) {
+      const answer = ping().then(
+        () => true,
+        () => false,
+      );
+      this.#last = { atMs, answer };
     }
-    return last.answer;
-  };
-  return {
-    isReady: async () => !isDraining && (await ask()),
-    isDraining: () => isDraining,
-    drain: () => {
-      isDraining = true;
-    },
-  };
+    return !this.#isDraining && (await this.#last.answer);
+  }
+
+  /** True from `drain` on: answers then end their connections. */
+  isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  /** From now on the service is not ready. */
+  drain(): void {
+    this.#isDraining = true;
+  }
 }

@@ -1,11 +1,9 @@
 // Reads the multipart form of a registration into memory, within bounds at every step.
 // users/inputs.ts checks the values.
 import type { IncomingMessage } from "node:http";
-import type { Readable } from "node:stream";
 import busboy from "busboy";
 import { AccountError, fieldError } from "../errors.ts";
 import { busyError } from "../users/password-hasher.ts";
-import { createPartCounter, type PartCounter } from "./part-counter.ts";
 import type { UploadHold } from "./upload-budget.ts";
 
 /** Bytes of a body without the avatar: text fields, part headers, boundaries. */
@@ -15,9 +13,10 @@ const BODY_OVERHEAD_BYTES = 64 * 1024;
 const FIELD_MAX_BYTES = 4096;
 
 /** Text fields that mean something; others are ignored. */
-const TEXT_FIELDS: ReadonlySet<string> = new Set(["email", "password", "name"]);
+const TEXT_FIELDS = ["email", "password", "name"] as const;
 
-const AVATAR_FIELD = "avatar";
+/** The boundary in a Content-Type header, quoted or plain. */
+const BOUNDARY = /;\s*boundary=(?:"((?:[^"\\]|\\.)+)"|([^\s;"]+))/i;
 
 /** The content of a form. */
 export interface RegistrationForm {
@@ -45,230 +44,142 @@ export function formMaxBytes(avatarMaxBytes: number): number {
  * Reads the form; rejects with an `AccountError` for every fault of the caller, and with
  * `busy` when others hold too much.
  */
-export function readRegistrationForm(request: IncomingMessage, options: FormOptions): Promise<RegistrationForm> {
-  const bodyMaxBytes = formMaxBytes(options.avatarMaxBytes);
-  if (!/^multipart\/form-data\b/i.test(request.headers["content-type"] ?? "")) {
-    return Promise.reject(new AccountError("unsupported_media_type", "Send the registration as multipart/form-data."));
-  }
-  if (Number(request.headers["content-length"] ?? 0) > bodyMaxBytes) return Promise.reject(bodyTooLarge(bodyMaxBytes));
-  return new Promise((resolve, reject) => {
-    new FormReader(request, { ...options, bodyMaxBytes }, resolve, reject).start();
-  });
+export async function readRegistrationForm(request: IncomingMessage, options: FormOptions): Promise<RegistrationForm> {
+  const contentType = request.headers["content-type"] ?? "";
+  if (!/^multipart\/form-data\b/i.test(contentType))
+    throw new AccountError("unsupported_media_type", "Send the registration as multipart/form-data.");
+  const body = await readBody(request, formMaxBytes(options.avatarMaxBytes), options.hold);
+  const parts = await parseParts(contentType, body, options.avatarMaxBytes);
+  // busboy silently skips a part without Content-Disposition.
+  if (parts.length !== countParts(contentType, body))
+    throw malformed("A part of the form has no Content-Disposition: form-data header.", undefined);
+  if (parts.some(({ name }) => name === undefined)) throw malformed("A part of the form has no name.", undefined);
+  return {
+    fields: new Map(TEXT_FIELDS.flatMap((name) => readText(parts, name))),
+    avatar: readAvatar(parts, options.avatarMaxBytes),
+  };
 }
 
-/** The facts of a file from busboy; its own types lack that an empty name arrives as undefined. */
-interface PartInfo {
-  readonly encoding: string;
-  readonly filename: string | undefined;
-}
-
-class FormReader {
-  readonly #request: IncomingMessage;
-  readonly #options: FormOptions & { readonly bodyMaxBytes: number };
-  readonly #resolve: (form: RegistrationForm) => void;
-  readonly #reject: (error: Error) => void;
-  readonly #fields = new Map<string, string>();
-  #avatar: Buffer[] | undefined;
-  #avatarBytes = 0;
-  #isAvatarNamed = false;
-  #bodyBytes = 0;
-  #partsSeen = 0;
-  #isSettled = false;
-
-  constructor(
-    request: IncomingMessage,
-    options: FormOptions & { readonly bodyMaxBytes: number },
-    resolve: (form: RegistrationForm) => void,
-    reject: (error: Error) => void,
-  ) {
-    this.#request = request;
-    this.#options = options;
-    this.#resolve = resolve;
-    this.#reject = reject;
-  }
-
-  start(): void {
-    const counter = createPartCounter(this.#request.headers["content-type"] ?? "");
-    const parser = createParser(this.#request, this.#options.avatarMaxBytes);
-    if (parser === undefined || counter === undefined) {
-      this.#reject(malformed("The form has no usable boundary.", undefined));
-      return;
-    }
-    parser.on("field", (name: string | undefined, value, info) => {
-      this.#guard(() => this.#takeField(name, value, info));
-    });
-    parser.on("file", (name: string | undefined, file, info) => {
-      this.#guard(() => this.#takeFile(name, file, info));
-    });
-    for (const event of ["partsLimit", "filesLimit", "fieldsLimit"] as const) {
-      parser.on(event, () => {
-        this.#fail(
-          new AccountError("too_many_parts", "The form has too many parts: at most 10 text fields and one file."),
-        );
-      });
-    }
-    parser.on("error", (cause) =>
-      this.#fail(malformed("The form cannot be read: it is damaged or ends too early.", cause)),
-    );
-    parser.on("close", () => this.#finish(counter));
-    this.#pump(parser, counter);
-  }
-
-  /** Feeds the body to the parser at the parser's pace, counting as it goes. */
-  #pump(parser: busboy.Busboy, counter: PartCounter): void {
-    const request = this.#request;
-    const onData = (chunk: Buffer): void => {
-      this.#bodyBytes += chunk.length;
-      if (this.#bodyBytes > this.#options.bodyMaxBytes) {
-        this.#fail(bodyTooLarge(this.#options.bodyMaxBytes));
-        return;
-      }
-      if (!this.#options.hold.take(chunk.length)) {
-        this.#fail(busyError());
-        return;
-      }
-      counter.push(chunk);
-      if (!parser.write(chunk)) {
-        request.pause();
-        parser.once("drain", () => request.resume());
-      }
-    };
-    const onEnd = (): void => void parser.end();
-    const onClose = (): void => {
-      // Node closes every request; before its end means that the connection broke.
-      if (!request.readableEnded) this.#fail(malformed("The form ends too early.", undefined));
-    };
-    this.#stop = () => {
-      request.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onClose);
-      request.on("error", ignoreLateError);
-      parser.removeAllListeners("drain");
-      // Deferred: busboy may be in the middle of a chunk, and throws when it is destroyed there.
-      process.nextTick(() => parser.destroy());
-    };
-    request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
-  }
-
-  #stop: () => void = () => undefined;
-
-  #takeField(name: string | undefined, value: string, info: busboy.FieldInfo): void {
-    this.#partsSeen += 1;
-    if (name === undefined) throw malformed("A part of the form has no name.", undefined);
-    if (name === AVATAR_FIELD) throw notAFile();
-    if (!TEXT_FIELDS.has(name)) return; // Never copied anywhere, whatever it is called.
-    if (info.valueTruncated) {
-      throw fieldError("validation_failed", {
-        field: name,
-        message: `The field is longer than ${FIELD_MAX_BYTES} bytes.`,
-        code: `${name}_too_long`,
-      });
-    }
-    if (this.#fields.has(name)) throw duplicate(name);
-    this.#fields.set(name, value);
-  }
-
-  #takeFile(name: string | undefined, file: Readable, info: PartInfo): void {
-    this.#partsSeen += 1;
-    // The parser and the file both report a body that breaks off; without a listener here that
-    // would end the process.
-    file.on("error", (cause) => this.#fail(malformed("The form ends too early.", cause)));
-    if (name !== AVATAR_FIELD) file.resume();
-    if (name === undefined) throw malformed("A part of the form has no name.", undefined);
-    if (TEXT_FIELDS.has(name))
-      throw fieldError("validation_failed", {
-        field: name,
-        message: "Send this field as text, not as a file.",
-        code: `invalid_${name}`,
-      });
-    if (name !== AVATAR_FIELD) return;
-    if (!isPlainEncoding(info.encoding))
-      throw malformed("Send the avatar as plain bytes, without a transfer encoding.", undefined);
-    const chunks: Buffer[] = [];
-    this.#avatar = chunks;
-    this.#isAvatarNamed = info.filename !== undefined;
-    file.on("data", (chunk: Buffer) => {
-      this.#avatarBytes += chunk.length;
+async function readBody(request: IncomingMessage, maxBytes: number, hold: UploadHold): Promise<Buffer> {
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    // The stream stays open after an early end: the answer still has to go out.
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) throw bodyTooLarge(maxBytes);
+      if (!hold.take(chunk.length)) throw busyError();
       chunks.push(chunk);
-      if (this.#avatarBytes > this.#options.avatarMaxBytes) this.#fail(avatarTooLarge(this.#options.avatarMaxBytes));
-    });
-  }
-
-  #finish(counter: PartCounter): void {
-    if (counter.parts() !== this.#partsSeen) {
-      this.#fail(malformed("A part of the form has no Content-Disposition: form-data header.", undefined));
-      return;
     }
-    this.#settle(() => {
-      // Browsers send a file input in which nothing was chosen as an empty file without a name.
-      const isChosen = this.#avatarBytes > 0 || this.#isAvatarNamed;
-      this.#resolve({
-        fields: this.#fields,
-        avatar: this.#avatar !== undefined && isChosen ? Buffer.concat(this.#avatar) : undefined,
-      });
-    });
+  } catch (error) {
+    throw error instanceof AccountError ? error : malformed("The form ends too early.", error);
   }
-
-  #guard(step: () => void): void {
-    try {
-      step();
-    } catch (error) {
-      this.#fail(error instanceof Error ? error : new Error("Cannot read the form", { cause: error }));
-    }
-  }
-
-  #fail(error: Error): void {
-    this.#settle(() => this.#reject(error));
-  }
-
-  #settle(outcome: () => void): void {
-    if (this.#isSettled) return;
-    this.#isSettled = true;
-    this.#stop();
-    outcome();
-  }
+  return Buffer.concat(chunks);
 }
 
-function createParser(request: IncomingMessage, avatarMaxBytes: number): busboy.Busboy | undefined {
+/** One part; busboy's own types lack that an empty name arrives as undefined. */
+interface Part {
+  readonly name: string | undefined;
+  readonly text?: string;
+  readonly file?: { readonly name: string | undefined; readonly encoding: string; readonly chunks: Buffer[] };
+}
+
+function parseParts(contentType: string, body: Buffer, avatarMaxBytes: number): Promise<readonly Part[]> {
   // Sizes have one byte more than allowed, to distinguish a value of exactly the limit from
   // one that was cut.
   const sizes = { fieldNameSize: 100, fieldSize: FIELD_MAX_BYTES + 1, fileSize: avatarMaxBytes + 1 };
-  try {
-    return busboy({ headers: request.headers, limits: { ...sizes, fields: 10, files: 1, parts: 12, headerPairs: 20 } });
-  } catch {
-    return undefined; // It throws for a Content-Type without a boundary, and for nothing else here.
+  const limits = { ...sizes, fields: 10, files: 4, parts: 12, headerPairs: 20 };
+  return new Promise((resolve, reject) => {
+    const damaged = (cause: unknown): void =>
+      reject(malformed("The form cannot be read: it is damaged, ends too early, or has no usable boundary.", cause));
+    let parser: busboy.Busboy;
+    try {
+      parser = busboy({ headers: { "content-type": contentType }, limits });
+    } catch (cause) {
+      damaged(cause); // It throws for a Content-Type without a boundary, and for nothing else here.
+      return;
+    }
+    const parts: Part[] = [];
+    parser.on("field", (name: string | undefined, text) => parts.push({ name, text }));
+    parser.on("file", (name: string | undefined, stream, info: { filename: string | undefined; encoding: string }) => {
+      const chunks: Buffer[] = [];
+      stream.on("data", (chunk: Buffer) => chunks.push(chunk)).on("error", damaged);
+      parts.push({ name, file: { name: info.filename, encoding: info.encoding, chunks } });
+    });
+    for (const event of ["partsLimit", "filesLimit", "fieldsLimit"] as const)
+      parser.on(event, () => reject(tooManyParts()));
+    parser.on("error", damaged).on("close", () => resolve(parts));
+    parser.end(body);
+  });
+}
+
+/** Counts the parts by their delimiters (RFC 2046 section 5.1.1). */
+function countParts(contentType: string, body: Buffer): number {
+  const [, quoted, plain] = BOUNDARY.exec(contentType) ?? [];
+  const delimiter = Buffer.from(`\r\n--${quoted?.replaceAll(/\\(.)/g, "$1") ?? plain ?? ""}`, "latin1");
+  const bytes = Buffer.concat([Buffer.from("\r\n"), body]); // The first delimiter needs no line end before it.
+  let count = 0;
+  for (let at = bytes.indexOf(delimiter); at !== -1; at = bytes.indexOf(delimiter, at + delimiter.length)) {
+    const after = bytes.toString("latin1", at + delimiter.length, at + delimiter.length + 2);
+    if (after === "--") break;
+    if (after === "\r\n") count += 1;
   }
+  return count;
 }
 
-function isPlainEncoding(encoding: string): boolean {
-  return ["7bit", "8bit", "binary"].includes(encoding.toLowerCase());
+function readText(parts: readonly Part[], name: string): readonly (readonly [string, string])[] {
+  const [part, ...more] = parts.filter((each) => each.name === name);
+  if (part === undefined) return [];
+  if (more.length > 0)
+    throw fieldError("duplicate_field", {
+      field: name,
+      message: "The form holds this field more than once.",
+      code: "duplicate_field",
+    });
+  if (part.text === undefined)
+    throw fieldError("validation_failed", {
+      field: name,
+      message: "Send this field as text, not as a file.",
+      code: `invalid_${name}`,
+    });
+  if (Buffer.byteLength(part.text) > FIELD_MAX_BYTES)
+    throw fieldError("validation_failed", {
+      field: name,
+      message: `The field is longer than ${FIELD_MAX_BYTES} bytes.`,
+      code: `${name}_too_long`,
+    });
+  return [[name, part.text]];
 }
 
-function ignoreLateError(): void {
-  // The outcome is settled; a connection that breaks afterwards changes nothing.
+function readAvatar(parts: readonly Part[], maxBytes: number): Buffer | undefined {
+  if (parts.filter(({ file }) => file !== undefined).length > 1) throw tooManyParts();
+  const avatars = parts.filter(({ name }) => name === "avatar");
+  if (avatars.some(({ file }) => file === undefined))
+    throw fieldError("validation_failed", {
+      field: "avatar",
+      message: "Send the avatar as a file.",
+      code: "invalid_avatar",
+    });
+  const file = avatars[0]?.file;
+  if (file === undefined) return undefined;
+  if (!["7bit", "8bit", "binary"].includes(file.encoding.toLowerCase()))
+    throw malformed("Send the avatar as plain bytes, without a transfer encoding.", undefined);
+  const bytes = Buffer.concat(file.chunks);
+  if (bytes.length > maxBytes) {
+    const message = `The avatar must have at most ${maxBytes} bytes.`;
+    throw fieldError("avatar_too_large", { field: "avatar", message, code: "avatar_too_large" });
+  }
+  // Browsers send a file input in which nothing was chosen as an empty file without a name.
+  return bytes.length === 0 && file.name === undefined ? undefined : bytes;
+}
+
+function tooManyParts(): AccountError {
+  return new AccountError("too_many_parts", "The form has too many parts: at most 10 text fields and one file.");
 }
 
 function malformed(message: string, cause: unknown): AccountError {
   return new AccountError("malformed_multipart", message, { cause });
-}
-
-function duplicate(field: string): AccountError {
-  return fieldError("duplicate_field", {
-    field,
-    message: "The form holds this field more than once.",
-    code: "duplicate_field",
-  });
-}
-
-function notAFile(): AccountError {
-  return fieldError("validation_failed", {
-    field: AVATAR_FIELD,
-    message: "Send the avatar as a file.",
-    code: "invalid_avatar",
-  });
-}
-
-function avatarTooLarge(maxBytes: number): AccountError {
-  const message = `The avatar must have at most ${maxBytes} bytes.`;
-  return fieldError("avatar_too_large", { field: AVATAR_FIELD, message, code: "avatar_too_large" });
 }
 
 function bodyTooLarge(maxBytes: number): AccountError {

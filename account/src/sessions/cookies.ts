@@ -23,7 +23,7 @@ export type CookieKind = "access" | "refresh";
 
 /** One name in a Cookie header. */
 export type CookieRead =
-  { readonly kind: "absent" } | { readonly kind: "present"; readonly value: string } | { readonly kind: "duplicate" }; // A second one was planted: which is ours cannot be told, so neither counts.
+  { readonly kind: "absent" } | { readonly kind: "present"; readonly value: string } | { readonly kind: "duplicate" }; // A second one was planted: which is ours is unknown, so neither counts.
 
 /** The cookie's exact name. Browsers match the prefixes in any case; the service must not. */
 export function cookieName(kind: CookieKind, options: CookieOptions): string {

@@ -408,7 +408,7 @@ describe("runCheck() on the command line", () => {
       code: 2,
       stdout: "",
       stderr:
-        "weir check: no file given: name files or directories, or - for standard input; weir check --help tells more\n",
+        "weir check: no file given: name files or directories, or - for standard input; run 'weir check --help' for usage\n",
     });
   });
 });

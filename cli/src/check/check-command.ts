@@ -16,7 +16,7 @@ export async function runCheck(
 ): Promise<number> {
   const parsed = parseCheckArguments(args);
   if (typeof parsed === "string") {
-    context.stderr(`weir check: ${parsed}; weir check --help tells more\n`);
+    context.stderr(`weir check: ${parsed}; run 'weir check --help' for usage\n`);
     return EXIT_USAGE;
   }
   const files = await readInputFiles(parsed.paths, { stdin, sizeMaxBytes: TEXT_MAX_BYTES });

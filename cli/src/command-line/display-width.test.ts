@@ -1,4 +1,4 @@
-// Tests of display-width.ts with what stands in names and messages.
+// Tests of display-width.ts with the texts of names and messages.
 import { describe, expect, it } from "vitest";
 
 import { displayWidth, padToWidth } from "./display-width.ts";

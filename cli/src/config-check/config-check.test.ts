@@ -114,7 +114,7 @@ describe("runConfigCheck()", () => {
     expect(await check(["-config_dir", folder, "-merge_domain_configs"])).toMatchObject({ code: 0 });
   });
 
-  it("checks manifests beside rule files, and tells which file holds which resources", async () => {
+  it("checks manifests next to rule files, and prints which file holds which resources", async () => {
     writeFileSync(join(folder, "a.yaml"), VALID);
     writeFileSync(join(folder, "b.yaml"), `${manifest("one", "first")}---\n${manifest("two", "second")}`);
     expect(await check(["-config_dir", folder])).toEqual({
@@ -168,7 +168,7 @@ describe("runConfigCheck()", () => {
     );
   });
 
-  it("says that there is no such directory", async () => {
+  it("reports a directory that does not exist", async () => {
     const { code, stdout } = await check([`--config_dir=${folder}/none`]);
     expect(code).toBe(1);
     expect(stdout).toContain("error opening directory DIR/none: open DIR/none: no such file or directory\n");
@@ -178,7 +178,7 @@ describe("runConfigCheck()", () => {
     expect(await check([])).toEqual({
       code: 2,
       stdout: "",
-      stderr: "weir-config-check: name the directory with -config_dir; weir-config-check --help tells more\n",
+      stderr: "weir-config-check: name the directory with -config_dir; run 'weir-config-check --help' for usage\n",
     });
   });
 });

@@ -45,7 +45,7 @@ class CheckFailure extends Error {}
 export async function runConfigCheck(context: Pick<ProgramContext, "args" | "stdout" | "stderr">): Promise<number> {
   const flags = parseConfigCheckFlags(context.args);
   if (!flags.ok) {
-    context.stderr(`weir-config-check: ${flags.message}; weir-config-check --help tells more\n`);
+    context.stderr(`weir-config-check: ${flags.message}; run 'weir-config-check --help' for usage\n`);
     return EXIT_USAGE;
   }
   const print = (line: string): void => {

@@ -148,7 +148,7 @@ describe("weir convert", () => {
       code: 2,
       stdout: "",
       stderr:
-        "weir convert: --name and --namespace are for manifests: a rule file has neither; weir convert --help tells more\n",
+        "weir convert: --name and --namespace are for manifests: a rule file has neither; run 'weir convert --help' for usage\n",
     });
   });
 
@@ -173,19 +173,19 @@ describe("weir convert", () => {
   it.each([
     {
       args: [],
-      stderr: "no file given: name files or directories, or - for standard input; weir convert --help tells more",
+      stderr: "no file given: name files or directories, or - for standard input; run 'weir convert --help' for usage",
     },
     {
       args: ["--to", "yaml", "-"],
-      stderr: '--to must be manifest or rules, is "yaml"; weir convert --help tells more',
+      stderr: `--to must be manifest or rules, is "yaml"; run 'weir convert --help' for usage`,
     },
     {
       args: ["--output-dir", "", "@one.yaml"],
-      stderr: "--output-dir must name a directory, is empty; weir convert --help tells more",
+      stderr: "--output-dir must name a directory, is empty; run 'weir convert --help' for usage",
     },
     {
       args: ["--name", "x", "@one.yaml", "@two.yaml"],
-      stderr: "--name is for one rule file, but several are named; weir convert --help tells more",
+      stderr: "--name is for one rule file, but several are named; run 'weir convert --help' for usage",
     },
   ])("ends with 2 for $args", async ({ args, stderr }) => {
     expect(await convert(args)).toEqual({ code: 2, stdout: "", stderr: `weir convert: ${stderr}\n` });

@@ -90,6 +90,6 @@ async function writeAll(
 }
 
 function fail(context: Pick<ProgramContext, "stderr">, message: string, code: number): number {
-  context.stderr(`weir convert: ${message}${code === EXIT_USAGE ? "; weir convert --help tells more" : ""}\n`);
+  context.stderr(`weir convert: ${message}${code === EXIT_USAGE ? "; run 'weir convert --help' for usage" : ""}\n`);
   return code;
 }

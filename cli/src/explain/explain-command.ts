@@ -41,6 +41,6 @@ export async function runExplain(
 }
 
 function wrong(context: Pick<ProgramContext, "stderr">, message: string): number {
-  context.stderr(`weir explain: ${message}; weir explain --help tells more\n`);
+  context.stderr(`weir explain: ${message}; run 'weir explain --help' for usage\n`);
   return EXIT_USAGE;
 }

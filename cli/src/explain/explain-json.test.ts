@@ -101,7 +101,7 @@ describe("explainJson()", () => {
 });
 
 describe("explainText()", () => {
-  it("tells people everything, and lets nothing of a file move the cursor", () => {
+  it("prints everything for people, and lets nothing of a file move the cursor", () => {
     const domain = domainOf(RULES);
     const text = explainText(
       domain,

@@ -62,7 +62,7 @@ function outcomes(...descriptors: readonly string[]): readonly string[] {
 }
 
 describe("explainText()", () => {
-  it("tells limit, place, flags, counter and window of a rule", () => {
+  it("prints limit, place, flags, counter and window of a rule", () => {
     expect(outcomes("path=/cart")).toEqual([
       "  limit       20 per hour, named cart",
       "  rule        shop.path_/c* (r.yaml:3:5)",
@@ -74,7 +74,7 @@ describe("explainText()", () => {
     ]);
   });
 
-  it("tells that every request is rejected, and what a limit replaces, in both descriptors", () => {
+  it("prints that every request is rejected, and what a limit replaces, in both descriptors", () => {
     expect(
       outcomes("user=7", "path=/cart").filter((line) => !/statistics|counter|window|flag {8}s/.test(line)),
     ).toEqual([
@@ -88,7 +88,7 @@ describe("explainText()", () => {
     ]);
   });
 
-  it("tells of a rule without a bound no counter and no window", () => {
+  it("prints no counter and no window of a rule without a bound", () => {
     expect(outcomes("plan=free")).toEqual([
       "  limit       unlimited",
       "  rule        shop.plan (r.yaml:11:5)",
@@ -107,7 +107,7 @@ describe("explainText()", () => {
       text: "the descriptor has 2 entries, the rules on this way end at level 1; the limit there is for descriptors that end there",
     },
     { descriptor: "free=a,role=a", text: "the descriptor has 2 entries, the rules on this way end at level 1" },
-  ])("tells of $descriptor why it has no limit", ({ descriptor, text }) => {
+  ])("prints why $descriptor has no limit", ({ descriptor, text }) => {
     expect(outcomes(descriptor)).toEqual([`  no limit: ${text}`]);
   });
 

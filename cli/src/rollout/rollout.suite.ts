@@ -13,7 +13,7 @@ import type { RolloutFilter } from "@weir/proto/generated/weir/rollout/v1/rollou
 import { type RolloutEnvironment, runRollout } from "./rollout-command.ts";
 
 /** A time of the states, and the same in milliseconds. */
-export const CONNECTED = { seconds: 1_769_862_000n, nanos: 0 };
+const CONNECTED = { seconds: 1_769_862_000n, nanos: 0 };
 export const CONNECTED_MS = 1_769_862_000_000;
 
 /** What a test says of a rollout: fields of the message as it is written in code. */

@@ -46,7 +46,7 @@ describe("describeChanges()", () => {
     ]);
   });
 
-  it("leaves the field out when the file as a whole is wrong, and says that its limits are not active", () => {
+  it("prints no field when the file as a whole is wrong, and says that its limits are not active", () => {
     const trouble = { file: "a.yaml", place: "a.yaml:3:1", field: "", message: "no YAML", keepsOld: false };
     expect(describeChanges(state({}), state({ troubles: [trouble] }))).toEqual([
       { subject: "control plane", text: "a.yaml:3:1: no YAML\nnone of the limits in it are active" },

@@ -63,7 +63,7 @@ interface Problem {
   readonly message: string;
 }
 
-/** Hexadecimal digits of a version that are shown: enough to tell two apart. */
+/** Hexadecimal digits of a version that are shown: enough to distinguish two. */
 const VERSION_SHOWN = 12;
 
 /** The lines to print when the state goes from `previous` (undefined at first) to `next`. */

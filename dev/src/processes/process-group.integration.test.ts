@@ -24,7 +24,7 @@ describe("startProcess()", () => {
     expect(group.lastLines().at(-1)).toBe("line 30");
   });
 
-  it("gives the process nothing but the environment it is told", async () => {
+  it("gives the process only the environment of its options", async () => {
     const group = await startProcess({ name: "env", command: "/usr/bin/env", args: [], env: { ONLY: "this" } });
     await group.exited;
     expect(group.lastLines()).toEqual(["ONLY=this"]);
@@ -60,7 +60,7 @@ describe("stop()", () => {
 });
 
 describe("kill()", () => {
-  it("ends the whole group at once and may be called again", async () => {
+  it("ends the whole group immediately and may be called again", async () => {
     const group = await shell("sleep 1000 & echo $!; wait");
     const child = Number(await untilLine(group, /^\d+$/));
     group.kill();

@@ -76,7 +76,7 @@ describe("ensureCertificates()", () => {
     expect((await ensureCertificates(folder.path, { hostNames: HOSTS, now: NOW })).renewed).toEqual(["ratelimit"]);
   });
 
-  it("makes a certificate anew when the key beside it belongs to another", async () => {
+  it("makes a certificate anew when the key next to it belongs to another", async () => {
     const { rateLimit, controlPlane } = await ensureCertificates(folder.path, { hostNames: HOSTS, now: NOW });
     writeFileSync(rateLimit.key, readFileSync(controlPlane.key));
     expect((await ensureCertificates(folder.path, { hostNames: HOSTS, now: NOW })).renewed).toEqual(["ratelimit"]);

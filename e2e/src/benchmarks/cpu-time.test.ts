@@ -16,7 +16,7 @@ describe("cpuTimeMs()", () => {
 });
 
 describe("waitedForCoreMs()", () => {
-  it("is not a number when there is no such process", () => {
+  it("is not a number when the process does not exist", () => {
     expect(waitedForCoreMs(0)).toBeNaN();
   });
 });

@@ -135,7 +135,7 @@ describe("the rate limit service", () => {
     });
     expect((await loads())[0]).toBe(successes);
     expect((await service.ask("d", { entries: { none: "x" } })).code).toBe("OVER_LIMIT");
-    await eventually("the failed load to be told", () =>
+    await eventually("the failed load to be logged", () =>
       expect(service.lines.join("\n")).toContain("duplicate domain 'd' in config file"),
     );
   });
@@ -183,7 +183,7 @@ describe("the rate limit service whose Redis is gone", () => {
     expect(silent.tookMs).toBeGreaterThan(900);
     await redis.stop();
     // Two in a row: the first may be the one whose connection was cut.
-    await eventually("calls to fail at once", async () => {
+    await eventually("calls to fail immediately", async () => {
       for (let call = 0; call < 2; call++) {
         const away = await failureOf(service.askWithin(5000, "d", { entries: { ten: "x" } }));
         expect(away.code).toBe("UNAVAILABLE");

@@ -324,7 +324,7 @@ describe.each(BACKENDS)("the rate limit service over $name (case 200)", (backend
 });
 
 /**
- * Waits until memcached has been told of every hit: each key that was read is then incremented, or
+ * Waits until memcached has received every hit: each key that was read is then incremented, or
  * added when it was not there.
  */
 async function allCounted(service: RateLimitService): Promise<void> {

@@ -285,7 +285,7 @@ describe("settings of statistics and logs", () => {
     });
   });
 
-  it("variables that do nothing are told at the start, those of Kubernetes services are not", async () => {
+  it("variables that do nothing are logged at the start, those of Kubernetes services are not", async () => {
     const env = {
       GOMEMLIMIT: "512MiB",
       REDIS_POOLSIZE: "3",

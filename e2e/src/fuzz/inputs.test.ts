@@ -53,7 +53,7 @@ describe("the fuzzer's inputs", () => {
     expect(bytes).toHaveLength(dataAt + 9 + bytes.readUIntBE(dataAt, 3));
   });
 
-  it("createPongReader() tells answered pings, however the bytes are cut, and nothing else", () => {
+  it("createPongReader() reports answered pings, however the bytes are cut, and nothing else", () => {
     const answer = ping(258);
     answer[4] = 0x1;
     const seen: number[] = [];

@@ -31,7 +31,7 @@ for (let round = 0; performance.now() < endMs; round++)
 for (const [name, { inputs, connections, bytes }] of totals) {
   console.log(`${name}: ${inputs} inputs over ${connections} connections, ${(bytes / 1e6).toFixed(0)} MB`);
 }
-console.log("The service stood all of it.");
+console.log("The service answered to the end.");
 
 /** One process, whose gRPC listener is of this kind, for a while. */
 async function runRound(kind: GrpcKind): Promise<void> {

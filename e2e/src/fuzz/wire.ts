@@ -1,8 +1,9 @@
 // One connection of the fuzzer to a listener: it writes bytes, and waits until something comes
 // back, the server closes, or nothing happens for a while.
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { connect as tlsConnect, type SecureContext } from "node:tls";
+import { connect as connectTls, type SecureContext } from "node:tls";
 
 /**
  * How long the opening of a connection may take, in milliseconds: much more than it does, and less
@@ -28,7 +29,7 @@ export class Wire {
   #isClosed = false;
   #waiting: ((event: WireEvent) => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Hears everything that comes back; answers whether it is what the wait is for. */
+  /** Receives everything that comes back; returns whether it is what the wait is for. */
   onData: (chunk: Buffer) => boolean = () => true;
 
   private constructor(socket: Socket) {
@@ -62,25 +63,17 @@ export class Wire {
     }
   }
 
-  static #openOnce(address: WireAddress, isPlain: boolean): Promise<Wire> {
-    return new Promise((resolve, reject) => {
-      const socket = dial(address, isPlain);
-      const ready = address.kind === "tls" && !isPlain ? "secureConnect" : "connect";
-      const timer = setTimeout(() => {
-        socket.destroy();
-        reject(new Error(`No connection to ${describe(address)} within ${CONNECT_TIMEOUT_MS} ms`));
-      }, CONNECT_TIMEOUT_MS);
-      const fail = (cause: Error): void => {
-        clearTimeout(timer);
-        reject(new Error(`Cannot connect to ${describe(address)}: ${cause.message}`, { cause }));
-      };
-      socket.once("error", fail);
-      socket.once(ready, () => {
-        clearTimeout(timer);
-        socket.off("error", fail);
-        resolve(new Wire(socket));
-      });
-    });
+  static async #openOnce(address: WireAddress, isPlain: boolean): Promise<Wire> {
+    const socket = connectTo(address, isPlain);
+    const ready = address.kind === "tls" && !isPlain ? "secureConnect" : "connect";
+    try {
+      await once(socket, ready, { signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS) });
+    } catch (cause) {
+      socket.destroy();
+      const where = address.kind === "unix" ? address.path : `127.0.0.1:${address.port}`;
+      throw new Error(`Cannot connect to ${where}: ${String(cause)}`, { cause });
+    }
+    return new Wire(socket);
   }
 
   get isClosed(): boolean {
@@ -121,19 +114,10 @@ export class Wire {
   }
 }
 
-function dial(address: WireAddress, isPlain: boolean): Socket {
+function connectTo(address: WireAddress, isPlain: boolean): Socket {
   if (address.kind === "unix") return connect(address.path);
-  if (address.kind === "tls" && !isPlain)
-    return tlsConnect({
-      host: "127.0.0.1",
-      port: address.port,
-      secureContext: address.context,
-      servername: "localhost",
-      ALPNProtocols: ["h2"],
-    });
-  return connect({ host: "127.0.0.1", port: address.port, noDelay: true });
-}
-
-function describe(address: WireAddress): string {
-  return address.kind === "unix" ? address.path : `127.0.0.1:${address.port}`;
+  const { port } = address;
+  if (address.kind === "tcp" || isPlain) return connect({ host: "127.0.0.1", port, noDelay: true });
+  const { context: secureContext } = address;
+  return connectTls({ host: "127.0.0.1", port, secureContext, servername: "localhost", ALPNProtocols: ["h2"] });
 }

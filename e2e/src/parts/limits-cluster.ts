@@ -4,7 +4,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import {
+  kubeconfigText,
+  type KubernetesCluster,
+  startKubernetesCluster,
+} from "@weir/testing/kubernetes/kubernetes-cluster";
 import { ROOT } from "./programs.ts";
 
 /** Namespace of every resource. */
@@ -51,18 +55,7 @@ export class LimitsCluster {
   async writeKubeconfig(path: string, apiServerPort = Number(new URL(this.cluster.url).port)): Promise<void> {
     const token = await kubectl(this.cluster, ["create", "token", "weir-control-plane", "--namespace=weir-system"]);
     const server = `https://127.0.0.1:${apiServerPort}`;
-    const content = {
-      clusters: [
-        {
-          name: "test",
-          cluster: { server, "certificate-authority-data": Buffer.from(this.cluster.caPem).toString("base64") },
-        },
-      ],
-      users: [{ name: "account", user: { token: token.trim() } }],
-      contexts: [{ name: "test", context: { cluster: "test", user: "account" } }],
-      "current-context": "test",
-    };
-    writeFileSync(path, JSON.stringify(content), { mode: 0o600 });
+    writeFileSync(path, kubeconfigText(server, this.cluster.caPem, token.trim()), { mode: 0o600 });
   }
 
   /** Applies one manifest under its name; throws with the server's message when that is invalid. */

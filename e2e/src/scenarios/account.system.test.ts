@@ -50,7 +50,7 @@ describe("the account service under curl", () => {
     folder.remove();
   });
 
-  it("refuses to tell who somebody is who never logged in", async () => {
+  it("refuses to name the user without a login", async () => {
     expect(await curl(`${base}/current-user`)).toMatchObject({ status: 401, body: { code: "not_authenticated" } });
   });
 

@@ -42,7 +42,7 @@ describe("two pods over one Redis", () => {
     expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 429, 429, 429, 429]);
   });
 
-  it("share one counter when requests reach both at once", async () => {
+  it("share one counter when requests reach both at the same time", async () => {
     const statuses = await Promise.all(
       Array.from({ length: 60 }, (_, request) => pods[request % 2]!.ask("shared", { user: "at-once" })),
     );
@@ -62,7 +62,7 @@ describe("two pods over one Redis", () => {
     expect(seconds).toBeLessThanOrEqual(24 * 60 * 60 + 300); // A day, and the jitter that spreads deletions.
   });
 
-  it("go on counting where the others stopped when one pod is gone", async () => {
+  it("continue the count of the others when one pod is gone", async () => {
     const third = await flow!.startPod({ ...redisEnv(redis!), CONFIG_GRPC_XDS_NODE_ID: "default/three" });
     for (let request = 0; request < 6; request++) await third.ask("shared", { user: "handed-over" });
     await third.process.stop("SIGTERM", 5000);

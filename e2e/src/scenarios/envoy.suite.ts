@@ -16,7 +16,7 @@ const TRAFFIC_WORKERS = 6;
 /** Requests of each user of that traffic: more than any of the limits. */
 const REQUESTS_PER_USER = 12;
 
-/** What the suite needs besides Envoy: a place for counters, told to the pod by environment. */
+/** What the suite needs in addition to Envoy: a place for counters, in the environment of the pod. */
 export interface CounterStore {
   readonly podEnv: Readonly<Record<string, string>>;
   stop(): Promise<void>;
@@ -78,7 +78,7 @@ export function describeEnvoy(name: string, startStore: (folder: string) => Prom
       expect(upstream!.requestsOf("exact")).toBe(5);
     });
 
-    it("lets exactly the configured number through when they come at once", async () => {
+    it("lets exactly the configured number through when they come at the same time", async () => {
       const statuses = await Promise.all(Array.from({ length: 40 }, () => send("/limited", "at-once")));
       expect(statuses.filter((status) => status === 200)).toHaveLength(5);
       expect(statuses.filter((status) => status === 429)).toHaveLength(35);

@@ -53,11 +53,11 @@ describe("make run", () => {
   });
   afterAll(() => folder.remove());
 
-  it("starts, prints commands that all work, tells about edits, and stops", async () => {
+  it("starts, prints commands that all work, reports edits, and stops", async () => {
     const stack = await startStack(env);
     const commands = printedCommands(stack.lines);
     expect(commands).toHaveLength(10);
-    const [askThrice, askGrpc, raise, breakIt, mend, register, logIn, whoAmI, refresh, logOut] =
+    const [askThrice, askGrpc, raise, breakIt, fix, register, logIn, whoAmI, refresh, logOut] =
       commands as CommandTuple;
 
     expect(await statusesOf(askThrice)).toEqual([200, 200, 429]);
@@ -65,7 +65,7 @@ describe("make run", () => {
 
     const accepted = countLines(stack, /rate limit +accepted version/);
     expect(await outputOf(raise)).toBe("");
-    await eventually("the new version to be told", () =>
+    await eventually("the new version to be reported", () =>
       expect(countLines(stack, /rate limit +accepted version/)).toBe(accepted + 1),
     );
     expect(await statusesOf(askThrice)).toEqual([200, 200, 429]); // Three of five are used up, refused ones included.
@@ -75,7 +75,7 @@ describe("make run", () => {
       readFileSync(join(manifests, "login-protection.yaml"), "utf8")
         .split("\n")
         .findIndex((each) => each.includes("fortnight")) + 1;
-    await eventually("the mistake to be told", () =>
+    await eventually("the mistake to be reported", () =>
       expect(stack.lines.join("\n")).toMatch(
         new RegExp(
           `login-protection\\.yaml:${line}\\b.*spec\\.descriptors\\[1\\]\\.descriptors\\[0\\]\\.rateLimit\\.unit.*fortnight`,
@@ -84,8 +84,8 @@ describe("make run", () => {
     );
     expect(stack.lines.join("\n")).toContain("old limits of this manifest stay active");
     expect(await statusesOf(askThrice)).toEqual([429, 429, 429]); // A limit that was lost would let them through.
-    expect(await outputOf(mend)).toBe("");
-    await eventually("the mending to be told", () => expect(countLines(stack, /every manifest is good again/)).toBe(1));
+    expect(await outputOf(fix)).toBe("");
+    await eventually("the fix to be reported", () => expect(countLines(stack, /every manifest is good again/)).toBe(1));
 
     expect(JSON.parse(await outputOf(register))).toMatchObject({
       user: { email: "ada@example.com", name: "Ada Lovelace" },
@@ -204,7 +204,7 @@ async function stackEnv(folder: string, manifests: string): Promise<Record<strin
   };
   for (const { port, setting } of PORT_OWNERS)
     env[setting] = setting.endsWith("_ADDR") ? `:${ports[port]}` : String(ports[port]);
-  writeFileSync(join(folder, "ports.json"), JSON.stringify(ports)); // For whoever looks into a failed test.
+  writeFileSync(join(folder, "ports.json"), JSON.stringify(ports)); // To look into a failed test.
   return env;
 }
 
@@ -249,7 +249,7 @@ async function interrupt(stack: RunningStack): Promise<ProcessExit> {
   return withDeadline(stack.process.exited, STOP_TIMEOUT_MS);
 }
 
-/** A moment later: the guard, and what was killed at the very end, end beside the stack. */
+/** A moment later: the guard, and what was killed at the very end, end while the stack does. */
 async function untilGone(children: readonly number[]): Promise<void> {
   await eventually(
     "everything that was started to be gone",

@@ -1,5 +1,5 @@
-// Pods that no fleet should have, beside a real one: some reject everything, some never answer. The
-// real one gets every edit all the same, and whoever looks is told who does not follow.
+// Pods that no fleet should have, next to a real one: some reject everything, some never answer. The
+// real one gets every edit all the same, and the report names those that do not follow.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -43,7 +43,7 @@ describe("pods that reject everything or never answer", () => {
       now: new Date(),
     });
     replica = await startReplica({ certificates, manifests });
-    // The others come first, and are heard first.
+    // The others connect first, and answer first.
     for (const [nodeId, answer] of Object.entries(ANSWERS)) {
       others.push(new StreamPod({ nodeId, ports: [replica.adsPort], certificates, answer }));
     }
@@ -79,11 +79,11 @@ describe("pods that reject everything or never answer", () => {
       }
     }
     // Ten edits, each sent once: also when a rejection comes before the sound pod's answer, so that
-    // what was in force before comes again, and then the edit.
+    // what was active before comes again, and then the edit.
     expect(others.map(({ responses }, index) => responses.length - before[index]!)).toEqual([10, 10, 10]);
   });
 
-  it("are told from those that follow, each with what it said", async () => {
+  it("are reported apart from those that follow, each with its text", async () => {
     await expectStates();
   });
 
@@ -107,7 +107,7 @@ describe("pods that reject everything or never answer", () => {
     );
   }
 
-  /** Every pod that answers has answered what is in force. */
+  /** Every pod that answers has answered the active configuration. */
   async function expectStates(): Promise<void> {
     await eventually("the states of all pods", async () => {
       const { pods = [] } = await replica.rollout();

@@ -1,5 +1,5 @@
-// What every program promises whatever it does: help and version at once, a start that nobody waits
-// for, and clear refusals.
+// What every program promises whatever it does: immediate help and version, a quick start, and clear
+// errors.
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -67,7 +67,7 @@ describe("the services", () => {
   });
 
   it.each(["controlPlane", "rateLimit", "account"] as const)(
-    "end with exit code 0 when %s is told to stop",
+    "end with exit code 0 when %s receives a signal to stop",
     async (name) => {
       const position = (["controlPlane", "rateLimit", "account"] as const).indexOf(name);
       expect(await started[position]!.stop("SIGTERM", STOP_GRACE_MS)).toEqual({ code: 0, signal: null });
@@ -79,7 +79,7 @@ describe("the services", () => {
     { name: "rateLimit", setting: "GRPC_PORT" },
     { name: "account", setting: "PORT" },
   ] as const)(
-    "refuse a bad setting of $name by its name, at once and without a stack trace",
+    "refuse a bad setting of $name by its name, immediately and without a stack trace",
     async ({ name, setting }) => {
       const { code, stderr } = await runPlanned(plans[name], { [setting]: "eighty" });
       expect(code).toBe(1);

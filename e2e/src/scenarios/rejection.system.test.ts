@@ -1,5 +1,5 @@
 // A real pod that rejects what the control plane holds for good, as a pod of an older image does:
-// its rejection costs one resource its newest form, and nobody anything else; a pod of a newer
+// its NACK costs one resource its newest form, and nothing else; a pod of a newer
 // image gets all.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -71,7 +71,7 @@ describe("a pod that rejects", () => {
     expect(await allowed(old, "search", "after")).toBe(1);
   });
 
-  it("is told by the control plane, with the pod's own words", async () => {
+  it("is reported by the control plane, with the pod's own text", async () => {
     const trouble = await eventually("the trouble", async () => {
       const { troubles } = await flow.status();
       expect(troubles).toHaveLength(1);
@@ -86,7 +86,7 @@ describe("a pod that rejects", () => {
     });
   });
 
-  it("does not stand in the way of a pod of a newer image, which gets everything, and goes on with what it has", async () => {
+  it("does not keep a pod of a newer image from everything, and continues with what it has", async () => {
     const newer = await flow.startPod({
       ...PLAINTEXT_POD,
       CONFIG_GRPC_XDS_CLIENT_TLS_KEY: "",
@@ -94,7 +94,7 @@ describe("a pod that rejects", () => {
       CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${adsPort}`,
     });
     expect([await allowed(newer, "mail", "new"), await allowed(newer, "search", "new")]).toEqual([3, 4]);
-    await eventually("the old pod's rejection to be told", async () => {
+    await eventually("the NACK of the old pod to be reported", async () => {
       const pods = (await flow.status()).pods;
       expect(pods.find(({ id }) => id === "edge/old")?.rejected?.message).toContain("default/search: ");
       expect(pods.find(({ id }) => id === "edge/new")?.rejected).toBeUndefined();
@@ -105,8 +105,8 @@ describe("a pod that rejects", () => {
   it("accepts the resource again once it is edited to what the pod knows", async () => {
     flow.writeManifest("search.yaml", limit("search", 4, "day"));
     let round = 0;
-    await eventually("the mended resource", async () =>
-      expect(await allowed(old, "search", `mended-${(round += 1)}`)).toBe(4),
+    await eventually("the fixed resource", async () =>
+      expect(await allowed(old, "search", `fixed-${(round += 1)}`)).toBe(4),
     );
     await eventually("the end of the trouble", async () => expect((await flow.status()).troubles).toEqual([]));
   });

@@ -21,7 +21,7 @@ const POD_IDS = ["edge/one", "edge/two", "edge/three"] as const;
  */
 const ARRIVAL_MS = 60_000;
 
-/** How long a replica goes on serving after SIGTERM while it sends its pods away. */
+/** How long a replica continues to serve after SIGTERM while it sends its pods away. */
 const DRAIN = "2s";
 
 describe("real pods behind one address of two replicas", () => {
@@ -128,7 +128,7 @@ describe("real pods behind one address of two replicas", () => {
   }
 
   async function expectAllAccepted(replica: Replica): Promise<void> {
-    await eventually("the replica to know that every pod has accepted what is in force", async () => {
+    await eventually("the replica to know that every pod has ACKed the active configuration", async () => {
       const { pods: connected = [] } = await replica.rollout();
       expect(connected.map(({ nodeId, state }) => `${nodeId} ${state}`).toSorted()).toEqual(
         POD_IDS.map((id) => `${id} POD_STATE_ACCEPTED`).toSorted(),

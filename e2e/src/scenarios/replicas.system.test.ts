@@ -22,7 +22,7 @@ const PODS = 50;
 
 /**
  * What the quickest pod may wait beyond its own back-off and the time in which all of them
- * connected at first, in milliseconds: they all make their connections at once, beside whatever
+ * connected at first, in milliseconds: they all connect at the same time, in addition to whatever
  * else a test machine does.
  */
 const OVERRUN_MAX_MS = 3000;
@@ -43,7 +43,7 @@ describe("two replicas of the control plane", () => {
       now: new Date(),
     });
     for (let index = 0; index < 40; index++) save(`limits-${index}`, `domain-${index}`, 1);
-    // Where two want the same domain, the first name in order has it, whoever was seen first: the
+    // Where two want the same domain, the first name in order has it, in whatever order they were seen: the
     // first replica saw the loser alone.
     save("contest-z", "contest", 1);
     first = await launch({});

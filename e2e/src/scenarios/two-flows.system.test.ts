@@ -76,7 +76,7 @@ describe("the two flows", () => {
   });
 
   it("shows the control plane that the pod accepted", async () => {
-    await eventually("the acceptance to be told", async () => {
+    await eventually("the ACK to be reported", async () => {
       const { pods, troubles } = await flow.status();
       expect(troubles).toEqual([]);
       expect(pods).toHaveLength(1);
@@ -85,12 +85,12 @@ describe("the two flows", () => {
   });
 
   it("has a page that explains every metric of the control plane, and no other", async () => {
-    const told = [...(await flow.metrics()).matchAll(/^# TYPE (weir_\w+) /gm)].map(([, name]) => name);
+    const reported = [...(await flow.metrics()).matchAll(/^# TYPE (weir_\w+) /gm)].map(([, name]) => name);
     const explained = [...readFileSync(join(ROOT, "docs/rollout.md"), "utf8").matchAll(/^\| (`weir_.*?) +\|/gm)];
     const names = explained.flatMap(([, cell = ""]) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name));
     // Those of the Kubernetes source are not there when a folder is read.
     const ofClusters = ["weir_source_lists_total", "weir_source_watches_total", "weir_source_failures_total"];
-    expect(names.toSorted()).toEqual([...told, ...ofClusters].toSorted());
+    expect(names.toSorted()).toEqual([...reported, ...ofClusters].toSorted());
   });
 
   it("applies an edited manifest under a new version", async () => {
@@ -107,7 +107,7 @@ describe("the two flows", () => {
   it("keeps the old limits when a manifest is broken, and names file, line, field and reason", async () => {
     const before = (await flow.status()).pods[0]!.accepted;
     flow.writeManifest("mail.yaml", mail(9).replace("unit: day", "unit: fortnight"));
-    const trouble = await eventually("the trouble to be told", async () => {
+    const trouble = await eventually("the trouble to be reported", async () => {
       const { troubles } = await flow.status();
       expect(troubles).toHaveLength(1);
       return troubles[0]!;
@@ -115,12 +115,12 @@ describe("the two flows", () => {
     expect(trouble.place).toMatch(/mail\.yaml:13\b/);
     expect(trouble.field).toBe("spec.descriptors[0].descriptors[0].rateLimit.unit");
     expect(trouble.message).toContain("fortnight");
-    // The limit before the break, not the one beside the mistake, and not none.
+    // The limit before the break, not the one next to the mistake, and not none.
     expect(await limitOfMail("broken")).toBe(4);
     expect((await flow.status()).pods[0]!.accepted).toBe(before);
   });
 
-  it("goes on taking edits of the other manifests while one is broken", async () => {
+  it("continues to take edits of the other manifests while one is broken", async () => {
     flow.writeManifest("search.yaml", search(8));
     await eventually("the edited limit to hold", async () => expect(await limitOfSearch()).toBe(8));
     expect(await limitOfMail("still-broken")).toBe(4);
@@ -128,7 +128,7 @@ describe("the two flows", () => {
 
   it("keeps the old limits when the file is no YAML at all", async () => {
     flow.writeManifest("mail.yaml", "apiVersion: [unclosed\n");
-    await eventually("the trouble to be told", async () => {
+    await eventually("the trouble to be reported", async () => {
       const { troubles } = await flow.status();
       expect(troubles[0]!.place).toMatch(/mail\.yaml:\d+/);
       expect(troubles[0]!.field).toBe("");
@@ -136,10 +136,10 @@ describe("the two flows", () => {
     expect(await limitOfMail("no-yaml")).toBe(4);
   });
 
-  it("takes the manifest up again once it is mended", async () => {
+  it("takes the manifest again once it is fixed", async () => {
     flow.writeManifest("mail.yaml", mail(3));
-    await eventually("the mended limit to hold", async () =>
-      expect((await askJson("mended")).body.statuses[0]!.currentLimit.requestsPerUnit).toBe(3),
+    await eventually("the fixed limit to be active", async () =>
+      expect((await askJson("fixed")).body.statuses[0]!.currentLimit.requestsPerUnit).toBe(3),
     );
     await eventually("the end of the trouble", async () => expect((await flow.status()).troubles).toEqual([]));
   });
@@ -178,7 +178,7 @@ describe("the two flows", () => {
       FORCE_START_WITHOUT_INITIAL_CONFIG: "true",
       HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED: "false",
     });
-    await eventually("the refusal to be told", () =>
+    await eventually("the refusal to be logged", () =>
       expect(stranger.process.lastLines().join("\n")).toContain("Cannot connect to the configuration server"),
     );
     expect(await stranger.ask("mail", { action: "reset", account: "stranger" })).toBe(503);

@@ -1,4 +1,4 @@
-// Compares the reader of rule files with gopkg.in/yaml.v2, whose program build.sh makes: both accept and refuse the same
+// Compares the reader of rule files with gopkg.in/yaml.v2, whose program is in oracle/go-yaml: both accept and refuse the same
 // files, with the same result.
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -9,7 +9,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { randomRuleFile } from "./random-rule-file.suite.ts";
 import { parseRuleFile } from "./rule-file.ts";
 
-const BUILD_SCRIPT = fileURLToPath(new URL("../../oracle/go-yaml/build.sh", import.meta.url));
+const BUILD_SCRIPT = fileURLToPath(new URL("../../../tools/build-oracle.sh", import.meta.url));
+const ORACLE = fileURLToPath(new URL("../../oracle/go-yaml", import.meta.url));
 
 /** Longest time of a build, in milliseconds, and of a test. */
 const TIMEOUT_MS = 120_000;
@@ -27,7 +28,7 @@ interface Answer {
 
 let program: string;
 beforeAll(() => {
-  program = execFileSync(BUILD_SCRIPT, { encoding: "utf8" }).trim();
+  program = execFileSync("sh", [BUILD_SCRIPT, ORACLE], { encoding: "utf8" }).trim();
 }, TIMEOUT_MS);
 
 /** What yaml.v2 makes of each text. */

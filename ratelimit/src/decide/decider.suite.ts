@@ -15,7 +15,7 @@ import type { RateLimitRequest } from "./request.ts";
 import { RuleDecider } from "./rule-decider.ts";
 
 /** Options with every feature off. */
-export const PLAIN_OPTIONS: DecideOptions = {
+const PLAIN_OPTIONS: DecideOptions = {
   shadowMode: false,
   quotaMode: false,
   nearLimitRatio: 0.8,

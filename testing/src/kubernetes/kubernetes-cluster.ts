@@ -233,25 +233,22 @@ async function writeFiles(folder: string, apiPort: number, token: string): Promi
     "accounts.key": accounts.privateKey.export({ type: "sec1", format: "pem" }),
     "accounts.pub": accounts.publicKey.export({ type: "spki", format: "pem" }),
     "tokens.csv": `${token},admin,admin,"system:masters"\n`,
-    kubeconfig: kubeconfig(apiPort, authority.certPem, token),
+    kubeconfig: kubeconfigText(`https://127.0.0.1:${apiPort}`, authority.certPem, token),
   };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text, { mode: 0o600 });
   return authority.certPem;
 }
 
 /** A kubeconfig, as JSON, which is YAML too. */
-function kubeconfig(apiPort: number, ca: string, token: string): string {
-  const cluster = {
-    server: `https://127.0.0.1:${apiPort}`,
-    "certificate-authority-data": Buffer.from(ca).toString("base64"),
-  };
+export function kubeconfigText(server: string, ca: string, token: string): string {
+  const cluster = { server, "certificate-authority-data": Buffer.from(ca).toString("base64") };
   return JSON.stringify({
     apiVersion: "v1",
     kind: "Config",
     "current-context": "test",
     clusters: [{ name: "test", cluster }],
-    users: [{ name: "admin", user: { token } }],
-    contexts: [{ name: "test", context: { cluster: "test", user: "admin" } }],
+    users: [{ name: "user", user: { token } }],
+    contexts: [{ name: "test", context: { cluster: "test", user: "user" } }],
   });
 }
 

@@ -2,8 +2,6 @@
 // of a test, of what encloses it, or in a row of its table. Reads syntax only; whether the tests
 // pass, running them says.
 import ts from "typescript";
-import type { Files } from "../../gates/source-tree.ts";
-import { lineOf, parseSource, walk } from "../../gates/syntax.ts";
 
 /** One test that shows one case. */
 export interface CaseTest {
@@ -27,15 +25,15 @@ const TITLED = new Set(["describe", "it", "test"]);
  * Every test of `files` that names a case, in the order of files and lines. One whose title names
  * several cases is there for each.
  */
-export function findCaseTests(files: Files): readonly CaseTest[] {
+export function findCaseTests(files: ReadonlyMap<string, string>): readonly CaseTest[] {
   return [...files].flatMap(([file, text]) => {
     if (!/\bcases? \d/.test(text) && !text.includes(`case ${CASE_OF_ROW}`)) return [];
-    const source = parseSource(file, text);
+    const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
     const found: CaseTest[] = [];
     walk(source, (node) => {
       if (ts.isCallExpression(node))
         for (const { node: at, ...test } of testsOf(source, node))
-          found.push({ ...test, file, line: lineOf(source, at) });
+          found.push({ ...test, file, line: source.getLineAndCharacterOfPosition(at.getStart(source)).line + 1 });
     });
     return withoutRepeats(found);
   });
@@ -147,6 +145,14 @@ function valueOf(row: ts.Expression, name: string): ts.Expression | undefined {
       return property.initializer;
   }
   return undefined;
+}
+
+/** Calls `visit` for `node` and everything below it. */
+function walk(node: ts.Node, visit: (node: ts.Node) => void): void {
+  visit(node);
+  ts.forEachChild(node, (child) => {
+    walk(child, visit);
+  });
 }
 
 function withoutRepeats(tests: readonly CaseTest[]): readonly CaseTest[] {

@@ -6,7 +6,7 @@ export const COUNTING_SECTIONS: readonly ConformanceSection[] = [
   {
     title: "Keys and windows",
     cases: [
-      same(80, "The key is domain, entries and start of the window, joined by `_`; a prefix stands before it."),
+      same(80, "The key is domain, entries and start of the window, joined by `_`; a prefix precedes it."),
       same(81, "Two entries, per minute."),
       same(82, "Starts of windows of an hour, a day, a week, a month and a year."),
       same(83, "A shared threshold puts the pattern into the key, so all values have one."),

@@ -24,7 +24,7 @@ export const RULE_SECTIONS: readonly ConformanceSection[] = [
       ours(
         15,
         "An unlimited rule is unlimited, and counts nothing.",
-        "Its hits are counted (`total_hits`, `within_limit`), as the specification says.",
+        "Its hits are counted (`total_hits`, `within_limit`), like those of every rule.",
       ),
       same(16, "`detailed_metric` names the statistic by the value of the request, one for each."),
       same(17, "Letter case counts."),
@@ -37,7 +37,7 @@ export const RULE_SECTIONS: readonly ConformanceSection[] = [
     cases: [
       same(20, "In an unknown domain they change nothing."),
       same(21, "They come before any rule; the statistic is named by the entries."),
-      same(22, "The same entries with another limit later: the same statistics go on."),
+      same(22, "The same entries with another limit later: the same statistics continue."),
       same(23, "Other entries: other statistics."),
       same(24, "They are never in shadow or quota mode and have no name, whatever the rule says."),
       same(25, "Entries that match no rule are limited all the same."),

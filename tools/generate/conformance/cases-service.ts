@@ -68,7 +68,7 @@ export const SERVICE_SECTIONS: readonly ConformanceSection[] = [
       ours(
         173,
         "Health follows the store: unhealthy at first, then with each change.",
-        "As the specification says, the store begins healthy and makes the process unhealthy only where `KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION` is on; before the service listens it is unhealthy for that reason.",
+        "The store begins healthy and makes the process unhealthy only where `KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION` is on; before the service listens it is unhealthy for that reason.",
       ),
       same(174, "With the configuration taking part both must be healthy."),
       ours(

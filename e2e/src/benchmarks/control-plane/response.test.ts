@@ -11,7 +11,7 @@ describe("createResponseReader()", () => {
   const second = responseBytes("v-2", "2", 0);
 
   it.each([1, 2, 7, 16_384, 1_000_000])(
-    "tells version, nonce and size of every response when bytes come %i at a time",
+    "returns version, nonce and size of every response when bytes come %i at a time",
     (step) => {
       const seen: SeenResponse[] = [];
       const read = createResponseReader((response) => seen.push(response));
@@ -24,7 +24,7 @@ describe("createResponseReader()", () => {
     },
   );
 
-  it("tells nothing before the last byte has come", () => {
+  it("returns nothing before the last byte has come", () => {
     const seen: SeenResponse[] = [];
     const read = createResponseReader((response) => seen.push(response));
     read(first.subarray(0, -1));

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { makeClusterSet } from "./sets.ts";
 
 describe("makeClusterSet()", () => {
-  it("tells once why the API server does not start, and can be stopped all the same", async () => {
+  it("reports once why the API server does not start, and can be stopped all the same", async () => {
     const stops: (() => Promise<void>)[] = [];
     const set = makeClusterSet(
       { folder: "/unused", onStarted: (stop) => stops.push(stop) },

@@ -59,8 +59,8 @@ export async function makeClusterSet(
 ): Promise<ResourceSet> {
   const starting = startCluster();
   // Known before it is there: an interrupted start leaves no server running. A start that
-  // fails has cleaned up by itself and is told once, below: a stop that failed with it would end
-  // the benchmark before it has told what it measured.
+  // fails has cleaned up by itself and is reported once, below: a stop that failed with it would end
+  // the benchmark before it has printed what it measured.
   onStarted(() =>
     starting.then(
       (started) => started.stop(),

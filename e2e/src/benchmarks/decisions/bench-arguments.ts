@@ -29,10 +29,7 @@ export function parseBenchArguments(args: readonly string[]): BenchArguments {
   return { rounds: Number(rounds), isQuick, against: values.against };
 }
 
-function read(args: readonly string[]): {
-  values: { quick?: boolean | undefined; against?: string | undefined };
-  positionals: string[];
-} {
+function read(args: readonly string[]) {
   const options = { quick: { type: "boolean" }, against: { type: "string" } } as const;
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true });

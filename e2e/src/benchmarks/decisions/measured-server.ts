@@ -63,22 +63,21 @@ interface Companion {
 
 /** Starts the server that decides nothing; see ceiling-server.ts. */
 export async function startCeilingServer(place: Pick<BenchPlace, "path" | "cores">): Promise<MeasuredServer> {
-  const { program, line } = await startOwnProgram("ceiling-server.js", place.path, place.cores.server);
+  const args = [...place.cores.server, process.execPath, join(import.meta.dirname, "ceiling-server.js")];
+  const program = await startProcess({ name: "ceiling-server", command: "env", args, env: { PATH: place.path } });
+  // It prints its port.
+  const port = await eventually("the ceiling server to listen", () => {
+    const [first] = program.lastLines();
+    if (first === undefined) throw new Error("it has written nothing");
+    return Number(first);
+  });
   return {
     name: "ceiling",
-    grpcPort: Number(line),
+    grpcPort: port,
     pid: program.pid,
     groups: [program.pid],
     stop: () => stopProgram(program, 1000),
   };
-}
-
-/** Starts the receiver of telemetry; see telemetry-sink.ts. */
-export async function startTelemetrySink(
-  place: Pick<BenchPlace, "path" | "cores">,
-): Promise<{ readonly ports: TelemetryPorts; readonly pid: number; stop(): Promise<void> }> {
-  const { program, line } = await startOwnProgram("telemetry-sink.js", place.path, place.cores.generator);
-  return { ports: JSON.parse(line) as TelemetryPorts, pid: program.pid, stop: () => stopProgram(program, 1000) };
 }
 
 /** Starts the service and its store. */
@@ -165,22 +164,6 @@ async function startEverything(folder: string, place: BenchPlace): Promise<Compa
   const redis = await startRedis(own, { pinned: place.cores.generator, isGroupLeader: true });
   const env = everythingOn({ perSecondSocketPath: redis.socketPath, host: STACK_HOST, telemetry: place.telemetry });
   return { groups: [redis.pid], env, stop: () => redis.stop() };
-}
-
-// Starts a program of this folder that prints where it listens in its first line.
-async function startOwnProgram(
-  file: string,
-  path: string,
-  pinned: readonly string[],
-): Promise<{ program: ProcessGroup; line: string }> {
-  const args = [...pinned, process.execPath, join(import.meta.dirname, file)];
-  const program = await startProcess({ name: file, command: "env", args, env: { PATH: path } });
-  const line = await eventually(`${file} to listen`, () => {
-    const [first] = program.lastLines();
-    if (first === undefined) throw new Error("it has written nothing");
-    return first;
-  });
-  return { program, line };
 }
 
 async function stopProgram(program: ProcessGroup, graceMs: number): Promise<void> {

@@ -17,8 +17,9 @@ import { formatDecisions, measureDecisions } from "./decision-table.ts";
 import type { Cores } from "../machine.ts";
 import { assignCores, describeMachine } from "../machine.ts";
 import type { BenchPlace, MeasuredServer } from "./measured-server.ts";
-import { startCeilingServer, startMeasuredServer, startTelemetrySink } from "./measured-server.ts";
+import { startCeilingServer, startMeasuredServer } from "./measured-server.ts";
 import type { MeasureOptions } from "./measurement.ts";
+import { startTelemetrySink } from "./telemetry-sink.ts";
 import { HOT_KEY, ONE_OF_MANY } from "./workload.ts";
 
 /** Root of the repository, from dist as well as from src. */
@@ -77,9 +78,8 @@ async function bench(context: ProgramContext): Promise<number> {
   context.signal.addEventListener("abort", () => void stopAll().finally(() => process.exit(130)), { once: true });
   try {
     const path = context.env["PATH"] ?? "";
-    const sink = await startTelemetrySink({ path, cores });
-    guard.watch(sink.pid);
-    stops.push(() => sink.stop());
+    const sink = await startTelemetrySink();
+    stops.push(async () => sink.stop());
     const place: BenchPlace = { folder: folder.path, path, cores, telemetry: sink.ports };
     await benchServers(context, { wanted, place, keep, stopServers: stopAll });
   } finally {

@@ -57,7 +57,7 @@ describe("generateLoad()", () => {
     expect(rates).toContainEqual(expect.toSatisfy(isKept));
   });
 
-  it("tells answers over the limit apart", async () => {
+  it("counts answers over the limit apart", async () => {
     const port = await serve(() => create(RateLimitResponseSchema, { overallCode: Code.OVER_LIMIT }));
     const report = await generateLoad(order(port, {}));
     expect(report.overLimit).toBe(report.answers);

@@ -1,7 +1,6 @@
 // The load generator, a process of its own so that the event loop of the measuring program never
 // disturbs it. Takes its order as one JSON argument and prints its report as one JSON line.
 import { setTimeout as delay } from "node:timers/promises";
-import { pathToFileURL } from "node:url";
 import type { CallConnection } from "./call-connection.ts";
 import { keysPerCall, openCallConnection } from "./call-connection.ts";
 
@@ -201,7 +200,7 @@ class LoadRun {
   }
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+if (import.meta.main) {
   const order = JSON.parse(process.argv[2] ?? "") as LoadOrder;
   try {
     process.stdout.write(`${JSON.stringify(await generateLoad(order))}\n`);

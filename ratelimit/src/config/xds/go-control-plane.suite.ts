@@ -8,7 +8,8 @@ import { fileURLToPath } from "node:url";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { pauseProcess } from "@weir/testing/pause-process";
 
-const BUILD_SCRIPT = fileURLToPath(new URL("../../../oracle/ads-server/build.sh", import.meta.url));
+const BUILD_SCRIPT = fileURLToPath(new URL("../../../../tools/build-oracle.sh", import.meta.url));
+const ORACLE = fileURLToPath(new URL("../../../oracle/ads-server", import.meta.url));
 
 /**
  * Longest time that Go may take to download and build the server the first time, in milliseconds.
@@ -46,7 +47,10 @@ export interface ServerOptions {
  * this machine.
  */
 export function buildGoServer(): string | undefined {
-  const { status, stdout, stderr } = spawnSync("sh", [BUILD_SCRIPT], { encoding: "utf8", timeout: BUILD_TIMEOUT_MS });
+  const { status, stdout, stderr } = spawnSync("sh", [BUILD_SCRIPT, ORACLE], {
+    encoding: "utf8",
+    timeout: BUILD_TIMEOUT_MS,
+  });
   if (status === 0) return stdout.trim();
   // The script's own code for that; in CI Go is there, and its absence is a failure.
   if (status === 3 && (process.env["CI"] ?? "") === "") return undefined;

@@ -6,7 +6,6 @@ import { check, count, WaitingBatch } from "../../../counter.suite.ts";
 import {
   COMMAND_TIMEOUT_MS,
   DEADLINE_MS,
-  PATIENT,
   SHORT_START,
   SLACK_MS,
   TestedCounters,
@@ -148,8 +147,8 @@ describe("a node that dies", () => {
     const replica = await servers.joinEmpty();
     await servers.replicate(replica, servers.node(0));
     // Patient, for a call that is given up because the machine is busy may have been carried out
-    // all the same.
-    const { counter } = await counters.start(servers.url, { options: PATIENT });
+    // all the same; the first one waits so long for the node that is gone.
+    const { counter } = await counters.start(servers.url, { options: { commandTimeoutMs: 8_000 } });
     const name = servers.keyOn(0, "replaced", SUFFIX);
     expect(await count(counter, check(name))).toEqual([1]);
     // As if the replica had heard of the increment, and not of the expiry behind it.

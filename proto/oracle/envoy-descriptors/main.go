@@ -1,5 +1,5 @@
 // Prints the published descriptors of the messages that this workspace speaks, as one FileDescriptorSet: the judge of the compatibility test.
-// It is run by build.sh only, and is no part of any program.
+// It is run by a test only, and is no part of any program.
 package main
 
 import (

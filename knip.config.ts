@@ -1,0 +1,31 @@
+// What no file uses: exports, files and packages. `knip` looks at everything, `knip --production` at
+// what ships and at what tests share (*.suite.ts, e2e), so that a test alone keeps no export.
+import type { KnipConfig } from "knip";
+
+const config: KnipConfig = ({ production = false }) => ({
+  // A type in the signature of an export is for its users; a test may import what its file uses.
+  ignoreExportsUsedInFile: production ? true : { interface: true, type: true },
+  // Every file of a workspace is an entry of its package.json.
+  includeEntryExports: true,
+  // Programs that tools/test/test-setup.ts installs, or of the machine.
+  ignoreBinaries: ["go", "memcached", "mkfifo", "promtool", "redis-cli", "redis-server", "taskset"],
+  ignoreIssues: {
+    "**/generated/**": ["exports", "types"],
+    // tools/generate reads these by name.
+    "*/src/errors.ts": ["exports"],
+    "**/settings.ts": ["exports"],
+    ...(production && { "**/*.suite.ts": ["exports", "types"], "{e2e,testing}/**": ["exports", "types"] }),
+  },
+  workspaces: {
+    ".": {
+      entry: ["tools/{gates/check*,generate/*-docs,generate/generate,test/test}.ts!"],
+      project: ["tools/**/*.ts!", "!tools/**/*.test.ts!"],
+      ignoreDependencies: ["node", "@bufbuild/buf"], // Launchers and proto/generate.sh run them.
+    },
+    proto: {
+      ignoreDependencies: ["@grpc/grpc-js-xds"], // A test reads its .proto files.
+    },
+    "*": { entry: ["src/**/*.suite.ts!"], project: ["src/**/*.ts!", "!src/**/*.test.ts!"] },
+  },
+});
+export default config;
