@@ -22,7 +22,7 @@ export const COMMON_ERRORS = {
     remedy: "Stop the other process, or move this listener with the setting that the message names.",
   },
   START_INTERRUPTED: {
-    meaning: "The process was told to stop while it was still starting.",
+    meaning: "The process received a signal to stop while it was still starting.",
     remedy: "Nothing to do: the parts that had started were stopped in order.",
   },
   STOP_INCOMPLETE: {

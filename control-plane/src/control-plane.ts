@@ -8,7 +8,7 @@ import { AdminServer } from "@weir/common/admin/admin-server";
 import { Lifecycle, type Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log, LogFields } from "@weir/common/log/log";
 import { formatAddress } from "@weir/common/net/listen";
-import { openTlsFiles } from "@weir/common/tls/tls-files";
+import { TlsFiles } from "@weir/common/tls/tls-files";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
 import type { AdsSecurity } from "./ads/ads-security.ts";
@@ -259,7 +259,7 @@ function routeGrpcLog(log: Log): void {
 function openSecurity(security: AdsSecuritySettings, log: Log): AdsSecurity {
   if (security.kind === "plaintext") return security;
   const { kind, certPath, keyPath, caPath, allowedNames } = security;
-  return { kind, files: openTlsFiles({ certPath, keyPath, caPath }, { log }), allowedNames };
+  return { kind, files: new TlsFiles({ certPath, keyPath, caPath }, { log }), allowedNames };
 }
 
 function addressOf(listener: AdsServer | AdminServer): string {

@@ -1,7 +1,7 @@
 // The settings of the local stack: its ports, the folder of its state and the manifests it serves.
 // The programs get a fixed environment (setup/programs.ts).
+import { settingRowsOf, settingsFrom } from "@weir/common/settings/program-settings";
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
-import { readEnv } from "@weir/common/settings/read-env";
 
 /** The ports of the stack by what listens there. */
 export interface StackPorts {
@@ -51,17 +51,12 @@ export const PORT_OWNERS: readonly PortOwner[] = [
  * The settings of the stack from an environment; every bad variable is named in one SettingsError.
  */
 export function parseStackSettings(env: Env): StackSettings {
-  const read = readEnv(env);
-  const settings = readSettings(read);
-  read.done();
-  return settings;
+  return settingsFrom(env, readSettings);
 }
 
 /** Every setting with its default and effect, for --help. */
 export function describeStackSettings(): readonly SettingRow[] {
-  const read = readEnv({});
-  readSettings(read);
-  return read.rows();
+  return settingRowsOf(readSettings);
 }
 
 function readSettings(read: EnvReader): StackSettings {

@@ -1,5 +1,5 @@
 // What the programs load before they know that they need it. Each runs as a process of its own,
-// with a hook that tells of packages.
+// with a hook that reports packages.
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -13,12 +13,12 @@ import { FREE_PORTS } from "./startup/started-program.suite.ts";
 /** Tells on standard error which of the packages that take time are loaded. */
 const HOOK = `
   import { registerHooks } from "node:module";
-  const told = new Set();
+  const reported = new Set();
   registerHooks({
     load(url, context, next) {
       const name = /node_modules\\/(@grpc\\/grpc-js|@bufbuild\\/protobuf|@opentelemetry\\/sdk-trace-base|ioredis|prom-client|yaml)\\//.exec(url)?.[1];
-      if (name !== undefined && !told.has(name)) process.stderr.write("loads " + name + "\\n");
-      told.add(name);
+      if (name !== undefined && !reported.has(name)) process.stderr.write("loads " + name + "\\n");
+      reported.add(name);
       return next(url, context);
     },
   });`;

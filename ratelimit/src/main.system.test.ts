@@ -116,7 +116,7 @@ describe("weir-ratelimit", () => {
     );
   }
 
-  /** Puts a file there of which nobody can see a half. */
+  /** Puts a file there in one step, so that no reader sees a part of it. */
   async function replaceRules(text: string): Promise<void> {
     await writeFile(join(folder, "rules.next"), text);
     await rename(join(folder, "rules.next"), join(folder, "config", "rules.yaml"));

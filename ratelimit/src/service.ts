@@ -8,7 +8,7 @@ import type { Tracing } from "@weir/common/tracing/tracing";
 
 import { createLocalCache } from "./decide/local-cache/local-cache.ts";
 import { RuleDecider } from "./decide/rule-decider.ts";
-import { createHealth } from "./health/health.ts";
+import { Health } from "./health/health.ts";
 import type { Settings } from "./settings.ts";
 import { ActiveRules } from "./startup/active-rules.ts";
 import { createConfigSource } from "./startup/config-source.ts";
@@ -18,8 +18,8 @@ import { withAddressLog } from "./startup/listen-address-log.ts";
 import { createStatisticsSinks } from "./startup/statistics-sinks.ts";
 import { TlsFileSets } from "./startup/tls-file-sets.ts";
 import { createTrafficGate } from "./startup/traffic-gate.ts";
-import { createLoadStatistics, createServiceStatistics } from "./statistics/service-statistics.ts";
-import { createStatisticsStore, type StatisticsStore } from "./statistics/statistics-store.ts";
+import { LoadStatistics, ServiceStatistics } from "./statistics/service-statistics.ts";
+import { StatisticsStore } from "./statistics/statistics-store.ts";
 import { DebugListener } from "./transport/debug/debug-listener.ts";
 import { GrpcJsTransport } from "./transport/grpc-js/grpc-js-transport.ts";
 import { JsonTransport } from "./transport/json/json-transport.ts";
@@ -49,13 +49,16 @@ export async function createService(
   const lifecycle = new Lifecycle({ log }, { stopTimeoutMs: server.shutdown.drainMs + 2 * server.shutdown.graceMs });
   const tls = new TlsFileSets({ log });
 
-  const store = createStatisticsStore(settings.statistics);
-  const statistics = createServiceStatistics(store);
-  const health = createHealth(server.health);
+  const store = new StatisticsStore(settings.statistics);
+  const statistics = new ServiceStatistics(store);
+  const health = new Health(server.health);
   const rules = new ActiveRules({ store, statistics, health }, settings.config);
   const counter = await createCounterBackend(settings, { store, statistics, health, tls, tracing, log });
   const source = await createConfigSource(settings.config, { listener: rules, store, log });
-  const localCache = createLocalCache({ statistics: store, log }, { sizeBytes: settings.decide.localCacheSizeBytes });
+  const localCache = createLocalCache(
+    { statistics: store, clock: Date.now, log },
+    { sizeBytes: settings.decide.localCacheSizeBytes },
+  );
   const decider = new RuleDecider(
     { rules: rules.current, counter, statistics, localCache, clock: Date.now, log },
     settings.decide,
@@ -106,5 +109,5 @@ function openGrpcTls(
   tls: TlsFileSets,
   store: StatisticsStore,
 ): ListenerTls {
-  return { files: tls.open(paths, createLoadStatistics(store, "certs")), clientName };
+  return { files: tls.open(paths, new LoadStatistics(store, "certs")), clientName };
 }

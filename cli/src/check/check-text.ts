@@ -1,9 +1,8 @@
 // Checks one text, which holds manifests or rules, and lists the domains that it claims. Pure.
 import { manifestsOf, firstProblems, type ManifestDocument } from "@weir/crds/rate-limit-config/manifest/manifest";
 import { modelOfResource } from "@weir/crds/rate-limit-config/translate/translate";
-import { excerpt } from "@weir/limits/go-yaml/excerpt";
 import { readYamlDocuments, type YamlDocument } from "@weir/limits/go-yaml/json-documents";
-import type { SourceLocation } from "@weir/limits/go-yaml/node";
+import { excerpt, type SourceLocation } from "@weir/limits/go-yaml/node";
 import type { FieldPath } from "@weir/limits/model/field-path";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { parseRuleFile } from "@weir/limits/rule-file/rule-file";

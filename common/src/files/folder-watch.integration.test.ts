@@ -73,15 +73,15 @@ describe("FolderWatch", () => {
   it("watch() logs once at debug that a folder does not exist", () => {
     const lines: string[] = [];
     const log = createLog({ level: "debug", format: "text", write: (line) => lines.push(line) });
-    const told = new FolderWatch({ log, changed: () => changes++ });
-    told.watch([join(root, "nowhere")]);
-    told.watch([join(root, "nowhere")]);
-    told.close();
+    const other = new FolderWatch({ log, changed: () => changes++ });
+    other.watch([join(root, "nowhere")]);
+    other.watch([join(root, "nowhere")]);
+    other.close();
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain("level=debug");
   });
 
-  it("close() ends the telling", async () => {
+  it("close() ends the notifications", async () => {
     const other = new FolderWatch({ log: silentLog(), changed: () => changes++ });
     let closedChanges = 0;
     const closed = new FolderWatch({ log: silentLog(), changed: () => closedChanges++ });

@@ -19,6 +19,7 @@ describe("formatHelp()", () => {
             default: "info",
             effect: "Least important lines that are logged.",
           },
+          { names: ["KVSTORE_URL", "REDIS_URL"], type: "text", default: "", effect: "Address of the primary store." },
         ],
       },
       50,
@@ -42,9 +43,30 @@ describe("formatHelp()", () => {
         "",
         "  LOG_LEVEL  (debug | info; default info)",
         "      Least important lines that are logged.",
+        "  KVSTORE_URL  (text; default not set)",
+        "      Address of the primary store. Also named",
+        "      REDIS_URL.",
         "",
       ].join("\n"),
     );
+  });
+
+  it.each([
+    {
+      what: "breaks at a space",
+      summary: `${"x".repeat(30)} ${"y".repeat(10)}`,
+      lines: ["x".repeat(30), "y".repeat(10)],
+    },
+    {
+      what: "fills a line",
+      summary: `${"x".repeat(30)} ${"y".repeat(9)}`,
+      lines: [`${"x".repeat(30)} ${"y".repeat(9)}`],
+    },
+    { what: "gives a longer word its own line", summary: `${"x".repeat(50)} b`, lines: ["x".repeat(50), "b"] },
+    { what: "joins lines", summary: "  spaced \n out ", lines: ["spaced out"] },
+  ])("formatHelp() $what when it wraps text", ({ summary, lines }) => {
+    const help = formatHelp({ name: "p", version: "1", summary, settings: [] }, 40);
+    expect(help).toContain(`p 1\n${lines.join("\n")}\n\nUsage`);
   });
 
   it.each([

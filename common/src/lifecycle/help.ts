@@ -1,10 +1,11 @@
 // Formats the text of --help.
 import type { SettingRow } from "../settings/read-env.ts";
-import { formatSettings, wrapText } from "../settings/settings-table.ts";
 
 /** Widest and narrowest text, in columns. */
 const COLUMNS_MAX = 100;
 const COLUMNS_MIN = 40;
+
+const INDENT = "      ";
 
 /** A command line flag: how it is written, such as "-domain NAME", and its effect. */
 export interface ProgramFlag {
@@ -35,14 +36,30 @@ export function formatHelp(text: HelpText, columns: number): string {
     `${text.name} ${text.version}\n`,
     `${wrapText(text.summary, width).join("\n")}\n\n`,
     `Usage: ${usage}\n\n`,
-    ...flags.map((flag) => formatFlag(flag, width)),
-    ...(text.settings.length === 0
-      ? []
-      : ["\nSettings (environment variables):\n\n", formatSettings(text.settings, width)]),
+    ...flags.map(({ flag, effect }) => formatEntry(flag, effect, width)),
+    text.settings.length === 0 ? "" : "\nSettings (environment variables):\n\n",
+    ...text.settings.map((row) => formatSetting(row, width)),
   ].join("");
 }
 
-function formatFlag({ flag, effect }: ProgramFlag, width: number): string {
-  const lines = wrapText(effect, width - 6).map((line) => `      ${line}\n`);
-  return `  ${flag}\n${lines.join("")}`;
+/** A setting with type and default, then its effect and aliases. */
+function formatSetting({ names: [primary = "", ...aliases], type, default: value, effect }: SettingRow, width: number) {
+  const title = `${primary}  (${type}; default ${value === "" ? "not set" : value})`;
+  return formatEntry(title, aliases.length === 0 ? effect : `${effect} Also named ${aliases.join(", ")}.`, width);
+}
+
+function formatEntry(title: string, text: string, width: number): string {
+  const lines = wrapText(text, width - INDENT.length).map((line) => `${INDENT}${line}\n`);
+  return `  ${title}\n${lines.join("")}`;
+}
+
+/** The text in lines of at most `width` characters; a longer word has its own line. */
+function wrapText(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  for (const word of text.split(/\s+/).filter((part) => part !== "")) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
 }

@@ -1,4 +1,6 @@
 // Starts the parts of a process in order and stops them in reverse order, under one deadline.
+import { once } from "node:events";
+
 import { describeError, ServiceError } from "../errors/service-error.ts";
 import type { Log } from "../log/log.ts";
 
@@ -133,9 +135,7 @@ export class Lifecycle {
 /** Runs a service: starts it, waits for the signal (which may come during the start), stops it. */
 export async function runUntilAborted(lifecycle: Lifecycle, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
-  const aborted = new Promise<void>((resolve) => {
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
+  const aborted = once(signal, "abort");
   const started = lifecycle.start();
   await Promise.race([started, aborted]);
   await aborted;

@@ -19,7 +19,7 @@ const SCRIPT = `
 import { runProgram } from ${JSON.stringify(fileURLToPath(new URL("./program.ts", import.meta.url)))};
 runProgram({ name: "fixture", summary: "Waits.", usage: "WHAT" }, async ({ args, signal, signalName, stdout, stderr, onHangup }) => {
   if (args[0] === "throw") throw new TypeError("broken");
-  if (args[0] === "reject") { void Promise.reject(new TypeError("nobody caught this")); await new Promise(() => setInterval(() => {}, 1000)); }
+  if (args[0] === "reject") { void Promise.reject(new TypeError("not caught")); await new Promise(() => setInterval(() => {}, 1000)); }
   if (args[0] === "flood") { for (let line = 0; line < 100000; line++) stdout("a line of text\\n"); return 0; }
   if (args[0] === "fail") { stdout("x".repeat(1_000_000)); stderr("y".repeat(1_000_000)); return 3; }
   onHangup(() => stdout("hangup\\n"));
@@ -49,7 +49,7 @@ interface Run {
   readonly child: ChildProcess;
   readonly output: () => string;
   readonly errors: () => string;
-  /** Resolves when standard output holds the text. */
+  /** Resolves when standard output contains the text. */
   until(text: string): Promise<void>;
   readonly exit: Promise<readonly [code: number | null, signal: NodeJS.Signals | null]>;
 }
@@ -107,9 +107,7 @@ describe("runProgram() in a real process", () => {
   it("runProgram() exits with 1 and the stack when a rejection is not caught", async () => {
     const run = start("reject");
     expect(await run.exit).toEqual([1, null]);
-    expect(run.errors()).toMatch(
-      /^fixture: unexpected error, the process ends: TypeError: nobody caught this\n {4}at /,
-    );
+    expect(run.errors()).toMatch(/^fixture: unexpected error, the process ends: TypeError: not caught\n {4}at /);
   });
 
   it("runProgram() ends quietly when the reader of its output goes away", async () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 
 import { ServiceError } from "../errors/service-error.ts";
 import { createLog } from "../log/log.ts";
-import { type Env, readEnv } from "../settings/read-env.ts";
+import { type Env, EnvReader } from "../settings/read-env.ts";
 import type { ProgramHost } from "./host.ts";
 import { type Program, type ProgramContext, runProgram } from "./program.ts";
 
@@ -144,7 +144,7 @@ describe("runProgram() errors", () => {
   it("runProgram() prints every problem on its line when the settings are wrong", async () => {
     const host = new FakeHost([], { PORT: "x", RATIO: "7" });
     const code = await run(service, host, async ({ env }) => {
-      const read = readEnv(env);
+      const read = new EnvReader(env);
       read.port("PORT", { default: 80, effect: "" });
       read.ratio("RATIO", { default: 1, effect: "" });
       read.done();

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 
 import { ServiceError } from "../errors/service-error.ts";
-import { readEnv } from "../settings/read-env.ts";
+import { EnvReader } from "../settings/read-env.ts";
 import { Secret } from "../settings/secret.ts";
 import { createLog, type Log, type LogFormat, type LogLevel, readLogSettings, silentLog } from "./log.ts";
 
@@ -128,13 +128,13 @@ describe("readLogSettings()", () => {
     { env: { LOG_LEVEL: "fatal" }, settings: { level: "error", format: "text" } },
     { env: { LOG_LEVEL: "panic" }, settings: { level: "error", format: "text" } },
   ])("readLogSettings() gives $settings when the environment is $env", ({ env, settings }) => {
-    const read = readEnv(env);
+    const read = new EnvReader(env);
     expect(readLogSettings(read, { level: "info" })).toEqual(settings);
     read.done();
   });
 
   it("readLogSettings() refuses a level that does not exist", () => {
-    const read = readEnv({ LOG_LEVEL: "loud" });
+    const read = new EnvReader({ LOG_LEVEL: "loud" });
     readLogSettings(read, { level: "info" });
     expect(() => read.done()).toThrow(
       'LOG_LEVEL="loud": allowed is one of debug, info, warn, error (also panic, fatal, warning, trace)',

@@ -56,9 +56,8 @@ export class ConnectionBudget {
   /** Limits a server that does not listen yet. */
   limit(server: Server, { what, max = Infinity }: LimitedListener, log: Log): void {
     const listener: Listener = { server, max, open: 0 };
-    const refusals =
-      this.#refusals.get(log) ?? new RateLimitedLog(log, { intervalMs: LOG_INTERVAL_MS, clock: this.#nowMs });
-    this.#refusals.set(log, refusals);
+    const limits = { intervalMs: LOG_INTERVAL_MS, clock: this.#nowMs };
+    const refusals = this.#refusals.getOrInsertComputed(log, () => new RateLimitedLog(log, limits));
     this.#listeners.add(listener);
     this.#adjust();
     server.on("connection", (socket: Socket) => {

@@ -49,9 +49,7 @@ export interface ListenAddress {
 /** Opens the server on a TCP address; fails with LISTEN_FAILED. */
 export async function listen(server: Server, options: ListenOptions): Promise<ListenAddress> {
   try {
-    const listening = once(server, "listening"); // Rejects when the server emits "error" first.
-    server.listen({ host: options.host, port: options.port });
-    await listening;
+    await listenOn(server, { host: options.host, port: options.port });
   } catch (cause) {
     throw listenError(cause, options);
   }
@@ -65,13 +63,13 @@ export async function listen(server: Server, options: ListenOptions): Promise<Li
 export async function listenUnix(server: Server, options: ListenUnixOptions): Promise<void> {
   const { path } = options;
   try {
-    await openPath(server, path);
+    await listenOn(server, { path });
   } catch (error) {
     // A socket file without a listener is left over from a process that was killed. Any other file
     // is not ours to remove.
     if (!isInUse(error) || !lstatSync(path).isSocket() || (await isAnswered(path))) throw unixError(error, options);
     unlinkSync(path);
-    await openPath(server, path).catch((cause: unknown) => {
+    await listenOn(server, { path }).catch((cause: unknown) => {
       throw unixError(cause, options);
     });
   }
@@ -109,14 +107,13 @@ function reasonOf(cause: unknown, setting: string): string | undefined {
   }
 }
 
-function openPath(server: Server, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(path, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
+async function listenOn(
+  server: Server,
+  where: { readonly host: string; port: number } | { path: string },
+): Promise<void> {
+  const listening = once(server, "listening"); // Rejects when the server emits "error" first.
+  server.listen(where);
+  await listening;
 }
 
 function isInUse(error: unknown): boolean {

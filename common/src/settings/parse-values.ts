@@ -61,9 +61,9 @@ export function parseInteger(text: string): number | undefined {
   const match = /^([+-]?)(0[xX]|0[oO]|0[bB]|0(?=[0-9_]))?(_?[0-9a-fA-F]+(?:_[0-9a-fA-F]+)*)$/.exec(text);
   if (match === null) return undefined;
   const [, sign = "", prefix = "", digits = ""] = match;
-  if (prefix === "" && digits.startsWith("_")) return undefined;
-  const value = digitsToNumber(digits.replaceAll("_", ""), baseOf(prefix));
-  if (value === undefined || !Number.isSafeInteger(value)) return undefined;
+  if (prefix === "" && /^_|[a-f]/i.test(digits)) return undefined;
+  const value = Number((prefix === "0" ? "0o" : prefix) + digits.replaceAll("_", "")); // NaN for a digit above the base.
+  if (!Number.isSafeInteger(value)) return undefined;
   return sign === "-" && value !== 0 ? -value : value;
 }
 
@@ -109,27 +109,4 @@ export function parseSizeBytes(text: string): number | undefined {
   if (match === null || unit === undefined) return undefined;
   const bytes = Number(match[1]) * unit;
   return Number.isSafeInteger(bytes) ? bytes : undefined;
-}
-
-function baseOf(prefix: string): number {
-  switch (prefix.toLowerCase()) {
-    case "":
-      return 10;
-    case "0x":
-      return 16;
-    case "0b":
-      return 2;
-    default:
-      return 8; // "0" and "0o"
-  }
-}
-
-function digitsToNumber(digits: string, base: number): number | undefined {
-  let value = 0;
-  for (const character of digits) {
-    const digit = Number.parseInt(character, 16);
-    if (digit >= base) return undefined;
-    value = value * base + digit;
-  }
-  return value;
 }

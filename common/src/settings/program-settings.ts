@@ -1,9 +1,9 @@
 // Runs the function that reads the settings of a program: on the environment, or to list them.
-import { type Env, type EnvReader, readEnv, type SettingRow } from "./read-env.ts";
+import { type Env, EnvReader, type SettingRow } from "./read-env.ts";
 
 /** The frozen settings that `read` finds in `env`; throws one SettingsError with all problems. */
 export function settingsFrom<T extends object>(env: Env, read: (reader: EnvReader) => T): Readonly<T> {
-  const reader = readEnv(env);
+  const reader = new EnvReader(env);
   const settings = read(reader);
   reader.done();
   return Object.freeze(settings);
@@ -14,7 +14,7 @@ export function settingsFrom<T extends object>(env: Env, read: (reader: EnvReade
  * documentation.
  */
 export function settingRowsOf(read: (reader: EnvReader) => unknown): readonly SettingRow[] {
-  const reader = readEnv({});
+  const reader = new EnvReader({});
   read(reader);
   return reader.rows();
 }

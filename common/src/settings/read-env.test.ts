@@ -2,7 +2,7 @@
 // everything wrong.
 import { describe, expect, it } from "vitest";
 
-import { type Env, type EnvReader, readEnv, type SettingProblem, SettingsError } from "./read-env.ts";
+import { type Env, EnvReader, type SettingProblem, SettingsError } from "./read-env.ts";
 
 const effect = "Does something.";
 
@@ -19,7 +19,7 @@ function problemsOf(read: EnvReader): readonly SettingProblem[] {
 
 /** Reads every kind of setting once, all under names that begin with the kind. */
 function readAll(env: Env): Record<string, unknown> {
-  const read = readEnv(env);
+  const read = new EnvReader(env);
   const values = {
     string: read.string("STRING", { default: "0.0.0.0", effect }),
     optional: read.optionalString("OPTIONAL", { effect }),
@@ -38,8 +38,8 @@ function readAll(env: Env): Record<string, unknown> {
   return values;
 }
 
-describe("readEnv() values", () => {
-  it("readEnv() gives the defaults when nothing is set", () => {
+describe("new EnvReader() values", () => {
+  it("new EnvReader() gives the defaults when nothing is set", () => {
     expect(readAll({})).toEqual({
       string: "0.0.0.0",
       optional: undefined,
@@ -56,7 +56,7 @@ describe("readEnv() values", () => {
     });
   });
 
-  it("readEnv() gives the defaults when every variable is the empty string", () => {
+  it("new EnvReader() gives the defaults when every variable is the empty string", () => {
     const names = [
       "STRING",
       "OPTIONAL",
@@ -74,7 +74,7 @@ describe("readEnv() values", () => {
     expect(readAll(Object.fromEntries(names.map((name) => [name, ""])))).toEqual(readAll({}));
   });
 
-  it("readEnv() gives what is set when every variable is good", () => {
+  it("new EnvReader() gives what is set when every variable is good", () => {
     const env = {
       STRING: " as is ",
       OPTIONAL: "given",
@@ -120,14 +120,14 @@ describe("readEnv() values", () => {
     { name: "SIZE", value: "1.5MB", allowed: "a size such as 65536, 512KiB or 4MiB" },
     { name: "CHOICE", value: "TCP", allowed: "one of tcp, unix" },
     { name: "MAP", value: "k1:v1,novalue", allowed: "pairs key:value separated by commas" },
-  ])("readEnv() refuses $name=$value and names what is allowed", ({ name, value, allowed }) => {
+  ])("new EnvReader() refuses $name=$value and names what is allowed", ({ name, value, allowed }) => {
     expect(() => readAll({ [name]: value })).toThrow(
-      new SettingsError([{ name, value, allowed }]), // compares the message, which holds all three
+      new SettingsError([{ name, value, allowed }]), // compares the message, which contains all three
     );
   });
 
   it("oneOf() understands synonyms in any letter case when the setting allows it", () => {
-    const read = readEnv({ LOG_LEVEL: "WARNING", OTHER: "fine" });
+    const read = new EnvReader({ LOG_LEVEL: "WARNING", OTHER: "fine" });
     const described = {
       default: "info",
       choices: ["info", "warn"],
@@ -145,7 +145,7 @@ describe("readEnv() values", () => {
     { value: "1.5", ms: 1500 },
     { value: "2m", ms: 120_000 },
   ])("durationMs() gives $ms when it gets $value and a bare number counts in seconds", ({ value, ms }) => {
-    expect(readEnv({ REFRESH: value }).durationMs("REFRESH", { default: "0", effect, bareUnit: "s" })).toBe(ms);
+    expect(new EnvReader({ REFRESH: value }).durationMs("REFRESH", { default: "0", effect, bareUnit: "s" })).toBe(ms);
   });
 
   it.each([
@@ -153,20 +153,20 @@ describe("readEnv() values", () => {
     { value: "876000h", isTimer: false, ms: 3_153_600_000_000 },
     { value: "596h", isTimer: true, ms: 2_145_600_000 },
   ])("durationMs() gives $ms when it gets $value and isTimer is $isTimer", ({ value, isTimer, ms }) => {
-    expect(readEnv({ AGE: value }).durationMs("AGE", { default: "24h", effect, isTimer })).toBe(ms);
+    expect(new EnvReader({ AGE: value }).durationMs("AGE", { default: "24h", effect, isTimer })).toBe(ms);
   });
 
   it.each([
     { value: "99ms", allowed: "a duration such as 500ms, 10s or 1h30m from 100ms to 1s" },
     { value: "1001ms", allowed: "a duration such as 500ms, 10s or 1h30m from 100ms to 1s" },
   ])("durationMs() refuses $value when it is out of bounds", ({ value, allowed }) => {
-    const read = readEnv({ WAIT: value });
+    const read = new EnvReader({ WAIT: value });
     expect(read.durationMs("WAIT", { default: "200ms", effect, minMs: 100, maxMs: 1000 })).toBe(200);
     expect(problemsOf(read)).toEqual([{ name: "WAIT", value, allowed }]);
   });
 
   it("durationMs() takes days in the value and in the default when the setting has them, and names them when it refuses", () => {
-    const read = readEnv({ IDLE: "14d", LIFE: "1w" });
+    const read = new EnvReader({ IDLE: "14d", LIFE: "1w" });
     expect(read.durationMs("IDLE", { default: "7d", effect, hasDays: true })).toBe(1_209_600_000);
     expect(read.durationMs("LIFE", { default: "7d", effect, hasDays: true })).toBe(604_800_000);
     expect(() => {
@@ -175,13 +175,13 @@ describe("readEnv() values", () => {
   });
 
   it("durationMs() throws immediately when the default in the code is no duration", () => {
-    expect(() => readEnv({}).durationMs("WAIT", { default: "10", effect })).toThrow(
+    expect(() => new EnvReader({}).durationMs("WAIT", { default: "10", effect })).toThrow(
       'Cannot use "10" as a default: it is not a duration',
     );
   });
 
   it("map() splits at another separator when one is given", () => {
-    expect(readEnv({ HEADERS: "a=b:c,d=" }).map("HEADERS", { effect, separator: "=" })).toEqual(
+    expect(new EnvReader({ HEADERS: "a=b:c,d=" }).map("HEADERS", { effect, separator: "=" })).toEqual(
       new Map([
         ["a", "b:c"],
         ["d", ""],
@@ -190,7 +190,7 @@ describe("readEnv() values", () => {
   });
 });
 
-describe("readEnv() aliases", () => {
+describe("new EnvReader() aliases", () => {
   const names = ["KVSTORE_URL", "REDIS_URL"] as const;
 
   it.each([
@@ -199,14 +199,14 @@ describe("readEnv() aliases", () => {
     { env: { KVSTORE_URL: "", REDIS_URL: "b" }, value: "b" },
     { env: { KVSTORE_URL: "c", REDIS_URL: "c" }, value: "c" },
     { env: {}, value: "default" },
-  ])("readEnv() gives $value when the environment is $env", ({ env, value }) => {
-    const read = readEnv(env);
+  ])("new EnvReader() gives $value when the environment is $env", ({ env, value }) => {
+    const read = new EnvReader(env);
     expect(read.string(names, { default: "default", effect })).toBe(value);
     expect(problemsOf(read)).toEqual([]);
   });
 
-  it("readEnv() names both variables when a setting and its alias differ", () => {
-    const read = readEnv({ KVSTORE_URL: "redis://u:p@a", REDIS_URL: "redis://u:q@b" });
+  it("new EnvReader() names both variables when a setting and its alias differ", () => {
+    const read = new EnvReader({ KVSTORE_URL: "redis://u:p@a", REDIS_URL: "redis://u:q@b" });
     read.string(names, { default: "", effect });
     expect(problemsOf(read)).toEqual([
       {
@@ -218,14 +218,14 @@ describe("readEnv() aliases", () => {
     ]);
   });
 
-  it("readEnv() names the alias when it is the alias that holds a bad value", () => {
-    const read = readEnv({ REDIS_POOL_SIZE: "many" });
+  it("new EnvReader() names the alias when it is the alias that has a bad value", () => {
+    const read = new EnvReader({ REDIS_POOL_SIZE: "many" });
     read.integer(["KVSTORE_POOL_SIZE", "REDIS_POOL_SIZE"], { default: 10, effect });
     expect(problemsOf(read)).toEqual([{ name: "REDIS_POOL_SIZE", value: "many", allowed: "a whole number" }]);
   });
 });
 
-describe("readEnv() secrets", () => {
+describe("new EnvReader() secrets", () => {
   const files: Readonly<Record<string, string>> = {
     "/run/auth": "hunter2\n",
     "/run/windows": "hunter2\r\n",
@@ -250,7 +250,7 @@ describe("readEnv() secrets", () => {
     { env: { KVSTORE_AUTH_FILE: "/run/spaces" }, value: " a \n" },
     { env: { KVSTORE_AUTH: "hunter2", KVSTORE_AUTH_FILE: "/run/auth" }, value: "hunter2" },
   ])("secret() gives $value when the environment is $env", ({ env, value }) => {
-    const read = readEnv(env, deps);
+    const read = new EnvReader(env, deps);
     expect(read.secret(names, { effect })?.reveal()).toBe(value);
     expect(problemsOf(read)).toEqual([]);
   });
@@ -285,15 +285,15 @@ describe("readEnv() secrets", () => {
       },
     },
   ])("secret() reports a problem without the secret when the environment is $env", ({ env, problem }) => {
-    const read = readEnv(env, deps);
+    const read = new EnvReader(env, deps);
     read.secret(names, { effect });
     expect(problemsOf(read)).toEqual([problem]);
   });
 });
 
-describe("readEnv() problems and rows", () => {
+describe("new EnvReader() problems and rows", () => {
   it("done() throws one error with a line for each problem when several settings are wrong", () => {
-    const read = readEnv({ GRPC_PORT: "abc", RATIO: "2", TLS_CERT: "/tls.crt" });
+    const read = new EnvReader({ GRPC_PORT: "abc", RATIO: "2", TLS_CERT: "/tls.crt" });
     read.port("GRPC_PORT", { default: 8081, effect });
     read.ratio("RATIO", { default: 0.8, effect });
     read.problem("TLS_KEY", undefined, "the path of a key, because TLS_CERT is set");
@@ -314,14 +314,14 @@ describe("readEnv() problems and rows", () => {
     ["the primary name when that is set", { KVSTORE_URL: "nowhere", REDIS_URL: "nowhere" }, "KVSTORE_URL"],
     ["the primary name when nothing is set", { REDIS_URL: "" }, "KVSTORE_URL"],
   ])("problem() names %s", (_what, env, name) => {
-    const read = readEnv(env);
+    const read = new EnvReader(env);
     read.optionalString(["KVSTORE_URL", "REDIS_URL"], { effect });
     read.problem("KVSTORE_URL", "nowhere", "host:port");
     expect(problemsOf(read)).toEqual([{ name, value: "nowhere", allowed: "host:port" }]);
   });
 
   it("done() quotes only the beginning when a wrong value is long", () => {
-    const read = readEnv({ PORT: "9".repeat(1000) });
+    const read = new EnvReader({ PORT: "9".repeat(1000) });
     read.port("PORT", { default: 1, effect });
     expect(problemsOf(read)).toEqual([
       { name: "PORT", value: `${"9".repeat(200)}…`, allowed: "a port number from 0 to 65535" },
@@ -329,7 +329,7 @@ describe("readEnv() problems and rows", () => {
   });
 
   it("rows() lists every setting in the order of reading when they have been read", () => {
-    const read = readEnv({});
+    const read = new EnvReader({});
     read.durationMs(["KVSTORE_TIMEOUT", "REDIS_TIMEOUT"], { default: "10s", effect: "Longest wait." });
     read.oneOf("TYPE", { default: "single", choices: ["single", "cluster"], effect: "Kind of deployment." });
     read.secret("AUTH", { effect: "Password." });

@@ -96,7 +96,7 @@ export class EnvReader {
   readonly #rows: SettingRow[] = [];
   readonly #problems: SettingProblem[] = [];
 
-  constructor(env: Env, { readFile = (path) => readFileSync(path, "utf8") }: ReadEnvDeps) {
+  constructor(env: Env, { readFile = (path) => readFileSync(path, "utf8") }: ReadEnvDeps = {}) {
     this.#env = env;
     this.#readFile = readFile;
   }
@@ -190,7 +190,8 @@ export class EnvReader {
    * pass a secret as `value`. A primary name becomes that of the alias under which the setting was
    * found.
    */
-  problem(name: string, value: string | undefined, allowed: string): void {
+  problem(names: Names, value: string | undefined, allowed: string): void {
+    const [name = ""] = namesOf(names);
     this.#problems.push({
       name: this.#spellingOf(name),
       value: value === undefined ? undefined : quotable(value),
@@ -275,11 +276,6 @@ export class EnvReader {
       `only one value, but ${other.name} is the same setting and holds ${shown}`,
     );
   }
-}
-
-/** Starts reading settings from `env`. */
-export function readEnv(env: Env, deps: ReadEnvDeps = {}): EnvReader {
-  return new EnvReader(env, deps);
 }
 
 function namesOf(names: Names): readonly string[] {

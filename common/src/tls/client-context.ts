@@ -15,11 +15,11 @@ const contexts = new WeakMap<TlsMaterial, SecureContext>();
  * public ones of Node and those of the system, as Go programs do.
  */
 export function clientContext(material: TlsMaterial): SecureContext {
-  const known = contexts.get(material);
-  if (known !== undefined) return known;
+  return contexts.getOrInsertComputed(material, makeContext);
+}
+
+function makeContext(material: TlsMaterial): SecureContext {
   const authorities = new Set([...getCACertificates("default"), ...getCACertificates("system")]);
   if (material.ca !== undefined) authorities.add(material.ca.toString("latin1"));
-  const context = createSecureContext({ ...material, ca: [...authorities], minVersion: "TLSv1.2" });
-  contexts.set(material, context);
-  return context;
+  return createSecureContext({ ...material, ca: [...authorities], minVersion: "TLSv1.2" });
 }

@@ -11,7 +11,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import { type Authority, type CertificatePair, createAuthority } from "@weir/certificates/authority";
 import { createLog, type Log } from "../log/log.ts";
-import { openTlsFiles, type TlsFilePaths, type TlsFiles, type TlsMaterial } from "./tls-files.ts";
+import { type TlsFilePaths, TlsFiles, type TlsMaterial } from "./tls-files.ts";
 
 /** So long that a test which needs events to be seen cannot pass by polling. */
 const NEVER_MS = 3_600_000;
@@ -60,7 +60,7 @@ function pathsIn(target: string): TlsFilePaths & { certPath: string; keyPath: st
 
 /** Opens and starts the files, and serves TLS with them. */
 async function serve(paths: TlsFilePaths, pollIntervalMs: number): Promise<{ files: TlsFiles; server: Server }> {
-  const files = openTlsFiles(paths, { log }, { pollIntervalMs });
+  const files = new TlsFiles(paths, { log }, { pollIntervalMs });
   const server = createServer({ ...files.current() }, (socket) => socket.end());
   files.onChange((material) => server.setSecureContext({ ...material }));
   files.start();
@@ -73,7 +73,7 @@ async function serve(paths: TlsFilePaths, pollIntervalMs: number): Promise<{ fil
 }
 
 /**
- * Common name of the certificate that a new connection sees; the certificate must hold for the
+ * Common name of the certificate that a new connection sees; the certificate must be valid for the
  * authority.
  */
 function seenName(server: Server): Promise<string> {
@@ -91,8 +91,8 @@ function messages(level: string): unknown[] {
   return lines.filter((line) => line["level"] === level).map((line) => line["@message"]);
 }
 
-describe("openTlsFiles() reload", () => {
-  it("openTlsFiles() serves the new pair when the files are renamed into place", async () => {
+describe("new TlsFiles() reload", () => {
+  it("new TlsFiles() serves the new pair when the files are renamed into place", async () => {
     writePair(folder, first);
     const { server } = await serve(pathsIn(folder), NEVER_MS);
     expect(await seenName(server)).toBe("first");
@@ -105,7 +105,7 @@ describe("openTlsFiles() reload", () => {
     expect(messages("info")).toEqual(["Reloaded TLS files"]);
   });
 
-  it("openTlsFiles() serves the new pair when a mounted Kubernetes secret swaps its link", async () => {
+  it("new TlsFiles() serves the new pair when a mounted Kubernetes secret swaps its link", async () => {
     // The layout of a projected volume: tls.crt -> ..data/tls.crt, ..data -> ..revision; an update
     // renames a new link over ..data.
     mkdirSync(join(folder, "..revision-1"));
@@ -124,14 +124,14 @@ describe("openTlsFiles() reload", () => {
     expect(messages("warning")).toEqual([]);
   });
 
-  it("openTlsFiles() serves the new pair when the files are written in place", async () => {
+  it("new TlsFiles() serves the new pair when the files are written in place", async () => {
     writePair(folder, first);
     const { server } = await serve(pathsIn(folder), NEVER_MS);
     writePair(folder, second);
     await expect.poll(() => seenName(server), DEADLINE).toBe("second");
   });
 
-  it("openTlsFiles() serves the new pair by polling when a link leads to a folder that is not watched", async () => {
+  it("new TlsFiles() serves the new pair by polling when a link leads to a folder that is not watched", async () => {
     const elsewhere = join(folder, "elsewhere");
     const mounted = join(folder, "mounted");
     mkdirSync(elsewhere);
@@ -144,7 +144,7 @@ describe("openTlsFiles() reload", () => {
     await expect.poll(() => seenName(server), DEADLINE).toBe("second");
   });
 
-  it("openTlsFiles() serves the new pair when the folder itself was replaced", async () => {
+  it("new TlsFiles() serves the new pair when the folder itself was replaced", async () => {
     const mounted = join(folder, "mounted");
     mkdirSync(mounted);
     writePair(mounted, first);
@@ -155,7 +155,7 @@ describe("openTlsFiles() reload", () => {
     await expect.poll(() => seenName(server), DEADLINE).toBe("second");
   });
 
-  it("openTlsFiles() keeps the old pair and says so once when the new key does not belong to the certificate", async () => {
+  it("new TlsFiles() keeps the old pair and says so once when the new key does not belong to the certificate", async () => {
     writePair(folder, first);
     const { server } = await serve(pathsIn(folder), 20);
     writeFileSync(join(folder, "tls.crt"), second.certPem);
@@ -171,7 +171,7 @@ describe("openTlsFiles() reload", () => {
     expect(messages("warning")).toHaveLength(1); // Many polls have seen the bad pair meanwhile.
   });
 
-  it("openTlsFiles() keeps the old pair when a file disappears", async () => {
+  it("new TlsFiles() keeps the old pair when a file disappears", async () => {
     writePair(folder, first);
     const { server } = await serve(pathsIn(folder), NEVER_MS);
     rmSync(join(folder, "tls.key"));
@@ -179,31 +179,31 @@ describe("openTlsFiles() reload", () => {
     expect(await seenName(server)).toBe("first");
   });
 
-  it("openTlsFiles() reports the new authorities when the CA file changes", async () => {
+  it("new TlsFiles() reports the new authorities when the CA file changes", async () => {
     const caPath = join(folder, "ca.crt");
     writeFileSync(caPath, authority.certPem);
-    const files = openTlsFiles({ caPath }, { log }, { pollIntervalMs: NEVER_MS });
+    const files = new TlsFiles({ caPath }, { log }, { pollIntervalMs: NEVER_MS });
     closers.push(() => files.stop());
-    const heard: string[] = [];
-    files.onChange(({ ca }) => heard.push(new X509Certificate(ca!).subject));
+    const received: string[] = [];
+    files.onChange(({ ca }) => received.push(new X509Certificate(ca!).subject));
     files.start();
     const next = await createAuthority({ commonName: "next", now: new Date(), validDays: 1 });
     writeFileSync(`${caPath}.new`, next.certPem);
     renameSync(`${caPath}.new`, caPath);
-    await expect.poll(() => heard, DEADLINE).toEqual(["CN=next"]);
+    await expect.poll(() => received, DEADLINE).toEqual(["CN=next"]);
   });
 });
 
-describe("openTlsFiles() edges", () => {
-  it("openTlsFiles() throws immediately, naming the file, when a file is missing", () => {
-    expect(() => openTlsFiles(pathsIn(folder), { log })).toThrow(
+describe("new TlsFiles() edges", () => {
+  it("new TlsFiles() throws immediately, naming the file, when a file is missing", () => {
+    expect(() => new TlsFiles(pathsIn(folder), { log })).toThrow(
       `Cannot use the certificate file ${join(folder, "tls.crt")}: ENOENT`,
     );
   });
 
   it("start() takes over what changed between opening and starting", () => {
     writePair(folder, first);
-    const files = openTlsFiles(pathsIn(folder), { log }, { pollIntervalMs: NEVER_MS });
+    const files = new TlsFiles(pathsIn(folder), { log }, { pollIntervalMs: NEVER_MS });
     closers.push(() => files.stop());
     writePair(folder, second);
     files.start();
@@ -212,7 +212,7 @@ describe("openTlsFiles() edges", () => {
 
   it("reload() takes over changed files immediately and repeats its warning when they stay bad", () => {
     writePair(folder, first);
-    const files = openTlsFiles(pathsIn(folder), { log });
+    const files = new TlsFiles(pathsIn(folder), { log });
     writePair(folder, second);
     files.reload();
     expect(files.current().cert?.toString()).toBe(second.certPem);
@@ -225,24 +225,24 @@ describe("openTlsFiles() edges", () => {
 
   it("onChange() reaches the other listeners when one throws, and none that has left", () => {
     writePair(folder, first);
-    const files = openTlsFiles(pathsIn(folder), { log });
-    const heard: (TlsMaterial | string)[] = [];
+    const files = new TlsFiles(pathsIn(folder), { log });
+    const received: (TlsMaterial | string)[] = [];
     files.onChange(() => {
       throw new Error("listener broke");
     });
-    const leave = files.onChange(() => heard.push("left"));
-    files.onChange(() => heard.push("stayed"));
+    const leave = files.onChange(() => received.push("left"));
+    files.onChange(() => received.push("stayed"));
     leave();
     writePair(folder, second);
     files.reload();
-    expect(heard).toEqual(["stayed"]);
+    expect(received).toEqual(["stayed"]);
     expect(messages("error")).toEqual(["Cannot apply reloaded TLS files"]);
   });
 
   it("stop() ends watching when files change afterwards", async () => {
     writePair(folder, first);
     const { files } = await serve(pathsIn(folder), 10);
-    const others = openTlsFiles(pathsIn(folder), { log }, { pollIntervalMs: 10 });
+    const others = new TlsFiles(pathsIn(folder), { log }, { pollIntervalMs: 10 });
     others.start();
     closers.push(() => others.stop());
     files.stop();

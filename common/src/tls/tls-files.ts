@@ -1,18 +1,13 @@
 // Certificate, key and CA files that are read again when they change: by rename, by the symlink swap of
 // a mounted Kubernetes secret, or in place. Keeps the last valid content.
 import { dirname } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 
 import { describeError } from "../errors/service-error.ts";
 import { FolderWatch } from "../files/folder-watch.ts";
 import type { Part } from "../lifecycle/lifecycle.ts";
 import type { Log } from "../log/log.ts";
-import {
-  checkTlsMaterial,
-  isSameMaterial,
-  readTlsMaterial,
-  type TlsFilePaths,
-  type TlsMaterial,
-} from "./tls-material.ts";
+import { checkTlsMaterial, readTlsMaterial, type TlsFilePaths, type TlsMaterial } from "./tls-material.ts";
 
 export type {
   /** Paths of the files. */
@@ -98,9 +93,7 @@ export class TlsFiles implements Part {
    */
   onChange(listener: (material: TlsMaterial) => void): () => void {
     this.#listeners.add(listener);
-    return () => {
-      this.#listeners.delete(listener);
-    };
+    return () => void this.#listeners.delete(listener);
   }
 
   /** Reads the files now, for SIGHUP. Invalid content is logged and not applied. */
@@ -113,7 +106,7 @@ export class TlsFiles implements Part {
     let material: TlsMaterial;
     try {
       material = readTlsMaterial(this.#paths);
-      if (isSameMaterial(material, this.#current)) {
+      if (isDeepStrictEqual(material, this.#current)) {
         this.#refusal = undefined;
         return;
       }
@@ -155,13 +148,4 @@ export class TlsFiles implements Part {
     clearTimeout(this.#settleTimer);
     this.#settleTimer = setTimeout(() => this.#refresh(), SETTLE_MS);
   }
-}
-
-/** Opens the files: reads and checks them, and fails with TLS_FILE_INVALID, naming the file. */
-export function openTlsFiles(
-  paths: TlsFilePaths,
-  deps: TlsFilesDeps,
-  options: { readonly pollIntervalMs?: number } = {},
-): TlsFiles {
-  return new TlsFiles(paths, deps, options);
 }

@@ -63,15 +63,6 @@ export function checkTlsMaterial(material: TlsMaterial, paths: TlsFilePaths): vo
   }
 }
 
-/** Whether two contents are equal byte by byte. */
-export function isSameMaterial(a: TlsMaterial, b: TlsMaterial): boolean {
-  return isSameBuffer(a.cert, b.cert) && isSameBuffer(a.key, b.key) && isSameBuffer(a.ca, b.ca);
-}
-
-function isSameBuffer(a: Buffer | undefined, b: Buffer | undefined): boolean {
-  return a === undefined || b === undefined ? a === b : a.equals(b);
-}
-
 function readTlsFile(what: string, path: string): Buffer {
   let content: Buffer;
   try {

@@ -2,12 +2,12 @@
 import { describe, expect, it } from "vitest";
 
 import { silentLog } from "../log/log.ts";
-import { readEnv } from "../settings/read-env.ts";
+import { EnvReader } from "../settings/read-env.ts";
 import { readTracingSettings, startTracing } from "./tracing.ts";
 
 describe("readTracingSettings()", () => {
-  it("readTracingSettings() gives the defaults of the specification when nothing is set", () => {
-    const read = readEnv({});
+  it("readTracingSettings() gives the defaults of envoyproxy/ratelimit when nothing is set", () => {
+    const read = new EnvReader({});
     expect(readTracingSettings(read, { serviceName: "RateLimit" })).toEqual({
       enabled: false,
       protocol: "http",
@@ -20,7 +20,7 @@ describe("readTracingSettings()", () => {
   });
 
   it("readTracingSettings() gives what is set when all is good", () => {
-    const read = readEnv({
+    const read = new EnvReader({
       TRACING_ENABLED: "true",
       TRACING_EXPORTER_PROTOCOL: "grpc",
       TRACING_SERVICE_NAME: "weir",
@@ -46,7 +46,7 @@ describe("readTracingSettings()", () => {
     },
     { env: { TRACING_SAMPLING_RATE: "1.5" }, problem: 'TRACING_SAMPLING_RATE="1.5": allowed is a number from 0 to 1' },
   ])("readTracingSettings() refuses $env", ({ env, problem }) => {
-    const read = readEnv(env);
+    const read = new EnvReader(env);
     readTracingSettings(read, { serviceName: "RateLimit" });
     expect(() => read.done()).toThrow(problem);
   });
@@ -54,7 +54,7 @@ describe("readTracingSettings()", () => {
 
 describe("startTracing()", () => {
   it("startTracing() gives no tracer when tracing is off", async () => {
-    const settings = readTracingSettings(readEnv({}), { serviceName: "RateLimit" });
+    const settings = readTracingSettings(new EnvReader({}), { serviceName: "RateLimit" });
     const tracing = await startTracing(settings, { log: silentLog() });
     expect(tracing).toMatchObject({ tracer: undefined, extract: undefined, inject: undefined });
     await expect(tracing.stop()).resolves.toBeUndefined();

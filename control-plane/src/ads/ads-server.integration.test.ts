@@ -5,7 +5,7 @@ import { connect, createServer, type Socket } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { status } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";
-import { openTlsFiles, type TlsFiles } from "@weir/common/tls/tls-files";
+import { TlsFiles } from "@weir/common/tls/tls-files";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import { RateLimitConfigDiscoveryService } from "@weir/proto/generated/ratelimit/service/ratelimit/v3/rls_conf_ds_pb";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
@@ -109,7 +109,7 @@ function connectPod(port: number, as: TestIdentity | undefined = identity): Real
 beforeEach(async () => {
   certificates = await createTestCertificates();
   identity = await certificates.issueClient();
-  files = openTlsFiles(certificates.server, { log: silentLog() });
+  files = new TlsFiles(certificates.server, { log: silentLog() });
   files.start();
 });
 

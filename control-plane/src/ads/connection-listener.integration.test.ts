@@ -6,7 +6,7 @@ import { connect as connectTls, type ConnectionOptions } from "node:tls";
 
 import { createAuthority } from "@weir/certificates/authority";
 import { createLog, silentLog } from "@weir/common/log/log";
-import { openTlsFiles, type TlsFiles } from "@weir/common/tls/tls-files";
+import { TlsFiles } from "@weir/common/tls/tls-files";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import {
@@ -36,7 +36,7 @@ describe("ConnectionListener", () => {
   beforeEach(async () => {
     certificates = await createTestCertificates();
     identity = await certificates.issueClient();
-    files = openTlsFiles(certificates.server, { log: silentLog() });
+    files = new TlsFiles(certificates.server, { log: silentLog() });
     [lines, refusals] = [[], []];
   });
 

@@ -58,6 +58,24 @@ export function denyUncounted(check: LimitedCheck, nowSeconds: number): void {
   check.durationUntilResetSeconds = secondsUntilReset(nowSeconds, check.windowSeconds);
 }
 
+/**
+ * STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: increments no counter, because the local cache has a key
+ * of the call.
+ */
+export function withholdAll(checks: readonly LimitedCheck[]): void {
+  for (const check of checks) check.addend = 0;
+}
+
+/**
+ * When any counter, as it was read into `after`, would go over its limit by the hits of the call,
+ * increments only those that would. As in envoyproxy/ratelimit, a rule in shadow mode withholds
+ * the increments of others too, and a counter that is over keeps growing.
+ */
+export function withholdWhenOver(checks: readonly LimitedCheck[]): void {
+  if (!checks.some(wouldBeOver)) return;
+  for (const check of checks) if (!wouldBeOver(check)) check.addend = 0;
+}
+
 function rejectOrShadow(check: LimitedCheck, overHits: number): void {
   check.limitRemaining = 0;
   if (check.match.rule.shadowMode) {
@@ -74,4 +92,8 @@ function rejectOrShadow(check: LimitedCheck, overHits: number): void {
  */
 function nearThreshold(requestsPerUnit: number, nearLimitRatio: number): number {
   return Math.floor(Math.fround(Math.fround(requestsPerUnit) * nearLimitRatio));
+}
+
+function wouldBeOver({ after, hits, match }: LimitedCheck): boolean {
+  return after + hits > match.rule.limit.requestsPerUnit;
 }

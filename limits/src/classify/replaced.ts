@@ -6,7 +6,7 @@ import { type Check, NO_RULE } from "./check.ts";
 export function replacedNames(matches: readonly (RuleMatch<unknown> | undefined)[]): ReadonlyMap<string, number> {
   const names = new Map<string, number>();
   matches.forEach((match, index) => {
-    for (const name of match?.rule.replaces ?? []) if (!names.has(name)) names.set(name, index);
+    for (const name of match?.rule.replaces ?? []) names.getOrInsert(name, index);
   });
   return names;
 }

@@ -1,15 +1,15 @@
 // YAML and JSON text as kubectl reads it: every document as a value that JSON can carry, with the place of each part.
 import type { FieldPath } from "../model/field-path.ts";
 import {
+  excerpt,
   locate,
+  nameOf,
   type SourceLocation,
   type YamlMap,
   type YamlNode,
-  nameOf,
   type YamlProblem,
   type YamlScalar,
 } from "./node.ts";
-import { excerpt } from "./excerpt.ts";
 import { inOneGo, type ParsedDocument, parseYamlInSteps } from "./parse.ts";
 
 /**

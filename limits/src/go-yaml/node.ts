@@ -2,6 +2,16 @@
 import type { FieldPath } from "../model/field-path.ts";
 import { formatScalar, type ScalarMeaning } from "./scalar.ts";
 
+/**
+ * Longest message or name of a field, in characters: the longest path of keys that the schema
+ * allows still fits.
+ */
+const LENGTH_MAX = 10_000;
+
+/** Kept of a longer one: its beginning says what is wrong, its end what is allowed. */
+const BEGINNING_LENGTH = 200;
+const END_LENGTH = 100;
+
 /** A place in a text; line and column count from 1. */
 export interface SourceLocation {
   readonly line: number;
@@ -126,4 +136,9 @@ export function formatNode(node: YamlNode): string {
         .map(({ key, value }) => `${leaf(key)}:${leaf(value)}`)
         .join(" ")}]`;
   }
+}
+
+/** A message that quotes a text, without its middle when it is too long to be read. */
+export function excerpt(text: string): string {
+  return text.length <= LENGTH_MAX ? text : `${text.slice(0, BEGINNING_LENGTH)}…${text.slice(-END_LENGTH)}`;
 }

@@ -56,7 +56,7 @@ describe("parseYamlInSteps", () => {
     expect(valueOf(parse(text)?.root)).toEqual(expected);
   });
 
-  it("parseYamlInSteps() tells the line and column of every node", () => {
+  it("parseYamlInSteps() returns the line and column of every node", () => {
     const root = parse("a: x\nb:\n  - c: y\n")?.root;
     expect(root).toMatchObject({
       at: { line: 1, column: 1 },
@@ -79,7 +79,7 @@ describe("parseYamlInSteps", () => {
     ["a tab for indentation", "a:\n\tb: c\n", "line 2: tabs are not allowed as indentation"],
     ["an open flow map", "{a: b\n", "line 2: flow map must end with a }"],
     ["an alias without an anchor", "a: *x\n", "line 1: unknown anchor 'x' referenced"],
-    ["an anchor that holds itself", "a: &x [*x]\n", "line 1: anchor 'x' value contains itself"],
+    ["an anchor that contains itself", "a: &x [*x]\n", "line 1: anchor 'x' value contains itself"],
     ["a map as a key", "? {a: b}\n: c\n", "line 1: invalid map key: map[a:b]"],
     ["a merge of a text", "a: {<<: b}\n", "line 1: map merge requires map or sequence of maps as the value"],
     [

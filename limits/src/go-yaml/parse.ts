@@ -1,9 +1,8 @@
 // Parses YAML into trees with the syntax of the `yaml` package and the meaning of Go's yaml.v2.
 import { Composer, type Document, Lexer, LineCounter, Parser } from "yaml";
 
-import { excerpt } from "./excerpt.ts";
 import { NodeBuilder, TOO_DEEP, DEPTH_MAX } from "./node-builder.ts";
-import type { SourceLocation, YamlNode, YamlProblem } from "./node.ts";
+import { excerpt, type SourceLocation, type YamlNode, type YamlProblem } from "./node.ts";
 
 /** Most documents of one text. */
 const DOCUMENTS_MAX = 10_000;

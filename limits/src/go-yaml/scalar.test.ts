@@ -32,7 +32,7 @@ describe("resolveScalar", () => {
     ["0b101", int(5n)],
     ["017", int(15n)], // Octal, as in YAML 1.1.
     ["0o17", int(15n)],
-    ["08", float(8)], // No octal number, so yaml.v2 goes on to floats.
+    ["08", float(8)], // No octal number, so yaml.v2 tries floats next.
     ["9223372036854775807", int(9223372036854775807n)],
     ["18446744073709551615", int(18446744073709551615n)],
     ["18446744073709551616", float(18446744073709551616)],

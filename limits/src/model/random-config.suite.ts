@@ -30,7 +30,7 @@ const rateLimit: fc.Arbitrary<RateLimitModel> = fc.record({
   replaces: fc.array(fc.record({ name: limitName }), { maxLength: 3 }),
 });
 
-/** JSON that a google.protobuf.Struct can hold. */
+/** JSON that a google.protobuf.Struct can represent. */
 const metadata = fc.dictionary(fc.string({ maxLength: 4 }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 });
 
 /** Deepest nesting of random rules. */

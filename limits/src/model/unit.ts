@@ -32,16 +32,9 @@ export const UNIT_NUMBERS = {
   WEEK: 7,
 } as const satisfies Record<Unit, number>;
 
-const UNITS_BY_NUMBER: readonly (Unit | undefined)[] = [
-  undefined,
-  "SECOND",
-  "MINUTE",
-  "HOUR",
-  "DAY",
-  "MONTH",
-  "YEAR",
-  "WEEK",
-];
+const UNITS_BY_NUMBER = new Map<number, Unit>(
+  Object.entries(UNIT_NUMBERS).map(([unit, number]) => [number, unit as Unit]),
+);
 
 /**
  * The unit that a text names, in any letter case; undefined for anything else, "unknown" and the
@@ -49,14 +42,10 @@ const UNITS_BY_NUMBER: readonly (Unit | undefined)[] = [
  */
 export function parseUnit(text: string): Unit | undefined {
   const name = text.toUpperCase();
-  return isUnit(name) ? name : undefined;
+  return Object.hasOwn(UNIT_NUMBERS, name) ? (name as Unit) : undefined;
 }
 
 /** The unit with this wire number; undefined for 0 and for numbers that name none. */
 export function unitOfNumber(number: number): Unit | undefined {
-  return UNITS_BY_NUMBER[number];
-}
-
-function isUnit(name: string): name is Unit {
-  return Object.hasOwn(UNIT_NUMBERS, name);
+  return UNITS_BY_NUMBER.get(number);
 }

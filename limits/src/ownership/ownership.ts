@@ -49,10 +49,9 @@ export class Ownership<Resource extends Claim> {
    */
   claim(resource: Resource): Conflict<Resource> | undefined {
     const { domain, fleets } = resource;
-    const claims = this.#domains.get(domain) ?? { everywhere: undefined, byFleet: new Map<string, Resource>() };
+    const claims = this.#domains.getOrInsertComputed(domain, () => ({ everywhere: undefined, byFleet: new Map() }));
     const conflict = conflictOf(resource, claims);
     if (conflict !== undefined) return conflict;
-    this.#domains.set(domain, claims);
     if (fleets === undefined) claims.everywhere = resource;
     else for (const fleet of fleets) claims.byFleet.set(fleet, resource);
     return undefined;

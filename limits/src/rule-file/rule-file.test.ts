@@ -258,7 +258,7 @@ descriptors:
       26,
     ],
     [
-      "case 43: more requests than 32 bits hold",
+      "case 43: more requests than 32 bits can represent",
       "domain: d\ndescriptors: [{key: a, rate_limit: {unit: day, requests_per_unit: 4294967296}}]\n",
       "error loading config file: yaml: unmarshal errors:\n  line 2: cannot unmarshal !!int `4294967296` into uint32 (requests_per_unit must be a whole number from 0 to 4294967295)",
       2,
@@ -272,7 +272,7 @@ descriptors:
       67,
     ],
     [
-      "every value of a wrong kind at once",
+      "several values of a wrong kind",
       "domain: [{key: a}]\ndescriptors:\n  - key: a\n    shadow_mode: 1\n  - {key: b, rate_limit: daily}\n",
       "error loading config file: yaml: unmarshal errors:\n  line 1: cannot unmarshal !!seq into string (domain)\n  line 4: cannot unmarshal !!int `1` into bool (shadow_mode must be true or false)\n  line 5: cannot unmarshal !!str `daily` into a map (rate_limit)",
       1,
@@ -300,7 +300,7 @@ descriptors:
       34,
     ],
     [
-      "metadata that JSON cannot hold",
+      "metadata that JSON cannot represent",
       "domain: d\ndescriptors: [{key: a, metadata: {x: .nan}}]\n",
       "error parsing metadata: a number must be finite, current value is NaN",
       2,
@@ -337,15 +337,15 @@ descriptors:
     });
   });
 
-  it("parseRuleFileInSteps() comes to the same result in steps of which none reads more than some hundred lines", () => {
-    const lines = Array.from({ length: 2000 }, (_, index) => `  - {key: k, value: v${index}, ${LIMIT}}\n`);
+  it("parseRuleFileInSteps() returns the same result in steps of which none reads more than some hundred lines", () => {
+    const lines = Array.from({ length: 1000 }, (_, index) => `  - {key: k, value: v${index}, ${LIMIT}}\n`);
     const text = `domain: d\ndescriptors:\n${lines.join("")}`;
     const steps = parseRuleFileInSteps("f.yaml", text);
     let count = 1;
     let step = steps.next();
     for (; step.done !== true; step = steps.next()) count += 1;
-    expect(step.value.ok && step.value.model.descriptors).toHaveLength(2000);
+    expect(step.value.ok && step.value.model.descriptors).toHaveLength(1000);
     expect(step.value).toEqual({ ...parseRuleFile("f.yaml", text), locationOf: expect.any(Function) });
-    expect(count).toBeGreaterThan(10);
+    expect(count).toBeGreaterThan(5);
   });
 });

@@ -93,7 +93,7 @@ describe("match() by composite keys", () => {
     expect(match(config, "a=x")?.statisticsKey).toBe("d.a");
   });
 
-  it("match() finds a rule when underscores stand in key and value and the request splits them elsewhere", () => {
+  it("match() finds a rule when key and value contain underscores and the request splits them elsewhere", () => {
     const config = configuration("d", [descriptor({ key: "x_y", value: "z_w", rateLimit: limit(1, "hour") })]);
     for (const pair of ["x=y_z_w", "x_y=z_w", "x_y_z=w"])
       expect(match(config, pair)?.statisticsKey, pair).toBe("d.x_y_z_w");

@@ -2,7 +2,7 @@
 // runs for every descriptor of every call: it makes no object unless a flag asks for request values.
 import { dynamicMatch, overrideMatch, type Step } from "./dynamic-match.ts";
 import { findNode, type Level, type RuleNode } from "./level.ts";
-import type { Attach, Entry, RuleMatch } from "./rule.ts";
+import type { Attach, Entry, LimitOverride, RuleMatch } from "./rule.ts";
 
 /** The rules of one domain over its compiled root level. */
 export class DomainRules<Attachment> {
@@ -24,10 +24,7 @@ export class DomainRules<Attachment> {
   }
 
   /** The match of a limit that the request carries; undefined when its unit is not one of 1 to 7. */
-  override(
-    entries: readonly Entry[],
-    limit: { readonly requestsPerUnit: number; readonly unit: number },
-  ): RuleMatch<Attachment> | undefined {
+  override(entries: readonly Entry[], limit: LimitOverride): RuleMatch<Attachment> | undefined {
     return overrideMatch(this.domain, entries, limit, this.#attach);
   }
 

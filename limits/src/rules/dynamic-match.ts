@@ -2,7 +2,7 @@
 // overrides, and counters shared by share_threshold. The slow, rare side of matching.
 import { UNIT_SECONDS, unitOfNumber } from "../model/unit.ts";
 import { reachOf, type RuleNode } from "./level.ts";
-import type { Attach, Entry, Rule, RuleMatch } from "./rule.ts";
+import type { Attach, Entry, LimitOverride, Rule, RuleMatch } from "./rule.ts";
 
 /** One level of the way that led to a rule. */
 export interface Step<Attachment> {
@@ -24,11 +24,11 @@ export function dynamicMatch<Attachment>(
 ): RuleMatch<Attachment> {
   const leaf = steps[steps.length - 1]?.node;
   const sharedValues = sharedValuesOf(steps);
-  const statisticsKey =
-    leaf?.detailedMetric === true ? detailedKey(domain, steps, sharedValues) : plainKey(domain, steps, sharedValues);
+  const isDetailed = leaf?.detailedMetric === true;
+  const statisticsKey = keyOf(domain, steps, sharedValues, isDetailed);
   // envoyproxy/ratelimit rebuilds a limit whose statistics key it recomputed and loses its metadata
   // on the way; answers must be the same.
-  const isRebuilt = leaf?.detailedMetric === true ? leaf.children === undefined : statisticsKey !== rule.path;
+  const isRebuilt = isDetailed ? leaf.children === undefined : statisticsKey !== rule.path;
   return {
     rule,
     statisticsKey,
@@ -45,7 +45,7 @@ export function dynamicMatch<Attachment>(
 export function overrideMatch<Attachment>(
   domain: string,
   entries: readonly Entry[],
-  limit: { readonly requestsPerUnit: number; readonly unit: number },
+  limit: LimitOverride,
   attach: Attach<Attachment>,
 ): RuleMatch<Attachment> | undefined {
   const unit = unitOfNumber(limit.unit);
@@ -82,31 +82,22 @@ function sharedValuesOf(steps: readonly Step<unknown>[]): readonly string[] | un
   return values.some((value) => value !== "") ? values : undefined;
 }
 
-/** Every level with its request value, except shared ones. */
-function detailedKey(
+/**
+ * Every level as configured, or with its request value where that level has value_to_metric; with
+ * `isDetailed` every level with its request value. Shared levels are as configured in any case.
+ */
+function keyOf(
   domain: string,
   steps: readonly Step<unknown>[],
   sharedValues: readonly string[] | undefined,
-): string {
-  let key = domain;
-  steps.forEach(({ node, entry }, index) => {
-    if (sharedValues === undefined) key += `.${entry.key}_${entry.value}`;
-    else if (sharedValues[index] !== "") key += `.${node.composite}`;
-    else key += `.${entryText(entry)}`;
-  });
-  return key;
-}
-
-/** Every level as configured, or with its request value where that level has value_to_metric. */
-function plainKey(
-  domain: string,
-  steps: readonly Step<unknown>[],
-  sharedValues: readonly string[] | undefined,
+  isDetailed: boolean,
 ): string {
   let key = domain;
   steps.forEach(({ node, entry }, index) => {
     const isShared = sharedValues !== undefined && sharedValues[index] !== "";
-    key += `.${isShared || !node.valueToMetric ? node.composite : valueText(node, entry)}`;
+    if (isShared || !(isDetailed || node.valueToMetric)) key += `.${node.composite}`;
+    else if (!isDetailed) key += `.${valueText(node, entry)}`;
+    else key += sharedValues === undefined ? `.${entry.key}_${entry.value}` : `.${entryText(entry)}`;
   });
   return key;
 }

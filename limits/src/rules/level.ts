@@ -3,7 +3,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Entry, Rule, RuleMatch } from "./rule.ts";
 import { createTextTable, lookUp, type TextTable } from "./text-table.ts";
-import { matchesWildcard, type Wildcard } from "./wildcard.ts";
+import { matchesWildcard, SEPARATOR, type Wildcard } from "./wildcard.ts";
 import {
   type Branch,
   createWildcardTree,
@@ -12,9 +12,6 @@ import {
   findFromRoot,
   type KeyEntrance,
 } from "./wildcard-tree.ts";
-
-/** Joins key and value in a composite key. */
-const SEPARATOR = "_";
 
 /** One configured descriptor. */
 export interface RuleNode<Attachment> {
@@ -78,9 +75,7 @@ export function createLevel<Attachment>(nodes: readonly RuleNode<Attachment>[]):
     alone.set(composite, node);
     // `a_b_c` matches the pairs (a, b_c) and (a_b, c) alike: only the composite counts.
     for (let at = composite.indexOf(SEPARATOR); at !== -1; at = composite.indexOf(SEPARATOR, at + 1)) {
-      const key = composite.slice(0, at);
-      let byValue = values.get(key);
-      if (byValue === undefined) values.set(key, (byValue = new Map<string, RuleNode<Attachment>>()));
+      const byValue = values.getOrInsertComputed(composite.slice(0, at), () => new Map());
       byValue.set(composite.slice(at + 1), node);
     }
   }

@@ -1,6 +1,6 @@
 // Measures how the cost of a match grows with the number of rules: few against many, in turn within
 // one process, so that only the ratio counts. docs/benchmarks.md describes the method.
-import type { DescriptorModel } from "../model/model.ts";
+import { parseRuleFile } from "../rule-file/rule-file.ts";
 import { compileRules } from "./compile.ts";
 import type { DomainRules } from "./domain-rules.ts";
 import type { Entry } from "./rule.ts";
@@ -18,108 +18,77 @@ const ROUNDS = isQuick ? 5 : 15;
  */
 const BATCH = 64;
 
-/** One comparison. */
+/** One comparison of 10 rules with many. */
 interface Case {
   readonly name: string;
-  readonly few: number;
   readonly many: number;
   /** Domains that the few rules are in, each with all of them; the many are always in one. */
-  readonly domains: number;
+  readonly domains?: number;
   /** Most that a match among many may cost, as a multiple of one among few. */
   readonly bar: number;
-  /** The value of the rule with this number. */
-  readonly ruleValue: (rule: number) => string;
-  /** Rules that requests are for; the same ones on both sides when they are few. */
-  readonly asked: "all" | "few";
-  /** The value of a request for the rule with this number. */
-  readonly requestValue: (rule: number, request: number) => string;
+  /** The end of each rule's value. */
+  readonly wildcard?: string;
+  /** Whether requests are for the first rules only, the same ones on both sides. */
+  readonly isForFew?: boolean;
+  /** The end of a request's value; without it the value is the rule's. */
+  readonly ending?: (request: number) => string;
   /** Whether the requests match. */
   readonly isHit: boolean;
 }
 
-const EXACT = { few: 10, many: 10_000, domains: 1, bar: 2, ruleValue: routeOf } as const;
-const WILDCARD = {
-  few: 10,
-  many: 1000,
-  domains: 1,
-  bar: 5,
-  ruleValue: (rule: number) => `${routeOf(rule)}/*`,
-} as const;
-
-/** Requests for the rules in turn, each with the value of a rule. */
-const HITS = { asked: "all", requestValue: routeOf, isHit: true } as const;
-
-/** Requests with a value that no rule has. */
-const MISSES = {
-  asked: "all",
-  requestValue: (rule: number, request: number) => `${routeOf(rule)}-${request}`,
-  isHit: false,
-} as const;
+const FEW = 10;
+const EXACT = { many: 10_000, bar: 2 } as const;
+const WILDCARD = { many: 1000, bar: 5, wildcard: "/*" } as const;
 
 const CASES: readonly Case[] = [
-  { ...EXACT, ...HITS, name: "exact, same requests", asked: "few" },
-  { ...EXACT, ...HITS, name: "exact, all rules in turn" },
+  { ...EXACT, name: "exact, same requests", isForFew: true, isHit: true },
+  { ...EXACT, name: "exact, all rules in turn", isHit: true },
   // Both sides have the same number of rules and none is in the processor's cache.
-  { ...EXACT, ...HITS, name: "exact, all in turn, few in 1,000 domains", domains: 1000 },
-  { ...EXACT, ...MISSES, name: "exact, none matches" },
-  {
-    ...WILDCARD,
-    ...HITS,
-    name: "prefix wildcards, all in turn",
-    requestValue: (rule, request) => `${routeOf(rule)}/items/${request}`,
-  },
-  { ...WILDCARD, ...MISSES, name: "prefix wildcards, none matches" },
+  { ...EXACT, name: "exact, all in turn, few in 1,000 domains", domains: 1000, isHit: true },
+  { ...EXACT, name: "exact, none matches", ending: (request) => `-${request}`, isHit: false },
+  { ...WILDCARD, name: "prefix wildcards, all in turn", ending: (request) => `/items/${request}`, isHit: true },
+  { ...WILDCARD, name: "prefix wildcards, none matches", ending: (request) => `-${request}`, isHit: false },
 ];
 
-function routeOf(rule: number): string {
-  return `/v1/route-${rule}`;
-}
+/** A step through rules that shuffles them: prime to every number of rules here. */
+const SHUFFLE = 7919;
+
+const ATTACH = { rule: (path: string) => path, dynamic: (key: string) => key };
 
 /** Rules of a domain and the requests for them. */
 interface Side {
   /** The rules that the request with this index is for. */
-  readonly rules: (index: number) => DomainRules<string>;
+  readonly rules: (index: number) => DomainRules<string> | undefined;
   readonly request: (index: number) => readonly Entry[];
 }
 
-function sideOf({ few, asked, ruleValue, requestValue }: Case, rules: number, domains: number): Side {
-  const askedRules = asked === "few" ? few : rules;
-  const descriptors = Array.from({ length: rules }, (_, rule) => descriptor(ruleValue(rule)));
-  const names = Array.from({ length: domains }, (_, domain) => `benchmark-${domain}`);
-  const ruleSet = compileRules(
-    names.map((domain) => ({ name: domain, domain, descriptors })),
-    { rule: (path) => path, dynamic: (key) => key },
+function sideOf({ wildcard = "", isForFew = false, ending }: Case, rules: number, domains: number): Side {
+  const asked = isForFew ? FEW : rules;
+  const limit = "rate_limit: { unit: hour, requests_per_unit: 100 }";
+  const lines = Array.from(
+    { length: rules },
+    (_, rule) => `- { key: route, value: "${valueOf(rule)}${wildcard}", ${limit} }`,
   );
-  const compiled = names.map((domain) => ruleSet.domain(domain) ?? expectDomain(domain));
-  // One rule after the other, in a shuffled order, the same in every run: 7919 is prime to every
-  // number of rules here. Key and value are new strings each time, as they come from the wire.
-  const request = (index: number): readonly Entry[] => [
-    { key: newString("route"), value: newString(requestValue((index * 7919) % askedRules, index % 1000)) },
-  ];
-  // All rules of a domain are asked for before any is again, domain by domain in a shuffled order
-  // as well.
+  const file = parseRuleFile("benchmark", `domain: benchmark\ndescriptors:\n${lines.join("\n")}`);
+  if (!file.ok) throw new Error(file.message);
+  const { model } = file;
+  const compiled = Array.from({ length: domains }, () => compileRules([model], ATTACH).domain(model.domain));
   return {
-    rules: (index) => compiled[(Math.floor(index / askedRules) * 7919) % domains] ?? expectDomain(String(index)),
-    request,
+    // All rules of a domain are asked for before any is again, domain by domain in a shuffled order.
+    rules: (index) => compiled[(Math.floor(index / asked) * SHUFFLE) % domains],
+    // One rule after the other, in a shuffled order, the same in every run. Key and value are new
+    // strings each time, as they come from the wire.
+    request: (index) => [
+      {
+        key: newString("route"),
+        value: newString(valueOf((index * SHUFFLE) % asked) + (ending?.(index % 1000) ?? "")),
+      },
+    ],
   };
 }
 
-function expectDomain(domain: string): never {
-  throw new Error(`The domain ${domain} is not among the compiled rules`);
-}
-
-function descriptor(value: string): DescriptorModel {
-  return {
-    key: "route",
-    value,
-    descriptors: [],
-    shadowMode: false,
-    detailedMetric: false,
-    quotaMode: false,
-    valueToMetric: false,
-    shareThreshold: false,
-    rateLimit: { unit: "hour", requestsPerUnit: 100, unlimited: false, name: "", replaces: [] },
-  };
+function valueOf(rule: number): string {
+  return `/v1/route-${rule}`;
 }
 
 function newString(text: string): string {
@@ -139,7 +108,7 @@ function measure({ rules, request }: Side, matches: number, isHit: boolean): num
       entries: request(index + at),
     }));
     const began = process.hrtime.bigint();
-    for (const each of batch) if (each.rules.match(each.entries) !== undefined) hits++;
+    for (const each of batch) if (each.rules?.match(each.entries) !== undefined) hits++;
     nanoseconds.push(Number(process.hrtime.bigint() - began) / BATCH);
   }
   if (hits !== (isHit ? matches : 0)) throw new Error(`${hits} of ${matches} requests matched`);
@@ -156,17 +125,14 @@ function spreadText(values: readonly number[], decimals: number): string {
   return `${text(medianOf(values))} (${text(Math.min(...values))}–${text(Math.max(...values))})`;
 }
 
-function print(cells: readonly string[]): void {
-  const widths = [62, 16, 18, 5, 4];
-  process.stdout.write(
-    `${cells.map((cell, index) => (index === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[index] ?? 0))).join(" ")}\n`,
-  );
+function print(name: string, ...cells: readonly string[]): void {
+  process.stdout.write(`${name.padEnd(62)} ${cells.map((cell) => cell.padStart(17)).join(" ")}\n`);
 }
 
 if (import.meta.main) {
-  print(["rules", "ns among few", "ns among many", "ratio", "bar", ""]);
+  print("rules", "ns among few", "ns among many", "ratio", "bar", "");
   for (const each of CASES) {
-    const few = sideOf(each, each.few, each.domains);
+    const few = sideOf(each, FEW, each.domains ?? 1);
     const many = sideOf(each, each.many, 1);
     for (const side of [few, many]) measure(side, WARM_UP, each.isHit);
     const rounds = Array.from({ length: ROUNDS }, () => ({
@@ -174,13 +140,19 @@ if (import.meta.main) {
       many: measure(many, ROUND, each.isHit),
     }));
     const ratios = rounds.map((round) => round.many / round.few);
-    print([
-      `${each.name}, ${each.few} against ${each.many}`,
-      spreadText(rounds.map((round) => round.few), 0), // prettier-ignore
-      spreadText(rounds.map((round) => round.many), 0), // prettier-ignore
+    print(
+      `${each.name}, ${FEW} against ${each.many}`,
+      spreadText(
+        rounds.map(({ few: ns }) => ns),
+        0,
+      ),
+      spreadText(
+        rounds.map(({ many: ns }) => ns),
+        0,
+      ),
       spreadText(ratios, 2),
       `<= ${each.bar}`,
       medianOf(ratios) <= each.bar ? "PASS" : "MISS",
-    ]);
+    );
   }
 }

@@ -6,7 +6,7 @@ import { compileRules } from "./compile.ts";
 import { attachKeys, configuration, descriptor, limit, unlimited } from "./configuration.suite.ts";
 import type { Entry, RuleMatch } from "./rule.ts";
 
-const TREES = 2_000;
+const TREES = 1_000;
 const REQUESTS_PER_TREE = 60;
 
 /** Longest time of the test, in milliseconds: some seconds, on a machine that does much else. */

@@ -18,6 +18,9 @@ export interface RuleLimit {
   readonly name: string;
 }
 
+/** A limit that a request carries in place of the configured one. */
+export type LimitOverride = Pick<RuleLimit, "requestsPerUnit" | "unit">;
+
 /** A configured rule that has a `rate_limit`, or the limit that a request carries. */
 export interface Rule {
   /**

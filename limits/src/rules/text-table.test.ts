@@ -29,7 +29,7 @@ describe("createTextTable", () => {
     expect(lookUp(table, `ab${"b".repeat(1_000_000)}`)).toBeUndefined();
   });
 
-  it("lookUp() tells texts apart at whatever place they differ when they are few or many", () => {
+  it("lookUp() distinguishes few or many texts wherever they differ", () => {
     for (const rest of ["", "s", "st", "suffix", "a-suffix-of-more-than-sixteen-units"]) {
       for (const count of [1, 2, 3, 4, 8, 9, 100]) {
         const table = createTextTable(

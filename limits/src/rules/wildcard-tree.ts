@@ -1,9 +1,6 @@
 // The patterns of one level in a tree of the texts before their first `*`, so that a thousand
 // patterns cost about as much as ten.
-import { matchesWildcard, type Wildcard } from "./wildcard.ts";
-
-/** Ends the key in a composite. */
-const SEPARATOR = "_";
+import { matchesWildcard, SEPARATOR, type Wildcard } from "./wildcard.ts";
 
 /** A node of the level; only its pattern matters here. */
 interface Patterned {

@@ -2,7 +2,7 @@
 // an entry, which is only built where the answer needs it.
 
 /** Joins key and value of an entry. */
-const SEPARATOR = "_";
+export const SEPARATOR = "_";
 const SEPARATOR_CODE = 95;
 
 /** A compiled pattern. */

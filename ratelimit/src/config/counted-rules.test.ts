@@ -1,20 +1,22 @@
 // The counters of compiled rules in the statistics store, by the conformance cases.
 import { configuration, CONFIGURATION_B, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { describe, expect, it } from "vitest";
-import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { compileCountedRules } from "./counted-rules.ts";
 
 describe("compileCountedRules()", () => {
   it("compileCountedRules() makes the counters of every rule at zero, those of unlimited rules too", () => {
-    const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
+    const statistics = new StatisticsStore({ maxDynamicKeys: 10 });
     compileCountedRules([CONFIGURATION_B], statistics);
     const names: string[] = [];
-    statistics.visit({
-      counter: () => undefined,
-      rule: ({ prefix }) => names.push(prefix),
-      gauge: () => undefined,
-      timer: () => undefined,
-    });
+    statistics
+      .walk({
+        counter: () => undefined,
+        rule: ({ prefix }) => names.push(prefix),
+        gauge: () => undefined,
+        timer: () => undefined,
+      })
+      .toArray();
     expect(names.toSorted()).toEqual(
       [
         "ratelimit.service.rate_limit.test-domain.key1_value1.subkey1",
@@ -32,7 +34,7 @@ describe("compileCountedRules()", () => {
   });
 
   it("compileCountedRules() goes on with the counters of unchanged keys when it is called again", () => {
-    const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
+    const statistics = new StatisticsStore({ maxDynamicKeys: 10 });
     const first = compileCountedRules([CONFIGURATION_B], statistics).domain("test-domain")?.match(entries("key3=a"));
     if (first !== undefined) first.attachment.totalHits += 7;
     const second = compileCountedRules(
@@ -43,7 +45,7 @@ describe("compileCountedRules()", () => {
   });
 
   it("match() counts under the rule's own key and says so when there is no room for another dynamic key", () => {
-    const statistics = createStatisticsStore({ maxDynamicKeys: 1 });
+    const statistics = new StatisticsStore({ maxDynamicKeys: 1 });
     const rules = compileCountedRules(
       [configuration("d", [descriptor({ key: "k", rateLimit: limit(10, "minute"), detailedMetric: true })])],
       statistics,
@@ -59,7 +61,7 @@ describe("compileCountedRules()", () => {
   });
 
   it("case 22: override() keeps the same counters when a later request brings another limit", () => {
-    const rules = compileCountedRules([CONFIGURATION_B], createStatisticsStore({ maxDynamicKeys: 10 })).domain(
+    const rules = compileCountedRules([CONFIGURATION_B], new StatisticsStore({ maxDynamicKeys: 10 })).domain(
       "test-domain",
     );
     const pairs = entries("key1=value1", "subkey1=something");
@@ -72,7 +74,7 @@ describe("compileCountedRules()", () => {
   });
 
   it("case 23: override() has counters of its own when the entries differ", () => {
-    const rules = compileCountedRules([CONFIGURATION_B], createStatisticsStore({ maxDynamicKeys: 10 })).domain(
+    const rules = compileCountedRules([CONFIGURATION_B], new StatisticsStore({ maxDynamicKeys: 10 })).domain(
       "test-domain",
     );
     const first = rules?.override(entries("key1=value1", "subkey1=something"), { requestsPerUnit: 10, unit: 4 });

@@ -14,17 +14,17 @@ export interface StartWaitOptions {
 
 /** One wait. `succeed` and `fail` have no effect before and after it. */
 export class StartWait {
-  #waiting: { resolve(): void; reject(error: StoreError): void } | undefined;
+  #waiting: PromiseWithResolvers<void> | undefined;
 
   /** Calls `begin`, then waits. Fails with STORE_UNAVAILABLE when the time is over. */
   async wait(begin: () => void, options: StartWaitOptions): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
+    const waiting = Promise.withResolvers<void>();
+    this.#waiting = waiting;
+    const { maxElapsedMs } = options;
+    const timer = maxElapsedMs > 0 ? setTimeout(() => waiting.reject(timeoutError(options)), maxElapsedMs) : undefined;
     try {
-      await new Promise<void>((resolve, reject) => {
-        this.#waiting = { resolve, reject };
-        if (options.maxElapsedMs > 0) timer = setTimeout(() => reject(timeoutError(options)), options.maxElapsedMs);
-        begin();
-      });
+      begin();
+      await waiting.promise;
     } finally {
       clearTimeout(timer);
       this.#waiting = undefined;

@@ -20,81 +20,70 @@ export type TracedBackend =
   { readonly kind: "kvstore"; readonly hasPerSecond: boolean } | { readonly kind: "altstore" };
 
 type Span = ReturnType<RunningTracing["tracer"]["startSpan"]>;
-type Place = ReturnType<RunningTracing["active"]>;
+type TraceContext = ReturnType<RunningTracing["active"]>;
 
 /**
- * Wraps the counter so that it records one span for every batch of a call that is recorded: from
+ * Wraps a counter so that it records one span for every batch of a call that is recorded: from
  * receiving it to the answer, including a read before. Lengths are numbers of counters.
  */
-export function traceCounter(counter: Counter, tracing: RunningTracing, backend: TracedBackend): Counter {
-  return counter.read === undefined
-    ? new TracedCounter(counter, tracing, backend)
-    : new TracedReader(counter, tracing, backend);
-}
-
-class TracedCounter implements Counter {
+export class TracedCounter implements Counter {
   readonly name: string;
   readonly errorType: Counter["errorType"];
-  protected readonly counter: Counter;
-  protected readonly tracing: RunningTracing;
+  readonly read?: (batch: CountBatch) => void;
+  readonly #counter: Counter;
+  readonly #tracing: RunningTracing;
   readonly #backend: TracedBackend;
+  /** The span of a batch that was read, while that batch is called back and may be given to `count`. */
+  #handed: Span | undefined;
 
   constructor(counter: Counter, tracing: RunningTracing, backend: TracedBackend) {
     this.name = counter.name;
     this.errorType = counter.errorType;
-    this.counter = counter;
-    this.tracing = tracing;
+    this.#counter = counter;
+    this.#tracing = tracing;
     this.#backend = backend;
+    if (counter.read !== undefined) this.read = (batch) => counter.read?.(this.#traceRead(batch));
   }
 
   start(): void | Promise<void> {
-    return this.counter.start?.();
+    return this.#counter.start?.();
   }
 
   stop(): void | Promise<void> {
-    return this.counter.stop?.();
+    return this.#counter.stop?.();
   }
 
   count(batch: CountBatch): void {
-    if (this.tracing.isRecorded(this.tracing.active()))
-      this.counter.count(new TracedBatch(batch, this.tracing, this.startSpan(batch)));
-    else this.counter.count(batch);
-  }
-
-  protected startSpan({ checks }: CountBatch): Span {
-    const { name, attributes } = describeBatch(checks, this.#backend);
-    return this.tracing.tracer.startSpan(name, { attributes }, this.tracing.active());
-  }
-}
-
-class TracedReader extends TracedCounter {
-  /**
-   * The span of a batch that was read, while that batch is called back and may be given to `count`.
-   */
-  #handed: Span | undefined;
-
-  override count(batch: CountBatch): void {
-    const span = this.#handed;
-    if (span === undefined) {
-      super.count(batch);
-      return;
-    }
+    const span = this.#handed ?? this.#startSpan(batch);
     this.#handed = undefined;
-    this.counter.count(new TracedBatch(batch, this.tracing, span));
-  }
-
-  read(batch: CountBatch): void {
-    if (!this.tracing.isRecorded(this.tracing.active())) {
-      this.counter.read?.(batch);
+    if (span === undefined) {
+      this.#counter.count(batch);
       return;
     }
-    const span = this.startSpan(batch);
-    const hand = (handed: Span | undefined): Span | undefined => {
-      const before = this.#handed;
-      this.#handed = handed;
-      return before;
-    };
-    this.counter.read?.(new TracedBatch(batch, this.tracing, span, hand));
+    const traced = new TracedBatch(batch, this.#tracing, span, (answer) => {
+      span.end();
+      answer();
+    });
+    this.#counter.count(traced);
+  }
+
+  #traceRead(batch: CountBatch): CountBatch {
+    const span = this.#startSpan(batch);
+    if (span === undefined) return batch;
+    return new TracedBatch(batch, this.#tracing, span, (answer) => {
+      this.#handed = span;
+      answer();
+      if (this.#handed === span) span.end(); // Nothing was counted.
+      this.#handed = undefined;
+    });
+  }
+
+  /** The span of a batch; undefined when its call is not recorded. */
+  #startSpan({ checks }: CountBatch): Span | undefined {
+    const context = this.#tracing.active();
+    if (!this.#tracing.isRecorded(context)) return undefined;
+    const { name, attributes } = describeBatch(checks, this.#backend);
+    return this.#tracing.tracer.startSpan(name, { attributes }, context);
   }
 }
 
@@ -105,42 +94,29 @@ class TracedBatch implements CountBatch {
   readonly #batch: CountBatch;
   readonly #tracing: RunningTracing;
   readonly #span: Span;
-  /**
-   * For a batch that is read: offers its span to the `count` that follows, and takes it back if
-   * none does.
-   */
-  readonly #hand: ((span: Span | undefined) => Span | undefined) | undefined;
-  /** The decision's place in its trace; the answer comes from elsewhere and may call `count`. */
-  readonly #place: Place;
+  readonly #counted: (answer: () => void) => void;
+  /** That of the decision; the answer comes from elsewhere and may call `count`. */
+  readonly #context: TraceContext;
 
-  constructor(
-    batch: CountBatch,
-    tracing: RunningTracing,
-    span: Span,
-    hand?: (span: Span | undefined) => Span | undefined,
-  ) {
+  constructor(batch: CountBatch, tracing: RunningTracing, span: Span, counted: (answer: () => void) => void) {
     this.checks = batch.checks;
     this.deadlineMs = batch.deadlineMs;
     this.#batch = batch;
     this.#tracing = tracing;
     this.#span = span;
-    this.#hand = hand;
-    this.#place = tracing.active();
+    this.#counted = counted;
+    this.#context = tracing.active();
   }
 
   counted(): void {
-    const hand = this.#hand;
-    if (hand === undefined) this.#span.end();
-    else hand(this.#span);
-    this.#tracing.run(this.#place, () => this.#batch.counted());
-    if (hand?.(undefined) === this.#span) this.#span.end();
+    this.#counted(() => this.#tracing.run(this.#context, () => this.#batch.counted()));
   }
 
   failed(error: StoreError): void {
     this.#span.setAttribute("error.type", error.code);
     this.#span.recordException(error);
     this.#span.end();
-    this.#tracing.run(this.#place, () => this.#batch.failed(error));
+    this.#tracing.run(this.#context, () => this.#batch.failed(error));
   }
 }
 

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { AltstoreCounter } from "../counters/altstore/altstore-counter.ts";
 import { type MemcachedServer, startMemcachedServer } from "../counters/altstore/memcached-server.suite.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
-import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { AwaitedCall, DeciderFixture, type DeciderFixtureOptions } from "./decider.suite.ts";
 import type { RateLimitRequest } from "./request.ts";
 
@@ -30,7 +30,7 @@ async function openWith(
   further: Pick<DeciderFixtureOptions, "localCacheBytes">,
   ...rules: readonly DescriptorModel[]
 ): Promise<DeciderFixture> {
-  const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
+  const statistics = new StatisticsStore({ maxDynamicKeys: 10 });
   counter = new AltstoreCounter(
     {
       log: silentLog(),
@@ -89,7 +89,7 @@ describe("decide() over memcached", () => {
     expect(await node.get("domain_key_value_1200")).toBe("11");
   });
 
-  it("case 130: decide() judges two descriptors by their own numbers and addends", async () => {
+  it("case 130: decide() classifies two descriptors by their own numbers and addends", async () => {
     const fixture = await open(
       descriptor({ key: "hour", rateLimit: limit(10, "hour") }),
       descriptor({ key: "day", rateLimit: limit(10, "day") }),
@@ -199,7 +199,7 @@ describe("decide() over memcached", () => {
     expect(await node.get("domain_key_value_1200")).toBe("6");
   });
 
-  it("case 143: decide() refuses a call whose key memcached cannot hold, and increments nothing", async () => {
+  it("case 143: decide() rejects a call whose key memcached cannot store, and increments nothing", async () => {
     const fixture = await open(descriptor({ key: "key", rateLimit: limit(10, "minute") }));
     const { error } = await decide(fixture, {
       descriptors: [{ entries: entries("key=value") }, { entries: entries("key=with space") }],

@@ -1,16 +1,12 @@
 // Measures the decider over counters in memory, without transport: decisions per second, nanoseconds
-// and allocated bytes per decision. Run it with `node --conditions=source
-// ratelimit/src/decide/decide.benchmark.ts` (sources) or `node
-// ratelimit/dist/decide/decide.benchmark.js` (build); `--quick` measures a tenth of it.
+// and allocated bytes per decision. `--quick` measures a tenth.
 import { getHeapStatistics } from "node:v8";
 import { silentLog } from "@weir/common/log/log";
-import type { DescriptorModel } from "@weir/limits/model/model";
-import { createMemoryCounter } from "../counters/memory/memory-counter.ts";
+import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
 import { compileCountedRules } from "../config/counted-rules.ts";
-import { createServiceStatistics } from "../statistics/service-statistics.ts";
-import { createStatisticsStore } from "../statistics/statistics-store.ts";
-import type { DecisionCall } from "./decider.ts";
-import type { Decision } from "./decision.ts";
+import { MemoryCounter } from "../counters/memory/memory-counter.ts";
+import { ServiceStatistics } from "../statistics/service-statistics.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { createLocalCache } from "./local-cache/local-cache.ts";
 import type { RateLimitRequest } from "./request.ts";
 import { RuleDecider } from "./rule-decider.ts";
@@ -27,6 +23,17 @@ const ROUNDS = 5;
 const VALUES = 100_000;
 const RULES = 10_000;
 
+const RULE_FILE = `domain: benchmark
+descriptors:
+  - { key: path, value: /login, rate_limit: &large { unit: hour, requests_per_unit: 4000000000 } }
+  - { key: user, rate_limit: *large }
+  - { key: tight, rate_limit: { unit: hour, requests_per_unit: 10 } }
+  - { key: plan, value: gold, descriptors: [{ key: user, rate_limit: *large }] }
+  - { key: prefix, value: "/api/*", rate_limit: *large }
+  - { key: detailed, detailed_metric: true, rate_limit: *large }
+${times(RULES, (index) => `  - { key: route, value: /v1/route-${index}, rate_limit: *large }`).join("\n")}
+`;
+
 /** What is measured: one request after the other, in a circle. */
 interface Case {
   readonly name: string;
@@ -35,90 +42,52 @@ interface Case {
   readonly requests: readonly RateLimitRequest[];
 }
 
-/** A caller that only counts; one serves all decisions, for it is the transport's to allocate. */
-class CountingCall implements DecisionCall {
-  readonly deadlineMs = undefined;
-  over = 0;
-
-  decided(decision: Decision): void {
-    if (decision.overallCode === 2) this.over += 1;
-  }
-
-  failed(error: Error): void {
-    throw error;
-  }
-}
-
-/** A rule with every flag off, and a limit per hour if it has one. */
-function rule(key: string, requestsPerUnit?: number, fields: Partial<DescriptorModel> = {}): DescriptorModel {
-  const limit = { unit: "hour", unlimited: false, name: "", replaces: [] };
-  return {
-    key,
-    value: "",
-    descriptors: [],
-    shadowMode: false,
-    detailedMetric: false,
-    quotaMode: false,
-    valueToMetric: false,
-    shareThreshold: false,
-    ...(requestsPerUnit === undefined ? {} : { rateLimit: { ...limit, requestsPerUnit } }),
-    ...fields,
-  };
-}
-
-const LARGE = 4_000_000_000;
-
-const DESCRIPTORS: readonly DescriptorModel[] = [
-  rule("path", LARGE, { value: "/login" }),
-  rule("user", LARGE),
-  rule("tight", 10),
-  rule("plan", undefined, { value: "gold", descriptors: [rule("user", LARGE)] }),
-  rule("prefix", LARGE, { value: "/api/*" }),
-  rule("detailed", LARGE, { detailedMetric: true }),
-  ...Array.from({ length: RULES }, (_, index) => rule("route", LARGE, { value: `/v1/route-${index}` })),
+const CASES: readonly Case[] = [
+  { name: "no rule", requests: [request("other=x")] },
+  { name: "exact value, one key", requests: [request("path=/login")] },
+  { name: "over the limit, one key", requests: [request("tight=x")] },
+  { name: "over the limit, local cache", localCacheBytes: 1_000_000, requests: [request("tight=x")] },
+  { name: "key only, 100,000 values", requests: times(VALUES, (index) => request(`user=user-${index}@example.com`)) },
+  { name: "one of 10,000 rules", requests: times(RULES, (index) => request(`route=/v1/route-${index}`)) },
+  { name: "two levels, 100,000 values", requests: times(VALUES, (index) => request(`plan=gold user=user-${index}`)) },
+  {
+    name: "three descriptors",
+    requests: times(1000, (index) => request("path=/login", `user=user-${index}`, "prefix=/api/x")),
+  },
+  { name: "wildcard, 1,000 values", requests: times(1000, (index) => request(`prefix=/api/${index}`)) },
+  { name: "detailed metric, 1,000 values", requests: times(1000, (index) => request(`detailed=value-${index}`)) },
 ];
 
-function request(...descriptors: readonly (readonly (readonly [key: string, value: string])[])[]): RateLimitRequest {
+/** A request with these descriptors, each written as `key=value key=value`. */
+function request(...descriptors: readonly string[]): RateLimitRequest {
+  const entry = (pair: string): { key: string; value: string } => {
+    // In one piece each, as strings from the wire.
+    const [key = "", value = ""] = pair.split("=").map((text) => Buffer.from(text).toString());
+    return { key, value };
+  };
   return {
     domain: "benchmark",
-    descriptors: descriptors.map((pairs) => ({ entries: pairs.map(([key, value]) => ({ key, value })) })),
+    descriptors: descriptors.map((pairs) => ({ entries: pairs.split(" ").map(entry) })),
     hitsAddend: 0,
   };
 }
 
-function times(count: number, make: (index: number) => RateLimitRequest): readonly RateLimitRequest[] {
+function times<T>(count: number, make: (index: number) => T): readonly T[] {
   return Array.from({ length: count }, (_, index) => make(index));
 }
 
-const CASES: readonly Case[] = [
-  { name: "no rule", requests: [request([["other", "x"]])] },
-  { name: "exact value, one key", requests: [request([["path", "/login"]])] },
-  { name: "over the limit, one key", requests: [request([["tight", "x"]])] },
-  { name: "over the limit, local cache", localCacheBytes: 1_000_000, requests: [request([["tight", "x"]])] },
-  {
-    name: "key only, 100,000 values",
-    requests: times(VALUES, (index) => request([["user", `user-${index}@example.com`]])),
-  },
-  { name: "one of 10,000 rules", requests: times(RULES, (index) => request([["route", `/v1/route-${index}`]])) },
-  { name: "two levels, 100,000 values", requests: times(VALUES, (index) => request([["plan", "gold"], ["user", `user-${index}`]])) }, // prettier-ignore
-  { name: "three descriptors", requests: times(1000, (index) => request([["path", "/login"]], [["user", `user-${index}`]], [["prefix", "/api/x"]])) }, // prettier-ignore
-  { name: "wildcard, 1,000 values", requests: times(1000, (index) => request([["prefix", `/api/${index}`]])) },
-  {
-    name: "detailed metric, 1,000 values",
-    requests: times(1000, (index) => request([["detailed", `value-${index}`]])),
-  },
-];
-
 function openDecider(localCacheBytes: number): RuleDecider {
-  const store = createStatisticsStore({ maxDynamicKeys: VALUES });
-  const rules = compileCountedRules([{ name: "benchmark", domain: "benchmark", descriptors: DESCRIPTORS }], store);
+  const statistics = new StatisticsStore({ maxDynamicKeys: VALUES });
+  const file = parseRuleFile("benchmark", RULE_FILE);
+  if (!file.ok) throw new Error(file.message);
+  const rules = compileCountedRules([file.model], statistics);
   const log = silentLog();
   return new RuleDecider(
     {
       rules: () => rules,
-      counter: createMemoryCounter({ maxKeys: 1_000_000 }),
-      statistics: createServiceStatistics(store),
-      localCache: createLocalCache({ statistics: store, log }, { sizeBytes: localCacheBytes }),
+      counter: new MemoryCounter({ maxKeys: 1_000_000 }),
+      statistics: new ServiceStatistics(statistics),
+      localCache: createLocalCache({ statistics, clock: Date.now, log }, { sizeBytes: localCacheBytes }),
       clock: Date.now,
       log,
     },
@@ -138,16 +107,19 @@ function openDecider(localCacheBytes: number): RuleDecider {
   );
 }
 
-if (import.meta.main) {
-  print(`${"case".padEnd(32)} ${"decisions/s".padStart(12)} ${"ns".padStart(8)} ${"bytes".padStart(8)}`);
-  const plain = openDecider(0);
-  for (const { name, requests, localCacheBytes } of CASES) {
-    const decider = localCacheBytes === undefined ? plain : openDecider(localCacheBytes);
-    run(decider, requests, WARM_UP);
-    const rounds = Array.from({ length: ROUNDS }, () => measure(decider, requests)).sort((a, b) => a.ns - b.ns);
-    const { ns, bytes } = rounds[Math.floor(ROUNDS / 2)] ?? { ns: 0, bytes: 0 };
-    const perSecond = Math.round(1e9 / ns).toLocaleString("en");
-    print(`${name.padEnd(32)} ${perSecond.padStart(12)} ${ns.toFixed(0).padStart(8)} ${bytes.toFixed(0).padStart(8)}`);
+/** One caller serves all decisions, because its object is the transport's to allocate. */
+const CALL = {
+  deadlineMs: undefined,
+  decided: (): void => undefined,
+  failed(error: Error): never {
+    throw error;
+  },
+};
+
+function run(decider: RuleDecider, requests: readonly RateLimitRequest[], decisions: number): void {
+  for (let index = 0; index < decisions; index++) {
+    const each = requests[index % requests.length];
+    if (each !== undefined) decider.decide(each, CALL);
   }
 }
 
@@ -160,15 +132,18 @@ function measure(decider: RuleDecider, requests: readonly RateLimitRequest[]): {
   return { ns, bytes: (getHeapStatistics().total_allocated_bytes - bytesBefore) / ROUND };
 }
 
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
+function print(name: string, ...cells: readonly string[]): void {
+  process.stdout.write(`${name.padEnd(32)} ${cells.map((cell) => cell.padStart(12)).join(" ")}\n`);
 }
 
-function run(decider: RuleDecider, requests: readonly RateLimitRequest[], decisions: number): void {
-  const call = new CountingCall();
-  const { length } = requests;
-  for (let index = 0; index < decisions; index++) {
-    const each = requests[index % length];
-    if (each !== undefined) decider.decide(each, call);
+if (import.meta.main) {
+  print("case", "decisions/s", "ns", "bytes");
+  const plain = openDecider(0);
+  for (const { name, requests, localCacheBytes } of CASES) {
+    const decider = localCacheBytes === undefined ? plain : openDecider(localCacheBytes);
+    run(decider, requests, WARM_UP);
+    const rounds = times(ROUNDS, () => measure(decider, requests)).toSorted((a, b) => a.ns - b.ns);
+    const { ns, bytes } = rounds[Math.floor(ROUNDS / 2)] ?? { ns: 0, bytes: 0 };
+    print(name, Math.round(1e9 / ns).toLocaleString("en"), ns.toFixed(0), bytes.toFixed(0));
   }
 }

@@ -1,14 +1,13 @@
-// What tests of the decider need: a decider over chosen rules, a counter that replies as told, and
+// For tests of the decider: a decider over chosen rules, a counter with prepared replies, and
 // a call that keeps its answer.
 import { type Log, silentLog } from "@weir/common/log/log";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import type { CountBatch, CountedCheck, Counter } from "../counters/counter.ts";
 import type { StoreError } from "../counters/store-error.ts";
 import { compileCountedRules, type CountedRules } from "../config/counted-rules.ts";
-import { createServiceStatistics } from "../statistics/service-statistics.ts";
-import { createStatisticsStore, RULE_STATISTICS } from "../statistics/statistics-store.ts";
-import type { DecideError } from "./decide-error.ts";
-import type { DecideOptions, Decider, DecisionCall } from "./decider.ts";
+import { ServiceStatistics } from "../statistics/service-statistics.ts";
+import { RULE_STATISTICS, StatisticsStore } from "../statistics/statistics-store.ts";
+import type { DecideError, DecideOptions, Decider, DecisionCall } from "./decider.ts";
 import type { Decision } from "./decision.ts";
 import { createLocalCache } from "./local-cache/local-cache.ts";
 import type { RateLimitRequest } from "./request.ts";
@@ -30,8 +29,8 @@ const PLAIN_OPTIONS: DecideOptions = {
 };
 
 /**
- * A store that gives the replies it was told, in order, and keeps what it was asked. It insists on
- * the law of CountBatch.
+ * A store that returns prepared replies, in order, and records the requests. It checks the rules of
+ * CountBatch.
  */
 export class ReplyingCounter implements Counter {
   readonly name = "replying counter";
@@ -154,15 +153,16 @@ export class DeciderFixture {
     log = silentLog(),
   }: DeciderFixtureOptions) {
     this.nowMs = nowSeconds * 1000;
-    this.store = createStatisticsStore({ maxDynamicKeys });
+    this.store = new StatisticsStore({ maxDynamicKeys });
     this.rules = configs === undefined ? undefined : compileCountedRules(configs, this.store);
+    const clock = (): number => this.nowMs;
     this.decider = new RuleDecider(
       {
         rules: () => this.rules,
         counter,
-        statistics: createServiceStatistics(this.store),
-        localCache: createLocalCache({ statistics: this.store, log }, { sizeBytes: localCacheBytes }),
-        clock: () => this.nowMs,
+        statistics: new ServiceStatistics(this.store),
+        localCache: createLocalCache({ statistics: this.store, clock, log }, { sizeBytes: localCacheBytes }),
+        clock,
         log,
       },
       { ...PLAIN_OPTIONS, ...options },
@@ -182,28 +182,32 @@ export class DeciderFixture {
     const note = (name: string, value: number): void => {
       if (value !== 0) found[name.replace("ratelimit.service.", "")] = value;
     };
-    this.store.visit({
-      counter: note,
-      rule: (counters) => {
-        for (const { name, field } of RULE_STATISTICS) note(`${counters.prefix}.${name}`, counters[field]);
-      },
-      gauge: () => undefined,
-      timer: () => undefined,
-    });
+    this.store
+      .walk({
+        counter: note,
+        rule: (counters) => {
+          for (const { name, field } of RULE_STATISTICS) note(`${counters.prefix}.${name}`, counters[field]);
+        },
+        gauge: () => undefined,
+        timer: () => undefined,
+      })
+      .toArray();
     return found;
   }
 
   /** Every gauge of the local cache, by its last part. */
   localCacheGauges(): Record<string, number> {
     const found: Record<string, number> = {};
-    this.store.visit({
-      counter: () => undefined,
-      rule: () => undefined,
-      gauge: (name, value) => {
-        if (name.startsWith("ratelimit.localcache.")) found[name.replace("ratelimit.localcache.", "")] = value;
-      },
-      timer: () => undefined,
-    });
+    this.store
+      .walk({
+        counter: () => undefined,
+        rule: () => undefined,
+        gauge: (name, value) => {
+          if (name.startsWith("ratelimit.localcache.")) found[name.replace("ratelimit.localcache.", "")] = value;
+        },
+        timer: () => undefined,
+      })
+      .toArray();
     return found;
   }
 }

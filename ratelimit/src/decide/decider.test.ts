@@ -436,7 +436,7 @@ describe("decide() refusals", () => {
     expect(refusing.counted()).toEqual({ "call.should_rate_limit.service_error": 1 });
   });
 
-  it("case 155: decide() fails when no configuration was ever loaded", () => {
+  it("case 155: decide() fails when no configuration was loaded", () => {
     const empty = new DeciderFixture({ configs: undefined });
     expect(empty.decide({ descriptors: [KEY] }).error).toMatchObject({
       code: "NO_CONFIG",
@@ -455,7 +455,7 @@ describe("decide() refusals", () => {
     expect(refusing.counted()).toEqual({ "call.should_rate_limit.service_error": 1 });
   });
 
-  it("decide() fails the call with INTERNAL and goes on when something breaks inside", () => {
+  it("decide() fails the call with INTERNAL and keeps working after an internal fault", () => {
     const { fixture: broken } = oneRule(10, "second", []); // The counter throws, for it has no reply.
     expect(broken.decide({ descriptors: [KEY] }).error).toMatchObject({
       code: "INTERNAL",
@@ -510,7 +510,7 @@ describe("decide() when the store fails", () => {
   });
 
   it.each(["error", "allow", "deny"] as const)(
-    "case 143: decide() fails with REQUEST_INVALID when the store cannot hold the key, whatever is to be answered on failures: %s",
+    "case 143: decide() fails with REQUEST_INVALID when the store cannot store the key, whatever the failure mode: %s",
     (failureMode) => {
       const fixture = failing(failureMode, "STORE_KEY_INVALID");
       expect(fixture.decide({ descriptors: [KEY] }).error).toMatchObject({

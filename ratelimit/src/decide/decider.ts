@@ -1,8 +1,12 @@
 // What transports know of the decider: they hand over a request and a call, and exactly one method
 // of the call is called back. The decider itself is in rule-decider.ts.
-import type { DecideError } from "./decide-error.ts";
+import { ServiceError } from "@weir/common/errors/service-error";
+import type { DecideErrorCode } from "../errors.ts";
 import type { Decision } from "./decision.ts";
 import type { RateLimitRequest } from "./request.ts";
+
+/** Why a call has no decision; the message may be shown to the caller. */
+export class DecideError extends ServiceError<DecideErrorCode> {}
 
 /**
  * One waiting caller. Transports implement it as a class, one instance per call, so that no closure

@@ -2,23 +2,20 @@
 // in addition to its descriptors: the counter's batch first, in the end the decision itself.
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Log } from "@weir/common/log/log";
+import type { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { CountBatch, Counter } from "../counters/counter.ts";
 import type { StoreError } from "../counters/store-error.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import { type Check, type LimitedCheck, NO_RULE, PASSED_QUOTA } from "@weir/limits/classify/check";
-import { DecideError } from "./decide-error.ts";
-import type { DecideOptions, DecisionCall } from "./decider.ts";
+import { DecideError, type DecideOptions, type DecisionCall } from "./decider.ts";
 import { type Code, OK, OVER_LIMIT } from "@weir/limits/classify/status";
 import type { Decision, HeaderToAdd } from "./decision.ts";
 import { dynamicMetadata } from "./dynamic-metadata.ts";
-import type { FailureLog } from "./failure-log.ts";
-import { classify, classifyCached, denyUncounted } from "@weir/limits/classify/classify";
+import { classify, classifyCached, denyUncounted, withholdAll, withholdWhenOver } from "@weir/limits/classify/classify";
 import type { LocalCache } from "./local-cache/local-cache.ts";
 import { overallCode, rejectingRule } from "@weir/limits/classify/overall-code";
-import type { RejectionLog } from "./rejection-log.ts";
 import type { RateLimitRequest } from "./request.ts";
 import { headerValueOf, limitHeaders } from "./response-headers.ts";
-import { withholdAll, withholdWhenOver } from "@weir/limits/classify/withheld-increments";
 
 /** What all jobs of a decider share. */
 export interface JobContext {
@@ -32,9 +29,9 @@ export interface JobContext {
   /** Whether counters are read before they are incremented, so that increments can be withheld. */
   readonly withholds: boolean;
   /** Logs failures of the counters. */
-  readonly failures: FailureLog;
-  /** Logs rejections; undefined when debug lines are off. */
-  readonly rejections: RejectionLog | undefined;
+  readonly failures: RateLimitedLog;
+  /** Logs rejections by rule, without values of requests; undefined when debug lines are off. */
+  readonly rejections: RateLimitedLog | undefined;
   /** The ratio of the options in single precision. */
   readonly nearLimitRatio: number;
   /** Whether answers have headers or metadata; false spares most calls reading four options. */
@@ -121,7 +118,7 @@ export class DecisionJob implements CountBatch, Decision {
 
   failed(error: StoreError): void {
     try {
-      const { counter, statistics, options, failures, clock } = this.#context;
+      const { counter, statistics, options, failures } = this.#context;
       if (error.code === "STORE_KEY_INVALID") {
         // The caller's error, not the store's: whatever the failure mode, it would never pass.
         statistics.callErrors.service_error.add(1);
@@ -131,7 +128,7 @@ export class DecisionJob implements CountBatch, Decision {
       }
       statistics.callErrors[counter.errorType].add(1);
       statistics.backendFailures[options.failureMode].add(1);
-      failures.note(error, clock());
+      failures.warn("Calls cannot be counted", { error, answer: options.failureMode });
       this.#answerFailure(error);
     } catch (cause) {
       this.fail(cause);
@@ -204,10 +201,11 @@ export class DecisionJob implements CountBatch, Decision {
     return this.#nowSeconds ?? Math.floor(this.#context.clock() / 1000);
   }
 
-  #logRejection(rejections: RejectionLog): void {
+  #logRejection(rejections: RateLimitedLog): void {
     const { quotaMode, shadowMode } = this.#context.options;
-    const rule = rejectingRule(this.statuses, quotaMode);
-    if (rule !== undefined) rejections.note(this.#request.domain, rule, this.#readClock(), shadowMode);
+    const rule = rejectingRule(this.statuses, quotaMode)?.path;
+    if (rule !== undefined)
+      rejections.debug("A rule rejected a call", { domain: this.#request.domain, rule, shadowMode }, rule);
   }
 
   #addExtras(code: Code): void {

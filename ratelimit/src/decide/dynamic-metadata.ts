@@ -4,7 +4,8 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { unitOfNumber } from "@weir/limits/model/unit";
 import type { Check } from "@weir/limits/classify/check";
 import { OK } from "@weir/limits/classify/status";
-import type { RateLimitRequest, RequestDescriptor, RequestLimit } from "./request.ts";
+import type { LimitOverride } from "@weir/limits/rules/rule";
+import type { RateLimitRequest, RequestDescriptor } from "./request.ts";
 
 /**
  * The metadata as JSON of a protobuf Struct. `limitRule` is the rule that rejected, if the
@@ -31,7 +32,7 @@ function describeDescriptor(descriptor: RequestDescriptor): JsonObject {
 }
 
 /** The override in protobuf text format, zero fields omitted. */
-function describeLimit(limit: RequestLimit): string {
+function describeLimit(limit: LimitOverride): string {
   const requests = limit.requestsPerUnit === 0 ? [] : [`requests_per_unit:${limit.requestsPerUnit}`];
   const unit = limit.unit === 0 ? [] : [`unit:${unitOfNumber(limit.unit) ?? limit.unit}`];
   return [...requests, ...unit].join(" ");

@@ -1,6 +1,6 @@
 // What is decided over counters in a real redis-server with the local cache and with withheld
 // increments, and the numbers that are stored then.
-import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { silentLog } from "@weir/common/log/log";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -24,7 +24,7 @@ beforeAll(async () => {
   counter = createKvstoreCounter(
     {
       log: silentLog(),
-      statistics: createStatisticsStore({ maxDynamicKeys: 10 }),
+      statistics: new StatisticsStore({ maxDynamicKeys: 10 }),
       clock: Date.now,
       random: () => 0,
       connections: () => undefined,

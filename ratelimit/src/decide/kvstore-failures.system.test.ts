@@ -12,7 +12,7 @@ import { type RedisServer, startRedisServer, until } from "../counters/kvstore/r
 import { createSingleDeployment } from "../counters/kvstore/deployments/single/single-deployment.ts";
 import { startStoreProxy, type StoreProxy } from "../counters/kvstore/store-proxy.suite.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
-import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { AwaitedCall, DeciderFixture } from "./decider.suite.ts";
 import type { FailureMode } from "./decider.ts";
 
@@ -85,7 +85,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    what: "holds a text at the key",
+    what: "has a text at the key",
     failures: 2,
     begin: () => command(["SET", "domain_key_value_1200", "abc"], ["SET", "domain_shadow_value_1200", "abc"]),
     end: () => command(["DEL", "domain_key_value_1200", "domain_shadow_value_1200"]),
@@ -99,7 +99,7 @@ async function openFixture(
   const counter = createKvstoreCounter(
     {
       log: silentLog(),
-      statistics: createStatisticsStore({ maxDynamicKeys: 10 }),
+      statistics: new StatisticsStore({ maxDynamicKeys: 10 }),
       clock: Date.now,
       random: () => 0,
       connections: () => undefined,

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
 import type { CountBatch, Counter } from "../counters/counter.ts";
-import { createMemoryCounter } from "../counters/memory/memory-counter.ts";
+import { MemoryCounter } from "../counters/memory/memory-counter.ts";
 import { StoreError } from "../counters/store-error.ts";
 import { configuration, descriptor, limit, unlimited } from "@weir/limits/rules/configuration.suite";
 import { DeciderFixture, type WaitingCall } from "./decider.suite.ts";
@@ -16,7 +16,7 @@ import {
   type ReferenceSettings,
 } from "./reference-model.suite.ts";
 
-const RUNS = 500;
+const RUNS = 250;
 const CALLS_PER_RUN = 60;
 
 /** Printed in the name of the test; any other number makes other calls. */
@@ -104,27 +104,27 @@ class Draws {
   }
 }
 
-/** Counters that fail at the step they are told. */
+/** Counters that fail at a chosen step. */
 class FailingCounter implements Counter {
   readonly name = "failing counters";
   readonly errorType = "memory_error";
-  readonly #inner = createMemoryCounter({ maxKeys: 100_000 });
+  readonly #inner = new MemoryCounter({ maxKeys: 100_000 });
   failure: Failure;
 
   count(batch: CountBatch): void {
-    if (this.failure === "counting") batch.failed(new StoreError("STORE_UNAVAILABLE", "told to fail"));
+    if (this.failure === "counting") batch.failed(new StoreError("STORE_UNAVAILABLE", "chosen to fail"));
     else this.#inner.count(batch);
   }
 
   read(batch: CountBatch): void {
-    if (this.failure === "reading") batch.failed(new StoreError("STORE_UNAVAILABLE", "told to fail"));
-    else this.#inner.read?.(batch);
+    if (this.failure === "reading") batch.failed(new StoreError("STORE_UNAVAILABLE", "chosen to fail"));
+    else this.#inner.read(batch);
   }
 
   /** The count of a key as it is stored. */
   stored(key: string, windowStartSeconds: number, windowSeconds: number): number {
     const check = { key, windowStartSeconds, windowSeconds, addend: 0, after: Number.NaN };
-    this.#inner.read?.({
+    this.#inner.read({
       checks: [check],
       deadlineMs: undefined,
       pending: 0,

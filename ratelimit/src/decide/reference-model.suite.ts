@@ -67,7 +67,7 @@ export class ReferenceService {
   readonly statistics = new Map<string, number>();
   /** Increments that were withheld because another counter of the call was over. */
   withheld = 0;
-  /** Counts by key: everything that was ever stored. */
+  /** Counts by key: everything that was stored. */
   readonly #stored = new Map<string, number>();
   readonly #localCache = new Map<string, number>();
   readonly #domain: string;
@@ -115,7 +115,7 @@ export class ReferenceService {
     const statuses = steps.map((step): ReferenceStatus => {
       if (step === "none") return { code: "OK", limit: undefined, remaining: 0, reset: undefined };
       if (step === "unlimited") return { code: "OK", limit: undefined, remaining: 4_294_967_295, reset: undefined };
-      return this.#judge(step, now, hasFailed);
+      return this.#classify(step, now, hasFailed);
     });
     return this.#answer(steps, statuses, hasFailed);
   }
@@ -152,7 +152,7 @@ export class ReferenceService {
   }
 
   /** 2.4, and what the failure mode says. */
-  #judge({ rule, path, key, hits, after, isLocalHit }: Step, now: number, hasFailed: boolean): ReferenceStatus {
+  #classify({ rule, path, key, hits, after, isLocalHit }: Step, now: number, hasFailed: boolean): ReferenceStatus {
     const limit = rule.requestsPerUnit;
     const near = Math.floor(Math.fround(Math.fround(limit) * Math.fround(this.#settings.nearLimitRatio)));
     const reset = SECONDS[rule.unit] - (now % SECONDS[rule.unit]);

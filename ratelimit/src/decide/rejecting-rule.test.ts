@@ -41,7 +41,7 @@ describe("decide() LIMIT_RULE_HEADER", () => {
     { keys: ["rate", "other"], replies: [FINE, OVER], rule: "domain.other" },
     { keys: ["other", "rate"], replies: [OVER, OVER], rule: "domain.other" },
     { keys: ["shadow", "rate"], replies: [OVER, OVER], rule: "domain.rate" },
-    // A quota that is over beside one that is not has rejected nothing.
+    // A quota that is over while another one is not has rejected nothing.
     { keys: ["quota1", "quota2", "rate"], replies: [OVER, FINE, OVER], rule: "domain.rate" },
     { keys: ["quota1", "rate"], replies: [OVER, FINE], rule: "domain.quota1" },
     { keys: ["rate", "quota1", "quota2"], replies: [FINE, OVER, OVER], rule: "domain.quota1" },
@@ -121,7 +121,7 @@ describe("decide() debug lines", () => {
     fixture.nowMs += 1000;
     decide(fixture, "rate");
     decide(fixture, "rate");
-    expect(lines.slice(2)).toEqual([line("domain.rate")]);
+    expect(lines.slice(2)).toEqual([{ ...line("domain.rate"), repeats: 2 }]);
     expect(JSON.stringify(lines)).not.toContain("secret");
   });
 

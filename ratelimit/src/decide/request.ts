@@ -1,6 +1,7 @@
 // A rate limit request as the decider sees it, free of any wire. Messages of protobuf-es satisfy it
 // structurally, so transports hand them over as they are; a hand-written codec fills the same
 // shape.
+import type { Entry, LimitOverride } from "@weir/limits/rules/rule";
 
 /**
  * Most hits of one descriptor. No limit is larger than 2^32 − 1, so the answer is the same beyond;
@@ -22,26 +23,15 @@ export interface RateLimitRequest {
 
 /** An ordered list of pairs, with an optional limit that replaces the configured one. */
 export interface RequestDescriptor {
-  readonly entries: readonly RequestEntry[];
+  /** Keys and values are case-sensitive and may be empty. */
+  readonly entries: readonly Entry[];
   /**
    * A limit that the caller brings along; `unit` is the number of envoy.type.v3.RateLimitUnit, or 7
    * for WEEK.
    */
-  readonly limit?: RequestLimit | undefined;
+  readonly limit?: LimitOverride | undefined;
   /** Hits of this descriptor; 0 asks without counting. Absent means the addend of the request. */
   readonly hitsAddend?: bigint | number | undefined;
-}
-
-/** One pair of a descriptor; both sides are case-sensitive and may be empty. */
-export interface RequestEntry {
-  readonly key: string;
-  readonly value: string;
-}
-
-/** The limit of a request that overrides the configuration. */
-export interface RequestLimit {
-  readonly requestsPerUnit: number;
-  readonly unit: number;
 }
 
 /** The descriptor's own addend, 0 allowed; else the request's, where 0 and absent mean 1. */

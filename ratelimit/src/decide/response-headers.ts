@@ -28,7 +28,7 @@ export function limitHeaders(
 
 /** The configured path of a rule as a header can carry it: percent-encoded. */
 export function headerValueOf(rule: Rule): string {
-  return rule.path.replace(UNSAFE_IN_HEADER, percentEncode);
+  return rule.path.toWellFormed().replace(UNSAFE_IN_HEADER, (character) => encodeURIComponent(character));
 }
 
 /**
@@ -47,11 +47,4 @@ function closestToLimit(checks: readonly Check[], quotaMode: boolean): LimitedCh
     }
   }
   return chosen;
-}
-
-function percentEncode(character: string): string {
-  return Array.from(
-    new TextEncoder().encode(character),
-    (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`,
-  ).join("");
 }

@@ -1,7 +1,7 @@
 // The decider over a counter that really counts, and over one that answers later.
 import { describe, expect, it } from "vitest";
 import type { CountBatch, Counter } from "../counters/counter.ts";
-import { createMemoryCounter } from "../counters/memory/memory-counter.ts";
+import { MemoryCounter } from "../counters/memory/memory-counter.ts";
 import { StoreError } from "../counters/store-error.ts";
 import { compileCountedRules } from "../config/counted-rules.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
@@ -39,7 +39,7 @@ describe("decide() over counters in memory", () => {
   ]);
 
   it("case 195: decide() lets 20 of 25 calls pass and counts every one", () => {
-    const fixture = new DeciderFixture({ configs: [config], counter: createMemoryCounter({ maxKeys: 10 }) });
+    const fixture = new DeciderFixture({ configs: [config], counter: new MemoryCounter({ maxKeys: 10 }) });
     const statuses = Array.from(
       { length: 25 },
       () => fixture.decide({ domain: "another", descriptors: [KEY] }).decision.statuses[0],
@@ -57,7 +57,7 @@ describe("decide() over counters in memory", () => {
   });
 
   it("case 196: decide() continues counting one descriptor when the other is over", () => {
-    const fixture = new DeciderFixture({ configs: [config], counter: createMemoryCounter({ maxKeys: 10 }) });
+    const fixture = new DeciderFixture({ configs: [config], counter: new MemoryCounter({ maxKeys: 10 }) });
     const decisions = Array.from(
       { length: 15 },
       () => fixture.decide({ domain: "another", descriptors: [KEY, { entries: entries("key3=x") }] }).decision,
@@ -72,7 +72,7 @@ describe("decide() over counters in memory", () => {
   it("decide() begins anew when the window ends", () => {
     const fixture = new DeciderFixture({
       configs: [config],
-      counter: createMemoryCounter({ maxKeys: 10 }),
+      counter: new MemoryCounter({ maxKeys: 10 }),
       nowSeconds: 1259,
     });
     expect(fixture.decide({ domain: "another", descriptors: [KEY] }).decision.statuses[0]).toMatchObject({
@@ -87,7 +87,7 @@ describe("decide() over counters in memory", () => {
   });
 
   it("decide() keeps the running count when a reload changes the limit", () => {
-    const fixture = new DeciderFixture({ configs: [config], counter: createMemoryCounter({ maxKeys: 10 }) });
+    const fixture = new DeciderFixture({ configs: [config], counter: new MemoryCounter({ maxKeys: 10 }) });
     fixture.decide({ domain: "another", descriptors: [KEY], hitsAddend: 15 });
     fixture.rules = compileCountedRules(
       [configuration("another", [descriptor({ key: "key2", rateLimit: limit(30, "minute") })])],

@@ -1,6 +1,7 @@
 // The decider over the active rules: matches the descriptors of a call and makes their checks.
 // decision-job.ts counts and answers them.
 import type { Log } from "@weir/common/log/log";
+import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { Check, CountedMatch, HitCounts } from "@weir/limits/classify/check";
 import { LimitedCheck, NO_RULE, UnlimitedCheck } from "@weir/limits/classify/check";
 import { dropReplaced } from "@weir/limits/classify/replaced";
@@ -11,13 +12,14 @@ import { windowStartSeconds } from "@weir/limits/window/window";
 import type { CountedRules } from "../config/counted-rules.ts";
 import type { Counter } from "../counters/counter.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
-import { DecideError } from "./decide-error.ts";
-import type { DecideOptions, Decider, DecisionCall } from "./decider.ts";
+import { DecideError, type DecideOptions, type Decider, type DecisionCall } from "./decider.ts";
 import { DecisionJob, type JobContext } from "./decision-job.ts";
-import { FailureLog } from "./failure-log.ts";
 import type { LocalCache } from "./local-cache/local-cache.ts";
-import { RejectionLog } from "./rejection-log.ts";
 import { hitsAddend, type RateLimitRequest } from "./request.ts";
+
+/** Shortest time between two log lines about failures, and about rejections by one rule, in milliseconds. */
+const FAILURE_INTERVAL_MS = 10_000;
+const REJECTION_INTERVAL_MS = 1000;
 
 /**
  * What the decider works with. `clock` returns milliseconds since the epoch; `rules` the active
@@ -40,15 +42,17 @@ export class RuleDecider implements Decider {
   readonly #keys: CounterKeys;
 
   constructor(deps: DeciderDeps, options: DecideOptions) {
-    const { counter, log } = deps;
+    const { counter, clock, log } = deps;
     this.#rules = deps.rules;
     this.#keys = new CounterKeys(options.keyPrefix);
     this.#context = {
       ...deps,
       options,
       withholds: options.stopIncrementsWhenOver && counter.read !== undefined,
-      failures: new FailureLog(log, options.failureMode),
-      rejections: log.isEnabled("debug") ? new RejectionLog(log) : undefined,
+      failures: new RateLimitedLog(log, { intervalMs: FAILURE_INTERVAL_MS, clock }),
+      rejections: log.isEnabled("debug")
+        ? new RateLimitedLog(log, { intervalMs: REJECTION_INTERVAL_MS, clock })
+        : undefined,
       nearLimitRatio: Math.fround(options.nearLimitRatio),
       hasExtras: options.responseHeaders !== undefined || options.ruleHeader !== undefined || options.dynamicMetadata,
     };

@@ -1,17 +1,17 @@
 import { describe, expect, it } from "vitest";
 
-import { createHealth } from "./health.ts";
+import { Health } from "./health.ts";
 
-describe("createHealth", () => {
+describe("Health", () => {
   it("isHealthy() is false until the start is reported", () => {
-    const health = createHealth({ withConfig: false, withActiveConnection: false });
+    const health = new Health({ withConfig: false, withActiveConnection: false });
     expect(health.isHealthy()).toBe(false);
     health.set("start", true);
     expect(health.isHealthy()).toBe(true);
   });
 
   it("isHealthy() needs both when the configuration takes part (case 174)", () => {
-    const health = createHealth({ withConfig: true, withActiveConnection: false });
+    const health = new Health({ withConfig: true, withActiveConnection: false });
     health.set("config", true);
     expect(health.isHealthy()).toBe(false);
     health.set("start", true);
@@ -21,7 +21,7 @@ describe("createHealth", () => {
   });
 
   it("isHealthy() follows the connection to the store when that takes part (case 173)", () => {
-    const health = createHealth({ withConfig: false, withActiveConnection: true });
+    const health = new Health({ withConfig: false, withActiveConnection: true });
     health.set("start", true);
     expect(health.isHealthy()).toBe(true);
     health.set("cache", false);
@@ -31,7 +31,7 @@ describe("createHealth", () => {
   });
 
   it("set() is ignored for components that do not take part", () => {
-    const health = createHealth({ withConfig: false, withActiveConnection: false });
+    const health = new Health({ withConfig: false, withActiveConnection: false });
     health.set("start", true);
     health.set("cache", false);
     health.set("config", false);
@@ -39,7 +39,7 @@ describe("createHealth", () => {
   });
 
   it("isHealthy() is false for good when a signal came (case 177)", () => {
-    const health = createHealth({ withConfig: false, withActiveConnection: false });
+    const health = new Health({ withConfig: false, withActiveConnection: false });
     health.set("start", true);
     health.set("signal", false);
     health.set("start", true);
@@ -47,15 +47,15 @@ describe("createHealth", () => {
   });
 
   it("onChange() reports changes of the overall health only, until it is ended", () => {
-    const health = createHealth({ withConfig: true, withActiveConnection: false });
-    const heard: boolean[] = [];
-    const end = health.onChange((isHealthy) => heard.push(isHealthy));
+    const health = new Health({ withConfig: true, withActiveConnection: false });
+    const received: boolean[] = [];
+    const end = health.onChange((isHealthy) => received.push(isHealthy));
     health.set("start", true);
     health.set("config", true);
     health.set("config", true);
     health.set("config", false);
     end();
     health.set("config", true);
-    expect(heard).toEqual([true, false]);
+    expect(received).toEqual([true, false]);
   });
 });

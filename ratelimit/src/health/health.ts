@@ -6,19 +6,6 @@
  */
 export type HealthComponent = "start" | "cache" | "config" | "signal";
 
-/** Receives changes of the health. */
-export type HealthListener = (isHealthy: boolean) => void;
-
-/** The health of the process. */
-export interface Health {
-  /** Whether every component is healthy. */
-  isHealthy(): boolean;
-  /** Sets the state of a component; one that is turned off is ignored. */
-  set(component: HealthComponent, isHealthy: boolean): void;
-  /** Calls the listener at each change of the health; the returned function ends this. */
-  onChange(listener: HealthListener): () => void;
-}
-
 /** The optional components. */
 export interface HealthOptions {
   /** HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED. Default false. */
@@ -27,28 +14,36 @@ export interface HealthOptions {
   readonly withActiveConnection: boolean;
 }
 
-/** Creates the health, unhealthy until `start` (and `config`, if it is on) are healthy. */
-export function createHealth(options: HealthOptions): Health {
-  const components = new Map<HealthComponent, boolean>([
+/** The health of the process: unhealthy until `start` (and `config`, if it is on) are healthy. */
+export class Health {
+  readonly #components = new Map<HealthComponent, boolean>([
     ["start", false],
     ["signal", true],
   ]);
-  if (options.withActiveConnection) components.set("cache", true);
-  if (options.withConfig) components.set("config", false);
-  const listeners = new Set<HealthListener>();
-  const isHealthy = (): boolean => [...components.values()].every((healthy) => healthy);
-  return {
-    isHealthy,
-    set(component, healthy) {
-      if (!components.has(component)) return;
-      const before = isHealthy();
-      components.set(component, healthy);
-      const after = isHealthy();
-      if (after !== before) for (const listener of [...listeners]) listener(after);
-    },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-  };
+  readonly #listeners = new Set<(isHealthy: boolean) => void>();
+
+  constructor({ withConfig, withActiveConnection }: HealthOptions) {
+    if (withActiveConnection) this.#components.set("cache", true);
+    if (withConfig) this.#components.set("config", false);
+  }
+
+  /** Whether every component is healthy. */
+  isHealthy(): boolean {
+    return this.#components.values().every((isHealthy) => isHealthy);
+  }
+
+  /** Sets the state of a component; one that is turned off is ignored. */
+  set(component: HealthComponent, isHealthy: boolean): void {
+    if (!this.#components.has(component)) return;
+    const before = this.isHealthy();
+    this.#components.set(component, isHealthy);
+    const after = this.isHealthy();
+    if (after !== before) for (const listener of [...this.#listeners]) listener(after);
+  }
+
+  /** Calls the listener at each change of the health; the returned function ends this. */
+  onChange(listener: (isHealthy: boolean) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
 }

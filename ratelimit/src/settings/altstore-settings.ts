@@ -3,7 +3,7 @@ import type { EnvReader, Names } from "@weir/common/settings/read-env";
 
 import { parseNodeAddress } from "../counters/altstore/node-address.ts";
 import type { AltstoreCounterOptions, NodeSource } from "../counters/altstore/options.ts";
-import { parseSrvName } from "../counters/altstore/srv-record.ts";
+import { findSrvProblem } from "../counters/altstore/srv-record.ts";
 import { readStoreTls, type StoreTlsSettings } from "./tls-settings.ts";
 
 /** Connections to a node when the setting is absent or less than 1, as in envoyproxy/ratelimit. */
@@ -63,15 +63,15 @@ function readNodeSource(read: EnvReader, isSelected: boolean): NodeSource {
 
 function checkNodes(read: EnvReader, addresses: readonly string[], record: string | undefined): void {
   if (record !== undefined) {
-    const parsed = parseSrvName(record);
+    const problem = findSrvProblem(record);
     if (addresses.length > 0) {
       read.problem(
         "ALTSTORE_SRV",
         record,
         "nothing next to ALTSTORE_HOST_PORT: Both MEMCACHE_HOST_PORT and MEMCACHE_SRV are set",
       );
-    } else if (!parsed.ok) {
-      read.problem("ALTSTORE_SRV", record, `a name such as _memcache._tcp.example.org: ${parsed.problem}`);
+    } else if (problem !== undefined) {
+      read.problem("ALTSTORE_SRV", record, `a name such as _memcache._tcp.example.org: ${problem}`);
     }
     return;
   }

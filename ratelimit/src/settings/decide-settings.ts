@@ -71,21 +71,18 @@ function readHeaderNames(read: EnvReader): LimitHeaderNames | undefined {
     default: false,
     effect: "Adds response headers with the limit, the remaining hits and the reset.",
   });
-  const headers = {
-    limit: readHeaderName(read, "LIMIT_LIMIT_HEADER", {
-      default: "RateLimit-Limit",
-      effect: "Name of the header with the limit.",
-    }),
-    remaining: readHeaderName(read, "LIMIT_REMAINING_HEADER", {
-      default: "RateLimit-Remaining",
-      effect: "Name of the header with the remaining hits.",
-    }),
-    reset: readHeaderName(read, "LIMIT_RESET_HEADER", {
-      default: "RateLimit-Reset",
-      effect: "Name of the header with the seconds until the window ends.",
-    }),
-  };
-  const { limit, remaining, reset } = headers;
+  const limit = readHeaderName(read, "LIMIT_LIMIT_HEADER", {
+    default: "RateLimit-Limit",
+    effect: "Name of the header with the limit.",
+  });
+  const remaining = readHeaderName(read, "LIMIT_REMAINING_HEADER", {
+    default: "RateLimit-Remaining",
+    effect: "Name of the header with the remaining hits.",
+  });
+  const reset = readHeaderName(read, "LIMIT_RESET_HEADER", {
+    default: "RateLimit-Reset",
+    effect: "Name of the header with the seconds until the window ends.",
+  });
   return isEnabled && limit !== undefined && remaining !== undefined && reset !== undefined
     ? { limit, remaining, reset }
     : undefined;

@@ -1,4 +1,4 @@
-// Sets every variable, under every spelling, to another value than its default: the field that it is
+// Sets every variable, under every spelling, to another value than its default: the property that it is
 // for changes to the expected value.
 import { Secret } from "@weir/common/settings/secret";
 import { describe, expect, it } from "vitest";
@@ -15,8 +15,8 @@ interface Row {
   /** Where the parsed settings change. */
   readonly path: string;
   readonly expected: unknown;
-  /** What must be set beside it for it to mean anything. */
-  readonly beside?: Variables;
+  /** What must be set in addition for it to have an effect. */
+  readonly others?: Variables;
 }
 
 const MEMORY = { BACKEND_TYPE: "memory" };
@@ -56,35 +56,35 @@ const LISTENERS: readonly Row[] = [
     value: "true",
     path: "server.grpc.tls",
     expected: { paths: { certPath: "/c", keyPath: "/k" }, clientName: undefined },
-    beside: { GRPC_SERVER_TLS_CERT: "/c", GRPC_SERVER_TLS_KEY: "/k" },
+    others: { GRPC_SERVER_TLS_CERT: "/c", GRPC_SERVER_TLS_KEY: "/k" },
   },
   {
     names: "GRPC_SERVER_TLS_CERT",
     value: "/x",
     path: "server.grpc.tls.paths.certPath",
     expected: "/x",
-    beside: GRPC_TLS,
+    others: GRPC_TLS,
   },
   {
     names: "GRPC_SERVER_TLS_KEY",
     value: "/x",
     path: "server.grpc.tls.paths.keyPath",
     expected: "/x",
-    beside: GRPC_TLS,
+    others: GRPC_TLS,
   },
   {
     names: "GRPC_CLIENT_TLS_CACERT",
     value: "/x",
     path: "server.grpc.tls.paths.caPath",
     expected: "/x",
-    beside: GRPC_TLS,
+    others: GRPC_TLS,
   },
   {
     names: "GRPC_CLIENT_TLS_SAN",
     value: "envoy",
     path: "server.grpc.tls.clientName",
     expected: "envoy",
-    beside: GRPC_MTLS,
+    others: GRPC_MTLS,
   },
   { names: "HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED", value: "1", path: "server.health.withConfig", expected: true },
   {
@@ -108,117 +108,117 @@ const CONFIGURATION: readonly Row[] = [
   { names: "RUNTIME_APPDIRECTORY", value: "a", path: "config.source.directory.appDirectory", expected: "a" },
   { names: "RUNTIME_IGNOREDOTFILES", value: "true", path: "config.source.directory.ignoreDotFiles", expected: true },
   { names: "RUNTIME_WATCH_ROOT", value: "false", path: "config.source.directory.watchRoot", expected: false },
-  { names: "CONFIG_GRPC_XDS_NODE_ID", value: "n", path: "config.source.client.nodeId", expected: "n", beside: XDS },
+  { names: "CONFIG_GRPC_XDS_NODE_ID", value: "n", path: "config.source.client.nodeId", expected: "n", others: XDS },
   {
     names: "CONFIG_GRPC_XDS_NODE_METADATA",
     value: "a=b,c=d:e",
     path: "config.source.client.nodeMetadata",
     expected: { a: "b", c: "d:e" },
-    beside: XDS,
+    others: XDS,
   },
   {
     names: "CONFIG_GRPC_XDS_SERVER_URL",
     value: "x:1",
     path: "config.source.client.serverUrl",
     expected: "x:1",
-    beside: XDS,
+    others: XDS,
   },
   {
     names: "CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL",
     value: "1s",
     path: "config.source.client.connectRetryMs",
     expected: 1000,
-    beside: XDS,
+    others: XDS,
   },
   {
     names: "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS",
     value: "x-a:b,x-c:d",
     path: "config.source.client.headers",
     expected: { "x-a": "b", "x-c": "d" },
-    beside: XDS,
+    others: XDS,
   },
   {
     names: "CONFIG_GRPC_XDS_SERVER_USE_TLS",
     value: "false",
     path: "config.source.client.tls",
     expected: undefined,
-    beside: XDS,
+    others: XDS,
   },
   {
     names: "CONFIG_GRPC_XDS_CLIENT_TLS_CERT",
     value: "/x",
     path: "config.source.client.tls.paths.certPath",
     expected: "/x",
-    beside: { ...XDS, CONFIG_GRPC_XDS_CLIENT_TLS_CERT: "/c", CONFIG_GRPC_XDS_CLIENT_TLS_KEY: "/k" },
+    others: { ...XDS, CONFIG_GRPC_XDS_CLIENT_TLS_CERT: "/c", CONFIG_GRPC_XDS_CLIENT_TLS_KEY: "/k" },
   },
   {
     names: "CONFIG_GRPC_XDS_CLIENT_TLS_KEY",
     value: "/x",
     path: "config.source.client.tls.paths.keyPath",
     expected: "/x",
-    beside: { ...XDS, CONFIG_GRPC_XDS_CLIENT_TLS_CERT: "/c", CONFIG_GRPC_XDS_CLIENT_TLS_KEY: "/k" },
+    others: { ...XDS, CONFIG_GRPC_XDS_CLIENT_TLS_CERT: "/c", CONFIG_GRPC_XDS_CLIENT_TLS_KEY: "/k" },
   },
   {
     names: "CONFIG_GRPC_XDS_SERVER_TLS_CACERT",
     value: "/a",
     path: "config.source.client.tls.paths.caPath",
     expected: "/a",
-    beside: XDS,
+    others: XDS,
   },
   {
     names: "CONFIG_GRPC_XDS_SERVER_TLS_SAN",
     value: "s",
     path: "config.source.client.tls.serverName",
     expected: "s",
-    beside: XDS,
+    others: XDS,
   },
   {
     names: "XDS_CLIENT_BACKOFF_INITIAL_INTERVAL",
     value: "1s",
     path: "config.source.client.backoff.initialMs",
     expected: 1000,
-    beside: XDS,
+    others: XDS,
   },
   {
     names: "XDS_CLIENT_BACKOFF_MAX_INTERVAL",
     value: "20s",
     path: "config.source.client.backoff.maxMs",
     expected: 20_000,
-    beside: XDS,
+    others: XDS,
   },
   {
     names: "XDS_CLIENT_BACKOFF_RANDOM_FACTOR",
     value: "2",
     path: "config.source.client.backoff.factor",
     expected: 2,
-    beside: XDS,
+    others: XDS,
   },
   {
     names: "XDS_CLIENT_BACKOFF_JITTER",
     value: "false",
     path: "config.source.client.backoff.jitter",
     expected: false,
-    beside: XDS,
+    others: XDS,
   },
   {
     names: "XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES",
     value: "65536",
     path: "config.source.client.messageMaxBytes",
     expected: 65_536,
-    beside: XDS,
+    others: XDS,
   },
 ];
 
 /**
  * The settings of one of the two deployments: those of the second have a word more in their names.
  */
-const deployment = (word: "" | "PERSECOND_", at: string, beside: Variables): readonly Row[] => {
+const deployment = (word: "" | "PERSECOND_", at: string, others: Variables): readonly Row[] => {
   const row = (suffix: string, value: string, field: string, expected: unknown, further: Variables = {}): Row => ({
     names: kvstore(`${word}${suffix}`),
     value,
     path: `${at}.${field}`,
     expected,
-    beside: { ...beside, ...further },
+    others: { ...others, ...further },
   });
   return [
     row("SOCKET_TYPE", "tcp", "socketType", "tcp", { [`KVSTORE_${word}URL`]: "redis://a:1" }),
@@ -237,7 +237,7 @@ const deployment = (word: "" | "PERSECOND_", at: string, beside: Variables): rea
 
 const COUNTERS: readonly Row[] = [
   { names: "BACKEND_TYPE", value: "memory", path: "backend.kind", expected: "memory" },
-  { names: "MEMORY_MAX_KEYS", value: "7", path: "backend.maxKeys", expected: 7, beside: MEMORY },
+  { names: "MEMORY_MAX_KEYS", value: "7", path: "backend.maxKeys", expected: 7, others: MEMORY },
   ...deployment("", "backend.main", {}),
   {
     names: kvstore("PERSECOND"),
@@ -251,14 +251,14 @@ const COUNTERS: readonly Row[] = [
     value: "/x",
     path: "backend.tls.paths.certPath",
     expected: "/x",
-    beside: { KVSTORE_TLS_CLIENT_CERT: "/c", KVSTORE_TLS_CLIENT_KEY: "/k" },
+    others: { KVSTORE_TLS_CLIENT_CERT: "/c", KVSTORE_TLS_CLIENT_KEY: "/k" },
   },
   {
     names: kvstore("TLS_CLIENT_KEY"),
     value: "/x",
     path: "backend.tls.paths.keyPath",
     expected: "/x",
-    beside: { KVSTORE_TLS_CLIENT_CERT: "/c", KVSTORE_TLS_CLIENT_KEY: "/k" },
+    others: { KVSTORE_TLS_CLIENT_CERT: "/c", KVSTORE_TLS_CLIENT_KEY: "/k" },
   },
   { names: kvstore("TLS_CACERT"), value: "/x", path: "backend.tls.paths.caPath", expected: "/x" },
   {
@@ -277,40 +277,40 @@ const COUNTERS: readonly Row[] = [
     value: "a:1,b:2",
     path: "backend.nodes.addresses",
     expected: ["a:1", "b:2"],
-    beside: ALTSTORE,
+    others: ALTSTORE,
   },
   {
     names: altstore("SRV"),
     value: "_mc._tcp.example.org",
     path: "backend.nodes",
     expected: { kind: "srv", record: "_mc._tcp.example.org", refreshMs: 0 },
-    beside: { ...RECORD, ALTSTORE_SRV: "_mc._udp.example.org" },
+    others: { ...RECORD, ALTSTORE_SRV: "_mc._udp.example.org" },
   },
-  { names: altstore("SRV_REFRESH"), value: "1m", path: "backend.nodes.refreshMs", expected: 60_000, beside: RECORD },
-  { names: altstore("MAX_IDLE_CONNS"), value: "5", path: "backend.maxConnections", expected: 5, beside: ALTSTORE },
-  { names: "ALTSTORE_TIMEOUT", value: "50ms", path: "backend.timeoutMs", expected: 50, beside: ALTSTORE },
-  { names: altstore("TLS"), value: "true", path: "backend.useTls", expected: true, beside: ALTSTORE },
+  { names: altstore("SRV_REFRESH"), value: "1m", path: "backend.nodes.refreshMs", expected: 60_000, others: RECORD },
+  { names: altstore("MAX_IDLE_CONNS"), value: "5", path: "backend.maxConnections", expected: 5, others: ALTSTORE },
+  { names: "ALTSTORE_TIMEOUT", value: "50ms", path: "backend.timeoutMs", expected: 50, others: ALTSTORE },
+  { names: altstore("TLS"), value: "true", path: "backend.useTls", expected: true, others: ALTSTORE },
   {
     names: altstore("TLS_CLIENT_CERT"),
     value: "/x",
     path: "backend.tls.paths.certPath",
     expected: "/x",
-    beside: { ...ALTSTORE, ALTSTORE_TLS_CLIENT_CERT: "/c", ALTSTORE_TLS_CLIENT_KEY: "/k" },
+    others: { ...ALTSTORE, ALTSTORE_TLS_CLIENT_CERT: "/c", ALTSTORE_TLS_CLIENT_KEY: "/k" },
   },
   {
     names: altstore("TLS_CLIENT_KEY"),
     value: "/x",
     path: "backend.tls.paths.keyPath",
     expected: "/x",
-    beside: { ...ALTSTORE, ALTSTORE_TLS_CLIENT_CERT: "/c", ALTSTORE_TLS_CLIENT_KEY: "/k" },
+    others: { ...ALTSTORE, ALTSTORE_TLS_CLIENT_CERT: "/c", ALTSTORE_TLS_CLIENT_KEY: "/k" },
   },
-  { names: altstore("TLS_CACERT"), value: "/x", path: "backend.tls.paths.caPath", expected: "/x", beside: ALTSTORE },
+  { names: altstore("TLS_CACERT"), value: "/x", path: "backend.tls.paths.caPath", expected: "/x", others: ALTSTORE },
   {
     names: altstore("TLS_SKIP_HOSTNAME_VERIFICATION"),
     value: "true",
     path: "backend.tls.skipHostnameVerification",
     expected: true,
-    beside: ALTSTORE,
+    others: ALTSTORE,
   },
   {
     names: "LOCAL_CACHE_SIZE_IN_BYTES LocalCacheSizeInBytes",
@@ -342,15 +342,15 @@ const DECISIONS: readonly Row[] = [
     path: "decide.responseHeaders",
     expected: { limit: "RateLimit-Limit", remaining: "RateLimit-Remaining", reset: "RateLimit-Reset" },
   },
-  { names: "LIMIT_LIMIT_HEADER", value: "x-a", path: "decide.responseHeaders.limit", expected: "x-a", beside: HEADERS },
+  { names: "LIMIT_LIMIT_HEADER", value: "x-a", path: "decide.responseHeaders.limit", expected: "x-a", others: HEADERS },
   {
     names: "LIMIT_REMAINING_HEADER",
     value: "x-b",
     path: "decide.responseHeaders.remaining",
     expected: "x-b",
-    beside: HEADERS,
+    others: HEADERS,
   },
-  { names: "LIMIT_RESET_HEADER", value: "x-c", path: "decide.responseHeaders.reset", expected: "x-c", beside: HEADERS },
+  { names: "LIMIT_RESET_HEADER", value: "x-c", path: "decide.responseHeaders.reset", expected: "x-c", others: HEADERS },
 ];
 
 const PUSH = "statistics.push";
@@ -380,55 +380,55 @@ const STATISTICS: readonly Row[] = [
     value: "one",
     path: `${PUSH}.tagged.mogrifiers.0.name`,
     expected: "b",
-    beside: { ...TAGGED, DOG_STATSD_MOGRIFIER_ONE_PATTERN: "a", DOG_STATSD_MOGRIFIER_ONE_NAME: "b" },
+    others: { ...TAGGED, DOG_STATSD_MOGRIFIER_ONE_PATTERN: "a", DOG_STATSD_MOGRIFIER_ONE_NAME: "b" },
   },
   {
     names: mogrifier("PATTERN"),
     value: "x",
     path: `${PUSH}.tagged.mogrifiers.0.pattern.patternInput`,
     expected: "x",
-    beside: mogrifierWithout("PATTERN"),
+    others: mogrifierWithout("PATTERN"),
   },
   {
     names: mogrifier("NAME"),
     value: "x",
     path: `${PUSH}.tagged.mogrifiers.0.name`,
     expected: "x",
-    beside: mogrifierWithout("NAME"),
+    others: mogrifierWithout("NAME"),
   },
   {
     names: mogrifier("TAGS"),
     value: "k:v",
     path: `${PUSH}.tagged.mogrifiers.0.tags`,
     expected: [["k", "v"]],
-    beside: MOGRIFIER,
+    others: MOGRIFIER,
   },
   {
     names: "DD_ENTITY_ID",
     value: "e",
     path: `${PUSH}.tagged.globalTags`,
     expected: ["dd.internal.entity_id:e"],
-    beside: TAGGED,
+    others: TAGGED,
   },
-  { names: "DD_ENV", value: "e", path: `${PUSH}.tagged.globalTags`, expected: ["env:e"], beside: TAGGED },
-  { names: "DD_SERVICE", value: "e", path: `${PUSH}.tagged.globalTags`, expected: ["service:e"], beside: TAGGED },
-  { names: "DD_VERSION", value: "e", path: `${PUSH}.tagged.globalTags`, expected: ["version:e"], beside: TAGGED },
+  { names: "DD_ENV", value: "e", path: `${PUSH}.tagged.globalTags`, expected: ["env:e"], others: TAGGED },
+  { names: "DD_SERVICE", value: "e", path: `${PUSH}.tagged.globalTags`, expected: ["service:e"], others: TAGGED },
+  { names: "DD_VERSION", value: "e", path: `${PUSH}.tagged.globalTags`, expected: ["version:e"], others: TAGGED },
   { names: "USE_PULLSTATS USE_PROMETHEUS", value: "true", path: "statistics.pull.port", expected: 9090 },
-  { names: "PULLSTATS_ADDR PROMETHEUS_ADDR", value: ":1", path: "statistics.pull.port", expected: 1, beside: PULL },
-  { names: "PULLSTATS_PATH PROMETHEUS_PATH", value: "/m", path: "statistics.pull.path", expected: "/m", beside: PULL },
+  { names: "PULLSTATS_ADDR PROMETHEUS_ADDR", value: ":1", path: "statistics.pull.port", expected: 1, others: PULL },
+  { names: "PULLSTATS_PATH PROMETHEUS_PATH", value: "/m", path: "statistics.pull.path", expected: "/m", others: PULL },
   {
     names: "PULLSTATS_MAPPER_YAML PROMETHEUS_MAPPER_YAML",
     value: "/y",
     path: "statistics.pull.mappingPath",
     expected: "/y",
-    beside: PULL,
+    others: PULL,
   },
   {
     names: "PULLSTATS_RESPONSE_TIME_AS_MILLISECONDS PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS",
     value: "true",
     path: "statistics.pull.responseTimeAsMilliseconds",
     expected: true,
-    beside: PULL,
+    others: PULL,
   },
   { names: "TRACING_ENABLED", value: "true", path: "tracing.enabled", expected: true },
   { names: "TRACING_EXPORTER_PROTOCOL", value: "grpc", path: "tracing.protocol", expected: "grpc" },
@@ -452,14 +452,14 @@ const ROWS = [...LISTENERS, ...CONFIGURATION, ...COUNTERS, ...DECISIONS, ...STAT
 describe("parseSettings()", () => {
   it.each(ROWS.flatMap((row) => row.names.split(" ").map((name) => ({ ...row, name }))))(
     "parseSettings() makes $path $expected when $name is $value",
-    ({ name, value, path, expected, names, beside = {} }) => {
+    ({ name, value, path, expected, names, others = {} }) => {
       const spellings = names.split(" ");
-      // What stands beside the setting may give it another value, under its primary name, so that
+      // The other settings may give it another value, under its primary name, so that
       // it has one before.
-      const rest = Object.fromEntries(Object.entries(beside).filter(([other]) => !spellings.includes(other)));
+      const rest = Object.fromEntries(Object.entries(others).filter(([other]) => !spellings.includes(other)));
       const variable = name.replace("<NAME>", "ONE");
       expect(at(plain(parseSettings({ ...rest, [variable]: value })), path)).toEqual(expected);
-      const before = parseSettingsOrNothing(beside);
+      const before = parseSettingsOrNothing(others);
       if (before !== undefined) expect(at(plain(before), path)).not.toEqual(expected);
     },
   );
@@ -472,7 +472,7 @@ describe("parseSettings()", () => {
 });
 
 describe("describeSettings()", () => {
-  it("describeSettings() shows the default that holds when nothing is set", () => {
+  it("describeSettings() shows the default that applies when nothing is set", () => {
     const shown = describeSettings().map(({ names: [name = ""], default: value }) => [name, value] as const);
     const defaults = shown.filter(([name, value]) => value !== "" && !name.includes("<"));
     expect(plain(parseSettings(Object.fromEntries(defaults)))).toEqual(plain(parseSettings({})));

@@ -1,12 +1,12 @@
 // Settings of the kvstore backend: both names of each, invalid values, and passwords, which no
 // message may show.
-import { readEnv, type SettingProblem, SettingsError } from "@weir/common/settings/read-env";
+import { EnvReader, type SettingProblem, SettingsError } from "@weir/common/settings/read-env";
 import { describe, expect, it } from "vitest";
 
 import { type KvstoreBackendSettings, readKvstore } from "./kvstore-settings.ts";
 
 function read(env: Readonly<Record<string, string>>): KvstoreBackendSettings {
-  const reader = readEnv(env);
+  const reader = new EnvReader(env);
   const settings = readKvstore(reader, true);
   reader.done();
   return settings;

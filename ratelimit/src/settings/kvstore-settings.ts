@@ -25,6 +25,9 @@ export interface KvstoreServerSettings extends Omit<KvstoreServerOptions, "tls">
 
 const DURATION_MIN_MS = 1;
 
+/** The parser of the address of each type. */
+const PARSERS = { single: parseAddress, sentinel: parseSentinelAddress, cluster: parseSeeds } as const;
+
 /** Values of KVSTORE_POOL_ON_EMPTY_BEHAVIOR that envoyproxy/ratelimit refuses too. */
 const UNSUPPORTED_EMPTY_POOL_BEHAVIORS = ["CREATE", "ERROR"];
 
@@ -151,7 +154,7 @@ function refuseEmptyPoolBehavior(read: EnvReader, name: Names, what: string): vo
   });
   if (UNSUPPORTED_EMPTY_POOL_BEHAVIORS.includes(behavior.toUpperCase())) {
     read.problem(
-      primaryOf(name),
+      name,
       behavior,
       "WAIT: connections are shared, so a call neither opens one of its own nor fails without one",
     );
@@ -183,24 +186,7 @@ function readStartup(read: EnvReader): KvstoreBackendSettings["startup"] {
 }
 
 function checkAddress(read: EnvReader, name: string, server: KvstoreServerSettings): void {
-  const parsed = parseBy(server);
+  const parsed = PARSERS[server.type](server);
   // An address may hold a password, so it is not shown.
   if (!parsed.ok) read.problem(name, REDACTED, `an address of the store; ${parsed.problem}`);
-}
-
-function parseBy(
-  server: KvstoreServerSettings,
-): { readonly ok: true } | { readonly ok: false; readonly problem: string } {
-  switch (server.type) {
-    case "single":
-      return parseAddress(server);
-    case "sentinel":
-      return parseSentinelAddress(server);
-    case "cluster":
-      return parseSeeds(server);
-  }
-}
-
-function primaryOf(name: Names): string {
-  return typeof name === "string" ? name : name[0];
 }

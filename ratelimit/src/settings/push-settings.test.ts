@@ -1,12 +1,12 @@
 // Settings of pushed statistics under every name, and invalid values.
 import { settingRowsOf } from "@weir/common/settings/program-settings";
-import { readEnv, SettingsError } from "@weir/common/settings/read-env";
+import { EnvReader, SettingsError } from "@weir/common/settings/read-env";
 import { describe, expect, it } from "vitest";
 
 import { readStatisticsSettings, type StatisticsSettings } from "./statistics-settings.ts";
 
 function read(env: Readonly<Record<string, string>>): StatisticsSettings {
-  const reader = readEnv(env);
+  const reader = new EnvReader(env);
   const settings = readStatisticsSettings(reader);
   reader.done();
   return settings;

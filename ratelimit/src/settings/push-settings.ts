@@ -44,6 +44,13 @@ const MOGRIFIER_PREFIXES = [
   "DOG_STATSD_MOGRIFIER",
 ] as const;
 
+/** The allowed values of each setting of a mogrifier. */
+const ALLOWED: Readonly<Record<keyof MogrifierTexts, string>> = {
+  PATTERN: "a regular expression",
+  NAME: "the name to send under",
+  TAGS: "tags key:value separated by commas",
+};
+
 /** Placeholder for the name of a mogrifier in the table of settings. */
 const ANY_MOGRIFIER = "<NAME>";
 
@@ -89,10 +96,15 @@ function readTagged(read: EnvReader): Pick<TaggedSettings, "mogrifiers" | "globa
     effect: "Names of the mogrifiers, which rewrite tagged statistics; the first that matches is used.",
   });
   // Without any, the three settings are read under a placeholder, for the table of settings.
-  const texts = (names.length > 0 ? names : [ANY_MOGRIFIER]).map((name) => ({
+  const mogrifiers = (names.length > 0 ? names : [ANY_MOGRIFIER]).map((name) => ({
     name,
     texts: readMogrifier(read, name),
   }));
+  const parse = ({ name, texts }: (typeof mogrifiers)[number]): Mogrifier | undefined =>
+    parseMogrifier(name, texts, (setting, message) => {
+      const variable = `${MOGRIFIER_PREFIXES[0]}_${name.toUpperCase()}_${setting}`;
+      read.problem(variable, texts[setting], `${ALLOWED[setting]} (${message})`);
+    });
   const globalTags = GLOBAL_TAGS.flatMap(({ setting, tag }) => {
     const value = read.optionalString(setting, { effect: `Tag ${tag} of tagged statistics.` });
     return value === undefined ? [] : [`${tag}:${value}`];
@@ -100,7 +112,7 @@ function readTagged(read: EnvReader): Pick<TaggedSettings, "mogrifiers" | "globa
   if (!isEnabled) return undefined;
   return {
     globalTags,
-    mogrifiers: names.length > 0 ? texts.flatMap((each) => checkMogrifier(read, each.name, each.texts)) : [],
+    mogrifiers: names.length > 0 ? mogrifiers.map(parse).filter((parsed) => parsed !== undefined) : [],
   };
 }
 
@@ -117,23 +129,3 @@ function readMogrifier(read: EnvReader, name: string): MogrifierTexts {
     TAGS: text("TAGS", "Tags key:value to add, separated by commas; values may contain groups."),
   };
 }
-
-function checkMogrifier(read: EnvReader, name: string, texts: MogrifierTexts): readonly Mogrifier[] {
-  const result = parseMogrifier(name, texts);
-  if (result.ok) return [result.mogrifier];
-  for (const { setting, message } of result.problems) {
-    read.problem(
-      `${MOGRIFIER_PREFIXES[0]}_${name.toUpperCase()}_${setting}`,
-      texts[setting],
-      `${ALLOWED[setting]} (${message})`,
-    );
-  }
-  return [];
-}
-
-/** The allowed values of each setting of a mogrifier. */
-const ALLOWED: Readonly<Record<keyof MogrifierTexts, string>> = {
-  PATTERN: "a regular expression",
-  NAME: "the name to send under",
-  TAGS: "tags key:value separated by commas",
-};

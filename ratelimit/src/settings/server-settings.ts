@@ -3,8 +3,8 @@ import type { EnvReader } from "@weir/common/settings/read-env";
 import type { TlsFilePaths } from "@weir/common/tls/tls-files";
 
 import type { HealthOptions } from "../health/health.ts";
-import type { ListenerAddress } from "../transport/transport.ts";
 import type { DebugListenerOptions } from "../transport/debug/debug-listener.ts";
+import type { GrpcTransportOptions } from "../transport/grpc-js/grpc-js-transport.ts";
 import { readTlsPaths } from "./tls-settings.ts";
 
 /**
@@ -19,16 +19,10 @@ export interface HostPort {
   readonly port: number;
 }
 
-/** The gRPC listener. */
-export interface GrpcSettings {
-  /** GRPC_UDS, or GRPC_HOST and GRPC_PORT; default 0.0.0.0:8081. */
-  readonly address: ListenerAddress;
+/** The gRPC listener: the options of the transport, and its TLS as files. */
+export interface GrpcSettings extends Omit<GrpcTransportOptions, "tls"> {
   /** GRPC_SERVER_USE_TLS with its files; undefined = plain text, the default. */
   readonly tls: GrpcTlsSettings | undefined;
-  /** GRPC_MAX_CONNECTION_AGE, in milliseconds; 0 = no limit; default 24 hours. */
-  readonly connectionAgeMaxMs: number;
-  /** GRPC_MAX_CONNECTION_AGE_GRACE, in milliseconds; 0 = no limit; default 1 hour. */
-  readonly connectionAgeGraceMs: number;
 }
 
 /** TLS of the gRPC listener. With a CA, clients must present a certificate that it issued. */

@@ -1,8 +1,9 @@
 // Finds variables of the environment that have no effect: settings of envoyproxy/ratelimit without
 // a meaning here, and misspelt settings. They are logged at the start. Pure.
+import { parseBoolean } from "@weir/common/settings/parse-values";
 import type { Env, SettingRow } from "@weir/common/settings/read-env";
+import { editDistance } from "@weir/limits/validate/edit-distance";
 
-import { findIdleTlsReason } from "./idle-tls-settings.ts";
 import { isServiceLinkName } from "./service-links.ts";
 
 /** A variable without effect, and the reason. */
@@ -49,6 +50,36 @@ const WITHOUT_EFFECT_BY_BACKEND: Readonly<Record<string, readonly SettingWithout
   ],
 };
 
+/** Settings of TLS with one kind of peer, and the settings that turn it on. */
+interface TlsGroup {
+  readonly settings: RegExp;
+  /** Any of these turns it on. */
+  readonly switches: readonly [string, ...string[]];
+  readonly isOnByDefault?: boolean;
+  /** Whether such a peer is configured; otherwise there is no warning. */
+  readonly isUsed: (env: Env, backend: string) => boolean;
+}
+
+const TLS_GROUPS: readonly TlsGroup[] = [
+  { settings: /^GRPC_(SERVER|CLIENT)_TLS_/, switches: ["GRPC_SERVER_USE_TLS"], isUsed: () => true },
+  {
+    settings: /^CONFIG_GRPC_XDS_(SERVER|CLIENT)_TLS_/,
+    switches: ["CONFIG_GRPC_XDS_SERVER_USE_TLS"],
+    isOnByDefault: true,
+    isUsed: (env) => env["CONFIG_TYPE"] === "GRPC_XDS_SOTW",
+  },
+  {
+    settings: /^(KVSTORE|REDIS)_TLS_/,
+    switches: ["KVSTORE_TLS", "REDIS_TLS", "KVSTORE_PERSECOND_TLS", "REDIS_PERSECOND_TLS"],
+    isUsed: (_env, backend) => backend === "kvstore",
+  },
+  {
+    settings: /^(ALTSTORE|MEMCACHE)_TLS_/,
+    switches: ["ALTSTORE_TLS", "MEMCACHE_TLS"],
+    isUsed: (_env, backend) => backend === "altstore",
+  },
+];
+
 /**
  * The variables of `env` without effect, sorted by name, without their values, which may be
  * secrets. `rows` are the known settings, `backend` is the kind of counters.
@@ -94,22 +125,20 @@ function isTypo(name: string, setting: string): boolean {
 }
 
 /**
- * Fewest letters to change, leave out, add or swap with their neighbour (optimal string alignment).
+ * Why `name`, which is set, has no effect; undefined if it has one. `backend` is the kind of
+ * counters.
  */
-function editDistance(a: string, b: string): number {
-  let older: number[] = [];
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const current = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const cost = a[i - 1] === b[j - 1] ? 0 : 1;
-      let least = Math.min((previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1, (previous[j - 1] ?? 0) + cost);
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
-        least = Math.min(least, (older[j - 2] ?? 0) + 1);
-      current.push(least);
-    }
-    older = previous;
-    previous = current;
-  }
-  return previous[b.length] ?? 0;
+function findIdleTlsReason(env: Env, name: string, backend: string): string | undefined {
+  const group = TLS_GROUPS.find(({ settings }) => settings.test(name));
+  if (group === undefined || !group.isUsed(env, backend) || isOff(env[name])) return undefined;
+  const { switches, isOnByDefault = false } = group;
+  const set = switches.filter((each) => (env[each] ?? "") !== "");
+  const isOn = set.length === 0 ? isOnByDefault : set.some((each) => !isOff(env[each]));
+  if (isOn) return undefined;
+  const alike = switches.find((each) => familyOf(each) === familyOf(name)) ?? switches[0];
+  return `TLS is off there; ${alike}=true turns it on`;
+}
+
+function isOff(text: string | undefined): boolean {
+  return parseBoolean(text ?? "") === false;
 }

@@ -46,17 +46,14 @@ export function readStatisticsSettings(read: EnvReader): StatisticsSettings {
     effect: "Serves statistics for scraping.",
   });
   const pull = readPull(read);
-  if (isDisabled) {
-    return {
-      maxDynamicKeys,
-      extraTags,
-      pull: undefined,
-      push: { ...push, statsd: undefined, tagged: undefined },
-      isOutput: false,
-    };
-  }
-  const isOutput = push.statsd === undefined && push.tagged === undefined && !isEnabled;
-  return { maxDynamicKeys, extraTags, pull: isEnabled ? pull : undefined, push, isOutput };
+  const isPushed = push.statsd !== undefined || push.tagged !== undefined;
+  return {
+    maxDynamicKeys,
+    extraTags,
+    pull: isEnabled && !isDisabled ? pull : undefined,
+    push: isDisabled ? { ...push, statsd: undefined, tagged: undefined } : push,
+    isOutput: !isPushed && !isEnabled && !isDisabled,
+  };
 }
 
 function readPull(read: EnvReader): PullSettings {

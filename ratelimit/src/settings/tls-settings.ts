@@ -25,8 +25,7 @@ export function checkCertificatePair(
 ): void {
   if ((certPath === undefined) === (keyPath === undefined)) return;
   const missing = certPath === undefined ? names.cert : names.key;
-  const primary = typeof missing === "string" ? missing : missing[0];
-  read.problem(primary, undefined, "the path of a file: certificate and key are given together or not at all");
+  read.problem(missing, undefined, "the path of a file: certificate and key are given together or not at all");
 }
 
 /** TLS to a store. */

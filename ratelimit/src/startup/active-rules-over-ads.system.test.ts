@@ -1,4 +1,4 @@
-// Rules that a real go-control-plane server sends, up to what is in force and what the server hears
+// Rules that a real go-control-plane server sends, up to the active rules and the answers that the server receives
 // of it: in plain text and over mutual TLS.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -13,9 +13,9 @@ import type { ConfigSource } from "../config/config-source.ts";
 import { buildGoServer, GoControlPlane, type ServerOptions } from "../config/xds/go-control-plane.suite.ts";
 import type { XdsOptions } from "../config/xds/xds-options.ts";
 import { XdsSource } from "../config/xds/xds-source.ts";
-import { createHealth } from "../health/health.ts";
-import { createServiceStatistics, type ServiceStatistics } from "../statistics/service-statistics.ts";
-import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { Health } from "../health/health.ts";
+import { ServiceStatistics } from "../statistics/service-statistics.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { ActiveRules } from "./active-rules.ts";
 
 const WAIT = { timeout: 40_000, interval: 10 };
@@ -91,10 +91,10 @@ describe.each(["plain text", "mutual TLS"])("XdsSource with a go-control-plane s
 
   async function startPod(options: Partial<XdsOptions> & { readonly mergeDomains?: boolean } = {}): Promise<Pod> {
     const { mergeDomains = false, ...overrides } = options;
-    const store = createStatisticsStore({ maxDynamicKeys: 10 });
-    const statistics = createServiceStatistics(store);
+    const store = new StatisticsStore({ maxDynamicKeys: 10 });
+    const statistics = new ServiceStatistics(store);
     const rules = new ActiveRules(
-      { store, statistics, health: createHealth({ withConfig: false, withActiveConnection: false }) },
+      { store, statistics, health: new Health({ withConfig: false, withActiveConnection: false }) },
       { mergeDomains },
     );
     const lines: Record<string, unknown>[] = [];
@@ -211,7 +211,7 @@ describe.each(["plain text", "mutual TLS"])("XdsSource with a go-control-plane s
     server.publish(NODE, "v3", [{ ...FOO, domain: "good" }]);
     await untilDump(pod, "good.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");
     await server.until(() => server.asked.at(-1)?.version === "v3");
-    // The server offers what was refused again at once, each time: it must not become a loop of
+    // The server sends a NACKed response again immediately, each time: it must not become a loop of
     // messages.
     expect(server.asked.length).toBeLessThan(20);
     expect(pod.lines.filter((line) => line["level"] === "error")).toHaveLength(1);

@@ -2,9 +2,9 @@ import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { describe, expect, it } from "vitest";
 
 import { ConfigError } from "../config/errors.ts";
-import { createHealth, type Health } from "../health/health.ts";
-import { createServiceStatistics, type ServiceStatistics } from "../statistics/service-statistics.ts";
-import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { Health } from "../health/health.ts";
+import { ServiceStatistics } from "../statistics/service-statistics.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { ActiveRules } from "./active-rules.ts";
 import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
 
@@ -13,9 +13,9 @@ function setUp(options: { mergeDomains: boolean } = { mergeDomains: false }): {
   statistics: ServiceStatistics;
   health: Health;
 } {
-  const store = createStatisticsStore({ maxDynamicKeys: 10 });
-  const statistics = createServiceStatistics(store);
-  const health = createHealth({ withConfig: true, withActiveConnection: false });
+  const store = new StatisticsStore({ maxDynamicKeys: 10 });
+  const statistics = new ServiceStatistics(store);
+  const health = new Health({ withConfig: true, withActiveConnection: false });
   health.set("start", true);
   return { rules: new ActiveRules({ store, statistics, health }, options), statistics, health };
 }

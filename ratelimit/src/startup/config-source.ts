@@ -3,7 +3,7 @@ import type { Log } from "@weir/common/log/log";
 
 import type { ConfigListener, ConfigSource } from "../config/config-source.ts";
 import type { ConfigSettings } from "../settings/config-settings.ts";
-import { createLoadStatistics, type LoadStatistics } from "../statistics/service-statistics.ts";
+import { LoadStatistics } from "../statistics/service-statistics.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 
 /** Creates the source; its implementation is loaded only when it is selected. */
@@ -14,7 +14,7 @@ export async function createConfigSource(
   switch (source.kind) {
     case "files": {
       const { FileSource } = await import("../config/files/file-source.ts");
-      const listener = withLoadMetrics(deps.listener, createLoadStatistics(deps.store, "runtime"));
+      const listener = withLoadMetrics(deps.listener, new LoadStatistics(deps.store, "runtime"));
       return new FileSource({ ...deps, listener }, source.directory);
     }
     case "xds": {

@@ -3,7 +3,7 @@ import { silentLog } from "@weir/common/log/log";
 import { describe, expect, it } from "vitest";
 
 import { serverOptions } from "../counters/kvstore/kvstore-counter.suite.ts";
-import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { createKvstoreBackend } from "./counter-backend.ts";
 
 describe("createKvstoreBackend()", () => {
@@ -15,7 +15,7 @@ describe("createKvstoreBackend()", () => {
     const backend = await createKvstoreBackend(
       {
         log: silentLog(),
-        statistics: createStatisticsStore({ maxDynamicKeys: 10 }),
+        statistics: new StatisticsStore({ maxDynamicKeys: 10 }),
         clock: () => 0,
         random: () => 0,
         connections: () => undefined,

@@ -9,8 +9,8 @@ import type { Tracing } from "@weir/common/tracing/tracing";
 import type { Counter } from "../counters/counter.ts";
 import type { CreateDeployment, DeploymentDeps } from "../counters/kvstore/deployment.ts";
 import type { KvstoreCounterOptions, KvstoreServerOptions } from "../counters/kvstore/options.ts";
-import { createMemoryCounter } from "../counters/memory/memory-counter.ts";
-import { traceCounter } from "../counters/traced-counter.ts";
+import { MemoryCounter } from "../counters/memory/memory-counter.ts";
+import { TracedCounter } from "../counters/traced-counter.ts";
 import type { Health } from "../health/health.ts";
 import type { Settings } from "../settings.ts";
 import type { AltstoreBackendSettings } from "../settings/altstore-settings.ts";
@@ -32,11 +32,11 @@ export interface CounterBackendDeps {
 /** Creates the backend, with spans around its work where tracing is on and a store is asked. */
 export async function createCounterBackend(settings: Settings, deps: CounterBackendDeps): Promise<Counter> {
   const { backend } = settings;
-  if (backend.kind === "memory") return createMemoryCounter(backend);
+  if (backend.kind === "memory") return new MemoryCounter(backend);
   const counter = await createStoreBackend(backend, settings, deps);
   if (deps.tracing.tracer === undefined) return counter;
   const { kind } = backend;
-  return traceCounter(
+  return new TracedCounter(
     counter,
     deps.tracing,
     kind === "kvstore" ? { kind, hasPerSecond: backend.perSecond !== undefined } : { kind },

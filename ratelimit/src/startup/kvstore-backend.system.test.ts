@@ -1,5 +1,5 @@
 // The service as a process over real key-value stores: waiting for them at the start, health, where
-// counts are kept, and that no password is told.
+// counts are kept, and that no password is logged.
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -154,16 +154,16 @@ describe("weir-ratelimit over a key-value store", () => {
         REDIS_STARTUP_MAX_ELAPSED_TIME: "1s",
         LOG_LEVEL: "debug",
       };
-      for (const place of [server.url, `127.0.0.1:${await reservePort()}`]) {
-        start({ ...settings, REDIS_URL: url(place), REDIS_AUTH: "", REDIS_SENTINEL_AUTH: "" });
+      for (const address of [server.url, `127.0.0.1:${await reservePort()}`]) {
+        start({ ...settings, REDIS_URL: url(address), REDIS_AUTH: "", REDIS_SENTINEL_AUTH: "" });
         expect(await exited).toBe(1);
-        expect(stderr).toContain(place);
+        expect(stderr).toContain(address);
         expect(stderr).not.toMatch(/hunter|2@/);
       }
     },
   );
 
-  it("follows the connections with its health when it is told to, and answers by its failure mode meanwhile", async () => {
+  it("follows the connections with its health when KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION is on, and answers by its failure mode meanwhile", async () => {
     const server = await startServer();
     start({
       REDIS_URL: server.url,
@@ -181,7 +181,7 @@ describe("weir-ratelimit over a key-value store", () => {
     await until(async () => (await ask(http, "day")) === 200, WAIT_MAX_MS, "it counts");
   });
 
-  it("stays healthy when its store is away and it was not told to look", async () => {
+  it("stays healthy when its store is away and KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION is off", async () => {
     const server = await startServer();
     start({ REDIS_URL: server.url });
     const http = await port("HTTP");

@@ -1,4 +1,4 @@
-// The scrape endpoint before the judges of its users: promtool reads every metric that any setting
+// The scrape endpoint as its users check it: promtool reads every metric that any setting
 // brings, a Prometheus server scrapes it.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,17 +9,17 @@ import { createLog, silentLog } from "@weir/common/log/log";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createAltstoreStatistics } from "../counters/altstore/altstore-statistics.ts";
+import { AltstoreStatistics } from "../counters/altstore/altstore-statistics.ts";
 import { createLocalCache } from "../decide/local-cache/local-cache.ts";
 import { parseSettings } from "../settings.ts";
-import { createLoadStatistics, createServiceStatistics } from "../statistics/service-statistics.ts";
-import { createStatisticsStore, type StatisticsStore } from "../statistics/statistics-store.ts";
+import { LoadStatistics, ServiceStatistics } from "../statistics/service-statistics.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { runProgram, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
 import { createStatisticsSinks } from "./statistics-sinks.ts";
 import { readExposition } from "./statistics-tools.suite.ts";
 
 /**
- * Names of the specification's own table that have no `_total`, as its dashboards want them: the
+ * Names of the documented table that have no `_total`, as existing dashboards want them: the
  * only thing that promtool may find.
  */
 const WITHOUT_ENDING = [
@@ -37,16 +37,16 @@ const WITHOUT_ENDING = [
 
 /** Everything that any part of the service counts, as if every setting were on. */
 function fill(store: StatisticsStore): void {
-  const statistics = createServiceStatistics(store);
+  const statistics = new ServiceStatistics(store);
   for (const method of ["ShouldRateLimit", "Check", "List"]) {
     statistics.method(method).totalRequests.add(3);
     statistics.method(method).responseTime.record(4);
   }
   statistics.domainNotFound("unknown", 2);
-  createAltstoreStatistics(store).increment.miss.add(1);
-  createLocalCache({ statistics: store, log: silentLog() }, { sizeBytes: 100_000 });
-  createLoadStatistics(store, "runtime").values.set(2);
-  createLoadStatistics(store, "certs");
+  new AltstoreStatistics(store).increment.miss.add(1);
+  createLocalCache({ statistics: store, clock: Date.now, log: silentLog() }, { sizeBytes: 100_000 });
+  new LoadStatistics(store, "runtime").values.set(2);
+  new LoadStatistics(store, "certs");
   for (const scope of ["redis_pool", "redis_per_second_pool"]) {
     store.gauge(`ratelimit.${scope}.cx_active`).set(1);
     store.counter(`ratelimit.${scope}.cx_total`).add(1);
@@ -67,7 +67,7 @@ describe("the scrape endpoint", () => {
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "weir-pull-"));
-    store = createStatisticsStore({ maxDynamicKeys: 20_000 });
+    store = new StatisticsStore({ maxDynamicKeys: 20_000 });
     const settings = parseSettings({
       USE_STATSD: "false",
       USE_PROMETHEUS: "true",
@@ -93,7 +93,7 @@ describe("the scrape endpoint", () => {
     return (await fetch(`http://${address}/metrics`)).text();
   }
 
-  it("promtool finds nothing but the missing ending of the specification's own names", async () => {
+  it("promtool finds nothing but the missing ending of the documented names", async () => {
     fill(store);
     const text = await scrape();
     for (const name of [

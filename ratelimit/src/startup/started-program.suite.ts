@@ -1,5 +1,5 @@
 // Equipment of the tests that run programs: starts them, hears what they write, and ends them. The
-// rate limit service is told to listen where nobody else does.
+// rate limit service listens on ports that no other process uses.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 
@@ -30,7 +30,7 @@ export async function clearOfMidnight(): Promise<void> {
   if (leftMs < MIDNIGHT_MARGIN_MS) await new Promise((resolve) => setTimeout(resolve, leftMs + 100));
 }
 
-/** A program under test or beside it. */
+/** A program under test or a helper of the test. */
 export interface StartedProgram {
   /** What it has written to standard output, and to standard error. */
   output(): string;
@@ -40,8 +40,8 @@ export interface StartedProgram {
 }
 
 /**
- * Starts a program. It fails like one that ends at once when there is none: whoever waits for its
- * output sees why.
+ * Starts a program. When it does not exist, it fails like one that ends immediately: a wait for its
+ * output fails with the reason.
  */
 export function startProgram(
   command: string,
@@ -83,7 +83,7 @@ export async function runProgram(
   let output = "";
   child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  child.stdin.on("error", () => undefined); // It may end before it has read everything; its exit code tells.
+  child.stdin.on("error", () => undefined); // It may end before it has read everything; its exit code reports that.
   child.stdin.end(input);
   const [code] = (await once(child, "close")) as [number | null];
   return { code, output };

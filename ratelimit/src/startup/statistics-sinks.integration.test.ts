@@ -178,7 +178,7 @@ describe("createStatisticsSinks()", () => {
     expect(lines.at(-1)).toMatchObject({ msg: "flushing all stats", json: { type: "all stats", value: "0.000000" } });
   });
 
-  it("goes on serving when the reader of standard output has gone", async () => {
+  it("keeps serving when the reader of standard output has gone", async () => {
     const { program } = await serve({ USE_PUSHSTATS: "false", STATS_FLUSH_INTERVAL: "10ms" });
     program.child.stdout?.destroy();
     await expect.poll(() => program.errors, WAIT).toContain("Cannot send statistics");

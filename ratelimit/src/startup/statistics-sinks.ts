@@ -1,9 +1,8 @@
-// Creates the statistics sinks that the settings select, in any combination. Each is loaded only
-// when it is selected.
+// Creates the statistics sinks that the settings select, in any combination. Pull and push are loaded
+// only when they are selected.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 
-import type { StatsdSettings, TaggedSettings } from "../settings/push-settings.ts";
 import type { PullSettings, StatisticsSettings } from "../settings/statistics-settings.ts";
 import { countReservedTags } from "../statistics/extra-tags.ts";
 import { NodeStatistics } from "../statistics/node-statistics.ts";
@@ -35,9 +34,28 @@ export async function createStatisticsSinks(
   countReservedTags(deps.store, extraTags);
   const parts: Part[] = [new NodeStatistics({ store: deps.store, nowMs: () => performance.now() })];
   if (pull !== undefined) parts.push(await createPull(pull, settings, deps));
-  if (push.statsd !== undefined) parts.push(await createStatsd(push.statsd, settings, deps));
-  if (push.tagged !== undefined) parts.push(await createTagged(push.tagged, settings, deps));
-  if (isOutput) parts.push(await createOutput(settings, deps));
+  if (push.statsd === undefined && push.tagged === undefined && !isOutput) return parts;
+  const { PushSink } = await import("../statistics/push/push-sink.ts");
+  const { OutputChannel } = await import("../statistics/push/output-channel.ts");
+  const { TcpChannel } = await import("../statistics/push/tcp-channel.ts");
+  const { UdpChannel } = await import("../statistics/push/udp-channel.ts");
+  const addPush = (name: string, format: LineFormat, channel: LineChannel): void => {
+    const { flushIntervalMs } = push;
+    parts.push(new PushSink({ store: deps.store, format, channel }, { name, flushIntervalMs }));
+  };
+  if (push.statsd !== undefined) {
+    const Channel = push.statsd.protocol === "tcp" ? TcpChannel : UdpChannel;
+    addPush("StatsD statistics", createStatsdFormat(settings), new Channel(deps, push.statsd));
+  }
+  if (push.tagged !== undefined) {
+    const { createTaggedFormat } = await import("../statistics/push/tagged-format.ts");
+    const format = createTaggedFormat(deps, { extraTags, ...push.tagged });
+    addPush("tagged statistics", format, new UdpChannel(deps, push.tagged));
+  }
+  if (isOutput) {
+    const channel = new OutputChannel(deps, { fileDescriptor: STANDARD_OUTPUT });
+    addPush("statistics on standard output", createJsonFormat({ nowMs: Date.now }, settings), channel);
+  }
   return parts;
 }
 
@@ -54,44 +72,4 @@ async function createPull(
       ? createDefaultMapping({ isMilliseconds: pull.responseTimeAsMilliseconds })
       : readMappingFile(pull.mappingPath);
   return withAddressLog(new PullSink({ ...deps, mapping }, { ...pull, extraTags }), "statistics", deps.addressLog);
-}
-
-async function createStatsd(
-  { protocol, host, port }: StatsdSettings,
-  settings: StatisticsSettings,
-  deps: StatisticsSinksDeps,
-): Promise<Part> {
-  const channel =
-    protocol === "tcp"
-      ? (await import("../statistics/push/tcp-channel.ts")).createTcpChannel(deps, { host, port })
-      : new (await import("../statistics/push/udp-channel.ts")).UdpChannel(deps, { host, port });
-  return createPush("StatsD statistics", { format: createStatsdFormat(settings), channel }, settings, deps);
-}
-
-async function createTagged(
-  { host, port, mogrifiers, globalTags }: TaggedSettings,
-  settings: StatisticsSettings,
-  deps: StatisticsSinksDeps,
-): Promise<Part> {
-  const { createTaggedFormat } = await import("../statistics/push/tagged-format.ts");
-  const { UdpChannel } = await import("../statistics/push/udp-channel.ts");
-  const format = createTaggedFormat(deps, { extraTags: settings.extraTags, mogrifiers, globalTags });
-  return createPush("tagged statistics", { format, channel: new UdpChannel(deps, { host, port }) }, settings, deps);
-}
-
-async function createOutput(settings: StatisticsSettings, deps: StatisticsSinksDeps): Promise<Part> {
-  const { OutputChannel } = await import("../statistics/push/output-channel.ts");
-  const channel = new OutputChannel(deps, { fileDescriptor: STANDARD_OUTPUT });
-  const format = createJsonFormat({ nowMs: Date.now }, settings);
-  return createPush("statistics on standard output", { format, channel }, settings, deps);
-}
-
-async function createPush(
-  name: string,
-  output: { readonly format: LineFormat; readonly channel: LineChannel },
-  { push }: StatisticsSettings,
-  { store }: StatisticsSinksDeps,
-): Promise<Part> {
-  const { PushSink } = await import("../statistics/push/push-sink.ts");
-  return new PushSink({ store, ...output }, { name, flushIntervalMs: push.flushIntervalMs });
 }

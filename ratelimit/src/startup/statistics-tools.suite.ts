@@ -1,4 +1,4 @@
-// Equipment of the tests that hold our statistics against other people's programs: where they are,
+// Equipment of the tests that compare the statistics with other programs: where they are,
 // and what the text format of Prometheus says.
 import { homedir } from "node:os";
 import { join } from "node:path";

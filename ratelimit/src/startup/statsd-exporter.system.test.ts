@@ -9,18 +9,18 @@ import { createLog, silentLog } from "@weir/common/log/log";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createAltstoreStatistics } from "../counters/altstore/altstore-statistics.ts";
+import { AltstoreStatistics } from "../counters/altstore/altstore-statistics.ts";
 import { parseSettings } from "../settings.ts";
 import { defaultMappingText } from "../statistics/pull/default-mapping.ts";
-import { createLoadStatistics, createServiceStatistics } from "../statistics/service-statistics.ts";
-import { createStatisticsStore, type StatisticsStore } from "../statistics/statistics-store.ts";
+import { LoadStatistics, ServiceStatistics } from "../statistics/service-statistics.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
 import { createStatisticsSinks } from "./statistics-sinks.ts";
 import { readExposition, STATSD_EXPORTER } from "./statistics-tools.suite.ts";
 
 /**
  * A mapping file that uses what the format has. `<scale>` is where durations become seconds, which
- * only we need to be told.
+ * only Weir needs in the file.
  */
 const CUSTOM_MAPPING = `
 defaults:
@@ -71,7 +71,7 @@ const NO_DIALECTS = [
 ];
 
 /**
- * Series that are not compared: of the two processes themselves, and what the exporter tells of
+ * Series that are not compared: of the two processes themselves, and what the exporter reports about
  * itself.
  */
 const OWN = /^(?:process_|nodejs_|go_|promhttp_|statsd_|ratelimit_node_)/;
@@ -80,7 +80,7 @@ const OWN = /^(?:process_|nodejs_|go_|promhttp_|statsd_|ratelimit_node_)/;
  * Statistics of every kind and shape. Durations come later: they are pushed as they are recorded.
  */
 function fill(store: StatisticsStore): void {
-  const statistics = createServiceStatistics(store);
+  const statistics = new ServiceStatistics(store);
   statistics.method("ShouldRateLimit").totalRequests.add(12);
   statistics.callErrors.redis_error.add(2);
   statistics.backendFailures.deny.add(1);
@@ -88,14 +88,14 @@ function fill(store: StatisticsStore): void {
   statistics.configLoadSuccess.add(3);
   statistics.configLoadError.add(1);
   statistics.domainNotFound("un.known", 5);
-  const memcache = createAltstoreStatistics(store);
+  const memcache = new AltstoreStatistics(store);
   memcache.increment.miss.add(6);
   memcache.add.notStored.add(7);
   memcache.keysFound.add(8);
-  const runtime = createLoadStatistics(store, "runtime");
+  const runtime = new LoadStatistics(store, "runtime");
   runtime.attempts.add(9);
   runtime.values.set(3);
-  createLoadStatistics(store, "certs").attempts.add(1);
+  new LoadStatistics(store, "certs").attempts.add(1);
   store.gauge("ratelimit.redis_pool.cx_active").set(10);
   store.gauge("ratelimit.localcache.averageAccessTime").set(1.25);
   store.counter("ratelimit.redis_pool.cx_total").add(11);
@@ -205,7 +205,7 @@ describe("statistics for scraping and statsd_exporter", () => {
       PROMETHEUS_ADDR: "127.0.0.1:0",
       ...env,
     });
-    const store = createStatisticsStore({ maxDynamicKeys: 100 });
+    const store = new StatisticsStore({ maxDynamicKeys: 100 });
     parts.push(...(await createStatisticsSinks(settings.statistics, { store, addressLog, log: silentLog() })));
     for (const part of parts) await part.start?.();
     const ours = async (): Promise<string> => (await fetch(`http://${address}/metrics`)).text();
@@ -277,19 +277,19 @@ describe("statistics for scraping and statsd_exporter", () => {
     const { store, ours, theirs } = await start("mappings: []", {
       PROMETHEUS_MAPPER_YAML: await write("ours.yaml", "mappings: []"),
     });
-    createAltstoreStatistics(store).add.success.add(1);
+    new AltstoreStatistics(store).add.success.add(1);
     expect(await ours()).toContain('ratelimit_memcache_add{code="success"} 1\n');
     await expect.poll(theirs, WAIT).toContain("ratelimit_memcache_add___code_success 1\n");
   });
 
-  it("differ in names with commas, hashes and brackets unless the exporter is told to leave them alone", async () => {
+  it("differ in names with commas, hashes and brackets unless the exporter is set to keep them", async () => {
     const { store, ours, theirs } = await start(forExporter(defaultMappingText({ isMilliseconds: false })), {}, []);
     store.rule("d.a,b=c#d").totalHits = 3;
     expect(await ours()).toContain('ratelimit_service_rate_limit_total_hits{domain="d",key1="a,b=c#d"} 3\n');
     await expect.poll(theirs, WAIT).toContain('ratelimit_service_rate_limit_d_a_total{b="c#d.total_hits"} 3\n');
   });
 
-  it("differ in what a StatsD line cannot say: tags beside the name, and fractions of a millisecond", async () => {
+  it("differ in what a StatsD line cannot say: tags next to the name, and fractions of a millisecond", async () => {
     const { store, ours, theirs } = await start(forExporter(defaultMappingText({ isMilliseconds: false })), {
       EXTRA_TAGS: "team:x",
     });

@@ -7,8 +7,8 @@ import { createAuthority } from "@weir/certificates/authority";
 import { silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createLoadStatistics } from "../statistics/service-statistics.ts";
-import { createStatisticsStore } from "../statistics/statistics-store.ts";
+import { LoadStatistics } from "../statistics/service-statistics.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { TlsFileSets } from "./tls-file-sets.ts";
 
 describe("TlsFileSets()", () => {
@@ -35,11 +35,8 @@ describe("TlsFileSets()", () => {
       await writeFile(keyPath, pair.keyPem);
     };
     await writePair();
-    const store = createStatisticsStore({ maxDynamicKeys: 1 });
-    const files = new TlsFileSets({ log: silentLog() }).open(
-      { certPath, keyPath },
-      createLoadStatistics(store, "certs"),
-    );
+    const store = new StatisticsStore({ maxDynamicKeys: 1 });
+    const files = new TlsFileSets({ log: silentLog() }).open({ certPath, keyPath }, new LoadStatistics(store, "certs"));
     const counts = (): readonly number[] =>
       ["load_attempts", "load_failures"].map((name) => store.counter(`certs.${name}`).value);
     expect(counts()).toEqual([1, 0]);

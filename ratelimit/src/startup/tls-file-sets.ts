@@ -1,6 +1,6 @@
 // The TLS files that the process has opened, which reload on SIGHUP and close together.
 import type { Log } from "@weir/common/log/log";
-import { openTlsFiles, type TlsFilePaths, type TlsFiles } from "@weir/common/tls/tls-files";
+import { type TlsFilePaths, TlsFiles } from "@weir/common/tls/tls-files";
 
 import type { LoadStatistics } from "../statistics/service-statistics.ts";
 
@@ -27,7 +27,7 @@ export class TlsFileSets {
       statistics?.attempts.add(1);
       if (result === "refused") statistics?.failures.add(1);
     };
-    const files = openTlsFiles(paths, { log: this.#log, refused: () => count("refused") });
+    const files = new TlsFiles(paths, { log: this.#log, refused: () => count("refused") });
     count("loaded");
     files.onChange(() => count("loaded"));
     statistics?.values.set([paths.certPath, paths.keyPath, paths.caPath].filter((path) => path !== undefined).length);

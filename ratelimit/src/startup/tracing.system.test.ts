@@ -164,7 +164,7 @@ describe("weir-ratelimit tracing", () => {
   }
 
   it.each(["http", "grpc"] as const)(
-    "tells a call over gRPC and Redis, exported over %s, with parents, attributes and resource (cases 116, 167)",
+    "exports the spans of a call over gRPC and Redis over %s, with parents, attributes and resource (cases 116, 167)",
     async (protocol) => {
       const receiver = await startReceiver();
       const { program, target } = await serve({
@@ -212,7 +212,7 @@ describe("weir-ratelimit tracing", () => {
     },
   );
 
-  it("tells the store in one span, too, when it is read before it counts, whether it counts or not (case 116)", async () => {
+  it("records the store in one span, too, when it is read before it counts, whether it counts or not (case 116)", async () => {
     const receiver = await startReceiver();
     const { program, url } = await serve({
       ...redisSettings(await startRedis()),
@@ -229,7 +229,7 @@ describe("weir-ratelimit tracing", () => {
     expect(parents.sort()).toEqual(decisions.sort());
   });
 
-  it("tells a call over HTTP and memcached, and what sending its answer took", async () => {
+  it("exports the spans of a call over HTTP and memcached, and of sending its answer", async () => {
     const receiver = await startReceiver();
     const port = await reservePort();
     start("memcached", ["-u", "root", "-l", "127.0.0.1", "-p", `${port}`, "-U", "0"]);
@@ -301,7 +301,7 @@ describe("weir-ratelimit tracing", () => {
     ]);
   });
 
-  it("tells why a call failed", async () => {
+  it("records why a call failed", async () => {
     const receiver = await startReceiver();
     const { program, target } = await serve({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${receiver.ports.http}` });
     expect(await askGrpc(target, request(""), TRACEPARENT)).toBe(3);
@@ -314,7 +314,7 @@ describe("weir-ratelimit tracing", () => {
     });
   });
 
-  it("tells of a store that is gone, on the span of the store, too", async () => {
+  it("records a store that is gone, on the span of the store, too", async () => {
     const receiver = await startReceiver();
     const url = await startRedis();
     const { program, target } = await serve({

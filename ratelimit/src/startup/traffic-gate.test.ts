@@ -1,7 +1,7 @@
 import { silentLog } from "@weir/common/log/log";
 import { beforeEach, describe, expect, it } from "vitest";
 
-import { createHealth, type Health } from "../health/health.ts";
+import { Health } from "../health/health.ts";
 import type { Transport } from "../transport/transport.ts";
 import { createTrafficGate } from "./traffic-gate.ts";
 
@@ -39,7 +39,7 @@ class HeldSleeps {
 
   readonly sleep = (ms: number): Promise<void> => new Promise((resolve) => this.#sleeping.set(ms, resolve));
 
-  /** How long whoever sleeps wanted to. */
+  /** The durations of all sleeps. */
   lengths(): readonly number[] {
     return [...this.#sleeping.keys()];
   }
@@ -57,7 +57,7 @@ describe("createTrafficGate", () => {
   let sleeps: HeldSleeps;
 
   beforeEach(() => {
-    health = createHealth({ withConfig: false, withActiveConnection: false });
+    health = new Health({ withConfig: false, withActiveConnection: false });
     transport = new HeldTransport();
     sleeps = new HeldSleeps();
   });

@@ -1,6 +1,6 @@
 // Extra tags inside names.
 import { describe, expect, it } from "vitest";
-import { createStatisticsStore } from "./statistics-store.ts";
+import { StatisticsStore } from "./statistics-store.ts";
 import { countReservedTags, createTagger } from "./extra-tags.ts";
 
 describe("createTagger()", () => {
@@ -33,7 +33,7 @@ describe("createTagger()", () => {
 
 describe("countReservedTags()", () => {
   it("countReservedTags() adds one per reserved key, and makes the counter at zero when there is none", () => {
-    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    const store = new StatisticsStore({ maxDynamicKeys: 1 });
     countReservedTags(store, new Map([["team", "x"]]));
     expect(store.counter("reserved_tag").value).toBe(0);
     countReservedTags(

@@ -6,14 +6,14 @@ import { connect, type Socket } from "node:net";
 
 import { afterEach, describe, expect, it } from "vitest";
 
-import { createPacedResponses, type Pieces } from "./paced-response.ts";
+import { PacedResponses, type Pieces } from "./paced-response.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
 const WAIT = { timeout: 40_000 };
 
 const PIECE = "x".repeat(100_000);
 
-describe("createPacedResponses()", () => {
+describe("new PacedResponses()", () => {
   const servers: Server[] = [];
   const sockets: Socket[] = [];
 
@@ -27,19 +27,22 @@ describe("createPacedResponses()", () => {
   });
 
   /**
-   * A server that answers with what `write` makes; tells its port and how many answers are over.
+   * A server that answers with what `write` makes; returns its port and how many requests came and
+   * answers ended.
    */
   async function serve(write: (request: IncomingMessage) => Pieces, clientTimeoutMs?: number) {
-    const responses = createPacedResponses(clientTimeoutMs);
+    const responses = new PacedResponses(clientTimeoutMs);
+    const asked = { count: 0 };
     const ended = { count: 0 };
     const server = createServer((request: IncomingMessage, response: ServerResponse) => {
+      asked.count += 1;
       void responses.send(response, () => write(request)).then(() => (ended.count += 1));
     });
     servers.push(server);
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
     const address = server.address();
-    return { port: typeof address === "object" ? (address?.port ?? 0) : 0, ended };
+    return { port: typeof address === "object" ? (address?.port ?? 0) : 0, asked, ended };
   }
 
   /** A client that asks and reads nothing. */
@@ -77,7 +80,7 @@ describe("createPacedResponses()", () => {
         { ...WAIT, interval: 200 },
       )
       .toBe(true);
-    expect(made).toBeLessThan(300); // 100 MB would be made at once if nobody looked.
+    expect(made).toBeLessThan(300); // 100 MB would be made immediately without pacing.
     socket.resume();
     await expect.poll(() => ended.count, WAIT).toBe(1);
     expect(made).toBe(1000);
@@ -85,7 +88,7 @@ describe("createPacedResponses()", () => {
 
   it("send() gives up when the client goes, and makes two answers at a time, the next when one is over", async () => {
     let begun = 0;
-    const { port, ended } = await serve(function* () {
+    const { port, asked, ended } = await serve(function* () {
       begun += 1;
       for (;;) yield PIECE;
     });
@@ -94,7 +97,7 @@ describe("createPacedResponses()", () => {
     await expect.poll(() => begun, WAIT).toBe(2);
     ask(port);
     ask(port);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await expect.poll(() => asked.count, WAIT).toBe(4);
     expect(begun).toBe(2);
     first.destroy();
     await expect.poll(() => ended.count, WAIT).toBe(1);

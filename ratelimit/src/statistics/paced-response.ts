@@ -1,6 +1,5 @@
 // Sends long HTTP responses, such as a hundred thousand statistics, in pieces: one piece per turn
 // of the event loop, no faster than the client reads, and only a few responses at a time.
-import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
@@ -16,37 +15,32 @@ const CLIENT_TIMEOUT_MS = 30_000;
 /** A text in pieces; after each, also an empty one, other work runs. */
 export type Pieces = Generator<string, void>;
 
-/** Sends texts that come in pieces. */
-export interface PacedResponses {
+/**
+ * Sends texts that come in pieces. The connection of a client that reads nothing for
+ * `clientTimeoutMs` is closed.
+ */
+export class PacedResponses {
+  readonly #clientTimeoutMs: number;
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+
+  constructor(clientTimeoutMs: number = CLIENT_TIMEOUT_MS) {
+    this.#clientTimeoutMs = clientTimeoutMs;
+  }
+
   /**
    * Sends the pieces of `write` and ends the response. Resolves then, or when the client has gone.
    */
-  send(response: ServerResponse, write: () => Pieces): Promise<void>;
-}
-
-/**
- * Creates a sender with a queue. The connection of a client that reads nothing for
- * `clientTimeoutMs` is closed.
- */
-export function createPacedResponses(clientTimeoutMs: number = CLIENT_TIMEOUT_MS): PacedResponses {
-  let running = 0;
-  const waiting: (() => void)[] = [];
-  return {
-    async send(response, write) {
-      while (running >= RUNNING_MAX) {
-        const { promise, resolve } = Promise.withResolvers<void>();
-        waiting.push(resolve);
-        await promise;
-      }
-      running += 1;
-      try {
-        await sendPieces(response, write(), clientTimeoutMs);
-      } finally {
-        running -= 1;
-        waiting.shift()?.();
-      }
-    },
-  };
+  async send(response: ServerResponse, write: () => Pieces): Promise<void> {
+    while (this.#running >= RUNNING_MAX) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#running += 1;
+    try {
+      await sendPieces(response, write(), this.#clientTimeoutMs);
+    } finally {
+      this.#running -= 1;
+      this.#waiting.shift()?.();
+    }
+  }
 }
 
 async function sendPieces(response: ServerResponse, pieces: Pieces, clientTimeoutMs: number): Promise<void> {
@@ -73,12 +67,10 @@ function isGone(response: ServerResponse): boolean {
  */
 async function drained(response: ServerResponse, timeoutMs: number): Promise<void> {
   if (isGone(response)) return;
-  const end = new AbortController();
   const timer = setTimeout(() => response.destroy(), timeoutMs);
-  await Promise.race([
-    once(response, "drain", { signal: end.signal }),
-    once(response, "close", { signal: end.signal }),
-  ]);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  response.once("drain", resolve).once("close", resolve);
+  await promise;
+  response.off("drain", resolve).off("close", resolve);
   clearTimeout(timer);
-  end.abort();
 }

@@ -1,7 +1,7 @@
 // What every statistics sink must do, as tests that run over each of them.
 import { afterEach, describe, expect, it } from "vitest";
 import type { StatisticsSink } from "./statistics-sink.ts";
-import { createStatisticsStore, type StatisticsStore } from "./statistics-store.ts";
+import { StatisticsStore } from "./statistics-store.ts";
 
 /** Longest wait for something to arrive, in milliseconds. */
 const WAIT = { timeout: 30_000 };
@@ -11,7 +11,7 @@ export interface OpenedSink {
   readonly sink: StatisticsSink;
   /** What its address looks like; undefined when it has none. */
   readonly address?: RegExp | undefined;
-  /** True for a sink that is asked: what it did not tell by the time it stops, nobody hears. */
+  /** True for a sink that is asked: what it has not reported when it stops is lost. */
   readonly isPull?: boolean;
   /**
    * The total of a counter, the value of a gauge or the count of a timer as the receiver knows it;
@@ -27,7 +27,7 @@ export function describeSink(name: string, open: (store: StatisticsStore) => Pro
   describe(`StatisticsSink: ${name}`, () => {
     let opened: OpenedSink | undefined;
     const start = async (): Promise<{ store: StatisticsStore; received: OpenedSink["received"] }> => {
-      const store = createStatisticsStore({ maxDynamicKeys: 10 });
+      const store = new StatisticsStore({ maxDynamicKeys: 10 });
       opened = await open(store);
       await opened.sink.start?.();
       const { received } = opened;

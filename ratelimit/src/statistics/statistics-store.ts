@@ -1,24 +1,6 @@
 // Stores every counter, gauge and timer of the process by its dotted name; sinks and /stats read
 // it. Memory is bounded: the keys made from request values are limited in number and length.
 import { cleanNamePart, DYNAMIC_KEY_MAX_LENGTH, ruleStatisticName } from "@weir/limits/rules/statistic-name";
-import {
-  RuleStatistics,
-  StatisticsCounter,
-  StatisticsGauge,
-  StatisticsTimer,
-  type TimerListener,
-} from "./statistics-values.ts";
-
-export type {
-  /** The six counters of a rule. */
-  RuleStatistics,
-  /** A number that only grows. */
-  StatisticsCounter,
-  /** A number that goes up and down. */
-  StatisticsGauge,
-  /** Durations. */
-  StatisticsTimer,
-};
 
 /** Counts hits that did not get a key of their own. */
 const DROPPED_KEYS_NAME = "ratelimit.service.stats_keys_dropped";
@@ -36,6 +18,80 @@ export const RULE_STATISTICS = [
   { name: "shadow_mode", field: "shadowMode" },
 ] as const;
 
+class NamedValue {
+  readonly name: string;
+  value = 0;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/** A number that only grows: the total since start. Change it through `add` only. */
+export class StatisticsCounter extends NamedValue {
+  /** Adds a whole number, 0 or more. */
+  add(count: number): void {
+    this.value += count;
+  }
+}
+
+/** A number that goes up and down. */
+export class StatisticsGauge extends NamedValue {
+  /** Replaces the value. */
+  set(value: number): void {
+    this.value = value;
+  }
+}
+
+/**
+ * Receives each recorded duration immediately; for sinks that build histograms or send durations
+ * one by one.
+ */
+export type TimerListener = (timer: StatisticsTimer, durationMs: number) => void;
+
+/** Durations in milliseconds, possibly with a fraction. */
+export class StatisticsTimer {
+  readonly name: string;
+  count = 0;
+  sumMs = 0;
+  maxMs = 0;
+  readonly #listeners: ReadonlySet<TimerListener>;
+
+  constructor(name: string, listeners: ReadonlySet<TimerListener>) {
+    this.name = name;
+    this.#listeners = listeners;
+  }
+
+  /** Adds one duration. */
+  record(durationMs: number): void {
+    this.count += 1;
+    this.sumMs += durationMs;
+    if (durationMs > this.maxMs) this.maxMs = durationMs;
+    for (const listener of this.#listeners) listener(this, durationMs);
+  }
+}
+
+/**
+ * The six counters of a rule, plain fields because every decision adds to two of them. Add with
+ * `+=` only.
+ */
+export class RuleStatistics {
+  /**
+   * `ratelimit.service.rate_limit.<key>`, cleaned; RULE_STATISTICS has the last part of each name.
+   */
+  readonly prefix: string;
+  totalHits = 0;
+  overLimit = 0;
+  nearLimit = 0;
+  overLimitWithLocalCache = 0;
+  withinLimit = 0;
+  shadowMode = 0;
+
+  constructor(prefix: string) {
+    this.prefix = prefix;
+  }
+}
+
 /** Reads a store: called once per statistic, in no particular order. */
 export interface StatisticsVisitor {
   /** A counter and its total since start. */
@@ -52,11 +108,6 @@ export interface StatisticsVisitor {
 export interface StatisticsStoreOptions {
   /** STATS_MAX_DYNAMIC_KEYS: most keys made from request values. Default 100000. */
   readonly maxDynamicKeys: number;
-}
-
-/** A store that contains only the counter of dropped keys. */
-export function createStatisticsStore(options: StatisticsStoreOptions): StatisticsStore {
-  return new StatisticsStore(options.maxDynamicKeys);
 }
 
 /**
@@ -83,11 +134,11 @@ export class StatisticsStore {
   readonly #dynamicCounters = new Map<string, StatisticsCounter>();
   /** The dynamic counters by cleaned name, which several keys may share. */
   readonly #dynamicByName = new Map<string, StatisticsCounter>();
-  /** Every rule's counters by cleaned name: what `visit` shows. */
+  /** Every rule's counters by cleaned name: what `walk` shows. */
   #byPrefix = new Map<string, RuleStatistics>();
 
-  /** `maxDynamicKeys` as in StatisticsStoreOptions. */
-  constructor(maxDynamicKeys: number) {
+  /** The store contains only the counter of dropped keys. */
+  constructor({ maxDynamicKeys }: StatisticsStoreOptions) {
     this.#maxDynamicKeys = maxDynamicKeys;
     this.#droppedKeys = this.counter(DROPPED_KEYS_NAME);
   }
@@ -97,36 +148,29 @@ export class StatisticsStore {
    * number of names is not limited here.
    */
   counter(name: string): StatisticsCounter {
-    let counter = this.#counters.get(name);
-    if (counter === undefined) this.#counters.set(name, (counter = new StatisticsCounter(name)));
-    return counter;
+    return this.#counters.getOrInsertComputed(name, () => new StatisticsCounter(name));
   }
 
   /** The gauge of this name, created at the first call. For names known in advance only. */
   gauge(name: string): StatisticsGauge {
-    let gauge = this.#gauges.get(name);
-    if (gauge === undefined) this.#gauges.set(name, (gauge = new StatisticsGauge(name)));
-    return gauge;
+    return this.#gauges.getOrInsertComputed(name, () => new StatisticsGauge(name));
   }
 
   /** The timer of this name, created at the first call. For names known in advance only. */
   timer(name: string): StatisticsTimer {
-    let timer = this.#timers.get(name);
-    if (timer === undefined) this.#timers.set(name, (timer = new StatisticsTimer(name, this.#timerListeners)));
-    return timer;
+    return this.#timers.getOrInsertComputed(name, () => new StatisticsTimer(name, this.#timerListeners));
   }
 
   /**
-   * Declares the statistics keys (`domain.key_value.key2`) of all active rules and returns their
-   * counters by key. A key known before keeps its counters; one that is no longer named is dropped.
+   * Declares the statistics keys (`domain.key_value.key2`) of all active rules. A key known before
+   * keeps its counters; one that is no longer named is dropped.
    */
-  replaceRules(keys: Iterable<string>): ReadonlyMap<string, RuleStatistics> {
+  replaceRules(keys: Iterable<string>): void {
     const known = this.#byPrefix;
     this.#byPrefix = new Map();
     for (const counters of this.#dynamicRules.values()) this.#byPrefix.set(counters.prefix, counters);
     this.#rules = new Map();
     for (const key of keys) this.#rules.set(key, this.#countersOf(key, known));
-    return this.#rules;
   }
 
   /**
@@ -134,9 +178,7 @@ export class StatisticsStore {
    * it does not name the key.
    */
   rule(key: string): RuleStatistics {
-    let counters = this.#rules.get(key);
-    if (counters === undefined) this.#rules.set(key, (counters = this.#countersOf(key, this.#byPrefix)));
-    return counters;
+    return this.#rules.getOrInsertComputed(key, () => this.#countersOf(key));
   }
 
   /**
@@ -148,7 +190,7 @@ export class StatisticsStore {
     const known = this.#dynamicRules.get(key) ?? this.#rules.get(key);
     if (known !== undefined) return known;
     if (!this.#admits(key)) return undefined;
-    const counters = this.#countersOf(key, this.#byPrefix);
+    const counters = this.#countersOf(key);
     this.#dynamicRules.set(key, counters);
     return counters;
   }
@@ -163,17 +205,9 @@ export class StatisticsStore {
     if (known !== undefined) return known;
     if (!this.#admits(key)) return undefined;
     const cleaned = `${scope}.${cleanNamePart(value)}.${name}`;
-    const counter = this.#dynamicByName.get(cleaned) ?? new StatisticsCounter(cleaned);
-    this.#dynamicByName.set(cleaned, counter);
+    const counter = this.#dynamicByName.getOrInsertComputed(cleaned, () => new StatisticsCounter(cleaned));
     this.#dynamicCounters.set(key, counter);
     return counter;
-  }
-
-  /** Reads everything as it is now. For few statistics: many would hold up decisions. */
-  visit(visitor: StatisticsVisitor): void {
-    const walk = this.walk(visitor);
-    let step = walk.next();
-    while (step.done !== true) step = walk.next();
   }
 
   /**
@@ -200,8 +234,8 @@ export class StatisticsStore {
   }
 
   /**
-   * Calls `refresh` at the start of every visit and walk, for gauges that are measured on demand;
-   * the returned function ends this.
+   * Calls `refresh` at the start of every walk, for gauges that are measured on demand; the returned
+   * function ends this.
    */
   onRead(refresh: () => void): () => void {
     this.#refreshers.add(refresh);
@@ -217,11 +251,9 @@ export class StatisticsStore {
   }
 
   /** The counters of the key's cleaned name, from `known` or new. */
-  #countersOf(key: string, known: ReadonlyMap<string, RuleStatistics>): RuleStatistics {
+  #countersOf(key: string, known?: ReadonlyMap<string, RuleStatistics>): RuleStatistics {
     const prefix = ruleStatisticName(key);
-    const counters = this.#byPrefix.get(prefix) ?? known.get(prefix) ?? new RuleStatistics(prefix);
-    this.#byPrefix.set(prefix, counters);
-    return counters;
+    return this.#byPrefix.getOrInsertComputed(prefix, () => known?.get(prefix) ?? new RuleStatistics(prefix));
   }
 
   /** Whether one more key with request values fits; counts a key that does not. */

@@ -2,11 +2,11 @@
 import { describe, expect, it } from "vitest";
 
 import { writeStatisticsJson, writeStatisticsText } from "./stats-page.ts";
-import { createStatisticsStore, type StatisticsStore, WALK_STEP } from "./statistics-store.ts";
+import { StatisticsStore, WALK_STEP } from "./statistics-store.ts";
 
 /** A store with this many rules. */
 function storeOf(rules: number): StatisticsStore {
-  const store = createStatisticsStore({ maxDynamicKeys: rules });
+  const store = new StatisticsStore({ maxDynamicKeys: rules });
   for (let index = 0; index < rules; index++) {
     const counters = store.dynamicRule(`domain.key_${index}`);
     if (counters !== undefined) counters.totalHits = index;
@@ -29,19 +29,19 @@ describe("writeStatisticsText()", () => {
   });
 
   it("walk() reads at most WALK_STEP statistics in a step", () => {
-    let told = 0;
+    let reported = 0;
     let largest = 0;
-    const count = (): void => void (told += 1);
+    const count = (): void => void (reported += 1);
     const walk = storeOf(1000).walk({ counter: count, rule: count, gauge: count, timer: count });
     while (walk.next().done !== true) {
-      largest = Math.max(largest, told);
-      told = 0;
+      largest = Math.max(largest, reported);
+      reported = 0;
     }
     expect(largest).toBe(WALK_STEP);
   });
 
   it("writeStatisticsText() prints a name once when tags make two names equal", () => {
-    const store = createStatisticsStore({ maxDynamicKeys: 0 });
+    const store = new StatisticsStore({ maxDynamicKeys: 0 });
     store.counter("a").add(1);
     store.counter("a.__t=x").add(2);
     expect([...writeStatisticsText(store, new Map([["t", "x"]]))].join("")).toBe(
@@ -51,8 +51,8 @@ describe("writeStatisticsText()", () => {
 });
 
 describe("writeStatisticsJson()", () => {
-  it("writeStatisticsJson() writes one object, whatever stands in names", () => {
-    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+  it("writeStatisticsJson() writes one object, whatever names contain", () => {
+    const store = new StatisticsStore({ maxDynamicKeys: 1 });
     store.rule('d.quote"\\').overLimit = 3;
     store.timer("t").record(1.5);
     expect(JSON.parse([...writeStatisticsJson(store, new Map())].join(""))).toMatchObject({

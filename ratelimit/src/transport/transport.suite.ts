@@ -7,8 +7,7 @@ import type {
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { afterEach, describe, expect, it } from "vitest";
 
-import { DecideError } from "../decide/decide-error.ts";
-import type { Decider, DecisionCall } from "../decide/decider.ts";
+import { DecideError, type Decider, type DecisionCall } from "../decide/decider.ts";
 import type { Decision } from "../decide/decision.ts";
 import type { RateLimitRequest } from "../decide/request.ts";
 import type { DecideErrorCode } from "../errors.ts";

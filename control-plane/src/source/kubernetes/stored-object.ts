@@ -3,7 +3,7 @@
 import { hash } from "node:crypto";
 
 import { describeError } from "@weir/common/errors/service-error";
-import { excerpt } from "@weir/limits/go-yaml/excerpt";
+import { excerpt } from "@weir/limits/go-yaml/node";
 import { API_VERSION, KIND, parseRateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
 import { fieldPath } from "@weir/limits/model/field-path";
 import { modelOfResource } from "@weir/crds/rate-limit-config/translate/translate";

@@ -1,8 +1,7 @@
 // Reads manifests as kubectl does, with line, column and field of everything that the API server or the data plane would
 // refuse.
-import { excerpt } from "@weir/limits/go-yaml/excerpt";
 import { type PlainValue, readYamlDocuments, type YamlDocument } from "@weir/limits/go-yaml/json-documents";
-import type { SourceLocation } from "@weir/limits/go-yaml/node";
+import { excerpt, type SourceLocation } from "@weir/limits/go-yaml/node";
 import { type FieldPath, fieldPath } from "@weir/limits/model/field-path";
 
 import { API_VERSION, KIND, parseRateLimitConfigResource } from "../schema/schema.ts";

@@ -1,5 +1,6 @@
 // Explains what is wrong with a resource: every message says what is allowed and what was found.
 import type { FieldPath } from "@weir/limits/model/field-path";
+import { editDistance } from "@weir/limits/validate/edit-distance";
 import * as z from "zod";
 
 /** Longest text that is quoted in a message, in characters. */
@@ -95,27 +96,6 @@ function nearestName(name: string, known: readonly string[]): string | undefined
     .filter(({ candidate, edits }) => edits <= EDITS_MAX && edits < candidate.length / 2)
     .toSorted((left, right) => left.edits - right.edits);
   return nearest?.candidate;
-}
-
-/**
- * Insertions, deletions, replacements and swaps of neighbours that turn one text into another
- * (optimal string alignment).
- */
-function editDistance(from: string, to: string): number {
-  const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, column) => column)];
-  const at = (row: number, column: number): number => rows[row]?.[column] ?? Infinity;
-  for (let row = 1; row <= from.length; row += 1) {
-    const current = [row];
-    rows.push(current);
-    for (let column = 1; column <= to.length; column += 1) {
-      const isEqual = from[row - 1] === to[column - 1];
-      const isSwap = row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
-      const replaced = at(row - 1, column - 1) + (isEqual ? 0 : 1);
-      const swapped = isSwap ? at(row - 2, column - 2) + 1 : Infinity;
-      current.push(Math.min(replaced, swapped, at(row - 1, column) + 1, at(row, column - 1) + 1));
-    }
-  }
-  return at(from.length, to.length);
 }
 
 function messageOfIssue(issue: z.core.$ZodIssue): string {

@@ -7,7 +7,7 @@ import { createAuthority } from "@weir/certificates/authority";
 import { silentLog } from "@weir/common/log/log";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { check, count, describeCounter, WaitingBatch } from "../counter.suite.ts";
 import { AltstoreCounter } from "./altstore-counter.ts";
 import { DnsServer, type SrvRecord } from "./dns-server.suite.ts";
@@ -53,7 +53,7 @@ const openCounters: AltstoreCounter[] = [];
 /** A counter that is stopped after the test, with what it reported. */
 function createCounter(addresses: readonly string[], choices: CounterChoices = {}) {
   const { options, random = () => 0, resolveSrv = () => Promise.reject(new Error("no SRV in this test")) } = choices;
-  const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
+  const statistics = new StatisticsStore({ maxDynamicKeys: 10 });
   const reachable: number[] = [];
   const counter = new AltstoreCounter(
     {
@@ -223,7 +223,7 @@ describe("count() on nodes", () => {
       const { counter, statistics } = await startCounter(addresses);
       const one = check(`text-${value.length}`, 2);
       await server(nodeIndex(one.key, 3)).set(one.key, value);
-      expect(await count(counter, one, check("beside"))).toEqual([2, expect.any(Number)]);
+      expect(await count(counter, one, check("other"))).toEqual([2, expect.any(Number)]);
       await counter.drain();
       expect(statistics.counter("ratelimit.memcache.increment.__code=error").value).toBe(1);
       expect(await server(nodeIndex(one.key, 3)).get(one.key)).toBe(value === "" ? undefined : value);
@@ -251,7 +251,7 @@ describe("count() on nodes", () => {
     { name: "more than 250 bytes", key: "x".repeat(250), problem: "is longer than 250 bytes, it has 261" },
   ])("case 143: count() refuses a call and increments nothing when a key has $name", async ({ key, problem }) => {
     const { counter } = await startCounter(addresses);
-    const fine = check("fine-beside-illegal");
+    const fine = check("fine-next-to-illegal");
     await expect(count(counter, fine, check(key))).rejects.toMatchObject({
       code: "STORE_KEY_INVALID",
       message: expect.stringContaining(`the key ${problem}; it is "`) as string,
@@ -489,7 +489,7 @@ describe("count() on a node that answers nonsense", () => {
     await new Promise<void>((resolve) => fake.listen(0, "127.0.0.1", resolve));
     const { counter } = await startCounter([`127.0.0.1:${(fake.address() as { port: number }).port}`]);
     for (const expected of [1, 2, 3]) {
-      expect(await count(counter, check("bytes"), check("bytes-beside"))).toEqual([expected, expected]);
+      expect(await count(counter, check("bytes"), check("bytes-other"))).toEqual([expected, expected]);
       await counter.drain();
     }
     await counter.stop();

@@ -6,7 +6,7 @@ import type { StatisticsCounter, StatisticsStore } from "../../statistics/statis
 import type { CountBatch, Counter } from "../counter.ts";
 import { StartWait } from "../start-wait.ts";
 import { silenceError, StoreError, stoppingError } from "../store-error.ts";
-import { type AltstoreStatistics, createAltstoreStatistics } from "./altstore-statistics.ts";
+import { AltstoreStatistics } from "./altstore-statistics.ts";
 import { Call, type CallOwner } from "./call.ts";
 import { MemcachedNode, type NodeDeps } from "./node.ts";
 import { NodeList } from "./node-list.ts";
@@ -63,7 +63,7 @@ export class AltstoreCounter implements Counter, CallOwner {
   constructor(deps: AltstoreCounterDeps, options: AltstoreCounterOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#statistics = createAltstoreStatistics(deps.statistics);
+    this.#statistics = new AltstoreStatistics(deps.statistics);
     this.#faults = new RateLimitedLog(deps.log, { intervalMs: FAULT_INTERVAL_MS, clock: deps.clock });
     const nodeDeps: NodeDeps = {
       ...deps,

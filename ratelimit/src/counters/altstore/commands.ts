@@ -4,7 +4,7 @@ import type { StoreError } from "../store-error.ts";
 import type { AltstoreStatistics } from "./altstore-statistics.ts";
 import type { Call } from "./call.ts";
 import type { Command } from "./connection.ts";
-import { excerpt } from "./reply-parser.ts";
+import { excerpt, ProtocolError, unaskedItem } from "./reply-parser.ts";
 import { parseCount } from "./stored-value.ts";
 
 /** The sum that `incr` answers, possibly followed by spaces. */
@@ -39,19 +39,14 @@ export class KeyRead {
     this.#waiting.push({ check, call });
   }
 
-  /** Gives the count of a key that exists to all its checks. */
-  found(count: number): void {
+  /** Gives the count to all checks; undefined = the key does not exist, and counts as 0. */
+  settle(count: number | undefined): void {
     let last: Call | undefined;
     for (const { check, call } of this.#waiting) {
-      if (call !== last) call.found += 1; // A key that is twice in a call is counted once.
+      if (count !== undefined && call !== last) call.found += 1; // A key that is twice in a call is counted once.
       last = call;
-      call.read(check, count);
+      call.read(check, count ?? 0);
     }
-  }
-
-  /** Gives the count 0 to all checks: the key does not exist. */
-  missing(): void {
-    for (const { check, call } of this.#waiting) call.read(check, 0);
   }
 
   /** Reports to all calls that the count is unknown. */
@@ -76,21 +71,19 @@ export class GetCommand implements Command {
     this.size = reads.length;
   }
 
-  value(key: string, data: string | undefined): string | undefined {
+  value(key: string, data: string | undefined): void {
     const read = this.#reads.get(key);
-    if (read === undefined) return `the item ${excerpt(key)} was not asked for`;
+    if (read === undefined) throw unaskedItem(key);
     this.#reads.delete(key);
     const count = data === undefined ? undefined : parseCount(data);
     if (count === undefined) this.#context.notANumber(key, data);
-    read.found(count ?? 0);
-    return undefined;
+    read.settle(count ?? 0);
   }
 
-  line(line: string): string | undefined {
-    if (line === "END") for (const read of this.#reads.values()) read.missing();
+  line(line: string): void {
+    if (line === "END") for (const read of this.#reads.values()) read.settle(undefined);
     else if (isRefusal(line)) this.lost(this.#context.replyError(line));
-    else return `the answer to get is ${excerpt(line)}`;
-    return undefined;
+    else throw wrongAnswer("get", line);
   }
 
   lost(error: StoreError): void {
@@ -130,12 +123,9 @@ export class IncrementCommand implements Command {
     return `add ${this.#key} 0 ${this.#context.expiryNumber(this.#windowSeconds)} ${value.length}\r\n${value}\r\n`;
   }
 
-  value(key: string): string {
-    return `the item ${excerpt(key)} was not asked for`;
-  }
-
-  line(line: string): string | undefined {
-    return this.#step === "add" ? this.#added(line) : this.#incremented(line);
+  line(line: string): void {
+    if (this.#step === "add") this.#added(line);
+    else this.#incremented(line);
   }
 
   lost(error: StoreError): void {
@@ -144,7 +134,7 @@ export class IncrementCommand implements Command {
     this.#context.finished(error);
   }
 
-  #incremented(line: string): string | undefined {
+  #incremented(line: string): void {
     const { statistics, finished, replyError } = this.#context;
     if (SUM.test(line)) {
       statistics.increment.success.add(1);
@@ -156,12 +146,11 @@ export class IncrementCommand implements Command {
     } else if (isRefusal(line)) {
       this.lost(replyError(line));
     } else {
-      return `the answer to incr is ${excerpt(line)}`;
+      throw wrongAnswer("incr", line);
     }
-    return undefined;
   }
 
-  #added(line: string): string | undefined {
+  #added(line: string): void {
     const { statistics, finished, replyError } = this.#context;
     if (line === "STORED") {
       statistics.add.success.add(1);
@@ -174,9 +163,8 @@ export class IncrementCommand implements Command {
     } else {
       // After a CLIENT_ERROR the server may take the value for a command, and its answer for that
       // of the next.
-      return `the answer to add is ${excerpt(line)}`;
+      throw wrongAnswer("add", line);
     }
-    return undefined;
   }
 
   #continueWith(step: "add" | "increment again"): void {
@@ -188,4 +176,8 @@ export class IncrementCommand implements Command {
 /** Whether the server refuses a command that it understood; the connection remains usable. */
 function isRefusal(line: string): boolean {
   return line.startsWith("SERVER_ERROR") || line.startsWith("CLIENT_ERROR");
+}
+
+function wrongAnswer(command: string, line: string): ProtocolError {
+  return new ProtocolError(`the answer to ${command} is ${excerpt(line)}`);
 }

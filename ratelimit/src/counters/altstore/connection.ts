@@ -6,7 +6,7 @@ import { clientContext } from "@weir/common/tls/client-context";
 import { silenceError, type StoreError } from "../store-error.ts";
 import type { NodeAddress } from "./node-address.ts";
 import type { AltstoreTlsOptions } from "./options.ts";
-import { excerpt, ReplyParser, type ReplyListener } from "./reply-parser.ts";
+import { excerpt, ProtocolError, ReplyParser, type ReplyListener, unaskedItem } from "./reply-parser.ts";
 import { connectionError } from "./store-errors.ts";
 
 /** TCP keep-alive of idle connections, in milliseconds. */
@@ -15,8 +15,8 @@ const KEEP_ALIVE_MS = 10_000;
 /** Answered commands in the list before it is cut; cutting costs as much as the list is long. */
 const ANSWERED_MAX = 1024;
 
-/** A command: its bytes, and its answer of items followed by one last line. */
-export interface Command extends ReplyListener {
+/** A command: its bytes, and its answer of items, if it gets any, followed by one last line. */
+export interface Command extends Pick<ReplyListener, "line">, Partial<Pick<ReplyListener, "value">> {
   /** The bytes to send. */
   readonly text: string;
   /** Keys in it: its share of the load of a connection. */
@@ -104,23 +104,22 @@ export class Connection implements ReplyListener {
     this.#end(connectionError(this.#deps.address.text, cause));
   }
 
-  value(key: string, data: string | undefined): string | undefined {
+  value(key: string, data: string | undefined): void {
     const command = this.#commands[this.#head];
-    return command === undefined ? `the item ${excerpt(key)} was not asked for` : command.value(key, data);
+    if (command?.value === undefined) throw unaskedItem(key);
+    command.value(key, data);
   }
 
-  line(line: string): string | undefined {
+  line(line: string): void {
     const command = this.#commands[this.#head];
-    if (command === undefined) return `${excerpt(line)} answers no command`;
-    const problem = command.line(line);
-    if (problem !== undefined) return problem;
+    if (command === undefined) throw new ProtocolError(`${excerpt(line)} answers no command`);
+    command.line(line);
     this.#load -= command.size;
     this.#head += 1;
     if (this.#head === this.#commands.length || this.#head > ANSWERED_MAX) {
       this.#commands = this.#commands.slice(this.#head);
       this.#head = 0;
     }
-    return undefined;
   }
 
   #open(): void {
@@ -135,18 +134,34 @@ export class Connection implements ReplyListener {
     socket.on("error", (cause) => this.close(cause));
     socket.on("close", () => this.close(new Error("the server closed the connection")));
     socket.once(tls === undefined ? "connect" : "secureConnect", () => this.#introduce());
-    socket.on("data", (chunk) => {
-      if (this.#error !== undefined) return;
-      const problem = this.#parser.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk); // Never text: no encoding was set.
-      if (problem !== undefined) this.close(new Error(`the server does not speak memcached's protocol: ${problem}`));
-    });
+    socket.on("data", (chunk) => this.#parse(typeof chunk === "string" ? Buffer.from(chunk) : chunk)); // Never text: no encoding was set.
+  }
+
+  #parse(chunk: Buffer): void {
+    if (this.#error !== undefined) return;
+    try {
+      this.#parser.push(chunk);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.close(new Error(`the server does not speak memcached's protocol: ${error.message}`));
+    }
   }
 
   /** Asks for the version. A connection is ready with the answer: a stopped server accepts, too. */
   #introduce(): void {
     if (this.#error !== undefined) return;
     this.#isConnected = true;
-    this.write([new VersionCommand(() => this.#deps.listener.ready(this))]);
+    const command: Command = {
+      text: "version\r\n",
+      size: 0,
+      writtenMs: 0,
+      line: (line) => {
+        if (!line.startsWith("VERSION ")) throw new ProtocolError(`the answer to version is ${excerpt(line)}`);
+        this.#deps.listener.ready(this);
+      },
+      lost: () => undefined, // The connection reports its end itself.
+    };
+    this.write([command]);
   }
 
   #setTimer(delayMs: number): void {
@@ -175,32 +190,6 @@ export class Connection implements ReplyListener {
     this.#load = 0;
     for (const command of lost) command.lost(error);
     this.#deps.listener.closed(this, error);
-  }
-}
-
-/** `version`, which every server of this protocol answers. */
-class VersionCommand implements Command {
-  readonly text = "version\r\n";
-  readonly size = 0;
-  writtenMs = 0;
-  readonly #answered: () => void;
-
-  constructor(answered: () => void) {
-    this.#answered = answered;
-  }
-
-  value(key: string): string {
-    return `the item ${excerpt(key)} was not asked for`;
-  }
-
-  line(line: string): string | undefined {
-    if (!line.startsWith("VERSION ")) return `the answer to version is ${excerpt(line)}`;
-    this.#answered();
-    return undefined;
-  }
-
-  lost(): void {
-    // The connection reports its end itself.
   }
 }
 

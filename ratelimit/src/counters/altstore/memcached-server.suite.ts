@@ -19,15 +19,15 @@ const POLL_MS = 10;
 export class MemcachedServer {
   readonly address: string;
   readonly #args: readonly string[];
-  readonly #place: { readonly path: string } | { readonly host: string; readonly port: number };
+  readonly #target: { readonly path: string } | { readonly host: string; readonly port: number };
   readonly #folder: string;
   #process: ChildProcess | undefined;
 
-  constructor(place: { readonly path: string } | { readonly host: string; readonly port: number }, folder: string) {
-    this.#place = place;
+  constructor(target: { readonly path: string } | { readonly host: string; readonly port: number }, folder: string) {
+    this.#target = target;
     this.#folder = folder;
-    this.address = "path" in place ? place.path : `${place.host}:${place.port}`;
-    this.#args = "path" in place ? ["-s", place.path] : ["-l", place.host, "-p", String(place.port), "-U", "0"];
+    this.address = "path" in target ? target.path : `${target.host}:${target.port}`;
+    this.#args = "path" in target ? ["-s", target.path] : ["-l", target.host, "-p", String(target.port), "-U", "0"];
   }
 
   /** Starts it (again), empty, and waits until it accepts connections. */
@@ -75,7 +75,7 @@ export class MemcachedServer {
 
   /** The answer to a command, as lines without the END of a get. */
   async ask(command: string): Promise<readonly string[]> {
-    const socket = connect(this.#place);
+    const socket = connect(this.#target);
     try {
       await once(socket, "connect");
       socket.write(`${command}\r\n`);

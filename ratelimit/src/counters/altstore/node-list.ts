@@ -60,11 +60,9 @@ export class NodeList {
     const addresses = words.map(addressOf);
     const before = this.#byAddress;
     const byAddress = new Map<string, MemcachedNode>();
-    this.#nodes = addresses.map((address) => {
-      const node = byAddress.get(address.text) ?? before.get(address.text) ?? this.#open(address);
-      byAddress.set(address.text, node);
-      return node;
-    });
+    this.#nodes = addresses.map((address) =>
+      byAddress.getOrInsertComputed(address.text, (text) => before.get(text) ?? this.#open(address)),
+    );
     this.#byAddress = byAddress;
     for (const [text, node] of before) {
       if (byAddress.has(text)) continue;

@@ -12,7 +12,7 @@ import type { Call } from "./call.ts";
 import { type CommandContext, GetCommand, IncrementCommand, KeyRead } from "./commands.ts";
 import { type Command, Connection, type ConnectionListener } from "./connection.ts";
 import type { NodeAddress } from "./node-address.ts";
-import type { NodeOptions } from "./options.ts";
+import type { AltstoreCounterOptions } from "./options.ts";
 import { connectionError, replyError } from "./store-errors.ts";
 import { expiryNumber } from "./stored-value.ts";
 
@@ -43,10 +43,11 @@ export interface NodeDeps {
   readonly changed: () => void;
 }
 
-/** Settings of a node, and how long keys live beyond their window. */
-export interface MemcachedNodeOptions extends NodeOptions {
-  readonly expiryJitterMaxSeconds: number;
-}
+/** Settings of the backend that concern its nodes; the same for every node. */
+export type MemcachedNodeOptions = Pick<
+  AltstoreCounterOptions,
+  "tls" | "maxConnections" | "timeoutMs" | "expiryJitterMaxSeconds"
+>;
 
 /** A node; nothing is connected before `open`. */
 export class MemcachedNode implements ConnectionListener {

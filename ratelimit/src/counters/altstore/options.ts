@@ -32,8 +32,9 @@ export interface AltstoreTlsOptions {
   readonly skipHostnameVerification: boolean;
 }
 
-/** Settings of one node's connections; the same for every node. */
-export interface NodeOptions {
+/** Settings of the backend. */
+export interface AltstoreCounterOptions {
+  readonly nodes: NodeSource;
   /** ALTSTORE_TLS with its files; undefined = plain text. */
   readonly tls: AltstoreTlsOptions | undefined;
   /**
@@ -46,11 +47,6 @@ export interface NodeOptions {
    * 500.
    */
   readonly timeoutMs: number;
-}
-
-/** Settings of the backend. */
-export interface AltstoreCounterOptions extends NodeOptions {
-  readonly nodes: NodeSource;
   /**
    * EXPIRATION_JITTER_MAX_SECONDS: a random number of seconds below this is added to each expiry; 0
    * = none. Default 300.

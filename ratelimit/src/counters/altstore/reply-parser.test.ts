@@ -1,24 +1,28 @@
 // What the parser makes of whole replies, of replies cut anywhere, and of bytes that are none.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ReplyParser } from "./reply-parser.ts";
+import { ProtocolError, ReplyParser } from "./reply-parser.ts";
 
 /** Fixed, so that a failure comes again. */
 const FUZZ = { seed: 11_211, numRuns: 500 };
 
 /** Pushes the chunks into a new parser and notes what it reports. */
 function parse(...chunks: readonly (string | Uint8Array)[]): {
-  readonly told: readonly string[];
+  readonly reported: readonly string[];
   readonly problem: string | undefined;
 } {
-  const told: string[] = [];
+  const reported: string[] = [];
   const parser = new ReplyParser({
-    value: (key, data) => void told.push(`${key}=${data}`),
-    line: (line) => void told.push(line),
+    value: (key, data) => void reported.push(`${key}=${data}`),
+    line: (line) => void reported.push(line),
   });
-  let problem: string | undefined;
-  for (const chunk of chunks) problem = parser.push(Buffer.from(chunk as string));
-  return { told, problem };
+  try {
+    for (const chunk of chunks) parser.push(Buffer.from(chunk as string));
+    return { reported, problem: undefined };
+  } catch (error) {
+    if (error instanceof ProtocolError) return { reported, problem: error.message };
+    throw error;
+  }
 }
 
 const REPLIES = [
@@ -28,7 +32,7 @@ const REPLIES = [
   "12\r\nNOT_FOUND\r\nSTORED\r\nNOT_STORED\r\nVERSION 1.6.18\r\nERROR\r\nSERVER_ERROR out of memory\r\n",
 ].join("");
 
-const TOLD = [
+const REPORTED = [
   "a=10",
   "ü_😀_4000000200=7",
   "END",
@@ -49,15 +53,18 @@ const TOLD = [
 
 describe("ReplyParser", () => {
   it("push() reports values and lines when replies come whole", () => {
-    expect(parse(REPLIES)).toEqual({ told: TOLD, problem: undefined });
+    expect(parse(REPLIES)).toEqual({ reported: REPORTED, problem: undefined });
   });
 
   it("push() reports the same when replies are cut at every byte", () => {
     const bytes = Buffer.from(REPLIES);
     for (let at = 0; at <= bytes.length; at++) {
-      expect(parse(bytes.subarray(0, at), bytes.subarray(at))).toEqual({ told: TOLD, problem: undefined });
+      expect(parse(bytes.subarray(0, at), bytes.subarray(at))).toEqual({ reported: REPORTED, problem: undefined });
     }
-    expect(parse(...Array.from(bytes, (byte) => Uint8Array.of(byte)))).toEqual({ told: TOLD, problem: undefined });
+    expect(parse(...Array.from(bytes, (byte) => Uint8Array.of(byte)))).toEqual({
+      reported: REPORTED,
+      problem: undefined,
+    });
   });
 
   it("push() reports the same when replies come in pieces of any size", () => {
@@ -66,7 +73,7 @@ describe("ReplyParser", () => {
       fc.property(fc.array(fc.nat(bytes.length), { maxLength: 40 }), (cuts) => {
         const ends = [0, ...cuts.toSorted((a, b) => a - b), bytes.length];
         const chunks = ends.slice(1).map((end, index) => bytes.subarray(ends[index], end));
-        expect(parse(...chunks)).toEqual({ told: TOLD, problem: undefined });
+        expect(parse(...chunks)).toEqual({ reported: REPORTED, problem: undefined });
       }),
       FUZZ,
     );
@@ -99,22 +106,24 @@ describe("ReplyParser", () => {
       problem: 'the value of "a" does not end in CR LF',
     },
   ])("push() stops at $name", ({ bytes, problem }) => {
-    expect(parse(bytes, "END\r\n")).toEqual({ told: [], problem });
+    expect(parse(bytes, "END\r\n")).toEqual({ reported: [], problem });
   });
 
-  it("push() stops when the listener says so, and stays stopped", () => {
-    const told: string[] = [];
-    const parser = new ReplyParser({ value: () => "unasked", line: (line) => void told.push(line) });
-    expect(parser.push(Buffer.from("first\r\nVALUE a 0 1\r\n1\r\nsecond\r\n"))).toBe("unasked");
-    expect(parser.push(Buffer.from("third\r\n"))).toBe("unasked");
-    expect(told).toEqual(["first"]);
+  it("push() throws the error of its listener", () => {
+    const reported: string[] = [];
+    const value = (): never => {
+      throw new ProtocolError("unasked");
+    };
+    const parser = new ReplyParser({ value, line: (line) => void reported.push(line) });
+    expect(() => parser.push(Buffer.from("first\r\nVALUE a 0 1\r\n1\r\nsecond\r\n"))).toThrow("unasked");
+    expect(reported).toEqual(["first"]);
   });
 
   it("push() takes a value of many mebibytes", () => {
     const chunk = Buffer.alloc(2 ** 20, "x");
     const chunks = Array.from({ length: 64 }, () => chunk);
-    const { told, problem } = parse(`VALUE a 0 ${64 * 2 ** 20}\r\n`, ...chunks, "\r\nEND\r\n");
-    expect({ told, problem }).toEqual({ told: ["a=undefined", "END"], problem: undefined });
+    const { reported, problem } = parse(`VALUE a 0 ${64 * 2 ** 20}\r\n`, ...chunks, "\r\nEND\r\n");
+    expect({ reported, problem }).toEqual({ reported: ["a=undefined", "END"], problem: undefined });
   });
 
   it("push() neither throws nor hangs when bytes are random", () => {
@@ -137,7 +146,7 @@ describe("ReplyParser", () => {
       fc.property(fc.array(piece, { maxLength: 30 }), (chunks) => {
         const whole = parse(Buffer.concat(chunks));
         const cut = parse(...chunks);
-        expect(cut.told).toEqual(whole.told);
+        expect(cut.reported).toEqual(whole.reported);
         expect(cut.problem).toBe(whole.problem);
       }),
       FUZZ,

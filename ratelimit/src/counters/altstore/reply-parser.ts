@@ -21,15 +21,20 @@ const LF = 0x0a;
 /** `VALUE <key> <flags> <bytes>`, possibly followed by the unique number of `gets`. */
 const VALUE_LINE = /^VALUE ([^ ]+) (\d{1,10}) (\d{1,10})(?: \d{1,20})?$/;
 
-/**
- * Receives items and lines. A returned text says what is wrong with one: the parser stops there and
- * returns the text.
- */
+/** What a server sends is not memcached's protocol, or answers nothing that was asked. */
+export class ProtocolError extends Error {}
+
+/** The error of an item that no command asked for. */
+export function unaskedItem(key: string): ProtocolError {
+  return new ProtocolError(`the item ${excerpt(key)} was not asked for`);
+}
+
+/** Receives items and lines. Throws a ProtocolError when one is wrong. */
 export interface ReplyListener {
   /** An item of a get. `data` is undefined when the value is longer than a counter can be. */
-  value(key: string, data: string | undefined): string | undefined;
+  value(key: string, data: string | undefined): void;
   /** A line that does not begin an item. */
-  line(line: string): string | undefined;
+  line(line: string): void;
 }
 
 /** An item whose value is incomplete. */
@@ -46,59 +51,42 @@ export class ReplyParser {
   /** The beginning of a line or of a short value, from earlier chunks. */
   #kept: Buffer = Buffer.alloc(0);
   #item: OpenItem | undefined;
-  #problem: string | undefined;
 
   constructor(listener: ReplyListener) {
     this.#listener = listener;
   }
 
-  /**
-   * Parses the next bytes. Returns what is wrong with them, and the same from then on; undefined if
-   * nothing is.
-   */
-  push(chunk: Buffer): string | undefined {
-    if (this.#problem !== undefined) return this.#problem;
+  /** Parses the next bytes. Throws a ProtocolError, after which the parser cannot be used. */
+  push(chunk: Buffer): void {
     const bytes = this.#kept.length === 0 ? chunk : Buffer.concat([this.#kept, chunk]);
     let at = 0;
-    let next: number | undefined = 0;
-    while (next !== undefined && at < bytes.length) {
-      next = this.#item === undefined ? this.#takeLine(bytes, at) : this.#takeData(this.#item, bytes, at);
-      at = next ?? at;
-      if (this.#isBroken()) break;
+    while (at < bytes.length) {
+      const next = this.#item === undefined ? this.#takeLine(bytes, at) : this.#takeData(this.#item, bytes, at);
+      if (next === undefined) break;
+      at = next;
     }
     // A copy: a slice would keep the whole chunk in memory.
-    this.#kept = this.#isBroken() || at === bytes.length ? Buffer.alloc(0) : Buffer.from(bytes.subarray(at));
-    return this.#problem;
-  }
-
-  /** A method, because the compiler assumes that the field does not change within the loop. */
-  #isBroken(): boolean {
-    return this.#problem !== undefined;
+    this.#kept = Buffer.from(bytes.subarray(at));
   }
 
   /** The end of the line; undefined when the line is incomplete. */
   #takeLine(bytes: Buffer, at: number): number | undefined {
     const end = bytes.indexOf(LF, at);
-    if ((end === -1 ? bytes.length : end) - at > LINE_MAX_BYTES + 1) {
-      this.#problem = `a line is longer than ${LINE_MAX_BYTES} bytes`;
-      return undefined;
-    }
+    if ((end === -1 ? bytes.length : end) - at > LINE_MAX_BYTES + 1)
+      throw new ProtocolError(`a line is longer than ${LINE_MAX_BYTES} bytes`);
     if (end === -1) return undefined;
-    if (end === at || bytes[end - 1] !== CR) {
-      this.#problem = "a line does not end in CR LF";
-      return undefined;
-    }
+    if (end === at || bytes[end - 1] !== CR) throw new ProtocolError("a line does not end in CR LF");
     const line = bytes.toString("utf8", at, end - 1);
     if (line.startsWith("VALUE ")) this.#beginItem(line);
-    else this.#problem = this.#listener.line(line);
+    else this.#listener.line(line);
     return end + 1;
   }
 
   #beginItem(line: string): void {
     const match = VALUE_LINE.exec(line);
     const sizeBytes = Number(match?.[3]);
-    if (match === null || sizeBytes > ITEM_MAX_BYTES) this.#problem = `an item begins with ${excerpt(line)}`;
-    else this.#item = { key: match[1] ?? "", sizeBytes, remainingBytes: sizeBytes + 2 };
+    if (match === null || sizeBytes > ITEM_MAX_BYTES) throw new ProtocolError(`an item begins with ${excerpt(line)}`);
+    this.#item = { key: match[1] ?? "", sizeBytes, remainingBytes: sizeBytes + 2 };
   }
 
   /** The end of the value or of its part; undefined when a short value is incomplete. */
@@ -113,12 +101,10 @@ export class ReplyParser {
     }
     if (available < item.remainingBytes) return undefined;
     const end = at + item.remainingBytes;
-    if (bytes[end - 2] !== CR || bytes[end - 1] !== LF) {
-      this.#problem = `the value of ${excerpt(item.key)} does not end in CR LF`;
-      return undefined;
-    }
+    if (bytes[end - 2] !== CR || bytes[end - 1] !== LF)
+      throw new ProtocolError(`the value of ${excerpt(item.key)} does not end in CR LF`);
     this.#item = undefined;
-    this.#problem = this.#listener.value(item.key, isLong ? undefined : bytes.toString("latin1", at, end - 2));
+    this.#listener.value(item.key, isLong ? undefined : bytes.toString("latin1", at, end - 2));
     return end;
   }
 }

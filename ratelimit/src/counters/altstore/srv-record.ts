@@ -2,14 +2,7 @@
 import { ServiceError } from "@weir/common/errors/service-error";
 
 /** `_service._proto.name`, as envoyproxy/ratelimit parses it. */
-const SRV_NAME = /^_(?<service>.+?)\._(?<proto>.+?)\.(?<name>.+)$/;
-
-/** The parts of a record's name. */
-export interface SrvParts {
-  readonly service: string;
-  readonly proto: string;
-  readonly name: string;
-}
+const SRV_NAME = /^_.+?\._.+?\..+$/;
 
 /** One answer. */
 export interface SrvAnswer {
@@ -20,15 +13,9 @@ export interface SrvAnswer {
 /** Looks an SRV record up by its whole name. */
 export type ResolveSrv = (record: string) => Promise<readonly SrvAnswer[]>;
 
-/** The parts, or the message of envoyproxy/ratelimit for what is wrong. */
-export function parseSrvName(
-  record: string,
-): { readonly ok: true; readonly parts: SrvParts } | { readonly ok: false; readonly problem: string } {
-  const groups = SRV_NAME.exec(record)?.groups;
-  const { service, proto, name } = groups ?? {};
-  if (service === undefined || proto === undefined || name === undefined)
-    return { ok: false, problem: `could not parse ${record} to SRV parts` };
-  return { ok: true, parts: { service, proto, name } };
+/** Why the name of a record is invalid, in the words of envoyproxy/ratelimit; undefined when it is not. */
+export function findSrvProblem(record: string): string | undefined {
+  return SRV_NAME.test(record) ? undefined : `could not parse ${record} to SRV parts`;
 }
 
 /**

@@ -1,8 +1,8 @@
-// Test equipment of the kvstore backend: options with short limits, counters that report what they
-// heard, and a look at how calls fail.
+// Test equipment of the kvstore backend: options with short limits, counters that record what they
+// received, and checks of failed calls.
 import { silentLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
-import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import type { Counter } from "../counter.ts";
 import { check, WaitingBatch } from "../counter.suite.ts";
 import type { CreateDeployment, DeploymentDeps } from "./deployment.ts";
@@ -38,7 +38,7 @@ export interface CounterChoices {
 /** A counter under test, with what it reported. */
 export interface TestedCounter {
   readonly counter: Counter;
-  readonly statistics: ReturnType<typeof createStatisticsStore>;
+  readonly statistics: StatisticsStore;
   /** The numbers of working connections that were reported. */
   readonly active: readonly number[];
 }
@@ -66,7 +66,7 @@ export class TestedCounters {
   readonly #options: Partial<KvstoreCounterOptions>;
   readonly #open: Counter[] = [];
 
-  /** `options` hold for all of them. */
+  /** `options` apply to all of them. */
   constructor(createDeployment: CreateDeployment, options: Partial<KvstoreCounterOptions> = {}) {
     this.#createDeployment = createDeployment;
     this.#options = options;
@@ -74,7 +74,7 @@ export class TestedCounters {
 
   /** A counter that is not started. */
   create(url: string, choices: CounterChoices = {}): TestedCounter {
-    const statistics = createStatisticsStore({ maxDynamicKeys: 10 });
+    const statistics = new StatisticsStore({ maxDynamicKeys: 10 });
     const active: number[] = [];
     const counter = createKvstoreCounter(
       {

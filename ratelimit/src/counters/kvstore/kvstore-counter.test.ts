@@ -2,7 +2,7 @@
 // failures while checks are added.
 import { silentLog } from "@weir/common/log/log";
 import { describe, expect, it } from "vitest";
-import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import type { Counter, CountBatch, CountedCheck } from "../counter.ts";
 import { check, WaitingBatch } from "../counter.suite.ts";
 import { StoreError } from "../store-error.ts";
@@ -22,7 +22,7 @@ class MadeUpDeployment implements Deployment {
   }
 
   close(): void {
-    // It holds nothing.
+    // It is empty.
   }
 
   refusal(_nowMs: number, key: string): StoreError | undefined {
@@ -55,7 +55,7 @@ function createCounter(): {
   const counter = createKvstoreCounter(
     {
       log: silentLog(),
-      statistics: createStatisticsStore({ maxDynamicKeys: 10 }),
+      statistics: new StatisticsStore({ maxDynamicKeys: 10 }),
       clock: () => 0,
       random: () => 0,
       connections: () => undefined,

@@ -15,7 +15,7 @@ export type ReplyFate =
 export class StoreProxy {
   fate: ReplyFate = { kind: "pass" };
   /**
-   * The next piece that holds this text reaches the store only up to it; then the connection ends.
+   * The next piece that contains this text reaches the store only up to it; then the connection ends.
    */
   cutRequestAt: string | undefined;
   /** What clients have sent in one piece each, since the proxy began. */

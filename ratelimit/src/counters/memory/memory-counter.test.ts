@@ -1,25 +1,25 @@
 // The memory backend: the common suite, its bound and the end of its windows.
 import { describe, expect, it } from "vitest";
 import { check, count, describeCounter, read, WaitingBatch } from "../counter.suite.ts";
-import { createMemoryCounter } from "./memory-counter.ts";
+import { MemoryCounter } from "./memory-counter.ts";
 
 describeCounter(
   "memory",
-  () => Promise.resolve({ counter: createMemoryCounter({ maxKeys: 1_000_000 }), close: () => Promise.resolve() }),
+  () => Promise.resolve({ counter: new MemoryCounter({ maxKeys: 1_000_000 }), close: () => Promise.resolve() }),
   {
     canRead: true,
   },
 );
 
-describe("createMemoryCounter()", () => {
+describe("new MemoryCounter()", () => {
   it("count() answers before it returns", () => {
     const batch = new WaitingBatch([check("key")]);
-    createMemoryCounter({ maxKeys: 10 }).count(batch);
+    new MemoryCounter({ maxKeys: 10 }).count(batch);
     expect(batch.isAnswered).toBe(true);
   });
 
   it("count() refuses new keys and continues with known ones when the table is full", async () => {
-    const counter = createMemoryCounter({ maxKeys: 2 });
+    const counter = new MemoryCounter({ maxKeys: 2 });
     expect(await count(counter, check("a"), check("b"))).toEqual([1, 1]);
     await expect(count(counter, check("c"))).rejects.toMatchObject({
       code: "STORE_FULL",
@@ -31,14 +31,14 @@ describe("createMemoryCounter()", () => {
   });
 
   it("read() needs no room when the table is full", async () => {
-    const counter = createMemoryCounter({ maxKeys: 1 });
+    const counter = new MemoryCounter({ maxKeys: 1 });
     await count(counter, check("a", 3));
     expect(await read(counter, check("a"), check("b"))).toEqual([3, 0]);
   });
 
   it("count() has room again when the window that filled the table has ended", async () => {
     let nowSeconds = 1200;
-    const counter = createMemoryCounter({ maxKeys: 2 }, () => nowSeconds * 1000);
+    const counter = new MemoryCounter({ maxKeys: 2 }, () => nowSeconds * 1000);
     await count(counter, check("a", 1, 1200), check("b", 1, 1200));
     nowSeconds = 1260;
     expect(await count(counter, check("a", 1, 1260), check("b", 1, 1260))).toEqual([1, 1]);
@@ -47,7 +47,7 @@ describe("createMemoryCounter()", () => {
 
   it("count() has room again when the windows of another length have ended, be it in the middle of the new key's window", async () => {
     let nowSeconds = 1259;
-    const counter = createMemoryCounter({ maxKeys: 2 }, () => nowSeconds * 1000);
+    const counter = new MemoryCounter({ maxKeys: 2 }, () => nowSeconds * 1000);
     await count(counter, check("a", 1, 1200), check("b", 1, 1200));
     await expect(count(counter, check("c", 1, 0, 86_400))).rejects.toMatchObject({ code: "STORE_FULL" });
     nowSeconds = 1260;
@@ -55,7 +55,7 @@ describe("createMemoryCounter()", () => {
   });
 
   it("count() keeps keys apart that are too long to be held as they are", async () => {
-    const counter = createMemoryCounter({ maxKeys: 3 });
+    const counter = new MemoryCounter({ maxKeys: 3 });
     const long = "x".repeat(1_000_000);
     expect(await count(counter, check(`a${long}`), check(`b${long}`), check(`a${long}`), check(`a${long}y`))).toEqual([
       1, 1, 2, 1,
@@ -63,7 +63,7 @@ describe("createMemoryCounter()", () => {
   });
 
   it("count() still knows the previous window when the clock steps back by one", async () => {
-    const counter = createMemoryCounter({ maxKeys: 10 });
+    const counter = new MemoryCounter({ maxKeys: 10 });
     expect(await count(counter, check("a", 5, 1200))).toEqual([5]);
     expect(await count(counter, check("a", 1, 1260))).toEqual([1]);
     expect(await count(counter, check("a", 1, 1200))).toEqual([6]);
@@ -71,7 +71,7 @@ describe("createMemoryCounter()", () => {
   });
 
   it("count() stops at the largest exact number", async () => {
-    const counter = createMemoryCounter({ maxKeys: 10 });
+    const counter = new MemoryCounter({ maxKeys: 10 });
     await count(counter, check("a", Number.MAX_SAFE_INTEGER));
     expect(await count(counter, check("a", 5))).toEqual([9_007_199_254_740_991]);
   });

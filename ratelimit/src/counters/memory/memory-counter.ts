@@ -41,15 +41,8 @@ interface Track {
   previous: Window | undefined;
 }
 
-/**
- * Creates the memory backend. `clock` returns milliseconds since the epoch; it is called only when
- * the table is full.
- */
-export function createMemoryCounter(options: MemoryCounterOptions, clock: () => number = Date.now): Counter {
-  return new MemoryCounter(options.maxKeys, clock);
-}
-
-class MemoryCounter implements Counter {
+/** The memory backend. */
+export class MemoryCounter implements Counter {
   readonly name = "memory counters";
   readonly errorType = "memory_error";
   readonly #maxKeys: number;
@@ -57,7 +50,8 @@ class MemoryCounter implements Counter {
   /** By window length in seconds: one entry per unit. */
   readonly #tracks = new Map<number, Track>();
 
-  constructor(maxKeys: number, clock: () => number) {
+  /** `clock` returns milliseconds since the epoch; it is called only when the table is full. */
+  constructor({ maxKeys }: MemoryCounterOptions, clock: () => number = Date.now) {
     this.#maxKeys = maxKeys;
     this.#clock = clock;
   }

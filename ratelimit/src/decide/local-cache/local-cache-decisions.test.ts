@@ -1,9 +1,9 @@
-// Decisions with a local cache of keys over their limit, and with increments withheld beside them,
+// Decisions with a local cache of keys over their limit, and with increments withheld in addition,
 // by the conformance cases.
 import { describe, expect, it } from "vitest";
 import type { CountBatch } from "../../counters/counter.ts";
 import { count } from "../../counters/counter.suite.ts";
-import { createMemoryCounter } from "../../counters/memory/memory-counter.ts";
+import { MemoryCounter } from "../../counters/memory/memory-counter.ts";
 import { StoreError } from "../../counters/store-error.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { ReplyingCounter, DeciderFixture, WaitingCall } from "../decider.suite.ts";
@@ -20,7 +20,7 @@ const A = { entries: entries("a=x") };
 const B = { entries: entries("b=x") };
 const C = { entries: entries("c=x") };
 
-/** A counter that gives the reads and the replies it was told, and keeps what it was asked. */
+/** A counter that returns prepared reads and replies, and records the requests. */
 class ReadingCounter extends ReplyingCounter {
   readonly reads: (number | StoreError)[];
   readonly readKeys: string[] = [];
@@ -159,7 +159,7 @@ describe("decide() with a local cache", () => {
     { failureMode: "allow", overall: 2, over: 1 },
     { failureMode: "deny", overall: 2, over: 1 },
   ] as const)(
-    "decide() holds to what it knows when the store fails and the mode is $failureMode",
+    "decide() answers from the local cache when the store fails and the mode is $failureMode",
     ({ failureMode, overall, over }) => {
       const unavailable = new StoreError("STORE_UNAVAILABLE", "cache error", { transient: true });
       const counter = new ReplyingCounter([16, unavailable]);
@@ -197,7 +197,7 @@ describe("decide() with a local cache", () => {
     const rules = [descriptor({ key: "key2", rateLimit: limit(20, "minute") })];
     const fixture = new DeciderFixture({
       configs: [configuration("another", rules)],
-      counter: createMemoryCounter({ maxKeys: 10 }),
+      counter: new MemoryCounter({ maxKeys: 10 }),
       ...CACHE,
     });
     const steps = Array.from({ length: 25 }, () => {
@@ -279,7 +279,7 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
     });
   });
 
-  it("case 114: decide() counts a single descriptor as ever, and need not read it", () => {
+  it("case 114: decide() counts a single descriptor as without the option, and does not read it", () => {
     const counter = new ReadingCounter([], [14, 16]);
     const stopping = fixture(counter);
     expect(stopping.decide({ descriptors: [A], hitsAddend: 2 }).decision.overallCode).toBe(1);
@@ -288,7 +288,7 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
     expect(counter.readKeys).toEqual([]);
   });
 
-  it("decide() withholds increments also beside a rule in shadow mode, as the reference does", () => {
+  it("decide() withholds increments also next to a rule in shadow mode, as envoyproxy/ratelimit does", () => {
     const counter = new ReadingCounter([10, 15], [10, 16]);
     const rules = [
       descriptor({ key: "a", rateLimit: limit(15, "hour") }),
@@ -299,7 +299,7 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
   });
 
   it("decide() takes hits off a count that never had them without going below nothing", () => {
-    // The count of `a` is 1, the withheld hits are 3: before them it was -2, which the reference
+    // The count of `a` is 1, the withheld hits are 3: before them it was -2, which envoyproxy/ratelimit
     // takes for the largest number: at and beyond the threshold.
     const counter = new ReadingCounter([1, 15], [1, 18]);
     const rules = [
@@ -360,7 +360,7 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
     expect(call.decision.statuses[0]).toMatchObject({ code: 1, limitRemaining: 1, durationUntilResetSeconds: 700 });
   });
 
-  it("decide() counts as ever when the counter cannot read", () => {
+  it("decide() counts as without the option when the counter cannot read", () => {
     const counter = new ReplyingCounter([15, 16]);
     const plain = new DeciderFixture({ configs: [configuration("domain", hourly(15, 14))], counter, options });
     plain.decide({ descriptors: [A, B] });
@@ -368,7 +368,7 @@ describe("decide() with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", () => {
   });
 
   it("case 196: decide() leaves one counter as it is when the other is over, over counters in memory", async () => {
-    const counter = createMemoryCounter({ maxKeys: 10 });
+    const counter = new MemoryCounter({ maxKeys: 10 });
     const rules = [
       descriptor({ key: "key2", rateLimit: limit(20, "minute") }),
       descriptor({ key: "key3", rateLimit: limit(10, "hour") }),

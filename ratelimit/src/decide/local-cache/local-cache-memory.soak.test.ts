@@ -1,17 +1,17 @@
-// The local cache never takes more memory than its size: what the heap holds, measured.
+// The local cache never takes more memory than its size: measured on the heap.
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { silentLog } from "@weir/common/log/log";
 import { describe, expect, it } from "vitest";
-import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { createLocalCache, type LocalCache } from "./local-cache.ts";
 
 describe("LocalCache memory", () => {
   const SIZE_BYTES = 3_000_000;
   const STEP = 3001;
   const open = (): { cache: LocalCache; gauge: (name: string) => number } => {
-    const statistics = createStatisticsStore({ maxDynamicKeys: 0 });
-    const cache = createLocalCache({ statistics, log: silentLog() }, { sizeBytes: SIZE_BYTES });
+    const statistics = new StatisticsStore({ maxDynamicKeys: 0 });
+    const cache = createLocalCache({ statistics, clock: Date.now, log: silentLog() }, { sizeBytes: SIZE_BYTES });
     if (cache === undefined) throw new Error("There must be a cache");
     return { cache, gauge: (name) => statistics.gauge(`ratelimit.localcache.${name}`).value };
   };

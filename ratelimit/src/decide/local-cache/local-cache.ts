@@ -1,6 +1,7 @@
 // The local cache: counters that are over their limit, which the store is not asked for again in
 // their window. A key contains the start of its window, so an entry that stays too long is not found.
 import type { Log } from "@weir/common/log/log";
+import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { StatisticsGauge, StatisticsStore } from "../../statistics/statistics-store.ts";
 import { type HeldKey, holdKey, LocalCacheGeneration } from "./local-cache-generation.ts";
 
@@ -20,15 +21,17 @@ const KEY_SHARE = 8;
 const OBJECTS_SHARE = 31 / 32;
 
 /**
- * Shortest time between two lines about keys that are not kept, in seconds; and the length of such
- * a key in the line, in UTF-16 units.
+ * Shortest time between two lines about keys that are not kept, in milliseconds; and the length of
+ * such a key in the line, in UTF-16 units.
  */
-const LOG_INTERVAL_SECONDS = 10;
+const LOG_INTERVAL_MS = 10_000;
 const LOGGED_KEY_LENGTH = 100;
 
 /** Dependencies of the cache. */
 export interface LocalCacheDeps {
   readonly statistics: Pick<StatisticsStore, "gauge">;
+  /** Milliseconds since the epoch, for the log. */
+  readonly clock: () => number;
   readonly log: Log;
 }
 
@@ -52,7 +55,7 @@ export function createLocalCache(deps: LocalCacheDeps, options: LocalCacheOption
  * no cost for each key.
  */
 export class LocalCache {
-  readonly #log: Log;
+  readonly #drops: RateLimitedLog;
   readonly #keyMaxBytes: number;
   readonly #generationMaxBytes: number;
   readonly #gauges: LocalCacheGauges;
@@ -60,11 +63,9 @@ export class LocalCache {
   #epochSeconds: number | undefined;
   #young = new LocalCacheGeneration();
   #old = new LocalCacheGeneration();
-  #quietUntilSeconds = -Infinity;
-  #dropped = 0;
 
-  constructor({ statistics, log }: LocalCacheDeps, { sizeBytes }: LocalCacheOptions) {
-    this.#log = log;
+  constructor({ statistics, clock, log }: LocalCacheDeps, { sizeBytes }: LocalCacheOptions) {
+    this.#drops = new RateLimitedLog(log, { intervalMs: LOG_INTERVAL_MS, clock });
     this.#generationMaxBytes = (sizeBytes * OBJECTS_SHARE) / 2;
     this.#keyMaxBytes = sizeBytes / KEY_SHARE;
     this.#gauges = createGauges(statistics);
@@ -93,7 +94,8 @@ export class LocalCache {
     }
     const held = key.length > KEY_MAX_LENGTH ? undefined : holdKey(key);
     if (held === undefined || held.bytes > this.#keyMaxBytes || !this.#evictOldest(held, now)) {
-      this.#logDropped(key, nowSeconds);
+      const message = `Failing to set local cache key: ${key.slice(0, LOGGED_KEY_LENGTH)}`;
+      this.#drops.warn(message, { length: key.length }, "dropped");
       return;
     }
     this.#young.add(held, now + windowSeconds);
@@ -120,17 +122,6 @@ export class LocalCache {
     increase(this.#gauges.expiredCount, ended);
     increase(this.#gauges.evacuateCount, generation.size - ended);
     return new LocalCacheGeneration();
-  }
-
-  #logDropped(key: string, nowSeconds: number): void {
-    this.#dropped += 1;
-    if (nowSeconds < this.#quietUntilSeconds) return;
-    this.#quietUntilSeconds = nowSeconds + LOG_INTERVAL_SECONDS;
-    this.#log.warn(`Failing to set local cache key: ${key.slice(0, LOGGED_KEY_LENGTH)}`, {
-      length: key.length,
-      keys: this.#dropped,
-    });
-    this.#dropped = 0;
   }
 }
 

@@ -1,24 +1,9 @@
-// The built-in mapping: the file in the documentation, and where statistics go that have no entry
+// The built-in mapping: the unit of response times, and the metrics of statistics that have no entry
 // of their own.
-import { readFileSync } from "node:fs";
-
 import { describe, expect, it } from "vitest";
 
-import { createDefaultMapping, defaultMappingText } from "./default-mapping.ts";
+import { createDefaultMapping } from "./default-mapping.ts";
 import { mapName } from "./mapping.ts";
-
-describe("defaultMappingText()", () => {
-  it("defaultMappingText() is the file in the documentation, below its first line", () => {
-    const page = readFileSync(new URL("../../../../docs/statistics-mapping.yaml", import.meta.url), "utf8");
-    expect(page.slice(page.indexOf("\n\n") + 2)).toBe(defaultMappingText({ isMilliseconds: false }));
-  });
-
-  it("defaultMappingText() leaves the scale of response times out, and nothing else, when they stay milliseconds", () => {
-    expect(defaultMappingText({ isMilliseconds: true })).toBe(
-      defaultMappingText({ isMilliseconds: false }).replace("    scale: 0.001\n    observer_type", "    observer_type"),
-    );
-  });
-});
 
 describe("createDefaultMapping()", () => {
   const mapping = createDefaultMapping({ isMilliseconds: false });
@@ -71,5 +56,17 @@ describe("createDefaultMapping()", () => {
     { name: "ratelimit.node.event_loop_utilization_ratio", family: "ratelimit_node_event_loop_utilization_ratio" },
   ])("createDefaultMapping() shows the gauge $name as $family", ({ name, family }) => {
     expect(mapName(mapping, name, "gauge")).toMatchObject({ family, labels: [] });
+  });
+
+  it.each([
+    { isMilliseconds: false, scale: 0.001 },
+    { isMilliseconds: true, scale: 1 },
+  ])("createDefaultMapping() multiplies response times by $scale when isMilliseconds is $isMilliseconds", (each) => {
+    const found = mapName(createDefaultMapping(each), "ratelimit_server.Check.response_time", "timer");
+    expect(found).toMatchObject({
+      family: "ratelimit_service_response_time_seconds",
+      labels: [["grpc_method", "Check"]],
+      timer: { kind: "histogram", scale: each.scale },
+    });
   });
 });

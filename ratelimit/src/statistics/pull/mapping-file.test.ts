@@ -41,7 +41,7 @@ mappings:
 describe("parseMapping()", () => {
   const mapping = parseMapping(FILE, "mapping.yaml");
 
-  it("mapName() takes a glob before a regular expression that stands above it", () => {
+  it("mapName() takes a glob before a regular expression above it", () => {
     expect(mapName(mapping, "app.a.count", "counter")).toMatchObject({
       family: "app_count",
       labels: [["part", "a"]],
@@ -49,7 +49,7 @@ describe("parseMapping()", () => {
     });
   });
 
-  it("mapName() goes on to regular expressions when the kind does not fit, and leaves groups empty that do not exist", () => {
+  it("mapName() continues with regular expressions when the kind does not fit, and leaves groups empty that do not exist", () => {
     expect(mapName(mapping, "app.a.count", "gauge")).toMatchObject({
       family: "by_regex",
       labels: [
@@ -62,7 +62,7 @@ describe("parseMapping()", () => {
     });
   });
 
-  it("mapName() lets a star stand for one part only", () => {
+  it("mapName() matches one part only with a star", () => {
     expect(mapName(mapping, "other.a.b.count", "counter")).toMatchObject({ family: "other_a_b_count", labels: [] });
   });
 

@@ -3,7 +3,7 @@ import { silentLog } from "@weir/common/log/log";
 import { afterEach, describe, expect, it } from "vitest";
 import { describeSink } from "../statistics-sink.suite.ts";
 import type { StatisticsSink } from "../statistics-sink.ts";
-import { createStatisticsStore, type StatisticsStore } from "../statistics-store.ts";
+import { StatisticsStore } from "../statistics-store.ts";
 import { createDefaultMapping } from "./default-mapping.ts";
 import { sanitizeName } from "./mapping.ts";
 import { PullSink } from "./pull-sink.ts";
@@ -67,7 +67,7 @@ describe("PullSink", () => {
   };
 
   it("start() answers scrapes in the text format on the path of the setting and nowhere else", async () => {
-    const sink = await start(createStatisticsStore({ maxDynamicKeys: 1 }), "/other");
+    const sink = await start(new StatisticsStore({ maxDynamicKeys: 1 }), "/other");
     expect(await scrape(sink, "/other")).toMatchObject({
       status: 200,
       type: "text/plain; version=0.0.4; charset=utf-8",
@@ -77,14 +77,14 @@ describe("PullSink", () => {
   });
 
   it("start() fails naming the setting when the port is taken", async () => {
-    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    const store = new StatisticsStore({ maxDynamicKeys: 1 });
     const sink = await start(store);
     const port = Number(sink.address()?.split(":").at(-1));
     await expect(createSink(store, "/metrics", port).start?.()).rejects.toThrow("set PULLSTATS_ADDR to another one");
   });
 
   it("start() shows the process, and every family has help, a type and a name that fits its type", async () => {
-    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    const store = new StatisticsStore({ maxDynamicKeys: 1 });
     store.rule("d.k");
     const { text } = await scrape(await start(store));
     for (const name of [
@@ -109,8 +109,8 @@ describe("PullSink", () => {
     }
   });
 
-  it("start() shows extra tags as labels of every series, beside the labels it has", async () => {
-    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+  it("start() shows extra tags as labels of every series, in addition to its own labels", async () => {
+    const store = new StatisticsStore({ maxDynamicKeys: 1 });
     store.rule("d.k").totalHits = 1;
     const sink = createSink(store, "/metrics", 0, new Map([["my-team", 'x"']]));
     await sink.start?.();
@@ -123,7 +123,7 @@ describe("PullSink", () => {
   });
 
   it("start() answers a scrape of many rules completely", async () => {
-    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    const store = new StatisticsStore({ maxDynamicKeys: 1 });
     store.replaceRules(Array.from({ length: 5000 }, (_, index) => `domain.key_${index}`));
     const { text } = await scrape(await start(store));
     expect(text.match(/^ratelimit_service_rate_limit_total_hits\{/gm)).toHaveLength(5000);

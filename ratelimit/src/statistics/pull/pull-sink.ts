@@ -5,7 +5,7 @@ import { AdminServer } from "@weir/common/admin/admin-server";
 import type { Log } from "@weir/common/log/log";
 import type { Registry } from "prom-client";
 
-import { createPacedResponses } from "../paced-response.ts";
+import { PacedResponses } from "../paced-response.ts";
 import type { StatisticsSink } from "../statistics-sink.ts";
 import type { StatisticsStore } from "../statistics-store.ts";
 import { CONTENT_TYPE, renderFamily } from "./exposition.ts";
@@ -42,7 +42,7 @@ export class PullSink implements StatisticsSink {
   readonly #extraLabels: ReadonlyMap<string, string>;
   readonly #snapshots: Snapshots;
   readonly #server;
-  readonly #responses = createPacedResponses();
+  readonly #responses = new PacedResponses();
   /** CPU, memory, files, event loop and garbage collection of the process. */
   #process: Registry | undefined;
 

@@ -1,13 +1,13 @@
 // The built-in mapping and the text format, by the conformance cases.
 import { describe, expect, it } from "vitest";
-import { createStatisticsStore, type StatisticsStore } from "../statistics-store.ts";
+import { StatisticsStore } from "../statistics-store.ts";
 import { createDefaultMapping } from "./default-mapping.ts";
 import { type Family, renderFamily } from "./exposition.ts";
 import { Snapshots } from "./snapshot.ts";
 
 /** A view of a fresh store: fill it, then read the text of one family. */
 function open(extraLabels: Readonly<Record<string, string>> = {}, isMilliseconds = false) {
-  const store = createStatisticsStore({ maxDynamicKeys: 100 });
+  const store = new StatisticsStore({ maxDynamicKeys: 100 });
   const snapshots = new Snapshots(
     { store, mapping: createDefaultMapping({ isMilliseconds }) },
     { extraLabels: new Map(Object.entries(extraLabels)) },
@@ -22,7 +22,7 @@ function open(extraLabels: Readonly<Record<string, string>> = {}, isMilliseconds
   };
 }
 
-/** Every step of a collection at once. */
+/** All steps of a collection. */
 function collectAll(snapshots: Snapshots): readonly Family[] {
   const collecting = snapshots.collect();
   for (;;) {
@@ -155,7 +155,7 @@ describe("collect() by the built-in mapping", () => {
   });
 
   it("collect() reads at most twenty statistics in a step, and those that come later as they are then", () => {
-    const store = createStatisticsStore({ maxDynamicKeys: 0 });
+    const store = new StatisticsStore({ maxDynamicKeys: 0 });
     const rules = Array.from({ length: 1000 }, (_, index) => store.rule(`d.k${index}`));
     const collecting = new Snapshots(
       { store, mapping: createDefaultMapping({ isMilliseconds: false }) },

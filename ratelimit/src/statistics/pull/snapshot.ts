@@ -7,15 +7,11 @@ import {
   type StatisticsTimer,
 } from "../statistics-store.ts";
 import { type Family, labelsText, type SeriesValue } from "./exposition.ts";
-import { type Mapping, mapName, type StatisticKind, type TimerOptions } from "./mapping.ts";
+import { type MappedName, type Mapping, mapName, type StatisticKind, type TimerOptions } from "./mapping.ts";
 
 /** The series of one statistic, with its labels as text. */
-interface Target {
-  readonly family: string;
+interface Target extends Omit<MappedName, "labels"> {
   readonly labels: string;
-  readonly help: string;
-  readonly scale: number;
-  readonly timer: TimerOptions;
 }
 
 /** Durations of one series so far. */
@@ -50,13 +46,16 @@ class Durations {
   }
 }
 
-type Kind = "counter" | "gauge" | "histogram" | "summary";
+type Kind = Family["type"];
 
-interface GatheredFamily {
-  readonly name: string;
-  readonly help: string;
-  readonly type: Kind;
+interface GatheredFamily extends Family {
   readonly series: Map<string, SeriesValue>;
+}
+
+/** A timer's series, and what was recorded of it. */
+interface TimedTarget {
+  readonly target: Target;
+  readonly durations: Durations;
 }
 
 /**
@@ -71,10 +70,7 @@ export class Snapshots {
   readonly close: () => void;
   /** The six targets of a rule are found once, because rules may be many and scrapes frequent. */
   readonly #ruleTargets = new WeakMap<RuleStatistics, readonly (Target | undefined)[]>();
-  readonly #timerTargets = new WeakMap<
-    StatisticsTimer,
-    { readonly target: Target; readonly durations: Durations } | null
-  >();
+  readonly #timerTargets = new WeakMap<StatisticsTimer, TimedTarget | null>();
   /** Durations by family and labels: several timers may share them. */
   readonly #durations = new Map<string, Durations>();
 
@@ -130,35 +126,29 @@ export class Snapshots {
     return targets;
   }
 
-  #timerTarget(timer: StatisticsTimer): { readonly target: Target; readonly durations: Durations } | undefined {
-    const known = this.#timerTargets.get(timer);
-    if (known !== undefined) return known ?? undefined;
-    const target = this.#target(timer.name, "timer");
-    if (target === undefined) {
-      this.#timerTargets.set(timer, null);
-      return undefined;
+  #timerTarget(timer: StatisticsTimer): TimedTarget | undefined {
+    let found = this.#timerTargets.get(timer);
+    if (found === undefined) {
+      const target = this.#target(timer.name, "timer");
+      found = target === undefined ? null : { target, durations: this.#durationsOf(target) };
+      this.#timerTargets.set(timer, found);
     }
-    const key = `${target.family}{${target.labels}}`;
-    let durations = this.#durations.get(key);
-    if (durations === undefined) this.#durations.set(key, (durations = new Durations(target.timer)));
-    const found = { target, durations };
-    this.#timerTargets.set(timer, found);
-    return found;
+    return found ?? undefined;
+  }
+
+  #durationsOf({ family, labels, timer }: Target): Durations {
+    return this.#durations.getOrInsertComputed(`${family}{${labels}}`, () => new Durations(timer));
   }
 
   #target(name: string, kind: StatisticKind): Target | undefined {
     const mapped = mapName(this.#mapping, name, kind, this.#extraLabels);
-    if (mapped === undefined) return undefined;
-    const { family, labels, help, scale, timer } = mapped;
-    return { family, labels: labelsText(labels), help, scale, timer };
+    return mapped && { ...mapped, labels: labelsText(mapped.labels) };
   }
 }
 
 /** The family of a target; undefined, so not shown, when a family of another type has its name. */
 function familyOf(families: Map<string, GatheredFamily>, target: Target, type: Kind): GatheredFamily | undefined {
-  const family = families.get(target.family);
-  if (family !== undefined) return family.type === type ? family : undefined;
-  const created: GatheredFamily = { name: target.family, help: target.help, type, series: new Map() };
-  families.set(target.family, created);
-  return created;
+  const { family: name, help } = target;
+  const family = families.getOrInsertComputed(name, () => ({ name, help, type, series: new Map() }));
+  return family.type === type ? family : undefined;
 }

@@ -16,9 +16,11 @@ function tagged(options: Partial<TaggedFormatOptions> = {}): LineFormat {
 }
 
 function mogrifier(pattern: string, name: string, tags?: string) {
-  const result = parseMogrifier("M", { PATTERN: pattern, NAME: name, TAGS: tags });
-  if (!result.ok) throw new Error(result.problems[0]?.message);
-  return result.mogrifier;
+  const parsed = parseMogrifier("M", { PATTERN: pattern, NAME: name, TAGS: tags }, (_, message) => {
+    throw new Error(message);
+  });
+  if (parsed === undefined) throw new Error("No problem was reported");
+  return parsed;
 }
 
 describe("createStatsdFormat()", () => {

@@ -10,10 +10,17 @@ function texts(pattern?: string, name?: string, tags?: string): MogrifierTexts {
   return { PATTERN: pattern, NAME: name, TAGS: tags };
 }
 
+/** A mogrifier or undefined, and the problems with its settings. */
+function parse(written: MogrifierTexts) {
+  const problems: { readonly setting: string; readonly message: string }[] = [];
+  const mogrifier = parseMogrifier("M", written, (setting, message) => problems.push({ setting, message }));
+  return { mogrifier, problems };
+}
+
 function parsed(pattern: string, name: string, tags?: string): Mogrifier {
-  const result = parseMogrifier("M", texts(pattern, name, tags));
-  if (!result.ok) throw new Error(result.problems[0]?.message);
-  return result.mogrifier;
+  const { mogrifier, problems } = parse(texts(pattern, name, tags));
+  if (mogrifier === undefined) throw new Error(problems[0]?.message);
+  return mogrifier;
 }
 
 describe("mogrify()", () => {
@@ -57,7 +64,7 @@ describe("mogrify()", () => {
     expect(mogrify([never, first, second], "a")).toEqual({ name: "first", tags: ["n:1"] });
   });
 
-  it("case 187: mogrify() leaves names alone when there is none", () => {
+  it("case 187: mogrify() does not change names when there is none", () => {
     expect(mogrify([], "a.b")).toEqual({ name: "a.b", tags: [] });
   });
 
@@ -111,12 +118,12 @@ describe("parseMogrifier()", () => {
       message: 'invalid map item "a:b:c" for mogrifier M: a tag is key:value with exactly one colon',
     },
   ])("case 187: parseMogrifier() refuses $what", ({ texts: written, setting, message }) => {
-    expect(parseMogrifier("M", written)).toEqual({ ok: false, problems: [{ setting, message }] });
+    expect(parse(written)).toEqual({ mogrifier: undefined, problems: [{ setting, message }] });
   });
 
   it("case 187: parseMogrifier() refuses a pattern that does not compile, with everything else that is wrong", () => {
-    expect(parseMogrifier("M", texts("(a", undefined, ":"))).toEqual({
-      ok: false,
+    expect(parse(texts("(a", undefined, ":"))).toEqual({
+      mogrifier: undefined,
       problems: [
         { setting: "PATTERN", message: expect.stringMatching(/^failed to compile pattern for M: \(a: .+/) as string },
         { setting: "NAME", message: "no NAME specified for mogrifier M" },

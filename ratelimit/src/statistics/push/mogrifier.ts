@@ -19,33 +19,28 @@ export interface MogrifierTexts {
   readonly TAGS: string | undefined;
 }
 
-/** A problem with one of its settings, in the words of envoyproxy/ratelimit. */
-export interface MogrifierProblem {
-  readonly setting: keyof MogrifierTexts;
-  readonly message: string;
-}
-
-/** A mogrifier, or all problems with it. */
-export type MogrifierResult =
-  | { readonly ok: true; readonly mogrifier: Mogrifier }
-  | { readonly ok: false; readonly problems: readonly MogrifierProblem[] };
-
-/** Parses the mogrifier named `id`. */
-export function parseMogrifier(id: string, texts: MogrifierTexts): MogrifierResult {
-  const problems: MogrifierProblem[] = [];
-  const problem = (setting: keyof MogrifierTexts, message: string): void => void problems.push({ setting, message });
-  let pattern: Pattern | undefined;
-  if (texts.PATTERN === undefined) {
-    problem("PATTERN", `no PATTERN specified for mogrifier ${id}`);
-  } else {
-    const compiled = compileGoPattern(texts.PATTERN);
-    if (compiled.ok) pattern = compiled.pattern;
-    else problem("PATTERN", `failed to compile pattern for ${id}: ${texts.PATTERN}: ${compiled.reason}`);
-  }
-  if (texts.NAME === undefined) problem("NAME", `no NAME specified for mogrifier ${id}`);
-  const tags = parseTags(id, texts.TAGS ?? "", (message) => problem("TAGS", message));
-  if (pattern === undefined || texts.NAME === undefined || problems.length > 0) return { ok: false, problems };
-  return { ok: true, mogrifier: { pattern, name: texts.NAME, tags } };
+/**
+ * Parses the mogrifier named `id`; undefined when a setting is invalid. `report` gets each problem in
+ * the words of envoyproxy/ratelimit.
+ */
+export function parseMogrifier(
+  id: string,
+  { PATTERN, NAME, TAGS = "" }: MogrifierTexts,
+  report: (setting: keyof MogrifierTexts, message: string) => void,
+): Mogrifier | undefined {
+  let isValid = true;
+  const problem = (setting: keyof MogrifierTexts, message: string): void => {
+    isValid = false;
+    report(setting, message);
+  };
+  const compiled = PATTERN === undefined ? undefined : compileGoPattern(PATTERN);
+  if (compiled === undefined) problem("PATTERN", `no PATTERN specified for mogrifier ${id}`);
+  else if (!compiled.ok) problem("PATTERN", `failed to compile pattern for ${id}: ${PATTERN}: ${compiled.reason}`);
+  if (NAME === undefined) problem("NAME", `no NAME specified for mogrifier ${id}`);
+  const tags = parseTags(id, TAGS, (message) => problem("TAGS", message));
+  return isValid && compiled?.ok === true && NAME !== undefined
+    ? { pattern: compiled.pattern, name: NAME, tags }
+    : undefined;
 }
 
 /** Rewrites a name with the first mogrifier that matches it, if any; tags are `key:value`. */
@@ -68,19 +63,13 @@ export function mogrify(
 function parseTags(id: string, text: string, problem: (message: string) => void): Mogrifier["tags"] {
   const tags = new Map<string, string>();
   for (const item of text.trim() === "" ? [] : text.split(",")) {
-    const parts = item.split(":").map((part) => part.trim());
-    const [key, template] = parts;
-    if (parts.length !== 2 || key === undefined || template === undefined) {
-      problem(
-        `invalid map item ${JSON.stringify(item)} for mogrifier ${id}: a tag is key:value with exactly one colon`,
-      );
-    } else if (key === "") {
-      problem(`no key specified for tag ${JSON.stringify(item)} for mogrifier ${id}`);
-    } else if (template === "") {
-      problem(`no value specified for tag ${JSON.stringify(item)} for mogrifier ${id}`);
-    } else {
-      tags.set(key, template);
-    }
+    const quoted = JSON.stringify(item);
+    const [key, template, ...more] = item.split(":").map((part) => part.trim());
+    if (key === undefined || template === undefined || more.length > 0)
+      problem(`invalid map item ${quoted} for mogrifier ${id}: a tag is key:value with exactly one colon`);
+    else if (key === "") problem(`no key specified for tag ${quoted} for mogrifier ${id}`);
+    else if (template === "") problem(`no value specified for tag ${quoted} for mogrifier ${id}`);
+    else tags.set(key, template);
   }
   return Array.from(tags);
 }

@@ -2,28 +2,19 @@
 // reader is slow and ends it when the reader has gone.
 import { write } from "node:fs";
 import type { Log } from "@weir/common/log/log";
-import type { LineChannel } from "./line-channel.ts";
-import { PacketQueue } from "./packet-queue.ts";
-import { Reachability } from "./reachability.ts";
+import { LineChannel } from "./line-channel.ts";
 
 /** Bytes of one write. */
 const PACKET_MAX_BYTES = 65_536;
 
-/** Longest wait of `close` for the last lines, in milliseconds. */
-const CLOSE_MAX_MS = 1000;
-
 /** The channel to a file descriptor; 1 is standard output. */
-export class OutputChannel implements LineChannel {
-  readonly address = undefined;
+export class OutputChannel extends LineChannel {
   readonly #fileDescriptor: number;
-  readonly #reachability: Reachability;
-  readonly #queue = new PacketQueue(PACKET_MAX_BYTES);
   #isWriting = false;
-  #onIdle: (() => void) | undefined;
 
   constructor(deps: { readonly log: Log }, options: { readonly fileDescriptor: number }) {
+    super(deps.log, PACKET_MAX_BYTES);
     this.#fileDescriptor = options.fileDescriptor;
-    this.#reachability = new Reachability(deps.log, "standard output");
   }
 
   open(): void {
@@ -34,40 +25,23 @@ export class OutputChannel implements LineChannel {
     return true;
   }
 
-  hasRoom(): boolean {
-    return this.#queue.hasRoom;
-  }
-
-  write(line: string, times: number): void {
-    this.#queue.add(line, times);
-    if (!this.#queue.isEmpty) this.#send();
-  }
-
-  flush(): void {
-    this.#queue.endPacket();
-    this.#send();
-    if (this.#queue.hasDropped()) this.#reachability.full();
-  }
-
-  async close(): Promise<void> {
-    this.flush();
-    if (!this.#isWriting) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, CLOSE_MAX_MS);
-    this.#onIdle = resolve;
-    await promise;
-    clearTimeout(timer);
-  }
-
-  #send(): void {
+  protected send(): void {
     if (this.#isWriting) return;
-    const packet = this.#queue.take();
-    if (packet === undefined) {
-      this.#onIdle?.();
+    const text = this.queue.take();
+    if (text === undefined) {
+      this.settle();
       return;
     }
     this.#isWriting = true;
-    this.#writeAll(Buffer.from(packet.text));
+    this.#writeAll(Buffer.from(text));
+  }
+
+  protected isIdle(): boolean {
+    return !this.#isWriting;
+  }
+
+  protected end(): void {
+    // Standard output stays open.
   }
 
   /**
@@ -80,10 +54,10 @@ export class OutputChannel implements LineChannel {
         this.#writeAll(bytes.subarray(written));
         return;
       }
-      if (error === null) this.#reachability.reached();
-      else this.#reachability.lost(error);
+      if (error === null) this.reached();
+      else this.lost(error);
       this.#isWriting = false;
-      this.#send();
+      this.send();
     });
   }
 }

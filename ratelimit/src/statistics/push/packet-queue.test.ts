@@ -4,7 +4,7 @@ import { PacketQueue } from "./packet-queue.ts";
 
 function takeAll(queue: PacketQueue): string[] {
   const texts: string[] = [];
-  for (let packet = queue.take(); packet !== undefined; packet = queue.take()) texts.push(packet.text);
+  for (let text = queue.take(); text !== undefined; text = queue.take()) texts.push(text);
   return texts;
 }
 

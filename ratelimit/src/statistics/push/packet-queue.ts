@@ -3,16 +3,10 @@
 /** Most queued bytes, about as in envoyproxy/ratelimit; further lines are dropped. */
 const QUEUE_MAX_BYTES = 4 * 1024 * 1024;
 
-/** Lines that are sent together. */
-export interface Packet {
-  readonly text: string;
-  readonly bytes: number;
-}
-
 /** Packets in the order in which they were filled. */
 export class PacketQueue {
   readonly #packetMaxBytes: number;
-  readonly #packets: Packet[] = [];
+  readonly #packets: { readonly text: string; readonly bytes: number }[] = [];
   #text = "";
   #bytes = 0;
   #queuedBytes = 0;
@@ -71,9 +65,9 @@ export class PacketQueue {
   }
 
   /** Takes the first packet. */
-  take(): Packet | undefined {
+  take(): string | undefined {
     const packet = this.#packets.shift();
     this.#queuedBytes -= packet?.bytes ?? 0;
-    return packet;
+    return packet?.text;
   }
 }

@@ -1,5 +1,6 @@
 // Push statistics to real servers: the common suite over every format and channel, and servers that
 // are away, come back, or never read.
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -8,13 +9,13 @@ import { createLog, type Log, silentLog } from "@weir/common/log/log";
 import { afterEach, describe, expect, it } from "vitest";
 import { describeSink } from "../statistics-sink.suite.ts";
 import type { StatisticsSink } from "../statistics-sink.ts";
-import { createStatisticsStore, type StatisticsStore } from "../statistics-store.ts";
+import { StatisticsStore } from "../statistics-store.ts";
 import { createJsonFormat, createStatsdFormat } from "./line-format.ts";
 import { OutputChannel } from "./output-channel.ts";
 import { PushSink } from "./push-sink.ts";
 import { openTcpReceiver, openUdpReceiver, type Receiver, valueInLines } from "./receivers.suite.ts";
 import { createTaggedFormat } from "./tagged-format.ts";
-import { createTcpChannel, type TcpChannelOptions } from "./tcp-channel.ts";
+import { TcpChannel, type TcpChannelOptions } from "./tcp-channel.ts";
 import { UdpChannel } from "./udp-channel.ts";
 
 /** Short enough for tests to see several flushes. */
@@ -28,7 +29,7 @@ const NO_TAGS = { extraTags: new Map<string, string>() };
 const log = silentLog();
 
 function overTcp(store: StatisticsStore, options: TcpChannelOptions, channelLog: Log = log): StatisticsSink {
-  const channel = createTcpChannel({ log: channelLog }, options);
+  const channel = new TcpChannel({ log: channelLog }, options);
   return new PushSink({ store, format: createStatsdFormat(NO_TAGS), channel }, OPTIONS);
 }
 
@@ -89,15 +90,15 @@ describe("PushSink", () => {
   afterEach(async () => {
     for (const end of ends.splice(0).reverse()) await end();
   });
-  const store = (): StatisticsStore => createStatisticsStore({ maxDynamicKeys: 10 });
+  const store = (): StatisticsStore => new StatisticsStore({ maxDynamicKeys: 10 });
   const start = async (sink: StatisticsSink): Promise<StatisticsSink> => {
     await sink.start?.();
     ends.push(() => sink.stop?.());
     return sink;
   };
-  const heardLog = (): { heard: Log; lines: string[] } => {
+  const openLog = (): { recording: Log; lines: string[] } => {
     const lines: string[] = [];
-    return { heard: createLog({ level: "info", format: "text", write: (line) => lines.push(line) }), lines };
+    return { recording: createLog({ level: "info", format: "text", write: (line) => lines.push(line) }), lines };
   };
 
   it("start() writes the lines of StatsD: differences, gauges, durations", async () => {
@@ -130,13 +131,17 @@ describe("PushSink", () => {
   it("start() works and stop() ends immediately when there is no server, with one line in the log", async () => {
     const receiver = await openTcpReceiver();
     await receiver.close(); // Its port is free now.
-    const { heard, lines } = heardLog();
+    const { recording, lines } = openLog();
     const statistics = store();
-    const sink = overTcp(statistics, { host: "127.0.0.1", port: receiver.port, reconnectMs: 5 }, heard);
+    const sink = overTcp(statistics, { host: "127.0.0.1", port: receiver.port, reconnectMs: 5 }, recording);
     await sink.start?.();
     await expect.poll(() => lines.length, WAIT).toBe(1);
     statistics.counter("c").add(1);
-    for (let tries = 0; tries < 5; tries++) await new Promise((resolve) => setTimeout(resolve, 10));
+    let attempts = 0;
+    const count = (): void => void (attempts += 1);
+    subscribe("net.client.socket", count);
+    ends.push(() => void unsubscribe("net.client.socket", count));
+    await expect.poll(() => attempts, WAIT).toBeGreaterThan(5);
     await sink.stop?.();
     expect(lines).toEqual([
       expect.stringMatching(/level=warn.*Cannot send statistics.*127\.0\.0\.1:\d+.*ECONNREFUSED/),
@@ -144,10 +149,10 @@ describe("PushSink", () => {
   });
 
   it("start() delivers what was counted while the server was away, whole, when it comes back", async () => {
-    const { heard, lines } = heardLog();
+    const { recording, lines } = openLog();
     const statistics = store();
     const first = await openTcpReceiver();
-    await start(overTcp(statistics, { host: "127.0.0.1", port: first.port, reconnectMs: 20 }, heard));
+    await start(overTcp(statistics, { host: "127.0.0.1", port: first.port, reconnectMs: 20 }, recording));
     statistics.counter("c").add(1);
     await expect.poll(() => valueInLines(first.lines, "c"), WAIT).toBe(1);
     await first.close();
@@ -171,12 +176,12 @@ describe("PushSink", () => {
   it("start() neither waits nor grows without bound when the server never reads, and stop() ends in time", async () => {
     const receiver = await openTcpReceiver({ isDeaf: true });
     ends.push(() => receiver.close());
-    const { heard, lines } = heardLog();
+    const { recording, lines } = openLog();
     const statistics = store();
     const sink = overTcp(
       statistics,
       { host: "127.0.0.1", port: receiver.port, writeTimeoutMs: 100, reconnectMs: 60_000 },
-      heard,
+      recording,
     );
     await sink.start?.();
     await expect.poll(() => lines.length, WAIT).toBe(1);
@@ -197,8 +202,8 @@ describe("PushSink", () => {
   });
 
   it("start() reports a name that does not resolve once, and stop() ends", async () => {
-    const { heard, lines } = heardLog();
-    const channel = new UdpChannel({ log: heard }, { host: "statistics.invalid", port: 8125 });
+    const { recording, lines } = openLog();
+    const channel = new UdpChannel({ log: recording }, { host: "statistics.invalid", port: 8125 });
     const sink = new PushSink({ store: store(), format: createStatsdFormat(NO_TAGS), channel }, OPTIONS);
     sink.start();
     await expect.poll(() => lines.length, WAIT).toBe(1);
@@ -207,15 +212,20 @@ describe("PushSink", () => {
   });
 
   it("start() continues when its output is closed, and logs it once", async () => {
-    const { heard, lines } = heardLog();
+    const { recording, lines } = openLog();
     const statistics = store();
-    const channel = new OutputChannel({ log: heard }, { fileDescriptor: openSync("/dev/full", "w") });
-    await start(
-      new PushSink({ store: statistics, format: createJsonFormat({ nowMs: Date.now }, NO_TAGS), channel }, OPTIONS),
-    );
+    const channel = new OutputChannel({ log: recording }, { fileDescriptor: openSync("/dev/full", "w") });
+    const json = createJsonFormat({ nowMs: Date.now }, NO_TAGS);
+    let flushes = 0;
+    const flushed = (): string => {
+      flushes += 1;
+      return json.flushed();
+    };
+    await start(new PushSink({ store: statistics, format: { ...json, flushed }, channel }, OPTIONS));
     await expect.poll(() => lines.length, WAIT).toBe(1);
     statistics.counter("c").add(1);
-    for (let tries = 0; tries < 3; tries++) await new Promise((resolve) => setTimeout(resolve, FLUSH_INTERVAL_MS));
+    const before = flushes;
+    await expect.poll(() => flushes - before, WAIT).toBeGreaterThan(3);
     expect(lines).toEqual([expect.stringMatching(/Cannot send statistics.*standard output.*ENOSPC/)]);
   });
 
@@ -223,8 +233,7 @@ describe("PushSink", () => {
     const receiver = await openTcpReceiver();
     ends.push(() => receiver.close());
     const statistics = store();
-    const rules = statistics.replaceRules(Array.from({ length: 5000 }, (_, index) => `domain.key_${index}`));
-    for (const rule of rules.values()) rule.totalHits += 2;
+    for (let index = 0; index < 5000; index++) statistics.rule(`domain.key_${index}`).totalHits = 2;
     await start(overTcp(statistics, { host: "127.0.0.1", port: receiver.port }));
     await expect.poll(() => receiver.lines.length, WAIT).toBe(5000);
     expect(new Set(receiver.lines).size).toBe(5000);
@@ -236,8 +245,8 @@ describe("PushSink", () => {
     ends.push(() => receiver.close());
     const statistics = store();
     const long = "x".repeat(400);
-    const rules = statistics.replaceRules(Array.from({ length: 20_000 }, (_, index) => `domain.key_${index}_${long}`));
-    for (const rule of rules.values()) rule.totalHits += 2; // 9.5 MB of lines, more than twice the queue.
+    // 9.5 MB of lines, more than twice the queue.
+    for (let index = 0; index < 20_000; index++) statistics.rule(`domain.key_${index}_${long}`).totalHits = 2;
     await start(overTcp(statistics, { host: "127.0.0.1", port: receiver.port, writeTimeoutMs: 60_000 }));
     await expect.poll(() => receiver.lines.length, { timeout: 120_000, interval: 100 }).toBe(20_000);
     expect(new Set(receiver.lines).size).toBe(20_000);
@@ -248,8 +257,7 @@ describe("PushSink", () => {
     const receiver = await openUdpReceiver();
     ends.push(() => receiver.close());
     const statistics = store();
-    const rules = statistics.replaceRules(Array.from({ length: 1000 }, (_, index) => `domain.key_${index}`));
-    for (const rule of rules.values()) rule.nearLimit += 1;
+    for (let index = 0; index < 1000; index++) statistics.rule(`domain.key_${index}`).nearLimit = 1;
     const channel = new UdpChannel({ log }, { host: "127.0.0.1", port: receiver.port });
     await start(new PushSink({ store: statistics, format: createStatsdFormat(NO_TAGS), channel }, OPTIONS));
     await expect.poll(() => new Set(receiver.lines).size, WAIT).toBe(1000);

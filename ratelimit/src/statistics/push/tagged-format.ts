@@ -33,12 +33,8 @@ export function createTaggedFormat(deps: { readonly log: Log }, options: TaggedF
   const tagged = createTagger(options.extraTags);
   const known = new Map<string, WireName>();
   const wireName = (name: string): WireName => {
-    let found = known.get(name);
-    if (found !== undefined) return found;
-    found = writeName(tagged(name), options, deps.log);
     if (known.size >= KNOWN_NAMES_MAX) known.clear();
-    known.set(name, found);
-    return found;
+    return known.getOrInsertComputed(name, () => writeName(tagged(name), options, deps.log));
   };
   const line = (name: string, value: string, kind: string): string => {
     const { prefix, suffix } = wireName(name);

@@ -4,9 +4,7 @@ import { connect, type Socket } from "node:net";
 import { RetryLoop } from "@weir/common/backoff/retry-loop";
 import type { Log } from "@weir/common/log/log";
 import { formatAddress } from "@weir/common/net/listen";
-import type { LineChannel } from "./line-channel.ts";
-import { PacketQueue } from "./packet-queue.ts";
-import { Reachability } from "./reachability.ts";
+import { LineChannel } from "./line-channel.ts";
 
 /** Bytes of a packet; envoyproxy/ratelimit has a buffer of this size. */
 const PACKET_MAX_BYTES = 65_536;
@@ -19,7 +17,7 @@ const CONNECT_TIMEOUT_MS = 1500;
 const WRITE_TIMEOUT_MS = 1000;
 const RECONNECT_MS = 3000;
 
-/** Longest time that closing waits for the last statistics to leave, in milliseconds. */
+/** Longest wait for the end of a connection that is closed, in milliseconds. */
 const CLOSE_MAX_MS = 1000;
 
 /** The address of the server, and times for tests. */
@@ -32,31 +30,21 @@ export interface TcpChannelOptions {
   readonly reconnectMs?: number;
 }
 
-/** Creates the channel. */
-export function createTcpChannel(deps: { readonly log: Log }, options: TcpChannelOptions): LineChannel {
-  return new TcpChannel(deps.log, options);
-}
-
 type State =
   | { readonly kind: "closed" }
   | { readonly kind: "connecting"; readonly socket: Socket }
   | { readonly kind: "connected"; readonly socket: Socket; writeTimer: NodeJS.Timeout | undefined }
   | { readonly kind: "waiting" };
 
-class TcpChannel implements LineChannel {
-  readonly address: string;
+/** The channel. */
+export class TcpChannel extends LineChannel {
   readonly #options: TcpChannelOptions;
-  readonly #reachability: Reachability;
-  readonly #queue = new PacketQueue(PACKET_MAX_BYTES);
   readonly #connecting: RetryLoop;
   #state: State = { kind: "closed" };
-  /** Set while closing: called when nothing is left to send, or the connection is lost. */
-  #onIdle: (() => void) | undefined;
 
-  constructor(log: Log, options: TcpChannelOptions) {
+  constructor({ log }: { readonly log: Log }, options: TcpChannelOptions) {
+    super(log, PACKET_MAX_BYTES, formatAddress(options));
     this.#options = options;
-    this.address = formatAddress(options);
-    this.#reachability = new Reachability(log, this.address);
     const waitMs = options.reconnectMs ?? RECONNECT_MS;
     this.#connecting = new RetryLoop(() => this.#connect(), {
       initialMs: waitMs,
@@ -75,24 +63,12 @@ class TcpChannel implements LineChannel {
     return this.#state.kind === "connected";
   }
 
-  hasRoom(): boolean {
-    return this.#queue.hasRoom;
+  protected isIdle(): boolean {
+    const state = this.#state;
+    return state.kind !== "connected" || (state.writeTimer === undefined && this.queue.isEmpty);
   }
 
-  write(line: string, times: number): void {
-    this.#queue.add(line, times);
-    if (!this.#queue.isEmpty) this.#send();
-  }
-
-  flush(): void {
-    this.#queue.endPacket();
-    this.#send();
-    if (this.#queue.hasDropped()) this.#reachability.full();
-  }
-
-  async close(): Promise<void> {
-    this.flush();
-    await this.#idle();
+  protected async end(): Promise<void> {
     const state = this.#state;
     this.#state = { kind: "closed" };
     this.#connecting.stop();
@@ -120,8 +96,8 @@ class TcpChannel implements LineChannel {
     socket.on("connect", () => {
       clearTimeout(timer);
       this.#state = { kind: "connected", socket, writeTimer: undefined };
-      this.#reachability.reached();
-      this.#send();
+      this.reached();
+      this.send();
     });
     socket.on("error", (error) => (reason = error));
     socket.on("close", () => {
@@ -133,12 +109,12 @@ class TcpChannel implements LineChannel {
   }
 
   /** Writes the next packet; one at a time, so that each has its time limit. */
-  #send(): void {
+  protected send(): void {
     const state = this.#state;
     if (state.kind !== "connected" || state.writeTimer !== undefined) return;
-    const packet = this.#queue.take();
-    if (packet === undefined) {
-      this.#onIdle?.();
+    const text = this.queue.take();
+    if (text === undefined) {
+      this.settle();
       return;
     }
     const limitMs = this.#options.writeTimeoutMs ?? WRITE_TIMEOUT_MS;
@@ -146,11 +122,11 @@ class TcpChannel implements LineChannel {
       () => state.socket.destroy(new Error(`the server took nothing for ${limitMs} ms`)),
       limitMs,
     );
-    state.socket.write(packet.text, (error) => {
+    state.socket.write(text, (error) => {
       clearTimeout(state.writeTimer);
       if (error !== undefined && error !== null) return; // "close" follows.
       state.writeTimer = undefined;
-      this.#send();
+      this.send();
     });
   }
 
@@ -160,18 +136,7 @@ class TcpChannel implements LineChannel {
     if (state.kind === "connected") clearTimeout(state.writeTimer);
     this.#state = { kind: "waiting" };
     this.#connecting.retry();
-    this.#reachability.lost(reason);
-    this.#onIdle?.();
-  }
-
-  /** Resolves when everything is sent, the connection is lost, or the time is over. */
-  async #idle(): Promise<void> {
-    const state = this.#state;
-    if (state.kind !== "connected" || (state.writeTimer === undefined && this.#queue.isEmpty)) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, CLOSE_MAX_MS);
-    this.#onIdle = resolve;
-    await promise;
-    clearTimeout(timer);
+    this.lost(reason);
+    this.settle();
   }
 }

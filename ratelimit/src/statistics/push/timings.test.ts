@@ -1,6 +1,6 @@
 // Durations between two flushes.
 import { describe, expect, it } from "vitest";
-import { createStatisticsStore } from "../statistics-store.ts";
+import { StatisticsStore } from "../statistics-store.ts";
 import { Timings } from "./timings.ts";
 
 function drain(timings: Timings): string[] {
@@ -11,7 +11,7 @@ function drain(timings: Timings): string[] {
 
 describe("Timings", () => {
   it("drain() visits each whole millisecond with its number, once", () => {
-    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    const store = new StatisticsStore({ maxDynamicKeys: 1 });
     const timings = new Timings(store);
     for (const durationMs of [0.9, 1.999, 1, 0, 1023.5, 1024, 90_000.7, -0.5]) store.timer("t").record(durationMs);
     store.timer("u").record(3);
@@ -20,7 +20,7 @@ describe("Timings", () => {
   });
 
   it("drain() visits at most 100000 durations of a timer", () => {
-    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    const store = new StatisticsStore({ maxDynamicKeys: 1 });
     const timings = new Timings(store);
     for (let count = 0; count < 100_005; count++) store.timer("t").record(2);
     expect(drain(timings)).toEqual(["t 2 x100000"]);
@@ -29,7 +29,7 @@ describe("Timings", () => {
   });
 
   it("close() stops recording", () => {
-    const store = createStatisticsStore({ maxDynamicKeys: 1 });
+    const store = new StatisticsStore({ maxDynamicKeys: 1 });
     const timings = new Timings(store);
     timings.close();
     store.timer("t").record(2);

@@ -21,9 +21,7 @@ export class Timings {
 
   constructor(store: StatisticsStore) {
     this.close = store.onTimer((timer, durationMs) => {
-      let batch = this.#batches.get(timer);
-      if (batch === undefined) this.#batches.set(timer, (batch = new Batch()));
-      batch.record(durationMs);
+      this.#batches.getOrInsertComputed(timer, newBatch).record(durationMs);
     });
   }
 
@@ -31,6 +29,10 @@ export class Timings {
   drain(visit: (name: string, durationMs: number, times: number) => void): void {
     for (const [{ name }, batch] of this.#batches) batch.drain((durationMs, times) => visit(name, durationMs, times));
   }
+}
+
+function newBatch(): Batch {
+  return new Batch();
 }
 
 class Batch {

@@ -5,9 +5,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Log } from "@weir/common/log/log";
 import { formatAddress } from "@weir/common/net/listen";
-import type { LineChannel } from "./line-channel.ts";
-import { PacketQueue } from "./packet-queue.ts";
-import { Reachability } from "./reachability.ts";
+import { LineChannel } from "./line-channel.ts";
 
 /** Bytes of a packet: an Ethernet frame less headers and tunnels, as in envoyproxy/ratelimit. */
 const PACKET_MAX_BYTES = 1432;
@@ -20,9 +18,6 @@ const PACKETS_PER_TURN = 32;
  */
 const RESOLVED_FOR_MS = 30_000;
 const RESOLVE_RETRY_MS = 3000;
-
-/** Longest wait of `close` for the last packets, in milliseconds. */
-const CLOSE_MAX_MS = 1000;
 
 /** The server. */
 export interface UdpChannelOptions {
@@ -38,23 +33,18 @@ interface Target {
 }
 
 /** The channel. */
-export class UdpChannel implements LineChannel {
-  readonly address: string;
+export class UdpChannel extends LineChannel {
   readonly #options: UdpChannelOptions;
-  readonly #reachability: Reachability;
-  readonly #queue = new PacketQueue(PACKET_MAX_BYTES);
   #target: Target | undefined;
   #resolveTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
   /** Packets that the system has not taken yet. */
   #pending = 0;
   #isSending = false;
-  #onIdle: (() => void) | undefined;
 
   constructor(deps: { readonly log: Log }, options: UdpChannelOptions) {
+    super(deps.log, PACKET_MAX_BYTES, formatAddress(options));
     this.#options = options;
-    this.address = formatAddress(options);
-    this.#reachability = new Reachability(deps.log, this.address);
   }
 
   open(): void {
@@ -67,30 +57,11 @@ export class UdpChannel implements LineChannel {
     return this.#target !== undefined;
   }
 
-  hasRoom(): boolean {
-    return this.#queue.hasRoom;
+  protected isIdle(): boolean {
+    return this.#target === undefined || (this.#pending === 0 && this.queue.isEmpty);
   }
 
-  write(line: string, times: number): void {
-    this.#queue.add(line, times);
-    if (!this.#queue.isEmpty) this.#send();
-  }
-
-  flush(): void {
-    this.#queue.endPacket();
-    this.#send();
-    if (this.#queue.hasDropped()) this.#reachability.full();
-  }
-
-  async close(): Promise<void> {
-    this.flush();
-    if (this.#target !== undefined && (this.#pending > 0 || !this.#queue.isEmpty)) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const timer = setTimeout(resolve, CLOSE_MAX_MS);
-      this.#onIdle = resolve;
-      await promise;
-      clearTimeout(timer);
-    }
+  protected end(): void {
     this.#isClosed = true;
     clearTimeout(this.#resolveTimer);
     this.#target?.socket.close();
@@ -109,7 +80,7 @@ export class UdpChannel implements LineChannel {
       if (!this.#isClosed) this.#aim(address, family);
     } catch (error) {
       waitMs = RESOLVE_RETRY_MS;
-      if (!this.#isClosed && this.#target === undefined) this.#reachability.lost(error);
+      if (!this.#isClosed && this.#target === undefined) this.lost(error);
     }
     if (!this.#isClosed) this.#resolveTimer = setTimeout(() => void this.#resolve(), waitMs);
   }
@@ -121,36 +92,32 @@ export class UdpChannel implements LineChannel {
       return;
     }
     const socket = createSocket(family === 6 ? "udp6" : "udp4");
-    socket.on("error", (error) => this.#reachability.lost(error));
+    socket.on("error", (error) => this.lost(error));
     this.#target = { ip, family, socket };
     old?.socket.close();
-    this.#reachability.reached();
+    this.reached();
   }
 
-  #send(): void {
+  protected send(): void {
     if (this.#isSending) return;
     for (let sent = 0; sent < PACKETS_PER_TURN; sent++) {
-      const packet = this.#target === undefined ? undefined : this.#queue.take();
-      if (packet === undefined) {
-        this.#settle();
+      const text = this.#target === undefined ? undefined : this.queue.take();
+      if (text === undefined) {
+        this.settle();
         return;
       }
       this.#pending += 1;
-      this.#target?.socket.send(packet.text, this.#options.port, this.#target.ip, (error) => {
+      this.#target?.socket.send(text, this.#options.port, this.#target.ip, (error) => {
         this.#pending -= 1;
-        if (error === null) this.#reachability.reached();
-        else this.#reachability.lost(error);
-        this.#settle();
+        if (error === null) this.reached();
+        else this.lost(error);
+        this.settle();
       });
     }
     this.#isSending = true;
     setImmediate(() => {
       this.#isSending = false;
-      this.#send();
+      this.send();
     });
-  }
-
-  #settle(): void {
-    if (this.#pending === 0 && (this.#queue.isEmpty || this.#target === undefined)) this.#onIdle?.();
   }
 }

@@ -12,27 +12,23 @@ const NANOSECONDS_PER_MICROSECOND = 1000;
 /** A node of the tree of calls with its samples. */
 interface Seen {
   readonly node: Profiler.ProfileNode;
-  readonly parent: Seen | undefined;
+  parent: Seen | undefined;
   samples: number;
   microseconds: number;
 }
 
-/** The circumstances of the profile. */
-export interface CpuProfileFacts {
-  /** Time between two samples, in microseconds. */
-  readonly intervalUs: number;
-  readonly takenAtMs: number;
-}
-
 /**
  * The profile, gzipped: samples and nanoseconds of CPU, by the lines of functions. Time without
- * work is left out.
+ * work is left out. `intervalUs` is the time between two samples, in microseconds.
  */
-export function convertCpuProfile(profile: Profiler.Profile, { intervalUs, takenAtMs }: CpuProfileFacts): Buffer {
+export function convertCpuProfile(
+  profile: Profiler.Profile,
+  { intervalUs, takenAtMs }: { readonly intervalUs: number; readonly takenAtMs: number },
+): Buffer {
   const builder = new ProfileBuilder({
     kinds: [
-      { type: "samples", unit: "count" },
-      { type: "cpu", unit: "nanoseconds" },
+      ["samples", "count"],
+      ["cpu", "nanoseconds"],
     ],
     period: intervalUs * NANOSECONDS_PER_MICROSECOND,
     takenAtMs,
@@ -48,13 +44,13 @@ export function convertCpuProfile(profile: Profiler.Profile, { intervalUs, taken
 }
 
 function treeOf(nodes: readonly Profiler.ProfileNode[]): ReadonlyMap<number, Seen> {
-  const parents = new Map<number, Profiler.ProfileNode>();
-  for (const node of nodes) for (const child of node.children ?? []) parents.set(child, node);
   const seen = new Map<number, Seen>();
-  for (const node of nodes) {
-    // V8 lists parents before their children.
-    const parent = parents.get(node.id);
-    seen.set(node.id, { node, parent: parent && seen.get(parent.id), samples: 0, microseconds: 0 });
+  for (const node of nodes) seen.set(node.id, { node, parent: undefined, samples: 0, microseconds: 0 });
+  for (const parent of seen.values()) {
+    for (const id of parent.node.children ?? []) {
+      const child = seen.get(id);
+      if (child !== undefined) child.parent = parent;
+    }
   }
   return seen;
 }

@@ -2,11 +2,11 @@ import { silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
-import { createHealth, type Health } from "../../health/health.ts";
+import { Health } from "../../health/health.ts";
 import { compileRules, type RuleSet } from "@weir/limits/rules/compile";
 import { attachKeys } from "@weir/limits/rules/configuration.suite";
-import { createServiceStatistics } from "../../statistics/service-statistics.ts";
-import { createStatisticsStore, type StatisticsStore } from "../../statistics/statistics-store.ts";
+import { ServiceStatistics } from "../../statistics/service-statistics.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { DebugListener } from "./debug-listener.ts";
 
 const RULES = `domain: foo
@@ -22,8 +22,8 @@ describe("DebugListener", () => {
   let listener: DebugListener;
 
   beforeEach(async () => {
-    store = createStatisticsStore({ maxDynamicKeys: 10 });
-    health = createHealth({ withConfig: false, withActiveConnection: false });
+    store = new StatisticsStore({ maxDynamicKeys: 10 });
+    health = new Health({ withConfig: false, withActiveConnection: false });
     rules = undefined;
     const deps = {
       rules: () => rules,
@@ -72,7 +72,7 @@ describe("DebugListener", () => {
   });
 
   it("/stats prints every statistic, as lines or as JSON", async () => {
-    const statistics = createServiceStatistics(store);
+    const statistics = new ServiceStatistics(store);
     statistics.configLoadSuccess.add(2);
     expect(await get("/stats")).toContain("\nratelimit.service.config_load_success: 2\n");
     expect(JSON.parse((await get("/stats?format=json")).slice(4))).toMatchObject({

@@ -7,18 +7,14 @@ import type { ListenAddress } from "@weir/common/net/listen";
 
 import type { Health } from "../../health/health.ts";
 import type { RuleSet } from "@weir/limits/rules/compile";
-import { createPacedResponses } from "../../statistics/paced-response.ts";
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { respondHealth } from "../plain-answers.ts";
 import { HeapSampler } from "./heap-sampler.ts";
 import { type ProfileOptions, profileRoutes } from "./profiles.ts";
-import { statsRoute } from "./stats-route.ts";
+import { rulesRoute, statsRoute } from "./text-routes.ts";
 
 /** Most connections at a time. */
 const CONNECTIONS_MAX = 10_000;
-
-/** Length of a slice of text, in UTF-16 units; it continues to the end of its line. */
-const SLICE_LENGTH = 65_536;
 
 /** What the listener serves. */
 export interface DebugListenerDeps {
@@ -60,7 +56,9 @@ export class DebugListener implements Part {
       handle: (_request, response) => respondHealth(response, deps.health),
     };
     const profiles = profileRoutes(this.#sampler, options.profiling);
-    for (const route of [rulesRoute(deps.rules), statsRoute(deps), healthcheck, ...profiles]) this.#server.route(route);
+    const rules = rulesRoute(() => deps.rules()?.dump() ?? "");
+    const stats = statsRoute(deps.statistics, deps.extraTags);
+    for (const route of [rules, stats, healthcheck, ...profiles]) this.#server.route(route);
   }
 
   /** Opens the listener; fails with LISTEN_FAILED. */
@@ -81,34 +79,5 @@ export class DebugListener implements Part {
   /** The address of the open listener; undefined before start. */
   address(): ListenAddress | undefined {
     return this.#server.address();
-  }
-}
-
-/**
- * The active rules as text. It may be megabytes, so a few clients get it at a time, no faster than
- * they read: it cannot fill the memory.
- */
-function rulesRoute(rules: DebugListenerDeps["rules"]): AdminRoute {
-  const responses = createPacedResponses();
-  return {
-    path: "/rlconfig",
-    help: "print out the currently loaded configuration for debugging",
-    async handle(request, response) {
-      response.writeHead(200, {
-        "Content-Type": "text/plain; charset=utf-8",
-        "Cache-Control": "no-store",
-        "X-Content-Type-Options": "nosniff",
-      });
-      if (request.method === "HEAD") response.end();
-      else await responses.send(response, () => slicesOf(rules()?.dump() ?? ""));
-    },
-  };
-}
-
-/** Cut at the ends of lines. */
-function* slicesOf(text: string): Generator<string, void> {
-  for (let at = 0, end = 0; at < text.length; at = end) {
-    end = text.indexOf("\n", at + SLICE_LENGTH) + 1 || text.length;
-    yield text.slice(at, end);
   }
 }

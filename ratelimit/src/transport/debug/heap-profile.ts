@@ -21,32 +21,25 @@ export interface SampledNode {
   readonly children: readonly SampledNode[];
 }
 
-/** The circumstances of the profile. */
-export interface HeapProfileFacts {
-  /** Mean distance of two samples, in bytes. */
-  readonly intervalBytes: number;
-  readonly takenAtMs: number;
-  /** Time between `before` and the profile; 0 without it. */
-  readonly durationMs: number;
-}
-
 /**
  * The profile, gzipped: objects and bytes in use. With `before`, an earlier one, what was added and
- * freed since then.
+ * freed since then, `durationMs` ago. `intervalBytes` is the mean distance of two samples.
  */
 export function convertHeapProfile(
   profile: SampledHeap,
-  { intervalBytes, takenAtMs, durationMs }: HeapProfileFacts,
+  {
+    intervalBytes,
+    ...facts
+  }: { readonly intervalBytes: number; readonly takenAtMs: number; readonly durationMs: number },
   before?: SampledHeap,
 ): Buffer {
   const builder = new ProfileBuilder({
     kinds: [
-      { type: "inuse_objects", unit: "count" },
-      { type: "inuse_space", unit: "bytes" },
+      ["inuse_objects", "count"],
+      ["inuse_space", "bytes"],
     ],
     period: intervalBytes,
-    takenAtMs,
-    durationMs,
+    ...facts,
   });
   addProfile(builder, profile, { intervalBytes, sign: 1 });
   if (before !== undefined) addProfile(builder, before, { intervalBytes, sign: -1 });
@@ -61,11 +54,7 @@ function addProfile(
   const objects = new Map<number, number>();
   for (const { nodeId, size } of samples)
     objects.set(nodeId, (objects.get(nodeId) ?? 0) + objectsIn(size, intervalBytes));
-  const waiting: { readonly node: SampledNode; readonly callers: readonly LocationId[] }[] = [
-    { node: head, callers: [] },
-  ];
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    const { node, callers } = next;
+  const visit = (node: SampledNode, callers: readonly LocationId[]): void => {
     const stack = node.callFrame.functionName === ROOT ? callers : [builder.location(node.callFrame), ...callers];
     if (node.selfSize > 0) {
       // What the root itself allocated was allocated by no function.
@@ -73,8 +62,9 @@ function addProfile(
         stack.length > 0 ? stack : [builder.location({ functionName: "(native)", url: "", lineNumber: -1 })];
       builder.add(shown, [sign * (objects.get(node.id) ?? 1), sign * Math.round(node.selfSize)]);
     }
-    for (const child of node.children) waiting.push({ node: child, callers: stack });
-  }
+    for (const child of node.children) visit(child, stack); // As deep as the stacks that the sampler keeps.
+  };
+  visit(head, []);
 }
 
 /**

@@ -17,10 +17,7 @@ export interface CallFrame {
 }
 
 /** A kind of value, such as cpu in nanoseconds. */
-export interface ValueKind {
-  readonly type: string;
-  readonly unit: string;
-}
+type ValueKind = readonly [type: string, unit: string];
 
 /** The facts of a profile as a whole. */
 export interface ProfileFacts {
@@ -44,7 +41,7 @@ export class ProfileBuilder {
   constructor({ kinds, period, takenAtMs, durationMs }: ProfileFacts) {
     const texts = new StringTable();
     const [count, main] = kinds.map(
-      ({ type, unit }) => new ValueType({ type: texts.dedup(type), unit: texts.dedup(unit) }),
+      ([type, unit]) => new ValueType({ type: texts.dedup(type), unit: texts.dedup(unit) }),
     ) as [ValueType, ValueType];
     const filename = texts.dedup(PROGRAM);
     this.#profile = new Profile({
@@ -94,12 +91,11 @@ export class ProfileBuilder {
 
 /** The identifier of a key; a new key gets the next one, from 1, and is handed to `add`. */
 function idOf(ids: Map<string, number>, key: string, add: (id: number) => void): number {
-  const known = ids.get(key);
-  if (known !== undefined) return known;
-  const id = ids.size + 1;
-  ids.set(key, id);
-  add(id);
-  return id;
+  return ids.getOrInsertComputed(key, () => {
+    const id = ids.size + 1;
+    add(id);
+    return id;
+  });
 }
 
 function nanoseconds(ms: number): bigint {

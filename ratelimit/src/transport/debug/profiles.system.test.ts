@@ -11,8 +11,8 @@ import { buffer } from "node:stream/consumers";
 import { silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createHealth } from "../../health/health.ts";
-import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { Health } from "../../health/health.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { DebugListener } from "./debug-listener.ts";
 
 /** Longest wait for something to happen, in milliseconds. */
@@ -37,9 +37,9 @@ afterEach(async () => {
 async function open(host: string, forEveryone: boolean): Promise<void> {
   const deps = {
     rules: () => undefined,
-    statistics: createStatisticsStore({ maxDynamicKeys: 10 }),
+    statistics: new StatisticsStore({ maxDynamicKeys: 10 }),
     extraTags: new Map<string, string>(),
-    health: createHealth({ withConfig: false, withActiveConnection: false }),
+    health: new Health({ withConfig: false, withActiveConnection: false }),
     log: silentLog(),
   };
   listener = new DebugListener(deps, { host, port: 0, profiling: { forEveryone } });
@@ -190,7 +190,7 @@ describe("/debug/pprof/profile", () => {
 });
 
 describe("/debug/pprof/heap", () => {
-  it("go tool pprof shows which functions hold memory, in bytes and in objects", async () => {
+  it("go tool pprof shows which functions keep memory, in bytes and in objects", async () => {
     await watching();
     keepManyObjects(1_000_000);
     const space = await pprof("-top", "-unit=B", url("heap"));

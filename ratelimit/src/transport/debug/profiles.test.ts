@@ -156,7 +156,7 @@ describe("convertHeapProfile()", () => {
     { objectBytes: 1_048_320, sampleBytes: 2_096_640, objects: 2 },
     { objectBytes: 9_909_528, sampleBytes: 9_909_528, objects: 1 },
     { objectBytes: 100, sampleBytes: 100, objects: 1 },
-  ])("objectsIn() tells $objects objects when one has $objectBytes bytes", ({ sampleBytes, objects }) => {
+  ])("objectsIn() returns $objects objects when one has $objectBytes bytes", ({ sampleBytes, objects }) => {
     expect(objectsIn(sampleBytes, INTERVAL)).toBe(objects);
   });
 });

@@ -43,31 +43,26 @@ export interface ProfileOptions {
   readonly forEveryone: boolean;
 }
 
-/** A profile of the listener. */
-interface Endpoint {
-  readonly name: string;
-  readonly help: string;
-  readonly answer: (request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => Promise<void>;
-}
-
 /** Makes the routes. Heap profiles are those of a sampler that runs. */
 export function profileRoutes(sampler: HeapSampler, options: ProfileOptions): readonly AdminRoute[] {
-  const heap: Endpoint = {
-    name: "heap",
-    help: "heap profile for go tool pprof, of ?seconds=N what changes meanwhile; for Chrome DevTools ?format=heapprofile, and ?format=heapsnapshot, which stops the process for a moment",
-    answer: (_request, response, query) => answerHeap(response, query, sampler),
-  };
-  const profile: Endpoint = {
-    name: "profile",
-    help: "CPU profile of ?seconds=30 for go tool pprof; ?format=cpuprofile for Chrome DevTools",
-    answer: (_request, response, query) => answerCpu(response, query),
-  };
-  return [indexRoute([heap, profile]), ...guardedRoutes([heap, profile], options)];
+  const profiles: readonly AdminRoute[] = [
+    {
+      path: `${INDEX_PATH}heap`,
+      help: "heap profile for go tool pprof, of ?seconds=N what changes meanwhile; for Chrome DevTools ?format=heapprofile, and ?format=heapsnapshot, which stops the process for a moment",
+      handle: (request, response) => answerHeap(response, urlOf(request).searchParams, sampler),
+    },
+    {
+      path: `${INDEX_PATH}profile`,
+      help: "CPU profile of ?seconds=30 for go tool pprof; ?format=cpuprofile for Chrome DevTools",
+      handle: (request, response) => answerCpu(response, urlOf(request).searchParams),
+    },
+  ];
+  return [indexRoute(profiles), ...guardedRoutes(profiles, options)];
 }
 
 /** Lists the profiles, and refuses those of Go that do not exist here. */
-function indexRoute(endpoints: readonly Endpoint[]): AdminRoute {
-  const index = endpoints.map(({ name, help }) => `${INDEX_PATH}${name}: ${help}\n`).join("");
+function indexRoute(profiles: readonly AdminRoute[]): AdminRoute {
+  const index = profiles.map(({ path, help }) => `${path}: ${help}\n`).join("");
   return {
     path: INDEX_PATH,
     help: "root of various pprof endpoints. hit for help.",
@@ -84,11 +79,10 @@ function reasonOf(name: string): string {
   return Object.hasOwn(ABSENT, name) ? `: ${ABSENT[name] ?? ""}` : "";
 }
 
-function guardedRoutes(endpoints: readonly Endpoint[], options: ProfileOptions): readonly AdminRoute[] {
+function guardedRoutes(profiles: readonly AdminRoute[], options: ProfileOptions): readonly AdminRoute[] {
   let isBusy = false;
-  return endpoints.map(({ name, help, answer }) => ({
-    path: `${INDEX_PATH}${name}`,
-    help,
+  return profiles.map((profile) => ({
+    ...profile,
     async handle(request, response) {
       const refusal = options.forEveryone ? undefined : findRefusal(request);
       if (refusal !== undefined) {
@@ -105,7 +99,7 @@ function guardedRoutes(endpoints: readonly Endpoint[], options: ProfileOptions):
       }
       isBusy = true;
       try {
-        await answer(request, response, urlOf(request).searchParams);
+        await profile.handle(request, response);
       } finally {
         isBusy = false;
       }

@@ -4,8 +4,7 @@ import type { Log } from "@weir/common/log/log";
 import type { TraceHeaders } from "@weir/common/tracing/tracing-sdk";
 import type { RateLimitRequest, RateLimitResponse } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 
-import type { DecideError } from "../../decide/decide-error.ts";
-import type { DecisionCall } from "../../decide/decider.ts";
+import type { DecideError, DecisionCall } from "../../decide/decider.ts";
 import type { Decision } from "../../decide/decision.ts";
 import type { StatisticsTimer } from "../../statistics/statistics-store.ts";
 import { GRPC_STATUS_OF } from "../grpc-status.ts";

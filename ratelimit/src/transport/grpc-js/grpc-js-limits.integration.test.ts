@@ -10,14 +10,14 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { Client, compressionAlgorithms, credentials, Metadata, status } from "@grpc/grpc-js";
 import { type Authority, createAuthority } from "@weir/certificates/authority";
 import { silentLog } from "@weir/common/log/log";
-import { openTlsFiles, type TlsFiles } from "@weir/common/tls/tls-files";
+import { TlsFiles } from "@weir/common/tls/tls-files";
 import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterEach, describe, expect, it } from "vitest";
 
-import { createHealth } from "../../health/health.ts";
-import { createServiceStatistics } from "../../statistics/service-statistics.ts";
-import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { Health } from "../../health/health.ts";
+import { ServiceStatistics } from "../../statistics/service-statistics.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import type { Transport } from "../transport.ts";
 import { NO_TRACING, PLAIN_REQUEST, ScriptedDecider } from "../transport.suite.ts";
 import { GrpcJsTransport, type GrpcTransportOptions } from "./grpc-js-transport.ts";
@@ -37,8 +37,8 @@ afterEach(async () => {
 });
 
 async function start(tls?: GrpcTransportOptions["tls"]): Promise<string> {
-  const health = createHealth({ withConfig: false, withActiveConnection: false });
-  const statistics = createServiceStatistics(createStatisticsStore({ maxDynamicKeys: 10 }));
+  const health = new Health({ withConfig: false, withActiveConnection: false });
+  const statistics = new ServiceStatistics(new StatisticsStore({ maxDynamicKeys: 10 }));
   const deps = {
     decider: new ScriptedDecider(),
     tracing: NO_TRACING,
@@ -178,7 +178,7 @@ describe("the gRPC listener and certificates of clients", () => {
       keyPath: join(folder, "key.pem"),
       caPath: join(folder, "ca.pem"),
     };
-    files = openTlsFiles(paths, { log: silentLog() }, { pollIntervalMs: 50 });
+    files = new TlsFiles(paths, { log: silentLog() }, { pollIntervalMs: 50 });
     files.start();
     return start({ files, clientName });
   }
@@ -239,11 +239,21 @@ describe("the gRPC listener and certificates of clients", () => {
           resolve({ isIn, isResumed: socket.isSessionReused(), session: ticket });
           socket.destroy();
         };
-        socket.on("session", (bytes: Buffer) => (ticket = bytes));
+        let hasAnswer = false;
+        const endWithTicket = (): void => {
+          if (hasAnswer && (ticket !== undefined || session !== undefined)) end(true);
+        };
+        socket.on("session", (bytes: Buffer) => {
+          ticket = bytes;
+          endWithTicket();
+        });
         socket.on("secureConnect", () =>
           socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0", "latin1"),
         );
-        socket.on("data", () => setTimeout(() => end(true), 50));
+        socket.on("data", () => {
+          hasAnswer = true;
+          endWithTicket();
+        });
         socket.on("error", () => end(false));
         socket.on("close", () => end(false));
       });

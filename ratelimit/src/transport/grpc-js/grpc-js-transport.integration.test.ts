@@ -19,7 +19,7 @@ import {
 } from "@grpc/grpc-js";
 import { type Authority, createAuthority } from "@weir/certificates/authority";
 import { silentLog } from "@weir/common/log/log";
-import { openTlsFiles, type TlsFiles } from "@weir/common/tls/tls-files";
+import { TlsFiles } from "@weir/common/tls/tls-files";
 import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import {
   Health as HealthProto,
@@ -30,9 +30,9 @@ import {
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createHealth, type Health } from "../../health/health.ts";
-import { createServiceStatistics, type ServiceStatistics } from "../../statistics/service-statistics.ts";
-import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { Health } from "../../health/health.ts";
+import { ServiceStatistics } from "../../statistics/service-statistics.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import type { GrpcStatusName } from "../grpc-status.ts";
 import type { Transport } from "../transport.ts";
 import {
@@ -70,8 +70,8 @@ interface Opened {
 }
 
 async function open(options: Partial<GrpcTransportOptions> = {}, decider = new ScriptedDecider()): Promise<Opened> {
-  const health = createHealth({ withConfig: false, withActiveConnection: false });
-  const statistics = createServiceStatistics(createStatisticsStore({ maxDynamicKeys: 10 }));
+  const health = new Health({ withConfig: false, withActiveConnection: false });
+  const statistics = new ServiceStatistics(new StatisticsStore({ maxDynamicKeys: 10 }));
   const deps = { decider, tracing: NO_TRACING, health, statistics, nowMs: () => performance.now(), log: silentLog() };
   const transport = new GrpcJsTransport(deps, { ...OPTIONS, ...options });
   await transport.start();
@@ -398,7 +398,7 @@ describe("GrpcJsTransport over TLS", () => {
     handshakeTimeoutMs?: number;
   }): Promise<Opened> {
     const paths = { certPath: join(folder, "cert.pem"), keyPath: join(folder, "key.pem") };
-    files = openTlsFiles(
+    files = new TlsFiles(
       options.withClients ? { ...paths, caPath: join(folder, "ca.pem") } : paths,
       { log: silentLog() },
       { pollIntervalMs: 50 },

@@ -68,6 +68,7 @@ export interface GrpcTransportDeps {
 
 /** Settings of a gRPC engine. */
 export interface GrpcTransportOptions {
+  /** GRPC_UDS, or GRPC_HOST and GRPC_PORT. Default 0.0.0.0:8081. */
   readonly address: ListenerAddress;
   readonly tls: ListenerTls | undefined;
   /**

@@ -98,11 +98,11 @@ describe("answerReflection()", () => {
       { case: "fileByFilename", value: "x".repeat(5000) },
       `5 there is no file "${"x".repeat(200)}"`,
     ],
-  ])("answerReflection() says that there is no such thing when asked for %s", (_what, question, error) => {
+  ])("answerReflection() answers NOT_FOUND when asked for %s", (_what, question, error) => {
     expect(filesIn(ask(question))).toBe(error);
   });
 
-  it("answerReflection() knows no extensions of a message that there is", () => {
+  it("answerReflection() knows no extensions of a known message", () => {
     const { messageResponse } = ask({ case: "allExtensionNumbersOfType", value: "grpc.health.v1.HealthCheckRequest" });
     expect(messageResponse).toMatchObject({
       case: "allExtensionNumbersResponse",

@@ -13,9 +13,9 @@ import {
 } from "@weir/proto/generated/grpc/reflection/v1/reflection_pb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createHealth } from "../../health/health.ts";
-import { createServiceStatistics } from "../../statistics/service-statistics.ts";
-import { createStatisticsStore } from "../../statistics/statistics-store.ts";
+import { Health } from "../../health/health.ts";
+import { ServiceStatistics } from "../../statistics/service-statistics.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import type { Transport } from "../transport.ts";
 import { NO_TRACING, ScriptedDecider } from "../transport.suite.ts";
 import { GrpcJsTransport } from "./grpc-js-transport.ts";
@@ -38,9 +38,9 @@ let decider: ScriptedDecider;
 
 beforeEach(async () => {
   decider = new ScriptedDecider();
-  const health = createHealth({ withConfig: false, withActiveConnection: false });
+  const health = new Health({ withConfig: false, withActiveConnection: false });
   health.set("start", true);
-  const statistics = createServiceStatistics(createStatisticsStore({ maxDynamicKeys: 10 }));
+  const statistics = new ServiceStatistics(new StatisticsStore({ maxDynamicKeys: 10 }));
   transport = new GrpcJsTransport(
     { decider, tracing: NO_TRACING, health, statistics, nowMs: () => performance.now(), log: silentLog() },
     {
@@ -177,7 +177,7 @@ describe("reflection streams", () => {
     expect(await good.ended).toBe(status.OK);
   });
 
-  it("a stream that is open does not hold up the end, and no new one begins then", async () => {
+  it("a stream that is open does not delay the end, and no new one begins then", async () => {
     const { stream, answers, ended } = open("v1");
     stream.write(bytesOf("a"));
     await expect.poll(() => answers.length, { timeout: 30_000 }).toBe(1);

@@ -6,8 +6,7 @@ import type { Log } from "@weir/common/log/log";
 import type { TraceHeaders } from "@weir/common/tracing/tracing-sdk";
 import { RateLimitResponseSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 
-import type { DecideError } from "../../decide/decide-error.ts";
-import type { DecisionCall } from "../../decide/decider.ts";
+import type { DecideError, DecisionCall } from "../../decide/decider.ts";
 import { OVER_LIMIT } from "@weir/limits/classify/status";
 import type { Decision } from "../../decide/decision.ts";
 import type { DecideErrorCode } from "../../errors.ts";

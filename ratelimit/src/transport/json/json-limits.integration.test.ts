@@ -5,7 +5,7 @@ import { connect, type Socket } from "node:net";
 import { silentLog } from "@weir/common/log/log";
 import { afterEach, describe, expect, it } from "vitest";
 
-import { createHealth } from "../../health/health.ts";
+import { Health } from "../../health/health.ts";
 import type { Transport } from "../transport.ts";
 import { NO_TRACING, PLAIN_OK, ScriptedDecider } from "../transport.suite.ts";
 import { JsonTransport, type JsonTransportOptions } from "./json-transport.ts";
@@ -34,7 +34,7 @@ afterEach(async () => {
 
 async function start(timeouts?: JsonTransportOptions["timeouts"]): Promise<void> {
   decider = new ScriptedDecider();
-  const health = createHealth({ withConfig: false, withActiveConnection: false });
+  const health = new Health({ withConfig: false, withActiveConnection: false });
   const options = { host: "127.0.0.1", port: 0, ...(timeouts !== undefined && { timeouts }) };
   transport = new JsonTransport({ decider, tracing: NO_TRACING, health, log: silentLog() }, options);
   await transport.start();

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
 
@@ -9,15 +10,14 @@ import {
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { afterEach, describe, expect, it } from "vitest";
 
-import { DecideError } from "../../decide/decide-error.ts";
-import type { Decider } from "../../decide/decider.ts";
-import { createHealth, type Health } from "../../health/health.ts";
+import { DecideError, type Decider } from "../../decide/decider.ts";
+import { Health } from "../../health/health.ts";
 import type { Transport } from "../transport.ts";
 import { describeTransport, NO_TRACING, PLAIN_OK, ScriptedDecider, type TransportAnswer } from "../transport.suite.ts";
 import { JsonTransport } from "./json-transport.ts";
 
 async function open(decider: Decider): Promise<{ transport: Transport; health: Health; url: string }> {
-  const health = createHealth({ withConfig: false, withActiveConnection: false });
+  const health = new Health({ withConfig: false, withActiveConnection: false });
   const transport = new JsonTransport(
     { decider, tracing: NO_TRACING, health, log: silentLog() },
     { host: "127.0.0.1", port: 0 },
@@ -191,9 +191,10 @@ describe("JsonTransport", () => {
     const decider = new ScriptedDecider();
     const { url } = await start(decider);
     const socket = connect(Number(new URL(url).port), "127.0.0.1");
-    socket.write("POST /json HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{");
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    socket.destroy();
+    socket.write("POST /json HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n");
+    await once(socket, "data"); // The server reads the body now.
+    socket.write("{", () => socket.destroy());
+    await once(socket, "close");
     expect((await fetch(`${url}/json`, { method: "POST", body: BODY })).status).toBe(200);
     expect(decider.calls).toHaveLength(1);
   });
@@ -218,7 +219,7 @@ describe("JsonTransport", () => {
   it("start() names the setting that moves it when the port is in use", async () => {
     const { url } = await start();
     const port = Number(new URL(url).port);
-    const health = createHealth({ withConfig: false, withActiveConnection: false });
+    const health = new Health({ withConfig: false, withActiveConnection: false });
     const second = new JsonTransport(
       { decider: new ScriptedDecider(), tracing: NO_TRACING, health, log: silentLog() },
       { host: "127.0.0.1", port },

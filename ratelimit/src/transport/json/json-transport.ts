@@ -107,11 +107,8 @@ export class JsonTransport implements Transport {
     switch (body.kind) {
       case "aborted":
         return;
-      case "too large":
-        respondError(response, 413, "RESOURCE_EXHAUSTED", body.message);
-        return;
-      case "too many":
-        respondError(response, 503, "RESOURCE_EXHAUSTED", body.message);
+      case "refused":
+        respondError(response, body.status, "RESOURCE_EXHAUSTED", body.message);
         return;
       case "read": {
         const parsed = parseRequestBody(body.bytes);

@@ -22,8 +22,7 @@ const TOO_MANY = "the bodies of too many requests are on their way";
 /** The result of reading a body. An aborted request needs no answer. */
 export type Body =
   | { readonly kind: "read"; readonly bytes: Buffer }
-  | { readonly kind: "too large"; readonly message: string }
-  | { readonly kind: "too many"; readonly message: string }
+  | { readonly kind: "refused"; readonly status: 413 | 503; readonly message: string }
   | { readonly kind: "aborted" };
 
 /** A request, or the reason why the body is none. */
@@ -55,19 +54,19 @@ export class BodyReader {
         chunks.length = 0;
         resolve(body);
       };
-      const refuse = (kind: "too large" | "too many", message: string): void => {
+      const refuse = (status: 413 | 503, message: string): void => {
         request.off("data", take).pause();
-        end({ kind, message });
+        end({ kind: "refused", status, message });
       };
       const take = (chunk: Buffer): void => {
         sizeBytes += chunk.length;
         this.#unfinishedBytes += chunk.length;
-        if (sizeBytes > BODY_MAX_BYTES) refuse("too large", TOO_LARGE);
-        else if (this.#unfinishedBytes > this.#unfinishedMaxBytes) refuse("too many", TOO_MANY);
+        if (sizeBytes > BODY_MAX_BYTES) refuse(413, TOO_LARGE);
+        else if (this.#unfinishedBytes > this.#unfinishedMaxBytes) refuse(503, TOO_MANY);
         else chunks.push(chunk);
       };
       if (isTooLong(request)) {
-        refuse("too large", TOO_LARGE);
+        refuse(413, TOO_LARGE);
         return;
       }
       request.on("data", take);

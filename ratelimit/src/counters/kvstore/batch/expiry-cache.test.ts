@@ -15,7 +15,7 @@ describe("ExpiryCache", () => {
     expect([1, 60, 3600].map((windowSeconds) => memory.covers("a", windowSeconds))).toEqual([true, true, false]);
   });
 
-  it("add() holds no key that is long, for a request may carry megabytes", () => {
+  it("add() keeps no long key, because a request may carry megabytes", () => {
     const memory = new ExpiryCache(2);
     memory.add("x".repeat(256), 60);
     memory.add("x".repeat(257), 60);

@@ -10,7 +10,7 @@ import type { ClusterOptions } from "./cluster-servers.suite.ts";
 export interface ClusterCertificates {
   /** For `startCluster`. */
   readonly options: Required<Pick<ClusterOptions, "tls" | "args">>;
-  /** What a client shows and trusts, and the files that hold it. */
+  /** The certificates that a client shows and trusts, and their files. */
   readonly client: { readonly ca: Buffer; readonly cert: Buffer; readonly key: Buffer };
   readonly clientPaths: { readonly ca: string; readonly cert: string; readonly key: string };
   /** Removes the files. */

@@ -247,9 +247,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
         this.#retryLater([each], createdMs, slot);
         continue;
       }
-      const batch = batches.get(node) ?? new CommandBatch(createdMs, this.#timeoutMs);
-      batches.set(node, batch);
-      batch.adopt(each);
+      batches.getOrInsertComputed(node, () => new CommandBatch(createdMs, this.#timeoutMs)).adopt(each);
     }
     for (const [node, batch] of batches) node.server.resend(batch);
   }

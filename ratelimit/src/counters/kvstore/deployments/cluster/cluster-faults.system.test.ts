@@ -103,7 +103,7 @@ describe("a node that hangs", () => {
     try {
       await expectFailure(counter, new WaitingBatch([check(hung), check(behind)]), { code: "STORE_TIMEOUT" });
       expect(await servers.node(1).client.get(`${behind}${SUFFIX}`)).toBe("1");
-      // Either says that there is no connection, or that the time for the whole call is over.
+      // Either reports that no connection exists, or that the time for the whole call is over.
       await expectFailure(counter, new WaitingBatch([check(behind), check(hung)]), { transient: true });
     } finally {
       servers.node(0).server.resume();
@@ -113,12 +113,12 @@ describe("a node that hangs", () => {
   it("count() sends all groups together when the parallelism is 0 and the pool large enough (case 126)", async () => {
     const servers = await open(UNNOTICED);
     const { counter } = await counters.start(servers.url, { server: { poolSize: 3, clusterPipelineParallelism: 0 } });
-    const [hung, beside] = [servers.keyOn(0, "first", SUFFIX), servers.keyOn(1, "beside", SUFFIX)];
-    expect(await count(counter, check(hung), check(beside))).toEqual([1, 1]);
+    const [hung, other] = [servers.keyOn(0, "first", SUFFIX), servers.keyOn(1, "other", SUFFIX)];
+    expect(await count(counter, check(hung), check(other))).toEqual([1, 1]);
     await servers.node(0).server.pause();
     try {
-      await expectFailure(counter, new WaitingBatch([check(hung), check(beside)]), { code: "STORE_TIMEOUT" });
-      expect(await servers.node(1).client.get(`${beside}${SUFFIX}`)).toBe("2");
+      await expectFailure(counter, new WaitingBatch([check(hung), check(other)]), { code: "STORE_TIMEOUT" });
+      expect(await servers.node(1).client.get(`${other}${SUFFIX}`)).toBe("2");
     } finally {
       servers.node(0).server.resume();
     }
@@ -151,7 +151,7 @@ describe("a node that dies", () => {
     const { counter } = await counters.start(servers.url, { options: { commandTimeoutMs: 8_000 } });
     const name = servers.keyOn(0, "replaced", SUFFIX);
     expect(await count(counter, check(name))).toEqual([1]);
-    // As if the replica had heard of the increment, and not of the expiry behind it.
+    // As if the replica had received the increment, and not the expiry after it.
     await servers.node(0).client.persist(`${name}${SUFFIX}`);
     await servers.node(0).client.wait(1, 5000);
     await servers.node(0).server.kill();

@@ -1,4 +1,4 @@
-// A real cluster that wants a password, TLS, or both with client certificates: they hold for the
+// A real cluster that wants a password, TLS, or both with client certificates: they apply to the
 // configured node and for all that are learnt from it.
 import { Secret } from "@weir/common/settings/secret";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";

@@ -134,7 +134,7 @@ export class ClusterServers {
   }
 
   /**
-   * Ends the move: the slot is the target's. The target hears of it first, as the specification
+   * Ends the move: the slot is the target's. The target receives it first, as the Redis cluster specification
    * asks.
    */
   async endMove(slot: number, to: ClusterNode): Promise<void> {
@@ -151,7 +151,7 @@ export class ClusterServers {
 
   /**
    * Waits until the nodes say that the cluster is well, and the same of which node has which slots
-   * since when. Moves to another target begin only then: a node that has not heard of the latest
+   * since when. Moves to another target begin only then: a node that has not received the latest
    * one may take a slot back.
    */
   async agree(nodes: readonly ClusterNode[] = this.nodes): Promise<void> {

@@ -23,7 +23,7 @@ function slotBitByBit(key: string): number {
 
 describe("hashSlot()", () => {
   it.each([
-    { key: "123456789", slot: 0x31c3 }, // The check value of the specification, which is below 16384.
+    { key: "123456789", slot: 0x31c3 }, // The check value of the Redis cluster specification, which is below 16384.
     { key: "", slot: 0 },
     { key: "foo", slot: 12_182 },
     { key: "bar", slot: 5061 },
@@ -44,7 +44,7 @@ describe("hashSlot()", () => {
     { key: "foo{bar}{zap}", same: "bar", how: "only the first tag counts" },
     { key: "}foo{bar}", same: "bar", how: "a } before the first { counts for nothing" },
     { key: "foo{bar", same: "foo{bar", how: "a { that is not closed is no tag" },
-    { key: "ä{ö€😀}", same: "ö€😀", how: "a tag may hold any text" },
+    { key: "ä{ö€😀}", same: "ö€😀", how: "a tag may contain any text" },
   ])("hashSlot() obeys: $how", ({ key, same }) => {
     expect(hashSlot(key)).toBe(slotBitByBit(same));
     if (key === same) expect(slotBitByBit(same.replace(/[{}]/g, "_"))).not.toBe(hashSlot(key)); // The braces themselves are hashed.

@@ -86,7 +86,7 @@ describe("parseRedirection()", () => {
             slot < 16_384 && endpoint.port > 0 && endpoint.port < 65_536 && /^[\w.:%-]{1,255}$/.test(endpoint.host)
           );
         }),
-        { numRuns: 20_000, seed: 3999 },
+        { numRuns: 10_000, seed: 3999 },
       );
     },
     FUZZ_TIMEOUT_MS,

@@ -280,14 +280,14 @@ describe("count() when the expiry of a key may be lost", () => {
     await until(async () => (await redis.ttl("behind_4000000200")) > 0, DEADLINE_MS, "the key expires");
   });
 
-  it("count() sends the expiry again when the server may be another one, which heard of the increment alone", async () => {
+  it("count() sends the expiry again when the server may be another one, which received the increment only", async () => {
     const { counter, active } = await counters.start(proxy.url);
-    expect(await count(counter, check("heard"))).toEqual([1]);
+    expect(await count(counter, check("received"))).toEqual([1]);
     await redis.persist("heard_4000000200");
     const { length } = active;
     await redis.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
     await until(() => active.length >= length + 2, DEADLINE_MS, "there is another connection");
-    expect(await count(counter, check("heard"))).toEqual([2]);
+    expect(await count(counter, check("received"))).toEqual([2]);
     expect(await redis.ttl("heard_4000000200")).toBeGreaterThan(0);
   });
 });
@@ -324,14 +324,11 @@ describe("count() when the server refuses", () => {
       text: "ERR increment or decrement would overflow",
     },
   ])(
-    "count() fails immediately with '$text' when the key holds $what, and only for that key",
+    "count() fails immediately with '$text' when the key has $what, and only for that key",
     async ({ key, make, text }) => {
       const { counter, statistics } = await counters.start(server.url);
       await make();
-      const [bad, good] = await Promise.allSettled([
-        count(counter, check(key)),
-        count(counter, check(`beside-${key}`)),
-      ]);
+      const [bad, good] = await Promise.allSettled([count(counter, check(key)), count(counter, check(`other-${key}`))]);
       expect(bad).toMatchObject({
         status: "rejected",
         reason: { code: "STORE_UNAVAILABLE", message: `Cannot count on ${server.url}: ${text}` },
@@ -351,7 +348,7 @@ describe("count() when the server refuses", () => {
       make: () => redis.set("read-text_4000000200", "abc"),
       text: "ERR value is not an integer or out of range",
     },
-  ])("read() fails with '$text' when the key holds $what", async ({ key, make, text }) => {
+  ])("read() fails with '$text' when the key has $what", async ({ key, make, text }) => {
     const { counter } = await counters.start(server.url);
     await make();
     await expect(read(counter, check(key))).rejects.toThrow(text);

@@ -3,8 +3,8 @@ import { silentLog } from "@weir/common/log/log";
 import { AdminServer } from "@weir/common/admin/admin-server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createStatisticsStore, type StatisticsStore } from "../../statistics/statistics-store.ts";
-import { statsRoute } from "./stats-route.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
+import { statsRoute } from "./text-routes.ts";
 
 describe("statsRoute()", () => {
   let store: StatisticsStore;
@@ -12,12 +12,12 @@ describe("statsRoute()", () => {
   let url: string;
 
   beforeEach(async () => {
-    store = createStatisticsStore({ maxDynamicKeys: 20_000 });
+    store = new StatisticsStore({ maxDynamicKeys: 20_000 });
     server = new AdminServer(
       { log: silentLog() },
       { host: "127.0.0.1", port: 0, setting: "DEBUG_PORT", what: "debug" },
     );
-    server.route(statsRoute({ statistics: store, extraTags: new Map([["team", "x"]]) }));
+    server.route(statsRoute(store, new Map([["team", "x"]])));
     await server.start();
     url = `http://127.0.0.1:${server.address()?.port ?? 0}/stats`;
   });
