@@ -27,7 +27,7 @@ import { rolloutGrpcService } from "./report/rollout/rollout-grpc.ts";
 import type { RolloutFilter, RolloutReport } from "./report/rollout/rollout-report.ts";
 import { rolloutRoute } from "./report/rollout/rollout-route.ts";
 import type { AdsSecuritySettings } from "./ads-security-settings.ts";
-import type { Settings, SourceSettings } from "./settings.ts";
+import type { Settings } from "./settings.ts";
 import { Publisher } from "./snapshot/publisher.ts";
 import { DirectorySource, type DirectorySourceDeps } from "./source/directory/directory-source.ts";
 import { KubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
@@ -83,7 +83,7 @@ export class ControlPlane {
     this.#security = openSecurity(settings.ads.security, log);
     this.#pods = new PodRegistry({ clock });
     this.#publisher = new Publisher({ log, clock, tracer, loadedForms: () => this.#pods.loadedForms() }, settings);
-    this.#source = createSource({ log, listener: this.#publisher, clock }, settings.source, folderLookMs);
+    this.#source = createSource({ log, listener: this.#publisher, clock }, settings, folderLookMs);
     this.#publisher.use(this.#source);
     this.#feed = new RolloutFeed({ report: (filter) => this.#report(filter), clock });
     this.#publisher.onChanged(() => this.#feed.changed());
@@ -247,8 +247,15 @@ export class ControlPlane {
   }
 }
 
-function createSource(deps: DirectorySourceDeps, settings: SourceSettings, folderLookMs: number | undefined): Source {
-  if (settings.kind === "kubernetes") return new KubernetesSource({ ...deps, random: Math.random }, settings);
+function createSource(
+  deps: DirectorySourceDeps,
+  { source: settings, allowEmptyAfterMs }: Settings,
+  folderLookMs: number | undefined,
+): Source {
+  if (settings.kind === "kubernetes") {
+    const options = { ...settings, keepVanishedMs: allowEmptyAfterMs };
+    return new KubernetesSource({ ...deps, random: Math.random }, options);
+  }
   return new DirectorySource(deps, {
     directory: settings.directory,
     stateDirectory: settings.stateDirectory,

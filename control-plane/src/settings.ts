@@ -246,7 +246,7 @@ function readPublishing(
       default: "10s",
       isTimer: true,
       effect:
-        "How long there must be no resource at all before pods are sent the empty configuration; 0 sends it immediately.",
+        "How long there must be no resource at all before pods are sent the empty configuration; 0 sends it immediately. Time in which the source cannot be read does not count. Resources that vanish with their CustomResourceDefinition are served for as long after it is back.",
     }),
   };
 }
