@@ -125,6 +125,26 @@ describe("ControlPlane", () => {
     expect([root.status, root.headers.get("location")]).toEqual([302, "/status"]);
   });
 
+  it("calls a pod by the namespace and name in its metadata in every line about it", async () => {
+    save("a.yaml", manifest({ name: "a", domain: "alpha" }));
+    await start();
+    const pod = new RealPod(controlPlane.ads.address()?.port ?? 0, await certificates.issueClient());
+    pods.push(pod);
+    pod.request({ node: { id: "gateway/x", metadata: { namespace: "edge", pod: "pod-7" } } });
+    await pod.response(1);
+    pod.accept();
+    pod.request({ type: "" });
+    expect((await pod.ended()).code).toBe(status.INVALID_ARGUMENT);
+    await until("the last line", () => lines.some((line) => line["@message"] === "Pod disconnected"));
+    const named = lines.filter((line) => "pod" in line).map((line) => [line["@message"], line["pod"]]);
+    expect(named).toEqual([
+      ["Pod connected", "edge/pod-7"],
+      ["Pod ACKed snapshot", "edge/pod-7"],
+      ["Ended an ADS stream, the client violated the protocol", "edge/pod-7"],
+      ["Pod disconnected", "edge/pod-7"],
+    ]);
+  });
+
   it("reads resources again when it is told to, also those that changed without an event", async () => {
     const elsewhere = realpathSync(mkdtempSync(join(tmpdir(), "weir-control-plane-")));
     for (const version of [1, 2]) {

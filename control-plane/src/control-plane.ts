@@ -18,6 +18,7 @@ import { LastGoodKeeper } from "./pods/last-good-keeper.ts";
 import { PodRegistry } from "./pods/pod-registry.ts";
 import { clientStatusService } from "./report/client-status/client-status-grpc.ts";
 import { ConcurrencyLimit } from "./report/concurrency-limit.ts";
+import { FleetWatch } from "./report/fleet-watch.ts";
 import { type MarkFailed, PushFollower } from "./report/push-follower.ts";
 import { QuarantineLog } from "./report/quarantine-log.ts";
 import { reportRollout } from "./report/rollout/report-rollout.ts";
@@ -25,14 +26,15 @@ import { RolloutFeed } from "./report/rollout/rollout-feed.ts";
 import { rolloutGrpcService } from "./report/rollout/rollout-grpc.ts";
 import type { RolloutFilter, RolloutReport } from "./report/rollout/rollout-report.ts";
 import { rolloutRoute } from "./report/rollout/rollout-route.ts";
-import type { AdsSecuritySettings, Settings, SourceSettings } from "./settings.ts";
+import type { AdsSecuritySettings } from "./ads-security-settings.ts";
+import type { Settings } from "./settings.ts";
 import { Publisher } from "./snapshot/publisher.ts";
 import { DirectorySource, type DirectorySourceDeps } from "./source/directory/directory-source.ts";
 import { KubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
 import type { Source } from "./source/source.ts";
 import type { SourceCounts } from "./status/gauges.ts";
 import { createMetrics, type Metrics } from "./status/metrics.ts";
-import { statusRoutes } from "./status/status-routes.ts";
+import { statusRoutes, withoutReports } from "./status/status-routes.ts";
 
 /** How often conditions that change without an event are checked for watchers, in milliseconds. */
 const CHECK_INTERVAL_MS = 1000;
@@ -70,6 +72,7 @@ export class ControlPlane {
   readonly #metrics: Metrics;
   readonly #rolloutLimit = new ConcurrencyLimit({ max: ROLLOUTS_MAX, task: "report the rollout" });
   readonly #follower: PushFollower;
+  readonly #fleetWatch: FleetWatch;
   #isDraining = false;
 
   /** Fails with TLS_FILE_INVALID when a certificate cannot be used. */
@@ -81,7 +84,7 @@ export class ControlPlane {
     this.#security = openSecurity(settings.ads.security, log);
     this.#pods = new PodRegistry({ clock });
     this.#publisher = new Publisher({ log, clock, tracer, loadedForms: () => this.#pods.loadedForms() }, settings);
-    this.#source = createSource({ log, listener: this.#publisher, clock }, settings.source, folderLookMs);
+    this.#source = createSource({ log, listener: this.#publisher, clock }, settings, folderLookMs);
     this.#publisher.use(this.#source);
     this.#feed = new RolloutFeed({ report: (filter) => this.#report(filter), clock });
     this.#publisher.onChanged(() => this.#feed.changed());
@@ -90,6 +93,13 @@ export class ControlPlane {
     this.ads = this.#createAdsServer();
     this.http = this.#createHttpServer();
     this.#follower = new PushFollower({ log, clock, publisher: this.#publisher, pods: this.#pods, tracer, markFailed });
+    this.#fleetWatch = new FleetWatch({
+      log,
+      clock,
+      resources: () => this.#publisher.state().desired?.accepted,
+      onChanged: (listener) => this.#publisher.onChanged(listener),
+      pods: this.#pods,
+    });
     this.lifecycle = this.#createLifecycle();
   }
 
@@ -117,7 +127,9 @@ export class ControlPlane {
       source: this.#source.location,
       ads: addressOf(this.ads),
       security: this.#settings.ads.security.kind,
-      status: `http://${addressOf(this.http)}/status`,
+      ...(this.#settings.http.hasReports
+        ? { status: `http://${addressOf(this.http)}/status` }
+        : { probes: `http://${addressOf(this.http)}/readyz` }),
     };
   }
 
@@ -192,7 +204,8 @@ export class ControlPlane {
       limit,
       metrics: this.#metrics,
     });
-    for (const route of [...routes, rolloutRoute({ feed: this.#feed, limit, log })]) http.route(route);
+    const all = [...routes, rolloutRoute({ feed: this.#feed, limit, log })];
+    for (const route of this.#settings.http.hasReports ? all : withoutReports(all)) http.route(route);
     return http;
   }
 
@@ -202,7 +215,7 @@ export class ControlPlane {
     // HTTP first, so that a start that waits has a status page; pods last, when there is a
     // snapshot.
     const tls = this.#security.kind === "mutual-tls" ? [this.#security.files] : [];
-    const first = [this.http, this.#conditionCheck(), ...tls];
+    const first = [this.http, this.#conditionCheck(), this.#fleetWatch, ...tls];
     const followers: readonly Part[] = [
       this.#follower,
       new QuarantineLog({ log, pods: this.#pods }),
@@ -234,8 +247,15 @@ export class ControlPlane {
   }
 }
 
-function createSource(deps: DirectorySourceDeps, settings: SourceSettings, folderLookMs: number | undefined): Source {
-  if (settings.kind === "kubernetes") return new KubernetesSource({ ...deps, random: Math.random }, settings);
+function createSource(
+  deps: DirectorySourceDeps,
+  { source: settings, allowEmptyAfterMs }: Settings,
+  folderLookMs: number | undefined,
+): Source {
+  if (settings.kind === "kubernetes") {
+    const options = { ...settings, keepVanishedMs: allowEmptyAfterMs };
+    return new KubernetesSource({ ...deps, random: Math.random }, options);
+  }
   return new DirectorySource(deps, {
     directory: settings.directory,
     stateDirectory: settings.stateDirectory,
@@ -256,8 +276,8 @@ function routeGrpcLog(log: Log): void {
 
 function openSecurity(security: AdsSecuritySettings, log: Log): AdsSecurity {
   if (security.kind === "plaintext") return security;
-  const { kind, certPath, keyPath, caPath, allowedNames } = security;
-  return { kind, files: new TlsFiles({ certPath, keyPath, caPath }, { log }), allowedNames };
+  const { certPath, keyPath, caPath, ...access } = security;
+  return { ...access, files: new TlsFiles({ certPath, keyPath, caPath }, { log }) };
 }
 
 function addressOf(listener: AdsServer | AdminServer): string {

@@ -64,8 +64,9 @@ export const RESOURCE_ERRORS = {
     remedy: "Name fewer fleets, for example one for all gateways of a kind, or leave spec.fleets out.",
   },
   TooMany: {
-    meaning: "The namespace has more than 10,000 of these objects; the oldest are served.",
-    remedy: "Delete objects, or put the rules of several domains into fewer of them.",
+    meaning:
+      "The namespace has more than 10,000 resources; the oldest are served, by creation time, then namespace, then name.",
+    remedy: "Delete resources of the namespace, put the rules of several into one, or use another namespace.",
   },
   TooLarge: {
     meaning:

@@ -35,9 +35,11 @@ describe("parseSettings()", () => {
           keyPath: "server.key",
           caPath: "ca.pem",
           allowedNames: [],
+          isFleetFromCertificate: false,
+          reportNames: undefined,
         },
       },
-      http: { host: "0.0.0.0", port: 8090 },
+      http: { host: "0.0.0.0", port: 8090, hasReports: true },
       debounceQuietMs: 100,
       debounceMaxMs: 1000,
       snapshotMaxBytes: 4_128_768,
@@ -54,6 +56,33 @@ describe("parseSettings()", () => {
     ).toMatchObject({
       allowedNames: ["ratelimit", "spiffe://weir/ratelimit"],
     });
+  });
+
+  it.each([
+    { env: { ADS_FLEET_FROM_CERTIFICATE: "true" }, expected: { isFleetFromCertificate: true, reportNames: [] } },
+    {
+      env: { ADS_FLEET_FROM_CERTIFICATE: "true", ADS_REPORT_SANS: "operator,spiffe://weir/a" },
+      expected: { isFleetFromCertificate: true, reportNames: ["operator", "spiffe://weir/a"] },
+    },
+    { env: { ADS_REPORT_SANS: "operator" }, expected: { isFleetFromCertificate: false, reportNames: ["operator"] } },
+  ])("reads who may read reports: $env", ({ env, expected }) => {
+    expect(parseSettings({ ...TLS, ...env }).ads.security).toMatchObject(expected);
+  });
+
+  it("serves no reports over HTTP when that is asked for", () => {
+    expect(parseSettings({ ...TLS, HTTP_REPORTS: "false" }).http.hasReports).toBe(false);
+  });
+
+  it("names the certificate settings that plaintext contradicts", () => {
+    const env = { SOURCE_DIRECTORY: "limits", ADS_PLAINTEXT: "true", ADS_FLEET_FROM_CERTIFICATE: "true" };
+    expect(problemsOf({ ...env, ADS_REPORT_SANS: "operator" })).toEqual([
+      {
+        name: "ADS_FLEET_FROM_CERTIFICATE",
+        value: "true",
+        allowed: "false, because ADS_PLAINTEXT=true serves without certificates",
+      },
+      { name: "ADS_REPORT_SANS", value: "operator", allowed: "nothing, because ADS_PLAINTEXT=true serves without TLS" },
+    ]);
   });
 
   it("takes a connection age of a second at least, so that no pod is sent away as it comes", () => {

@@ -8,6 +8,7 @@ import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env"
 import { readTracingSettings, type TracingSettings } from "@weir/common/tracing/tracing";
 
 import type { ClusterConnection } from "@weir/kubernetes/access/cluster-access";
+import { type AdsSecuritySettings, readAdsSecurity } from "./ads-security-settings.ts";
 import type { NamespaceScope } from "./source/kubernetes/kubernetes-source.ts";
 
 /**
@@ -32,19 +33,6 @@ export type SourceSettings =
     }
   | { readonly kind: "kubernetes"; readonly connection: ClusterConnection; readonly scope: NamespaceScope };
 
-/** How the ADS listener is protected. */
-export type AdsSecuritySettings =
-  | {
-      readonly kind: "mutual-tls";
-      readonly certPath: string;
-      readonly keyPath: string;
-      /** Authorities of client certificates. */
-      readonly caPath: string;
-      /** Empty: every certificate of the authorities. */
-      readonly allowedNames: readonly string[];
-    }
-  | { readonly kind: "plaintext" };
-
 /** All settings. */
 export interface Settings {
   readonly source: SourceSettings;
@@ -55,7 +43,12 @@ export interface Settings {
     /** Milliseconds. */
     readonly connectionAgeMaxMs: number;
   };
-  readonly http: { readonly host: string; readonly port: number };
+  readonly http: {
+    readonly host: string;
+    readonly port: number;
+    /** Whether reports are served there, next to probes and metrics. */
+    readonly hasReports: boolean;
+  };
   /** Milliseconds. */
   readonly debounceQuietMs: number;
   /** Milliseconds. */
@@ -90,7 +83,7 @@ function readSettings(read: EnvReader): Settings {
     ads: {
       host: read.string("ADS_HOST", { default: "0.0.0.0", effect: "Address of the listener for rate limit pods." }),
       port: read.port("ADS_PORT", { default: 18_000, effect: "Port of the listener for rate limit pods (ADS)." }),
-      security: readSecurity(read),
+      security: readAdsSecurity(read),
       connectionAgeMaxMs: read.durationMs("ADS_MAX_CONNECTION_AGE", {
         default: "1h",
         minMs: 1000,
@@ -107,6 +100,11 @@ function readSettings(read: EnvReader): Settings {
       port: read.port("HTTP_PORT", {
         default: 8090,
         effect: "Port of the listener for the rollout API, status, probes and metrics.",
+      }),
+      hasReports: read.boolean("HTTP_REPORTS", {
+        default: true,
+        effect:
+          "Serves the rollout API and the status page on HTTP_PORT, to every client that reaches the port. false leaves probes and metrics.",
       }),
     },
     ...readPublishing(read, source),
@@ -204,43 +202,6 @@ function readScope(read: EnvReader, names: readonly string[], selector: string |
   return { kind: "labelled", selector };
 }
 
-function readSecurity(read: EnvReader): AdsSecuritySettings {
-  const paths = {
-    certPath: read.optionalString("ADS_TLS_CERT", {
-      effect: "File with the certificate of the ADS listener, PEM; required with mutual TLS.",
-    }),
-    keyPath: read.optionalString("ADS_TLS_KEY", {
-      effect: "File with the key of that certificate, PEM; required with mutual TLS.",
-    }),
-    caPath: read.optionalString("ADS_TLS_CLIENT_CACERT", {
-      effect: "File with the authorities whose client certificates are accepted, PEM; required with mutual TLS.",
-    }),
-  };
-  const allowedNames = read.list("ADS_ALLOWED_SANS", {
-    effect:
-      "Names of which a client certificate must have one (DNS name, URI or IP address, exact). Not set: every certificate of the authorities.",
-  });
-  const isPlaintext = read.boolean("ADS_PLAINTEXT", {
-    default: false,
-    effect:
-      "Serves pods without TLS: every client that reaches the port may read all rules. Excludes the other ADS_ settings on TLS.",
-  });
-  const named = { ADS_TLS_CERT: paths.certPath, ADS_TLS_KEY: paths.keyPath, ADS_TLS_CLIENT_CACERT: paths.caPath };
-  if (isPlaintext) {
-    const given = { ...named, ADS_ALLOWED_SANS: allowedNames.join(",") || undefined };
-    for (const [name, value] of Object.entries(given)) {
-      if (value !== undefined) read.problem(name, value, "nothing, because ADS_PLAINTEXT=true serves without TLS");
-    }
-    return { kind: "plaintext" };
-  }
-  for (const [name, value] of Object.entries(named)) {
-    if (value === undefined)
-      read.problem(name, value, "the path of a PEM file; only ADS_PLAINTEXT=true serves without TLS");
-  }
-  const { certPath = "", keyPath = "", caPath = "" } = paths;
-  return { kind: "mutual-tls", certPath, keyPath, caPath, allowedNames };
-}
-
 function readPublishing(
   read: EnvReader,
   source: SourceSettings,
@@ -285,7 +246,7 @@ function readPublishing(
       default: "10s",
       isTimer: true,
       effect:
-        "How long there must be no resource at all before pods are sent the empty configuration; 0 sends it immediately.",
+        "How long there must be no resource at all before pods are sent the empty configuration; 0 sends it immediately. Time in which the source cannot be read does not count. Resources that vanish with their CustomResourceDefinition are served for as long after it is back.",
     }),
   };
 }

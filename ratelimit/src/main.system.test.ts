@@ -229,9 +229,9 @@ describe("weir-ratelimit", () => {
     const port = await program.port("HTTP");
     expect([await ask(port, "d"), await ask(port, "d")]).toEqual([200, 429]);
     ads.publish("v2", [rateLimitConfig("d"), rateLimitConfig("d")]);
-    await ads.until(() => ads?.words.at(-1)?.kind === "rejected");
-    expect(ads.words.at(-1)).toEqual({
-      kind: "rejected",
+    await ads.until(() => ads?.received.at(-1)?.kind === "NACK");
+    expect(ads.received.at(-1)).toEqual({
+      kind: "NACK",
       version: "v2",
       keeps: "v1",
       reason: "resource-d: duplicate domain 'd' in config file",
@@ -241,7 +241,7 @@ describe("weir-ratelimit", () => {
     expect(await ask(port, "d")).toBe(429);
     await ads.open();
     ads.publish("v3", [rateLimitConfig("other")]);
-    await ads.until(() => ads?.words.at(-1)?.version === "v3" && ads.words.at(-1)?.kind === "accepted");
+    await ads.until(() => ads?.received.at(-1)?.version === "v3" && ads.received.at(-1)?.kind === "ACK");
     expect(await ask(port, "other")).toBe(200);
     expect(ads.node?.id).toBe("gateway/pod-7");
     expect(ads.violations).toEqual([]);

@@ -14,6 +14,7 @@ describe("parseRolloutArguments()", () => {
       timeoutMs: 60_000,
       format: "table",
       filter: { fleet: "", namespace: "", name: "", generation: 0 },
+      needsPods: false,
     });
   });
 
@@ -67,6 +68,12 @@ describe("parseRolloutArguments()", () => {
     });
   });
 
+  it("needs pods with --wait, unless --allow-no-pods is given", () => {
+    expect(parseRolloutArguments(["--wait", "shop"])).toMatchObject({ needsPods: true });
+    expect(parseRolloutArguments(["--wait", "--allow-no-pods", "shop"])).toMatchObject({ needsPods: false });
+    expect(parseRolloutArguments(["--watch", "shop"])).toMatchObject({ needsPods: false });
+  });
+
   it("looks for a resource in the namespace default unless one is named", () => {
     expect(parseRolloutArguments(["shop"])).toMatchObject({ filter: { namespace: "default", name: "shop" } });
     expect(parseRolloutArguments(["shop", "-n", "web"])).toMatchObject({ filter: { namespace: "web", name: "shop" } });
@@ -77,6 +84,7 @@ describe("parseRolloutArguments()", () => {
     { args: ["-s", "ftp://x"], message: 'a server must be like http://name:8090, is "ftp://x"' },
     { args: ["-s", "http://user:pass@x"], message: 'a server must be like http://name:8090, is "http://…@x"' },
     { args: ["-o", "text"], message: 'the output must be table or json, is "text"' },
+    { args: ["--allow-no-pods", "shop"], message: "--allow-no-pods is for --wait" },
     { args: ["-w", "--wait"], message: "--watch and --wait do not go together" },
     { args: ["--wait", "--timeout", "1m"], message: 'the timeout must be a whole number of seconds, is "1m"' },
     { args: ["--timeout", "5"], message: "--timeout is for --wait" },

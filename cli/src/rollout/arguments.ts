@@ -27,6 +27,8 @@ export interface RolloutArguments {
   readonly timeoutMs: number;
   readonly format: "table" | "json";
   readonly filter: RolloutFilter;
+  /** Whether a pod of each fleet of the resource must be connected. */
+  readonly needsPods: boolean;
 }
 
 /** The text of `weir rollout --help`. */
@@ -51,6 +53,9 @@ Usage: weir rollout [--server URL]… [--watch|--wait] [--fleet NAME] [-n NAMESP
       Like --watch, but ends as soon as everything is ACKed, or when the time of --timeout is up.
   --timeout SECONDS
       Longest wait of --wait, default 60.
+  --allow-no-pods
+      With --wait and a RESOURCE: does not wait until a pod of each fleet that the resource names is
+      connected (of any fleet, when it names none).
   --fleet NAME
       Only this fleet.
   -n, --namespace NAMESPACE
@@ -75,6 +80,7 @@ export function parseRolloutArguments(args: readonly string[]): RolloutArguments
     namespace: { type: "string", short: "n" },
     output: { type: "string", short: "o" },
     generation: { type: "string" },
+    "allow-no-pods": { type: "boolean" },
     ...ACCESS_FLAGS,
   });
   if (!flags.ok) return flags.message;
@@ -82,6 +88,7 @@ export function parseRolloutArguments(args: readonly string[]): RolloutArguments
   if (flags.has("watch") && flags.has("wait")) return "--watch and --wait do not go together";
   const timeout = flags.last("timeout") ?? String(TIMEOUT_SECONDS);
   if (flags.last("timeout") !== undefined && !flags.has("wait")) return "--timeout is for --wait";
+  if (flags.has("allow-no-pods") && !flags.has("wait")) return "--allow-no-pods is for --wait";
   if (!/^\d{1,6}$/.test(timeout)) return `the timeout must be a whole number of seconds, is ${JSON.stringify(timeout)}`;
   const format = flags.last("output") ?? "table";
   if (format !== "table" && format !== "json") return `the output must be table or json, is ${JSON.stringify(format)}`;
@@ -98,7 +105,16 @@ export function parseRolloutArguments(args: readonly string[]): RolloutArguments
   const filter = resourceFilter(flags);
   if (typeof filter === "string") return filter;
   const until = flags.has("watch") ? "watch" : flags.has("wait") ? "wait" : "once";
-  return { servers: [...new Set(servers)], access, until, timeoutMs: Number(timeout) * 1000, format, filter };
+  const needsPods = until === "wait" && !flags.has("allow-no-pods");
+  return {
+    servers: [...new Set(servers)],
+    access,
+    until,
+    timeoutMs: Number(timeout) * 1000,
+    format,
+    filter,
+    needsPods,
+  };
 }
 
 function resourceFilter(flags: Extract<ReadFlags, { readonly ok: true }>): RolloutFilter | string {

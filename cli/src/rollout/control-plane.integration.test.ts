@@ -17,13 +17,13 @@ const MANIFEST =
   "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: {name: NAME}\nspec: {domain: shop, descriptors: [{key: user, rateLimit: {unit: minute, requestsPerUnit: 5}}]}\n";
 
 let folder: string;
-let controlPlane: ChildProcess;
+const running: ChildProcess[] = [];
 let url: string;
 
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "weir-rollout-"));
-  writeFileSync(join(folder, "a.yaml"), MANIFEST.replace("NAME", "first"));
+/** Starts a control plane; returns the URL of its HTTP port. */
+async function start(more: Readonly<Record<string, string>> = {}): Promise<string> {
   const env = {
+    ...more,
     SOURCE_DIRECTORY: folder,
     ADS_PLAINTEXT: "true",
     ADS_HOST: "127.0.0.1",
@@ -31,26 +31,35 @@ beforeAll(async () => {
     HTTP_HOST: "127.0.0.1",
     HTTP_PORT: "0",
   };
-  controlPlane = spawn(process.execPath, [...NODE, "control-plane/src/main.ts"], {
+  const controlPlane = spawn(process.execPath, [...NODE, "control-plane/src/main.ts"], {
     cwd: ROOT,
     env,
     stdio: ["ignore", "pipe", "pipe"],
   });
+  running.push(controlPlane);
   let log = "";
   for (const stream of [controlPlane.stdout, controlPlane.stderr])
-    stream?.on("data", (chunk: Buffer) => (log += chunk.toString()));
+    stream.on("data", (chunk: Buffer) => (log += chunk.toString()));
   await eventually(
     "the control plane to serve",
-    () => expect(log).toMatch(/status="http:\/\/127\.0\.0\.1:\d+/),
+    () => expect(log).toMatch(/(status|probes)="http:\/\/127\.0\.0\.1:\d+/),
     START_TIMEOUT_MS,
   );
-  url = /status="(http:\/\/127\.0\.0\.1:\d+)/.exec(log)?.[1] ?? "";
+  return /(?:status|probes)="(http:\/\/127\.0\.0\.1:\d+)/.exec(log)?.[1] ?? "";
+}
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "weir-rollout-"));
+  writeFileSync(join(folder, "a.yaml"), MANIFEST.replace("NAME", "first"));
+  url = await start();
 });
 
 afterAll(async () => {
-  const ended = once(controlPlane, "close");
-  controlPlane.kill("SIGKILL");
-  await ended;
+  for (const controlPlane of running) {
+    const ended = once(controlPlane, "close");
+    controlPlane.kill("SIGKILL");
+    await ended;
+  }
   rmSync(folder, { recursive: true });
 });
 
@@ -83,6 +92,31 @@ describe("weir rollout and the control plane", () => {
       ok: false,
       resources: [{ name: "second", state: "refused", reason: "DomainConflict" }],
     });
+  });
+
+  it("names the setting when the control plane serves no reports", async () => {
+    const silent = await start({ HTTP_REPORTS: "false" });
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      [...NODE, "cli/src/main.ts", "rollout", "-s", silent],
+      { cwd: ROOT, encoding: "utf8" },
+    );
+    expect({ status, stdout, stderr }).toEqual({
+      status: 2,
+      stdout: "",
+      stderr: `weir rollout: ${silent} refuses: reports are not served on this port, because HTTP_REPORTS=false\n`,
+    });
+  });
+
+  it("waits for a pod of a fleet that a resource names", () => {
+    writeFileSync(
+      join(folder, "c.yaml"),
+      MANIFEST.replace("NAME", "third").replace("{domain: shop", "{fleets: [cor], domain: third"),
+    );
+    const { code, stdout } = rollout("--wait", "--timeout", "5", "third");
+    expect(code).toBe(1);
+    expect(stdout).toContain("no pod of fleet cor is connected (no pod is connected at all)\n");
+    expect(rollout("--wait", "--allow-no-pods", "third").code).toBe(0);
   });
 
   it("watches until it is interrupted", async () => {

@@ -100,6 +100,7 @@ function podObject(pod: Pod): object {
     accepted: eventObject(pod.accepted),
     rejected: eventObject(pod.rejected),
     rejection: rejection === "" ? undefined : rejection,
+    warnings: pod.warnings,
   };
 }
 
@@ -153,9 +154,10 @@ function podTable(pods: readonly ReplicaPod[], nowMs: number): string {
     sinceText(pod, nowMs),
     replica,
   ]);
-  const details = pods.map(({ pod }) =>
-    pod.state === PodState.REJECTED ? [`rejected ${shortVersion(pod.rejected?.version)}: ${pod.rejection}`] : [],
-  );
+  const details = pods.map(({ pod }) => [
+    ...(pod.state === PodState.REJECTED ? [`rejected ${shortVersion(pod.rejected?.version)}: ${pod.rejection}`] : []),
+    ...pod.warnings.map((warning) => `warning: ${warning}`),
+  ]);
   return table(["POD", "FLEET", "STATE", "ACCEPTED", "SENT", "CONNECTED", "REPLICA"], rows, details);
 }
 

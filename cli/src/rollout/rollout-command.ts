@@ -3,6 +3,7 @@
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { mergeRollouts } from "@weir/proto/rollout/merge-rollouts";
 import type { MergedRollout } from "@weir/proto/rollout/merged-rollout";
+import { replicaErrors } from "@weir/proto/rollout/replica-errors";
 
 import { printable } from "../command-line/printable.ts";
 import { parseRolloutArguments, type RolloutArguments } from "./arguments.ts";
@@ -93,12 +94,9 @@ async function show(
     targets.map(async (target) => ({ server: target.label, ...(await askOnce(target, question, environment)) })),
   );
   const merged = mergeRollouts(answers, options.filter);
-  const failures = merged.replicas.flatMap(({ error }) =>
-    error === undefined ? [] : [`weir rollout: ${printable(error)}\n`],
-  );
-  if (failures.length < merged.replicas.length || options.format === "json")
+  if (merged.replicas.some(({ error }) => error === undefined) || options.format === "json")
     context.stdout(printed(merged, options, environment));
-  context.stderr(failures.join(""));
+  for (const error of replicaErrors(merged.replicas)) context.stderr(`weir rollout: ${printable(error)}\n`);
   return exitCode(merged);
 }
 

@@ -42,6 +42,16 @@ default/shop   shop     served   2/2    -
     });
   });
 
+  it("shows warnings below the pod or resource that they are about", async () => {
+    const resources = [{ namespace: "web", name: "shop", domain: "shop", state: 1, fleets: ["cor"], warnings: ["no pod of fleet cor is connected to this replica (fleets with pods: default)"] }]; // prettier-ignore
+    const pods = [{ pod: "a", fleet: "default", state: 1, warnings: ["no valid resource names its fleet default"] }];
+    const { url } = await start(rolloutOf("cp-0", {}, { resources, pods }));
+    const { ended, output } = run(["-s", url]);
+    expect(await ended).toBe(0);
+    expect(output.stdout).toContain("cp-0\n  warning: no valid resource names its fleet default\n");
+    expect(output.stdout).toContain("\n  warning: no pod of fleet cor is connected (fleets with pods: default)\n");
+  });
+
   it("merges replicas, each with its own pods, and ends with 1 while a pod rejects", async () => {
     const one = await start(rolloutOf("cp-0", { "gateway-1": 1 }));
     const two = await start(rolloutOf("cp-1", { "gateway-2": 2, "gateway-3": 3 }));
@@ -148,6 +158,7 @@ default/shop   shop     served   2/2    -
           sent: { version: "0123456789abcdef" },
           rejected: { version: "0123456789abcdef" },
           rejection: "invalid rate limit unit 'X'",
+          warnings: [],
           replica: "cp-0",
         },
       ],
@@ -190,6 +201,19 @@ default/shop   shop     served   2/2    -
     expect(output.stdout).toContain("default/gateway-1");
     expect(output.stdout).toContain(`not complete: Cannot reach ${two.url}`);
     expect(output.stderr).toContain(`Cannot reach ${two.url}: connection refused`);
+  });
+
+  it("prints one error of several replicas once, with their names", async () => {
+    const { url, server } = await start(rolloutOf("cp-0", {}));
+    await server.stop();
+    const port = new URL(url).port;
+    const resolve = (): Promise<readonly string[]> => Promise.resolve(["127.0.0.2", "127.0.0.3"]);
+    const { ended, output } = run(["-s", `http://cp.example:${port}`, "-s", url], { resolve });
+    expect(await ended).toBe(2);
+    expect(output).toEqual({
+      stdout: "",
+      stderr: `weir rollout: Cannot reach http://cp.example:${port} (127.0.0.2): connection refused (connect ECONNREFUSED 127.0.0.2:${port}); the same: http://cp.example:${port} (127.0.0.3), ${url}\n`,
+    });
   });
 
   it("says so when something else answers", async () => {

@@ -141,6 +141,28 @@ describe("weir rollout --watch", () => {
     expect(await ended).toBe(0);
   });
 
+  it("waits for a pod of each fleet that the resource names with --wait, unless --allow-no-pods is given", async () => {
+    const shop = (...fleets: readonly string[]): RolloutInit => ({
+      resources: [{ namespace: "default", name: "shop", domain: "shop", state: 1, fleets }],
+      pods: [
+        { pod: "a", fleet: "core", state: 1 },
+        { pod: "b", fleet: "edge", state: 1 },
+      ],
+    });
+    const { url, server } = await start(rolloutOf("cp-0", {}, shop("cor", "edge")));
+    const late = run(["--wait", "--timeout", "3", "-s", url, "shop"]);
+    expect([await late.ended, late.output.stdout.trimEnd().split("\n").at(-1)]).toEqual([
+      1,
+      "2026-01-31T12:21:30.000Z not complete: no pod of fleet cor is connected (fleets with pods: core, edge)",
+    ]);
+    const allowed = run(["--wait", "--allow-no-pods", "-s", url, "shop"]);
+    expect([await allowed.ended, allowed.output.stdout]).toEqual([0, expect.stringContaining("ACKed by all 2 pods\n")]);
+    const { ended, output } = run(["--wait", "-s", url, "shop"]);
+    await eventually("the first state", () => expect(output.stdout).toContain("no pod of fleet cor"), WAIT_MS);
+    server.change(rolloutOf("cp-0", {}, shop("core", "edge")));
+    expect(await ended).toBe(0);
+  });
+
   it("shows what the others say when one server takes connections and never answers", async () => {
     const mute = createServer(() => undefined).listen(0, "127.0.0.1");
     await once(mute, "listening");

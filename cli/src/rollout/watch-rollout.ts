@@ -32,7 +32,7 @@ export interface WatchDeps {
   readonly report: (merged: MergedRollout) => void;
 }
 
-type WatchOptions = Pick<RolloutArguments, "servers" | "access" | "filter">;
+type WatchOptions = Pick<RolloutArguments, "servers" | "access" | "filter" | "needsPods">;
 
 /**
  * Watches the servers until the signal aborts; `report` gets the first rollout when every replica
@@ -122,7 +122,8 @@ class RolloutWatch {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       const known = [...this.#replicas.values()].flatMap(({ answer }) => answer ?? []);
-      this.#last = mergeRollouts(known, this.#options.filter);
+      const { filter, needsPods } = this.#options;
+      this.#last = mergeRollouts(known, { ...filter, needsPods });
       this.#deps.report(this.#last);
     }, COLLECT_MS);
   }

@@ -1,5 +1,6 @@
 // TLS of a gRPC client: its files, and the name or IP address that the server's certificate must be
 // valid for. grpc-js alone cannot reach IP addresses over TLS under Node 26.
+import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { checkServerIdentity } from "node:tls";
 
@@ -18,6 +19,8 @@ const NAME_OF_ADDRESSES = "localhost";
 export interface TlsChannel {
   readonly credentials: ChannelCredentials;
   readonly options: ChannelOptions;
+  /** The certificate that servers are shown; undefined: none. */
+  readonly certificate: X509Certificate | undefined;
 }
 
 /**
@@ -42,6 +45,7 @@ export function openTlsChannel(target: string, paths: TlsFilePaths, serverName?:
   return {
     credentials: credentials.createFromSecureContext(clientContext(material), verify),
     options: override === undefined ? {} : { "grpc.ssl_target_name_override": override },
+    certificate: material.cert === undefined ? undefined : new X509Certificate(material.cert),
   };
 }
 

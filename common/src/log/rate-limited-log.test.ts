@@ -99,6 +99,24 @@ describe("RateLimitedLog", () => {
     ]);
   });
 
+  it("clear() forgets one event, or all", () => {
+    const log = open(Infinity);
+    const warnBoth = (): void => {
+      for (const message of ["Cannot connect", "Cannot read"]) log.warn(message, {});
+    };
+    warnBoth();
+    log.clear("Cannot read");
+    warnBoth();
+    expect(lines).toEqual([
+      ["warn", "Cannot connect", {}],
+      ["warn", "Cannot read", {}],
+      ["warn", "Cannot read", {}],
+    ]);
+    log.clear();
+    warnBoth();
+    expect(lines).toHaveLength(5);
+  });
+
   it("warn() forgets the oldest event when there are too many", () => {
     const log = open(Infinity);
     for (let key = 0; key <= 10_000; key += 1) log.warn("Many", {}, String(key));

@@ -62,9 +62,10 @@ export class RateLimitedLog {
     this.#log.info(message, fields);
   }
 
-  /** Forgets all events. */
-  clear(): void {
-    this.#events.clear();
+  /** Forgets all events, or those of one key: the next one is logged immediately. */
+  clear(key?: string): void {
+    if (key === undefined) this.#events.clear();
+    else this.#events.delete(key);
   }
 
   #write(level: LogLevel, message: string, fields: LogFields, key: string): void {

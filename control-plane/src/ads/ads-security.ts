@@ -1,22 +1,16 @@
 // Protects the listener for pods, and decides by the names in a client certificate which calls are
 // allowed. TLS checks before that the certificate is genuine.
-import type { PeerCertificate } from "node:tls";
 
 import { type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { TlsFiles } from "@weir/common/tls/tls-files";
 
 import type { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 
+import { alternativeNames } from "./alternative-names.ts";
+
 /** Most names of a certificate that an answer and the log show, and their length, in characters. */
 const NAMES_SHOWN_MAX = 5;
 const NAME_SHOWN_MAX = 100;
-
-/**
- * How Node writes the extension: names separated by ", ", each with its kind. A name that contains
- * a comma or a quote is written as a JSON string, so that it cannot pass as two names.
- */
-const NAME = /(?:[^,"]|"(?:[^"\\]|\\.)*")+/g;
-const NAMES = new RegExp(`^${NAME.source}(?:,${NAME.source})*$`);
 
 /** How connections are protected: by mutual TLS, or not at all where the settings say so. */
 export type AdsSecurity =
@@ -25,6 +19,10 @@ export type AdsSecurity =
       readonly files: TlsFiles;
       /** A client certificate must have one of these names; empty allows all of the authority. */
       readonly allowedNames: readonly string[];
+      /** Whether the fleet of a pod is that of its certificate. */
+      readonly isFleetFromCertificate?: boolean;
+      /** Names for reports, of which an empty list allows none; undefined: the same as for pods. */
+      readonly reportNames?: readonly string[] | undefined;
     }
   | { readonly kind: "plaintext" };
 
@@ -34,9 +32,12 @@ export interface CallRefusal {
   readonly details: string;
 }
 
+/** A call, as far as access matters. */
+export type SecuredCall = Pick<ServerDuplexStream<unknown, unknown>, "getPeer" | "getAuthContext">;
+
 /** Refuses a call whose certificate has no allowed name. */
 export function nameRefusal(
-  call: Pick<ServerDuplexStream<unknown, unknown>, "getPeer" | "getAuthContext">,
+  call: SecuredCall,
   security: AdsSecurity,
   warnings: RateLimitedLog,
 ): CallRefusal | undefined {
@@ -55,11 +56,26 @@ export function nameRefusal(
   };
 }
 
-/** The names in a certificate's subjectAltName, without their kind; none if it is malformed. */
-export function alternativeNames(certificate: Pick<PeerCertificate, "subjectaltname"> | undefined): readonly string[] {
-  const text = certificate?.subjectaltname ?? "";
-  if (!NAMES.test(text)) return [];
-  return [...text.matchAll(NAME)].flatMap(([entry]) => nameOf(entry.trim()));
+/** Refuses a call for reports whose certificate has no name that allows them. */
+export function reportRefusal(
+  call: SecuredCall,
+  security: AdsSecurity,
+  warnings: RateLimitedLog,
+): CallRefusal | undefined {
+  if (security.kind === "plaintext" || security.reportNames === undefined) return nameRefusal(call, security, warnings);
+  const { reportNames } = security;
+  const names = alternativeNames(call.getAuthContext().sslPeerCertificate);
+  if (reportNames.length > 0 && isAllowed(names, reportNames)) return undefined;
+  const shown = showNames(names);
+  warnings.warn("Refused a request for reports, no name in the client certificate is among ADS_REPORT_SANS", {
+    peer: call.getPeer(),
+    names: shown,
+    allowed: reportNames.join(", "),
+  });
+  return {
+    code: status.PERMISSION_DENIED,
+    details: `reports need a client certificate with a name in ADS_REPORT_SANS, its names are: ${shown}`,
+  };
 }
 
 /** Whether one of the names is allowed; an empty list allows all. Host names ignore letter case. */
@@ -69,24 +85,13 @@ export function isAllowed(names: readonly string[], allowed: readonly string[]):
   return names.some((name) => wanted.has(comparable(name)));
 }
 
-function nameOf(entry: string): readonly string[] {
-  const colon = entry.indexOf(":");
-  if (colon === -1) return [];
-  const written = entry.slice(colon + 1);
-  if (!written.startsWith('"')) return [written];
-  try {
-    return [JSON.parse(written) as string];
-  } catch {
-    return []; // No setting can allow such a name.
-  }
-}
-
 /** Only host names ignore letter case; the path of a URI does not. */
 function comparable(name: string): string {
   return name.includes("/") ? name : name.toLowerCase();
 }
 
-function showNames(names: readonly string[]): string {
+/** Names for answers and the log, cut to a few. */
+export function showNames(names: readonly string[]): string {
   const shown = names
     .slice(0, NAMES_SHOWN_MAX)
     .map((name) => (name.length > NAME_SHOWN_MAX ? `${name.slice(0, NAME_SHOWN_MAX)}…` : name));

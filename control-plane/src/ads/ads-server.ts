@@ -21,7 +21,8 @@ import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import type { PodRegistry } from "../pods/pod-registry.ts";
 import type { Publisher } from "../snapshot/publisher.ts";
 import { encodeTail } from "../snapshot/response-bytes.ts";
-import { type AdsSecurity, type CallRefusal, nameRefusal } from "./ads-security.ts";
+import { AdsAccess, type PodAccess } from "./ads-access.ts";
+import type { AdsSecurity, CallRefusal } from "./ads-security.ts";
 import { type ConnectionLife, drainDelaysMs, serverOptionsOf } from "./connection-life.ts";
 import { createAdsListener } from "./connection-listener.ts";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
@@ -52,8 +53,10 @@ export interface AdsServerOptions extends ConnectionLife {
   readonly snapshotMaxBytes: number;
 }
 
-/** Why a client is refused: the connection failed, no name is allowed, or the replica is full. */
-export const ADS_REFUSALS = [...CONNECTION_FAILURES, "name-not-allowed", "too-many-streams"] as const;
+const CALL_REFUSALS = ["name-not-allowed", "fleet-not-allowed", "too-many-streams"] as const;
+
+/** Why a client is refused: the connection failed, access is denied, or the replica is full. */
+export const ADS_REFUSALS = [...CONNECTION_FAILURES, ...CALL_REFUSALS] as const;
 
 /** One of {@link ADS_REFUSALS}. */
 export type AdsRefusal = (typeof ADS_REFUSALS)[number];
@@ -68,7 +71,7 @@ export interface AdsServerDeps {
   readonly clock: () => number;
   /** Called for each refused client, with the reason. */
   readonly refused?: (reason: AdsRefusal) => void;
-  /** Further services, under the same rules of access. */
+  /** Further services, for reports. */
   readonly services?: readonly GrpcService[];
 }
 
@@ -99,6 +102,7 @@ export class AdsServer implements Part {
   readonly #server: Server;
   readonly #listener: ConnectionListener;
   readonly #warnings: RateLimitedLog;
+  readonly #access: AdsAccess;
   readonly #semaphore = new SendSemaphore();
   readonly #open = new Map<Call, PodStream>();
   /** The timers of a drain. */
@@ -125,6 +129,11 @@ export class AdsServer implements Part {
     // any number of connections.
     const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
     this.#warnings = new RateLimitedLog(deps.log, { intervalMs: WARNING_INTERVAL_MS, clock: () => performance.now() });
+    this.#access = new AdsAccess({
+      security: deps.security,
+      warnings: this.#warnings,
+      refused: (reason) => deps.refused?.(reason),
+    });
     this.#listener = createAdsListener(
       { log: deps.log, warnings: this.#warnings, failed: ({ kind }) => deps.refused?.(kind) },
       { security: deps.security, handshakeTimeoutMs: options.handshakeTimeoutMs },
@@ -183,8 +192,11 @@ export class AdsServer implements Part {
 
   /** One answer with the active snapshot; the pod appears in no report. */
   #fetch(call: UnaryCall, answer: sendUnaryData<Buffer>): void {
-    const refusal = this.#refusalFor(call) ?? (isRateLimitConfig(call.request.typeUrl) ? undefined : OTHER_TYPE);
-    const snapshot = this.#deps.publisher.snapshotFor(identityOf(call.request.node).fleet);
+    const { node, typeUrl } = call.request;
+    const access = this.#admit(call);
+    const denied = access.refusal ?? this.#access.refuseNode(call, access, node);
+    const refusal = denied ?? (isRateLimitConfig(typeUrl) ? undefined : OTHER_TYPE);
+    const snapshot = this.#deps.publisher.snapshotFor(identityOf(node, access.granted?.fleet).fleet);
     if (refusal !== undefined) answer(refusal);
     else if (snapshot === undefined) answer(NOTHING_ACTIVE);
     else {
@@ -196,9 +208,9 @@ export class AdsServer implements Part {
   #accept(call: Call, kind: StreamKind): void {
     // Without a listener an error event would end the process; the end of the stream reports it.
     call.on("error", (error) => this.#deps.log.debug("An ADS stream failed", { peer: call.getPeer(), error }));
-    const refusal = this.#refusalFor(call);
-    if (refusal !== undefined) {
-      refuse(call, refusal);
+    const access = this.#admit(call);
+    if (access.refusal !== undefined) {
+      refuse(call, access.refusal);
       return;
     }
     const { publisher, pods, clock, log } = this.#deps;
@@ -206,22 +218,36 @@ export class AdsServer implements Part {
     const { identifier, snapshotMaxBytes } = this.#options;
     const stream = new PodStream(
       { channel, publisher, pods, clock, semaphore: this.#semaphore, log },
-      { identifier, kind, snapshotMaxBytes },
+      { identifier, kind, snapshotMaxBytes, certificateFleet: access.granted?.fleet },
     );
     this.#open.set(call, stream);
-    call.on("data", (request: DiscoveryRequest) => this.#receive(call, stream, request));
-    call.on("end", () => stream.halfClosed(() => call.end()));
     const ended = (): void => {
       this.#open.delete(call);
       stream.ended();
     };
+    call.on("data", (request: DiscoveryRequest) => {
+      const denied = this.#access.refuseNode(call, access, request.node);
+      if (denied === undefined) {
+        this.#receive(call, stream, request);
+        return;
+      }
+      ended(); // Before further requests of the client.
+      refuse(call, denied);
+    });
+    call.on("end", () => stream.halfClosed(() => call.end()));
     for (const event of ["cancelled", "close", "finish"]) call.on(event, ended);
+  }
+
+  #admit(call: AnyCall): PodAccess {
+    const refusal = this.#refusalFor(call);
+    return refusal === undefined ? this.#access.admitPod(call) : { refusal };
   }
 
   #receive(call: Call, stream: PodStream, request: DiscoveryRequest): void {
     const violation = stream.receive(request);
     if (violation === undefined) return;
     this.#warnings.warn("Ended an ADS stream, the client violated the protocol", {
+      pod: stream.podName(),
       peer: call.getPeer(),
       text: violation,
     });
@@ -232,7 +258,7 @@ export class AdsServer implements Part {
   #guard(implementation: UntypedServiceImplementation): UntypedServiceImplementation {
     const guarded = Object.entries(implementation).map(([method, handle]) => {
       const guard = (call: AnyCall, answer?: sendUnaryData<unknown>): void => {
-        const refusal = this.#refusalFor(call);
+        const refusal = this.#refusalFor(call) ?? this.#access.refuseReports(call);
         if (refusal === undefined) (handle as GuardedHandler)(call, answer);
         else if (answer === undefined) refuse(call, refusal);
         else answer(refusal);
@@ -243,20 +269,15 @@ export class AdsServer implements Part {
   }
 
   #refusalFor(call: AnyCall): CallRefusal | undefined {
-    const { security, refused } = this.#deps;
     if (this.#isStopping) return SHUTTING_DOWN;
     const streams = this.#open.size;
-    if (streams >= (this.#options.streamsMax ?? STREAMS_MAX)) {
-      refused?.("too-many-streams");
-      this.#warnings.warn("Refused a call on the port for pods, the replica has its maximum of streams", {
-        peer: call.getPeer(),
-        streams,
-      });
-      return { code: status.RESOURCE_EXHAUSTED, details: `this replica has ${streams} streams already` };
-    }
-    const refusal = nameRefusal(call, security, this.#warnings);
-    if (refusal !== undefined) refused?.("name-not-allowed");
-    return refusal;
+    if (streams < (this.#options.streamsMax ?? STREAMS_MAX)) return undefined;
+    this.#deps.refused?.("too-many-streams");
+    this.#warnings.warn("Refused a call on the port for pods, the replica has its maximum of streams", {
+      peer: call.getPeer(),
+      streams,
+    });
+    return { code: status.RESOURCE_EXHAUSTED, details: `this replica has ${streams} streams already` };
   }
 }
 

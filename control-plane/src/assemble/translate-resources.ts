@@ -30,7 +30,7 @@ type Refuse = (resource: SourceResource, path: FieldPath, reason: RefusalReason,
 
 /** Translates the state of a source. */
 export function translateResources(state: SourceState): DesiredConfiguration {
-  const refusals: Refusal[] = state.refusals.map((refusal) => ({ ...refusal, reason: "InvalidSpec" }));
+  const refusals: Refusal[] = state.refusals.map((refusal) => ({ reason: "InvalidSpec", ...refusal }));
   const refuse: Refuse = (resource, path, reason, message) => {
     const place = resource.locate(path);
     const field = fieldPath(path);

@@ -4,6 +4,7 @@ import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
+import { podName } from "../ads/stream/node-identity.ts";
 import type { PodChange, PodRegistry, PodState } from "../pods/pod-registry.ts";
 import { syncStatusOf } from "../pods/sync-status.ts";
 import { fleetName } from "../snapshot/publication-log.ts";
@@ -168,7 +169,7 @@ export class PushFollower implements Part {
       const message = "Every connected pod has answered, and not all ACKed the snapshot";
       log.warn(message, { ...fields, accepted, rejected });
     } else if (outcome === "unanswered") {
-      const names = [...waiting].slice(0, NAMES_MAX).map(({ pod, nodeId, peer }) => pod || nodeId || peer);
+      const names = [...waiting].slice(0, NAMES_MAX).map((pod) => podName(pod, pod.peer));
       const numbers = { accepted, rejected, waiting: waiting.size };
       log.warn("Pods have not answered the snapshot", { ...fields, ...numbers, names });
     }

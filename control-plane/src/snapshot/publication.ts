@@ -63,6 +63,17 @@ export function nextReleaseMs(publication: Publication): number | undefined {
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
+/** The same publication with waits of empty sets that end so many milliseconds later. */
+export function prolongWaits(publication: Publication, ms: number): Publication {
+  return new Map(
+    [...publication].map(([fleet, current]) => {
+      const { hold } = current;
+      if (hold === undefined) return [fleet, current];
+      return [fleet, { ...current, hold: { sinceMs: hold.sinceMs + ms, untilMs: hold.untilMs + ms } }];
+    }),
+  );
+}
+
 function decide(
   current: FleetPublication | undefined,
   wanted: Snapshot,

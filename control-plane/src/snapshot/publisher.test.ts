@@ -27,6 +27,7 @@ class FakeSource implements Source {
   readonly location = "here";
   state: SourceState = stateOf({});
   failure: Error | undefined;
+  problem: string | undefined;
   reads = 0;
 
   start(): Promise<void> {
@@ -36,7 +37,7 @@ class FakeSource implements Source {
   stop(): void {}
 
   condition(): SourceCondition {
-    return { syncedMs: 0, problem: undefined };
+    return { syncedMs: 0, problem: this.problem };
   }
 
   async read(): Promise<SourceState> {
@@ -374,6 +375,23 @@ describe("Publisher", () => {
     expect(publisher.snapshotFor("any")?.forms.length).toBe(0);
     expect(logged()).toMatchObject([{ "@message": "Published snapshot", resources: 0 }]);
     expect(observed).toBe(1);
+  });
+
+  it("counts only the time in which the source can be read until it publishes that nothing is left", async () => {
+    source.state = stateOf({ "a.yaml": manifest(A) });
+    await publisher.start();
+    await change({});
+    await vi.advanceTimersByTimeAsync(4000);
+    source.problem = "the API server is away";
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    // Publishing for another reason does not end the wait either.
+    await change({ "b.yaml": "kind: RateLimitConfig" });
+    expect(publisher.snapshotFor("any")?.forms.length).toBe(1);
+    source.problem = undefined;
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(publisher.snapshotFor("any")?.forms.length).toBe(1);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(publisher.snapshotFor("any")?.forms.length).toBe(0);
   });
 
   it("says that nothing is held back any more when the resources come back during the wait", async () => {

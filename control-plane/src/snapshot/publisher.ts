@@ -13,9 +13,12 @@ import { admit, type Admission, type AdmissionBounds, type Applicant } from "./a
 import { type Form, Forms } from "./form.ts";
 import { FormHistory, type IsLoaded } from "./form-history.ts";
 import { logAdmission, logPublication, logRefusals } from "./publication-log.ts";
-import { nextReleaseMs, type Publication, publicationFor, publish, UNPUBLISHED } from "./publication.ts";
+import { nextReleaseMs, prolongWaits, type Publication, publicationFor, publish, UNPUBLISHED } from "./publication.ts";
 import { type Snapshot, type SnapshotSet, snapshotSteps } from "./snapshot.ts";
 import { timeSliced } from "./time-sliced.ts";
+
+/** Longest time between two checks of whether an empty set may be published, in milliseconds. */
+const RELEASE_CHECK_MS = 1000;
 
 /** How long changes are collected, and the bounds of a publication. */
 export interface PublisherOptions extends AdmissionBounds {
@@ -75,6 +78,8 @@ export class Publisher implements Part, SourceListener {
   #publication: Publication = UNPUBLISHED;
   #sourceError: string | undefined;
   #releaseTimer: NodeJS.Timeout | undefined;
+  /** When waits of empty sets were last checked, milliseconds since the epoch. */
+  #waitsCheckedMs = 0;
   #isStarted = false;
   /** When the first change was noticed that no read has taken in. */
   #noticedMs: number | undefined;
@@ -217,6 +222,7 @@ export class Publisher implements Part, SourceListener {
     if (this.#wanted === undefined) return;
     const { log, clock } = this.#deps;
     const nowMs = clock();
+    this.#checkWaits(nowMs);
     const before = this.#publication;
     this.#publication = publish(before, this.#wanted, nowMs, this.#options.allowEmptyAfterMs);
     const changed = logPublication(log, before, this.#publication);
@@ -239,7 +245,21 @@ export class Publisher implements Part, SourceListener {
   #scheduleRelease(nowMs: number): void {
     clearTimeout(this.#releaseTimer);
     const dueMs = nextReleaseMs(this.#publication);
-    if (dueMs !== undefined) this.#releaseTimer = setTimeout(() => this.#publish(), Math.max(0, dueMs - nowMs));
+    if (dueMs === undefined) return;
+    const check = (): void => {
+      const laterMs = this.#deps.clock();
+      this.#checkWaits(laterMs);
+      if (laterMs >= (nextReleaseMs(this.#publication) ?? 0)) this.#publish();
+      else this.#scheduleRelease(laterMs);
+    };
+    this.#releaseTimer = setTimeout(check, Math.min(Math.max(0, dueMs - nowMs), RELEASE_CHECK_MS));
+  }
+
+  /** Lets waits of empty sets stand still while the source cannot be read. */
+  #checkWaits(nowMs: number): void {
+    if (this.#source?.condition().problem !== undefined)
+      this.#publication = prolongWaits(this.#publication, nowMs - this.#waitsCheckedMs);
+    this.#waitsCheckedMs = nowMs;
   }
 }
 

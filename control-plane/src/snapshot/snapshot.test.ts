@@ -1,4 +1,5 @@
 // Tests of snapshot.ts, form.ts and response-bytes.ts.
+import { fromBinary } from "@bufbuild/protobuf";
 import { DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import fc from "fast-check";

@@ -138,7 +138,7 @@ export function describeSource(
 
     it("keeps the last good form of a resource that becomes invalid, until it is valid again", async () => {
       await fixture.write("a.yaml", manifest({ name: "a", domain: "alpha", unit: "fortnight" }));
-      const broken = await watched.until("the refusal", (state) => state.refusals.length > 0);
+      const broken = await watched.until("the problem", (state) => state.refusals.length > 0);
       expect(keysOf(broken)).toEqual(["default/a"]);
       expect(broken.resources[0]).toMatchObject({ isLastGood: true, resource: { spec: { domain: "alpha" } } });
       expect(broken.refusals).toMatchObject([{ field: "spec.descriptors[0].rateLimit.unit", keepsLastGood: true }]);
@@ -149,7 +149,7 @@ export function describeSource(
 
     it("drops an invalid resource when it is removed", async () => {
       await fixture.write("a.yaml", manifest({ name: "a", domain: "alpha", unit: "fortnight" }));
-      await watched.until("the refusal", (state) => state.refusals.length > 0);
+      await watched.until("the problem", (state) => state.refusals.length > 0);
       await fixture.remove("a.yaml");
       await watched.until("nothing", (state) => state.resources.length === 0 && state.refusals.length === 0);
     });
@@ -162,11 +162,13 @@ export function describeSource(
     });
 
     it("reports nothing after it has stopped", async () => {
+      const other = await watchSource(fixture);
       await watched.source.stop();
       const before = watched.calls();
       await fixture.write("b.yaml", manifest({ name: "b", domain: "beta" }));
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await other.until("b", (state) => keysOf(state).includes("default/b"));
       expect(watched.calls()).toBe(before);
+      await other.source.stop();
     });
   });
 }

@@ -46,6 +46,8 @@ export interface SourceRefusal {
   readonly resource: string | undefined;
   /** True when earlier good forms of the same file or object remain in the state. */
   readonly keepsLastGood: boolean;
+  /** Absent: the resource is wrong by itself. */
+  readonly reason?: "TooMany";
 }
 
 /** All resources and problems at one moment. */

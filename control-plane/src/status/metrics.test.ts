@@ -69,6 +69,7 @@ describe("createMetrics()", () => {
       "weir_ads_suppressed_resends_total 0",
       'weir_ads_refusals_total{reason="no-certificate"} 0',
       'weir_ads_refusals_total{reason="name-not-allowed"} 0',
+      'weir_ads_refusals_total{reason="fleet-not-allowed"} 0',
       "weir_push_change_to_send_seconds_count 0",
       "weir_push_send_to_ack_seconds_count 0",
       'weir_refused_resources{reason="InvalidSpec"} 0',

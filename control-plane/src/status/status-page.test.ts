@@ -149,7 +149,7 @@ describe("renderStatusPage()", () => {
       "Resource | Domain | Fleets | State | Pods | Where",
       "default/c | gamma | every | [bad] quarantined RejectedByDataPlane | [warning] 0 of 2 current [bad] 1 rejected | c.yaml:1",
       "default/b | alpha | gold, iron | [bad] refused DomainConflict | | b.yaml:1",
-      "default/a | alpha | gold | [good] served 1 warning spec.descriptors[0].valueToMetric: pods of envoyproxy/ratelimit ignore this field | none connected | a.yaml:1",
+      "default/a | alpha | gold | [good] served 2 warnings spec.descriptors[0].valueToMetric: pods of envoyproxy/ratelimit ignore this field no pod of fleet gold is connected to this replica (fleets with pods: gateway) | none connected | a.yaml:1",
     ]);
   });
 
@@ -270,5 +270,14 @@ describe("renderStatusPage()", () => {
     const ofFleets = renderStatusPage({ ...report, fleets });
     expect(ofFleets.match(/fleet-\d+/g)).toHaveLength(1000);
     expect(ofFleets).toContain("And 100 more; use the filter above.");
+  });
+
+  it("shows the warnings of a resource without pods and of a pod without resources", () => {
+    const publisher = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha", fleets: ["cor"] }) });
+    const words = wordsOf(renderStatusPage(reportOf(publisher, [podOf({ fleet: "core" })])));
+    expect(words.filter((line) => line.includes("warning no"))).toEqual([
+      "pod-7 / gateway/pod-7 / namespace edge | core | 192.0.2.1:4711 / since 2026-01-31 12:00:00 UTC | [warning] pending1 warning no valid resource names its fleet core, so it gets none (fleets of resources: cor) | none | none",
+      "default/a | alpha | cor | [good] served 1 warning no pod of fleet cor is connected to this replica (fleets with pods: core) | none connected | a.yaml:1",
+    ]);
   });
 });

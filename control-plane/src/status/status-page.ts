@@ -191,7 +191,7 @@ const POD_COLUMNS: Columns<PodReportEntry> = {
   },
   Fleet: ({ fleet }) => fleet,
   Address: ({ peer, connectedAt }) => markup`<code>${peer}</code><br>since ${renderTime(connectedAt)}`,
-  State: ({ state }) => badge(state, TONES[state]),
+  State: ({ state, warnings }) => markup`${badge(state, TONES[state])}${renderWarnings(warnings)}`,
   Accepted: ({ accepted }) => renderEvent(accepted),
   Rejected: ({ rejected }) =>
     markup`${renderEvent(rejected)}${rejected === null ? "" : markup`<pre>${rejected.message}</pre>`}`,

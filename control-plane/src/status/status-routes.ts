@@ -14,6 +14,9 @@ import { fleetName } from "../snapshot/publication-log.ts";
 import type { Metrics } from "./metrics.ts";
 import { CONTENT_SECURITY_POLICY, renderStatusPage } from "./status-page.ts";
 
+/** The paths that are no reports. */
+const PROBES = new Set(["/healthz", "/readyz", "/metrics"]);
+
 /** Whether the replica is ready. Probes are frequent, so they do without a whole report. */
 export interface Readiness {
   /** Why not; undefined when it is. */
@@ -61,6 +64,19 @@ export function statusRoutes({ report, readiness, limit, metrics }: StatusRouteD
     },
     { path: "/", help: "leads to /status", handle: (_request, response) => redirect(response, "/status") },
   ];
+}
+
+/** The routes with `HTTP_REPORTS=false`: all but probes and metrics explain why they answer 404. */
+export function withoutReports(routes: readonly AdminRoute[]): readonly AdminRoute[] {
+  const off = { help: "off, because HTTP_REPORTS=false", handle: answerWithoutReports };
+  return routes.map((route) => (PROBES.has(route.path) ? route : { ...route, ...off }));
+}
+
+/** Clients of the rollout API read an error of the Connect protocol. */
+function answerWithoutReports({ method }: IncomingMessage, response: ServerResponse): void {
+  const message = "reports are not served on this port, because HTTP_REPORTS=false";
+  if (method === "POST") respondJson(response, 404, { code: "failed_precondition", message });
+  else respondText(response, 404, `${message}\n`);
 }
 
 /** Whether the client asks for JSON: by the query, or because it accepts JSON and not HTML. */

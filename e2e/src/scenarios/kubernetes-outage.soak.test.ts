@@ -1,83 +1,45 @@
-// An API server that is down for a minute: real pods keep every limit meanwhile.
-import { join } from "node:path";
+// An API server that is away for a minute: real pods keep every limit meanwhile.
 import { setTimeout as delay } from "node:timers/promises";
 import { eventually } from "@weir/testing/eventually";
-import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Flow, manifestOf, startFlow } from "../parts/flow.ts";
-import { type LimitsCluster, startLimitsCluster } from "../parts/limits-cluster.ts";
-import type { Pod } from "../parts/pod.ts";
+import { type ClusterFlow, startClusterFlow } from "../parts/cluster-flow.ts";
 
 /** Longest wait for the end of an outage's effects, in milliseconds. */
 const RECOVERY_TIMEOUT_MS = 60_000;
 
-/** Longest time of the test of a long outage besides that outage, in milliseconds. */
-const OUTAGE_TEST_MS = 240_000;
-
-/** How long the API server is down at least, in milliseconds. */
+/** How long the API server is away at least, in milliseconds. */
 const OUTAGE_MS = 60_000;
 
 describe("the configuration flow from Kubernetes in a long outage", () => {
-  const folder = makeTemporaryFolder();
-  const stops: (() => Promise<void> | void)[] = [() => folder.remove()];
-  let limits: LimitsCluster;
-  let cluster: KubernetesCluster;
-  let flow: Flow;
-  let pod: Pod;
+  let all: ClusterFlow;
 
   beforeAll(async () => {
-    limits = await startLimitsCluster();
-    stops.push(() => limits.stop());
-    cluster = limits.cluster;
-    await apply("mail", 2);
-    const env = { SOURCE: "kubernetes", SOURCE_DIRECTORY: "", KUBECONFIG: join(folder.path, "kubeconfig") };
-    await limits.writeKubeconfig(env.KUBECONFIG);
-    flow = await startFlow(folder.path, {}, { controlPlaneEnv: env });
-    stops.push(() => flow.stop());
-    pod = await flow.startPod();
+    all = await startClusterFlow();
   });
 
   afterAll(async () => {
-    for (const stop of stops.toReversed()) await stop();
+    await all.stop();
   });
 
-  it(
-    "keeps every limit while the API server is down for a minute, sends them to new pods, and enforces new ones afterwards",
-    { timeout: OUTAGE_MS + OUTAGE_TEST_MS },
-    async () => {
-      const questions = pod.keepAsking("mail");
-      await cluster.killApiServer();
-      const backMs = performance.now() + OUTAGE_MS;
-      expect(await askThrice("away")).toEqual([200, 200, 429]);
-      const second = await flow.startPod({ CONFIG_GRPC_XDS_NODE_ID: "default/second" });
-      expect(await limitOf("mail", second)).toBe(2);
-      await delay(Math.max(0, backMs - performance.now()));
-      await cluster.startApiServer();
-      await apply("mail", 7);
-      for (const each of [pod, second]) {
-        await eventually(
-          "the changed limit to be active",
-          async () => expect(await limitOf("mail", each)).toBe(7),
-          RECOVERY_TIMEOUT_MS,
-        );
-      }
-      expect(await questions.end()).toBe("2 → 7");
-      await second.process.stop("SIGTERM", 30_000);
-    },
-  );
-
-  async function apply(name: string, requestsPerUnit: number): Promise<void> {
-    const text = manifestOf(name, name, [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }]);
-    const { code, stderr } = await cluster.kubectl(["apply", "--namespace=shop", "-f", "-"], text);
-    expect(code, stderr).toBe(0);
-  }
-
-  async function askThrice(user: string): Promise<readonly number[]> {
-    return [await pod.ask("mail", { user }), await pod.ask("mail", { user }), await pod.ask("mail", { user })];
-  }
-
-  function limitOf(domain: string, of = pod): Promise<number | undefined> {
-    return of.limitOf(domain, { user: "probe" });
-  }
+  it("keeps every limit while the API server is away for a minute, gives them to new pods, and enforces new ones when it is back", async () => {
+    const { cluster, flow, pod } = all;
+    const questions = pod.keepAsking("mail");
+    await cluster.killApiServer();
+    const backMs = performance.now() + OUTAGE_MS;
+    expect(await all.askThrice("away")).toEqual([200, 200, 429]);
+    const second = await flow.startPod({ CONFIG_GRPC_XDS_NODE_ID: "default/second" });
+    expect(await all.limitOf("mail", second)).toBe(2);
+    await delay(Math.max(0, backMs - performance.now()));
+    await cluster.startApiServer();
+    await all.apply("mail", 7);
+    for (const each of [pod, second]) {
+      await eventually(
+        "the changed limit",
+        async () => expect(await all.limitOf("mail", each)).toBe(7),
+        RECOVERY_TIMEOUT_MS,
+      );
+    }
+    expect(await questions.end()).toBe("2 → 7");
+    await second.process.stop("SIGTERM", 30_000);
+  });
 });

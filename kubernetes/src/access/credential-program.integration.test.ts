@@ -106,7 +106,7 @@ describe("runCredentialProgram()", () => {
     ]);
   });
 
-  it("kills a program that hangs, also when another program keeps its output open, and says why", async () => {
+  it("kills a program that hangs, also when another program keeps its output open, and reports why", async () => {
     // The other program ends by itself when the folder of the test is removed.
     const hanging = run(
       'echo log in first >&2; (while [ -d "$FOLDER" ]; do sleep 0.05; done) & trap "" TERM; echo $$ > "$FOLDER/pid"; while :; do sleep 0.05; done',
@@ -153,7 +153,7 @@ describe("runCredentialProgram()", () => {
     expect(stdout).toBe("the program true of the kubeconfig cannot be run: spawn true EMFILE\n");
   });
 
-  it("says how to install a program that does not exist", async () => {
+  it("reports how to install a program that does not exist", async () => {
     const missing = { command: join(folder, "missing"), installHint: "see example.org" };
     await expect(run("", NEVER_MS, missing)).rejects.toThrow(
       new Error(`the program ${missing.command} of the kubeconfig cannot be run: it does not exist; see example.org`),

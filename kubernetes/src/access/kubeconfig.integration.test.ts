@@ -173,7 +173,8 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     const script = `while [ ! -e ${fifo} ]; do sleep 0.02; done; echo '${credentialOf("late")}'`;
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: "sh", args: ["-c", script] };
     const access = await open(write("config", kubeconfig({ exec })));
-    const client = new ApiClient(access, { answerTimeoutMs: 100, silenceTimeoutMs: 100 }, "test");
+    const timeouts = { answerTimeoutMs: 100, silenceTimeoutMs: 100, slowAfterMs: 5000 };
+    const client = new ApiClient(access, timeouts, { userAgent: "test" });
     const resource = { group: "", version: "v1", plural: "secrets", namespace: undefined, labelSelector: undefined };
     const request = { verb: "list", resource } as const;
     await expect(

@@ -5,6 +5,7 @@ import { type AddressInfo, connect, createServer } from "node:net";
 import { gzipSync } from "node:zlib";
 
 import { createAuthority } from "@weir/certificates/authority";
+import { eventually } from "@weir/testing/eventually";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { ApiClient, type WatchEnd } from "./api-client.ts";
@@ -12,6 +13,7 @@ import type { ClusterAccess } from "../access/cluster-access.ts";
 import type { ApiFailure } from "./api-failure.ts";
 import { type FakeApiServer, type FakeCall, startFakeApiServer } from "./fake-api-server.suite.ts";
 import type { ObjectPage, WatchEvent } from "./kubernetes-object.ts";
+import type { SlowRequest } from "./slow-timer.ts";
 
 function kindOf(end: WatchEnd | ApiFailure): string {
   return typeof end === "string" ? end : end.kind;
@@ -22,6 +24,9 @@ function kindOf(end: WatchEnd | ApiFailure): string {
  * may be as slow as the machine of the test.
  */
 const SILENCE_MS = 1000;
+
+/** Time after which a request is reported as slow, in milliseconds. */
+const SLOW_MS = 500;
 
 const RESOURCE = {
   group: "ratelimit.weir.dev",
@@ -38,10 +43,13 @@ describe("ApiClient", () => {
   let server: FakeApiServer;
   let client: ApiClient;
   let stop: AbortController;
+  /** The requests that were reported as slow: at which server, and what they wait for. */
+  const slowRequests: (readonly [string | undefined, string])[] = [];
 
   beforeEach(async () => {
     server = await startFakeApiServer();
     stop = new AbortController();
+    slowRequests.length = 0;
     client = openClient(60_000, 60_000);
   });
 
@@ -50,7 +58,10 @@ describe("ApiClient", () => {
     silenceTimeoutMs: number,
     access: ClusterAccess = server.access,
   ): ApiClient {
-    return new ApiClient(access, { answerTimeoutMs, silenceTimeoutMs }, "test");
+    const slow = (_request: unknown, { server: at, waitsFor }: SlowRequest): void =>
+      void slowRequests.push([at, waitsFor]);
+    const timeouts = { answerTimeoutMs, silenceTimeoutMs, slowAfterMs: SLOW_MS };
+    return new ApiClient(access, timeouts, { userAgent: "test", slow });
   }
 
   function useShortTimeouts(): void {
@@ -146,7 +157,7 @@ describe("ApiClient", () => {
     const page = list();
     const call = await server.next();
     call.open({ "content-encoding": "gzip" });
-    // The end of it never comes.
+    // Its end is missing.
     call.send(gzipSync(Buffer.alloc(17 * 1024 * 1024, " ")).subarray(0, -8));
     await expect(page).rejects.toMatchObject({ kind: "too-large" });
     await call.closed;
@@ -185,6 +196,63 @@ describe("ApiClient", () => {
     });
   });
 
+  it("list() reports that it is slow until the whole answer is there, once", async () => {
+    const page = list();
+    const call = await server.next();
+    call.open();
+    const waitsFor = "the answer to list ratelimitconfigs.ratelimit.weir.dev in namespace team";
+    await eventually("the report", () => expect(slowRequests).toEqual([[server.url, waitsFor]]));
+    call.send(JSON.stringify(EMPTY_LIST));
+    call.end();
+    await page;
+    expect(slowRequests.length).toBe(1);
+  });
+
+  it("list() reports that it waits for credentials", async () => {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const forRequest = async (): ReturnType<ClusterAccess["forRequest"]> => {
+      await promise;
+      return await server.access.forRequest();
+    };
+    client = openClient(60_000, 60_000, { renew: () => undefined, forRequest });
+    const page = list();
+    await eventually("the report", () => expect(slowRequests).toEqual([[undefined, "credentials"]]));
+    resolve(undefined);
+    (await server.next()).answer(200, EMPTY_LIST);
+    await page;
+  });
+
+  it("watch() reports that it is slow until the answer begins, and not while it is open and quiet", async () => {
+    const { call, received, ended } = await watch();
+    const waitsFor = "the answer to watch ratelimitconfigs.ratelimit.weir.dev in namespace team";
+    await eventually("the report", () => expect(slowRequests).toEqual([[server.url, waitsFor]]));
+    call.open();
+    await eventually("the watch to be open", () => expect(received).toEqual(["opened"]));
+    const quiet = await watch();
+    quiet.call.open();
+    await eventually("the watch to be open", () => expect(quiet.received).toEqual(["opened"]));
+    // A later request is reported, so the quiet watch would have been.
+    void list().catch(() => undefined);
+    await eventually("the next report", () => expect(slowRequests.length).toBe(2));
+    expect(slowRequests[1]?.[1]).toContain("the answer to list");
+    stop.abort();
+    await Promise.all([ended, quiet.ended]);
+  });
+
+  it("watch() fails when the rest of an error answer is not received in the time for answers", async () => {
+    client = openClient(SILENCE_MS, 60_000);
+    const { call, ended } = await watch();
+    call.open({}, 503);
+    call.send('{"message":');
+    expect(await ended).toMatchObject({
+      kind: "unreachable",
+      message: expect.stringContaining(
+        "the rest of the answer with HTTP status 503 was not received within 1 s",
+      ) as string,
+    });
+    await call.closed;
+  });
+
   it("list() fails when the server stops in the middle", async () => {
     useShortTimeouts();
     const page = list();
@@ -198,7 +266,7 @@ describe("ApiClient", () => {
     });
   });
 
-  it("list() says why there are no credentials", async () => {
+  it("list() reports why there are no credentials", async () => {
     const access = { ...server.access, forRequest: () => Promise.reject(new Error("ENOENT: token")) };
     const broken = openClient(300, 300, access);
     await expect(
@@ -367,7 +435,7 @@ describe("ApiClient", () => {
       line: '{"type":"ERROR","object":{"kind":"Status","code":500,"message":"etcd"}}',
       kind: "unavailable",
     },
-    { what: "an error that says nothing", line: '{"type":"ERROR","object":null}', kind: "unavailable" },
+    { what: "an empty error", line: '{"type":"ERROR","object":null}', kind: "unavailable" },
   ])("watch() fails as $kind when a line is $what, after the events before it", async ({ line, kind }) => {
     const { call, received, ended } = await watch();
     call.open();

@@ -5,13 +5,14 @@ import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promi
 import { createGunzip } from "node:zlib";
 
 import { describeError } from "@weir/common/errors/service-error";
-import { SocksClient } from "socks";
-import { Agent, buildConnector, type Dispatcher, errors, Pool, ProxyAgent } from "undici";
+import { type Dispatcher, errors } from "undici";
 
 import type { ClusterAccess, RequestAccess } from "../access/cluster-access.ts";
 import { ApiFailure, type ApiRequest, failureOfAnswer, failureOfConnection } from "./api-failure.ts";
 import { requestPath } from "./api-resource.ts";
+import { createDispatcher } from "./create-dispatcher.ts";
 import { type ObjectPage, readPage, readWatchEvent, type WatchEvent } from "./kubernetes-object.ts";
+import { type SlowRequest, SlowTimer } from "./slow-timer.ts";
 
 /**
  * Longest list or page, in bytes, decompressed: while it is parsed, everything else waits. A single
@@ -25,9 +26,6 @@ const LINE_MAX_LENGTH = 8 * 1024 * 1024;
 /** Longest part of an error answer that is read, in bytes. */
 const ERROR_MAX_BYTES = 64 * 1024;
 
-/** Time after which TCP probes an idle connection, in milliseconds, so that NAT and load balancers keep it. */
-const KEEP_ALIVE_PROBE_MS = 30_000;
-
 /** Time limits of a client. */
 export interface ApiTimeouts {
   /** Longest silence before an answer begins and between the chunks of a list, in milliseconds. */
@@ -37,6 +35,15 @@ export interface ApiTimeouts {
    * the first event since the server has started.
    */
   readonly silenceTimeoutMs: number;
+  /** Time after which a request without an answer is reported as slow, in milliseconds. */
+  readonly slowAfterMs: number;
+}
+
+/** How a client presents itself, and reports. */
+export interface ApiClientOptions {
+  readonly userAgent: string;
+  /** Called once for each request that is slow. */
+  readonly slow?: (request: ApiRequest, slow: SlowRequest) => void;
 }
 
 /** Receives the events of a watch. An error that it throws ends the watch. */
@@ -59,17 +66,24 @@ export interface WatchFrom {
   readonly timeoutSeconds: number;
 }
 
+/** What is sent, and for how long the chunks of the answer may be apart. */
+interface CallOptions {
+  readonly path: string;
+  readonly signal: AbortSignal;
+  readonly bodyTimeout: number;
+}
+
 /** A client of one API server. Every request fails with ApiFailure and nothing else. */
 export class ApiClient {
   readonly #access: ClusterAccess;
   readonly #timeouts: ApiTimeouts;
-  readonly #userAgent: string;
+  readonly #options: ApiClientOptions;
   #connections: { readonly key: string; readonly dispatcher: Dispatcher } | undefined;
 
-  constructor(access: ClusterAccess, timeouts: ApiTimeouts, userAgent: string) {
+  constructor(access: ClusterAccess, timeouts: ApiTimeouts, options: ApiClientOptions) {
     this.#access = access;
     this.#timeouts = timeouts;
-    this.#userAgent = userAgent;
+    this.#options = options;
   }
 
   /** Lists one page. A limit of 0 asks for everything in one call. */
@@ -124,10 +138,25 @@ export class ApiClient {
   /** Sends a request and passes the answer to `take`; every failure becomes an ApiFailure. */
   async #call<T>(
     request: ApiRequest,
-    options: { readonly path: string; readonly signal: AbortSignal; readonly bodyTimeout: number },
+    options: CallOptions,
     take: (response: Dispatcher.ResponseData) => Promise<T>,
   ): Promise<T> {
+    const slowTimer = new SlowTimer(request, this.#timeouts.slowAfterMs, this.#options.slow);
+    try {
+      return await this.#send(request, options, take, slowTimer);
+    } finally {
+      slowTimer.stop();
+    }
+  }
+
+  async #send<T>(
+    request: ApiRequest,
+    options: CallOptions,
+    take: (response: Dispatcher.ResponseData) => Promise<T>,
+    slowTimer: SlowTimer,
+  ): Promise<T> {
     const access = await this.#authenticate(request);
+    slowTimer.server = access.server;
     try {
       const { origin, pathname, search } = new URL(access.server + options.path);
       const response = await this.#dispatcherFor(access).request({
@@ -141,10 +170,11 @@ export class ApiClient {
           accept: "application/json",
           // Compression of a watch would delay its events.
           "accept-encoding": request.verb === "list" ? "gzip" : "identity",
-          "user-agent": this.#userAgent,
+          "user-agent": this.#options.userAgent,
         },
       });
-      if (response.statusCode !== 200) throw await failureOfResponse(request, response);
+      if (response.statusCode !== 200) throw await failureOfResponse(request, response, this.#timeouts.answerTimeoutMs);
+      if (request.verb === "watch") slowTimer.stop();
       const taken = await take(response);
       // undici does not use a connection again in the turn of the event loop in which an answer ends.
       await nextTurn();
@@ -199,50 +229,24 @@ export class ApiClient {
   }
 }
 
-function createDispatcher(tls: RequestAccess["tls"], proxyUrl: string | undefined, timeoutMs: number): Dispatcher {
-  const connect = { ...tls, timeout: timeoutMs, keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS, allowH2: false };
-  if (proxyUrl === undefined) return new Agent({ connect });
-  if (proxyUrl.startsWith("socks")) return createSocksAgent(connect, new URL(proxyUrl), timeoutMs);
-  return new ProxyAgent({
-    uri: proxyUrl,
-    requestTls: connect,
-    connectTimeout: timeoutMs,
-    ...(proxyUrl.startsWith("https:") && { proxyTls: { allowH2: false } }),
-    clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: timeoutMs }),
-  });
-}
-
-/** Connects through a SOCKS proxy. That of undici is experimental and takes no server by its address. */
-function createSocksAgent(options: buildConnector.BuildOptions, proxyUrl: URL, timeoutMs: number): Agent {
-  const secure = buildConnector(options);
-  const proxy = {
-    host: proxyUrl.hostname.replace(/^\[|\]$/g, ""),
-    port: Number(proxyUrl.port || 1080),
-    type: proxyUrl.protocol.startsWith("socks4") ? (4 as const) : (5 as const),
-    ...(proxyUrl.username !== "" && {
-      userId: decodeURIComponent(proxyUrl.username),
-      password: decodeURIComponent(proxyUrl.password),
-    }),
-  };
-  return new Agent({
-    connect: (target, connected) => {
-      const destination = { host: target.hostname, port: Number(target.port || 443) };
-      SocksClient.createConnection({ proxy, command: "connect", destination, timeout: timeoutMs }).then(
-        ({ socket }) =>
-          target.protocol === "https:" ? secure({ ...target, httpSocket: socket }, connected) : connected(null, socket),
-        (error: unknown) => connected(error instanceof Error ? error : new Error(String(error)), null),
-      );
-    },
-  });
-}
-
+/** The limit on the time is that of all answers, also when the request is a watch, which may be silent for longer. */
 async function failureOfResponse(
   request: ApiRequest,
   { statusCode, headers, body }: Dispatcher.ResponseData,
+  timeoutMs: number,
 ): Promise<ApiFailure> {
-  const retryAfterSeconds = Number(headers["retry-after"] ?? 0);
-  const status = parseJson((await readBody(body, ERROR_MAX_BYTES)) ?? "");
-  return failureOfAnswer(request, { status, code: statusCode, retryAfterSeconds });
+  const reason = `the rest of the answer with HTTP status ${statusCode} was not received within ${timeoutMs / 1000} s`;
+  const timer = setTimeout(() => body.destroy(new Error(reason)), timeoutMs);
+  try {
+    const status = parseJson((await readBody(body, ERROR_MAX_BYTES)) ?? "");
+    return failureOfAnswer(request, {
+      status,
+      code: statusCode,
+      retryAfterSeconds: Number(headers["retry-after"] ?? 0),
+    });
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** The whole text; undefined when it is too long. */

@@ -94,7 +94,7 @@ describe("failureOfAnswer()", () => {
       kind: "refused",
       message: 'Cannot list namespaces with labels limits=on: the server says "unable to parse requirement"',
     },
-  ])("says for status $answer.code what to do: $message", ({ request, answer, kind, message }) => {
+  ])("has the remedy for status $answer.code: $message", ({ request, answer, kind, message }) => {
     const failure = failureOfAnswer(request, answer);
     expect([failure.kind, failure.message, failure.code, failure.retryAfterMs]).toEqual([
       kind,

@@ -32,6 +32,8 @@ export class ApiFailure extends ServiceError<"SOURCE_UNREADABLE"> {
   readonly kind: FailureKind;
   /** The message without the request: the same for all requests that fail for the same reason. */
   readonly reason: string;
+  /** True if the server does not serve resources of this kind. */
+  readonly isKindMissing: boolean;
   /** How long the server asks to wait, in milliseconds; 0 when it did not ask. */
   readonly retryAfterMs: number;
 
@@ -39,7 +41,7 @@ export class ApiFailure extends ServiceError<"SOURCE_UNREADABLE"> {
     kind: FailureKind,
     { verb, resource }: ApiRequest,
     reason: string,
-    options: { readonly cause?: unknown; readonly retryAfterMs?: number } = {},
+    options: { readonly cause?: unknown; readonly retryAfterMs?: number; readonly isKindMissing?: boolean } = {},
   ) {
     super("SOURCE_UNREADABLE", `Cannot ${verb} ${describeResource(resource)}: ${reason}`, {
       cause: options.cause,
@@ -47,6 +49,7 @@ export class ApiFailure extends ServiceError<"SOURCE_UNREADABLE"> {
     });
     this.kind = kind;
     this.reason = reason;
+    this.isKindMissing = options.isKindMissing ?? false;
     this.retryAfterMs = Math.min(options.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);
   }
 }
@@ -70,7 +73,7 @@ export function failureOfAnswer(request: ApiRequest, answer: ErrorAnswer): ApiFa
   const seconds = [answer.retryAfterSeconds, fieldsOf(status["details"])["retryAfterSeconds"]];
   const retryAfterMs = 1000 * Math.max(0, ...seconds.filter((value): value is number => Number.isFinite(value)));
   const failure = (kind: FailureKind, reason: string): ApiFailure =>
-    new ApiFailure(kind, request, reason, { retryAfterMs });
+    new ApiFailure(kind, request, reason, { retryAfterMs, isKindMissing: code === 404 });
   if (code === 410 || status["reason"] === "Expired" || status["reason"] === "Gone" || isVersionUnknown(status))
     return failure("expired", `the resource version is not available any more, the server says ${said}`);
   switch (code) {

@@ -11,6 +11,8 @@ export interface ApiResource {
   readonly namespace: string | undefined;
   /** Only objects with these labels, written as for kubectl --selector. */
   readonly labelSelector: string | undefined;
+  /** Only the object of this name. */
+  readonly name?: string;
 }
 
 /** The verbs that a reflector needs. */
@@ -21,7 +23,10 @@ export function requestPath(resource: ApiResource, parameters: Readonly<Record<s
   const root = resource.group === "" ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
   const scope = resource.namespace === undefined ? "" : `/namespaces/${encodeURIComponent(resource.namespace)}`;
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries({ ...parameters, labelSelector: resource.labelSelector ?? "" })) {
+  // With this selector a role for the one name is enough.
+  const fieldSelector = resource.name === undefined ? "" : `metadata.name=${resource.name}`;
+  const selectors = { labelSelector: resource.labelSelector ?? "", fieldSelector };
+  for (const [name, value] of Object.entries({ ...parameters, ...selectors })) {
     if (value !== "") query.set(name, value);
   }
   const text = query.toString();
@@ -29,8 +34,9 @@ export function requestPath(resource: ApiResource, parameters: Readonly<Record<s
 }
 
 /** The resource for people: `ratelimitconfigs.ratelimit.weir.dev in all namespaces`. */
-export function describeResource({ group, plural, namespace, labelSelector }: ApiResource): string {
+export function describeResource({ group, plural, namespace, labelSelector, name: only }: ApiResource): string {
   const name = group === "" ? plural : `${plural}.${group}`;
+  if (only !== undefined) return `${name} ${only}`;
   if (labelSelector !== undefined) return `${name} with labels ${labelSelector}`;
   return namespace === undefined ? `${name} in all namespaces` : `${name} in namespace ${namespace}`;
 }

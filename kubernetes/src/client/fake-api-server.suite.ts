@@ -17,14 +17,14 @@ export interface FakeCall {
   /** Answers with a status and a whole body; objects become JSON. */
   answer(status: number, body: unknown, headers?: Readonly<Record<string, string>>): void;
   /** Begins an answer without ending it. */
-  open(headers?: Readonly<Record<string, string>>): void;
+  open(headers?: Readonly<Record<string, string>>, status?: number): void;
   /** Sends a piece of such an answer. */
   send(piece: string | Buffer): void;
   /** Ends such an answer as it should. */
   end(): void;
   /** Cuts the connection. */
   cut(): void;
-  /** Resolves when the connection is closed, by whichever side. */
+  /** Resolves when the connection is closed, by either side. */
   readonly closed: Promise<unknown>;
 }
 
@@ -87,8 +87,8 @@ function callOf(request: IncomingMessage, response: ServerResponse): FakeCall {
         .writeHead(status, headers)
         .end(typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body));
     },
-    open: (headers = {}) => {
-      response.writeHead(200, headers).flushHeaders();
+    open: (headers = {}, status = 200) => {
+      response.writeHead(status, headers).flushHeaders();
     },
     send: (piece) => {
       response.write(piece);
@@ -99,7 +99,7 @@ function callOf(request: IncomingMessage, response: ServerResponse): FakeCall {
     cut: () => {
       request.socket.destroy();
     },
-    // By whatever, also by an error.
+    // Also by an error.
     closed: new Promise((resolve) => request.socket.once("close", resolve)),
   };
 }

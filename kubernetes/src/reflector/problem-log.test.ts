@@ -5,17 +5,30 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { ApiFailure } from "../client/api-failure.ts";
 import { ProblemLog } from "./problem-log.ts";
 
+interface Line {
+  readonly "@message": string;
+  readonly level: string;
+  readonly resource?: string;
+  readonly server?: string;
+  readonly waitsFor?: string;
+  readonly waitedMs?: number;
+}
+
 describe("ProblemLog", () => {
   const lines: string[] = [];
+  const levels: string[] = [];
+  const fields: object[] = [];
   let problems: ProblemLog;
   let isServing: boolean;
 
   beforeEach(() => {
-    lines.length = 0;
+    lines.length = levels.length = fields.length = 0;
     isServing = true;
     const write = (line: string): void => {
-      const { "@message": message, resource } = JSON.parse(line) as { "@message": string; resource: string };
+      const { "@message": message, level, resource, server, waitsFor, waitedMs } = JSON.parse(line) as Line;
       lines.push(`${message}: ${resource}`);
+      levels.push(level);
+      if (server !== undefined) fields.push({ server, waitsFor, waitedMs });
     };
     problems = new ProblemLog(createLog({ level: "info", format: "json", write }), () => isServing);
   });
@@ -25,13 +38,47 @@ describe("ProblemLog", () => {
     problems.failed(namespace, new ApiFailure("unreachable", { verb: "list", resource }, reason));
   }
 
-  it("failed() logs a shared problem once, and following() once that it is over for the last reflector", () => {
+  it("failed() logs a shared problem once, and following() once for each reflector that it is over", () => {
     for (const namespace of ["a", "b", "c", "a", "b", "c"]) failed(namespace, "no answer");
-    for (const namespace of ["a", "b"]) problems.following(namespace);
     expect(lines).toEqual(["Cannot follow the API server, what was read before stays active: a"]);
-    problems.following("c");
-    problems.following("c");
-    expect(lines.slice(1)).toEqual(["Following the API server again: c"]);
+    for (const namespace of ["b", "c", "b"]) problems.following(namespace);
+    expect(lines.slice(1)).toEqual(["Following the API server again: b", "Following the API server again: c"]);
+  });
+
+  it("failed() logs a problem that returns while another reflector has another problem, and not one that others still have", () => {
+    for (const namespace of ["a", "b"]) failed(namespace, "no answer");
+    failed("c", "no right");
+    problems.following("a");
+    failed("a", "no answer");
+    expect(lines.length).toBe(3);
+    for (const namespace of ["a", "b"]) problems.following(namespace);
+    failed("b", "no answer");
+    expect(lines.slice(3)).toEqual([
+      "Following the API server again: a",
+      "Following the API server again: b",
+      "Cannot follow the API server, what was read before stays active: b",
+    ]);
+  });
+
+  it("slow() logs the server and what it waits for once until the reflectors follow again", () => {
+    const slow = { server: "https://10.0.0.1", waitsFor: "the list", waitedMs: 5000 };
+    for (const namespace of ["a", "b", "a"]) problems.slow(namespace, slow);
+    expect(lines).toEqual(["The API server does not answer, still waiting: undefined"]);
+    expect(fields).toEqual([slow]);
+    failed("a", "no answer");
+    for (const namespace of ["a", "b", "b"]) problems.following(namespace);
+    problems.slow("a", slow);
+    expect(lines.slice(2)).toEqual([
+      "Following the API server again: a",
+      "Following the API server again: b",
+      "The API server does not answer, still waiting: undefined",
+    ]);
+  });
+
+  it("logs a problem and its end at the same level", () => {
+    failed("a", "no answer");
+    problems.following("a");
+    expect(levels).toEqual(["warning", "warning"]);
   });
 
   it("failed() logs another problem of the same reflector, and the same problem when it comes back", () => {

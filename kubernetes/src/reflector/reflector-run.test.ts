@@ -8,6 +8,7 @@ import { ApiFailure, type FailureKind } from "../client/api-failure.ts";
 import type { ApiResource } from "../client/api-resource.ts";
 import type { KubernetesObject, ObjectPage } from "../client/kubernetes-object.ts";
 import { ProblemLog } from "./problem-log.ts";
+import type { ListedPage } from "./reflector.ts";
 import { NO_FAILURES, type ReflectorCounts, ReflectorRun } from "./reflector-run.ts";
 
 const RESOURCE: ApiResource = {
@@ -26,7 +27,7 @@ const [A, B, C] = [objectOf("a"), objectOf("b"), objectOf("c")];
 
 const PACE = { backoffInitialMs: 250, backoffMaxMs: 5000, slowMs: 15_000 };
 
-/** A client whose lists and watches succeed or fail as the test says. */
+/** A client whose lists and watches succeed or fail as the test decides. */
 class ScriptedClient implements Pick<ApiClient, "list" | "watch"> {
   /** When requests came, milliseconds since the beginning of the test. */
   readonly requestsMs: number[] = [];
@@ -41,10 +42,9 @@ class ScriptedClient implements Pick<ApiClient, "list" | "watch"> {
   cut: (kind: FailureKind, retryAfterMs?: number) => void = () => undefined;
   /** Ends the watch that is open. */
   end: (end: WatchEnd) => void = () => undefined;
-  /** Brings an object on the watch that is open. */
-  bring: (kind: "put" | "delete", object: KubernetesObject) => void = () => undefined;
+  /** Sends an event on the watch that is open. */
+  send: WatchListener["event"] = () => undefined;
   readonly #clock: () => number;
-  #listener: WatchListener | undefined;
 
   constructor(clock: () => number) {
     this.#clock = clock;
@@ -69,15 +69,14 @@ class ScriptedClient implements Pick<ApiClient, "list" | "watch"> {
     this.signal = signal;
     if (this.fails !== undefined)
       return Promise.reject(new ApiFailure(this.fails, { verb: "watch", resource: RESOURCE }, this.fails));
-    this.#listener = listener;
     listener.opened();
     return new Promise((resolve, reject) => {
       this.cut = (kind, retryAfterMs = 0) =>
         reject(new ApiFailure(kind, { verb: "watch", resource: RESOURCE }, kind, { retryAfterMs }));
       this.end = resolve;
-      this.bring = (kind, object) => {
+      this.send = (event) => {
         try {
-          listener.event({ kind, object });
+          listener.event(event);
         } catch (error) {
           reject(error instanceof Error ? error : new Error(String(error))); // What the listener throws ends the watch.
         }
@@ -85,9 +84,14 @@ class ScriptedClient implements Pick<ApiClient, "list" | "watch"> {
     });
   }
 
-  /** Something moves on, as on a healthy watch. */
-  bookmark(): void {
-    this.#listener?.event({ kind: "bookmark", resourceVersion: "2" });
+  /** Brings an object on the watch that is open. */
+  bring(kind: "put" | "delete", object: KubernetesObject): void {
+    this.send({ kind, object });
+  }
+
+  /** The version moves on, as on a healthy watch. */
+  bookmark(resourceVersion = "2"): void {
+    this.send({ kind: "bookmark", resourceVersion });
   }
 
   /** The times between the requests from this one on. */
@@ -100,9 +104,9 @@ describe("ReflectorRun", () => {
   let client: ScriptedClient;
   let reflector: ReflectorRun;
   const lines: string[] = [];
-  /** The calls of the sink, in short, and the number of objects that it reports. */
+  /** The calls of the sink, in short, and whether it lacks an object. */
   const sinkCalls: string[] = [];
-  let size = 0;
+  let needsList = false;
   /** What the sink returns for each call, and how often the reflector reported a change. */
   let isChanging = true;
   let changes = 0;
@@ -114,7 +118,7 @@ describe("ReflectorRun", () => {
    */
   async function start(random = 0, prepare: (fresh: ScriptedClient) => void = () => undefined): Promise<void> {
     for (const list of [lines, sinkCalls]) list.length = 0;
-    size = 0;
+    needsList = false;
     isChanging = true;
     changes = 0;
     client = new ScriptedClient(Date.now);
@@ -129,10 +133,13 @@ describe("ReflectorRun", () => {
       return isChanging;
     };
     const sink = {
-      size: () => size,
-      replace: (objects: readonly KubernetesObject[]) => record(`all ${objects.map(({ name }) => name).join()}`),
+      take: ({ objects, isFirst, isLast }: ListedPage) =>
+        record(
+          `${isFirst ? "first" : "next"}${isLast ? " and last" : ""} page ${objects.map(({ name }) => name).join()}`,
+        ),
       put: ({ name }: KubernetesObject) => record(`put ${name}`),
       delete: ({ name }: KubernetesObject) => record(`delete ${name}`),
+      needsList: () => needsList,
     };
     counts = { lists: 0, watches: 0, failures: { ...NO_FAILURES } };
     const problems = new ProblemLog(log, () => reflector.condition().syncedMs !== undefined);
@@ -152,7 +159,7 @@ describe("ReflectorRun", () => {
     vi.useRealTimers();
   });
 
-  it("retries soon, without a log line, when an API server that has just started refuses what it allows", async () => {
+  it("retries soon, without a log line, when an API server that has just started forbids what it allows later", async () => {
     client.fails = "refused";
     client.cut("refused");
     await vi.advanceTimersByTimeAsync(0);
@@ -239,7 +246,8 @@ describe("ReflectorRun", () => {
     await vi.advanceTimersByTimeAsync(6999);
     expect(client.requestsMs.length).toBe(asked);
     await vi.advanceTimersByTimeAsync(1);
-    expect(client.requestsMs.length).toBe(asked + 1);
+    // A list, and the watch from there.
+    expect(client.requestsMs.length).toBe(asked + 2);
   });
 
   it("sends no request after it has stopped", async () => {
@@ -262,7 +270,7 @@ describe("ReflectorRun", () => {
     expect(reflector.condition().problem).toBeUndefined();
   });
 
-  it("passes all pages as one list and then every event to the sink, and is synced from the last page on", async () => {
+  it("passes every page and then every event to the sink, and is synced from the last page on", async () => {
     await start(0, (fresh) => {
       fresh.pages = [
         { objects: [A], resourceVersion: "7", continueToken: "more" },
@@ -271,11 +279,11 @@ describe("ReflectorRun", () => {
     });
     client.bring("put", C);
     client.bring("delete", A);
-    expect(sinkCalls).toEqual(["all a,b", "put c", "delete a"]);
-    expect(changes).toBe(3);
+    expect(sinkCalls).toEqual(["first page a", "next and last page b", "put c", "delete a"]);
+    expect(changes).toBe(4);
     isChanging = false;
     client.bring("put", C);
-    expect([sinkCalls.at(-1), changes]).toEqual(["put c", 3]);
+    expect([sinkCalls.at(-1), changes]).toEqual(["put c", 4]);
     expect(client.watchesFrom).toEqual([{ resourceVersion: "7", timeoutSeconds: 300 }]);
     expect(counts).toEqual({ lists: 1, watches: 1, failures: NO_FAILURES });
     expect(reflector.condition()).toEqual({ syncedMs: 0, problem: undefined });
@@ -299,7 +307,7 @@ describe("ReflectorRun", () => {
     client.fails = undefined;
     client.pages = [{ objects: [A], resourceVersion: "7", continueToken: "more" }];
     await vi.advanceTimersByTimeAsync(10_000);
-    expect([isSynced, sinkCalls]).toEqual([true, ["all a"]]);
+    expect([isSynced, sinkCalls]).toEqual([true, ["first page a", "next and last page "]]);
     expect(lines.slice(1)).toEqual(["Following the API server again"]);
     // 125 + 250 + 500 ms of waiting failed in vain, the fourth list came at 1875 ms.
     expect([counts, reflector.condition().syncedMs]).toEqual([
@@ -317,30 +325,57 @@ describe("ReflectorRun", () => {
     };
     expect(await syncedMs(10_000, () => client.bookmark())).toBe(10_000);
     expect(await syncedMs(10_000, () => client.bring("put", A))).toBe(20_000);
-    expect(await syncedMs(10_000, () => client.end("ended"))).toBe(30_000);
+    expect(await syncedMs(280_000, () => client.end("ended"))).toBe(300_000);
     // The next watch was opened immediately, from the version of the last one.
     expect(client.watchesFrom.map(({ resourceVersion }) => resourceVersion)).toEqual(["1", "9"]);
     await vi.advanceTimersByTimeAsync(10_000);
     client.fails = "unreachable";
     client.end("silent");
     await vi.advanceTimersByTimeAsync(0);
-    expect(reflector.condition().syncedMs).toBe(30_000);
+    expect(reflector.condition().syncedMs).toBe(300_000);
   });
 
-  it("lists again immediately, without a log line, after four silent watches: the server may not know their version", async () => {
-    for (let watch = 1; watch <= 4; watch += 1) {
-      expect(counts).toEqual({ lists: 1, watches: watch, failures: NO_FAILURES });
-      await vi.advanceTimersByTimeAsync(100_000);
-      client.pages = [{ objects: [B], resourceVersion: "5", continueToken: "" }];
-      client.end("silent");
-      await vi.advanceTimersByTimeAsync(0);
-    }
-    expect([sinkCalls, lines, counts]).toEqual([
-      ["all ", "all b"],
+  it.each<{ how: string; afterMs: number; end: WatchEnd; lists: number }>([
+    { how: "at its time", afterMs: 300_000, end: "ended", lists: 1 },
+    { how: "a second early, because clocks differ", afterMs: 299_000, end: "ended", lists: 1 },
+    { how: "more than a second early", afterMs: 298_999, end: "ended", lists: 2 },
+    { how: "silent", afterMs: 300_000, end: "silent", lists: 2 },
+  ])("has listed $lists times when a watch of 300 s ends $how", async ({ afterMs, end, lists }) => {
+    await vi.advanceTimersByTimeAsync(afterMs);
+    client.end(end);
+    await vi.advanceTimersByTimeAsync(125);
+    expect([counts, lines]).toEqual([{ lists, watches: 2, failures: NO_FAILURES }, []]);
+  });
+
+  it.each<{ what: string; event: Parameters<WatchListener["event"]>[0] }>([
+    { what: "a bookmark", event: { kind: "bookmark", resourceVersion: "8" } },
+    { what: "an object", event: { kind: "put", object: { ...B, resourceVersion: "8" } } },
+    { what: "a deletion", event: { kind: "delete", object: { ...A, resourceVersion: "8" } } },
+  ])("lists again when $what has an older version than one before it, and does not take it", async ({ event }) => {
+    client.bring("put", A);
+    client.pages = [{ objects: [C], resourceVersion: "5", continueToken: "" }];
+    client.send(event);
+    await vi.advanceTimersByTimeAsync(125);
+    expect([sinkCalls, client.watchesFrom.at(-1)?.resourceVersion, lines]).toEqual([
+      ["first and last page ", "put a", "first and last page c"],
+      "5",
       [],
-      { lists: 2, watches: 5, failures: NO_FAILURES },
     ]);
-    expect(client.watchesFrom.at(-1)?.resourceVersion).toBe("5");
+    expect(counts.failures).toEqual({ ...NO_FAILURES, expired: 1 });
+  });
+
+  it("lists at most every five seconds while each watch is cut soon after its first event", async () => {
+    for (let cut = 1; cut <= 20; cut += 1) {
+      client.bookmark();
+      client.cut("unreachable");
+      const { lists } = counts;
+      while (counts.lists === lists) await vi.advanceTimersByTimeAsync(1);
+    }
+    // Half of the back-off, which is the least that jitter leaves.
+    expect(client.waitsFrom(1).filter((ms) => ms > 0)).toEqual([
+      ...[125, 250, 500, 1000, 2000],
+      ...Array.from({ length: 15 }, () => 2500),
+    ]);
   });
 
   it.each([
@@ -367,9 +402,8 @@ describe("ReflectorRun", () => {
       client.cut("unreachable");
       while (client.requestsMs.length === index + 1) await vi.advanceTimersByTimeAsync(1);
     }
-    // The fourth watch in a row that brought nothing is followed by a list, and that by a watch at
-    // once.
-    expect(client.waitsFrom(1)).toEqual([125, 250, 4999 + 500, 5000 + 125, 0]);
+    // Each list is followed by a watch immediately.
+    expect(client.waitsFrom(1)).toEqual([125, 0, 250, 0, 4999 + 500, 0, 5000 + 125, 0]);
   });
 
   it("lists again without a log line when the version has expired", async () => {
@@ -384,29 +418,16 @@ describe("ReflectorRun", () => {
     ]);
   });
 
-  it("follows a hundred thousand objects and no more, listed or watched, and keeps those", async () => {
-    const most = Array.from({ length: 100_000 }, () => A);
-    await start(0, (fresh) => (fresh.pages = [{ objects: most, resourceVersion: "7", continueToken: "" }]));
-    expect([sinkCalls.length, reflector.condition().problem]).toEqual([1, undefined]);
-    size = 100_000;
-    client.bring("put", A);
-    size = 100_001;
+  it("lists again, without a log line, when the sink has space for an object that it has left out", async () => {
+    needsList = true;
     client.bring("delete", A);
-    expect(sinkCalls.slice(1)).toEqual(["put a", "delete a"]);
-    client.pages = [{ objects: [...most, A], resourceVersion: "8", continueToken: "" }];
-    client.bring("put", B);
-    await vi.advanceTimersByTimeAsync(0);
-    const tooMany = "Cannot list ratelimitconfigs.ratelimit.weir.dev in all namespaces: there are more than 100000";
-    expect([sinkCalls.slice(3), reflector.condition().problem]).toEqual([[], tooMany]);
-    await vi.advanceTimersByTimeAsync(200);
-    expect([sinkCalls.slice(3), reflector.condition().problem]).toEqual([[], tooMany]);
-    // A page at a time is no way around it.
-    client.pages = [
-      { objects: most, resourceVersion: "8", continueToken: "more" },
-      { objects: [A], resourceVersion: "8", continueToken: "" },
-    ];
-    await vi.advanceTimersByTimeAsync(300);
-    expect(sinkCalls.slice(3)).toEqual([]);
+    needsList = false;
+    await vi.advanceTimersByTimeAsync(125);
+    expect([sinkCalls, counts.lists, lines]).toEqual([
+      ["first and last page ", "delete a", "first and last page "],
+      2,
+      [],
+    ]);
   });
 
   it("sends no request, logs nothing and resolves synced when it is stopped while it waits or watches", async () => {
@@ -427,6 +448,6 @@ describe("ReflectorRun", () => {
     client.bring("put", A);
     client.cut("unreachable");
     await vi.advanceTimersByTimeAsync(60_000);
-    expect([sinkCalls, lines, client.requestsMs.length]).toEqual([["all "], [], 2]);
+    expect([sinkCalls, lines, client.requestsMs.length]).toEqual([["first and last page "], [], 2]);
   });
 });

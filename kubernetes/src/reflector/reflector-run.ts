@@ -10,6 +10,8 @@ import type { KubernetesObject } from "../client/kubernetes-object.ts";
 import type { ProblemLog } from "./problem-log.ts";
 import {
   NEW_REFLECTOR,
+  isVersionOlder,
+  type ListedPage,
   type ReflectorAction,
   type ReflectorEvent,
   type ReflectorState,
@@ -17,25 +19,28 @@ import {
   stepReflector,
 } from "./reflector.ts";
 
-/** Most objects of a reflector: more would not fit into any snapshot, and memory needs a bound. */
-const OBJECTS_MAX = 100_000;
-
 /**
  * How long the server should let a watch last, in seconds: from this to twice this, so that the
  * watches of many replicas do not end together.
  */
 const WATCH_SECONDS = 300;
 
+/**
+ * How much earlier than requested a watch may end as planned, in milliseconds: clocks of servers run
+ * at slightly different speeds.
+ */
+const CLOCK_DRIFT_MS = 1000;
+
 /** Stores the objects. Each change returns true if it changed more than versions. */
 export interface ObjectSink {
-  /** The number of objects. */
-  size(): number;
-  /** Replaces all objects. */
-  replace(objects: readonly KubernetesObject[]): boolean;
+  /** Takes a page of a list. The last one replaces all objects by those of the list. */
+  take(page: ListedPage): boolean;
   /** Adds an object or its next version. */
   put(object: KubernetesObject): boolean;
   /** Removes an object. */
   delete(object: KubernetesObject): boolean;
+  /** True if it has space for an object that it has left out, which only a list brings. */
+  needsList(): boolean;
 }
 
 /** How well a reflector follows the server. */
@@ -64,14 +69,16 @@ export interface ReflectorDeps {
   /** Called after the sink has changed. */
   readonly changed: () => void;
   readonly log: Log;
-  /** Shared by all reflectors of a source. */
-  readonly problems: ProblemLog;
-  /** Shared by all reflectors of a source, which add to them. */
+  /** May be shared by reflectors. */
+  readonly problems: Pick<ProblemLog, "failed" | "following">;
+  /** May be shared by reflectors, which add to them. */
   readonly counts: ReflectorCounts;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   /** From 0 up to but not including 1. */
   readonly random: () => number;
+  /** Called after each failure, also those that are not logged. */
+  readonly failed?: (failure: ApiFailure) => void;
 }
 
 /** Requests that reflectors have sent. */
@@ -162,9 +169,9 @@ export class ReflectorRun {
       case "calm":
         this.#calm();
         return;
-      case "replace":
-        if (sink.replace(action.objects)) this.#deps.changed();
-        this.#resolveSynced();
+      case "take":
+        if (sink.take(action)) this.#deps.changed();
+        if (action.isLast) this.#resolveSynced();
         return;
       case "put":
       case "delete":
@@ -182,8 +189,6 @@ export class ReflectorRun {
         { limit, continueToken },
         this.#stop.signal,
       );
-      const listed = this.#state.phase === "listing" ? this.#state.objects.length : 0;
-      this.#checkSize(listed + page.objects.length);
       if (page.continueToken === "") this.#syncedMs = this.#deps.clock();
       this.#happened({ kind: "page", page });
     } catch (error) {
@@ -195,6 +200,7 @@ export class ReflectorRun {
   async #watch(resourceVersion: string): Promise<void> {
     this.#deps.counts.watches += 1;
     this.#openedMs = undefined;
+    const requestedMs = performance.now();
     const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + this.#deps.random()));
     const listener = {
       opened: () => {
@@ -203,9 +209,10 @@ export class ReflectorRun {
         this.#calmTimer = setTimeout(() => this.#calm(), SHORT_WATCH_MS);
       },
       event: (event: ReflectorEvent & { readonly kind: "put" | "delete" | "bookmark" }) => {
-        if (event.kind === "put") this.#checkSize(this.#deps.sink.size());
+        this.#checkVersion(event.kind === "bookmark" ? event.resourceVersion : event.object.resourceVersion);
         this.#syncedMs = this.#deps.clock();
         this.#happened(event);
+        if (this.#deps.sink.needsList()) throw this.#expired("there is space for an object that was left out");
       },
     };
     try {
@@ -218,7 +225,8 @@ export class ReflectorRun {
       );
       clearTimeout(this.#calmTimer);
       if (end === "ended") this.#syncedMs = this.#deps.clock();
-      this.#happened({ kind: "closed", livedMs: this.#livedMs() });
+      const isDue = end === "ended" && performance.now() - requestedMs >= timeoutSeconds * 1000 - CLOCK_DRIFT_MS;
+      this.#happened({ kind: "closed", isDue, livedMs: this.#livedMs() });
     } catch (error) {
       this.#failed(error);
     }
@@ -238,9 +246,14 @@ export class ReflectorRun {
     return this.#openedMs === undefined ? 0 : this.#deps.clock() - this.#openedMs;
   }
 
-  #checkSize(size: number): void {
-    if (size <= OBJECTS_MAX) return;
-    throw new ApiFailure("refused", { verb: "list", resource: this.#resource }, `there are more than ${OBJECTS_MAX}`);
+  /** Ends a watch whose server went back to an older state. */
+  #checkVersion(version: string): void {
+    if (this.#state.phase !== "watching" || !isVersionOlder(version, this.#state.resourceVersion)) return;
+    throw this.#expired(`the server sent resource version ${version} after ${this.#state.resourceVersion}`);
+  }
+
+  #expired(reason: string): ApiFailure {
+    return new ApiFailure("expired", { verb: "watch", resource: this.#resource }, reason);
   }
 
   #failed(error: unknown): void {
@@ -251,6 +264,7 @@ export class ReflectorRun {
     this.#deps.counts.failures[error.kind] += 1;
     this.#happened({ kind: "failed", failure: error.kind, retryAfterMs: error.retryAfterMs, livedMs: this.#livedMs() });
     this.#noteFailure(error);
+    this.#deps.failed?.(error);
   }
 
   #wait({ pace, atLeastMs }: { readonly pace: "back-off" | "slow"; readonly atLeastMs: number }): void {

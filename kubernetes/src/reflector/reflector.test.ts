@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 
 import type { KubernetesObject } from "../client/kubernetes-object.ts";
 import {
+  isVersionOlder,
   NEW_REFLECTOR,
   type ReflectorAction,
   type ReflectorEvent,
@@ -33,6 +34,8 @@ const SLOW = { kind: "wait", pace: "slow", atLeastMs: 0 } as const;
 const CALM = { kind: "calm" } as const;
 const START = { kind: "start" } as const;
 const WAITED = { kind: "waited" } as const;
+const TAKE_A = { kind: "take", objects: [A], isFirst: true, isLast: true } as const;
+const DUE = { kind: "closed", isDue: true, livedMs: 300_000 } as const;
 const ONE_PAGE = { kind: "page", page: { objects: [A], resourceVersion: "20", continueToken: "" } } as const;
 
 function watchFrom(resourceVersion: string): ReflectorAction {
@@ -64,36 +67,42 @@ function play(...script: readonly (readonly [ReflectorEvent, readonly ReflectorA
 /** Everything up to the first watch, from version 20. */
 const WATCHING: readonly (readonly [ReflectorEvent, readonly ReflectorAction[]])[] = [
   [START, [LIST]],
-  [ONE_PAGE, [{ kind: "replace", objects: [A] }, watchFrom("20")]],
+  [ONE_PAGE, [TAKE_A, watchFrom("20")]],
 ];
 
 describe("stepReflector()", () => {
-  it("lists page by page, takes over the whole at the end and watches from the version of the last page", () => {
+  it("lists page by page, and watches from the version of the last page", () => {
     play(
       [START, [LIST]],
       [
         { kind: "page", page: { objects: [A], resourceVersion: "20", continueToken: "more" } },
-        [{ kind: "list", limit: 0, continueToken: "more" }],
+        [
+          { kind: "take", objects: [A], isFirst: true, isLast: false },
+          { kind: "list", limit: 0, continueToken: "more" },
+        ],
       ],
       [
         { kind: "page", page: { objects: [B], resourceVersion: "20", continueToken: "" } },
-        [{ kind: "replace", objects: [A, B] }, watchFrom("20")],
+        [{ kind: "take", objects: [B], isFirst: false, isLast: true }, watchFrom("20")],
       ],
     );
   });
 
-  it("begins the list again, and takes nothing over, when a page of it has expired", () => {
+  it("begins the list again with its first page when a later one has expired", () => {
     play(
       [START, [LIST]],
       [
         { kind: "page", page: { objects: [A], resourceVersion: "20", continueToken: "more" } },
-        [{ kind: "list", limit: 0, continueToken: "more" }],
+        [
+          { kind: "take", objects: [A], isFirst: true, isLast: false },
+          { kind: "list", limit: 0, continueToken: "more" },
+        ],
       ],
       [failed("expired"), [BACK_OFF]],
       [WAITED, [LIST]],
       [
         { kind: "page", page: { objects: [B], resourceVersion: "30", continueToken: "" } },
-        [{ kind: "replace", objects: [B] }, watchFrom("30")],
+        [{ kind: "take", objects: [B], isFirst: true, isLast: true }, watchFrom("30")],
       ],
     );
   });
@@ -113,59 +122,52 @@ describe("stepReflector()", () => {
       [WAITED, [{ ...LIST, limit: 1 }]],
       [failed("too-large"), [BACK_OFF]],
       [WAITED, [{ ...LIST, limit: 1 }]],
-      [ONE_PAGE, [{ kind: "replace", objects: [A] }, watchFrom("20")]],
+      [ONE_PAGE, [TAKE_A, watchFrom("20")]],
       [failed("expired"), [BACK_OFF]],
       [WAITED, [{ ...LIST, limit: 1 }]],
     );
   });
 
-  it("watches on from the last event or bookmark when the watch has ended", () => {
+  it("continues the watch from the last event or bookmark when it has ended as planned", () => {
     play(
       ...WATCHING,
       [
         { kind: "put", object: { ...A, resourceVersion: "21" } },
-        [{ kind: "put", object: { ...A, resourceVersion: "21" } }, CALM],
+        [{ kind: "put", object: { ...A, resourceVersion: "21" } }],
       ],
       [
         { kind: "delete", object: { ...A, resourceVersion: "22" } },
         [{ kind: "delete", object: { ...A, resourceVersion: "22" } }],
       ],
       [{ kind: "bookmark", resourceVersion: "40" }, []],
-      [{ kind: "closed", livedMs: 300_000 }, [CALM, watchFrom("40")]],
-      [{ kind: "closed", livedMs: 300_000 }, [CALM, watchFrom("40")]],
+      [DUE, [CALM, watchFrom("40")]],
+      [DUE, [CALM, watchFrom("40")]],
     );
   });
 
-  it("waits when a watch ends immediately, also when it had events", () => {
-    play(
-      ...WATCHING,
-      [{ kind: "closed", livedMs: 10 }, [BACK_OFF]],
-      [WAITED, [watchFrom("20")]],
-      [{ kind: "bookmark", resourceVersion: "21" }, [CALM]],
-      [{ kind: "closed", livedMs: 10 }, [BACK_OFF]],
-      [WAITED, [watchFrom("21")]],
-      [{ kind: "closed", livedMs: 5000 }, [CALM, watchFrom("21")]],
-    );
+  it.each<{ how: string; ends: ReflectorEvent; pace?: typeof SLOW }>([
+    { how: "ended before its time", ends: { kind: "closed", isDue: false, livedMs: 10 } },
+    { how: "failed as unreachable", ends: failed("unreachable") },
+    { how: "failed as unavailable", ends: failed("unavailable") },
+    { how: "failed as expired", ends: failed("expired") },
+    { how: "failed as unauthorized", ends: failed("unauthorized") },
+    { how: "failed as broken", ends: failed("broken") },
+    { how: "failed as too-large", ends: failed("too-large") },
+    { how: "failed as refused", ends: failed("refused"), pace: SLOW },
+  ])("lists again when a watch $how, whatever it had brought", ({ ends, pace = BACK_OFF }) => {
+    play(...WATCHING, [ends, [pace]], [WAITED, [LIST]]);
+    play(...WATCHING, [{ kind: "bookmark", resourceVersion: "21" }, []], [ends, [pace]], [WAITED, [LIST]]);
   });
 
-  it("continues the watch from its version when the connection is cut, as late as the server asks", () => {
-    play(
-      ...WATCHING,
-      [{ kind: "bookmark", resourceVersion: "21" }, [CALM]],
-      [failed("unreachable", { livedMs: 100 }), [BACK_OFF]],
-      [WAITED, [watchFrom("21")]],
-      [failed("unavailable", { retryAfterMs: 7000 }), [{ ...BACK_OFF, atLeastMs: 7000 }]],
-      [WAITED, [watchFrom("21")]],
-    );
+  it("waits with the next list as long as the server asks", () => {
+    play(...WATCHING, [failed("unavailable", { retryAfterMs: 7000 }), [{ ...BACK_OFF, atLeastMs: 7000 }]]);
   });
 
-  it("begins the back-off anew when a quiet watch had lived before it was cut", () => {
-    play(...WATCHING, [failed("unreachable", { livedMs: 60_000 }), [CALM, BACK_OFF]], [WAITED, [watchFrom("20")]]);
-  });
-
-  it("takes a watch for healthy when it ended after five seconds, and not before", () => {
-    play(...WATCHING, [{ kind: "closed", livedMs: 4999 }, [BACK_OFF]], [WAITED, [watchFrom("20")]]);
-    play(...WATCHING, [{ kind: "closed", livedMs: 5000 }, [CALM, watchFrom("20")]]);
+  it("begins the back-off anew after a watch that lasted five seconds, and not after a shorter one", () => {
+    play(...WATCHING, [failed("unreachable", { livedMs: 5000 }), [CALM, BACK_OFF]]);
+    play(...WATCHING, [failed("unreachable", { livedMs: 4999 }), [BACK_OFF]]);
+    play(...WATCHING, [{ kind: "closed", isDue: false, livedMs: 5000 }, [CALM, BACK_OFF]]);
+    play(...WATCHING, [{ kind: "closed", isDue: false, livedMs: 4999 }, [BACK_OFF]]);
   });
 
   it("does not begin the back-off anew when lists succeed and watches fail", () => {
@@ -173,62 +175,14 @@ describe("stepReflector()", () => {
       ...WATCHING,
       [failed("broken", { livedMs: 5 }), [BACK_OFF]],
       [WAITED, [LIST]],
-      [ONE_PAGE, [{ kind: "replace", objects: [A] }, watchFrom("20")]],
+      [ONE_PAGE, [TAKE_A, watchFrom("20")]],
       [failed("broken", { livedMs: 5 }), [BACK_OFF]],
     );
   });
 
-  it.each(["expired", "unauthorized", "broken", "too-large"] as const)(
-    "lists again when a watch fails as %s",
-    (failure) => {
-      play(...WATCHING, [failed(failure), [BACK_OFF]], [WAITED, [LIST]]);
-    },
-  );
-
-  it("lists again, slowly, when a person must change something first", () => {
+  it("lists again, slowly, while a person must change something first", () => {
     play(...WATCHING, [failed("refused"), [SLOW]], [WAITED, [LIST]], [failed("refused"), [SLOW]], [WAITED, [LIST]]);
   });
-
-  it.each(["unreachable", "unavailable"] as const)(
-    "lists again when four watches in a row have failed as %s",
-    (failure) => {
-      const attempts = Array.from({ length: 3 }, () => [
-        [failed(failure), [BACK_OFF]] as const,
-        [WAITED, [watchFrom("20")]] as const,
-      ]).flat();
-      play(
-        ...WATCHING,
-        ...attempts,
-        [failed(failure), [BACK_OFF]],
-        [WAITED, [LIST]],
-        [failed(failure), [BACK_OFF]],
-        [WAITED, [LIST]],
-      );
-    },
-  );
-
-  it.each<{ how: string; ends: ReflectorEvent; then: readonly ReflectorAction[] }>([
-    { how: "ended after a long silence", ends: { kind: "closed", livedMs: 100_000 }, then: [CALM] },
-    { how: "been cut after a long silence", ends: failed("unreachable", { livedMs: 60_000 }), then: [CALM, BACK_OFF] },
-  ])(
-    "lists again when four watches in a row that brought nothing have $how, and not when one of them brought something",
-    ({ ends, then }) => {
-      const waits = then.includes(BACK_OFF);
-      const end = (next: ReflectorAction): readonly (readonly [ReflectorEvent, readonly ReflectorAction[]])[] =>
-        waits
-          ? [
-              [ends, then],
-              [WAITED, [next]],
-            ]
-          : [[ends, [...then, next]]];
-      const bookmark = [{ kind: "bookmark", resourceVersion: "20" }, [CALM]] as const;
-      const again = end(watchFrom("20"));
-      play(...WATCHING, ...again, ...again, ...again, bookmark, ...again, ...again, ...again, ...again, ...end(LIST), [
-        ONE_PAGE,
-        [{ kind: "replace", objects: [A] }, watchFrom("20")],
-      ]);
-    },
-  );
 
   it("changes nothing when an event does not belong to the phase", () => {
     const watching = play(...WATCHING);
@@ -239,9 +193,22 @@ describe("stepReflector()", () => {
       { kind: "put", object: A },
       { kind: "delete", object: A },
       { kind: "bookmark", resourceVersion: "99" },
-      { kind: "closed", livedMs: 1 },
+      DUE,
       failed("broken"),
     ];
     for (const event of late) expect(stepReflector(waiting, event)).toEqual({ state: waiting, actions: [] });
+  });
+});
+
+describe("isVersionOlder()", () => {
+  it.each([
+    { version: "9", reached: "10", isOlder: true },
+    { version: "10", reached: "9", isOlder: false },
+    { version: "10", reached: "10", isOlder: false },
+    { version: "18446744073709551615", reached: "18446744073709551616", isOlder: true },
+    { version: "a1", reached: "b2", isOlder: false },
+    { version: "1", reached: "b2", isOlder: false },
+  ])("is $isOlder for $version after $reached", ({ version, reached, isOlder }) => {
+    expect(isVersionOlder(version, reached)).toBe(isOlder);
   });
 });

@@ -16,17 +16,13 @@ const PAGE_OBJECTS = 250;
 const PAGE_DIVISOR = 4;
 
 /**
- * A watch that ends sooner is not healthy, whatever events it had, in milliseconds: the next one must
- * wait, or they would follow each other in a tight loop.
+ * A watch that ends sooner is not healthy, whatever events it had, in milliseconds: the waits before
+ * the next lists continue to grow.
  */
 export const SHORT_WATCH_MS = 5000;
 
-/**
- * After so many watches in a row without an event, however they ended, the resource version is in
- * doubt: a server that was restored from a backup sends nothing to a watch from a version that it
- * has not reached again.
- */
-const WATCH_ATTEMPTS_MAX = 4;
+/** A resource version that can be compared with others: those of all API servers of Kubernetes. */
+const DECIMAL = /^\d+$/;
 
 /** Something that has happened. */
 export type ReflectorEvent =
@@ -34,10 +30,17 @@ export type ReflectorEvent =
   | { readonly kind: "page"; readonly page: ObjectPage }
   | { readonly kind: "put" | "delete"; readonly object: KubernetesObject }
   | { readonly kind: "bookmark"; readonly resourceVersion: string }
-  /** The watch has ended without failing. */
-  | { readonly kind: "closed"; readonly livedMs: number }
+  /** The watch has ended without failing; `isDue`: it lasted as long as it was requested to. */
+  | { readonly kind: "closed"; readonly isDue: boolean; readonly livedMs: number }
   | { readonly kind: "failed"; readonly failure: FailureKind; readonly retryAfterMs: number; readonly livedMs: number }
   | { readonly kind: "waited" };
+
+/** The objects of one page of a list. */
+export interface ListedPage {
+  readonly objects: readonly KubernetesObject[];
+  readonly isFirst: boolean;
+  readonly isLast: boolean;
+}
 
 /** Something to do. Actions are carried out in their order. */
 export type ReflectorAction =
@@ -51,27 +54,18 @@ export type ReflectorAction =
   | { readonly kind: "wait"; readonly pace: "back-off" | "slow"; readonly atLeastMs: number }
   /** All is well: the next wait is the shortest again. */
   | { readonly kind: "calm" }
-  /** These are all objects; others have been deleted. */
-  | { readonly kind: "replace"; readonly objects: readonly KubernetesObject[] }
+  /** The first to the last page have all objects; others have been deleted. */
+  | ({ readonly kind: "take" } & ListedPage)
   | { readonly kind: "put" | "delete"; readonly object: KubernetesObject };
-
-/** The next request after a wait. */
-type Intent =
-  { readonly kind: "list" } | { readonly kind: "watch"; readonly resourceVersion: string; readonly attempts: number };
-
-const LIST: Intent = { kind: "list" };
 
 /** The phase of a reflector, with what that phase needs. */
 export type ReflectorState = { readonly pageLimit: number } & (
   | { readonly phase: "new" }
-  | { readonly phase: "listing"; readonly objects: readonly KubernetesObject[] }
-  | {
-      readonly phase: "watching";
-      readonly resourceVersion: string;
-      /** Watches in a row without an event, this one included. */
-      readonly attempts: number;
-    }
-  | { readonly phase: "waiting"; readonly next: Intent }
+  /** `isFirst`: no page has arrived yet. */
+  | { readonly phase: "listing"; readonly isFirst: boolean }
+  | { readonly phase: "watching"; readonly resourceVersion: string }
+  /** For the next list. */
+  | { readonly phase: "waiting" }
 );
 
 /** The next state and the actions that lead on from it. */
@@ -97,17 +91,26 @@ export function stepReflector(state: ReflectorState, event: ReflectorEvent): Ref
     case "bookmark":
       return state.phase === "watching" ? progress(state, event.resourceVersion, []) : stay(state);
     case "closed":
-      return state.phase === "watching" ? closeWatch(state, event.livedMs) : stay(state);
+      return state.phase === "watching" ? closeWatch(state, event) : stay(state);
     case "failed":
       return fail(state, event);
     case "waited":
-      if (state.phase !== "waiting") return stay(state);
-      return resume(state, state.next);
+      return state.phase === "waiting" ? startList(state.pageLimit) : stay(state);
   }
+}
+
+/**
+ * True if a watch that has reached one resource version cannot bring the other: versions of one
+ * cluster only grow (KEP-5504), so that the cluster was restored from a backup.
+ */
+export function isVersionOlder(version: string, reached: string): boolean {
+  if (!DECIMAL.test(version) || !DECIMAL.test(reached)) return false;
+  return BigInt(version) < BigInt(reached);
 }
 
 type Watching = Extract<ReflectorState, { readonly phase: "watching" }>;
 type Listing = Extract<ReflectorState, { readonly phase: "listing" }>;
+type Closed = Extract<ReflectorEvent, { readonly kind: "closed" }>;
 type Failed = Extract<ReflectorEvent, { readonly kind: "failed" }>;
 
 function stay(state: ReflectorState): ReflectorStep {
@@ -116,84 +119,58 @@ function stay(state: ReflectorState): ReflectorStep {
 
 function startList(pageLimit: number): ReflectorStep {
   return {
-    state: { phase: "listing", pageLimit, objects: [] },
+    state: { phase: "listing", pageLimit, isFirst: true },
     actions: [{ kind: "list", limit: pageLimit, continueToken: "" }],
   };
 }
 
-function startWatch(state: ReflectorState, from: Omit<Watching, "phase" | "pageLimit">): ReflectorStep {
-  const { resourceVersion, attempts } = from;
+function startWatch(state: ReflectorState, resourceVersion: string): ReflectorStep {
   return {
-    state: { phase: "watching", pageLimit: state.pageLimit, resourceVersion, attempts: attempts + 1 },
+    state: { phase: "watching", pageLimit: state.pageLimit, resourceVersion },
     actions: [{ kind: "watch", resourceVersion }],
   };
 }
 
-function resume(state: ReflectorState, next: Intent): ReflectorStep {
-  return next.kind === "list" ? startList(state.pageLimit) : startWatch(state, next);
-}
-
-function takePage(state: Listing, page: ObjectPage): ReflectorStep {
-  const objects = [...state.objects, ...page.objects];
-  if (page.continueToken !== "") {
-    const next = { kind: "list", limit: state.pageLimit, continueToken: page.continueToken } as const;
-    return { state: { ...state, objects }, actions: [next] };
+function takePage(state: Listing, { objects, continueToken, resourceVersion }: ObjectPage): ReflectorStep {
+  const take = { kind: "take", objects, isFirst: state.isFirst, isLast: continueToken === "" } as const;
+  if (!take.isLast) {
+    const next = { kind: "list", limit: state.pageLimit, continueToken } as const;
+    return { state: { ...state, isFirst: false }, actions: [take, next] };
   }
   // Not calm yet: a list that succeeds before each watch that fails must not reset the waits.
-  const { state: watching, actions } = startWatch(state, { resourceVersion: page.resourceVersion, attempts: 0 });
-  return { state: watching, actions: [{ kind: "replace", objects }, ...actions] };
+  const { state: watching, actions } = startWatch(state, resourceVersion);
+  return { state: watching, actions: [take, ...actions] };
 }
 
-/** Every event moves the resource version on, so that a new watch continues from the last one. */
+/** Every event moves the resource version on, so that the next watch continues from the last one. */
 function progress(state: Watching, resourceVersion: string, actions: readonly ReflectorAction[]): ReflectorStep {
-  const calm = state.attempts === 0 ? [] : [{ kind: "calm" } as const];
-  return { state: { ...state, resourceVersion, attempts: 0 }, actions: [...actions, ...calm] };
+  return { state: { ...state, resourceVersion }, actions };
 }
 
-function closeWatch(state: Watching, livedMs: number): ReflectorStep {
-  if (livedMs < SHORT_WATCH_MS) return wait(state, retryWatch(state), { pace: "back-off", atLeastMs: 0 });
-  const step = resume(state, retryWatch(state));
+/**
+ * Only a watch that ended as planned is continued. Any other end may be that of a server which
+ * returns with an older state: a watch from a version that it has reached again by then would miss
+ * what differs, without an error. A list without a resource version shows the state that is there.
+ */
+function closeWatch(state: Watching, { isDue, livedMs }: Closed): ReflectorStep {
+  if (!isDue) return fail(state, { failure: "unavailable", retryAfterMs: 0, livedMs });
+  const step = startWatch(state, state.resourceVersion);
   return { state: step.state, actions: [{ kind: "calm" }, ...step.actions] };
 }
 
-function fail(state: ReflectorState, { failure, retryAfterMs, livedMs }: Failed): ReflectorStep {
+function fail(state: ReflectorState, { failure, retryAfterMs, livedMs }: Omit<Failed, "kind">): ReflectorStep {
   if (state.phase !== "listing" && state.phase !== "watching") return stay(state);
   const isHealthy = state.phase === "watching" && livedMs >= SHORT_WATCH_MS;
   const calm: readonly ReflectorAction[] = isHealthy ? [{ kind: "calm" }] : [];
-  const step = waitAfter(state, failure, retryAfterMs);
-  return { state: step.state, actions: [...calm, ...step.actions] };
-}
-
-function waitAfter(state: Watching | Listing, failure: FailureKind, atLeastMs: number): ReflectorStep {
-  switch (failure) {
-    case "unreachable":
-    case "unavailable":
-      return wait(state, state.phase === "watching" ? retryWatch(state) : LIST, { pace: "back-off", atLeastMs });
-    case "refused":
-      return wait(state, LIST, { pace: "slow", atLeastMs });
-    case "too-large": {
-      const pageLimit = state.phase === "listing" ? smallerPage(state.pageLimit) : state.pageLimit;
-      return wait({ ...state, pageLimit }, LIST, { pace: "back-off", atLeastMs });
-    }
-    case "expired":
-    case "unauthorized":
-    case "broken":
-      return wait(state, LIST, { pace: "back-off", atLeastMs });
-  }
+  const isTooLarge = failure === "too-large" && state.phase === "listing";
+  const pageLimit = isTooLarge ? smallerPage(state.pageLimit) : state.pageLimit;
+  const pace = failure === "refused" ? "slow" : "back-off";
+  return {
+    state: { phase: "waiting", pageLimit },
+    actions: [...calm, { kind: "wait", pace, atLeastMs: retryAfterMs }],
+  };
 }
 
 function smallerPage(limit: number): number {
   return limit === WHOLE ? PAGE_OBJECTS : Math.max(1, Math.floor(limit / PAGE_DIVISOR));
-}
-
-function retryWatch({ resourceVersion, attempts }: Watching): Intent {
-  return attempts < WATCH_ATTEMPTS_MAX ? { kind: "watch", resourceVersion, attempts } : LIST;
-}
-
-function wait(
-  state: ReflectorState,
-  next: Intent,
-  how: { readonly pace: "back-off" | "slow"; readonly atLeastMs: number },
-): ReflectorStep {
-  return { state: { phase: "waiting", pageLimit: state.pageLimit, next }, actions: [{ kind: "wait", ...how }] };
 }

@@ -8,6 +8,7 @@ import {
   type Resource,
   ResourceState,
 } from "../generated/weir/rollout/v1/rollout_pb.ts";
+import { mergeFleetWarnings } from "./absent-fleets.ts";
 import type {
   Counts,
   MergedFleet,
@@ -35,6 +36,7 @@ export function mergeRollouts(
   const rollouts = replicas.flatMap(({ rollout }) => rollout ?? []);
   const fleets = rollouts.flatMap((rollout) => rollout.fleets);
   const pods = rollouts.flatMap((rollout) => rollout.pods.map((pod) => ({ pod, replica: rollout.replica })));
+  const podFleets = new Set(pods.map(({ pod }) => pod.fleet));
   const resources = rollouts.flatMap((rollout) => rollout.resources);
   const unreadable = rollouts.flatMap((rollout) => rollout.unreadable);
   const merged = {
@@ -43,7 +45,9 @@ export function mergeRollouts(
     pods: pods.toSorted(
       (left, right) => compare(left.pod.fleet, right.pod.fleet) || compare(podName(left.pod), podName(right.pod)),
     ),
-    resources: grouped(resources, resourceName).map(mergeResource),
+    resources: grouped(resources, resourceName).map((group) =>
+      mergeResource(group, (worst) => mergeFleetWarnings(worst, group, { podFleets, filter: wanted.fleet ?? "" })),
+    ),
     unreadable: grouped(unreadable, ({ location, message }) => `${location}\n${message}`).flatMap(
       ([first]) => first ?? [],
     ),
@@ -85,7 +89,7 @@ function mergeFleet(fleets: readonly Fleet[]): MergedFleet {
   };
 }
 
-function mergeResource(resources: readonly Resource[]): MergedResource {
+function mergeResource(resources: readonly Resource[], warningsOf: (resource: Resource) => string[]): MergedResource {
   const [worst] = resources.toSorted(
     (left, right) =>
       severityOf(right) - severityOf(left) ||
@@ -93,7 +97,7 @@ function mergeResource(resources: readonly Resource[]): MergedResource {
       compare(left.reason, right.reason),
   );
   if (worst === undefined) throw new Error("A group of resources is empty");
-  return { resource: worst, pods: sum(resources.map(({ pods }) => pods)) };
+  return { resource: { ...worst, warnings: warningsOf(worst) }, pods: sum(resources.map(({ pods }) => pods)) };
 }
 
 function severityOf({ state, reason, servesLastGood }: Resource): number {

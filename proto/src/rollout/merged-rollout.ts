@@ -52,4 +52,8 @@ export interface WantedResource {
   readonly name: string;
   /** The generation that replicas must know at least. */
   readonly generation: number;
+  /** The fleet to which the replicas' answers are narrowed; empty: all. */
+  readonly fleet?: string;
+  /** Whether a pod of each of its fleets must be connected. */
+  readonly needsPods?: boolean;
 }

@@ -1,6 +1,8 @@
 // Lists the problems of a merged rollout, as texts for people. Pure.
 import { Hold, PodState, ResourceState } from "../generated/weir/rollout/v1/rollout_pb.ts";
+import { absentPods } from "./absent-fleets.ts";
 import type { MergedRollout, WantedResource } from "./merged-rollout.ts";
+import { replicaErrors, replicaProblems, type ReplicaProblem } from "./replica-errors.ts";
 
 const HOLD_TEXT: Readonly<Record<Hold, string>> = {
   [Hold.UNSPECIFIED]: "",
@@ -20,26 +22,27 @@ export function holdText(hold: Hold): string {
 /** The problems; empty when every resource is served and ACKed, and the wanted resource exists. */
 export function rolloutProblems(merged: Omit<MergedRollout, "problems">, wanted: WantedResource): readonly string[] {
   return [
-    ...merged.replicas.flatMap(replicaProblems),
+    ...replicaErrors(merged.replicas),
+    ...replicaProblems(merged.replicas.flatMap(stateProblems)),
     ...merged.fleets.flatMap(({ name, versions, holds }) => [
       ...(versions.length > 1 ? [`the replicas serve ${versions.length} versions to the fleet ${name}`] : []),
       ...holds.map((hold) => `newer content of the fleet ${name} is held back: ${holdText(hold)}`),
     ]),
     ...resourceProblems(merged),
     ...podProblems(merged),
-    ...missing(merged, wanted),
+    ...replicaProblems(missing(merged, wanted)),
+    ...absentPods(merged, wanted),
   ];
 }
 
-function replicaProblems({ server, rollout, error }: MergedRollout["replicas"][number]): readonly string[] {
-  const failure = error === undefined ? [] : [error];
-  if (rollout === undefined) return failure;
-  const name = rollout.replica === "" ? server : rollout.replica;
-  const { location, error: sourceError } = rollout.source ?? { location: "", error: "" };
+function stateProblems({ server, rollout }: MergedRollout["replicas"][number]): readonly ReplicaProblem[] {
+  if (rollout === undefined) return [];
+  const replica = rollout.replica === "" ? server : rollout.replica;
+  const { location, error } = rollout.source ?? { location: "", error: "" };
+  const unread = `read ${location}: ${error}`;
   return [
-    ...failure,
-    ...(rollout.ready ? [] : [`the replica ${name} serves nothing yet`]),
-    ...(sourceError === "" ? [] : [`the replica ${name} cannot read ${location}: ${sourceError}`]),
+    ...(rollout.ready ? [] : [{ replica, one: "serves nothing yet", many: "serve nothing yet" }]),
+    ...(error === "" ? [] : [{ replica, one: `cannot ${unread}`, many: `cannot ${unread}` }]),
   ];
 }
 
@@ -71,21 +74,22 @@ function podProblems({ pods }: Pick<MergedRollout, "pods">): readonly string[] {
 }
 
 /** Replicas that do not know the wanted resource, or only in an earlier generation. */
-function missing({ replicas }: Pick<MergedRollout, "replicas">, wanted: WantedResource): readonly string[] {
+function missing({ replicas }: Pick<MergedRollout, "replicas">, wanted: WantedResource): readonly ReplicaProblem[] {
   const { namespace, name, generation } = wanted;
-  return replicas.flatMap(({ rollout }) => {
-    if (rollout === undefined || (name === "" && namespace === "")) return [];
-    const { replica } = rollout;
+  if (name === "" && namespace === "") return [];
+  return replicas.flatMap(({ server, rollout }) => {
+    if (rollout === undefined) return [];
+    const replica = rollout.replica === "" ? server : rollout.replica;
+    const unknown = (what: string): readonly ReplicaProblem[] => [
+      { replica, one: `knows ${what}`, many: `know ${what}` },
+    ];
     const inNamespace = rollout.resources.filter((resource) => resource.namespace === namespace);
-    if (name === "")
-      return inNamespace.length > 0 ? [] : [`the replica ${replica} knows no resource in the namespace ${namespace}`];
+    if (name === "") return inNamespace.length > 0 ? [] : unknown(`no resource in the namespace ${namespace}`);
     const known = inNamespace.find((resource) => resource.name === name);
-    if (known === undefined) return [`the replica ${replica} knows no resource ${namespace}/${name}`];
+    if (known === undefined) return unknown(`no resource ${namespace}/${name}`);
     return known.generation >= BigInt(generation)
       ? []
-      : [
-          `the replica ${replica} knows ${namespace}/${name} in generation ${known.generation}, not yet in ${generation}`,
-        ];
+      : unknown(`${namespace}/${name} in generation ${known.generation}, not yet in ${generation}`);
   });
 }
 

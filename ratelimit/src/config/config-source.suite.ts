@@ -1,5 +1,5 @@
-// What every source of configuration must do, whatever its wire: a test file of each source runs
-// this suite over it with real files or a real server.
+// The behaviour of every source of configuration: the test of each source runs this suite with real
+// files or a real server.
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { findSetProblems } from "@weir/limits/validate/validate";
 import { afterEach, describe, expect, it } from "vitest";
@@ -10,14 +10,16 @@ import { ConfigError } from "./errors.ts";
 /** How long a test waits for something to happen, in milliseconds. */
 const WAIT_MAX_MS = 40_000;
 
-/** A world in which a source works. */
-export interface SourceWorld {
+/** A source, and what it reads. */
+export interface SourceFixture {
   readonly source: ConfigSource;
+  /** Makes a further source of the same. */
+  readonly another: (listener: ConfigListener) => ConfigSource;
   /** Publishes configurations of these domains, each with one rule, instead of what was there. */
   publish(domains: readonly string[]): Promise<void>;
   /** Publishes something that no source can read. */
   publishGarbage(): Promise<void>;
-  /** Ends the world; the source was stopped before. */
+  /** Removes what it reads; the source was stopped before. */
   close(): Promise<void>;
 }
 
@@ -55,7 +57,7 @@ export class RecordingListener implements ConfigListener {
     return this.configs.map((config) => config.domain).sort();
   }
 
-  /** Resolves when the condition holds; fails with what was seen when it does not in time. */
+  /** Resolves when the condition is true; fails with the results when that takes too long. */
   async until(condition: () => boolean): Promise<void> {
     const deadline = AbortSignal.timeout(WAIT_MAX_MS);
     while (!condition()) {
@@ -63,7 +65,7 @@ export class RecordingListener implements ConfigListener {
         deadline.addEventListener("abort", () =>
           reject(
             new Error(
-              `waited in vain; accepted ${JSON.stringify(this.accepted)}, errors ${JSON.stringify(this.errors)}`,
+              `waited too long; accepted ${JSON.stringify(this.accepted)}, errors ${JSON.stringify(this.errors)}`,
             ),
           ),
         );
@@ -80,40 +82,40 @@ export class RecordingListener implements ConfigListener {
 }
 
 /**
- * Runs the suite. `open` makes a new world whose source is not started and reports to the listener.
+ * Runs the suite. `open` makes a fixture whose source is not started and reports to the listener.
  */
-export function describeConfigSource(what: string, open: (listener: ConfigListener) => Promise<SourceWorld>): void {
+export function describeConfigSource(what: string, open: (listener: ConfigListener) => Promise<SourceFixture>): void {
   describe(`${what} as a ConfigSource`, () => {
-    let world: SourceWorld | undefined;
+    let fixture: SourceFixture | undefined;
     afterEach(async () => {
-      await world?.source.stop();
-      await world?.close();
-      world = undefined;
+      await fixture?.source.stop();
+      await fixture?.close();
+      fixture = undefined;
     });
 
-    async function start(domains: readonly string[]): Promise<{ world: SourceWorld; listener: RecordingListener }> {
+    async function start(domains: readonly string[]): Promise<{ fixture: SourceFixture; listener: RecordingListener }> {
       const listener = new RecordingListener();
-      world = await open(listener);
-      await world.publish(domains);
-      await world.source.start();
-      return { world, listener };
+      fixture = await open(listener);
+      await fixture.publish(domains);
+      await fixture.source.start();
+      return { fixture, listener };
     }
 
-    it("start() brings what is there", async () => {
+    it("start() passes on the present set", async () => {
       const { listener } = await start(["a", "b"]);
       await listener.until(() => listener.accepted.length > 0);
       expect(listener.domains()).toEqual(["a", "b"]);
       expect(listener.errors).toEqual([]);
     });
 
-    it("start() brings an empty set when there is nothing", async () => {
+    it("start() passes on an empty set when there is nothing", async () => {
       const { listener } = await start([]);
       await listener.until(() => listener.accepted.length > 0);
       expect(listener.domains()).toEqual([]);
     });
 
-    it("a source brings each new set as a whole when it changes", async () => {
-      const { world: running, listener } = await start(["a"]);
+    it("a source passes on each new set as a whole when it changes", async () => {
+      const { fixture: running, listener } = await start(["a"]);
       await listener.until(() => listener.domains().join() === "a");
       await running.publish(["b", "c"]);
       await listener.until(() => listener.domains().join() === "b,c");
@@ -122,8 +124,8 @@ export function describeConfigSource(what: string, open: (listener: ConfigListen
       expect(listener.errors).toEqual([]);
     });
 
-    it("a source rejects what it cannot read, and brings the next good set", async () => {
-      const { world: running, listener } = await start(["a"]);
+    it("a source rejects what it cannot read, and passes on the next good set", async () => {
+      const { fixture: running, listener } = await start(["a"]);
       await listener.until(() => listener.domains().join() === "a");
       await running.publishGarbage();
       await listener.until(() => listener.errors.length > 0);
@@ -134,16 +136,16 @@ export function describeConfigSource(what: string, open: (listener: ConfigListen
 
     it("start() resolves when the first set is bad", async () => {
       const listener = new RecordingListener();
-      world = await open(listener);
-      await world.publishGarbage();
-      await world.source.start();
+      fixture = await open(listener);
+      await fixture.publishGarbage();
+      await fixture.source.start();
       await listener.until(() => listener.errors.length > 0);
-      await world.publish(["a"]);
+      await fixture.publish(["a"]);
       await listener.until(() => listener.domains().join() === "a");
     });
 
-    it("reload() brings the set again when nothing changed", async () => {
-      const { world: running, listener } = await start(["a"]);
+    it("reload() passes on the set again when nothing changed", async () => {
+      const { fixture: running, listener } = await start(["a"]);
       await listener.until(() => listener.accepted.length > 0);
       const before = listener.accepted.length;
       running.source.reload();
@@ -151,14 +153,18 @@ export function describeConfigSource(what: string, open: (listener: ConfigListen
       expect(listener.domains()).toEqual(["a"]);
     });
 
-    it("stop() ends it: nothing is brought afterwards", async () => {
-      const { world: running, listener } = await start(["a"]);
+    it("stop() ends it: nothing is passed on afterwards", async () => {
+      const { fixture: running, listener } = await start(["a"]);
       await listener.until(() => listener.accepted.length > 0);
       await running.source.stop();
       const before = listener.accepted.length;
       await running.publish(["b"]);
       running.source.reload();
-      await new Promise((resolve) => setImmediate(resolve));
+      const later = new RecordingListener();
+      const another = running.another(later);
+      await another.start();
+      await later.until(() => later.domains().join() === "b");
+      await another.stop();
       expect(listener.accepted).toHaveLength(before);
     });
   });

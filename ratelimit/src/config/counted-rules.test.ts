@@ -33,7 +33,7 @@ describe("compileCountedRules()", () => {
     );
   });
 
-  it("compileCountedRules() goes on with the counters of unchanged keys when it is called again", () => {
+  it("compileCountedRules() keeps the counters of unchanged keys when it is called again", () => {
     const statistics = new StatisticsStore({ maxDynamicKeys: 10 });
     const first = compileCountedRules([CONFIGURATION_B], statistics).domain("test-domain")?.match(entries("key3=a"));
     if (first !== undefined) first.attachment.totalHits += 7;
@@ -44,7 +44,7 @@ describe("compileCountedRules()", () => {
     expect(second.domain("test-domain")?.match(entries("key3=a"))?.attachment.totalHits).toBe(7);
   });
 
-  it("match() counts under the rule's own key and says so when there is no room for another dynamic key", () => {
+  it("match() counts under the rule's own key and says so when there can be no further dynamic key", () => {
     const statistics = new StatisticsStore({ maxDynamicKeys: 1 });
     const rules = compileCountedRules(
       [configuration("d", [descriptor({ key: "k", rateLimit: limit(10, "minute"), detailedMetric: true })])],
@@ -60,7 +60,7 @@ describe("compileCountedRules()", () => {
     expect(statistics.counter("ratelimit.service.stats_keys_dropped").value).toBe(1);
   });
 
-  it("case 22: override() keeps the same counters when a later request brings another limit", () => {
+  it("case 22: override() keeps the same counters when a later request has another limit", () => {
     const rules = compileCountedRules([CONFIGURATION_B], new StatisticsStore({ maxDynamicKeys: 10 })).domain(
       "test-domain",
     );

@@ -265,7 +265,7 @@ describe.each(["plain text", "mutual TLS"])("XdsSource with a go-control-plane s
     await expect.poll(() => wide.rules.current()?.dump().split("\n").length, WAIT).toBe(5 * 1024 + 1);
     await expect.poll(() => warnings(narrow).length, WAIT).toBeGreaterThan(1);
     expect(warnings(narrow)[0]).toMatch(
-      /^8 RESOURCE_EXHAUSTED: .*; XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES raises the limit$/,
+      /^XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES raises the limit \(8 RESOURCE_EXHAUSTED: .*\)$/,
     );
     await untilDump(narrow, "foo.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");
     server.publish(NODE, "v3", [{ ...FOO, domain: "small" }]);

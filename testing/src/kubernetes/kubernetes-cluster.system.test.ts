@@ -30,7 +30,7 @@ describe("KubernetesCluster", () => {
     });
   });
 
-  it("apply() throws with the text of the server when it refuses", async () => {
+  it("apply() throws the message of the server when a manifest is invalid", async () => {
     await expect(cluster.apply("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: Shop\n")).rejects.toThrow(
       'Invalid value: "Shop"',
     );
@@ -48,7 +48,7 @@ describe("KubernetesCluster", () => {
     });
   });
 
-  it("startApiServer() waits for its port while another process has it", async () => {
+  it("startApiServer() waits for its port while another program has it", async () => {
     await cluster.killApiServer();
     const sockets: Socket[] = [];
     const other = createServer((socket) => void sockets.push(socket)).listen(

@@ -2,7 +2,7 @@
 // 127.0.0.1, with certificates and state in a folder of its own.
 import { execFile } from "node:child_process";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,6 +18,9 @@ import { type KubernetesPrograms, kubernetesPrograms } from "./kubernetes-progra
  * machine.
  */
 const READY_TIMEOUT_MS = 120_000;
+
+/** Without a step that takes a second, and that only pods need. */
+const READY_PATH = "/readyz?exclude=poststarthook%2Fscheduling%2Fbootstrap-system-priority-classes";
 
 /** Longest wait for the answer to whether it is ready, in milliseconds. */
 const ANSWER_TIMEOUT_MS = 5000;
@@ -103,14 +106,36 @@ export class KubernetesCluster {
   }
 
   /**
+   * Copies the state of the running etcd, as a snapshot of its disk does. The function stops both
+   * servers, puts the copy in the place of the state, and starts both; it can be called once.
+   */
+  async backUpEtcd(): Promise<() => Promise<void>> {
+    const [state, backup] = [join(this.folder, "etcd"), join(this.folder, "etcd-backup")];
+    await this.#etcd.pause();
+    try {
+      cpSync(state, backup, { recursive: true });
+    } finally {
+      this.#etcd.resume();
+    }
+    return async () => {
+      await this.killApiServer();
+      await this.killEtcd();
+      rmSync(state, { recursive: true });
+      renameSync(backup, state);
+      this.startEtcd();
+      await this.startApiServer();
+    };
+  }
+
+  /**
    * Starts the API server (again) on the same port and waits until it is ready. As often as
    * necessary: while it was away another test may have been given that port.
    */
   async startApiServer(): Promise<void> {
     const attempt = async (): Promise<void> => {
       if (this.#apiServer.pid === undefined) this.#apiServer.start();
-      const status = await getStatus(`${this.url}/readyz`, this.caPem);
-      if (status !== 200) throw new Error(`/readyz answered ${status}`);
+      const status = await getStatus(this.url + READY_PATH, this.caPem);
+      if (status !== 200) throw new Error(`${READY_PATH} answered ${status}`);
     };
     try {
       await eventually("the API server to be ready", attempt, READY_TIMEOUT_MS);
@@ -145,8 +170,8 @@ export class KubernetesCluster {
   }
 
   /**
-   * Applies manifests on the server's side, with strict checks; throws with what kubectl said when
-   * one is refused.
+   * Applies manifests on the server's side, with strict checks; throws with the message of kubectl
+   * when one is invalid.
    */
   async apply(manifests: string): Promise<void> {
     const { code, stderr } = await this.kubectl(
@@ -234,6 +259,8 @@ function etcdArguments(folder: string, clientUrl: string, peerUrl: string): read
     // A test outlives no power cut.
     ["--unsafe-no-fsync"],
     ["--log-level", "warn"],
+    // It waits so long, in milliseconds, before it elects itself.
+    ["--heartbeat-interval", "10", "--election-timeout", "100"],
     ["--listen-client-urls", clientUrl, "--advertise-client-urls", clientUrl],
     ["--listen-peer-urls", peerUrl, "--initial-advertise-peer-urls", peerUrl],
     ["--initial-cluster", `default=${peerUrl}`],

@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { NodeSchema } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
 import { describe, expect, it } from "vitest";
 
-import { identityOf, podName } from "./node-identity.ts";
+import { fleetNamedBy, identityOf, podName } from "./node-identity.ts";
 
 describe("identityOf()", () => {
   it.each([
@@ -41,12 +41,40 @@ describe("identityOf()", () => {
   });
 });
 
+describe("identityOf() with the fleet of a certificate", () => {
+  it("takes that fleet, whatever the node names", () => {
+    expect(identityOf(undefined, "core").fleet).toBe("core");
+    expect(identityOf(create(NodeSchema, { id: "edge/x", metadata: { fleet: "gold" } }), "core")).toMatchObject({
+      nodeId: "edge/x",
+      fleet: "core",
+    });
+  });
+});
+
+describe("fleetNamedBy()", () => {
+  it.each([
+    { node: undefined, named: undefined },
+    { node: { id: "" }, named: undefined },
+    { node: { id: "gateway" }, named: undefined }, // The name of the pod, as a rule.
+    { node: { id: "/pod-7" }, named: undefined },
+    { node: { id: "gateway/pod-7" }, named: "gateway" },
+    { node: { id: "gateway/" }, named: "gateway" },
+    { node: { id: "pod-7", metadata: { fleet: "gold" } }, named: "gold" },
+    { node: { id: "gateway/pod-7", metadata: { fleet: "" } }, named: "gateway" },
+    { node: { id: "pod-7", metadata: { fleet: ["gold"] } }, named: undefined },
+    { node: { id: "g".repeat(300), metadata: { fleet: "f".repeat(300) } }, named: "f".repeat(300) },
+  ])("gives $named for $node", ({ node, named }) => {
+    expect(fleetNamedBy(node === undefined ? undefined : create(NodeSchema, node))).toBe(named);
+  });
+});
+
 describe("podName()", () => {
   it.each([
-    { pod: "pod-7", nodeId: "gateway/pod-7", expected: "pod-7" },
-    { pod: "", nodeId: "gateway/pod-7", expected: "gateway/pod-7" },
-    { pod: "", nodeId: "", expected: "192.0.2.1:4711" },
-  ])("gives $expected for pod '$pod' and node id '$nodeId'", ({ pod, nodeId, expected }) => {
-    expect(podName({ pod, nodeId, namespace: "", fleet: "default" }, "192.0.2.1:4711")).toBe(expected);
+    { namespace: "edge", pod: "pod-7", nodeId: "gateway/pod-7", expected: "edge/pod-7" },
+    { namespace: "", pod: "pod-7", nodeId: "gateway/pod-7", expected: "pod-7" },
+    { namespace: "edge", pod: "", nodeId: "gateway/pod-7", expected: "gateway/pod-7" },
+    { namespace: "", pod: "", nodeId: "", expected: "192.0.2.1:4711" },
+  ])("gives $expected for pod '$namespace/$pod' and node id '$nodeId'", ({ expected, ...identity }) => {
+    expect(podName(identity, "192.0.2.1:4711")).toBe(expected);
   });
 });

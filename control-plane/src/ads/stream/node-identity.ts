@@ -18,10 +18,13 @@ export interface PodIdentity {
   readonly pod: string;
 }
 
-/** The identity of a node. Its fleet: the metadata's, else the id up to a slash, else "default". */
-export function identityOf(node: Node | undefined): PodIdentity {
+/**
+ * The identity of a node. Its fleet: that of its certificate if given, else the metadata's, else the
+ * id up to a slash, else "default".
+ */
+export function identityOf(node: Node | undefined, certificateFleet?: string): PodIdentity {
   const nodeId = node?.id ?? "";
-  const fleet = metadataText(node, "fleet") || (nodeId.split("/", 1)[0] ?? "") || DEFAULT_FLEET;
+  const fleet = certificateFleet ?? fleetNamedBy(node) ?? ((nodeId.split("/", 1)[0] ?? "") || DEFAULT_FLEET);
   return {
     nodeId: cut(nodeId),
     fleet: cut(fleet),
@@ -30,9 +33,17 @@ export function identityOf(node: Node | undefined): PodIdentity {
   };
 }
 
-/** One name for a pod: its own, else its node id, else its address. */
-export function podName({ nodeId, pod }: PodIdentity, peer: string): string {
-  return pod || nodeId || peer;
+/** The fleet in the metadata, else before a slash in the id, uncut; undefined: neither. */
+export function fleetNamedBy(node: Node | undefined): string | undefined {
+  const named = metadataText(node, "fleet");
+  if (named !== "") return named;
+  const [prefix = "", ...rest] = (node?.id ?? "").split("/");
+  return rest.length === 0 || prefix === "" ? undefined : prefix;
+}
+
+/** The name of a pod in the log: `<namespace>/<pod>`, else its node id, else its address. */
+export function podName({ nodeId, namespace, pod }: Omit<PodIdentity, "fleet">, peer: string): string {
+  return namespace !== "" && pod !== "" ? `${namespace}/${pod}` : pod || nodeId || peer;
 }
 
 function metadataText(node: Node | undefined, key: string): string {

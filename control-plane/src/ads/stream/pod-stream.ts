@@ -46,6 +46,8 @@ export type StreamKind = "aggregated" | "single-type";
 
 /** How a stream was opened. */
 export interface PodStreamOptions {
+  /** The fleet of the client certificate; undefined: the node names its fleet. */
+  readonly certificateFleet?: string | undefined;
   /** The name of the replica, for clients. */
   readonly identifier: string;
   readonly kind: StreamKind;
@@ -115,6 +117,11 @@ export class PodStream {
     return undefined;
   }
 
+  /** The name of the pod for the log; undefined before its first request. */
+  podName(): string | undefined {
+    return this.#pod === undefined ? undefined : podName(this.#pod.identity, this.#deps.channel.peer);
+  }
+
   /** Another snapshot may be active for the pod. */
   published(): void {
     this.#send();
@@ -141,7 +148,7 @@ export class PodStream {
 
   /** The first request of a stream identifies the client; later ones cannot change that. */
   #meet(request: DiscoveryRequest): KnownPod {
-    const identity = identityOf(request.node);
+    const identity = identityOf(request.node, this.#options.certificateFleet);
     const { peer } = this.#deps.channel;
     const log = this.#deps.log.child({ pod: podName(identity, peer), fleet: identity.fleet });
     log.info("Pod connected", { peer, has: request.versionInfo === "" ? undefined : request.versionInfo });

@@ -91,6 +91,7 @@ describe("reportRollout()", () => {
           sent: { version: VERSION, at: AT },
           accepted: { version: VERSION, at: AT },
           rejected: null,
+          warnings: [],
         },
       ],
     });

@@ -7,6 +7,7 @@ import { entryFor, OTHER_FLEETS, publicationFor } from "../../snapshot/publicati
 import type { PublisherState } from "../../snapshot/publisher.ts";
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import type { SourceCondition } from "../../source/source.ts";
+import { addFleetWarnings } from "./fleet-warnings.ts";
 import { type FleetMembers, reportResources, tooLargeRefusals } from "./report-resources.ts";
 import type { FleetReport, PodReportEntry, RefusalReport, RolloutFilter, RolloutReport } from "./rollout-report.ts";
 
@@ -24,6 +25,10 @@ export interface RolloutFacts {
 
 /** Makes the report. */
 export function reportRollout(facts: RolloutFacts, filter: RolloutFilter = {}): RolloutReport {
+  return addFleetWarnings(reportFacts(facts, filter), facts.pods, facts.publisher.desired?.accepted ?? []);
+}
+
+function reportFacts(facts: RolloutFacts, filter: RolloutFilter): RolloutReport {
   const { replica, instance, nowMs, notReady, publisher } = facts;
   const { syncedMs, problem } = facts.source.condition();
   const { publication } = publisher;
@@ -105,6 +110,7 @@ function reportPod(pod: PodState, version: string | undefined): PodReportEntry {
     sent: reportEvent(sent),
     accepted: reportEvent(accepted),
     rejected: reportEvent(rejected),
+    warnings: [],
   };
 }
 

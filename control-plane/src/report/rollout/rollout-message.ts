@@ -114,6 +114,7 @@ function podMessage(report: PodReportEntry): MessageInitShape<typeof PodSchema> 
     accepted: eventOf(report.accepted),
     rejected: eventOf(rejected),
     rejection: rejected?.message ?? "",
+    warnings: [...report.warnings],
   };
 }
 

@@ -69,7 +69,7 @@ export interface ResourceReport extends PodCounts {
   readonly servesLastGood: boolean;
   readonly file: string;
   readonly line: number;
-  /** Fields that some pods ignore. */
+  /** Fields that some pods ignore, and fleets without a pod. */
   readonly warnings: readonly string[];
 }
 
@@ -95,6 +95,8 @@ export interface PodReportEntry extends Omit<ConnectedPod, "nodeId"> {
   readonly sent: VersionReport | null;
   readonly accepted: VersionReport | null;
   readonly rejected: (VersionReport & { readonly message: string }) | null;
+  /** A fleet that no resource names. */
+  readonly warnings: readonly string[];
 }
 
 /** The whole report. Times are ISO 8601. */

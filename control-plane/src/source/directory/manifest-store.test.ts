@@ -40,6 +40,14 @@ function shown(state: SourceState): readonly string[] {
 }
 
 describe("ManifestStore.update()", () => {
+  it("leaves out the youngest resources of a namespace that has too many", () => {
+    const state = look(new ManifestStore(1), { "b.yaml": GOOD_B, "a.yaml": GOOD_A });
+    expect(shown(state)).toEqual(["default/a 1"]);
+    expect(state.refusals).toMatchObject([
+      { reason: "TooMany", resource: "default/b", place: { file: "b.yaml", line: 1 } },
+    ]);
+  });
+
   it("leaves a broken file out when it has never been good", () => {
     const state = look(new ManifestStore(), { "a.yaml": BAD_A, "b.yaml": GOOD_B });
     expect(shown(state)).toEqual(["default/b 3"]);

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 
 import { describeError } from "@weir/common/errors/service-error";
 
+import { boundNamespaces } from "../bound-namespaces.ts";
 import type { SourceRefusal, SourceResource, SourceState } from "../source.ts";
 import { resourceKey } from "../source.ts";
 import type { FileContent, FileText } from "./read-manifest-file.ts";
@@ -19,8 +20,14 @@ interface StoredFile {
 
 /** The files of one folder. */
 export class ManifestStore {
+  readonly #namespaceMax: number | undefined;
   #files: ReadonlyMap<string, StoredFile> = new Map();
   #state: SourceState | undefined;
+
+  /** Serves at most `namespaceMax` resources of a namespace; undefined: the usual number. */
+  constructor(namespaceMax?: number) {
+    this.#namespaceMax = namespaceMax;
+  }
 
   /**
    * Replaces all files: takes the text of every file, sorted by path. Returns the same object when
@@ -31,7 +38,8 @@ export class ManifestStore {
     const next = new Map(present.map(([path, text]) => [path, this.#storedFile(path, text)]));
     const isSame = next.size === this.#files.size && [...next].every(([path, file]) => this.#files.get(path) === file);
     this.#files = next;
-    if (this.#state === undefined || !isSame) this.#state = stateOf([...next.values()]);
+    if (this.#state === undefined || !isSame)
+      this.#state = boundNamespaces(stateOf([...next.values()]), this.#namespaceMax);
     return this.#state;
   }
 

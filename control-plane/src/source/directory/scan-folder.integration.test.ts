@@ -18,20 +18,20 @@ describe("scanFolder()", () => {
     rmSync(folder, { recursive: true });
   });
 
-  it("finds 10,000 files, other files not counted, and takes none of one more for the whole", async () => {
+  it("finds as many files as are allowed, other files not counted, and takes none of one more for the whole", async () => {
     for (let team = 0; team < 10; team++) {
       mkdirSync(join(folder, `team-${team}`));
-      for (let index = 0; index < 1000; index++) writeFileSync(join(folder, `team-${team}`, `${index}.yaml`), "");
+      for (let index = 0; index < 10; index++) writeFileSync(join(folder, `team-${team}`, `${index}.yaml`), "");
     }
     writeFileSync(join(folder, "README.md"), "");
-    const { files, folders } = await scanFolder(folder);
-    expect([files.length, folders.length]).toEqual([10_000, 11]);
+    const { files, folders } = await scanFolder(folder, 100);
+    expect([files.length, folders.length]).toEqual([100, 11]);
     writeFileSync(join(folder, "z.yaml"), "");
-    await expect(scanFolder(folder)).rejects.toMatchObject({
+    await expect(scanFolder(folder, 100)).rejects.toMatchObject({
       code: "SOURCE_UNREADABLE",
-      message: `Cannot read the folder ${folder}: it holds more than 10000 files`,
+      message: `Cannot read the folder ${folder}: it holds more than 100 files`,
     });
     rmSync(join(folder, "team-3", "7.yaml"));
-    expect((await scanFolder(folder)).files).toHaveLength(10_000);
+    expect((await scanFolder(folder, 100)).files).toHaveLength(100);
   });
 });

@@ -19,8 +19,11 @@ const MANIFEST_NAME = /\.(yaml|yml|json)$/;
  */
 const SKIPPED_NAME = /^\.[.#]/;
 
-/** Most files below one folder; far above any rule set, so that a wrong folder is an error. */
-const FILES_MAX = 10_000;
+/**
+ * Most files below one folder; far above any rule set, so that a wrong folder is an error. One
+ * namespace has fewer: those of others are read whatever it has.
+ */
+const FILES_MAX = 100_000;
 
 /** Deepest nesting of folders. */
 const DEPTH_MAX = 32;
@@ -37,14 +40,15 @@ export interface FolderScan {
  * Scans a folder and everything below it. Rejects with SOURCE_UNREADABLE when a folder cannot be
  * read, rather than return a part.
  */
-export async function scanFolder(folder: string): Promise<FolderScan> {
-  const found: Found = { root: folder, files: [], folders: new Set(await foldersOfLinks(resolve(folder))) };
+export async function scanFolder(folder: string, filesMax = FILES_MAX): Promise<FolderScan> {
+  const found: Found = { root: folder, filesMax, files: [], folders: new Set(await foldersOfLinks(resolve(folder))) };
   await scan(folder, [], found);
   return { files: found.files.toSorted(compareCodeUnits), folders: [...found.folders] };
 }
 
 interface Found {
   readonly root: string;
+  readonly filesMax: number;
   readonly files: string[];
   readonly folders: Set<string>;
 }
@@ -79,7 +83,7 @@ async function scan(folder: string, above: readonly string[], found: Found): Pro
 }
 
 function addFile(path: string, found: Found): void {
-  if (found.files.length >= FILES_MAX) throw unreadable(found.root, `it holds more than ${FILES_MAX} files`);
+  if (found.files.length >= found.filesMax) throw unreadable(found.root, `it holds more than ${found.filesMax} files`);
   found.files.push(path);
 }
 

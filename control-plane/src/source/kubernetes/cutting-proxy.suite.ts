@@ -71,6 +71,8 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
       open(client);
     } else {
       client.on("error", () => undefined); // It may not wait so long.
+      client.on("close", () => sockets.delete(client));
+      sockets.add(client);
       held.push(() => open(client));
     }
   }).listen(0, "127.0.0.1");

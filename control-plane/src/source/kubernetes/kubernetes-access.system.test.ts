@@ -57,11 +57,11 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-/** Everything that the account may do is taken away. */
+/** Removes all permissions of the account. */
 async function revokeAll(): Promise<void> {
   await cluster.kubectl([
     ...["delete", "--ignore-not-found", "clusterrole,clusterrolebinding"],
-    ...["weir-control-plane", "weir-control-plane-namespaces"],
+    ...["weir-control-plane", "weir-control-plane-namespaces", "weir-control-plane-definition"],
   ]);
   await cluster.kubectl(["delete", "--ignore-not-found", "--namespace=team", "rolebinding", "weir-control-plane"]);
   for (const verb of ["list", "watch"]) {
@@ -71,8 +71,8 @@ async function revokeAll(): Promise<void> {
 }
 
 /**
- * Waits until the API server lets the account, or not: it takes changed roles in somewhat later
- * than it stores them.
+ * Waits until the API server permits or forbids it to the account: changed roles take effect
+ * somewhat later than they are stored.
  */
 async function expectRight(isAllowed: boolean, verb: string, resource: string, namespace = ""): Promise<void> {
   const group = resource === "namespaces" ? "" : "ratelimit.weir.dev";
@@ -118,7 +118,7 @@ async function open(scope: NamespaceScope, connection?: ClusterConnection): Prom
   return source;
 }
 
-/** Starts the source and waits for it to say what keeps it. */
+/** Starts the source and waits for the problem that it reports. */
 async function problemOfStart(scope: NamespaceScope): Promise<string> {
   const opened = await open(scope);
   void Promise.resolve(opened.start());
@@ -181,7 +181,9 @@ describe("the roles of the control plane", () => {
 
   it("allow nothing else", async () => {
     await cluster.apply(
-      ["cluster-role.yaml", "cluster-role-binding.yaml", "namespace-reader.yaml"].map(rbac).join("---\n"),
+      ["cluster-role.yaml", "cluster-role-binding.yaml", "namespace-reader.yaml", "definition-reader.yaml"]
+        .map(rbac)
+        .join("---\n"),
     );
     const asked = [
       ...["get", "create", "update", "patch", "delete", "deletecollection"].map((verb) => [
@@ -193,6 +195,8 @@ describe("the roles of the control plane", () => {
       ["list", "secrets"],
       ["list", "configmaps"],
       ["create", "leases.coordination.k8s.io"],
+      ["watch", "customresourcedefinitions.apiextensions.k8s.io"],
+      ["delete", "customresourcedefinitions.apiextensions.k8s.io/ratelimitconfigs.ratelimit.weir.dev"],
     ];
     for (const verb of ["list", "watch"]) await expectRight(true, verb, "ratelimitconfigs");
     for (const question of asked) {
@@ -261,7 +265,7 @@ describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     const opened = await open({ kind: "all" }, connection);
     const started = opened.start();
     await eventually(
-      "the refusal",
+      "the problem",
       () => expect(opened.condition().problem).toContain("the credentials are not accepted"),
       DEADLINE_MS,
     );
@@ -273,7 +277,7 @@ describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     await cluster.killApiServer();
     await cluster.startApiServer();
     await eventually(
-      "the refusal",
+      "the problem",
       () => expect(opened.condition().problem).toContain("the credentials are not accepted"),
       DEADLINE_MS,
     );
@@ -283,7 +287,7 @@ describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     await eventually("the change", async () => expect(limitOf(await opened.read(), "team/a")).toBe(47), DEADLINE_MS);
   });
 
-  it("says that there is no token, and continues when there is one", async () => {
+  it("reports that the token is missing, and continues when it exists", async () => {
     const connection = await mountAccount();
     rmSync(join(folder, "token"));
     const opened = await open({ kind: "all" }, connection);
@@ -355,14 +359,14 @@ describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     await once(proxy.close(), "close");
   });
 
-  it("says what is wrong in a selector", async () => {
+  it("reports what is wrong in a selector", async () => {
     await cluster.apply(rbac("namespace-reader.yaml"));
     for (const resource of ["namespaces", "ratelimitconfigs"]) await expectRight(true, "list", resource);
     const problem = await problemOfStart({ kind: "labelled", selector: "a in b" });
     expect(problem).toContain("Cannot list namespaces with labels a in b: the server says");
   });
 
-  it("says how to install the CustomResourceDefinition while it is missing, and continues when it exists", async () => {
+  it("reports how to install the CustomResourceDefinition while it is missing, and continues when it exists", async () => {
     const name = "ratelimitconfigs.ratelimit.weir.dev";
     await cluster.kubectl(["delete", "crd", name]);
     await eventually("the kind to be gone", async () => {

@@ -83,22 +83,22 @@ export async function callApi(
   return await promise;
 }
 
-/** Applies one RateLimitConfig manifest; fails with the server's message when it refuses. */
+/** Applies one RateLimitConfig manifest; fails with the server's message when it is invalid. */
 export async function applyConfig(cluster: KubernetesCluster, text: string): Promise<void> {
   const path = `${configPath(keyOf(text))}?fieldManager=test&force=true`;
   const { status, body } = await callApi(cluster, "PATCH", path, { type: "application/apply-patch+yaml", text });
-  if (status >= 300) throw new Error(`The API server refused: ${body}`);
+  if (status >= 300) throw new Error(`The API server rejected it: ${body}`);
 }
 
 /** Deletes one RateLimitConfig, named `<namespace>/<name>`, if it is there. */
 export async function deleteConfig(cluster: KubernetesCluster, key: string): Promise<void> {
   const { status, body } = await callApi(cluster, "DELETE", configPath(key));
-  if (status >= 300 && status !== 404) throw new Error(`The API server refused: ${body}`);
+  if (status >= 300 && status !== 404) throw new Error(`The API server rejected it: ${body}`);
 }
 
 /**
- * Installs a definition of RateLimitConfigs, and waits until the API server serves them: it says
- * that they are established somewhat before.
+ * Installs a definition of RateLimitConfigs, and waits until the API server serves them: it reports
+ * them as established somewhat before.
  */
 export async function installConfigs(cluster: KubernetesCluster, definition: string): Promise<void> {
   await cluster.apply(definition);
@@ -148,6 +148,7 @@ export function openSource(
     {
       connection: { kind: "kubeconfig", paths: [cluster.kubeconfigPath] },
       scope: { kind: "all" },
+      keepVanishedMs: 0,
       times: QUICK,
       ...options,
     },

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 
 import { manifest } from "../../assemble/manifests.suite.ts";
 import { describeSource, keysOf, limitOf, watchSource, type WatchedSource } from "../source.suite.ts";
+import { resourceKey } from "../source.ts";
 import {
   applyConfig,
   callApi,
@@ -32,8 +33,8 @@ afterAll(async () => {
 
 describeSource("cluster, all namespaces", () => clusterFixture(cluster));
 
-describeSource("cluster, named namespaces", () =>
-  clusterFixture(cluster, { scope: { kind: "named", names: ["default", "team"] } }),
+describeSource("cluster, named namespaces with at most two resources", () =>
+  clusterFixture(cluster, { scope: { kind: "named", names: ["default", "team"] }, namespaceResourcesMax: 2 }),
 );
 
 describe("KubernetesSource", () => {
@@ -76,7 +77,7 @@ describe("KubernetesSource", () => {
     expect(after).toMatchObject({ generation: 2, uid: before?.uid, createdMs: before?.createdMs });
   });
 
-  it("says nothing when only status and labels of an object change", async () => {
+  it("reports no change when only status and labels of an object change", async () => {
     await write({ name: "a", domain: "alpha" });
     const { source, calls, until } = await watch();
     const state = await source.read();
@@ -100,7 +101,7 @@ describe("KubernetesSource", () => {
     expect(after.resources[0]).toBe(state.resources[0]);
   });
 
-  it("ignores unknown fields, which a newer definition may have, and refuses wrong ones with their path", async () => {
+  it("ignores unknown fields, which a newer definition may have, and reports wrong values with their path", async () => {
     const text = manifest({ name: "a", domain: "alpha" }).replace("  domain:", "  colour: red\n  domain:");
     written.add("default/a").add("default/b");
     await applyConfig(cluster, text);
@@ -149,7 +150,34 @@ describe("KubernetesSource", () => {
     );
     await label("team", "limits-");
     await label("other", "limits-");
-    await until("nobody has it", (state) => state.resources.length === 0);
+    await until("no namespace to have it", (state) => state.resources.length === 0);
+  });
+
+  it("serves the oldest resources of a namespace that has too many, and all of the others", async () => {
+    for (const name of ["d", "c", "b", "a"]) await write({ name, domain: name, namespace: "team" });
+    await write({ name: "a", domain: "other", namespace: "other" });
+    const { source, until } = await watch({ namespaceResourcesMax: 2 });
+    const { resources, refusals } = await source.read();
+    // Of resources of the same second the first by name are served.
+    const byAge = resources.filter(({ namespace }) => namespace === "team").map(resourceKey);
+    const left = refusals.map(({ resource }) => resource);
+    expect([byAge.length, left.length, [...byAge, ...left].toSorted(), resources.length]).toEqual([
+      2,
+      2,
+      ["team/a", "team/b", "team/c", "team/d"],
+      3,
+    ]);
+    expect(refusals).toMatchObject([{ reason: "TooMany" }, { reason: "TooMany" }]);
+    expect(source.condition().problem).toBeUndefined();
+    await write({ name: "e", domain: "e", namespace: "team" });
+    await until("the youngest to be too many", (state) => state.refusals.length === 3);
+    // The oldest of those that were left out takes the place of a deleted one.
+    await deleteConfig(cluster, byAge[0] ?? "");
+    const after = await until("the next one", (state) => state.refusals.length === 2);
+    expect(keysOf(after).toSorted()).toEqual(["other/a", byAge[1], left[0]].toSorted());
+    await deleteConfig(cluster, "team/e");
+    await deleteConfig(cluster, byAge[1] ?? "");
+    await until("all to be served", (state) => state.refusals.length === 0 && state.resources.length === 3);
   });
 
   it("lists what is too large for one answer in pages", { timeout: RESTARTS_TIMEOUT_MS }, async () => {

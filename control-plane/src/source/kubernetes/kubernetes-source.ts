@@ -6,18 +6,22 @@ import { API_VERSION } from "@weir/crds/rate-limit-config/schema/schema";
 
 import { type ClusterConnection, openClusterAccess } from "@weir/kubernetes/access/cluster-access";
 import { ApiClient, type ApiTimeouts } from "@weir/kubernetes/client/api-client";
-import type { ApiResource } from "@weir/kubernetes/client/api-resource";
+import { type ApiResource, describeResource } from "@weir/kubernetes/client/api-resource";
 import { ProblemLog } from "@weir/kubernetes/reflector/problem-log";
 import {
   NO_FAILURES,
   type ObjectSink,
   type ReflectorCounts,
+  type ReflectorDeps,
   type ReflectorPace,
   ReflectorRun,
 } from "@weir/kubernetes/reflector/reflector-run";
 
+import { NAMESPACE_RESOURCES_MAX } from "../bound-namespaces.ts";
 import type { Source, SourceCondition, SourceListener, SourceState } from "../source.ts";
+import { DEFINITION, DefinitionState } from "./definition-state.ts";
 import { ObjectStore } from "./object-store.ts";
+import { VanishedObjects } from "./vanished-objects.ts";
 
 /**
  * Waits and time limits, in milliseconds. A bookmark comes about once a minute, or somewhat later, so
@@ -30,7 +34,11 @@ const TIMES: ReflectorPace & ApiTimeouts = {
   slowMs: 15_000,
   answerTimeoutMs: 30_000,
   silenceTimeoutMs: 100_000,
+  slowAfterMs: 5000,
 };
+
+/** Longest wait until the watch of the definition is tried again without the right to, in milliseconds. */
+const DEFINITION_SLOW_MS = 60_000;
 
 /** Sent to the API server with every request. */
 const USER_AGENT = "weir-control-plane";
@@ -45,8 +53,15 @@ export type NamespaceScope =
 export interface KubernetesSourceOptions {
   readonly connection: ClusterConnection;
   readonly scope: NamespaceScope;
+  /**
+   * How long, without a change, resources that vanished with their CustomResourceDefinition are
+   * served after that is back, in milliseconds.
+   */
+  readonly keepVanishedMs: number;
   /** Shorter times, for tests. */
   readonly times?: Partial<ReflectorPace & ApiTimeouts>;
+  /** Fewer resources of one namespace than usual, for tests. */
+  readonly namespaceResourcesMax?: number;
 }
 
 /** What the source works with. */
@@ -68,7 +83,11 @@ export class KubernetesSource implements Source {
   readonly #problems: ProblemLog;
   readonly #stores: ObjectStore[] = [];
   readonly #reflectors: ReflectorRun[] = [];
-  readonly #counts: ReflectorCounts = { lists: 0, watches: 0, failures: { ...NO_FAILURES } };
+  readonly #counts: ReflectorCounts = newCounts();
+  readonly #definition: DefinitionState;
+  readonly #vanished: VanishedObjects;
+  /** Follows the definition. */
+  #definitionReflector: ReflectorRun | undefined;
   /** The namespaces with the labels; undefined when labels do not matter. */
   #labelled: Set<string> | undefined;
   #client: ApiClient | undefined;
@@ -79,7 +98,10 @@ export class KubernetesSource implements Source {
     this.#deps = deps;
     this.#options = options;
     this.#times = { ...TIMES, ...options.times };
-    this.#problems = new ProblemLog(deps.log, () => this.condition().syncedMs !== undefined);
+    const { log, clock } = deps;
+    this.#problems = new ProblemLog(log, () => this.condition().syncedMs !== undefined);
+    this.#vanished = new VanishedObjects({ log, clock, changed: () => this.#changed() }, options.keepVanishedMs);
+    this.#definition = new DefinitionState({ log, changed: (isDefined) => this.#define(isDefined) });
   }
 
   get location(): string {
@@ -101,18 +123,26 @@ export class KubernetesSource implements Source {
   async start(): Promise<void> {
     const access = await openClusterAccess(this.#options.connection, this.#deps.clock);
     if (this.#isStopped) return;
-    const client = new ApiClient(access, this.#times, USER_AGENT);
+    const client = new ApiClient(access, this.#times, {
+      userAgent: USER_AGENT,
+      slow: ({ resource }, slow) => {
+        if (resource !== DEFINITION) this.#problems.slow(describeResource(resource), slow);
+      },
+    });
     this.#client = client;
     const { scope } = this.#options;
     if (scope.kind === "labelled") this.#follow(client, namespacesWith(scope.selector), this.#namespaceSink());
     for (const namespace of scope.kind === "named" ? scope.names : [undefined])
-      this.#follow(client, rateLimitConfigsIn(namespace), this.#newStore());
+      this.#followConfigs(client, rateLimitConfigsIn(namespace));
+    this.#followDefinition(client);
     await Promise.all(this.#reflectors.map((reflector) => reflector.synced));
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
     for (const reflector of this.#reflectors) reflector.stop();
+    this.#definitionReflector?.stop();
+    this.#vanished.stop();
     await this.#client?.close();
   }
 
@@ -131,7 +161,7 @@ export class KubernetesSource implements Source {
     const synced = conditions.flatMap(({ syncedMs }) => syncedMs ?? []);
     return {
       syncedMs: synced.length > 0 && synced.length === conditions.length ? Math.min(...synced) : undefined,
-      problem: conditions.flatMap(({ problem }) => problem ?? [])[0],
+      problem: conditions.flatMap(({ problem }) => problem ?? [])[0] ?? this.#definition.problem(),
     };
   }
 
@@ -140,33 +170,64 @@ export class KubernetesSource implements Source {
     return structuredClone(this.#counts);
   }
 
-  #follow(client: ApiClient, resource: ApiResource, sink: ObjectSink): void {
-    const { log, clock, random, listener } = this.#deps;
-    const changed = (): void => {
-      this.#state = undefined;
-      listener.changed();
-    };
-    const shared = { problems: this.#problems, counts: this.#counts };
-    const deps = { client, sink, changed, log, ...shared, clock, random };
-    this.#reflectors.push(new ReflectorRun(deps, resource, this.#times));
+  /** Follows some RateLimitConfigs with a store of their own. */
+  #followConfigs(client: ApiClient, resource: ApiResource): void {
+    const store = new ObjectStore(this.#options.namespaceResourcesMax ?? NAMESPACE_RESOURCES_MAX, {
+      appeared: (objects) => this.#vanished.appeared(objects),
+      removed: (objects) => this.#vanished.removed(objects),
+      listed: () => this.#definition.listed(resource),
+    });
+    this.#stores.push(store);
+    this.#follow(client, resource, store, (failure) => this.#definition.failed(resource, failure));
   }
 
-  #newStore(): ObjectStore {
-    const store = new ObjectStore();
-    this.#stores.push(store);
-    return store;
+  #follow(client: ApiClient, resource: ApiResource, sink: ObjectSink, failed?: ReflectorDeps["failed"]): void {
+    const deps = { ...this.#sharedDeps(client), sink, problems: this.#problems, counts: this.#counts };
+    this.#reflectors.push(new ReflectorRun({ ...deps, ...(failed && { failed }) }, resource, this.#times));
+  }
+
+  /** The watch is optional: it is neither counted nor waited for. */
+  #followDefinition(client: ApiClient): void {
+    const deps = { ...this.#sharedDeps(client), ...this.#definition.reflectorParts(), counts: newCounts() };
+    const slowMs = this.#options.times?.slowMs ?? DEFINITION_SLOW_MS;
+    this.#definitionReflector = new ReflectorRun(deps, DEFINITION, { ...this.#times, slowMs });
+  }
+
+  #sharedDeps(client: ApiClient): Pick<ReflectorDeps, "client" | "changed" | "log" | "clock" | "random"> {
+    const { log, clock, random } = this.#deps;
+    return { client, changed: () => this.#changed(), log, clock, random };
+  }
+
+  #changed(): void {
+    this.#state = undefined;
+    this.#deps.listener.changed();
+  }
+
+  #define(isDefined: boolean): void {
+    const { log } = this.#deps;
+    const isBroughtBack = this.#vanished.define(isDefined);
+    const resources = this.#stores.flatMap((store) => store.list()).length;
+    const vanished = this.#vanished.list().length;
+    // Before the first installation nothing can vanish.
+    if (resources + vanished > 0) {
+      const event = isDefined ? "is back" : "is gone or being deleted, what vanishes with it stays active";
+      log.warn(`The CustomResourceDefinition ${event}`, { name: DEFINITION.name, resources, vanished });
+    }
+    if (isBroughtBack) this.#changed();
   }
 
   /** Keeps the names of the Namespaces with the labels. */
   #namespaceSink(): ObjectSink {
     let names = new Set<string>();
+    let listed = new Set<string>();
     this.#labelled = names;
     return {
-      size: () => names.size,
-      replace: (objects) => {
+      take: ({ objects, isFirst, isLast }) => {
+        if (isFirst) listed = new Set();
+        for (const { name } of objects) listed.add(name);
+        if (!isLast) return false;
         const before = names;
-        names = new Set(objects.map(({ name }) => name));
-        this.#labelled = names;
+        this.#labelled = names = listed;
         return names.symmetricDifference(before).size > 0;
       },
       put: ({ name }) => {
@@ -176,18 +237,24 @@ export class KubernetesSource implements Source {
       },
       // The server sends this also for a namespace that has lost its label.
       delete: ({ name }) => names.delete(name),
+      needsList: () => false,
     };
   }
 
   #readStores(): SourceState {
-    const objects = this.#stores
-      .flatMap((store) => store.list())
-      .filter(({ namespace }) => this.#labelled === undefined || this.#labelled.has(namespace));
+    const isRead = (namespace: string): boolean => this.#labelled === undefined || this.#labelled.has(namespace);
+    const stored = this.#stores.flatMap((store) => store.list());
+    const objects = [...stored, ...this.#vanished.list()].filter(({ namespace }) => isRead(namespace));
+    const excess = this.#stores.flatMap((store) => store.refusals(isRead));
     return {
       resources: objects.flatMap(({ resource }) => resource ?? []),
-      refusals: objects.flatMap(({ refusals }) => refusals),
+      refusals: [...objects.flatMap(({ refusals }) => refusals), ...excess],
     };
   }
+}
+
+function newCounts(): ReflectorCounts {
+  return { lists: 0, watches: 0, failures: { ...NO_FAILURES } };
 }
 
 /** The RateLimitConfigs of one namespace, or of all. */

@@ -49,7 +49,7 @@ const condition = z
       .max(CONDITION_REASON_LENGTH_MAX)
       .regex(CONDITION_REASON)
       .describe(
-        "Why, in one word for programs. Accepted: Valid, InvalidSpec, DomainConflict, TooManyFleets, TooLarge. Programmed: Programmed, " +
+        "Why, in one word for programs. Accepted: Valid, InvalidSpec, DomainConflict, TooManyFleets, TooMany, TooLarge. Programmed: Programmed, " +
           "PartiallyProgrammed, Pending, NoDataPlane, RejectedByDataPlane.",
       ),
     message: z.string().max(CONDITION_MESSAGE_LENGTH_MAX).describe("Why, for people."),

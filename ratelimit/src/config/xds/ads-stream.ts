@@ -7,7 +7,6 @@ import {
   credentials,
   Metadata,
   type ServiceError,
-  status,
 } from "@grpc/grpc-js";
 import { type Node, NodeSchema } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
@@ -23,6 +22,8 @@ import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import type { RequestContent } from "./ads-messages.ts";
 import { callReason } from "@weir/common/grpc/call-reason";
 import { openTlsChannel, type TlsChannel } from "@weir/common/grpc/tls-channel";
+import { explainFailure, isClosedSilently } from "./connection-failure.ts";
+import { speaksTls } from "./tls-probe.ts";
 import type { XdsOptions } from "./xds-options.ts";
 
 /** The status code of a NACK: INVALID_ARGUMENT. */
@@ -41,7 +42,7 @@ const CONNECT_TIMEOUT_MS = 20_000;
 
 const MESSAGE_MAX_BYTES = 4 * 1024 * 1024;
 
-const PLAIN_TEXT: TlsChannel = { credentials: credentials.createInsecure(), options: {} };
+const PLAIN_TEXT: TlsChannel = { credentials: credentials.createInsecure(), options: {}, certificate: undefined };
 
 /** Receives the events of a stream. */
 export interface AdsStreamListener {
@@ -60,7 +61,10 @@ export class AdsStream {
   readonly #client: Client;
   readonly #call: Call;
   readonly #node: Node;
+  readonly #serverUrl: string;
   readonly #connectTimeoutMs: number;
+  /** Undefined = plaintext. */
+  readonly #tls: { readonly certificate: TlsChannel["certificate"] } | undefined;
   #listener: AdsStreamListener | undefined;
 
   /** Connects and sends `first`. Fails with TLS_FILE_INVALID when the files are invalid. */
@@ -70,14 +74,21 @@ export class AdsStream {
     this.#node = create(NodeSchema, { id: options.nodeId, ...metadataOf(options.nodeMetadata) });
     const { serverUrl, tls } = options;
     const channel = tls === undefined ? PLAIN_TEXT : openTlsChannel(serverUrl, tls.paths, tls.serverName);
+    this.#serverUrl = serverUrl;
+    this.#tls = tls === undefined ? undefined : { certificate: channel.certificate };
     this.#client = new Client(serverUrl, channel.credentials, { ...channelOptions(options), ...channel.options });
     const { path, requestSerialize, responseDeserialize } =
       serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources;
     this.#call = this.#client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, headersOf(options));
     this.#call.on("data", (response: DiscoveryResponse) => this.#listener?.received(response));
-    // The first of "error" and "end" ends the stream.
-    this.#call.on("error", (error: ServiceError) => this.#end(reasonOf(error)));
-    this.#call.on("end", () => this.#end("the server ended the stream"));
+    // The first of "error" and "end" ends the stream; after an error there may be both.
+    let isOver = false;
+    const over = (end: () => unknown): void => {
+      if (!isOver) end();
+      isOver = true;
+    };
+    this.#call.on("error", (error: ServiceError) => over(() => this.#fail(callReason(error))));
+    this.#call.on("end", () => over(() => this.#end("the server ended the stream")));
     this.#watchConnection();
     this.send(first);
   }
@@ -111,22 +122,21 @@ export class AdsStream {
     });
   }
 
+  /** Never rejects. */
+  async #fail(reason: string): Promise<void> {
+    if (this.#tls !== undefined) {
+      this.#end(explainFailure(reason, { kind: "tls", ...this.#tls, now: new Date() }));
+      return;
+    }
+    const isTlsServer = isClosedSilently(reason) && (await speaksTls(this.#serverUrl));
+    this.#end(explainFailure(reason, { kind: "plaintext", isTlsServer }));
+  }
+
   #end(reason: string): void {
     const listener = this.#listener;
     this.close();
     listener?.ended(reason);
   }
-}
-
-/** The reason, with the setting that helps, if any. */
-function reasonOf(error: ServiceError): string {
-  const reason = callReason(error);
-  if (error.code === status.RESOURCE_EXHAUSTED && error.details.includes("larger than max"))
-    return `${reason}; XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES raises the limit`;
-  // OpenSSL's error for the bytes of a server without TLS.
-  if (error.details.includes("wrong version number"))
-    return `${reason}; CONFIG_GRPC_XDS_SERVER_USE_TLS=false is for servers without TLS`;
-  return reason;
 }
 
 function metadataOf(metadata: ReadonlyMap<string, string>): { metadata?: JsonObject } {

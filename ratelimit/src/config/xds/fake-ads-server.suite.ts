@@ -17,11 +17,11 @@ const TYPE_URL = "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitCon
 /** How long a test waits for something to happen, in milliseconds. */
 const WAIT_MAX_MS = 40_000;
 
-/** What a client said about a response, or at the start of a stream. */
-export type ClientWord =
+/** A request of a client: the first of a stream, or an answer to a response. */
+export type ClientRequest =
   | { readonly kind: "subscribed"; readonly version: string }
-  | { readonly kind: "accepted"; readonly version: string }
-  | { readonly kind: "rejected"; readonly version: string; readonly keeps: string; readonly reason: string };
+  | { readonly kind: "ACK"; readonly version: string }
+  | { readonly kind: "NACK"; readonly version: string; readonly keeps: string; readonly reason: string };
 
 type Stream = ServerDuplexStream<DiscoveryRequest, DiscoveryResponse>;
 
@@ -37,7 +37,7 @@ export function rateLimitConfig(domain: string, options: { readonly unit?: RateL
 
 /**
  * What the server knows of a stream: versions sent and not yet answered, by nonce in the order of
- * sending, and the last one accepted.
+ * sending, and the last one ACKed.
  */
 interface StreamState {
   readonly unanswered: Map<string, string>;
@@ -46,8 +46,8 @@ interface StreamState {
 
 /** The server. It answers each subscription with the state published last, if there is one. */
 export class FakeAdsServer {
-  /** Everything that clients said, over all streams. */
-  readonly words: ClientWord[] = [];
+  /** Every request of clients, over all streams. */
+  readonly received: ClientRequest[] = [];
   /** Requests that broke the protocol. */
   readonly violations: string[] = [];
   /** Node and headers of the newest stream's first request. */
@@ -116,13 +116,13 @@ export class FakeAdsServer {
     stream.write(create(DiscoveryResponseSchema, { versionInfo: version, nonce, typeUrl, resources: [...resources] }));
   }
 
-  /** Resolves when the condition holds. */
+  /** Resolves when the condition is true. */
   async until(condition: () => boolean): Promise<void> {
     const deadline = AbortSignal.timeout(WAIT_MAX_MS);
     while (!condition()) {
       const aborted = new Promise<never>((_resolve, reject) => {
         deadline.addEventListener("abort", () =>
-          reject(new Error(`waited in vain; clients said ${JSON.stringify(this.words)}`)),
+          reject(new Error(`waited too long; clients sent ${JSON.stringify(this.received)}`)),
         );
       });
       await Promise.race([this.#changed.promise, aborted]);
@@ -133,32 +133,32 @@ export class FakeAdsServer {
     this.headers = stream.metadata.getMap();
     stream.on("error", () => this.#streams.delete(stream));
     stream.on("end", () => this.#streams.delete(stream));
-    stream.on("data", (request: DiscoveryRequest) => this.#hear(stream, request));
+    stream.on("data", (request: DiscoveryRequest) => this.#take(stream, request));
   }
 
-  #hear(stream: Stream, request: DiscoveryRequest): void {
+  #take(stream: Stream, request: DiscoveryRequest): void {
     if (request.typeUrl !== TYPE_URL) this.violations.push(`type ${request.typeUrl}`);
     if (request.resourceNames.length > 0) this.violations.push("names resources");
     if (request.node === undefined) this.violations.push("no node");
     const state = this.#streams.get(stream);
-    if (state === undefined) this.#hearSubscription(stream, request);
-    else this.#hearAnswer(state, request);
+    if (state === undefined) this.#takeSubscription(stream, request);
+    else this.#takeAnswer(state, request);
     const { resolve } = this.#changed;
     this.#changed = Promise.withResolvers<void>();
     resolve();
   }
 
-  #hearSubscription(stream: Stream, request: DiscoveryRequest): void {
+  #takeSubscription(stream: Stream, request: DiscoveryRequest): void {
     this.node = request.node;
     if (request.responseNonce !== "") this.violations.push("a nonce on a new stream");
     if (request.errorDetail !== undefined) this.violations.push("an error on a new stream");
     this.#streams.set(stream, { unanswered: new Map(), accepted: undefined });
-    this.words.push({ kind: "subscribed", version: request.versionInfo });
+    this.received.push({ kind: "subscribed", version: request.versionInfo });
     if (this.onStream !== undefined) this.onStream(stream);
     else if (this.#published !== undefined) this.send(stream, this.#published.version, this.#published.resources);
   }
 
-  #hearAnswer(state: StreamState, request: DiscoveryRequest): void {
+  #takeAnswer(state: StreamState, request: DiscoveryRequest): void {
     if (this.mayLeaveUnanswered && state.unanswered.has(request.responseNonce)) {
       for (const nonce of state.unanswered.keys()) {
         if (nonce === request.responseNonce) break;
@@ -173,17 +173,17 @@ export class FakeAdsServer {
     const [nonce, sent] = next;
     state.unanswered.delete(nonce);
     if (request.errorDetail === undefined) {
-      if (request.versionInfo !== sent) this.violations.push(`accepts ${request.versionInfo}, sent was ${sent}`);
+      if (request.versionInfo !== sent) this.violations.push(`ACKs ${request.versionInfo}, sent was ${sent}`);
       state.accepted = request.versionInfo;
-      this.words.push({ kind: "accepted", version: request.versionInfo });
+      this.received.push({ kind: "ACK", version: request.versionInfo });
       return;
     }
     const { code, message } = request.errorDetail;
-    if (code !== 3) this.violations.push(`rejects with code ${code}`);
-    if (message === "") this.violations.push("rejects without a reason");
+    if (code !== 3) this.violations.push(`NACKs with code ${code}`);
+    if (message === "") this.violations.push("NACKs without a reason");
     if (state.accepted !== undefined && request.versionInfo !== state.accepted) {
-      this.violations.push(`keeps ${request.versionInfo}, accepted was ${state.accepted}`);
+      this.violations.push(`keeps ${request.versionInfo}, ACKed was ${state.accepted}`);
     }
-    this.words.push({ kind: "rejected", version: sent, keeps: request.versionInfo, reason: message });
+    this.received.push({ kind: "NACK", version: sent, keeps: request.versionInfo, reason: message });
   }
 }

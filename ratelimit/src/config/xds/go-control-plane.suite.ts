@@ -1,5 +1,5 @@
-// A real go-control-plane server for tests, as a process of its own. It is told what to publish,
-// and tells what clients said.
+// A real go-control-plane server for tests, as a process of its own. It receives commands, and
+// reports what clients send.
 import { type ChildProcessByStdio, spawn, spawnSync } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
@@ -19,7 +19,7 @@ const BUILD_TIMEOUT_MS = 300_000;
 /** How long a test waits for something to happen, in milliseconds. */
 const WAIT_MAX_MS = 40_000;
 
-/** What the server tells; which fields there are depends on the event. */
+/** A report of the server; the fields depend on the event. */
 export interface ServerEvent {
   readonly event: "listening" | "published" | "cleared" | "refused" | "opened" | "closed" | "asked" | "sent";
   readonly port?: number;
@@ -98,12 +98,12 @@ export class GoControlPlane {
     this.#child.stdin.write(`${JSON.stringify({ node, version, resources })}\n`);
   }
 
-  /** Takes the node's snapshot away; its clients hear nothing. */
+  /** Removes the node's snapshot; its clients receive nothing. */
   clear(node: string): void {
     this.#child.stdin.write(`${JSON.stringify({ node })}\n`);
   }
 
-  /** Stops it for a while, as a hanging machine would, and lets it go on. */
+  /** Stops it for a while, as a hanging machine would, and continues it. */
   async freeze(isFrozen: boolean): Promise<void> {
     if (isFrozen) await pauseProcess(this.#child.pid);
     else this.#child.kill("SIGCONT");
@@ -118,7 +118,7 @@ export class GoControlPlane {
   }
 
   /**
-   * Resolves when the condition holds; fails with what was told when it does not in time, or when
+   * Resolves when the condition is true; fails with the events when that takes too long, or when
    * the server ends before.
    */
   async until(condition: (events: readonly ServerEvent[]) => boolean): Promise<void> {
@@ -127,7 +127,7 @@ export class GoControlPlane {
       if (this.#child.exitCode !== null) throw new Error(`the server ended with ${this.#child.exitCode}`);
       const aborted = new Promise<never>((_resolve, reject) => {
         deadline.addEventListener("abort", () =>
-          reject(new Error(`waited in vain; the server told ${JSON.stringify(this.events)}`)),
+          reject(new Error(`waited too long; the server reported ${JSON.stringify(this.events)}`)),
         );
       });
       await Promise.race([this.#changed.promise, aborted]);

@@ -1,5 +1,5 @@
-// A configuration server for tests that breaks connections where it is told to: HTTP/2 frames and
-// sockets by hand, below gRPC.
+// A configuration server for tests that breaks connections where a script says: HTTP/2 frames and
+// sockets, below gRPC.
 import {
   createServer,
   type Http2Server,
@@ -18,9 +18,7 @@ import {
 } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
-/**
- * Length of what stands in front of each message of gRPC: whether it is compressed, and its length.
- */
+/** Length of the prefix of each message of gRPC: whether it is compressed, and its length. */
 const PREFIX_BYTES = 5;
 
 /** One stream of a client, with everything below it. */
@@ -31,8 +29,8 @@ export interface RawStream {
   /** What the client sent so far. */
   readonly requests: readonly DiscoveryRequest[];
   /** Resolves when the client has sent so many requests, or its stream is over. */
-  heard(count: number): Promise<void>;
-  /** Begins the answer, as a server does that has something to say. */
+  hasReceived(count: number): Promise<void>;
+  /** Begins the answer. */
   respond(): void;
 }
 
@@ -106,12 +104,12 @@ function rawStreamOf(stream: ServerHttp2Stream, session: Http2Session, socket: S
   const requests: DiscoveryRequest[] = [];
   let received = Buffer.alloc(0);
   let changed = Promise.withResolvers<void>();
-  const tell = (): void => {
+  const notify = (): void => {
     changed.resolve();
     changed = Promise.withResolvers<void>();
   };
-  stream.on("error", tell);
-  stream.on("close", tell);
+  stream.on("error", notify);
+  stream.on("close", notify);
   stream.on("data", (chunk: Buffer) => {
     received = Buffer.concat([received, chunk]);
     while (received.length >= PREFIX_BYTES && received.length >= PREFIX_BYTES + received.readUInt32BE(1)) {
@@ -119,14 +117,14 @@ function rawStreamOf(stream: ServerHttp2Stream, session: Http2Session, socket: S
       requests.push(fromBinary(DiscoveryRequestSchema, received.subarray(PREFIX_BYTES, end)));
       received = received.subarray(end);
     }
-    tell();
+    notify();
   });
   return {
     stream,
     session,
     socket,
     requests,
-    async heard(count) {
+    async hasReceived(count) {
       while (requests.length < count && !stream.destroyed) await changed.promise;
     },
     respond() {

@@ -1,5 +1,5 @@
-// What becomes of the client when connections break at every point of the exchange, and when a
-// server floods it. Below gRPC, by hand.
+// Tests of the client when connections break at every point of the exchange, and when a server
+// floods it.
 import { constants } from "node:http2";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
@@ -39,18 +39,18 @@ const ENDS: readonly (readonly [string, (stream: RawStream) => void])[] = [
 
 /** Where in the exchange it ends. Each has the number of requests that the client sends before. */
 const POINTS: readonly (readonly [string, (stream: RawStream) => Promise<void>])[] = [
-  ["before the answer begins", async ({ heard }) => heard(1)],
+  ["before the answer begins", async ({ hasReceived }) => hasReceived(1)],
   [
     "before the first response",
-    async ({ heard, respond }) => {
-      await heard(1);
+    async ({ hasReceived, respond }) => {
+      await hasReceived(1);
       respond();
     },
   ],
   [
     "in the middle of a message",
-    async ({ heard, respond, stream }) => {
-      await heard(1);
+    async ({ hasReceived, respond, stream }) => {
+      await hasReceived(1);
       respond();
       const frame = responseFrame("v1", [rateLimitConfig("a")]);
       stream.write(frame.subarray(0, frame.length / 2));
@@ -58,19 +58,19 @@ const POINTS: readonly (readonly [string, (stream: RawStream) => Promise<void>])
   ],
   [
     "right after the response",
-    async ({ heard, respond, stream }) => {
-      await heard(1);
+    async ({ hasReceived, respond, stream }) => {
+      await hasReceived(1);
       respond();
       stream.write(responseFrame("v1", [rateLimitConfig("a")]));
     },
   ],
   [
     "after the acknowledgement",
-    async ({ heard, respond, stream }) => {
-      await heard(1);
+    async ({ hasReceived, respond, stream }) => {
+      await hasReceived(1);
       respond();
       stream.write(responseFrame("v1", [rateLimitConfig("a")]));
-      await heard(2);
+      await hasReceived(2);
     },
   ],
 ];
@@ -131,7 +131,7 @@ describe("XdsSource", () => {
           end(stream);
           return;
         }
-        await stream.heard(1);
+        await stream.hasReceived(1);
         stream.respond();
         stream.stream.write(responseFrame("v2", [rateLimitConfig("b")]));
       });
@@ -139,8 +139,8 @@ describe("XdsSource", () => {
       await start(server.port);
       await listener.until(() => listener.domains().join() === "b");
       const acceptedBefore = listener.accepted.slice(0, -1);
-      // What the first stream brought was put in force as a whole or not at all, and the second is
-      // told which.
+      // The configuration of the first stream became active as a whole or not at all, and the first
+      // request of the second names it.
       expect([[], ["a"]]).toContainEqual(acceptedBefore);
       expect(server.streams[1]?.requests[0]).toMatchObject({
         versionInfo: acceptedBefore.length === 0 ? "" : "v1",
@@ -152,8 +152,8 @@ describe("XdsSource", () => {
   });
 
   it("the page of a proxy instead of gRPC is logged, and the client retries", async () => {
-    const server = await RawAdsServer.open(async ({ heard, respond, stream }, number) => {
-      await heard(1);
+    const server = await RawAdsServer.open(async ({ hasReceived, respond, stream }, number) => {
+      await hasReceived(1);
       if (number === 0) {
         stream.respond({ ":status": 503, "content-type": "text/html" });
         stream.end("<h1>no healthy upstream</h1>");
@@ -175,8 +175,8 @@ describe("XdsSource", () => {
     // A ping that is late on a busy machine makes a stream more: what each is sent depends on the
     // silence alone.
     let isSilent = false;
-    const server = await RawAdsServer.open(async ({ heard, respond, stream }) => {
-      await heard(1);
+    const server = await RawAdsServer.open(async ({ hasReceived, respond, stream }) => {
+      await hasReceived(1);
       respond();
       stream.write(
         isSilent ? responseFrame("v2", [rateLimitConfig("b")]) : responseFrame("v1", [rateLimitConfig("a")]),
@@ -206,8 +206,8 @@ describe("XdsSource", () => {
   });
 
   it("a message whose length exceeds the limit is rejected before it arrives", async () => {
-    const server = await RawAdsServer.open(async ({ heard, respond, stream }, number) => {
-      await heard(1);
+    const server = await RawAdsServer.open(async ({ hasReceived, respond, stream }, number) => {
+      await hasReceived(1);
       respond();
       stream.write(
         number === 0 ? Buffer.from([0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3]) : responseFrame("v1", [rateLimitConfig("a")]),
@@ -217,7 +217,7 @@ describe("XdsSource", () => {
     await start(server.port);
     await listener.until(() => listener.domains().join() === "a");
     expect(lines.find((line) => line["level"] === "warning")?.["reason"]).toMatch(
-      /RESOURCE_EXHAUSTED.*XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES/,
+      /^XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES raises the limit \(8 RESOURCE_EXHAUSTED/,
     );
   });
 
@@ -225,10 +225,10 @@ describe("XdsSource", () => {
     const server = await openFake();
     server.publish("v0", [rateLimitConfig("d0")]);
     await start(server.port);
-    await server.until(() => server.words.length === 2);
+    await server.until(() => server.received.length === 2);
     for (let index = 1; index <= 2000; index++) server.sendAll(`v${index}`, [rateLimitConfig(`d${index}`)]);
-    await server.until(() => server.words.length === 2002);
-    expect(server.words.at(-1)).toEqual({ kind: "accepted", version: "v2000" });
+    await server.until(() => server.received.length === 2002);
+    expect(server.received.at(-1)).toEqual({ kind: "ACK", version: "v2000" });
     expect(listener.domains()).toEqual(["d2000"]);
     expect(server.violations).toEqual([]);
   });
@@ -238,16 +238,16 @@ describe("XdsSource", () => {
     server.mayLeaveUnanswered = true;
     server.publish("v0", [rateLimitConfig("good")]);
     await start(server.port);
-    await server.until(() => server.words.length === 2);
+    await server.until(() => server.received.length === 2);
     for (let index = 1; index <= 500; index++)
       server.sendAll(`bad${index}`, [rateLimitConfig("a", { unit: RateLimitUnit.UNKNOWN })]);
     await listener.until(() => listener.errors.length === 500);
     expect(listener.domains()).toEqual(["good"]);
     expect(lines.filter((line) => line["level"] === "error").length).toBeLessThan(20);
-    expect(server.words.filter(({ kind }) => kind === "rejected").length).toBeLessThan(20);
+    expect(server.received.filter(({ kind }) => kind === "NACK").length).toBeLessThan(20);
     server.sendAll("v1", [rateLimitConfig("better")]);
     await listener.until(() => listener.domains().join() === "better");
-    await server.until(() => server.words.at(-1)?.kind === "accepted");
+    await server.until(() => server.received.at(-1)?.kind === "ACK");
     expect(server.violations).toEqual([]);
   });
 
@@ -255,10 +255,10 @@ describe("XdsSource", () => {
     const server = await openFake();
     server.publish("v1", [rateLimitConfig("a")]);
     await start(server.port);
-    await server.until(() => server.words.length === 2);
+    await server.until(() => server.received.length === 2);
     server.sendAll("v1", [rateLimitConfig("a")]);
-    await server.until(() => server.words.length === 3);
-    expect(server.words.at(-1)).toEqual({ kind: "accepted", version: "v1" });
+    await server.until(() => server.received.length === 3);
+    expect(server.received.at(-1)).toEqual({ kind: "ACK", version: "v1" });
     expect(listener.accepted).toEqual(["a", "a"]);
     expect(server.violations).toEqual([]);
   });
@@ -267,27 +267,27 @@ describe("XdsSource", () => {
     const server = await openFake();
     server.publish("v1", [rateLimitConfig("a")]);
     await start(server.port);
-    await server.until(() => server.words.length === 2);
+    await server.until(() => server.received.length === 2);
     server.publish("v2", []);
-    await server.until(() => server.words.length === 3);
-    expect(server.words.at(-1)).toEqual({ kind: "accepted", version: "v2" });
+    await server.until(() => server.received.length === 3);
+    expect(server.received.at(-1)).toEqual({ kind: "ACK", version: "v2" });
     expect(listener.domains()).toEqual([]);
   });
 
   it("responses without nonce and with the nonce of another are answered with the nonce they came with", async () => {
-    const server = await RawAdsServer.open(async ({ heard, respond, stream }) => {
-      await heard(1);
+    const server = await RawAdsServer.open(async ({ hasReceived, respond, stream }) => {
+      await hasReceived(1);
       respond();
       stream.write(responseFrame("v1", [rateLimitConfig("a")], ""));
-      await heard(2);
+      await hasReceived(2);
       stream.write(responseFrame("v2", [rateLimitConfig("b")], "x"));
-      await heard(3);
+      await hasReceived(3);
       stream.write(responseFrame("v3", [rateLimitConfig("c", { unit: RateLimitUnit.UNKNOWN })], "x"));
     });
     closing.push(() => server.close());
     await start(server.port);
     await listener.until(() => listener.errors.length === 1);
-    await server.streams[0]?.heard(4);
+    await server.streams[0]?.hasReceived(4);
     expect(server.streams[0]?.requests.map(({ versionInfo, responseNonce }) => [versionInfo, responseNonce])).toEqual([
       ["", ""],
       ["v1", ""],

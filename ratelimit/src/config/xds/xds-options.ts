@@ -25,6 +25,8 @@ export interface XdsOptions {
   readonly connectTimeoutMs?: number;
   /** For tests: silence before a ping, and longest wait for its answer, instead of KEEPALIVE. */
   readonly keepalive?: { readonly timeMs: number; readonly timeoutMs: number };
+  /** For tests: silence of a stream before it is logged, in milliseconds, instead of SILENCE_MS. */
+  readonly silenceMs?: number;
   /** XDS_CLIENT_BACKOFF_*: waits after a broken stream. */
   readonly backoff: Omit<BackoffOptions, "random">;
 }

@@ -11,7 +11,7 @@ import { createLog, silentLog } from "@weir/common/log/log";
 import { RateLimitUnit } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import type { ConfigSource } from "../config-source.ts";
+import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { describeConfigSource, RecordingListener } from "../config-source.suite.ts";
 import { FakeAdsServer, rateLimitConfig } from "./fake-ads-server.suite.ts";
 import type { XdsOptions } from "./xds-options.ts";
@@ -35,8 +35,11 @@ describeConfigSource("the xDS client", async (suiteListener) => {
   const fake = new FakeAdsServer();
   await fake.open();
   let version = 0;
+  const open = (to: ConfigListener): ConfigSource =>
+    new XdsSource({ listener: to, random: () => 0, log: silentLog() }, options(fake));
   return {
-    source: new XdsSource({ listener: suiteListener, random: () => 0, log: silentLog() }, options(fake)),
+    source: open(suiteListener),
+    another: open,
     publish: (domains) => {
       version += 1;
       fake.publish(
@@ -92,13 +95,13 @@ describe("XdsSource", () => {
     return lines.filter((line) => line["level"] === level);
   }
 
-  it("start() subscribes with node, metadata and headers, and accepts what it applied (case 189)", async () => {
+  it("start() subscribes with node, metadata and headers, and ACKs what it applied (case 189)", async () => {
     server.publish("v1", [rateLimitConfig("a")]);
     await start({ nodeMetadata: new Map([["fleet", "edge"]]), headers: new Map([["Authorization", "Bearer x:y"]]) });
-    await server.until(() => server.words.length === 2);
-    expect(server.words).toEqual([
+    await server.until(() => server.received.length === 2);
+    expect(server.received).toEqual([
       { kind: "subscribed", version: "" },
-      { kind: "accepted", version: "v1" },
+      { kind: "ACK", version: "v1" },
     ]);
     expect(server.node).toMatchObject({ id: "gateway/pod-7", metadata: { fleet: "edge" } });
     expect(server.headers).toMatchObject({ authorization: "Bearer x:y" });
@@ -111,11 +114,11 @@ describe("XdsSource", () => {
   it("an invalid response is NACKed with the loader's text, and the last valid version stays (case 192)", async () => {
     server.publish("v1", [rateLimitConfig("a")]);
     await start();
-    await server.until(() => server.words.length === 2);
+    await server.until(() => server.received.length === 2);
     server.publish("v2", [rateLimitConfig("a"), rateLimitConfig("b", { unit: RateLimitUnit.UNKNOWN })]);
-    await server.until(() => server.words.length === 3);
-    expect(server.words.at(-1)).toEqual({
-      kind: "rejected",
+    await server.until(() => server.received.length === 3);
+    expect(server.received.at(-1)).toEqual({
+      kind: "NACK",
       version: "v2",
       keeps: "v1",
       reason: "resource-b: invalid rate limit unit 'UNKNOWN'",
@@ -125,28 +128,28 @@ describe("XdsSource", () => {
       { error: "resource-b: invalid rate limit unit 'UNKNOWN'", rejectedVersion: "v2", version: "v1" },
     ]);
     server.publish("v3", [rateLimitConfig("b")]);
-    await server.until(() => server.words.length === 4);
-    expect(server.words.at(-1)).toEqual({ kind: "accepted", version: "v3" });
+    await server.until(() => server.received.length === 4);
+    expect(server.received.at(-1)).toEqual({ kind: "ACK", version: "v3" });
   });
 
-  it("two resources of one domain are rejected (case 191)", async () => {
+  it("two resources of one domain are NACKed (case 191)", async () => {
     server.publish("v1", [rateLimitConfig("a"), rateLimitConfig("a")]);
     await start();
-    await server.until(() => server.words.length === 2);
-    expect(server.words.at(-1)).toEqual({
-      kind: "rejected",
+    await server.until(() => server.received.length === 2);
+    expect(server.received.at(-1)).toEqual({
+      kind: "NACK",
       version: "v1",
       keeps: "",
       reason: "resource-a: duplicate domain 'a' in config file",
     });
   });
 
-  it("a resource that does not decode is rejected with the position and the reason", async () => {
+  it("a resource that does not decode is NACKed with the position and the reason", async () => {
     server.publish("v1", [rateLimitConfig("a"), create(AnySchema, { typeUrl: "type.googleapis.com/x.Y" })]);
     await start();
-    await server.until(() => server.words.length === 2);
-    expect(server.words.at(-1)).toMatchObject({
-      kind: "rejected",
+    await server.until(() => server.received.length === 2);
+    expect(server.received.at(-1)).toMatchObject({
+      kind: "NACK",
       reason:
         "configuration server: resource 1: its type is type.googleapis.com/x.Y, expected is type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig",
     });
@@ -156,35 +159,37 @@ describe("XdsSource", () => {
   it("a response of another type is ignored and never answered", async () => {
     server.publish("v1", [rateLimitConfig("a")]);
     await start();
-    await server.until(() => server.words.length === 2);
+    await server.until(() => server.received.length === 2);
     server.sendAll("c1", [], "type.googleapis.com/envoy.config.cluster.v3.Cluster");
     server.publish("v2", [rateLimitConfig("b")]);
-    await server.until(() => server.words.length === 3);
-    expect(server.words.at(-1)).toEqual({ kind: "accepted", version: "v2" });
+    await server.until(() => server.received.length === 3);
+    expect(server.received.at(-1)).toEqual({ kind: "ACK", version: "v2" });
     expect(logged("warning")).toMatchObject([{ typeUrl: "type.googleapis.com/envoy.config.cluster.v3.Cluster" }]);
   });
 
-  it("a new stream names the last accepted version, also when the last response was rejected", async () => {
+  it("a new stream names the last ACKed version, also when the last response was NACKed", async () => {
     server.publish("v1", [rateLimitConfig("a")]);
     await start();
-    await server.until(() => server.words.length === 2);
+    await server.until(() => server.received.length === 2);
     server.sendAll("v2", [rateLimitConfig("b", { unit: RateLimitUnit.UNKNOWN })]);
-    await server.until(() => server.words.length === 3);
+    await server.until(() => server.received.length === 3);
     server.endStreams();
-    await server.until(() => server.words.length === 5);
-    expect(server.words.slice(3)).toEqual([
+    await server.until(() => server.received.length === 5);
+    expect(server.received.slice(3)).toEqual([
       { kind: "subscribed", version: "v1" },
-      { kind: "accepted", version: "v1" },
+      { kind: "ACK", version: "v1" },
     ]);
     expect(logged("warning")).toMatchObject([
       { "@message": "Lost the configuration server, retrying", reason: "the server ended the stream", retryInMs: 20 },
+      { "@message": "Connected to the configuration server again" },
+      { "@message": "Successfully loaded new configuration", version: "v1" }, // After the NACK.
     ]);
   });
 
   it("waits grow while streams break, and start over after one that delivered a response", async () => {
     server.onStream = (stream) => stream.end();
     await start();
-    await server.until(() => server.words.length === 5);
+    await server.until(() => server.received.length === 5);
     expect(
       logged("warning")
         .slice(0, 4)
@@ -196,14 +201,14 @@ describe("XdsSource", () => {
     };
     lines.length = 0;
     await listener.until(() => listener.accepted.length === 2);
-    expect(logged("warning").at(-1)).toMatchObject({ retryInMs: 20 });
+    expect(logged("warning").findLast((line) => "retryInMs" in line)).toMatchObject({ retryInMs: 20 });
   });
 
   it("bytes that are no response end the stream, and the client comes back", async () => {
     // A field of wire type 7, which no message can have.
     server.onStream = (stream) => stream.write(Buffer.from([0x0f]) as never);
     await start();
-    await server.until(() => server.words.length >= 2);
+    await server.until(() => server.received.length >= 2);
     expect(logged("warning")[0]?.["reason"]).toContain("INTERNAL");
     server.onStream = undefined;
     server.publish("v1", [rateLimitConfig("a")]);
@@ -227,27 +232,67 @@ describe("XdsSource", () => {
     server.publish("v1", [rateLimitConfig("a")]);
     await server.open();
     await listener.until(() => listener.domains().join() === "a");
+    expect(logged("warning").at(-1)).toMatchObject({ "@message": "Connected to the configuration server again" });
+    server.publish("v2", [rateLimitConfig("b")]);
+    await listener.until(() => listener.domains().join() === "b");
+    expect(lines.filter((line) => line["@message"] === "Connected to the configuration server again")).toHaveLength(1);
+  });
+
+  it("a stream without a response is logged once, and so is its first response, at the same level", async () => {
+    await start({ silenceMs: 20 });
+    await waitFor(() => logged("warning").length === 1);
+    server.endStreams();
+    await server.until(() => server.received.length === 2);
+    await waitFor(() => logged("warning").length === 3);
+    server.publish("v1", [rateLimitConfig("a")]);
+    await listener.until(() => listener.domains().join() === "a");
+    const silent = {
+      "@message": "Connected to the configuration server, but it has sent nothing yet",
+      waitedMs: 20,
+      nodeId: "gateway/pod-7",
+    };
+    expect(logged("warning")).toMatchObject([
+      silent,
+      { "@message": "Lost the configuration server, retrying" },
+      silent,
+      { "@message": "The configuration server has sent its first response" },
+    ]);
+  });
+
+  it("the first valid configuration after a NACK is logged as a warning", async () => {
+    server.publish("v1", [rateLimitConfig("a", { unit: RateLimitUnit.UNKNOWN })]);
+    await start();
+    await server.until(() => server.received.length === 2);
+    server.publish("v2", [rateLimitConfig("a")]);
+    await listener.until(() => listener.domains().join() === "a");
+    server.publish("v3", [rateLimitConfig("b")]);
+    await listener.until(() => listener.domains().join() === "b");
+    const loaded = lines.filter((line) => line["@message"] === "Successfully loaded new configuration");
+    expect(loaded.map(({ level, version }) => [level, version])).toEqual([
+      ["warning", "v2"],
+      ["info", "v3"],
+    ]);
   });
 
   it("a server without TLS, where TLS is the default, is logged with the setting that helps", async () => {
     await start({ tls: { paths: {}, serverName: undefined } });
     await waitFor(() => logged("warning").length >= 1);
     expect(logged("warning")[0]?.["reason"]).toMatch(
-      /TLS failed with "wrong version number".*; CONFIG_GRPC_XDS_SERVER_USE_TLS=false is for servers without TLS$/,
+      /^the configuration server does not speak TLS on this port; CONFIG_GRPC_XDS_SERVER_USE_TLS=false is for servers without TLS \(.*"wrong version number"\)$/,
     );
   });
 
   it("a server that crashes leaves the configuration active and is found again", async () => {
     server.publish("v1", [rateLimitConfig("a")]);
     await start();
-    await server.until(() => server.words.length === 2);
+    await server.until(() => server.received.length === 2);
     server.close();
     await waitFor(() => logged("warning").length >= 1);
     expect(listener.domains()).toEqual(["a"]);
     await server.open();
     server.publish("v2", [rateLimitConfig("b")]);
     await listener.until(() => listener.domains().join() === "b");
-    expect(server.words.filter((word) => word.kind === "subscribed")).toEqual([
+    expect(server.received.filter((message) => message.kind === "subscribed")).toEqual([
       { kind: "subscribed", version: "" },
       { kind: "subscribed", version: "v1" },
     ]);
@@ -258,7 +303,7 @@ describe("XdsSource", () => {
     await start({ messageMaxBytes: 1000 });
     await waitFor(() => logged("warning").length >= 1);
     expect(logged("warning")[0]?.["reason"]).toMatch(
-      /^8 RESOURCE_EXHAUSTED: .*; XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES raises the limit$/,
+      /^XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES raises the limit \(8 RESOURCE_EXHAUSTED: .*\)$/,
     );
   });
 
@@ -267,29 +312,29 @@ describe("XdsSource", () => {
     server.publish("v1", bad);
     const beganMs = performance.now(); // Before the first refusal, from which the client counts its second.
     await start();
-    await server.until(() => server.words.length === 2);
+    await server.until(() => server.received.length === 2);
     server.sendAll("v1", bad);
-    await server.until(() => server.words.length === 3);
+    await server.until(() => server.received.length === 3);
     expect(performance.now() - beganMs).toBeGreaterThan(900);
-    expect(server.words.at(-1)).toMatchObject({ kind: "rejected", version: "v1" });
+    expect(server.received.at(-1)).toMatchObject({ kind: "NACK", version: "v1" });
     expect(logged("error")).toHaveLength(1);
     server.publish("v2", [rateLimitConfig("a")]);
-    await server.until(() => server.words.length === 4);
-    expect(server.words.at(-1)).toEqual({ kind: "accepted", version: "v2" });
+    await server.until(() => server.received.length === 4);
+    expect(server.received.at(-1)).toEqual({ kind: "ACK", version: "v2" });
   });
 
   it("a delayed NACK is sent after a response of another type", async () => {
     const bad = [rateLimitConfig("a", { unit: RateLimitUnit.UNKNOWN })];
     server.publish("v1", bad);
     await start();
-    await server.until(() => server.words.length === 2);
+    await server.until(() => server.received.length === 2);
     server.sendAll("v1", bad);
     server.sendAll("c1", [], "type.googleapis.com/envoy.config.cluster.v3.Cluster");
-    await server.until(() => server.words.length === 3);
-    expect(server.words.at(-1)).toMatchObject({ kind: "rejected", version: "v1" });
+    await server.until(() => server.received.length === 3);
+    expect(server.received.at(-1)).toMatchObject({ kind: "NACK", version: "v1" });
   });
 
-  it("a server that takes the connection and says nothing is given up (half-open connections)", async () => {
+  it("a connection without an answer is given up (half-open connections)", async () => {
     const sockets: Socket[] = [];
     const silent = createServer((socket) => sockets.push(socket));
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
@@ -316,7 +361,7 @@ describe("XdsSource", () => {
     expect(logged("warning")).toHaveLength(1);
   });
 
-  /** Resolves when the condition about the log holds. */
+  /** Resolves when the condition about the log is true. */
   async function waitFor(condition: () => boolean): Promise<void> {
     await expect.poll(condition, { timeout: 40_000, interval: 10 }).toBe(true);
   }
@@ -411,7 +456,7 @@ describe("XdsSource over TLS", () => {
     await source.start();
     await expect.poll(() => reasons.length, { timeout: 40_000 }).toBeGreaterThan(0);
     expect(reasons[0]).toContain("IP: 127.0.0.1 is not in the cert's list");
-    expect(server.words).toEqual([]);
+    expect(server.received).toEqual([]);
   });
 
   it("missing files are logged by name and read again at the next attempt", async () => {
@@ -470,7 +515,7 @@ describe("XdsSource over TLS", () => {
     server.publish("v1", [rateLimitConfig("a")]);
     const listener = new RecordingListener();
     const later = { certPath: join(folder, "later.pem"), keyPath: join(folder, "later-key.pem"), caPath: paths.caPath };
-    // A certificate of nobody the server trusts.
+    // A certificate of an authority that the server does not trust.
     const now = new Date();
     const stranger = await createAuthority({ commonName: "stranger", now, validDays: 1 });
     const pair = await stranger.issue({

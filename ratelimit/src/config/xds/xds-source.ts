@@ -20,6 +20,9 @@ const CONNECT_BACKOFF_FACTOR = 0.6;
  */
 const NACK_DELAY_MS = 1000;
 
+/** How long after its connection a stream may be without a response, in milliseconds. */
+const SILENCE_MS = 5000;
+
 /** NACKs in a row without that delay, for servers that send a new version each time. */
 const IMMEDIATE_NACKS_MAX = 10;
 
@@ -46,6 +49,12 @@ export class XdsSource implements ConfigSource {
   /** NACKs on this stream since the last ACK. */
   #nacks = 0;
   #nackTimer: NodeJS.Timeout | undefined;
+  #silenceTimer: NodeJS.Timeout | undefined;
+  /** Whether the stream has had a response. */
+  #hasResponse = false;
+  /** The trouble that was logged and has not ended; its end is logged at the same level. */
+  #trouble: "unreachable" | "silent" | undefined;
+  #isNackLogged = false;
   #isConnected = false;
   #isStopped = false;
 
@@ -84,11 +93,13 @@ export class XdsSource implements ConfigSource {
   #close(): void {
     clearTimeout(this.#retryTimer);
     clearTimeout(this.#nackTimer);
+    clearTimeout(this.#silenceTimer);
     this.#stream?.close();
   }
 
   #open(): void {
     this.#isConnected = false;
+    this.#hasResponse = false;
     this.#nackedVersion = undefined;
     this.#nacks = 0;
     try {
@@ -96,6 +107,7 @@ export class XdsSource implements ConfigSource {
         connected: () => {
           this.#isConnected = true;
           this.#deps.log.info("Connected to the configuration server");
+          this.#silenceTimer = setTimeout(() => this.#noteSilence(), this.#options.silenceMs ?? SILENCE_MS);
         },
         received: (response) => this.#receive(response),
         ended: (reason) => this.#retry(reason),
@@ -109,17 +121,37 @@ export class XdsSource implements ConfigSource {
   #retry(reason: string): void {
     if (this.#isStopped) return;
     clearTimeout(this.#nackTimer);
+    clearTimeout(this.#silenceTimer);
     const retryInMs = Math.round((this.#isConnected ? this.#streamBackoff : this.#connectBackoff).nextMs());
     const message = this.#isConnected
       ? "Lost the configuration server, retrying"
       : "Cannot connect to the configuration server, retrying";
     this.#deps.log.warn(message, { reason, retryInMs });
+    this.#trouble = "unreachable";
     this.#retryTimer = setTimeout(() => this.#open(), retryInMs);
+  }
+
+  #noteSilence(): void {
+    if (this.#hasResponse) return;
+    this.#deps.log.warn("Connected to the configuration server, but it has sent nothing yet", {
+      waitedMs: this.#options.silenceMs ?? SILENCE_MS,
+      nodeId: this.#options.nodeId,
+    });
+    this.#trouble = "silent";
+  }
+
+  /** Only a response shows that the server works: one that fails may accept connections. */
+  #noteResponse(): void {
+    this.#hasResponse = true;
+    if (this.#trouble === "unreachable") this.#deps.log.warn("Connected to the configuration server again");
+    if (this.#trouble === "silent") this.#deps.log.warn("The configuration server has sent its first response");
+    this.#trouble = undefined;
   }
 
   #receive(response: DiscoveryResponse): void {
     this.#connectBackoff.reset();
     this.#streamBackoff.reset();
+    this.#noteResponse();
     const content = decodeResponse(response);
     if (content.kind !== "foreign") clearTimeout(this.#nackTimer); // That NACK would be out of date.
     switch (content.kind) {
@@ -142,10 +174,11 @@ export class XdsSource implements ConfigSource {
         this.#nackedVersion = undefined;
         this.#nacks = 0;
         this.#stream?.send(ack(response));
-        this.#deps.log.info("Successfully loaded new configuration", {
+        this.#deps.log[this.#isNackLogged ? "warn" : "info"]("Successfully loaded new configuration", {
           version: response.versionInfo,
           resources: content.configs.length,
         });
+        this.#isNackLogged = false;
       }
     }
   }
@@ -157,6 +190,7 @@ export class XdsSource implements ConfigSource {
       this.#stream?.send(nack(this.#ackedVersion, response, error.message));
       if (isRepeated) return;
       this.#nackedVersion = response.versionInfo;
+      this.#isNackLogged = true;
       this.#deps.log.error("Error loading new configuration, keeping the active rules", {
         error,
         rejectedVersion: response.versionInfo,

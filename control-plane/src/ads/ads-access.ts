@@ -1,0 +1,69 @@
+// Decides what a client of the listener for pods may do: open a stream, for which fleet, and read
+// reports. Refusals are counted and logged.
+import type { RateLimitedLog } from "@weir/common/log/rate-limited-log";
+import type { Node } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
+
+import { type AdsSecurity, type CallRefusal, nameRefusal, reportRefusal, type SecuredCall } from "./ads-security.ts";
+import {
+  type CertificateFleet,
+  fleetOfCertificate,
+  type FleetRefusal,
+  otherFleetRefusal,
+} from "./certificate-fleet.ts";
+
+/** What decisions are made with. */
+export interface AdsAccessDeps {
+  readonly security: AdsSecurity;
+  readonly warnings: RateLimitedLog;
+  /** Counts a refusal. */
+  readonly refused: (reason: "name-not-allowed" | "fleet-not-allowed") => void;
+}
+
+/** The access of a pod. */
+export interface PodAccess {
+  readonly refusal?: CallRefusal | undefined;
+  /** The fleet of its certificate; undefined: the pod names its fleet itself. */
+  readonly granted?: CertificateFleet | undefined;
+}
+
+/** The decisions. */
+export class AdsAccess {
+  readonly #deps: AdsAccessDeps;
+
+  constructor(deps: AdsAccessDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether a pod may use a discovery method, and for which fleet. */
+  admitPod(call: SecuredCall): PodAccess {
+    const { security, warnings } = this.#deps;
+    const refusal = this.#countName(nameRefusal(call, security, warnings));
+    if (refusal !== undefined) return { refusal };
+    if (security.kind === "plaintext" || security.isFleetFromCertificate !== true) return {};
+    const granted = fleetOfCertificate(call.getAuthContext().sslPeerCertificate);
+    return "code" in granted ? { refusal: this.#refuseFleet(call, granted) } : { granted };
+  }
+
+  /** Refuses a request whose node names another fleet than the certificate of the pod. */
+  refuseNode(call: SecuredCall, { granted }: PodAccess, node: Node | undefined): CallRefusal | undefined {
+    const refusal = granted === undefined ? undefined : otherFleetRefusal(node, granted);
+    return refusal === undefined ? undefined : this.#refuseFleet(call, refusal);
+  }
+
+  /** Refuses a client that may not read reports. */
+  refuseReports(call: SecuredCall): CallRefusal | undefined {
+    const { security, warnings } = this.#deps;
+    return this.#countName(reportRefusal(call, security, warnings));
+  }
+
+  #countName(refusal: CallRefusal | undefined): CallRefusal | undefined {
+    if (refusal !== undefined) this.#deps.refused("name-not-allowed");
+    return refusal;
+  }
+
+  #refuseFleet(call: SecuredCall, { code, details, message, fields }: FleetRefusal): CallRefusal {
+    this.#deps.refused("fleet-not-allowed");
+    this.#deps.warnings.warn(message, { peer: call.getPeer(), ...fields });
+    return { code, details };
+  }
+}

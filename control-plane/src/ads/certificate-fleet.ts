@@ -1,0 +1,64 @@
+// The fleet that a client certificate is for: a pod with it gets the rules of that fleet and of no
+// other. Pure.
+import type { PeerCertificate } from "node:tls";
+
+import { status } from "@grpc/grpc-js";
+import type { Node } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
+
+import { type CallRefusal, showNames } from "./ads-security.ts";
+import { readAlternativeNames } from "./alternative-names.ts";
+import { fleetNamedBy } from "./stream/node-identity.ts";
+
+/**
+ * The URI, in the characters of a SPIFFE ID (SPIFFE-ID specification, sections 2.1 and 2.2): no
+ * percent-encoding, nothing empty, a trust domain in lower case. Namespace and fleet are Kubernetes
+ * names and label values, as `spec.fleets` requires.
+ */
+const FLEET_URI =
+  /^spiffe:\/\/[a-z0-9._-]{1,255}\/ns\/[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/fleet\/([A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$/;
+
+/** The form of the URI, for people. */
+const FORM = "spiffe://<trust domain>/ns/<namespace>/fleet/<fleet>";
+
+/** The fleet of a certificate. */
+export interface CertificateFleet {
+  readonly fleet: string;
+  readonly uri: string;
+}
+
+/** Why a pod is refused. */
+export interface FleetRefusal extends CallRefusal {
+  /** The line for the log, and its fields. */
+  readonly message: string;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+/** The fleet of a certificate, which must have exactly one URI, and of that form. */
+export function fleetOfCertificate(
+  certificate: Pick<PeerCertificate, "subjectaltname"> | undefined,
+): CertificateFleet | FleetRefusal {
+  const uris = readAlternativeNames(certificate).filter(({ kind }) => kind === "URI");
+  const uri = uris.length === 1 ? uris[0]?.name : undefined;
+  const [, fleet] = FLEET_URI.exec(uri ?? "") ?? [];
+  if (uri !== undefined && fleet !== undefined) return { fleet, uri };
+  const shown = showNames(uris.map(({ name }) => name ?? "(not readable)"));
+  return {
+    code: status.PERMISSION_DENIED,
+    details: `the client certificate must have exactly one URI, ${FORM}, its URIs are: ${shown}`,
+    message: `Refused a pod, its certificate does not have exactly one URI ${FORM}`,
+    fields: { uris: shown },
+  };
+}
+
+/** Refuses a node that names another fleet than that of its certificate. */
+export function otherFleetRefusal(node: Node | undefined, granted: CertificateFleet): FleetRefusal | undefined {
+  const named = fleetNamedBy(node);
+  if (named === undefined || named === granted.fleet) return undefined;
+  const shown = showNames([named]);
+  return {
+    code: status.PERMISSION_DENIED,
+    details: `the node names the fleet ${shown}, and the client certificate is for the fleet ${granted.fleet} (${granted.uri})`,
+    message: "Refused a pod, it names another fleet than its certificate",
+    fields: { uri: granted.uri, fleet: granted.fleet, named: shown },
+  };
+}

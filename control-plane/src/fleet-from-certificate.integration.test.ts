@@ -1,0 +1,350 @@
+// Tests of ADS_FLEET_FROM_CERTIFICATE, ADS_REPORT_SANS and HTTP_REPORTS with real certificates: the
+// answers to each client, over each method of the port for pods and over HTTP.
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js";
+import { createLog } from "@weir/common/log/log";
+import type { NodeSchema } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
+import {
+  type DiscoveryResponse,
+  DiscoveryRequestSchema,
+} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import {
+  ClientStatusDiscoveryService,
+  ClientStatusRequestSchema,
+} from "@weir/proto/generated/envoy/service/status/v3/csds_pb";
+import { RateLimitConfigDiscoveryService } from "@weir/proto/generated/ratelimit/service/ratelimit/v3/rls_conf_ds_pb";
+import { GetRolloutRequestSchema, RolloutService } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
+import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
+import { serviceDefinition } from "@weir/proto/grpc/service-definition";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import {
+  createTestCertificates,
+  RealPod,
+  type TestCertificates,
+  type TestIdentity,
+  until,
+} from "./ads/ads-client.suite.ts";
+import { namesOf } from "./ads/stream/fake-ads-stream.suite.ts";
+import { manifest } from "./assemble/manifests.suite.ts";
+import { ControlPlane } from "./control-plane.ts";
+import type { RolloutReport } from "./report/rollout/rollout-report.ts";
+import { parseSettings } from "./settings.ts";
+
+const AGGREGATED = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources;
+const { streamRlsConfigs, fetchRlsConfigs } = serviceDefinition(RateLimitConfigDiscoveryService);
+const { getRollout } = serviceDefinition(RolloutService);
+const { fetchClientStatus } = serviceDefinition(ClientStatusDiscoveryService);
+
+const CORE = "spiffe://cluster.local/ns/shop/fleet/core";
+
+/** The result of a call: names of resources, or a status. */
+type Outcome = readonly string[] | { readonly code: number; readonly details: string };
+
+type NodeText = MessageInitShape<typeof NodeSchema>;
+
+describe("ADS_FLEET_FROM_CERTIFICATE", () => {
+  let folder: string;
+  let certificates: TestCertificates;
+  let controlPlane: ControlPlane;
+  let lines: Record<string, unknown>[];
+  const open: { close(): void }[] = [];
+
+  async function start(env: Readonly<Record<string, string>> = {}): Promise<void> {
+    const settings = parseSettings({
+      SOURCE_DIRECTORY: folder,
+      ADS_HOST: "127.0.0.1",
+      ADS_PORT: "0",
+      HTTP_HOST: "127.0.0.1",
+      HTTP_PORT: "0",
+      ADS_TLS_CERT: certificates.server.certPath,
+      ADS_TLS_KEY: certificates.server.keyPath,
+      ADS_TLS_CLIENT_CACERT: certificates.server.caPath,
+      ADS_FLEET_FROM_CERTIFICATE: "true",
+      ...env,
+    });
+    const log = createLog({
+      level: "info",
+      format: "json",
+      write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
+    });
+    controlPlane = new ControlPlane({ log, clock: Date.now, tracer: undefined }, settings);
+    await controlPlane.lifecycle.start();
+  }
+
+  /** A client certificate with these names. */
+  async function issue(names: { readonly uris?: string[]; readonly dnsNames?: string[] }): Promise<TestIdentity> {
+    const { authority } = certificates;
+    const pair = await authority.issue({ commonName: "pod", ...names, usage: "client", now: new Date(), validDays: 1 });
+    return { ...pair, caPem: authority.certPem };
+  }
+
+  function port(): number {
+    return controlPlane.ads.address()?.port ?? 0;
+  }
+
+  function clientOf({ caPem, keyPem, certPem }: TestIdentity): Client {
+    const secure = credentials.createSsl(Buffer.from(caPem), Buffer.from(keyPem), Buffer.from(certPem));
+    const client = new Client(`127.0.0.1:${port()}`, secure, {
+      "grpc.use_local_subchannel_pool": 1,
+      "grpc.enable_retries": 0,
+      "grpc.ssl_target_name_override": "control-plane.test",
+    });
+    open.push(client);
+    return client;
+  }
+
+  async function unary<Request, Answer>(
+    identity: TestIdentity,
+    method: {
+      path: string;
+      requestSerialize: (request: Request) => Buffer;
+      responseDeserialize: (bytes: Buffer) => Answer;
+    },
+    request: Request,
+  ): Promise<Answer> {
+    const { path, requestSerialize, responseDeserialize } = method;
+    return new Promise((resolve, reject) => {
+      clientOf(identity).makeUnaryRequest(path, requestSerialize, responseDeserialize, request, (error, answer) =>
+        answer === undefined ? reject(error ?? new Error("Neither an answer nor an error")) : resolve(answer),
+      );
+    });
+  }
+
+  async function stream(identity: TestIdentity, method: typeof AGGREGATED, node: NodeText): Promise<Outcome> {
+    const pod = new RealPod(port(), identity, method);
+    open.push(pod);
+    pod.request({ node });
+    await until("a response or the end", () => pod.responses.length > 0 || pod.end !== undefined);
+    return pod.end ?? namesOf(pod.last);
+  }
+
+  async function fetchOnce(identity: TestIdentity, node: NodeText): Promise<Outcome> {
+    try {
+      const request = create(DiscoveryRequestSchema, { node });
+      return namesOf(await unary<typeof request, DiscoveryResponse>(identity, fetchRlsConfigs, request));
+    } catch (error) {
+      const { code, details } = error as ServiceError;
+      return { code, details };
+    }
+  }
+
+  /** The outcome of each discovery method. */
+  async function outcomes(identity: TestIdentity, node: NodeText = { id: "pod-7" }): Promise<readonly Outcome[]> {
+    return [
+      await stream(identity, AGGREGATED, node),
+      await stream(identity, streamRlsConfigs, node),
+      await fetchOnce(identity, node),
+    ];
+  }
+
+  function warnings(): readonly Record<string, unknown>[] {
+    return lines.filter((line) => line["level"] === "warning");
+  }
+
+  async function get(path: string, init: RequestInit = {}): Promise<Response> {
+    return fetch(`http://127.0.0.1:${controlPlane.http.address()?.port ?? 0}${path}`, { redirect: "manual", ...init });
+  }
+
+  beforeEach(async () => {
+    folder = realpathSync(mkdtempSync(join(tmpdir(), "weir-fleet-")));
+    writeFileSync(join(folder, "all.yaml"), manifest({ name: "all", domain: "alpha" }));
+    for (const fleet of ["core", "edge"])
+      writeFileSync(join(folder, `${fleet}.yaml`), manifest({ name: fleet, domain: fleet, fleets: [fleet] }));
+    certificates = await createTestCertificates();
+    lines = [];
+  });
+
+  afterEach(async () => {
+    for (const each of open.splice(0)) each.close();
+    await controlPlane.lifecycle.stop();
+    certificates.remove();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it.each<{ when: string; node: NodeText }>([
+    { when: "names none", node: { id: "pod-7" } },
+    { when: "has no id", node: {} },
+    { when: "names it in its id", node: { id: "core/pod-7" } },
+    { when: "names it in its metadata", node: { id: "a/b", metadata: { fleet: "core" } } },
+  ])("serves the fleet of the certificate over every method when the node $when", async ({ node }) => {
+    await start();
+    const names = ["default/all", "default/core"];
+    expect(await outcomes(await issue({ uris: [CORE] }), node)).toEqual([names, names, names]);
+    const report = (await (await get("/status?format=json")).json()) as RolloutReport;
+    expect(report.pods.map(({ fleet }) => fleet)).toEqual(["core", "core"]);
+    expect(lines.filter((line) => line["@message"] === "Pod connected").map(({ fleet }) => fleet)).toEqual([
+      "core",
+      "core",
+    ]);
+    expect(warnings()).toEqual([]);
+  });
+
+  it("serves a fleet that no resource names what every fleet gets", async () => {
+    await start();
+    const names = ["default/all"];
+    expect(await outcomes(await issue({ uris: [CORE.replace("core", "other")] }))).toEqual([names, names, names]);
+  });
+
+  it.each<{ node: NodeText; named: string }>([
+    { node: { id: "edge/pod-7" }, named: "edge" },
+    { node: { id: "core/pod-7", metadata: { fleet: "edge" } }, named: "edge" },
+    { node: { id: "Core/pod-7" }, named: "Core" },
+    { node: { id: `${"f".repeat(300)}/pod-7` }, named: `${"f".repeat(100)}…` },
+  ])("refuses a node over every method that names another fleet: $named", async ({ node, named }) => {
+    await start();
+    const refusal = {
+      code: status.PERMISSION_DENIED,
+      details: `the node names the fleet ${named}, and the client certificate is for the fleet core (${CORE})`,
+    };
+    expect(await outcomes(await issue({ uris: [CORE] }), node)).toEqual([refusal, refusal, refusal]);
+    expect(warnings()).toMatchObject([
+      {
+        "@message": "Refused a pod, it names another fleet than its certificate",
+        peer: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
+        uri: CORE,
+        fleet: "core",
+        named,
+      },
+    ]);
+    expect(await (await get("/metrics")).text()).toMatch(/^weir_ads_refusals_total\{reason="fleet-not-allowed"\} 3$/m);
+    const report = (await (await get("/status?format=json")).json()) as RolloutReport;
+    expect(report.pods).toEqual([]);
+  });
+
+  it("refuses a pod that names another fleet only later on its stream", async () => {
+    await start();
+    const pod = new RealPod(port(), await issue({ uris: [CORE] }));
+    open.push(pod);
+    pod.request({ node: { id: "core/pod-7" } });
+    await pod.response(1);
+    pod.request({ version: pod.last.versionInfo, nonce: pod.last.nonce, node: { id: "edge/pod-7" } });
+    expect(await pod.ended()).toMatchObject({ code: status.PERMISSION_DENIED });
+    await until("the end of the pod", () => controlPlane.ads.streams() === 0);
+  });
+
+  it.each<{ when: string; uris?: string[]; dnsNames?: string[]; shown: string }>([
+    { when: "has no URI", dnsNames: ["ratelimit"], shown: "none" },
+    { when: "has the URI as a DNS name", dnsNames: [CORE], shown: "none" },
+    {
+      when: "has two fleets",
+      uris: [CORE, CORE.replace("core", "edge")],
+      shown: `${CORE}, ${CORE.replace("core", "edge")}`,
+    },
+    { when: "has another URI, too", uris: [CORE, "https://weir.example"], shown: `${CORE}, https://weir.example` },
+    { when: "has two URIs in one", uris: [`${CORE}, URI:${CORE}`], shown: `${CORE}, URI:${CORE}` },
+    { when: "has a quoted URI", uris: [`"${CORE}"`], shown: `"${CORE}"` },
+    {
+      when: "has a percent-encoded fleet",
+      uris: [CORE.replace("core", "co%72e")],
+      shown: CORE.replace("core", "co%72e"),
+    },
+    {
+      when: "has a fleet that follows an empty segment",
+      uris: [CORE.replace("/core", "//core")],
+      shown: CORE.replace("/core", "//core"),
+    },
+    {
+      when: "has the path in upper case",
+      uris: [CORE.replace("fleet", "FLEET")],
+      shown: CORE.replace("fleet", "FLEET"),
+    },
+    { when: "has a null character", uris: [`${CORE}\0x`], shown: `${CORE}\0x` },
+  ])("refuses a certificate over every method that $when", async ({ shown, when: _when, ...names }) => {
+    await start();
+    const form = "spiffe://<trust domain>/ns/<namespace>/fleet/<fleet>";
+    const results = await outcomes(await issue(names));
+    for (const result of results) {
+      expect(result).toMatchObject({ code: status.PERMISSION_DENIED });
+      expect(result).toMatchObject({
+        details: expect.stringContaining(`the client certificate must have exactly one URI, ${form}, its URIs are: `),
+      });
+    }
+    expect(warnings()).toMatchObject([
+      {
+        "@message": `Refused a pod, its certificate does not have exactly one URI ${form}`,
+        peer: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
+        uris: shown,
+      },
+    ]);
+  });
+
+  it("reads a DNS name that looks like further names as one name", async () => {
+    await start();
+    const names = ["default/all", "default/core"];
+    const identity = await issue({ dnsNames: ["a, URI:spiffe://x/ns/y/fleet/edge"], uris: [CORE] });
+    expect(await outcomes(identity)).toEqual([names, names, names]);
+  });
+
+  it("lets pods name their fleet without the setting", async () => {
+    await start({ ADS_FLEET_FROM_CERTIFICATE: "false" });
+    const names = ["default/all", "default/edge"];
+    expect(await outcomes(await issue({ uris: [CORE] }), { id: "edge/pod-7" })).toEqual([names, names, names]);
+  });
+
+  describe("with reports", () => {
+    async function reports(identity: TestIdentity): Promise<readonly unknown[]> {
+      const attempt = async (call: Promise<unknown>): Promise<unknown> =>
+        await call.then(
+          () => "answered",
+          (error: unknown) => (error as ServiceError).details,
+        );
+      return [
+        await attempt(unary(identity, getRollout, create(GetRolloutRequestSchema))),
+        await attempt(unary(identity, fetchClientStatus, create(ClientStatusRequestSchema))),
+      ];
+    }
+
+    function refusal(names: string): readonly string[] {
+      const text = `reports need a client certificate with a name in ADS_REPORT_SANS, its names are: ${names}`;
+      return [text, text];
+    }
+
+    it("answers no client on the port for pods without ADS_REPORT_SANS", async () => {
+      await start();
+      expect(await reports(await issue({ uris: [CORE] }))).toEqual(refusal(CORE));
+      expect(await reports(await issue({ dnsNames: ["operator"] }))).toEqual(refusal("operator"));
+      expect(await (await get("/metrics")).text()).toMatch(/^weir_ads_refusals_total\{reason="name-not-allowed"\} 4$/m);
+    });
+
+    it.each([
+      { what: "with the fleet from the certificate", setting: "true" },
+      { what: "with fleets that pods name", setting: "false" },
+    ])(
+      "answers a client with a name of ADS_REPORT_SANS, also outside of ADS_ALLOWED_SANS, $what",
+      async ({ setting }) => {
+        await start({
+          ADS_FLEET_FROM_CERTIFICATE: setting,
+          ADS_ALLOWED_SANS: CORE,
+          ADS_REPORT_SANS: "operator, spiffe://weir/operator",
+        });
+        expect(await reports(await issue({ dnsNames: ["operator"] }))).toEqual(["answered", "answered"]);
+        expect(await reports(await issue({ uris: ["spiffe://weir/operator"] }))).toEqual(["answered", "answered"]);
+        const pod = await issue({ uris: [CORE] });
+        expect(await reports(pod)).toEqual(refusal(CORE));
+        expect((await outcomes(pod, { id: "core/pod-7" }))[0]).toEqual(["default/all", "default/core"]);
+      },
+    );
+
+    it("leaves probes and metrics on HTTP_PORT with HTTP_REPORTS=false", async () => {
+      await start({ HTTP_REPORTS: "false" });
+      const message = "reports are not served on this port, because HTTP_REPORTS=false";
+      const rolloutApi = "/weir.rollout.v1.RolloutService";
+      for (const path of ["/status", "/status?format=json", "/", `${rolloutApi}/GetRollout`]) {
+        const answer = await get(path);
+        expect([answer.status, await answer.text()]).toEqual([404, `${message}\n`]);
+      }
+      for (const method of ["GetRollout", "WatchRollout"]) {
+        const headers = { "content-type": "application/json" };
+        const answer = await get(`${rolloutApi}/${method}`, { method: "POST", body: "{}", headers });
+        expect([answer.status, await answer.json()]).toEqual([404, { code: "failed_precondition", message }]);
+      }
+      for (const path of ["/healthz", "/readyz", "/metrics"]) expect((await get(path)).status).toBe(200);
+      expect(controlPlane.describe()).toMatchObject({ probes: expect.stringMatching(/^http:.*\/readyz$/) });
+    });
+  });
+});

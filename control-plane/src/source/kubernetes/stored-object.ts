@@ -1,0 +1,147 @@
+// Reads a RateLimitConfig of a cluster as a resource of a source: validates it when it changes, and
+// keeps the last good form of one that becomes invalid.
+import { hash } from "node:crypto";
+
+import { describeError } from "@weir/common/errors/service-error";
+import { excerpt } from "@weir/limits/go-yaml/node";
+import { API_VERSION, KIND, parseRateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
+import { fieldPath } from "@weir/limits/model/field-path";
+import { ruleProblems } from "@weir/crds/rate-limit-config/translate/translate";
+
+import type { Place, SourceRefusal, SourceResource } from "../source.ts";
+import { resourceKey } from "../source.ts";
+import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
+
+/** Most problems of one resource that are reported. */
+const PROBLEMS_MAX = 100;
+
+/** The copy of the object that kubectl adds: as long as the object itself, and not needed here. */
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+
+/** An object of the cluster. */
+export interface StoredObject {
+  readonly key: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Creation time, milliseconds since the epoch; 0 when none is known. */
+  readonly createdMs: number;
+  readonly uid: string;
+  readonly generation: number | undefined;
+  /** Hash of the spec as the server sent it. */
+  readonly digest: string;
+  /** The present form, or the last good one while that is invalid; undefined when there is none. */
+  readonly resource: SourceResource | undefined;
+  readonly refusals: readonly SourceRefusal[];
+}
+
+/** Returns `before` itself when only the status, labels or annotations have changed. */
+export function storedObject(object: KubernetesObject, before: StoredObject | undefined): StoredObject {
+  const { uid, generation, namespace, name } = object;
+  // A new object with the name of a deleted one inherits nothing from it.
+  const same = before?.uid === uid ? before : undefined;
+  // Not by generation alone: after a change of the CustomResourceDefinition the server sends the
+  // same generation with other defaults, and a replica that has just started sees those.
+  const digest = hash("sha1", JSON.stringify(object.content["spec"] ?? null));
+  if (same?.digest === digest) return withGeneration(same, generation);
+  const createdMs = createdMsOf(object);
+  const known = { key: resourceKey(object), namespace, name, createdMs, uid, generation, digest };
+  const checked = tryObject(object);
+  if (checked.ok) return { ...known, resource: checked.resource, refusals: [] };
+  const lastGood = same?.resource;
+  return {
+    ...known,
+    resource: lastGood === undefined ? undefined : { ...lastGood, isLastGood: true },
+    refusals: checked.problems.map(({ path, message }) => ({
+      place: placeOf(object),
+      field: excerpt(fieldPath(path)),
+      message: excerpt(message),
+      resource: known.key,
+      keepsLastGood: lastGood !== undefined,
+    })),
+  };
+}
+
+/** The creation time of an object, milliseconds since the epoch; 0 when none is known. */
+export function createdMsOf({ content }: KubernetesObject): number {
+  const metadata = content["metadata"] as Readonly<Record<string, unknown>> | null | undefined;
+  const created = metadata?.["creationTimestamp"];
+  return (typeof created === "string" && Date.parse(created)) || 0;
+}
+
+/** The location of an object, for people. */
+export function placeOf(object: { readonly namespace: string; readonly name: string }): Place {
+  return { file: `ratelimitconfigs/${resourceKey(object)}`, line: 0, column: 0 };
+}
+
+/** The generation changes without the spec when, for example, the deletion of an object begins. */
+function withGeneration(known: StoredObject, generation: number | undefined): StoredObject {
+  if (known.generation === generation || generation === undefined) return known;
+  const { resource } = known;
+  return {
+    ...known,
+    generation,
+    resource: resource === undefined || resource.isLastGood ? resource : { ...resource, generation },
+  };
+}
+
+interface Problem {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+/** A valid resource, or its problems. */
+type CheckedObject =
+  | { readonly ok: true; readonly resource: SourceResource }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
+
+/** A check that throws on one object must not affect the other ones. */
+function tryObject(object: KubernetesObject): CheckedObject {
+  try {
+    return checkObject(object);
+  } catch (error) {
+    return { ok: false, problems: [{ path: [], message: `the object cannot be read: ${describeError(error)}` }] };
+  }
+}
+
+function checkObject(object: KubernetesObject): CheckedObject {
+  // Unknown fields come from a newer CustomResourceDefinition: the API server has accepted them.
+  const parsed = parseRateLimitConfigResource(withoutStatus(object.content), { unknownFields: "ignore" });
+  const found = parsed.ok ? ruleProblems(parsed.resource) : parsed.problems;
+  if (!parsed.ok || found.length > 0) return { ok: false, problems: found.slice(0, PROBLEMS_MAX) };
+  const place = placeOf(object);
+  return {
+    ok: true,
+    resource: {
+      namespace: object.namespace,
+      name: object.name,
+      createdMs: createdMsOf(object),
+      resource: parsed.resource,
+      place,
+      isLastGood: false,
+      locate: () => place,
+      uid: object.uid,
+      ...(object.generation === undefined ? {} : { generation: object.generation }),
+    },
+  };
+}
+
+/** The object without its status and annotations of tools; the items of a list may lack their kind. */
+function withoutStatus(content: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { status: _status, ...rest } = content;
+  const {
+    managedFields: _managedFields,
+    annotations,
+    ...metadata
+  } = content["metadata"] as Readonly<Record<string, unknown>>;
+  const kept = typeof annotations === "object" && annotations !== null ? omit(annotations, LAST_APPLIED) : undefined;
+  return {
+    apiVersion: API_VERSION,
+    kind: KIND,
+    ...rest,
+    metadata: kept === undefined ? metadata : { ...metadata, annotations: kept },
+  };
+}
+
+function omit(mapping: object, name: string): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(mapping).filter(([key]) => key !== name));
+}

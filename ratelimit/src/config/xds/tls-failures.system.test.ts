@@ -1,0 +1,19 @@
+// The causes of failed TLS with go-control-plane: Go sends TLS alerts.
+import { buildGoServer, GoControlPlane } from "./go-control-plane.suite.ts";
+import { describeTlsFailures } from "./tls-failures.suite.ts";
+
+describeTlsFailures(
+  "go-control-plane",
+  async (files) => {
+    const program = buildGoServer();
+    if (program === undefined) throw new Error("Cannot start go-control-plane: there is no Go on this machine");
+    const server = await GoControlPlane.open(program, files && { ...files, clientCaPath: files.caPath });
+    return { port: server.port, close: async () => await server.close() };
+  },
+  {
+    unknownAuthority:
+      /^the configuration server does not accept the certificate in CONFIG_GRPC_XDS_CLIENT_TLS_CERT, issued by CN=other: it does not trust that authority \(in Weir's control plane: ADS_TLS_CLIENT_CACERT\) /,
+    wrongPurpose:
+      /^the configuration server does not accept the certificate in CONFIG_GRPC_XDS_CLIENT_TLS_CERT, issued by CN=own; its log has the reason /,
+  },
+);
