@@ -154,9 +154,7 @@ export class PodReport {
     const isComplete = lastAnswer !== undefined && accepted?.version === choice.version && !hasSubstitutes(choice);
     const rejected = isComplete ? undefined : known;
     if (choice === before && rejected === known) return;
-    if (rejected !== known || hasSubstitutes(choice) || hasSubstitutes(before))
-      this.#change("chosen", { choice, rejected, nacks: new Map(nacks) });
-    else this.#state = { ...this.#state, choice };
+    this.#change("chosen", { choice, rejected, nacks: new Map(nacks) });
   }
 
   /** This version changes nothing that the pod subscribes to: its last answer holds for it too. */
