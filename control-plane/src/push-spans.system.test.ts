@@ -177,7 +177,11 @@ describe("weir-control-plane with tracing", () => {
     const { versionInfo: repaired } = await pod.response(4);
     pod.accept();
     expect(await pushOf(repaired)).toMatchObject({
-      attributes: { "weir.outcome": "accepted", "weir.resources": 3, "weir.resources.changed": ["default/b"] },
+      attributes: {
+        "weir.outcome": "accepted",
+        "weir.resources": 3,
+        "weir.resources.changed": ["default/b", "default/c"],
+      },
       status: { code: 0 },
     });
     // What one pod is sent instead is no push of the fleet.
