@@ -215,6 +215,28 @@ describe("PodForms", () => {
       expect(nack("team/r09: no")).toEqual(["other/a=1"]);
     });
 
+    it("tries the next form a second later even when the clock is set back", () => {
+      ack();
+      nowMs -= 3_600_000;
+      choice();
+      expect(forms.nextTrialMs).toBe(nowMs + 1000);
+    });
+
+    it("tries forms of each namespace in turn, however often one is edited", () => {
+      const slow = TEAM.map(({ name }) => ({ name: name.replace("team", "victim") }));
+      const edit = (content: number): void => publish(...slow, ...TEAM.map((form) => ({ ...form, content })));
+      edit(0);
+      for (const { name } of slow.slice(0, 8)) nack(`${name}: no`);
+      const sentOfVictim = [1, 2, 3, 4].map((content) => {
+        edit(content);
+        nowMs += 1000;
+        const isSent = choice().includes("victim/r08=1");
+        nack("team/r00: no");
+        return isSent;
+      });
+      expect(sentOfVictim).toContain(true);
+    });
+
     it("keeps what the pod ACKed of the namespace before", () => {
       open();
       publish(...TEAM);

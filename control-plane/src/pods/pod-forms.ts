@@ -2,7 +2,7 @@
 // on this stream. The memory of NACKs ends with the stream: the next one may be another process.
 import { compareAge } from "@weir/limits/ownership/ownership";
 
-import type { Form } from "../snapshot/form.ts";
+import { digestOf, type Form } from "../snapshot/form.ts";
 import type { Snapshot, Substitutes } from "../snapshot/snapshot.ts";
 
 /** NACKs in one namespace without an ACK in between, after which its forms are tried one by one. */
@@ -47,7 +47,7 @@ export class PodForms {
   readonly #nacks = new Map<string, ResourceNack>();
   /** NACKs by namespace since the last ACK. */
   readonly #nackCounts = new Map<string, number>();
-  /** Namespaces of which only ACKed forms are sent, and one more that is tried. */
+  /** Namespaces of which only ACKed forms are sent, and one more that is tried: the next to try first. */
   readonly #restricted = new Set<string>();
   #trial: Form | undefined;
   #nextTrialMs = -Infinity;
@@ -143,8 +143,10 @@ export class PodForms {
     }
     const nowMs = this.#deps.clock();
     if (this.#trial !== undefined && !untried.includes(this.#trial)) this.#trial = undefined;
+    // A clock that is set back must not delay the trial by as much.
+    this.#nextTrialMs = Math.min(this.#nextTrialMs, nowMs + TRIAL_INTERVAL_MS);
     if (this.#trial === undefined && nowMs >= this.#nextTrialMs) {
-      this.#trial = untried[0];
+      this.#trial = this.#nextOf(untried);
       this.#nextTrialMs = nowMs + TRIAL_INTERVAL_MS;
     }
     for (const { name, identity } of untried.filter((form) => form !== this.#trial)) {
@@ -154,6 +156,18 @@ export class PodForms {
     }
     const open = new Set(untried.map(({ namespace }) => namespace));
     for (const namespace of this.#restricted) if (!open.has(namespace)) this.#restricted.delete(namespace);
+  }
+
+  /** The form to try next. Namespaces take turns: edits in one hold back none of another. */
+  #nextOf(untried: readonly Form[]): Form | undefined {
+    for (const namespace of this.#restricted) {
+      const form = untried.find((each) => each.namespace === namespace);
+      if (form === undefined) continue;
+      this.#restricted.delete(namespace);
+      this.#restricted.add(namespace);
+      return form;
+    }
+    return undefined;
   }
 }
 
@@ -177,7 +191,12 @@ const derived = new WeakMap<Snapshot, Map<string, WeakRef<Snapshot>>>();
 
 function derive(published: Snapshot, substitutes: Substitutes): Snapshot {
   if (substitutes.size === 0) return published;
-  const key = JSON.stringify([...substitutes].map(([name, form]) => [name, form?.digest]).toSorted());
+  // A hash: a pod that NACKs thousands of forms gets thousands of choices of thousands of substitutes.
+  const key = digestOf(
+    Array.from(substitutes, ([name, form]) => `${name} ${form?.digest}`)
+      .toSorted()
+      .join("\n"),
+  );
   const known = derived.getOrInsertComputed(published, () => new Map());
   let snapshot = known.get(key)?.deref();
   if (snapshot === undefined) known.set(key, new WeakRef((snapshot = published.withSubstitutes(substitutes))));

@@ -1,0 +1,39 @@
+// Tests the memory that the choices of a pod need which NACKs everything.
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+
+import { describe, expect, it } from "vitest";
+
+import { FormHistory } from "../snapshot/form-history.ts";
+import { formOf } from "../snapshot/forms.suite.ts";
+import { Snapshot } from "../snapshot/snapshot.ts";
+import { PodForms } from "./pod-forms.ts";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+async function heapBytes(): Promise<number> {
+  await new Promise((resolve) => setImmediate(resolve)); // Weak references live until the end of a turn.
+  collectGarbage();
+  return process.memoryUsage().heapUsed;
+}
+
+describe("PodForms", () => {
+  it("needs little memory for hundreds of choices of thousands of substitutes", async () => {
+    const list = Array.from({ length: 2000 }, (_, index) => formOf({ name: `team/resource-${1e6 + index}` }));
+    const published = new Snapshot(list);
+    const history = new FormHistory();
+    history.update(list, new Map(), () => false);
+    let nowMs = 0;
+    const forms = new PodForms({ formsOf: (name) => history.formsOf(name), snapshotMaxBytes: 1e9, clock: () => nowMs });
+    const before = await heapBytes();
+    for (let choice = 0; choice < 300; choice += 1) {
+      nowMs += 1000;
+      const snapshot = forms.choose(published, undefined);
+      forms.nack({ snapshot, names: undefined }, `${snapshot.forms[0]?.name}: no`);
+    }
+    expect((await heapBytes()) - before).toBeLessThan(8e6);
+    expect(forms.nacks.size, "all of this is still in use").toBe(300);
+    expect(published.forms).toHaveLength(2000);
+  });
+});
