@@ -116,6 +116,15 @@ describe("admit()", () => {
     expect([sizes(third), waiting(third)]).toEqual([{ "default/young": 10, "default/old": 50 }, ["default/further"]]);
   });
 
+  it("takes in what waits when a younger one gives up room where it does not grow", () => {
+    const first = admitTexts(undefined, [{ name: "young", sizeBytes: 90, createdMs: 9, fleets: ["core"] }]);
+    const second = admitTexts(first, [
+      { name: "young", content: 2, sizeBytes: 20, createdMs: 9, fleets: ["core", "edge"] },
+      { name: "old", sizeBytes: 50, createdMs: 1, fleets: ["core"] },
+    ]);
+    expect([sizes(second), waiting(second)]).toEqual([{ "default/young": 20, "default/old": 50 }, []]);
+  });
+
   it("counts each fleet by itself, with what is for all fleets", () => {
     const admission = admitTexts(undefined, [
       { name: "all", sizeBytes: 40 },
@@ -160,6 +169,31 @@ describe("admit()", () => {
       { "default/young": 70, "default/old": 20 },
       ["default/new", "default/old"],
     ]);
+  });
+
+  it("takes a handed over form as published in its own fleets only", () => {
+    const core = applicant({ name: "core", sizeBytes: 90, fleets: ["core"], lastGood: { sizeBytes: 90 } });
+    const edge = applicant({ name: "a", sizeBytes: 20, fleets: ["core", "edge"], lastGood: { sizeBytes: 20 } });
+    const lastGood = edge.lastGood.map(({ manifest: { spec, ...manifest }, ...form }) => ({
+      ...form,
+      manifest: { ...manifest, spec: { ...spec, fleets: ["edge"] } },
+    }));
+    const admission = admit(undefined, [core, { ...edge, lastGood }], ["core", "edge"], BOUNDS);
+    expect([admission.placed.get("default/a")?.fleets, waiting(admission)]).toEqual([["edge"], ["default/a"]]);
+  });
+
+  it("keeps the fleets in the manifest of a form that waits for a further fleet", () => {
+    const core = applicant({ name: "core", sizeBytes: 90, fleets: ["core"] });
+    const first = admit(
+      undefined,
+      [core, applicant({ name: "a", sizeBytes: 20, fleets: ["edge"] })],
+      ["core", "edge"],
+      BOUNDS,
+    );
+    const edited = applicant({ name: "a", sizeBytes: 20, fleets: ["core", "edge"] });
+    const second = admit(first, [core, edited], ["core", "edge"], BOUNDS);
+    // A restart takes it as published where the manifest says.
+    expect(second.placed.get("default/a")?.form).toBe(first.placed.get("default/a")?.form);
   });
 
   it("keeps what is above a bound that was lowered, and lets it shrink", () => {

@@ -78,8 +78,18 @@ export function admit(
   return { placed: room.placed(applicants), waiting, overBound: [...overBound] };
 }
 
-/** Places the forms that fit; returns the others with the reason. */
+/** Places the forms that fit; returns the others with the reason. What one gives up may let another fit. */
 function tryAll(applicants: readonly Applicant[], room: Room, bounds: AdmissionBounds): Map<Applicant, string> {
+  const refused = tryOnce(applicants, room, bounds);
+  for (let tried = applicants.length; refused.size > 0 && refused.size < tried;) {
+    tried = refused.size;
+    const again = tryOnce([...refused.keys()], room, bounds);
+    for (const applicant of refused.keys()) if (!again.has(applicant)) refused.delete(applicant);
+  }
+  return refused;
+}
+
+function tryOnce(applicants: readonly Applicant[], room: Room, bounds: AdmissionBounds): Map<Applicant, string> {
   const refused = new Map<Applicant, string>();
   for (const applicant of applicants) {
     const { form, resource } = applicant;
@@ -94,16 +104,26 @@ function tryAll(applicants: readonly Applicant[], room: Room, bounds: AdmissionB
   return refused;
 }
 
-function handedOverForm({ resource, form, lastGood: [lastGood] }: Applicant): PlacedForm | undefined {
-  if (lastGood === undefined) return undefined;
-  return { form: lastGood.digest === form.digest ? form : lastGood, fleets: resource.fleets };
+function handedOverForm(applicant: Applicant): PlacedForm | undefined {
+  const [lastGood] = applicant.lastGood;
+  return lastGood === undefined ? undefined : placeAgain(applicant, lastGood, lastGood.manifest.spec.fleets);
 }
 
-function keptForm({ resource, form }: Applicant, before: Admission): PlacedForm | undefined {
-  const kept = before.placed.get(form.name);
-  if (kept?.form.identity !== form.identity) return undefined;
-  const fleets = commonFleets(kept.fleets, resource.fleets);
-  return fleets?.length === 0 ? undefined : { form: kept.form.digest === form.digest ? form : kept.form, fleets };
+function keptForm(applicant: Applicant, before: Admission): PlacedForm | undefined {
+  const kept = before.placed.get(applicant.form.name);
+  return kept?.form.identity === applicant.form.identity ? placeAgain(applicant, kept.form, kept.fleets) : undefined;
+}
+
+/** An earlier form in those of the present fleets where it was; the present form if nothing differs. */
+function placeAgain(
+  { resource, form }: Applicant,
+  earlier: Form,
+  earlierFleets: readonly string[] | undefined,
+): PlacedForm | undefined {
+  const fleets = commonFleets(earlierFleets, resource.fleets);
+  if (fleets?.length === 0) return undefined;
+  const isSame = earlier.digest === form.digest && areEqual(fleets, resource.fleets);
+  return { form: isSame ? form : earlier, fleets };
 }
 
 function commonFleets(
@@ -111,11 +131,18 @@ function commonFleets(
   right: readonly string[] | undefined,
 ): readonly string[] | undefined {
   if (left === undefined || right === undefined) return left ?? right;
-  return right.filter((fleet) => left.includes(fleet));
+  if (areEqual(left, right)) return right;
+  const known = new Set(left);
+  return right.filter((fleet) => known.has(fleet));
+}
+
+function areEqual(left: readonly string[] | undefined, right: readonly string[] | undefined): boolean {
+  if (left === right) return true; // As a rule: comparing the names of thousands of resources takes long.
+  return left?.length === right?.length && left?.every((fleet, index) => fleet === right?.[index]) === true;
 }
 
 function isPlaced({ form, resource: { fleets } }: Applicant, placed: PlacedForm | undefined): boolean {
-  return placed?.form === form && placed.fleets?.join(",") === fleets?.join(",");
+  return placed?.form === form && areEqual(placed.fleets, fleets);
 }
 
 /** Whether the present form needs more bytes in some fleet than the placed one. */
