@@ -1,5 +1,5 @@
 // Tests of last-good-files.ts with real files, and of a source that keeps its forms in them.
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -9,7 +9,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { manifest } from "../../assemble/manifests.suite.ts";
 import { type LastGoodForms, resourceKey, type SourceState } from "../source.ts";
 import { limitOf } from "../source.suite.ts";
+import { boundNamespaces } from "../bound-namespaces.ts";
 import { DirectorySource } from "./directory-source.ts";
+import { LastGoodFiles } from "./last-good-files.ts";
 
 /** The present forms of a state, as the control plane keeps them. */
 function formsOf({ resources }: SourceState): readonly LastGoodForms[] {
@@ -82,6 +84,62 @@ describe("DirectorySource with STATE_DIRECTORY", () => {
     rmSync(join(manifests, "a.yaml"));
     expect((await run()).resources.map(resourceKey)).toEqual(["team/b"]);
     expect(readdirSync(stateDirectory)).toHaveLength(1);
+  });
+
+  it("does not bring a deleted resource back when its file breaks later", async () => {
+    const text = manifest({ name: "c", domain: "gamma" });
+    write("a.yaml", `${manifest({ name: "a", domain: "alpha" })}---\n${text}`);
+    await run();
+    const source = new DirectorySource(
+      { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
+      { directory: manifests, stateDirectory },
+    );
+    await source.start();
+    expect((await source.read()).resources.map(resourceKey)).toContain("default/a");
+    write("a.yaml", text);
+    expect((await source.read()).resources.map(resourceKey)).toEqual(["default/c", "team/b"]);
+    write("a.yaml", "a: [");
+    const { resources } = await source.read();
+    source.stop();
+    expect(resources.map(resourceKey)).toEqual(["default/c", "team/b"]);
+  });
+
+  it("hands over no form from before its deletion to a resource that is created again", async () => {
+    await run();
+    const source = new DirectorySource(
+      { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
+      { directory: manifests, stateDirectory },
+    );
+    await source.start();
+    rmSync(join(manifests, "a.yaml"));
+    await source.read();
+    write("a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit: 7 }));
+    const { resources } = await source.read();
+    source.stop();
+    expect(resources.find((each) => resourceKey(each) === "default/a")?.lastGood).toBeUndefined();
+  });
+
+  it("keeps the forms while the folder is empty, which may be an accident", async () => {
+    await run();
+    const texts = ["a.yaml", "b.yaml"].map((name) => [name, readFileSync(join(manifests, name), "utf8")] as const);
+    const source = new DirectorySource(
+      { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
+      { directory: manifests, stateDirectory },
+    );
+    await source.start();
+    for (const [name] of texts) rmSync(join(manifests, name));
+    expect((await source.read()).resources).toEqual([]);
+    for (const [name, text] of texts) write(name, name === "a.yaml" ? "a: [" : text);
+    const state = await source.read();
+    source.stop();
+    expect(limitOf(state, "default/a")).toBe(5);
+  });
+
+  it("does not bring a resource back that is beyond the bound of its namespace", async () => {
+    const state = await run();
+    const files = new LastGoodFiles(stateDirectory, silentLog());
+    await files.open();
+    expect(files.complete(boundNamespaces(state, 0)).resources).toEqual([]);
   });
 
   it("keeps the six newest forms of a resource, each once", async () => {

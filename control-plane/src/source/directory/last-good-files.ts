@@ -32,7 +32,10 @@ export class LastGoodFiles {
   readonly #folder: string;
   readonly #log: Log;
   readonly #warnings: RateLimitedLog;
-  /** As they were at the start, by name of the resource: later ones are known to the publisher. */
+  /**
+   * As they were at the start, by name of the resource: later ones are known to the publisher. A
+   * resource that was deleted since has none.
+   */
   #kept: ReadonlyMap<string, LastGoodForms> = new Map();
   /** The texts of all files now, by file name. */
   readonly #texts = new Map<string, string>();
@@ -77,12 +80,19 @@ export class LastGoodFiles {
     const absent = [...this.#kept].filter(([key]) => !present.has(key));
     const restored = absent.flatMap(([key, kept]) => {
       const refusal = state.refusals.find(
-        (each) => each.resource === key || (each.resource === undefined && each.place.file === kept.file),
+        (each) =>
+          each.reason === undefined && // What has a reason is refused as it is, not because it is broken.
+          (each.resource === key || (each.resource === undefined && each.place.file === kept.file)),
       );
       const resource = refusal === undefined ? undefined : this.#restore(key, kept, refusal);
       return refusal === undefined || resource === undefined ? [] : [[refusal, resource] as const];
     });
     const keeps = new Set(restored.map(([refusal]) => refusal));
+    // An empty folder may be an accident, after which everything comes back.
+    if (present.size > 0 || state.refusals.length > 0) {
+      const there = present.union(new Set(restored.map(([, resource]) => resourceKey(resource))));
+      this.#kept = new Map([...this.#kept].filter(([key]) => there.has(key)));
+    }
     return {
       resources: [
         ...state.resources.map((resource) => this.#withLastGood(resource)),
