@@ -24,10 +24,22 @@ export type IsLoaded = (form: Form) => boolean;
 export class FormHistory {
   #kept: ReadonlyMap<string, KeptForms> = new Map();
 
-  /** Takes the published forms, and those that the source handed over, by name. */
-  update(published: Iterable<Form>, handedOver: ReadonlyMap<string, readonly Form[]>, isLoaded: IsLoaded): void {
+  /**
+   * Takes the published forms, and those that the source handed over, by name. `held`: of resources
+   * that may come back; what is kept of them stays.
+   */
+  update(
+    published: Iterable<Form>,
+    handedOver: ReadonlyMap<string, readonly Form[]>,
+    isLoaded: IsLoaded,
+    held: Iterable<Form> = [],
+  ): void {
     const kept = new Map<string, KeptForms>();
     for (const form of published) kept.set(form.name, this.#keep(form, handedOver.get(form.name) ?? [], isLoaded));
+    for (const { name } of held) {
+      const before = this.#kept.get(name);
+      if (before !== undefined) kept.getOrInsert(name, before);
+    }
     this.#kept = kept;
   }
 

@@ -112,6 +112,23 @@ describe("Publisher", () => {
     vi.useRealTimers();
   });
 
+  it("keeps earlier forms while an empty set is held back, for pods that NACK the present one", async () => {
+    const old = { ...A, requestsPerUnit: 1 };
+    source.state = stateOf({ "a.yaml": manifest(old) });
+    await publisher.start();
+    await change({ "a.yaml": manifest(A) });
+    expect(publisher.formsOf("default/a")).toHaveLength(2);
+    await change({});
+    expect(publisher.snapshotFor("any")?.forms).toHaveLength(1);
+    expect(publisher.formsOf("default/a")).toHaveLength(2);
+    await change({ "a.yaml": manifest(A) });
+    expect(publisher.formsOf("default/a")).toHaveLength(2);
+    await change({});
+    await vi.advanceTimersByTimeAsync(OPTIONS.allowEmptyAfterMs + 1000);
+    expect(publisher.snapshotFor("any")?.forms).toEqual([]);
+    expect(publisher.formsOf("default/a")).toEqual([]);
+  });
+
   it("publishes what the source has when it starts, and says so", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();

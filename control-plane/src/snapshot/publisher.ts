@@ -73,6 +73,7 @@ export class Publisher implements Part, SourceListener {
   readonly #forms = new Forms();
   readonly #history = new FormHistory();
   #present: ReadonlyMap<string, Form> = new Map();
+  #handedOver: ReadonlyMap<string, readonly Form[]> = new Map();
   #admission: Admission | undefined;
   #wanted: SnapshotSet | undefined;
   #publication: Publication = UNPUBLISHED;
@@ -190,12 +191,10 @@ export class Publisher implements Part, SourceListener {
     const wanted = await timeSliced(snapshotSteps(admission.placed.values(), desired.fleets, this.#wanted));
     // Only now: a state that cannot be translated is not taken, and fails again at the next read.
     this.#noteReadable();
-    const { log, loadedForms = () => () => false } = this.#deps;
+    const { log } = this.#deps;
     logRefusals(log, this.#desired, desired);
     logAdmission(log, this.#admission, admission);
-    const published = [...admission.placed.values()].map(({ form }) => form);
-    const handedOver = new Map(applicants.map(({ form, lastGood }) => [form.name, lastGood]));
-    this.#history.update(published, handedOver, loadedForms());
+    this.#handedOver = new Map(applicants.map(({ form, lastGood }) => [form.name, lastGood]));
     this.#present = new Map(applicants.map(({ form }) => [form.name, form]));
     [this.#read, this.#desired, this.#admission, this.#wanted] = [state, desired, admission, wanted];
     this.#publish(noticedMs);
@@ -225,6 +224,7 @@ export class Publisher implements Part, SourceListener {
     this.#checkWaits(nowMs);
     const before = this.#publication;
     this.#publication = publish(before, this.#wanted, nowMs, this.#options.allowEmptyAfterMs);
+    this.#keepForms();
     const changed = logPublication(log, before, this.#publication);
     for (const fleet of changed) {
       this.#publishedMs.set(fleet, nowMs);
@@ -239,6 +239,16 @@ export class Publisher implements Part, SourceListener {
     // Also without another snapshot: pods that NACKed one may be sent other earlier forms.
     notify(this.#onPublished);
     notify(this.#onChanged);
+  }
+
+  /** Keeps the forms of what is published, and of what is sent while an empty set is held back. */
+  #keepForms(): void {
+    const { loadedForms = () => () => false } = this.#deps;
+    const published = [...(this.#admission?.placed.values() ?? [])].map(({ form }) => form);
+    const held = [...this.#publication.values()].flatMap(({ hold, snapshot }) =>
+      hold === undefined ? [] : (snapshot?.forms ?? []),
+    );
+    this.#history.update(published, this.#handedOver, loadedForms(), held);
   }
 
   /** Publishes again when an empty set has waited long enough. */
