@@ -1,6 +1,6 @@
 // Tests of quarantine-log.ts: which lines the NACKs of pods lead to, however many pods there are.
 import { createLog } from "@weir/common/log/log";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 
 import type { ResourceNack } from "../pods/pod-forms.ts";
 import { PodRegistry, type PodReport } from "../pods/pod-registry.ts";
@@ -63,6 +63,20 @@ describe("QuarantineLog", () => {
     expect(logged()).toEqual([["info", ENDED, "edge", "default/a", undefined]]);
     nack(first, OLD);
     expect(logged()).toHaveLength(1);
+  });
+
+  it("looks at the substitutes of a choice once, however many pods share it and whatever they answer", () => {
+    const choice = PUBLISHED.withSubstitutes(new Map([["default/a", OLD]]));
+    const looks = [vi.spyOn(choice.substitutes, Symbol.iterator), vi.spyOn(choice.substitutes, "entries")];
+    for (let pod = 0; pod < 3; pod += 1) {
+      const report = connect();
+      report.rejected(PUBLISHED.version, "default/a: no", new Map());
+      report.chosen(choice, new Map());
+      report.sent(choice.version);
+      report.accepted({ snapshot: choice, names: undefined });
+    }
+    expect(logged()).toHaveLength(1);
+    expect(looks.reduce((sum, { mock }) => sum + mock.calls.length, 0)).toBe(1);
   });
 
   it("logs each fleet and each resource by itself", () => {

@@ -4,6 +4,8 @@ import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 
 import type { PodChange, PodRegistry, PodState } from "../pods/pod-registry.ts";
+import type { Form } from "../snapshot/form.ts";
+import type { Snapshot } from "../snapshot/snapshot.ts";
 
 /** What the log works with. */
 export interface QuarantineLogDeps {
@@ -15,8 +17,10 @@ export interface QuarantineLogDeps {
 export class QuarantineLog implements Part {
   readonly name = "quarantine log";
   readonly #deps: QuarantineLogDeps;
-  /** Number of pods by quarantine. */
-  readonly #counts = new Map<string, number>();
+  /** Number of pods by choice, by fleet: pods share choices, which may have thousands of substitutes. */
+  readonly #pods = new Map<string, Map<Snapshot, number>>();
+  /** Number of choices by quarantine. */
+  readonly #choices = new Map<string, number>();
   #unsubscribe: () => void = () => undefined;
 
   constructor(deps: QuarantineLogDeps) {
@@ -32,42 +36,55 @@ export class QuarantineLog implements Part {
   }
 
   #changed({ kind, before, pod }: PodChange): void {
-    const { log } = this.#deps;
-    const [known, now] = [quarantinesOf(before), quarantinesOf(kind === "left" ? undefined : pod)];
-    for (const [key, { instead, ...fields }] of now) {
-      if (known.has(key)) continue;
-      const count = this.#count(key, 1);
-      if (count === 1) log.error(`Quarantined a resource that pods NACK, ${instead}`, fields);
-    }
-    for (const [key, { fleet, resource }] of known) {
-      if (now.has(key) || this.#count(key, -1) > 0) continue;
-      const isOver = !INSTEAD.some((instead) => this.#counts.has(keyOf(fleet, resource, instead)));
-      if (isOver) log.info("Ended the quarantine of a resource", { fleet, resource });
+    const [known, now] = [before?.choice, kind === "left" ? undefined : pod.choice];
+    if (known === now) return;
+    // What both have in common does not end.
+    if (now !== undefined && this.#countPod(pod.fleet, now, 1)) this.#begin(pod, now);
+    if (known !== undefined && this.#countPod(pod.fleet, known, -1)) this.#end(pod.fleet, known);
+  }
+
+  /** Counts the pods with a choice; returns whether the first has got it, or the last has lost it. */
+  #countPod(fleet: string, choice: Snapshot, difference: 1 | -1): boolean {
+    if (choice.substitutes.size === 0) return false;
+    const pods = this.#pods.getOrInsertComputed(fleet, () => new Map());
+    const count = add(pods, choice, difference);
+    if (pods.size === 0) this.#pods.delete(fleet);
+    return count === (difference === 1 ? 1 : 0);
+  }
+
+  #begin({ fleet, nacks, rejected }: PodState, { substitutes }: Snapshot): void {
+    for (const [resource, form] of substitutes) {
+      const instead = insteadOf(form);
+      if (add(this.#choices, keyOf(fleet, resource, instead), 1) > 1) continue;
+      const text = nacks.get(resource)?.message ?? rejected?.message;
+      this.#deps.log.error(`Quarantined a resource that pods NACK, ${instead}`, { fleet, resource, text });
     }
   }
 
-  #count(key: string, difference: number): number {
-    const count = (this.#counts.get(key) ?? 0) + difference;
-    if (count > 0) this.#counts.set(key, count);
-    else this.#counts.delete(key);
-    return count;
+  #end(fleet: string, { substitutes }: Snapshot): void {
+    for (const [resource, form] of substitutes) {
+      if (add(this.#choices, keyOf(fleet, resource, insteadOf(form)), -1) > 0) continue;
+      const isOver = !INSTEAD.some((instead) => this.#choices.has(keyOf(fleet, resource, instead)));
+      if (isOver) this.#deps.log.info("Ended the quarantine of a resource", { fleet, resource });
+    }
   }
+}
+
+/** Adds to a count, which goes at 0. */
+function add<Key>(counts: Map<Key, number>, key: Key, difference: 1 | -1): number {
+  const count = (counts.get(key) ?? 0) + difference;
+  if (count > 0) counts.set(key, count);
+  else counts.delete(key);
+  return count;
 }
 
 /** What pods are sent instead of a resource. */
 const INSTEAD = ["an earlier form is sent", "it is left out"] as const;
 
-function keyOf(...fleetResourceAndInstead: readonly string[]): string {
-  return JSON.stringify(fleetResourceAndInstead);
+function insteadOf(form: Form | undefined): string {
+  return INSTEAD[form === undefined ? 1 : 0];
 }
 
-/** What a pod is sent instead of resources, by key, with the text of the NACK. */
-function quarantinesOf({ fleet = "", choice, nacks, rejected }: Partial<PodState> = {}) {
-  return new Map(
-    (choice?.substitutes ?? new Map<string, undefined>()).entries().map(([resource, form]) => {
-      const instead = INSTEAD[form === undefined ? 1 : 0];
-      const text = nacks?.get(resource)?.message ?? rejected?.message;
-      return [keyOf(fleet, resource, instead), { fleet, resource, instead, text }];
-    }),
-  );
+function keyOf(...fleetResourceAndInstead: readonly string[]): string {
+  return JSON.stringify(fleetResourceAndInstead);
 }
