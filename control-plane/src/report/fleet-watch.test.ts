@@ -51,6 +51,16 @@ describe("FleetWatch", () => {
     vi.useRealTimers();
   });
 
+  it("logs a connected pod that gets no resource any more, once", () => {
+    apply(["web/shop", "core", "edge"]);
+    for (const fleet of ["core", "edge"]) connect(fleet);
+    apply(["web/shop", "edge"]);
+    apply(["web/shop", "edge"], ["web/api", "edge"]);
+    expect(lines).toMatchObject([
+      { "@message": "A pod gets no resource, no valid resource names its fleet", pod: "edge/pod-7", fleet: "core" },
+    ]);
+  });
+
   it("logs a fleet without pods once, after the grace", () => {
     connect("core");
     apply(["web/shop", "cor"], ["web/api", "core", "cor"], ["web/all"]);
@@ -83,7 +93,7 @@ describe("FleetWatch", () => {
       fleet: "edge",
     });
     pod.left();
-    apply(["web/shop", "edge"]);
+    apply(["web/shop", "edge"], ["web/all"]);
     vi.advanceTimersByTime(10 * GRACE_MS);
     connect("edge");
     expect(lines).toHaveLength(2);

@@ -76,14 +76,16 @@ export class FleetWatch implements Part {
     const resources = this.#deps.resources();
     if (resources === this.#resources || resources === undefined) return;
     this.#resources = resources;
+    const pods = new Map(this.#deps.pods.list().map((pod) => [pod.fleet, pod]));
+    const before = this.#served;
     this.#served = servedFleets(resources);
+    for (const pod of pods.values()) if (before?.has(pod.fleet) !== false) this.#warnUnserved(pod);
     const named = new Set(resources.flatMap(({ fleets }) => fleets ?? []));
     for (const known of [this.#expected, this.#settled])
       for (const fleet of [...known.keys()]) if (!named.has(fleet)) known.delete(fleet);
-    const podFleets = podFleetsOf(this.#deps.pods.list());
     for (const fleet of named) {
       if (this.#settled.has(fleet) || this.#expected.has(fleet)) continue;
-      if (podFleets.has(fleet)) this.#settled.set(fleet, "had-pod");
+      if (pods.has(fleet)) this.#settled.set(fleet, "had-pod");
       else this.#expected.set(fleet, this.#deps.clock() + GRACE_MS);
     }
     this.#schedule();
@@ -93,6 +95,11 @@ export class FleetWatch implements Part {
     const { fleet } = pod;
     if (this.#settled.get(fleet) === "logged") this.#deps.log.warn("A pod of the fleet is connected", { fleet });
     if (this.#expected.delete(fleet) || this.#settled.has(fleet)) this.#settled.set(fleet, "had-pod");
+    this.#warnUnserved(pod);
+  }
+
+  #warnUnserved(pod: PodState): void {
+    const { fleet } = pod;
     const served = this.#served;
     if (served === undefined || served.has(fleet)) return;
     this.#podLines.warn("A pod gets no resource, no valid resource names its fleet", {

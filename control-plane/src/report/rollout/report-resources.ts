@@ -181,7 +181,7 @@ function countPods(
     for (const group of groups) {
       const [pod] = group;
       const deviation = deviationOf(pod, published);
-      const isCurrent = formIn(pod.acked, key)?.digest === present?.digest;
+      const isCurrent = present !== undefined && formIn(pod.acked, key)?.digest === present.digest;
       pods += group.length;
       podStates[deviation === undefined ? (isCurrent ? "current" : "pending") : "rejected"] += group.length;
       if (deviation !== undefined && deviations.size < DEVIATIONS_MAX)

@@ -39,6 +39,13 @@ function nackedBy(publisher: PublisherState, serves: "earlier" | "nothing"): rea
 }
 
 describe("reportRollout()", () => {
+  it("counts no pod as current with a refused resource that is served while an empty set is held back", () => {
+    const refused = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha", unit: "fortnight" }) });
+    const publisher = { ...refused, publication: ONE.publication };
+    const [resource] = reportOf(publisher, [podOf({}), podThatAcked(snapshotIn(ONE))]).resources;
+    expect(resource).toMatchObject({ state: "refused", podStates: { current: 0, pending: 2 } });
+  });
+
   it("reports what is served, and which pod has accepted which version", () => {
     expect(reportOf(ONE, [podThatAcked(snapshotIn(ONE))])).toEqual({
       replica: "replica-1",
