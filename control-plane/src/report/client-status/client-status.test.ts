@@ -373,6 +373,13 @@ describe("nodePredicate()", () => {
     expect(ask(pods, [evil]).config.map(({ node }) => node?.id)).toEqual(["a".repeat(60)]);
   });
 
+  it("refuses an expression of which one match takes seconds", () => {
+    const regex = "((\\pL?){30}){30}".repeat(2);
+    expect(() => selected(nodeId({ case: "safeRegex", value: { regex } }))).toThrow(
+      `${JSON.stringify(regex)} repeats too much: it has more than 2000 instructions`,
+    );
+  });
+
   it.each(["(?=a)a", "(a)\\1", "a{1001}"])("refuses %s, which RE2 does not take", (regex) => {
     expect(() => selected(nodeId({ case: "safeRegex", value: { regex } }))).toThrow(
       `Cannot select clients: ${JSON.stringify(regex)} is no regular expression`,

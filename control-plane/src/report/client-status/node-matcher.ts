@@ -12,8 +12,12 @@ import { ReportError } from "../report-error.ts";
 const MATCHERS_MAX = 100;
 const DEPTH_MAX = 16;
 
-/** Longest expression, in characters, and the time for all matches of one request, in milliseconds. */
+/**
+ * Longest expression, in characters and in instructions, of which repeated groups make a hundred
+ * thousand; and the time for all matches of one request, in milliseconds, which ends between two.
+ */
 const EXPRESSION_MAX = 1000;
+const PROGRAM_MAX = 2000;
 const BUDGET_MS = 250;
 
 /** The fields of a client that matchers see. */
@@ -106,6 +110,12 @@ class Expressions {
 
 function compile(expression: string): RE2JS {
   if (expression.length > EXPRESSION_MAX) throw refusal(`an expression is longer than ${EXPRESSION_MAX} characters`);
+  const compiled = parse(expression);
+  if (compiled.programSize() <= PROGRAM_MAX) return compiled;
+  throw refusal(`${JSON.stringify(expression)} repeats too much: it has more than ${PROGRAM_MAX} instructions`);
+}
+
+function parse(expression: string): RE2JS {
   try {
     return RE2JS.compile(expression);
   } catch (cause) {
