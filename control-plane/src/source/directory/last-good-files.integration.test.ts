@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { createLog, silentLog } from "@weir/common/log/log";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { manifest } from "../../assemble/manifests.suite.ts";
 import { type LastGoodForms, resourceKey, type SourceState } from "../source.ts";
@@ -140,6 +140,22 @@ describe("DirectorySource with STATE_DIRECTORY", () => {
     const files = new LastGoodFiles(stateDirectory, silentLog());
     await files.open();
     expect(files.complete(boundNamespaces(state, 0)).resources).toEqual([]);
+  });
+
+  it("serialises only the resources whose forms have changed", async () => {
+    const kept = formsOf(await run());
+    const files = new LastGoodFiles(stateDirectory, silentLog());
+    await files.open();
+    await files.keep(kept);
+    const stringify = vi.spyOn(JSON, "stringify");
+    try {
+      await files.keep(kept.map((resource) => ({ ...resource, forms: [...resource.forms] })));
+      expect(stringify).not.toHaveBeenCalled();
+      await files.keep(kept.map((resource, index) => (index === 0 ? { ...resource, file: "moved.yaml" } : resource)));
+      expect(stringify).toHaveBeenCalled();
+    } finally {
+      stringify.mockRestore();
+    }
   });
 
   it("keeps the six newest forms of a resource, each once", async () => {

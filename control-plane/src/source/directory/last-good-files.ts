@@ -37,8 +37,10 @@ export class LastGoodFiles {
    * resource that was deleted since has none.
    */
   #kept: ReadonlyMap<string, LastGoodForms> = new Map();
-  /** The texts of all files now, by file name. */
+  /** The texts of the files that are as they were at the start, by file name. */
   readonly #texts = new Map<string, string>();
+  /** What the other files hold, by file name: making the texts of thousands takes a second. */
+  readonly #written = new Map<string, LastGoodForms>();
   /** Resources with a last good form: a source returns the same object for the same resource. */
   readonly #completed = new WeakMap<SourceResource, SourceResource>();
   readonly #restored = new Map<string, SourceResource>();
@@ -104,24 +106,30 @@ export class LastGoodFiles {
 
   /** Writes the forms that differ from their files, and removes the files of other resources. */
   async keep(resources: readonly LastGoodForms[]): Promise<void> {
-    const wanted = new Map(resources.map((resource) => [fileNameOf(resourceKey(resource)), textOf(resource)]));
+    const wanted = new Map(resources.map((resource) => [fileNameOf(resourceKey(resource)), resource]));
     try {
-      for (const [name, text] of wanted) {
-        if (this.#texts.get(name) === text) continue;
-        const path = join(this.#folder, name);
-        await writeFile(`${path}.new`, text, { flush: true });
-        await rename(`${path}.new`, path);
-        this.#texts.set(name, text);
+      for (const [name, resource] of wanted) {
+        if (areSame(this.#written.get(name), resource)) continue;
+        const text = textOf(resource);
+        if (this.#texts.get(name) !== text) await this.#write(name, text);
+        this.#texts.delete(name);
+        this.#written.set(name, resource);
       }
-      for (const name of this.#texts.keys()) {
+      for (const name of [...this.#texts.keys(), ...this.#written.keys()]) {
         if (wanted.has(name)) continue;
         await rm(join(this.#folder, name), { force: true });
-        this.#texts.delete(name);
+        for (const files of [this.#texts, this.#written]) files.delete(name);
       }
       this.#warnings.recovered("Last good forms can be kept again", { folder: this.#folder });
     } catch (error) {
       this.#warnings.warn("Cannot keep last good forms", { folder: this.#folder, error });
     }
+  }
+
+  async #write(name: string, text: string): Promise<void> {
+    const path = join(this.#folder, name);
+    await writeFile(`${path}.new`, text, { flush: true });
+    await rename(`${path}.new`, path);
   }
 
   #withLastGood(resource: SourceResource): SourceResource {
@@ -149,6 +157,12 @@ export class LastGoodFiles {
 
 function fileNameOf(key: string): string {
   return `${hash("sha1", key)}.json`;
+}
+
+/** Whether the text is the same; a form stays the same object. */
+function areSame(left: LastGoodForms | undefined, right: LastGoodForms): boolean {
+  if (left?.file !== right.file || left.forms.length !== right.forms.length) return false;
+  return left.forms.every((form, index) => form === right.forms[index]);
 }
 
 function textOf({ namespace, name, file, forms }: LastGoodForms): string {
