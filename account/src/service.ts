@@ -10,7 +10,7 @@ import type { Log } from "@weir/common/log/log";
 import { HttpListener, type HttpTimeouts } from "@weir/common/net/http-listener";
 import { formatAddress, type ListenAddress } from "@weir/common/net/listen";
 import { StartError } from "./errors.ts";
-import { type AccountHandlers, createAccountHandlers } from "./http/account-routes.ts";
+import { AccountCalls } from "./http/account-routes.ts";
 import { ACCOUNT_ROUTES, createApp } from "./http/app.ts";
 import { brokenRequestAnswer } from "./http/broken-request.ts";
 import type { OriginOptions } from "./http/cross-site.ts";
@@ -174,7 +174,7 @@ interface CallParts {
 function createCalls(
   settings: Settings,
   { clock, keys, store, media, metrics, passwordRules }: CallParts,
-): AccountHandlers {
+): AccountCalls {
   const tokenOptions = {
     issuer: settings.tokenIssuer,
     accessTtlMs: settings.accessTtlMs,
@@ -199,7 +199,7 @@ function createCalls(
     newMediaName: () => randomBytes(16).toString("hex"),
     idKey: () => keys.current().refresh.signing.key,
   };
-  return createAccountHandlers(account, {
+  return new AccountCalls(account, {
     idleMs: settings.refreshIdleMs,
     absoluteMs: settings.refreshAbsoluteMs,
     maxSessions: settings.maxSessions,

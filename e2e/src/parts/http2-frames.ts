@@ -46,9 +46,10 @@ export function windowUpdate(bytes: number, streamId = 0): Buffer {
   return frame(FRAME.WINDOW_UPDATE, 0, streamId, payload);
 }
 
-/** The acknowledgement of a SETTINGS or PING frame. */
-export function acknowledgement(type: typeof FRAME.SETTINGS | typeof FRAME.PING, payload: Buffer): Buffer {
-  return frame(type, FLAG.ACK, 0, payload);
+/** The acknowledgement that a frame asks for: those of SETTINGS and PING do, unless they are one. */
+export function acknowledgementOf(type: number, flags: number, payload: Buffer): Buffer | undefined {
+  if ((type !== FRAME.SETTINGS && type !== FRAME.PING) || (flags & FLAG.ACK) !== 0) return undefined;
+  return frame(type, FLAG.ACK, 0, type === FRAME.PING ? payload : Buffer.alloc(0));
 }
 
 /**

@@ -94,7 +94,7 @@ describe("the configuration flow from Kubernetes", () => {
       expect(watcher.last()).toMatchObject({ ready: true, source: { location: expect.any(String) as string } }),
     );
     expect(watcher.last().source?.error).toBeUndefined();
-    await cluster.killApiServer();
+    await cluster.apiServer.kill();
     await eventually("the problem", () => expect(watcher.last().source?.error).toContain("no answer from"));
     await cluster.startApiServer();
     await eventually("its end", () => expect(watcher.last().source?.error).toBeUndefined(), RECOVERY_TIMEOUT_MS);
@@ -105,7 +105,7 @@ describe("the configuration flow from Kubernetes", () => {
     await all.apply("search", 5);
     await eventually("the new limit", async () => expect(await all.limitOf("search")).toBe(5), RECOVERY_TIMEOUT_MS);
     await flow.killControlPlane();
-    await cluster.killApiServer();
+    await cluster.apiServer.kill();
     const started = flow.startControlPlane();
     started.catch(() => undefined); // It is awaited below, unless something else fails first.
     const watcher = await eventually("a watch of the start", () => watchRolloutApi(flow.controlPlaneUrl()));

@@ -7,23 +7,9 @@ import { promisify } from "node:util";
 /** Longest time of a first build, in milliseconds. */
 const BUILD_TIMEOUT_MS = 40 * 60_000;
 
-/** Paths of the programs. */
-export interface KubernetesPrograms {
-  readonly etcd: string;
-  readonly etcdctl: string;
-  readonly apiServer: string;
-  readonly kubectl: string;
-}
-
-/** Finds the programs, and builds those that are not there; fails with what the build said. */
-export async function kubernetesPrograms(): Promise<KubernetesPrograms> {
+/** The folder of the programs, which are built if they are not there; fails with what the build said. */
+export async function kubernetesPrograms(): Promise<string> {
   const script = join(import.meta.dirname, "../../kubernetes/build.sh");
   const { stdout } = await promisify(execFile)("sh", [script], { timeout: BUILD_TIMEOUT_MS });
-  const folder = stdout.trim();
-  return {
-    etcd: join(folder, "etcd"),
-    etcdctl: join(folder, "etcdctl"),
-    apiServer: join(folder, "kube-apiserver"),
-    kubectl: join(folder, "kubectl"),
-  };
+  return stdout.trim();
 }

@@ -11,7 +11,7 @@ import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
 import { createResponseReader, type SeenResponse } from "./response.ts";
 import {
-  acknowledgement,
+  acknowledgementOf,
   callHeaders,
   createFrameReader,
   FLAG,
@@ -53,8 +53,6 @@ export interface PodTargets {
 export class BenchmarkPod {
   /** Every response that it ACKed so far. */
   readonly arrivals: Arrival[] = [];
-  /** Streams lost so far. */
-  losses = 0;
   readonly #nodeId: string;
   readonly #targets: PodTargets;
   readonly #onArrival: () => void;
@@ -106,10 +104,9 @@ export class BenchmarkPod {
       if (type === FRAME.DATA) {
         readResponse(payload);
         receivedBytes += payload.length;
-      } else if (type === FRAME.SETTINGS && (flags & FLAG.ACK) === 0)
-        socket.write(acknowledgement(FRAME.SETTINGS, Buffer.alloc(0)));
-      else if (type === FRAME.PING && (flags & FLAG.ACK) === 0)
-        socket.write(acknowledgement(FRAME.PING, Buffer.from(payload)));
+      }
+      const acknowledgement = acknowledgementOf(type, flags, payload);
+      if (acknowledgement !== undefined) socket.write(acknowledgement);
       const isOver = (type === FRAME.DATA || type === FRAME.HEADERS) && (flags & FLAG.END_STREAM) !== 0;
       if (isOver || type === FRAME.RST_STREAM || type === FRAME.GOAWAY) socket.destroy();
     });
@@ -136,7 +133,6 @@ export class BenchmarkPod {
   }
 
   #lost(): void {
-    this.losses += 1;
     const [shortestMs, longestMs] = this.#targets.backoffMs;
     const backoffMs = shortestMs + Math.random() * (longestMs - shortestMs);
     const sinceMs = performance.now();

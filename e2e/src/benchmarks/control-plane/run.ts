@@ -21,9 +21,6 @@ import {
 import { describeMachine } from "../machine.ts";
 import { formatTable } from "../summary.ts";
 
-/** Root of the repository, from dist as well as from src. */
-const ROOT = join(import.meta.dirname, "..", "..", "..", "..");
-
 /** One figure with its bar. */
 interface Measure {
   /** Names it on the command line. */
@@ -169,8 +166,6 @@ async function benchControlPlane(context: ProgramContext): Promise<number> {
     now: new Date(),
   });
   const bench: Bench = {
-    root: ROOT,
-    path: context.env["PATH"] ?? "",
     folder: folder.path,
     certificates,
     onStarted: (stop) => stops.push(stop),

@@ -143,7 +143,7 @@ async function startStore(store: ServerPlan["store"], folder: string, pinned: re
         KVSTORE_URL: redis.socketPath,
         KVSTORE_COMMAND_TIMEOUT: STORE_TIMEOUT,
       };
-      return { groups: [redis.pid], env, stop: () => redis.stop() };
+      return { groups: [redis.pid!], env, stop: () => redis.stop() };
     }
     case "memcached": {
       const flags = ["-m", String(MEMCACHED_MEBIBYTES), "-t", "1"];
@@ -153,7 +153,7 @@ async function startStore(store: ServerPlan["store"], folder: string, pinned: re
         ALTSTORE_HOST_PORT: memcached.socketPath,
         ALTSTORE_TIMEOUT: STORE_TIMEOUT,
       };
-      return { groups: [memcached.pid], env, stop: () => memcached.stop() };
+      return { groups: [memcached.pid!], env, stop: () => memcached.stop() };
     }
   }
 }
@@ -163,7 +163,7 @@ async function startEverything(folder: string, place: BenchPlace): Promise<Compa
   mkdirSync(own);
   const redis = await startRedis(own, { pinned: place.cores.generator, isGroupLeader: true });
   const env = everythingOn({ perSecondSocketPath: redis.socketPath, host: STACK_HOST, telemetry: place.telemetry });
-  return { groups: [redis.pid], env, stop: () => redis.stop() };
+  return { groups: [redis.pid!], env, stop: () => redis.stop() };
 }
 
 async function stopProgram(program: ProcessGroup, graceMs: number): Promise<void> {
