@@ -107,5 +107,5 @@ async function issueRefreshToken(
 
 function wrongCredentials(): AccountError {
   const message = "The e-mail address or the password is incorrect.";
-  return fieldError("invalid_credentials", { field: "password", message, code: "invalid_credentials" });
+  return fieldError("invalid_credentials", { field: "password", message });
 }

@@ -107,9 +107,5 @@ async function removeAvatar(deps: RegisterDeps, user: UserRecord, caller: Caller
 }
 
 function emailTaken(): AccountError {
-  return fieldError("email_taken", {
-    field: "email",
-    message: "An account with this e-mail address exists already.",
-    code: "email_taken",
-  });
+  return fieldError("email_taken", { field: "email", message: "An account with this e-mail address exists already." });
 }

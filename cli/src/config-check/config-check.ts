@@ -14,12 +14,9 @@ import { findSetProblems } from "@weir/limits/validate/validate";
 import { checkResources } from "../check/check-files.ts";
 import { checkManifests, type CheckedResource, type CheckProblem, isManifestText } from "../check/check-text.ts";
 import { type InputStream, readBounded } from "../check/input-files.ts";
+import { EXIT_OK, EXIT_PROBLEMS, EXIT_USAGE } from "../command-line/exit-codes.ts";
 import { printable } from "../command-line/printable.ts";
 import { parseConfigCheckFlags } from "./flags.ts";
-
-const EXIT_OK = 0;
-const EXIT_FAILURE = 1;
-const EXIT_USAGE = 2;
 
 /**
  * Most bytes that are read of one file: more than the parser takes, which counts characters and
@@ -60,7 +57,7 @@ export async function runConfigCheck(context: Pick<ProgramContext, "args" | "std
   } catch (error) {
     if (!(error instanceof CheckFailure)) throw error;
     print(error.message);
-    return EXIT_FAILURE;
+    return EXIT_PROBLEMS;
   }
 }
 

@@ -69,7 +69,7 @@ export class ConnectionFixture {
   /** Closes the connections and ends the service. */
   end(): void {
     for (const wire of this.wires) wire.destroy();
-    this.#service?.kill();
+    this.#service?.program.kill();
     this.#folder.remove();
   }
 }

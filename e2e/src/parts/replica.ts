@@ -98,16 +98,16 @@ export class Replica {
     return readRolloutState(await response.json());
   }
 
-  /** Its answer over the rollout API. */
-  rollout(): Promise<Rollout> {
-    return readRollout(this.url);
+  /** Its metrics, as text. */
+  async metrics(): Promise<string> {
+    return await (await fetch(`${this.url}/metrics`)).text();
   }
-}
 
-/** The rollout that the control plane at an HTTP address reports. */
-export async function readRollout(url: string): Promise<Rollout> {
-  const { rollout } = await clientOf(url).getRollout({});
-  return jsonOf(rollout);
+  /** Its answer over the rollout API. */
+  async rollout(): Promise<Rollout> {
+    const { rollout } = await clientOf(this.url).getRollout({});
+    return jsonOf(rollout);
+  }
 }
 
 /** Watches the rollout at the HTTP address of a control plane, from its first state on. */

@@ -143,7 +143,7 @@ describe("real pods behind an API server with faults", () => {
   }
 
   async function metric(series: string): Promise<number> {
-    const line = (await flow.metrics()).split("\n").find((each) => each.startsWith(`${series} `));
+    const line = (await flow.controlPlane.metrics()).split("\n").find((each) => each.startsWith(`${series} `));
     expect(line, series).toBeDefined();
     return Number(line?.slice(series.length + 1));
   }

@@ -89,7 +89,7 @@ describe("the configuration flow from Kubernetes", () => {
   });
 
   it("reports to watchers of the rollout that the API server is away, and that it is back", async () => {
-    const watcher = await watchRolloutApi(flow.controlPlaneUrl());
+    const watcher = await watchRolloutApi(flow.controlPlane.url);
     await eventually("the first state", () =>
       expect(watcher.last()).toMatchObject({ ready: true, source: { location: expect.any(String) as string } }),
     );
@@ -108,7 +108,7 @@ describe("the configuration flow from Kubernetes", () => {
     await cluster.apiServer.kill();
     const started = flow.startControlPlane();
     started.catch(() => undefined); // It is awaited below, unless something else fails first.
-    const watcher = await eventually("a watch of the start", () => watchRolloutApi(flow.controlPlaneUrl()));
+    const watcher = await eventually("a watch of the start", () => watchRolloutApi(flow.controlPlane.url));
     await eventually("the reason to wait", () => expect(watcher.last().source?.error).toContain("no answer from"));
     expect(watcher.last().ready).toBeUndefined();
     expect([await all.limitOf("mail"), await all.limitOf("search")]).toEqual([2, 5]);
