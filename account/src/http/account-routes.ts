@@ -15,7 +15,7 @@ import { authenticate, logOut, refresh, type SessionCookies } from "../users/ses
 import { sendJson } from "./answer.ts";
 import { contextOf } from "./request-context.ts";
 import { formMaxBytes, readRegistrationForm } from "./registration-form.ts";
-import { createUploadBudget, type UploadBudget } from "./upload-budget.ts";
+import { UploadBudget } from "./upload-budget.ts";
 
 /** How many forms with the largest avatar fit into memory at a time; of smaller ones more. */
 const UPLOAD_CONCURRENCY = 16;
@@ -45,7 +45,7 @@ export class AccountCalls {
   constructor(deps: AccountDeps, options: AccountRouteOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#uploads = createUploadBudget(UPLOAD_CONCURRENCY * formMaxBytes(options.avatarMaxBytes));
+    this.#uploads = new UploadBudget(UPLOAD_CONCURRENCY * formMaxBytes(options.avatarMaxBytes));
   }
 
   readonly register: RequestHandler = async (request, response) => {
@@ -63,7 +63,7 @@ export class AccountCalls {
       const user = await register(this.#deps, registration, avatar, contextOf(response).caller);
       response.setHeader("Location", "/api/v1/user/current-user");
       const message = "Your account is ready. Log in to use it.";
-      sendJson(request, response, 201, { message, user: publicUser(user) });
+      sendJson(response, 201, { message, user: publicUser(user) });
     } finally {
       hold.release();
     }
@@ -77,7 +77,7 @@ export class AccountCalls {
       const result = await logIn(this.#deps, this.#options, { ...credentials, refreshCookie }, caller);
       const { user, access, refresh: refreshToken } = result;
       response.setHeader("Set-Cookie", [this.#cookie("access", access), this.#cookie("refresh", refreshToken)]);
-      sendJson(request, response, 200, {
+      sendJson(response, 200, {
         message: "You are logged in.",
         user: publicUser(user),
         accessTokenExpiresAt: new Date(access.expiresAtMs).toISOString(),
@@ -95,7 +95,7 @@ export class AccountCalls {
     try {
       const result = await refresh(this.#deps, this.#options, this.#readCookies(request));
       response.setHeader("Set-Cookie", [this.#cookie("access", result.access)]);
-      sendJson(request, response, 200, {
+      sendJson(response, 200, {
         message: "Your session is refreshed.",
         accessTokenExpiresAt: new Date(result.access.expiresAtMs).toISOString(),
         refreshTokenExpiresAt: new Date(result.refreshExpiresAtMs).toISOString(),
@@ -109,7 +109,7 @@ export class AccountCalls {
 
   readonly currentUser: RequestHandler = async (request, response) => {
     const { user } = await authenticate(this.#deps, this.#readCookies(request));
-    sendJson(request, response, 200, { user: publicUser(user) });
+    sendJson(response, 200, { user: publicUser(user) });
   };
 
   readonly logout: RequestHandler = async (request, response) => {
@@ -117,7 +117,7 @@ export class AccountCalls {
     const signedIn = await authenticate(this.#deps, this.#readCookies(request));
     await logOut(this.#deps, signedIn, contextOf(response).caller);
     response.setHeader("Set-Cookie", [clearCookie("access", cookies), clearCookie("refresh", cookies)]);
-    sendJson(request, response, 200, { message: "You are logged out." });
+    sendJson(response, 200, { message: "You are logged out." });
   };
 
   #readCookies({ headers: { cookie } }: Request): SessionCookies {

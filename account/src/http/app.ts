@@ -1,6 +1,6 @@
 // The express application: the steps of every request, the routes, and the answer without a route.
 import express from "express";
-import type { Express, Request, RequestHandler } from "express";
+import type { Express, RequestHandler } from "express";
 import type { Log } from "@weir/common/log/log";
 import { AccountError } from "../errors.ts";
 import type { LocalMediaStore } from "../media/local/local-media-store.ts";
@@ -148,13 +148,9 @@ const requireHost: RequestHandler = (request, response, next) => {
 
 /** TRACE would repeat cookies to the caller; Node lets it through. */
 const refuseOddMethods: RequestHandler = (request, _response, next) => {
+  const allow = ["GET", "HEAD", "POST", "OPTIONS"];
   if (!["TRACE", "CONNECT"].includes(request.method)) next();
-  else
-    next(
-      new AccountError("method_not_allowed", "This method is not served.", {
-        allow: ["GET", "HEAD", "POST", "OPTIONS"],
-      }),
-    );
+  else next(new AccountError("method_not_allowed", "This method is not served.", { allow }));
 };
 
 function allowOrigins(origins: OriginOptions): RequestHandler {
@@ -177,18 +173,13 @@ function refuseCrossSite(origins: OriginOptions): RequestHandler {
   };
 }
 
-const answerHealth: RequestHandler = (request, response) => {
-  sendJson(request, response, 200, { status: "alive" });
+const answerHealth: RequestHandler = (_request, response) => {
+  sendJson(response, 200, { status: "alive" });
 };
 
 function answerReadiness(health: AppDeps["health"]): RequestHandler {
-  return async (request: Request, response) => {
-    const isReady = await health.isReady();
-    sendJson(
-      request,
-      response,
-      isReady ? 200 : 503,
-      isReady ? { status: "ready" } : { status: "not ready", message: "The service is not ready." },
-    );
+  return async (_request, response) => {
+    if (await health.isReady()) sendJson(response, 200, { status: "ready" });
+    else sendJson(response, 503, { status: "not ready", message: "The service is not ready." });
   };
 }

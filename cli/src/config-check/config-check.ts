@@ -41,8 +41,8 @@ class CheckFailure extends Error {}
 /** Runs the check on the program's command line; returns the exit code. */
 export async function runConfigCheck(context: Pick<ProgramContext, "args" | "stdout" | "stderr">): Promise<number> {
   const flags = parseConfigCheckFlags(context.args);
-  if (!flags.ok) {
-    context.stderr(`weir-config-check: ${flags.message}; run 'weir-config-check --help' for usage\n`);
+  if (typeof flags === "string") {
+    context.stderr(`weir-config-check: ${flags}; run 'weir-config-check --help' for usage\n`);
     return EXIT_USAGE;
   }
   const print = (line: string): void => {

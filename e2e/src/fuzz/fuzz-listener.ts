@@ -1,8 +1,8 @@
 // Sends inputs to one listener, over many connections at a time. What an input is made of is the
 // inputs' files; whether the process stands it is asked by fuzzed-service.ts.
 import { ANSWER_START, brokenRequest, type Http1Target, oddRequest } from "./http1-inputs.ts";
-import { brokenFrames, brokenMessage, createPongReader, noSession, opening, ping } from "./http2-inputs.ts";
-import { placesOf } from "../parts/http2-frames.ts";
+import { brokenFrames, brokenMessage, createPongReader, noSession, ping } from "./http2-inputs.ts";
+import { openingBytes, placesOf } from "../parts/http2-frames.ts";
 import type { Random } from "./random.ts";
 import { Wire, type WireAddress } from "./wire.ts";
 
@@ -165,7 +165,7 @@ class Session {
       read(chunk);
       return this.#pongs === this.#pings;
     };
-    wire.write(opening());
+    wire.write(openingBytes());
   }
 
   nextStream(): number {

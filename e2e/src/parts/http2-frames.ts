@@ -14,7 +14,7 @@ export const FRAME = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4, PING: 6,
 export const FLAG = { END_STREAM: 0x1, ACK: 0x1, END_HEADERS: 0x4 } as const;
 
 /** The largest flow-control window and the one of a new connection, in bytes (RFC 9113, section 6.9). */
-export const WINDOW = { max: 0x7fffffff, initial: 65_535 } as const;
+const WINDOW = { max: 0x7fffffff, initial: 65_535 } as const;
 
 /** A call as bytes, with the places that differ from call to call. */
 export interface CallTemplate {

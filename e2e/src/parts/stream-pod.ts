@@ -1,7 +1,7 @@
 // A scripted pod, for tests that need many pods, an old one or one that misbehaves: a gRPC client that
 // keeps every response, answers as configured, and connects to the next replica when its stream ends.
 import { readFileSync } from "node:fs";
-import { create, fromBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import { Client, type ClientDuplexStream, credentials } from "@grpc/grpc-js";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import type {
@@ -165,11 +165,6 @@ function limitsIn(response: DiscoveryResponse): Readonly<Record<string, number |
   return Object.fromEntries(limits);
 }
 
-function request(fields: {
-  readonly versionInfo: string;
-  readonly responseNonce?: string;
-  readonly node?: { readonly id: string };
-  readonly errorDetail?: { readonly code: number; readonly message: string };
-}): DiscoveryRequest {
+function request(fields: MessageInitShape<typeof DiscoveryRequestSchema>): DiscoveryRequest {
   return create(DiscoveryRequestSchema, { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL, ...fields });
 }

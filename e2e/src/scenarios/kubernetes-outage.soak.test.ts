@@ -22,7 +22,11 @@ describe("the configuration flow from Kubernetes in a long outage", () => {
   });
 
   it("keeps every limit while the API server is away for a minute, gives them to new pods, and enforces new ones when it is back", async () => {
-    const { cluster, flow, pod } = all;
+    const {
+      limits: { cluster },
+      flow,
+      pod,
+    } = all;
     const questions = pod.keepAsking("mail");
     await cluster.apiServer.kill();
     const backMs = performance.now() + OUTAGE_MS;

@@ -21,7 +21,8 @@ describe("the configuration flow from Kubernetes", () => {
 
   beforeAll(async () => {
     all = await startClusterFlow();
-    ({ limits, cluster, flow, pod } = all);
+    ({ limits, flow, pod } = all);
+    ({ cluster } = limits);
   });
 
   afterAll(async () => {

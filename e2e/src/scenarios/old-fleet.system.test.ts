@@ -66,7 +66,9 @@ describe("a fleet of pods of an old image", () => {
   });
 
   it("keeps every limit when the control plane is shut down and starts again", async () => {
-    await restart(async () => void (await flow.controlPlane.process.stop("SIGTERM", 30_000)));
+    await restart(async () => {
+      await flow.controlPlane.process.stop("SIGTERM", 30_000);
+    });
     await expectLimits(old, { mail: edits, search: 1 });
   });
 

@@ -11,7 +11,6 @@ import { createAuthority } from "@weir/certificates/authority";
 import { eventually } from "../eventually.ts";
 import { ServerProcess } from "../server-process.ts";
 import { reservePorts } from "../reserve-ports.ts";
-import { kubernetesPrograms } from "./kubernetes-programs.ts";
 
 /**
  * Longest wait for the API server to be ready, in milliseconds: three to six seconds on an idle
@@ -25,14 +24,11 @@ const READY_PATH = "/readyz?exclude=poststarthook%2Fscheduling%2Fbootstrap-syste
 /** Longest wait for the answer to whether it is ready, in milliseconds. */
 const ANSWER_TIMEOUT_MS = 5000;
 
+/** Longest time of a first build of the programs, in milliseconds. */
+const BUILD_TIMEOUT_MS = 40 * 60_000;
+
 /** Days that its certificates last. */
 const VALID_DAYS = 7;
-
-/** What a cluster is started with. */
-export interface KubernetesClusterOptions {
-  /** Further flags of kube-apiserver. */
-  readonly apiServerFlags?: readonly string[];
-}
 
 /** What kubectl did. */
 export interface KubectlResult {
@@ -41,14 +37,11 @@ export interface KubectlResult {
   readonly stderr: string;
 }
 
-/** Starts etcd and an API server, and resolves when it is ready. */
-export async function startKubernetesCluster(options: KubernetesClusterOptions = {}): Promise<KubernetesCluster> {
-  const programs = await kubernetesPrograms();
-  const [apiPort = 0, etcdPort = 0, peerPort = 0] = await reservePorts(3);
-  const folder = mkdtempSync(join(tmpdir(), "weir-kubernetes-"));
-  const token = randomBytes(16).toString("hex");
-  const ca = await writeFiles(folder, apiPort, token);
-  const cluster = new KubernetesCluster({ programs, folder, apiPort, etcdPort, peerPort, token, ca }, options);
+/** Starts etcd and an API server with further flags, and resolves when it is ready. */
+export async function startKubernetesCluster(
+  options: { readonly apiServerFlags?: readonly string[] } = {},
+): Promise<KubernetesCluster> {
+  const cluster = new KubernetesCluster(await prepare(), options.apiServerFlags);
   try {
     cluster.etcd.start();
     await cluster.startApiServer();
@@ -78,7 +71,7 @@ export class KubernetesCluster {
   readonly #programs: string;
   readonly #etcdUrl: string;
 
-  constructor(parts: ClusterParts, { apiServerFlags = [] }: KubernetesClusterOptions) {
+  constructor(parts: Awaited<ReturnType<typeof prepare>>, apiServerFlags: readonly string[] = []) {
     const { programs, folder, apiPort, etcdPort, peerPort, token, ca } = parts;
     this.url = `https://127.0.0.1:${apiPort}`;
     this.caPem = ca;
@@ -181,16 +174,18 @@ export class KubernetesCluster {
   }
 }
 
-/** What a cluster is made of. */
-interface ClusterParts {
-  /** Folder of the programs. */
-  readonly programs: string;
-  readonly folder: string;
-  readonly apiPort: number;
-  readonly etcdPort: number;
-  readonly peerPort: number;
-  readonly token: string;
-  readonly ca: string;
+/**
+ * What a cluster is made of. The script prints the folder of the programs, which are built on the first
+ * call on a machine and kept in the cache folder; fails with what the build said.
+ */
+async function prepare() {
+  const script = join(import.meta.dirname, "../../kubernetes/build.sh");
+  const { stdout } = await promisify(execFile)("sh", [script], { timeout: BUILD_TIMEOUT_MS });
+  const [apiPort = 0, etcdPort = 0, peerPort = 0] = await reservePorts(3);
+  const folder = mkdtempSync(join(tmpdir(), "weir-kubernetes-"));
+  const token = randomBytes(16).toString("hex");
+  const ca = await writeFiles(folder, apiPort, token);
+  return { programs: stdout.trim(), folder, apiPort, etcdPort, peerPort, token, ca };
 }
 
 /**

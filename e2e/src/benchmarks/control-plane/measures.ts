@@ -157,7 +157,7 @@ export async function measureKilledReplica(bench: Bench): Promise<Measured> {
   const { resources, controlPlane, fleet } = await start(bench, setup);
   const second = await launch(bench, resources, { isTls: true, adsPort: other });
   const killedMs = Date.now();
-  controlPlane.kill();
+  controlPlane.replica.process.kill();
   const { arrivals } = await fleet.awaitResponse(2);
   const samples = arrivals.map(({ atMs, waitedMs }) => atMs - killedMs - waitedMs);
   return finish(second, fleet, samples);

@@ -3,7 +3,7 @@
 import { connect, type Socket } from "node:net";
 import { connect as connectTls, type SecureContext } from "node:tls";
 
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import { DiscoveryRequestSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
@@ -144,12 +144,6 @@ export class BenchmarkPod {
   }
 }
 
-function encodeRequest(request: {
-  readonly typeUrl: string;
-  readonly versionInfo?: string;
-  readonly errorDetail?: { readonly code: number; readonly message: string };
-  readonly responseNonce?: string;
-  readonly node?: { readonly id: string };
-}): Uint8Array {
+function encodeRequest(request: MessageInitShape<typeof DiscoveryRequestSchema>): Uint8Array {
   return toBinary(DiscoveryRequestSchema, create(DiscoveryRequestSchema, request));
 }

@@ -47,16 +47,16 @@ export function stopOnceStarted(starting: Promise<{ stop(): Promise<void> }>): (
 export class MeasuredControlPlane {
   /** When its process was started, in milliseconds since the epoch. */
   readonly startedMs: number;
-  readonly #replica: Replica;
+  readonly replica: Replica;
 
   constructor(replica: Replica, startedMs: number) {
     this.startedMs = startedMs;
-    this.#replica = replica;
+    this.replica = replica;
   }
 
   /** Largest resident memory so far, in MiB. */
   peakMemoryMib(): number {
-    const line = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.#replica.process.pid}/status`, "utf8"));
+    const line = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.replica.process.pid}/status`, "utf8"));
     if (line === null)
       throw new E2eError("BENCHMARK_FAILED", "The kernel does not report the resident memory of the control plane");
     return Number(line[1]) / 1024;
@@ -64,23 +64,18 @@ export class MeasuredControlPlane {
 
   /** Processor time so far, in seconds. */
   cpuSeconds(): number {
-    return cpuTimeMs(this.#replica.process.pid) / 1000;
+    return cpuTimeMs(this.replica.process.pid) / 1000;
   }
 
   /** How many pods have accepted the active configuration, of how many, by its own report. */
   async podCounts(): Promise<{ readonly total: number; readonly accepted: number }> {
-    const { fleets = [] } = (await this.#replica.rollout()) as Partial<Rollout>;
+    const { fleets = [] } = (await this.replica.rollout()) as Partial<Rollout>;
     const sum = (count: "total" | "accepted"): number =>
       fleets.reduce((total, { pods }) => total + (pods?.[count] ?? 0), 0);
     return { total: sum("total"), accepted: sum("accepted") };
   }
 
-  /** Kills it as a crash would. */
-  kill(): void {
-    this.#replica.process.kill();
-  }
-
   async stop(): Promise<void> {
-    await this.#replica.process.stop("SIGTERM", 5000);
+    await this.replica.process.stop("SIGTERM", 5000);
   }
 }

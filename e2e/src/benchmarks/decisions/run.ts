@@ -61,7 +61,7 @@ async function bench(context: ProgramContext): Promise<number> {
   const wanted = parseBenchArguments(context.args);
   const folder = makeTemporaryFolder();
   const cores = assignCores();
-  const stops: (() => Promise<void>)[] = [];
+  const stops: (() => Promise<unknown>)[] = [];
   // Servers in process groups of their own would outlive a crash of this program.
   const guard = new Guard({});
   process.on("exit", () => folder.remove());
