@@ -20,7 +20,8 @@ const config: KnipConfig = ({ production = false }) => ({
     ".": {
       entry: ["tools/{gates/check*,generate/*-docs,generate/generate,test/test}.ts!"],
       project: ["tools/**/*.ts!", "!tools/**/*.test.ts!"],
-      ignoreDependencies: ["node", "@bufbuild/buf"], // Launchers and proto/generate.sh run them.
+      // Launchers and proto/generate.sh run them.
+      ignoreDependencies: ["node", "@bufbuild/buf", "@bufbuild/protoc-gen-es"],
     },
     proto: {
       ignoreDependencies: ["@grpc/grpc-js-xds"], // A test reads its .proto files.

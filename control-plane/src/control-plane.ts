@@ -32,7 +32,8 @@ import { Publisher } from "./snapshot/publisher.ts";
 import { DirectorySource, type DirectorySourceDeps } from "./source/directory/directory-source.ts";
 import { KubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
 import type { Source } from "./source/source.ts";
-import { createMetrics, type Metrics, type SourceCounts } from "./status/metrics.ts";
+import type { SourceCounts } from "./status/gauges.ts";
+import { createMetrics, type Metrics } from "./status/metrics.ts";
 import { statusRoutes, withoutReports } from "./status/status-routes.ts";
 
 /** How often conditions that change without an event are checked for watchers, in milliseconds. */
@@ -173,7 +174,6 @@ export class ControlPlane {
         publisher: this.#publisher,
         pods: this.#pods,
         clock: this.#deps.clock,
-        counters: this.#metrics.counters,
         refused: (reason) => this.#metrics.refused(reason),
         services: this.#grpcServices(),
       },

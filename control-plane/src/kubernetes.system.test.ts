@@ -260,8 +260,8 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
     await eventually("the end of the problem in the log", () =>
       expect(program.output()).toContain("Following the API server again"),
     );
-    // Each kind of failure is logged once a minute at most.
-    expect(program.output().match(/Cannot follow the API server/g)?.length).toBeLessThanOrEqual(3);
+    // Each of three kinds of failure is logged once a minute at most, for resources and for their definition.
+    expect(program.output().match(/Cannot follow the API server/g)?.length).toBeLessThanOrEqual(6);
   });
 
   it("gives the same version again after a restart", async () => {

@@ -151,7 +151,7 @@ describe("weir-control-plane with tracing", () => {
     },
   );
 
-  it("exports a rejection as an event of a span that failed, and what replaces it as a span of its own", async () => {
+  it("exports a NACK as an event of a span that failed, and the push of the repair as one that did not", async () => {
     const pod = await connect(await start("http"), "gateway/1");
     save("b", 500, "c");
     await pod.response(2);
@@ -173,11 +173,19 @@ describe("weir-control-plane with tracing", () => {
       ],
       status: { code: FAILED, message: "pods: rejected" },
     });
-    // From the version before it, a resource is gone.
-    expect(await pushOf(left)).toMatchObject({
-      attributes: { "weir.outcome": "accepted", "weir.resources": 2, "weir.resources.changed": ["default/b"] },
+    save("b", 1, "c");
+    const { versionInfo: repaired } = await pod.response(4);
+    pod.accept();
+    expect(await pushOf(repaired)).toMatchObject({
+      attributes: {
+        "weir.outcome": "accepted",
+        "weir.resources": 3,
+        "weir.resources.changed": ["default/b", "default/c"],
+      },
       status: { code: 0 },
     });
+    // What one pod is sent instead is no push of the fleet.
+    expect(pushes().map(({ attributes }) => attributes["weir.version"])).not.toContain(left);
   });
 
   it("exports the push that is under way when it ends", async () => {

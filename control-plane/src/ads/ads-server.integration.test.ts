@@ -26,7 +26,7 @@ import {
 } from "./ads-client.suite.ts";
 import type { AdsSecurity } from "./ads-security.ts";
 import { AdsServer, type AdsServerOptions } from "./ads-server.ts";
-import { FakeCounters, FakePublisher, namesOf } from "./stream/fake-ads-stream.suite.ts";
+import { AnswerCounts, FakePublisher, namesOf } from "./stream/fake-ads-stream.suite.ts";
 
 const A: ManifestText = { name: "a", domain: "alpha" };
 const B: ManifestText = { name: "b", domain: "beta" };
@@ -50,10 +50,10 @@ async function serve(
   port: number;
   publisher: FakePublisher;
   publish: (snapshot: Snapshot) => void;
-  counters: FakeCounters;
+  counts: AnswerCounts;
 }> {
   const publisher = initial === undefined ? new FakePublisher() : new FakePublisher(initial);
-  const counters = new FakeCounters();
+  const counts = new AnswerCounts(pods);
   const server = new AdsServer(
     {
       log: silentLog(),
@@ -61,7 +61,6 @@ async function serve(
       publisher,
       pods,
       clock: () => 0,
-      counters,
     },
     {
       host: "127.0.0.1",
@@ -75,7 +74,7 @@ async function serve(
   await server.start();
   running.push(server);
   const publish = (snapshot: Snapshot): void => publisher.publish(snapshot);
-  return { server, port: server.address()?.port ?? 0, publisher, publish, counters };
+  return { server, port: server.address()?.port ?? 0, publisher, publish, counts };
 }
 
 /** A pod that is closed after the test. */
@@ -100,17 +99,17 @@ afterEach(async () => {
 
 describe("AdsServer over mutual TLS", () => {
   it("cases 43 and 44: serves a pod, takes its acceptance, sends the next version, and takes its rejection", async () => {
-    const { port, publish, counters } = await serve(snapshotOf(A));
+    const { port, publish, counts } = await serve(snapshotOf(A));
     const pod = connectPod(port);
     pod.request({ node: { id: "gateway/pod-7", metadata: { namespace: "edge", pod: "pod-7" } } });
     expect(namesOf(await pod.response(1))).toEqual(["default/a"]);
     expect(pod.last.controlPlane?.identifier).toBe("replica-1");
     pod.accept();
-    await until("acceptance", () => counters.acknowledgements === 1);
+    await until("acceptance", () => counts.acknowledgements === 1);
     publish(snapshotOf(A, B));
     expect(namesOf(await pod.response(2))).toEqual(["default/a", "default/b"]);
     pod.reject("default/b: no");
-    await until("rejection", () => counters.rejections === 1);
+    await until("rejection", () => counts.rejections === 1);
     expect(pods.list()).toMatchObject([
       {
         nodeId: "gateway/pod-7",
@@ -210,7 +209,7 @@ describe("AdsServer over mutual TLS", () => {
   });
 
   it("case A8: keeps one response for a pod that does not read, and the others are not delayed", async () => {
-    const { port, publish, counters } = await serve(snapshotOf(A));
+    const { port, publish, counts } = await serve(snapshotOf(A));
     const proxy = await startProxy(port);
     const [slow, fast] = [connectPod(proxy.port), connectPod(port)];
     for (const pod of [slow, fast]) {
@@ -224,7 +223,7 @@ describe("AdsServer over mutual TLS", () => {
     }
     // The first large response fills the window of the slow pod; the other eighteen were never
     // begun.
-    expect(counters.pushes).toBe(20 + 2);
+    expect(counts.pushes).toBe(20 + 2);
     proxy.thaw();
     expect((await slow.response(3)).versionInfo).toBe(fast.last.versionInfo);
     expect(slow.responses).toHaveLength(3);
@@ -327,13 +326,13 @@ describe("AdsServer as the single-type service of the data plane", () => {
   const { streamRlsConfigs } = serviceDefinition(RateLimitConfigDiscoveryService);
 
   it("serves a stream on which no request names the type, and takes its answers", async () => {
-    const { port, publish, counters } = await serve(snapshotOf(A), { security: PLAINTEXT });
+    const { port, publish, counts } = await serve(snapshotOf(A), { security: PLAINTEXT });
     const pod = new RealPod(port, undefined, streamRlsConfigs);
     running.push({ stop: () => pod.close() });
     pod.request({ type: "", node: { id: "gateway/pod-7" } });
     expect(namesOf(await pod.response(1))).toEqual(["default/a"]);
     pod.request({ type: "", version: pod.last.versionInfo, nonce: pod.last.nonce });
-    await until("acceptance", () => counters.acknowledgements === 1);
+    await until("acceptance", () => counts.acknowledgements === 1);
     publish(snapshotOf(A, B));
     expect(namesOf(await pod.response(2))).toEqual(["default/a", "default/b"]);
     expect(pods.list().map(({ fleet }) => fleet)).toEqual(["gateway"]);

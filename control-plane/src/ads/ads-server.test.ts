@@ -6,7 +6,7 @@ import { describe, expect, it, vi } from "vitest";
 
 import { PodRegistry } from "../pods/pod-registry.ts";
 import { AdsServer } from "./ads-server.ts";
-import { FakeCounters, FakePublisher } from "./stream/fake-ads-stream.suite.ts";
+import { FakePublisher } from "./stream/fake-ads-stream.suite.ts";
 
 // The real classes; what they are made with is remembered.
 vi.mock("@grpc/grpc-js", { spy: true });
@@ -26,7 +26,6 @@ describe("AdsServer", () => {
           publisher: new FakePublisher(),
           pods: new PodRegistry({ clock: () => 0 }),
           clock: () => 0,
-          counters: new FakeCounters(),
         },
         { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs, snapshotMaxBytes: 1_000_000 },
       );

@@ -29,7 +29,7 @@ import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import { AGGREGATED, type GrpcService, SINGLE_TYPE } from "./services.ts";
 import { chunkedWriter } from "./stream/chunked-writer.ts";
 import { identityOf } from "./stream/node-identity.ts";
-import { type AdsCounters, isRateLimitConfig, PodStream, type StreamKind } from "./stream/pod-stream.ts";
+import { isRateLimitConfig, PodStream, type StreamKind } from "./stream/pod-stream.ts";
 import { SendSemaphore } from "./stream/send-semaphore.ts";
 
 /** Shortest time between two warnings of the same kind, in milliseconds: clients cause them. */
@@ -69,7 +69,6 @@ export interface AdsServerDeps {
   readonly pods: PodRegistry;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  readonly counters: AdsCounters;
   /** Called for each refused client, with the reason. */
   readonly refused?: (reason: AdsRefusal) => void;
   /** Further services, for reports. */
@@ -214,11 +213,11 @@ export class AdsServer implements Part {
       refuse(call, access.refusal);
       return;
     }
-    const { publisher, pods, clock, counters, log } = this.#deps;
+    const { publisher, pods, clock, log } = this.#deps;
     const channel = { peer: call.getPeer(), send: chunkedWriter(call) };
     const { identifier, snapshotMaxBytes } = this.#options;
     const stream = new PodStream(
-      { channel, publisher, pods, clock, semaphore: this.#semaphore, counters, log },
+      { channel, publisher, pods, clock, semaphore: this.#semaphore, log },
       { identifier, kind, snapshotMaxBytes, certificateFleet: access.granted?.fleet },
     );
     this.#open.set(call, stream);

@@ -20,7 +20,7 @@ import {
 import type { AdsSecurity } from "./ads-security.ts";
 import { type AdsRefusal, AdsServer, type AdsServerOptions } from "./ads-server.ts";
 import { PodRegistry } from "../pods/pod-registry.ts";
-import { FakeCounters, FakePublisher } from "./stream/fake-ads-stream.suite.ts";
+import { FakePublisher } from "./stream/fake-ads-stream.suite.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -64,7 +64,6 @@ describe("ConnectionListener", () => {
         publisher: new FakePublisher(),
         pods: new PodRegistry({ clock: () => 0 }),
         clock: () => 0,
-        counters: new FakeCounters(),
         refused: (reason) => refusals.push(reason),
       },
       {

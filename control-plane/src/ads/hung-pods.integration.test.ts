@@ -13,7 +13,7 @@ import { PodRegistry } from "../pods/pod-registry.ts";
 import { largeSnapshot } from "../snapshot/snapshots-of.suite.ts";
 import { RealPod, until } from "./ads-client.suite.ts";
 import { AdsServer } from "./ads-server.ts";
-import { FakeCounters, FakePublisher } from "./stream/fake-ads-stream.suite.ts";
+import { FakePublisher } from "./stream/fake-ads-stream.suite.ts";
 
 /**
  * Bytes of a large response: several times what flow control lets pass to a pod that does not read.
@@ -107,7 +107,6 @@ async function serve(): Promise<(bytes: number) => void> {
       publisher,
       pods: new PodRegistry({ clock: () => 0 }),
       clock: () => 0,
-      counters: new FakeCounters(),
     },
     {
       host: "127.0.0.1",

@@ -81,20 +81,16 @@ export class PodRegistry {
 
   /** Returns whether the last ACK of a pod that is connected now is for a response with a form. */
   loadedForms(): (form: Form) => boolean {
-    const responses = this.#pods.values().flatMap(({ state: { acked } }) => (acked === undefined ? [] : [acked]));
+    const acked = Array.from(this.#pods, ({ state }) => state.acked);
     // Most pods share a snapshot.
-    const distinct = [
-      ...new Map(responses.map((sent) => [sent.names === undefined ? sent.snapshot : sent, sent])).values(),
-    ];
-    return ({ name, digest }) => distinct.some((sent) => formIn(sent, name)?.digest === digest);
+    const distinct = new Map(acked.map((sent) => [sent?.names === undefined ? sent?.snapshot : sent, sent]));
+    return ({ name, digest }) => distinct.values().some((sent) => formIn(sent, name)?.digest === digest);
   }
 
   /** Calls the listener after every change; returns the function that ends this. */
   onChanged(listener: (change: PodChange) => void): () => void {
     this.#listeners.add(listener);
-    return () => {
-      this.#listeners.delete(listener);
-    };
+    return () => void this.#listeners.delete(listener);
   }
 
   #notify(change: PodChange): void {
@@ -158,9 +154,7 @@ export class PodReport {
     const isComplete = lastAnswer !== undefined && accepted?.version === choice.version && !hasSubstitutes(choice);
     const rejected = isComplete ? undefined : known;
     if (choice === before && rejected === known) return;
-    if (rejected !== known || hasSubstitutes(choice) || hasSubstitutes(before))
-      this.#change("chosen", { choice, rejected, nacks: new Map(nacks) });
-    else this.#state = { ...this.#state, choice };
+    this.#change("chosen", { choice, rejected, nacks: new Map(nacks) });
   }
 
   /** This version changes nothing that the pod subscribes to: its last answer holds for it too. */

@@ -1,22 +1,23 @@
-// Tests of answer-bound.ts: how many answers may be under way, and for how long. With real clients:
+// Tests of concurrency-limit.ts: how many answers may be under way, and for how long. With real clients:
 // rollout-api.integration.test.ts.
+import { EventEmitter } from "node:events";
+
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
-import { ConcurrencyLimit, type Delivery } from "./concurrency-limit.ts";
+import { ConcurrencyLimit } from "./concurrency-limit.ts";
 
 /** An answer in the hands of the test. */
-class FakeDelivery implements Delivery {
-  end: () => void = () => undefined;
+class FakeAnswer extends EventEmitter {
   cuts = 0;
 
-  onEnd(ended: () => void): void {
-    this.end = ended;
+  end(): void {
+    this.emit("close");
   }
+}
 
-  cut(): void {
-    this.cuts += 1;
-    this.end();
-  }
+function cut(answer: FakeAnswer): void {
+  answer.cuts += 1;
+  answer.end();
 }
 
 describe("ConcurrencyLimit", () => {
@@ -25,10 +26,10 @@ describe("ConcurrencyLimit", () => {
 
   it("refuses one answer more than may be under way, in clear words, and admits the next when one has ended, each counted once", () => {
     const bound = new ConcurrencyLimit({ max: 2, task: "report the rollout" });
-    const [first, second, third] = [new FakeDelivery(), new FakeDelivery(), new FakeDelivery()];
-    bound.admit(first);
-    bound.admit(second);
-    expect(() => bound.admit(third)).toThrow(
+    const [first, second, third] = [new FakeAnswer(), new FakeAnswer(), new FakeAnswer()];
+    bound.admit(first, cut);
+    bound.admit(second, cut);
+    expect(() => bound.admit(third, cut)).toThrow(
       expect.objectContaining({
         code: "ANSWERS_EXCEEDED",
         message:
@@ -37,27 +38,27 @@ describe("ConcurrencyLimit", () => {
     );
     first.end();
     first.end();
-    bound.admit(third);
-    expect(() => bound.admit(new FakeDelivery())).toThrow("Cannot report the rollout");
+    bound.admit(third, cut);
+    expect(() => bound.admit(new FakeAnswer(), cut)).toThrow("Cannot report the rollout");
   });
 
   it("cuts off a client that has not read its answer within thirty seconds, and none that has", () => {
     const bound = new ConcurrencyLimit({ max: 2, task: "report the rollout" });
-    const [read, stuck] = [new FakeDelivery(), new FakeDelivery()];
-    bound.admit(read);
-    bound.admit(stuck);
+    const [read, stuck] = [new FakeAnswer(), new FakeAnswer()];
+    bound.admit(read, cut);
+    bound.admit(stuck, cut);
     read.end();
     vi.advanceTimersByTime(29_999);
     expect([read.cuts, stuck.cuts]).toEqual([0, 0]);
     vi.advanceTimersByTime(1);
     expect([read.cuts, stuck.cuts]).toEqual([0, 1]);
-    for (let count = 0; count < 2; count += 1) bound.admit(new FakeDelivery());
+    for (let count = 0; count < 2; count += 1) bound.admit(new FakeAnswer(), cut);
   });
 
   it("counts nothing where it is not told of the end", () => {
     const bound = new ConcurrencyLimit({ max: 1, task: "report the rollout" });
-    for (let count = 0; count < 3; count += 1) bound.admit(undefined);
-    bound.admit(new FakeDelivery());
-    expect(() => bound.admit(new FakeDelivery())).toThrow("Cannot report the rollout");
+    for (let count = 0; count < 3; count += 1) bound.admit(undefined, cut);
+    bound.admit(new FakeAnswer(), cut);
+    expect(() => bound.admit(new FakeAnswer(), cut)).toThrow("Cannot report the rollout");
   });
 });

@@ -1,9 +1,7 @@
 // Bounds how many answers are on their way to clients: a large one stays in memory until its client
 // has read it, and a client that does not read would keep it as long as its connection lasts.
 import type { ServerResponse } from "node:http";
-import { constants } from "node:http2";
 
-import { http2StreamOf } from "../ads/stream/chunked-writer.ts";
 import { ReportError } from "./report-error.ts";
 
 /** How long a client may take to read an answer, in milliseconds; then it is cut off. */
@@ -12,12 +10,10 @@ const DELIVERY_MAX_MS = 30_000;
 /** The header for HTTP clients that get no answer: ask again after so many seconds. */
 export const RETRY_AFTER = { name: "Retry-After", value: "1" } as const;
 
-/** An answer that is on its way. */
-export interface Delivery {
-  /** Calls back when the client has all of it, or is gone. */
-  onEnd(ended: () => void): void;
-  /** Ends it as it is. */
-  cut(): void;
+/** The stream of an answer: it closes when the client has all of it, or is gone. */
+export interface AnswerStream {
+  /** Calls back when it closes. */
+  once(event: "close", closed: () => void): unknown;
 }
 
 /** The number of answers, and what they do. */
@@ -37,36 +33,26 @@ export class ConcurrencyLimit {
   }
 
   /**
-   * Counts the answer until it has ended; fails with ANSWERS_EXCEEDED beyond the limit. Undefined,
-   * from a transport that hides its stream, is not counted.
+   * Counts the answer until its stream closes, and cuts it after a while; fails with ANSWERS_EXCEEDED
+   * beyond the limit. A transport that hides its stream (undefined) is not counted.
    */
-  admit(delivery: Delivery | undefined): void {
-    if (delivery === undefined) return;
+  admit<Stream extends AnswerStream>(stream: Stream | undefined, cut: (stream: Stream) => void): void {
+    if (stream === undefined) return;
     const { max, task } = this.#options;
     if (this.#active >= max) {
       const message = `Cannot ${task}: ${max} answers are on their way to clients that have not read them yet; ask again in a moment`;
       throw new ReportError("ANSWERS_EXCEEDED", message, { transient: true });
     }
     this.#active += 1;
-    const timer = setTimeout(() => delivery.cut(), DELIVERY_MAX_MS).unref();
-    let isOver = false;
-    delivery.onEnd(() => {
-      if (isOver) return;
-      isOver = true;
+    const timer = setTimeout(() => cut(stream), DELIVERY_MAX_MS).unref();
+    stream.once("close", () => {
       this.#active -= 1;
       clearTimeout(timer);
     });
   }
-}
 
-/** The answer to a gRPC call; undefined where grpc-js does not show its stream. */
-export function deliveryOfCall(call: object): Delivery | undefined {
-  const stream = http2StreamOf(call);
-  if (stream === undefined) return undefined;
-  return { onEnd: (ended) => stream.once("close", ended), cut: () => stream.close(constants.NGHTTP2_CANCEL) };
-}
-
-/** The answer to an HTTP request. */
-export function deliveryOfResponse(response: ServerResponse): Delivery {
-  return { onEnd: (ended) => response.once("close", ended), cut: () => response.destroy() };
+  /** The same for an answer over HTTP/1.1. */
+  admitResponse(response: ServerResponse | undefined): void {
+    this.admit(response, (cut) => cut.destroy());
+  }
 }

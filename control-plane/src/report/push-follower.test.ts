@@ -153,6 +153,15 @@ describe("PushFollower", () => {
     ]);
   });
 
+  it("counts the ACK of a pod that should have the snapshot only after the push has begun", () => {
+    const pod = connect("first");
+    publish({ name: "b", domain: "beta" });
+    pod.chosen(whole().snapshot, NO_NACKS);
+    pod.sent(version());
+    pod.accepted(whole());
+    expect(spans[1]?.attributes).toMatchObject({ "weir.outcome": "accepted", "weir.pods.accepted": 1 });
+  });
+
   it("says nothing more of a push that is over", () => {
     const pod = connect("first");
     publish({ name: "b", domain: "beta" });

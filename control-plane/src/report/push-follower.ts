@@ -8,7 +8,7 @@ import { podName } from "../ads/stream/node-identity.ts";
 import type { PodChange, PodRegistry, PodState } from "../pods/pod-registry.ts";
 import { syncStatusOf } from "../pods/sync-status.ts";
 import { fleetName } from "../snapshot/publication-log.ts";
-import { OTHER_FLEETS } from "../snapshot/publication.ts";
+import { entryFor, OTHER_FLEETS } from "../snapshot/publication.ts";
 import type { Publisher } from "../snapshot/publisher.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 
@@ -39,7 +39,7 @@ export interface PushFollowerDeps {
   readonly markFailed?: MarkFailed | undefined;
 }
 
-/** A push that is not over. */
+/** A push. */
 interface Push {
   readonly fleet: string;
   readonly snapshot: Snapshot;
@@ -48,18 +48,18 @@ interface Push {
   /** Pods that were connected and have not answered. */
   readonly waiting: Set<PodState>;
   readonly span: Span | undefined;
-  readonly timer: NodeJS.Timeout | undefined;
+  readonly timer: NodeJS.Timeout;
   accepted: number;
   rejected: number;
+  isOver: boolean;
 }
 
 /** Follows pushes from start on. */
 export class PushFollower implements Part {
   readonly name = "push follower";
   readonly #deps: PushFollowerDeps;
-  /** The push that each fleet is in. */
-  readonly #open = new Map<string, Push>();
-  readonly #last = new Map<string, Snapshot>();
+  /** The last push of each fleet. */
+  readonly #pushes = new Map<string, Push>();
   readonly #unsubscribe: (() => void)[] = [];
 
   constructor(deps: PushFollowerDeps) {
@@ -78,43 +78,40 @@ export class PushFollower implements Part {
   /** Ends the open spans, and begins no more. May be called more than once. */
   stop(): void {
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
-    for (const push of [...this.#open.values()]) this.#end(push, "stopped");
+    for (const push of this.#pushes.values()) this.#end(push, "stopped");
   }
 
   #published(): void {
-    const { publication, changedMs } = this.#deps.publisher.state();
+    const { publication } = this.#deps.publisher.state();
     for (const [fleet, { snapshot }] of publication) {
-      const before = this.#last.get(fleet) ?? this.#last.get(OTHER_FLEETS);
-      if (snapshot === undefined || this.#last.get(fleet)?.version === snapshot.version) continue;
-      this.#last.set(fleet, snapshot);
-      const earlier = this.#open.get(fleet);
+      const earlier = this.#pushes.get(fleet);
+      if (snapshot === undefined || earlier?.snapshot.version === snapshot.version) continue;
       if (earlier !== undefined) this.#end(earlier, "superseded");
-      this.#begin(fleet, { snapshot, before, changedMs: changedMs.get(fleet) ?? this.#deps.clock() });
+      this.#pushes.set(fleet, this.#begin(fleet, snapshot));
     }
-    for (const fleet of [...this.#last.keys()]) {
-      if (publication.has(fleet)) continue;
-      this.#last.delete(fleet);
-      const push = this.#open.get(fleet);
-      if (push !== undefined) this.#end(push, "superseded");
+    for (const push of this.#pushes.values()) {
+      const { fleet, waiting } = push;
+      if (!publication.has(fleet)) {
+        this.#end(push, "superseded");
+        this.#pushes.delete(fleet);
+      }
+      // Pods of a newly named fleet no longer belong to the push of all others.
+      for (const pod of waiting) if (entryFor(publication, pod.fleet) !== fleet) waiting.delete(pod);
+      if (waiting.size === 0) this.#end(push, outcomeOf(push));
     }
   }
 
-  #begin(
-    fleet: string,
-    what: { readonly snapshot: Snapshot; readonly before: Snapshot | undefined; readonly changedMs: number },
-  ): void {
-    const { snapshot, before, changedMs } = what;
-    const { publisher, pods, tracer } = this.#deps;
-    const { publication } = publisher.state();
-    const isMember = (pod: PodState): boolean => (publication.has(pod.fleet) ? pod.fleet : OTHER_FLEETS) === fleet;
-    const members = pods.list().filter(isMember);
-    // Pods of a newly named fleet no longer belong to another push.
-    for (const other of [...this.#open.values()]) this.#release(other, members);
+  #begin(fleet: string, snapshot: Snapshot): Push {
+    const { publisher, pods, tracer, clock } = this.#deps;
+    const { publication, changedMs } = publisher.state();
+    const members = pods.list().filter((pod) => entryFor(publication, pod.fleet) === fleet);
     const waiting = new Set(members.filter((pod) => hasToAnswer(pod, snapshot.version)));
+    const startTime = changedMs.get(fleet) ?? clock();
+    const { snapshot: before } = this.#pushes.get(fleet) ?? this.#pushes.get(OTHER_FLEETS) ?? {};
     // Computed for spans only: for all fleets in one turn it takes time.
     const changed = tracer === undefined ? [] : changedNames(before, snapshot);
     const span = tracer?.startSpan("push", {
-      startTime: changedMs,
+      startTime,
       attributes: {
         "weir.fleet": fleetName(fleet),
         "weir.version": snapshot.version,
@@ -125,46 +122,29 @@ export class PushFollower implements Part {
         "weir.pods": waiting.size,
       },
     });
-    const push: Push = {
-      fleet,
-      snapshot,
-      changedMs,
-      pods: waiting.size,
-      waiting,
-      span,
-      timer: waiting.size === 0 ? undefined : setTimeout(() => this.#end(push, "unanswered"), ANSWER_MAX_MS).unref(),
-      accepted: 0,
-      rejected: 0,
-    };
-    this.#open.set(fleet, push);
-    if (waiting.size === 0) this.#end(push, "no pods");
+    const timer = setTimeout(() => this.#end(push, "unanswered"), ANSWER_MAX_MS).unref();
+    const facts = { fleet, snapshot, changedMs: startTime, pods: waiting.size, waiting, span, timer };
+    const push: Push = { ...facts, accepted: 0, rejected: 0, isOver: false };
+    return push;
   }
 
   #answered({ kind, before, pod }: PodChange): void {
-    if (before === undefined) return;
-    const push = this.#open.get(pod.fleet) ?? this.#open.get(OTHER_FLEETS);
-    if (push?.waiting.delete(before) !== true) return;
+    const push = this.#pushes.get(pod.fleet) ?? this.#pushes.get(OTHER_FLEETS);
+    if (before === undefined || push?.isOver !== false || !push.waiting.delete(before)) return;
     const status = syncStatusOf(pod, push.snapshot.version);
     if (status === "current") push.accepted += 1;
-    else if (kind !== "left" && status === "rejected" && lacksSome(pod, push.snapshot)) this.#noteRejection(push, pod);
-    else if (kind !== "left") push.waiting.add(pod);
+    else if (kind !== "left" && status === "rejected" && lacksSome(pod, push.snapshot)) {
+      push.rejected += 1;
+      push.span?.addEvent("rejected", { "weir.node": pod.nodeId, "weir.rejection": pod.rejected?.message ?? "" });
+    } else if (kind !== "left") push.waiting.add(pod);
     if (push.waiting.size === 0) this.#end(push, outcomeOf(push));
   }
 
-  #release(push: Push, pods: readonly PodState[]): void {
-    const before = push.waiting.size;
-    for (const pod of pods) push.waiting.delete(pod);
-    if (push.waiting.size < before && push.waiting.size === 0) this.#end(push, outcomeOf(push));
-  }
-
-  #noteRejection(push: Push, { nodeId, rejected }: PodState): void {
-    push.rejected += 1;
-    push.span?.addEvent("rejected", { "weir.node": nodeId, "weir.rejection": rejected?.message ?? "" });
-  }
-
+  /** Has no effect on a push that is over. */
   #end(push: Push, outcome: Outcome): void {
+    if (push.isOver) return;
+    push.isOver = true;
     clearTimeout(push.timer);
-    this.#open.delete(push.fleet);
     const { accepted, rejected, waiting, span } = push;
     span?.setAttributes({
       "weir.outcome": outcome,
@@ -176,40 +156,22 @@ export class PushFollower implements Part {
       this.#deps.markFailed?.(span, `pods: ${outcome}`);
     span?.end(this.#deps.clock());
     this.#log(push, outcome);
+    waiting.clear();
   }
 
   #log({ fleet, snapshot, changedMs, pods, accepted, rejected, waiting }: Push, outcome: Outcome): void {
     const { log, clock } = this.#deps;
     const fields = { fleet: fleetName(fleet), version: snapshot.version, pods };
-    switch (outcome) {
-      case "accepted":
-        log.info("Every connected pod has ACKed the snapshot", {
-          ...fields,
-          tookMs: Math.max(0, clock() - changedMs),
-        });
-        break;
-      case "rejected":
-        log.warn("Every connected pod has answered, and not all ACKed the snapshot", {
-          ...fields,
-          accepted,
-          rejected,
-        });
-        break;
-      case "unanswered": {
-        const names = [...waiting].slice(0, NAMES_MAX).map((pod) => podName(pod, pod.peer));
-        log.warn("Pods have not answered the snapshot", {
-          ...fields,
-          accepted,
-          rejected,
-          waiting: waiting.size,
-          names,
-        });
-        break;
-      }
-      case "superseded":
-      case "no pods":
-      case "stopped":
-        break;
+    if (outcome === "accepted") {
+      const tookMs = Math.max(0, clock() - changedMs);
+      log.info("Every connected pod has ACKed the snapshot", { ...fields, tookMs });
+    } else if (outcome === "rejected") {
+      const message = "Every connected pod has answered, and not all ACKed the snapshot";
+      log.warn(message, { ...fields, accepted, rejected });
+    } else if (outcome === "unanswered") {
+      const names = [...waiting].slice(0, NAMES_MAX).map((pod) => podName(pod, pod.peer));
+      const numbers = { accepted, rejected, waiting: waiting.size };
+      log.warn("Pods have not answered the snapshot", { ...fields, ...numbers, names });
     }
   }
 }
@@ -232,9 +194,7 @@ function outcomeOf({ accepted, rejected }: Push): Outcome {
 
 /** Names of the resources that are new, other or gone. */
 function changedNames(before: Snapshot | undefined, after: Snapshot): readonly string[] {
-  const gone = (before?.forms ?? []).map(({ name }) => name).filter((name) => after.get(name) === undefined);
-  return [
-    ...after.forms.filter(({ name, digest }) => before?.get(name)?.digest !== digest).map(({ name }) => name),
-    ...gone,
-  ];
+  const changed = after.forms.filter(({ name, digest }) => before?.get(name)?.digest !== digest);
+  const gone = (before?.forms ?? []).filter(({ name }) => after.get(name) === undefined);
+  return [...changed, ...gone].map(({ name }) => name);
 }

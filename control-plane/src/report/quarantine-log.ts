@@ -5,9 +5,6 @@ import type { Log } from "@weir/common/log/log";
 
 import type { PodChange, PodRegistry, PodState } from "../pods/pod-registry.ts";
 
-/** What pods are sent instead of a resource. */
-const INSTEAD = ["an earlier form is sent", "it is left out"] as const;
-
 /** What the log works with. */
 export interface QuarantineLogDeps {
   readonly log: Log;
@@ -18,7 +15,7 @@ export interface QuarantineLogDeps {
 export class QuarantineLog implements Part {
   readonly name = "quarantine log";
   readonly #deps: QuarantineLogDeps;
-  /** Pods by what each is sent instead of a resource. */
+  /** Number of pods by quarantine. */
   readonly #counts = new Map<string, number>();
   #unsubscribe: () => void = () => undefined;
 
@@ -37,44 +34,40 @@ export class QuarantineLog implements Part {
   #changed({ kind, before, pod }: PodChange): void {
     const { log } = this.#deps;
     const [known, now] = [quarantinesOf(before), quarantinesOf(kind === "left" ? undefined : pod)];
-    for (const [key, fields] of now) {
+    for (const [key, { instead, ...fields }] of now) {
       if (known.has(key)) continue;
-      const count = (this.#counts.get(key) ?? 0) + 1;
-      this.#counts.set(key, count);
-      const { instead, ...rest } = fields;
-      if (count === 1) log.error(`Quarantined a resource that pods NACK, ${instead}`, rest);
+      const count = this.#count(key, 1);
+      if (count === 1) log.error(`Quarantined a resource that pods NACK, ${instead}`, fields);
     }
     for (const [key, { fleet, resource }] of known) {
-      if (now.has(key)) continue;
-      const count = (this.#counts.get(key) ?? 0) - 1;
-      if (count > 0) this.#counts.set(key, count);
-      else this.#counts.delete(key);
+      if (now.has(key) || this.#count(key, -1) > 0) continue;
       const isOver = !INSTEAD.some((instead) => this.#counts.has(keyOf(fleet, resource, instead)));
       if (isOver) log.info("Ended the quarantine of a resource", { fleet, resource });
     }
   }
+
+  #count(key: string, difference: number): number {
+    const count = (this.#counts.get(key) ?? 0) + difference;
+    if (count > 0) this.#counts.set(key, count);
+    else this.#counts.delete(key);
+    return count;
+  }
 }
 
-type Instead = (typeof INSTEAD)[number];
+/** What pods are sent instead of a resource. */
+const INSTEAD = ["an earlier form is sent", "it is left out"] as const;
 
-interface Quarantine {
-  readonly fleet: string;
-  readonly resource: string;
-  readonly instead: Instead;
-  /** The text of the NACK. */
-  readonly text: string | undefined;
+function keyOf(...fleetResourceAndInstead: readonly string[]): string {
+  return JSON.stringify(fleetResourceAndInstead);
 }
 
-function keyOf(fleet: string, resource: string, instead: Instead): string {
-  return JSON.stringify([fleet, resource, instead]);
-}
-
-function quarantinesOf(pod: PodState | undefined): ReadonlyMap<string, Quarantine> {
-  const { fleet = "", choice, nacks, rejected } = pod ?? {};
-  const entries = [...(choice?.substitutes ?? [])].map(([resource, form]): readonly [string, Quarantine] => {
-    const instead = form === undefined ? "it is left out" : "an earlier form is sent";
-    const text = nacks?.get(resource)?.message ?? rejected?.message;
-    return [keyOf(fleet, resource, instead), { fleet, resource, instead, text }];
-  });
-  return new Map(entries);
+/** What a pod is sent instead of resources, by key, with the text of the NACK. */
+function quarantinesOf({ fleet = "", choice, nacks, rejected }: Partial<PodState> = {}) {
+  return new Map(
+    (choice?.substitutes ?? new Map<string, undefined>()).entries().map(([resource, form]) => {
+      const instead = INSTEAD[form === undefined ? 1 : 0];
+      const text = nacks?.get(resource)?.message ?? rejected?.message;
+      return [keyOf(fleet, resource, instead), { fleet, resource, instead, text }];
+    }),
+  );
 }

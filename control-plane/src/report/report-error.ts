@@ -1,5 +1,5 @@
-// Why a question about the rollout or the status of clients is refused, and the gRPC status for it.
-import { Metadata, type ServiceError as GrpcError, status } from "@grpc/grpc-js";
+// Why a question about the rollout or the status of clients is refused, and the code for clients.
+import { status } from "@grpc/grpc-js";
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 
@@ -10,20 +10,19 @@ export class ReportError extends ServiceError<ReportErrorCode> {
   override readonly name = "ReportError";
 }
 
-const GRPC_CODE = {
+const CODES = {
   WATCHERS_EXCEEDED: status.RESOURCE_EXHAUSTED,
   ANSWERS_EXCEEDED: status.RESOURCE_EXHAUSTED,
   SHUTTING_DOWN: status.UNAVAILABLE, // Another replica answers.
   CLIENT_STATUS_REFUSED: status.INVALID_ARGUMENT,
 } as const satisfies Record<ReportErrorCode, status>;
 
-/** The error for a gRPC client; errors other than a ReportError are logged and INTERNAL. */
-export function grpcErrorOf(error: unknown, log: Log): GrpcError {
-  if (error instanceof ReportError) return grpcError(GRPC_CODE[error.code], error.message);
+/**
+ * The text for a client, and the code, which gRPC and Connect share; errors other than a ReportError
+ * are logged and INTERNAL.
+ */
+export function refusalOf(error: unknown, log: Log): { readonly code: status; readonly message: string } {
+  if (error instanceof ReportError) return { code: CODES[error.code], message: error.message };
   log.error("Cannot report the rollout", { error });
-  return grpcError(status.INTERNAL, "internal error");
-}
-
-function grpcError(code: status, details: string): GrpcError {
-  return Object.assign(new Error(details), { code, details, metadata: new Metadata() });
+  return { code: status.INTERNAL, message: "internal error" };
 }

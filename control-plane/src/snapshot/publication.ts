@@ -24,9 +24,14 @@ export type Publication = ReadonlyMap<string, FleetPublication>;
 /** Nothing is published. */
 export const UNPUBLISHED: Publication = new Map();
 
-/** The active snapshot of a fleet: the one place that says which one a pod's fleet means. */
+/** The entry of a pod's fleet: its own, or that of all others. */
+export function entryFor(publication: Publication, fleet: string): string {
+  return publication.has(fleet) ? fleet : OTHER_FLEETS;
+}
+
+/** The active snapshot of a fleet. */
 export function publicationFor(publication: Publication, fleet: string): FleetPublication | undefined {
-  return publication.get(fleet) ?? publication.get(OTHER_FLEETS);
+  return publication.get(entryFor(publication, fleet));
 }
 
 /**

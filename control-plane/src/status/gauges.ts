@@ -1,6 +1,6 @@
-// The gauges, computed from the rollout report. Fleets beyond a bound share their series, so that
-// the names of fleets cannot create series without end.
-import { Gauge, type Registry } from "prom-client";
+// The metrics that are read at each scrape, most from the rollout report. Fleets beyond a bound share
+// their series, so that the names of fleets cannot create series without end.
+import { Counter, Gauge, type Registry } from "prom-client";
 
 import { RESOURCE_ERRORS } from "../errors.ts";
 import type { SyncStatus } from "../pods/sync-status.ts";
@@ -19,107 +19,123 @@ const HOLDS = ["empty", "too-large"] as const satisfies readonly HoldReason[];
 const POD_STATES = ["current", "rejected", "pending", "waiting"] as const satisfies readonly SyncStatus[];
 const RESOURCE_STATES = ["served", "last-good", "refused", "quarantined"] as const satisfies readonly ResourceStatus[];
 
-/** Numbers that the report lacks. */
-export interface OpenConnections {
-  /** ADS streams. */
+/** The requests of a source to its server, since it was made. */
+export interface SourceCounts {
+  readonly lists: number;
+  readonly watches: number;
+  /** By kind; all kinds exist from the start. */
+  readonly failures: Readonly<Record<string, number>>;
+}
+
+/** What a scrape reads. */
+export interface ScrapedFacts {
+  readonly report: RolloutReport;
+  /** Open ADS streams. */
   readonly streams: number;
-  /** Watches of the rollout. */
+  /** Clients that watch the rollout. */
   readonly watchers: number;
+  /** Undefined: the source has no server. */
+  readonly source: SourceCounts | undefined;
 }
 
-/** Makes the gauges; the function sets them. */
-export function createGauges(registers: Registry[]): (report: RolloutReport, open: OpenConnections) => void {
-  const gauge = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []): Gauge<Label> =>
-    new Gauge({ name, help, labelNames, registers });
-  const setFleets = createFleetGauges(gauge);
-  const resources = gauge(
-    "weir_resources",
-    "Resources by state; last-good counts those of which an earlier form is served.",
-    ["state"],
-  );
-  const refused = gauge(
-    "weir_refused_resources",
-    "Resources, and files without a name, that are not served as written, by reason.",
-    ["reason"],
-  );
-  const quarantined = gauge(
-    "weir_quarantined_resources",
-    "Resources that a connected pod NACKed, so that it is sent an earlier form, or none.",
-  );
-  const unreadable = gauge(
-    "weir_source_unreadable",
-    "1 while the source cannot be read and what was read before stays active.",
-  );
-  const synced = gauge(
-    "weir_source_last_sync_timestamp_seconds",
-    "When the source was last known to be synchronised with its origin; 0 before the first time.",
-  );
-  const ready = gauge("weir_ready", "1 while the replica serves configuration.");
-  const streams = gauge("weir_ads_streams", "Open ADS streams.");
-  const watchers = gauge("weir_rollout_watchers", "Clients that watch the rollout.");
-  return (report, open) => {
-    setFleets(report.fleets);
-    for (const state of RESOURCE_STATES)
-      resources.set({ state }, report.resources.filter((resource) => resource.state === state).length);
-    for (const reason of REASONS) refused.set({ reason }, countReason(report, reason));
-    quarantined.set(report.resources.filter(({ state }) => state === "quarantined").length);
-    unreadable.set(report.source.error === null ? 0 : 1);
-    synced.set(report.source.syncedAt === null ? 0 : Date.parse(report.source.syncedAt) / 1000);
-    ready.set(report.ready ? 1 : 0);
-    streams.set(open.streams);
-    watchers.set(open.watchers);
-  };
-}
+/** A value and the values of its labels; values with equal labels are summed up. */
+type Sample = readonly [value: number, ...labels: string[]];
 
-type MakeGauge = <Label extends string = never>(name: string, help: string, labelNames?: Label[]) => Gauge<Label>;
+/** Adds a metric: a counter when its name ends in `_total`, else a gauge. */
+type Add = (name: string, labelNames: string[], help: string, read: (facts: ScrapedFacts) => readonly Sample[]) => void;
 
-function createFleetGauges(gauge: MakeGauge): (fleets: readonly FleetReport[]) => void {
-  const info = gauge("weir_snapshot_info", "Always 1; the labels give the active version of a fleet.", [
-    "fleet",
-    "version",
-  ]);
-  const published = gauge(
-    "weir_snapshot_published_timestamp_seconds",
-    "When the snapshot became active on this replica; 0 before the first.",
-    ["fleet"],
-  );
-  const bytes = gauge("weir_snapshot_bytes", "Size of the active snapshot, serialised.", ["fleet"]);
-  const resources = gauge("weir_snapshot_resources", "Resources in the active snapshot.", ["fleet"]);
-  const held = gauge(
-    "weir_snapshot_held_back",
-    "1 while newer content is not published, by reason: empty or too-large.",
-    ["fleet", "reason"],
-  );
-  const pods = gauge("weir_pods", "Connected rate limit pods by their state for the active version.", [
-    "fleet",
-    "state",
-  ]);
-  const behind = gauge("weir_pods_behind", "Connected rate limit pods that have not ACKed the active version.", [
-    "fleet",
-  ]);
-  const total = gauge("weir_fleets", "Fleets with a snapshot of their own, and one for all others.");
-  return (fleets) => {
-    for (const perFleet of [info, published, bytes, resources, held, pods, behind]) perFleet.reset();
-    total.set(fleets.length);
-    fleets.forEach((report, index) => {
-      const fleet = index < FLEETS_MAX ? report.fleet : FURTHER_FLEETS;
-      if (index < FLEETS_MAX) {
-        if (report.version !== null) info.set({ fleet, version: report.version }, 1);
-        published.set({ fleet }, report.publishedAt === null ? 0 : Date.parse(report.publishedAt) / 1000);
-      }
-      bytes.inc({ fleet }, report.bytes);
-      resources.inc({ fleet }, report.resources);
-      for (const reason of HOLDS) held.inc({ fleet, reason }, report.heldBack === reason ? 1 : 0);
-      for (const state of POD_STATES) pods.inc({ fleet, state }, report.podStates[state]);
-      behind.inc({ fleet }, report.podStates.rejected + report.podStates.pending);
+/** Makes the metrics; the function sets them. */
+export function createGauges(registers: Registry[], hasSource: boolean): (facts: ScrapedFacts) => void {
+  const setters: ((facts: ScrapedFacts) => void)[] = [];
+  const add: Add = (name, labelNames, help, read) => {
+    const Kind = name.endsWith("_total") ? Counter : Gauge;
+    const metric = new Kind({ name, help, labelNames, registers });
+    setters.push((facts) => {
+      metric.reset();
+      for (const [value, ...labels] of read(facts)) metric.labels(...labels).inc(value);
     });
   };
+  addFleets(add);
+  addReplica(add);
+  if (hasSource) addSource(add);
+  return (facts) => {
+    for (const set of setters) set(facts);
+  };
+}
+
+function addFleets(add: Add): void {
+  const named = ({ report }: ScrapedFacts): readonly FleetReport[] => report.fleets.slice(0, FLEETS_MAX);
+  add("weir_snapshot_info", ["fleet", "version"], "Always 1; the labels give the active version of a fleet.", (facts) =>
+    named(facts).flatMap(({ fleet, version }): Sample[] => (version === null ? [] : [[1, fleet, version]])),
+  );
+  add(
+    "weir_snapshot_published_timestamp_seconds",
+    ["fleet"],
+    "When the snapshot became active on this replica; 0 before the first.",
+    (facts) => named(facts).map(({ fleet, publishedAt }) => [secondsOf(publishedAt), fleet]),
+  );
+  const perFleet = (name: string, labels: string[], help: string, read: (fleet: FleetReport) => readonly Sample[]) =>
+    add(name, ["fleet", ...labels], help, ({ report: { fleets } }) =>
+      fleets.flatMap((fleet, index) => {
+        const label = index < FLEETS_MAX ? fleet.fleet : FURTHER_FLEETS;
+        return read(fleet).map(([value, ...more]): Sample => [value, label, ...more]);
+      }),
+    );
+  perFleet("weir_snapshot_bytes", [], "Size of the active snapshot, serialised.", ({ bytes }) => [[bytes]]);
+  perFleet("weir_snapshot_resources", [], "Resources in the active snapshot.", ({ resources }) => [[resources]]);
+  const whenHeld = "1 while newer content is not published, by reason: empty or too-large.";
+  perFleet("weir_snapshot_held_back", ["reason"], whenHeld, ({ heldBack }) =>
+    HOLDS.map((reason) => [Number(heldBack === reason), reason]),
+  );
+  const connected = "Connected rate limit pods by their state for the active version.";
+  perFleet("weir_pods", ["state"], connected, ({ podStates }) => POD_STATES.map((state) => [podStates[state], state]));
+  const behind = "Connected rate limit pods that have not ACKed the active version.";
+  perFleet("weir_pods_behind", [], behind, ({ podStates }) => [[podStates.rejected + podStates.pending]]);
+  const fleets = "Fleets with a snapshot of their own, and one for all others.";
+  add("weir_fleets", [], fleets, ({ report }) => [[report.fleets.length]]);
+}
+
+function addReplica(add: Add): void {
+  const byState = "Resources by state; last-good counts those of which an earlier form is served.";
+  add("weir_resources", ["state"], byState, ({ report }) =>
+    RESOURCE_STATES.map((state) => [countState(report, state), state]),
+  );
+  const byReason = "Resources, and files without a name, that are not served as written, by reason.";
+  add("weir_refused_resources", ["reason"], byReason, ({ report }) =>
+    REASONS.map((reason) => [countReason(report, reason), reason]),
+  );
+  const quarantined = "Resources that a connected pod NACKed, so that it is sent an earlier form, or none.";
+  add("weir_quarantined_resources", [], quarantined, ({ report }) => [[countState(report, "quarantined")]]);
+  const unreadable = "1 while the source cannot be read and what was read before stays active.";
+  add("weir_source_unreadable", [], unreadable, ({ report }) => [[Number(report.source.error !== null)]]);
+  const synced = "When the source was last known to be synchronised with its origin; 0 before the first time.";
+  add("weir_source_last_sync_timestamp_seconds", [], synced, ({ report }) => [[secondsOf(report.source.syncedAt)]]);
+  add("weir_ready", [], "1 while the replica serves configuration.", ({ report }) => [[Number(report.ready)]]);
+  add("weir_ads_streams", [], "Open ADS streams.", ({ streams }) => [[streams]]);
+  add("weir_rollout_watchers", [], "Clients that watch the rollout.", ({ watchers }) => [[watchers]]);
+}
+
+function addSource(add: Add): void {
+  const lists = "Lists that were read from the API server.";
+  add("weir_source_lists_total", [], lists, ({ source }) => [[source?.lists ?? 0]]);
+  const watches = "Watches that were opened at the API server.";
+  add("weir_source_watches_total", [], watches, ({ source }) => [[source?.watches ?? 0]]);
+  add("weir_source_failures_total", ["kind"], "Requests to the API server that failed, by kind.", ({ source }) =>
+    Object.entries(source?.failures ?? {}).map(([kind, count]) => [count, kind]),
+  );
+}
+
+/** 0 when there is no time. */
+function secondsOf(time: string | null): number {
+  return time === null ? 0 : Date.parse(time) / 1000;
+}
+
+function countState({ resources }: RolloutReport, wanted: ResourceStatus): number {
+  return resources.filter(({ state }) => state === wanted).length;
 }
 
 /** A file with several problems counts once. */
-function countReason({ resources, refusals }: RolloutReport, reason: string): number {
-  const unnamed = refusals.filter((refusal) => refusal.resource === null && refusal.reason === reason);
-  return (
-    resources.filter((resource) => resource.reason === reason).length + new Set(unnamed.map(({ file }) => file)).size
-  );
+function countReason({ resources, refusals }: RolloutReport, wanted: string): number {
+  const unnamed = refusals.filter(({ resource, reason }) => resource === null && reason === wanted);
+  return resources.filter(({ reason }) => reason === wanted).length + new Set(unnamed.map(({ file }) => file)).size;
 }

@@ -15,7 +15,8 @@ import {
 import type { RolloutReport } from "../report/rollout/rollout-report.ts";
 import { PodRegistry } from "../pods/pod-registry.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
-import { createMetrics, type Metrics, type SourceCounts } from "./metrics.ts";
+import type { SourceCounts } from "./gauges.ts";
+import { createMetrics, type Metrics } from "./metrics.ts";
 
 const ONE = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) });
 const VERSION = snapshotIn(ONE).version;
@@ -120,31 +121,25 @@ describe("createMetrics()", () => {
     const pod = process.connect();
     process.nowMs += 2000;
     pod.sent(VERSION); // What was in force when it connected: nothing that it waited for.
-    process.metrics.counters.pushed();
     process.nowMs += 40;
     pod.accepted({ snapshot: snapshotIn(ONE), names: undefined });
-    process.metrics.counters.acknowledged();
 
     process.publisher = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha", requestsPerUnit: 6 }) });
     process.publisher = { ...process.publisher, changedMs: new Map([["", AT_MS + 3000]]) };
     process.nowMs = AT_MS + 3300;
     pod.sent(snapshotIn(process.publisher).version);
-    process.metrics.counters.pushed();
     process.nowMs += 20_000;
     pod.rejected(snapshotIn(process.publisher).version, "default/a: no", new Map());
-    process.metrics.counters.rejected("default/a: no");
-    process.metrics.counters.rejected("default/a: no again");
-    process.metrics.counters.rejected("something else: no");
     pod.sent(snapshotIn(process.publisher).version); // Asked for again.
     pod.rejected(snapshotIn(process.publisher).version, "default/a: no", new Map());
-    for (let count = 0; count < 2; count += 1) pod.rejected(VERSION, "default/a: no", new Map()); // Of what is not in force any more.
+    for (const text of ["default/a: no", "something else: no"]) pod.rejected(VERSION, text, new Map()); // Of what is not in force any more.
     pod.sent(VERSION); // Something else than is in force, as after a NACK: it waited for nothing.
 
     const lines = await process.scrape();
     for (const line of [
-      "weir_ads_pushes_total 2",
+      "weir_ads_pushes_total 4",
       "weir_ads_acks_total 1",
-      'weir_ads_nacks_total{reason="resource"} 2',
+      'weir_ads_nacks_total{reason="resource"} 3',
       'weir_ads_nacks_total{reason="other"} 1',
       "weir_ads_suppressed_resends_total 2",
       "weir_push_change_to_send_seconds_count 1",

@@ -3,11 +3,10 @@
 import { collectDefaultMetrics, Counter, Registry } from "prom-client";
 
 import { ADS_REFUSALS, type AdsRefusal } from "../ads/ads-server.ts";
-import type { AdsCounters } from "../ads/stream/pod-stream.ts";
 import type { RolloutReport } from "../report/rollout/rollout-report.ts";
 import type { PodRegistry } from "../pods/pod-registry.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
-import { createGauges } from "./gauges.ts";
+import { createGauges, type SourceCounts } from "./gauges.ts";
 import { observePushes } from "./push-metrics.ts";
 
 /** Gauges of prom-client with the suffix of counters, which `promtool check metrics` rejects. */
@@ -19,19 +18,10 @@ const MISNAMED = [
 
 /** The metrics of one process. */
 export interface Metrics {
-  readonly counters: AdsCounters;
   /** A client was refused. */
   refused(reason: AdsRefusal): void;
   /** The content type and text of a scrape. */
   scrape(): Promise<{ readonly contentType: string; readonly text: string }>;
-}
-
-/** The requests of a source to its server, since it was made. */
-export interface SourceCounts {
-  readonly lists: number;
-  readonly watches: number;
-  /** By kind; all kinds exist from the start. */
-  readonly failures: Readonly<Record<string, number>>;
 }
 
 /** The sources of the metrics. */
@@ -53,8 +43,8 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
-  const counters = observePushes(registers, deps);
-  const setGauges = createGauges(registers);
+  observePushes(registers, deps);
+  const setGauges = createGauges(registers, deps.sourceCounts !== undefined);
   const refusals = new Counter({
     name: "weir_ads_refusals_total",
     help: "Clients that were refused on the port for pods, by reason.",
@@ -62,40 +52,12 @@ export function createMetrics(deps: MetricsDeps): Metrics {
     registers,
   });
   for (const reason of ADS_REFUSALS) refusals.inc({ reason }, 0);
-  if (deps.sourceCounts !== undefined) countSource(registers, deps.sourceCounts);
   return {
-    counters,
     refused: (reason) => refusals.inc({ reason }),
     scrape: async () => {
-      setGauges(deps.report(), { streams: deps.streams(), watchers: deps.watchers() });
+      const source = deps.sourceCounts?.();
+      setGauges({ report: deps.report(), streams: deps.streams(), watchers: deps.watchers(), source });
       return { contentType: registry.contentType, text: await registry.metrics() };
     },
   };
-}
-
-/** The counters copy the numbers of the source at each scrape. */
-function countSource(registers: Registry[], counts: () => SourceCounts): void {
-  const follow = (name: string, help: string, read: () => number): void => {
-    const counter = new Counter({
-      name,
-      help,
-      registers,
-      collect: () => {
-        counter.reset();
-        counter.inc(read());
-      },
-    });
-  };
-  follow("weir_source_lists_total", "Lists that were read from the API server.", () => counts().lists);
-  follow("weir_source_watches_total", "Watches that were opened at the API server.", () => counts().watches);
-  const failures = new Counter({
-    name: "weir_source_failures_total",
-    help: "Requests to the API server that failed, by kind.",
-    labelNames: ["kind"],
-    registers,
-    collect: () => {
-      failures.reset();
-      for (const [kind, count] of Object.entries(counts().failures)) failures.inc({ kind }, count);
-    },
-  });
 }

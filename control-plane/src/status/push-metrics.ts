@@ -1,9 +1,8 @@
 // Counters and histograms of pushes: their number, the answers of pods, and the times.
 import { Counter, Histogram, type Registry } from "prom-client";
 
-import type { AdsCounters } from "../ads/stream/pod-stream.ts";
 import type { PodChange, PodRegistry } from "../pods/pod-registry.ts";
-import { OTHER_FLEETS, publicationFor } from "../snapshot/publication.ts";
+import { entryFor, publicationFor } from "../snapshot/publication.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
 
 /** Bounds of the buckets, in seconds: around the second within which a change should arrive. */
@@ -16,7 +15,7 @@ export interface PushMetricsDeps {
 }
 
 /** Makes the metrics and starts to observe. */
-export function observePushes(registers: Registry[], { pods, publisher }: PushMetricsDeps): AdsCounters {
+export function observePushes(registers: Registry[], { pods, publisher }: PushMetricsDeps): void {
   const counter = (name: string, help: string): Counter => new Counter({ name, help, registers });
   const pushes = counter("weir_ads_pushes_total", "Responses sent to rate limit pods.");
   const acknowledgements = counter("weir_ads_acks_total", "Responses that a rate limit pod ACKed.");
@@ -39,29 +38,32 @@ export function observePushes(registers: Registry[], { pods, publisher }: PushMe
   );
   const toAck = histogram("weir_push_send_to_ack_seconds", "Time from sending a response until the pod ACKs it.");
   pods.onChanged((change) => {
-    const waited = waitOf(change, publisher());
-    if (waited !== undefined) toSend.observe(waited);
-    const { sent, accepted, rejected, fleet } = change.pod;
-    if (change.kind === "accepted" && sent !== undefined && accepted?.version === sent.version)
-      toAck.observe(secondsBetween(sent.atMs, accepted.atMs));
-    const active = publicationFor(publisher().publication, fleet)?.snapshot?.version;
-    if (change.kind === "rejected" && rejected?.version === active) suppressed.inc();
+    const { kind, pod } = change;
+    const { sent, accepted, rejected, fleet } = pod;
+    const state = publisher();
+    if (kind === "sent") {
+      pushes.inc();
+      const waited = waitOf(change, state);
+      if (waited !== undefined) toSend.observe(waited);
+    } else if (kind === "accepted") {
+      acknowledgements.inc();
+      if (sent !== undefined && accepted?.version === sent.version)
+        toAck.observe(secondsBetween(sent.atMs, accepted.atMs));
+    } else if (kind === "rejected" && rejected !== undefined) {
+      rejections.inc({ reason: namesResource(rejected.message, state) ? "resource" : "other" });
+      if (rejected.version === publicationFor(state.publication, fleet)?.snapshot?.version) suppressed.inc();
+    }
   });
-  return {
-    pushed: () => pushes.inc(),
-    acknowledged: () => acknowledgements.inc(),
-    rejected: (message) => rejections.inc({ reason: namesResource(message, publisher()) ? "resource" : "other" }),
-  };
 }
 
 /** Seconds from change to push; undefined if the pod connected later or gets something else. */
 function waitOf(
-  { kind, before, pod: { connectedMs, fleet, sent } }: PodChange,
+  { before, pod: { connectedMs, fleet, sent } }: PodChange,
   { publication, changedMs }: PublisherState,
 ): number | undefined {
-  if (kind !== "sent" || sent?.version !== publicationFor(publication, fleet)?.snapshot?.version) return undefined;
+  if (sent?.version !== publicationFor(publication, fleet)?.snapshot?.version) return undefined;
   if (before?.sent?.version === sent?.version) return undefined; // The pod asked for it again.
-  const changed = changedMs.get(publication.has(fleet) ? fleet : OTHER_FLEETS);
+  const changed = changedMs.get(entryFor(publication, fleet));
   return changed === undefined || sent === undefined || changed <= connectedMs
     ? undefined
     : secondsBetween(changed, sent.atMs);

@@ -1,9 +1,10 @@
 // Renders the rollout report as an HTML page without scripts, which refreshes itself.
+import type { SyncStatus } from "../pods/sync-status.ts";
 import type {
   FleetReport,
-  PlaceReport,
+  HoldReason,
+  PodCounts,
   PodReportEntry,
-  SyncStatusCounts,
   RefusalReport,
   ResourceReport,
   ResourceStatus,
@@ -11,8 +12,9 @@ import type {
   RolloutReport,
   VersionReport,
 } from "../report/rollout/rollout-report.ts";
+import type { Place } from "../source/source.ts";
 import { type Markup, markup, NOTHING, trusted } from "./markup.ts";
-import { badge, table, type Tone } from "./page-parts.ts";
+import { badge, type Columns, section, table, type Tone } from "./page-parts.ts";
 import { STATUS_STYLE } from "./status-style.ts";
 
 /** How often the page refreshes itself, in seconds. */
@@ -21,8 +23,23 @@ const REFRESH_SECONDS = 5;
 /** Characters of a version that are shown; the tooltip has all. */
 const VERSION_SHOWN = 12;
 
-/** Most rows of one table; further ones are counted. */
-const ROWS_MAX = 1000;
+/** The tone of each status, the most urgent first. */
+const TONES = {
+  quarantined: "bad",
+  refused: "bad",
+  rejected: "bad",
+  "last-good": "warning",
+  pending: "warning",
+  waiting: "warning",
+  served: "good",
+  current: "good",
+} as const satisfies Record<ResourceStatus | SyncStatus, Tone>;
+const URGENCY = Object.keys(TONES);
+
+const HOLDS = {
+  empty: badge("no resource is left; published if that lasts", "warning"),
+  "too-large": badge("some resources do not fit", "bad"),
+} as const satisfies Record<HoldReason, Markup>;
 
 /** The fields of the filter. */
 const FILTERS = ["fleet", "namespace", "name"] as const;
@@ -56,11 +73,11 @@ ${renderSummary(report)}
 ${renderFilter(view)}
 </header>
 <main>
-${report.notReady === null ? NOTHING : markup`<section class="alarm"><h2>Not ready</h2><p>${report.notReady}</p></section>`}
-${renderSourceError(report.source.error)}
-${renderQuarantine(report.resources)}
-${renderRefusals(report.refusals)}
-${renderFleets(report.fleets)}
+${report.notReady === null ? NOTHING : section("Not ready", markup`<p>${report.notReady}</p>`, "alarm")}
+${report.source.error === null ? NOTHING : section("The source cannot be read", markup`<p>${report.source.error}</p><p>What was read before stays active.</p>`, "alarm")}
+${renderAlarm("NACKed by pods", report.resources.filter(isQuarantined), QUARANTINE_COLUMNS)}
+${renderAlarm("Refused", report.refusals, REFUSAL_COLUMNS)}
+${section("Snapshots", table(fleetColumns(report.fleets.length), report.fleets))}
 ${renderPods(report.pods)}
 ${renderResources(report.resources, view.filter)}
 </main>
@@ -93,14 +110,16 @@ function renderSync(syncedAt: string | null): Markup {
 function renderSummary({ resources, pods, refusals }: RolloutReport): Markup {
   const count = (state: ResourceStatus): number => resources.filter((resource) => resource.state === state).length;
   const current = pods.filter(({ state }) => state === "current").length;
+  const unreadable = refusals.filter(({ resource }) => resource === null).length;
   const trouble = [
-    { number: count("last-good"), what: "last good form", tone: "warning" as const },
-    { number: count("refused"), what: "refused", tone: "bad" as const },
-    { number: count("quarantined"), what: "quarantined", tone: "bad" as const },
-    { number: refusals.filter(({ resource }) => resource === null).length, what: "unreadable", tone: "bad" as const },
-  ].filter(({ number }) => number > 0);
+    ...(["last-good", "refused", "quarantined"] as const).flatMap((state) => {
+      const number = count(state);
+      return number === 0 ? [] : badge(`${number} ${wordOf(state)}`, TONES[state]);
+    }),
+    ...(unreadable === 0 ? [] : [badge(`${unreadable} unreadable`, "bad")]),
+  ];
   return markup`<p class="summary">${badge(`${count("served")} of ${resources.length} resources served`, trouble.length === 0 ? "good" : "warning")}
-${trouble.map(({ number, what, tone }) => markup`${badge(`${number} ${what}`, tone)}\n`)}
+${trouble.map((each) => markup`${each}\n`)}
 ${pods.length === 0 ? "no pod connected" : badge(`${current} of ${pods.length} pods current`, current === pods.length ? "good" : "warning")}</p>`;
 }
 
@@ -119,106 +138,82 @@ function renderFilter({ filter, isRefreshing }: StatusView): Markup {
   return markup`<form action="/status" method="get">${fields}<button>Show</button>${all}</form>`;
 }
 
-function renderSourceError(error: string | null): Markup {
-  if (error === null) return NOTHING;
-  return markup`<section class="alarm"><h2>The source cannot be read</h2><p>${error}</p><p>What was read before stays active.</p></section>`;
+function isQuarantined({ state }: ResourceReport): boolean {
+  return state === "quarantined";
 }
 
-function renderQuarantine(resources: readonly ResourceReport[]): Markup {
-  const quarantined = resources.filter(({ state }) => state === "quarantined");
-  if (quarantined.length === 0) return NOTHING;
-  const rows = quarantined
-    .slice(0, ROWS_MAX)
-    .map(({ resource, problems, servesLastGood }) => [
-      resource,
-      problems.map(({ message }) => markup`<pre>${message}</pre>`),
-      servesLastGood ? "these pods serve an earlier form" : "these pods serve none",
-    ]);
-  return markup`<section class="alarm"><h2>NACKed by pods (${quarantined.length})</h2>${table(["Resource", "Why", "Meanwhile"], rows)}${renderRest(quarantined.length)}</section>`;
+function renderAlarm<Row>(title: string, rows: readonly Row[], columns: Columns<Row>): Markup {
+  return rows.length === 0 ? NOTHING : section(`${title} (${rows.length})`, table(columns, rows), "alarm");
 }
 
-function renderRefusals(refusals: readonly RefusalReport[]): Markup {
-  if (refusals.length === 0) return NOTHING;
-  const rows = refusals
-    .slice(0, ROWS_MAX)
-    .map((refusal) => [
-      markup`<code>${formatPlace(refusal)}</code>${refusal.resource === null ? "" : markup`<br>${refusal.resource}`}`,
-      markup`<code>${refusal.field}</code>`,
-      markup`${badge(refusal.reason, "bad")} ${refusal.message}`,
-      refusal.keepsLastGood ? "the last good form is served" : "not served",
-    ]);
-  return markup`<section class="alarm"><h2>Refused (${refusals.length})</h2>${table(["Where", "Field", "Why", "Meanwhile"], rows)}${renderRest(refusals.length)}</section>`;
+const QUARANTINE_COLUMNS: Columns<ResourceReport> = {
+  Resource: ({ resource }) => resource,
+  Why: ({ problems }) => problems.map(({ message }) => markup`<pre>${message}</pre>`),
+  Meanwhile: ({ servesLastGood }) => (servesLastGood ? "these pods serve an earlier form" : "these pods serve none"),
+};
+
+const REFUSAL_COLUMNS: Columns<RefusalReport> = {
+  Where: (refusal) =>
+    markup`<code>${formatPlace(refusal)}</code>${refusal.resource === null ? "" : markup`<br>${refusal.resource}`}`,
+  Field: ({ field }) => markup`<code>${field}</code>`,
+  Why: ({ reason, message }) => markup`${badge(reason, "bad")} ${message}`,
+  Meanwhile: ({ keepsLastGood }) => (keepsLastGood ? "the last good form is served" : "not served"),
+};
+
+function fleetColumns(count: number): Columns<FleetReport> {
+  const others = count === 1 ? "every" : "every other";
+  return {
+    Fleet: ({ fleet }) => (fleet === "*" ? others : fleet),
+    Version: ({ version, heldBack }) =>
+      markup`${version === null ? "none yet" : renderVersion(version)} ${heldBack === null ? NOTHING : HOLDS[heldBack]}`,
+    Resources: ({ resources }) => resources,
+    Bytes: ({ bytes }) => bytes,
+    Published: ({ publishedAt }) => (publishedAt === null ? "" : renderTime(publishedAt)),
+    Pods: renderPodStates,
+  };
 }
 
-function renderFleets(fleets: readonly FleetReport[]): Markup {
-  const everyOther = fleets.length === 1 ? "every" : "every other";
-  const rows = fleets
-    .slice(0, ROWS_MAX)
-    .map((fleet) => [
-      fleet.fleet === "*" ? everyOther : fleet.fleet,
-      markup`${fleet.version === null ? "none yet" : renderVersion(fleet.version)} ${renderHold(fleet.heldBack)}`,
-      fleet.resources,
-      fleet.bytes,
-      fleet.publishedAt === null ? "" : renderTime(fleet.publishedAt),
-      renderPodStates(fleet),
-    ]);
-  return markup`<section><h2>Snapshots</h2>${table(["Fleet", "Version", "Resources", "Bytes", "Published", "Pods"], rows)}${renderRest(fleets.length)}</section>`;
-}
-
-function renderHold(heldBack: FleetReport["heldBack"]): Markup {
-  switch (heldBack) {
-    case null:
-      return NOTHING;
-    case "empty":
-      return badge("no resource is left; published if that lasts", "warning");
-    case "too-large":
-      return badge("some resources do not fit", "bad");
-  }
-}
-
-function renderPodStates({ pods, podStates }: { readonly pods: number; readonly podStates: SyncStatusCounts }): Markup {
+function renderPodStates({ pods, podStates }: PodCounts): Markup {
   if (pods === 0) return markup`none connected`;
   const rejected = podStates.rejected === 0 ? NOTHING : badge(`${podStates.rejected} rejected`, "bad");
   return markup`${badge(`${podStates.current} of ${pods} current`, podStates.current === pods ? "good" : "warning")} ${rejected}`;
 }
 
 function renderPods(pods: readonly PodReportEntry[]): Markup {
-  if (pods.length === 0)
-    return markup`<section><h2>Pods</h2><p>No rate limit pod is connected to this replica.</p></section>`;
-  const rows = pods
-    .toSorted((left, right) => POD_ORDER[left.state] - POD_ORDER[right.state])
-    .slice(0, ROWS_MAX)
-    .map((pod) => [
-      podTitle(pod),
-      pod.fleet,
-      markup`<code>${pod.peer}</code><br>since ${renderTime(pod.connectedAt)}`,
-      markup`${badge(pod.state, POD_TONES[pod.state])}${renderWarnings(pod.warnings)}`,
-      renderEvent(pod.accepted),
-      markup`${renderEvent(pod.rejected)}${pod.rejected === null ? "" : markup`<pre>${pod.rejected.message}</pre>`}`,
-    ]);
-  const headings = ["Pod", "Fleet", "Address", "State", "Accepted", "Rejected"];
-  return markup`<section><h2>Pods (${pods.length})</h2>${table(headings, rows)}${renderRest(pods.length)}</section>`;
+  if (pods.length === 0) return section("Pods", markup`<p>No rate limit pod is connected to this replica.</p>`);
+  return section(`Pods (${pods.length})`, table(POD_COLUMNS, mostUrgentFirst(pods)));
 }
 
+const POD_COLUMNS: Columns<PodReportEntry> = {
+  Pod: ({ pod, node, namespace }) => {
+    const details = [pod === "" ? "" : node, namespace === "" ? "" : `namespace ${namespace}`].filter(Boolean);
+    return markup`<b>${pod || node || "(no node id)"}</b>${details.map((detail) => markup`<br>${detail}`)}`;
+  },
+  Fleet: ({ fleet }) => fleet,
+  Address: ({ peer, connectedAt }) => markup`<code>${peer}</code><br>since ${renderTime(connectedAt)}`,
+  State: ({ state, warnings }) => markup`${badge(state, TONES[state])}${renderWarnings(warnings)}`,
+  Accepted: ({ accepted }) => renderEvent(accepted),
+  Rejected: ({ rejected }) =>
+    markup`${renderEvent(rejected)}${rejected === null ? "" : markup`<pre>${rejected.message}</pre>`}`,
+};
+
 function renderResources(resources: readonly ResourceReport[], filter: RolloutFilter): Markup {
-  if (resources.length === 0) {
-    const isNarrowed = FILTERS.some((name) => filter[name] !== undefined);
-    return markup`<section><h2>Resources</h2><p>${isNarrowed ? "No resource matches." : "No resource is served."}</p></section>`;
-  }
-  const rows = resources
-    .toSorted((left, right) => RESOURCE_ORDER[left.state] - RESOURCE_ORDER[right.state])
-    .slice(0, ROWS_MAX)
-    .map((resource) => [
-      markup`<a href="${linkTo("/status", { namespace: resource.namespace, name: resource.name })}">${resource.resource}</a>`,
-      resource.domain,
-      resource.fleets === null ? "every" : resource.fleets.join(", "),
-      markup`${badge(RESOURCE_WORDS[resource.state], RESOURCE_TONES[resource.state])} ${resource.reason ?? ""}${renderWarnings(resource.warnings)}`,
-      resource.state === "refused" ? NOTHING : renderPodStates(resource),
-      markup`<code>${formatPlace({ ...resource, column: 0 })}</code>`,
-    ]);
-  const headings = ["Resource", "Domain", "Fleets", "State", "Pods", "Where"];
-  return markup`<section><h2>Resources (${resources.length})</h2>${table(headings, rows)}${renderRest(resources.length)}</section>`;
+  if (resources.length > 0)
+    return section(`Resources (${resources.length})`, table(RESOURCE_COLUMNS, mostUrgentFirst(resources)));
+  const isNarrowed = FILTERS.some((name) => filter[name] !== undefined);
+  return section("Resources", markup`<p>${isNarrowed ? "No resource matches." : "No resource is served."}</p>`);
 }
+
+const RESOURCE_COLUMNS: Columns<ResourceReport> = {
+  Resource: ({ resource, namespace, name }) =>
+    markup`<a href="${linkTo("/status", { namespace, name })}">${resource}</a>`,
+  Domain: ({ domain }) => domain,
+  Fleets: ({ fleets }) => (fleets === null ? "every" : fleets.join(", ")),
+  State: ({ state, reason, warnings }) =>
+    markup`${badge(wordOf(state), TONES[state])} ${reason ?? ""}${renderWarnings(warnings)}`,
+  Pods: (resource) => (resource.state === "refused" ? NOTHING : renderPodStates(resource)),
+  Where: (resource) => markup`<code>${formatPlace({ ...resource, column: 0 })}</code>`,
+};
 
 function renderWarnings(warnings: readonly string[]): Markup {
   if (warnings.length === 0) return NOTHING;
@@ -226,35 +221,12 @@ function renderWarnings(warnings: readonly string[]): Markup {
   return markup`<details><summary>${title}</summary>${warnings.map((text) => markup`<pre>${text}</pre>`)}</details>`;
 }
 
-function renderRest(count: number): Markup {
-  return count <= ROWS_MAX ? NOTHING : markup`<p>And ${count - ROWS_MAX} more; use the filter above.</p>`;
+function mostUrgentFirst<Row extends { readonly state: keyof typeof TONES }>(rows: readonly Row[]): readonly Row[] {
+  return rows.toSorted((left, right) => URGENCY.indexOf(left.state) - URGENCY.indexOf(right.state));
 }
 
-/** The most urgent first. */
-const POD_ORDER = { rejected: 0, pending: 1, waiting: 1, current: 2 } as const;
-const RESOURCE_ORDER = { quarantined: 0, refused: 1, "last-good": 2, served: 3 } as const;
-
-const RESOURCE_WORDS = {
-  served: "served",
-  "last-good": "last good form",
-  refused: "refused",
-  quarantined: "quarantined",
-} as const;
-const RESOURCE_TONES = {
-  served: "good",
-  "last-good": "warning",
-  refused: "bad",
-  quarantined: "bad",
-} as const satisfies Record<ResourceStatus, Tone>;
-
-const POD_TONES = { current: "good", rejected: "bad", pending: "warning", waiting: "warning" } as const;
-
-function podTitle({ pod, node, namespace }: PodReportEntry): Markup {
-  const details = [
-    ...(pod === "" || node === "" ? [] : [node]),
-    ...(namespace === "" ? [] : [`namespace ${namespace}`]),
-  ];
-  return markup`<b>${pod || node || "(no node id)"}</b>${details.map((detail) => markup`<br>${detail}`)}`;
+function wordOf(state: ResourceStatus): string {
+  return state === "last-good" ? "last good form" : state;
 }
 
 function renderEvent(event: VersionReport | null): Markup {
@@ -269,6 +241,6 @@ function renderTime(time: string): Markup {
   return markup`<time datetime="${time}">${time.replace("T", " ").replace(/\.\d+Z$/, " UTC")}</time>`;
 }
 
-function formatPlace({ file, line, column }: PlaceReport): string {
+function formatPlace({ file, line, column }: Place): string {
   return [file, ...(line === 0 ? [] : [line]), ...(line === 0 || column === 0 ? [] : [column])].join(":");
 }

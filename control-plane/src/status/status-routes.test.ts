@@ -45,7 +45,7 @@ describe("statusRoutes() /readyz", () => {
     };
     const routes = statusRoutes({
       report: never,
-      limit: { admit: never },
+      limit: { admitResponse: never },
       metrics: { scrape: never } as unknown as Metrics,
       readiness: () => ({ notReady, publication }),
     });

@@ -5,8 +5,9 @@ import { type AdminRoute, respondJson, respondText } from "@weir/common/admin/ad
 
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
-import { type ConcurrencyLimit, deliveryOfResponse, RETRY_AFTER } from "../report/concurrency-limit.ts";
+import { type ConcurrencyLimit, RETRY_AFTER } from "../report/concurrency-limit.ts";
 import { ReportError } from "../report/report-error.ts";
+import { filterOf } from "../report/rollout/rollout-message.ts";
 import type { RolloutFilter, RolloutReport } from "../report/rollout/rollout-report.ts";
 import type { Publication } from "../snapshot/publication.ts";
 import { fleetName } from "../snapshot/publication-log.ts";
@@ -28,7 +29,7 @@ export interface StatusRouteDeps {
   readonly report: (filter?: RolloutFilter) => RolloutReport;
   readonly readiness: () => Readiness;
   /** Limits concurrent answers with a whole report. */
-  readonly limit: Pick<ConcurrencyLimit, "admit">;
+  readonly limit: Pick<ConcurrencyLimit, "admitResponse">;
   readonly metrics: Metrics;
 }
 
@@ -89,11 +90,7 @@ export function wantsJson(request: Pick<IncomingMessage, "url" | "headers">): bo
 /** The filter of the query; an empty value, such as an empty field of a form, filters nothing. */
 export function filterIn(request: Pick<IncomingMessage, "url">): RolloutFilter {
   const query = queryOf(request);
-  const given = (name: string): string | undefined => {
-    const value = query.get(name);
-    return value === null || value === "" ? undefined : value;
-  };
-  return { fleet: given("fleet"), namespace: given("namespace"), name: given("name") };
+  return filterOf({ fleet: query.get("fleet"), namespace: query.get("namespace"), name: query.get("name") });
 }
 
 /** The query of any request target, even an invalid URL. */
@@ -105,7 +102,7 @@ function queryOf({ url = "" }: Pick<IncomingMessage, "url">): URLSearchParams {
 /** Whether one more answer is allowed; if not, answers 503. */
 function isAdmitted(response: ServerResponse, limit: StatusRouteDeps["limit"]): boolean {
   try {
-    limit.admit(deliveryOfResponse(response));
+    limit.admitResponse(response);
     return true;
   } catch (error) {
     if (!(error instanceof ReportError)) throw error;

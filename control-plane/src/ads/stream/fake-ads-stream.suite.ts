@@ -21,7 +21,7 @@ import { FormHistory } from "../../snapshot/form-history.ts";
 import type { Publisher } from "../../snapshot/publisher.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { type Log, silentLog } from "@weir/common/log/log";
-import { type AdsCounters, type PodChannel, PodStream, type StreamKind } from "./pod-stream.ts";
+import { type PodChannel, PodStream, type StreamKind } from "./pod-stream.ts";
 import { SendSemaphore } from "./send-semaphore.ts";
 
 /** What a request says; the type is RateLimitConfig's unless said otherwise. */
@@ -115,22 +115,18 @@ export class FakePublisher implements PublisherOfStreams {
   }
 }
 
-/** Counts, as the metrics do. */
-export class FakeCounters implements AdsCounters {
+/** Counts what pods report, as the metrics do. */
+export class AnswerCounts {
   pushes = 0;
   acknowledgements = 0;
   rejections = 0;
 
-  pushed(): void {
-    this.pushes += 1;
-  }
-
-  acknowledged(): void {
-    this.acknowledgements += 1;
-  }
-
-  rejected(): void {
-    this.rejections += 1;
+  constructor(pods: PodRegistry) {
+    pods.onChanged(({ kind }) => {
+      if (kind === "sent") this.pushes += 1;
+      if (kind === "accepted") this.acknowledgements += 1;
+      if (kind === "rejected") this.rejections += 1;
+    });
   }
 }
 
@@ -149,7 +145,7 @@ export interface FakeAdsStreamOptions {
 export class FakeAdsStream implements PodChannel {
   /** Its address; to be changed before the first request only. */
   peer = "192.0.2.1:4711";
-  readonly counters = new FakeCounters();
+  readonly counts: AnswerCounts;
   readonly responses: DiscoveryResponse[] = [];
   /** How often the stream could be ended after the pod had nothing more to say. */
   ends = 0;
@@ -170,7 +166,8 @@ export class FakeAdsStream implements PodChannel {
       snapshotMaxBytes = 4_000_000,
     }: FakeAdsStreamOptions = {},
   ) {
-    const deps = { channel: this, publisher, pods, clock, semaphore, counters: this.counters, log };
+    this.counts = new AnswerCounts(pods);
+    const deps = { channel: this, publisher, pods, clock, semaphore, log };
     this.#stream = new PodStream(deps, { identifier: "replica-1", kind, snapshotMaxBytes });
     publisher.onPublished(() => this.#stream.published());
   }

@@ -37,9 +37,9 @@ describe("PodStream.receive()", () => {
     const pod = new FakeAdsStream(new FakePublisher(ONE));
     pod.request();
     pod.request({ nonce: "foreign", version: ONE.version, names: ["default/other"] });
-    expect(pod.counters.acknowledgements).toBe(0);
+    expect(pod.counts.acknowledgements).toBe(0);
     pod.accept();
-    expect(pod.counters.acknowledgements).toBe(1);
+    expect(pod.counts.acknowledgements).toBe(1);
     expect(pod.responses).toHaveLength(1);
   });
 
@@ -50,7 +50,7 @@ describe("PodStream.receive()", () => {
     pod.request({ nonce: "foreign", names: ["default/other"] });
     pod.request({ nonce: "foreign", error: { message: "no" } });
     publisher.publish(TWO);
-    expect([sentNames(pod), pod.counters.rejections]).toEqual([[["default/a"], ["default/a", "default/b"]], 0]);
+    expect([sentNames(pod), pod.counts.rejections]).toEqual([[["default/a"], ["default/a", "default/b"]], 0]);
   });
 
   it("case 5: answers its own type among seven when only the first request says who the client is", () => {
@@ -107,7 +107,7 @@ describe("PodStream.receive()", () => {
     expect(pod.request({ type: "type.googleapis.com/other" })).toBe(
       "type_url must be type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig or missing on this stream",
     );
-    expect([sentNames(pod), pod.counters.acknowledgements]).toEqual([[["default/a"]], 1]);
+    expect([sentNames(pod), pod.counts.acknowledgements]).toEqual([[["default/a"]], 1]);
   });
 
   it("case 8: leaves no state when the pod asks for several types and goes", () => {
@@ -245,7 +245,7 @@ describe("PodStream.receive()", () => {
     // After a rejection the client may still change its names under the nonce that it rejected:
     // that accepts nothing.
     pod.request({ names: ["default/x"], nonce: pod.last.nonce, version: TWO.version });
-    expect([pod.counters.rejections, pod.counters.acknowledgements, pods.list()[0]?.rejected?.message]).toEqual([
+    expect([pod.counts.rejections, pod.counts.acknowledgements, pods.list()[0]?.rejected?.message]).toEqual([
       1,
       0,
       "no",
@@ -256,10 +256,10 @@ describe("PodStream.receive()", () => {
     const pod = new FakeAdsStream(new FakePublisher(ONE));
     pod.request();
     pod.request({ nonce: pod.last.nonce, version: "older" });
-    expect(pod.counters.acknowledgements).toBe(0);
+    expect(pod.counts.acknowledgements).toBe(0);
     pod.accept();
     pod.accept();
-    expect(pod.counters.acknowledgements).toBe(1);
+    expect(pod.counts.acknowledgements).toBe(1);
   });
 });
 
@@ -313,7 +313,7 @@ describe("PodStream.published()", () => {
     const pod = new FakeAdsStream(new FakePublisher(ONE), { pods });
     pod.request({ version: ONE.version, nonce: "17" });
     expect(sentNames(pod)).toEqual([["default/a"]]);
-    expect([pod.counters.acknowledgements, pods.list()[0]?.accepted]).toEqual([0, undefined]);
+    expect([pod.counts.acknowledgements, pods.list()[0]?.accepted]).toEqual([0, undefined]);
   });
 
   it("case A3: answers once when a pod moves between replicas with the same content, and with the same bytes", () => {
@@ -457,9 +457,9 @@ describe("PodStream.published()", () => {
     const pods = new PodRegistry({ clock: () => 7 });
     const pod = new FakeAdsStream(publisher, { pods });
     pod.request();
-    expect([pod.counters.pushes, pods.list()[0]?.sent]).toEqual([1, { version: ONE.version, atMs: 7 }]);
+    expect([pod.counts.pushes, pods.list()[0]?.sent]).toEqual([1, { version: ONE.version, atMs: 7 }]);
     publisher.publish(TWO);
-    expect([pod.counters.pushes, pods.list()[0]?.sent?.version]).toEqual([2, TWO.version]);
+    expect([pod.counts.pushes, pods.list()[0]?.sent?.version]).toEqual([2, TWO.version]);
   });
 
   it("logs who comes, with the version that it has, what it makes of what it is sent, and once that it leaves", () => {

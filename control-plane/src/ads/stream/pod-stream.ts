@@ -26,16 +26,6 @@ export interface PodChannel {
   readonly send: WriteChunks;
 }
 
-/** Counts the events of all streams. */
-export interface AdsCounters {
-  /** A response is being sent. */
-  pushed(): void;
-  /** A pod has ACKed a response. */
-  acknowledged(): void;
-  /** A pod has NACKed a response, with this text. */
-  rejected(message: string): void;
-}
-
 /** What a stream works with. */
 export interface PodStreamDeps {
   readonly channel: PodChannel;
@@ -45,7 +35,6 @@ export interface PodStreamDeps {
   readonly clock: () => number;
   /** Shared by all streams. */
   readonly semaphore: SendSemaphore;
-  readonly counters: AdsCounters;
   readonly log: Log;
 }
 
@@ -172,7 +161,6 @@ export class PodStream {
         const { version } = meaning.sent.snapshot;
         this.#forms.ack();
         report.accepted(meaning.sent);
-        this.#deps.counters.acknowledged();
         log.info("Pod ACKed snapshot", { version });
         break;
       }
@@ -181,7 +169,6 @@ export class PodStream {
         const { version } = sent.snapshot;
         this.#forms.nack(sent, message);
         report.rejected(version, message, this.#forms.nacks);
-        this.#deps.counters.rejected(message);
         log.error("Pod NACKed snapshot", { version, text: message });
         break;
       }
@@ -250,7 +237,6 @@ export class PodStream {
     this.#type = afterSending(this.#type, snapshot, { nonce, names });
     this.#unaffectedVersion = snapshot.version;
     pod.report.sent(snapshot.version);
-    this.#deps.counters.pushed();
     const tail = encodeTail({ nonce, identifier: this.#options.identifier });
     this.#deps.channel.send([...snapshot.pieces(names), tail], () => this.#finish(permit));
   }

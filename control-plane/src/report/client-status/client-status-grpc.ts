@@ -1,7 +1,6 @@
 // The client status service (CSDS) over gRPC, on the listener for pods: unary, and a stream with
 // one answer per request.
-import type { sendUnaryData, ServerDuplexStream, ServerUnaryCall } from "@grpc/grpc-js";
-import type { Log } from "@weir/common/log/log";
+import type { ServerDuplexStream } from "@grpc/grpc-js";
 import {
   ClientStatusDiscoveryService,
   type ClientStatusRequest,
@@ -10,19 +9,16 @@ import {
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 
 import type { GrpcService } from "../../ads/services.ts";
-import { type ConcurrencyLimit, deliveryOfCall } from "../concurrency-limit.ts";
+import { ReportError } from "../report-error.ts";
+import { grpcErrorOf, type ReportDeps, unaryMethod } from "../unary-method.ts";
 import { clientStatus, type ClientStatusFacts } from "./client-status.ts";
-import { grpcErrorOf, ReportError } from "../report-error.ts";
 
 /** Most streams at a time: each client that does not read may hold an answer of many megabytes. */
 const STREAMS_MAX = 16;
 
-/** What the service works with. */
-export interface ClientStatusDeps {
+/** What the service works with; the limit is that of unary calls, streams have their own. */
+export interface ClientStatusDeps extends ReportDeps {
   readonly facts: () => ClientStatusFacts;
-  /** Limits answers to unary calls; streams have their own limit. */
-  readonly limit: ConcurrencyLimit;
-  readonly log: Log;
 }
 
 /** The service for the listener. */
@@ -31,17 +27,7 @@ export function clientStatusService({ facts, limit, log }: ClientStatusDeps): Gr
   return {
     definition: serviceDefinition(ClientStatusDiscoveryService),
     implementation: {
-      fetchClientStatus: (
-        call: ServerUnaryCall<ClientStatusRequest, ClientStatusResponse>,
-        answer: sendUnaryData<ClientStatusResponse>,
-      ) => {
-        try {
-          limit.admit(deliveryOfCall(call));
-          answer(null, clientStatus(facts(), call.request));
-        } catch (error) {
-          answer(grpcErrorOf(error, log));
-        }
-      },
+      fetchClientStatus: unaryMethod((request: ClientStatusRequest) => clientStatus(facts(), request), { limit, log }),
       streamClientStatus: (call: Stream) => {
         call.on("error", (error) => log.debug("A stream of client status failed", { peer: call.getPeer(), error }));
         if (open.size >= STREAMS_MAX) {
@@ -51,7 +37,16 @@ export function clientStatusService({ facts, limit, log }: ClientStatusDeps): Gr
         }
         open.add(call);
         for (const end of ["cancelled", "close", "finish"]) call.on(end, () => open.delete(call));
-        call.on("data", (request: ClientStatusRequest) => answerOnStream(call, request, { facts, log }));
+        call.on("data", (request: ClientStatusRequest) => {
+          try {
+            const answer = clientStatus(facts(), request);
+            // The next request is read when this answer is sent. `drain` would queue 16 answers.
+            call.pause();
+            call.write(answer, () => call.resume());
+          } catch (error) {
+            call.emit("error", grpcErrorOf(error, log));
+          }
+        });
         call.on("end", () => call.end());
       },
     },
@@ -59,18 +54,3 @@ export function clientStatusService({ facts, limit, log }: ClientStatusDeps): Gr
 }
 
 type Stream = ServerDuplexStream<ClientStatusRequest, ClientStatusResponse>;
-
-function answerOnStream(
-  call: Stream,
-  request: ClientStatusRequest,
-  { facts, log }: Pick<ClientStatusDeps, "facts" | "log">,
-): void {
-  try {
-    const answer = clientStatus(facts(), request);
-    // The next request is read when this answer is sent. `drain` would queue 16 answers.
-    call.pause();
-    call.write(answer, () => call.resume());
-  } catch (error) {
-    call.emit("error", grpcErrorOf(error, log));
-  }
-}

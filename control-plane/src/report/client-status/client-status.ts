@@ -1,13 +1,10 @@
 // Makes the answers of the client status service (CSDS): for each connected pod the resources of
 // its fleet and their sync status. Pure.
-import { create, fromBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Any, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import {
-  type ClientConfig,
-  type ClientConfig_GenericXdsConfig,
-  ClientConfig_GenericXdsConfigSchema,
-  ClientConfigSchema,
+  type ClientConfig_GenericXdsConfigSchema,
   type ClientStatusRequest,
   type ClientStatusResponse,
   ClientStatusResponseSchema,
@@ -48,13 +45,14 @@ export function clientStatus(
     withBodies,
   );
   const bodies = new Map<Form, Any | undefined>();
-  const bodyOf = (resource: Form): Any | undefined => {
-    const known = bodies.get(resource) ?? (withBodies ? decode(resource) : undefined);
-    bodies.set(resource, known);
-    return known;
-  };
+  const bodyOf = (form: Form): Any | undefined => (withBodies ? bodies.getOrInsertComputed(form, decode) : undefined);
   return create(ClientStatusResponseSchema, {
-    config: selected.map(({ pod, snapshot }) => configOf(pod, snapshot, bodyOf)),
+    config: selected.map(({ pod, snapshot }) => ({
+      node: { id: pod.nodeId, metadata: { ...metadataOf(pod) } },
+      genericXdsConfigs: (snapshot?.forms ?? []).map((form) =>
+        entryOf({ pod, form, version: snapshot?.version ?? "", body: bodyOf(form) }),
+      ),
+    })),
   });
 }
 
@@ -70,43 +68,39 @@ function refuseTooLarge(snapshots: readonly Snapshot[], withBodies: boolean): vo
   );
 }
 
-function configOf(
-  pod: PodState,
-  snapshot: Snapshot | undefined,
-  bodyOf: (resource: Form) => Any | undefined,
-): ClientConfig {
-  const entries = snapshot?.forms.map((form) => entryOf(pod, form, snapshot.version, bodyOf(form)));
-  return create(ClientConfigSchema, {
-    node: { id: pod.nodeId, metadata: { ...metadataOf(pod) } },
-    genericXdsConfigs: entries ?? [],
-  });
+interface EntryFacts {
+  readonly pod: PodState;
+  readonly form: Form;
+  /** The active version. */
+  readonly version: string;
+  readonly body: Any | undefined;
 }
 
-function entryOf(pod: PodState, form: Form, version: string, body: Any | undefined): ClientConfig_GenericXdsConfig {
+function entryOf({
+  pod,
+  form,
+  version,
+  body,
+}: EntryFacts): MessageInitShape<typeof ClientConfig_GenericXdsConfigSchema> {
   const { name, digest } = form;
   const { sent, accepted, choice, rejected } = pod;
-  const config = body === undefined ? {} : { xdsConfig: body };
-  const entry = { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL, name, ...config };
-  const deviation = deviationOf(pod, form);
-  if (deviation !== undefined && rejected !== undefined) {
-    const at = timestampFromMs(rejected.atMs);
-    const failed = body === undefined ? {} : { failedConfiguration: body };
-    const errorState = { details: deviation.message, versionInfo: version, lastUpdateAttempt: at, ...failed };
-    const status = { configStatus: ConfigStatus.ERROR, versionInfo: version, lastUpdated: at };
-    return create(ClientConfig_GenericXdsConfigSchema, { ...entry, ...status, errorState });
+  const entry = { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL, name, xdsConfig: body };
+  const statusAt = (configStatus: ConfigStatus, { atMs }: VersionEvent) => ({
+    ...entry,
+    configStatus,
+    versionInfo: version,
+    lastUpdated: timestampFromMs(atMs),
+  });
+  const details = deviationOf(pod, form)?.message;
+  if (details !== undefined && rejected !== undefined) {
+    const lastUpdateAttempt = timestampFromMs(rejected.atMs);
+    const errorState = { details, versionInfo: version, lastUpdateAttempt, failedConfiguration: body };
+    return { ...statusAt(ConfigStatus.ERROR, rejected), errorState };
   }
   if (accepted !== undefined && formIn(pod.acked, name)?.digest === digest)
-    return create(ClientConfig_GenericXdsConfigSchema, {
-      ...entry,
-      ...statusAt(ConfigStatus.SYNCED, version, accepted),
-    });
-  if (sent?.version === (choice?.version ?? version))
-    return create(ClientConfig_GenericXdsConfigSchema, { ...entry, ...statusAt(ConfigStatus.STALE, version, sent) });
-  return create(ClientConfig_GenericXdsConfigSchema, { ...entry, configStatus: ConfigStatus.NOT_SENT });
-}
-
-function statusAt(configStatus: ConfigStatus, versionInfo: string, { atMs }: VersionEvent) {
-  return { configStatus, versionInfo, lastUpdated: timestampFromMs(atMs) };
+    return statusAt(ConfigStatus.SYNCED, accepted);
+  if (sent?.version === (choice?.version ?? version)) return statusAt(ConfigStatus.STALE, sent);
+  return { ...entry, configStatus: ConfigStatus.NOT_SENT };
 }
 
 /** The metadata that is kept of a node; with `fleet` also when it comes from the node id. */

@@ -32,20 +32,12 @@ export function nodePredicate(matchers: readonly NodeMatcher[]): (node: MatchedN
 }
 
 /** Everything that a matcher sets has to match. */
-function matchesNode(
-  { nodeId, nodeMetadatas }: NodeMatcher,
-  { id, metadata }: MatchedNode,
-  expressions: Expressions,
-): boolean {
-  if (nodeId !== undefined && !matchesString(nodeId, id, expressions)) return false;
-  return nodeMetadatas.every((matcher) => matchesMetadata(matcher, metadata, expressions));
+function matchesNode({ nodeId, nodeMetadatas }: NodeMatcher, { id, metadata }: MatchedNode, re2: Expressions): boolean {
+  if (nodeId !== undefined && !matchesString(nodeId, id, re2)) return false;
+  return nodeMetadatas.every((matcher) => matchesMetadata(matcher, metadata, re2));
 }
 
-function matchesMetadata(
-  { path, value }: StructMatcher,
-  metadata: MatchedNode["metadata"],
-  expressions: Expressions,
-): boolean {
+function matchesMetadata({ path, value }: StructMatcher, metadata: MatchedNode["metadata"], re2: Expressions): boolean {
   if (path.length === 0) throw refusal("a metadata matcher has no path");
   if (value === undefined) throw refusal("a metadata matcher has no value");
   const keys = path.map(({ segment }) => {
@@ -55,26 +47,21 @@ function matchesMetadata(
   // The metadata that is kept is flat: a longer path matches nothing.
   const [key = ""] = keys;
   const found = keys.length === 1 && Object.hasOwn(metadata, key) ? metadata[key] : undefined;
-  return matchesValue(value, found, expressions, 0);
+  return matchesValue(value, found, re2);
 }
 
 /** Metadata is kept as texts; other kinds of value never match. */
-function matchesValue(
-  { matchPattern }: ValueMatcher,
-  found: string | undefined,
-  expressions: Expressions,
-  depth: number,
-): boolean {
+function matchesValue({ matchPattern }: ValueMatcher, found: string | undefined, re2: Expressions, depth = 0): boolean {
   if (depth > DEPTH_MAX) throw refusal(`value matchers are nested deeper than ${DEPTH_MAX}`);
   switch (matchPattern.case) {
     case undefined:
       throw refusal("a value matcher is empty");
     case "stringMatch":
-      return found !== undefined && matchesString(matchPattern.value, found, expressions);
+      return found !== undefined && matchesString(matchPattern.value, found, re2);
     case "presentMatch":
       return (found !== undefined) === matchPattern.value;
     case "orMatch":
-      return matchPattern.value.valueMatchers.some((matcher) => matchesValue(matcher, found, expressions, depth + 1));
+      return matchPattern.value.valueMatchers.some((matcher) => matchesValue(matcher, found, re2, depth + 1));
     case "nullMatch":
     case "doubleMatch":
     case "boolMatch":
@@ -83,7 +70,7 @@ function matchesValue(
   }
 }
 
-function matchesString({ matchPattern, ignoreCase }: StringMatcher, text: string, expressions: Expressions): boolean {
+function matchesString({ matchPattern, ignoreCase }: StringMatcher, text: string, re2: Expressions): boolean {
   const fold = (value: string): string => (ignoreCase ? value.toLowerCase() : value);
   switch (matchPattern.case) {
     case undefined:
@@ -97,7 +84,7 @@ function matchesString({ matchPattern, ignoreCase }: StringMatcher, text: string
     case "contains":
       return fold(text).includes(fold(matchPattern.value));
     case "safeRegex":
-      return expressions.matches(matchPattern.value.regex, text);
+      return re2.matches(matchPattern.value.regex, text);
   }
 }
 

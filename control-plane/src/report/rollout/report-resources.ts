@@ -12,13 +12,7 @@ import type { PublisherState } from "../../snapshot/publisher.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { type Place, resourceKey, type SourceResource } from "../../source/source.ts";
 import { findWarnings } from "./find-warnings.ts";
-import type {
-  ProblemReport,
-  ResourceReport,
-  ResourceStatus,
-  RolloutFilter,
-  SyncStatusCounts,
-} from "./rollout-report.ts";
+import type { PodCounts, ProblemReport, ResourceReport, ResourceStatus, RolloutFilter } from "./rollout-report.ts";
 
 /** Most deviations of one resource that are reported. */
 const DEVIATIONS_MAX = 20;
@@ -41,9 +35,7 @@ interface ResourceFacts {
 }
 
 /** How the pods of a resource serve it. */
-interface ResourcePods {
-  readonly pods: number;
-  readonly podStates: SyncStatusCounts;
+interface ResourcePods extends PodCounts {
   /** By fleet and served form. */
   readonly deviations: readonly (Deviation & { readonly fleet: string })[];
 }
@@ -152,8 +144,7 @@ function stateOf({ accepted, refusals }: ResourceFacts, isQuarantined: boolean):
 }
 
 function problemAt(place: Place | undefined, field: string, message: string): ProblemReport {
-  const { file, line, column } = place ?? { file: "", line: 0, column: 0 };
-  return { field, message, file, line, column };
+  return { field, message, ...(place ?? { file: "", line: 0, column: 0 }) };
 }
 
 /** Groups pods that are alike in every resource: counting thousands one by one takes too long. */

@@ -3,20 +3,13 @@ import type { Refusal } from "../../assemble/desired-configuration.ts";
 import type { PodState, VersionEvent } from "../../pods/pod-registry.ts";
 import { syncStatusOf } from "../../pods/sync-status.ts";
 import { fleetName } from "../../snapshot/publication-log.ts";
-import { OTHER_FLEETS, publicationFor } from "../../snapshot/publication.ts";
+import { entryFor, OTHER_FLEETS, publicationFor } from "../../snapshot/publication.ts";
 import type { PublisherState } from "../../snapshot/publisher.ts";
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import type { SourceCondition } from "../../source/source.ts";
 import { addFleetWarnings } from "./fleet-warnings.ts";
 import { type FleetMembers, reportResources, tooLargeRefusals } from "./report-resources.ts";
-import type {
-  FleetReport,
-  PodReportEntry,
-  RefusalReport,
-  RolloutFilter,
-  RolloutReport,
-  VersionReport,
-} from "./rollout-report.ts";
+import type { FleetReport, PodReportEntry, RefusalReport, RolloutFilter, RolloutReport } from "./rollout-report.ts";
 
 /** The input of a report. */
 export interface RolloutFacts {
@@ -39,8 +32,9 @@ function reportFacts(facts: RolloutFacts, filter: RolloutFilter): RolloutReport 
   const { replica, instance, nowMs, notReady, publisher } = facts;
   const { syncedMs, problem } = facts.source.condition();
   const { publication } = publisher;
-  const pods = facts.pods.filter((pod) => isOfFleet(pod.fleet, publisher, filter));
-  const fleets = membersOf(publisher, pods).filter(({ fleet }) => isShown(fleet, publisher, filter));
+  const pods = facts.pods.filter(({ fleet }) => isOfFleet(fleet, publisher, filter));
+  const shown = filter.fleet === undefined ? undefined : entryFor(publication, filter.fleet);
+  const fleets = membersOf(publisher, pods).filter(({ fleet }) => shown === undefined || fleet === shown);
   const refusals = [...(publisher.desired?.refusals ?? []), ...tooLargeRefusals(publisher)];
   const resources = reportResources(publisher, refusals, fleets, filter);
   return {
@@ -52,7 +46,7 @@ function reportFacts(facts: RolloutFacts, filter: RolloutFilter): RolloutReport 
     source: {
       location: facts.source.location,
       error: publisher.sourceError ?? problem ?? null,
-      syncedAt: syncedMs === undefined ? null : formatTime(syncedMs),
+      syncedAt: formatTime(syncedMs),
     },
     fleets: fleets.map((members) => reportFleet(members, publisher)),
     resources,
@@ -63,7 +57,7 @@ function reportFacts(facts: RolloutFacts, filter: RolloutFilter): RolloutReport 
 
 /** The pods of each fleet: first the one for all others, then the named ones, sorted. */
 function membersOf({ publication }: PublisherState, pods: readonly PodState[]): readonly FleetMembers[] {
-  const byFleet = Map.groupBy(pods, ({ fleet }) => (publication.has(fleet) ? fleet : OTHER_FLEETS));
+  const byFleet = Map.groupBy(pods, ({ fleet }) => entryFor(publication, fleet));
   return [...publication.keys()].toSorted(compareCodeUnits).map((fleet) => ({ fleet, pods: byFleet.get(fleet) ?? [] }));
 }
 
@@ -71,12 +65,6 @@ function membersOf({ publication }: PublisherState, pods: readonly PodState[]): 
 function isOfFleet(fleet: string, { publication }: PublisherState, filter: RolloutFilter): boolean {
   if (filter.fleet === undefined || filter.fleet === fleet) return true;
   return filter.fleet === fleetName(OTHER_FLEETS) && !publication.has(fleet);
-}
-
-/** Whether pods of the filter's fleet get the entry: its own, else the one for all others. */
-function isShown(entry: string, { publication }: PublisherState, { fleet }: RolloutFilter): boolean {
-  if (fleet === undefined || fleet === fleetName(entry)) return true;
-  return entry === OTHER_FLEETS && !publication.has(fleet);
 }
 
 function reportFleet({ fleet, pods }: FleetMembers, publisher: PublisherState): FleetReport {
@@ -90,7 +78,7 @@ function reportFleet({ fleet, pods }: FleetMembers, publisher: PublisherState): 
     version: snapshot?.version ?? null,
     resources: snapshot?.forms.length ?? 0,
     bytes: snapshot?.sizeBytes ?? 0,
-    publishedAt: publishedMs === undefined ? null : formatTime(publishedMs),
+    publishedAt: formatTime(publishedMs),
     heldBack: hold !== undefined ? "empty" : isWaiting === true ? "too-large" : null,
     pods: pods.length,
     podStates,
@@ -106,16 +94,7 @@ function reportRefusals(
   const isNarrow = filter.namespace !== undefined || filter.name !== undefined;
   return refusals
     .filter(({ resource }) => (resource === undefined ? !isNarrow : shown.has(resource)))
-    .map(({ place: { file, line, column }, resource, reason, field, message, keepsLastGood }) => ({
-      reason,
-      resource: resource ?? null,
-      file,
-      line,
-      column,
-      field,
-      message,
-      keepsLastGood,
-    }));
+    .map(({ place, resource, ...refusal }) => ({ resource: resource ?? null, ...place, ...refusal }));
 }
 
 function reportPod(pod: PodState, version: string | undefined): PodReportEntry {
@@ -128,17 +107,21 @@ function reportPod(pod: PodState, version: string | undefined): PodReportEntry {
     peer,
     connectedAt: formatTime(connectedMs),
     state: syncStatusOf(pod, version),
-    sent: sent === undefined ? null : reportVersion(sent),
-    accepted: accepted === undefined ? null : reportVersion(accepted),
-    rejected: rejected === undefined ? null : { ...reportVersion(rejected), message: rejected.message },
+    sent: reportEvent(sent),
+    accepted: reportEvent(accepted),
+    rejected: reportEvent(rejected),
     warnings: [],
   };
 }
 
-function reportVersion({ version, atMs }: VersionEvent): VersionReport {
-  return { version, at: formatTime(atMs) };
+function reportEvent<Event extends VersionEvent>(event: Event | undefined) {
+  if (event === undefined) return null;
+  const { atMs, ...more } = event;
+  return { ...more, at: formatTime(atMs) };
 }
 
-function formatTime(ms: number): string {
-  return new Date(ms).toISOString();
+function formatTime(ms: number): string;
+function formatTime(ms: number | undefined): string | null;
+function formatTime(ms: number | undefined): string | null {
+  return ms === undefined ? null : new Date(ms).toISOString();
 }

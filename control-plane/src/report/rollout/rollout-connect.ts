@@ -9,7 +9,6 @@ import {
   createConnectRouter,
   createContextKey,
   createContextValues,
-  type Interceptor,
 } from "@connectrpc/connect";
 import {
   compressionGzip,
@@ -17,25 +16,18 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
+import { codeFromString } from "@connectrpc/connect/protocol-connect";
+import { status } from "@grpc/grpc-js";
 import type { Log } from "@weir/common/log/log";
 import { RolloutService } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
-import type { ReportErrorCode } from "../../errors.ts";
-import { deliveryOfResponse, RETRY_AFTER } from "../concurrency-limit.ts";
-import { ReportError } from "../report-error.ts";
+import { RETRY_AFTER } from "../concurrency-limit.ts";
+import { refusalOf, ReportError } from "../report-error.ts";
 import type { RolloutApiDeps } from "./rollout-grpc.ts";
 import { filterOf } from "./rollout-message.ts";
 
 /** Largest request, in bytes: a filter is three names. */
 const REQUEST_MAX_BYTES = 64 * 1024;
-
-/** The codes of our errors in Connect and gRPC-web. */
-const CONNECT_CODE = {
-  WATCHERS_EXCEEDED: Code.ResourceExhausted,
-  ANSWERS_EXCEEDED: Code.ResourceExhausted,
-  SHUTTING_DOWN: Code.Unavailable, // Another replica answers.
-  CLIENT_STATUS_REFUSED: Code.InvalidArgument,
-} as const satisfies Record<ReportErrorCode, Code>;
 
 /** The answer outside the protocol: unary methods take plain JSON, streaming ones envelopes. */
 const HOW_TO_ASK = {
@@ -53,15 +45,13 @@ export type RolloutHandler = (request: IncomingMessage, response: ServerResponse
 /** Makes the handler. */
 export function createRolloutHandler(deps: RolloutApiDeps): RolloutHandler {
   const { log } = deps;
-  const options = {
+  const router = createConnectRouter({
     grpc: false,
     acceptCompression: [compressionGzip],
     readMaxBytes: REQUEST_MAX_BYTES,
     // An unknown filter would otherwise be ignored silently.
     jsonOptions: { ignoreUnknownFields: false },
-    interceptors: [translateErrors(log)],
-  };
-  const router = createConnectRouter(options);
+  });
   addRollout(router, deps);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
   return (request, response) => {
@@ -101,54 +91,32 @@ function readRequest(request: IncomingMessage, response: ServerResponse): Univer
   }
 }
 
-function addRollout(router: ConnectRouter, { feed, limit }: RolloutApiDeps): void {
+function addRollout(router: ConnectRouter, { feed, limit, log }: RolloutApiDeps): void {
   router.service(RolloutService, {
     getRollout: ({ filter }, { values }) => {
-      const response = values.get(RESPONSE);
-      limit.admit(response === undefined ? undefined : deliveryOfResponse(response));
-      return { rollout: feed.get(filterOf(filter)) };
+      try {
+        limit.admitResponse(values.get(RESPONSE));
+        return { rollout: feed.get(filterOf(filter)) };
+      } catch (error) {
+        throw connectErrorOf(error, log);
+      }
     },
     async *watchRollout({ filter }, { signal }) {
-      for await (const rollout of feed.watch(filterOf(filter), signal)) yield { rollout };
+      try {
+        for await (const rollout of feed.watch(filterOf(filter), signal)) yield { rollout };
+      } catch (error) {
+        throw connectErrorOf(error, log);
+      }
     },
   });
 }
 
-/** Translates a ReportError to Connect's error; any other error is logged and becomes Internal. */
-function translateErrors(log: Log): Interceptor {
-  const translate = (error: unknown): unknown => {
-    if (error instanceof ConnectError) return error;
-    if (error instanceof ReportError) {
-      const isBusy = error.code === "ANSWERS_EXCEEDED";
-      return new ConnectError(
-        error.message,
-        CONNECT_CODE[error.code],
-        isBusy ? { [RETRY_AFTER.name]: RETRY_AFTER.value } : undefined,
-      );
-    }
-    log.error("Cannot report the rollout", { error });
-    return new ConnectError("internal error", Code.Internal);
-  };
-  return (next) => async (request) => {
-    try {
-      const response = await next(request);
-      if (!response.stream) return response;
-      return { ...response, message: translateStream(response.message, translate) };
-    } catch (error) {
-      throw translate(error);
-    }
-  };
-}
-
-async function* translateStream<T>(
-  messages: AsyncIterable<T>,
-  translate: (error: unknown) => unknown,
-): AsyncGenerator<T, void, undefined> {
-  try {
-    yield* messages;
-  } catch (error) {
-    throw translate(error);
-  }
+/** The error for a client of Connect or gRPC-web, whose codes have the names of those of gRPC. */
+function connectErrorOf(error: unknown, log: Log): ConnectError {
+  const { code, message } = refusalOf(error, log);
+  const isBusy = error instanceof ReportError && error.code === "ANSWERS_EXCEEDED";
+  const headers = isBusy ? { [RETRY_AFTER.name]: RETRY_AFTER.value } : undefined;
+  return new ConnectError(message, codeFromString(status[code].toLowerCase()), headers);
 }
 
 function respondError(response: ServerResponse, status: number, code: string, message: string): void {

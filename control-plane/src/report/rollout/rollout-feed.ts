@@ -32,12 +32,6 @@ export interface RolloutFeedDeps {
   readonly clock: () => number;
 }
 
-/** Bounds of a feed. */
-export interface RolloutFeedOptions {
-  readonly intervalMinMs?: number;
-  readonly watchersMax?: number;
-}
-
 /** The watchers with one filter. */
 interface Subscribers {
   readonly filter: RolloutFilter;
@@ -57,7 +51,6 @@ interface LatestState {
 export class RolloutFeed implements Part {
   readonly name = "rollout feed";
   readonly #deps: RolloutFeedDeps;
-  readonly #options: Required<RolloutFeedOptions>;
   readonly #stopping = new AbortController();
   /** By filter; there are no more of them than watchers. */
   readonly #subscribers = new Map<string, Subscribers>();
@@ -66,12 +59,8 @@ export class RolloutFeed implements Part {
   #nextMs = -Infinity;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(
-    deps: RolloutFeedDeps,
-    { intervalMinMs = INTERVAL_MIN_MS, watchersMax = WATCHERS_MAX }: RolloutFeedOptions = {},
-  ) {
+  constructor(deps: RolloutFeedDeps) {
     this.#deps = deps;
-    this.#options = { intervalMinMs, watchersMax };
   }
 
   stop(): void {
@@ -103,13 +92,17 @@ export class RolloutFeed implements Part {
    */
   async *watch(filter: RolloutFilter, signal: AbortSignal): AsyncGenerator<Rollout, void, undefined> {
     this.#refuseWhenStopping();
-    const { watchersMax } = this.#options;
-    if (this.#watchers >= watchersMax) {
-      const message = `Cannot watch the rollout: this replica has ${watchersMax} watchers already`;
+    if (this.#watchers >= WATCHERS_MAX) {
+      const message = `Cannot watch the rollout: this replica has ${WATCHERS_MAX} watchers already`;
       throw new ReportError("WATCHERS_EXCEEDED", message, { transient: true });
     }
     const key = JSON.stringify([filter.fleet, filter.namespace, filter.name]);
-    const subscribers = this.#subscribers.getOrInsertComputed(key, () => this.#subscribe(filter));
+    const subscribers = this.#subscribers.getOrInsertComputed(key, () => ({
+      filter,
+      watchers: 0,
+      latest: this.#report(filter),
+      waiting: new Set(),
+    }));
     subscribers.watchers += 1;
     this.#watchers += 1;
     try {
@@ -127,10 +120,6 @@ export class RolloutFeed implements Part {
     if (!signal.aborted) this.#refuseWhenStopping();
   }
 
-  #subscribe(filter: RolloutFilter): Subscribers {
-    return { filter, watchers: 0, latest: this.#report(filter), waiting: new Set() };
-  }
-
   /** Makes the reports of all watchers; those that differ are sent. */
   #update(): void {
     this.#timer = undefined;
@@ -142,7 +131,7 @@ export class RolloutFeed implements Part {
       for (const done of subscribers.waiting) done();
     }
     const endedMs = this.#deps.clock();
-    const intervalMs = Math.max(this.#options.intervalMinMs, (endedMs - startedMs) * COST_FACTOR);
+    const intervalMs = Math.max(INTERVAL_MIN_MS, (endedMs - startedMs) * COST_FACTOR);
     this.#nextMs = endedMs + Math.min(intervalMs, INTERVAL_MAX_MS);
   }
 

@@ -1,10 +1,9 @@
 // The rollout API over gRPC, on the listener for pods, which decides which clients may call.
-import type { sendUnaryData, ServerUnaryCall, ServerWritableStream } from "@grpc/grpc-js";
+import type { ServerWritableStream } from "@grpc/grpc-js";
 import { create } from "@bufbuild/protobuf";
 import type { Log } from "@weir/common/log/log";
 import {
   type GetRolloutRequest,
-  type GetRolloutResponse,
   GetRolloutResponseSchema,
   RolloutService,
   type WatchRolloutRequest,
@@ -14,17 +13,13 @@ import {
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 
 import type { GrpcService } from "../../ads/services.ts";
-import { type ConcurrencyLimit, deliveryOfCall } from "../concurrency-limit.ts";
-import { grpcErrorOf } from "../report-error.ts";
+import { grpcErrorOf, type ReportDeps, unaryMethod } from "../unary-method.ts";
 import type { RolloutFeed } from "./rollout-feed.ts";
 import { filterOf } from "./rollout-message.ts";
 
 /** What the rollout API works with, over every transport. */
-export interface RolloutApiDeps {
+export interface RolloutApiDeps extends ReportDeps {
   readonly feed: RolloutFeed;
-  /** Limits concurrent answers. */
-  readonly limit: ConcurrencyLimit;
-  readonly log: Log;
 }
 
 /** The service for the listener. */
@@ -32,30 +27,19 @@ export function rolloutGrpcService({ feed, limit, log }: RolloutApiDeps): GrpcSe
   return {
     definition: serviceDefinition(RolloutService),
     implementation: {
-      getRollout: (
-        call: ServerUnaryCall<GetRolloutRequest, GetRolloutResponse>,
-        answer: sendUnaryData<GetRolloutResponse>,
-      ) => {
-        try {
-          limit.admit(deliveryOfCall(call));
-          answer(null, create(GetRolloutResponseSchema, { rollout: feed.get(filterOf(call.request.filter)) }));
-        } catch (error) {
-          answer(grpcErrorOf(error, log));
-        }
-      },
-      watchRollout: (call: ServerWritableStream<WatchRolloutRequest, WatchRolloutResponse>) => {
-        void follow(call, feed, log);
-      },
+      getRollout: unaryMethod(
+        ({ filter }: GetRolloutRequest) => create(GetRolloutResponseSchema, { rollout: feed.get(filterOf(filter)) }),
+        { limit, log },
+      ),
+      watchRollout: (call: WatchCall) => void follow(call, feed, log),
     },
   };
 }
 
+type WatchCall = ServerWritableStream<WatchRolloutRequest, WatchRolloutResponse>;
+
 /** Never rejects: what goes wrong ends the call. */
-async function follow(
-  call: ServerWritableStream<WatchRolloutRequest, WatchRolloutResponse>,
-  feed: RolloutFeed,
-  log: Log,
-): Promise<void> {
+async function follow(call: WatchCall, feed: RolloutFeed, log: Log): Promise<void> {
   const gone = new AbortController();
   call.on("cancelled", () => gone.abort());
   call.on("close", () => gone.abort());
@@ -71,11 +55,7 @@ async function follow(
 }
 
 /** Resolves when the response is sent or the client is gone. `drain` would queue 16 states. */
-async function written(
-  call: ServerWritableStream<WatchRolloutRequest, WatchRolloutResponse>,
-  response: WatchRolloutResponse,
-  gone: AbortSignal,
-): Promise<void> {
+async function written(call: WatchCall, response: WatchRolloutResponse, gone: AbortSignal): Promise<void> {
   if (gone.aborted) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   const go = (): void => resolve();

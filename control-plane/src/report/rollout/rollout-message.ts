@@ -1,29 +1,24 @@
 // The rollout report as the message of the rollout API, and the filter of its requests. Pure.
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
-  FleetSchema,
+  type FleetSchema,
   Hold,
-  PodSchema,
+  type PodSchema,
   PodState,
-  ProblemSchema,
-  ResourceSchema,
+  type ResourceSchema,
   ResourceState,
   type Rollout,
-  type RolloutFilter as FilterMessage,
   RolloutSchema,
-  type VersionEvent,
-  VersionEventSchema,
 } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
 import type { SyncStatus } from "../../pods/sync-status.ts";
+import type { Place } from "../../source/source.ts";
 import type {
   FleetReport,
   HoldReason,
-  PlaceReport,
+  PodCounts,
   PodReportEntry,
-  SyncStatusCounts,
-  ProblemReport,
   ResourceReport,
   ResourceStatus,
   RolloutFilter,
@@ -55,45 +50,41 @@ export function rolloutMessage(report: RolloutReport): Rollout {
     instance,
     observedAt: timeOf(observedAt),
     ready,
-    source: {
-      location: source.location,
-      error: source.error ?? "",
-      ...(source.syncedAt === null ? {} : { syncedAt: timeOf(source.syncedAt) }),
-    },
+    source: { location: source.location, error: source.error ?? "", syncedAt: timeOf(source.syncedAt) },
     fleets: fleets.map(fleetMessage),
     resources: resources.map(resourceMessage),
     unreadable: refusals
       .filter(({ resource }) => resource === null)
-      .map((refusal) => ({ location: locationOf(refusal), message: wordsOf(refusal) })),
+      .map(({ field, message, ...place }) => ({
+        location: locationOf(place),
+        message: field === "" ? message : `${field}: ${message}`,
+      })),
     pods: pods.map(podMessage),
   });
 }
 
-function wordsOf({ field, message }: RolloutReport["refusals"][number]): string {
-  return field === "" ? message : `${field}: ${message}`;
-}
-
 /** The filter of a request; empty fields filter nothing. */
-export function filterOf(message: FilterMessage | undefined): RolloutFilter {
-  const given = (text: string | undefined): string | undefined => (text === "" ? undefined : text);
-  return { fleet: given(message?.fleet), namespace: given(message?.namespace), name: given(message?.name) };
+export function filterOf(asked: Partial<Record<keyof RolloutFilter, string | null>> | undefined): RolloutFilter {
+  const given = (text: string | null | undefined): string | undefined =>
+    text === "" ? undefined : (text ?? undefined);
+  return { fleet: given(asked?.fleet), namespace: given(asked?.namespace), name: given(asked?.name) };
 }
 
-function fleetMessage({ fleet, version, resources, bytes, publishedAt, heldBack, pods, podStates }: FleetReport) {
-  return create(FleetSchema, {
-    name: fleet,
-    version: version ?? "",
-    resources,
-    bytes: BigInt(bytes),
-    ...(publishedAt === null ? {} : { publishedAt: timeOf(publishedAt) }),
-    hold: heldBack === null ? Hold.UNSPECIFIED : HOLDS[heldBack],
-    pods: countsOf(pods, podStates),
-  });
+function fleetMessage(report: FleetReport): MessageInitShape<typeof FleetSchema> {
+  return {
+    name: report.fleet,
+    version: report.version ?? "",
+    resources: report.resources,
+    bytes: BigInt(report.bytes),
+    publishedAt: timeOf(report.publishedAt),
+    hold: report.heldBack === null ? Hold.UNSPECIFIED : HOLDS[report.heldBack],
+    pods: countsOf(report),
+  };
 }
 
-function resourceMessage(report: ResourceReport) {
+function resourceMessage(report: ResourceReport): MessageInitShape<typeof ResourceSchema> {
   const { namespace, name, domain, servesLastGood } = report;
-  return create(ResourceSchema, {
+  return {
     namespace,
     name,
     domain,
@@ -101,48 +92,45 @@ function resourceMessage(report: ResourceReport) {
     fleets: [...(report.fleets ?? [])],
     state: RESOURCE_STATES[report.state],
     reason: report.reason ?? "",
-    problems: report.problems.map(problemMessage),
+    problems: report.problems.map(({ field, message, ...place }) => ({ field, message, location: locationOf(place) })),
     servesLastGood,
-    pods: countsOf(report.pods, report.podStates),
-    location: locationOf({ file: report.file, line: report.line, column: 0 }),
+    pods: countsOf(report),
+    location: locationOf({ ...report, column: 0 }),
     warnings: [...report.warnings],
-  });
+  };
 }
 
-function problemMessage({ field, message, ...place }: ProblemReport) {
-  return create(ProblemSchema, { field, message, location: locationOf(place) });
-}
-
-function podMessage(entry: PodReportEntry) {
-  const { node: nodeId, pod, namespace, fleet, peer, connectedAt, state, sent, accepted, rejected } = entry;
-  return create(PodSchema, {
+function podMessage(report: PodReportEntry): MessageInitShape<typeof PodSchema> {
+  const { node: nodeId, pod, namespace, fleet, peer, rejected } = report;
+  return {
     nodeId,
     pod,
     namespace,
     fleet,
     peer,
-    connectedAt: timeOf(connectedAt),
-    state: POD_STATES[state],
-    ...(sent === null ? {} : { sent: eventOf(sent) }),
-    ...(accepted === null ? {} : { accepted: eventOf(accepted) }),
-    ...(rejected === null ? {} : { rejected: eventOf(rejected), rejection: rejected.message }),
-    warnings: [...entry.warnings],
-  });
+    connectedAt: timeOf(report.connectedAt),
+    state: POD_STATES[report.state],
+    sent: eventOf(report.sent),
+    accepted: eventOf(report.accepted),
+    rejected: eventOf(rejected),
+    rejection: rejected?.message ?? "",
+    warnings: [...report.warnings],
+  };
 }
 
-function countsOf(total: number, { current, rejected, pending, waiting }: SyncStatusCounts) {
-  return { total, accepted: current, rejected, pending: pending + waiting };
+function countsOf({ pods, podStates: { current, rejected, pending, waiting } }: PodCounts) {
+  return { total: pods, accepted: current, rejected, pending: pending + waiting };
 }
 
-function eventOf({ version, at }: VersionReport): VersionEvent {
-  return create(VersionEventSchema, { version, at: timeOf(at) });
+function eventOf(event: VersionReport | null) {
+  return event === null ? undefined : { version: event.version, at: timeOf(event.at) };
 }
 
 /** `file:line:column` as far as it is known. */
-function locationOf({ file, line, column }: PlaceReport): string {
+function locationOf({ file, line, column }: Place): string {
   return [file, ...(line === 0 ? [] : [line, ...(column === 0 ? [] : [column])])].join(":");
 }
 
-function timeOf(time: string): Timestamp {
-  return timestampFromDate(new Date(time));
+function timeOf(time: string | null): Timestamp | undefined {
+  return time === null ? undefined : timestampFromDate(new Date(time));
 }

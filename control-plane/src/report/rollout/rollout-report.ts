@@ -1,6 +1,8 @@
 // The rollout report of this replica as plain data: the model behind the rollout API, /status and
 // the gauges. report-rollout.ts makes it.
+import type { ConnectedPod } from "../../pods/pod-registry.ts";
 import type { SyncStatus } from "../../pods/sync-status.ts";
+import type { Place } from "../../source/source.ts";
 
 /** What to report; an absent field filters nothing. */
 export interface RolloutFilter {
@@ -12,14 +14,17 @@ export interface RolloutFilter {
   readonly name?: string | undefined;
 }
 
-/** The number of pods per sync status. */
-export type SyncStatusCounts = Readonly<Record<SyncStatus, number>>;
+/** Connected pods, and how many of them have each sync status. */
+export interface PodCounts {
+  readonly pods: number;
+  readonly podStates: Readonly<Record<SyncStatus, number>>;
+}
 
 /** Why newer content is held back: no resource is left, or some do not fit. */
 export type HoldReason = "empty" | "too-large";
 
 /** The snapshot of one fleet. */
-export interface FleetReport {
+export interface FleetReport extends PodCounts {
   /** `*`: every fleet that no resource names. */
   readonly fleet: string;
   /** null: nothing yet. */
@@ -29,21 +34,11 @@ export interface FleetReport {
   readonly publishedAt: string | null;
   /** null: nothing is held back. */
   readonly heldBack: HoldReason | null;
-  /** Number of connected pods. */
-  readonly pods: number;
-  readonly podStates: SyncStatusCounts;
-}
-
-/** A location in a file; line and column are 0 without one. */
-export interface PlaceReport {
-  readonly file: string;
-  readonly line: number;
-  readonly column: number;
 }
 
 /** A problem of a resource. */
-export interface ProblemReport extends PlaceReport {
-  /** Empty: the whole resource. */
+export interface ProblemReport extends Place {
+  /** Empty: the whole resource or file. */
   readonly field: string;
   readonly message: string;
 }
@@ -54,8 +49,8 @@ export interface ProblemReport extends PlaceReport {
  */
 export type ResourceStatus = "served" | "last-good" | "refused" | "quarantined";
 
-/** A resource. */
-export interface ResourceReport {
+/** A resource. `pods` are sent it, and are `current` when they have ACKed its present form. */
+export interface ResourceReport extends PodCounts {
   /** `<namespace>/<name>`. */
   readonly resource: string;
   readonly namespace: string;
@@ -74,22 +69,15 @@ export interface ResourceReport {
   readonly servesLastGood: boolean;
   readonly file: string;
   readonly line: number;
-  /** Connected pods that are sent it. */
-  readonly pods: number;
-  /** Their sync status for this resource: `current` pods have ACKed its present form. */
-  readonly podStates: SyncStatusCounts;
   /** Fields that some pods ignore, and fleets without a pod. */
   readonly warnings: readonly string[];
 }
 
 /** A resource or file that is not served as written. */
-export interface RefusalReport extends PlaceReport {
+export interface RefusalReport extends ProblemReport {
   readonly reason: string;
   /** null: the name could not be read. */
   readonly resource: string | null;
-  /** Empty: the whole document or file. */
-  readonly field: string;
-  readonly message: string;
   readonly keepsLastGood: boolean;
 }
 
@@ -100,12 +88,8 @@ export interface VersionReport {
 }
 
 /** A connected pod. */
-export interface PodReportEntry {
+export interface PodReportEntry extends Omit<ConnectedPod, "nodeId"> {
   readonly node: string;
-  readonly pod: string;
-  readonly namespace: string;
-  readonly fleet: string;
-  readonly peer: string;
   readonly connectedAt: string;
   readonly state: SyncStatus;
   readonly sent: VersionReport | null;

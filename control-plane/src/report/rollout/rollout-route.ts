@@ -14,13 +14,8 @@ export function rolloutRoute(deps: RolloutApiDeps): AdminRoute {
     // Connect itself answers other methods.
     methods: ["POST", "GET", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"],
     handle: async (request, response) => {
-      handler ??= loadHandler(deps);
+      handler ??= import("./rollout-connect.ts").then(({ createRolloutHandler }) => createRolloutHandler(deps));
       (await handler)(request, response);
     },
   };
-}
-
-async function loadHandler(deps: RolloutApiDeps): Promise<RolloutHandler> {
-  const { createRolloutHandler } = await import("./rollout-connect.ts");
-  return createRolloutHandler(deps);
 }
