@@ -150,7 +150,7 @@ export class StartError extends ServiceError<StartErrorCode> {
   override readonly name = "StartError";
 }
 
-/** An error about exactly one input: its message is also that of the error. */
-export function fieldError(code: CallErrorCode, field: FieldError): AccountError {
-  return new AccountError(code, field.message, { fields: [field] });
+/** An error about exactly one input: its message is also that of the error, and so is its code by default. */
+export function fieldError(code: CallErrorCode, field: Omit<FieldError, "code"> & Partial<FieldError>): AccountError {
+  return new AccountError(code, field.message, { fields: [{ ...field, code: field.code ?? code }] });
 }

@@ -5,12 +5,12 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AdminServer, respondText } from "@weir/common/admin/admin-server";
 import { makeFolder } from "@weir/common/files/make-folder";
-import { Lifecycle, type Part } from "@weir/common/lifecycle/lifecycle";
+import { Lifecycle } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import { HttpListener, type HttpTimeouts } from "@weir/common/net/http-listener";
 import { formatAddress, type ListenAddress } from "@weir/common/net/listen";
 import { StartError } from "./errors.ts";
-import { type AccountHandlers, createAccountHandlers } from "./http/account-routes.ts";
+import { AccountCalls } from "./http/account-routes.ts";
 import { ACCOUNT_ROUTES, createApp } from "./http/app.ts";
 import { brokenRequestAnswer } from "./http/broken-request.ts";
 import type { OriginOptions } from "./http/cross-site.ts";
@@ -110,7 +110,7 @@ export function createService(
     { stopTimeoutMs: settings.shutdownDrainMs + settings.shutdownGraceMs + STOP_MARGIN_MS },
   );
   lifecycle.add(keys);
-  lifecycle.add(storePart(store));
+  lifecycle.add({ name: "user store", stop: () => store.close() });
   lifecycle.add({ name: "password rules", start: () => passwordRules.then(() => undefined) });
   lifecycle.add(admin);
   lifecycle.add(http);
@@ -148,7 +148,7 @@ function makeDataDirectory(directory: string): string {
 function openKeys(settings: Settings, dataDirectory: string, log: Log): KeySourcePart {
   switch (settings.keys.kind) {
     case "secrets":
-      return fixedKeys(settings.keys.access.reveal(), settings.keys.refresh.reveal());
+      return fixedKeys({ access: settings.keys.access.reveal(), refresh: settings.keys.refresh.reveal() });
     case "file":
       return watchedKeys(settings.keys.path, { log });
     case "generated":
@@ -174,7 +174,7 @@ interface CallParts {
 function createCalls(
   settings: Settings,
   { clock, keys, store, media, metrics, passwordRules }: CallParts,
-): AccountHandlers {
+): AccountCalls {
   const tokenOptions = {
     issuer: settings.tokenIssuer,
     accessTtlMs: settings.accessTtlMs,
@@ -199,7 +199,7 @@ function createCalls(
     newMediaName: () => randomBytes(16).toString("hex"),
     idKey: () => keys.current().refresh.signing.key,
   };
-  return createAccountHandlers(account, {
+  return new AccountCalls(account, {
     idleMs: settings.refreshIdleMs,
     absoluteMs: settings.refreshAbsoluteMs,
     maxSessions: settings.maxSessions,
@@ -239,13 +239,6 @@ function createAdmin(
     },
   });
   return admin;
-}
-
-function storePart(store: EmbeddedUserStore): Part {
-  return {
-    name: "user store",
-    stop: () => store.close(),
-  };
 }
 
 /** Lets load balancers see that the service is not ready before its listener closes. */

@@ -25,9 +25,8 @@ runProgram(
 );
 
 async function main(context: ProgramContext): Promise<number> {
-  const parsed = parseClientArguments(context.args);
-  if (!parsed.ok) return fail(context, parsed.problem);
-  const { arguments: options } = parsed;
+  const options = parseClientArguments(context.args);
+  if (typeof options === "string") return fail(context, options);
   // Loaded here because gRPC takes time, which --help and a wrong command line must not cost.
   const { ask, reasonOf } = await import("./client/ask.ts");
   let response: RateLimitResponse;

@@ -15,46 +15,36 @@ interface Command {
   readonly load: () => Promise<(context: ProgramContext, args: readonly string[]) => Promise<number>>;
 }
 
-const COMMANDS: ReadonlyMap<string, Command> = new Map([
-  [
-    "check",
-    {
+const COMMANDS: ReadonlyMap<string, Command> = new Map(
+  Object.entries({
+    check: {
       usage: "check [-o text|json] [--merge-domains] [--skip-other-kinds] FILE…",
       summary: "Validates RateLimitConfig manifests and rule files, without any server.",
       help: async () => (await import("./check/arguments.ts")).CHECK_HELP,
       load: async () => (await import("./check/check-command.ts")).runCheck,
     },
-  ],
-  [
-    "explain",
-    {
+    explain: {
       usage: "explain --file FILE --domain NAME --descriptor KEY=VALUE[,KEY=VALUE…]",
       summary:
         "Shows which rule limits a request and why not the others, its counter key and window, without any server.",
       help: async () => (await import("./explain/arguments.ts")).EXPLAIN_HELP,
       load: async () => (await import("./explain/explain-command.ts")).runExplain,
     },
-  ],
-  [
-    "convert",
-    {
+    convert: {
       usage: "convert [--to manifest|rules] [--name NAME] [-n NAMESPACE] [--output-dir DIRECTORY] FILE…",
       summary: "Turns rule files into RateLimitConfig manifests and back, comments included, without any server.",
       help: async () => (await import("./convert/arguments.ts")).CONVERT_HELP,
       load: async () => (await import("./convert/convert-command.ts")).runConvert,
     },
-  ],
-  [
-    "rollout",
-    {
+    rollout: {
       usage: "rollout [--server URL]… [--watch|--wait] [--fleet NAME] [-n NAMESPACE] [-o table|json] [RESOURCE]",
       summary:
         "Shows which pod has ACKed which version, and the status of each resource, from the control plane's rollout API.",
       help: async () => (await import("./rollout/arguments.ts")).ROLLOUT_HELP,
       load: async () => (await import("./rollout/rollout-command.ts")).runRollout,
     },
-  ],
-]);
+  }),
+);
 
 const host = nodeHost();
 const isBareHelp = host.args[0] === "help" && host.args.length === 1;

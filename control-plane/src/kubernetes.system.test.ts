@@ -234,7 +234,7 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
     const pod = connect();
     await expectLimits(pod, { alpha: 1, beta: 2 });
     const before = pod.responses.length;
-    await cluster.killApiServer();
+    await cluster.apiServer.kill();
     await eventually("the problem in the status", async () =>
       expect((await get("/status?format=json")).text).toContain("no answer from"),
     );
@@ -281,7 +281,7 @@ describe("weir-control-plane with SOURCE=kubernetes, started while the API serve
     { timeout: RESTARTS_TIMEOUT_MS },
     async () => {
       await applyConfig(cluster, manifest({ name: "alpha", domain: "alpha", namespace: "team", requestsPerUnit: 9 }));
-      await cluster.killApiServer();
+      await cluster.apiServer.kill();
       const program = await startControlPlane();
       try {
         await eventually("the reason", async () => {

@@ -148,24 +148,19 @@ export class Stack {
 
   async #prepareFiles(): Promise<DevelopmentCertificates> {
     try {
-      return await this.#writeFiles();
+      makeFolder(join(this.#runDirectory, "logs"));
+      makeFolder(join(this.#runDirectory, "account"), { mode: 0o700 });
+      writeFileSync(join(this.#runDirectory, "avatar.png"), SAMPLE_AVATAR);
+      const folder = join(this.#runDirectory, "certificates");
+      const hostNames = ["localhost", STACK_HOST];
+      const certificates = await ensureCertificates(folder, { hostNames, now: new Date() });
+      const made = certificates.renewed.length === 0 ? "still good" : `made for ${certificates.renewed.join(", ")}`;
+      this.#terminal.progress("certificates", `${made} (${this.#options.settings.runDirectory}/certificates)`);
+      return certificates;
     } catch (cause) {
       // Only the file system can fail here.
       throw new DevError("STACK_FOLDER_UNUSABLE", `Cannot use RUN_DIRECTORY: ${describeError(cause)}`, { cause });
     }
-  }
-
-  async #writeFiles(): Promise<DevelopmentCertificates> {
-    makeFolder(join(this.#runDirectory, "logs"));
-    makeFolder(join(this.#runDirectory, "account"), { mode: 0o700 });
-    writeFileSync(join(this.#runDirectory, "avatar.png"), SAMPLE_AVATAR);
-    const certificates = await ensureCertificates(join(this.#runDirectory, "certificates"), {
-      hostNames: ["localhost", STACK_HOST],
-      now: new Date(),
-    });
-    const made = certificates.renewed.length === 0 ? "still good" : `made for ${certificates.renewed.join(", ")}`;
-    this.#terminal.progress("certificates", `${made} (${this.#options.settings.runDirectory}/certificates)`);
-    return certificates;
   }
 
   async #startProgram(plan: ProgramPlan): Promise<void> {

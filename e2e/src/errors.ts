@@ -10,8 +10,5 @@ export const E2E_ERRORS = {
   },
 } as const satisfies ErrorTable;
 
-/** The code of every error this workspace throws. */
-export type E2eErrorCode = keyof typeof E2E_ERRORS;
-
 /** An error of a benchmark. */
-export class E2eError extends ServiceError<E2eErrorCode> {}
+export class E2eError extends ServiceError<keyof typeof E2E_ERRORS> {}

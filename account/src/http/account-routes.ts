@@ -1,11 +1,12 @@
 // The handlers of the five calls: they pass requests to users/, and write its results as answers
 // with cookies.
-import type { Request, RequestHandler, Response } from "express";
+import type { Request, RequestHandler } from "express";
 import { AccountError, fieldError } from "../errors.ts";
 import { AVATAR_LIMITS, cleanImage, type CleanImage } from "../media/image.ts";
-import { clearCookie, type CookieOptions, readCookie, serializeCookie } from "../sessions/cookies.ts";
+import { clearCookie, type CookieKind, type CookieOptions, readCookie, serializeCookie } from "../sessions/cookies.ts";
 import type { AccountDeps, AccountOptions } from "../users/account-deps.ts";
 import { parseCredentials, parseRegistration } from "../users/inputs.ts";
+import type { IssuedToken } from "../users/issue-tokens.ts";
 import { logIn } from "../users/log-in.ts";
 import type { PasswordRules } from "../users/password-rules.ts";
 import { publicUser } from "../users/public-user.ts";
@@ -14,10 +15,17 @@ import { authenticate, logOut, refresh, type SessionCookies } from "../users/ses
 import { sendJson } from "./answer.ts";
 import { contextOf } from "./request-context.ts";
 import { formMaxBytes, readRegistrationForm } from "./registration-form.ts";
-import { createUploadBudget, type UploadHold } from "./upload-budget.ts";
+import { UploadBudget } from "./upload-budget.ts";
 
 /** How many forms with the largest avatar fit into memory at a time; of smaller ones more. */
 const UPLOAD_CONCURRENCY = 16;
+
+const AVATAR_MESSAGES = {
+  type: "The avatar must be a PNG, JPEG or WebP image.",
+  damaged: "The avatar is damaged or not complete.",
+  animated: "The avatar must not be animated.",
+  dimensions: `The avatar must measure ${AVATAR_LIMITS.sideMinPixels} to ${AVATAR_LIMITS.sideMaxPixels} pixels on each side.`,
+} as const;
 
 /** The options of the calls. */
 export interface AccountRouteOptions extends AccountOptions {
@@ -28,156 +36,109 @@ export interface AccountRouteOptions extends AccountOptions {
   readonly passwordRules: Promise<PasswordRules>;
 }
 
-/** The handlers of the five calls. */
-export interface AccountHandlers {
-  readonly register: RequestHandler;
-  readonly login: RequestHandler;
-  readonly refreshToken: RequestHandler;
-  readonly currentUser: RequestHandler;
-  readonly logout: RequestHandler;
-}
+/** The handlers of the five calls. Each rejects with an `AccountError`; error-answer.ts answers it. */
+export class AccountCalls {
+  readonly #deps: AccountDeps;
+  readonly #options: AccountRouteOptions;
+  readonly #uploads: UploadBudget;
 
-/** Builds the handlers. Each rejects with an `AccountError`; error-answer.ts answers it. */
-export function createAccountHandlers(deps: AccountDeps, options: AccountRouteOptions): AccountHandlers {
-  const uploads = createUploadBudget(UPLOAD_CONCURRENCY * formMaxBytes(options.avatarMaxBytes));
-  return {
-    async register(request, response) {
-      const hold = uploads.open();
-      try {
-        await answerRegister(deps, options, { request, response, hold });
-      } finally {
-        hold.release();
-      }
-    },
-    async login(request, response) {
-      try {
-        await answerLogin(deps, options, request, response);
-      } catch (error) {
-        if (!(error instanceof AccountError) || error.code !== "invalid_credentials") deps.events.loggedIn("error");
-        throw error;
-      }
-    },
-    async refreshToken(request, response) {
-      contextOf(response).clearCookiesWhenRefused = true;
-      try {
-        await answerRefresh(deps, options, request, response);
-        deps.events.refreshed("issued");
-      } catch (error) {
-        deps.events.refreshed(error instanceof AccountError && !error.transient ? "invalid" : "error");
-        throw error;
-      }
-    },
-    async currentUser(request, response) {
-      const { user } = await authenticate(deps, readCookies(request, options.cookies));
-      sendJson(request, response, 200, { user: publicUser(user) });
-    },
-    async logout(request, response) {
-      const signedIn = await authenticate(deps, readCookies(request, options.cookies));
-      await logOut(deps, signedIn, contextOf(response).caller);
-      response.setHeader("Set-Cookie", [
-        clearCookie("access", options.cookies),
-        clearCookie("refresh", options.cookies),
-      ]);
-      sendJson(request, response, 200, { message: "You are logged out." });
-    },
+  constructor(deps: AccountDeps, options: AccountRouteOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#uploads = new UploadBudget(UPLOAD_CONCURRENCY * formMaxBytes(options.avatarMaxBytes));
+  }
+
+  readonly register: RequestHandler = async (request, response) => {
+    const { avatarMaxBytes, avatarRequired, passwordRules } = this.#options;
+    const hold = this.#uploads.open();
+    try {
+      const form = await readRegistrationForm(request, { avatarMaxBytes, hold });
+      const isAvatarMissing =
+        (form.avatar === undefined || form.avatar.length === 0) && (avatarRequired || form.avatar !== undefined);
+      const missing = isAvatarMissing
+        ? [{ field: "avatar", message: "Choose an image as avatar.", code: "avatar_required" }]
+        : [];
+      const registration = parseRegistration(form.fields, missing, await passwordRules);
+      const avatar = form.avatar === undefined ? undefined : checkAvatar(form.avatar);
+      const user = await register(this.#deps, registration, avatar, contextOf(response).caller);
+      response.setHeader("Location", "/api/v1/user/current-user");
+      const message = "Your account is ready. Log in to use it.";
+      sendJson(response, 201, { message, user: publicUser(user) });
+    } finally {
+      hold.release();
+    }
   };
-}
 
-async function answerRegister(
-  deps: AccountDeps,
-  options: AccountRouteOptions,
-  { request, response, hold }: { request: Request; response: Response; hold: UploadHold },
-): Promise<void> {
-  const form = await readRegistrationForm(request, { avatarMaxBytes: options.avatarMaxBytes, hold });
-  const isAvatarMissing =
-    (form.avatar === undefined || form.avatar.length === 0) && (options.avatarRequired || form.avatar !== undefined);
-  const missing = isAvatarMissing
-    ? [{ field: "avatar", message: "Choose an image as avatar.", code: "avatar_required" }]
-    : [];
-  const registration = parseRegistration(form.fields, missing, await options.passwordRules);
-  const avatar = form.avatar === undefined ? undefined : checkAvatar(form.avatar);
-  const user = await register(deps, registration, avatar, contextOf(response).caller);
-  response.setHeader("Location", "/api/v1/user/current-user");
-  sendJson(request, response, 201, { message: "Your account is ready. Log in to use it.", user: publicUser(user) });
-}
-
-async function answerLogin(
-  deps: AccountDeps,
-  options: AccountRouteOptions,
-  request: Request,
-  response: Response,
-): Promise<void> {
-  const credentials = parseCredentials(request.body);
-  const refreshCookie = readCookie(request.headers.cookie, "refresh", options.cookies);
-  const result = await logIn(deps, options, { ...credentials, refreshCookie }, contextOf(response).caller);
-  const nowMs = deps.clock();
-  response.setHeader("Set-Cookie", [
-    serializeCookie("access", result.access.token, secondsUntil(result.access.expiresAtMs, nowMs), options.cookies),
-    serializeCookie("refresh", result.refresh.token, secondsUntil(result.refresh.expiresAtMs, nowMs), options.cookies),
-  ]);
-  sendJson(request, response, 200, {
-    message: "You are logged in.",
-    user: publicUser(result.user),
-    accessTokenExpiresAt: new Date(result.access.expiresAtMs).toISOString(),
-    refreshTokenExpiresAt: new Date(result.refresh.expiresAtMs).toISOString(),
-  });
-}
-
-async function answerRefresh(
-  deps: AccountDeps,
-  options: AccountRouteOptions,
-  request: Request,
-  response: Response,
-): Promise<void> {
-  const result = await refresh(deps, options, readCookies(request, options.cookies));
-  const maxAgeSeconds = secondsUntil(result.access.expiresAtMs, deps.clock());
-  response.setHeader("Set-Cookie", [serializeCookie("access", result.access.token, maxAgeSeconds, options.cookies)]);
-  sendJson(request, response, 200, {
-    message: "Your session is refreshed.",
-    accessTokenExpiresAt: new Date(result.access.expiresAtMs).toISOString(),
-    refreshTokenExpiresAt: new Date(result.refreshExpiresAtMs).toISOString(),
-  });
-}
-
-function readCookies(request: Request, options: CookieOptions): SessionCookies {
-  const header = request.headers.cookie;
-  return {
-    access: readCookie(header, "access", options),
-    refresh: readCookie(header, "refresh", options),
-    mustAgree: options.scope === "path",
+  readonly login: RequestHandler = async (request, response) => {
+    try {
+      const credentials = parseCredentials(request.body);
+      const refreshCookie = readCookie(request.headers.cookie, "refresh", this.#options.cookies);
+      const { caller } = contextOf(response);
+      const result = await logIn(this.#deps, this.#options, { ...credentials, refreshCookie }, caller);
+      const { user, access, refresh: refreshToken } = result;
+      response.setHeader("Set-Cookie", [this.#cookie("access", access), this.#cookie("refresh", refreshToken)]);
+      sendJson(response, 200, {
+        message: "You are logged in.",
+        user: publicUser(user),
+        accessTokenExpiresAt: new Date(access.expiresAtMs).toISOString(),
+        refreshTokenExpiresAt: new Date(refreshToken.expiresAtMs).toISOString(),
+      });
+    } catch (error) {
+      if (!(error instanceof AccountError) || error.code !== "invalid_credentials") this.#deps.events.loggedIn("error");
+      throw error;
+    }
   };
+
+  readonly refreshToken: RequestHandler = async (request, response) => {
+    const { events } = this.#deps;
+    contextOf(response).clearCookiesWhenRefused = true;
+    try {
+      const result = await refresh(this.#deps, this.#options, this.#readCookies(request));
+      response.setHeader("Set-Cookie", [this.#cookie("access", result.access)]);
+      sendJson(response, 200, {
+        message: "Your session is refreshed.",
+        accessTokenExpiresAt: new Date(result.access.expiresAtMs).toISOString(),
+        refreshTokenExpiresAt: new Date(result.refreshExpiresAtMs).toISOString(),
+      });
+      events.refreshed("issued");
+    } catch (error) {
+      events.refreshed(error instanceof AccountError && !error.transient ? "invalid" : "error");
+      throw error;
+    }
+  };
+
+  readonly currentUser: RequestHandler = async (request, response) => {
+    const { user } = await authenticate(this.#deps, this.#readCookies(request));
+    sendJson(response, 200, { user: publicUser(user) });
+  };
+
+  readonly logout: RequestHandler = async (request, response) => {
+    const { cookies } = this.#options;
+    const signedIn = await authenticate(this.#deps, this.#readCookies(request));
+    await logOut(this.#deps, signedIn, contextOf(response).caller);
+    response.setHeader("Set-Cookie", [clearCookie("access", cookies), clearCookie("refresh", cookies)]);
+    sendJson(response, 200, { message: "You are logged out." });
+  };
+
+  #readCookies({ headers: { cookie } }: Request): SessionCookies {
+    const { cookies } = this.#options;
+    return {
+      access: readCookie(cookie, "access", cookies),
+      refresh: readCookie(cookie, "refresh", cookies),
+      mustAgree: cookies.scope === "path",
+    };
+  }
+
+  #cookie(kind: CookieKind, { token, expiresAtMs }: IssuedToken): string {
+    const maxAgeSeconds = Math.ceil((expiresAtMs - this.#deps.clock()) / 1000);
+    return serializeCookie(kind, token, maxAgeSeconds, this.#options.cookies);
+  }
 }
 
 function checkAvatar(bytes: Buffer): CleanImage {
   const result = cleanImage(bytes, AVATAR_LIMITS);
   if (result.ok) return result.image;
-  switch (result.problem) {
-    case "type":
-      throw fieldError("avatar_type", {
-        field: "avatar",
-        message: "The avatar must be a PNG, JPEG or WebP image.",
-        code: "avatar_type",
-      });
-    case "damaged":
-      throw fieldError("avatar_type", {
-        field: "avatar",
-        message: "The avatar is damaged or not complete.",
-        code: "avatar_damaged",
-      });
-    case "animated":
-      throw fieldError("avatar_type", {
-        field: "avatar",
-        message: "The avatar must not be animated.",
-        code: "avatar_animated",
-      });
-    case "dimensions": {
-      const { sideMinPixels, sideMaxPixels } = AVATAR_LIMITS;
-      const message = `The avatar must measure ${sideMinPixels} to ${sideMaxPixels} pixels on each side.`;
-      throw fieldError("validation_failed", { field: "avatar", message, code: "avatar_dimensions" });
-    }
-  }
-}
-
-function secondsUntil(endMs: number, nowMs: number): number {
-  return Math.ceil((endMs - nowMs) / 1000);
+  const { problem } = result;
+  const field = { field: "avatar", message: AVATAR_MESSAGES[problem], code: `avatar_${problem}` };
+  throw fieldError(problem === "dimensions" ? "validation_failed" : "avatar_type", field);
 }

@@ -22,13 +22,8 @@ const DRAIN_MAX_BYTES = 1024 * 1024;
 const DRAIN_TIMEOUT_MS = 2000;
 
 /** Answers with a JSON body. */
-export function sendJson(
-  request: IncomingMessage,
-  response: ServerResponse,
-  status: number,
-  body: object,
-  mediaType = "application/json",
-): void {
+export function sendJson(response: ServerResponse, status: number, body: object, mediaType = "application/json"): void {
+  const request = response.req;
   const bytes = Buffer.from(JSON.stringify(body));
   response.statusCode = status;
   response.setHeader("Content-Type", `${mediaType}; charset=utf-8`);

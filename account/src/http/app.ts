@@ -1,11 +1,11 @@
 // The express application: the steps of every request, the routes, and the answer without a route.
 import express from "express";
-import type { Express, Request, RequestHandler } from "express";
+import type { Express, RequestHandler } from "express";
 import type { Log } from "@weir/common/log/log";
 import { AccountError } from "../errors.ts";
 import type { LocalMediaStore } from "../media/local/local-media-store.ts";
 import type { CookieOptions } from "../sessions/cookies.ts";
-import type { AccountHandlers } from "./account-routes.ts";
+import type { AccountCalls } from "./account-routes.ts";
 import { COMMON_HEADERS, sendJson } from "./answer.ts";
 import { corsHeaders, isCallAllowed, type OriginOptions, PREFLIGHT_HEADERS } from "./cross-site.ts";
 import { answerErrors } from "./error-answer.ts";
@@ -24,7 +24,7 @@ export type RequestListener = (request: {
 
 /** The dependencies of the application. */
 export interface AppDeps {
-  readonly handlers: AccountHandlers;
+  readonly handlers: Pick<AccountCalls, keyof AccountCalls>;
   /** The store whose images are served here; undefined when another server has them. */
   readonly media: LocalMediaStore | undefined;
   readonly health: Pick<Health, "isReady" | "isDraining">;
@@ -47,7 +47,7 @@ export const ACCOUNT_ROUTES = {
   refreshToken: { method: "post", path: "/api/v1/user/refresh-token" },
   currentUser: { method: "get", path: "/api/v1/user/current-user" },
   logout: { method: "post", path: "/api/v1/user/logout" },
-} as const satisfies Record<keyof AccountHandlers, { method: "get" | "post"; path: string }>;
+} as const satisfies Record<keyof AccountCalls, { method: "get" | "post"; path: string }>;
 
 /** Builds the application. */
 export function createApp(deps: AppDeps, options: AppOptions): Express {
@@ -75,12 +75,12 @@ export function createApp(deps: AppDeps, options: AppOptions): Express {
   return app;
 }
 
-function addAccountRoutes(app: Express, handlers: AccountHandlers, origins: OriginOptions): void {
+function addAccountRoutes(app: Express, handlers: AppDeps["handlers"], origins: OriginOptions): void {
   const guard = refuseCrossSite(origins);
   for (const [name, { method, path }] of Object.entries(ACCOUNT_ROUTES)) {
     const steps: RequestHandler[] = method === "post" ? [guard] : [];
     if (path === ACCOUNT_ROUTES.login.path) steps.push(...READ_JSON_BODY);
-    addRoute(app, method, path, path, [...steps, handlers[name as keyof AccountHandlers]]);
+    addRoute(app, method, path, path, [...steps, handlers[name as keyof AccountCalls]]);
   }
 }
 
@@ -148,13 +148,9 @@ const requireHost: RequestHandler = (request, response, next) => {
 
 /** TRACE would repeat cookies to the caller; Node lets it through. */
 const refuseOddMethods: RequestHandler = (request, _response, next) => {
+  const allow = ["GET", "HEAD", "POST", "OPTIONS"];
   if (!["TRACE", "CONNECT"].includes(request.method)) next();
-  else
-    next(
-      new AccountError("method_not_allowed", "This method is not served.", {
-        allow: ["GET", "HEAD", "POST", "OPTIONS"],
-      }),
-    );
+  else next(new AccountError("method_not_allowed", "This method is not served.", { allow }));
 };
 
 function allowOrigins(origins: OriginOptions): RequestHandler {
@@ -177,18 +173,13 @@ function refuseCrossSite(origins: OriginOptions): RequestHandler {
   };
 }
 
-const answerHealth: RequestHandler = (request, response) => {
-  sendJson(request, response, 200, { status: "alive" });
+const answerHealth: RequestHandler = (_request, response) => {
+  sendJson(response, 200, { status: "alive" });
 };
 
 function answerReadiness(health: AppDeps["health"]): RequestHandler {
-  return async (request: Request, response) => {
-    const isReady = await health.isReady();
-    sendJson(
-      request,
-      response,
-      isReady ? 200 : 503,
-      isReady ? { status: "ready" } : { status: "not ready", message: "The service is not ready." },
-    );
+  return async (_request, response) => {
+    if (await health.isReady()) sendJson(response, 200, { status: "ready" });
+    else sendJson(response, 503, { status: "not ready", message: "The service is not ready." });
   };
 }

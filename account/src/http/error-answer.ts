@@ -40,9 +40,9 @@ export function answerErrors(cookies: CookieOptions): ErrorRequestHandler {
     }
     const body = errorBody(failure, id);
     if (request.get("accept")?.includes("application/problem+json") === true) {
-      sendJson(request, response, status, problemBody(body), "application/problem+json");
+      sendJson(response, status, problemBody(body), "application/problem+json");
     } else {
-      sendJson(request, response, status, body);
+      sendJson(response, status, body);
     }
   };
 }

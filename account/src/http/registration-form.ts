@@ -132,11 +132,7 @@ function readText(parts: readonly Part[], name: string): readonly (readonly [str
   const [part, ...more] = parts.filter((each) => each.name === name);
   if (part === undefined) return [];
   if (more.length > 0)
-    throw fieldError("duplicate_field", {
-      field: name,
-      message: "The form holds this field more than once.",
-      code: "duplicate_field",
-    });
+    throw fieldError("duplicate_field", { field: name, message: "The form holds this field more than once." });
   if (part.text === undefined)
     throw fieldError("validation_failed", {
       field: name,
@@ -168,7 +164,7 @@ function readAvatar(parts: readonly Part[], maxBytes: number): Buffer | undefine
   const bytes = Buffer.concat(file.chunks);
   if (bytes.length > maxBytes) {
     const message = `The avatar must have at most ${maxBytes} bytes.`;
-    throw fieldError("avatar_too_large", { field: "avatar", message, code: "avatar_too_large" });
+    throw fieldError("avatar_too_large", { field: "avatar", message });
   }
   // Browsers send a file input in which nothing was chosen as an empty file without a name.
   return bytes.length === 0 && file.name === undefined ? undefined : bytes;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { createUploadBudget } from "./upload-budget.ts";
+import { UploadBudget } from "./upload-budget.ts";
 
-describe("createUploadBudget()", () => {
+describe("UploadBudget", () => {
   it("take() refuses what is too much for all together, and release() gives back once", () => {
-    const budget = createUploadBudget(10);
+    const budget = new UploadBudget(10);
     const first = budget.open();
     const second = budget.open();
     expect([first.take(4), first.take(2), second.take(4), second.take(1)]).toEqual([true, true, true, false]);

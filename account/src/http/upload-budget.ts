@@ -1,12 +1,6 @@
 // Bounds the memory that the forms of all callers take together. It counts bytes instead of callers,
 // so that slow callers do not keep others out.
 
-/** Bytes that uploads hold together. */
-export interface UploadBudget {
-  /** Begins an upload that holds nothing yet. */
-  open(): UploadHold;
-}
-
 /** The bytes of one upload. */
 export interface UploadHold {
   /** Adds bytes; false when all uploads together then hold too many, and none are added. */
@@ -15,24 +9,29 @@ export interface UploadHold {
   release(): void;
 }
 
-/** A budget of `maxBytes`. */
-export function createUploadBudget(maxBytes: number): UploadBudget {
-  let totalBytes = 0;
-  return {
-    open() {
-      let heldBytes = 0;
-      return {
-        take(bytes) {
-          if (totalBytes + bytes > maxBytes) return false;
-          totalBytes += bytes;
-          heldBytes += bytes;
-          return true;
-        },
-        release() {
-          totalBytes -= heldBytes;
-          heldBytes = 0;
-        },
-      };
-    },
-  };
+/** Bytes that uploads hold together. */
+export class UploadBudget {
+  readonly #maxBytes: number;
+  #totalBytes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Begins an upload that holds nothing yet. */
+  open(): UploadHold {
+    let heldBytes = 0;
+    return {
+      take: (bytes) => {
+        if (this.#totalBytes + bytes > this.#maxBytes) return false;
+        this.#totalBytes += bytes;
+        heldBytes += bytes;
+        return true;
+      },
+      release: () => {
+        this.#totalBytes -= heldBytes;
+        heldBytes = 0;
+      },
+    };
+  }
 }

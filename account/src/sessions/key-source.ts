@@ -26,8 +26,8 @@ export interface KeySourcePart extends Part {
 }
 
 /** Keys from two secrets, which never change. */
-export function fixedKeys(accessSecret: string, refreshSecret: string): KeySourcePart {
-  const keys = keysOfSecrets(accessSecret, refreshSecret);
+export function fixedKeys({ access, refresh }: GeneratedSecrets): KeySourcePart {
+  const keys = keysOfSecrets(access, refresh);
   return { name: "token keys", current: () => keys };
 }
 
@@ -38,7 +38,7 @@ export function fixedKeys(accessSecret: string, refreshSecret: string): KeySourc
 export function generatedKeys(directory: string): KeySourcePart {
   const path = join(directory, GENERATED_FILE);
   const kept = readIfPresent(path);
-  if (kept === undefined) return fixedKeysOf(generate(path));
+  if (kept === undefined) return fixedKeys(generate(path));
   const parsed = generatedSchema.safeParse(parseJson(kept));
   if (!parsed.success) {
     throw new StartError(
@@ -46,7 +46,7 @@ export function generatedKeys(directory: string): KeySourcePart {
       `Cannot use the secrets in ${path}: the file is damaged; remove it to end all sessions and make new ones`,
     );
   }
-  return fixedKeysOf(parsed.data);
+  return fixedKeys(parsed.data);
 }
 
 /**
@@ -90,10 +90,6 @@ const generatedSchema = z.strictObject({
 });
 
 type GeneratedSecrets = z.infer<typeof generatedSchema>;
-
-function fixedKeysOf({ access, refresh }: GeneratedSecrets): KeySourcePart {
-  return fixedKeys(access, refresh);
-}
 
 function generate(path: string): GeneratedSecrets {
   const secrets = {

@@ -36,11 +36,7 @@ export interface Credentials {
 const email = z.string("Enter an e-mail address.").transform((text, context): EmailAddress => {
   const address = parseEmail(text);
   if (address !== undefined) return address;
-  context.addIssue({
-    code: "custom",
-    message: "Enter a valid e-mail address, such as ada@example.com.",
-    params: { code: "invalid_email" },
-  });
+  addIssue(context, "invalid_email", "Enter a valid e-mail address, such as ada@example.com.");
   return z.NEVER;
 });
 
@@ -49,19 +45,9 @@ const name = z
   .transform((text, context) => {
     const trimmed = text.trim();
     const length = Array.from(trimmed).length;
-    if (FORBIDDEN_IN_NAME.test(text))
-      context.addIssue({
-        code: "custom",
-        message: "The name must not hold control characters.",
-        params: { code: "invalid_name" },
-      });
-    else if (!VISIBLE.test(trimmed) || length > NAME_MAX_LENGTH) {
-      context.addIssue({
-        code: "custom",
-        message: `The name must have 1 to ${NAME_MAX_LENGTH} characters.`,
-        params: { code: "invalid_name" },
-      });
-    }
+    if (FORBIDDEN_IN_NAME.test(text)) addIssue(context, "invalid_name", "The name must not hold control characters.");
+    else if (!VISIBLE.test(trimmed) || length > NAME_MAX_LENGTH)
+      addIssue(context, "invalid_name", `The name must have 1 to ${NAME_MAX_LENGTH} characters.`);
     return trimmed;
   })
   .optional();
@@ -114,6 +100,10 @@ export function parseCredentials(body: unknown): Credentials {
   const parsed = credentialsSchema.safeParse(body, { reportInput: true });
   if (!parsed.success) throw validationError(fieldErrors(parsed.error));
   return parsed.data;
+}
+
+function addIssue(context: z.core.$RefinementCtx, code: string, message: string): void {
+  context.addIssue({ code: "custom", message, params: { code } });
 }
 
 /**

@@ -3,18 +3,17 @@ import { AccountError, fieldError } from "../errors.ts";
 import type { CookieRead } from "../sessions/cookies.ts";
 import {
   createSession,
-  newestTokenHash,
   refreshTokenId,
   type SessionRecord,
   withoutSession,
   withSession,
 } from "../sessions/session-records.ts";
-import type { UserChange, UserRecord } from "../store/user-store.ts";
+import type { UserRecord } from "../store/user-store.ts";
 import type { AccountDeps, AccountOptions, Caller } from "./account-deps.ts";
 import type { Credentials } from "./inputs.ts";
 import { issueAccessToken, type IssuedToken } from "./issue-tokens.ts";
 import { accountLabel } from "./public-user.ts";
-import { updateUser } from "./update-user.ts";
+import { changeOfSessions, updateUser } from "./update-user.ts";
 
 /** The result of a login. */
 export interface LogIn {
@@ -47,14 +46,9 @@ export async function logIn(
   const tokenId = refreshTokenId(deps.idKey(), sessionId, 0);
   const nowMs = deps.clock();
   const session = createSession(sessionId, tokenId, caller.device, nowMs, options);
-  const stored = await updateUser(deps.store, user.id, (current): UserChange => {
+  const stored = await updateUser(deps.store, user.id, (current) => {
     const sessions = withSession(current.sessions, session, nowMs, options);
-    return {
-      sessions,
-      refreshToken: newestTokenHash(sessions),
-      passwordHash: passwordHash ?? current.passwordHash,
-      updatedAtMs: nowMs,
-    };
+    return changeOfSessions({ passwordHash: passwordHash ?? current.passwordHash }, sessions, nowMs);
   });
   if (stored === undefined) throw wrongCredentials(); // The user was deleted meanwhile.
   const access = await issueAccessToken(deps, options, user.id, session);
@@ -76,7 +70,7 @@ async function endPreviousSession(deps: AccountDeps, cookie: CookieRead): Promis
   await updateUser(deps.store, check.claims.userId, (user) => {
     const sessions = withoutSession(user.sessions, check.claims.sessionId);
     if (sessions.length === user.sessions.length) return undefined;
-    return { sessions, refreshToken: newestTokenHash(sessions), passwordHash: user.passwordHash, updatedAtMs: nowMs };
+    return changeOfSessions(user, sessions, nowMs);
   });
 }
 
@@ -113,5 +107,5 @@ async function issueRefreshToken(
 
 function wrongCredentials(): AccountError {
   const message = "The e-mail address or the password is incorrect.";
-  return fieldError("invalid_credentials", { field: "password", message, code: "invalid_credentials" });
+  return fieldError("invalid_credentials", { field: "password", message });
 }

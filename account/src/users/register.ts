@@ -12,10 +12,7 @@ import { accountLabel } from "./public-user.ts";
 const REMOVE_TIMEOUT_MS = 2000;
 
 /** The dependencies of a registration. */
-export type RegisterDeps = Pick<
-  AccountDeps,
-  "store" | "media" | "hasher" | "events" | "clock" | "newId" | "newMediaName" | "idKey"
->;
+export type RegisterDeps = Omit<AccountDeps, "tokens">;
 
 /**
  * Creates the user; rejects with `email_taken`, `busy`, `media_store_unavailable` or
@@ -107,9 +104,5 @@ async function removeAvatar(deps: RegisterDeps, user: UserRecord, caller: Caller
 }
 
 function emailTaken(): AccountError {
-  return fieldError("email_taken", {
-    field: "email",
-    message: "An account with this e-mail address exists already.",
-    code: "email_taken",
-  });
+  return fieldError("email_taken", { field: "email", message: "An account with this e-mail address exists already." });
 }

@@ -11,11 +11,11 @@ import {
   withUse,
 } from "../sessions/session-records.ts";
 import type { TokenCheck } from "../sessions/tokens.ts";
-import type { UserChange, UserRecord } from "../store/user-store.ts";
+import type { UserRecord } from "../store/user-store.ts";
 import type { AccountDeps, AccountOptions, Caller } from "./account-deps.ts";
 import { issueAccessToken, type IssuedToken } from "./issue-tokens.ts";
 import { accountLabel } from "./public-user.ts";
-import { updateUser } from "./update-user.ts";
+import { changeOfSessions, updateUser } from "./update-user.ts";
 
 /** The cookies of a call. */
 export interface SessionCookies {
@@ -66,13 +66,7 @@ export async function refresh(deps: AccountDeps, options: AccountOptions, cookie
   const { user, session } = await findSession(deps, claims.userId, claims.sessionId, nowMs);
   if (session.generation !== claims.generation || !isCurrentToken(session, claims.tokenId) || !isNewestConsistent(user))
     throw tokenInvalid(false);
-  const sessions = withUse(user.sessions, session.id, nowMs);
-  const change: UserChange = {
-    sessions,
-    refreshToken: user.refreshToken,
-    passwordHash: user.passwordHash,
-    updatedAtMs: nowMs,
-  };
+  const change = changeOfSessions(user, withUse(user.sessions, session.id, nowMs), nowMs);
   // A lost race is another call of the same user, and only matters if it ended the session.
   if (!(await deps.store.update(user.id, user.revision, change))) await findSession(deps, user.id, session.id, nowMs);
   return {
@@ -84,15 +78,9 @@ export async function refresh(deps: AccountDeps, options: AccountOptions, cookie
 /** Ends the session; its tokens are no longer valid. */
 export async function logOut(deps: AccountDeps, { user, session }: SignedIn, caller: Caller): Promise<void> {
   const nowMs = deps.clock();
-  await updateUser(deps.store, user.id, (current) => {
-    const sessions = withoutSession(current.sessions, session.id);
-    return {
-      sessions,
-      refreshToken: newestTokenHash(sessions),
-      passwordHash: current.passwordHash,
-      updatedAtMs: nowMs,
-    };
-  });
+  await updateUser(deps.store, user.id, (current) =>
+    changeOfSessions(current, withoutSession(current.sessions, session.id), nowMs),
+  );
   caller.log.info("Logged out", { account: accountLabel(deps.idKey(), user.emailKey), session: session.id });
 }
 

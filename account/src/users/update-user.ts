@@ -1,4 +1,5 @@
 // Changes a stored user: read, decide, write if no other call wrote, else start again.
+import { newestTokenHash, type SessionRecord } from "../sessions/session-records.ts";
 import type { UserChange, UserRecord, UserStore } from "../store/user-store.ts";
 import { busyError } from "./password-hasher.ts";
 
@@ -22,4 +23,13 @@ export async function updateUser(
     if (await store.update(id, user.revision, wanted)) return user;
   }
   throw busyError();
+}
+
+/** The change of a user's sessions at `nowMs`. */
+export function changeOfSessions(
+  { passwordHash }: Pick<UserRecord, "passwordHash">,
+  sessions: readonly SessionRecord[],
+  nowMs: number,
+): UserChange {
+  return { sessions, refreshToken: newestTokenHash(sessions), passwordHash, updatedAtMs: nowMs };
 }

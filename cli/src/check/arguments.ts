@@ -45,7 +45,7 @@ export function parseCheckArguments(args: readonly string[]): CheckArguments | s
     "merge-domains": { type: "boolean" },
     "skip-other-kinds": { type: "boolean" },
   });
-  if (!flags.ok) return flags.message;
+  if (typeof flags === "string") return flags;
   if (flags.words.length === 0) return "no file given: name files or directories, or - for standard input";
   const output = readOutputFormat(flags.last("output"));
   if ("wrong" in output) return output.wrong;

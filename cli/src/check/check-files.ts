@@ -4,15 +4,8 @@ import { FleetNames } from "@weir/limits/ownership/fleet-names";
 import { compareAge, Ownership } from "@weir/limits/ownership/ownership";
 import { findSetProblems } from "@weir/limits/validate/validate";
 
-import { checkText, fileProblem } from "./check-text.ts";
-import type {
-  CheckedResource,
-  CheckedRules,
-  CheckedText,
-  CheckOptions,
-  CheckProblem,
-  FileLocation,
-} from "./check-text.ts";
+import { checkText, fileProblem, placeText } from "./check-text.ts";
+import type { CheckedResource, CheckedRules, CheckedText, CheckOptions, CheckProblem } from "./check-text.ts";
 import type { InputFile } from "./input-files.ts";
 import type { CheckReport } from "./report.ts";
 
@@ -117,8 +110,4 @@ function checkRuleFiles(
 
 function nameOf({ namespace, name }: CheckedResource): string {
   return `${namespace}/${name}`;
-}
-
-function placeText({ path, line, column }: FileLocation): string {
-  return `${path}:${line}:${column}`;
 }

@@ -107,6 +107,11 @@ export function fileProblem(path: string, message: string): CheckProblem {
   return { path, line: 0, column: 0, field: "", message };
 }
 
+/** A place for people. */
+export function placeText({ path, line, column }: FileLocation): string {
+  return `${path}:${line}:${column}`;
+}
+
 function emptyText(path: string): CheckedText {
   const message = "holds neither a RateLimitConfig manifest nor rules";
   return { ...NOTHING, problems: [{ path, line: 1, column: 1, field: "", message }] };

@@ -5,16 +5,13 @@ import { parseClientArguments } from "./arguments.ts";
 describe("parseClientArguments", () => {
   it("parseClientArguments() fills in the defaults", () => {
     expect(parseClientArguments(["-domain", "d", "-descriptors", "k=v"])).toEqual({
-      ok: true,
-      arguments: {
-        dialString: "localhost:8081",
-        domain: "d",
-        descriptors: [[{ key: "k", value: "v" }]],
-        hitsAddend: 1,
-        timeoutMs: 10_000,
-        traceProtocol: undefined,
-        tls: undefined,
-      },
+      dialString: "localhost:8081",
+      domain: "d",
+      descriptors: [[{ key: "k", value: "v" }]],
+      hitsAddend: 1,
+      timeoutMs: 10_000,
+      traceProtocol: undefined,
+      tls: undefined,
     });
   });
 
@@ -31,22 +28,19 @@ describe("parseClientArguments", () => {
       "-oltp-protocol=grpc",
     ];
     expect(parseClientArguments(args)).toEqual({
-      ok: true,
-      arguments: {
-        dialString: "host:1",
-        domain: "d",
-        descriptors: [
-          [
-            { key: "a", value: "b" },
-            { key: "c", value: "d=e" },
-          ],
-          [{ key: "x", value: "" }],
+      dialString: "host:1",
+      domain: "d",
+      descriptors: [
+        [
+          { key: "a", value: "b" },
+          { key: "c", value: "d=e" },
         ],
-        hitsAddend: 0,
-        timeoutMs: 3000,
-        traceProtocol: "grpc",
-        tls: undefined,
-      },
+        [{ key: "x", value: "" }],
+      ],
+      hitsAddend: 0,
+      timeoutMs: 3000,
+      traceProtocol: "grpc",
+      tls: undefined,
     });
   });
 
@@ -65,14 +59,13 @@ describe("parseClientArguments", () => {
       "/k",
     ];
     expect(parseClientArguments(args)).toMatchObject({
-      ok: true,
-      arguments: { tls: { caPath: "/a", certPath: "/c", keyPath: "/k" } },
+      tls: { caPath: "/a", certPath: "/c", keyPath: "/k" },
     });
     expect(parseClientArguments(["-domain", "d", "-descriptors", "k=v", "-grpc-use-tls=true"])).toMatchObject({
-      arguments: { tls: {} },
+      tls: {},
     });
     expect(parseClientArguments(["-domain", "d", "-descriptors", "k=v", "-grpc-use-tls=false"])).toMatchObject({
-      arguments: { tls: undefined },
+      tls: undefined,
     });
   });
 
@@ -115,6 +108,6 @@ describe("parseClientArguments", () => {
     ],
     ["a switch that is neither", ["-grpc-use-tls=maybe"], "-grpc-use-tls is true or false, current value is maybe"],
   ])("parseClientArguments() refuses %s", (_what, args, problem) => {
-    expect(parseClientArguments(args)).toEqual({ ok: false, problem });
+    expect(parseClientArguments(args)).toBe(problem);
   });
 });

@@ -22,10 +22,6 @@ export interface ClientArguments {
   readonly tls: { readonly caPath?: string; readonly certPath?: string; readonly keyPath?: string } | undefined;
 }
 
-/** The arguments, or the problem with them. */
-export type ParsedArguments =
-  { readonly ok: true; readonly arguments: ClientArguments } | { readonly ok: false; readonly problem: string };
-
 const UINT32_MAX = 2 ** 32 - 1;
 
 /** Highest -timeout, in seconds. */
@@ -55,8 +51,8 @@ export const CLIENT_FLAGS: readonly { readonly flag: string; readonly effect: st
   ...SWITCHES,
 }).map(([flag, effect]) => ({ flag: `-${flag}`, effect }));
 
-/** Reads the command line: `-flag value`, `-flag=value`, and the same with two dashes. */
-export function parseClientArguments(args: readonly string[]): ParsedArguments {
+/** Reads the command line: `-flag value`, `-flag=value`, and the same with two dashes; a text is the problem. */
+export function parseClientArguments(args: readonly string[]): ClientArguments | string {
   const values = new Map<ValueFlag, string[]>();
   let useTls = false;
   for (let index = 0; index < args.length; index++) {
@@ -66,58 +62,51 @@ export function parseClientArguments(args: readonly string[]): ParsedArguments {
     const inline = match?.[2];
     if (isValueFlag(name)) {
       const value = inline ?? args[++index];
-      if (value === undefined) return refuse(`-${name} needs a value: ${VALUE_FLAGS[name]}`);
+      if (value === undefined) return `-${name} needs a value: ${VALUE_FLAGS[name]}`;
       values.set(name, [...(values.get(name) ?? []), value]);
     } else if (Object.hasOwn(SWITCHES, name)) {
       if (inline !== undefined && inline !== "true" && inline !== "false")
-        return refuse(`-${name} is true or false, current value is ${inline}`);
+        return `-${name} is true or false, current value is ${inline}`;
       useTls = inline !== "false";
     } else {
-      return refuse(`there is no ${match === null ? "argument" : "flag"} ${argument}; --help lists them`);
+      return `there is no ${match === null ? "argument" : "flag"} ${argument}; --help lists them`;
     }
   }
   return check(values, useTls);
 }
 
-function check(values: ReadonlyMap<ValueFlag, readonly string[]>, useTls: boolean): ParsedArguments {
+function check(values: ReadonlyMap<ValueFlag, readonly string[]>, useTls: boolean): ClientArguments | string {
   const last = (flag: ValueFlag): string | undefined => values.get(flag)?.at(-1);
   const descriptors: ClientEntry[][] = [];
   for (const text of values.get("descriptors") ?? []) {
     const entries = parseDescriptor(text);
     if (entries === undefined)
-      return refuse(`-descriptors must be KEY=VALUE pairs separated by commas, current value is ${text}`);
+      return `-descriptors must be KEY=VALUE pairs separated by commas, current value is ${text}`;
     descriptors.push(entries);
   }
   const domain = last("domain") ?? "";
-  if (domain === "") return refuse("-domain is missing");
-  if (descriptors.length === 0) return refuse("-descriptors is missing: KEY=VALUE pairs separated by commas");
+  if (domain === "") return "-domain is missing";
+  if (descriptors.length === 0) return "-descriptors is missing: KEY=VALUE pairs separated by commas";
   const hitsAddend = parseNumber(last("hits_addend") ?? "1", UINT32_MAX);
   if (hitsAddend === undefined)
-    return refuse(
-      `-hits_addend must be a whole number from 0 to ${UINT32_MAX}, current value is ${last("hits_addend") ?? ""}`,
-    );
+    return `-hits_addend must be a whole number from 0 to ${UINT32_MAX}, current value is ${last("hits_addend") ?? ""}`;
   const timeoutSeconds = parseNumber(last("timeout") ?? "10", TIMEOUT_MAX_SECONDS);
   if (timeoutSeconds === undefined || timeoutSeconds === 0) {
-    return refuse(
-      `-timeout must be a whole number of seconds from 1 to ${TIMEOUT_MAX_SECONDS}, current value is ${last("timeout") ?? ""}`,
-    );
+    return `-timeout must be a whole number of seconds from 1 to ${TIMEOUT_MAX_SECONDS}, current value is ${last("timeout") ?? ""}`;
   }
   const traceProtocol = last("oltp-protocol") ?? "";
   if (traceProtocol !== "" && traceProtocol !== "http" && traceProtocol !== "grpc")
-    return refuse(`-oltp-protocol is http, grpc or empty, current value is ${traceProtocol}`);
+    return `-oltp-protocol is http, grpc or empty, current value is ${traceProtocol}`;
   const files = filesOf(last);
-  if (!useTls && Object.keys(files).length > 0) return refuse("certificate files are given, but not -grpc-use-tls");
+  if (!useTls && Object.keys(files).length > 0) return "certificate files are given, but not -grpc-use-tls";
   return {
-    ok: true,
-    arguments: {
-      dialString: last("dial_string") ?? "localhost:8081",
-      domain,
-      descriptors,
-      hitsAddend,
-      timeoutMs: timeoutSeconds * 1000,
-      traceProtocol: traceProtocol === "" ? undefined : traceProtocol,
-      tls: useTls ? files : undefined,
-    },
+    dialString: last("dial_string") ?? "localhost:8081",
+    domain,
+    descriptors,
+    hitsAddend,
+    timeoutMs: timeoutSeconds * 1000,
+    traceProtocol: traceProtocol === "" ? undefined : traceProtocol,
+    tls: useTls ? files : undefined,
   };
 }
 
@@ -150,8 +139,4 @@ function parseNumber(text: string, max: number): number | undefined {
 
 function isValueFlag(name: string): name is ValueFlag {
   return Object.hasOwn(VALUE_FLAGS, name);
-}
-
-function refuse(problem: string): ParsedArguments {
-  return { ok: false, problem };
 }

@@ -18,7 +18,9 @@ describe("readFlags()", () => {
     { args: ["--", "-f=a", "--file"], files: [], words: ["-f=a", "--file"] },
   ])("reads $args", ({ args, files, words }) => {
     const flags = readFlags(args, TABLE);
-    expect(flags.ok && { files: flags.all("file"), last: flags.last("file"), words: flags.words }).toEqual({
+    expect(
+      typeof flags !== "string" && { files: flags.all("file"), last: flags.last("file"), words: flags.words },
+    ).toEqual({
       files,
       last: files.at(-1),
       words,
@@ -27,7 +29,7 @@ describe("readFlags()", () => {
 
   it("reads flags without a value, and short ones of either letter case", () => {
     const flags = readFlags(["-H=a: b", "-q"], TABLE);
-    expect(flags.ok && { header: flags.last("header"), quick: flags.has("quick") }).toEqual({
+    expect(typeof flags !== "string" && { header: flags.last("header"), quick: flags.has("quick") }).toEqual({
       header: "a: b",
       quick: true,
     });
@@ -43,6 +45,6 @@ describe("readFlags()", () => {
     { args: ["-f", "-a"], message: "a value that begins with a dash must be written as --file=VALUE" },
     { args: ["--file", "-a"], message: "a value that begins with a dash must be written as --file=VALUE" },
   ])("refuses $args", ({ args, message }) => {
-    expect(readFlags(args, TABLE)).toEqual({ ok: false, message });
+    expect(readFlags(args, TABLE)).toBe(message);
   });
 });

@@ -6,23 +6,20 @@ export type FlagTable = Readonly<
   Record<string, { readonly type: "string" | "boolean"; readonly short?: string; readonly multiple?: boolean }>
 >;
 
-/** The flags and words of a command line, or its problem. */
-export type ReadFlags =
-  | {
-      readonly ok: true;
-      /** The arguments that are not flags. */
-      readonly words: readonly string[];
-      /** Every value of a flag, in order. */
-      all(name: string): readonly string[];
-      /** The last value of a flag. */
-      last(name: string): string | undefined;
-      /** Whether a flag without a value was given. */
-      has(name: string): boolean;
-    }
-  | { readonly ok: false; readonly message: string };
+/** The flags and words of a command line. */
+export interface ReadFlags {
+  /** The arguments that are not flags. */
+  readonly words: readonly string[];
+  /** Every value of a flag, in order. */
+  all(name: string): readonly string[];
+  /** The last value of a flag. */
+  last(name: string): string | undefined;
+  /** Whether a flag without a value was given. */
+  has(name: string): boolean;
+}
 
-/** Reads the arguments of a command. Flags may be anywhere; after `--` nothing is a flag. */
-export function readFlags(args: readonly string[], table: FlagTable): ReadFlags {
+/** Reads the arguments of a command; a text is the problem. Flags may be anywhere; after `--` nothing is a flag. */
+export function readFlags(args: readonly string[], table: FlagTable): ReadFlags | string {
   try {
     const { values, positionals } = parseArgs({
       args: namedInFull(args, table),
@@ -30,17 +27,11 @@ export function readFlags(args: readonly string[], table: FlagTable): ReadFlags 
       allowPositionals: true,
     });
     const all = (name: string): readonly string[] => (values[name] as readonly string[] | undefined) ?? [];
-    return {
-      ok: true,
-      words: positionals,
-      all,
-      last: (name) => all(name).at(-1),
-      has: (name) => values[name] === true,
-    };
+    return { words: positionals, all, last: (name) => all(name).at(-1), has: (name) => values[name] === true };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code?.startsWith("ERR_PARSE_ARGS_") !== true) throw error;
-    return { ok: false, message: problemOf(message, table) };
+    return problemOf(message, table);
   }
 }
 

@@ -14,12 +14,9 @@ import { findSetProblems } from "@weir/limits/validate/validate";
 import { checkResources } from "../check/check-files.ts";
 import { checkManifests, type CheckedResource, type CheckProblem, isManifestText } from "../check/check-text.ts";
 import { type InputStream, readBounded } from "../check/input-files.ts";
+import { EXIT_OK, EXIT_PROBLEMS, EXIT_USAGE } from "../command-line/exit-codes.ts";
 import { printable } from "../command-line/printable.ts";
 import { parseConfigCheckFlags } from "./flags.ts";
-
-const EXIT_OK = 0;
-const EXIT_FAILURE = 1;
-const EXIT_USAGE = 2;
 
 /**
  * Most bytes that are read of one file: more than the parser takes, which counts characters and
@@ -44,8 +41,8 @@ class CheckFailure extends Error {}
 /** Runs the check on the program's command line; returns the exit code. */
 export async function runConfigCheck(context: Pick<ProgramContext, "args" | "stdout" | "stderr">): Promise<number> {
   const flags = parseConfigCheckFlags(context.args);
-  if (!flags.ok) {
-    context.stderr(`weir-config-check: ${flags.message}; run 'weir-config-check --help' for usage\n`);
+  if (typeof flags === "string") {
+    context.stderr(`weir-config-check: ${flags}; run 'weir-config-check --help' for usage\n`);
     return EXIT_USAGE;
   }
   const print = (line: string): void => {
@@ -60,7 +57,7 @@ export async function runConfigCheck(context: Pick<ProgramContext, "args" | "std
   } catch (error) {
     if (!(error instanceof CheckFailure)) throw error;
     print(error.message);
-    return EXIT_FAILURE;
+    return EXIT_PROBLEMS;
   }
 }
 

@@ -1,10 +1,11 @@
 // The command line of `weir-config-check`, in the style of Go's flag package: one dash or two,
 // `-name value` or `-name=value`. Pure.
 
-/** What is to be checked, or what is wrong with the command line. */
-export type ConfigCheckFlags =
-  | { readonly ok: true; readonly directory: string; readonly mergeDomains: boolean }
-  | { readonly ok: false; readonly message: string };
+/** What is to be checked. */
+export interface ConfigCheckFlags {
+  readonly directory: string;
+  readonly mergeDomains: boolean;
+}
 
 /** What Go's flag package takes for true and false. */
 const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
@@ -12,8 +13,8 @@ const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ...["0", "f", "F", "false", "FALSE", "False"].map((text) => [text, false] as const),
 ]);
 
-/** Reads the flags. A later one replaces an earlier one of the same name. */
-export function parseConfigCheckFlags(args: readonly string[]): ConfigCheckFlags {
+/** Reads the flags; a text is the problem. A later one replaces an earlier one of the same name. */
+export function parseConfigCheckFlags(args: readonly string[]): ConfigCheckFlags | string {
   let directory = "";
   let mergeDomains = false;
   for (let index = 0; index < args.length; index += 1) {
@@ -22,22 +23,16 @@ export function parseConfigCheckFlags(args: readonly string[]): ConfigCheckFlags
     if (name === "config_dir") {
       if (value === undefined) index += 1;
       const given = value ?? args[index];
-      if (given === undefined) return wrong("flag needs an argument: -config_dir");
+      if (given === undefined) return "flag needs an argument: -config_dir";
       directory = given;
     } else if (name === "merge_domain_configs") {
       const given = BOOLEANS.get(value ?? "true");
       if (given === undefined)
-        return wrong(
-          `invalid boolean value ${JSON.stringify(value)} for -merge_domain_configs: allowed are true and false`,
-        );
+        return `invalid boolean value ${JSON.stringify(value)} for -merge_domain_configs: allowed are true and false`;
       mergeDomains = given;
     } else if (name !== undefined) {
-      return wrong(`flag provided but not defined: -${name}; known are -config_dir and -merge_domain_configs`);
-    } else return wrong(`unexpected argument ${JSON.stringify(arg)}; name the directory with -config_dir`);
+      return `flag provided but not defined: -${name}; known are -config_dir and -merge_domain_configs`;
+    } else return `unexpected argument ${JSON.stringify(arg)}; name the directory with -config_dir`;
   }
-  return directory === "" ? wrong("name the directory with -config_dir") : { ok: true, directory, mergeDomains };
-}
-
-function wrong(message: string): ConfigCheckFlags {
-  return { ok: false, message };
+  return directory === "" ? "name the directory with -config_dir" : { directory, mergeDomains };
 }

@@ -52,7 +52,7 @@ export function parseConvertArguments(args: readonly string[]): ConvertArguments
     namespace: { type: "string", short: "n" },
     "output-dir": { type: "string" },
   });
-  if (!flags.ok) return flags.message;
+  if (typeof flags === "string") return flags;
   if (flags.words.length === 0) return "no file given: name files or directories, or - for standard input";
   const to = flags.last("to");
   if (to !== undefined && to !== "manifest" && to !== "rules")

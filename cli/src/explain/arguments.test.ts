@@ -29,7 +29,6 @@ describe("parseExplainArguments()", () => {
       "--skip-other-kinds",
     ];
     expect(parseExplainArguments([...args, ...rest], NOW_MS)).toEqual({
-      kind: "explain",
       paths: ["a.yaml", "limits"],
       domain: "shop",
       descriptors: [

@@ -7,7 +7,6 @@ import { readFlags } from "../command-line/read-flags.ts";
 
 /** What is to be explained. */
 export interface ExplainArguments {
-  readonly kind: "explain";
   readonly paths: readonly string[];
   readonly domain: string;
   readonly descriptors: readonly (readonly Entry[])[];
@@ -75,7 +74,7 @@ export function parseExplainArguments(args: readonly string[], nowMs: number): E
     "skip-other-kinds": { type: "boolean" },
     output: { type: "string", short: "o" },
   });
-  if (!flags.ok) return flags.message;
+  if (typeof flags === "string") return flags;
   const [word] = flags.words;
   if (word !== undefined) return `unexpected argument ${JSON.stringify(word)}: name files with --file`;
   const paths = [...flags.all("file"), ...flags.all("dir")];
@@ -95,7 +94,6 @@ export function parseExplainArguments(args: readonly string[], nowMs: number): E
   if (atMs === undefined)
     return `the time must be like 2026-01-31T12:00:00Z or seconds since the epoch, is ${JSON.stringify(at)}`;
   return {
-    kind: "explain",
     paths,
     domain: flags.last("domain") ?? "",
     descriptors,

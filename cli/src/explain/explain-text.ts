@@ -3,7 +3,7 @@ import type { ExplainedDescriptor, ExplainedLevel, Verdict, Window } from "@weir
 import { compositeKey } from "@weir/limits/model/model";
 import { unitOfNumber } from "@weir/limits/model/unit";
 
-import type { FileLocation } from "../check/check-text.ts";
+import { placeText } from "../check/check-text.ts";
 import { displayWidth, padToWidth } from "../command-line/display-width.ts";
 import { counted, printable } from "../command-line/printable.ts";
 import type { ConfiguredDomain } from "./configured-domain.ts";
@@ -122,8 +122,4 @@ function windowText({ startSeconds, endSeconds, resetSeconds }: Window): string 
 
 function timeText(seconds: number): string {
   return new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
-}
-
-function placeText({ path, line, column }: FileLocation): string {
-  return `${path}:${line}:${column}`;
 }

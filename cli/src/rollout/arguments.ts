@@ -83,7 +83,7 @@ export function parseRolloutArguments(args: readonly string[]): RolloutArguments
     "allow-no-pods": { type: "boolean" },
     ...ACCESS_FLAGS,
   });
-  if (!flags.ok) return flags.message;
+  if (typeof flags === "string") return flags;
   if (flags.words.length > 1) return `one resource can be named at most, there are ${flags.words.length}`;
   if (flags.has("watch") && flags.has("wait")) return "--watch and --wait do not go together";
   const timeout = flags.last("timeout") ?? String(TIMEOUT_SECONDS);
@@ -117,7 +117,7 @@ export function parseRolloutArguments(args: readonly string[]): RolloutArguments
   };
 }
 
-function resourceFilter(flags: Extract<ReadFlags, { readonly ok: true }>): RolloutFilter | string {
+function resourceFilter(flags: ReadFlags): RolloutFilter | string {
   // An empty text comes from an unset variable: it does not mean everything.
   for (const flag of ["fleet", "namespace"]) if (flags.last(flag) === "") return `--${flag} must not be empty`;
   const [word] = flags.words;

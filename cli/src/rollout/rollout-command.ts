@@ -5,6 +5,7 @@ import { mergeRollouts } from "@weir/proto/rollout/merge-rollouts";
 import type { MergedRollout } from "@weir/proto/rollout/merged-rollout";
 import { replicaErrors } from "@weir/proto/rollout/replica-errors";
 
+import { EXIT_OK, EXIT_PROBLEMS, EXIT_USAGE } from "../command-line/exit-codes.ts";
 import { printable } from "../command-line/printable.ts";
 import { parseRolloutArguments, type RolloutArguments } from "./arguments.ts";
 import { changedLines } from "./changes.ts";
@@ -14,10 +15,6 @@ import { formatRolloutJson, formatTable } from "./report.ts";
 import { askOnce, findTargets, resolveAll } from "./rollout-client.ts";
 import { CLEAR_SCREEN, drawn, screenOf, type ScreenSize } from "./screen.ts";
 import { watchRollout } from "./watch-rollout.ts";
-
-const EXIT_DONE = 0;
-const EXIT_NOT_DONE = 1;
-const EXIT_FAILURE = 2;
 
 /** Longest wait for an answer, in milliseconds. */
 const ANSWER_TIMEOUT_MS = 10_000;
@@ -57,12 +54,12 @@ export async function runRollout(
   const parsed = parseRolloutArguments(args);
   if (typeof parsed === "string") {
     context.stderr(`weir rollout: ${parsed}; see weir rollout --help\n`);
-    return EXIT_FAILURE;
+    return EXIT_USAGE;
   }
   const options = checkAccess(parsed, context);
   if (typeof options === "string") {
     context.stderr(`weir rollout: ${options}\n`);
-    return EXIT_FAILURE;
+    return EXIT_USAGE;
   }
   return options.until === "once"
     ? await show(context, options, environment)
@@ -120,7 +117,7 @@ async function watch(
     } else if (size !== undefined) context.stdout(drawn(formatTable(merged, environment.nowMs()), size));
     else for (const line of changedLines(before, merged, environment.nowMs())) context.stdout(`${line}\n`);
     before = merged;
-    if (options.until === "wait" && exitCode(merged) === EXIT_DONE) done.abort();
+    if (options.until === "wait" && exitCode(merged) === EXIT_OK) done.abort();
   };
   const timer = options.until === "wait" ? setTimeout(() => done.abort(), options.timeoutMs) : undefined;
   const signal = AbortSignal.any([context.signal, done.signal]);
@@ -128,7 +125,7 @@ async function watch(
   clearTimeout(timer);
   if (last !== undefined) return exitCode(last);
   context.stderr(`weir rollout: no answer yet from ${options.servers.join(", ")}\n`);
-  return EXIT_FAILURE;
+  return EXIT_USAGE;
 }
 
 function printed(merged: MergedRollout, { format }: RolloutArguments, environment: RolloutEnvironment): string {
@@ -136,6 +133,6 @@ function printed(merged: MergedRollout, { format }: RolloutArguments, environmen
 }
 
 function exitCode(merged: MergedRollout): number {
-  if (merged.replicas.length === 0 || merged.replicas.some(({ error }) => error !== undefined)) return EXIT_FAILURE;
-  return merged.problems.length === 0 ? EXIT_DONE : EXIT_NOT_DONE;
+  if (merged.replicas.length === 0 || merged.replicas.some(({ error }) => error !== undefined)) return EXIT_USAGE;
+  return merged.problems.length === 0 ? EXIT_OK : EXIT_PROBLEMS;
 }

@@ -57,10 +57,8 @@ export const ACCESS_HELP = `  --ca-file FILE
   HTTPS_PROXY, HTTP_PROXY and NO_PROXY in the environment are heeded as by kubectl.
 `;
 
-type GivenFlags = Extract<ReadFlags, { readonly ok: true }>;
-
 /** Reads the flags for servers, given as URLs; a text is the problem. */
-export function readAccess(flags: GivenFlags, servers: readonly string[]): ServerAccess | string {
+export function readAccess(flags: ReadFlags, servers: readonly string[]): ServerAccess | string {
   for (const name of Object.keys(ACCESS_FLAGS)) if (flags.last(name) === "") return `--${name} must not be empty`;
   const files = {
     caFile: flags.last("ca-file"),

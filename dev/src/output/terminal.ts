@@ -25,9 +25,7 @@ export class Terminal {
 
   /** Prints an event with the time of day. Further lines of `text` are indented below the first. */
   event(subject: string, text: string): void {
-    const now = new Date(this.#clock());
-    const parts = [now.getHours(), now.getMinutes(), now.getSeconds()];
-    this.#line(parts.map((part) => String(part).padStart(2, "0")).join(":"), subject, text);
+    this.#line(new Date(this.#clock()).toTimeString().slice(0, 8), subject, text);
   }
 
   /** Prints text as it is, for the guide and for errors. */

@@ -1,7 +1,9 @@
 // Checks the ports of the stack before anything starts: one message names all that are in use, each
 // with the setting that moves it.
 import { randomInt } from "node:crypto";
-import { createServer } from "node:net";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { promisify } from "node:util";
 import { DevError } from "../errors.ts";
 import type { PortOwner, StackPorts } from "../settings.ts";
 import { PORT_OWNERS } from "../settings.ts";
@@ -59,18 +61,15 @@ async function openFreeProbe(): Promise<Probe> {
   return openProbe(0);
 }
 
-function openProbe(port: number): Promise<Probe> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", (error: NodeJS.ErrnoException) =>
-      resolve(error.code === "EADDRINUSE" ? "is in use" : `cannot be used (${error.message})`),
-    );
-    server.listen({ host: STACK_HOST, port, exclusive: true }, () => {
-      const address = server.address();
-      const opened = typeof address === "object" && address !== null ? address.port : port;
-      resolve({ port: opened, release: () => new Promise((done) => server.close(() => done())) });
-    });
-  });
+async function openProbe(port: number): Promise<Probe> {
+  const server = createServer();
+  try {
+    await once(server.listen({ host: STACK_HOST, port, exclusive: true }), "listening");
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return code === "EADDRINUSE" ? "is in use" : `cannot be used (${message})`;
+  }
+  return { port: (server.address() as AddressInfo).port, release: () => promisify(server.close.bind(server))() };
 }
 
 function describeDouble(owner: PortOwner, ports: StackPorts): PortProblem | undefined {

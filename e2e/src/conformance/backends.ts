@@ -17,11 +17,11 @@ export interface RunningBackend {
 export interface Backend {
   readonly name: string;
   /** Whether the service keeps what is over its limit in a local cache. */
-  readonly hasLocalCache: boolean;
+  readonly hasLocalCache?: boolean;
   /** Whether one descriptor over its limit stops the counters of the others. */
-  readonly stopsOthers: boolean;
+  readonly stopsOthers?: boolean;
   /** Whether counters change after the answer, and questions must wait for that. */
-  readonly countsLater: boolean;
+  readonly countsLater?: boolean;
   start(folder: string): Promise<RunningBackend>;
 }
 
@@ -31,26 +31,20 @@ const STOP = { STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: "true" } as const;
 /** A busy machine may let a store wait for longer than a proxy would. */
 const PATIENCE = { KVSTORE_COMMAND_TIMEOUT: "20s", ALTSTORE_TIMEOUT: "20s" } as const;
 
-/** The defaults of a kind. */
-const PLAIN = { hasLocalCache: false, stopsOthers: false, countsLater: false } as const;
-
 /** Every kind. */
 export const BACKENDS: readonly Backend[] = [
-  { ...PLAIN, name: "memory", start: () => running([], { BACKEND_TYPE: "memory" }) },
+  { name: "memory", start: () => running([], { BACKEND_TYPE: "memory" }) },
   {
-    ...PLAIN,
     name: "memory with a local cache, which stops others",
     hasLocalCache: true,
     stopsOthers: true,
     start: () => running([], { BACKEND_TYPE: "memory", ...LOCAL_CACHE, ...STOP }),
   },
   {
-    ...PLAIN,
     name: "Redis",
     start: async (folder: string): Promise<RunningBackend> => redis([await startRedis(folder)]),
   },
   {
-    ...PLAIN,
     name: "Redis with a password, a prefix and a local cache",
     hasLocalCache: true,
     start: async (folder: string): Promise<RunningBackend> =>
@@ -61,13 +55,11 @@ export const BACKENDS: readonly Backend[] = [
       }),
   },
   {
-    ...PLAIN,
     name: "Redis, which stops others",
     stopsOthers: true,
     start: async (folder: string): Promise<RunningBackend> => redis([await startRedis(folder)], STOP),
   },
   {
-    ...PLAIN,
     name: "Redis over TLS with client certificates",
     start: async (folder: string): Promise<RunningBackend> => {
       const tls = await writeCertificates(folder);
@@ -80,7 +72,6 @@ export const BACKENDS: readonly Backend[] = [
     },
   },
   {
-    ...PLAIN,
     name: "a pair of Redis, one for counters per second",
     start: async (folder: string): Promise<RunningBackend> => {
       const [main, perSecond] = [await startRedis(folder), await startRedis(folder)];
@@ -92,7 +83,6 @@ export const BACKENDS: readonly Backend[] = [
     },
   },
   {
-    ...PLAIN,
     name: "a Redis cluster with a write window",
     start: async (folder: string): Promise<RunningBackend> => {
       const nodes = await startRedisCluster(folder);
@@ -104,7 +94,6 @@ export const BACKENDS: readonly Backend[] = [
     },
   },
   {
-    ...PLAIN,
     name: "Redis behind a sentinel",
     start: async (folder: string): Promise<RunningBackend> => {
       const main = await startRedis(folder);
@@ -113,7 +102,6 @@ export const BACKENDS: readonly Backend[] = [
     },
   },
   {
-    ...PLAIN,
     name: "three memcached with a local cache",
     hasLocalCache: true,
     countsLater: true,
@@ -127,7 +115,6 @@ export const BACKENDS: readonly Backend[] = [
     },
   },
   {
-    ...PLAIN,
     name: "memcached over TLS",
     countsLater: true,
     start: async (folder: string): Promise<RunningBackend> => {

@@ -32,7 +32,7 @@ export function describeBrokenInput(
     let service: FuzzedService | undefined;
 
     afterEach(() => {
-      service?.kill();
+      service?.program.kill();
       folder?.remove();
     });
 
@@ -41,7 +41,8 @@ export function describeBrokenInput(
       async ({ grpc, other, seed }) => {
         folder = makeTemporaryFolder();
         service = await startFuzzedService(folder.path, grpc);
-        const { targets, pid } = service;
+        const { targets } = service;
+        const { pid } = service.program;
         const before = { sockets: service.openSockets(), rss: service.rssBytes() };
         const random = new Random(seed);
         const fed = targets
@@ -61,7 +62,7 @@ export function describeBrokenInput(
         }
         expect(service.complaints()).toEqual([]);
         await afterwards?.(service, before.sockets);
-        expect(service.pid).toBe(pid);
+        expect(service.program.pid).toBe(pid);
         const memory = [before.rss, rssMax, service.rssBytes()].map((bytes) => `${(bytes / 2 ** 20).toFixed(0)} MiB`);
         for (const { target, totals } of fed)
           process.stdout.write(`fuzz ${target.name}: ${totals.inputs} inputs, ${totals.connections} connections\n`);

@@ -3,7 +3,8 @@ import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import type { FuzzTarget } from "./fuzz-listener.ts";
 import { type FuzzedService, startFuzzedService } from "./fuzzed-service.ts";
 import { goodRequest } from "./http1-inputs.ts";
-import { createPongReader, opening, ping } from "./http2-inputs.ts";
+import { openingBytes } from "../parts/http2-frames.ts";
+import { createPongReader, ping } from "./http2-inputs.ts";
 import { Wire } from "./wire.ts";
 
 /** Connections that are opened together. */
@@ -42,7 +43,7 @@ export class ConnectionFixture {
         read(chunk);
         return pongs === number;
       };
-      wire.write(number === 1 ? Buffer.concat([opening(), ping(1)]) : ping(number));
+      wire.write(number === 1 ? Buffer.concat([openingBytes(), ping(1)]) : ping(number));
     } else {
       wire.onData = () => true;
       wire.write(goodRequest({ ...speaks, paths: ["/healthcheck"] }));
@@ -69,7 +70,7 @@ export class ConnectionFixture {
   /** Closes the connections and ends the service. */
   end(): void {
     for (const wire of this.wires) wire.destroy();
-    this.#service?.kill();
+    this.#service?.program.kill();
     this.#folder.remove();
   }
 }

@@ -30,7 +30,7 @@ describe("weir-ratelimit with many connections", () => {
     for (const name of ["debug", "statistics"])
       expect(await fixture.openMany(fixture.target(name), 24)).toHaveLength(24);
     // What needs files continues: the rules are read again.
-    running.signal("SIGHUP");
+    running.program.signal("SIGHUP");
     for (const wire of first) wire.destroy();
     await eventually("the service to accept connections again", () => running.assertAnswers());
     expect(running.complaints()).toEqual([]);

@@ -1,7 +1,8 @@
 // Sends inputs to one listener, over many connections at a time. What an input is made of is the
 // inputs' files; whether the process stands it is asked by fuzzed-service.ts.
 import { ANSWER_START, brokenRequest, type Http1Target, oddRequest } from "./http1-inputs.ts";
-import { brokenFrames, brokenMessage, createPongReader, noSession, opening, ping } from "./http2-inputs.ts";
+import { brokenFrames, brokenMessage, createPongReader, noSession, ping } from "./http2-inputs.ts";
+import { openingBytes, placesOf } from "../parts/http2-frames.ts";
 import type { Random } from "./random.ts";
 import { Wire, type WireAddress } from "./wire.ts";
 
@@ -99,7 +100,7 @@ async function sendRequests(
     }
     let answers = 0;
     wire.onData = (chunk) => {
-      answers += countOf(chunk, ANSWER_START);
+      answers += placesOf(ANSWER_START, chunk).length;
       return answers >= perWait;
     };
     for (let index = 0; index < perWait; index++) write(wire, make(random, about), totals);
@@ -109,12 +110,6 @@ async function sendRequests(
     }
   }
   await wire?.finish(CLOSE_MS);
-}
-
-function countOf(chunk: Buffer, text: string): number {
-  let count = 0;
-  for (let at = chunk.indexOf(text); at >= 0; at = chunk.indexOf(text, at + text.length)) count += 1;
-  return count;
 }
 
 async function sendBeginnings(target: FuzzTarget, random: Random, totals: FuzzTotals): Promise<void> {
@@ -170,7 +165,7 @@ class Session {
       read(chunk);
       return this.#pongs === this.#pings;
     };
-    wire.write(opening());
+    wire.write(openingBytes());
   }
 
   nextStream(): number {

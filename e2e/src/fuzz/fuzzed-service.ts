@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { createSecureContext } from "node:tls";
 import { credentials } from "@grpc/grpc-js";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { writeCertificates } from "@weir/testing/servers/certificate-files";
 import { residentMebibytes } from "../benchmarks/cpu-time.ts";
 import { type RateLimitService, startRateLimitService } from "../conformance/rate-limit-service.ts";
@@ -62,7 +63,7 @@ export async function startFuzzedService(
   try {
     await fuzzed.assertAnswers();
   } catch (error) {
-    fuzzed.kill();
+    fuzzed.program.kill();
     throw error;
   }
   return fuzzed;
@@ -87,14 +88,13 @@ export class FuzzedService {
     ];
   }
 
-  get pid(): number {
-    return this.#service.process.pid;
+  get program(): ProcessGroup {
+    return this.#service.process;
   }
 
   /** Throws unless the process still runs and every listener answers a good request. */
   async assertAnswers(): Promise<void> {
-    const { process } = this.#service;
-    if (!process.isRunning()) throw process.endedError(await process.exited);
+    if (!this.program.isRunning()) throw this.program.endedError(await this.program.exited);
     const answer = await this.#service.askWithin(ANSWER_TIMEOUT_MS, "fuzz", { entries: { user: "good" } });
     this.#service.disconnect(); // So that every connection is one of the fuzzer.
     if (answer.code !== "OK") throw new Error(`gRPC answers a good request with ${answer.code}`);
@@ -124,14 +124,9 @@ export class FuzzedService {
     return this.#service.lines.filter((line) => pattern.test(line));
   }
 
-  /** Sends it a signal. */
-  signal(name: NodeJS.Signals): void {
-    this.#service.process.signal(name);
-  }
-
   /** Sockets of the process, including listeners and those to stores. */
   openSockets(): number {
-    const folder = `/proc/${this.pid}/fd`;
+    const folder = `/proc/${this.program.pid}/fd`;
     return readdirSync(folder).filter((name) => {
       try {
         return readlinkSync(join(folder, name)).startsWith("socket:");
@@ -143,16 +138,11 @@ export class FuzzedService {
 
   /** Resident memory of the process, in bytes. */
   rssBytes(): number {
-    return residentMebibytes(this.pid) * 2 ** 20;
+    return residentMebibytes(this.program.pid) * 2 ** 20;
   }
 
   /** Ends it in order and resolves with its exit code. */
   async stop(): Promise<number | null> {
     return (await this.#service.stop()).code;
-  }
-
-  /** Kills it; safe at any time. */
-  kill(): void {
-    this.#service.process.kill();
   }
 }

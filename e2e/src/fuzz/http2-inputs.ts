@@ -3,16 +3,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { RateLimitRequestSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 
-import {
-  createFrameReader,
-  FLAG,
-  FRAME,
-  frame,
-  grpcMessage,
-  PREFACE,
-  WINDOW,
-  windowUpdate,
-} from "../parts/http2-frames.ts";
+import { createFrameReader, FLAG, FRAME, frame, grpcMessage, openingBytes } from "../parts/http2-frames.ts";
 import { mutate } from "./mutation.ts";
 import type { Random } from "./random.ts";
 
@@ -87,12 +78,6 @@ const REQUEST = Buffer.from(
   ),
 );
 
-/** The beginning of a session: preface, settings, and a window for every answer. */
-export function opening(): Buffer {
-  const settings = frame(FRAME.SETTINGS, 0, 0, Buffer.alloc(0));
-  return Buffer.concat([PREFACE, settings, windowUpdate(WINDOW.max - WINDOW.initial)]);
-}
-
 /** The frame that a server answers when it has read all before it. */
 export function ping(number: number): Buffer {
   const payload = Buffer.alloc(8);
@@ -166,7 +151,7 @@ export function noSession(random: Random): Buffer {
     case 0:
       return random.bytes(random.between(1, 400));
     case 1:
-      return mutate(random, opening(), random.between(1, 3));
+      return mutate(random, openingBytes(), random.between(1, 3));
     case 2:
       return Buffer.from("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "latin1");
     default: // What a TLS client would say.

@@ -2,7 +2,8 @@
 import { describe, expect, it } from "vitest";
 
 import { brokenRequest, goodRequest, oddRequest } from "./http1-inputs.ts";
-import { brokenFrames, brokenMessage, createPongReader, goodCall, noSession, opening, ping } from "./http2-inputs.ts";
+import { openingBytes } from "../parts/http2-frames.ts";
+import { brokenFrames, brokenMessage, createPongReader, goodCall, noSession, ping } from "./http2-inputs.ts";
 import { mutate } from "./mutation.ts";
 import { Random } from "./random.ts";
 
@@ -58,7 +59,7 @@ describe("the fuzzer's inputs", () => {
     answer[4] = 0x1;
     const seen: number[] = [];
     const read = createPongReader((number) => seen.push(number));
-    const bytes = Buffer.concat([opening().subarray(24), ping(7), answer, goodCall(1), answer]);
+    const bytes = Buffer.concat([openingBytes().subarray(24), ping(7), answer, goodCall(1), answer]);
     for (const byte of bytes) read(Buffer.from([byte]));
     expect(seen).toEqual([258, 258]);
   });

@@ -37,14 +37,14 @@ console.log("The service answered to the end.");
 async function runRound(kind: GrpcKind): Promise<void> {
   const folder = makeTemporaryFolder();
   const service = await startFuzzedService(folder.path, kind);
-  const kill = (): void => service.kill();
+  const kill = (): void => service.program.kill();
   process.once("exit", kill);
   try {
     for (let batch = 0; batch < 10 && performance.now() < endMs; batch++) await runBatch(service);
     await service.stop();
   } finally {
     process.off("exit", kill);
-    service.kill();
+    kill();
     folder.remove();
   }
 }

@@ -1,7 +1,6 @@
 // The configuration flow from a real Kubernetes API server: kubectl → API server → control plane under
 // its own account → mutual TLS → a real pod.
 import { join } from "node:path";
-import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { type Flow, manifestOf, startFlow } from "./flow.ts";
 import { type LimitsCluster, startLimitsCluster } from "./limits-cluster.ts";
@@ -46,14 +45,10 @@ export class ClusterFlow {
     this.stop = stop;
   }
 
-  get cluster(): KubernetesCluster {
-    return this.limits.cluster;
-  }
-
   /** Applies a resource for the domain of its name with kubectl: so many requests of each user a day. */
   async apply(name: string, requestsPerUnit: number): Promise<void> {
     const args = ["apply", "--namespace=shop", "-f", "-"];
-    const { code, stderr } = await this.cluster.kubectl(args, limitManifest(name, requestsPerUnit));
+    const { code, stderr } = await this.limits.cluster.kubectl(args, limitManifest(name, requestsPerUnit));
     if (code !== 0) throw new Error(`kubectl apply failed: ${stderr.trim()}`);
   }
 

@@ -63,15 +63,16 @@ export async function startFlow(
 
 /** The running flow. */
 export class Flow {
+  /** The control plane that was started last. */
+  controlPlane: Replica;
   readonly #place: Required<ReplicaPlace>;
   readonly #controlPlaneEnv: Env;
   readonly #pods: Pod[] = [];
-  #controlPlane: Replica;
 
   constructor(place: Required<ReplicaPlace>, controlPlaneEnv: Env, controlPlane: Replica) {
     this.#place = place;
     this.#controlPlaneEnv = controlPlaneEnv;
-    this.#controlPlane = controlPlane;
+    this.controlPlane = controlPlane;
   }
 
   /** Writes a manifest in one step, as an editor that saves by renaming does. */
@@ -98,47 +99,27 @@ export class Flow {
 
   /** Kills the control plane as a crash would. */
   async killControlPlane(): Promise<void> {
-    this.#controlPlane.process.kill();
-    await this.#controlPlane.process.exited;
-  }
-
-  /** Shuts the control plane down. */
-  async stopControlPlane(): Promise<void> {
-    await this.#controlPlane.process.stop("SIGTERM", STOP_GRACE_MS);
+    this.controlPlane.process.kill();
+    await this.controlPlane.process.exited;
   }
 
   /** Starts the control plane again, at its old address. */
   async startControlPlane(): Promise<void> {
-    this.#controlPlane = await startReplica(this.#place, this.#controlPlaneEnv);
-  }
-
-  /** The port of the control plane for pods. */
-  get adsPort(): number {
-    return this.#place.ports.ads;
+    this.controlPlane = await startReplica(this.#place, this.#controlPlaneEnv);
   }
 
   get certificates(): DevelopmentCertificates {
     return this.#place.certificates;
   }
 
-  /** The HTTP address of the control plane. */
-  controlPlaneUrl(): string {
-    return this.#controlPlane.url;
-  }
-
   /** The control plane's status of manifests and pods. */
   status(): Promise<RolloutState> {
-    return this.#controlPlane.status();
-  }
-
-  /** The control plane's metrics, as text. */
-  async metrics(): Promise<string> {
-    return await (await fetch(`${this.#controlPlane.url}/metrics`)).text();
+    return this.controlPlane.status();
   }
 
   /** Stops the pods, then the control plane. */
   async stop(): Promise<void> {
     for (const pod of this.#pods.toReversed()) await pod.process.stop("SIGTERM", STOP_GRACE_MS);
-    await this.#controlPlane.process.stop("SIGTERM", STOP_GRACE_MS);
+    await this.controlPlane.process.stop("SIGTERM", STOP_GRACE_MS);
   }
 }

@@ -14,7 +14,7 @@ export const FRAME = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4, PING: 6,
 export const FLAG = { END_STREAM: 0x1, ACK: 0x1, END_HEADERS: 0x4 } as const;
 
 /** The largest flow-control window and the one of a new connection, in bytes (RFC 9113, section 6.9). */
-export const WINDOW = { max: 0x7fffffff, initial: 65_535 } as const;
+const WINDOW = { max: 0x7fffffff, initial: 65_535 } as const;
 
 /** A call as bytes, with the places that differ from call to call. */
 export interface CallTemplate {
@@ -46,9 +46,10 @@ export function windowUpdate(bytes: number, streamId = 0): Buffer {
   return frame(FRAME.WINDOW_UPDATE, 0, streamId, payload);
 }
 
-/** The acknowledgement of a SETTINGS or PING frame. */
-export function acknowledgement(type: typeof FRAME.SETTINGS | typeof FRAME.PING, payload: Buffer): Buffer {
-  return frame(type, FLAG.ACK, 0, payload);
+/** The acknowledgement that a frame asks for: those of SETTINGS and PING do, unless they are one. */
+export function acknowledgementOf(type: number, flags: number, payload: Buffer): Buffer | undefined {
+  if ((type !== FRAME.SETTINGS && type !== FRAME.PING) || (flags & FLAG.ACK) !== 0) return undefined;
+  return frame(type, FLAG.ACK, 0, type === FRAME.PING ? payload : Buffer.alloc(0));
 }
 
 /**

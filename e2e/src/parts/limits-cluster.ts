@@ -1,6 +1,8 @@
 // A Kubernetes API server with the CustomResourceDefinition, the role and the account of the control
 // plane. Writes go to the API over kept connections, because kubectl cannot do hundreds a second.
+import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -77,16 +79,13 @@ export class LimitsCluster {
   }
 
   async #send(method: string, path: string, body?: string): Promise<{ status: number; text: string }> {
-    const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>();
     const headers = {
       authorization: `Bearer ${this.cluster.adminToken}`,
       "content-type": "application/apply-patch+yaml",
     };
-    const call = request(this.cluster.url + path, { method, headers, agent: this.#agent }, (response) => {
-      text(response).then((answer) => resolve({ status: response.statusCode ?? 0, text: answer }), reject);
-    });
-    call.on("error", reject).end(body);
-    return await promise;
+    const call = request(this.cluster.url + path, { method, headers, agent: this.#agent }).end(body);
+    const [response] = (await once(call, "response")) as [IncomingMessage];
+    return { status: response.statusCode ?? 0, text: await text(response) };
   }
 }
 

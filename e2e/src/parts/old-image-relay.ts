@@ -1,8 +1,7 @@
 // A relay between a pod and the control plane that makes the pod behave like an old image: it replaces
 // the unit "week" by an unknown number, so that the pod NACKs valid rules.
-import { readFileSync } from "node:fs";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import { Client, credentials, Server, ServerCredentials, type ServerDuplexStream, status } from "@grpc/grpc-js";
+import { type Client, Server, ServerCredentials, type ServerDuplexStream, status } from "@grpc/grpc-js";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import type {
   DiscoveryRequest,
@@ -16,11 +15,10 @@ import {
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
 import type { Env } from "./programs.ts";
+import { openAdsStream } from "./stream-pod.ts";
 
 /** A number that no unit has. */
 const UNKNOWN_UNIT = 99;
-
-const DEFINITION = serviceDefinition(AggregatedDiscoveryService);
 
 /** A relay that listens. */
 export interface OldImageRelay {
@@ -32,18 +30,13 @@ export interface OldImageRelay {
 /** Starts a relay to the control plane at a port of this machine, with the certificate of a pod. */
 export async function startOldImageRelay(
   controlPlanePort: number,
-  { ca, rateLimit }: DevelopmentCertificates,
+  certificates: DevelopmentCertificates,
 ): Promise<OldImageRelay> {
-  const [root, key, cert] = [ca.cert, rateLimit.key, rateLimit.cert].map((path) => readFileSync(path));
   const server = new Server();
   const clients = new Set<Client>();
   const relay = (call: ServerDuplexStream<DiscoveryRequest, DiscoveryResponse>): void => {
-    const client = new Client(`localhost:${controlPlanePort}`, credentials.createSsl(root, key, cert), {
-      "grpc.use_local_subchannel_pool": 1,
-    });
+    const { client, stream: upstream } = openAdsStream(controlPlanePort, certificates);
     clients.add(client);
-    const { path, requestSerialize, responseDeserialize } = DEFINITION.streamAggregatedResources;
-    const upstream = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
     const close = (): void => {
       upstream.cancel();
       client.close();
@@ -57,10 +50,8 @@ export async function startOldImageRelay(
       call.emit("error", Object.assign(new Error(error.message), { code: status.UNAVAILABLE })),
     );
   };
-  server.addService(
-    { streamAggregatedResources: DEFINITION.streamAggregatedResources },
-    { streamAggregatedResources: relay },
-  );
+  const { streamAggregatedResources } = serviceDefinition(AggregatedDiscoveryService);
+  server.addService({ streamAggregatedResources }, { streamAggregatedResources: relay });
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) =>
       error === null ? resolve(bound) : reject(error),

@@ -1,16 +1,19 @@
 // One replica of the real control plane over a folder of manifests, and a client that watches its
 // rollout API over HTTP, as a dashboard does.
+import { toJson } from "@bufbuild/protobuf";
+import { type Client, createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
 import { readRolloutState, type RolloutState } from "@weir/dev/output/rollout-state";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import type { StackPorts } from "@weir/dev/settings";
 import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
 import { STACK_HOST } from "@weir/dev/setup/ports";
+import {
+  type Rollout as RolloutMessage,
+  RolloutSchema,
+  RolloutService,
+} from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import { anyPorts, type Env, startProgram } from "./programs.ts";
-
-/** Bytes in front of a message of a Connect stream: one of flags and four of length. */
-const HEADER_BYTES = 5;
-
-const ROLLOUT_SERVICE = "weir.rollout.v1.RolloutService";
 
 /** The part of the rollout API's messages that tests read. */
 export interface Rollout {
@@ -95,47 +98,45 @@ export class Replica {
     return readRolloutState(await response.json());
   }
 
+  /** Its metrics, as text. */
+  async metrics(): Promise<string> {
+    return await (await fetch(`${this.url}/metrics`)).text();
+  }
+
   /** Its answer over the rollout API. */
-  rollout(): Promise<Rollout> {
-    return readRollout(this.url);
+  async rollout(): Promise<Rollout> {
+    const { rollout } = await clientOf(this.url).getRollout({});
+    return jsonOf(rollout);
   }
 }
 
-/** The rollout that the control plane at an HTTP address reports. */
-export async function readRollout(url: string): Promise<Rollout> {
-  const headers = { "content-type": "application/json" };
-  const response = await fetch(`${url}/${ROLLOUT_SERVICE}/GetRollout`, { method: "POST", headers, body: "{}" });
-  return ((await response.json()) as { readonly rollout: Rollout }).rollout;
-}
-
-/** Begins to watch the rollout at the HTTP address of a control plane. */
+/** Watches the rollout at the HTTP address of a control plane, from its first state on. */
 export async function watchRolloutApi(url: string): Promise<RolloutWatcher> {
-  const closed = new AbortController();
-  const response = await fetch(`${url}/${ROLLOUT_SERVICE}/WatchRollout`, {
-    method: "POST",
-    headers: { "content-type": "application/connect+json" },
-    body: Buffer.from("\0\0\0\0\x02{}"),
-    signal: closed.signal,
-  });
-  if (!response.ok || response.body === null) throw new Error(`The rollout API answered ${response.status}`);
-  return new RolloutWatcher(response.body, closed);
+  const watcher = new RolloutWatcher(url);
+  await watcher.opened;
+  return watcher;
 }
 
 /** A client that keeps the last rollout of its stream. */
 class RolloutWatcher {
-  readonly #closed: AbortController;
+  /** Resolves with the first state; rejects when the stream ends before. */
+  readonly opened: Promise<void>;
+  readonly #closed = new AbortController();
   #last: Rollout | undefined;
   #end: string | undefined;
 
-  constructor(body: AsyncIterable<Uint8Array>, closed: AbortController) {
-    this.#closed = closed;
-    void this.#follow(body).then(
-      () => (this.#end = "it has ended"),
-      (error: unknown) => (this.#end = String(error)),
-    );
+  constructor(url: string) {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.opened = promise;
+    void this.#follow(url, resolve)
+      .catch((error: unknown) => error)
+      .then((error = "it has ended") => {
+        this.#end = String(error);
+        reject(new Error(`The watch: ${this.#end}`));
+      });
   }
 
-  /** The last rollout; throws before the first one, and when the stream has ended. */
+  /** The last rollout; throws when the stream has ended. */
   last(): Rollout {
     if (this.#end !== undefined || this.#last === undefined)
       throw new Error(`The watch: ${this.#end ?? "nothing has come yet"}`);
@@ -146,17 +147,19 @@ class RolloutWatcher {
     this.#closed.abort();
   }
 
-  async #follow(body: AsyncIterable<Uint8Array>): Promise<void> {
-    let rest = Buffer.alloc(0);
-    for await (const chunk of body) {
-      rest = Buffer.concat([rest, chunk]);
-      for (;;) {
-        const end = rest.length < HEADER_BYTES ? Infinity : HEADER_BYTES + rest.readUInt32BE(1);
-        if (rest.length < end) break;
-        const message = JSON.parse(rest.toString("utf8", HEADER_BYTES, end)) as { readonly rollout?: Rollout };
-        if (message.rollout !== undefined) this.#last = message.rollout;
-        rest = rest.subarray(end);
-      }
+  async #follow(url: string, opened: () => void): Promise<void> {
+    for await (const { rollout } of clientOf(url).watchRollout({}, { signal: this.#closed.signal })) {
+      this.#last = jsonOf(rollout);
+      opened();
     }
   }
+}
+
+/** A client in JSON over HTTP/1.1, as browsers have it. */
+function clientOf(baseUrl: string): Client<typeof RolloutService> {
+  return createClient(RolloutService, createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false }));
+}
+
+function jsonOf(rollout: RolloutMessage | undefined): Rollout {
+  return toJson(RolloutSchema, rollout!) as unknown as Rollout;
 }

@@ -1,8 +1,8 @@
 // A scripted pod, for tests that need many pods, an old one or one that misbehaves: a gRPC client that
 // keeps every response, answers as configured, and connects to the next replica when its stream ends.
 import { readFileSync } from "node:fs";
-import { create, fromBinary } from "@bufbuild/protobuf";
-import { Client, credentials } from "@grpc/grpc-js";
+import { create, fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
+import { Client, type ClientDuplexStream, credentials } from "@grpc/grpc-js";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import type {
   DiscoveryRequest,
@@ -110,16 +110,8 @@ export class StreamPod {
   }
 
   #open(): void {
-    const { ca, rateLimit } = this.#options.certificates;
-    const [root, key, cert] = [ca.cert, rateLimit.key, rateLimit.cert].map((path) => readFileSync(path));
-    const client = new Client(`localhost:${this.port}`, credentials.createSsl(root, key, cert), {
-      "grpc.use_local_subchannel_pool": 1,
-      "grpc.enable_retries": 0,
-    });
+    const { client, stream } = openAdsStream(this.port, this.#options.certificates);
     this.#client = client;
-    const { path, requestSerialize, responseDeserialize } =
-      serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources;
-    const stream = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
     let isServed = false;
     stream.on("data", (response: DiscoveryResponse) => {
       if (!isServed) this.servedAgainMs = performance.now();
@@ -147,6 +139,21 @@ export class StreamPod {
   }
 }
 
+/** Opens a stream to the control plane at a port of this machine, with the certificate of a pod. */
+export function openAdsStream(
+  port: number,
+  { ca, rateLimit }: DevelopmentCertificates,
+): { readonly client: Client; readonly stream: ClientDuplexStream<DiscoveryRequest, DiscoveryResponse> } {
+  const [root, key, cert] = [ca.cert, rateLimit.key, rateLimit.cert].map((path) => readFileSync(path));
+  const client = new Client(`localhost:${port}`, credentials.createSsl(root, key, cert), {
+    "grpc.use_local_subchannel_pool": 1,
+    "grpc.enable_retries": 0,
+  });
+  const { path, requestSerialize, responseDeserialize } =
+    serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources;
+  return { client, stream: client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize) };
+}
+
 function configsIn({ resources }: DiscoveryResponse): readonly RateLimitConfig[] {
   return resources.map(({ value }) => fromBinary(RateLimitConfigSchema, value));
 }
@@ -158,11 +165,6 @@ function limitsIn(response: DiscoveryResponse): Readonly<Record<string, number |
   return Object.fromEntries(limits);
 }
 
-function request(fields: {
-  readonly versionInfo: string;
-  readonly responseNonce?: string;
-  readonly node?: { readonly id: string };
-  readonly errorDetail?: { readonly code: number; readonly message: string };
-}): DiscoveryRequest {
+function request(fields: MessageInitShape<typeof DiscoveryRequestSchema>): DiscoveryRequest {
   return create(DiscoveryRequestSchema, { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL, ...fields });
 }

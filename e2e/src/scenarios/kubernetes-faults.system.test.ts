@@ -90,7 +90,7 @@ describe("real pods behind an API server with faults", () => {
     await set("kept", 5);
     // The API server keeps recent events in memory; a new process has none.
     await limits.cluster.compact();
-    await limits.cluster.killApiServer();
+    await limits.cluster.apiServer.kill();
     await limits.cluster.startApiServer();
     await eventually("the API server to write again", () => set("kept", 6), RECOVERY_TIMEOUT_MS);
     await limits.cluster.compact();
@@ -101,11 +101,11 @@ describe("real pods behind an API server with faults", () => {
   });
 
   it("keep every limit when etcd is restarted, and receive later changes", async () => {
-    await limits.cluster.killEtcd();
+    await limits.cluster.etcd.kill();
     await eventually("the API server to miss etcd", async () =>
       expect((await limits.cluster.kubectl(["get", "--raw", "/readyz"])).code).not.toBe(0),
     );
-    limits.cluster.startEtcd();
+    limits.cluster.etcd.start();
     await eventually("the API server to write again", () => set("kept", 7), RECOVERY_TIMEOUT_MS);
     await expectLimit("kept", 7, RECOVERY_TIMEOUT_MS);
   });
@@ -143,7 +143,7 @@ describe("real pods behind an API server with faults", () => {
   }
 
   async function metric(series: string): Promise<number> {
-    const line = (await flow.metrics()).split("\n").find((each) => each.startsWith(`${series} `));
+    const line = (await flow.controlPlane.metrics()).split("\n").find((each) => each.startsWith(`${series} `));
     expect(line, series).toBeDefined();
     return Number(line?.slice(series.length + 1));
   }

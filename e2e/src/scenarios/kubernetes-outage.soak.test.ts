@@ -22,9 +22,13 @@ describe("the configuration flow from Kubernetes in a long outage", () => {
   });
 
   it("keeps every limit while the API server is away for a minute, gives them to new pods, and enforces new ones when it is back", async () => {
-    const { cluster, flow, pod } = all;
+    const {
+      limits: { cluster },
+      flow,
+      pod,
+    } = all;
     const questions = pod.keepAsking("mail");
-    await cluster.killApiServer();
+    await cluster.apiServer.kill();
     const backMs = performance.now() + OUTAGE_MS;
     expect(await all.askThrice("away")).toEqual([200, 200, 429]);
     const second = await flow.startPod({ CONFIG_GRPC_XDS_NODE_ID: "default/second" });

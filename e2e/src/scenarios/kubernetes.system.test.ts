@@ -21,7 +21,8 @@ describe("the configuration flow from Kubernetes", () => {
 
   beforeAll(async () => {
     all = await startClusterFlow();
-    ({ limits, cluster, flow, pod } = all);
+    ({ limits, flow, pod } = all);
+    ({ cluster } = limits);
   });
 
   afterAll(async () => {
@@ -89,12 +90,12 @@ describe("the configuration flow from Kubernetes", () => {
   });
 
   it("reports to watchers of the rollout that the API server is away, and that it is back", async () => {
-    const watcher = await watchRolloutApi(flow.controlPlaneUrl());
+    const watcher = await watchRolloutApi(flow.controlPlane.url);
     await eventually("the first state", () =>
       expect(watcher.last()).toMatchObject({ ready: true, source: { location: expect.any(String) as string } }),
     );
     expect(watcher.last().source?.error).toBeUndefined();
-    await cluster.killApiServer();
+    await cluster.apiServer.kill();
     await eventually("the problem", () => expect(watcher.last().source?.error).toContain("no answer from"));
     await cluster.startApiServer();
     await eventually("its end", () => expect(watcher.last().source?.error).toBeUndefined(), RECOVERY_TIMEOUT_MS);
@@ -105,10 +106,10 @@ describe("the configuration flow from Kubernetes", () => {
     await all.apply("search", 5);
     await eventually("the new limit", async () => expect(await all.limitOf("search")).toBe(5), RECOVERY_TIMEOUT_MS);
     await flow.killControlPlane();
-    await cluster.killApiServer();
+    await cluster.apiServer.kill();
     const started = flow.startControlPlane();
     started.catch(() => undefined); // It is awaited below, unless something else fails first.
-    const watcher = await eventually("a watch of the start", () => watchRolloutApi(flow.controlPlaneUrl()));
+    const watcher = await eventually("a watch of the start", () => watchRolloutApi(flow.controlPlane.url));
     await eventually("the reason to wait", () => expect(watcher.last().source?.error).toContain("no answer from"));
     expect(watcher.last().ready).toBeUndefined();
     expect([await all.limitOf("mail"), await all.limitOf("search")]).toEqual([2, 5]);

@@ -7,7 +7,6 @@ import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { type Flow, manifestOf, startFlow } from "../parts/flow.ts";
 import { type OldImageRelay, startOldImageRelay } from "../parts/old-image-relay.ts";
 import type { Pod } from "../parts/pod.ts";
-import { readRollout } from "../parts/replica.ts";
 
 /** Resources of one tenant: more than the NACKs after which its resources come one by one. */
 const BULK = 12;
@@ -24,7 +23,7 @@ describe("a fleet of pods of an old image", () => {
       { "mail.yaml": limit("mail", 1), "search.yaml": limit("search", 1) },
       { controlPlaneEnv: { STATE_DIRECTORY: join(folder.path, "state") } },
     );
-    relay = await startOldImageRelay(flow.adsPort, flow.certificates);
+    relay = await startOldImageRelay(flow.controlPlane.adsPort, flow.certificates);
     old = await startOld("edge/one");
     flow.writeManifest("search.yaml", limit("search", 2, { unit: "week" })); // What the old image cannot load.
     await eventually("the NACK", async () =>
@@ -43,7 +42,7 @@ describe("a fleet of pods of an old image", () => {
     for (const name of bulk) flow.writeManifest(`${name}.yaml`, limit(name, 1, { unit: "week", namespace: "greedy" }));
     flow.writeManifest("known.yaml", limit("known", 1, { namespace: "greedy" }));
     await eventually("the first NACKs", async () => {
-      const { resources } = await readRollout(flow.controlPlaneUrl());
+      const { resources } = await flow.controlPlane.rollout();
       expect(resources.filter(({ reason }) => reason === "RejectedByDataPlane").length).toBeGreaterThan(1);
     });
     await editMail();
@@ -67,7 +66,9 @@ describe("a fleet of pods of an old image", () => {
   });
 
   it("keeps every limit when the control plane is shut down and starts again", async () => {
-    await restart(() => flow.stopControlPlane());
+    await restart(async () => {
+      await flow.controlPlane.process.stop("SIGTERM", 30_000);
+    });
     await expectLimits(old, { mail: edits, search: 1 });
   });
 

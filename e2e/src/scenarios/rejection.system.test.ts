@@ -26,7 +26,7 @@ describe("a pod that NACKs a resource", () => {
       "mail.yaml": limit("mail", 2, "day"),
       "search.yaml": limit("search", 1, "day"),
     });
-    relay = await startOldImageRelay(flow.adsPort, flow.certificates);
+    relay = await startOldImageRelay(flow.controlPlane.adsPort, flow.certificates);
     old = await flow.startPod({ ...relay.podEnv, CONFIG_GRPC_XDS_NODE_ID: "edge/old" });
   });
 

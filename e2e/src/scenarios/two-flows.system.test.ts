@@ -85,7 +85,7 @@ describe("the two flows", () => {
   });
 
   it("has a page that explains every metric of the control plane, and no other", async () => {
-    const reported = [...(await flow.metrics()).matchAll(/^# TYPE (weir_\w+) /gm)].map(([, name]) => name);
+    const reported = [...(await flow.controlPlane.metrics()).matchAll(/^# TYPE (weir_\w+) /gm)].map(([, name]) => name);
     const explained = [...readFileSync(join(ROOT, "docs/rollout.md"), "utf8").matchAll(/^\| (`weir_.*?) +\|/gm)];
     const names = explained.flatMap(([, cell = ""]) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name));
     // Those of the Kubernetes source do not exist when a folder is read.

@@ -36,12 +36,12 @@ describe("KubernetesCluster", () => {
     );
   });
 
-  it("killApiServer() and killEtcd() lose nothing", async () => {
+  it("startApiServer() and etcd.start() lose nothing after a kill of both", async () => {
     await cluster.apply(NAMESPACE);
-    await cluster.killApiServer();
+    await cluster.apiServer.kill();
     expect((await cluster.kubectl(["get", "namespaces"])).code).not.toBe(0);
-    await cluster.killEtcd();
-    cluster.startEtcd();
+    await cluster.etcd.kill();
+    cluster.etcd.start();
     await cluster.startApiServer();
     await eventually("the namespace to be listed", async () => {
       expect((await cluster.kubectl(["get", "namespace", "shop", "--output=name"])).stdout).toBe("namespace/shop\n");
@@ -49,7 +49,7 @@ describe("KubernetesCluster", () => {
   });
 
   it("startApiServer() waits for its port while another program has it", async () => {
-    await cluster.killApiServer();
+    await cluster.apiServer.kill();
     const sockets: Socket[] = [];
     const other = createServer((socket) => void sockets.push(socket)).listen(
       Number(new URL(cluster.url).port),

@@ -11,7 +11,6 @@ import { createAuthority } from "@weir/certificates/authority";
 import { eventually } from "../eventually.ts";
 import { ServerProcess } from "../server-process.ts";
 import { reservePorts } from "../reserve-ports.ts";
-import { type KubernetesPrograms, kubernetesPrograms } from "./kubernetes-programs.ts";
 
 /**
  * Longest wait for the API server to be ready, in milliseconds: three to six seconds on an idle
@@ -25,14 +24,11 @@ const READY_PATH = "/readyz?exclude=poststarthook%2Fscheduling%2Fbootstrap-syste
 /** Longest wait for the answer to whether it is ready, in milliseconds. */
 const ANSWER_TIMEOUT_MS = 5000;
 
+/** Longest time of a first build of the programs, in milliseconds. */
+const BUILD_TIMEOUT_MS = 40 * 60_000;
+
 /** Days that its certificates last. */
 const VALID_DAYS = 7;
-
-/** What a cluster is started with. */
-export interface KubernetesClusterOptions {
-  /** Further flags of kube-apiserver. */
-  readonly apiServerFlags?: readonly string[];
-}
 
 /** What kubectl did. */
 export interface KubectlResult {
@@ -41,16 +37,13 @@ export interface KubectlResult {
   readonly stderr: string;
 }
 
-/** Starts etcd and an API server, and resolves when it is ready. */
-export async function startKubernetesCluster(options: KubernetesClusterOptions = {}): Promise<KubernetesCluster> {
-  const programs = await kubernetesPrograms();
-  const [apiPort = 0, etcdPort = 0, peerPort = 0] = await reservePorts(3);
-  const folder = mkdtempSync(join(tmpdir(), "weir-kubernetes-"));
-  const token = randomBytes(16).toString("hex");
-  const ca = await writeFiles(folder, apiPort, token);
-  const cluster = new KubernetesCluster({ programs, folder, apiPort, etcdPort, peerPort, token, ca }, options);
+/** Starts etcd and an API server with further flags, and resolves when it is ready. */
+export async function startKubernetesCluster(
+  options: { readonly apiServerFlags?: readonly string[] } = {},
+): Promise<KubernetesCluster> {
+  const cluster = new KubernetesCluster(await prepare(), options.apiServerFlags);
   try {
-    cluster.startEtcd();
+    cluster.etcd.start();
     await cluster.startApiServer();
   } catch (error) {
     await cluster.stop();
@@ -71,12 +64,14 @@ export class KubernetesCluster {
   readonly kubeconfigPath: string;
   /** Where its files are; tests may put files of their own there. */
   readonly folder: string;
-  readonly #programs: KubernetesPrograms;
+  /** Its state survives a kill. */
+  readonly etcd: ServerProcess;
+  /** Started again by {@link startApiServer}. */
+  readonly apiServer: ServerProcess;
+  readonly #programs: string;
   readonly #etcdUrl: string;
-  readonly #etcd: ServerProcess;
-  readonly #apiServer: ServerProcess;
 
-  constructor(parts: ClusterParts, { apiServerFlags = [] }: KubernetesClusterOptions) {
+  constructor(parts: Awaited<ReturnType<typeof prepare>>, apiServerFlags: readonly string[] = []) {
     const { programs, folder, apiPort, etcdPort, peerPort, token, ca } = parts;
     this.url = `https://127.0.0.1:${apiPort}`;
     this.caPem = ca;
@@ -86,23 +81,18 @@ export class KubernetesCluster {
     this.#programs = programs;
     this.#etcdUrl = `http://127.0.0.1:${etcdPort}`;
     const args = etcdArguments(folder, this.#etcdUrl, `http://127.0.0.1:${peerPort}`);
-    this.#etcd = new ServerProcess({ name: "etcd", command: programs.etcd, args, logPath: join(folder, "etcd.log") });
-    this.#apiServer = new ServerProcess({
+    this.etcd = new ServerProcess({
+      name: "etcd",
+      command: join(programs, "etcd"),
+      args,
+      logPath: join(folder, "etcd.log"),
+    });
+    this.apiServer = new ServerProcess({
       name: "kube-apiserver",
-      command: programs.apiServer,
+      command: join(programs, "kube-apiserver"),
       args: [...apiServerArguments(folder, apiPort, this.#etcdUrl), ...apiServerFlags],
       logPath: join(folder, "kube-apiserver.log"),
     });
-  }
-
-  /** Starts etcd (again), with the state it had. */
-  startEtcd(): void {
-    this.#etcd.start();
-  }
-
-  /** Kills etcd; its state stays. */
-  async killEtcd(): Promise<void> {
-    await this.#etcd.kill();
   }
 
   /**
@@ -111,18 +101,18 @@ export class KubernetesCluster {
    */
   async backUpEtcd(): Promise<() => Promise<void>> {
     const [state, backup] = [join(this.folder, "etcd"), join(this.folder, "etcd-backup")];
-    await this.#etcd.pause();
+    await this.etcd.pause();
     try {
       cpSync(state, backup, { recursive: true });
     } finally {
-      this.#etcd.resume();
+      this.etcd.resume();
     }
     return async () => {
-      await this.killApiServer();
-      await this.killEtcd();
+      await this.apiServer.kill();
+      await this.etcd.kill();
       rmSync(state, { recursive: true });
       renameSync(backup, state);
-      this.startEtcd();
+      this.etcd.start();
       await this.startApiServer();
     };
   }
@@ -133,30 +123,15 @@ export class KubernetesCluster {
    */
   async startApiServer(): Promise<void> {
     const attempt = async (): Promise<void> => {
-      if (this.#apiServer.pid === undefined) this.#apiServer.start();
+      if (this.apiServer.pid === undefined) this.apiServer.start();
       const status = await getStatus(this.url + READY_PATH, this.caPem);
       if (status !== 200) throw new Error(`${READY_PATH} answered ${status}`);
     };
     try {
       await eventually("the API server to be ready", attempt, READY_TIMEOUT_MS);
     } catch (cause) {
-      throw new Error(`The API server does not start. ${this.#apiServer.logTail()}`, { cause });
+      throw new Error(`The API server does not start. ${this.apiServer.logTail()}`, { cause });
     }
-  }
-
-  /** Kills the API server, and with it every connection. */
-  async killApiServer(): Promise<void> {
-    await this.#apiServer.kill();
-  }
-
-  /** Stops the API server from reading and answering; its connections stay open. */
-  async pauseApiServer(): Promise<void> {
-    await this.#apiServer.pause();
-  }
-
-  /** Continues the API server after {@link pauseApiServer}. */
-  resumeApiServer(): void {
-    this.#apiServer.resume();
   }
 
   /**
@@ -166,7 +141,7 @@ export class KubernetesCluster {
   async kubectl(args: readonly string[], input?: string): Promise<KubectlResult> {
     // What it keeps of an API server is kept by port, which another cluster may have had before.
     const own = ["--kubeconfig", this.kubeconfigPath, "--cache-dir", join(this.folder, "kubectl-cache")];
-    return await run(this.#programs.kubectl, [...own, ...args], input);
+    return await run(join(this.#programs, "kubectl"), [...own, ...args], input);
   }
 
   /**
@@ -184,29 +159,33 @@ export class KubernetesCluster {
   /** Compacts etcd to its last revision, so that earlier watches get 410. */
   async compact(): Promise<void> {
     const environment = ["--endpoints", this.#etcdUrl, "--dial-timeout=60s", "--command-timeout=60s"];
-    const status = await run(this.#programs.etcdctl, [...environment, "endpoint", "status", "--write-out=json"]);
+    const etcdctl = join(this.#programs, "etcdctl");
+    const status = await run(etcdctl, [...environment, "endpoint", "status", "--write-out=json"]);
     const [{ Status }] = JSON.parse(status.stdout) as [{ Status: { header: { revision: number } } }];
-    const result = await run(this.#programs.etcdctl, [...environment, "compact", String(Status.header.revision)]);
+    const result = await run(etcdctl, [...environment, "compact", String(Status.header.revision)]);
     if (result.code !== 0) throw new Error(`etcdctl compact failed: ${result.stderr.trim()}`);
   }
 
   /** Ends both servers and removes the folder. */
   async stop(): Promise<void> {
-    await this.#apiServer.kill();
-    await this.#etcd.kill();
+    await this.apiServer.kill();
+    await this.etcd.kill();
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
 
-/** What a cluster is made of. */
-interface ClusterParts {
-  readonly programs: KubernetesPrograms;
-  readonly folder: string;
-  readonly apiPort: number;
-  readonly etcdPort: number;
-  readonly peerPort: number;
-  readonly token: string;
-  readonly ca: string;
+/**
+ * What a cluster is made of. The script prints the folder of the programs, which are built on the first
+ * call on a machine and kept in the cache folder; fails with what the build said.
+ */
+async function prepare() {
+  const script = join(import.meta.dirname, "../../kubernetes/build.sh");
+  const { stdout } = await promisify(execFile)("sh", [script], { timeout: BUILD_TIMEOUT_MS });
+  const [apiPort = 0, etcdPort = 0, peerPort = 0] = await reservePorts(3);
+  const folder = mkdtempSync(join(tmpdir(), "weir-kubernetes-"));
+  const token = randomBytes(16).toString("hex");
+  const ca = await writeFiles(folder, apiPort, token);
+  return { programs: stdout.trim(), folder, apiPort, etcdPort, peerPort, token, ca };
 }
 
 /**

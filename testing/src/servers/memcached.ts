@@ -13,7 +13,7 @@ export async function startMemcached(
   { listensOn = "port", ...options }: MemcachedOptions = {},
 ): Promise<StoreServer> {
   const user = process.getuid?.() === 0 ? ["-u", "root"] : []; // Without a user it does not start as root.
-  return StoreServer.start(
+  return StoreServer.run(
     folder,
     "memcached",
     (port, socketPath) => [

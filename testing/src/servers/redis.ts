@@ -25,7 +25,7 @@ export interface RedisOptions extends StoreOptions {
 
 /** Starts a Redis server with an empty keyspace, on a port and on a unix socket. */
 export async function startRedis(folder: string, { tls, ...options }: RedisOptions = {}): Promise<StoreServer> {
-  return StoreServer.start(
+  return StoreServer.run(
     folder,
     "redis-server",
     (port, socketPath) => [
@@ -39,7 +39,7 @@ export async function startRedis(folder: string, { tls, ...options }: RedisOptio
 
 /** Starts a sentinel that watches the server on `masterPort` under the name `mymaster`. */
 export async function startSentinel(folder: string, masterPort: number): Promise<StoreServer> {
-  return StoreServer.start(folder, "redis-sentinel", (port) => {
+  return StoreServer.run(folder, "redis-sentinel", (port) => {
     const path = join(folder, `sentinel-${port}.conf`);
     const lines = [
       `port ${port}`,

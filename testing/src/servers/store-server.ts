@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { reservePort } from "../reserve-ports.ts";
-import { ServerProcess } from "../server-process.ts";
+import { ServerProcess, type ServerProcessOptions } from "../server-process.ts";
 
 /** Every server of tests listens on this address. */
 export const HOST = "127.0.0.1";
@@ -19,26 +19,25 @@ export interface StoreOptions {
 }
 
 /** A running store. */
-export class StoreServer {
+export class StoreServer extends ServerProcess {
   readonly port: number;
   /** Such as 127.0.0.1:41234. */
   readonly address: string;
   /** Its unix socket, if it listens on one. */
   readonly socketPath: string;
-  readonly #process: ServerProcess;
 
-  private constructor(port: number, socketPath: string, process: ServerProcess) {
+  private constructor(port: number, socketPath: string, options: ServerProcessOptions) {
+    super(options);
     this.port = port;
     this.address = `${HOST}:${port}`;
     this.socketPath = socketPath;
-    this.#process = process;
   }
 
   /**
-   * Starts `program` with a log in `folder` and resolves when it accepts connections, at its port
+   * Runs `program` with a log in `folder` and resolves when it accepts connections, at its port
    * unless `listensOn` names its socket.
    */
-  static async start(
+  static async run(
     folder: string,
     program: string,
     argsFor: (port: number, socketPath: string) => readonly string[],
@@ -49,33 +48,17 @@ export class StoreServer {
     const socketPath = join(folder, `${program}-${port}.sock`);
     const [command = program, ...args] = [...pinned, program, ...argsFor(port, socketPath), ...flags];
     const logPath = join(folder, `${program}-${port}.log`);
-    const process = new ServerProcess({ name: program, command, args, logPath, isGroupLeader });
-    await process.startAndWait(async () => {
+    const store = new StoreServer(port, socketPath, { name: program, command, args, logPath, isGroupLeader });
+    await store.startAndWait(async () => {
       const socket = listensOn === "port" ? connect({ host: HOST, port }) : connect(socketPath);
       await once(socket, "connect");
       socket.destroy();
     });
-    return new StoreServer(port, socketPath, process);
-  }
-
-  /** Its process id, and its process group when it leads one. Throws when it has ended. */
-  get pid(): number {
-    if (this.#process.pid === undefined) throw new Error(`The store at ${this.address} has ended`);
-    return this.#process.pid;
-  }
-
-  /** Stops it from reading and answering until {@link resume}. */
-  async pause(): Promise<void> {
-    await this.#process.pause();
-  }
-
-  /** Continues after {@link pause}. */
-  resume(): void {
-    this.#process.resume();
+    return store;
   }
 
   /** Ends it. */
   async stop(): Promise<void> {
-    await this.#process.kill();
+    await this.kill();
   }
 }

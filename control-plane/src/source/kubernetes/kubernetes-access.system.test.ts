@@ -274,7 +274,7 @@ describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     expect(keysOf(await opened.read())).toEqual(["team/a"]);
     // A running watch stays; the next one uses what is in the file by then.
     writeFileSync(join(folder, "token"), "not.a.token");
-    await cluster.killApiServer();
+    await cluster.apiServer.kill();
     await cluster.startApiServer();
     await eventually(
       "the problem",

@@ -126,7 +126,7 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
 
   it("keeps its state while the API server is down, reports that, and catches up afterwards", async () => {
     const before = await source.read();
-    await cluster.killApiServer();
+    await cluster.apiServer.kill();
     await expectProblem("no answer from");
     const { syncedMs } = source.condition();
     const { unreachable } = source.counts().failures;
@@ -146,12 +146,12 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
 
   it("notices that a server with open connections does not answer, and follows it when it continues", async () => {
     await startAgain(IMPATIENT);
-    await cluster.pauseApiServer();
+    await cluster.apiServer.pause();
     try {
       await expectProblem("nothing was received for 2 s");
       expect(keysOf(await source.read())).toEqual(["default/a", "default/b"]);
     } finally {
-      cluster.resumeApiServer();
+      cluster.apiServer.resume();
     }
     await apply("a", 10);
     await expectLimits({ a: 10, b: 2 });
@@ -195,12 +195,12 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
   });
 
   it("continues when etcd was restarted", async () => {
-    await cluster.killEtcd();
+    await cluster.etcd.kill();
     await eventually("the API server to miss etcd", async () =>
       expect(await callApi(cluster, "GET", "/readyz")).toMatchObject({ status: 500 }),
     );
     expect(keysOf(await source.read())).toEqual(["default/a", "default/b"]);
-    cluster.startEtcd();
+    cluster.etcd.start();
     await eventually("the API server to write again", () => apply("b", 6), 2 * DEADLINE_MS);
     await expectLimits({ a: 1, b: 6 });
   });

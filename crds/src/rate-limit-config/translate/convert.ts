@@ -6,7 +6,7 @@ import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@wei
 import { Document, isMap, isScalar, Lexer, LineCounter, parseAllDocuments } from "yaml";
 import type { DocumentOptions, ParseOptions, SchemaOptions, Tags, YAMLMap } from "yaml";
 
-import type { ManifestPlace } from "../manifest/manifest.ts";
+import type { ManifestIdentity, ManifestPlace } from "../manifest/manifest.ts";
 import { API_VERSION, KIND } from "../schema/schema.ts";
 import { rewriteRules } from "./rewrite-tree.ts";
 
@@ -39,13 +39,6 @@ export interface ConvertedText {
   readonly notes: readonly ConversionNote[];
 }
 
-/** The name that a manifest gives its rules. */
-export interface ManifestName {
-  readonly name: string;
-  /** Left out when absent. */
-  readonly namespace?: string;
-}
-
 /**
  * The manifest of a rule file, whose first document `model` was read from. Undefined when its
  * layout cannot be kept.
@@ -53,7 +46,7 @@ export interface ManifestName {
 export function manifestOfRules(
   text: string,
   model: RateLimitConfigModel,
-  name: ManifestName,
+  name: ManifestIdentity,
 ): ConvertedText | undefined {
   const lines = new LineCounter();
   const [document] = parseAllDocuments(text, { ...OPTIONS, lineCounter: lines });
@@ -97,7 +90,7 @@ export function rulesOfManifests(text: string): RulesOfManifest {
 }
 
 /** A manifest written anew, without any layout to keep. */
-export function manifestOfModel(model: RateLimitConfigModel, name: ManifestName): string {
+export function manifestOfModel(model: RateLimitConfigModel, name: ManifestIdentity): string {
   const manifest = manifestOfRules(rulesOfModel(model), model, name);
   if (manifest === undefined) throw new Error("A mapping did not become one");
   return manifest.text;
@@ -127,7 +120,7 @@ export function withLowerUnits(model: RateLimitConfigModel): RateLimitConfigMode
   return { ...model, descriptors: model.descriptors.map(lower) };
 }
 
-function manifestTree(root: YAMLMap, { name, namespace }: ManifestName): YAMLMap {
+function manifestTree(root: YAMLMap, { name, namespace }: ManifestIdentity): YAMLMap {
   const metadata = namespace === undefined ? { name } : { name, namespace };
   const { contents } = new Document({ apiVersion: API_VERSION, kind: KIND, metadata }, OPTIONS);
   if (!isMap(contents)) throw new Error("A mapping did not become one");

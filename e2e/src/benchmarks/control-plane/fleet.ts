@@ -1,6 +1,6 @@
 // The pods of the control plane's benchmark: starts their process and asks it for their responses.
 import { type ChildProcess, fork } from "node:child_process";
-import { on, once } from "node:events";
+import { once } from "node:events";
 import { join } from "node:path";
 
 import { E2eError } from "../../errors.ts";
@@ -27,7 +27,6 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
 /** Pods in a process of their own. */
 export class Fleet {
   readonly #child: ChildProcess;
-  #lastId = 0;
 
   constructor(child: ChildProcess) {
     this.#child = child;
@@ -35,12 +34,12 @@ export class Fleet {
 
   /** Each pod's response of this number, counted from 1; resolves when all pods have it. */
   awaitResponse(response: number): Promise<PodsAnswer> {
-    return this.#ask({ kind: "await", id: ++this.#lastId, response });
+    return this.#ask({ kind: "await", response });
   }
 
   /** Each pod's last response now. */
   look(): Promise<PodsAnswer> {
-    return this.#ask({ kind: "look", id: ++this.#lastId });
+    return this.#ask({ kind: "look" });
   }
 
   async stop(): Promise<void> {
@@ -49,26 +48,20 @@ export class Fleet {
     await once(this.#child, "exit");
   }
 
-  async #ask(order: Extract<PodsOrder, { id: number }>): Promise<PodsAnswer> {
-    const timeout = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
+  /** One question at a time. */
+  async #ask(order: PodsOrder): Promise<PodsAnswer> {
     const done = new AbortController();
-    const signal = AbortSignal.any([timeout, done.signal]);
+    const signal = AbortSignal.any([AbortSignal.timeout(ANSWER_TIMEOUT_MS), done.signal]);
     const ended = once(this.#child, "exit", { signal }).then(() => Promise.reject(new Error("they ended")));
-    const answered = this.#answerTo(order.id, signal);
-    this.#child.send(order satisfies PodsOrder);
+    this.#child.send(order);
     try {
-      return await Promise.race([answered, ended]);
+      const [answer] = (await Promise.race([once(this.#child, "message", { signal }), ended])) as [PodsAnswer];
+      return answer;
     } catch (cause) {
       const message = `The pods did not answer '${order.kind}' within ${ANSWER_TIMEOUT_MS / 1000} s, or ended`;
       throw new E2eError("BENCHMARK_FAILED", message, { cause });
     } finally {
       done.abort();
     }
-  }
-
-  async #answerTo(id: number, signal: AbortSignal): Promise<PodsAnswer> {
-    for await (const [answer] of on(this.#child, "message", { signal }) as AsyncIterable<[PodsAnswer]>)
-      if (answer.id === id) return answer;
-    throw new Error("they ended");
   }
 }

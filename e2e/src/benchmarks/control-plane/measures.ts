@@ -8,7 +8,7 @@ import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { type Fleet, type FleetOptions, startFleet } from "./fleet.ts";
 import type { PodsAnswer } from "./pods.ts";
-import { type MeasuredControlPlane, startControlPlane } from "./server.ts";
+import { type MeasuredControlPlane, startControlPlane, stopOnceStarted } from "./server.ts";
 import { makeClusterSet, makeFolderSet, type ResourceSet, type SetSize } from "./sets.ts";
 
 /** The usual set. */
@@ -45,8 +45,6 @@ const BACKOFF_MS = { start: [20, 20], lost: [250, 1000] } as const;
 
 /** The parts of the program that a measure needs. */
 export interface Bench {
-  readonly root: string;
-  readonly path: string;
   /** Where folders of manifests are made. */
   readonly folder: string;
   readonly certificates: DevelopmentCertificates;
@@ -157,10 +155,9 @@ export async function measureKilledReplica(bench: Bench): Promise<Measured> {
   const other = await reservePort();
   const setup = { set: USUAL_SET, pods: 100, isTls: true, otherPort: other };
   const { resources, controlPlane, fleet } = await start(bench, setup);
-  const second = await launch(bench, { resources, isTls: true, adsPort: other });
-  await second.waitUntilReady();
+  const second = await launch(bench, resources, { isTls: true, adsPort: other });
   const killedMs = Date.now();
-  controlPlane.kill();
+  controlPlane.replica.process.kill();
   const { arrivals } = await fleet.awaitResponse(2);
   const samples = arrivals.map(({ atMs, waitedMs }) => atMs - killedMs - waitedMs);
   return finish(second, fleet, samples);
@@ -195,21 +192,19 @@ async function start(
     ...(isTls ? { tls: { ca: ca.cert, cert: rateLimit.cert, key: rateLimit.key } } : {}),
   });
   bench.onStarted(() => fleet.stop());
-  const controlPlane = await launch(bench, { resources, isTls, adsPort });
+  const controlPlane = await launch(bench, resources, { isTls, adsPort });
   await fleet.awaitResponse(1);
   return { resources, controlPlane, fleet };
 }
 
-async function launch(
-  bench: Bench,
-  options: { readonly resources: ResourceSet; readonly isTls: boolean; readonly adsPort: number },
+function launch(
+  { certificates, onStarted }: Bench,
+  { source }: ResourceSet,
+  listener: { readonly isTls: boolean; readonly adsPort: number },
 ): Promise<MeasuredControlPlane> {
-  const { root, path } = bench;
-  const certificates = options.isTls ? bench.certificates : undefined;
-  const { source } = options.resources;
-  const controlPlane = await startControlPlane({ root, path, source, certificates, adsPort: options.adsPort });
-  bench.onStarted(() => controlPlane.stop());
-  return controlPlane;
+  const starting = startControlPlane({ source, certificates, ...listener });
+  onStarted(stopOnceStarted(starting));
+  return starting;
 }
 
 // A figure over a fleet that disagrees in the end would be worthless.

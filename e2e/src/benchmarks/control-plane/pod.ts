@@ -3,7 +3,7 @@
 import { connect, type Socket } from "node:net";
 import { connect as connectTls, type SecureContext } from "node:tls";
 
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import { DiscoveryRequestSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
@@ -11,7 +11,7 @@ import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
 import { createResponseReader, type SeenResponse } from "./response.ts";
 import {
-  acknowledgement,
+  acknowledgementOf,
   callHeaders,
   createFrameReader,
   FLAG,
@@ -53,8 +53,6 @@ export interface PodTargets {
 export class BenchmarkPod {
   /** Every response that it ACKed so far. */
   readonly arrivals: Arrival[] = [];
-  /** Streams lost so far. */
-  losses = 0;
   readonly #nodeId: string;
   readonly #targets: PodTargets;
   readonly #onArrival: () => void;
@@ -106,10 +104,9 @@ export class BenchmarkPod {
       if (type === FRAME.DATA) {
         readResponse(payload);
         receivedBytes += payload.length;
-      } else if (type === FRAME.SETTINGS && (flags & FLAG.ACK) === 0)
-        socket.write(acknowledgement(FRAME.SETTINGS, Buffer.alloc(0)));
-      else if (type === FRAME.PING && (flags & FLAG.ACK) === 0)
-        socket.write(acknowledgement(FRAME.PING, Buffer.from(payload)));
+      }
+      const acknowledgement = acknowledgementOf(type, flags, payload);
+      if (acknowledgement !== undefined) socket.write(acknowledgement);
       const isOver = (type === FRAME.DATA || type === FRAME.HEADERS) && (flags & FLAG.END_STREAM) !== 0;
       if (isOver || type === FRAME.RST_STREAM || type === FRAME.GOAWAY) socket.destroy();
     });
@@ -136,7 +133,6 @@ export class BenchmarkPod {
   }
 
   #lost(): void {
-    this.losses += 1;
     const [shortestMs, longestMs] = this.#targets.backoffMs;
     const backoffMs = shortestMs + Math.random() * (longestMs - shortestMs);
     const sinceMs = performance.now();
@@ -148,12 +144,6 @@ export class BenchmarkPod {
   }
 }
 
-function encodeRequest(request: {
-  readonly typeUrl: string;
-  readonly versionInfo?: string;
-  readonly errorDetail?: { readonly code: number; readonly message: string };
-  readonly responseNonce?: string;
-  readonly node?: { readonly id: string };
-}): Uint8Array {
+function encodeRequest(request: MessageInitShape<typeof DiscoveryRequestSchema>): Uint8Array {
   return toBinary(DiscoveryRequestSchema, create(DiscoveryRequestSchema, request));
 }

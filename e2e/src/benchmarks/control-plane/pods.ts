@@ -23,23 +23,21 @@ export type PodsOrder =
       readonly nacks?: { readonly pods: number; readonly resources: number };
     }
   /** Asks for each pod's response of this number, counted from 1, once all pods have it. */
-  | { readonly kind: "await"; readonly id: number; readonly response: number }
+  | { readonly kind: "await"; readonly response: number }
   /** Asks for each pod's last response now. */
-  | { readonly kind: "look"; readonly id: number };
+  | { readonly kind: "look" };
 
 /** The answer to "await" and "look". */
 export interface PodsAnswer {
-  readonly id: number;
   /** By pod; a pod without a response is left out. */
   readonly arrivals: readonly Arrival[];
   /** Responses so far, by pod. */
   readonly counts: readonly number[];
-  /** Streams lost so far, all pods together. */
-  readonly losses: number;
 }
 
 const pods: BenchmarkPod[] = [];
-const awaited = new Map<number, number>();
+/** The response that is awaited; undefined: none. */
+let awaited: number | undefined;
 let wanted = 0;
 
 process.on("message", (order: PodsOrder) => {
@@ -48,14 +46,11 @@ process.on("message", (order: PodsOrder) => {
       openAll(order);
       break;
     case "await":
-      awaited.set(order.id, order.response);
+      awaited = order.response;
       answerAwaited();
       break;
     case "look":
-      answer(
-        order.id,
-        pods.flatMap(({ arrivals }) => arrivals.at(-1) ?? []),
-      );
+      answer(pods.flatMap(({ arrivals }) => arrivals.at(-1) ?? []));
       break;
   }
 });
@@ -92,19 +87,14 @@ function openAll(order: Extract<PodsOrder, { kind: "open" }>): void {
 }
 
 function answerAwaited(): void {
-  for (const [id, response] of awaited) {
-    // The last pod to get it is found by looking at all of them; stops at the first that lacks it.
-    if (pods.length < wanted || !pods.every(({ arrivals }) => arrivals.length >= response)) continue;
-    awaited.delete(id);
-    answer(
-      id,
-      pods.map(({ arrivals }) => arrivals[response - 1]!),
-    );
-  }
+  const response = awaited;
+  if (response === undefined || pods.length < wanted) return;
+  // The last pod to get it is found by looking at all of them; stops at the first that lacks it.
+  if (!pods.every(({ arrivals }) => arrivals.length >= response)) return;
+  awaited = undefined;
+  answer(pods.map(({ arrivals }) => arrivals[response - 1]!));
 }
 
-function answer(id: number, arrivals: readonly Arrival[]): void {
-  const losses = pods.reduce((sum, pod) => sum + pod.losses, 0);
-  const counts = pods.map((pod) => pod.arrivals.length);
-  process.send!({ id, arrivals, counts, losses } satisfies PodsAnswer);
+function answer(arrivals: readonly Arrival[]): void {
+  process.send!({ arrivals, counts: pods.map((pod) => pod.arrivals.length) } satisfies PodsAnswer);
 }

@@ -21,17 +21,15 @@ import {
 import { describeMachine } from "../machine.ts";
 import { formatTable } from "../summary.ts";
 
-/** Root of the repository, from dist as well as from src. */
-const ROOT = join(import.meta.dirname, "..", "..", "..", "..");
-
 /** One figure with its bar. */
 interface Measure {
   /** Names it on the command line. */
   readonly id: string;
   readonly title: string;
-  readonly unit: "ms" | "pushes";
-  /** The figure that is compared with the bar. */
-  readonly figure: "p99" | "max";
+  /** By default milliseconds. */
+  readonly unit?: "pushes";
+  /** The figure that is compared with the bar; by default the largest sample. */
+  readonly figure?: "p99";
   readonly bar: number;
   /** Bar of the largest resident memory, in MiB; undefined: it is only printed. */
   readonly memoryBarMib?: number;
@@ -42,7 +40,6 @@ const MEASURES: readonly Measure[] = [
   {
     id: "edit",
     title: "1 edit of 500 resources → accepted by 100 pods",
-    unit: "ms",
     figure: "p99",
     bar: 1000,
     run: (bench) => measureEdits(bench, { place: "folder" }),
@@ -50,7 +47,6 @@ const MEASURES: readonly Measure[] = [
   {
     id: "edit-nacks",
     title: "the same, while 10 of the pods NACKed 3 resources each",
-    unit: "ms",
     figure: "p99",
     bar: 250,
     run: (bench) => measureEdits(bench, { place: "folder", nacks: { pods: 10, resources: 3 } }),
@@ -58,7 +54,6 @@ const MEASURES: readonly Measure[] = [
   {
     id: "choices",
     title: "1 edit of 2 MiB → accepted by 50 pods with 50 different choices",
-    unit: "ms",
     figure: "p99",
     bar: 1000,
     memoryBarMib: 512,
@@ -67,16 +62,12 @@ const MEASURES: readonly Measure[] = [
   {
     id: "cold",
     title: "start with 5,000 resources → first snapshot",
-    unit: "ms",
-    figure: "max",
     bar: 5000,
     run: (bench) => measureColdStart(bench, { place: "folder" }),
   },
   {
     id: "push",
     title: "2 MiB to 1,000 streams, plaintext",
-    unit: "ms",
-    figure: "max",
     bar: 4000,
     memoryBarMib: 512,
     run: (bench) => measureLargePush(bench, { isTls: false, isWide: false }),
@@ -84,8 +75,6 @@ const MEASURES: readonly Measure[] = [
   {
     id: "push-tls",
     title: "2 MiB to 1,000 streams, mutual TLS",
-    unit: "ms",
-    figure: "max",
     bar: 8000,
     memoryBarMib: 1024,
     run: (bench) => measureLargePush(bench, { isTls: true, isWide: false }),
@@ -93,8 +82,6 @@ const MEASURES: readonly Measure[] = [
   {
     id: "push-tls-wide",
     title: "the same, pods with windows of 16 MiB",
-    unit: "ms",
-    figure: "max",
     bar: 8000,
     memoryBarMib: 1024,
     run: (bench) => measureLargePush(bench, { isTls: true, isWide: true }),
@@ -103,7 +90,6 @@ const MEASURES: readonly Measure[] = [
     id: "burst",
     title: "1,000 edits in one burst",
     unit: "pushes",
-    figure: "max",
     bar: 20,
     run: (bench) => measureBurst(bench, { overMs: 0 }),
   },
@@ -111,15 +97,12 @@ const MEASURES: readonly Measure[] = [
     id: "burst-slow",
     title: "1,000 edits within 10 s",
     unit: "pushes",
-    figure: "max",
     bar: 20,
     run: (bench) => measureBurst(bench, { overMs: 10_000 }),
   },
   {
     id: "kill",
     title: "replica killed → 100 pods served by another, beyond their back-off",
-    unit: "ms",
-    figure: "max",
     bar: 1000,
     run: measureKilledReplica,
   },
@@ -127,7 +110,6 @@ const MEASURES: readonly Measure[] = [
   {
     id: "edit-cluster",
     title: "1 edit of 500 resources in a cluster → accepted by 100 pods",
-    unit: "ms",
     figure: "p99",
     bar: 1000,
     run: (bench) => measureEdits(bench, { place: "cluster" }),
@@ -135,8 +117,6 @@ const MEASURES: readonly Measure[] = [
   {
     id: "cold-cluster",
     title: "start with 5,000 resources in a cluster → first snapshot",
-    unit: "ms",
-    figure: "max",
     bar: 5000,
     run: (bench) => measureColdStart(bench, { place: "cluster" }),
   },
@@ -169,8 +149,6 @@ async function benchControlPlane(context: ProgramContext): Promise<number> {
     now: new Date(),
   });
   const bench: Bench = {
-    root: ROOT,
-    path: context.env["PATH"] ?? "",
     folder: folder.path,
     certificates,
     onStarted: (stop) => stops.push(stop),
@@ -209,10 +187,10 @@ function choose(ids: readonly string[]): readonly Measure[] {
 function describeMeasured(measure: Measure, { samples, peakMemoryMib, cpuSeconds }: Measured): readonly string[] {
   const sorted = samples.toSorted((a, b) => a - b);
   const figures = { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99), max: percentile(sorted, 1) };
-  const text = (value: number): string => `${Math.round(value)} ${measure.unit}`;
-  const { memoryBarMib } = measure;
-  const isMet = figures[measure.figure] <= measure.bar && (memoryBarMib === undefined || peakMemoryMib <= memoryBarMib);
-  const bar = `${measure.figure} ≤ ${text(measure.bar)}${memoryBarMib === undefined ? "" : `, ≤ ${memoryBarMib} MiB`}`;
+  const { unit = "ms", figure = "max", memoryBarMib } = measure;
+  const text = (value: number): string => `${Math.round(value)} ${unit}`;
+  const isMet = figures[figure] <= measure.bar && (memoryBarMib === undefined || peakMemoryMib <= memoryBarMib);
+  const bar = `${figure} ≤ ${text(measure.bar)}${memoryBarMib === undefined ? "" : `, ≤ ${memoryBarMib} MiB`}`;
   return [
     measure.title,
     bar,

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { startLimitsCluster } from "../../parts/limits-cluster.ts";
+import { stopOnceStarted } from "./server.ts";
 
 /** Characters of the value of a long rule. */
 const LONG_VALUE_LENGTH = 1000;
@@ -58,15 +59,10 @@ export async function makeClusterSet(
   startCluster: typeof startLimitsCluster = startLimitsCluster,
 ): Promise<ResourceSet> {
   const starting = startCluster();
-  // Known before it is there: an interrupted start leaves no server running. A start that
-  // fails has cleaned up by itself and is reported once, below: a stop that failed with it would end
-  // the benchmark before it has printed what it measured.
-  onStarted(() =>
-    starting.then(
-      (started) => started.stop(),
-      () => undefined,
-    ),
-  );
+  // Known before it is there: an interrupted start leaves no server running. A start that fails is
+  // reported once, below: a stop that failed with it would end the benchmark before it has printed
+  // what it measured.
+  onStarted(stopOnceStarted(starting));
   const limits = await starting;
   const write = (index: number, requestsPerUnit: number): Promise<void> =>
     limits.apply(`limits-${index}`, manifestText(index, { requestsPerUnit, longRules }));

@@ -6,7 +6,7 @@ import {
   FLAG,
   FRAME,
   PREFACE,
-  acknowledgement,
+  acknowledgementOf,
   createFrameReader,
   frame,
   windowUpdate,
@@ -44,8 +44,8 @@ function answerAll(socket: Socket): void {
   let answers: Buffer[] = [];
   let received = 0;
   const read = createFrameReader((type, flags, streamId, payload) => {
-    if (type === FRAME.SETTINGS && (flags & FLAG.ACK) === 0)
-      socket.write(acknowledgement(FRAME.SETTINGS, Buffer.alloc(0)));
+    const acknowledgement = acknowledgementOf(type, flags, payload);
+    if (acknowledgement !== undefined) socket.write(acknowledgement);
     if (type !== FRAME.DATA) return;
     received += payload.length;
     if ((flags & FLAG.END_STREAM) !== 0) answers.push(answerFor(streamId));

@@ -2,7 +2,6 @@
 import type { MeasuredServer } from "./measured-server.ts";
 import type { MeasureOptions, Sample } from "./measurement.ts";
 import { measure } from "./measurement.ts";
-import type { Spread } from "../summary.ts";
 import { formatNumber, formatShare, formatTable, formatThousands, spreadOf } from "../summary.ts";
 import type { Question } from "./workload.ts";
 import { OPEN_LOOP, PIPELINED, UNBATCHED } from "./workload.ts";
@@ -15,6 +14,25 @@ export interface DecisionRow {
 }
 
 const LOADS = [PIPELINED, UNBATCHED, OPEN_LOOP] as const;
+
+/** The figures of the table. */
+const COLUMNS: readonly (readonly [
+  head: string,
+  read: (sample: Sample) => number,
+  print: (all: number[]) => string,
+])[] = [
+  [
+    "Decisions per second, one core",
+    ({ report }) => report.answers / report.seconds,
+    (all) => formatThousands(spreadOf(all)),
+  ],
+  ["CPU µs per decision", (sample) => sample.cpuMicrosPerDecision, (all) => formatNumber(spreadOf(all), 1)],
+  ["p50 ms", ({ report }) => report.p50Ms, (all) => formatNumber(spreadOf(all), 2)],
+  ["p99 ms", ({ report }) => report.p99Ms, (all) => formatNumber(spreadOf(all), 2)],
+  ["RSS MiB", (sample) => sample.residentMebibytes, (all) => formatNumber(spreadOf(all), 0)],
+  ["Kept waiting", (sample) => sample.waitedShare, (all) => formatShare(Math.max(...all))],
+  ["Generator", ({ report }) => report.generatorLoad, (all) => formatShare(Math.max(...all))],
+];
 
 /**
  * Measures all rows under all loads, in turn, `rounds` times. The result is keyed for
@@ -44,34 +62,10 @@ export function formatDecisions(rows: readonly DecisionRow[], samples: ReadonlyM
   const cells = LOADS.flatMap((load) =>
     rows.map(({ name }) => {
       const all = samples.get(keyOf(load.name, name)) ?? [];
-      const spread = (read: (sample: Sample) => number): Spread => spreadOf(all.map(read));
-      return [
-        load.name,
-        name,
-        formatThousands(spread(({ report }) => report.answers / report.seconds)),
-        formatNumber(
-          spread(({ cpuMicrosPerDecision }) => cpuMicrosPerDecision),
-          1,
-        ),
-        formatNumber(
-          spread(({ report }) => report.p50Ms),
-          2,
-        ),
-        formatNumber(
-          spread(({ report }) => report.p99Ms),
-          2,
-        ),
-        formatNumber(
-          spread(({ residentMebibytes }) => residentMebibytes),
-          0,
-        ),
-        formatShare(Math.max(...all.map(({ waitedShare }) => waitedShare))),
-        formatShare(Math.max(...all.map(({ report }) => report.generatorLoad))),
-      ];
+      return [load.name, name, ...COLUMNS.map(([, read, print]) => print(all.map(read)))];
     }),
   );
-  const head = ["Load", "Server", "Decisions per second, one core", "CPU µs per decision", "p50 ms", "p99 ms"];
-  return formatTable([...head, "RSS MiB", "Kept waiting", "Generator"], cells);
+  return formatTable(["Load", "Server", ...COLUMNS.map(([head]) => head)], cells);
 }
 
 function keyOf(load: string, row: string): string {

@@ -7,7 +7,6 @@ import { startMemcached } from "@weir/testing/servers/memcached";
 import { startRedis } from "@weir/testing/servers/redis";
 import { reservePorts } from "@weir/testing/reserve-ports";
 import { STACK_HOST } from "@weir/dev/setup/ports";
-import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { startProcess } from "@weir/dev/processes/process-group";
 import { everythingOn } from "./everything-on.ts";
 import type { Cores } from "../machine.ts";
@@ -51,14 +50,14 @@ export interface MeasuredServer {
   readonly pid: number;
   /** Its process group and those of its stores, for the guard. */
   readonly groups: readonly number[];
-  stop(): Promise<void>;
+  stop(): Promise<unknown>;
 }
 
 /** A store or another program of a server. */
 interface Companion {
   readonly groups: readonly number[];
   readonly env: Readonly<Record<string, string>>;
-  stop(): Promise<void>;
+  stop(): Promise<unknown>;
 }
 
 /** Starts the server that decides nothing; see ceiling-server.ts. */
@@ -76,7 +75,7 @@ export async function startCeilingServer(place: Pick<BenchPlace, "path" | "cores
     grpcPort: port,
     pid: program.pid,
     groups: [program.pid],
-    stop: () => stopProgram(program, 1000),
+    stop: () => program.stop("SIGTERM", 1000),
   };
 }
 
@@ -114,7 +113,7 @@ export async function startMeasuredServer(plan: ServerPlan, place: BenchPlace): 
     };
     const args = [...place.cores.server, join(plan.root, "ratelimit", "bin", "weir-ratelimit")];
     const program = await startProcess({ name: `weir-ratelimit (${plan.name})`, command: "env", args, env });
-    companions.unshift({ groups: [program.pid], env: {}, stop: () => stopProgram(program, 3000) });
+    companions.unshift({ groups: [program.pid], env: {}, stop: () => program.stop("SIGTERM", 3000) });
     await program.waitUntilReady(`http://${STACK_HOST}:${httpPort}/healthcheck`, READY_TIMEOUT_MS);
     return {
       name: plan.name,
@@ -143,7 +142,7 @@ async function startStore(store: ServerPlan["store"], folder: string, pinned: re
         KVSTORE_URL: redis.socketPath,
         KVSTORE_COMMAND_TIMEOUT: STORE_TIMEOUT,
       };
-      return { groups: [redis.pid], env, stop: () => redis.stop() };
+      return { groups: [redis.pid!], env, stop: () => redis.stop() };
     }
     case "memcached": {
       const flags = ["-m", String(MEMCACHED_MEBIBYTES), "-t", "1"];
@@ -153,7 +152,7 @@ async function startStore(store: ServerPlan["store"], folder: string, pinned: re
         ALTSTORE_HOST_PORT: memcached.socketPath,
         ALTSTORE_TIMEOUT: STORE_TIMEOUT,
       };
-      return { groups: [memcached.pid], env, stop: () => memcached.stop() };
+      return { groups: [memcached.pid!], env, stop: () => memcached.stop() };
     }
   }
 }
@@ -163,9 +162,5 @@ async function startEverything(folder: string, place: BenchPlace): Promise<Compa
   mkdirSync(own);
   const redis = await startRedis(own, { pinned: place.cores.generator, isGroupLeader: true });
   const env = everythingOn({ perSecondSocketPath: redis.socketPath, host: STACK_HOST, telemetry: place.telemetry });
-  return { groups: [redis.pid], env, stop: () => redis.stop() };
-}
-
-async function stopProgram(program: ProcessGroup, graceMs: number): Promise<void> {
-  await program.stop("SIGTERM", graceMs);
+  return { groups: [redis.pid!], env, stop: () => redis.stop() };
 }

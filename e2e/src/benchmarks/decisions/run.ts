@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { runProgram } from "@weir/common/lifecycle/program";
 import { E2eError } from "../../errors.ts";
+import { ROOT } from "../../parts/programs.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { Guard } from "@weir/dev/processes/guard";
 import type { BenchArguments } from "./bench-arguments.ts";
@@ -21,9 +22,6 @@ import { startCeilingServer, startMeasuredServer } from "./measured-server.ts";
 import type { MeasureOptions } from "./measurement.ts";
 import { startTelemetrySink } from "./telemetry-sink.ts";
 import { HOT_KEY, ONE_OF_MANY } from "./workload.ts";
-
-/** Root of the repository, from dist as well as from src. */
-const ROOT = join(import.meta.dirname, "..", "..", "..", "..");
 
 /** Times of one measurement in milliseconds. */
 const TIMES = { thorough: { warmUpMs: 1000, measureMs: 3000 }, quick: { warmUpMs: 500, measureMs: 1500 } } as const;
@@ -63,7 +61,7 @@ async function bench(context: ProgramContext): Promise<number> {
   const wanted = parseBenchArguments(context.args);
   const folder = makeTemporaryFolder();
   const cores = assignCores();
-  const stops: (() => Promise<void>)[] = [];
+  const stops: (() => Promise<unknown>)[] = [];
   // Servers in process groups of their own would outlive a crash of this program.
   const guard = new Guard({});
   process.on("exit", () => folder.remove());

@@ -1,12 +1,12 @@
 // One connection of the load generator: sends calls from prebuilt bytes and counts the answers. All
 // calls of one turn of the event loop go out in one write.
-import type { Socket } from "node:net";
-import { connect } from "node:net";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
 import type { CallTemplate } from "../../parts/http2-frames.ts";
 import {
   FLAG,
   FRAME,
-  acknowledgement,
+  acknowledgementOf,
   callTemplate,
   createFrameReader,
   openingBytes,
@@ -61,15 +61,10 @@ export interface CallListener {
 }
 
 /** Opens a connection. */
-export function openCallConnection(target: CallTarget, listener: CallListener): Promise<CallConnection> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host: target.host, port: target.port, noDelay: true });
-    socket.once("error", reject);
-    socket.once("connect", () => {
-      socket.off("error", reject);
-      resolve(new CallConnection(socket, target, listener));
-    });
-  });
+export async function openCallConnection(target: CallTarget, listener: CallListener): Promise<CallConnection> {
+  const socket = connect({ host: target.host, port: target.port, noDelay: true });
+  await once(socket, "connect");
+  return new CallConnection(socket, target, listener);
 }
 
 /** A connection that carries calls. */
@@ -153,12 +148,10 @@ export class CallConnection {
   }
 
   private onFrame(type: number, flags: number, streamId: number, payload: Buffer): void {
+    const acknowledgement = acknowledgementOf(type, flags, payload);
+    if (acknowledgement !== undefined) this.socket.write(acknowledgement);
     if (type === FRAME.DATA) this.onData(streamId, payload);
     if ((type === FRAME.DATA || type === FRAME.HEADERS) && (flags & FLAG.END_STREAM) !== 0) this.finish(streamId);
-    else if (type === FRAME.SETTINGS && (flags & FLAG.ACK) === 0)
-      this.socket.write(acknowledgement(FRAME.SETTINGS, Buffer.alloc(0)));
-    else if (type === FRAME.PING && (flags & FLAG.ACK) === 0)
-      this.socket.write(acknowledgement(FRAME.PING, Buffer.from(payload)));
     else if (type === FRAME.RST_STREAM) this.fail(`the server reset a call with code ${payload.readUInt32BE()}`);
     else if (type === FRAME.GOAWAY) this.fail(`the server sent GOAWAY with code ${payload.readUInt32BE(4)}`);
   }
