@@ -10,8 +10,8 @@ import { DEFINITION, DefinitionState } from "./definition-state.ts";
 const ALPHA = { group: "g", version: "v1", plural: "ratelimitconfigs", namespace: "alpha", labelSelector: undefined };
 const BETA = { ...ALPHA, namespace: "beta" };
 
-function definition(metadata: object = {}): KubernetesObject {
-  const object = { name: "d", namespace: "", uid: "1", resourceVersion: "1", generation: 1 };
+function definition(metadata: { readonly uid?: string; readonly [field: string]: unknown } = {}): KubernetesObject {
+  const object = { name: "d", namespace: "", uid: metadata.uid ?? "1", resourceVersion: "1", generation: 1 };
   return { ...object, content: { metadata: { ...object, ...metadata } } };
 }
 
@@ -72,6 +72,18 @@ describe("DefinitionState", () => {
     expect(changes).toEqual([false]);
     state.listed(ALPHA);
     expect(changes).toEqual([false, true]);
+  });
+
+  it("was gone when there is another definition, until the lists that failed meanwhile are read", () => {
+    parts.sink.take({ objects: [definition()], isFirst: true, isLast: true });
+    state.failed(ALPHA, failure(false));
+    parts.sink.take({ objects: [definition({ uid: "2" })], isFirst: true, isLast: true });
+    expect(changes).toEqual([false]);
+    state.listed(ALPHA);
+    parts.sink.take({ objects: [definition({ uid: "2" })], isFirst: true, isLast: true });
+    expect(changes).toEqual([false, true]);
+    parts.sink.put(definition({ uid: "3" }));
+    expect(changes).toEqual([false, true, false, true]);
   });
 
   it("forgets the definition, and logs that once, while the account may not watch it", () => {

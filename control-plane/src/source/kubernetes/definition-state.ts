@@ -28,8 +28,12 @@ export class DefinitionState {
   readonly #deps: DefinitionStateDeps;
   /** Undefined while the definition itself is not followed. */
   #isPresent: boolean | undefined;
-  /** The lists that the API server does not serve. */
+  /** The UID of the definition when it was last there. */
+  #uid: string | undefined;
+  /** The lists that the API server does not serve, or that show what vanished with an earlier definition. */
   readonly #missing = new Set<ApiResource>();
+  /** The lists that are to be read again after a failure. */
+  readonly #unread = new Set<ApiResource>();
   #isDefined = true;
   #isForbidden = false;
 
@@ -46,6 +50,7 @@ export class DefinitionState {
 
   /** Notes the failure of a list or watch of RateLimitConfigs. */
   failed(resource: ApiResource, failure: ApiFailure): void {
+    this.#unread.add(resource);
     if (!failure.isKindMissing) return;
     this.#missing.add(resource);
     this.#update();
@@ -53,6 +58,7 @@ export class DefinitionState {
 
   /** Notes that RateLimitConfigs were listed. */
   listed(resource: ApiResource): void {
+    this.#unread.delete(resource);
     this.#missing.delete(resource);
     this.#update();
   }
@@ -83,7 +89,9 @@ export class DefinitionState {
   #sink(): ObjectSink {
     const note = (object: KubernetesObject | undefined): boolean => {
       const metadata = object?.content["metadata"] as Readonly<Record<string, unknown>> | undefined;
-      this.#note(metadata !== undefined && metadata["deletionTimestamp"] === undefined);
+      const isPresent = metadata !== undefined && metadata["deletionTimestamp"] === undefined;
+      if (isPresent) this.#noteUid(object?.uid);
+      this.#note(isPresent);
       return false;
     };
     return {
@@ -92,6 +100,15 @@ export class DefinitionState {
       delete: () => note(undefined),
       needsList: () => false,
     };
+  }
+
+  /** Another definition: the earlier one was deleted, perhaps while the API server was not reachable. */
+  #noteUid(uid: string | undefined): void {
+    const isOther = this.#uid !== undefined && this.#uid !== uid;
+    this.#uid = uid;
+    if (!isOther) return;
+    this.#note(false);
+    for (const resource of this.#unread) this.#missing.add(resource);
   }
 
   #note(isPresent: boolean | undefined): void {

@@ -10,8 +10,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { manifest, type ManifestText } from "../../assemble/manifests.suite.ts";
 import { limitOf } from "../source.suite.ts";
 import { resourceKey } from "../source.ts";
+import { startCuttingProxy } from "./cutting-proxy.suite.ts";
 import {
   applyConfig,
+  callApi,
   createNamespaces,
   deleteConfig,
   installConfigs,
@@ -80,6 +82,46 @@ async function limitsOf(source: KubernetesSource): Promise<Readonly<Record<strin
   const state = await source.read();
   return Object.fromEntries(state.resources.map(resourceKey).map((key) => [key, limitOf(state, key)]));
 }
+
+/** The watches of definitions that the API server has, its own ones included. */
+async function definitionWatches(): Promise<number> {
+  const { body } = await callApi(cluster, "GET", "/metrics");
+  const watches = body.matchAll(/^apiserver_longrunning_requests\{.*resource="customresourcedefinitions".*\} (\d+)$/gm);
+  return [...watches].reduce((sum, [, count]) => sum + Number(count), 0);
+}
+
+// First, because sources that were stopped may still be counted for a moment.
+describe("KubernetesSource, while it cannot reach the API server", () => {
+  it("keeps what vanished with a definition that was deleted and installed again meanwhile", async () => {
+    await installConfigs(cluster, LOOSE_CRD);
+    await apply({ name: "a", domain: "alpha", requestsPerUnit: 1 });
+    const proxy = await startCuttingProxy(Number(new URL(cluster.url).port));
+    const path = join(cluster.folder, "kubeconfig-proxy");
+    writeFileSync(path, kubeconfigOf(cluster, { server: `https://127.0.0.1:${proxy.port}` }));
+    const connection = { kind: "kubeconfig", paths: [path] } as const;
+    const source = openSource(cluster, { changed: () => undefined }, { connection, keepVanishedMs: KEEP_MS });
+    sources = { cut: source };
+    try {
+      const before = await definitionWatches();
+      await source.start();
+      await eventually("the watch of the definition", async () => {
+        expect(await definitionWatches()).toBe(before + 1);
+      });
+      proxy.block();
+      await expectLimits({ "default/a": 1 }, true);
+      await deleteDefinition();
+      await installConfigs(cluster, LOOSE_CRD);
+      await apply({ name: "x", domain: "beta", requestsPerUnit: 20 });
+      proxy.restore();
+      await expectLimits({ "default/a": 1, "default/x": 20 }, false);
+      await expectLimits({ "default/x": 20 }, false);
+    } finally {
+      await source.stop();
+      await proxy.close();
+      await deleteConfig(cluster, "default/x");
+    }
+  });
+});
 
 describe("KubernetesSource, with and without the right to watch the definition", () => {
   /** What each source had after each of its changes, to see that nothing was removed in between. */

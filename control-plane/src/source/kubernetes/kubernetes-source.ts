@@ -40,6 +40,12 @@ const TIMES: ReflectorPace & ApiTimeouts = {
 /** Longest wait until the watch of the definition is tried again without the right to, in milliseconds. */
 const DEFINITION_SLOW_MS = 60_000;
 
+/**
+ * Longest wait until the definition is read again after a failure, in milliseconds: that must not come
+ * long after the removal of what vanished with it.
+ */
+const DEFINITION_BACKOFF_MS = 1000;
+
 /** Sent to the API server with every request. */
 const USER_AGENT = "weir-control-plane";
 
@@ -100,7 +106,9 @@ export class KubernetesSource implements Source {
     this.#times = { ...TIMES, ...options.times };
     const { log, clock } = deps;
     this.#problems = new ProblemLog(log, () => this.condition().syncedMs !== undefined);
-    this.#vanished = new VanishedObjects({ log, clock, changed: () => this.#changed() }, options.keepVanishedMs);
+    const isReadable = (): boolean => this.condition().problem === undefined;
+    const changed = (): void => this.#changed();
+    this.#vanished = new VanishedObjects({ log, clock, isReadable, changed }, options.keepVanishedMs);
     this.#definition = new DefinitionState({ log, changed: (isDefined) => this.#define(isDefined) });
   }
 
@@ -190,7 +198,8 @@ export class KubernetesSource implements Source {
   #followDefinition(client: ApiClient): void {
     const deps = { ...this.#sharedDeps(client), ...this.#definition.reflectorParts(), counts: newCounts() };
     const slowMs = this.#options.times?.slowMs ?? DEFINITION_SLOW_MS;
-    this.#definitionReflector = new ReflectorRun(deps, DEFINITION, { ...this.#times, slowMs });
+    const backoffMaxMs = Math.min(this.#times.backoffMaxMs, DEFINITION_BACKOFF_MS);
+    this.#definitionReflector = new ReflectorRun(deps, DEFINITION, { ...this.#times, backoffMaxMs, slowMs });
   }
 
   #sharedDeps(client: ApiClient): Pick<ReflectorDeps, "client" | "changed" | "log" | "clock" | "random"> {

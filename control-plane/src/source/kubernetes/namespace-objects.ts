@@ -15,7 +15,7 @@ export class NamespaceObjects {
   #excess = new Map<string, Age>();
   /** True if there are more of those than names are kept. */
   #hasUnknown = false;
-  /** The youngest object that is stored when there are too many. */
+  /** The youngest object that is stored, while there are as many as may be; undefined: not known. */
   #youngest: Age | undefined;
 
   /** Stores at most `max` objects. */
@@ -40,12 +40,7 @@ export class NamespaceObjects {
 
   /** Adds an object of a list, whose earlier form is `before`; `trim` follows the last one. */
   list(object: KubernetesObject, before: StoredObject | undefined): void {
-    const { namespace, name } = object;
-    const age = { namespace, name, createdMs: createdMsOf(object) };
-    if (this.#youngest !== undefined && compareAge(age, this.#youngest) > 0) {
-      this.#exclude([[resourceKey(object), age]]);
-      return;
-    }
+    if (this.#isExcluded(object)) return;
     this.#stored.set(resourceKey(object), storedObject(object, before));
     // Not after each object: sorting would take most of the time.
     if (this.#stored.size >= 2 * this.#max) this.trim();
@@ -56,9 +51,11 @@ export class NamespaceObjects {
     const key = resourceKey(object);
     if (this.#excess.has(key) && this.#stored.size >= this.#max) return undefined;
     const before = this.#stored.get(key);
+    // Before it is checked: whoever has too many objects must not slow down the updates of others.
+    if (before === undefined && this.#isExcluded(object)) return undefined;
     const after = storedObject(object, before);
     if (after === before) return undefined;
-    this.delete(key);
+    if (before?.uid !== after.uid) this.delete(key);
     this.#stored.set(key, after);
     this.trim();
     return this.#stored.get(key);
@@ -66,7 +63,9 @@ export class NamespaceObjects {
 
   /** Removes an object; returns true if it was known. */
   delete(key: string): boolean {
-    return this.#stored.delete(key) || this.#excess.delete(key);
+    if (!this.#stored.delete(key)) return this.#excess.delete(key);
+    this.#youngest = undefined;
+    return true;
   }
 
   /** True if an object that is too many belongs to the oldest by now. */
@@ -88,6 +87,15 @@ export class NamespaceObjects {
   /** The objects that are too many, from the oldest to the youngest. */
   refusals(): readonly SourceRefusal[] {
     return [...this.#excess.values()].toSorted(compareAge).map((age) => tooMany(age, placeOf(age), this.#max));
+  }
+
+  /** Leaves an object out that is younger than all stored ones if those are as many as may be. */
+  #isExcluded(object: KubernetesObject): boolean {
+    const { namespace, name } = object;
+    const age = { namespace, name, createdMs: createdMsOf(object) };
+    if (this.#youngest === undefined || compareAge(age, this.#youngest) <= 0) return false;
+    this.#exclude([[resourceKey(object), age]]);
+    return true;
   }
 
   #exclude(objects: readonly (readonly [key: string, age: Age])[]): void {

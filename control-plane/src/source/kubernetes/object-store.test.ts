@@ -269,6 +269,18 @@ describe("ObjectStore, with at most two objects of a namespace", () => {
     expect(events.slice(2)).toEqual(["appeared team/c"]);
   });
 
+  it("does not read the rules of a new object that is too many: that would slow down the updates of others", () => {
+    const store = newStore(2);
+    list(store, MANY);
+    const unread = aged("z", 50);
+    Object.defineProperty(unread.content, "spec", { get: () => expect.fail("the rules were read") });
+    expect(store.put(unread)).toBe(true);
+    expect(contentOf(store)[1]).toEqual(["team/a", "team/c", "team/e", "team/z"]);
+    store.delete(aged("d", 3));
+    expect(store.put(aged("z", 50))).toBe(true);
+    expect(contentOf(store)[0]).toEqual(["team/b", "team/z"]);
+  });
+
   it("edits stored objects, and needs a list when one of them goes while others were left out", () => {
     const store = newStore(2);
     list(store, MANY);

@@ -22,12 +22,14 @@ const [A, B, C] = [object("a"), object("b"), object("c")];
 describe("VanishedObjects", () => {
   let vanished: VanishedObjects;
   let changes: number;
+  let isReadable: boolean;
   const lines: string[] = [];
 
   function start(keepMs = 10_000): void {
     const write = (line: string): void => void lines.push((JSON.parse(line) as { "@message": string })["@message"]);
     const log = createLog({ level: "info", format: "json", write });
-    vanished = new VanishedObjects({ log, clock: Date.now, changed: () => void (changes += 1) }, keepMs);
+    const changed = (): void => void (changes += 1);
+    vanished = new VanishedObjects({ log, clock: Date.now, isReadable: () => isReadable, changed }, keepMs);
   }
 
   function kept(): readonly string[] {
@@ -37,6 +39,7 @@ describe("VanishedObjects", () => {
   beforeEach(() => {
     vi.useFakeTimers({ now: 1_000_000 });
     changes = 0;
+    isReadable = true;
     lines.length = 0;
     start();
   });
@@ -106,6 +109,20 @@ describe("VanishedObjects", () => {
     vanished.define(true);
     vi.advanceTimersByTime(9999);
     expect(kept()).toEqual(["team/a"]);
+  });
+
+  it("does not count time in which the source cannot be read", () => {
+    vanished.define(false);
+    vanished.removed([A]);
+    vanished.define(true);
+    vi.advanceTimersByTime(5000);
+    isReadable = false;
+    vi.advanceTimersByTime(60_000);
+    isReadable = true;
+    vi.advanceTimersByTime(4999);
+    expect(kept()).toEqual(["team/a"]);
+    vi.advanceTimersByTime(1);
+    expect(kept()).toEqual([]);
   });
 
   it("keeps nothing after the definition is back when it should keep it for no time", () => {

@@ -10,11 +10,16 @@ import type { StoredObject } from "./stored-object.ts";
  */
 const HISTORY_MS = 2000;
 
+/** Longest time between two looks at whether the source can be read, in milliseconds. */
+const CHECK_MS = 1000;
+
 /** What the keeper works with. */
 export interface VanishedObjectsDeps {
   readonly log: Log;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
+  /** Whether the source can be read: while it cannot, nobody can create what vanished again. */
+  readonly isReadable: () => boolean;
   /** Called when kept objects are no longer served. */
   readonly changed: () => void;
 }
@@ -29,7 +34,7 @@ export class VanishedObjects {
   readonly #kept = new Map<string, StoredObject>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** Keeps objects for `keepMs` without a change after their definition is back. */
+  /** Keeps objects for `keepMs` without a change after their definition is back and can be read. */
   constructor(deps: VanishedObjectsDeps, keepMs: number) {
     this.#deps = deps;
     this.#keepMs = keepMs;
@@ -93,19 +98,27 @@ export class VanishedObjects {
     this.#history.splice(0, first === -1 ? this.#history.length : first);
   }
 
-  /** Waits, after the last change, until the kept objects are no longer served. */
+  /** Waits, from the last change on, until the kept objects are no longer served. */
   #startTimer(): void {
     clearTimeout(this.#timer);
-    if (!this.#isDefined || this.#kept.size === 0) return;
+    if (this.#isDefined && this.#kept.size > 0) this.#wait(this.#keepMs);
+  }
+
+  /** Time in which the source cannot be read does not count. */
+  #wait(leftMs: number): void {
+    const waitMs = Math.min(leftMs, CHECK_MS);
     this.#timer = setTimeout(() => {
-      const fields = { resources: this.#kept.size };
-      this.#deps.log.warn(
-        "Resources that vanished with their CustomResourceDefinition are not served any more",
-        fields,
-      );
-      this.#kept.clear();
-      this.#deps.changed();
-    }, this.#keepMs);
+      const isReadable = this.#deps.isReadable();
+      if (isReadable && waitMs === leftMs) this.#end();
+      else this.#wait(isReadable ? leftMs - waitMs : leftMs);
+    }, waitMs);
+  }
+
+  #end(): void {
+    const fields = { resources: this.#kept.size };
+    this.#deps.log.warn("Resources that vanished with their CustomResourceDefinition are not served any more", fields);
+    this.#kept.clear();
+    this.#deps.changed();
   }
 }
 
