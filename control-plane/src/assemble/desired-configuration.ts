@@ -3,7 +3,7 @@ import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schem
 import type { RateLimitConfig } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 
 import type { RefusalReason } from "../errors.ts";
-import type { Place } from "../source/source.ts";
+import type { SourceLocation } from "../source/source.ts";
 
 /** A form of a resource, as it is written and as it is sent. */
 export interface ResourceContent {
@@ -27,7 +27,7 @@ export interface AcceptedResource {
   readonly domain: string;
   /** The fleets it is for, sorted; undefined means every fleet, known or not. */
   readonly fleets: readonly string[] | undefined;
-  readonly place: Place;
+  readonly place: SourceLocation;
   /** True when an older form is served, because the present one is invalid. */
   readonly isLastGood: boolean;
   /** The present form. */
@@ -41,7 +41,7 @@ export interface Refusal {
   readonly reason: RefusalReason;
   /** `<namespace>/<name>`; undefined when that could not be read. */
   readonly resource: string | undefined;
-  readonly place: Place;
+  readonly place: SourceLocation;
   /**
    * For example `spec.descriptors[2].rateLimit.unit`; empty when the whole document or file is
    * meant.

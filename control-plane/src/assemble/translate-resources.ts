@@ -10,8 +10,8 @@ import { FleetNames } from "@weir/limits/ownership/fleet-names";
 import { compareAge, Ownership } from "@weir/limits/ownership/ownership";
 
 import type { RefusalReason } from "../errors.ts";
-import type { Place, SourceResource, SourceState } from "../source/source.ts";
-import { formatPlace, resourceKey } from "../source/source.ts";
+import type { SourceLocation, SourceResource, SourceState } from "../source/source.ts";
+import { formatLocation, resourceKey } from "../source/source.ts";
 import { canonicalModel } from "./canonical.ts";
 import type { AcceptedResource, DesiredConfiguration, Refusal, ResourceContent } from "./desired-configuration.ts";
 
@@ -54,7 +54,7 @@ function findUnique(resources: readonly SourceResource[], refuse: Refuse): reado
       first.set(key, resource);
       continue;
     }
-    const places = `${formatPlace(known.place)} is used, ${formatPlace(resource.place)} is not`;
+    const places = `${formatLocation(known.place)} is used, ${formatLocation(resource.place)} is not`;
     const message = `${key} is defined twice: ${places}; rename one of them`;
     refuse(resource, ["metadata", "name"], "DuplicateResource", message);
   }
@@ -84,7 +84,7 @@ function findOwners(resources: readonly SourceResource[], refuse: Refuse): reado
     if (conflict !== undefined) {
       const { owner, fleet } = conflict;
       const where = fleet === undefined ? "" : ` in fleet ${JSON.stringify(fleet)}`;
-      const message = `domain ${JSON.stringify(candidate.domain)} belongs to ${owner.key} (${formatPlace(owner.place)})${where}: the oldest resource owns a domain, then the first by namespace and name`;
+      const message = `domain ${JSON.stringify(candidate.domain)} belongs to ${owner.key} (${formatLocation(owner.place)})${where}: the oldest resource owns a domain, then the first by namespace and name`;
       refuse(resource, ["spec", "domain"], "DomainConflict", message);
       return [];
     }
@@ -128,7 +128,7 @@ function translateAnew(resource: SourceResource): Translation {
   return { candidate };
 }
 
-function comparePlaces(left: { readonly place: Place }, right: { readonly place: Place }): number {
+function comparePlaces(left: { readonly place: SourceLocation }, right: { readonly place: SourceLocation }): number {
   return (
     compareCodeUnits(left.place.file, right.place.file) ||
     left.place.line - right.place.line ||

@@ -2,7 +2,13 @@
 // one namespace cannot take all memory or stop the updates of the others.
 import { type Age, compareAge } from "@weir/limits/ownership/ownership";
 
-import { type Place, resourceKey, type SourceRefusal, type SourceResource, type SourceState } from "./source.ts";
+import {
+  type SourceLocation,
+  resourceKey,
+  type SourceRefusal,
+  type SourceResource,
+  type SourceState,
+} from "./source.ts";
 
 /** Most resources of one namespace that are served. */
 export const NAMESPACE_RESOURCES_MAX = 10_000;
@@ -25,7 +31,7 @@ export function boundNamespaces({ resources, refusals }: SourceState, max = NAME
 }
 
 /** Reports a resource that is not one of the oldest of its namespace. */
-export function tooMany(age: Age, place: Place, max: number): SourceRefusal {
+export function tooMany(age: Age, place: SourceLocation, max: number): SourceRefusal {
   const { namespace } = age;
   return {
     place,

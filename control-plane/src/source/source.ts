@@ -4,7 +4,7 @@ import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
 
 /** The location of a resource or problem. */
-export interface Place {
+export interface SourceLocation {
   /** A path; `ratelimitconfigs/<namespace>/<name>` for an object of a cluster. */
   readonly file: string;
   /** Counts from 1; 0 where there are no lines, as in an object of a cluster. */
@@ -20,7 +20,7 @@ export interface SourceResource {
   /** Creation time, milliseconds since the epoch; 0 when none is known. */
   readonly createdMs: number;
   readonly resource: RateLimitConfigResource;
-  readonly place: Place;
+  readonly place: SourceLocation;
   /** True for the last good form of a resource whose present form is invalid. */
   readonly isLastGood: boolean;
   /** Differs from that of a later object with the same name; absent outside of a cluster. */
@@ -33,12 +33,12 @@ export interface SourceResource {
    */
   readonly lastGood?: readonly RateLimitConfigResource[];
   /** The location of a field, such as `["spec", "domain"]`, or of the nearest one around it. */
-  locate(path: readonly (string | number)[]): Place;
+  locate(path: readonly (string | number)[]): SourceLocation;
 }
 
 /** A problem because of which there is no resource, or an earlier form of it. */
 export interface SourceRefusal {
-  readonly place: Place;
+  readonly place: SourceLocation;
   /** For example `spec.descriptors[2].rateLimit.unit`; empty for the whole document or file. */
   readonly field: string;
   readonly message: string;
@@ -110,6 +110,6 @@ export function resourceKey(resource: { readonly namespace: string; readonly nam
 }
 
 /** A location in the form that editors and terminals understand. */
-export function formatPlace({ file, line }: Place): string {
+export function formatLocation({ file, line }: SourceLocation): string {
   return line === 0 ? file : `${file}:${line}`;
 }

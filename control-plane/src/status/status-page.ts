@@ -12,7 +12,7 @@ import type {
   RolloutReport,
   VersionReport,
 } from "../report/rollout/rollout-report.ts";
-import type { Place } from "../source/source.ts";
+import type { SourceLocation } from "../source/source.ts";
 import { type Markup, markup, NOTHING, trusted } from "./markup.ts";
 import { badge, type Columns, section, table, type Tone } from "./page-parts.ts";
 import { STATUS_STYLE } from "./status-style.ts";
@@ -154,7 +154,7 @@ const QUARANTINE_COLUMNS: Columns<ResourceReport> = {
 
 const REFUSAL_COLUMNS: Columns<RefusalReport> = {
   Where: (refusal) =>
-    markup`<code>${formatPlace(refusal)}</code>${refusal.resource === null ? "" : markup`<br>${refusal.resource}`}`,
+    markup`<code>${formatLocation(refusal)}</code>${refusal.resource === null ? "" : markup`<br>${refusal.resource}`}`,
   Field: ({ field }) => markup`<code>${field}</code>`,
   Why: ({ reason, message }) => markup`${badge(reason, "bad")} ${message}`,
   Meanwhile: ({ keepsLastGood }) => (keepsLastGood ? "the last good form is served" : "not served"),
@@ -212,7 +212,7 @@ const RESOURCE_COLUMNS: Columns<ResourceReport> = {
   State: ({ state, reason, warnings }) =>
     markup`${badge(wordOf(state), TONES[state])} ${reason ?? ""}${renderWarnings(warnings)}`,
   Pods: (resource) => (resource.state === "refused" ? NOTHING : renderPodStates(resource)),
-  Where: (resource) => markup`<code>${formatPlace({ ...resource, column: 0 })}</code>`,
+  Where: (resource) => markup`<code>${formatLocation({ ...resource, column: 0 })}</code>`,
 };
 
 function renderWarnings(warnings: readonly string[]): Markup {
@@ -241,6 +241,6 @@ function renderTime(time: string): Markup {
   return markup`<time datetime="${time}">${time.replace("T", " ").replace(/\.\d+Z$/, " UTC")}</time>`;
 }
 
-function formatPlace({ file, line, column }: Place): string {
+function formatLocation({ file, line, column }: SourceLocation): string {
   return [file, ...(line === 0 ? [] : [line]), ...(line === 0 || column === 0 ? [] : [column])].join(":");
 }

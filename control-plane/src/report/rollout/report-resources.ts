@@ -10,7 +10,7 @@ import { fleetName } from "../../snapshot/publication-log.ts";
 import { publicationFor } from "../../snapshot/publication.ts";
 import type { PublisherState } from "../../snapshot/publisher.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
-import { type Place, resourceKey, type SourceResource } from "../../source/source.ts";
+import { type SourceLocation, resourceKey, type SourceResource } from "../../source/source.ts";
 import { findWarnings } from "./find-warnings.ts";
 import type { PodCounts, ProblemReport, ResourceReport, ResourceStatus, RolloutFilter } from "./rollout-report.ts";
 
@@ -143,7 +143,7 @@ function stateOf({ accepted, refusals }: ResourceFacts, isQuarantined: boolean):
   return accepted.isLastGood ? "last-good" : "served";
 }
 
-function problemAt(place: Place | undefined, field: string, message: string): ProblemReport {
+function problemAt(place: SourceLocation | undefined, field: string, message: string): ProblemReport {
   return { field, message, ...(place ?? { file: "", line: 0, column: 0 }) };
 }
 

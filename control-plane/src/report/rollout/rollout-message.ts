@@ -13,7 +13,7 @@ import {
 } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
 import type { SyncStatus } from "../../pods/sync-status.ts";
-import type { Place } from "../../source/source.ts";
+import type { SourceLocation } from "../../source/source.ts";
 import type {
   FleetReport,
   HoldReason,
@@ -127,7 +127,7 @@ function eventOf(event: VersionReport | null) {
 }
 
 /** `file:line:column` as far as it is known. */
-function locationOf({ file, line, column }: Place): string {
+function locationOf({ file, line, column }: SourceLocation): string {
   return [file, ...(line === 0 ? [] : [line, ...(column === 0 ? [] : [column])])].join(":");
 }
 

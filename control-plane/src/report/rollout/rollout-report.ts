@@ -2,7 +2,7 @@
 // the gauges. report-rollout.ts makes it.
 import type { ConnectedPod } from "../../pods/pod-registry.ts";
 import type { SyncStatus } from "../../pods/sync-status.ts";
-import type { Place } from "../../source/source.ts";
+import type { SourceLocation } from "../../source/source.ts";
 
 /** What to report; an absent field filters nothing. */
 export interface RolloutFilter {
@@ -37,7 +37,7 @@ export interface FleetReport extends PodCounts {
 }
 
 /** A problem of a resource. */
-export interface ProblemReport extends Place {
+export interface ProblemReport extends SourceLocation {
   /** Empty: the whole resource or file. */
   readonly field: string;
   readonly message: string;

@@ -9,7 +9,7 @@ import type { ManifestDocument } from "@weir/crds/rate-limit-config/manifest/man
 import { readManifests } from "@weir/crds/rate-limit-config/manifest/manifest";
 import { TEXT_MAX_BYTES } from "@weir/limits/go-yaml/json-documents";
 
-import type { Place, SourceRefusal, SourceResource } from "../source.ts";
+import type { SourceLocation, SourceRefusal, SourceResource } from "../source.ts";
 import { resourceKey } from "../source.ts";
 
 /** Namespace of a manifest that names none. */
@@ -113,7 +113,7 @@ function resourceOf(path: string, document: ManifestDocument): readonly SourceRe
       resource,
       place: { file: path, line, column: 1 },
       isLastGood: false,
-      locate: (field): Place => ({ file: path, ...document.locate(field) }),
+      locate: (field): SourceLocation => ({ file: path, ...document.locate(field) }),
     },
   ];
 }

@@ -8,7 +8,7 @@ import { API_VERSION, KIND, parseRateLimitConfigResource } from "@weir/crds/rate
 import { fieldPath } from "@weir/limits/model/field-path";
 import { ruleProblems } from "@weir/crds/rate-limit-config/translate/translate";
 
-import type { Place, SourceRefusal, SourceResource } from "../source.ts";
+import type { SourceLocation, SourceRefusal, SourceResource } from "../source.ts";
 import { resourceKey } from "../source.ts";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 
@@ -69,7 +69,7 @@ export function createdMsOf({ content }: KubernetesObject): number {
 }
 
 /** The location of an object, for people. */
-export function placeOf(object: { readonly namespace: string; readonly name: string }): Place {
+export function placeOf(object: { readonly namespace: string; readonly name: string }): SourceLocation {
   return { file: `ratelimitconfigs/${resourceKey(object)}`, line: 0, column: 0 };
 }
 
