@@ -243,7 +243,7 @@ describe("rollout API", () => {
     ]);
   });
 
-  it("says how to ask when somebody only looks", async () => {
+  it("explains how to ask to a browser", async () => {
     await start();
     const answer = await fetch(`${httpUrl()}${GET}`);
     expect([answer.status, await answer.json()]).toMatchObject([
@@ -374,7 +374,7 @@ describe("rollout API", () => {
     });
   });
 
-  it("lets in over mutual TLS whom it lets in as a pod, and nobody else", async () => {
+  it("lets in over mutual TLS the clients that it lets in as pods, and no other", async () => {
     const { issueClient } = await startWithTls();
     const get = async (identity?: TestIdentity) =>
       unary<GetRolloutResponse>(grpcClient(identity), RolloutService, "getRollout", create(GetRolloutRequestSchema));

@@ -98,7 +98,7 @@ describe("clients that do not read their answers", () => {
   }
 
   /**
-   * Makes so many calls whose answers nobody reads, then one more; resolves with how that ended.
+   * Makes so many calls whose answers no client reads, then one more; resolves with how that ended.
    */
   async function oneMoreThan(count: number, path: string): Promise<Call> {
     const unread = Array.from({ length: count }, () => call(openSession(), path, false));

@@ -86,7 +86,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Asks a server whose name nobody but the proxy knows. */
+/** Asks a server whose name only the proxy knows. */
 function ask(name: string, env: Readonly<Record<string, string>>, ...more: readonly string[]): Run {
   return run(["-s", `https://${name}:8443`, "--ca-file", join(folder, "ca.pem"), ...more], { env });
 }
@@ -166,7 +166,7 @@ describe("weir rollout through a proxy", () => {
     );
   });
 
-  it("says so when nothing listens there, or nobody can make sense of it", async () => {
+  it("says so when nothing listens there, or its answer makes no sense", async () => {
     const gone = ask("cp.example", { HTTPS_PROXY: "127.0.0.1:1" });
     expect(await gone.ended).toBe(2);
     expect(gone.output.stderr).toContain(

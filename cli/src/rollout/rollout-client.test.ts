@@ -34,7 +34,7 @@ describe("findTargets()", () => {
     ]);
   });
 
-  it("asks nobody about an address", async () => {
+  it("sends no DNS query for an address", async () => {
     const resolve = (): Promise<never> => Promise.reject(new Error("asked"));
     expect(await findTargets(["http://127.0.0.1:1", "http://[::1]:1"], { resolve, env: {} })).toHaveLength(2);
   });

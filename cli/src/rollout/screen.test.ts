@@ -41,7 +41,7 @@ describe("drawn()", () => {
     ]);
   });
 
-  it("shows the last line however small the terminal is, or however little it tells of itself", () => {
+  it("shows the last line however small the terminal is, or whatever it reports of itself", () => {
     expect(linesOf(TEXT, { columns: 0, rows: 0 })).toEqual([
       "… 4 more lines do n…",
       "all is well with eve",

@@ -1,4 +1,4 @@
-// Tests of ads-server.ts without a connection: with which bounds gRPC is set up when nobody says
+// Tests of ads-server.ts without a connection: with which bounds gRPC is set up when nothing says
 // otherwise.
 import { Server } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";

@@ -80,7 +80,7 @@ describe("ConnectionListener", () => {
     return server.address()?.port ?? 0;
   }
 
-  /** Shakes hands as somebody else; answers the address that the listener sees. */
+  /** Shakes hands under another address; returns the address that the listener sees. */
   async function shake(port: number, options: ConnectionOptions): Promise<string> {
     const trust = { ca: certificates.authority.certPem, servername: "control-plane.test", ALPNProtocols: ["h2"] };
     return addressOf(connectTls({ port, host: "127.0.0.1", ...trust, ...options }));
@@ -254,7 +254,7 @@ describe("ConnectionListener", () => {
     );
   });
 
-  it("refuses a stream too many, tells of it, and takes another when one has gone", async () => {
+  it("refuses a stream too many, reports it, and takes another when one has gone", async () => {
     const port = await open({ kind: "plaintext" }, { streamsMax: 1 });
     const [first, second] = [new RealPod(port), new RealPod(port)];
     running.push(first, second);

@@ -23,7 +23,7 @@ const LARGE_BYTES = 1_000_000;
 /** How much longer a push may take for the sake of two hundred pods that hang, in milliseconds. */
 const HUNG_MAX_MS = 3000;
 
-/** Attempts to measure that while nobody else uses the machine. */
+/** Attempts to measure that while nothing else uses the machine. */
 const ATTEMPTS_MAX = 4;
 
 /** A pod that counts what it gets and decodes nothing: hundreds of them cost little. */

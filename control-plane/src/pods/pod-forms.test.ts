@@ -59,7 +59,7 @@ describe("PodForms", () => {
     expect(forms.choose(published, undefined)).toBe(published);
   });
 
-  it("case A9: sends the form that was published before to a pod that NACKs the present one, whoever loaded it", () => {
+  it("case A9: sends the form that was published before to a pod that NACKs the present one, whichever pod loaded it", () => {
     publish({ name: "a" }, { name: "b" });
     publish({ name: "a", content: 2 }, { name: "b" });
     expect(nack("default/a: unknown field")).toEqual(["default/a=1", "default/b=1"]);

@@ -75,7 +75,7 @@ describe("publish()", () => {
     expect(shown(publish(UNPUBLISHED, setOf(), 0, 0))).toEqual([[], undefined]);
   });
 
-  it("keeps the same object when content is the same, so that nobody is told", () => {
+  it("keeps the same object when content is the same, so that no stream is notified", () => {
     const before = after([0, setOf(A)]);
     expect(publish(before, setOf(A), 1, ALLOW_EMPTY_AFTER_MS).get(OTHER_FLEETS)?.snapshot).toBe(
       before.get(OTHER_FLEETS)?.snapshot,

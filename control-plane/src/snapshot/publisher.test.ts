@@ -196,7 +196,7 @@ describe("Publisher", () => {
     expect(publisher.state().changedMs).toEqual(new Map([["", 1_005_350]]));
   });
 
-  it("reports who follows its state of every change, and nobody who has gone", async () => {
+  it("notifies its listeners of every change, and none that has unsubscribed", async () => {
     const seen: unknown[] = [];
     const end = publisher.onChanged(() =>
       seen.push([publisher.state().sourceError, publisher.state().desired?.refusals.length]),
@@ -293,7 +293,7 @@ describe("Publisher", () => {
     expect(publisher.state().publishedMs).toEqual(new Map([["", 1_000_000]]));
   });
 
-  it("reports nobody when the source has the same state as before", async () => {
+  it("notifies no listener when the source has the same state as before", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     publisher.changed();

@@ -120,7 +120,7 @@ describe("createMetrics()", () => {
     const process = new Process();
     const pod = process.connect();
     process.nowMs += 2000;
-    pod.sent(VERSION); // What was in force when it connected: nothing that it waited for.
+    pod.sent(VERSION); // What was active when it connected: nothing that it waited for.
     process.nowMs += 40;
     pod.accepted({ snapshot: snapshotIn(ONE), names: undefined });
 
@@ -132,8 +132,8 @@ describe("createMetrics()", () => {
     pod.rejected(snapshotIn(process.publisher).version, "default/a: no", new Map());
     pod.sent(snapshotIn(process.publisher).version); // Asked for again.
     pod.rejected(snapshotIn(process.publisher).version, "default/a: no", new Map());
-    for (const text of ["default/a: no", "something else: no"]) pod.rejected(VERSION, text, new Map()); // Of what is not in force any more.
-    pod.sent(VERSION); // Something else than is in force, as after a NACK: it waited for nothing.
+    for (const text of ["default/a: no", "something else: no"]) pod.rejected(VERSION, text, new Map()); // Of what is not active any more.
+    pod.sent(VERSION); // Something else than is active, as after a NACK: it waited for nothing.
 
     const lines = await process.scrape();
     for (const line of [

@@ -22,7 +22,7 @@ const ONE = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) });
 const EVENT = { version: VERSION, atMs: AT_MS };
 
 /**
- * What somebody reads: a line for each heading, paragraph, badge of the summary and row; the cells
+ * What a reader sees: a line for each heading, paragraph, badge of the summary and row; the cells
  * of a row apart, and the tone of each badge.
  */
 function wordsOf(page: string): readonly string[] {
@@ -238,7 +238,7 @@ describe("renderStatusPage()", () => {
     expect(renderStatusPage(reportOf(ONE))).toContain('<meta http-equiv="refresh" content="5">');
   });
 
-  it("puts first what needs somebody, with numbers at the top", () => {
+  it("puts first what needs attention, with numbers at the top", () => {
     const publisher = publisherOf({
       "a.yaml": manifest({ name: "a", domain: "alpha" }),
       "b.yaml": manifest({ name: "b", domain: "beta" }),

@@ -56,7 +56,7 @@ class FakeCall extends Writable {
   }
 }
 
-/** What stands in a queue of Node's own is done. */
+/** Runs what is in a queue of Node's own. */
 function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

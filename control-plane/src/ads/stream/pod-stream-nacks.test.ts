@@ -336,7 +336,7 @@ describe("PodStream of a pod that NACKs much of one namespace", () => {
     vi.advanceTimersByTime(1);
     expect([pod.responses.length, last()]).toEqual([12, `${kept} r8=2 r9=2 other=2`]);
     pod.accept();
-    // Nothing of the namespace is left to be tried: the next edit comes at once.
+    // Nothing of the namespace is left to be tried: the next edit comes immediately.
     publisher.publish(snapshotOf(...all(3), { ...OTHER, requestsPerUnit: 3 }));
     expect(last()).toBe(`${kept.replaceAll("=1", "=3")} r8=3 r9=3 other=3`);
   });
@@ -353,7 +353,7 @@ describe("PodStream of a pod that NACKs much of one namespace", () => {
     expect([pod.responses.length, last()]).toEqual([12, `${kept} r9=2 other=2`]);
   });
 
-  it("sends each edit of another namespace at once meanwhile, with nothing more of the restricted one", () => {
+  it("sends each edit of another namespace immediately meanwhile, with nothing more of the restricted one", () => {
     for (let index = 0; index < 8; index += 1) pod.reject(`default/r${index}: no`);
     pod.accept();
     publisher.publish(snapshotOf(...all(2), { ...OTHER, requestsPerUnit: 3 }));

@@ -7,7 +7,7 @@ describe("SendPermit", () => {
   let semaphore: SendSemaphore;
   let begun: string[];
 
-  /** Asks for a permit in the name of somebody; returns what gives it back. */
+  /** Requests a permit under a name; returns what gives it back. */
   function ask(name: string): () => void {
     const permit = semaphore.permit(() => begun.push(name));
     permit.request();
@@ -71,7 +71,7 @@ describe("SendPermit", () => {
     expect(begun).toEqual(["a", "b", "c", "d", "last"]);
   });
 
-  it("has 32 permits, each for a quarter of a second, when nobody says otherwise", () => {
+  it("has 32 permits, each for a quarter of a second, by default", () => {
     semaphore = new SendSemaphore();
     for (let count = 1; count <= 33; count += 1) ask(String(count));
     expect([begun.length, begun.at(-1)]).toEqual([32, "32"]);

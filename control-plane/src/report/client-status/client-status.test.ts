@@ -89,7 +89,7 @@ describe("clientStatus()", () => {
     ]);
   });
 
-  it("tells of each resource by itself what a pod that NACKed one has", () => {
+  it("reports each resource of a pod that NACKed one by itself", () => {
     const pod = podThatNacked(SNAPSHOT, [{ name: "default/a", form: EARLIER.get("default/a") }]);
     const entries = ask([pod]).config[0]?.genericXdsConfigs.map(({ name, configStatus, errorState }) => [
       name,

@@ -283,7 +283,7 @@ describe("reportRollout()", () => {
     ]);
   });
 
-  it("names resources that do not fit, whether an earlier form of them is active, and counts nobody as current with the new one", () => {
+  it("names resources that do not fit, whether an earlier form of them is active, and counts no pod as current with the new one", () => {
     const small = manifest({ name: "large", domain: "large" });
     const before = publisherOf({ "large.yaml": small }, { snapshotMaxBytes: 500 });
     const after = publisherOf(
@@ -381,7 +381,7 @@ describe("reportRollout()", () => {
   it.each([
     { serves: "earlier" as const, servesLastGood: true, meanwhile: "an earlier form is active there" },
     { serves: "nothing" as const, servesLastGood: false, meanwhile: "it is left out there" },
-  ])("tells of a resource that a pod NACKed, of which it is sent $serves", ({ serves, servesLastGood, meanwhile }) => {
+  ])("reports a resource that a pod NACKed, of which it is sent $serves", ({ serves, servesLastGood, meanwhile }) => {
     expect(reportOf(ONE, [...nackedBy(ONE, serves), podThatAcked(snapshotIn(ONE))]).resources).toMatchObject([
       {
         state: "quarantined",
@@ -395,7 +395,7 @@ describe("reportRollout()", () => {
     ]);
   });
 
-  it("tells of each fleet and form that pods have instead once, however many pods, and of twenty at most", () => {
+  it("reports each fleet and form that pods have instead once, however many pods, and of twenty at most", () => {
     const texts = Object.fromEntries(
       Array.from({ length: 30 }, (_, index) => [
         `${index}.yaml`,
@@ -439,7 +439,7 @@ describe("findWarnings()", () => {
   it.each([
     { fields: 10, further: [] },
     { fields: 12, further: ["and 2 more fields like these"] },
-  ])("tells of ten fields at most, and how many more there are, when there are $fields", ({ fields, further }) => {
+  ])("reports ten fields at most, and how many more there are, when there are $fields", ({ fields, further }) => {
     const descriptors = Array.from({ length: fields }, (_, index) =>
       create(RateLimitDescriptorSchema, { key: `k${index}`, shareThreshold: true }),
     );

@@ -266,7 +266,7 @@ describe("parseRateLimitConfigResource() refuses", () => {
     expect(problemsOf(value)).toEqual(problems);
   });
 
-  it("every problem at once, wherever it is", () => {
+  it("all problems in one answer, wherever they are", () => {
     expect(problemsOf({ ...withMetadata({ name: "A" }), spec: { fleets: [], descriptors: [{ kye: "k" }] } })).toEqual([
       'spec.descriptors[0].kye: unknown field "kye", did you mean "key"?',
       'metadata.name: must consist of lower-case letters, digits, "-" and ".", and begin and end with a letter or digit, is "A"',
