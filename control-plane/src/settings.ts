@@ -136,7 +136,7 @@ function readSource(read: EnvReader): SourceSettings {
   });
   const stateDirectory = read.optionalString("STATE_DIRECTORY", {
     effect:
-      "With SOURCE=directory: a writable folder of this replica that keeps the last good form of each resource, so that a restart while a manifest is broken loses no limit. Not set: they are kept in memory.",
+      "With SOURCE=directory: a writable folder of this replica that keeps the last good forms of each resource, so that a restart while a manifest is broken loses no limit. Not set: they are kept in memory.",
   });
   const names = read.list("WATCH_NAMESPACES", {
     effect:

@@ -45,7 +45,7 @@ function podWith(published: Snapshot, pods?: PodRegistry) {
 }
 
 describe("PodStream after a NACK that names a resource", () => {
-  it("sends nothing when the pod has what is left, and tells that it lacks the edit", () => {
+  it("sends nothing when the pod has what is left, and reports that it lacks the edit", () => {
     const pods = new PodRegistry({ clock: () => 0 });
     const { publisher, pod } = podWith(limits(1, 1), pods);
     const edit = limits(2, 1);

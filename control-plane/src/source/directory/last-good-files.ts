@@ -75,7 +75,7 @@ export class LastGoodFiles {
     );
   }
 
-  /** The state with the forms that were good before the start: beside a present form, or instead. */
+  /** The state with the forms that were good before the start: next to a present form, or instead. */
   complete(state: SourceState): SourceState {
     if (this.#kept.size === 0) return state;
     const present = new Set(state.resources.map(resourceKey));

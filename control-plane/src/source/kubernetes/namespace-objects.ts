@@ -51,7 +51,7 @@ export class NamespaceObjects {
     const key = resourceKey(object);
     if (this.#excess.has(key) && this.#stored.size >= this.#max) return undefined;
     const before = this.#stored.get(key);
-    // Before it is checked: whoever has too many objects must not slow down the updates of others.
+    // Before it is checked: a namespace with too many objects must not slow down the updates of others.
     if (before === undefined && this.#isExcluded(object)) return undefined;
     const after = storedObject(object, before);
     if (after === before) return undefined;

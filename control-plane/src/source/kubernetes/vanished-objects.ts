@@ -1,5 +1,5 @@
 // Keeps the last forms of RateLimitConfigs that vanish together with their CustomResourceDefinition:
-// deleting it deletes them all, which nobody means who deletes no limits.
+// deleting it deletes them all, which is not meant as a deletion of limits.
 import type { Log } from "@weir/common/log/log";
 
 import type { StoredObject } from "./stored-object.ts";
@@ -18,7 +18,7 @@ export interface VanishedObjectsDeps {
   readonly log: Log;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  /** Whether the source can be read: while it cannot, nobody can create what vanished again. */
+  /** Whether the source can be read: while it cannot, what vanished cannot be seen to come back. */
   readonly isReadable: () => boolean;
   /** Called when kept objects are no longer served. */
   readonly changed: () => void;
