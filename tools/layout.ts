@@ -53,7 +53,14 @@ export const WORKSPACES: readonly Workspace[] = [
       "tracing",
       "admin",
       "order",
+      "turn",
     ],
+  },
+  {
+    name: "http2",
+    mayImport: [],
+    testsMayImport: ["testing", "certificates"],
+    order: ["hpack", "frames", "headers", "flow", "grpc", "connection", "server"],
   },
   { name: "certificates", mayImport: ["common"], order: [] },
   {
@@ -85,7 +92,7 @@ export const WORKSPACES: readonly Workspace[] = [
   },
   {
     name: "ratelimit",
-    mayImport: ["proto", "limits", "common"],
+    mayImport: ["proto", "limits", "common", "http2"],
     testsMayImport: ["testing", "certificates"],
     order: [
       "errors.ts",
