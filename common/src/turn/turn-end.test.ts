@@ -1,5 +1,4 @@
 // Tests of the end of the event-loop turn.
-import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { TurnEnd, type TurnTask } from "./turn-end.ts";
 
@@ -12,7 +11,7 @@ describe("TurnEnd", () => {
     turn.writeAnswers(task(() => ran.push("answer 2")));
     turn.writeToStore(task(() => ran.push("store 2")));
     expect(ran).toEqual([]);
-    await setImmediate();
+    await endOfTurn();
     expect(ran).toEqual(["store 1", "store 2", "answer 1", "answer 2"]);
   });
 
@@ -25,7 +24,7 @@ describe("TurnEnd", () => {
         turn.writeToStore(task(() => ran.push("further command")));
       }),
     );
-    await setImmediate();
+    await endOfTurn();
     expect(ran).toEqual(["further command", "failed call"]);
   });
 
@@ -33,7 +32,7 @@ describe("TurnEnd", () => {
     let readings = 0;
     const turn = new TurnEnd(() => ++readings);
     expect([turn.nowMs(), turn.nowMs()]).toEqual([1, 1]);
-    await setImmediate();
+    await endOfTurn();
     expect([turn.nowMs(), turn.nowMs()]).toEqual([2, 2]);
   });
 
@@ -42,13 +41,18 @@ describe("TurnEnd", () => {
     let runs = 0;
     const counting = task(() => (runs += 1));
     turn.writeAnswers(counting);
-    await setImmediate();
+    await endOfTurn();
     turn.writeAnswers(counting);
-    await setImmediate();
+    await endOfTurn();
     expect(runs).toBe(2);
   });
 });
 
 function task(run: () => unknown): TurnTask {
   return { runAtTurnEnd: () => void run() };
+}
+
+/** Resolves after the tasks of this turn. */
+function endOfTurn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
 }
