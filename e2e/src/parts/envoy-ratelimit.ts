@@ -53,7 +53,7 @@ export async function startEnvoyRatelimit(options: EnvoyRatelimitOptions): Promi
     ...options.env,
   };
   const program = findEnvoyRatelimit();
-  const [command = program, ...args] = [...(options.prefix ?? []), program];
+  const [command, ...args] = [...(options.prefix ?? []), program];
   const { onLine } = options;
   const process = await startProcess({
     name: "envoyproxy/ratelimit",
