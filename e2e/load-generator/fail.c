@@ -8,7 +8,7 @@
 void fail(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    fputs("Cannot measure: ", stderr);
+    fputs("load-generator: ", stderr);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
     va_end(arguments);

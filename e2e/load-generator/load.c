@@ -23,6 +23,9 @@
 // Longest sleep in nanoseconds: the end of the measured time must not be missed by much.
 #define SLEEP_MAX_NS 10000000
 
+// Longest wait for the last answers in nanoseconds.
+#define DRAIN_MAX_NS 2000000000
+
 // Calls of an open loop that wait because the server takes no more of them.
 #define WAITING_MAX (1 << 20)
 
@@ -40,10 +43,11 @@ typedef struct {
     uint64_t waiting_peak;
     // The time of the events that are being handled.
     uint64_t now_ns;
-    bool is_measuring;
+    enum { WARMING_UP, MEASURING, DRAINING } phase;
     Histogram histogram;
-    uint64_t answers_before;
     uint64_t answers;
+    // Answers before and after the measured time.
+    uint64_t other_answers;
 } Load;
 
 static uint64_t clock_ns(void) {
@@ -127,8 +131,8 @@ static void send_call(Load *load, CallConnection *connection, uint64_t due_ns) {
 
 static void on_answer(void *context, uint64_t due_ns) {
     Load *load = context;
-    if (!load->is_measuring) {
-        load->answers_before++;
+    if (load->phase != MEASURING) {
+        load->other_answers++;
         return;
     }
     load->answers++;
@@ -171,7 +175,7 @@ static void send_due(Load *load) {
 static int sleep_until(Load *load, struct epoll_event *events, uint64_t end_ns) {
     uint64_t wake_ns = load->now_ns + SLEEP_MAX_NS;
     if (end_ns < wake_ns) wake_ns = end_ns;
-    if (load->options->rate > 0 && load->next_due_ns < wake_ns) wake_ns = load->next_due_ns;
+    if (load->options->rate > 0 && load->phase != DRAINING && load->next_due_ns < wake_ns) wake_ns = load->next_due_ns;
     uint64_t now_ns = clock_ns();
     struct timespec time = {0, wake_ns > now_ns ? (long)(wake_ns - now_ns) : 0};
     int count = epoll_pwait2(load->epoll, events, EVENTS_MAX, &time, NULL);
@@ -179,9 +183,17 @@ static int sleep_until(Load *load, struct epoll_event *events, uint64_t end_ns) 
     return count < 0 ? 0 : count;
 }
 
+static bool is_drained(const Load *load) {
+    for (int at = 0; at < load->options->connections; at++)
+        if (load->connections[at].in_flight > 0) return false;
+    return true;
+}
+
 static void run_until(Load *load, uint64_t end_ns) {
     struct epoll_event events[EVENTS_MAX];
-    for (load->now_ns = clock_ns(); load->now_ns < end_ns;) {
+    bool is_closed_loop = load->options->rate == 0;
+    bool is_draining = load->phase == DRAINING;
+    for (load->now_ns = clock_ns(); load->now_ns < end_ns && !(is_draining && is_drained(load));) {
         int count = sleep_until(load, events, end_ns);
         for (int at = 0; at < count; at++) {
             CallConnection *connection = events[at].data.ptr;
@@ -189,11 +201,11 @@ static void run_until(Load *load, uint64_t end_ns) {
             load->now_ns = clock_ns();
             if (events[at].events & (EPOLLIN | EPOLLERR | EPOLLHUP))
                 connection_read(connection, load->options->expected, on_answer, load);
-            if (load->options->rate == 0) refill(load, connection);
+            if (is_closed_loop && !is_draining) refill(load, connection);
             flush(load, connection);
         }
         load->now_ns = clock_ns();
-        if (load->options->rate == 0) continue;
+        if (is_closed_loop || is_draining) continue;
         send_due(load);
         for (int at = 0; at < load->options->connections; at++) flush(load, &load->connections[at]);
     }
@@ -231,8 +243,8 @@ static double own_cpu_ms(void) {
 
 static void report(const Load *load, double seconds, double cpu_ms, const double *watched_ms) {
     const Histogram *histogram = &load->histogram;
-    printf("{\"answers\":%llu,\"answersWithWarmUp\":%llu,\"seconds\":%.6f,", (unsigned long long)load->answers,
-           (unsigned long long)(load->answers + load->answers_before), seconds);
+    printf("{\"answers\":%llu,\"allAnswers\":%llu,\"seconds\":%.6f,", (unsigned long long)load->answers,
+           (unsigned long long)(load->answers + load->other_answers), seconds);
     printf("\"p50Micros\":%.1f,\"p99Micros\":%.1f,\"p999Micros\":%.1f,\"maxMicros\":%.1f,",
            histogram_micros(histogram, 0.5), histogram_micros(histogram, 0.99), histogram_micros(histogram, 0.999),
            (double)histogram->max_ns / 1000);
@@ -264,12 +276,16 @@ void load_run(const Options *options) {
     for (unsigned at = 0; at < options->watched_count; at++) watched_ms[at] = process_cpu_ms(options->watched[at]);
     double cpu_ms = own_cpu_ms();
     uint64_t begin_ns = clock_ns();
-    load->is_measuring = true;
+    load->phase = MEASURING;
     run_until(load, begin_ns + (uint64_t)(options->seconds * 1e9));
     uint64_t end_ns = clock_ns();
     cpu_ms = own_cpu_ms() - cpu_ms;
     for (unsigned at = 0; at < options->watched_count; at++)
         watched_ms[at] = process_cpu_ms(options->watched[at]) - watched_ms[at];
     count_unanswered(load, end_ns);
+    // The server ends what it began before the next measurement, and every command to its store has
+    // an answer that is counted.
+    load->phase = DRAINING;
+    run_until(load, end_ns + DRAIN_MAX_NS);
     report(load, (double)(end_ns - begin_ns) / 1e9, cpu_ms, watched_ms);
 }

@@ -33,7 +33,7 @@ export interface BarResult {
 
 const perSecond = ({ perSecond: value }: Sample): number => value;
 const p99 = ({ p99Micros }: Sample): number => p99Micros;
-const cpu = ({ cpuMicrosPerDecision }: Sample): number => cpuMicrosPerDecision;
+const cpu = ({ cpuMicrosPerDecision = NaN }: Sample): number => cpuMicrosPerDecision;
 const FASTER = { unit: "× decisions/s", isAtLeast: true, read: perSecond } as const;
 const GO = "envoyproxy/ratelimit";
 
@@ -120,8 +120,7 @@ export function judgeBars(results: BenchResults): readonly BarResult[] {
   return BARS.map((bar) => {
     const row = findRow(results, ...bar.row);
     const other = bar.by === undefined ? undefined : findRow(results, ...bar.by);
-    const value =
-      bar.by === undefined ? row && figureOf(row, bar.read) : ratioOf(row, other, bar.read);
+    const value = bar.by === undefined ? row && figureOf(row, bar.read) : ratioOf(row, other, bar.read);
     return { bar, value, verdict: verdictOf(results, bar, { row, other, value }) };
   });
 }
@@ -129,7 +128,11 @@ export function judgeBars(results: BenchResults): readonly BarResult[] {
 function verdictOf(
   results: BenchResults,
   bar: Bar,
-  { row, other, value }: { readonly row: Row | undefined; readonly other: Row | undefined; readonly value: Spread | undefined },
+  {
+    row,
+    other,
+    value,
+  }: { readonly row: Row | undefined; readonly other: Row | undefined; readonly value: Spread | undefined },
 ): BarResult["verdict"] {
   if (value === undefined || row === undefined) return "not measured";
   const rows = other === undefined ? [row] : [row, other];

@@ -147,12 +147,7 @@ async function startGo(place: GroupPlace): Promise<RunningContender> {
   return { contender: "envoyproxy/ratelimit", process, grpcPort, told: tell(whole) };
 }
 
-async function startWeir(
-  contender: Contender,
-  root: string,
-  own: Env,
-  place: GroupPlace,
-): Promise<RunningContender> {
+async function startWeir(contender: Contender, root: string, own: Env, place: GroupPlace): Promise<RunningContender> {
   const [httpPort = 0, grpcPort = 0, debugPort = 0, metricsPort = 0] = await reservePorts(4);
   const env: Env = {
     HOST: STACK_HOST,

@@ -19,7 +19,8 @@ const CHECKSUM_LENGTH = 12;
 /** What it reports about the measured time. */
 export interface GeneratorReport {
   readonly answers: number;
-  readonly answersWithWarmUp: number;
+  /** Also those before and after the measured time. */
+  readonly allAnswers: number;
   readonly seconds: number;
   /** Times of calls, also of those without an answer at the end, which count with their waiting. */
   readonly p50Micros: number;
@@ -46,7 +47,7 @@ export async function buildGenerator(cacheFolder: string): Promise<string> {
   try {
     await promisify(execFile)("cc", [...FLAGS, "-o", fresh, ...sources, ...LIBRARIES]);
   } catch (cause) {
-    const reason = (cause as { stderr?: string }).stderr?.trim() || String(cause);
+    const reason = reasonOf(cause);
     const hint = "it needs a C compiler and the headers of OpenSSL (Debian: gcc libc6-dev libssl-dev)";
     throw new E2eError("BENCHMARK_FAILED", `Cannot build the load generator; ${hint}:\n${reason}`, { cause });
   }
@@ -65,7 +66,12 @@ export async function runGenerator(
     const { stdout } = await promisify(execFile)(program, words);
     return JSON.parse(stdout) as GeneratorReport;
   } catch (cause) {
-    const reason = (cause as { stderr?: string }).stderr?.trim() || String(cause);
-    throw new E2eError("BENCHMARK_FAILED", `Cannot measure ${what}: ${reason}`, { cause });
+    throw new E2eError("BENCHMARK_FAILED", `Cannot measure ${what}: ${reasonOf(cause)}`, { cause });
   }
+}
+
+/** What the program wrote about its failure. */
+function reasonOf(cause: unknown): string {
+  const { stderr = "" } = cause as { readonly stderr?: string };
+  return stderr.trim() === "" ? String(cause) : stderr.trim();
 }

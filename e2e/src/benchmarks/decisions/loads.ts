@@ -17,13 +17,7 @@ export interface Load {
 }
 
 /** A server that is measured; "nothing" answers prepared bytes. */
-export type Contender =
-  | "weir"
-  | "weir, grpc-js"
-  | "weir, 2 workers"
-  | "envoyproxy/ratelimit"
-  | "earlier"
-  | "nothing";
+export type Contender = "weir" | "weir, grpc-js" | "weir, 2 workers" | "envoyproxy/ratelimit" | "earlier" | "nothing";
 
 /** Servers that run at the same time with the same settings, and what each of them is asked. */
 export interface LoadGroup {

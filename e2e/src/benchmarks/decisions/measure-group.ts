@@ -4,13 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { CertificateFiles } from "@weir/testing/servers/certificate-files";
 import { cpuTimeMs } from "../cpu-time.ts";
 import type { Cores } from "../machine.ts";
-import {
-  BENCH_ENTRIES,
-  processIds,
-  type RunningContender,
-  startContender,
-  stopContender,
-} from "./contenders.ts";
+import { BENCH_ENTRIES, processIds, type RunningContender, startContender, stopContender } from "./contenders.ts";
 import { runGenerator } from "./generator.ts";
 import { type Contender, type Load, type LoadGroup, rowName, type SelectedGroup } from "./loads.ts";
 import type { Row, Sample } from "./results.ts";
@@ -31,6 +25,8 @@ export interface BenchPlace {
 /** How to measure. */
 export interface MeasureOptions {
   readonly rounds: number;
+  /** Seconds of load on each server before the first round, and before each measurement. */
+  readonly startSeconds: number;
   readonly warmUpSeconds: number;
   readonly seconds: number;
   readonly progress: (text: string) => void;
@@ -94,6 +90,7 @@ async function measureRounds(
   run: GroupRun,
 ): Promise<ReadonlyMap<string, readonly Sample[]>> {
   const samples = new Map<string, Sample[]>();
+  for (const server of run.servers) await warmUp(group, rows[0]!.load, server, run);
   for (let round = 1; round <= run.options.rounds; round++) {
     for (const { load, contenders } of rows) {
       // The order turns round by round: who goes first has no advantage.
@@ -108,6 +105,21 @@ async function measureRounds(
     }
   }
   return samples;
+}
+
+/** Lets a server compile what it runs. */
+async function warmUp(
+  group: LoadGroup,
+  load: Load,
+  server: RunningContender,
+  { place, options }: GroupRun,
+): Promise<void> {
+  options.signal.throwIfAborted();
+  options.progress(`warm up: ${group.name}/${server.contender}`);
+  const times = { warmUpSeconds: 0, seconds: options.startSeconds };
+  const flags = generatorFlags(group, load, place, times);
+  const command = ["env", ...place.cores.generator, place.generator];
+  await runGenerator(command, ["--port", String(server.grpcPort), ...flags], `${group.title}, ${server.contender}`);
 }
 
 /** One measurement. Throws BENCHMARK_FAILED when an answer was not what it had to be. */
@@ -131,18 +143,25 @@ async function measure(
   return {
     perSecond: report.answers / report.seconds,
     // Without a single answer, as on a machine that stalls, no number would be right.
-    cpuMicrosPerDecision: (sum(report.watched.map(({ cpuMs }) => cpuMs)) * 1000) / report.answers,
+    ...(report.answers > 0 && {
+      cpuMicrosPerDecision: (sum(report.watched.map(({ cpuMs }) => cpuMs)) * 1000) / report.answers,
+    }),
     p50Micros: report.p50Micros,
     p99Micros: report.p99Micros,
     p999Micros: report.p999Micros,
     residentBytes: sum(report.watched.map(({ residentBytes }) => residentBytes)),
     ...(before !== undefined &&
-      after !== undefined && { commandsPerDecision: (after - before) / report.answersWithWarmUp }),
+      after !== undefined && { commandsPerDecision: (after - before) / report.allAnswers }),
     generatorShare: report.generatorCpuMs / 1000 / report.seconds,
   };
 }
 
-function generatorFlags(group: LoadGroup, load: Load, place: BenchPlace, options: MeasureOptions): readonly string[] {
+function generatorFlags(
+  group: LoadGroup,
+  load: Load,
+  place: BenchPlace,
+  options: Pick<MeasureOptions, "warmUpSeconds" | "seconds">,
+): readonly string[] {
   const entries = BENCH_ENTRIES[group.isOverLimit === true ? "over" : "within"];
   return [
     ...["--connections", String(load.connections), "--keys", String(load.keys)],
@@ -165,10 +184,7 @@ async function untilQuiet(pids: readonly number[]): Promise<void> {
   }
 }
 
-function rowsOf(
-  { group, rows }: SelectedGroup,
-  samples: ReadonlyMap<string, readonly Sample[]>,
-): readonly Row[] {
+function rowsOf({ group, rows }: SelectedGroup, samples: ReadonlyMap<string, readonly Sample[]>): readonly Row[] {
   const row = (load: Load, contender: Contender): Row => ({
     group: group.name,
     load: load.name,

@@ -12,9 +12,7 @@ const RATES = [
   ["tls", "8x64", "gRPC over TLS", "8 connections × 64"],
 ] as const;
 
-const TIMES = [
-  ["redis", "open-5k", "Redis", "5,000 calls a second, p99"],
-] as const;
+const TIMES = [["redis", "open-5k", "Redis", "5,000 calls a second, p99"]] as const;
 
 const WIDTH = 1000;
 const LABEL_WIDTH = 300;
@@ -35,8 +33,18 @@ const STYLE = `
 
 /** The picture as SVG. */
 export function plotResults(results: BenchResults): string {
-  const rates = panel(results, RATES, ({ perSecond }) => perSecond, (value) => `${Math.round(value / 1000)} k`);
-  const times = panel(results, TIMES, ({ p99Micros }) => p99Micros, (value) => `${(value / 1000).toFixed(2)} ms`);
+  const rates = panel(
+    results,
+    RATES,
+    ({ perSecond }) => perSecond,
+    (value) => `${Math.round(value / 1000)} k`,
+  );
+  const times = panel(
+    results,
+    TIMES,
+    ({ p99Micros }) => p99Micros,
+    (value) => `${(value / 1000).toFixed(2)} ms`,
+  );
   const ratesTop = 96;
   const timesTop = ratesTop + rates.height + 76;
   const height = timesTop + times.height + 50;
@@ -82,7 +90,9 @@ function panel(
   const most = Math.max(1, ...pairs.flatMap(({ medians }) => medians));
   const draw = (top: number): string =>
     pairs.map((pair, index) => drawPair({ ...pair, most, print, top: top + index * ROW_HEIGHT })).join("\n");
-  const words = pairs.map(({ title, medians: [weir, other] }) => `${title}: Weir ${print(weir)}, envoyproxy/ratelimit ${print(other)}.`);
+  const words = pairs.map(
+    ({ title, medians: [weir, other] }) => `${title}: Weir ${print(weir)}, envoyproxy/ratelimit ${print(other)}.`,
+  );
   return { height: pairs.length * ROW_HEIGHT, words, draw };
 }
 

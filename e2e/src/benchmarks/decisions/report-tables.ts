@@ -1,6 +1,6 @@
 // The results of a run as tables, which read in a terminal and in Markdown.
 import { formatNumber, formatTable, formatThousands, type Spread } from "../summary.ts";
-import { type BarResult, judgeBars } from "./bars.ts";
+import { judgeBars } from "./bars.ts";
 import type { Contender } from "./loads.ts";
 import { type BenchResults, figureOf, isMeasurable, type Row, type Sample } from "./results.ts";
 
@@ -18,18 +18,24 @@ const TIMES: readonly Column[] = [
 ];
 const SIZES: readonly Column[] = [
   ["RSS MB", ({ residentBytes }) => residentBytes / 1e6, (spread) => spread.median.toFixed(0)],
-  ["Redis commands per decision", ({ commandsPerDecision }) => commandsPerDecision, (spread) => spread.median.toFixed(2)],
+  [
+    "Redis commands per decision",
+    ({ commandsPerDecision }) => commandsPerDecision,
+    (spread) => spread.median.toFixed(2),
+  ],
 ];
 
-type Column = readonly [
-  head: string,
-  read: (sample: Sample) => number | undefined,
-  print: (spread: Spread) => string,
-];
+type Column = readonly [head: string, read: (sample: Sample) => number | undefined, print: (spread: Spread) => string];
 
 /** Every server under every load. */
 export function formatResults(results: BenchResults): string {
-  const head = ["Store", "Load", "Server", "Decisions per second", ...[...OF_SERVER, ...TIMES, ...SIZES].map(([name]) => name)];
+  const head = [
+    "Store",
+    "Load",
+    "Server",
+    "Decisions per second",
+    ...[...OF_SERVER, ...TIMES, ...SIZES].map(([name]) => name),
+  ];
   return formatTable(
     head,
     results.rows.map((row) => [
@@ -61,17 +67,12 @@ export function formatSettings(results: BenchResults): string {
     .join("\n");
 }
 
-/** The bar that one sentence is about: decisions over Redis against envoyproxy/ratelimit. */
-export function mainResult(results: BenchResults): BarResult | undefined {
-  return judgeBars(results).find(({ bar }) => bar.row[0] === "redis" && bar.row[1] === "8x64" && bar.by !== undefined);
-}
-
 /** A server as tables name it. */
 export function nameOf(contender: Contender, { against }: BenchResults): string {
   if (contender === "weir") return "Weir";
   if (contender === "weir, grpc-js") return "Weir, grpc-js engine";
   if (contender === "weir, 2 workers") return "Weir, 2 workers";
-  if (contender === "earlier") return `Weir at ${against ?? "an earlier commit"}`;
+  if (contender === "earlier") return `Weir at ${against?.split(" ")[0] ?? "an earlier commit"}`;
   return contender === "nothing" ? "nothing (ceiling)" : contender;
 }
 

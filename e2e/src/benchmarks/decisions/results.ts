@@ -5,7 +5,8 @@ import type { Contender } from "./loads.ts";
 /** The figures of one measurement. */
 export interface Sample {
   readonly perSecond: number;
-  readonly cpuMicrosPerDecision: number;
+  /** Absent when no call was answered. */
+  readonly cpuMicrosPerDecision?: number;
   readonly p50Micros: number;
   readonly p99Micros: number;
   readonly p999Micros: number;
