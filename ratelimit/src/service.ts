@@ -5,6 +5,7 @@ import { Lifecycle } from "@weir/common/lifecycle/lifecycle";
 import { createLog, type Log } from "@weir/common/log/log";
 import type { ListenerTls } from "@weir/common/net/connection-listener";
 import type { Tracing } from "@weir/common/tracing/tracing";
+import { TurnEnd } from "@weir/common/turn/turn-end";
 
 import { createLocalCache } from "./decide/local-cache/local-cache.ts";
 import { RuleDecider } from "./decide/rule-decider.ts";
@@ -49,18 +50,19 @@ export async function createService(
   const lifecycle = new Lifecycle({ log }, { stopTimeoutMs: server.shutdown.drainMs + 2 * server.shutdown.graceMs });
   const tls = new TlsFileSets({ log });
 
+  const turn = new TurnEnd();
   const store = new StatisticsStore(settings.statistics);
   const statistics = new ServiceStatistics(store);
   const health = new Health(server.health);
   const rules = new ActiveRules({ store, statistics, health }, settings.config);
-  const counter = await createCounterBackend(settings, { store, statistics, health, tls, tracing, log });
+  const counter = await createCounterBackend(settings, { store, statistics, health, tls, tracing, turn, log });
   const source = await createConfigSource(settings.config, { listener: rules, store, log });
   const localCache = createLocalCache(
     { statistics: store, clock: Date.now, log },
     { sizeBytes: settings.decide.localCacheSizeBytes },
   );
   const decider = new RuleDecider(
-    { rules: rules.current, counter, statistics, localCache, clock: Date.now, log },
+    { rules: rules.current, counter, statistics, localCache, clock: () => turn.nowMs(), log },
     settings.decide,
   );
   const debug = new DebugListener(
