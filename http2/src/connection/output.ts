@@ -8,7 +8,7 @@ import type { Http2Counters } from "./counters.ts";
 export interface ByteSink {
   /**
    * Takes bytes. True when they are sent, and their buffer may be used again; otherwise
-   * `Connection.sent` is called when everything is sent.
+   * `Connection.sent` is called when they are.
    */
   write(bytes: Buffer): boolean;
   /** Bytes that are not sent yet. */
@@ -28,15 +28,17 @@ export interface OutputDeps {
   readonly pool: ChunkPool;
   readonly budget: ByteBudget;
   readonly turn: Turn;
+  /** Calls {@link Output.runAtTurnEnd} at the end of a turn in which something was written. */
+  readonly task: TurnTask;
   readonly counters: Http2Counters;
 }
 
-const NO_CHUNK = Buffer.alloc(0);
+const NO_CHUNK: Buffer = Buffer.alloc(0);
 
 /** The output. A writer reserves bytes, writes them into `chunk`, and moves `position`. */
-export class Output implements TurnTask {
+export class Output {
   /** The chunk that is being filled. */
-  chunk = NO_CHUNK;
+  chunk: Buffer = NO_CHUNK;
   /** Bytes of it that are filled. */
   position = 0;
   readonly #deps: OutputDeps;
@@ -46,6 +48,7 @@ export class Output implements TurnTask {
   #isScheduled = false;
   #isPaused = false;
   #isClosed = false;
+  #progress = 0;
 
   /** From `unsentMaxBytes` on, reading is paused until everything is sent. */
   constructor(deps: OutputDeps, unsentMaxBytes: number) {
@@ -56,6 +59,11 @@ export class Output implements TurnTask {
   /** Whether the client has taken so little that nothing more should be written. */
   get isCongested(): boolean {
     return this.#isPaused;
+  }
+
+  /** How often the sink has sent what it did not send immediately. */
+  get progress(): number {
+    return this.#progress;
   }
 
   /** Whether bytes wait for the sink. */
@@ -86,8 +94,10 @@ export class Output implements TurnTask {
     else this.#hold(chunk);
   }
 
-  /** Everything that was written is sent. */
+  /** The sink has sent what it did not send immediately: all of it, or some. */
   sent(): void {
+    this.#progress += 1;
+    if (this.#deps.sink.unsentBytes() > 0) return;
     for (const chunk of this.#held) {
       this.#deps.budget.give(chunk.length);
       this.#deps.pool.give(chunk);
@@ -111,7 +121,7 @@ export class Output implements TurnTask {
     this.chunk = this.#deps.pool.take();
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    this.#deps.turn.atTurnEnd(this);
+    this.#deps.turn.atTurnEnd(this.#deps.task);
   }
 
   #hold(chunk: Buffer): void {

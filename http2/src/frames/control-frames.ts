@@ -33,7 +33,7 @@ export function writeGoaway(target: Buffer, offset: number, lastId: number, code
   let position = writeFrameHeader(target, offset, 8 + text.length, FrameType.GOAWAY, 0, 0);
   position = writeUint32(target, position, lastId);
   position = writeUint32(target, position, code);
-  return position + target.latin1Write(text, position);
+  return position + target.write(text, position, "latin1");
 }
 
 /** Writes WINDOW_UPDATE (6.9). */

@@ -7,15 +7,31 @@ export interface FrameReceiver {
   frame(type: number, flags: number, streamId: number, bytes: Buffer, start: number, end: number): void;
 }
 
-const NOTHING = Buffer.alloc(0);
+/** Memory of incomplete frames. */
+export interface PartialMemory {
+  /** Takes the bytes in any case: at most those of a frame. */
+  takeAnyway(bytes: number): void;
+  /** Gives bytes back. */
+  give(bytes: number): void;
+}
+
+const NOTHING: Buffer = Buffer.alloc(0);
 
 /** The reader of one connection. It keeps at most the beginning of one frame. */
 export class FrameReader {
   readonly #receiver: FrameReceiver;
+  readonly #memory: PartialMemory;
   #partial = NOTHING;
+  #progress = 0;
 
-  constructor(receiver: FrameReceiver) {
+  constructor(receiver: FrameReceiver, memory: PartialMemory) {
     this.#receiver = receiver;
+    this.#memory = memory;
+  }
+
+  /** Reads so far that completed a frame. */
+  get progress(): number {
+    return this.#progress;
   }
 
   /** Bytes of an incomplete frame that are kept. */
@@ -27,7 +43,7 @@ export class FrameReader {
   read(read: Buffer): void {
     const bytes = this.#partial.length === 0 ? read : Buffer.concat([this.#partial, read]);
     const available = bytes.length;
-    this.#partial = NOTHING;
+    this.free();
     let offset = 0;
     while (available - offset >= FRAME_HEADER_BYTES) {
       const length = readFrameLength(bytes, offset);
@@ -41,7 +57,20 @@ export class FrameReader {
       this.#receiver.frame(type, flags, readUint31(bytes, offset + 5), bytes, start, end);
       offset = end;
     }
-    // A copy: the rest would keep the whole read alive.
-    if (offset < available) this.#partial = Buffer.from(bytes.subarray(offset));
+    if (offset > 0) this.#progress += 1;
+    if (offset < available) this.#keep(bytes.subarray(offset));
+  }
+
+  /** Gives the memory of an incomplete frame back. */
+  free(): void {
+    if (this.#partial.length === 0) return;
+    this.#memory.give(this.#partial.length);
+    this.#partial = NOTHING;
+  }
+
+  /** Keeps a copy: the rest would keep the whole read alive. */
+  #keep(rest: Buffer): void {
+    this.#partial = Buffer.from(rest);
+    this.#memory.takeAnyway(rest.length);
   }
 }

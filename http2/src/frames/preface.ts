@@ -18,7 +18,7 @@ export function classifyPreface(bytes: Buffer): Preface {
   const length = Math.min(bytes.length, CLIENT_PREFACE.length);
   if (bytes.compare(CLIENT_PREFACE, 0, length, 0, length) === 0)
     return length === CLIENT_PREFACE.length ? "http2" : "incomplete";
-  const text = bytes.latin1Slice(0, REQUEST_LINE_MAX_BYTES);
+  const text = bytes.toString("latin1", 0, REQUEST_LINE_MAX_BYTES);
   const lineEnd = text.indexOf("\n");
   if (lineEnd >= 0) return REQUEST_LINE.test(text.slice(0, lineEnd)) ? "http1" : "foreign";
   return text.length < REQUEST_LINE_MAX_BYTES && REQUEST_LINE_START.test(text) ? "incomplete" : "foreign";
