@@ -1,51 +1,38 @@
-// Writes the answers of one connection's streams, as far as flow control allows.
-import { writeReset, CONTROL_FRAME_MAX_BYTES } from "../frames/control-frames.ts";
-import {
-  ConnectionError,
-  ErrorCode,
-  Flag,
-  FRAME_HEADER_BYTES,
-  FrameType,
-  MAX_FRAME_BYTES,
-  writeFrameHeader,
-} from "../frames/frame.ts";
+// Writes the answers of one connection's streams, and closes the streams.
+import { CONTROL_FRAME_MAX_BYTES, writeReset } from "../frames/control-frames.ts";
+import { ErrorCode, FRAME_HEADER_BYTES, FrameType, writeFrameHeader } from "../frames/frame.ts";
 import type { ByteBudget } from "../flow/byte-budget.ts";
-import { DEFAULT_WINDOW_BYTES, widenWindow } from "../flow/send-window.ts";
 import type { Deadlines } from "../grpc/deadlines.ts";
 import { MESSAGE_PREFIX_BYTES, writeMessagePrefix } from "../grpc/message-reader.ts";
-import { encodeGrpcMessage, GrpcStatus } from "../grpc/status.ts";
+import { GrpcStatus } from "../grpc/status.ts";
 import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import type { MessageEncoder } from "../server/method.ts";
+import { Bodies } from "./bodies.ts";
 import { CHUNK_BYTES } from "./chunk-pool.ts";
 import type { Http2Counters } from "./counters.ts";
+import type { FrameBudget } from "./frame-budget.ts";
+import { HeaderFrames, HEADERS_MAX_BYTES, OK_TRAILERS_MAX_BYTES } from "./header-frames.ts";
 import type { Output } from "./output.ts";
 import type { Stream, StreamOwner } from "./stream.ts";
 import type { StreamTable } from "./stream-table.ts";
-import { type BodyEnd, UnsentBody } from "./unsent-body.ts";
-
-/** Most bytes of HEADERS before a message, and of trailers after it, with the encoder's bounds. */
-const HEADERS_MAX_BYTES = FRAME_HEADER_BYTES + 40;
-const OK_TRAILERS_MAX_BYTES = FRAME_HEADER_BYTES + 24;
+import type { BodyEnd } from "./unsent-body.ts";
 
 /** Most bytes of an answer besides its message. */
-const ANSWER_OVERHEAD_BYTES =
-  HEADERS_MAX_BYTES + FRAME_HEADER_BYTES + MESSAGE_PREFIX_BYTES + OK_TRAILERS_MAX_BYTES;
+const ANSWER_OVERHEAD_BYTES = HEADERS_MAX_BYTES + FRAME_HEADER_BYTES + MESSAGE_PREFIX_BYTES + OK_TRAILERS_MAX_BYTES;
 
 /** The longest message that is encoded straight into the output, in bytes. */
 const DIRECT_MAX_BYTES = CHUNK_BYTES - ANSWER_OVERHEAD_BYTES;
 
-/** The longest piece of a body in one frame: header and piece fit into a chunk. */
-const PIECE_MAX_BYTES = Math.min(MAX_FRAME_BYTES, CHUNK_BYTES - FRAME_HEADER_BYTES);
-
 const OPEN: BodyEnd = { kind: "open" };
 const DATA_END: BodyEnd = { kind: "data" };
-const OK_TRAILERS: BodyEnd = { kind: "trailers", status: GrpcStatus.OK, message: "" };
+const OK_TRAILERS: BodyEnd = { kind: "ok" };
 
 /** What answers work with. */
 export interface AnswersDeps {
   readonly output: Output;
   readonly encoder: HpackEncoder;
   readonly streams: StreamTable;
+  readonly frames: FrameBudget;
   readonly deadlines: Deadlines;
   readonly budget: ByteBudget;
   readonly counters: Http2Counters;
@@ -55,88 +42,73 @@ export interface AnswersDeps {
 export class Answers implements StreamOwner {
   /** Calls that methods have not answered, also those whose stream is closed. */
   callsInFlight = 0;
-  /** What a new stream may send, in bytes. */
-  initialWindowBytes = DEFAULT_WINDOW_BYTES;
-  #windowBytes = DEFAULT_WINDOW_BYTES;
-  /** Streams with an unsent body. */
-  readonly #blocked = new Set<Stream>();
+  /** What flow control holds back. */
+  readonly bodies: Bodies;
   readonly #output: Output;
-  readonly #encoder: HpackEncoder;
+  readonly #headers: HeaderFrames;
   readonly #deps: AnswersDeps;
 
   constructor(deps: AnswersDeps) {
     this.#deps = deps;
     this.#output = deps.output;
-    this.#encoder = deps.encoder;
-  }
-
-  /** Streams whose answers wait for the client. */
-  get blocked(): ReadonlySet<Stream> {
-    return this.#blocked;
+    this.#headers = new HeaderFrames(deps.encoder, deps.output);
+    this.bodies = new Bodies(deps, (stream, end) => this.#finishBody(stream, end));
   }
 
   reply<T>(stream: Stream, encoder: MessageEncoder<T>, value: T): void {
-    if (!this.#answer(stream)) return;
+    if (!this.#noteAnswer(stream)) return;
     const maxBytes = encoder.maxBytes(value);
-    if (maxBytes > DIRECT_MAX_BYTES || stream.unsent !== undefined) {
-      this.#sendBody(stream, encodeBody(encoder, value, maxBytes), OK_TRAILERS);
+    if (maxBytes > DIRECT_MAX_BYTES) {
+      this.#sendMessage(stream, encodeBody(encoder, value, maxBytes), OK_TRAILERS);
       return;
     }
+    const { bodies } = this;
     const output = this.#output;
     const start = output.reserve(maxBytes + ANSWER_OVERHEAD_BYTES);
     const { chunk } = output;
-    const dataStart = this.#writeHeaders(stream.id, chunk, start);
+    const dataStart = this.#headers.encodeHeaders(stream.id, chunk, start);
     const prefixStart = dataStart + FRAME_HEADER_BYTES;
     const messageStart = prefixStart + MESSAGE_PREFIX_BYTES;
     const messageEnd = encoder.encode(value, chunk, messageStart);
     writeMessagePrefix(chunk, prefixStart, messageEnd - messageStart);
     const dataBytes = messageEnd - prefixStart;
-    if (dataBytes > this.#windowBytes || dataBytes > stream.sendWindowBytes) {
+    if (dataBytes > bodies.windowBytes || dataBytes > stream.sendWindowBytes) {
       stream.hasSentHeaders = true;
       output.position = dataStart;
-      this.#sendBody(stream, Buffer.from(chunk.subarray(prefixStart, messageEnd)), OK_TRAILERS);
+      this.#sendMessage(stream, Buffer.from(chunk.subarray(prefixStart, messageEnd)), OK_TRAILERS);
       return;
     }
-    this.#windowBytes -= dataBytes;
+    bodies.windowBytes -= dataBytes;
     writeFrameHeader(chunk, dataStart, dataBytes, FrameType.DATA, 0, stream.id);
-    output.position = this.#writeOkTrailers(stream.id, chunk, messageEnd);
+    output.position = this.#headers.encodeOkTrailers(stream.id, chunk, messageEnd);
     this.#endLocal(stream);
   }
 
   fail(stream: Stream, status: number, message: string): void {
-    if (this.#answer(stream)) this.#writeStatus(stream, status, message, false);
+    if (this.#noteAnswer(stream)) this.#sendStatus(stream, status, message);
   }
 
   send<T>(stream: Stream, encoder: MessageEncoder<T>, value: T): boolean {
     if (stream.isAnswered || stream.unsent !== undefined) return false;
-    this.#sendBody(stream, encodeBody(encoder, value, encoder.maxBytes(value)), OPEN);
-    return true;
+    return this.#sendMessage(stream, encodeBody(encoder, value, encoder.maxBytes(value)), OPEN);
   }
 
   end(stream: Stream, status: number, message: string): void {
-    if (stream.isCalled && this.#answer(stream)) this.#writeStatus(stream, status, message, false);
+    if (stream.isCalled && this.#noteAnswer(stream)) this.#sendStatus(stream, status, message);
   }
 
   expire(stream: Stream): void {
     this.#deps.counters.deadlinesExceeded += 1;
-    if (stream.isAnswered || stream.unsent !== undefined) {
-      this.reset(stream, ErrorCode.CANCEL);
-      return;
-    }
-    this.refuse(stream, GrpcStatus.DEADLINE_EXCEEDED, "Deadline exceeded");
+    if (stream.isAnswered || stream.unsent !== undefined) this.reset(stream, ErrorCode.CANCEL);
+    else this.refuse(stream, GrpcStatus.DEADLINE_EXCEEDED, "Deadline exceeded");
   }
 
   /** Answers in place of the method: with a gRPC status. */
-  refuse(stream: Stream, status: number, message: string): void {
+  refuse(stream: Stream, status: number, message: string, namesEncodings = false): void {
     stream.isAnswered = true;
+    stream.unary = undefined;
     this.#cancel(stream);
-    this.#writeStatus(stream, status, message, false);
-  }
-
-  /** Answers "UNIMPLEMENTED" and names the encodings of messages that are implemented: none. */
-  refuseEncoding(stream: Stream, message: string): void {
-    stream.isAnswered = true;
-    this.#writeStatus(stream, GrpcStatus.UNIMPLEMENTED, message, true);
+    this.#sendStatus(stream, status, message, namesEncodings);
   }
 
   /** Answers a request that is not gRPC: with an HTTP status and a text of ASCII. */
@@ -144,17 +116,16 @@ export class Answers implements StreamOwner {
     stream.isAnswered = true;
     stream.hasSentHeaders = true;
     const hasBody = stream.head.method !== "HEAD";
-    const output = this.#output;
-    const start = output.reserve(CHUNK_BYTES / 2);
-    const { chunk } = output;
-    let position = this.#encoder.begin(chunk, start + FRAME_HEADER_BYTES);
-    position = this.#encoder.status(chunk, position, status);
-    position = this.#encoder.field(chunk, position, "content-type", "text/plain; charset=utf-8");
-    position = this.#encoder.field(chunk, position, "content-length", String(text.length));
-    const flags = hasBody ? Flag.END_HEADERS : Flag.END_HEADERS | Flag.END_STREAM;
-    output.position = finishHeaders(chunk, start, position, flags, stream.id);
-    if (hasBody) this.#sendBody(stream, Buffer.from(text, "latin1"), DATA_END);
+    this.#headers.sendHttpHeaders(stream.id, status, text.length, hasBody);
+    if (hasBody) this.#sendMessage(stream, Buffer.from(text, "latin1"), DATA_END);
     else this.#endLocal(stream);
+  }
+
+  /** Answers 431 to a request whose header list is not read. */
+  refuseHeaders(streamId: number, isRemoteEnded: boolean): void {
+    this.#headers.sendHttpHeaders(streamId, 431, 0, false);
+    if (isRemoteEnded) this.#deps.streams.closed.noteReset(streamId, false);
+    else this.resetById(streamId, ErrorCode.NO_ERROR);
   }
 
   /** Resets a stream. */
@@ -172,56 +143,24 @@ export class Answers implements StreamOwner {
 
   /** Removes a stream that has ended, and all that is kept for it. */
   drop(stream: Stream): void {
-    const { streams, deadlines, budget } = this.#deps;
+    const { streams, deadlines } = this.#deps;
     streams.remove(stream);
     stream.isAnswered = true;
     if (stream.nextDeadline !== undefined) deadlines.remove(stream);
     if (stream.reader !== undefined) stream.reader.free();
-    if (stream.message !== undefined) {
-      budget.give(stream.message.length);
-      stream.message = undefined;
-    }
-    if (stream.unsent !== undefined) this.#dropBody(stream, stream.unsent);
+    if (stream.message !== undefined) this.freeMessage(stream, stream.message);
+    if (stream.unsent !== undefined) this.bodies.drop(stream);
     if (stream.receiver !== undefined) this.#cancel(stream);
   }
 
-  /** The client allows more DATA: on one stream, or on all of the connection. */
-  widen(stream: Stream | undefined, incrementBytes: number): boolean {
-    const window = widenWindow(stream === undefined ? this.#windowBytes : stream.sendWindowBytes, incrementBytes);
-    if (window === undefined) return false;
-    if (stream === undefined) {
-      this.#windowBytes = window;
-      this.resume();
-    } else {
-      stream.sendWindowBytes = window;
-      if (stream.unsent !== undefined) this.#continueBody(stream, stream.unsent);
-    }
-    return true;
-  }
-
-  /** The client has changed the initial window, and with it that of every stream (RFC 9113, 6.9.2). */
-  setInitialWindow(bytes: number): void {
-    const change = bytes - this.initialWindowBytes;
-    this.initialWindowBytes = bytes;
-    for (const stream of this.#deps.streams) {
-      const window = widenWindow(stream.sendWindowBytes, change);
-      if (window === undefined)
-        throw new ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, "SETTINGS_INITIAL_WINDOW_SIZE overflows a window");
-      stream.sendWindowBytes = window;
-    }
-    this.resume();
-  }
-
-  /** Sends what has become possible to send. */
-  resume(): void {
-    for (const stream of this.#blocked) {
-      if (this.#windowBytes <= 0 || this.#output.isCongested) return;
-      if (stream.unsent !== undefined) this.#continueBody(stream, stream.unsent);
-    }
+  /** Gives the memory of a kept request back. */
+  freeMessage(stream: Stream, message: Buffer): void {
+    stream.message = undefined;
+    this.#deps.budget.give(message.length);
   }
 
   /** Notes that the method has answered; false when the answer comes too late to be sent. */
-  #answer(stream: Stream): boolean {
+  #noteAnswer(stream: Stream): boolean {
     if (stream.isCalled) {
       stream.isCalled = false;
       this.callsInFlight -= 1;
@@ -247,70 +186,26 @@ export class Answers implements StreamOwner {
     receiver.cancelled();
   }
 
-  /** Ends a stream with a status: in trailers after a message, else in the only HEADERS. */
-  #writeStatus(stream: Stream, status: number, message: string, acceptsIdentity: boolean): void {
+  /** Ends a call with a status: after its body, if that is not sent yet. */
+  #sendStatus(stream: Stream, status: number, message: string, namesEncodings = false): void {
     if (stream.unsent !== undefined) {
-      stream.unsent.end = { kind: "trailers", status, message };
+      stream.unsent.end = { kind: "status", status, message };
       return;
     }
-    const output = this.#output;
-    const encoder = this.#encoder;
-    const start = output.reserve(CHUNK_BYTES / 2);
-    const { chunk } = output;
-    let position = encoder.begin(chunk, start + FRAME_HEADER_BYTES);
-    if (!stream.hasSentHeaders) {
-      position = encoder.status(chunk, position, 200);
-      position = encoder.grpcContentType(chunk, position);
-    }
-    position = encoder.field(chunk, position, "grpc-status", String(status));
-    if (message !== "") position = encoder.field(chunk, position, "grpc-message", encodeGrpcMessage(message));
-    if (acceptsIdentity) position = encoder.field(chunk, position, "grpc-accept-encoding", "identity");
-    output.position = finishHeaders(chunk, start, position, Flag.END_HEADERS | Flag.END_STREAM, stream.id);
+    this.#headers.sendStatus(stream.id, !stream.hasSentHeaders, { status, message, namesEncodings });
     this.#endLocal(stream);
   }
 
-  #writeHeaders(streamId: number, chunk: Buffer, start: number): number {
-    const end = this.#encoder.responseHeaders(chunk, start + FRAME_HEADER_BYTES);
-    return finishHeaders(chunk, start, end, Flag.END_HEADERS, streamId);
-  }
-
-  #writeOkTrailers(streamId: number, chunk: Buffer, start: number): number {
-    const end = this.#encoder.okTrailers(chunk, start + FRAME_HEADER_BYTES);
-    return finishHeaders(chunk, start, end, Flag.END_HEADERS | Flag.END_STREAM, streamId);
-  }
-
-  #sendBody(stream: Stream, bytes: Buffer, end: BodyEnd): void {
+  /** Sends a body; without memory for it the stream is reset with what gRPC clients call RESOURCE_EXHAUSTED. */
+  #sendMessage(stream: Stream, body: Buffer, end: BodyEnd): boolean {
     if (!stream.hasSentHeaders) {
       stream.hasSentHeaders = true;
-      const start = this.#output.reserve(HEADERS_MAX_BYTES);
-      this.#output.position = this.#writeHeaders(stream.id, this.#output.chunk, start);
+      this.#headers.sendHeaders(stream.id);
     }
-    const body = new UnsentBody(bytes, end);
-    stream.unsent = body;
-    this.#deps.budget.takeAnyway(bytes.length);
-    this.#blocked.add(stream);
-    this.#continueBody(stream, body);
-  }
-
-  /** Sends as much of a body as the windows allow, and its end after the last byte. */
-  #continueBody(stream: Stream, body: UnsentBody): void {
-    const output = this.#output;
-    const { bytes } = body;
-    while (body.sentBytes < bytes.length) {
-      const left = bytes.length - body.sentBytes;
-      const piece = Math.min(PIECE_MAX_BYTES, this.#windowBytes, stream.sendWindowBytes, left);
-      if (piece <= 0 || output.isCongested) return;
-      const start = output.reserve(FRAME_HEADER_BYTES + piece);
-      const flags = piece === left && body.end.kind === "data" ? Flag.END_STREAM : 0;
-      const position = writeFrameHeader(output.chunk, start, piece, FrameType.DATA, flags, stream.id);
-      bytes.copy(output.chunk, position, body.sentBytes, body.sentBytes + piece);
-      output.position = position + piece;
-      body.sentBytes += piece;
-      this.#windowBytes -= piece;
-      stream.sendWindowBytes -= piece;
-    }
-    this.#dropBody(stream, body);
-    this.#finishBody(stream, body.end);
+    if (this.bodies.send(stream, body, end)) return true;
+    this.#deps.counters.answersWithoutMemory += 1;
+    this.reset(stream, ErrorCode.ENHANCE_YOUR_CALM);
+    return false;
   }
 
   #finishBody(stream: Stream, end: BodyEnd): void {
@@ -318,29 +213,21 @@ export class Answers implements StreamOwner {
       case "open":
         return;
       case "data":
-        this.#endLocal(stream);
-        return;
-      case "trailers": {
-        if (end.status !== GrpcStatus.OK || end.message !== "") {
-          this.#writeStatus(stream, end.status, end.message, false);
-          return;
-        }
-        const start = this.#output.reserve(OK_TRAILERS_MAX_BYTES);
-        this.#output.position = this.#writeOkTrailers(stream.id, this.#output.chunk, start);
-        this.#endLocal(stream);
-      }
+        break;
+      case "ok":
+        this.#headers.sendOkTrailers(stream.id);
+        break;
+      case "status":
+        this.#headers.sendStatus(stream.id, false, { ...end, namesEncodings: false });
     }
-  }
-
-  #dropBody(stream: Stream, body: UnsentBody): void {
-    this.#deps.budget.give(body.bytes.length);
-    this.#blocked.delete(stream);
-    stream.unsent = undefined;
+    this.#endLocal(stream);
   }
 
   #endLocal(stream: Stream): void {
+    this.#deps.frames.earn();
     stream.isLocalEnded = true;
     if (stream.isRemoteEnded) this.drop(stream);
+    else if (stream.nextDeadline !== undefined) this.#deps.deadlines.remove(stream);
   }
 }
 
@@ -350,10 +237,4 @@ function encodeBody<T>(encoder: MessageEncoder<T>, value: T, maxBytes: number): 
   const end = encoder.encode(value, bytes, MESSAGE_PREFIX_BYTES);
   writeMessagePrefix(bytes, 0, end - MESSAGE_PREFIX_BYTES);
   return bytes.subarray(0, end);
-}
-
-/** Writes the header of a HEADERS frame before a block that ends at `end`, which it returns. */
-function finishHeaders(chunk: Buffer, start: number, end: number, flags: number, streamId: number): number {
-  writeFrameHeader(chunk, start, end - start - FRAME_HEADER_BYTES, FrameType.HEADERS, flags, streamId);
-  return end;
 }

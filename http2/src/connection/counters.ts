@@ -19,6 +19,8 @@ export interface Http2Counters {
   /** Messages refused with RESOURCE_EXHAUSTED: too large, or without memory left in the process. */
   messagesTooLarge: number;
   messagesWithoutMemory: number;
+  /** Answers that could not wait for the client for want of memory: their streams were reset. */
+  answersWithoutMemory: number;
   /** Calls answered DEADLINE_EXCEEDED by the server. */
   deadlinesExceeded: number;
   /** Answers of methods to streams that were reset, closed or timed out meanwhile. */
@@ -62,6 +64,7 @@ export function createCounters(): Http2Counters {
     callsRefused: 0,
     messagesTooLarge: 0,
     messagesWithoutMemory: 0,
+    answersWithoutMemory: 0,
     deadlinesExceeded: 0,
     lateAnswers: 0,
     clientResets: 0,

@@ -27,9 +27,10 @@ export class FrameBudget {
     this.#streamErrors = 0;
   }
 
-  /** A call or DATA was received, for which clients send WINDOW_UPDATE and PING. */
+  /** An answer was sent: clients send WINDOW_UPDATE and PING for those, and reset other calls. */
   earn(): void {
-    this.#controlFrames -= this.#limits.controlFramesPerCall;
+    this.#controlFrames -= this.#limits.controlFramesPerAnswer;
+    this.#clientResets -= 1;
   }
 
   /** A frame that carries no call. Throws a ConnectionError when there are too many. */

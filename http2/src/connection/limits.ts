@@ -30,9 +30,9 @@ export interface Http2Limits {
    * empty DATA.
    */
   readonly controlFramesMax: number;
-  /** Further frames of that kind for each call or DATA frame of the window. */
-  readonly controlFramesPerCall: number;
-  /** Streams that the client resets, per window. */
+  /** Further frames of that kind for each answer of the window, or longer part of one. */
+  readonly controlFramesPerAnswer: number;
+  /** Streams that the client resets, beyond those that are answered, per window. */
   readonly clientResetsMax: number;
   /** Faulty streams that the server has to reset, per window. */
   readonly streamErrorsMax: number;
@@ -69,7 +69,7 @@ export const DEFAULT_LIMITS: Http2Limits = {
   processMaxBytes: 64 * 1024 * 1024,
   frameWindowMs: 10_000,
   controlFramesMax: 2000,
-  controlFramesPerCall: 4,
+  controlFramesPerAnswer: 4,
   clientResetsMax: 4000,
   streamErrorsMax: 500,
   prefaceTimeoutMs: 10_000,

@@ -13,8 +13,9 @@ export interface ByteSink {
   write(bytes: Buffer): boolean;
   /** Bytes that are not sent yet. */
   unsentBytes(): number;
-  /** Stops and resumes what `Connection.receive` is called for. */
+  /** Stops reading: `Connection.receive` is not called until it is resumed. */
   pauseReading(): void;
+  /** Reads on. */
   resumeReading(): void;
   /** Sends what was written, then closes the direction to the client. */
   end(): void;

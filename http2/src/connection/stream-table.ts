@@ -25,8 +25,7 @@ export class StreamTable {
 
   /** An open stream. */
   find(streamId: number): Stream | undefined {
-    const latest = this.#latest;
-    return latest !== undefined && latest.id === streamId ? latest : this.#held.get(streamId);
+    return this.#latest?.id === streamId ? this.#latest : this.#held.get(streamId);
   }
 
   /** Whether the client may open a stream with this identifier: those that it leaves out are closed. */

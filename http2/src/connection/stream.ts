@@ -65,6 +65,16 @@ export class Stream implements UnaryCall, StreamingCall, DeadlineEntry {
     this.missingBytes = head.contentLength ?? -1;
   }
 
+  /** Whether no DATA was received, and content-length does not announce how much will be. */
+  get isUntouched(): boolean {
+    return this.receivedBytes === 0 && this.missingBytes < 0 && this.reader === undefined;
+  }
+
+  /** Whether an answer or a request has made no progress for the time, between looks at it. */
+  hasStalled(nowMs: number, timeoutMs: number): boolean {
+    return (this.unsent ?? this.reader)?.hasStalled(nowMs, timeoutMs) ?? false;
+  }
+
   headers(): Readonly<Record<string, string>> {
     return this.head.headers();
   }

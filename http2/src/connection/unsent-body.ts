@@ -4,7 +4,8 @@
 export type BodyEnd =
   | { readonly kind: "open" }
   | { readonly kind: "data" }
-  | { readonly kind: "trailers"; readonly status: number; readonly message: string };
+  | { readonly kind: "ok" }
+  | { readonly kind: "status"; readonly status: number; readonly message: string };
 
 /** A body and how much of it is sent. */
 export class UnsentBody {

@@ -9,7 +9,10 @@ export const PING_BYTES = 8;
 export const CONTROL_FRAME_MAX_BYTES: number = FRAME_HEADER_BYTES + PING_BYTES;
 
 /** The longest debug data of a GOAWAY, in bytes. */
-export const GOAWAY_REASON_MAX_BYTES = 200;
+const GOAWAY_REASON_MAX_BYTES = 200;
+
+/** The longest GOAWAY, in bytes. */
+export const GOAWAY_MAX_BYTES: number = FRAME_HEADER_BYTES + 8 + GOAWAY_REASON_MAX_BYTES;
 
 /** Writes RST_STREAM (6.4). */
 export function writeReset(target: Buffer, offset: number, streamId: number, code: ErrorCode): number {
@@ -27,7 +30,7 @@ export function writePing(target: Buffer, offset: number, flags: number, source:
   return position + source.copy(target, position, start, start + PING_BYTES);
 }
 
-/** Writes GOAWAY (6.8); `reason` is ASCII of at most {@link GOAWAY_REASON_MAX_BYTES}. */
+/** Writes GOAWAY (6.8); `reason` is ASCII, and is cut when it is too long. */
 export function writeGoaway(target: Buffer, offset: number, lastId: number, code: ErrorCode, reason: string): number {
   const text = reason.slice(0, GOAWAY_REASON_MAX_BYTES);
   let position = writeFrameHeader(target, offset, 8 + text.length, FrameType.GOAWAY, 0, 0);
@@ -38,9 +41,5 @@ export function writeGoaway(target: Buffer, offset: number, lastId: number, code
 
 /** Writes WINDOW_UPDATE (6.9). */
 export function writeWindowUpdate(target: Buffer, offset: number, streamId: number, incrementBytes: number): number {
-  return writeUint32(
-    target,
-    writeFrameHeader(target, offset, 4, FrameType.WINDOW_UPDATE, 0, streamId),
-    incrementBytes,
-  );
+  return writeUint32(target, writeFrameHeader(target, offset, 4, FrameType.WINDOW_UPDATE, 0, streamId), incrementBytes);
 }

@@ -1,5 +1,12 @@
 // Cuts the bytes of a connection into frames, without copying those that lie in one read.
-import { ConnectionError, ErrorCode, FRAME_HEADER_BYTES, MAX_FRAME_BYTES, readFrameLength, readUint31 } from "./frame.ts";
+import {
+  ConnectionError,
+  ErrorCode,
+  FRAME_HEADER_BYTES,
+  MAX_FRAME_BYTES,
+  readFrameLength,
+  readUint31,
+} from "./frame.ts";
 
 /** Receives the frames of a connection. */
 export interface FrameReceiver {

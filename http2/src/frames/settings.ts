@@ -1,8 +1,11 @@
 // SETTINGS: what the peer may change, and what this server announces (RFC 9113, 6.5).
-import { ConnectionError, ErrorCode, FrameType, writeFrameHeader, writeUint32 } from "./frame.ts";
+import { ConnectionError, ErrorCode, FRAME_HEADER_BYTES, FrameType, writeFrameHeader, writeUint32 } from "./frame.ts";
 
 /** Bytes of one setting. */
 const SETTING_BYTES = 6;
+
+/** Bytes of the SETTINGS frame of the server. */
+export const SETTINGS_MAX_BYTES: number = FRAME_HEADER_BYTES + 2 * SETTING_BYTES;
 
 /** Identifiers of settings (RFC 9113, 6.5.2). */
 const Setting = {
@@ -44,7 +47,7 @@ export function readSettings(bytes: Buffer, start: number, end: number): Setting
   return change;
 }
 
-/** Writes the SETTINGS frame of the server and returns the offset after it. At most 32 bytes. */
+/** Writes the SETTINGS frame of the server and returns the offset after it. */
 export function writeSettings(target: Buffer, offset: number, settings: AnnouncedSettings): number {
   let position = writeFrameHeader(target, offset, 2 * SETTING_BYTES, FrameType.SETTINGS, 0, 0);
   position = target.writeUInt16BE(Setting.MAX_CONCURRENT_STREAMS, position);
