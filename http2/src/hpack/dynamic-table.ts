@@ -144,13 +144,14 @@ export class DynamicTable {
   /** Finds room for so many bytes, and copies fields of the block away that the room was used by. */
   #reserve(length: number, fields: FieldList): number {
     const toEnd = this.bytes.length - this.#nextByte;
-    const skipped = length > toEnd ? toEnd : 0;
+    const isAtEnd = length <= toEnd;
+    const skipped = isAtEnd ? 0 : toEnd;
     if (skipped + length > this.#unreferencedBytes) {
       fields.detachFrom(this.bytes);
       this.#unreferencedBytes = this.bytes.length - this.#spanBytes();
     }
     this.#unreferencedBytes -= skipped + length;
-    const start = skipped > 0 ? 0 : this.#nextByte;
+    const start = isAtEnd ? this.#nextByte : 0;
     this.#nextByte = start + length;
     return start;
   }
