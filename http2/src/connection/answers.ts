@@ -6,7 +6,7 @@ import type { Deadlines } from "../grpc/deadlines.ts";
 import { MESSAGE_PREFIX_BYTES, writeMessagePrefix } from "../grpc/message-reader.ts";
 import { GrpcStatus } from "../grpc/status.ts";
 import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
-import type { MessageEncoder } from "../server/method.ts";
+import type { MessageEncoder } from "../grpc/method.ts";
 import { Bodies } from "./bodies.ts";
 import { CHUNK_BYTES } from "./chunk-pool.ts";
 import type { Http2Counters } from "./counters.ts";

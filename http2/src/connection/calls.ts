@@ -4,7 +4,7 @@ import type { ByteBudget } from "../flow/byte-budget.ts";
 import { type MessageFault, MessageReader, type MessageReceiver } from "../grpc/message-reader.ts";
 import type { Refusal, Route } from "../grpc/route.ts";
 import { GrpcStatus } from "../grpc/status.ts";
-import type { StreamingMethod, UnaryMethod } from "../server/method.ts";
+import type { StreamingMethod, UnaryMethod } from "../grpc/method.ts";
 import type { Answers } from "./answers.ts";
 import type { Http2Counters } from "./counters.ts";
 import type { Http2Limits } from "./limits.ts";

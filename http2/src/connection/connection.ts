@@ -18,7 +18,7 @@ import { HeaderBlocks } from "../headers/header-blocks.ts";
 import type { FieldList } from "../hpack/field-list.ts";
 import type { HpackLimits } from "../hpack/hpack-decoder.ts";
 import { HpackEncoder } from "../hpack/hpack-encoder.ts";
-import type { Methods, Turn, TurnTask } from "../server/method.ts";
+import type { Methods, Turn, TurnTask } from "../grpc/method.ts";
 import { Answers } from "./answers.ts";
 import { Calls } from "./calls.ts";
 import type { ChunkPool } from "./chunk-pool.ts";

@@ -1,6 +1,6 @@
 // The output of one connection: gathered during an event-loop turn, and sent in one piece at its end.
 import type { ByteBudget } from "../flow/byte-budget.ts";
-import type { Turn, TurnTask } from "../server/method.ts";
+import type { Turn, TurnTask } from "../grpc/method.ts";
 import type { ChunkPool } from "./chunk-pool.ts";
 import type { Http2Counters } from "./counters.ts";
 

@@ -8,7 +8,7 @@ import { isWholeMessage, MESSAGE_PREFIX_BYTES } from "../grpc/message-reader.ts"
 import { findRoute, type Route } from "../grpc/route.ts";
 import type { HeaderBlocks, HeaderFault } from "../headers/header-blocks.ts";
 import type { RequestHead } from "../headers/request-head.ts";
-import type { Methods, Turn } from "../server/method.ts";
+import type { Methods, Turn } from "../grpc/method.ts";
 import type { Answers } from "./answers.ts";
 import type { Calls } from "./calls.ts";
 import type { Http2Counters } from "./counters.ts";

@@ -2,7 +2,7 @@
 import type { DeadlineEntry } from "../grpc/deadlines.ts";
 import type { MessageReader } from "../grpc/message-reader.ts";
 import type { RequestHead } from "../headers/request-head.ts";
-import type { MessageEncoder, StreamingCall, StreamingReceiver, UnaryCall, UnaryMethod } from "../server/method.ts";
+import type { MessageEncoder, StreamingCall, StreamingReceiver, UnaryCall, UnaryMethod } from "../grpc/method.ts";
 import type { UnsentBody } from "./unsent-body.ts";
 
 /** Writes the answers of streams. */

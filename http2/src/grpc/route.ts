@@ -1,6 +1,6 @@
 // Finds the method of a request, or the reason why it has none.
 import type { RequestHead } from "../headers/request-head.ts";
-import type { Methods, StreamingMethod, UnaryMethod } from "../server/method.ts";
+import type { Methods, StreamingMethod, UnaryMethod } from "./method.ts";
 import { GrpcStatus } from "./status.ts";
 
 /** A request that is answered without a method: in HTTP when it is not gRPC. */

@@ -9,7 +9,7 @@ import { DEFAULT_LIMITS, type Http2Limits } from "../connection/limits.ts";
 import { ByteBudget } from "../flow/byte-budget.ts";
 import { DEADLINE_TICK_MS, Deadlines } from "../grpc/deadlines.ts";
 import { FieldList } from "../hpack/field-list.ts";
-import type { Methods, Turn } from "./method.ts";
+import type { Methods, Turn } from "../grpc/method.ts";
 import { SocketSink } from "./socket-sink.ts";
 
 /** How often connections are looked at for what depends on time, in milliseconds. */
