@@ -1,6 +1,6 @@
 // Encodes a decision as a RateLimitResponse straight into the buffer that is sent: the last step of
 // every decision.
-import type { MessageEncoder } from "@weir/http2/server/method";
+import type { MessageEncoder } from "@weir/http2/grpc/method";
 import type { DescriptorStatus } from "@weir/limits/classify/status";
 
 import type { Decision, HeaderToAdd } from "../../../decide/decision.ts";
