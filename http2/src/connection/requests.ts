@@ -11,13 +11,13 @@ import type { RequestHead } from "../headers/request-head.ts";
 import type { Methods, Turn } from "../grpc/method.ts";
 import type { Answers } from "./answers.ts";
 import type { Calls } from "./calls.ts";
-import type { Http2Counters } from "./counters.ts";
-import type { FrameBudget } from "./frame-budget.ts";
+import type { Http2Counters } from "../limits/counters.ts";
+import type { FrameBudget } from "../limits/frame-budget.ts";
 import type { BlockReceiver } from "./header-assembly.ts";
-import type { Http2Limits } from "./limits.ts";
-import type { Output } from "./output.ts";
-import { Stream } from "./stream.ts";
-import type { StreamTable } from "./stream-table.ts";
+import type { Http2Limits } from "../limits/limits.ts";
+import type { Output } from "../output/output.ts";
+import { Stream } from "../streams/stream.ts";
+import type { StreamTable } from "../streams/stream-table.ts";
 
 /** What requests work with. */
 export interface RequestsDeps {

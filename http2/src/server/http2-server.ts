@@ -2,11 +2,11 @@
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 
-import { ChunkPool } from "../connection/chunk-pool.ts";
+import { ChunkPool } from "../output/chunk-pool.ts";
 import { Connection, type ConnectionDeps, hpackLimits } from "../connection/connection.ts";
-import { createCounters, type Http2Counters } from "../connection/counters.ts";
-import { DEFAULT_LIMITS, type Http2Limits } from "../connection/limits.ts";
-import { ByteBudget } from "../flow/byte-budget.ts";
+import { createCounters, type Http2Counters } from "../limits/counters.ts";
+import { DEFAULT_LIMITS, type Http2Limits } from "../limits/limits.ts";
+import { ByteBudget } from "../limits/byte-budget.ts";
 import { DEADLINE_TICK_MS, Deadlines } from "../grpc/deadlines.ts";
 import { FieldList } from "../hpack/field-list.ts";
 import type { Methods, Turn } from "../grpc/method.ts";

@@ -1,7 +1,7 @@
 // Writes the output of a connection to its socket.
 import type { Socket } from "node:net";
 
-import type { ByteSink } from "../connection/output.ts";
+import type { ByteSink } from "../output/output.ts";
 
 /** Written after what could not be sent immediately: its callback reports that it is sent now. */
 const NOTHING: Buffer = Buffer.alloc(0);

@@ -1,8 +1,8 @@
 // The output of one connection: gathered during an event-loop turn, and sent in one piece at its end.
-import type { ByteBudget } from "../flow/byte-budget.ts";
+import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { Turn, TurnTask } from "../grpc/method.ts";
 import type { ChunkPool } from "./chunk-pool.ts";
-import type { Http2Counters } from "./counters.ts";
+import type { Http2Counters } from "../limits/counters.ts";
 
 /** Where the bytes of a connection go. */
 export interface ByteSink {
