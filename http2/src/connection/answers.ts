@@ -1,21 +1,21 @@
 // Writes the answers of one connection's streams, and closes the streams.
 import { CONTROL_FRAME_MAX_BYTES, writeReset } from "../frames/control-frames.ts";
 import { ErrorCode, FRAME_HEADER_BYTES, FrameType, writeFrameHeader } from "../frames/frame.ts";
-import type { ByteBudget } from "../flow/byte-budget.ts";
+import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { Deadlines } from "../grpc/deadlines.ts";
 import { MESSAGE_PREFIX_BYTES, writeMessagePrefix } from "../grpc/message-reader.ts";
 import { GrpcStatus } from "../grpc/status.ts";
 import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import type { MessageEncoder } from "../grpc/method.ts";
 import { Bodies } from "./bodies.ts";
-import { CHUNK_BYTES } from "./chunk-pool.ts";
-import type { Http2Counters } from "./counters.ts";
-import type { FrameBudget } from "./frame-budget.ts";
+import { CHUNK_BYTES } from "../output/chunk-pool.ts";
+import type { Http2Counters } from "../limits/counters.ts";
+import type { FrameBudget } from "../limits/frame-budget.ts";
 import { HeaderFrames, HEADERS_MAX_BYTES, OK_TRAILERS_MAX_BYTES } from "./header-frames.ts";
-import type { Output } from "./output.ts";
-import type { Stream, StreamOwner } from "./stream.ts";
-import type { StreamTable } from "./stream-table.ts";
-import type { BodyEnd } from "./unsent-body.ts";
+import type { Output } from "../output/output.ts";
+import type { Stream, StreamOwner } from "../streams/stream.ts";
+import type { StreamTable } from "../streams/stream-table.ts";
+import type { BodyEnd } from "../streams/unsent-body.ts";
 
 /** Most bytes of an answer besides its message. */
 const ANSWER_OVERHEAD_BYTES = HEADERS_MAX_BYTES + FRAME_HEADER_BYTES + MESSAGE_PREFIX_BYTES + OK_TRAILERS_MAX_BYTES;

@@ -1,14 +1,14 @@
 // Sends the DATA of answers that do not fit at once: as far as the windows of flow control allow
 // (RFC 9113, 5.2 and 6.9), and the rest when the client widens them.
 import { ConnectionError, ErrorCode, Flag, FRAME_HEADER_BYTES, FrameType, writeFrameHeader } from "../frames/frame.ts";
-import type { ByteBudget } from "../flow/byte-budget.ts";
+import type { ByteBudget } from "../limits/byte-budget.ts";
 import { DEFAULT_WINDOW_BYTES, widenWindow } from "../flow/send-window.ts";
-import { CHUNK_BYTES } from "./chunk-pool.ts";
-import type { FrameBudget } from "./frame-budget.ts";
-import type { Output } from "./output.ts";
-import type { Stream } from "./stream.ts";
-import type { StreamTable } from "./stream-table.ts";
-import { type BodyEnd, UnsentBody } from "./unsent-body.ts";
+import { CHUNK_BYTES } from "../output/chunk-pool.ts";
+import type { FrameBudget } from "../limits/frame-budget.ts";
+import type { Output } from "../output/output.ts";
+import type { Stream } from "../streams/stream.ts";
+import type { StreamTable } from "../streams/stream-table.ts";
+import { type BodyEnd, UnsentBody } from "../streams/unsent-body.ts";
 
 /** The longest piece of a body: with its header it fits into a chunk, and every client accepts it. */
 const PIECE_MAX_BYTES = CHUNK_BYTES - FRAME_HEADER_BYTES;

@@ -1,14 +1,14 @@
 // Passes the requests of one connection to their methods: one message to a unary method, each
 // message to a streaming one.
-import type { ByteBudget } from "../flow/byte-budget.ts";
+import type { ByteBudget } from "../limits/byte-budget.ts";
 import { type MessageFault, MessageReader, type MessageReceiver } from "../grpc/message-reader.ts";
 import type { Refusal, Route } from "../grpc/route.ts";
 import { GrpcStatus } from "../grpc/status.ts";
 import type { StreamingMethod, UnaryMethod } from "../grpc/method.ts";
 import type { Answers } from "./answers.ts";
-import type { Http2Counters } from "./counters.ts";
-import type { Http2Limits } from "./limits.ts";
-import type { Stream } from "./stream.ts";
+import type { Http2Counters } from "../limits/counters.ts";
+import type { Http2Limits } from "../limits/limits.ts";
+import type { Stream } from "../streams/stream.ts";
 
 /** What calls work with. */
 export interface CallsDeps {

@@ -11,7 +11,7 @@ import { ConnectionError, ErrorCode, FrameType, MAX_STREAM_ID } from "../frames/
 import { FrameReader, type FrameReceiver } from "../frames/frame-reader.ts";
 import { CLIENT_PREFACE, classifyPreface, HTTP1_REFUSAL } from "../frames/preface.ts";
 import { SETTINGS_MAX_BYTES, writeSettings } from "../frames/settings.ts";
-import type { ByteBudget } from "../flow/byte-budget.ts";
+import type { ByteBudget } from "../limits/byte-budget.ts";
 import { DEFAULT_WINDOW_BYTES } from "../flow/send-window.ts";
 import type { Deadlines } from "../grpc/deadlines.ts";
 import { HeaderBlocks } from "../headers/header-blocks.ts";
@@ -21,16 +21,16 @@ import { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import type { Methods, Turn, TurnTask } from "../grpc/method.ts";
 import { Answers } from "./answers.ts";
 import { Calls } from "./calls.ts";
-import type { ChunkPool } from "./chunk-pool.ts";
+import type { ChunkPool } from "../output/chunk-pool.ts";
 import { Control } from "./control.ts";
-import type { Http2Counters } from "./counters.ts";
-import { FrameBudget } from "./frame-budget.ts";
+import type { Http2Counters } from "../limits/counters.ts";
+import { FrameBudget } from "../limits/frame-budget.ts";
 import { HeaderAssembly } from "./header-assembly.ts";
-import type { Http2Limits } from "./limits.ts";
-import { type ByteSink, Output } from "./output.ts";
+import type { Http2Limits } from "../limits/limits.ts";
+import { type ByteSink, Output } from "../output/output.ts";
 import { Requests } from "./requests.ts";
-import type { Stream } from "./stream.ts";
-import { StreamTable } from "./stream-table.ts";
+import type { Stream } from "../streams/stream.ts";
+import { StreamTable } from "../streams/stream-table.ts";
 import { Upkeep } from "./upkeep.ts";
 
 /** What the connections of a server share. */
@@ -158,7 +158,7 @@ export class Connection implements FrameReceiver, TurnTask {
   tick(nowMs: number): void {
     if (this.#phase === "closed") return;
     if (this.#phase === "ending") {
-      if (nowMs >= this.#phaseEndMs) this.#sink.destroy();
+      if (nowMs >= this.#phaseEndMs) this.#destroy();
       return;
     }
     this.#frames.tick(nowMs);
@@ -176,7 +176,7 @@ export class Connection implements FrameReceiver, TurnTask {
     });
     if (action === "ping") this.#sendPing(KEEP_ALIVE_PING);
     else if (action === "drain") this.drain();
-    else if (action === "destroy") this.#sink.destroy();
+    else if (action === "destroy") this.#destroy();
   }
 
   /**
@@ -206,11 +206,13 @@ export class Connection implements FrameReceiver, TurnTask {
         return;
       case "http1":
         this.#deps.counters.http1Refused += 1;
+        this.#sink.refused("http1");
         this.#sink.write(HTTP1_REFUSAL);
         this.#end();
         return;
       case "foreign":
         this.#deps.counters.foreignPreface += 1;
+        this.#sink.refused("foreign");
         throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "This port speaks HTTP/2 (gRPC)");
       case "http2":
         this.#phase = "open";
@@ -268,6 +270,12 @@ export class Connection implements FrameReceiver, TurnTask {
     this.#output.flush();
     this.#forget();
     this.#sink.end();
+  }
+
+  /** Closes the connection without a word: the peer would not receive it. */
+  #destroy(): void {
+    this.#phase = "closed";
+    this.#sink.destroy();
   }
 
   #forget(): void {

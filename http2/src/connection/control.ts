@@ -5,10 +5,10 @@ import { checkFrame } from "../frames/frame-rules.ts";
 import { readSettings } from "../frames/settings.ts";
 import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import type { Answers } from "./answers.ts";
-import type { FrameBudget } from "./frame-budget.ts";
-import type { Output } from "./output.ts";
+import type { FrameBudget } from "../limits/frame-budget.ts";
+import type { Output } from "../output/output.ts";
 import type { Requests } from "./requests.ts";
-import type { StreamTable } from "./stream-table.ts";
+import type { StreamTable } from "../streams/stream-table.ts";
 
 /** What control frames work with. */
 export interface ControlDeps {

@@ -2,9 +2,9 @@
 // bounded before it is complete (CVE-2024-27316).
 import { ConnectionError, ErrorCode, Flag, readUint31 } from "../frames/frame.ts";
 import { paddingBytes } from "../frames/padding.ts";
-import type { ByteBudget } from "../flow/byte-budget.ts";
-import type { Http2Counters } from "./counters.ts";
-import type { Http2Limits } from "./limits.ts";
+import type { ByteBudget } from "../limits/byte-budget.ts";
+import type { Http2Counters } from "../limits/counters.ts";
+import type { Http2Limits } from "../limits/limits.ts";
 
 /** Bytes of the deprecated priority of a stream (RFC 9113, 6.2). */
 const PRIORITY_BYTES = 5;

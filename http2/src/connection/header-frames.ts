@@ -2,7 +2,7 @@
 import { Flag, FRAME_HEADER_BYTES, FrameType, writeFrameHeader } from "../frames/frame.ts";
 import { encodeGrpcMessage } from "../grpc/status.ts";
 import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
-import type { Output } from "./output.ts";
+import type { Output } from "../output/output.ts";
 
 /** Most bytes of the headers before a message: the bound of the encoder's block. */
 export const HEADERS_MAX_BYTES: number = FRAME_HEADER_BYTES + 40;

@@ -1,6 +1,6 @@
 // Decides about a connection by time: whether it is alive, idle, stalled or old.
-import type { Http2Counters } from "./counters.ts";
-import type { Http2Limits } from "./limits.ts";
+import type { Http2Counters } from "../limits/counters.ts";
+import type { Http2Limits } from "../limits/limits.ts";
 
 /** What is known of a connection when it is looked at. The numbers only grow. */
 export interface ConnectionFacts {

@@ -43,8 +43,8 @@ export function snapshotRecord(snapshot: Buffer): Readonly<Record<string, string
   for (let at = 0; at < snapshot.length;) {
     const nameEnd = at + LENGTHS_BYTES + snapshot.readUIntBE(at, LENGTH_BYTES);
     const end = nameEnd + snapshot.readUIntBE(at + LENGTH_BYTES, LENGTH_BYTES);
-    const name = snapshot.latin1Slice(at + LENGTHS_BYTES, nameEnd);
-    const value = snapshot.latin1Slice(nameEnd, end);
+    const name = snapshot.toString("latin1", at + LENGTHS_BYTES, nameEnd);
+    const value = snapshot.toString("latin1", nameEnd, end);
     const before = record[name];
     record[name] = before === undefined ? value : `${before}, ${value}`;
     at = end;

@@ -127,7 +127,7 @@ describe("HeaderBlocks.request()", () => {
     expect({ ...headOf(blocks, indexed).headers() }).toEqual({ "x-a": "2" });
     // An empty table: the same bytes are a fault.
     headOf(blocks, Buffer.from([0x20]), block(PSEUDO));
-    expect(request(blocks, indexed)).toEqual({ kind: "connection", reason: "an index beyond the table" });
+    expect(request(blocks, indexed)).toEqual({ kind: "connection", reason: "an index without an entry" });
   });
 
   it("remembers four blocks", () => {
@@ -183,7 +183,7 @@ describe("HeaderBlocks.trailers() and discard()", () => {
 
   it("report a broken block", () => {
     const broken = Buffer.from([0x80]);
-    const fault = { kind: "connection", reason: "the index 0" };
+    const fault = { kind: "connection", reason: "an index without an entry" };
     expect(newBlocks().trailers(broken, 0, 1)).toEqual(fault);
     expect(newBlocks().discard(broken, 0, 1)).toEqual(fault);
   });

@@ -9,7 +9,7 @@ export class RecentText {
   of(bytes: Buffer, start: number, end: number): string {
     if (!this.#isSame(bytes, start, end)) {
       this.#bytes = Buffer.from(bytes.subarray(start, end));
-      this.#text = bytes.latin1Slice(start, end);
+      this.#text = bytes.toString("latin1", start, end);
     }
     return this.#text;
   }

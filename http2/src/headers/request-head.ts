@@ -1,5 +1,6 @@
 // What the server needs to know of a request's headers.
 import type { FieldList } from "../hpack/field-list.ts";
+import { nameIdOf } from "../hpack/field-mark.ts";
 import { NameId } from "../hpack/field-name.ts";
 import { snapshotFields, snapshotRecord } from "./field-snapshot.ts";
 import { parseGrpcTimeout } from "./grpc-timeout.ts";
@@ -56,12 +57,15 @@ export class RequestHead {
     let contentLength: number | undefined;
     let hasOtherHeaders = false;
     for (let index = fields.count - 1; index >= 0; index--) {
+      const id = nameIdOf(fields.marks[index] ?? 0);
+      if (id === NameId.other) {
+        hasOtherHeaders = true;
+        continue;
+      }
       const bytes = fields.valueBytes(index);
       const start = fields.valueStart(index);
       const end = fields.valueEnd(index);
-      const id = fields.nameId(index);
-      if (id === NameId.other) hasOtherHeaders = true;
-      else if (id === NameId.path) path = recent.path.of(bytes, start, end);
+      if (id === NameId.path) path = recent.path.of(bytes, start, end);
       else if (id === NameId.method) method = recent.method.of(bytes, start, end);
       else if (id === NameId.contentType) isGrpc = isGrpcType(bytes, start, end);
       else if (id === NameId.grpcTimeout) timeoutMs = parseGrpcTimeout(bytes, start, end);

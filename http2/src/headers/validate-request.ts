@@ -1,5 +1,6 @@
 // The rules of HTTP/2 for the header lists that a server receives (RFC 9113, 8.1 to 8.3 and 8.5).
 import type { FieldList } from "../hpack/field-list.ts";
+import { nameIdOf, valueClassesOf } from "../hpack/field-mark.ts";
 import { NameId } from "../hpack/field-name.ts";
 import { ILLEGAL_IN_VALUE, IS_NAME_OCTET, NOT_VISIBLE } from "../hpack/octet-class.ts";
 
@@ -32,21 +33,23 @@ const PSEUDO = MANDATORY | bitOf(NameId.authority) | bitOf(NameId.unknownPseudo)
 export function requestFault(fields: FieldList): string | undefined {
   let seen = 0;
   let isRegular = false;
-  const { count } = fields;
+  const { count, marks } = fields;
   for (let index = 0; index < count; index++) {
-    const id = fields.nameId(index);
-    const bit = 1 << id;
-    if ((bit & PSEUDO) !== 0) {
-      if (isRegular) return "a pseudo-header after a header";
-    } else isRegular = true;
+    const mark = marks[index] ?? 0;
+    if ((valueClassesOf(mark) & ILLEGAL_IN_VALUE) !== 0) return "an illegal octet in a value";
+    const id = nameIdOf(mark);
+    // Most fields have names without a meaning.
+    if (id === NameId.other) {
+      isRegular = true;
+      continue;
+    }
+    const bit = bitOf(id);
+    if ((bit & PSEUDO) === 0) isRegular = true;
+    else if (isRegular) return "a pseudo-header after a header";
     if ((seen & bit & ONCE) !== 0) return "a field that is repeated";
     seen |= bit;
-    if ((fields.valueClasses(index) & ILLEGAL_IN_VALUE) !== 0) return "an illegal octet in a value";
-    // Names without a meaning are most of all, and need no more.
-    if (id !== NameId.other) {
-      const fault = fieldFault(fields, index, id);
-      if (fault !== undefined) return fault;
-    }
+    const fault = fieldFault(fields, index, id);
+    if (fault !== undefined) return fault;
   }
   if ((seen & MANDATORY) !== MANDATORY) return withoutMandatory(fields, seen);
   if (hasMethod(fields, CONNECT)) return "CONNECT with :scheme or :path";
@@ -58,7 +61,7 @@ export function trailersFault(fields: FieldList): string | undefined {
   for (let index = 0; index < fields.count; index++) {
     const id = fields.nameId(index);
     if ((bitOf(id) & PSEUDO) !== 0) return "a pseudo-header in trailers";
-    if ((fields.valueClasses(index) & ILLEGAL_IN_VALUE) !== 0) return "an illegal octet in a value";
+    if ((valueClassesOf(fields.marks[index] ?? 0) & ILLEGAL_IN_VALUE) !== 0) return "an illegal octet in a value";
     const fault = fieldFault(fields, index, id);
     if (fault !== undefined) return fault;
   }
@@ -127,7 +130,7 @@ function isScheme(fields: FieldList, index: number): boolean {
 
 /** An absolute path with its query; "*" only for OPTIONS (RFC 9113, 8.3.1). */
 function isPath(fields: FieldList, index: number): boolean {
-  if ((fields.valueClasses(index) & NOT_VISIBLE) !== 0) return false;
+  if ((valueClassesOf(fields.marks[index] ?? 0) & NOT_VISIBLE) !== 0) return false;
   const start = fields.valueStart(index);
   const length = fields.valueEnd(index) - start;
   const first = length > 0 ? fields.valueBytes(index)[start] : undefined;
@@ -136,7 +139,7 @@ function isPath(fields: FieldList, index: number): boolean {
 
 /** Host and port, without the user that URIs may have in front of them (RFC 9113, 8.3.1). */
 function isAuthority(fields: FieldList, index: number): boolean {
-  if ((fields.valueClasses(index) & NOT_VISIBLE) !== 0) return false;
+  if ((valueClassesOf(fields.marks[index] ?? 0) & NOT_VISIBLE) !== 0) return false;
   const bytes = fields.valueBytes(index);
   const end = fields.valueEnd(index);
   for (let at = fields.valueStart(index); at < end; at++) if (bytes[at] === AT_SIGN) return false;

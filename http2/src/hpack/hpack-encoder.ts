@@ -79,7 +79,7 @@ export class HpackEncoder {
     }
     const at = writeInteger(target, offset, LITERAL, STATIC_STATUS);
     target[at] = 3;
-    return at + 1 + target.latin1Write(String(code), at + 1, 3);
+    return at + 1 + target.write(String(code), at + 1, 3, "latin1");
   }
 
   /** The field "content-type: application/grpc". At most 32 bytes. */
@@ -152,5 +152,5 @@ function writeString(target: Buffer, offset: number, bytes: Buffer): number {
 
 function writeLatin1(target: Buffer, offset: number, text: string): number {
   const at = writeInteger(target, offset, STRING, text.length);
-  return at + target.latin1Write(text, at, text.length);
+  return at + target.write(text, at, text.length, "latin1");
 }

@@ -1,5 +1,7 @@
 // The static table of RFC 7541, Appendix A, as ranges of bytes.
+import { markOf } from "./field-mark.ts";
 import { identifyName } from "./field-name.ts";
+import { classesOf } from "./octet-class.ts";
 
 /** Fields from index 1 on; a name alone has an empty value. */
 const ENTRIES: readonly (readonly [name: string, value?: string])[] = [
@@ -72,20 +74,17 @@ export const STATIC_COUNT = ENTRIES.length;
 /** Every name and value, one after the other. */
 export const STATIC_BYTES = Buffer.from(ENTRIES.map(([name, value = ""]) => name + value).join(""));
 
-/** By index: where the entry's name begins, where its value begins, and where it ends. */
-export const STATIC_NAME_START = new Int32Array(STATIC_COUNT + 1);
-export const STATIC_VALUE_START = new Int32Array(STATIC_COUNT + 1);
-export const STATIC_END = new Int32Array(STATIC_COUNT + 1);
-
-/** By index: the NameId of the entry's name. */
-export const STATIC_NAME_ID = new Uint8Array(STATIC_COUNT + 1);
+/**
+ * By index, four numbers each: where the name starts in STATIC_BYTES, where the value starts, where
+ * it ends, and the field's mark.
+ */
+export const STATIC_ENTRIES = new Int32Array(4 * (STATIC_COUNT + 1));
 
 let end = 0;
 for (const [at, [name, value = ""]] of ENTRIES.entries()) {
-  const index = at + 1;
-  STATIC_NAME_START[index] = end;
-  STATIC_VALUE_START[index] = end + name.length;
-  STATIC_NAME_ID[index] = identifyName(STATIC_BYTES, end, end + name.length);
-  end += name.length + value.length;
-  STATIC_END[index] = end;
+  const start = end;
+  const valueStart = start + name.length;
+  end = valueStart + value.length;
+  const mark = markOf(identifyName(STATIC_BYTES, start, valueStart), classesOf(STATIC_BYTES, valueStart, end));
+  STATIC_ENTRIES.set([start, valueStart, end, mark], 4 * (at + 1));
 }

@@ -2,11 +2,11 @@
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 
-import { ChunkPool } from "../connection/chunk-pool.ts";
+import { ChunkPool } from "../output/chunk-pool.ts";
 import { Connection, type ConnectionDeps, hpackLimits } from "../connection/connection.ts";
-import { createCounters, type Http2Counters } from "../connection/counters.ts";
-import { DEFAULT_LIMITS, type Http2Limits } from "../connection/limits.ts";
-import { ByteBudget } from "../flow/byte-budget.ts";
+import { createCounters, type Http2Counters } from "../limits/counters.ts";
+import { DEFAULT_LIMITS, type Http2Limits } from "../limits/limits.ts";
+import { ByteBudget } from "../limits/byte-budget.ts";
 import { DEADLINE_TICK_MS, Deadlines } from "../grpc/deadlines.ts";
 import { FieldList } from "../hpack/field-list.ts";
 import type { Methods, Turn } from "../grpc/method.ts";
@@ -66,11 +66,15 @@ export class Http2Server {
     return this.#deps.budget.usedBytes;
   }
 
-  /** Serves a socket that is connected; its owner handles its "error" event. */
-  accept(socket: Socket): void {
+  /**
+   * Serves a socket that is connected; its owner handles its "error" event. `refused` is called when
+   * the client begins with HTTP/1, or with something that is no HTTP at all, such as TLS.
+   */
+  accept(socket: Socket, refused: (preface: "http1" | "foreign") => void = () => {}): void {
     const { limits, turn } = this.#deps;
     const maxAgeMs = limits.connectionAgeMs * (1 + AGE_JITTER * (2 * this.#random() - 1));
-    const sink = new SocketSink(socket, socket instanceof TLSSocket, () => connection.sent());
+    const isAsync = socket instanceof TLSSocket;
+    const sink = new SocketSink(socket, { isAsync, sent: () => connection.sent(), refused });
     const connection = new Connection(this.#deps, sink, turn.nowMs(), maxAgeMs);
     this.#connections.set(connection, socket);
     this.counters.openConnections += 1;

@@ -1,8 +1,8 @@
 // The output of one connection: gathered during an event-loop turn, and sent in one piece at its end.
-import type { ByteBudget } from "../flow/byte-budget.ts";
+import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { Turn, TurnTask } from "../grpc/method.ts";
 import type { ChunkPool } from "./chunk-pool.ts";
-import type { Http2Counters } from "./counters.ts";
+import type { Http2Counters } from "../limits/counters.ts";
 
 /** Where the bytes of a connection go. */
 export interface ByteSink {
@@ -21,6 +21,8 @@ export interface ByteSink {
   end(): void;
   /** Closes the connection immediately. */
   destroy(): void;
+  /** Reports that the client does not begin with HTTP/2, but with HTTP/1 or something else. */
+  refused(preface: "http1" | "foreign"): void;
 }
 
 /** What outputs share. */
