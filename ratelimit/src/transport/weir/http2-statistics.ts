@@ -1,5 +1,5 @@
 // Exports what the HTTP/2 server counts as statistics.
-import type { Http2Counters } from "@weir/http2/connection/counters";
+import type { Http2Counters } from "@weir/http2/limits/counters";
 
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 
