@@ -103,6 +103,7 @@ function openDecider(localCacheBytes: number): RuleDecider {
       maxEntries: 100,
       stopIncrementsWhenOver: false,
       failureMode: "error",
+      unsupportedFields: "ignore",
     },
   );
 }

@@ -26,6 +26,7 @@ const PLAIN_OPTIONS: DecideOptions = {
   maxEntries: 100,
   stopIncrementsWhenOver: false,
   failureMode: "error",
+  unsupportedFields: "ignore",
 };
 
 /**
