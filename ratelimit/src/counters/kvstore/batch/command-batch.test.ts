@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { check, WaitingBatch } from "../../counter.suite.ts";
 import { StoreError } from "../../store-error.ts";
 import type { CommandSink, Reply } from "../connection/command-sink.ts";
-import { ExpiryCache } from "./expiry-cache.ts";
+import { ExpiryCache } from "../expiry/expiry-cache.ts";
 import { CommandBatch, type BatchContext } from "./command-batch.ts";
 
 /** A sink that notes commands as a person would type them. */

@@ -3,7 +3,7 @@
 import type { CountBatch, CountedCheck } from "../../counter.ts";
 import { StoreError } from "../../store-error.ts";
 import type { CommandSink, Reply } from "../connection/command-sink.ts";
-import type { ExpiryCache } from "./expiry-cache.ts";
+import type { ExpiryCache } from "../expiry/expiry-cache.ts";
 import { countIn } from "./stored-count.ts";
 
 /** What a batch needs from its server. */

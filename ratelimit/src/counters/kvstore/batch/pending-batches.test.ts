@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { CountBatch } from "../../counter.ts";
 import { check, WaitingBatch } from "../../counter.suite.ts";
 import { StoreError } from "../../store-error.ts";
-import { ExpiryCache } from "./expiry-cache.ts";
+import { ExpiryCache } from "../expiry/expiry-cache.ts";
 import { PendingBatches } from "./pending-batches.ts";
 import { CommandBatch } from "./command-batch.ts";
 

@@ -2,7 +2,7 @@
 import type { Log } from "@weir/common/log/log";
 import type { KvstoreAddress } from "../address.ts";
 import type { DeploymentDeps, DeploymentOptions } from "../deployment.ts";
-import { ExpiryCache } from "../batch/expiry-cache.ts";
+import { ExpiryCache } from "../expiry/expiry-cache.ts";
 import type { KvstoreCounterOptions, KvstoreServerOptions } from "../options.ts";
 import { PoolStatistics } from "../connection/pool-statistics.ts";
 

@@ -8,7 +8,7 @@ import type { KvstoreAddress } from "../address.ts";
 import type { Reply } from "../connection/command-sink.ts";
 import type { Deployment } from "../deployment.ts";
 import { FlushSchedule } from "../batch/flush-schedule.ts";
-import { ExpiryRetryQueue } from "../batch/expiry-retry-queue.ts";
+import { ExpiryRetryQueue } from "../expiry/expiry-retry-queue.ts";
 import type { PooledConnection, PooledConnectionListener } from "../connection/pooled-connection.ts";
 import { ConnectionPool } from "../connection/connection-pool.ts";
 import { type InFlightBatch, PendingBatches } from "../batch/pending-batches.ts";

@@ -1,10 +1,10 @@
 // One sentinel: asks it for the primary, by a connection per question, and subscribes to changes of
 // the primary, by a lasting connection.
 import { RetryLoop } from "@weir/common/backoff/retry-loop";
-import type { KvstoreAddress } from "../../address.ts";
-import { type Connection, connect } from "../../connection/connection.ts";
-import type { KvstoreTlsOptions } from "../../options.ts";
-import { connectionError } from "../../store-errors.ts";
+import type { KvstoreAddress } from "../address.ts";
+import { type Connection, connect } from "../connection/connection.ts";
+import type { KvstoreTlsOptions } from "../options.ts";
+import { connectionError } from "../store-errors.ts";
 
 /**
  * The channel on which sentinels publish a new primary: its name, its old host and port, its new

@@ -3,7 +3,7 @@
 // been carried out is sent again.
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { check, count, WaitingBatch } from "../../../counter.suite.ts";
+import { check, count, WaitingBatch } from "../../counter.suite.ts";
 import {
   COMMAND_TIMEOUT_MS,
   DEADLINE_MS,
@@ -12,9 +12,9 @@ import {
   SLACK_MS,
   TestedCounters,
   timeFailure,
-} from "../../kvstore-counter.suite.ts";
+} from "../kvstore-counter.suite.ts";
 import { reservePort } from "@weir/testing/reserve-ports";
-import { until } from "../../redis-server.suite.ts";
+import { until } from "../redis-server.suite.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
 import { END, type Script, ScriptedNode, slotsReply } from "./scripted-node.suite.ts";
 

@@ -1,6 +1,6 @@
 // The nodes of a cluster: one server each, from the moment when the cluster names it until it has
 // had neither slots nor commands for a while.
-import type { KvstoreServer } from "../../server/server.ts";
+import type { KvstoreServer } from "../server/server.ts";
 import { type ClusterEndpoint, endpointText } from "./endpoint.ts";
 
 /** Most nodes: the Redis cluster specification recommends no more than this. */

@@ -1,8 +1,8 @@
 // Parses KVSTORE_URL for the type sentinel: the name of the primary, and the addresses of its
 // sentinels.
 import type { Secret } from "@weir/common/settings/secret";
-import { type KvstoreAddress, parseAddressList, parseAuth } from "../../address.ts";
-import type { KvstoreServerOptions } from "../../options.ts";
+import { type KvstoreAddress, parseAddressList, parseAuth } from "../address.ts";
+import type { KvstoreServerOptions } from "../options.ts";
 
 /** Port of a sentinel that names none. */
 const SENTINEL_PORT = 26_379;

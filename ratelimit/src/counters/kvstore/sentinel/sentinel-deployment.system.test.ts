@@ -8,8 +8,8 @@ import { createAuthority } from "@weir/certificates/authority";
 import { Secret } from "@weir/common/settings/secret";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { Counter } from "../../../counter.ts";
-import { check, count, describeCounter } from "../../../counter.suite.ts";
+import type { Counter } from "../../counter.ts";
+import { check, count, describeCounter } from "../../counter.suite.ts";
 import {
   COMMAND_TIMEOUT_MS,
   PATIENT,
@@ -18,9 +18,9 @@ import {
   SLACK_MS,
   TestedCounters,
   timeFailure,
-} from "../../kvstore-counter.suite.ts";
+} from "../kvstore-counter.suite.ts";
 import { reservePort } from "@weir/testing/reserve-ports";
-import { type RedisServer, startRedisServer, until } from "../../redis-server.suite.ts";
+import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { createSentinelDeployment } from "./sentinel-deployment.ts";
 import { PRIMARY_NAME, type SentinelServers, startSentinelServers } from "./sentinel-servers.suite.ts";
 

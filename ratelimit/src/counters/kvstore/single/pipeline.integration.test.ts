@@ -2,7 +2,7 @@
 import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { check, count, describeCounter, read, WaitingBatch } from "../../../counter.suite.ts";
+import { check, count, describeCounter, read, WaitingBatch } from "../../counter.suite.ts";
 import {
   COMMAND_TIMEOUT_MS,
   DEADLINE_MS,
@@ -10,9 +10,9 @@ import {
   SLACK_MS,
   TestedCounters,
   timeFailure,
-} from "../../kvstore-counter.suite.ts";
-import { type RedisServer, startRedisServer, until } from "../../redis-server.suite.ts";
-import { startStoreProxy, type StoreProxy } from "../../store-proxy.suite.ts";
+} from "../kvstore-counter.suite.ts";
+import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
+import { startStoreProxy, type StoreProxy } from "../store-proxy.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 
 const counters = new TestedCounters(createSingleDeployment);

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { reservePort } from "@weir/testing/reserve-ports";
-import { type RedisServer, startRedisServer, until } from "../../redis-server.suite.ts";
+import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 
 /** What the sentinels call the primary. */
 export const PRIMARY_NAME = "mymaster";

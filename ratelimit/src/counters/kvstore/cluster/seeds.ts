@@ -1,7 +1,7 @@
 // The configured nodes: the rest of the cluster is learned from them, and all nodes share their
 // credentials.
-import { addressOf, type KvstoreAddress, parseAddressList, parseAuth } from "../../address.ts";
-import type { KvstoreServerOptions } from "../../options.ts";
+import { addressOf, type KvstoreAddress, parseAddressList, parseAuth } from "../address.ts";
+import type { KvstoreServerOptions } from "../options.ts";
 import type { ClusterEndpoint } from "./endpoint.ts";
 
 /** The configured nodes, at least one. */

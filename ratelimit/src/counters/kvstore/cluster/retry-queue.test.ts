@@ -1,9 +1,9 @@
 // Checks that wait for a node: sent again after 100 ms, for as long as their calls may take, and
 // not more of them than fit.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { check, WaitingBatch } from "../../../counter.suite.ts";
-import { StoreError } from "../../../store-error.ts";
-import type { KeyChecks } from "../../batch/command-batch.ts";
+import { check, WaitingBatch } from "../../counter.suite.ts";
+import { StoreError } from "../../store-error.ts";
+import type { KeyChecks } from "../batch/command-batch.ts";
 import { RetryQueue } from "./retry-queue.ts";
 
 const CAUSE = new Error("CLUSTERDOWN The cluster is down");

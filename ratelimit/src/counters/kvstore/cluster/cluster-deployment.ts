@@ -3,15 +3,15 @@
 // twice.
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
-import type { CountBatch, CountedCheck } from "../../../counter.ts";
-import { StoreError, stoppingError } from "../../../store-error.ts";
-import type { Deployment, DeploymentDeps, DeploymentOptions } from "../../deployment.ts";
-import type { ExpiryCache } from "../../batch/expiry-cache.ts";
-import { KvstoreServer, type ServerEvents } from "../../server/server.ts";
-import { shareAmongServers } from "../../server/server-options.ts";
-import { StartWait } from "../../../start-wait.ts";
-import { connectionError } from "../../store-errors.ts";
-import { type KeyChecks, type KeyExpiry, type RefusedChecks, CommandBatch } from "../../batch/command-batch.ts";
+import type { CountBatch, CountedCheck } from "../../counter.ts";
+import { StoreError, stoppingError } from "../../store-error.ts";
+import type { Deployment, DeploymentDeps, DeploymentOptions } from "../deployment.ts";
+import type { ExpiryCache } from "../expiry/expiry-cache.ts";
+import { KvstoreServer, type ServerEvents } from "../server/server.ts";
+import { shareAmongServers } from "../server/server-options.ts";
+import { StartWait } from "../../start-wait.ts";
+import { connectionError } from "../store-errors.ts";
+import { type KeyChecks, type KeyExpiry, type RefusedChecks, CommandBatch } from "../batch/command-batch.ts";
 import { RefreshSchedule } from "../refresh-schedule.ts";
 import { type ClusterNode, ClusterNodes } from "./cluster-nodes.ts";
 import { GroupedCall } from "./grouped-call.ts";

@@ -7,7 +7,7 @@ import { createAuthority } from "@weir/certificates/authority";
 import { Secret } from "@weir/common/settings/secret";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { check, count, describeCounter } from "../../../counter.suite.ts";
+import { check, count, describeCounter } from "../../counter.suite.ts";
 import {
   DEADLINE_MS,
   PATIENT,
@@ -15,10 +15,10 @@ import {
   SHORT_START,
   SLACK_MS,
   TestedCounters,
-} from "../../kvstore-counter.suite.ts";
-import type { KvstoreServerOptions } from "../../options.ts";
+} from "../kvstore-counter.suite.ts";
+import type { KvstoreServerOptions } from "../options.ts";
 import { reservePort } from "@weir/testing/reserve-ports";
-import { type RedisServer, startRedisServer, until } from "../../redis-server.suite.ts";
+import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 
 const counters = new TestedCounters(createSingleDeployment, PATIENT);

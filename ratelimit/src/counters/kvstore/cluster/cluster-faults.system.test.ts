@@ -1,8 +1,8 @@
 // Nodes of a real cluster that hang, die, come back or are replaced, and a cluster that is down:
 // calls are answered within their bound, other slots continue, and everything recovers by itself.
 import { afterEach, describe, expect, it } from "vitest";
-import type { Counter } from "../../../counter.ts";
-import { check, count, WaitingBatch } from "../../../counter.suite.ts";
+import type { Counter } from "../../counter.ts";
+import { check, count, WaitingBatch } from "../../counter.suite.ts";
 import {
   COMMAND_TIMEOUT_MS,
   DEADLINE_MS,
@@ -10,9 +10,9 @@ import {
   SLACK_MS,
   TestedCounters,
   timeFailure,
-} from "../../kvstore-counter.suite.ts";
+} from "../kvstore-counter.suite.ts";
 import { reservePort } from "@weir/testing/reserve-ports";
-import { until } from "../../redis-server.suite.ts";
+import { until } from "../redis-server.suite.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
 import { type ClusterOptions, type ClusterServers, startCluster } from "./cluster-servers.suite.ts";
 

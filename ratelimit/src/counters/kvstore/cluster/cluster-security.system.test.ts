@@ -2,10 +2,10 @@
 // configured node and for all that are learnt from it.
 import { Secret } from "@weir/common/settings/secret";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { check, count, describeCounter } from "../../../counter.suite.ts";
-import { DEADLINE_MS, PATIENT, SHORT_START, TestedCounters } from "../../kvstore-counter.suite.ts";
-import type { KvstoreTlsOptions } from "../../options.ts";
-import { until } from "../../redis-server.suite.ts";
+import { check, count, describeCounter } from "../../counter.suite.ts";
+import { DEADLINE_MS, PATIENT, SHORT_START, TestedCounters } from "../kvstore-counter.suite.ts";
+import type { KvstoreTlsOptions } from "../options.ts";
+import { until } from "../redis-server.suite.ts";
 import { type ClusterCertificates, createClusterCertificates } from "./cluster-certificates.suite.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
 import { type ClusterServers, startCluster } from "./cluster-servers.suite.ts";

@@ -1,10 +1,10 @@
 // Slots that move between the nodes of a real cluster while counting continues: redirections are
 // followed, and no increment is lost or doubled.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { Counter } from "../../../counter.ts";
-import { check, count, WaitingBatch } from "../../../counter.suite.ts";
-import { DEADLINE_MS, TestedCounters } from "../../kvstore-counter.suite.ts";
-import { until } from "../../redis-server.suite.ts";
+import type { Counter } from "../../counter.ts";
+import { check, count, WaitingBatch } from "../../counter.suite.ts";
+import { DEADLINE_MS, TestedCounters } from "../kvstore-counter.suite.ts";
+import { until } from "../redis-server.suite.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
 import { type ClusterNode, type ClusterServers, startCluster } from "./cluster-servers.suite.ts";
 import { hashSlot } from "./hash-slot.ts";

@@ -1,8 +1,8 @@
 // Checks that no node can execute now: they are sent again after a moment, within the time limit of
 // their calls. Their number is bounded.
-import type { StoreError } from "../../../store-error.ts";
-import { replyError } from "../../store-errors.ts";
-import { failChecks, type KeyChecks, CommandBatch } from "../../batch/command-batch.ts";
+import type { StoreError } from "../../store-error.ts";
+import { replyError } from "../store-errors.ts";
+import { failChecks, type KeyChecks, CommandBatch } from "../batch/command-batch.ts";
 
 /** Wait before checks are sent again, in milliseconds; as in envoyproxy/ratelimit. */
 const WAIT_MS = 100;

@@ -6,7 +6,7 @@ import { createLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { check, count, read, WaitingBatch } from "../../../counter.suite.ts";
+import { check, count, read, WaitingBatch } from "../../counter.suite.ts";
 import {
   COMMAND_TIMEOUT_MS,
   DEADLINE_MS,
@@ -15,10 +15,10 @@ import {
   SLACK_MS,
   TestedCounters,
   timeFailure,
-} from "../../kvstore-counter.suite.ts";
+} from "../kvstore-counter.suite.ts";
 import { reservePort } from "@weir/testing/reserve-ports";
-import { type RedisServer, startRedisServer, until } from "../../redis-server.suite.ts";
-import { startStoreProxy, type StoreProxy } from "../../store-proxy.suite.ts";
+import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
+import { startStoreProxy, type StoreProxy } from "../store-proxy.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 
 const counters = new TestedCounters(createSingleDeployment);

@@ -3,13 +3,13 @@
 // their own.
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { check, count, describeCounter, WaitingBatch } from "../../../counter.suite.ts";
-import { parseAddress } from "../../address.ts";
-import type { Deployment, DeploymentDeps, DeploymentOptions } from "../../deployment.ts";
-import { DEADLINE_MS, PATIENT, serverOptions, TestedCounters } from "../../kvstore-counter.suite.ts";
-import { startRedisServer, until } from "../../redis-server.suite.ts";
-import { KvstoreServer } from "../../server/server.ts";
-import { shareAmongServers } from "../../server/server-options.ts";
+import { check, count, describeCounter, WaitingBatch } from "../../counter.suite.ts";
+import { parseAddress } from "../address.ts";
+import type { Deployment, DeploymentDeps, DeploymentOptions } from "../deployment.ts";
+import { DEADLINE_MS, PATIENT, serverOptions, TestedCounters } from "../kvstore-counter.suite.ts";
+import { startRedisServer, until } from "../redis-server.suite.ts";
+import { KvstoreServer } from "../server/server.ts";
+import { shareAmongServers } from "../server/server-options.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
 import { type ClusterServers, startCluster } from "./cluster-servers.suite.ts";
 

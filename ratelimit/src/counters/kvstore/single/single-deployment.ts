@@ -1,9 +1,9 @@
 // The deployment type "single": one server at a fixed address, over TCP or a unix socket.
 import { ServiceError } from "@weir/common/errors/service-error";
-import { parseAddress } from "../../address.ts";
-import type { Deployment, DeploymentDeps, DeploymentOptions } from "../../deployment.ts";
-import { KvstoreServer } from "../../server/server.ts";
-import { shareAmongServers } from "../../server/server-options.ts";
+import { parseAddress } from "../address.ts";
+import type { Deployment, DeploymentDeps, DeploymentOptions } from "../deployment.ts";
+import { KvstoreServer } from "../server/server.ts";
+import { shareAmongServers } from "../server/server-options.ts";
 
 /** Makes the deployment. Fails with STORE_ADDRESS_INVALID when the address cannot be read. */
 export function createSingleDeployment(deps: DeploymentDeps, options: DeploymentOptions): Deployment {

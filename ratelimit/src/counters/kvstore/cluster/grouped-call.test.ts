@@ -1,9 +1,9 @@
 // Groups of one call: how many are under way at a time, what is not sent after a failure, and whose
 // deadline it was.
 import { describe, expect, it } from "vitest";
-import type { CountBatch, CountedCheck } from "../../../counter.ts";
-import { check, WaitingBatch } from "../../../counter.suite.ts";
-import { StoreError } from "../../../store-error.ts";
+import type { CountBatch, CountedCheck } from "../../counter.ts";
+import { check, WaitingBatch } from "../../counter.suite.ts";
+import { StoreError } from "../../store-error.ts";
 import { GroupedCall } from "./grouped-call.ts";
 
 const CREATED_MS = 1_000_000;

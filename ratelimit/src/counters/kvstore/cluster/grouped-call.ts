@@ -1,7 +1,7 @@
 // One call whose checks go to several nodes: a group per node, of which a limited number is in
 // flight (KVSTORE_CLUSTER_PIPELINE_PARALLELISM). When one fails, those after it are not sent.
-import { silenceError, type StoreError } from "../../../store-error.ts";
-import type { CountBatch, CountedCheck } from "../../../counter.ts";
+import { silenceError, type StoreError } from "../../store-error.ts";
+import type { CountBatch, CountedCheck } from "../../counter.ts";
 
 /** What a call needs from its deployment. */
 export interface GroupedCallDeps {

@@ -1,7 +1,7 @@
 // Expiries to be sent to a server again: they were refused or lost, or their key was. They precede
 // the next batch.
 import type { CommandSink } from "../connection/command-sink.ts";
-import type { KeyExpiry } from "./command-batch.ts";
+import type { KeyExpiry } from "../batch/command-batch.ts";
 
 /** Most expiries in the queue; beyond it the next increment of the key sends the expiry. */
 const WAITING_MAX = 100_000;

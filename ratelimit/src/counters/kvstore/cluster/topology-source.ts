@@ -1,11 +1,11 @@
 // Asks for the topology: connected nodes first, then the configured ones, each by a connection of
 // its own that is closed again.
-import type { KvstoreAddress } from "../../address.ts";
-import { type Connection, connect } from "../../connection/connection.ts";
-import type { KvstoreServerOptions } from "../../options.ts";
-import type { KvstoreServer } from "../../server/server.ts";
-import { connectionError } from "../../store-errors.ts";
-import type { Reply } from "../../connection/command-sink.ts";
+import type { KvstoreAddress } from "../address.ts";
+import { type Connection, connect } from "../connection/connection.ts";
+import type { KvstoreServerOptions } from "../options.ts";
+import type { KvstoreServer } from "../server/server.ts";
+import { connectionError } from "../store-errors.ts";
+import type { Reply } from "../connection/command-sink.ts";
 import { hostOf, type Seeds } from "./seeds.ts";
 import { parseShardsReply, parseSlotsReply, type SlotRange } from "./topology.ts";
 

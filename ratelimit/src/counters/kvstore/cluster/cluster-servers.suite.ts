@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { reservePort } from "@weir/testing/reserve-ports";
-import { RedisServer, until } from "../../redis-server.suite.ts";
+import { RedisServer, until } from "../redis-server.suite.ts";
 import { hashSlot, SLOT_COUNT } from "./hash-slot.ts";
 
 /** Longest wait for the nodes to agree, in milliseconds. */
