@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { CountBatch } from "../../counter.ts";
 import { check, WaitingBatch } from "../../counter.suite.ts";
 import { StoreError } from "../../store-error.ts";
-import { ExpiryCache } from "../expiry/expiry-cache.ts";
 import { PendingBatches } from "./pending-batches.ts";
 import { CommandBatch } from "./command-batch.ts";
 
@@ -23,11 +22,6 @@ function createPending(): PendingBatches {
   return new PendingBatches(
     {
       clock: () => nowMs,
-      context: {
-        expiries: new ExpiryCache(10),
-        expirySeconds: (windowSeconds) => windowSeconds,
-        replyError: () => new StoreError("STORE_UNAVAILABLE", "refused"),
-      },
       text: () => "store:1",
       absence: () => new StoreError("STORE_UNAVAILABLE", "away"),
       reset: () => undefined,

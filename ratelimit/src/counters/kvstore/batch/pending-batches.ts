@@ -2,7 +2,8 @@
 // and those in flight. Answers every call in time. It writes nothing itself.
 import { silenceError, type StoreError } from "../../store-error.ts";
 import type { PooledConnection } from "../connection/pooled-connection.ts";
-import { CommandBatch, type BatchContext } from "./command-batch.ts";
+import { CommandBatch } from "./command-batch.ts";
+import { KeyIndex } from "./key-index.ts";
 
 /**
  * The part of the time of a call for which a server may at least be silent, however long the call
@@ -10,9 +11,8 @@ import { CommandBatch, type BatchContext } from "./command-batch.ts";
  */
 const SILENCE_SHARE = 0.5;
 
-/** A batch that was written and has no replies yet. */
-export interface InFlightBatch {
-  readonly batch: CommandBatch;
+/** What is known of a batch that was written and has no replies yet. */
+interface InFlight {
   readonly connection: PooledConnection;
   /** In milliseconds since the epoch. */
   readonly writtenMs: number;
@@ -21,7 +21,6 @@ export interface InFlightBatch {
 /** What it works with. */
 export interface PendingBatchesDeps {
   readonly clock: () => number;
-  readonly context: BatchContext;
   /** The server for messages. */
   readonly text: () => string;
   /** Why no connection is ready. */
@@ -38,7 +37,9 @@ export class PendingBatches {
   /** Closed batches that wait for a connection, oldest first. */
   #waiting: CommandBatch[] = [];
   #waitingChecks = 0;
-  readonly #inFlight = new Set<InFlightBatch>();
+  readonly #inFlight = new Map<CommandBatch, InFlight>();
+  /** Of the open batch. */
+  readonly #index = new KeyIndex();
   #timer: NodeJS.Timeout | undefined;
   /** The moment the timer is set for, in milliseconds since the epoch. */
   #timerMs = Infinity;
@@ -56,7 +57,7 @@ export class PendingBatches {
 
   /** The open batch, to which checks are added. `noteAdded` must follow each addition. */
   openBatch(nowMs: number): CommandBatch {
-    return (this.#open ??= new CommandBatch(nowMs, this.#timeoutMs));
+    return (this.#open ??= new CommandBatch(nowMs, this.#timeoutMs, { index: this.#index }));
   }
 
   /** Adjusts the timer to the deadlines of a batch to which checks were added. */
@@ -88,23 +89,21 @@ export class PendingBatches {
   }
 
   /** Registers a batch as in flight. */
-  markSent(batch: CommandBatch, connection: PooledConnection): InFlightBatch {
-    const inFlight = { batch, connection, writtenMs: this.#deps.clock() };
-    this.#inFlight.add(inFlight);
-    return inFlight;
+  markSent(batch: CommandBatch, connection: PooledConnection): void {
+    this.#inFlight.set(batch, { connection, writtenMs: this.#deps.clock() });
   }
 
   /** Removes a batch that has its replies; false when it was given up before. */
-  complete(inFlight: InFlightBatch): boolean {
-    return this.#inFlight.delete(inFlight);
+  complete(batch: CommandBatch): boolean {
+    return this.#inFlight.delete(batch);
   }
 
   /** Fails the batches that were written to a lost connection. */
   failConnection(connection: PooledConnection, error: StoreError): void {
-    for (const inFlight of this.#inFlight) {
+    for (const [batch, inFlight] of this.#inFlight) {
       if (inFlight.connection !== connection) continue;
-      this.#inFlight.delete(inFlight);
-      inFlight.batch.fail(error, this.#deps.context);
+      this.#inFlight.delete(batch);
+      batch.fail(error);
     }
   }
 
@@ -112,7 +111,7 @@ export class PendingBatches {
   failAll(error: StoreError): void {
     clearTimeout(this.#timer);
     this.#timerMs = Infinity;
-    for (const batch of this.#batches()) batch.fail(error, this.#deps.context);
+    for (const batch of this.#batches()) batch.fail(error);
     this.#open = undefined;
     this.#waiting = [];
     this.#waitingChecks = 0;
@@ -147,15 +146,15 @@ export class PendingBatches {
   /** Returns the next moment at which a server will have been silent for too long. */
   #giveUpInFlight(nowMs: number, isPast: (sinceMs: number) => boolean): number {
     let next = Infinity;
-    for (const inFlight of this.#inFlight) {
-      if (!isPast(inFlight.batch.createdMs)) continue;
+    for (const [batch, { connection, writtenMs }] of this.#inFlight) {
+      if (!isPast(batch.createdMs)) continue;
       const error = silenceError(this.#deps.text(), this.#timeoutMs);
-      inFlight.batch.fail(error, this.#deps.context);
-      const endOfPatienceMs = inFlight.writtenMs + this.#timeoutMs * SILENCE_SHARE;
-      if (nowMs >= endOfPatienceMs || nowMs < inFlight.writtenMs) {
-        this.#inFlight.delete(inFlight);
+      batch.fail(error);
+      const endOfPatienceMs = writtenMs + this.#timeoutMs * SILENCE_SHARE;
+      if (nowMs >= endOfPatienceMs || nowMs < writtenMs) {
+        this.#inFlight.delete(batch);
         // Its late replies would delay later ones, and a server that hangs needs a new connection.
-        this.#deps.reset(inFlight.connection, error);
+        this.#deps.reset(connection, error);
       } else {
         // Its calls had waited before it was written: the server has not been silent that long.
         next = Math.min(next, endOfPatienceMs);
@@ -166,8 +165,7 @@ export class PendingBatches {
 
   #giveUpWaiting(isPast: (sinceMs: number) => boolean): void {
     if (this.#open !== undefined && isPast(this.#open.createdMs)) this.closeOpenBatch();
-    for (const batch of this.#waiting)
-      if (isPast(batch.createdMs)) batch.fail(this.#deps.absence(), this.#deps.context);
+    for (const batch of this.#waiting) if (isPast(batch.createdMs)) batch.fail(this.#deps.absence());
     this.#waiting = this.#waiting.filter((batch) => !isPast(batch.createdMs));
     this.#waitingChecks = this.#waiting.reduce((sum, batch) => sum + batch.size, 0);
   }
@@ -175,6 +173,6 @@ export class PendingBatches {
   *#batches(): Generator<CommandBatch> {
     if (this.#open !== undefined) yield this.#open;
     yield* this.#waiting;
-    for (const { batch } of this.#inFlight) yield batch;
+    yield* this.#inFlight.keys();
   }
 }

@@ -6,12 +6,14 @@ import type { Log } from "@weir/common/log/log";
 import type { CountBatch, CountedCheck } from "../../counter.ts";
 import { StoreError, stoppingError } from "../../store-error.ts";
 import type { Deployment, DeploymentDeps, DeploymentOptions } from "../deployment.ts";
-import type { ExpiryCache } from "../expiry/expiry-cache.ts";
-import { KvstoreServer, type ServerEvents } from "../server/server.ts";
+import type { ExpiryCache, KeyExpiry } from "../expiry/expiry-cache.ts";
+import { KvstoreServer } from "../server/server.ts";
+import type { ServerEvents } from "../server/server-events.ts";
 import { shareAmongServers } from "../server/server-options.ts";
 import { StartWait } from "../../start-wait.ts";
 import { connectionError } from "../store-errors.ts";
-import { type KeyChecks, type KeyExpiry, type RefusedChecks, CommandBatch } from "../batch/command-batch.ts";
+import { CommandBatch, type RefusedChecks } from "../batch/command-batch.ts";
+import { checksOf, type KeyChecks } from "../batch/key-checks.ts";
 import { RefreshSchedule } from "../refresh-schedule.ts";
 import { type ClusterNode, ClusterNodes } from "./cluster-nodes.ts";
 import { GroupedCall } from "./grouped-call.ts";
@@ -174,7 +176,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
       }
       const isAsking = redirection.kind === "ask";
       const name = `${redirection.kind} ${node.server.address.text}`;
-      const present = batches.get(name) ?? { node, batch: new CommandBatch(createdMs, this.#timeoutMs, isAsking) };
+      const present = batches.get(name) ?? { node, batch: new CommandBatch(createdMs, this.#timeoutMs, { isAsking }) };
       batches.set(name, present);
       present.batch.adopt(checks);
     }
@@ -268,7 +270,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
   }
 
   /** The number of redirections of the checks, this one included. */
-  #hop({ first: { check } }: KeyChecks): number {
+  #hop({ check }: KeyChecks): number {
     const hops = (this.#hops.get(check) ?? 0) + 1;
     this.#hops.set(check, hops);
     return hops;
@@ -317,19 +319,4 @@ class ClusterDeployment implements Deployment, ServerEvents {
   #isDegraded(): boolean {
     return !this.#map.isComplete || [...this.#map.nodes()].some(({ server }) => !server.isReady);
   }
-}
-
-/** One check as the checks of its key. */
-function checksOf(check: CountedCheck, call: CountBatch, isRead: boolean): KeyChecks {
-  const { key, windowSeconds } = check;
-  const addend = isRead ? 0 : check.addend;
-  return {
-    key,
-    isRead,
-    windowSeconds,
-    sum: addend,
-    first: { check, addend, call },
-    more: undefined,
-    sendsExpiry: false,
-  };
 }

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { check, WaitingBatch } from "../../counter.suite.ts";
 import { StoreError } from "../../store-error.ts";
-import type { KeyChecks } from "../batch/command-batch.ts";
+import { checksOf, type KeyChecks } from "../batch/key-checks.ts";
 import { RetryQueue } from "./retry-queue.ts";
 
 const CAUSE = new Error("CLUSTERDOWN The cluster is down");
@@ -16,17 +16,8 @@ function nowMs(): number {
 function keyChecks(call: WaitingBatch): KeyChecks {
   const [first] = call.checks;
   if (first === undefined) throw new Error("A call has at least one check");
-  const { key, windowSeconds, addend } = first;
   call.pending = call.checks.length;
-  return {
-    key,
-    isRead: false,
-    windowSeconds,
-    sum: addend,
-    first: { check: first, addend, call },
-    more: undefined,
-    sendsExpiry: false,
-  };
+  return checksOf(first, call, false);
 }
 
 describe("RetryQueue", () => {

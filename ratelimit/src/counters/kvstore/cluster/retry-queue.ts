@@ -2,7 +2,8 @@
 // their calls. Their number is bounded.
 import type { StoreError } from "../../store-error.ts";
 import { replyError } from "../store-errors.ts";
-import { failChecks, type KeyChecks, CommandBatch } from "../batch/command-batch.ts";
+import { CommandBatch } from "../batch/command-batch.ts";
+import type { KeyChecks } from "../batch/key-checks.ts";
 
 /** Wait before checks are sent again, in milliseconds; as in envoyproxy/ratelimit. */
 const WAIT_MS = 100;
@@ -63,7 +64,7 @@ export class RetryQueue {
   add(checks: readonly KeyChecks[], createdMs: number, cause: Error): void {
     const error = this.#closed ?? (this.#size >= MAX_CHECKS ? replyError(this.#options.text, cause) : undefined);
     if (error !== undefined) {
-      for (const each of checks) failChecks(each, error);
+      for (const each of checks) each.fail(error);
       return;
     }
     const batch = new CommandBatch(createdMs, this.#options.timeoutMs);
@@ -78,7 +79,7 @@ export class RetryQueue {
   close(error: StoreError): void {
     this.#closed = error;
     clearTimeout(this.#timer);
-    for (const { checks } of this.#queue) for (const each of checks) failChecks(each, error);
+    for (const { checks } of this.#queue) for (const each of checks) each.fail(error);
     this.#queue = [];
     this.#size = 0;
   }
@@ -101,7 +102,7 @@ export class RetryQueue {
       const { batch, checks, cause, dueMs } = queued;
       // If the clock was set back, the checks count as overdue.
       if (nowMs >= batch.createdMs + timeoutMs || nowMs < batch.createdMs) {
-        for (const each of checks) failChecks(each, replyError(text, cause));
+        for (const each of checks) each.fail(replyError(text, cause));
         continue;
       }
       batch.failImpatient(nowMs, timeoutMs, text);

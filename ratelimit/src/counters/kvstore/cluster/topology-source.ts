@@ -1,11 +1,10 @@
 // Asks for the topology: connected nodes first, then the configured ones, each by a connection of
 // its own that is closed again.
 import type { KvstoreAddress } from "../address.ts";
-import { type Connection, connect } from "../connection/connection.ts";
+import { connectForQueries, type QueryConnection } from "../connection/query-connection.ts";
 import type { KvstoreServerOptions } from "../options.ts";
 import type { KvstoreServer } from "../server/server.ts";
 import { connectionError } from "../store-errors.ts";
-import type { Reply } from "../connection/command-sink.ts";
 import { hostOf, type Seeds } from "./seeds.ts";
 import { parseShardsReply, parseSlotsReply, type SlotRange } from "./topology.ts";
 
@@ -24,7 +23,7 @@ export class TopologySource {
   readonly #server: KvstoreServerOptions;
   /** The index of the next node to ask, so that different nodes are asked over time. */
   #turn = 0;
-  readonly #connections = new Set<Connection>();
+  readonly #connections = new Set<QueryConnection>();
 
   constructor(seeds: Seeds, server: KvstoreServerOptions) {
     this.#seeds = seeds;
@@ -80,7 +79,7 @@ export class TopologySource {
             clearTimeout(timer);
             connection.close(new Error("closed"));
           };
-          this.#topologyOf(address, (command, ...args) => askConnection(connection, command, args))
+          this.#topologyOf(address, (command, ...args) => connection.query(command, ...args))
             .then(resolve, fail)
             .finally(done);
         },
@@ -89,7 +88,7 @@ export class TopologySource {
           fail(cause); // No effect after an answer.
         },
       };
-      const connection = connect({ address, tls, listener }, { connectTimeoutMs, wantsPrimary: false });
+      const connection = connectForQueries({ address, tls, listener }, { connectTimeoutMs });
       this.#connections.add(connection);
     });
   }
@@ -119,17 +118,4 @@ async function askSlots(
 /** The server's message. */
 function reasonText(error: Error): string {
   return error.cause instanceof Error ? error.cause.message : error.message;
-}
-
-function askConnection(connection: Connection, command: string, args: readonly string[]): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    connection.write(
-      (sink) => sink.call(command, ...args),
-      ([reply]: readonly Reply[]) => {
-        const [error, value] = reply ?? [new Error("the reply is missing"), undefined];
-        if (error === null) resolve(value);
-        else reject(error);
-      },
-    );
-  });
 }

@@ -1,41 +1,58 @@
-// What the memory of expiries knows, and what it forgets.
+// What the cache of expiries knows, and what it forgets.
 import { describe, expect, it } from "vitest";
-import { ExpiryCache } from "./expiry-cache.ts";
+import { KeyHash } from "../key-hash.ts";
+import { ExpiryCache, type HashedKey } from "./expiry-cache.ts";
+
+/** Keys of one bucket, whatever the number of buckets. */
+function keys(number: number): readonly HashedKey[] {
+  return Array.from({ length: number }, (_, index) => ({ hash: 7, tag: index + 1 }));
+}
 
 describe("ExpiryCache", () => {
-  it("covers() knows at least the last generation and at most two", () => {
-    const memory = new ExpiryCache(2);
-    for (const key of ["a", "b", "c", "d", "e"]) memory.add(key, 60);
-    expect(["a", "b", "c", "d", "e"].map((key) => memory.covers(key, 60))).toEqual([false, false, true, true, true]);
+  it("covers() knows the last four keys of a bucket", () => {
+    const cache = new ExpiryCache(2);
+    const added = keys(6);
+    for (const key of added) cache.add(key, 60);
+    expect(added.map((key) => cache.covers(key, 60))).toEqual([false, false, true, true, true, true]);
+  });
+
+  it("add() keeps the key that is added again, and forgets the one that was not for the longest time", () => {
+    const cache = new ExpiryCache(2);
+    const [a, b, c, d, e] = keys(5);
+    for (const key of [a, b, c, d, a, e]) if (key !== undefined) cache.add(key, 60);
+    expect(keys(5).map((key) => cache.covers(key, 60))).toEqual([true, false, true, true, true]);
+  });
+
+  it("covers() knows 100,000 keys but for a few", () => {
+    const cache = new ExpiryCache();
+    const added = Array.from({ length: 100_000 }, (_, index) => KeyHash.of(`domain_user_${index}_1790000000`));
+    for (const key of added) cache.add(key, 60);
+    expect(added.filter((key) => cache.covers(key, 60)).length).toBeGreaterThan(98_000);
   });
 
   it("covers() denies when the expiry was sent for a shorter window", () => {
-    const memory = new ExpiryCache(2);
-    memory.add("a", 60);
-    expect([1, 60, 3600].map((windowSeconds) => memory.covers("a", windowSeconds))).toEqual([true, true, false]);
-  });
-
-  it("add() keeps no long key, because a request may carry megabytes", () => {
-    const memory = new ExpiryCache(2);
-    memory.add("x".repeat(256), 60);
-    memory.add("x".repeat(257), 60);
-    expect([256, 257].map((length) => memory.covers("x".repeat(length), 60))).toEqual([true, false]);
+    const cache = new ExpiryCache(2);
+    const key = KeyHash.of("a");
+    cache.add(key, 60);
+    expect([1, 60, 3600].map((windowSeconds) => cache.covers(key, windowSeconds))).toEqual([true, true, false]);
   });
 
   it("clear() forgets all keys", () => {
-    const memory = new ExpiryCache(1);
-    memory.add("old", 60);
-    memory.add("young", 60);
-    memory.clear();
-    expect([memory.covers("old", 60), memory.covers("young", 60)]).toEqual([false, false]);
+    const cache = new ExpiryCache(2);
+    const added = ["a", "b", "c"].map((key) => KeyHash.of(key));
+    for (const key of added) cache.add(key, 60);
+    cache.clear();
+    expect(added.map((key) => cache.covers(key, 60))).toEqual([false, false, false]);
   });
 
-  it("delete() forgets a key of either generation", () => {
-    const memory = new ExpiryCache(1);
-    memory.add("old", 60);
-    memory.add("young", 60);
-    memory.delete("old");
-    memory.delete("young");
-    expect([memory.covers("old", 60), memory.covers("young", 60)]).toEqual([false, false]);
+  it("delete() forgets a key, and adding it again works", () => {
+    const cache = new ExpiryCache(2);
+    const [a, b] = [KeyHash.of("a"), KeyHash.of("b")];
+    cache.add(a, 60);
+    cache.add(b, 60);
+    cache.delete(a);
+    expect([cache.covers(a, 60), cache.covers(b, 60)]).toEqual([false, true]);
+    cache.add(a, 60);
+    expect(cache.covers(a, 60)).toBe(true);
   });
 });

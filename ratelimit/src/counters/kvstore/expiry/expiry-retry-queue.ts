@@ -1,7 +1,8 @@
 // Expiries to be sent to a server again: they were refused or lost, or their key was. They precede
 // the next batch.
-import type { CommandSink } from "../connection/command-sink.ts";
-import type { KeyExpiry } from "../batch/command-batch.ts";
+import type { CommandBuffer } from "../connection/command-buffer.ts";
+import { IgnoredReplies } from "../connection/reply.ts";
+import type { KeyExpiry } from "./expiry-cache.ts";
 
 /** Most expiries in the queue; beyond it the next increment of the key sends the expiry. */
 const WAITING_MAX = 100_000;
@@ -21,21 +22,21 @@ export class ExpiryRetryQueue {
   }
 
   /**
-   * Writes all, and returns the number of commands. Their replies do not matter: these keys are not
-   * in the expiry cache.
+   * Writes all, and returns the receiver of the replies; undefined when none waits. The replies do
+   * not matter: these keys are not in the expiry cache.
    */
-  write(sink: CommandSink): number {
+  write(buffer: CommandBuffer): IgnoredReplies | undefined {
     const waiting = this.#waiting;
-    if (waiting.length === 0) return 0; // The usual case.
+    if (waiting.length === 0) return undefined; // The usual case.
     this.#waiting = [];
     let commands = waiting.length;
     for (const { expiry, isAsking } of waiting) {
       if (isAsking) {
-        sink.asking();
+        buffer.asking();
         commands += 1;
       }
-      sink.expire(expiry.key, expiry.seconds);
+      buffer.expire(expiry.key, expiry.seconds);
     }
-    return commands;
+    return new IgnoredReplies(commands);
   }
 }

@@ -2,7 +2,7 @@
 // the primary, by a lasting connection.
 import { RetryLoop } from "@weir/common/backoff/retry-loop";
 import type { KvstoreAddress } from "../address.ts";
-import { type Connection, connect } from "../connection/connection.ts";
+import { connectForQueries, type QueryConnection } from "../connection/query-connection.ts";
 import type { KvstoreTlsOptions } from "../options.ts";
 import { connectionError } from "../store-errors.ts";
 
@@ -39,8 +39,8 @@ export interface SentinelClientDeps {
 export class SentinelClient {
   readonly #deps: SentinelClientDeps;
   readonly #options: { readonly primaryName: string; readonly timeoutMs: number };
-  readonly #asking = new Set<Connection>();
-  #subscription: Connection | undefined;
+  readonly #asking = new Set<QueryConnection>();
+  #subscription: QueryConnection | undefined;
   readonly #subscribing: RetryLoop;
   #isClosed = false;
 
@@ -85,7 +85,7 @@ export class SentinelClient {
           fail(cause); // No effect after an answer.
         },
       };
-      const connection = connect({ address, tls, listener }, { connectTimeoutMs: timeoutMs, wantsPrimary: false });
+      const connection = connectForQueries({ address, tls, listener }, { connectTimeoutMs: timeoutMs });
       this.#asking.add(connection);
       if (this.#isClosed) connection.close(new Error("closed"));
     });
@@ -118,7 +118,7 @@ export class SentinelClient {
       },
       closed: () => this.#subscribing.retry(),
     };
-    const connection = connect({ address, tls, listener }, { connectTimeoutMs: timeoutMs, wantsPrimary: false });
+    const connection = connectForQueries({ address, tls, listener }, { connectTimeoutMs: timeoutMs });
     this.#subscription = connection;
   }
 }

@@ -5,17 +5,18 @@ import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { CountBatch, CountedCheck } from "../../counter.ts";
 import { reasonOf, type StoreError, stoppingError } from "../../store-error.ts";
 import type { KvstoreAddress } from "../address.ts";
-import type { Reply } from "../connection/command-sink.ts";
 import type { Deployment } from "../deployment.ts";
 import { FlushSchedule } from "../batch/flush-schedule.ts";
 import { ExpiryRetryQueue } from "../expiry/expiry-retry-queue.ts";
 import type { PooledConnection, PooledConnectionListener } from "../connection/pooled-connection.ts";
 import { ConnectionPool } from "../connection/connection-pool.ts";
-import { type InFlightBatch, PendingBatches } from "../batch/pending-batches.ts";
+import { PendingBatches } from "../batch/pending-batches.ts";
 import type { ServerDeps, ServerOptions } from "./server-options.ts";
 import { StartWait } from "../../start-wait.ts";
 import { connectionError, replyError } from "../store-errors.ts";
-import type { KeyExpiry, RefusedChecks, CommandBatch, BatchContext } from "../batch/command-batch.ts";
+import type { CommandBatch, BatchContext } from "../batch/command-batch.ts";
+import type { KeyExpiry } from "../expiry/expiry-cache.ts";
+import type { ServerEvents } from "./server-events.ts";
 
 /** Most checks that wait for a connection; each keeps a call of some hundred bytes in memory. */
 const WAITING_MAX_CHECKS = 100_000;
@@ -25,36 +26,6 @@ const WAITING_MAX_CHECKS = 100_000;
  * a server may be away for long, and a pool has many connections.
  */
 const WARNING_INTERVAL_MS = 10_000;
-
-/**
- * Receives the events of a server. Methods are called from the event loop, never within a call to
- * the server, except `serverLost`, which `moveTo` also calls.
- */
-export interface ServerEvents {
-  /**
-   * Whether a reply says that its command was not executed and may be sent again, later or to
-   * another server: MOVED, ASK, TRYAGAIN, CLUSTERDOWN, LOADING, READONLY, as far as the deployment
-   * can use it. Such replies lead to `refused` or `expiryMissing`; others fail their calls.
-   */
-  isRefusal(error: Error): boolean;
-  /**
-   * Passes on checks without an answer, which the deployment owns now. It either adds each of them,
-   * by `CommandBatch.adopt`, to a batch with the same `createdMs`, since when their calls have
-   * waited, and gives that batch to `resend` of a server; or it fails them with `failChecks`.
-   */
-  refused(server: KvstoreServer, checks: readonly RefusedChecks[], createdMs: number): void;
-  /**
-   * Reports a key that may have no expiry: the server had lost the key, refused EXPIRE alone, or
-   * was lost before it answered. `sendExpiry` sends it again.
-   */
-  expiryMissing(server: KvstoreServer, expiry: KeyExpiry): void;
-  /** A connection works. */
-  serverReady(server: KvstoreServer): void;
-  /** A working connection was lost; `server.isReady` says if others are left. */
-  serverLost(server: KvstoreServer, cause: unknown): void;
-  /** A connection could not be made; the next attempt follows. */
-  serverFailed(server: KvstoreServer, cause: unknown): void;
-}
 
 /** A server and its pending calls. */
 export class KvstoreServer implements Deployment, PooledConnectionListener {
@@ -84,10 +55,10 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
     this.#timeoutMs = counter.commandTimeoutMs;
     this.#limit = server.pipeline.limit === 0 ? Infinity : server.pipeline.limit;
     this.#down = { sinceMs: -Infinity, cause: new Error("not connected yet") };
-    const { random, statistics, expiries, clock } = deps;
+    const { random, statistics, expiries, clock, turn, commands } = deps;
     const target = (): KvstoreAddress => this.#address;
     this.#pool = new ConnectionPool(
-      { target, listener: this, random, statistics },
+      { target, listener: this, random, statistics, commands },
       { server, startup: counter.startup, wantsPrimary },
     );
     const jitterSeconds = counter.expiryJitterMaxSeconds;
@@ -96,18 +67,21 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
       expirySeconds: (windowSeconds) => windowSeconds + Math.floor(random() * jitterSeconds),
       replyError: (cause) => replyError(this.#address.text, cause),
       ...(events !== undefined && { isRefusal: (error: Error) => events.isRefusal(error) }),
+      completed: (batch) => this.#complete(batch),
+      // Given up before, or with the connection. An increment may have been executed without its
+      // expiry, and the key may never be incremented again.
+      lost: (batch) => this.#sendLost(batch.unansweredExpiries()),
     };
     this.#pending = new PendingBatches(
       {
         clock,
-        context: this.#context,
         text: () => this.#address.text,
         absence: () => connectionError(this.#address.text, this.#down?.cause),
         reset: (connection, error) => this.#pool.reset(connection, error),
       },
       { timeoutMs: this.#timeoutMs },
     );
-    this.#schedule = new FlushSchedule({ flush: () => this.#endTurn() }, server.pipeline);
+    this.#schedule = new FlushSchedule({ turn, flush: () => this.#endTurn() }, server.pipeline);
   }
 
   /** Where it is. */
@@ -146,7 +120,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
    */
   resend(batch: CommandBatch): void {
     if (this.#isClosed) {
-      batch.fail(stoppingError(this.#address.text), this.#context);
+      batch.fail(stoppingError(this.#address.text));
       return;
     }
     this.#pending.wait(batch);
@@ -167,7 +141,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
    * Sends one command outside of all batches, such as CLUSTER SLOTS; fails with STORE_UNAVAILABLE,
    * or with STORE_TIMEOUT after the time limit of a call.
    */
-  async query(command: string, ...args: string[]): Promise<unknown> {
+  async query(command: string, ...args: readonly string[]): Promise<unknown> {
     const { text } = this.#address;
     const connection = this.#pool.pick();
     if (connection === undefined) throw connectionError(text, this.#down?.cause);
@@ -279,38 +253,26 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
     this.#send();
   }
 
-  /** Writes what waits, if a connection is ready. */
+  /** Writes what waits in one piece, if a connection is ready. */
   #send(): void {
     const connection = this.#pool.pick();
     if (connection === undefined) return;
-    for (const batch of this.#pending.takeWaiting()) this.#write(connection, batch);
-    if (!this.#expiries.isEmpty) this.#write(connection, undefined);
-  }
-
-  #write(connection: PooledConnection, batch: CommandBatch | undefined): void {
-    let ahead = 0;
-    const inFlight = batch && this.#pending.markSent(batch, connection);
-    connection.write(
-      (sink) => {
-        ahead = this.#expiries.write(sink);
-        batch?.write(sink, this.#context);
-      },
-      (replies) => {
-        if (inFlight !== undefined) this.#complete(inFlight, ahead === 0 ? replies : replies.slice(ahead));
-      },
-    );
-  }
-
-  #complete(inFlight: InFlightBatch, replies: readonly Reply[]): void {
-    if (!this.#pending.complete(inFlight)) {
-      // Given up before. An increment may have been executed without its expiry, and the key may
-      // never be incremented again.
-      this.#sendLost(inFlight.batch.sentExpiries(this.#context));
-      return;
+    const { commands } = this.#deps;
+    const ignored = this.#expiries.write(commands);
+    if (ignored !== undefined) connection.expect(ignored);
+    for (const batch of this.#pending.takeWaiting()) {
+      batch.write(commands, this.#context);
+      this.#pending.markSent(batch, connection);
+      connection.expect(batch);
     }
-    const { expiries, refused } = inFlight.batch.settle(replies, this.#context);
-    if (expiries.length > 0) this.#sendLost(expiries);
-    if (refused.length > 0 && !inFlight.batch.isFailed) this.#events?.refused(this, refused, inFlight.batch.createdMs);
+    if (!commands.isEmpty) connection.flush();
+  }
+
+  #complete(batch: CommandBatch): void {
+    const { expiries, refused } = batch;
+    this.#pending.complete(batch);
+    if (expiries !== undefined) this.#sendLost(expiries);
+    if (refused !== undefined && !batch.isFailed) this.#events?.refused(this, refused, batch.createdMs);
   }
 
   #sendLost(expiries: readonly KeyExpiry[]): void {

@@ -80,11 +80,11 @@ describe("KVSTORE_PIPELINE_WINDOW", () => {
       expect(await Promise.all(calls)).toEqual([[1], [2], [3], [4], [5], [1], [0]]);
     });
     expect(seen).toEqual([
-      "get window-read_4000000200",
       "incrby window_4000000200 5",
       "expire window_4000000200 60",
       "incrby window-other_4000000200 1",
       "expire window-other_4000000200 60",
+      "get window-read_4000000200",
     ]);
   });
 
