@@ -6,12 +6,13 @@ import { CommandBuffer } from "../connection/command-buffer.ts";
 import { commandLines } from "../connection/command-lines.suite.ts";
 import type { Reply } from "../connection/reply.ts";
 import { ExpiryCache, type KeyExpiry } from "../expiry/expiry-cache.ts";
-import { KeyHash } from "../key-hash.ts";
 import { type BatchContext, CommandBatch, type RefusedChecks } from "./command-batch.ts";
-import { KeyIndex } from "./key-index.ts";
+import { KeyChecks } from "./key-checks.ts";
+import { KeyMerger } from "./key-merger.ts";
 
 function createContext(): BatchContext {
   return {
+    merger: new KeyMerger(),
     expiries: new ExpiryCache(16),
     expirySeconds: (windowSeconds) => windowSeconds + 7,
     replyError: (cause) => new StoreError("STORE_UNAVAILABLE", cause instanceof Error ? cause.message : "?"),
@@ -22,7 +23,7 @@ function createContext(): BatchContext {
 
 /** A batch that merges keys, as that of a server. */
 function openBatch(createdMs = 0, isAsking = false): CommandBatch {
-  return new CommandBatch(createdMs, 1000, { isAsking, index: new KeyIndex() });
+  return new CommandBatch(createdMs, 1000, { isAsking, countsCommands: true });
 }
 
 /** What a batch writes. */
@@ -42,9 +43,16 @@ function settle(
   return { expiries: batch.expiries ?? [], refused: batch.refused ?? [] };
 }
 
+/** A key of `check`, with its hash. */
+function hashed({ merger }: BatchContext, name: string): KeyChecks {
+  const checks = new KeyChecks(check(name), new WaitingBatch([]), false);
+  merger.merge([checks]);
+  return checks;
+}
+
 /** Whether the cache has the expiry of a key of `check`. */
-function covers({ expiries }: BatchContext, name: string): boolean {
-  return expiries.covers(KeyHash.of(`${name}_4000000200`), 60);
+function covers(context: BatchContext, name: string): boolean {
+  return context.expiries.covers(hashed(context, name), 60);
 }
 
 /** Adds a call to a batch. */
@@ -60,7 +68,7 @@ describe("CommandBatch", () => {
     add(batch, new WaitingBatch([check("a", 2), check("b")]));
     add(batch, new WaitingBatch([check("a", 3)]));
     const context = createContext();
-    context.expiries.add(KeyHash.of("b_4000000200"), 60);
+    context.expiries.add(hashed(context, "b"), 60);
     expect(linesOf(batch, context)).toEqual([
       "INCRBY a_4000000200 5",
       "EXPIRE a_4000000200 67",
@@ -102,8 +110,8 @@ describe("CommandBatch", () => {
 
   it("receive() asks for another expiry when a known key was new to the server", () => {
     const context = createContext();
-    context.expiries.add(KeyHash.of("a_4000000200"), 60);
-    context.expiries.add(KeyHash.of("b_4000000200"), 60);
+    context.expiries.add(hashed(context, "a"), 60);
+    context.expiries.add(hashed(context, "b"), 60);
     const batch = openBatch();
     add(batch, new WaitingBatch([check("a", 2), check("b", 2)]));
     linesOf(batch, context);
@@ -117,7 +125,7 @@ describe("CommandBatch", () => {
 
   it("unansweredExpiries() names the expiries that were sent and not answered, and no others", () => {
     const context = createContext();
-    context.expiries.add(KeyHash.of("b_4000000200"), 60);
+    context.expiries.add(hashed(context, "b"), 60);
     const batch = openBatch();
     add(batch, new WaitingBatch([check("a", 2), check("b", 2), check("c", 2)]));
     read(batch, new WaitingBatch([check("r")]));
@@ -314,7 +322,7 @@ describe("CommandBatch whose commands are refused", () => {
     const batch = openBatch(0, true);
     const reading = read(batch, new WaitingBatch([check("r")]));
     const counting = add(batch, new WaitingBatch([check("a", 2), check("b")]));
-    context.expiries.add(KeyHash.of("b_4000000200"), 60);
+    context.expiries.add(hashed(context, "b"), 60);
     expect(linesOf(batch, context)).toEqual([
       "ASKING",
       "GET r_4000000200",

@@ -5,13 +5,13 @@ import { StoreError } from "../../store-error.ts";
 import type { CommandBuffer } from "../connection/command-buffer.ts";
 import type { Reply, ReplyReceiver } from "../connection/reply.ts";
 import type { ExpiryCache, KeyExpiry } from "../expiry/expiry-cache.ts";
-import { KeyHash } from "../key-hash.ts";
 import { failCall, KeyChecks } from "./key-checks.ts";
-import type { KeyIndex } from "./key-index.ts";
+import type { KeyMerger } from "./key-merger.ts";
 import { countIn } from "./stored-count.ts";
 
 /** What a batch needs from its server. */
 export interface BatchContext {
+  readonly merger: KeyMerger;
   readonly expiries: ExpiryCache;
   /** Expiry of a key with a window of so many seconds, jitter included. */
   readonly expirySeconds: (windowSeconds: number) => number;
@@ -34,9 +34,6 @@ export interface RefusedChecks {
   readonly error: Error;
 }
 
-/** Of the key that is being added: a batch is never added to from within another addition. */
-const keyHash = new KeyHash();
-
 /** The checks of one event-loop turn for one server. */
 export class CommandBatch implements ReplyReceiver {
   /** When its first call came, in milliseconds since the epoch. */
@@ -57,9 +54,12 @@ export class CommandBatch implements ReplyReceiver {
   expiries: KeyExpiry[] | undefined = undefined;
   /** Checks without an answer, after the replies: see `isRefusal` of the context. */
   refused: RefusedChecks[] | undefined = undefined;
-  readonly #commands: KeyChecks[] = [];
-  /** Where commands are found by their key while checks are added; absent = keys are not merged. */
-  readonly #index: KeyIndex | undefined;
+  /** Checks in order of arrival; they are merged by key when the batch is written. */
+  readonly #pending: KeyChecks[] = [];
+  /** The keys of the batch; only where the number of commands is limited. */
+  readonly #keys: Set<string> | undefined;
+  /** What was written: GET or INCRBY for each. */
+  #commands: readonly KeyChecks[] = [];
   #context: BatchContext | undefined = undefined;
   /** The position of the command whose reply is next, or that of its EXPIRE. */
   #next = 0;
@@ -71,29 +71,29 @@ export class CommandBatch implements ReplyReceiver {
   constructor(
     createdMs: number,
     timeoutMs: number,
-    { isAsking = false, index }: { readonly isAsking?: boolean; readonly index?: KeyIndex } = {},
+    {
+      isAsking = false,
+      countsCommands = false,
+    }: { readonly isAsking?: boolean; readonly countsCommands?: boolean } = {},
   ) {
     this.createdMs = createdMs;
     this.nextDeadlineMs = createdMs + timeoutMs;
     this.isAsking = isAsking;
     this.#isAskingNext = isAsking;
-    this.#index = index;
-    index?.clear();
+    if (countsCommands) this.#keys = new Set();
   }
 
   /**
-   * Number of commands that answer its checks; an expiry counts together with its increment.
+   * Number of commands that answer its checks, an expiry counted with its increment; 0 unless
+   * `countsCommands`.
    */
   get commands(): number {
-    return this.#commands.length;
+    return this.#keys?.size ?? 0;
   }
 
   /** Adds one check of a call. */
   add(check: CountedCheck, call: CountBatch): void {
-    this.#note(call);
-    const present = this.#find(check.key);
-    if (present !== undefined && !present.isRead) present.join(check, call, check.addend);
-    else this.#put(new KeyChecks(check, call, false, keyHash.hash, keyHash.tag));
+    this.#put(new KeyChecks(check, call, false));
   }
 
   /**
@@ -101,18 +101,13 @@ export class CommandBatch implements ReplyReceiver {
    * those alone.
    */
   read(check: CountedCheck, call: CountBatch): void {
-    this.#note(call);
-    const present = this.#find(check.key);
-    if (present !== undefined) present.join(check, call, 0);
-    else this.#put(new KeyChecks(check, call, true, keyHash.hash, keyHash.tag));
+    this.#put(new KeyChecks(check, call, true));
   }
 
-  /** Adds checks that a server refused in another batch. */
+  /** Adds the checks of a key that a server refused in another batch. */
   adopt(checks: KeyChecks): void {
-    this.#note(checks.call);
-    if (checks.more !== undefined) for (const { call } of checks.more) this.#note(call);
-    checks.sendsExpiry = false;
-    this.#commands.push(checks);
+    for (let each: KeyChecks | undefined = checks; each !== undefined; each = each.next)
+      this.#put(new KeyChecks(each.check, each.call, each.isRead));
   }
 
   /**
@@ -121,20 +116,22 @@ export class CommandBatch implements ReplyReceiver {
    */
   write(buffer: CommandBuffer, context: BatchContext): void {
     this.#context = context;
-    let replies = this.#commands.length;
-    for (const checks of this.#commands) {
-      const { check, windowSeconds } = checks;
+    const commands = context.merger.merge(this.#pending);
+    this.#commands = commands;
+    let replies = commands.length;
+    for (const checks of commands) {
+      const { check, keyBytes, windowSeconds } = checks;
       if (this.isAsking) buffer.asking();
       if (checks.isRead) {
-        buffer.get(check.key);
+        buffer.get(check.key, keyBytes);
         continue;
       }
-      buffer.incrby(check.key, checks.sum);
+      buffer.incrby(check.key, keyBytes, checks.sum);
       if (context.expiries.covers(checks, windowSeconds)) continue;
       checks.sendsExpiry = true;
       replies += 1;
       if (this.isAsking) buffer.asking();
-      buffer.expire(check.key, context.expirySeconds(windowSeconds));
+      buffer.expire(check.key, keyBytes, context.expirySeconds(windowSeconds));
       context.expiries.add(checks, windowSeconds);
     }
     this.replies = this.isAsking ? 2 * replies : replies;
@@ -180,10 +177,8 @@ export class CommandBatch implements ReplyReceiver {
   /** Fails every call that has no answer yet. */
   fail(error: StoreError): void {
     this.isFailed = true;
-    for (const checks of this.#commands) {
-      if (checks.sendsExpiry) this.#context?.expiries.delete(checks);
-      checks.fail(error);
-    }
+    for (const checks of this.#commands) if (checks.sendsExpiry) this.#context?.expiries.delete(checks);
+    for (const { call } of this.#pending) failCall(call, error);
   }
 
   /**
@@ -202,13 +197,11 @@ export class CommandBatch implements ReplyReceiver {
   /** Fails the calls whose deadline has passed, and updates `nextDeadlineMs`. */
   failImpatient(nowMs: number, timeoutMs: number, address: string): void {
     let next = this.createdMs + timeoutMs;
-    for (const checks of this.#commands) {
-      for (const { call } of checks.more === undefined ? [checks] : [checks, ...checks.more]) {
-        const { deadlineMs } = call;
-        if (deadlineMs === undefined || call.pending <= 0) continue;
-        if (deadlineMs <= nowMs) failCall(call, deadlineError(nowMs - this.createdMs, address));
-        else if (deadlineMs < next) next = deadlineMs;
-      }
+    for (const { call } of this.#pending) {
+      const { deadlineMs } = call;
+      if (deadlineMs === undefined || call.pending <= 0) continue;
+      if (deadlineMs <= nowMs) failCall(call, deadlineError(nowMs - this.createdMs, address));
+      else if (deadlineMs < next) next = deadlineMs;
     }
     this.nextDeadlineMs = next;
   }
@@ -218,14 +211,10 @@ export class CommandBatch implements ReplyReceiver {
     if (call.deadlineMs !== undefined && call.deadlineMs < this.nextDeadlineMs) this.nextDeadlineMs = call.deadlineMs;
   }
 
-  #find(key: string): KeyChecks | undefined {
-    keyHash.set(key);
-    return this.#index?.find(key, keyHash.hash, keyHash.tag, this.#commands);
-  }
-
   #put(checks: KeyChecks): void {
-    this.#commands.push(checks);
-    this.#index?.put(this.#commands);
+    this.#note(checks.call);
+    this.#pending.push(checks);
+    this.#keys?.add(checks.check.key);
   }
 
   /** Takes the reply to GET, and all that are no count. */

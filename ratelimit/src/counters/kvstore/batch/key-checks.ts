@@ -1,86 +1,69 @@
 // The checks of one key that one command answers, and the distribution of its reply to them.
 import type { CountBatch, CountedCheck } from "../../counter.ts";
 import type { StoreError } from "../../store-error.ts";
-import { KeyHash } from "../key-hash.ts";
 
-/** One check and the call it belongs to. */
-export interface PendingCheck {
+/**
+ * One check of a call, and the further checks of its key that the same command answers: a chain in
+ * order of arrival. The fields that are not of the check alone count in the first of a chain.
+ */
+export class KeyChecks {
   readonly check: CountedCheck;
+  readonly call: CountBatch;
   /** The check's addend, or 0 when it only reads. */
   readonly addend: number;
-  readonly call: CountBatch;
-}
-
-/** All checks of one key that one command answers: the first, and more in order of arrival. */
-export class KeyChecks implements PendingCheck {
-  readonly check: CountedCheck;
-  readonly addend: number;
-  readonly call: CountBatch;
-  /** Further checks; most keys have none. */
-  more: PendingCheck[] | undefined = undefined;
   /** GET if true, INCRBY otherwise. */
   readonly isRead: boolean;
-  /** The hashes of its key, of KeyHash. */
-  readonly hash: number;
-  readonly tag: number;
-  /** The longest window of its checks. */
+  /** The hash of its key in two parts of 32 bits, undefined for long keys; see KeyMerger. */
+  hash = 0;
+  tag: number | undefined = undefined;
+  /** Bytes of its key in UTF-8; set by KeyMerger. */
+  keyBytes = 0;
+  /** The longest window of the chain. */
   windowSeconds: number;
-  /** What is added; 0 for a read. */
+  /** What the chain adds. */
   sum: number;
   /** Whether an EXPIRE follows the INCRBY. */
   sendsExpiry = false;
+  /** The next check of the chain; most chains end with the first. */
+  next: KeyChecks | undefined = undefined;
+  #last: KeyChecks = this;
 
-  constructor(check: CountedCheck, call: CountBatch, isRead: boolean, hash: number, tag: number) {
+  constructor(check: CountedCheck, call: CountBatch, isRead: boolean) {
+    const addend = isRead ? 0 : check.addend;
     this.check = check;
-    this.addend = isRead ? 0 : check.addend;
     this.call = call;
+    this.addend = addend;
     this.isRead = isRead;
-    this.hash = hash;
-    this.tag = tag;
     this.windowSeconds = check.windowSeconds;
-    this.sum = this.addend;
+    this.sum = addend;
   }
 
   get key(): string {
     return this.check.key;
   }
 
-  /** Number of checks. */
-  get size(): number {
-    return this.more === undefined ? 1 : 1 + this.more.length;
+  /** Adds a later check to the end of the chain. */
+  join(other: KeyChecks): void {
+    this.#last.next = other;
+    this.#last = other;
+    this.sum += other.addend;
+    if (other.windowSeconds > this.windowSeconds) this.windowSeconds = other.windowSeconds;
   }
 
-  /** Adds a further check. */
-  join(check: CountedCheck, call: CountBatch, addend: number): void {
-    this.sum += addend;
-    if (check.windowSeconds > this.windowSeconds) this.windowSeconds = check.windowSeconds;
-    (this.more ??= []).push({ check, addend, call });
-  }
-
-  /** Gives each check the count it would have seen alone, in order of arrival. */
+  /** Gives each check the count it would have seen alone. */
   distribute(count: number): void {
-    let after = count - this.sum + this.addend;
-    this.check.after = after;
-    finishOne(this.call);
-    if (this.more === undefined) return;
-    for (const { check, addend, call } of this.more) {
-      after += addend;
-      check.after = after;
-      finishOne(call);
+    let after = count - this.sum;
+    for (let each: KeyChecks | undefined = this; each !== undefined; each = each.next) {
+      after += each.addend;
+      each.check.after = after;
+      finishOne(each.call);
     }
   }
 
-  /** Fails the calls of the checks, which are not sent again. */
+  /** Fails the calls of the checks. */
   fail(error: StoreError): void {
-    failCall(this.call, error);
-    if (this.more !== undefined) for (const { call } of this.more) failCall(call, error);
+    for (let each: KeyChecks | undefined = this; each !== undefined; each = each.next) failCall(each.call, error);
   }
-}
-
-/** One check as the checks of its key. */
-export function checksOf(check: CountedCheck, call: CountBatch, isRead: boolean): KeyChecks {
-  const { hash, tag } = KeyHash.of(check.key);
-  return new KeyChecks(check, call, isRead, hash, tag);
 }
 
 /** Fails a call that is not answered yet. */

@@ -26,7 +26,7 @@ function createPending(): PendingBatches {
       absence: () => new StoreError("STORE_UNAVAILABLE", "away"),
       reset: () => undefined,
     },
-    { timeoutMs: TIMEOUT_MS },
+    { timeoutMs: TIMEOUT_MS, countsCommands: false },
   );
 }
 

@@ -3,7 +3,6 @@
 import { silenceError, type StoreError } from "../../store-error.ts";
 import type { PooledConnection } from "../connection/pooled-connection.ts";
 import { CommandBatch } from "./command-batch.ts";
-import { KeyIndex } from "./key-index.ts";
 
 /**
  * The part of the time of a call for which a server may at least be silent, however long the call
@@ -33,21 +32,21 @@ export interface PendingBatchesDeps {
 export class PendingBatches {
   readonly #deps: PendingBatchesDeps;
   readonly #timeoutMs: number;
+  readonly #countsCommands: boolean;
   #open: CommandBatch | undefined;
   /** Closed batches that wait for a connection, oldest first. */
   #waiting: CommandBatch[] = [];
   #waitingChecks = 0;
   readonly #inFlight = new Map<CommandBatch, InFlight>();
-  /** Of the open batch. */
-  readonly #index = new KeyIndex();
   #timer: NodeJS.Timeout | undefined;
   /** The moment the timer is set for, in milliseconds since the epoch. */
   #timerMs = Infinity;
 
-  /** `timeoutMs` is how long a call may take. */
-  constructor(deps: PendingBatchesDeps, options: { readonly timeoutMs: number }) {
+  /** `timeoutMs` is how long a call may take; `countsCommands` is for batches. */
+  constructor(deps: PendingBatchesDeps, options: { readonly timeoutMs: number; readonly countsCommands: boolean }) {
     this.#deps = deps;
     this.#timeoutMs = options.timeoutMs;
+    this.#countsCommands = options.countsCommands;
   }
 
   /** Checks that wait for a connection. */
@@ -57,7 +56,7 @@ export class PendingBatches {
 
   /** The open batch, to which checks are added. `noteAdded` must follow each addition. */
   openBatch(nowMs: number): CommandBatch {
-    return (this.#open ??= new CommandBatch(nowMs, this.#timeoutMs, { index: this.#index }));
+    return (this.#open ??= new CommandBatch(nowMs, this.#timeoutMs, { countsCommands: this.#countsCommands }));
   }
 
   /** Adjusts the timer to the deadlines of a batch to which checks were added. */

@@ -13,7 +13,7 @@ import { shareAmongServers } from "../server/server-options.ts";
 import { StartWait } from "../../start-wait.ts";
 import { connectionError } from "../store-errors.ts";
 import { CommandBatch, type RefusedChecks } from "../batch/command-batch.ts";
-import { checksOf, type KeyChecks } from "../batch/key-checks.ts";
+import { KeyChecks } from "../batch/key-checks.ts";
 import { RefreshSchedule } from "../refresh-schedule.ts";
 import { type ClusterNode, ClusterNodes } from "./cluster-nodes.ts";
 import { GroupedCall } from "./grouped-call.ts";
@@ -231,7 +231,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
     const slot = this.#slotOf(check.key);
     const node = this.#map.ownerOf(slot);
     if (node === undefined) {
-      this.#retryLater([checksOf(check, call, isRead)], nowMs, slot);
+      this.#retryLater([new KeyChecks(check, call, isRead)], nowMs, slot);
     } else if (isRead) {
       node.server.read(check, call, nowMs);
     } else {

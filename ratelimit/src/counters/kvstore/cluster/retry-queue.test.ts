@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { check, WaitingBatch } from "../../counter.suite.ts";
 import { StoreError } from "../../store-error.ts";
-import { checksOf, type KeyChecks } from "../batch/key-checks.ts";
+import { KeyChecks } from "../batch/key-checks.ts";
 import { RetryQueue } from "./retry-queue.ts";
 
 const CAUSE = new Error("CLUSTERDOWN The cluster is down");
@@ -17,7 +17,7 @@ function keyChecks(call: WaitingBatch): KeyChecks {
   const [first] = call.checks;
   if (first === undefined) throw new Error("A call has at least one check");
   call.pending = call.checks.length;
-  return checksOf(first, call, false);
+  return new KeyChecks(first, call, false);
 }
 
 describe("RetryQueue", () => {

@@ -35,19 +35,22 @@ export class CommandBuffer {
     return this.#end === this.#start && this.#text === "";
   }
 
-  /** Adds a whole number to the number at the key; the reply is the sum. */
-  incrby(key: string, increment: number): void {
-    this.#add(headOf(INCRBY, key) + key + numberArgument(increment));
+  /**
+   * Adds a whole number to the number at the key, of `keyBytes` bytes in UTF-8; the reply is the
+   * sum.
+   */
+  incrby(key: string, keyBytes: number, increment: number): void {
+    this.#add(headOf(INCRBY, keyBytes) + key + numberArgument(increment));
   }
 
   /** Sets the expiry of the key, in whole seconds from now. */
-  expire(key: string, seconds: number): void {
-    this.#add(headOf(EXPIRE, key) + key + numberArgument(seconds));
+  expire(key: string, keyBytes: number, seconds: number): void {
+    this.#add(headOf(EXPIRE, keyBytes) + key + numberArgument(seconds));
   }
 
   /** Reads the value of the key; the reply is null when the key does not exist. */
-  get(key: string): void {
-    this.#add(`${headOf(GET, key) + key}\r\n`);
+  get(key: string, keyBytes: number): void {
+    this.#add(`${headOf(GET, keyBytes) + key}\r\n`);
   }
 
   /** Makes a cluster node that is importing the slot of the key accept the next command. */
@@ -106,9 +109,8 @@ function prepareHeads(command: string): readonly string[] {
   return Array.from({ length: PREPARED }, (_, bytes) => `${command}$${bytes}\r\n`);
 }
 
-function headOf(heads: readonly string[], key: string): string {
-  const bytes = Buffer.byteLength(key);
-  return heads[bytes] ?? (heads[0] ?? "").replace("$0\r\n", () => `$${bytes}\r\n`);
+function headOf(heads: readonly string[], keyBytes: number): string {
+  return heads[keyBytes] ?? (heads[0] ?? "").replace("$0\r\n", () => `$${keyBytes}\r\n`);
 }
 
 function numberArgument(number: number): string {

@@ -10,10 +10,10 @@ export interface KeyExpiry {
   readonly refusal?: Error;
 }
 
-/** The hashes of a key, of KeyHash. */
+/** A key by its hash in two parts of 32 bits with a sign; `tag` is undefined for keys that are not cached. */
 export interface HashedKey {
   readonly hash: number;
-  readonly tag: number;
+  readonly tag: number | undefined;
 }
 
 /** Number of buckets, a power of two: 262,144 keys in 2 MiB. */
@@ -52,6 +52,7 @@ export class ExpiryCache {
 
   /** Adds a key whose expiry is being sent; the oldest one of its bucket is forgotten. */
   add(key: HashedKey, windowSeconds: number): void {
+    if (key.tag === undefined) return;
     const first = this.#bucketOf(key);
     const present = this.#find(key);
     this.#entries.copyWithin(first + 2, first, present >= 0 ? present : first + LAST);

@@ -35,7 +35,7 @@ export class ExpiryRetryQueue {
         buffer.asking();
         commands += 1;
       }
-      buffer.expire(expiry.key, expiry.seconds);
+      buffer.expire(expiry.key, Buffer.byteLength(expiry.key), expiry.seconds);
     }
     return new IgnoredReplies(commands);
   }

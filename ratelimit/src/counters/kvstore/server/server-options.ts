@@ -2,6 +2,7 @@
 import type { Log } from "@weir/common/log/log";
 import type { TurnEnd } from "@weir/common/turn/turn-end";
 import type { KvstoreAddress } from "../address.ts";
+import { KeyMerger } from "../batch/key-merger.ts";
 import { CommandBuffer } from "../connection/command-buffer.ts";
 import type { DeploymentDeps, DeploymentOptions } from "../deployment.ts";
 import { ExpiryCache } from "../expiry/expiry-cache.ts";
@@ -17,6 +18,7 @@ export interface ServerDeps {
   readonly statistics: PoolStatistics;
   /** Where commands are built; empty between two writes. */
   readonly commands: CommandBuffer;
+  readonly merger: KeyMerger;
   /** The keys whose expiry was sent, to any of the servers. */
   readonly expiries: ExpiryCache;
 }
@@ -40,6 +42,7 @@ export function shareAmongServers(deps: DeploymentDeps, { scope }: Pick<Deployme
     random,
     statistics: new PoolStatistics(deps, scope),
     commands: new CommandBuffer(),
+    merger: new KeyMerger(),
     expiries: new ExpiryCache(),
   };
 }

@@ -55,7 +55,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
     this.#timeoutMs = counter.commandTimeoutMs;
     this.#limit = server.pipeline.limit === 0 ? Infinity : server.pipeline.limit;
     this.#down = { sinceMs: -Infinity, cause: new Error("not connected yet") };
-    const { random, statistics, expiries, clock, turn, commands } = deps;
+    const { random, statistics, expiries, clock, turn, commands, merger } = deps;
     const target = (): KvstoreAddress => this.#address;
     this.#pool = new ConnectionPool(
       { target, listener: this, random, statistics, commands },
@@ -63,6 +63,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
     );
     const jitterSeconds = counter.expiryJitterMaxSeconds;
     this.#context = {
+      merger,
       expiries,
       expirySeconds: (windowSeconds) => windowSeconds + Math.floor(random() * jitterSeconds),
       replyError: (cause) => replyError(this.#address.text, cause),
@@ -79,7 +80,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
         absence: () => connectionError(this.#address.text, this.#down?.cause),
         reset: (connection, error) => this.#pool.reset(connection, error),
       },
-      { timeoutMs: this.#timeoutMs },
+      { timeoutMs: this.#timeoutMs, countsCommands: this.#limit < Infinity },
     );
     this.#schedule = new FlushSchedule({ turn, flush: () => this.#endTurn() }, server.pipeline);
   }
