@@ -10,8 +10,9 @@ import { CommandBatch } from "./command-batch.ts";
  */
 const SILENCE_SHARE = 0.5;
 
-/** What is known of a batch that was written and has no replies yet. */
+/** A batch that was written and has no replies yet. */
 interface InFlight {
+  readonly batch: CommandBatch;
   readonly connection: PooledConnection;
   /** In milliseconds since the epoch. */
   readonly writtenMs: number;
@@ -37,7 +38,11 @@ export class PendingBatches {
   /** Closed batches that wait for a connection, oldest first. */
   #waiting: CommandBatch[] = [];
   #waitingChecks = 0;
-  readonly #inFlight = new Map<CommandBatch, InFlight>();
+  /**
+   * In the order in which they were written. Not a Set or a Map: their discarded tables link to
+   * each other, and would keep what is long done from being freed cheaply.
+   */
+  #inFlight: InFlight[] = [];
   #timer: NodeJS.Timeout | undefined;
   /** The moment the timer is set for, in milliseconds since the epoch. */
   #timerMs = Infinity;
@@ -89,21 +94,22 @@ export class PendingBatches {
 
   /** Registers a batch as in flight. */
   markSent(batch: CommandBatch, connection: PooledConnection): void {
-    this.#inFlight.set(batch, { connection, writtenMs: this.#deps.clock() });
+    this.#inFlight.push({ batch, connection, writtenMs: this.#deps.clock() });
   }
 
   /** Removes a batch that has its replies; false when it was given up before. */
   complete(batch: CommandBatch): boolean {
-    return this.#inFlight.delete(batch);
+    // Replies come in order, so that it is among the first.
+    const at = this.#inFlight.findIndex((each) => each.batch === batch);
+    if (at >= 0) this.#inFlight.splice(at, 1);
+    return at >= 0;
   }
 
   /** Fails the batches that were written to a lost connection. */
   failConnection(connection: PooledConnection, error: StoreError): void {
-    for (const [batch, inFlight] of this.#inFlight) {
-      if (inFlight.connection !== connection) continue;
-      this.#inFlight.delete(batch);
-      batch.fail(error);
-    }
+    const lost = this.#inFlight.filter((each) => each.connection === connection);
+    this.#inFlight = this.#inFlight.filter((each) => each.connection !== connection);
+    for (const { batch } of lost) batch.fail(error);
   }
 
   /** Fails all batches; the backend is stopping. */
@@ -114,7 +120,7 @@ export class PendingBatches {
     this.#open = undefined;
     this.#waiting = [];
     this.#waitingChecks = 0;
-    this.#inFlight.clear();
+    this.#inFlight = [];
   }
 
   #setTimer(atMs: number): void {
@@ -145,13 +151,13 @@ export class PendingBatches {
   /** Returns the next moment at which a server will have been silent for too long. */
   #giveUpInFlight(nowMs: number, isPast: (sinceMs: number) => boolean): number {
     let next = Infinity;
-    for (const [batch, { connection, writtenMs }] of this.#inFlight) {
+    for (const { batch, connection, writtenMs } of [...this.#inFlight]) {
       if (!isPast(batch.createdMs)) continue;
       const error = silenceError(this.#deps.text(), this.#timeoutMs);
       batch.fail(error);
       const endOfPatienceMs = writtenMs + this.#timeoutMs * SILENCE_SHARE;
       if (nowMs >= endOfPatienceMs || nowMs < writtenMs) {
-        this.#inFlight.delete(batch);
+        this.complete(batch);
         // Its late replies would delay later ones, and a server that hangs needs a new connection.
         this.#deps.reset(connection, error);
       } else {
@@ -172,6 +178,6 @@ export class PendingBatches {
   *#batches(): Generator<CommandBatch> {
     if (this.#open !== undefined) yield this.#open;
     yield* this.#waiting;
-    yield* this.#inFlight.keys();
+    for (const { batch } of this.#inFlight) yield batch;
   }
 }
