@@ -27,6 +27,8 @@ export interface PendingBatchesDeps {
   readonly absence: () => StoreError;
   /** Closes a connection on which the server is silent. */
   readonly reset: (connection: PooledConnection, error: StoreError) => void;
+  /** Called when the server was silent on all connections for the time limit, before `reset`. */
+  readonly silent: () => void;
 }
 
 /** All unanswered batches of a server. */
@@ -43,6 +45,9 @@ export class PendingBatches {
    * each other, and would keep what is long done from being freed cheaply.
    */
   #inFlight: InFlight[] = [];
+  #inFlightChecks = 0;
+  /** When the last batch was completed, in milliseconds since the epoch. */
+  #completedMs = 0;
   #timer: NodeJS.Timeout | undefined;
   /** The moment the timer is set for, in milliseconds since the epoch. */
   #timerMs = Infinity;
@@ -54,9 +59,9 @@ export class PendingBatches {
     this.#countsCommands = options.countsCommands;
   }
 
-  /** Checks that wait for a connection. */
-  get waitingChecks(): number {
-    return this.#waitingChecks;
+  /** Checks without an answer. */
+  get checks(): number {
+    return (this.#open?.size ?? 0) + this.#waitingChecks + this.#inFlightChecks;
   }
 
   /** The open batch, to which checks are added. `noteAdded` must follow each addition. */
@@ -95,21 +100,28 @@ export class PendingBatches {
   /** Registers a batch as in flight. */
   markSent(batch: CommandBatch, connection: PooledConnection): void {
     this.#inFlight.push({ batch, connection, writtenMs: this.#deps.clock() });
+    this.#inFlightChecks += batch.size;
   }
 
   /** Removes a batch that has its replies; false when it was given up before. */
   complete(batch: CommandBatch): boolean {
+    this.#completedMs = this.#deps.clock();
+    return this.#remove(batch);
+  }
+
+  #remove(batch: CommandBatch): boolean {
     // Replies come in order, so that it is among the first.
     const at = this.#inFlight.findIndex((each) => each.batch === batch);
-    if (at >= 0) this.#inFlight.splice(at, 1);
-    return at >= 0;
+    if (at < 0) return false;
+    this.#inFlight.splice(at, 1);
+    this.#inFlightChecks -= batch.size;
+    return true;
   }
 
   /** Fails the batches that were written to a lost connection. */
   failConnection(connection: PooledConnection, error: StoreError): void {
-    const lost = this.#inFlight.filter((each) => each.connection === connection);
-    this.#inFlight = this.#inFlight.filter((each) => each.connection !== connection);
-    for (const { batch } of lost) batch.fail(error);
+    for (const each of [...this.#inFlight])
+      if (each.connection === connection && this.#remove(each.batch)) each.batch.fail(error);
   }
 
   /** Fails all batches; the backend is stopping. */
@@ -121,6 +133,7 @@ export class PendingBatches {
     this.#waiting = [];
     this.#waitingChecks = 0;
     this.#inFlight = [];
+    this.#inFlightChecks = 0;
   }
 
   #setTimer(atMs: number): void {
@@ -157,7 +170,8 @@ export class PendingBatches {
       batch.fail(error);
       const endOfPatienceMs = writtenMs + this.#timeoutMs * SILENCE_SHARE;
       if (nowMs >= endOfPatienceMs || nowMs < writtenMs) {
-        this.complete(batch);
+        this.#remove(batch);
+        if (this.#completedMs <= writtenMs || this.#completedMs > nowMs) this.#deps.silent();
         // Its late replies would delay later ones, and a server that hangs needs a new connection.
         this.#deps.reset(connection, error);
       } else {

@@ -74,6 +74,11 @@ export class ConnectionPool {
     for (const connection of this.#connections) connection.open();
   }
 
+  /** Connects those that are not ready now: the server answers again. */
+  reconnect(): void {
+    for (const connection of this.#connections) connection.reconnect();
+  }
+
   /** Closes all connections; they stay closed until they are opened again. */
   disconnect(cause: unknown): void {
     for (const connection of this.#connections) {

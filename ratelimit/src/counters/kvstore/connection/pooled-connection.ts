@@ -104,6 +104,14 @@ export class PooledConnection {
     if (this.#state.kind === "ready") this.#state.connection.close(cause);
   }
 
+  /** Connects now, unless it is ready or closed: an attempt that is under way may never end. */
+  reconnect(): void {
+    const state = this.#state;
+    if (state.kind !== "waiting" && state.kind !== "connecting") return;
+    this.close();
+    this.#connect();
+  }
+
   /** Closes the current connection, if any; it stays closed until it is opened again. */
   disconnect(cause: unknown): void {
     const state = this.#state;

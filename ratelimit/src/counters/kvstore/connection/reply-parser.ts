@@ -51,6 +51,8 @@ export class ReplyParser {
   #piecesBytes = 0;
   /** Number of bytes that the pieces need to have before parsing them can succeed. */
   #neededBytes = 0;
+  /** Whether they need a CR, too. */
+  #needsCr = false;
   /** Lists around the next element, outermost first. */
   readonly #lists: OpenList[] = [];
   /** Bytes of the elements of these lists so far. */
@@ -76,6 +78,7 @@ export class ReplyParser {
     if (this.#piecesBytes > 0) {
       this.#keep(chunk, 0, length);
       if (this.#piecesBytes < this.#neededBytes) return;
+      if (this.#needsCr && this.#piecesBytes < LINE_MAX_BYTES && !this.#pieces.at(-1)?.includes(CR)) return;
       bytes = Buffer.concat(this.#pieces, this.#piecesBytes);
       end = this.#piecesBytes;
       this.#pieces = [];
@@ -128,7 +131,7 @@ export class ReplyParser {
       return this.#malformed(`a reply begins with the byte ${type}`);
     const cr = bytes.subarray(0, Math.min(end, from + LINE_MAX_BYTES)).indexOf(CR, from);
     if (cr === -1 && end - from >= LINE_MAX_BYTES) return this.#malformed("a line is too long");
-    if (cr === -1 || cr + 1 >= end) return this.#await(end - from + 1);
+    if (cr === -1 || cr + 1 >= end) return this.#await(end - from + 1, cr === -1);
     if (bytes[cr + 1] !== LF) return this.#malformed("a line does not end with CR and LF");
     const line = bytes.toString("utf8", from + 1, cr);
     if (type === PLUS) return this.#found(line, from, cr + 2);
@@ -190,8 +193,9 @@ export class ReplyParser {
     return this.#listsBytes > REPLY_MAX_BYTES ? this.#malformed("a list is too long") : to;
   }
 
-  #await(neededBytes: number): number {
+  #await(neededBytes: number, needsCr = false): number {
     this.#neededBytes = neededBytes;
+    this.#needsCr = needsCr;
     return STOP;
   }
 

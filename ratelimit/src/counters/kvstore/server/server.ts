@@ -1,9 +1,8 @@
 // One server with its connection pool: batches the increments of each event-loop turn, writes them
 // to a ready connection, and answers every call in time. It is a deployment by itself; deployments
 // of several servers have one per address and receive its events.
-import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { CountBatch, CountedCheck } from "../../counter.ts";
-import { reasonOf, type StoreError, stoppingError } from "../../store-error.ts";
+import { type StoreError, stoppingError } from "../../store-error.ts";
 import type { KvstoreAddress } from "../address.ts";
 import type { Deployment } from "../deployment.ts";
 import { FlushSchedule } from "../batch/flush-schedule.ts";
@@ -13,19 +12,14 @@ import { ConnectionPool } from "../connection/connection-pool.ts";
 import { PendingBatches } from "../batch/pending-batches.ts";
 import type { ServerDeps, ServerOptions } from "./server-options.ts";
 import { StartWait } from "../../start-wait.ts";
+import { Availability } from "./availability.ts";
 import { connectionError, replyError } from "../store-errors.ts";
 import type { CommandBatch, BatchContext } from "../batch/command-batch.ts";
 import type { KeyExpiry } from "../expiry/expiry-cache.ts";
 import type { ServerEvents } from "./server-events.ts";
 
-/** Most checks that wait for a connection; each keeps a call of some hundred bytes in memory. */
-const WAITING_MAX_CHECKS = 100_000;
-
-/**
- * Shortest time between two warnings that a connection failed for the same reason, in milliseconds:
- * a server may be away for long, and a pool has many connections.
- */
-const WARNING_INTERVAL_MS = 10_000;
+/** Most checks without an answer; each keeps a call of some hundred bytes in memory. */
+const PENDING_MAX_CHECKS = 100_000;
 
 /** A server and its pending calls. */
 export class KvstoreServer implements Deployment, PooledConnectionListener {
@@ -37,11 +31,9 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   readonly #pool: ConnectionPool;
   readonly #context: BatchContext;
   readonly #pending: PendingBatches;
+  readonly #availability: Availability;
   readonly #schedule: FlushSchedule;
   readonly #expiries = new ExpiryRetryQueue();
-  /** When the last connection was lost, and why; undefined while one is ready. */
-  #down: { readonly sinceMs: number; readonly cause: unknown } | undefined;
-  readonly #warnings: RateLimitedLog;
   #wasReady = false;
   #isClosed = false;
   readonly #startWait = new StartWait();
@@ -49,12 +41,10 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   constructor(deps: ServerDeps, options: ServerOptions, events?: ServerEvents) {
     const { address, server, counter, wantsPrimary = false } = options;
     this.#deps = deps;
-    this.#warnings = new RateLimitedLog(deps.log, { intervalMs: WARNING_INTERVAL_MS, clock: deps.clock });
     this.#events = events;
     this.#address = address;
     this.#timeoutMs = counter.commandTimeoutMs;
     this.#limit = server.pipeline.limit === 0 ? Infinity : server.pipeline.limit;
-    this.#down = { sinceMs: -Infinity, cause: new Error("not connected yet") };
     const { random, statistics, expiries, clock, turn, commands, merger } = deps;
     const target = (): KvstoreAddress => this.#address;
     this.#pool = new ConnectionPool(
@@ -77,10 +67,15 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
       {
         clock,
         text: () => this.#address.text,
-        absence: () => connectionError(this.#address.text, this.#down?.cause),
+        absence: () => this.#availability.error,
         reset: (connection, error) => this.#pool.reset(connection, error),
+        silent: () => this.#availability.silent(),
       },
       { timeoutMs: this.#timeoutMs, countsCommands: this.#limit < Infinity },
+    );
+    this.#availability = new Availability(
+      { ...deps, target, tls: server.tls, answered: () => this.#pool.reconnect() },
+      { timeoutMs: this.#timeoutMs },
     );
     this.#schedule = new FlushSchedule({ turn, flush: () => this.#endTurn() }, server.pipeline);
   }
@@ -100,7 +95,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
    */
   open(): void {
     if (this.#isClosed) return;
-    if (this.#down?.sinceMs === -Infinity) this.#down = { sinceMs: this.#deps.clock(), cause: this.#down.cause };
+    this.#availability.opening();
     this.#pool.openAll();
   }
 
@@ -110,6 +105,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
    */
   moveTo(address: KvstoreAddress, cause: unknown): void {
     if (this.#isClosed) return;
+    this.#availability.moved();
     this.#pool.disconnect(cause);
     this.#address = address;
     this.#pool.openAll();
@@ -145,7 +141,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   async query(command: string, ...args: readonly string[]): Promise<unknown> {
     const { text } = this.#address;
     const connection = this.#pool.pick();
-    if (connection === undefined) throw connectionError(text, this.#down?.cause);
+    if (connection === undefined) throw this.#availability.error;
     return await connection.query({ command, args }, { timeoutMs: this.#timeoutMs, text });
   }
 
@@ -159,7 +155,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
       await this.#startWait.wait(() => this.#pool.openFirst(), {
         maxElapsedMs,
         store: `the counter store ${this.#address.text}`,
-        reason: () => connectionError(this.#address.text, this.#down?.cause),
+        reason: () => this.#availability.error,
       });
     } catch (error) {
       this.close();
@@ -173,22 +169,17 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
     this.#isClosed = true;
     this.#schedule.cancel();
     const error = stoppingError(this.#address.text);
-    this.#down = { sinceMs: -Infinity, cause: error };
+    this.#availability.closed(error);
     this.#startWait.fail(error);
     this.#pending.failAll(error);
     this.#pool.close();
   }
 
-  /**
-   * Why a call cannot even wait: the server has been away for longer than the time limit of a call,
-   * or too many calls wait. During a short absence calls wait for the connection as long as they
-   * would for an answer.
-   */
+  /** Why a call cannot even wait: see Availability; or too many calls wait. */
   refusal(nowMs: number): StoreError | undefined {
-    if (this.#down === undefined) return undefined;
-    if (nowMs - this.#down.sinceMs >= this.#timeoutMs) return connectionError(this.#address.text, this.#down.cause);
-    if (this.#pending.waitingChecks < WAITING_MAX_CHECKS) return undefined;
-    return connectionError(this.#address.text, new Error(`${WAITING_MAX_CHECKS} increments wait for a connection`));
+    const refusal = this.#availability.refusal(nowMs);
+    if (refusal !== undefined || this.#pending.checks < PENDING_MAX_CHECKS) return refusal;
+    return connectionError(this.#address.text, new Error(`${PENDING_MAX_CHECKS} increments wait for it`));
   }
 
   /** Adds one check of a call; the call knows the number of its pending checks. */
@@ -206,14 +197,9 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   }
 
   connectionReady(): void {
-    if (this.#down !== undefined) {
-      this.#deps.log.info("Connected to the counter store", { address: this.#address.text });
-      // A replica that was promoted may have received an increment and not the expiry that
-      // followed.
-      if (this.#wasReady) this.#context.expiries.clear();
-    }
+    // A replica that was promoted may have received an increment and not the expiry that followed.
+    if (this.#availability.ready() && this.#wasReady) this.#context.expiries.clear();
     this.#wasReady = true;
-    this.#down = undefined;
     this.#pool.noteReady();
     this.#startWait.succeed();
     this.#events?.serverReady(this);
@@ -221,26 +207,15 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   }
 
   connectionLost(connection: PooledConnection, cause: unknown): void {
-    const error = connectionError(this.#address.text, cause);
-    this.#pending.failConnection(connection, error);
-    if (!this.#pool.isReady) {
-      this.#down = { sinceMs: this.#deps.clock(), cause };
-      this.#deps.log.warn("Lost the connection to the counter store", {
-        address: this.#address.text,
-        error: reasonOf(cause),
-      });
-    }
+    this.#pending.failConnection(connection, connectionError(this.#address.text, cause));
+    if (!this.#pool.isReady) this.#availability.lost(cause);
     this.#pool.noteLost();
     this.#events?.serverLost(this, cause);
   }
 
   connectionFailed(_connection: PooledConnection, cause: unknown): void {
     this.#events?.serverFailed(this, cause);
-    if (this.#down === undefined) return; // The other connections work.
-    this.#down = { sinceMs: this.#down.sinceMs, cause };
-    const reason = reasonOf(cause);
-    const fields = { address: this.#address.text, error: reason };
-    this.#warnings.warn("Cannot reach the counter store, trying again", fields, reason);
+    this.#availability.failed(cause);
   }
 
   #added(batch: CommandBatch): void {
