@@ -16,7 +16,7 @@ import {
 import { reservePort } from "@weir/testing/reserve-ports";
 import { until } from "../redis-server.suite.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
-import { END, type Script, ScriptedNode, slotsReply } from "./scripted-node.suite.ts";
+import { END, type Script, ScriptedNode, slotsReply } from "../scripted-node.suite.ts";
 
 const counters = new TestedCounters(createClusterDeployment);
 

@@ -154,6 +154,15 @@ describe("count() on a server", () => {
     expect(fine).toEqual({ status: "fulfilled", value: [1] });
   });
 
+  it("count() counts keys of a megabyte", async () => {
+    const { counter } = await counters.start(shared.url);
+    const [latin, other] = ["a".repeat(1_000_000), "ä€😀".repeat(120_000)];
+    expect(await count(counter, check(latin), check(other), check(latin), check("short"))).toEqual([1, 1, 2, 1]);
+    expect(await redis.get(`${other}_4000000200`)).toBe("1");
+    expect(await redis.ttl(`${latin}_4000000200`)).toBeGreaterThan(0);
+    expect(await count(counter, check(latin, 5))).toEqual([7]);
+  });
+
   it("start() counts its connections", async () => {
     const { counter, statistics, active } = await counters.start(shared.url, { server: { poolSize: 2 } });
     await until(
@@ -320,6 +329,24 @@ describe("start() over TLS", () => {
       ).rejects.toThrow(
         `Cannot reach the counter store ${server.url}: the authority of its certificate is not trusted (self-signed certificate in certificate chain)`,
       );
+    }
+  });
+
+  it("count() connects again with the certificates of that moment", async () => {
+    let material: { cert?: Buffer; key?: Buffer; ca: Buffer } = { ...client, ca };
+    const { counter, active } = await counters.start(`localhost:${server.port}`, {
+      server: { tls: { material: () => material, skipHostnameVerification: false } },
+    });
+    const admin = new Redis({ port: server.port, host: "localhost", tls: { ...client, ca } });
+    try {
+      material = { ca };
+      await admin.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+      await until(() => active.at(-1) === 0, DEADLINE_MS, "the connection is lost");
+      const waiting = count(counter, check("tls-reload"));
+      material = { ...client, ca };
+      expect(await waiting).toEqual([1]);
+    } finally {
+      admin.disconnect();
     }
   });
 

@@ -1,4 +1,4 @@
-// A node of a cluster that answers what a test specifies, for what real ones do only by chance:
+// A server that answers what a test specifies, for what real ones do only by chance:
 // it speaks the wire protocol, and notes every command.
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
