@@ -144,6 +144,10 @@ async function commandsOf(redis: Redis): Promise<number> {
   return Number(/total_commands_processed:(\d+)/.exec(await redis.info("stats"))?.[1]);
 }
 
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
 function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
@@ -154,7 +158,7 @@ function startRedis(folder: string, path: string): ChildProcess {
 }
 
 async function main(): Promise<void> {
-  if (availableParallelism() > 1) console.log("Not pinned: start it with taskset -c 0");
+  if (availableParallelism() > 1) print("Not pinned: start it with taskset -c 0");
   const folder = await mkdtemp(join(tmpdir(), "weir-benchmark-"));
   const path = join(folder, "redis.sock");
   const server = startRedis(folder, path);
@@ -168,7 +172,7 @@ async function main(): Promise<void> {
       for (let round = 0; round < ROUNDS; round++) rounds.push(await measureRound(counter, keys, redis));
       const cpuUs = median(rounds.map((round) => round.cpuUs)).toFixed(2);
       const commands = median(rounds.map((round) => round.commands)).toFixed(2);
-      console.log(`${name.padEnd(16)} ${cpuUs} µs CPU per count, ${commands} commands`);
+      print(`${name.padEnd(16)} ${cpuUs} µs CPU per count, ${commands} commands`);
     }
     redis.disconnect();
   } finally {

@@ -52,8 +52,10 @@ export class KeyChecks {
 
   /** Gives each check the count it would have seen alone. */
   distribute(count: number): void {
-    let after = count - this.sum;
-    for (let each: KeyChecks | undefined = this; each !== undefined; each = each.next) {
+    let after = count - this.sum + this.addend;
+    this.check.after = after;
+    finishOne(this.call);
+    for (let each = this.next; each !== undefined; each = each.next) {
       after += each.addend;
       each.check.after = after;
       finishOne(each.call);
@@ -62,7 +64,8 @@ export class KeyChecks {
 
   /** Fails the calls of the checks. */
   fail(error: StoreError): void {
-    for (let each: KeyChecks | undefined = this; each !== undefined; each = each.next) failCall(each.call, error);
+    failCall(this.call, error);
+    for (let each = this.next; each !== undefined; each = each.next) failCall(each.call, error);
   }
 }
 

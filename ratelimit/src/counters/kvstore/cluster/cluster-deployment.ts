@@ -2,11 +2,10 @@
 // slot of its key, following redirections. Only commands that a node refused are sent again: never
 // twice.
 import { ServiceError } from "@weir/common/errors/service-error";
-import type { Log } from "@weir/common/log/log";
 import type { CountBatch, CountedCheck } from "../../counter.ts";
-import { StoreError, stoppingError } from "../../store-error.ts";
+import { type StoreError, stoppingError } from "../../store-error.ts";
 import type { Deployment, DeploymentDeps, DeploymentOptions } from "../deployment.ts";
-import type { ExpiryCache, KeyExpiry } from "../expiry/expiry-cache.ts";
+import type { KeyExpiry } from "../expiry/expiry-cache.ts";
 import { KvstoreServer } from "../server/server.ts";
 import type { ServerEvents } from "../server/server-events.ts";
 import { shareAmongServers } from "../server/server-options.ts";
@@ -14,7 +13,6 @@ import { StartWait } from "../../start-wait.ts";
 import { connectionError } from "../store-errors.ts";
 import { CommandBatch, type RefusedChecks } from "../batch/command-batch.ts";
 import { KeyChecks } from "../batch/key-checks.ts";
-import { RefreshSchedule } from "../refresh-schedule.ts";
 import { type ClusterNode, ClusterNodes } from "./cluster-nodes.ts";
 import { GroupedCall } from "./grouped-call.ts";
 import { hashSlot } from "./hash-slot.ts";
@@ -23,8 +21,7 @@ import { RetryQueue } from "./retry-queue.ts";
 import { parseRedirection, type Redirection } from "./redirection.ts";
 import { hostOf, nodeAddress, parseSeeds, type Seeds } from "./seeds.ts";
 import { SlotMap } from "./slot-map.ts";
-import type { SlotRange } from "./topology.ts";
-import { TopologySource } from "./topology-source.ts";
+import { TopologyRefresh } from "./topology-refresh.ts";
 
 /**
  * Waits between attempts to reach a node for the first time, in milliseconds: as for a lost one,
@@ -44,9 +41,6 @@ const NODE_KEEP_MS = 15_000;
  */
 const HOPS_MAX = 5;
 
-/** When a node is asked for the topology, in milliseconds: a bound on the load of the cluster. */
-const TIMING = { regularMs: 5_000, degradedMs: 1_000, soonMs: 250 };
-
 /** Makes the deployment. Fails with STORE_ADDRESS_INVALID when an address cannot be read. */
 export function createClusterDeployment(deps: DeploymentDeps, options: DeploymentOptions): Deployment {
   const parsed = parseSeeds(options.server);
@@ -56,15 +50,12 @@ export function createClusterDeployment(deps: DeploymentDeps, options: Deploymen
 }
 
 class ClusterDeployment implements Deployment, ServerEvents {
-  readonly #log: Log;
   readonly #text: string;
   readonly #timeoutMs: number;
   readonly #parallelism: number;
   readonly #nodes: ClusterNodes;
-  readonly #expiries: ExpiryCache;
   readonly #map = new SlotMap<ClusterNode>();
-  readonly #source: TopologySource;
-  readonly #refresh: RefreshSchedule;
+  readonly #topology: TopologyRefresh;
   readonly #queue: RetryQueue;
   /** Redirections of each check that was redirected. */
   readonly #hops = new WeakMap<CountedCheck, number>();
@@ -76,22 +67,17 @@ class ClusterDeployment implements Deployment, ServerEvents {
    */
   #lastKey = "";
   #lastSlot = 0;
-  /** Why the last question for the topology failed. */
-  #trouble: StoreError | undefined;
   #closed: StoreError | undefined;
   readonly #startWait = new StartWait();
-  #isStarting = true;
   readonly #callDeps: ConstructorParameters<typeof GroupedCall>[1];
   readonly #callOptions: ConstructorParameters<typeof GroupedCall>[2];
 
   constructor(deps: DeploymentDeps, { server, counter, scope }: DeploymentOptions, seeds: Seeds) {
     const { log, clock, random } = deps;
-    this.#log = log;
     this.#text = seeds.text;
     this.#timeoutMs = counter.commandTimeoutMs;
     this.#parallelism = effectiveParallelism(server.clusterPipelineParallelism, server.poolSize);
     const shared = shareAmongServers(deps, { scope });
-    this.#expiries = shared.expiries;
     const nodeOptions = { server, counter: { ...counter, startup: NODE_STARTUP } };
     this.#nodes = new ClusterNodes({
       createServer: (endpoint) =>
@@ -100,15 +86,11 @@ class ClusterDeployment implements Deployment, ServerEvents {
       // In that time every command to a node is answered or given up.
       keepMs: Math.max(NODE_KEEP_MS, 2 * this.#timeoutMs),
     });
-    this.#source = new TopologySource(seeds, server);
-    this.#refresh = new RefreshSchedule(
-      {
-        refresh: () => this.#learn(),
-        isDegraded: () => this.#isDegraded(),
-        startup: counter.startup,
-        random,
-      },
-      TIMING,
+    // A replica that was promoted may have received an increment and not the expiry that followed.
+    const changed = (): void => shared.expiries.clear();
+    this.#topology = new TopologyRefresh(
+      { log, random, seeds, nodes: this.#nodes, map: this.#map, changed },
+      { server, startup: counter.startup },
     );
     const limits = { timeoutMs: this.#timeoutMs, text: this.#text };
     this.#queue = new RetryQueue({ send: (checks, createdMs) => this.#sendAgain(checks, createdMs), clock }, limits);
@@ -121,19 +103,19 @@ class ClusterDeployment implements Deployment, ServerEvents {
    */
   async start(maxElapsedMs: number): Promise<void> {
     if (this.#closed !== undefined) throw this.#closed;
-    const reason = (): StoreError => this.#trouble ?? connectionError(this.#text, new Error("not connected yet"));
+    const reason = (): StoreError =>
+      this.#topology.trouble ?? connectionError(this.#text, new Error("not connected yet"));
     try {
-      await this.#startWait.wait(() => this.#refresh.start(), {
+      await this.#startWait.wait(() => this.#topology.start(), {
         maxElapsedMs,
         store: `the counter store ${this.#text}`,
         reason,
       });
-      this.#trouble = undefined; // Some nodes may be silent; calls that need them report it.
     } catch (error) {
       this.close();
       throw error;
     } finally {
-      this.#isStarting = false;
+      this.#topology.started();
     }
   }
 
@@ -141,8 +123,7 @@ class ClusterDeployment implements Deployment, ServerEvents {
     const error = stoppingError(this.#text);
     this.#closed = error;
     this.#startWait.fail(error);
-    this.#refresh.close();
-    this.#source.close();
+    this.#topology.close();
     this.#nodes.close();
     this.#queue.close(error);
   }
@@ -200,11 +181,11 @@ class ClusterDeployment implements Deployment, ServerEvents {
   }
 
   serverLost(server: KvstoreServer): void {
-    if (!server.isReady) this.#refresh.soon();
+    if (!server.isReady) this.#topology.soon();
   }
 
   serverFailed(server: KvstoreServer, cause: unknown): void {
-    if (this.#isStarting) this.#trouble = connectionError(server.address.text, cause);
+    this.#topology.nodeFailed(connectionError(server.address.text, cause));
   }
 
   #take(check: CountedCheck, call: CountBatch, how: { readonly isRead: boolean; readonly nowMs: number }): void {
@@ -255,13 +236,13 @@ class ClusterDeployment implements Deployment, ServerEvents {
   }
 
   #retryLater(checks: readonly KeyChecks[], createdMs: number, slot: number): void {
-    this.#refresh.soon();
-    this.#queue.add(checks, createdMs, this.#trouble ?? new Error(`slot ${slot} has no node`));
+    this.#topology.soon();
+    this.#queue.add(checks, createdMs, this.#topology.trouble ?? new Error(`slot ${slot} has no node`));
   }
 
   /** The node that a redirection names; updates the map if the slot has moved for good. */
   #nodeFor(redirection: Redirection, key: string): ClusterNode | undefined {
-    if (redirection.kind !== "ask") this.#refresh.soon();
+    if (redirection.kind !== "ask") this.#topology.soon();
     if (redirection.kind === "later") return undefined;
     const node = this.#closed === undefined ? this.#nodes.at(redirection.endpoint) : undefined;
     if (node !== undefined && redirection.kind === "moved" && redirection.slot === hashSlot(key))
@@ -282,41 +263,5 @@ class ClusterDeployment implements Deployment, ServerEvents {
       this.#lastKey = key;
     }
     return this.#lastSlot;
-  }
-
-  /** Asks for the topology and applies it. */
-  async #learn(): Promise<boolean> {
-    try {
-      this.#apply(await this.#source.ask(this.#nodes.ready()));
-      this.#trouble = undefined;
-      return true;
-    } catch (cause) {
-      if (this.#closed !== undefined) return false;
-      const error = cause instanceof StoreError ? cause : connectionError(this.#text, cause);
-      if (this.#trouble === undefined || this.#isStarting) {
-        this.#log.warn("Cannot read the cluster topology, trying again", { address: this.#text, error });
-      }
-      this.#trouble = error;
-      return false;
-    }
-  }
-
-  #apply(ranges: readonly SlotRange[]): void {
-    if (this.#closed !== undefined) return;
-    const before = this.#map.nodes();
-    const owned = ranges.flatMap(({ first, last, endpoint }) => {
-      const node = this.#nodes.at(endpoint);
-      return node === undefined ? [] : [{ first, last, node }];
-    });
-    this.#map.replace(owned);
-    this.#nodes.retire();
-    const now = this.#map.nodes();
-    if (now.size === before.size && [...now].every((node) => before.has(node))) return;
-    this.#expiries.clear(); // A replica that was promoted may have received an increment and not the expiry that followed.
-    this.#log.info("Cluster nodes have changed", { nodes: Array.from(now, ({ server }) => server.address.text) });
-  }
-
-  #isDegraded(): boolean {
-    return !this.#map.isComplete || [...this.#map.nodes()].some(({ server }) => !server.isReady);
   }
 }

@@ -7,7 +7,8 @@ export function commandLines(bytes: Buffer): string[] {
   const number = (prefix: string): number => {
     const end = bytes.indexOf("\r\n", at);
     const line = bytes.toString("utf8", at, end);
-    if (!new RegExp(`^\\${prefix}\\d+$`).test(line)) throw new Error(`Expected ${prefix} and a number, not '${line}'`);
+    if (new RegExp(`^\\${prefix}\\d+$`).exec(line) === null)
+      throw new Error(`Expected ${prefix} and a number, not '${line}'`);
     at = end + 2;
     return Number(line.slice(1));
   };

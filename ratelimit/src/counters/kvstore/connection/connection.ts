@@ -60,7 +60,7 @@ export class Connection {
   readonly #parser: ReplyParser;
   readonly #timer: NodeJS.Timeout;
   /** Undefined when it could not be made. */
-  #socket: Socket | undefined;
+  readonly #socket: Socket | undefined;
   /** Receivers in the order of their commands; those before `#current` are done. */
   readonly #receivers: ReplyReceiver[] = [];
   #current = 0;

@@ -119,7 +119,7 @@ describe("ReplyParser", () => {
     { bytes: "$8388609\r\n", reason: "a text is too long" },
     { bytes: "*1\r\n".repeat(9), reason: "lists are nested too deeply" },
     { bytes: `+${"x".repeat(70_000)}`, reason: "a line is too long" },
-    { bytes: `:1\r\n${"*2\r\n:1\r\n"}?`, reason: "a reply begins with the byte 63" },
+    { bytes: ":1\r\n*2\r\n:1\r\n?", reason: "a reply begins with the byte 63" },
   ])("parse() says '$reason'", ({ bytes, reason }) => {
     expect(new Found().parse(Buffer.from(bytes)).malformed).toBe(reason);
     expect(new Found().parse(...[...Buffer.from(bytes)].map((byte) => Buffer.from([byte]))).malformed).toBe(reason);

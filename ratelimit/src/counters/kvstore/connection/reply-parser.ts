@@ -93,10 +93,11 @@ export class ReplyParser {
       if (next === STOP) break;
       at = next;
     }
-    if (at < end && !this.#isStopped) this.#keep(bytes, at, end);
+    if (at < end) this.#keep(bytes, at, end);
   }
 
   #keep(bytes: Buffer, from: number, to: number): void {
+    if (this.#isStopped) return;
     this.#pieces.push(Buffer.from(bytes.subarray(from, to)));
     this.#piecesBytes += to - from;
   }

@@ -59,14 +59,14 @@ export class SilenceProbe {
   #connect(): void {
     const { target, tls } = this.#deps;
     this.#socket?.destroy();
-    this.#socket = undefined;
     this.#isConnected = false;
     this.#probes = 0;
     try {
       const options = socketOptions(target(), tls);
       this.#watch(openSocket(options), options.tls === undefined ? "connect" : "secureConnect");
     } catch {
-      // Certificates that cannot be read: the connections of the pool report it, the next probe tries again.
+      // Certificates that cannot be read: the connections of the pool report it.
+      this.#socket = undefined;
     }
   }
 
