@@ -106,6 +106,7 @@ function openDecider(localCacheBytes: number): RuleDecider {
       maxEntries: 100,
       stopIncrementsWhenOver: false,
       failureMode: "error",
+      unsupportedFields: "ignore",
     },
   );
 }

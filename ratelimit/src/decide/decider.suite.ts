@@ -27,6 +27,7 @@ const PLAIN_OPTIONS: DecideOptions = {
   maxEntries: 100,
   stopIncrementsWhenOver: false,
   failureMode: "error",
+  unsupportedFields: "ignore",
 };
 
 /**

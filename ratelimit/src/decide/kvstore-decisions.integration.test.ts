@@ -2,6 +2,7 @@
 // increments, and the numbers that are stored then.
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { silentLog } from "@weir/common/log/log";
+import { TurnEnd } from "@weir/common/turn/turn-end";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Counter } from "../counters/counter.ts";
@@ -26,6 +27,7 @@ beforeAll(async () => {
       log: silentLog(),
       statistics: new StatisticsStore({ maxDynamicKeys: 10 }),
       clock: Date.now,
+      turn: new TurnEnd(),
       random: () => 0,
       connections: () => undefined,
       createDeployment: createSingleDeployment,

@@ -2,6 +2,7 @@
 // the bound, counted, and well again by itself.
 import { silentLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
+import { TurnEnd } from "@weir/common/turn/turn-end";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Counter } from "../counters/counter.ts";
@@ -101,6 +102,7 @@ async function openFixture(
       log: silentLog(),
       statistics: new StatisticsStore({ maxDynamicKeys: 10 }),
       clock: Date.now,
+      turn: new TurnEnd(),
       random: () => 0,
       connections: () => undefined,
       createDeployment: createSingleDeployment,

@@ -17,6 +17,7 @@ import { DecideError, type DecideOptions, type Decider, type DecisionCall } from
 import { DecisionJob, type JobContext } from "./decision-job.ts";
 import type { LocalCache } from "./local-cache/local-cache.ts";
 import { hitsAddend, type RateLimitRequest } from "./request.ts";
+import { UnsupportedFields } from "./unsupported-fields.ts";
 
 /** Shortest time between two log lines about failures, and about rejections by one rule, in milliseconds. */
 const FAILURE_INTERVAL_MS = 10_000;
@@ -41,11 +42,13 @@ export class RuleDecider implements Decider {
   readonly #rules: () => CountedRules | undefined;
   readonly #context: JobContext;
   readonly #keys: CounterKeys;
+  readonly #unsupported: UnsupportedFields;
 
   constructor(deps: DeciderDeps, options: DecideOptions) {
     const { counter, clock, log } = deps;
     this.#rules = deps.rules;
     this.#keys = new CounterKeys(options.keyPrefix);
+    this.#unsupported = new UnsupportedFields(deps, options.unsupportedFields);
     this.#context = {
       ...deps,
       options,
@@ -62,7 +65,7 @@ export class RuleDecider implements Decider {
   decide(request: RateLimitRequest, call: DecisionCall): void {
     // The rules are read once per call: a reload never splits a call.
     const rules = this.#rules();
-    const error = findRequestError(request, rules, this.#context.options);
+    const error = findRequestError(request, rules, this.#context.options) ?? this.#unsupported.check(request);
     if (error !== undefined) {
       this.#reject(call, error);
       return;
