@@ -130,7 +130,7 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "e2e",
     mayImport: ["proto", "limits", "crds", "common", "certificates", "dev", "testing"],
-    order: ["errors.ts", "parts", "conformance", "scenarios", "benchmarks", "soak", "fuzz"],
+    order: ["errors.ts", "parts", "conformance", "scenarios", "benchmarks", "soak", "fuzz", "attacks"],
   },
 ];
 
