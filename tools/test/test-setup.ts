@@ -114,7 +114,7 @@ export async function setUpTests(say: (line: string) => void): Promise<void> {
 }
 
 /** Makes sure that what the benchmark needs is there. Throws a SetupError that lists what is not. */
-export async function setUpBench(say: (line: string) => void): Promise<void> {
+async function setUpBench(say: (line: string) => void): Promise<void> {
   await installDebianPackages(BENCH_PACKAGES, say);
   await buildWithGo(ENVOY_RATELIMIT, await findGo(say), say);
 }

@@ -38,7 +38,7 @@ const FASTER = { unit: "× decisions/s", isAtLeast: true, read: perSecond } as c
 const GO = "envoyproxy/ratelimit";
 
 /** Every bar. */
-export const BARS: readonly Bar[] = [
+const BARS: readonly Bar[] = [
   against("Redis, 100,000 keys, 8 × 64", 15, ["redis", "8x64"]),
   against("Redis, hot key, 8 × 64", 20, ["redis", "8x64-hot"]),
   {

@@ -11,9 +11,10 @@ describe("parseBenchArguments()", () => {
     { args: ["--quick", "2"], parsed: { ...DEFAULTS, rounds: 2, isQuick: true } },
     { args: ["--against", "b4da872"], parsed: { ...DEFAULTS, against: "b4da872" } },
     {
-      args: ["5", "--only", "redis", "--only=weir", "--write"],
-      parsed: { ...DEFAULTS, rounds: 5, only: ["redis", "weir"], isWritten: true },
+      args: ["5", "--only", "redis", "--only=weir"],
+      parsed: { ...DEFAULTS, rounds: 5, only: ["redis", "weir"] },
     },
+    { args: ["--write"], parsed: { ...DEFAULTS, isWritten: true } },
   ])("gives $parsed when the arguments are $args", ({ args, parsed }) => {
     expect(parseBenchArguments(args)).toEqual(parsed);
   });
@@ -23,6 +24,7 @@ describe("parseBenchArguments()", () => {
     { args: ["100"], message: "Cannot measure with '100'" },
     { args: ["--fast"], message: "Cannot measure with '--fast'" },
     { args: ["--against"], message: "Cannot measure with '--against'" },
+    { args: ["--write", "--only", "tls"], message: "--write goes without --only" },
   ])("throws when the arguments are $args", ({ args, message }) => {
     expect(() => parseBenchArguments(args)).toThrow(message);
   });

@@ -28,6 +28,8 @@ export function parseBenchArguments(args: readonly string[]): BenchArguments {
   const [rounds = String(ROUNDS_DEFAULT[isQuick ? "quick" : "thorough"])] = positionals;
   if (!/^[1-9]\d?$/.test(rounds) || positionals.length > 1) throw invalid(positionals.at(-1) ?? rounds);
   const only = values.only ?? [];
+  if (values.write === true && only.length > 0)
+    throw new E2eError("BENCHMARK_FAILED", "Cannot write the results of some rows: --write goes without --only");
   return { rounds: Number(rounds), isQuick, against: values.against, only, isWritten: values.write ?? false };
 }
 

@@ -22,7 +22,7 @@ const STOP_GRACE_MS = 3000;
  * A limit per destination that no benchmark reaches, so that every decision counts and answers alike;
  * and one that everybody is over from the first hit on.
  */
-export const BENCH_RULES = `domain: bench
+const BENCH_RULES = `domain: bench
 descriptors:
   - key: source_cluster
     value: proxy

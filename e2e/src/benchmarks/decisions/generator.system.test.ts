@@ -28,8 +28,8 @@ import { buildGenerator, runGenerator } from "./generator.ts";
 
 type Answer = MessageInitShape<typeof RateLimitResponseSchema> | "error" | "silence";
 
-const OK = { overallCode: Code.OK, statuses: [{ code: Code.OK, limitRemaining: 4_000_000_000 }] } as const;
-const OVER = { overallCode: Code.OVER_LIMIT, statuses: [{ code: Code.OVER_LIMIT }] } as const;
+const OK: Answer = { overallCode: Code.OK, statuses: [{ code: Code.OK, limitRemaining: 4_000_000_000 }] };
+const OVER: Answer = { overallCode: Code.OVER_LIMIT, statuses: [{ code: Code.OVER_LIMIT }] };
 
 const SHORT = ["--warm-up", "0.1", "--seconds", "0.3"] as const;
 
@@ -161,7 +161,7 @@ describe("the load generator", () => {
     { what: "OK", answer: OK, expected: "over", message: "an answer is wrong: its descriptor is not over the limit" },
     {
       what: "OK with a descriptor that is over the limit",
-      answer: { ...OVER, overallCode: Code.OK },
+      answer: { overallCode: Code.OK, statuses: [{ code: Code.OVER_LIMIT }] },
       expected: "ok",
       message: "an answer is wrong: its descriptor is not OK",
     },
@@ -173,7 +173,7 @@ describe("the load generator", () => {
     },
     {
       what: "with an error",
-      answer: "error" as const,
+      answer: "error",
       expected: "ok",
       message: "a call was answered with grpc-status 14: away",
     },

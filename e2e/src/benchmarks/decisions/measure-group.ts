@@ -150,8 +150,7 @@ async function measure(
     p99Micros: report.p99Micros,
     p999Micros: report.p999Micros,
     residentBytes: sum(report.watched.map(({ residentBytes }) => residentBytes)),
-    ...(before !== undefined &&
-      after !== undefined && { commandsPerDecision: (after - before) / report.allAnswers }),
+    ...(before !== undefined && after !== undefined && { commandsPerDecision: (after - before) / report.allAnswers }),
     generatorShare: report.generatorCpuMs / 1000 / report.seconds,
   };
 }

@@ -68,7 +68,7 @@ export function formatSettings(results: BenchResults): string {
 }
 
 /** A server as tables name it. */
-export function nameOf(contender: Contender, { against }: BenchResults): string {
+function nameOf(contender: Contender, { against }: BenchResults): string {
   if (contender === "weir") return "Weir";
   if (contender === "weir, grpc-js") return "Weir, grpc-js engine";
   if (contender === "weir, 2 workers") return "Weir, 2 workers";

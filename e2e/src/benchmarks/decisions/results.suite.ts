@@ -3,7 +3,7 @@ import type { Contender } from "./loads.ts";
 import type { BenchResults, Row, Sample } from "./results.ts";
 
 /** A measurement with these figures. */
-export function sample(figures: Partial<Sample>): Sample {
+function sample(figures: Partial<Sample>): Sample {
   return {
     perSecond: 1000,
     cpuMicrosPerDecision: 10,

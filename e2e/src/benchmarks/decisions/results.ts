@@ -46,10 +46,10 @@ export interface BenchResults {
 }
 
 /** The generator alone must be so many times as fast as a server whose speed counts. */
-export const CEILING_RATE = 1.5;
+const CEILING_RATE = 1.5;
 
 /** In an open loop its p99 must be at most this share of a p99 that counts. */
-export const CEILING_LATENCY = 1 / 4;
+const CEILING_LATENCY = 1 / 4;
 
 /** The row of a server under a load; undefined when it was not measured. */
 export function findRow(results: BenchResults, group: string, load: string, contender: Contender): Row | undefined {

@@ -11,7 +11,6 @@ describe("make bench", () => {
     "measures Weir, envoyproxy/ratelimit and the ceiling over the local cache, and prints what was reached",
     async () => {
       const program = "node_modules/.bin/node e2e/dist/benchmarks/decisions/run.js";
-      // eslint-disable-next-line no-restricted-syntax -- the program needs the PATH of the machine to find Redis
       const env = process.env;
       const { code, stdout, stderr } = await runCommand(`${program} --quick --only over-limit`, { cwd: ROOT, env });
       expect(stderr).toContain("round 1 of 1: over-limit/8x64/nothing");
@@ -19,7 +18,9 @@ describe("make bench", () => {
       expect(stdout).toMatch(/^over-limit, envoyproxy\/ratelimit: .*\bGOMAXPROCS=1\b/m);
       for (const server of ["Weir", "Weir, grpc-js engine", "envoyproxy/ratelimit", "nothing (ceiling)"])
         expect(stdout).toMatch(new RegExp(`\\| ${server.replaceAll(/[()]/g, "\\$&")} +\\| +\\d+\\.\\d k`));
-      expect(stdout).toMatch(/^\| Over the limit, local cache, 8 × 64 +\| ≥ 15 × envoyproxy\/ratelimit \| .* (PASS|MISS)/m);
+      expect(stdout).toMatch(
+        /^\| Over the limit, local cache, 8 × 64 +\| ≥ 15 × envoyproxy\/ratelimit \| .* (PASS|MISS)/m,
+      );
     },
     TIMEOUT_MS,
   );
