@@ -15,7 +15,7 @@ INSTALLED := node_modules/.installed
 # More arguments for the task's program, for example: make test-unit ARGS=limits/src/rules
 ARGS ?=
 
-.PHONY: help setup build run check test test-fast test-unit test-integration soak generate bench bench-control-plane fuzz coverage format clean
+.PHONY: help setup build run check test test-fast test-unit test-integration soak generate bench bench-control-plane fuzz differential coverage format clean
 
 help: ## List these tasks
 	@printf 'Usage: make TASK [ARGS=...]\n\n'
@@ -65,6 +65,10 @@ bench-control-plane: build ## Measure how fast changes reach pods, and memory (A
 
 fuzz: $(INSTALLED) ## Send broken input to every listener (ARGS='--minutes 10 --seed 1')
 	@node --conditions=source e2e/src/fuzz/run.ts $(ARGS)
+
+differential: build ## Compare with envoyproxy/ratelimit on random rules and requests (ARGS='--seed 7 --configurations 100')
+	@node tools/test/test-setup.ts
+	@node --conditions=source e2e/src/conformance/differential/run.ts $(ARGS)
 
 format: $(INSTALLED) ## Format every file
 	@prettier --write --log-level warn .

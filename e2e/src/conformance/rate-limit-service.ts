@@ -1,5 +1,5 @@
 // The rate limit service as its users run it: a process with environment variables and rule files,
-// with a gRPC client. Runs the sources, so that the tests that use it need no build.
+// with a gRPC client. Runs the sources, unless a test asks for the built program.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type JsonObject, create } from "@bufbuild/protobuf";
@@ -50,6 +50,8 @@ export interface Answer {
 export interface ServiceOptions {
   /** Words in front of the command line. */
   readonly prefix?: readonly string[];
+  /** Runs the built program instead of the sources. */
+  readonly isBuilt?: boolean;
   /** What the client needs when gRPC is not plaintext. */
   readonly credentials?: ChannelCredentials;
   /** The unix socket of gRPC; by default a port. */
@@ -70,7 +72,8 @@ export async function startRateLimitService(
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, "config", name), text);
   const lines: string[] = [];
   const ports = new Map<string, number>();
-  const program = [process.execPath, "--conditions=source", join(ROOT, "ratelimit", "src", "main.ts")];
+  const sources = [process.execPath, "--conditions=source", join(ROOT, "ratelimit", "src", "main.ts")];
+  const program = options.isBuilt === true ? [join(ROOT, "ratelimit", "bin", "weir-ratelimit")] : sources;
   const [command = "", ...args] = [...(options.prefix ?? []), ...program];
   const service = await startProcess({
     name: "ratelimit",

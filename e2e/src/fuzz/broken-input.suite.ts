@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { fuzzListener, type FuzzTotals } from "./fuzz-listener.ts";
 import { type FuzzedService, type GrpcKind, startFuzzedService } from "./fuzzed-service.ts";
-import { Random } from "./random.ts";
+import { Random } from "../parts/random.ts";
 
 const ROUNDS = 4;
 

@@ -3,7 +3,7 @@
 import { ANSWER_START, brokenRequest, type Http1Target, oddRequest } from "./http1-inputs.ts";
 import { brokenFrames, brokenMessage, createPongReader, noSession, ping } from "./http2-inputs.ts";
 import { openingBytes, placesOf } from "../parts/http2-frames.ts";
-import type { Random } from "./random.ts";
+import type { Random } from "../parts/random.ts";
 import { Wire, type WireAddress } from "./wire.ts";
 
 /**

@@ -5,7 +5,7 @@ import { RateLimitRequestSchema } from "@weir/proto/generated/envoy/service/rate
 
 import { createFrameReader, FLAG, FRAME, frame, grpcMessage, openingBytes } from "../parts/http2-frames.ts";
 import { mutate } from "./mutation.ts";
-import type { Random } from "./random.ts";
+import type { Random } from "../parts/random.ts";
 
 /** Frame types that broken input is made of (RFC 9113, section 6); the last is not defined. */
 const FRAME_TYPES = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xbb] as const;

@@ -5,7 +5,7 @@ import { brokenRequest, goodRequest, oddRequest } from "./http1-inputs.ts";
 import { openingBytes } from "../parts/http2-frames.ts";
 import { brokenFrames, brokenMessage, createPongReader, goodCall, noSession, ping } from "./http2-inputs.ts";
 import { mutate } from "./mutation.ts";
-import { Random } from "./random.ts";
+import { Random } from "../parts/random.ts";
 
 const TARGET = { paths: ["/json"], body: '{"domain":"d"}' } as const;
 

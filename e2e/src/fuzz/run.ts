@@ -5,7 +5,7 @@ import { parseArgs } from "node:util";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { fuzzListener, type FuzzTotals } from "./fuzz-listener.ts";
 import { type FuzzedService, type GrpcKind, startFuzzedService } from "./fuzzed-service.ts";
-import { Random } from "./random.ts";
+import { Random } from "../parts/random.ts";
 
 const USAGE = "usage: make fuzz [ARGS='--minutes 10 --seed 1']";
 

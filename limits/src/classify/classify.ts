@@ -88,10 +88,10 @@ function rejectOrShadow(check: LimitedCheck, overHits: number): void {
 
 /**
  * Hits above this number are near the limit. Single precision, as in envoyproxy/ratelimit: both must
- * call the same hit near.
+ * call the same hit near. Never above the limit, to which single precision may round it up.
  */
 function nearThreshold(requestsPerUnit: number, nearLimitRatio: number): number {
-  return Math.floor(Math.fround(Math.fround(requestsPerUnit) * nearLimitRatio));
+  return Math.min(requestsPerUnit, Math.floor(Math.fround(Math.fround(requestsPerUnit) * nearLimitRatio)));
 }
 
 function wouldBeOver({ after, hits, match }: LimitedCheck): boolean {

@@ -240,6 +240,13 @@ describe("match() statistics keys", () => {
       pairs: ["wild=foo123bar456"],
       key: "test-domain.wild_foo123bar456",
     },
+    {
+      case: 68,
+      domain: "test-domain",
+      rules: [chain({ key: "wild", value: "*", valueToMetric: true })],
+      pairs: ["wild="],
+      key: "test-domain.wild",
+    },
     { case: 66, domain: "d", rules: [chain({ key: "k", detailedMetric: true })], pairs: ["k="], key: "d.k_" },
   ])(
     "case $case: match() counts under $key when the descriptor is $pairs",

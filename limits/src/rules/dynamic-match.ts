@@ -103,14 +103,7 @@ function keyOf(
 }
 
 function valueText(node: RuleNode<unknown>, entry: Entry): string {
-  switch (reachOf(node, entry)) {
-    case "exact":
-      return node.composite;
-    case "wildcard":
-      return `${entry.key}_${entry.value}`;
-    default:
-      return entryText(entry);
-  }
+  return reachOf(node, entry) === "exact" ? node.composite : entryText(entry);
 }
 
 function entryText(entry: Entry): string {

@@ -177,7 +177,7 @@ function findSlowly(
     const withValue = `${entry.key}_${entry.value}`;
     if (last.detailedMetric) return isShared && entry.value === "" ? entry.key : withValue;
     if (!node.valueToMetric || how === "exact") return compositeKey(node);
-    return how === "key" && entry.value === "" ? entry.key : withValue;
+    return entry.value === "" ? entry.key : withValue;
   });
   const path = [domain, ...steps.map(({ node }) => compositeKey(node))].join(".");
   const key = [domain, ...parts].join(".");

@@ -327,6 +327,13 @@ describe("decide() counting", () => {
     expect(fixture.counted()["rate_limit.domain.key.near_limit"]).toBeUndefined();
   });
 
+  it("decide() counts nothing as near when single precision puts the threshold above the limit", () => {
+    // 2^24 + 3 is 2^24 + 4 in single precision: envoyproxy/ratelimit subtracts one hit from near_limit.
+    const { fixture } = oneRule(16_777_219, "second", [16_777_220], 1);
+    fixture.decide({ descriptors: [KEY], hitsAddend: 2 });
+    expect(fixture.counted()["rate_limit.domain.key.near_limit"]).toBeUndefined();
+  });
+
   it("case 15: decide() answers unlimited and counts the statistics only when the rule is unlimited", () => {
     const fixture = new DeciderFixture({
       configs: [configuration("domain", [descriptor({ key: "key", rateLimit: unlimited() })])],

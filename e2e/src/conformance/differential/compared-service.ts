@@ -1,0 +1,92 @@
+// One of the two services of a differential run: asks it, and reads what can be seen of it from
+// outside: its rules, its statistics and its Redis server.
+import { toBinary } from "@bufbuild/protobuf";
+import { Client, credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { STACK_HOST } from "@weir/dev/setup/ports";
+import { type RateLimitRequest, RateLimitRequestSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+import type { StoreServer } from "@weir/testing/servers/store-server";
+import { readReplies } from "./redis-replies.ts";
+
+/** Path of the method that is asked. */
+const METHOD = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+
+/** Longest time of a call, in milliseconds, on a busy machine. */
+const CALL_TIMEOUT_MS = 20_000;
+
+/** The result of a call: its encoded answer, or how it failed. */
+export type CallResult = { readonly answer: Buffer } | { readonly code: string; readonly text: string };
+
+/** A counter in Redis. */
+export interface StoredCounter {
+  readonly value: string;
+  /** -1 for a key that never expires. */
+  readonly ttlSeconds: number;
+}
+
+/** Where a service and its store are. */
+export interface ServicePlace {
+  readonly grpcPort: number;
+  readonly debugPort: number;
+  readonly redis: StoreServer;
+}
+
+/** A service of the run. */
+export class ComparedService {
+  readonly #place: ServicePlace;
+  readonly #client: Client;
+
+  constructor(place: ServicePlace) {
+    this.#place = place;
+    this.#client = new Client(`${STACK_HOST}:${place.grpcPort}`, credentials.createInsecure(), {
+      "grpc.use_local_subchannel_pool": 1,
+    });
+  }
+
+  /** Sends a request. */
+  ask(request: RateLimitRequest): Promise<CallResult> {
+    const deadline = Date.now() + CALL_TIMEOUT_MS;
+    return new Promise((resolve) => {
+      const answered = (error: ServiceError | null, answer?: Buffer): void => {
+        if (answer !== undefined) resolve({ answer });
+        else resolve({ code: status[error?.code ?? status.UNKNOWN], text: error?.details ?? "" });
+      };
+      this.#client.makeUnaryRequest(METHOD, encodeRequest, asIs, request, new Metadata(), { deadline }, answered);
+    });
+  }
+
+  /** The lines of `/rlconfig`, sorted. */
+  async rules(): Promise<readonly string[]> {
+    const response = await fetch(`http://${STACK_HOST}:${this.#place.debugPort}/rlconfig`);
+    return (await response.text()).split("\n").toSorted();
+  }
+
+  /** Every key of its Redis server. */
+  async counters(): Promise<ReadonlyMap<string, StoredCounter>> {
+    const { redis } = this.#place;
+    const [keys] = (await readReplies(redis.port, [["KEYS", "*"]])) as [string[]];
+    const commands = keys.flatMap((key) => [
+      ["GET", key],
+      ["TTL", key],
+    ]);
+    const replies = await readReplies(redis.port, commands);
+    return new Map(
+      keys.map((key, index) => [
+        key,
+        { value: String(replies[2 * index]), ttlSeconds: Number(replies[2 * index + 1]) },
+      ]),
+    );
+  }
+
+  /** Closes its connection. */
+  close(): void {
+    this.#client.close();
+  }
+}
+
+function encodeRequest(request: RateLimitRequest): Buffer {
+  return Buffer.from(toBinary(RateLimitRequestSchema, request));
+}
+
+function asIs(bytes: Buffer): Buffer {
+  return bytes;
+}
