@@ -158,7 +158,7 @@ export class Connection implements FrameReceiver, TurnTask {
   tick(nowMs: number): void {
     if (this.#phase === "closed") return;
     if (this.#phase === "ending") {
-      if (nowMs >= this.#phaseEndMs) this.#sink.destroy();
+      if (nowMs >= this.#phaseEndMs) this.#destroy();
       return;
     }
     this.#frames.tick(nowMs);
@@ -176,7 +176,7 @@ export class Connection implements FrameReceiver, TurnTask {
     });
     if (action === "ping") this.#sendPing(KEEP_ALIVE_PING);
     else if (action === "drain") this.drain();
-    else if (action === "destroy") this.#sink.destroy();
+    else if (action === "destroy") this.#destroy();
   }
 
   /**
@@ -206,11 +206,13 @@ export class Connection implements FrameReceiver, TurnTask {
         return;
       case "http1":
         this.#deps.counters.http1Refused += 1;
+        this.#sink.refused("http1");
         this.#sink.write(HTTP1_REFUSAL);
         this.#end();
         return;
       case "foreign":
         this.#deps.counters.foreignPreface += 1;
+        this.#sink.refused("foreign");
         throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "This port speaks HTTP/2 (gRPC)");
       case "http2":
         this.#phase = "open";
@@ -268,6 +270,12 @@ export class Connection implements FrameReceiver, TurnTask {
     this.#output.flush();
     this.#forget();
     this.#sink.end();
+  }
+
+  /** Closes the connection without a word: the peer would not receive it. */
+  #destroy(): void {
+    this.#phase = "closed";
+    this.#sink.destroy();
   }
 
   #forget(): void {

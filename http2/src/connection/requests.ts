@@ -2,7 +2,7 @@
 import { CONTROL_FRAME_MAX_BYTES, writeWindowUpdate } from "../frames/control-frames.ts";
 import { ConnectionError, ErrorCode, Flag } from "../frames/frame.ts";
 import { paddingBytes } from "../frames/padding.ts";
-import { ReceiveWindow } from "../flow/receive-window.ts";
+import { isHalfUsed, ReceiveWindow } from "../flow/receive-window.ts";
 import { DEFAULT_WINDOW_BYTES } from "../flow/send-window.ts";
 import { isWholeMessage, MESSAGE_PREFIX_BYTES } from "../grpc/message-reader.ts";
 import { findRoute, type Route } from "../grpc/route.ts";
@@ -76,7 +76,7 @@ export class Requests implements BlockReceiver {
   data(flags: number, streamId: number, bytes: Buffer, payloadStart: number, payloadEnd: number): void {
     const lengthBytes = payloadEnd - payloadStart;
     const increment = this.#window.use(lengthBytes);
-    if (increment !== 0) this.#widenConnection(increment);
+    if (increment > 0) this.#sendWindowUpdate(0, increment);
     const stream = this.#deps.streams.find(streamId);
     if (stream === undefined || stream.isRemoteEnded) {
       this.#refuseStray(streamId, stream);
@@ -165,13 +165,9 @@ export class Requests implements BlockReceiver {
         return;
       }
     }
-    if (stream.receivedBytes > DEFAULT_WINDOW_BYTES) {
-      this.#resetFaulty(stream, ErrorCode.FLOW_CONTROL_ERROR);
-      return;
-    }
     if (start < end && !stream.isAnswered) calls.read(stream, bytes, start, end);
     if (isLast) this.#endRequest(stream);
-    else if (stream.receivedBytes * 2 > DEFAULT_WINDOW_BYTES) this.#continueRequest(stream);
+    else if (isHalfUsed(stream.receivedBytes, DEFAULT_WINDOW_BYTES)) this.#continueRequest(stream);
   }
 
   /** Allows the client to send on; a client that has its answer is asked to stop (RFC 9113, 8.1). */
@@ -219,12 +215,6 @@ export class Requests implements BlockReceiver {
       case "ended":
         throw new ConnectionError(ErrorCode.STREAM_CLOSED, `Stream ${streamId} has ended`);
     }
-  }
-
-  #widenConnection(incrementBytes: number): void {
-    if (incrementBytes < 0)
-      throw new ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, "The client exceeds the window of the connection");
-    this.#sendWindowUpdate(0, incrementBytes);
   }
 
   #sendWindowUpdate(streamId: number, incrementBytes: number): void {

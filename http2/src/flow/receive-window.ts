@@ -1,6 +1,7 @@
-// A window of flow control in the direction of the server: what the peer may still send.
+// The windows of flow control in the direction of the server (RFC 9113, 5.2): what is received is
+// taken immediately, so a window only has to be widened again before the client waits for it.
 
-/** The window of a connection. It is widened again when half of it is used. */
+/** Counts what the client has used of the window of a connection. */
 export class ReceiveWindow {
   readonly #sizeBytes: number;
   #usedBytes = 0;
@@ -9,16 +10,17 @@ export class ReceiveWindow {
     this.#sizeBytes = sizeBytes;
   }
 
-  /**
-   * Counts received bytes. Returns the increment of a WINDOW_UPDATE that is due, 0 for none, and -1
-   * when the peer sent more than it may.
-   */
+  /** Counts received bytes. Returns the increment of a WINDOW_UPDATE, or 0 while less than half is used. */
   use(bytes: number): number {
     this.#usedBytes += bytes;
+    if (!isHalfUsed(this.#usedBytes, this.#sizeBytes)) return 0;
     const used = this.#usedBytes;
-    if (used > this.#sizeBytes) return -1;
-    if (used * 2 < this.#sizeBytes) return 0;
     this.#usedBytes = 0;
     return used;
   }
+}
+
+/** Whether a window should be widened. */
+export function isHalfUsed(usedBytes: number, sizeBytes: number): boolean {
+  return usedBytes * 2 >= sizeBytes;
 }

@@ -21,6 +21,8 @@ export interface ByteSink {
   end(): void;
   /** Closes the connection immediately. */
   destroy(): void;
+  /** Reports that the client does not begin with HTTP/2, but with HTTP/1 or something else. */
+  refused(preface: "http1" | "foreign"): void;
 }
 
 /** What outputs share. */

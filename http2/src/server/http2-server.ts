@@ -66,11 +66,15 @@ export class Http2Server {
     return this.#deps.budget.usedBytes;
   }
 
-  /** Serves a socket that is connected; its owner handles its "error" event. */
-  accept(socket: Socket): void {
+  /**
+   * Serves a socket that is connected; its owner handles its "error" event. `refused` is called when
+   * the client begins with HTTP/1, or with something that is no HTTP at all, such as TLS.
+   */
+  accept(socket: Socket, refused: (preface: "http1" | "foreign") => void = () => {}): void {
     const { limits, turn } = this.#deps;
     const maxAgeMs = limits.connectionAgeMs * (1 + AGE_JITTER * (2 * this.#random() - 1));
-    const sink = new SocketSink(socket, socket instanceof TLSSocket, () => connection.sent());
+    const isAsync = socket instanceof TLSSocket;
+    const sink = new SocketSink(socket, { isAsync, sent: () => connection.sent(), refused });
     const connection = new Connection(this.#deps, sink, turn.nowMs(), maxAgeMs);
     this.#connections.set(connection, socket);
     this.counters.openConnections += 1;

@@ -6,17 +6,29 @@ import type { ByteSink } from "../output/output.ts";
 /** Written after what could not be sent immediately: its callback reports that it is sent now. */
 const NOTHING: Buffer = Buffer.alloc(0);
 
+/** How a sink reports. */
+export interface SocketSinkOptions {
+  /** Whether the socket never sends immediately, as with TLS. */
+  readonly isAsync: boolean;
+  /** Connection.sent. */
+  readonly sent: () => void;
+  /** See ByteSink.refused. */
+  readonly refused: (preface: "http1" | "foreign") => void;
+}
+
 /** The sink of one socket. */
 export class SocketSink implements ByteSink {
   readonly #socket: Socket;
   readonly #isAsync: boolean;
   readonly #sent: () => void;
+  /** Receives what the client begins with, when that is not HTTP/2. */
+  readonly refused: (preface: "http1" | "foreign") => void;
 
-  /** `isAsync` says that the socket never sends immediately, as with TLS. `sent` is Connection.sent. */
-  constructor(socket: Socket, isAsync: boolean, sent: () => void) {
+  constructor(socket: Socket, { isAsync, sent, refused }: SocketSinkOptions) {
     this.#socket = socket;
     this.#isAsync = isAsync;
     this.#sent = sent;
+    this.refused = refused;
   }
 
   write(bytes: Buffer): boolean {
