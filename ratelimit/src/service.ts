@@ -5,6 +5,7 @@ import { Lifecycle } from "@weir/common/lifecycle/lifecycle";
 import { createLog, type Log } from "@weir/common/log/log";
 import type { ListenerTls } from "@weir/common/net/connection-listener";
 import type { Tracing } from "@weir/common/tracing/tracing";
+import { TurnEnd } from "@weir/common/turn/turn-end";
 
 import { createLocalCache } from "./decide/local-cache/local-cache.ts";
 import { RuleDecider } from "./decide/rule-decider.ts";
@@ -14,6 +15,7 @@ import { ActiveRules } from "./startup/active-rules.ts";
 import { createConfigSource } from "./startup/config-source.ts";
 import { createCounterBackend } from "./startup/counter-backend.ts";
 import { createFirstConfigurationWait } from "./startup/first-configuration.ts";
+import { createGrpcTransport } from "./startup/grpc-engine.ts";
 import { withAddressLog } from "./startup/listen-address-log.ts";
 import { createStatisticsSinks } from "./startup/statistics-sinks.ts";
 import { TlsFileSets } from "./startup/tls-file-sets.ts";
@@ -21,7 +23,6 @@ import { createTrafficGate } from "./startup/traffic-gate.ts";
 import { LoadStatistics, ServiceStatistics } from "./statistics/service-statistics.ts";
 import { StatisticsStore } from "./statistics/statistics-store.ts";
 import { DebugListener } from "./transport/debug/debug-listener.ts";
-import { GrpcJsTransport } from "./transport/grpc-js/grpc-js-transport.ts";
 import { JsonTransport } from "./transport/json/json-transport.ts";
 
 /** Dependencies on the process. `isDrainWanted` is called at the stop. */
@@ -49,27 +50,28 @@ export async function createService(
   const lifecycle = new Lifecycle({ log }, { stopTimeoutMs: server.shutdown.drainMs + 2 * server.shutdown.graceMs });
   const tls = new TlsFileSets({ log });
 
+  const turn = new TurnEnd();
   const store = new StatisticsStore(settings.statistics);
   const statistics = new ServiceStatistics(store);
   const health = new Health(server.health);
   const rules = new ActiveRules({ store, statistics, health }, settings.config);
-  const counter = await createCounterBackend(settings, { store, statistics, health, tls, tracing, log });
+  const counter = await createCounterBackend(settings, { store, statistics, health, tls, tracing, turn, log });
   const source = await createConfigSource(settings.config, { listener: rules, store, log });
   const localCache = createLocalCache(
     { statistics: store, clock: Date.now, log },
     { sizeBytes: settings.decide.localCacheSizeBytes },
   );
   const decider = new RuleDecider(
-    { rules: rules.current, counter, statistics, localCache, clock: Date.now, log },
+    { rules: rules.current, counter, statistics, localCache, clock: () => turn.nowMs(), log },
     settings.decide,
   );
   const debug = new DebugListener(
     { rules: rules.current, statistics: store, extraTags: settings.statistics.extraTags, health, log },
     server.debug,
   );
-  const grpc = new GrpcJsTransport(
-    { decider, tracing, health, statistics, nowMs: () => performance.now(), log },
-    { ...server.grpc, tls: server.grpc.tls && openGrpcTls(server.grpc.tls, tls, store) },
+  const grpc = await createGrpcTransport(
+    { decider, tracing, health, statistics, store, turn, log },
+    { ...server.grpc, tls: server.grpc.tls && openGrpcTls(server.grpc.tls, tls, store), request: settings.decide },
   );
   const http = new JsonTransport({ decider, tracing, health, log }, server.http);
   const trafficGate = createTrafficGate(

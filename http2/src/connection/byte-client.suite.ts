@@ -97,6 +97,8 @@ class TestService {
   /** Streaming calls of "Chat", and what their receivers were notified of. */
   readonly chats: StreamingCall[] = [];
   readonly events: string[] = [];
+  /** Messages of "Chat" that were sent. */
+  sentMessages = 0;
   /** Requests of "Later". */
   readonly requests: string[] = [];
 
@@ -124,6 +126,9 @@ class TestService {
         return {
           message: (bytes, start, end) => void this.events.push(`message ${bytes.toString("latin1", start, end)}`),
           halfClosed: () => void this.events.push("half-closed"),
+          sent: () => {
+            this.sentMessages += 1;
+          },
           cancelled: () => void this.events.push("cancelled"),
         };
       },

@@ -13,6 +13,7 @@ import {
   openCall,
   summarize,
   wholeCall,
+  windowUpdate,
 } from "./byte-client.suite.ts";
 
 const OK = (streamId: number, bytes: number) => [
@@ -190,6 +191,20 @@ describe("a streaming call", () => {
     expect(chat?.send(BYTES, Buffer.from("three"))).toBe(false);
     expect(client.turn()).toEqual([]);
     expect(client.connection).toMatchObject({ callsInFlight: 0, openStreams: 0 });
+  });
+
+  it("is notified when a message that the client held back is sent, and takes the next one then", () => {
+    const client = new ByteClient().open([[4, 10]]); // SETTINGS_INITIAL_WINDOW_SIZE.
+    client.send(openCall(1, "Chat"));
+    const [chat] = client.service.chats;
+    expect(chat?.send(BYTES, Buffer.from("one"))).toBe(true);
+    expect(client.service.sentMessages).toBe(1);
+    expect(chat?.send(BYTES, Buffer.from("two"))).toBe(true);
+    expect(client.service.sentMessages).toBe(1);
+    expect(chat?.send(BYTES, Buffer.from("three"))).toBe(false);
+    client.send(windowUpdate(1, 100));
+    expect(client.service.sentMessages).toBe(2);
+    expect(chat?.send(BYTES, Buffer.from("three"))).toBe(true);
   });
 
   it("ends with a status and no message", () => {

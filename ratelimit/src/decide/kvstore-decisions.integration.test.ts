@@ -2,13 +2,14 @@
 // increments, and the numbers that are stored then.
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { silentLog } from "@weir/common/log/log";
+import { TurnEnd } from "@weir/common/turn/turn-end";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Counter } from "../counters/counter.ts";
 import { createKvstoreCounter } from "../counters/kvstore/kvstore-counter.ts";
 import { serverOptions } from "../counters/kvstore/kvstore-counter.suite.ts";
 import { type RedisServer, startRedisServer } from "../counters/kvstore/redis-server.suite.ts";
-import { createSingleDeployment } from "../counters/kvstore/deployments/single/single-deployment.ts";
+import { createSingleDeployment } from "../counters/kvstore/single/single-deployment.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { AwaitedCall, DeciderFixture, type DeciderFixtureOptions } from "./decider.suite.ts";
 
@@ -26,6 +27,7 @@ beforeAll(async () => {
       log: silentLog(),
       statistics: new StatisticsStore({ maxDynamicKeys: 10 }),
       clock: Date.now,
+      turn: new TurnEnd(),
       random: () => 0,
       connections: () => undefined,
       createDeployment: createSingleDeployment,

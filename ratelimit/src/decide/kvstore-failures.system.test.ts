@@ -2,6 +2,7 @@
 // the bound, counted, and well again by itself.
 import { silentLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
+import { TurnEnd } from "@weir/common/turn/turn-end";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Counter } from "../counters/counter.ts";
@@ -9,7 +10,7 @@ import { createKvstoreCounter } from "../counters/kvstore/kvstore-counter.ts";
 import { COMMAND_TIMEOUT_MS, DEADLINE_MS, serverOptions, SLACK_MS } from "../counters/kvstore/kvstore-counter.suite.ts";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { type RedisServer, startRedisServer, until } from "../counters/kvstore/redis-server.suite.ts";
-import { createSingleDeployment } from "../counters/kvstore/deployments/single/single-deployment.ts";
+import { createSingleDeployment } from "../counters/kvstore/single/single-deployment.ts";
 import { startStoreProxy, type StoreProxy } from "../counters/kvstore/store-proxy.suite.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
@@ -101,6 +102,7 @@ async function openFixture(
       log: silentLog(),
       statistics: new StatisticsStore({ maxDynamicKeys: 10 }),
       clock: Date.now,
+      turn: new TurnEnd(),
       random: () => 0,
       connections: () => undefined,
       createDeployment: createSingleDeployment,

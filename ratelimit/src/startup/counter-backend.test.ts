@@ -1,5 +1,6 @@
 // What all deployment types of the kvstore backend do without any server.
 import { silentLog } from "@weir/common/log/log";
+import { TurnEnd } from "@weir/common/turn/turn-end";
 import { describe, expect, it } from "vitest";
 
 import { serverOptions } from "../counters/kvstore/kvstore-counter.suite.ts";
@@ -17,6 +18,7 @@ describe("createKvstoreBackend()", () => {
         log: silentLog(),
         statistics: new StatisticsStore({ maxDynamicKeys: 10 }),
         clock: () => 0,
+        turn: new TurnEnd(() => 0),
         random: () => 0,
         connections: () => undefined,
       },

@@ -5,6 +5,7 @@ import { resolveSrv } from "node:dns/promises";
 import type { Log } from "@weir/common/log/log";
 import type { TlsFiles } from "@weir/common/tls/tls-files";
 import type { Tracing } from "@weir/common/tracing/tracing";
+import type { TurnEnd } from "@weir/common/turn/turn-end";
 
 import type { Counter } from "../counters/counter.ts";
 import type { CreateDeployment, DeploymentDeps } from "../counters/kvstore/deployment.ts";
@@ -26,6 +27,7 @@ export interface CounterBackendDeps {
   readonly health: Health;
   readonly tls: TlsFileSets;
   readonly tracing: Tracing;
+  readonly turn: TurnEnd;
   readonly log: Log;
 }
 
@@ -46,7 +48,7 @@ export async function createCounterBackend(settings: Settings, deps: CounterBack
 async function createStoreBackend(
   backend: KvstoreBackendSettings | AltstoreBackendSettings,
   { decide }: Settings,
-  { store, statistics, health, tls, log }: CounterBackendDeps,
+  { store, statistics, health, tls, turn, log }: CounterBackendDeps,
 ): Promise<Counter> {
   const shared = { log, statistics: store, clock: Date.now, random: Math.random };
   const reportConnections = (active: number): void => health.set("cache", active > 0);
@@ -57,7 +59,7 @@ async function createStoreBackend(
       tls: useTls ? storeTls : undefined,
     });
     return await createKvstoreBackend(
-      { ...shared, connections: reportConnections },
+      { ...shared, turn, connections: reportConnections },
       { ...backend, main: server(backend.main), perSecond: backend.perSecond && server(backend.perSecond) },
     );
   }
@@ -104,10 +106,10 @@ export async function createKvstoreBackend(deps: DeploymentDeps, options: Kvstor
 async function loadDeployment(type: KvstoreServerOptions["type"]): Promise<CreateDeployment> {
   switch (type) {
     case "single":
-      return (await import("../counters/kvstore/deployments/single/single-deployment.ts")).createSingleDeployment;
+      return (await import("../counters/kvstore/single/single-deployment.ts")).createSingleDeployment;
     case "sentinel":
-      return (await import("../counters/kvstore/deployments/sentinel/sentinel-deployment.ts")).createSentinelDeployment;
+      return (await import("../counters/kvstore/sentinel/sentinel-deployment.ts")).createSentinelDeployment;
     case "cluster":
-      return (await import("../counters/kvstore/deployments/cluster/cluster-deployment.ts")).createClusterDeployment;
+      return (await import("../counters/kvstore/cluster/cluster-deployment.ts")).createClusterDeployment;
   }
 }

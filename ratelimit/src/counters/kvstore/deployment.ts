@@ -1,6 +1,7 @@
 // The interface of deployment types: one server, a primary that sentinels name, or the nodes of a
 // cluster.
 import type { Log } from "@weir/common/log/log";
+import type { TurnEnd } from "@weir/common/turn/turn-end";
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 import type { CountBatch, CountedCheck } from "../counter.ts";
 import type { StoreError } from "../store-error.ts";
@@ -34,6 +35,8 @@ export interface DeploymentDeps {
   readonly statistics: StatisticsStore;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
+  /** The end of the event-loop turn, at which commands are written. */
+  readonly turn: TurnEnd;
   /** From 0 up to but not including 1. */
   readonly random: () => number;
   /** Receives the number of working connections at each change. */

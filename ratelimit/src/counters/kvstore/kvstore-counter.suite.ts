@@ -2,6 +2,7 @@
 // received, and checks of failed calls.
 import { silentLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
+import { TurnEnd } from "@weir/common/turn/turn-end";
 import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import type { Counter } from "../counter.ts";
 import { check, WaitingBatch } from "../counter.suite.ts";
@@ -81,6 +82,7 @@ export class TestedCounters {
         log: silentLog(),
         statistics,
         clock: Date.now,
+        turn: new TurnEnd(choices.deps?.clock ?? Date.now),
         random: () => 0,
         connections: (number) => active.push(number),
         createDeployment: this.#createDeployment,

@@ -1,6 +1,7 @@
 // What the backend does with a call over its deployments, which are made up here: refusals, and
 // failures while checks are added.
 import { silentLog } from "@weir/common/log/log";
+import { TurnEnd } from "@weir/common/turn/turn-end";
 import { describe, expect, it } from "vitest";
 import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import type { Counter, CountBatch, CountedCheck } from "../counter.ts";
@@ -59,6 +60,7 @@ function createCounter(): {
       clock: () => 0,
       random: () => 0,
       connections: () => undefined,
+      turn: new TurnEnd(() => 0),
       createDeployment: (_deps, { scope }) => (scope === "redis_pool" ? main : perSecond),
     },
     {
