@@ -107,6 +107,7 @@ export class TestServer {
       open: (call) => ({
         message: (bytes, start, end) => void call.send(BYTES, Buffer.from(bytes.subarray(start, end))),
         halfClosed: () => halfClosed(call),
+        sent: () => {},
         cancelled: () => void (this.cancelled += 1),
       }),
     };
