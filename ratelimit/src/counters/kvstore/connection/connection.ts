@@ -138,7 +138,7 @@ export class Connection {
     const options = socketOptions(address, tls);
     const socket = options.tls === undefined ? this.#openPlain(options) : openSocket(options);
     // TLS decrypts into memory of its own.
-    if (options.tls !== undefined) socket.on("data", (chunk) => this.#parser.parse(chunk, chunk.length));
+    if (options.tls !== undefined) socket.on("data", (chunk: Buffer) => this.#parser.parse(chunk, chunk.length));
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     socket.once(options.tls === undefined ? "connect" : "secureConnect", () => this.#introduce(address, wantsPrimary));
