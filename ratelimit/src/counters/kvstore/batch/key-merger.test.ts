@@ -1,4 +1,4 @@
-// Which checks of a batch are merged, in comparison with a plain Map, and the bounds of the search.
+// The merging of checks by key, in comparison with a plain Map, and the bounds of the search.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { check, WaitingBatch } from "../../counter.suite.ts";

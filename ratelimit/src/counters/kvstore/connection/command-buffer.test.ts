@@ -1,4 +1,4 @@
-// What a server reads in a buffer of commands, and what happens to its memory.
+// Commands as a server reads them in the buffer, and the memory of the buffer.
 import { describe, expect, it } from "vitest";
 import { CommandBuffer } from "./command-buffer.ts";
 import { commandLines } from "./command-lines.suite.ts";

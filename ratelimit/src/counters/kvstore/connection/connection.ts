@@ -192,7 +192,7 @@ export class Connection {
     if (this.#isReady && isUselessConnection(error)) this.#useless ??= error;
   }
 
-  /** Goes on to the next receiver. */
+  /** Continues with the next receiver. */
   #complete(receiver: ReplyReceiver): void {
     const hasResult = this.#errors < receiver.replies;
     this.#errors = 0;
