@@ -60,7 +60,7 @@ export const WORKSPACES: readonly Workspace[] = [
     name: "http2",
     mayImport: [],
     testsMayImport: ["testing", "certificates"],
-    order: ["hpack", "frames", "headers", "flow", "grpc", "connection", "server"],
+    order: ["hpack", "frames", "headers", "flow", "grpc", "limits", "output", "streams", "connection", "server"],
   },
   { name: "certificates", mayImport: ["common"], order: [] },
   {
@@ -130,7 +130,7 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "e2e",
     mayImport: ["proto", "limits", "crds", "common", "certificates", "dev", "testing"],
-    order: ["errors.ts", "parts", "conformance", "scenarios", "benchmarks", "soak", "fuzz"],
+    order: ["errors.ts", "parts", "conformance", "scenarios", "benchmarks", "soak", "fuzz", "attacks"],
   },
 ];
 

@@ -89,7 +89,6 @@ const FIELDS_ONLY_OURS: ReadonlySet<string> = new Set(
 const ONLY_PUBLISHED = [
   "field envoy.config.core.v3.Extension.type_descriptor = 3: STRING",
   "field envoy.config.core.v3.Node.listening_addresses = 11: repeated envoy.config.core.v3.Address",
-  "field envoy.extensions.common.ratelimit.v3.RateLimitDescriptor.RateLimitOverride.unit_multiplier = 3: google.protobuf.UInt32Value",
   "field envoy.service.ratelimit.v3.RateLimitResponse.RateLimit.unit_multiplier = 4: google.protobuf.UInt32Value",
   "field envoy.service.status.v3.ClientConfig.xds_config = 2: repeated envoy.service.status.v3.PerXdsConfig",
   "field envoy.type.matcher.v3.RegexMatcher.google_re2 = 1: oneof engine_type envoy.type.matcher.v3.RegexMatcher.GoogleRE2",

@@ -52,6 +52,7 @@ function randomField(field: DescField, levels: number): fc.Arbitrary<unknown> {
 function randomValue(schema: DescMessage, levels: number): fc.Arbitrary<unknown> {
   if (isStruct(schema)) return randomStruct();
   // Wrappers are plain values in messages of protobuf-es, but for their own fields.
+  if (schema.typeName === "google.protobuf.UInt32Value") return fc.nat({ max: 2 ** 32 - 1 });
   if (schema.typeName === "google.protobuf.UInt64Value") return fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
   return randomMessage(schema, levels - 1);
 }

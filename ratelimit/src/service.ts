@@ -15,6 +15,7 @@ import { ActiveRules } from "./startup/active-rules.ts";
 import { createConfigSource } from "./startup/config-source.ts";
 import { createCounterBackend } from "./startup/counter-backend.ts";
 import { createFirstConfigurationWait } from "./startup/first-configuration.ts";
+import { createGrpcTransport } from "./startup/grpc-engine.ts";
 import { withAddressLog } from "./startup/listen-address-log.ts";
 import { createStatisticsSinks } from "./startup/statistics-sinks.ts";
 import { TlsFileSets } from "./startup/tls-file-sets.ts";
@@ -22,7 +23,6 @@ import { createTrafficGate } from "./startup/traffic-gate.ts";
 import { LoadStatistics, ServiceStatistics } from "./statistics/service-statistics.ts";
 import { StatisticsStore } from "./statistics/statistics-store.ts";
 import { DebugListener } from "./transport/debug/debug-listener.ts";
-import { GrpcJsTransport } from "./transport/grpc-js/grpc-js-transport.ts";
 import { JsonTransport } from "./transport/json/json-transport.ts";
 
 /** Dependencies on the process. `isDrainWanted` is called at the stop. */
@@ -69,9 +69,9 @@ export async function createService(
     { rules: rules.current, statistics: store, extraTags: settings.statistics.extraTags, health, log },
     server.debug,
   );
-  const grpc = new GrpcJsTransport(
-    { decider, tracing, health, statistics, nowMs: () => performance.now(), log },
-    { ...server.grpc, tls: server.grpc.tls && openGrpcTls(server.grpc.tls, tls, store) },
+  const grpc = await createGrpcTransport(
+    { decider, tracing, health, statistics, store, turn, log },
+    { ...server.grpc, tls: server.grpc.tls && openGrpcTls(server.grpc.tls, tls, store), request: settings.decide },
   );
   const http = new JsonTransport({ decider, tracing, health, log }, server.http);
   const trafficGate = createTrafficGate(

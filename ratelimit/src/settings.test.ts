@@ -135,6 +135,7 @@ describe("parseSettings", () => {
         localCacheSizeBytes: 0,
         stopIncrementsWhenOver: false,
         failureMode: "error",
+        unsupportedFields: "ignore",
       },
       statistics: {
         maxDynamicKeys: 100_000,

@@ -6,7 +6,8 @@ import type { CountBatch, CountedCheck, Counter } from "../counters/counter.ts";
 import type { StoreError } from "../counters/store-error.ts";
 import { compileCountedRules, type CountedRules } from "../config/counted-rules.ts";
 import { ServiceStatistics } from "../statistics/service-statistics.ts";
-import { RULE_STATISTICS, StatisticsStore } from "../statistics/statistics-store.ts";
+import { RULE_STATISTICS } from "../statistics/rule-statistics.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
 import type { DecideError, DecideOptions, Decider, DecisionCall } from "./decider.ts";
 import type { Decision } from "./decision.ts";
 import { createLocalCache } from "./local-cache/local-cache.ts";
@@ -26,6 +27,7 @@ const PLAIN_OPTIONS: DecideOptions = {
   maxEntries: 100,
   stopIncrementsWhenOver: false,
   failureMode: "error",
+  unsupportedFields: "ignore",
 };
 
 /**

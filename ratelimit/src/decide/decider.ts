@@ -35,6 +35,9 @@ export interface Decider {
  */
 export type FailureMode = "error" | "allow" | "deny";
 
+/** What happens to a call with a field that is not supported. */
+export type UnsupportedFieldsMode = "ignore" | "error";
+
 /** Names of the three response headers. */
 export interface LimitHeaderNames {
   readonly limit: string;
@@ -76,4 +79,9 @@ export interface DecideOptions {
   readonly stopIncrementsWhenOver: boolean;
   /** BACKEND_FAILURE_MODE. Default "error" for kvstore and memory. */
   readonly failureMode: FailureMode;
+  /**
+   * UNSUPPORTED_FIELDS: whether is_negative_hits, and a unit_multiplier above 1, are ignored or are an
+   * error of the request. Default "ignore".
+   */
+  readonly unsupportedFields: UnsupportedFieldsMode;
 }

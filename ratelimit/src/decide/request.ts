@@ -25,13 +25,18 @@ export interface RateLimitRequest {
 export interface RequestDescriptor {
   /** Keys and values are case-sensitive and may be empty. */
   readonly entries: readonly Entry[];
-  /**
-   * A limit that the caller brings along; `unit` is the number of envoy.type.v3.RateLimitUnit, or 7
-   * for WEEK.
-   */
-  readonly limit?: LimitOverride | undefined;
+  /** A limit that the caller brings along. */
+  readonly limit?: RequestLimit | undefined;
   /** Hits of this descriptor; 0 asks without counting. Absent means the addend of the request. */
   readonly hitsAddend?: bigint | number | undefined;
+  /** Asks to give the hits back, which is not supported. */
+  readonly isNegativeHits?: boolean;
+}
+
+/** A limit of a caller; `unit` is the number of envoy.type.v3.RateLimitUnit, or 7 for WEEK. */
+export interface RequestLimit extends LimitOverride {
+  /** Units in a window. Only one is supported; 0 and absent mean 1. */
+  readonly unitMultiplier?: number | undefined;
 }
 
 /** The descriptor's own addend, 0 allowed; else the request's, where 0 and absent mean 1. */

@@ -63,6 +63,12 @@ export function readDecideSettings(read: EnvReader, backend: BackendSettings["ki
         "When one descriptor of a call is over its limit, the counters of the others are not incremented. Calls with several descriptors then take a second round trip, with a time limit of its own. No effect with altstore.",
     }),
     failureMode: readFailureMode(read, backend),
+    unsupportedFields: read.oneOf("UNSUPPORTED_FIELDS", {
+      default: "ignore",
+      choices: ["ignore", "error"],
+      effect:
+        "What happens to requests with is_negative_hits, or with a unit_multiplier above 1 in a limit: ignore counts them as if they had not, as envoyproxy/ratelimit does, and warns once a minute; error answers INVALID_ARGUMENT.",
+    }),
   };
 }
 

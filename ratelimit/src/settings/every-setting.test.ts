@@ -326,6 +326,7 @@ const COUNTERS: readonly Row[] = [
   },
   { names: "CACHE_KEY_PREFIX", value: "p:", path: "decide.keyPrefix", expected: "p:" },
   { names: "BACKEND_FAILURE_MODE", value: "deny", path: "decide.failureMode", expected: "deny" },
+  { names: "UNSUPPORTED_FIELDS", value: "error", path: "decide.unsupportedFields", expected: "error" },
 ];
 
 const DECISIONS: readonly Row[] = [

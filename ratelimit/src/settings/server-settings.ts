@@ -4,7 +4,7 @@ import type { TlsFilePaths } from "@weir/common/tls/tls-files";
 
 import type { HealthOptions } from "../health/health.ts";
 import type { DebugListenerOptions } from "../transport/debug/debug-listener.ts";
-import type { GrpcTransportOptions } from "../transport/grpc-js/grpc-js-transport.ts";
+import type { GrpcTransportOptions } from "../transport/grpc-transport.ts";
 import { readTlsPaths } from "./tls-settings.ts";
 
 /**
@@ -21,6 +21,8 @@ export interface HostPort {
 
 /** The gRPC listener: the options of the transport, and its TLS as files. */
 export interface GrpcSettings extends Omit<GrpcTransportOptions, "tls"> {
+  /** GRPC_ENGINE: what serves gRPC; default our own HTTP/2 server. */
+  readonly engine: "weir" | "grpc-js";
   /** GRPC_SERVER_USE_TLS with its files; undefined = plain text, the default. */
   readonly tls: GrpcTlsSettings | undefined;
 }
@@ -106,6 +108,12 @@ function readGrpc(read: EnvReader): GrpcSettings {
   const host = read.string("GRPC_HOST", { default: "0.0.0.0", effect: "Address of the gRPC listener." });
   const port = read.port("GRPC_PORT", { default: 8081, effect: "Port of the gRPC listener; 0 takes a free one." });
   return {
+    engine: read.oneOf("GRPC_ENGINE", {
+      default: "weir",
+      choices: ["weir", "grpc-js"],
+      effect:
+        "What serves gRPC: weir is our own HTTP/2 server; grpc-js is the library of the gRPC project, which is slower and has fewer bounds.",
+    }),
     address: path === undefined ? { kind: "tcp", host, port } : { kind: "unix", path },
     connectionAgeMaxMs: Math.min(
       read.durationMs("GRPC_MAX_CONNECTION_AGE", {

@@ -11,6 +11,10 @@ export class ServiceStatistics {
   readonly callErrors;
   /** ratelimit.service.backend_failure.<mode>: calls whose counters failed, by the answer to them */
   readonly backendFailures;
+  /**
+   * ratelimit.service.unsupported_field.<name>: calls with a field of a request that is not supported
+   */
+  readonly unsupportedFields;
   /** ratelimit.service.global_shadow_mode: calls that SHADOW_MODE let pass */
   readonly globalShadowMode: StatisticsCounter;
   /** ratelimit.service.config_load_success */
@@ -32,6 +36,10 @@ export class ServiceStatistics {
       error: counter("backend_failure.error"),
       allow: counter("backend_failure.allow"),
       deny: counter("backend_failure.deny"),
+    };
+    this.unsupportedFields = {
+      is_negative_hits: counter("unsupported_field.is_negative_hits"),
+      unit_multiplier: counter("unsupported_field.unit_multiplier"),
     };
     this.globalShadowMode = counter("global_shadow_mode");
     this.configLoadSuccess = counter("config_load_success");

@@ -7,7 +7,7 @@ import { RateLimitResponseSchema } from "@weir/proto/generated/envoy/service/rat
 
 import type { Decider, DecisionCall } from "../decide/decider.ts";
 import type { RateLimitRequest } from "../decide/request.ts";
-import { GRPC_STATUS_OF, type GrpcStatusName } from "./grpc-status.ts";
+import { GRPC_STATUS_NUMBER, GRPC_STATUS_OF, type GrpcStatusName } from "./grpc-status.ts";
 import { responseMessage } from "./response-message.ts";
 
 /** envoyproxy/ratelimit's names of spans and of their attributes. */
@@ -21,16 +21,9 @@ const RPC_SERVICE = "envoy.service.ratelimit.v3.RateLimitService";
 const RPC_METHOD = "ShouldRateLimit";
 const RPC_ATTRIBUTES = { "rpc.system": "grpc", "rpc.service": RPC_SERVICE, "rpc.method": RPC_METHOD };
 const RPC_STATUS_ATTRIBUTE = "rpc.grpc.status_code";
-const RPC_STATUS_OK = 0;
 
-/** Numbers of the gRPC status codes, and which of them are faults of the server by convention. */
-const RPC_STATUS: Readonly<Record<GrpcStatusName, { readonly code: number; readonly isFault: boolean }>> = {
-  INVALID_ARGUMENT: { code: 3, isFault: false },
-  DEADLINE_EXCEEDED: { code: 4, isFault: true },
-  RESOURCE_EXHAUSTED: { code: 8, isFault: false },
-  INTERNAL: { code: 13, isFault: true },
-  UNAVAILABLE: { code: 14, isFault: true },
-};
+/** The status codes that are faults of the server by convention. */
+const FAULTS: ReadonlySet<GrpcStatusName> = new Set(["DEADLINE_EXCEEDED", "INTERNAL", "UNAVAILABLE"]);
 
 /** Longest request or answer that goes into a span, in characters. */
 const TEXT_MAX = 1024;
@@ -107,14 +100,14 @@ function traceGrpc(tracing: RunningTracing, call: DecisionCall, server: Span): D
     deadlineMs: call.deadlineMs,
     decided(decision) {
       call.decided(decision);
-      server.setAttribute(RPC_STATUS_ATTRIBUTE, RPC_STATUS_OK);
+      server.setAttribute(RPC_STATUS_ATTRIBUTE, GRPC_STATUS_NUMBER.OK);
       server.end();
     },
     failed(error) {
       call.failed(error);
-      const { code, isFault } = RPC_STATUS[GRPC_STATUS_OF[error.code]];
-      server.setAttribute(RPC_STATUS_ATTRIBUTE, code);
-      if (isFault) tracing.markFailed(server, error.message);
+      const status = GRPC_STATUS_OF[error.code];
+      server.setAttribute(RPC_STATUS_ATTRIBUTE, GRPC_STATUS_NUMBER[status]);
+      if (FAULTS.has(status)) tracing.markFailed(server, error.message);
       server.end();
     },
   };

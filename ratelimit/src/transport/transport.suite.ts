@@ -104,7 +104,8 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
           { entries: [{ key: "a", value: "b" }], limit: { requestsPerUnit: 42, unit: 3 }, hitsAddend: 0n },
         ],
       });
-      expect(decider.calls[0]?.request).toMatchObject({
+      const request = decider.calls[0]?.request;
+      expect(request).toMatchObject({
         domain: "mongo_cps",
         hitsAddend: 7,
         descriptors: [
@@ -114,11 +115,12 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
               { key: "ключ", value: "" },
             ],
           },
-          { entries: [{ key: "a", value: "b" }], limit: { requestsPerUnit: 42, unit: 3 }, hitsAddend: 0n },
+          { entries: [{ key: "a", value: "b" }], limit: { requestsPerUnit: 42, unit: 3 } },
         ],
       });
-      expect(decider.calls[0]?.request.descriptors[0]?.limit).toBeUndefined();
-      expect(decider.calls[0]?.request.descriptors[0]?.hitsAddend).toBeUndefined();
+      expect(Number(request?.descriptors[1]?.hitsAddend)).toBe(0);
+      expect(request?.descriptors[0]?.limit).toBeUndefined();
+      expect(request?.descriptors[0]?.hitsAddend).toBeUndefined();
     });
 
     it("a decision reaches the client with all its fields", async () => {
@@ -233,12 +235,13 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
       const { ask, transport } = await start(decider);
       const running = ask(PLAIN_REQUEST);
       await decider.arrived(1);
+      decider.answer = PLAIN_OK;
       let isDrained = false;
       const drained = transport.drain().then(() => {
         isDrained = true;
       });
-      const late = await ask(PLAIN_REQUEST);
-      expect(late.kind).not.toBe("decision");
+      // A call that was sent before the client knew may still be answered.
+      await expect.poll(async () => (await ask(PLAIN_REQUEST)).kind, { timeout: 30_000 }).not.toBe("decision");
       expect(isDrained).toBe(false);
       decider.calls[0]?.call.decided(PLAIN_OK);
       expect((await running).kind).toBe("decision");

@@ -17,8 +17,8 @@ export interface Transport extends Part {
   /** The listen address: "127.0.0.1:8081", "unix:/run/weir.sock"; undefined before start. */
   address(): string | undefined;
   /**
-   * Takes no new connections and no new calls, and resolves when the running calls are answered.
-   * Never rejects; `stop` ends the wait.
+   * Takes no new connections, and no new calls but those that clients sent before they knew.
+   * Resolves when the running calls are answered. Never rejects; `stop` ends the wait.
    */
   drain(): Promise<void>;
 }

@@ -23,6 +23,12 @@ describe("createDefaultMapping()", () => {
       scale: 1,
     },
     {
+      name: "ratelimit.service.unsupported_field.unit_multiplier",
+      family: "ratelimit_service_unsupported_field_total",
+      labels: [["field", "unit_multiplier"]],
+      scale: 1,
+    },
+    {
       name: "ratelimit.memcache.add.__code=not_stored",
       family: "ratelimit_memcache_add_total",
       labels: [["code", "not_stored"]],

@@ -4,10 +4,6 @@ import type { Socket } from "node:net";
 
 import { type handleUnaryCall, Server, ServerCredentials, type ServerOptions } from "@grpc/grpc-js";
 import type { Log } from "@weir/common/log/log";
-import { ConnectionListener, type ListenerTls } from "@weir/common/net/connection-listener";
-import type { ListenerWords } from "@weir/common/net/handshake-failure";
-import { formatAddress } from "@weir/common/net/listen";
-import type { Tracing } from "@weir/common/tracing/tracing";
 import { Health as HealthService } from "@weir/proto/generated/grpc/health/v1/health_pb";
 import {
   type RateLimitRequest,
@@ -16,27 +12,23 @@ import {
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 
-import type { Decider } from "../../decide/decider.ts";
-import type { Health } from "../../health/health.ts";
-import type { ServiceStatistics } from "../../statistics/service-statistics.ts";
+import {
+  GrpcListener,
+  type GrpcTransportDeps,
+  type GrpcTransportOptions,
+  KEEPALIVE_TIME_MS,
+  KEEPALIVE_TIMEOUT_MS,
+  MESSAGE_MAX_BYTES,
+} from "../grpc-transport.ts";
+import { ResponseTimes } from "../response-times.ts";
 import { decideTraced } from "../traced-call.ts";
-import type { ListenerAddress, Transport } from "../transport.ts";
+import type { Transport } from "../transport.ts";
 import { GrpcCall } from "./grpc-call.ts";
 import { createHealthHandlers, type HealthHandlers } from "./health-service.ts";
 import { createReflectionService, type ReflectionService } from "./reflection-service.ts";
 
-/** Longest request message, in bytes: gRPC's own default. */
-const MESSAGE_MAX_BYTES = 4 * 1024 * 1024;
-
 /** Most calls that one connection may have open; Envoy keeps one connection per worker thread. */
 const STREAMS_MAX = 100_000;
-
-/**
- * When a peer is pinged and how long it has to answer, in milliseconds. gRPC's default of two hours
- * keeps dead connections for long.
- */
-const KEEPALIVE_TIME_MS = 30_000;
-const KEEPALIVE_TIMEOUT_MS = 20_000;
 
 /**
  * A connection that is silent for so long is dead: not even a ping was answered. The library closes
@@ -46,49 +38,14 @@ const KEEPALIVE_TIMEOUT_MS = 20_000;
 const SILENT_MAX_MS = KEEPALIVE_TIME_MS + KEEPALIVE_TIMEOUT_MS;
 const SILENCE_CHECK_MS = SILENT_MAX_MS / 2;
 
-/** The names in explanations of failed connections. */
-const WORDS: ListenerWords = {
-  server: "this service",
-  clientAuthority: "GRPC_CLIENT_TLS_CACERT",
-  plaintext: "without GRPC_SERVER_USE_TLS=true",
-};
-
 /** No limit, for the library, in milliseconds. */
 const UNLIMITED_MS = 2 ** 31 - 1;
-
-/** What the transport needs. `nowMs` is a clock that only goes forward. */
-export interface GrpcTransportDeps {
-  readonly decider: Decider;
-  readonly tracing: Tracing;
-  readonly health: Health;
-  readonly statistics: ServiceStatistics;
-  readonly nowMs: () => number;
-  readonly log: Log;
-}
-
-/** Settings of a gRPC engine. */
-export interface GrpcTransportOptions {
-  /** GRPC_UDS, or GRPC_HOST and GRPC_PORT. Default 0.0.0.0:8081. */
-  readonly address: ListenerAddress;
-  readonly tls: ListenerTls | undefined;
-  /**
-   * GRPC_MAX_CONNECTION_AGE: when a connection gets GOAWAY, plus or minus a tenth; 0 = never.
-   * Default 24 hours.
-   */
-  readonly connectionAgeMaxMs: number;
-  /**
-   * GRPC_MAX_CONNECTION_AGE_GRACE: how long its running calls have then; 0 = no limit. Default 1
-   * hour.
-   */
-  readonly connectionAgeGraceMs: number;
-}
 
 /** The transport. */
 export class GrpcJsTransport implements Transport {
   readonly name = "gRPC listener";
-  readonly #listenAddress: ListenerAddress;
   readonly #server: Server;
-  readonly #listener: ConnectionListener;
+  readonly #listener: GrpcListener;
   readonly #health: HealthHandlers;
   readonly #reflection: ReflectionService = createReflectionService();
   /** Each with the bytes that it had received at the last change, and its time. */
@@ -98,11 +55,9 @@ export class GrpcJsTransport implements Transport {
   #silenceTimer: NodeJS.Timeout | undefined;
   /** Resolved when the last connection is gone, once a drain waits for it. */
   readonly #emptied = Promise.withResolvers<void>();
-  #address: string | undefined;
   #drained: Promise<void> | undefined;
 
   constructor(deps: GrpcTransportDeps, options: GrpcTransportOptions) {
-    this.#listenAddress = options.address;
     this.#nowMs = deps.nowMs;
     this.#log = deps.log;
     this.#server = new Server(serverOptions(options));
@@ -111,29 +66,20 @@ export class GrpcJsTransport implements Transport {
     this.#server.addService(serviceDefinition(RateLimitService), { shouldRateLimit: createShouldRateLimit(deps) });
     for (const definition of this.#reflection.definitions)
       this.#server.addService(definition, this.#reflection.handlers);
-    // Connections are opened here and injected: the library checks no client names, and its errors
-    // do not say why it cannot listen.
     const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
-    this.#listener = new ConnectionListener(
-      {
-        log: deps.log,
-        failed: ({ reason }, peer) => deps.log.debug("A client could not connect to gRPC", { peer, reason }),
-      },
-      { what: "gRPC", tls: options.tls, words: WORDS },
-      (socket) => {
-        this.#sockets.set(socket, { bytesRead: 0, atMs: this.#nowMs() });
-        socket.once("close", () => this.#forget(socket));
-        injector.injectConnection(socket);
-      },
-    );
+    this.#listener = new GrpcListener(deps, options, (socket) => {
+      this.#sockets.set(socket, { bytesRead: 0, atMs: this.#nowMs() });
+      socket.once("close", () => this.#forget(socket));
+      injector.injectConnection(socket);
+    });
   }
 
   address(): string | undefined {
-    return this.#address;
+    return this.#listener.address();
   }
 
   async start(): Promise<void> {
-    this.#address = await this.#open();
+    await this.#listener.open();
     this.#silenceTimer = setInterval(() => this.#closeSilent(), SILENCE_CHECK_MS).unref();
   }
 
@@ -152,16 +98,8 @@ export class GrpcJsTransport implements Transport {
     clearInterval(this.#silenceTimer);
   }
 
-  async #open(): Promise<string> {
-    const address = this.#listenAddress;
-    if (address.kind === "tcp")
-      return formatAddress(await this.#listener.open({ ...address, setting: "GRPC_PORT", what: "gRPC" }));
-    await this.#listener.openUnix({ ...address, setting: "GRPC_UDS", what: "gRPC" });
-    return `unix:${address.path}`;
-  }
-
   async #drainOnce(): Promise<void> {
-    if (this.#address !== undefined) void this.#listener.close();
+    this.#listener.close();
     // Streams without an end, which would keep their connections open.
     this.#health.endWatches();
     this.#reflection.end();
@@ -195,11 +133,11 @@ export class GrpcJsTransport implements Transport {
 }
 
 function createShouldRateLimit(deps: GrpcTransportDeps): handleUnaryCall<RateLimitRequest, RateLimitResponse> {
-  const { nowMs, log } = deps;
   const method = deps.statistics.method("ShouldRateLimit");
+  const times = new ResponseTimes(method.responseTime, deps);
   return (call, callback) => {
     method.totalRequests.add(1);
-    decideTraced(deps, call.request, new GrpcCall(call, callback, method.responseTime, nowMs, log), "grpc");
+    decideTraced(deps, call.request, new GrpcCall(call, callback, times, deps.log), "grpc");
   };
 }
 

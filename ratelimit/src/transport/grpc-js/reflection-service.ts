@@ -1,12 +1,14 @@
-// gRPC reflection over grpc-js, versions v1 and v1alpha: clients such as grpcurl call the service
-// without its .proto files. reflection-answers.ts, loaded on the first request, has the answers.
-import { type handleBidiStreamingCall, type ServerDuplexStream, type ServiceDefinition, status } from "@grpc/grpc-js";
+// gRPC reflection over grpc-js.
+import type { handleBidiStreamingCall, ServerDuplexStream, ServiceDefinition } from "@grpc/grpc-js";
 
-/** Both versions; clients try the first and fall back to the other. */
-const SERVICES = ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"] as const;
-
-/** Most streams at a time: each belongs to a person or a tool. */
-const STREAMS_MAX = 100;
+import type { EndableStream } from "../open-streams.ts";
+import {
+  createReflectionStreams,
+  loadReflectionAnswers,
+  REFLECTION_PATHS,
+  reflectionFailure,
+} from "../reflection-streams.ts";
+import { endStream } from "./end-stream.ts";
 
 /** Requests and answers as bytes, which reflection-answers.ts decodes. */
 type ReflectionStream = ServerDuplexStream<Buffer, Buffer>;
@@ -21,36 +23,25 @@ export interface ReflectionService {
 
 /** Makes the services. */
 export function createReflectionService(): ReflectionService {
-  const streams = new Set<ReflectionStream>();
-  let isEnded = false;
+  const streams = createReflectionStreams<EndableStream>();
   return {
-    definitions: SERVICES.map(definition),
+    definitions: REFLECTION_PATHS.map(definition),
     handlers: {
       serverReflectionInfo(stream) {
-        if (isEnded) refuse(stream, status.UNAVAILABLE, "the server is shutting down");
-        else if (streams.size >= STREAMS_MAX)
-          refuse(stream, status.RESOURCE_EXHAUSTED, `too many reflection streams, the maximum is ${STREAMS_MAX}`);
-        else {
-          streams.add(stream);
-          const forget = (): void => void streams.delete(stream);
-          stream.on("cancelled", forget).on("error", forget).on("end", forget);
-          answerAll(stream).catch((error: unknown) => {
-            refuse(stream, status.INTERNAL, error instanceof Error ? error.message : "the request cannot be answered");
-          });
-        }
+        const open: EndableStream = { end: (name, message) => endStream(stream, name, message) };
+        if (!streams.add(open)) return;
+        const forget = (): void => streams.delete(open);
+        stream.on("cancelled", forget).on("error", forget).on("end", forget);
+        answerAll(stream).catch((error: unknown) => open.end("INTERNAL", reflectionFailure(error)));
       },
     },
-    end() {
-      isEnded = true;
-      for (const stream of streams) refuse(stream, status.UNAVAILABLE, "the server is shutting down");
-      streams.clear();
-    },
+    end: () => streams.end(),
   };
 }
 
 /** Rejects for bytes that are no request. Reads no faster than the client takes the answers. */
 async function answerAll(stream: ReflectionStream): Promise<void> {
-  const { answerReflection } = await import("./reflection-answers.ts");
+  const answerReflection = await loadReflectionAnswers();
   await new Promise<void>((resolve, reject) => {
     stream.on("data", (bytes: Buffer) => {
       try {
@@ -71,11 +62,11 @@ async function answerAll(stream: ReflectionStream): Promise<void> {
   });
 }
 
-function definition(service: string): ServiceDefinition {
+function definition(path: string): ServiceDefinition {
   const asIs = (bytes: Buffer): Buffer => bytes;
   return {
     serverReflectionInfo: {
-      path: `/${service}/ServerReflectionInfo`,
+      path,
       requestStream: true,
       responseStream: true,
       requestSerialize: asIs,
@@ -85,8 +76,4 @@ function definition(service: string): ServiceDefinition {
       originalName: "ServerReflectionInfo",
     },
   };
-}
-
-function refuse(stream: ReflectionStream, code: number, details: string): void {
-  stream.emit("error", { code, details });
 }

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file envoy/extensions/common/ratelimit/v3/ratelimit.proto.
  */
 export const file_envoy_extensions_common_ratelimit_v3_ratelimit: GenFile = /*@__PURE__*/
-  fileDesc("CjRlbnZveS9leHRlbnNpb25zL2NvbW1vbi9yYXRlbGltaXQvdjMvcmF0ZWxpbWl0LnByb3RvEiRlbnZveS5leHRlbnNpb25zLmNvbW1vbi5yYXRlbGltaXQudjMikQMKE1JhdGVMaW1pdERlc2NyaXB0b3ISUAoHZW50cmllcxgBIAMoCzI/LmVudm95LmV4dGVuc2lvbnMuY29tbW9uLnJhdGVsaW1pdC52My5SYXRlTGltaXREZXNjcmlwdG9yLkVudHJ5EloKBWxpbWl0GAIgASgLMksuZW52b3kuZXh0ZW5zaW9ucy5jb21tb24ucmF0ZWxpbWl0LnYzLlJhdGVMaW1pdERlc2NyaXB0b3IuUmF0ZUxpbWl0T3ZlcnJpZGUSMQoLaGl0c19hZGRlbmQYAyABKAsyHC5nb29nbGUucHJvdG9idWYuVUludDY0VmFsdWUSGAoQaXNfbmVnYXRpdmVfaGl0cxgEIAEoCBojCgVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAkaWgoRUmF0ZUxpbWl0T3ZlcnJpZGUSGQoRcmVxdWVzdHNfcGVyX3VuaXQYASABKA0SKgoEdW5pdBgCIAEoDjIcLmVudm95LnR5cGUudjMuUmF0ZUxpbWl0VW5pdGIGcHJvdG8z", [file_envoy_type_v3_ratelimit_unit, file_google_protobuf_wrappers]);
+  fileDesc("CjRlbnZveS9leHRlbnNpb25zL2NvbW1vbi9yYXRlbGltaXQvdjMvcmF0ZWxpbWl0LnByb3RvEiRlbnZveS5leHRlbnNpb25zLmNvbW1vbi5yYXRlbGltaXQudjMiyQMKE1JhdGVMaW1pdERlc2NyaXB0b3ISUAoHZW50cmllcxgBIAMoCzI/LmVudm95LmV4dGVuc2lvbnMuY29tbW9uLnJhdGVsaW1pdC52My5SYXRlTGltaXREZXNjcmlwdG9yLkVudHJ5EloKBWxpbWl0GAIgASgLMksuZW52b3kuZXh0ZW5zaW9ucy5jb21tb24ucmF0ZWxpbWl0LnYzLlJhdGVMaW1pdERlc2NyaXB0b3IuUmF0ZUxpbWl0T3ZlcnJpZGUSMQoLaGl0c19hZGRlbmQYAyABKAsyHC5nb29nbGUucHJvdG9idWYuVUludDY0VmFsdWUSGAoQaXNfbmVnYXRpdmVfaGl0cxgEIAEoCBojCgVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAkakQEKEVJhdGVMaW1pdE92ZXJyaWRlEhkKEXJlcXVlc3RzX3Blcl91bml0GAEgASgNEioKBHVuaXQYAiABKA4yHC5lbnZveS50eXBlLnYzLlJhdGVMaW1pdFVuaXQSNQoPdW5pdF9tdWx0aXBsaWVyGAMgASgLMhwuZ29vZ2xlLnByb3RvYnVmLlVJbnQzMlZhbHVlYgZwcm90bzM", [file_envoy_type_v3_ratelimit_unit, file_google_protobuf_wrappers]);
 
 /**
  * An ordered list of entries that is looked up in the rules of a domain.
@@ -106,6 +106,13 @@ export type RateLimitDescriptor_RateLimitOverride = Message<"envoy.extensions.co
    * @generated from field: envoy.type.v3.RateLimitUnit unit = 2;
    */
   unit: RateLimitUnit;
+
+  /**
+   * Units in a window. Not supported: the service counts in windows of one unit.
+   *
+   * @generated from field: google.protobuf.UInt32Value unit_multiplier = 3;
+   */
+  unitMultiplier?: number | undefined;
 };
 
 /**

@@ -44,6 +44,11 @@ export interface StreamingReceiver {
   message(bytes: Buffer, start: number, end: number): void;
   /** The client sends no more requests. */
   halfClosed(): void;
+  /**
+   * The message of the last `send` is sent, so that the next one can be. Also called before `send`
+   * returns, when nothing holds its message back.
+   */
+  sent(): void;
   /** The client is gone or its deadline has passed: nothing can be sent any more. */
   cancelled(): void;
 }

@@ -1,0 +1,416 @@
+// Tests of what a hostile client can do: each attack meets its bound and its counter.
+import { describe, expect, it } from "vitest";
+
+import { Flag, FrameType } from "../frames/frame.ts";
+import {
+  ByteClient,
+  BYTES,
+  cancel,
+  frame,
+  headerBlock,
+  lastData,
+  message,
+  openCall,
+  requestFields,
+  settingsFrame,
+  summarize,
+  wholeCall,
+  windowUpdate,
+} from "./byte-client.suite.ts";
+
+const CALM = 11;
+const PING = frame(FrameType.PING, 0, 0, Buffer.alloc(8));
+
+/** Odd identifiers from 1 on. */
+function ids(count: number, first = 1): readonly number[] {
+  return Array.from({ length: count }, (_, index) => first + 2 * index);
+}
+
+describe("open streams", () => {
+  it("above the announced number are refused with REFUSED_STREAM", () => {
+    const client = new ByteClient({ concurrentStreamsMax: 2 });
+    const [settings] = client.send(Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), settingsFrame());
+    expect(settings?.payload.subarray(0, 6)).toEqual(Buffer.from([0, 3, 0, 0, 0, 2]));
+    const frames = client.send(wholeCall(1, "Later"), wholeCall(3, "Later"), wholeCall(5, "Later"));
+    expect(summarize(frames)).toEqual(["RST_STREAM 5 7"]);
+    expect(client.service.requests).toHaveLength(2);
+    expect(client.counters.streamsRefused).toBe(1);
+    client.service.waiting[0]?.reply(BYTES, Buffer.from("a"));
+    client.turn();
+    client.send(wholeCall(7, "Later"));
+    expect(client.service.requests).toHaveLength(3);
+  });
+
+  it("above the number end the connection when a client that knows the number goes on", () => {
+    const client = new ByteClient({ concurrentStreamsMax: 1, streamErrorsMax: 10 }).open();
+    client.send(frame(FrameType.SETTINGS, Flag.ACK, 0), openCall(1, "Echo"));
+    const frames = client.send(...ids(11, 3).map((id) => openCall(id, "Echo")));
+    expect(summarize(frames).at(-1)).toBe(`GOAWAY 23 ${CALM} Too many faulty streams`);
+    expect(client.counters).toMatchObject({ streamsRefused: 11, streamErrorFloods: 1 });
+  });
+});
+
+describe("calls in flight", () => {
+  it("are bounded also when their streams are reset", () => {
+    const client = new ByteClient({ callsInFlightMax: 3 }).open();
+    for (const id of ids(3)) client.send(wholeCall(id, "Later"), cancel(id));
+    expect(client.connection).toMatchObject({ callsInFlight: 3, openStreams: 0 });
+    const text = "too many calls are in flight on this connection";
+    expect(summarize(client.send(wholeCall(7, "Later")))).toEqual([`HEADERS 7 end 200 grpc-status 14 ${text}`]);
+    expect(client.counters.callsRefused).toBe(1);
+    client.service.waiting[0]?.reply(BYTES, Buffer.from("late"));
+    expect(client.send(wholeCall(9, "Later"))).toEqual([]);
+  });
+});
+
+describe("rapid reset", () => {
+  it("ends the connection", () => {
+    const client = new ByteClient({ clientResetsMax: 100 }).open();
+    const frames = client.send(...ids(101).flatMap((id) => [openCall(id, "Echo"), cancel(id)]));
+    expect(summarize(frames)).toEqual([`GOAWAY 201 ${CALM} Too many resets`]);
+    expect(client.counters).toMatchObject({ clientResets: 101, resetFloods: 1, connectionErrors: 1 });
+    expect(client.sink.state).toBe("ended");
+  });
+
+  it("is told from a client whose calls are answered, of which some take too long", () => {
+    const client = new ByteClient({ clientResetsMax: 100, callsInFlightMax: 1000 }).open();
+    for (const id of ids(400))
+      client.send(id % 4 === 1 ? Buffer.concat([wholeCall(id, "Later"), cancel(id)]) : wholeCall(id, "Echo"));
+    expect(client.counters).toMatchObject({ clientResets: 200, resetFloods: 0 });
+  });
+
+  it("is counted per window of time", () => {
+    const client = new ByteClient({ clientResetsMax: 100, frameWindowMs: 5000 }).open();
+    for (const start of [1, 201, 401]) {
+      client.send(...ids(100, start).flatMap((id) => [openCall(id, "Echo"), cancel(id)]));
+      client.wait(5000);
+    }
+    expect(client.sink.state).toBe("open");
+  });
+});
+
+describe("made-you-reset", () => {
+  it.each([
+    ["WINDOW_UPDATE of 0", (id: number) => [openCall(id, "Echo"), windowUpdate(id, 0)]],
+    ["a window above 2^31-1", (id: number) => [openCall(id, "Echo"), windowUpdate(id, 0x7fff_ffff)]],
+    ["DATA after the end", (id: number) => [wholeCall(id, "Later"), lastData(id, Buffer.alloc(0))]],
+    [
+      "more DATA than content-length",
+      (id: number) => [openCall(id, "Echo", { "content-length": "1" }), lastData(id, message("a"))],
+    ],
+    ["malformed headers", (id: number) => [openCall(id, "Echo", { Upper: "case" })]],
+    ["trailers without END_STREAM", (id: number) => [openCall(id, "Echo"), openCall(id, "Echo")]],
+  ])("by %s ends the connection", (_, attack) => {
+    const client = new ByteClient({ streamErrorsMax: 50 }).open();
+    const frames = client.send(...ids(60).flatMap(attack));
+    expect(summarize(frames).at(-1)).toBe(`GOAWAY 101 ${CALM} Too many faulty streams`);
+    expect(frames.filter(({ type }) => type === "RST_STREAM")).toHaveLength(51);
+    expect(client.counters).toMatchObject({ streamErrors: 51, streamErrorFloods: 1 });
+    expect(client.connection.openStreams).toBe(0);
+  });
+});
+
+describe("a CONTINUATION flood", () => {
+  it("of many frames ends the connection before the block is complete", () => {
+    const client = new ByteClient().open();
+    const frames = client.send(
+      frame(FrameType.HEADERS, 0, 1, Buffer.alloc(0)),
+      ...ids(9).map(() => frame(FrameType.CONTINUATION, 0, 1, Buffer.alloc(0))),
+    );
+    expect(summarize(frames)).toEqual([`GOAWAY 0 ${CALM} A header block is too long`]);
+    expect(client.counters.headerFloods).toBe(1);
+  });
+
+  it("of many bytes ends the connection before the block is complete", () => {
+    const client = new ByteClient().open();
+    const filler = headerBlock([["x-filler", "x".repeat(16_000)]]);
+    const part = (type: number) => frame(type, 0, 1, filler);
+    const frames = client.send(part(FrameType.HEADERS), part(FrameType.CONTINUATION), part(FrameType.CONTINUATION));
+    expect(summarize(frames)).toEqual([`GOAWAY 0 ${CALM} A header block is too long`]);
+    expect(client.budget.usedBytes).toBe(0);
+  });
+});
+
+describe("an HPACK bomb", () => {
+  it("gets status 431, and the connection stays in step", () => {
+    const client = new ByteClient().open();
+    const entry = Buffer.concat([Buffer.from([0x40]), headerBlock([["x-bomb", "b".repeat(3000)]]).subarray(1)]);
+    const bomb = Buffer.concat([headerBlock(requestFields("Echo")), entry, Buffer.alloc(2000, 0xbe)]);
+    const frames = client.send(
+      frame(FrameType.HEADERS, Flag.END_HEADERS | Flag.END_STREAM, 1, bomb),
+      wholeCall(3, "Echo"),
+    );
+    expect(summarize(frames)).toEqual([
+      "HEADERS 1 end 431",
+      "HEADERS 3 200",
+      "DATA 3 10",
+      "HEADERS 3 end grpc-status 0",
+    ]);
+    expect(client.counters.headersTooLarge).toBe(1);
+  });
+
+  it("of many table size updates ends the connection", () => {
+    const client = new ByteClient().open();
+    const frames = client.send(frame(FrameType.HEADERS, Flag.END_HEADERS, 1, Buffer.alloc(8000, 0x20)));
+    expect(frames).toMatchObject([{ type: "GOAWAY", code: 9 }]);
+  });
+
+  it("of a larger table than announced ends the connection", () => {
+    const client = new ByteClient().open();
+    const frames = client.send(frame(FrameType.HEADERS, Flag.END_HEADERS, 1, Buffer.from([0x3f, 0xe2, 0x1f])));
+    expect(frames).toMatchObject([{ type: "GOAWAY", code: 9 }]);
+  });
+});
+
+describe("a flood of frames that carry no call", () => {
+  it.each([
+    ["SETTINGS", settingsFrame([[4, 65_535]])],
+    ["acknowledgements of SETTINGS", frame(FrameType.SETTINGS, Flag.ACK, 0)],
+    ["PING", PING],
+    ["acknowledgements of PING", frame(FrameType.PING, Flag.ACK, 0, Buffer.alloc(8))],
+    ["PRIORITY", frame(FrameType.PRIORITY, 0, 1, Buffer.alloc(5))],
+    ["WINDOW_UPDATE", windowUpdate(0, 1)],
+    ["WINDOW_UPDATE of a stream", windowUpdate(1, 1)],
+    ["empty DATA", frame(FrameType.DATA, 0, 1)],
+    ["padding", frame(FrameType.DATA, Flag.PADDED, 1, Buffer.from([1, 0]))],
+    ["unknown types", frame(77, 0, 0, Buffer.alloc(3))],
+    ["GOAWAY", frame(FrameType.GOAWAY, 0, 0, Buffer.alloc(8))],
+  ])("ends the connection: %s", (_, flood) => {
+    const client = new ByteClient({ controlFramesMax: 100 }).open();
+    client.send(openCall(1, "Echo"));
+    const frames = client.send(...Array.from({ length: 101 }, () => flood));
+    expect(summarize(frames).at(-1)).toBe(`GOAWAY 1 ${CALM} Too many control frames`);
+    expect(client.counters.controlFrameFloods).toBe(1);
+  });
+
+  it("is told from a client that sends several for each answer, as gRPC and Envoy do", () => {
+    const client = new ByteClient({ controlFramesMax: 100 }).open();
+    for (const id of ids(500)) client.send(wholeCall(id, "Echo"), windowUpdate(0, 10), windowUpdate(0, 10), PING);
+    expect(client.sink.state).toBe("open");
+    expect(client.counters).toMatchObject({ calls: 500, controlFrameFloods: 0 });
+  });
+
+  it("is counted per window of time", () => {
+    const client = new ByteClient({ controlFramesMax: 100, frameWindowMs: 5000 }).open();
+    for (let window = 0; window < 5; window++) {
+      client.send(...Array.from({ length: 90 }, () => PING));
+      client.wait(5000);
+    }
+    expect(client.sink.state).toBe("open");
+  });
+
+  it("of DATA for a stream that the server has reset ends the connection", () => {
+    const client = new ByteClient({ controlFramesMax: 100 }).open();
+    client.send(openCall(1, "Echo", { Upper: "case" }));
+    const frames = client.send(...Array.from({ length: 101 }, () => frame(FrameType.DATA, 0, 1, Buffer.alloc(1))));
+    expect(summarize(frames)).toEqual([`GOAWAY 1 ${CALM} Too many control frames`]);
+  });
+
+  it("of answers that are sent byte by byte ends the connection", () => {
+    const client = new ByteClient({ controlFramesMax: 100 }).open([[4, 0]]);
+    client.send(wholeCall(1, "Echo", "x".repeat(1000)));
+    const frames = client.send(...Array.from({ length: 100 }, () => windowUpdate(1, 1)));
+    expect(summarize(frames).at(-1)).toBe(`GOAWAY 1 ${CALM} Too many control frames`);
+  });
+});
+
+describe("messages", () => {
+  it("above the largest size get RESOURCE_EXHAUSTED", () => {
+    const client = new ByteClient({ messageMaxBytes: 20_000 }).open();
+    const claim = message(Buffer.alloc(20_001)).subarray(0, 100);
+    const frames = client.send(openCall(1, "Echo"), frame(FrameType.DATA, 0, 1, claim));
+    const text = "grpc: received message larger than max (20001 vs. 20000)";
+    expect(summarize(frames)).toEqual([`HEADERS 1 end 200 grpc-status 8 ${text}`]);
+    expect(client.counters.messagesTooLarge).toBe(1);
+  });
+
+  it("in one frame above the largest size get RESOURCE_EXHAUSTED", () => {
+    const client = new ByteClient({ messageMaxBytes: 100 }).open();
+    const frames = client.send(wholeCall(1, "Echo", "x".repeat(101)));
+    expect(frames[0]?.fields).toMatchObject({ "grpc-status": "8" });
+  });
+
+  it("that are sent on after the answer are stopped", () => {
+    const client = new ByteClient({ messageMaxBytes: 20_000 }).open();
+    const part = frame(FrameType.DATA, 0, 1, Buffer.concat([Buffer.from([0, 1, 0, 0, 0]), Buffer.alloc(16_000)]));
+    const frames = client.send(openCall(1, "Echo"), part, part, part);
+    expect(summarize(frames)).toMatchObject([expect.stringContaining("grpc-status 8"), "RST_STREAM 1 0"]);
+    expect(client.connection.openStreams).toBe(0);
+  });
+
+  it("that are incomplete share one budget over all connections", () => {
+    const client = new ByteClient({ processMaxBytes: 30_000 }).open();
+    const part = (id: number) => frame(FrameType.DATA, 0, id, message(Buffer.alloc(20_000)).subarray(0, 16_000));
+    expect(client.send(openCall(1, "Echo"), part(1))).toEqual([]);
+    expect(client.budget.usedBytes).toBe(16_000);
+    const frames = client.send(openCall(3, "Echo"), part(3));
+    const text = "the server has no memory for further requests";
+    expect(summarize(frames)).toEqual([`HEADERS 3 end 200 grpc-status 8 ${text}`]);
+    expect(client.counters.messagesWithoutMemory).toBe(1);
+    client.send(cancel(1));
+    expect(client.budget.usedBytes).toBe(0);
+  });
+
+  it("that are complete but not ended are part of the budget", () => {
+    const client = new ByteClient({ processMaxBytes: 20_000 }).open();
+    const whole = frame(FrameType.DATA, 0, 1, message(Buffer.alloc(15_000)));
+    client.send(openCall(1, "Echo"), whole);
+    expect(client.budget.usedBytes).toBe(15_000);
+    const frames = client.send(openCall(3, "Echo"), frame(FrameType.DATA, 0, 3, message(Buffer.alloc(15_000))));
+    expect(frames[0]?.fields).toMatchObject({ "grpc-status": "8" });
+    client.connection.closed();
+    expect(client.budget.usedBytes).toBe(0);
+  });
+
+  it("whose length is only claimed take no memory", () => {
+    const client = new ByteClient().open();
+    const claim = message(Buffer.alloc(4_000_000)).subarray(0, 6);
+    client.send(...ids(1000).flatMap((id) => [openCall(id, "Echo"), frame(FrameType.DATA, 0, id, claim)]));
+    expect(client.budget.usedBytes).toBe(1000 * 1024);
+  });
+
+  it("that stop half-way are reset, and their memory is free again", () => {
+    const client = new ByteClient({ stallTimeoutMs: 20_000, keepAliveIntervalMs: 60_000 }).open();
+    client.send(openCall(1, "Echo"), frame(FrameType.DATA, 0, 1, message("hello").subarray(0, 7)));
+    expect(client.wait(20_000)).toEqual([]);
+    expect(summarize(client.wait(1000))).toEqual(["RST_STREAM 1 8"]);
+    expect(client.counters.streamStalls).toBe(1);
+    expect(client.budget.usedBytes).toBe(0);
+  });
+});
+
+describe("a slow reader", () => {
+  it("of an answer that its window does not allow has its stream reset", () => {
+    const client = new ByteClient({ stallTimeoutMs: 20_000, keepAliveIntervalMs: 60_000 }).open([[4, 0]]);
+    expect(summarize(client.send(wholeCall(1, "Echo")))).toEqual(["HEADERS 1 200"]);
+    expect(client.budget.usedBytes).toBeGreaterThan(0);
+    expect(client.wait(20_000)).toEqual([]);
+    expect(summarize(client.wait(1000))).toEqual(["RST_STREAM 1 8"]);
+    expect(client.counters.streamStalls).toBe(1);
+    expect(client.budget.usedBytes).toBe(0);
+  });
+
+  it("that takes a byte now and then keeps its stream", () => {
+    const client = new ByteClient({ stallTimeoutMs: 20_000 }).open([[4, 0]]);
+    client.send(wholeCall(1, "Echo"));
+    for (let index = 0; index < 9; index++) {
+      client.wait(10_000);
+      expect(summarize(client.send(windowUpdate(1, 1)))).toEqual(["DATA 1 1"]);
+    }
+    expect(summarize(client.send(windowUpdate(1, 1)))).toEqual(["DATA 1 1", "HEADERS 1 end grpc-status 0"]);
+  });
+
+  it("is not read from while its output is unsent", () => {
+    const client = new ByteClient({ unsentMaxBytes: 1000 }).open();
+    client.sink.isFast = false;
+    client.send(...ids(40).map((id) => wholeCall(id, "Echo")));
+    expect(client.sink.isPaused).toBe(true);
+    expect(client.counters.readPauses).toBe(1);
+    client.drainSink();
+    expect(client.sink.isPaused).toBe(false);
+    expect(client.budget.usedBytes).toBe(0);
+  });
+
+  it("is not read from while the process has no memory left", () => {
+    const client = new ByteClient({ processMaxBytes: 10_000 }).open();
+    client.sink.isFast = false;
+    client.send(wholeCall(1, "Echo"));
+    expect(client.sink.isPaused).toBe(true);
+  });
+
+  it("of its socket is closed when nothing of it is sent for a time", () => {
+    const client = new ByteClient({ stallTimeoutMs: 20_000 }).open();
+    client.sink.isFast = false;
+    client.send(wholeCall(1, "Echo"));
+    client.wait(20_000);
+    expect(client.sink.state).toBe("open");
+    client.wait(1000);
+    expect(client.sink.state).toBe("destroyed");
+    expect(client.counters.connectionStalls).toBe(1);
+  });
+
+  it("gets no larger answers than there is memory for", () => {
+    const client = new ByteClient({ processMaxBytes: 2000 }).open([[4, 0]]);
+    const frames = client.send(wholeCall(1, "Echo", "x".repeat(1000)), wholeCall(3, "Echo", "x".repeat(1000)));
+    expect(summarize(frames)).toEqual(["HEADERS 1 200", "HEADERS 3 200", `RST_STREAM 3 ${CALM}`]);
+    expect(client.counters.answersWithoutMemory).toBe(1);
+  });
+
+  it("of a stream is reported to the method, which may drop messages", () => {
+    const client = new ByteClient().open([[4, 0]]);
+    client.send(openCall(1, "Chat"));
+    const [chat] = client.service.chats;
+    expect(chat?.send(BYTES, Buffer.from("waits"))).toBe(true);
+    expect(chat?.send(BYTES, Buffer.from("dropped"))).toBe(false);
+    chat?.end(0, "");
+    expect(summarize(client.turn())).toEqual(["HEADERS 1 200"]);
+    expect(summarize(client.send(windowUpdate(1, 100)))).toEqual(["DATA 1 10", "HEADERS 1 end grpc-status 0"]);
+  });
+});
+
+describe("a connection that does not move", () => {
+  it.each([
+    ["no byte", Buffer.alloc(0)],
+    ["half a preface", Buffer.from("PRI * HTTP/2.0")],
+    ["a preface without SETTINGS", Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")],
+  ])("is closed after %s", (_, first) => {
+    const client = new ByteClient({ prefaceTimeoutMs: 10_000 });
+    client.send(first);
+    client.wait(9000);
+    expect(client.sink.state).toBe("open");
+    client.wait(1000);
+    expect(client.sink.state).toBe("destroyed");
+    expect(client.counters.prefaceTimeouts).toBe(1);
+  });
+
+  it("is closed gracefully without a first request", () => {
+    const client = new ByteClient({ firstRequestTimeoutMs: 60_000, keepAliveIntervalMs: 100_000 }).open();
+    expect(summarize(client.wait(60_000))).toEqual(["GOAWAY 2147483647 0", "PING"]);
+    expect(client.counters.idleCloses).toBe(1);
+  });
+
+  it.each([
+    ["a frame", wholeCall(1, "Echo").subarray(0, 20)],
+    ["a header block", frame(FrameType.HEADERS, 0, 1, Buffer.alloc(10))],
+  ])("in the middle of %s is closed, and its memory is free again", (_, part) => {
+    const client = new ByteClient({ stallTimeoutMs: 20_000 }).open();
+    client.send(part);
+    expect(client.budget.usedBytes).toBeGreaterThan(0);
+    client.wait(22_000);
+    expect(client.sink.state).toBe("destroyed");
+    expect(client.counters.connectionStalls).toBe(1);
+    client.connection.closed();
+    expect(client.budget.usedBytes).toBe(0);
+  });
+
+  it("is pinged, and closed when the peer is gone", () => {
+    const client = new ByteClient({ keepAliveIntervalMs: 30_000, keepAliveTimeoutMs: 20_000 }).open();
+    client.send(wholeCall(1, "Echo"));
+    expect(client.wait(30_000)).toEqual([]);
+    expect(summarize(client.wait(1000))).toEqual(["PING"]);
+    client.wait(18_000);
+    expect(client.sink.state).toBe("open");
+    client.wait(2000);
+    expect(client.sink.state).toBe("destroyed");
+    expect(client.counters.keepAliveTimeouts).toBe(1);
+  });
+
+  it("stays when the peer acknowledges", () => {
+    const client = new ByteClient({ keepAliveIntervalMs: 30_000, keepAliveTimeoutMs: 20_000 }).open();
+    client.send(wholeCall(1, "Echo"));
+    for (let round = 0; round < 5; round++) {
+      const ping = client.wait(32_000).find(({ type }) => type === "PING");
+      client.send(frame(FrameType.PING, Flag.ACK, 0, ping?.payload));
+    }
+    expect(client.sink.state).toBe("open");
+  });
+});
+
+describe("stream identifiers", () => {
+  it("that run out close the connection gracefully, long before the last", () => {
+    const client = new ByteClient({ streamIdMax: 0x7000_0000 }).open();
+    client.send(wholeCall(0x7000_0001, "Echo"));
+    expect(summarize(client.wait(1000))).toEqual(["GOAWAY 2147483647 0", "PING"]);
+    expect(client.counters.streamIdCloses).toBe(1);
+  });
+});

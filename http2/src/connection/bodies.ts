@@ -1,0 +1,131 @@
+// Sends the DATA of answers that do not fit at once: as far as the windows of flow control allow
+// (RFC 9113, 5.2 and 6.9), and the rest when the client widens them.
+import { ConnectionError, ErrorCode, Flag, FRAME_HEADER_BYTES, FrameType, writeFrameHeader } from "../frames/frame.ts";
+import type { ByteBudget } from "../limits/byte-budget.ts";
+import { DEFAULT_WINDOW_BYTES, widenWindow } from "../flow/send-window.ts";
+import { CHUNK_BYTES } from "../output/chunk-pool.ts";
+import type { FrameBudget } from "../limits/frame-budget.ts";
+import type { Output } from "../output/output.ts";
+import type { Stream } from "../streams/stream.ts";
+import type { StreamTable } from "../streams/stream-table.ts";
+import { type BodyEnd, UnsentBody } from "../streams/unsent-body.ts";
+
+/** The longest piece of a body: with its header it fits into a chunk, and every client accepts it. */
+const PIECE_MAX_BYTES = CHUNK_BYTES - FRAME_HEADER_BYTES;
+
+/** A piece from this length on entitles the client to control frames: it will widen the window. */
+const EARNING_PIECE_BYTES = 1024;
+
+/** What a body costs besides its bytes. */
+const BODY_OVERHEAD_BYTES = 512;
+
+/** What bodies work with. */
+export interface BodiesDeps {
+  readonly output: Output;
+  readonly streams: StreamTable;
+  readonly frames: FrameBudget;
+  readonly budget: ByteBudget;
+}
+
+/** The bodies of one connection that are not sent completely. */
+export class Bodies {
+  /** What the client allows on the connection, in bytes. */
+  windowBytes = DEFAULT_WINDOW_BYTES;
+  /** What a new stream may send, in bytes. */
+  initialWindowBytes = DEFAULT_WINDOW_BYTES;
+  readonly #deps: BodiesDeps;
+  /** Ends the answer of a stream whose body is sent. */
+  readonly #finish: (stream: Stream, end: BodyEnd) => void;
+  readonly #blocked = new Set<Stream>();
+
+  constructor(deps: BodiesDeps, finish: (stream: Stream, end: BodyEnd) => void) {
+    this.#deps = deps;
+    this.#finish = finish;
+  }
+
+  /** Sends a body after the headers; false when there is no memory for what has to wait. */
+  send(stream: Stream, bytes: Buffer, end: BodyEnd): boolean {
+    if (!this.#deps.budget.take(costOf(bytes))) return false;
+    stream.unsent = new UnsentBody(bytes, end);
+    this.#blocked.add(stream);
+    this.#continue(stream, stream.unsent);
+    return true;
+  }
+
+  /** Forgets what is left of a stream's body. */
+  drop(stream: Stream): void {
+    if (stream.unsent === undefined) return;
+    this.#deps.budget.give(costOf(stream.unsent.bytes));
+    stream.unsent = undefined;
+    this.#blocked.delete(stream);
+  }
+
+  /** The client widens the window of the connection; false when it exceeds 2^31-1. */
+  widen(incrementBytes: number): boolean {
+    const window = widenWindow(this.windowBytes, incrementBytes);
+    if (window === undefined) return false;
+    this.windowBytes = window;
+    this.resume();
+    return true;
+  }
+
+  /** The client widens the window of a stream; false when it exceeds 2^31-1. */
+  widenStream(stream: Stream, incrementBytes: number): boolean {
+    const window = widenWindow(stream.sendWindowBytes, incrementBytes);
+    if (window === undefined) return false;
+    stream.sendWindowBytes = window;
+    if (stream.unsent !== undefined) this.#continue(stream, stream.unsent);
+    return true;
+  }
+
+  /** The client changes the initial window, and with it that of every stream (6.9.2). */
+  setInitialWindow(bytes: number): void {
+    const change = bytes - this.initialWindowBytes;
+    this.initialWindowBytes = bytes;
+    for (const stream of this.#deps.streams) {
+      const window = widenWindow(stream.sendWindowBytes, change);
+      if (window === undefined)
+        throw new ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, "SETTINGS_INITIAL_WINDOW_SIZE overflows a window");
+      stream.sendWindowBytes = window;
+    }
+    this.resume();
+  }
+
+  /** Sends what has become possible to send. */
+  resume(): void {
+    for (const stream of this.#blocked) {
+      if (this.windowBytes <= 0 || this.#deps.output.isCongested) return;
+      if (stream.unsent !== undefined) this.#continue(stream, stream.unsent);
+    }
+  }
+
+  #continue(stream: Stream, body: UnsentBody): void {
+    const { output, frames } = this.#deps;
+    const { bytes } = body;
+    while (body.sentBytes < bytes.length) {
+      const left = bytes.length - body.sentBytes;
+      const piece = Math.min(PIECE_MAX_BYTES, this.windowBytes, stream.sendWindowBytes, left);
+      if (piece <= 0 || output.isCongested) return;
+      const flags = piece === left && body.end.kind === "data" ? Flag.END_STREAM : 0;
+      this.#sendPiece(stream, bytes, body.sentBytes, piece, flags);
+      body.sentBytes += piece;
+      if (piece >= EARNING_PIECE_BYTES) frames.earn();
+    }
+    const { end } = body;
+    this.drop(stream);
+    this.#finish(stream, end);
+  }
+
+  #sendPiece(stream: Stream, bytes: Buffer, offset: number, length: number, flags: number): void {
+    const { output } = this.#deps;
+    const start = output.reserve(FRAME_HEADER_BYTES + length);
+    const position = writeFrameHeader(output.chunk, start, length, FrameType.DATA, flags, stream.id);
+    output.position = position + bytes.copy(output.chunk, position, offset, offset + length);
+    this.windowBytes -= length;
+    stream.sendWindowBytes -= length;
+  }
+}
+
+function costOf(bytes: Buffer): number {
+  return bytes.length + BODY_OVERHEAD_BYTES;
+}

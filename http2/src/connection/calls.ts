@@ -1,0 +1,134 @@
+// Passes the requests of one connection to their methods: one message to a unary method, each
+// message to a streaming one.
+import type { ByteBudget } from "../limits/byte-budget.ts";
+import { type MessageFault, MessageReader, type MessageReceiver } from "../grpc/message-reader.ts";
+import type { Refusal, Route } from "../grpc/route.ts";
+import { GrpcStatus } from "../grpc/status.ts";
+import type { StreamingMethod, UnaryMethod } from "../grpc/method.ts";
+import type { Answers } from "./answers.ts";
+import type { Http2Counters } from "../limits/counters.ts";
+import type { Http2Limits } from "../limits/limits.ts";
+import type { Stream } from "../streams/stream.ts";
+
+/** What calls work with. */
+export interface CallsDeps {
+  readonly answers: Answers;
+  readonly budget: ByteBudget;
+  readonly counters: Http2Counters;
+  readonly limits: Http2Limits;
+}
+
+/** The calls of one connection. */
+export class Calls {
+  readonly #deps: CallsDeps;
+
+  constructor(deps: CallsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Begins the call of a request, or refuses it. */
+  begin(stream: Stream, route: Route): void {
+    if (route.kind === "unary") stream.unary = route;
+    else if (route.kind === "streaming") this.#open(stream, route);
+    else this.#refuse(stream, route);
+  }
+
+  /** Calls a unary method with its message. */
+  call(stream: Stream, method: UnaryMethod, bytes: Buffer, start: number, end: number): void {
+    stream.unary = undefined;
+    if (this.#take(stream)) method.handle(stream, bytes, start, end);
+  }
+
+  /** Reads DATA of a request that is not one message in one frame. */
+  read(stream: Stream, bytes: Buffer, start: number, end: number): void {
+    const { limits, budget } = this.#deps;
+    stream.reader ??= new MessageReader(limits.messageMaxBytes, budget);
+    const fault = stream.reader.read(bytes, start, end, this.#receiverOf(stream));
+    if (fault !== undefined && !stream.isAnswered) this.#refuseMessage(stream, fault);
+    if (stream.isAnswered) stream.reader.free(); // Nothing of the request is needed any more.
+  }
+
+  /** The client has ended a request that is not answered. */
+  end(stream: Stream): void {
+    const { answers } = this.#deps;
+    const { message, unary } = stream;
+    if (stream.reader !== undefined && !stream.reader.isBetweenMessages) {
+      answers.refuse(stream, GrpcStatus.INTERNAL, "the request ends within a message");
+    } else if (stream.receiver !== undefined) {
+      stream.receiver.halfClosed();
+    } else if (unary !== undefined && message === undefined) {
+      answers.refuse(stream, GrpcStatus.UNIMPLEMENTED, "Received no request message for a unary method");
+    } else if (unary !== undefined && message !== undefined) {
+      answers.freeMessage(stream, message);
+      this.call(stream, unary, message, 0, message.length);
+    }
+  }
+
+  #open(stream: Stream, method: StreamingMethod): void {
+    if (!this.#take(stream)) return;
+    const receiver = method.open(stream);
+    if (!stream.isAnswered) stream.receiver = receiver;
+  }
+
+  /** Counts a call that a method is going to answer; refuses it when there are too many. */
+  #take(stream: Stream): boolean {
+    const { answers, limits, counters } = this.#deps;
+    if (answers.callsInFlight >= limits.callsInFlightMax) {
+      counters.callsRefused += 1;
+      answers.refuse(stream, GrpcStatus.UNAVAILABLE, "too many calls are in flight on this connection");
+      return false;
+    }
+    counters.calls += 1;
+    answers.callsInFlight += 1;
+    stream.isCalled = true;
+    return true;
+  }
+
+  #receiverOf(stream: Stream): MessageReceiver {
+    return { message: (bytes, start, end) => this.#receive(stream, bytes, start, end) };
+  }
+
+  #receive(stream: Stream, bytes: Buffer, start: number, end: number): void {
+    const { answers, budget } = this.#deps;
+    if (stream.receiver !== undefined) {
+      stream.receiver.message(bytes, start, end);
+    } else if (stream.unary === undefined) {
+      return; // It is answered already.
+    } else if (stream.message !== undefined) {
+      answers.refuse(stream, GrpcStatus.UNIMPLEMENTED, "Received a second request message for a unary method");
+    } else if (budget.take(end - start)) {
+      stream.message = Buffer.from(bytes.subarray(start, end));
+    } else {
+      this.#refuseMessage(stream, { kind: "no memory" });
+    }
+  }
+
+  #refuse(stream: Stream, refusal: Refusal): void {
+    const { answers, counters } = this.#deps;
+    if (refusal.kind === "http") {
+      counters.notGrpc += 1;
+      answers.refuseHttp(stream, refusal.status, refusal.text);
+    } else {
+      counters.grpcRefused += 1;
+      answers.refuse(stream, refusal.status, refusal.message, refusal.namesEncodings);
+    }
+  }
+
+  #refuseMessage(stream: Stream, fault: MessageFault): void {
+    const { answers, counters, limits } = this.#deps;
+    switch (fault.kind) {
+      case "compressed":
+        answers.refuse(stream, GrpcStatus.INTERNAL, "grpc: compressed flag set with identity or empty encoding");
+        return;
+      case "too large": {
+        counters.messagesTooLarge += 1;
+        const sizes = `${fault.lengthBytes} vs. ${limits.messageMaxBytes}`;
+        answers.refuse(stream, GrpcStatus.RESOURCE_EXHAUSTED, `grpc: received message larger than max (${sizes})`);
+        return;
+      }
+      case "no memory":
+        counters.messagesWithoutMemory += 1;
+        answers.refuse(stream, GrpcStatus.RESOURCE_EXHAUSTED, "the server has no memory for further requests");
+    }
+  }
+}

@@ -1,0 +1,313 @@
+// One HTTP/2 connection: a state machine over bytes in and bytes out. It has no socket and no clock.
+import {
+  CONTROL_FRAME_MAX_BYTES,
+  GOAWAY_MAX_BYTES,
+  PING_BYTES,
+  writeGoaway,
+  writePing,
+  writeWindowUpdate,
+} from "../frames/control-frames.ts";
+import { ConnectionError, ErrorCode, FrameType, MAX_STREAM_ID } from "../frames/frame.ts";
+import { FrameReader, type FrameReceiver } from "../frames/frame-reader.ts";
+import { CLIENT_PREFACE, classifyPreface, HTTP1_REFUSAL } from "../frames/preface.ts";
+import { SETTINGS_MAX_BYTES, writeSettings } from "../frames/settings.ts";
+import type { ByteBudget } from "../limits/byte-budget.ts";
+import { DEFAULT_WINDOW_BYTES } from "../flow/send-window.ts";
+import type { Deadlines } from "../grpc/deadlines.ts";
+import { HeaderBlocks } from "../headers/header-blocks.ts";
+import type { FieldList } from "../hpack/field-list.ts";
+import type { HpackLimits } from "../hpack/hpack-decoder.ts";
+import { HpackEncoder } from "../hpack/hpack-encoder.ts";
+import type { Methods, Turn, TurnTask } from "../grpc/method.ts";
+import { Answers } from "./answers.ts";
+import { Calls } from "./calls.ts";
+import type { ChunkPool } from "../output/chunk-pool.ts";
+import { Control } from "./control.ts";
+import type { Http2Counters } from "../limits/counters.ts";
+import { FrameBudget } from "../limits/frame-budget.ts";
+import { HeaderAssembly } from "./header-assembly.ts";
+import type { Http2Limits } from "../limits/limits.ts";
+import { type ByteSink, Output } from "../output/output.ts";
+import { Requests } from "./requests.ts";
+import type { Stream } from "../streams/stream.ts";
+import { StreamTable } from "../streams/stream-table.ts";
+import { Upkeep } from "./upkeep.ts";
+
+/** What the connections of a server share. */
+export interface ConnectionDeps {
+  readonly methods: Methods;
+  readonly turn: Turn;
+  readonly limits: Http2Limits;
+  readonly counters: Http2Counters;
+  readonly pool: ChunkPool;
+  readonly budget: ByteBudget;
+  readonly deadlines: Deadlines;
+  /** Scratch space for header blocks. */
+  readonly fields: FieldList;
+}
+
+const NOTHING: Buffer = Buffer.alloc(0);
+
+/** Bytes that tell the acknowledgements of PINGs apart. */
+const KEEP_ALIVE_PING = Buffer.from("keep-alv", "latin1");
+const DRAIN_PING = Buffer.from("draining", "latin1");
+
+/** Most time from the first GOAWAY of a graceful close to the second, in milliseconds. */
+const DRAIN_PING_TIMEOUT_MS = 1000;
+
+/** Time for a client to close its direction after the server has closed its own, in milliseconds. */
+const CLOSE_TIMEOUT_MS = 1000;
+
+/**
+ * The life of a connection. "draining" and "drained" = the first and the second GOAWAY of a graceful
+ * close are sent; "ending" = the server has sent its last byte.
+ */
+type Phase = "preface" | "open" | "draining" | "drained" | "ending" | "closed";
+
+/** A connection. Its owner passes in what was read and that time has passed, and sends the output. */
+export class Connection implements FrameReceiver, TurnTask {
+  readonly #deps: ConnectionDeps;
+  readonly #sink: ByteSink;
+  readonly #output: Output;
+  readonly #streams: StreamTable;
+  readonly #answers: Answers;
+  readonly #requests: Requests;
+  readonly #blocks: HeaderAssembly;
+  readonly #control: Control;
+  readonly #frames: FrameBudget;
+  readonly #reader: FrameReader;
+  readonly #upkeep: Upkeep;
+  #phase: Phase = "preface";
+  /** When "draining" or "ending" is over at the latest. */
+  #phaseEndMs = 0;
+  /** The first bytes, until it is clear what they are. */
+  #first = NOTHING;
+  /** Reads so far: the client is alive while it grows. */
+  #reads = 0;
+
+  /** `maxAgeMs` is the age at which the connection is closed gracefully. */
+  constructor(deps: ConnectionDeps, sink: ByteSink, nowMs: number, maxAgeMs: number) {
+    const { limits, counters, budget } = deps;
+    const encoder = new HpackEncoder();
+    this.#deps = deps;
+    this.#sink = sink;
+    this.#output = new Output({ ...deps, sink, task: this }, limits.unsentMaxBytes);
+    this.#streams = new StreamTable((stream) => this.#hold(stream));
+    this.#frames = new FrameBudget(limits, counters);
+    const parts = { ...deps, output: this.#output, streams: this.#streams, frames: this.#frames, encoder };
+    this.#answers = new Answers(parts);
+    const calls = new Calls({ ...deps, answers: this.#answers });
+    const heads = new HeaderBlocks(hpackLimits(limits), deps.fields);
+    this.#requests = new Requests({ ...parts, heads, calls, answers: this.#answers });
+    this.#blocks = new HeaderAssembly({ ...deps, receiver: this.#requests });
+    this.#control = new Control({ ...parts, answers: this.#answers, requests: this.#requests }, (bytes, start) =>
+      this.#receivePong(bytes, start),
+    );
+    this.#reader = new FrameReader(this, budget);
+    this.#upkeep = new Upkeep(limits, counters, nowMs, maxAgeMs);
+    counters.connections += 1;
+  }
+
+  /** Calls that methods have not answered. */
+  get callsInFlight(): number {
+    return this.#answers.callsInFlight;
+  }
+
+  /** Open streams. */
+  get openStreams(): number {
+    return this.#streams.size;
+  }
+
+  /** Bytes were read; they are not used after this returns. */
+  receive(bytes: Buffer): void {
+    this.#reads += 1;
+    try {
+      if (this.#phase === "preface") this.#receiveFirst(bytes);
+      else if (this.#phase !== "ending" && this.#phase !== "closed") this.#reader.read(bytes);
+    } catch (error) {
+      if (!(error instanceof ConnectionError)) throw error;
+      this.#fail(error);
+    }
+    this.#streams.hold();
+    if (this.#phase === "drained") this.#endWhenIdle();
+  }
+
+  frame(type: number, flags: number, streamId: number, bytes: Buffer, start: number, end: number): void {
+    if (this.#blocks.isOpen && type !== FrameType.CONTINUATION)
+      throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "A header block is interrupted");
+    if (!this.#control.hasSettings) this.#control.frame(type, flags, streamId, bytes, start, end);
+    else if (type === FrameType.DATA) this.#requests.data(flags, streamId, bytes, start, end);
+    else if (type === FrameType.HEADERS) this.#blocks.headers(flags, streamId, bytes, start, end);
+    else if (type === FrameType.CONTINUATION) this.#blocks.continuation(flags, streamId, bytes, start, end);
+    else this.#control.frame(type, flags, streamId, bytes, start, end);
+  }
+
+  /** Sends what the turn has gathered. */
+  runAtTurnEnd(): void {
+    this.#output.runAtTurnEnd();
+    if (this.#phase === "drained") this.#endWhenIdle();
+  }
+
+  /** The sink has sent bytes that it did not send immediately. */
+  sent(): void {
+    this.#output.sent();
+    this.#answers.bodies.resume();
+  }
+
+  /** Time has passed. To be called about every second. */
+  tick(nowMs: number): void {
+    if (this.#phase === "closed") return;
+    if (this.#phase === "ending") {
+      if (nowMs >= this.#phaseEndMs) this.#destroy();
+      return;
+    }
+    this.#frames.tick(nowMs);
+    if (this.#phase === "draining" && nowMs >= this.#phaseEndMs) this.#finishDrain();
+    this.#resetStalled(nowMs);
+    const action = this.#upkeep.check(nowMs, {
+      hasSettings: this.#control.hasSettings,
+      lastId: this.#streams.lastId,
+      isBusy: this.#streams.size > 0 || this.#answers.callsInFlight > 0,
+      reads: this.#reads,
+      framesRead: this.#reader.progress,
+      partialBytes: this.#reader.partialBytes + this.#blocks.keptBytes,
+      isUnsent: this.#output.isUnsent,
+      sends: this.#output.progress,
+    });
+    if (action === "ping") this.#sendPing(KEEP_ALIVE_PING);
+    else if (action === "drain") this.drain();
+    else if (action === "destroy") this.#destroy();
+  }
+
+  /**
+   * Closes gracefully (RFC 9113, 6.8): the client opens no more calls, and the connection ends when
+   * the open ones are answered.
+   */
+  drain(): void {
+    if (this.#phase === "preface") this.#end();
+    if (this.#phase !== "open") return;
+    this.#phase = "draining";
+    this.#phaseEndMs = this.#deps.turn.nowMs() + DRAIN_PING_TIMEOUT_MS;
+    this.#sendGoaway(MAX_STREAM_ID, ErrorCode.NO_ERROR, "");
+    this.#sendPing(DRAIN_PING); // Its acknowledgement follows the calls that are on their way.
+  }
+
+  /** The sink is closed: by the client, or after `destroy`. */
+  closed(): void {
+    this.#phase = "closed";
+    this.#forget();
+  }
+
+  #receiveFirst(bytes: Buffer): void {
+    const first = this.#first.length === 0 ? bytes : Buffer.concat([this.#first, bytes]);
+    switch (classifyPreface(first)) {
+      case "incomplete":
+        this.#first = Buffer.from(first);
+        return;
+      case "http1":
+        this.#deps.counters.http1Refused += 1;
+        this.#sink.refused("http1");
+        this.#sink.write(HTTP1_REFUSAL);
+        this.#end();
+        return;
+      case "foreign":
+        this.#deps.counters.foreignPreface += 1;
+        this.#sink.refused("foreign");
+        throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "This port speaks HTTP/2 (gRPC)");
+      case "http2":
+        this.#phase = "open";
+        this.#first = NOTHING;
+        this.#sendPreface();
+        this.#reader.read(first.subarray(CLIENT_PREFACE.length));
+    }
+  }
+
+  /** A stream outlives the frames in which it was received. */
+  #hold(stream: Stream): void {
+    if (stream.unary !== undefined) stream.head.keep();
+    if (stream.deadlineMs === undefined || stream.isLocalEnded) return;
+    this.#deps.deadlines.add(stream, stream.deadlineMs, this.#deps.turn.nowMs());
+  }
+
+  #receivePong(bytes: Buffer, start: number): void {
+    if (this.#phase !== "draining") return;
+    if (bytes.compare(DRAIN_PING, 0, PING_BYTES, start, start + PING_BYTES) === 0) this.#finishDrain();
+  }
+
+  /** Ends streams whose client does not move. */
+  #resetStalled(nowMs: number): void {
+    const { limits, counters } = this.#deps;
+    for (const stream of this.#streams) {
+      if (!stream.hasStalled(nowMs, limits.stallTimeoutMs)) continue;
+      counters.streamStalls += 1;
+      this.#answers.reset(stream, ErrorCode.CANCEL);
+    }
+  }
+
+  /** Announces the last call that is answered. */
+  #finishDrain(): void {
+    const { lastId } = this.#streams;
+    this.#phase = "drained";
+    this.#requests.lastAcceptedId = lastId;
+    this.#sendGoaway(lastId, ErrorCode.NO_ERROR, "");
+  }
+
+  #endWhenIdle(): void {
+    if (this.#streams.size === 0) this.#end();
+  }
+
+  /** Closes the connection for a fault of the client (RFC 9113, 5.4.1). */
+  #fail(error: ConnectionError): void {
+    this.#deps.counters.connectionErrors += 1;
+    this.#sendGoaway(this.#streams.lastId, error.code, error.message);
+    this.#end();
+  }
+
+  /** Sends what is written, and the end. What is read from now on is dropped. */
+  #end(): void {
+    this.#phase = "ending";
+    this.#phaseEndMs = this.#deps.turn.nowMs() + CLOSE_TIMEOUT_MS;
+    this.#output.flush();
+    this.#forget();
+    this.#sink.end();
+  }
+
+  /** Closes the connection without a word: the peer would not receive it. */
+  #destroy(): void {
+    this.#phase = "closed";
+    this.#sink.destroy();
+  }
+
+  #forget(): void {
+    this.#output.close();
+    for (const stream of this.#streams) this.#answers.drop(stream);
+    this.#reader.free();
+    this.#blocks.free();
+    this.#first = NOTHING;
+  }
+
+  /** The preface of the server: its SETTINGS, and a larger window for the connection. */
+  #sendPreface(): void {
+    const { limits } = this.#deps;
+    const output = this.#output;
+    const start = output.reserve(SETTINGS_MAX_BYTES + CONTROL_FRAME_MAX_BYTES);
+    const position = writeSettings(output.chunk, start, limits);
+    const increment = limits.connectionWindowBytes - DEFAULT_WINDOW_BYTES;
+    output.position = increment > 0 ? writeWindowUpdate(output.chunk, position, 0, increment) : position;
+  }
+
+  #sendPing(data: Buffer): void {
+    const start = this.#output.reserve(CONTROL_FRAME_MAX_BYTES);
+    this.#output.position = writePing(this.#output.chunk, start, 0, data, 0);
+  }
+
+  #sendGoaway(lastId: number, code: ErrorCode, reason: string): void {
+    const start = this.#output.reserve(GOAWAY_MAX_BYTES);
+    this.#output.position = writeGoaway(this.#output.chunk, start, lastId, code, reason);
+  }
+}
+
+/** The limits of header blocks. */
+export function hpackLimits(limits: Http2Limits): HpackLimits {
+  return { tableMaxBytes: 4096, listMaxBytes: limits.headerListMaxBytes, tableUpdatesMax: 2 };
+}

@@ -1,0 +1,110 @@
+// Decides about a connection by time: whether it is alive, idle, stalled or old.
+import type { Http2Counters } from "../limits/counters.ts";
+import type { Http2Limits } from "../limits/limits.ts";
+
+/** What is known of a connection when it is looked at. The numbers only grow. */
+export interface ConnectionFacts {
+  /** Whether the client has sent its preface and SETTINGS. */
+  readonly hasSettings: boolean;
+  /** The highest stream identifier of the client; 0 before the first. */
+  readonly lastId: number;
+  /** Whether streams are open or calls in flight. */
+  readonly isBusy: boolean;
+  readonly reads: number;
+  /** Reads that completed a frame, and bytes of one that is not complete. */
+  readonly framesRead: number;
+  readonly partialBytes: number;
+  /** Whether output is not sent, and how often some was. */
+  readonly isUnsent: boolean;
+  readonly sends: number;
+}
+
+/** What to do with the connection; "drain" is a graceful close. */
+export type UpkeepAction = "nothing" | "ping" | "drain" | "destroy";
+
+/** Notices when a number stops to grow. */
+class Progress {
+  #seen = -1;
+  #sinceMs = 0;
+
+  /** Milliseconds since `progress` grew. */
+  quietMs(progress: number, nowMs: number): number {
+    if (progress !== this.#seen) {
+      this.#seen = progress;
+      this.#sinceMs = nowMs;
+    }
+    return nowMs - this.#sinceMs;
+  }
+}
+
+/** The clocks of one connection. */
+export class Upkeep {
+  readonly #limits: Http2Limits;
+  readonly #counters: Http2Counters;
+  readonly #startedMs: number;
+  readonly #maxAgeMs: number;
+  readonly #reads = new Progress();
+  readonly #frames = new Progress();
+  readonly #sends = new Progress();
+  #busyMs: number;
+  #pingedAtReads = -1;
+  #drainedMs: number | undefined;
+
+  /** `maxAgeMs` is the age at which the connection is closed gracefully. */
+  constructor(limits: Http2Limits, counters: Http2Counters, startedMs: number, maxAgeMs: number) {
+    this.#limits = limits;
+    this.#counters = counters;
+    this.#startedMs = startedMs;
+    this.#busyMs = startedMs;
+    this.#maxAgeMs = maxAgeMs;
+  }
+
+  /** Decides. A connection that is drained already is not drained again. */
+  check(nowMs: number, facts: ConnectionFacts): UpkeepAction {
+    if (facts.isBusy) this.#busyMs = nowMs;
+    return this.#checkDead(nowMs, facts) ?? this.#checkDrain(nowMs, facts) ?? this.#checkAlive(nowMs, facts);
+  }
+
+  /** A connection that cannot be served any more. */
+  #checkDead(nowMs: number, facts: ConnectionFacts): UpkeepAction | undefined {
+    const { prefaceTimeoutMs, stallTimeoutMs, connectionAgeGraceMs } = this.#limits;
+    if (!facts.hasSettings && nowMs - this.#startedMs >= prefaceTimeoutMs) return this.#destroy("prefaceTimeouts");
+    const framesMs = this.#frames.quietMs(facts.partialBytes > 0 ? facts.framesRead : -nowMs, nowMs);
+    const sendsMs = this.#sends.quietMs(facts.isUnsent ? facts.sends : -nowMs, nowMs);
+    if (framesMs >= stallTimeoutMs || sendsMs >= stallTimeoutMs) return this.#destroy("connectionStalls");
+    if (this.#drainedMs !== undefined && nowMs - this.#drainedMs >= connectionAgeGraceMs) return "destroy";
+    return undefined;
+  }
+
+  #checkDrain(nowMs: number, { hasSettings, lastId }: ConnectionFacts): UpkeepAction | undefined {
+    if (this.#drainedMs !== undefined || !hasSettings) return undefined;
+    const { firstRequestTimeoutMs, idleTimeoutMs, streamIdMax } = this.#limits;
+    if (nowMs - this.#startedMs >= this.#maxAgeMs) return this.#drain(nowMs, "ageCloses");
+    if (lastId >= streamIdMax) return this.#drain(nowMs, "streamIdCloses");
+    const idleMaxMs = lastId === 0 ? Math.min(firstRequestTimeoutMs, idleTimeoutMs) : idleTimeoutMs;
+    if (nowMs - this.#busyMs >= idleMaxMs) return this.#drain(nowMs, "idleCloses");
+    return undefined;
+  }
+
+  #checkAlive(nowMs: number, { reads, hasSettings }: ConnectionFacts): UpkeepAction {
+    const { keepAliveIntervalMs, keepAliveTimeoutMs } = this.#limits;
+    const quietMs = this.#reads.quietMs(reads, nowMs);
+    if (!hasSettings || quietMs < keepAliveIntervalMs) return "nothing";
+    if (this.#pingedAtReads !== reads) {
+      this.#pingedAtReads = reads;
+      return "ping";
+    }
+    return quietMs >= keepAliveIntervalMs + keepAliveTimeoutMs ? this.#destroy("keepAliveTimeouts") : "nothing";
+  }
+
+  #drain(nowMs: number, counter: "ageCloses" | "streamIdCloses" | "idleCloses"): UpkeepAction {
+    this.#drainedMs = nowMs;
+    this.#counters[counter] += 1;
+    return "drain";
+  }
+
+  #destroy(counter: "prefaceTimeouts" | "connectionStalls" | "keepAliveTimeouts"): UpkeepAction {
+    this.#counters[counter] += 1;
+    return "destroy";
+  }
+}

@@ -1,0 +1,27 @@
+// gRPC status codes that the server itself answers with, and the encoding of their text.
+
+/** Status codes (gRPC, "Status codes and their use"). */
+export const GrpcStatus = {
+  OK: 0,
+  DEADLINE_EXCEEDED: 4,
+  RESOURCE_EXHAUSTED: 8,
+  UNIMPLEMENTED: 12,
+  INTERNAL: 13,
+  UNAVAILABLE: 14,
+} as const;
+
+/** The longest grpc-message after encoding, in bytes: clients accept headers of 8 KiB and more. */
+const MESSAGE_MAX_BYTES = 4096;
+
+/** A text as header value: percent-encoded UTF-8 (gRPC over HTTP/2, "Status-Message"), cut when too long. */
+export function encodeGrpcMessage(text: string): string {
+  if (/^[ -$&-~]*$/.test(text)) return text.slice(0, MESSAGE_MAX_BYTES);
+  let encoded = "";
+  for (const byte of Buffer.from(text.slice(0, MESSAGE_MAX_BYTES), "utf8")) {
+    const isPlain = byte >= 0x20 && byte <= 0x7e && byte !== 0x25;
+    const next = isPlain ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+    if (encoded.length + next.length > MESSAGE_MAX_BYTES) break;
+    encoded += next;
+  }
+  return encoded;
+}

@@ -1,0 +1,190 @@
+import { describe, expect, it } from "vitest";
+import { FieldList } from "../hpack/field-list.ts";
+import { HpackEncoder } from "../hpack/hpack-encoder.ts";
+import { HeaderBlocks, type HeaderFault } from "./header-blocks.ts";
+import type { RequestHead } from "./request-head.ts";
+
+const LIMITS = { tableMaxBytes: 4096, listMaxBytes: 1024, tableUpdatesMax: 2 };
+
+const PSEUDO = [
+  [":method", "POST"],
+  [":scheme", "http"],
+  [":path", "/a.B/C"],
+] as const;
+
+type Lines = readonly (readonly [string, string])[];
+
+/** A block of literals that are not inserted into the table. */
+function block(lines: Lines): Buffer {
+  const encoder = new HpackEncoder();
+  const target = Buffer.alloc(4096);
+  let end = 0;
+  for (const [name, value] of lines) end = encoder.field(target, end, name, value);
+  return target.subarray(0, end);
+}
+
+/** A literal that is inserted into the table. */
+function inserted(name: string, value: string): Buffer {
+  const literal = block([[name, value]]);
+  literal[0]! |= 0x40;
+  return literal;
+}
+
+function request(blocks: HeaderBlocks, bytes: Buffer): RequestHead | HeaderFault {
+  return blocks.request(bytes, 0, bytes.length);
+}
+
+function headOf(blocks: HeaderBlocks, ...parts: readonly Buffer[]): RequestHead {
+  const head = request(blocks, Buffer.concat(parts));
+  if (head.kind !== "head") throw new Error(head.reason);
+  return head;
+}
+
+function newBlocks(fields = new FieldList(LIMITS)): HeaderBlocks {
+  return new HeaderBlocks(LIMITS, fields);
+}
+
+describe("HeaderBlocks.request()", () => {
+  it("reads what the server needs", () => {
+    const head = headOf(
+      newBlocks(),
+      block([
+        ...PSEUDO,
+        ["te", "trailers"],
+        ["content-type", "application/grpc+proto"],
+        ["grpc-timeout", "20m"],
+        ["grpc-encoding", "gzip"],
+        ["content-length", "0123"],
+        ["x-a", "1"],
+        ["x-a", "2"],
+        ["__proto__", "3"],
+      ]),
+    );
+    expect(head).toMatchObject({
+      method: "POST",
+      path: "/a.B/C",
+      isGrpc: true,
+      timeoutMs: 20,
+      encoding: "gzip",
+      hasTeTrailers: true,
+      contentLength: 123,
+      hasOtherHeaders: true,
+    });
+    expect(Object.entries(head.headers())).toEqual([
+      ["te", "trailers"],
+      ["content-type", "application/grpc+proto"],
+      ["grpc-timeout", "20m"],
+      ["grpc-encoding", "gzip"],
+      ["content-length", "0123"],
+      ["x-a", "1, 2"],
+      ["__proto__", "3"],
+    ]);
+  });
+
+  it("reads a request with pseudo-headers alone", () => {
+    const head = headOf(newBlocks(), block(PSEUDO));
+    expect(head).toMatchObject({
+      isGrpc: false,
+      timeoutMs: undefined,
+      encoding: undefined,
+      hasTeTrailers: false,
+      contentLength: undefined,
+      hasOtherHeaders: false,
+    });
+    expect(Object.keys(head.headers())).toEqual([]);
+  });
+
+  it.each([
+    { type: "application/grpc", isGrpc: true },
+    { type: "application/grpc;charset=utf-8", isGrpc: true },
+    { type: "application/grpc+", isGrpc: true },
+    { type: "application/grpc-web", isGrpc: false },
+    { type: "application/grpcx", isGrpc: false },
+    { type: "application/grp", isGrpc: false },
+    { type: "Application/grpc", isGrpc: false },
+    { type: "", isGrpc: false },
+  ])("content-type $type: gRPC is $isGrpc", ({ type, isGrpc }) => {
+    expect(headOf(newBlocks(), block([...PSEUDO, ["content-type", type]])).isGrpc).toBe(isGrpc);
+  });
+
+  it("takes the first of a repeated header, as grpc-js does", () => {
+    const lines: Lines = [...PSEUDO, ["grpc-timeout", "1S"], ["grpc-timeout", "x"], ["grpc-encoding", "a"]];
+    const head = headOf(newBlocks(), block([...lines, ["grpc-encoding", "b"]]));
+    expect([head.timeoutMs, head.encoding]).toEqual([1000, "a"]);
+  });
+
+  it("shares the head of equal blocks, as long as the table is the same", () => {
+    const blocks = newBlocks();
+    const first = Buffer.concat([block(PSEUDO), inserted("x-a", "1")]);
+    expect(headOf(blocks, first)).not.toBe(headOf(blocks, first)); // Both inserted an entry.
+    const indexed = Buffer.concat([block(PSEUDO), Buffer.from([0xbe])]);
+    const head = headOf(blocks, indexed);
+    expect(headOf(blocks, indexed)).toBe(head);
+    expect(headOf(blocks, Buffer.concat([Buffer.from([0, 1, 2]), indexed]).subarray(3))).toBe(head);
+    expect({ ...head.headers() }).toEqual({ "x-a": "1" });
+    headOf(blocks, block(PSEUDO), inserted("x-a", "2"));
+    // The same bytes mean another entry now.
+    expect({ ...headOf(blocks, indexed).headers() }).toEqual({ "x-a": "2" });
+    // An empty table: the same bytes are a fault.
+    headOf(blocks, Buffer.from([0x20]), block(PSEUDO));
+    expect(request(blocks, indexed)).toEqual({ kind: "connection", reason: "an index without an entry" });
+  });
+
+  it("remembers four blocks", () => {
+    const blocks = newBlocks();
+    const requests = Array.from({ length: 5 }, (_, at) => block([...PSEUDO, ["x-number", `${at}`]]));
+    const heads = requests.map((each) => headOf(blocks, each));
+    expect(requests.slice(1).map((each) => heads.indexOf(headOf(blocks, each)))).toEqual([1, 2, 3, 4]);
+    expect(heads).not.toContain(headOf(blocks, requests[0]!));
+  });
+
+  it("keeps headers of an earlier block when asked to, and never returns those of another", () => {
+    const fields = new FieldList(LIMITS);
+    const [blocks, others] = [newBlocks(fields), newBlocks(fields)];
+    const kept = headOf(blocks, block(PSEUDO), inserted("x-a", "1"));
+    kept.keep();
+    const lost = headOf(blocks, block(PSEUDO), inserted("x-a", "2"));
+    headOf(others, block(PSEUDO), inserted("x-a", "3"));
+    expect({ ...kept.headers() }).toEqual({ "x-a": "1" });
+    expect(() => lost.headers()).toThrow("Cannot read headers: their bytes were reused");
+  });
+
+  it("refuses a malformed request, and its entries are in the table", () => {
+    const blocks = newBlocks();
+    expect(request(blocks, inserted("x-a", "1"))).toEqual({ kind: "malformed", reason: "a missing pseudo-header" });
+    expect({ ...headOf(blocks, block(PSEUDO), Buffer.from([0xbe])).headers() }).toEqual({ "x-a": "1" });
+  });
+
+  it("refuses a list that is too large, and its entries are in the table", () => {
+    const blocks = newBlocks();
+    const large = inserted("x-large", "a".repeat(900));
+    const parts = [block(PSEUDO), large, inserted("x-small", "1"), large, inserted("x-a", "2"), inserted("x-b", "3")];
+    expect(request(blocks, Buffer.concat(parts))).toMatchObject({ kind: "too large" });
+    const head = headOf(blocks, block(PSEUDO), Buffer.from([0xbe, 0xbf, 0xc1]));
+    expect({ ...head.headers() }).toEqual({ "x-b": "3", "x-a": "2", "x-small": "1" });
+  });
+});
+
+describe("HeaderBlocks.trailers() and discard()", () => {
+  it("decode into the table", () => {
+    const blocks = newBlocks();
+    const trailers = inserted("x-a", "1");
+    expect(blocks.trailers(trailers, 0, trailers.length)).toBeUndefined();
+    const refused = inserted(":x-b", "2");
+    expect(blocks.trailers(refused, 0, refused.length)).toEqual({
+      kind: "malformed",
+      reason: "a pseudo-header in trailers",
+    });
+    const discarded = inserted("x-c", "3");
+    expect(blocks.discard(discarded, 0, discarded.length)).toBeUndefined();
+    const head = headOf(blocks, block(PSEUDO), Buffer.from([0xbe, 0xc0]));
+    expect({ ...head.headers() }).toEqual({ "x-c": "3", "x-a": "1" });
+  });
+
+  it("report a broken block", () => {
+    const broken = Buffer.from([0x80]);
+    const fault = { kind: "connection", reason: "an index without an entry" };
+    expect(newBlocks().trailers(broken, 0, 1)).toEqual(fault);
+    expect(newBlocks().discard(broken, 0, 1)).toEqual(fault);
+  });
+});

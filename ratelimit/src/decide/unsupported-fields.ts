@@ -1,0 +1,64 @@
+// Fields of requests that neither this service nor envoyproxy/ratelimit supports. They are ignored, but
+// counted and logged, or the call is rejected.
+import type { Log } from "@weir/common/log/log";
+import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
+
+import type { ServiceStatistics } from "../statistics/service-statistics.ts";
+import { DecideError, type UnsupportedFieldsMode } from "./decider.ts";
+import type { RateLimitRequest } from "./request.ts";
+
+/** Shortest time between two log lines about the same field, in milliseconds. */
+const WARNING_INTERVAL_MS = 60_000;
+
+/** Longest domain in a log line, in characters. */
+const DOMAIN_MAX = 200;
+
+/** A field, by its name in the protobuf message. */
+type UnsupportedField = keyof ServiceStatistics["unsupportedFields"];
+
+/** Why a call with the field is rejected; the text is for the caller. */
+const REJECTION: Readonly<Record<UnsupportedField, string>> = {
+  is_negative_hits: "rate limit descriptor must not have is_negative_hits, it is not supported",
+  unit_multiplier: "rate limit override must not have a unit_multiplier above 1, it is not supported",
+};
+
+/** What the check works with. `clock` returns milliseconds. */
+export interface UnsupportedFieldsDeps {
+  readonly statistics: ServiceStatistics;
+  readonly clock: () => number;
+  readonly log: Log;
+}
+
+/** Finds the fields. */
+export class UnsupportedFields {
+  readonly #counters: ServiceStatistics["unsupportedFields"];
+  readonly #warnings: RateLimitedLog;
+  readonly #mode: UnsupportedFieldsMode;
+
+  constructor({ statistics, clock, log }: UnsupportedFieldsDeps, mode: UnsupportedFieldsMode) {
+    this.#counters = statistics.unsupportedFields;
+    this.#warnings = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS, clock });
+    this.#mode = mode;
+  }
+
+  /** Counts each of the fields that the request has; the error when they are not to be ignored. */
+  check(request: RateLimitRequest): DecideError | undefined {
+    let hasNegativeHits = false;
+    let hasMultiplier = false;
+    for (const { limit, isNegativeHits } of request.descriptors) {
+      if (isNegativeHits === true) hasNegativeHits = true;
+      if (limit?.unitMultiplier !== undefined && limit.unitMultiplier > 1) hasMultiplier = true;
+    }
+    if (!hasNegativeHits && !hasMultiplier) return undefined;
+    const negativeHits = hasNegativeHits ? this.#note("is_negative_hits", request.domain) : undefined;
+    const multiplier = hasMultiplier ? this.#note("unit_multiplier", request.domain) : undefined;
+    return negativeHits ?? multiplier;
+  }
+
+  #note(field: UnsupportedField, domain: string): DecideError | undefined {
+    this.#counters[field].add(1);
+    if (this.#mode === "error") return new DecideError("REQUEST_INVALID", REJECTION[field]);
+    this.#warnings.warn("Ignored a field that is not supported", { field, domain: domain.slice(0, DOMAIN_MAX) }, field);
+    return undefined;
+  }
+}

@@ -1,0 +1,203 @@
+// The behaviour of every gRPC engine, tested with a real grpc-js client.
+import { create } from "@bufbuild/protobuf";
+import {
+  type ChannelCredentials,
+  Client,
+  type ClientReadableStream,
+  connectivityState,
+  credentials,
+  type ServiceError as GrpcError,
+  status,
+} from "@grpc/grpc-js";
+import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+import {
+  Health as HealthService,
+  HealthCheckRequestSchema,
+  type HealthCheckResponse,
+  HealthListRequestSchema,
+} from "@weir/proto/generated/grpc/health/v1/health_pb";
+import { serviceDefinition } from "@weir/proto/grpc/service-definition";
+import { afterEach, describe, expect, it } from "vitest";
+
+import { ask, check, type GrpcEngine, HOUR_MS, openEngine, type OpenedEngine, WAIT } from "./grpc-engine.suite.ts";
+import type { GrpcTransportOptions } from "./grpc-transport.ts";
+import { describeTransport, PLAIN_OK, PLAIN_REQUEST, type ScriptedDecider } from "./transport.suite.ts";
+import type { Transport } from "./transport.ts";
+
+const { shouldRateLimit } = serviceDefinition(RateLimitService);
+const { list: listMethod, watch: watchMethod } = serviceDefinition(HealthService);
+
+/** Runs the suite. */
+export function describeGrpcTransport(engine: GrpcEngine): void {
+  describeTransport(engine.name, async (decider) => {
+    const { transport, target } = await openEngine(engine, {}, decider as ScriptedDecider);
+    const client = new Client(target, credentials.createInsecure());
+    return { transport, ask: (request) => ask(client, request), close: () => client.close() };
+  });
+
+  describe(`the engine ${engine.name}`, () => {
+    const clients: Client[] = [];
+    let transport: Transport | undefined;
+
+    afterEach(async () => {
+      for (const client of clients.splice(0)) client.close();
+      await transport?.stop();
+      transport = undefined;
+    });
+
+    async function start(options: Partial<GrpcTransportOptions> = {}): Promise<OpenedEngine & { client: Client }> {
+      const opened = await openEngine(engine, options);
+      transport = opened.transport;
+      return { ...opened, client: connect(opened.target) };
+    }
+
+    function connect(target: string, channel: ChannelCredentials = credentials.createInsecure()): Client {
+      const client = new Client(target, channel, { "grpc.use_local_subchannel_pool": 1 });
+      clients.push(client);
+      return client;
+    }
+
+    it("ShouldRateLimit is counted with its response time (case 179)", async () => {
+      const { client, statistics } = await start();
+      for (let call = 0; call < 5; call++) await ask(client, PLAIN_REQUEST);
+      const method = statistics.method("ShouldRateLimit");
+      expect([method.totalRequests.value, method.responseTime.count]).toEqual([5, 5]);
+    });
+
+    it("a call passes the caller's deadline to the decider, and is answered when it passes (case 118)", async () => {
+      const { client, decider } = await start();
+      await ask(client, PLAIN_REQUEST); // The connection is open now: opening it is no part of the time.
+      decider.answer = undefined;
+      const beforeMs = Date.now();
+      const answer = await ask(client, PLAIN_REQUEST, 2000);
+      expect(answer).toMatchObject({ kind: "refused", status: "DEADLINE_EXCEEDED" });
+      expect(Date.now() - beforeMs).toBeGreaterThanOrEqual(1950);
+      const deadlineMs = decider.calls[1]?.call.deadlineMs ?? 0;
+      expect(deadlineMs - beforeMs).toBeGreaterThan(1500);
+      expect(deadlineMs - beforeMs).toBeLessThan(10_000);
+      // The backend answers late; the caller has gone.
+      decider.calls[1]?.call.decided(PLAIN_OK);
+      decider.answer = PLAIN_OK;
+      expect((await ask(client, PLAIN_REQUEST)).kind).toBe("decision");
+    });
+
+    it("a caller without a deadline has none", async () => {
+      const { client, decider } = await start();
+      const { path, requestSerialize, responseDeserialize } = shouldRateLimit;
+      await new Promise((resolve) => {
+        client.makeUnaryRequest(
+          path,
+          requestSerialize,
+          responseDeserialize,
+          create(RateLimitRequestSchema, PLAIN_REQUEST),
+          resolve,
+        );
+      });
+      expect(decider.calls[0]?.call.deadlineMs).toBeUndefined();
+    });
+
+    it("bytes that are no request are refused, and a message above 4 MiB too", async () => {
+      const { client, decider } = await start();
+      const send = (bytes: Buffer): Promise<number | undefined> =>
+        new Promise((resolve) => {
+          client.makeUnaryRequest(
+            shouldRateLimit.path,
+            (message: Buffer) => message,
+            shouldRateLimit.responseDeserialize,
+            bytes,
+            (error) => resolve(error?.code),
+          );
+        });
+      expect(await send(Buffer.from([0x0a, 0x05, 0x41]))).toBe(status.INTERNAL);
+      expect(await send(Buffer.alloc(4 * 1024 * 1024 + 1))).toBe(status.RESOURCE_EXHAUSTED);
+      expect(decider.calls).toHaveLength(0);
+      expect((await ask(client, PLAIN_REQUEST)).kind).toBe("decision");
+    });
+
+    it("Check follows the health of the process under each of its names (case 175)", async () => {
+      const { client, health, statistics } = await start();
+      expect(await check(client, "ratelimit")).toBe(2);
+      health.set("start", true);
+      expect(await check(client, "ratelimit")).toBe(1);
+      expect(await check(client, "")).toBe(1);
+      expect(await check(client, "envoy.service.ratelimit.v3.RateLimitService")).toBe(1);
+      expect(await check(client, "x")).toBe("NOT_FOUND: unknown service");
+      health.set("signal", false);
+      expect(await check(client, "")).toBe(2);
+      expect(statistics.method("Check").totalRequests.value).toBe(6);
+    });
+
+    it("List returns the health of the process under each of its names", async () => {
+      const { client, health, statistics } = await start();
+      health.set("start", true);
+      const { path, requestSerialize, responseDeserialize } = listMethod;
+      const answer = await new Promise((resolve) => {
+        client.makeUnaryRequest(
+          path,
+          requestSerialize,
+          responseDeserialize,
+          create(HealthListRequestSchema),
+          (error, response) => resolve(error ?? response?.statuses),
+        );
+      });
+      expect(answer).toMatchObject({
+        "": { status: 1 },
+        ratelimit: { status: 1 },
+        "envoy.service.ratelimit.v3.RateLimitService": { status: 1 },
+      });
+      expect(statistics.method("List").totalRequests.value).toBe(1);
+    });
+
+    it("a connection without a limit of age stays", async () => {
+      const { client } = await start({ connectionAgeMaxMs: 0, connectionAgeGraceMs: 0 });
+      expect((await ask(client, PLAIN_REQUEST)).kind).toBe("decision");
+      expect(client.getChannel().getConnectivityState(false)).toBe(connectivityState.READY);
+    });
+
+    it("Watch sends each change, SERVICE_UNKNOWN for other names, and ends when the server drains", async () => {
+      const { client, health, transport: opened } = await start();
+      const watch = (
+        service: string,
+      ): { seen: number[]; ended: Promise<number>; stream: ClientReadableStream<HealthCheckResponse> } => {
+        const { path, requestSerialize, responseDeserialize } = watchMethod;
+        const stream = client.makeServerStreamRequest(
+          path,
+          requestSerialize,
+          responseDeserialize,
+          create(HealthCheckRequestSchema, { service }),
+        );
+        const seen: number[] = [];
+        stream.on("data", (response: HealthCheckResponse) => seen.push(response.status));
+        return {
+          seen,
+          stream,
+          ended: new Promise((resolve) => stream.on("error", (error: GrpcError) => resolve(error.code))),
+        };
+      };
+      const known = watch("ratelimit");
+      const unknown = watch("x");
+      await expect.poll(() => [known.seen, unknown.seen], WAIT).toEqual([[2], [3]]);
+      health.set("start", true);
+      health.set("signal", false);
+      await expect.poll(() => known.seen, WAIT).toEqual([2, 1, 2]);
+      await opened.drain();
+      expect(await known.ended).toBe(status.UNAVAILABLE);
+      expect(await unknown.ended).toBe(status.UNAVAILABLE);
+      expect(unknown.seen).toEqual([3]);
+    });
+
+    it("a connection gets GOAWAY at its maximum age, and calls continue over a new one", async () => {
+      const { client } = await start({ connectionAgeMaxMs: 50, connectionAgeGraceMs: HOUR_MS });
+      const deadlineMs = performance.now() + 400;
+      while (performance.now() < deadlineMs) expect((await ask(client, PLAIN_REQUEST)).kind).toBe("decision");
+    });
+
+    it("start() names the setting that moves it when the port is in use", async () => {
+      const { target } = await start();
+      const port = Number(target.split(":")[1]);
+      await expect(openEngine(engine, { address: { kind: "tcp", host: "127.0.0.1", port } })).rejects.toThrow(
+        `Cannot listen for gRPC on 127.0.0.1:${port}: the port is in use; set GRPC_PORT to another one`,
+      );
+    });
+  });
+}

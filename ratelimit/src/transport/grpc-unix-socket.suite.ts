@@ -1,0 +1,82 @@
+// The behaviour of every gRPC engine on a unix socket.
+import { existsSync } from "node:fs";
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { Client, credentials } from "@grpc/grpc-js";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import { ask, type GrpcEngine, openEngine, type OpenedEngine } from "./grpc-engine.suite.ts";
+import { PLAIN_REQUEST } from "./transport.suite.ts";
+
+/** Runs the suite. */
+export function describeGrpcOnUnixSocket(engine: GrpcEngine): void {
+  describe(`the engine ${engine.name} on a unix socket`, () => {
+    let folder: string;
+    let path: string;
+    const opened: OpenedEngine[] = [];
+
+    beforeEach(async () => {
+      folder = await mkdtemp(join(tmpdir(), "weir-uds-"));
+      path = join(folder, "ratelimit.sock");
+    });
+
+    afterEach(async () => {
+      for (const { transport } of opened.splice(0)) await transport.stop();
+      await rm(folder, { recursive: true, force: true });
+    });
+
+    async function start(): Promise<OpenedEngine> {
+      const started = await openEngine(engine, { address: { kind: "unix", path } });
+      opened.push(started);
+      return started;
+    }
+
+    it("answers there and removes the socket at the end", async () => {
+      const { target, transport } = await start();
+      expect(target).toBe(`unix:${path}`);
+      const client = new Client(target, credentials.createInsecure());
+      expect((await ask(client, PLAIN_REQUEST)).kind).toBe("decision");
+      client.close();
+      await transport.stop();
+      expect(existsSync(path)).toBe(false);
+    });
+
+    it("replaces a socket without a listener", async () => {
+      // Renamed while open, so that closing does not remove it: what a killed process leaves behind.
+      const killed = createServer();
+      await new Promise<void>((resolve) => killed.listen(`${path}.old`, resolve));
+      await rename(`${path}.old`, path);
+      await new Promise((resolve) => killed.close(resolve));
+      const { target } = await start();
+      const client = new Client(target, credentials.createInsecure());
+      expect((await ask(client, PLAIN_REQUEST)).kind).toBe("decision");
+      client.close();
+    });
+
+    it("refuses a path with a listener, or of another file", async () => {
+      await start();
+      await expect(start()).rejects.toThrow(
+        `Cannot listen for gRPC on ${path}: something listens there, or it is no socket; set GRPC_UDS to another path`,
+      );
+      path = join(folder, "file");
+      await writeFile(path, "text");
+      await expect(start()).rejects.toThrow(`Cannot listen for gRPC on ${path}`);
+      expect(existsSync(path)).toBe(true);
+    });
+
+    it.each([
+      ["in a folder that does not exist", "nowhere/weir.sock", "EACCES"],
+      ["that is too long", "x".repeat(120), "EINVAL"],
+    ])("refuses a path %s in words about paths", async (_case, name, code) => {
+      path = join(folder, name);
+      await expect(start()).rejects.toThrow(
+        new RegExp(
+          `^Cannot listen for gRPC on [^ ]*: listen ${code}: .*; GRPC_UDS must be a path of at most 107 bytes in a folder that exists and may be written$`,
+        ),
+      );
+    });
+  });
+}

@@ -1,0 +1,76 @@
+// The method ShouldRateLimit: decodes a request, has it decided, and encodes the decision. Each call
+// costs one object here.
+import type { UnaryCall, UnaryMethod } from "@weir/http2/grpc/method";
+
+import type { DecideError } from "../../decide/decider.ts";
+import type { Decision } from "../../decide/decision.ts";
+import type { RateLimitRequest } from "../../decide/request.ts";
+import type { StatisticsCounter } from "../../statistics/statistics-store.ts";
+import { GRPC_STATUS_NUMBER, GRPC_STATUS_OF } from "../grpc-status.ts";
+import type { GrpcTransportDeps } from "../grpc-transport.ts";
+import { ResponseTimes } from "../response-times.ts";
+import { decideTraced, type TraceableCall } from "../traced-call.ts";
+import { DecisionEncoder } from "./codec/decision-encoder.ts";
+import { RequestDecoder, type RequestDecoderOptions } from "./codec/request-decoder.ts";
+import { failMalformed } from "./malformed-request.ts";
+
+/** The method. */
+export class ShouldRateLimit implements UnaryMethod {
+  readonly kind = "unary";
+  readonly times: ResponseTimes;
+  readonly encoder = new DecisionEncoder();
+  readonly deps: GrpcTransportDeps;
+  readonly #decoder: RequestDecoder;
+  readonly #totalRequests: StatisticsCounter;
+
+  constructor(deps: GrpcTransportDeps, options: RequestDecoderOptions) {
+    const { totalRequests, responseTime } = deps.statistics.method("ShouldRateLimit");
+    this.deps = deps;
+    this.times = new ResponseTimes(responseTime, deps);
+    this.#decoder = new RequestDecoder(options);
+    this.#totalRequests = totalRequests;
+  }
+
+  handle(call: UnaryCall, bytes: Buffer, start: number, end: number): void {
+    let request: RateLimitRequest;
+    try {
+      request = this.#decoder.decode(bytes, start, end);
+    } catch (error) {
+      failMalformed(call, error);
+      return;
+    }
+    this.#totalRequests.add(1);
+    decideTraced(this.deps, request, new WeirCall(call, this), "grpc");
+  }
+}
+
+/** A call while it is being decided. */
+class WeirCall implements TraceableCall {
+  readonly deadlineMs: number | undefined;
+  readonly #call: UnaryCall;
+  readonly #method: ShouldRateLimit;
+  readonly #startMs: number;
+
+  constructor(call: UnaryCall, method: ShouldRateLimit) {
+    this.deadlineMs = call.deadlineMs;
+    this.#call = call;
+    this.#method = method;
+    this.#startMs = method.times.begin();
+  }
+
+  headers(): Readonly<Record<string, string>> {
+    return this.#call.headers();
+  }
+
+  decided(decision: Decision): void {
+    this.#method.times.end(this.#startMs);
+    this.#call.reply(this.#method.encoder, decision);
+  }
+
+  failed(error: DecideError): void {
+    const { times, deps } = this.#method;
+    if (error.code === "INTERNAL") deps.log.error("Cannot decide a call", { error });
+    times.end(this.#startMs);
+    this.#call.fail(GRPC_STATUS_NUMBER[GRPC_STATUS_OF[error.code]], error.message);
+  }
+}
