@@ -45,7 +45,7 @@ test-fast: $(INSTALLED) ## Run the tests that need only Node.js, Redis and memca
 
 test-integration: build ## Run all tests with real servers (ARGS=folder to narrow)
 	@node tools/test/test-setup.ts
-	@vitest run --project integration --project system $(ARGS)
+	@vitest run --project integration --project system --project measured $(ARGS)
 
 soak: build ## Run what takes minutes by nature: memory under load, long fuzzing, long outages
 	@node tools/test/test-setup.ts

@@ -1,4 +1,4 @@
-// How the tests run: four projects, by what a test needs, each with a limit on its time. The name of
+// How the tests run: five projects, by what a test needs, each with a limit on its time. The name of
 // a file says which project it belongs to.
 import { availableParallelism } from "node:os";
 
@@ -49,15 +49,17 @@ export default defineConfig({
           ...unit.test,
           pool: "threads", // They start faster than processes.
           include: ["*/src/**/*.test.ts", "tools/**/*.test.ts"],
-          exclude: ["**/*.{integration,system,soak}.test.ts", "**/node_modules/**"],
+          exclude: ["**/*.{integration,system,measured,soak}.test.ts", "**/node_modules/**"],
         },
       },
       // Real servers that need nothing but Node, Redis and memcached, and no build.
       project("integration", 1, 60_000),
       // Everything else that is real: the built programs, Envoy, Kubernetes, tools built with Go.
       project("system", 2, 60_000),
+      // What measures time or memory: one file at a time, after all others.
+      project("measured", 3, 60_000, 1),
       // What takes minutes by nature.
-      project("soak", 3, 1_800_000, WORKERS),
+      project("soak", 4, 1_800_000, WORKERS),
     ],
   },
 });

@@ -16,7 +16,7 @@ export interface Workspace {
   readonly order: readonly string[];
   /**
    * Folders under `src/` whose sub-folders are alternatives of each other and must not know each
-   * other.
+   * other; `folder/{a,b}` names some of its sub-folders.
    */
   readonly alternatives?: readonly string[];
 }
@@ -106,7 +106,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "settings.ts",
       "startup",
     ],
-    alternatives: ["config", "counters", "counters/kvstore/deployments", "transport"],
+    alternatives: ["config", "counters", "counters/kvstore/{single,cluster,sentinel}", "transport"],
   },
   {
     name: "account",
@@ -129,8 +129,8 @@ export const WORKSPACES: readonly Workspace[] = [
   },
   {
     name: "e2e",
-    mayImport: ["proto", "limits", "crds", "common", "certificates", "dev", "testing"],
-    order: ["errors.ts", "parts", "conformance", "scenarios", "benchmarks", "soak", "fuzz"],
+    mayImport: ["proto", "limits", "crds", "common", "http2", "certificates", "dev", "testing"],
+    order: ["errors.ts", "parts", "conformance", "scenarios", "benchmarks", "soak", "fuzz", "attacks"],
   },
 ];
 

@@ -102,11 +102,12 @@ function orderRules(workspace: Workspace): IRegularForbiddenRuleType[] {
 
 /** Sub-folders that are alternatives of each other do not import each other. */
 function alternativeRules(workspace: Workspace): IRegularForbiddenRuleType[] {
-  return (workspace.alternatives ?? []).map((folder) => {
-    const path = `^${workspace.name}/src/${folder}/([^/]+)/`;
+  return (workspace.alternatives ?? []).map((entry) => {
+    const [, folder = entry, names] = /^(.*)\/\{(.*)\}$/.exec(entry) ?? [];
+    const path = `^${workspace.name}/src/${folder}/(${names?.replaceAll(",", "|") ?? "[^/]+"})/`;
     const comment = `Implementations under ${folder} must not know each other: what they share is in ${folder} itself`;
     return rule(
-      `alternatives-apart/${workspace.name}/${folder}`,
+      `alternatives-apart/${workspace.name}/${entry}`,
       comment,
       { path, pathNot: NOT_A_TEST },
       { path, pathNot: `^${workspace.name}/src/${folder}/$1/` },

@@ -53,6 +53,7 @@ const GO_PROGRAMS: readonly GoProgram[] = [
   { program: "statsd_exporter", version: "0.31.0", path: "github.com/prometheus/statsd_exporter" },
   { program: "grpcurl", version: "1.9.4", path: "github.com/fullstorydev/grpcurl/cmd/grpcurl" },
   { program: "ghz", version: "0.93.0", path: "github.com/bojand/ghz/cmd/ghz" },
+  { program: "h2spec", version: "2.2.1+incompatible", path: "github.com/summerwind/h2spec/cmd/h2spec" },
   ENVOY_RATELIMIT,
 ];
 

@@ -3,7 +3,15 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { RateLimitRequestSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 
-import { createFrameReader, FLAG, FRAME, frame, grpcMessage, openingBytes } from "../parts/http2-frames.ts";
+import {
+  createFrameReader,
+  FLAG,
+  FRAME,
+  frame,
+  grpcMessage,
+  literalBlock,
+  openingBytes,
+} from "../parts/http2-frames.ts";
 import { mutate } from "./mutation.ts";
 import type { Random } from "../parts/random.ts";
 
@@ -175,10 +183,7 @@ function callWith(streamId: number, block: Buffer, data: Buffer): Buffer {
   ]);
 }
 
-/**
- * Literals that enter no table (RFC 7541, section 6.2.2), after :method POST and :scheme http from
- * the static one.
- */
+/** :method POST and :scheme http from the static table, then literals. */
 function headerBlock(path: string, fields: readonly Field[]): Buffer {
   const all = [
     [":path", path],
@@ -187,13 +192,5 @@ function headerBlock(path: string, fields: readonly Field[]): Buffer {
     ["te", "trailers"],
     ...fields,
   ] as const;
-  return Buffer.concat([
-    Buffer.from([0x83, 0x86]),
-    ...all.map(([name, value]) => Buffer.concat([Buffer.from([0]), text(name), text(value)])),
-  ]);
-}
-
-function text(value: string): Buffer {
-  const bytes = Buffer.from(value, "latin1");
-  return Buffer.concat([Buffer.from([Math.min(bytes.length, 126)]), bytes.subarray(0, 126)]);
+  return Buffer.concat([Buffer.from([0x83, 0x86]), literalBlock(all)]);
 }

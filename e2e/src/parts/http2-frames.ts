@@ -144,8 +144,23 @@ function hpackString(text: string): Buffer {
   return Buffer.concat([Buffer.from([text.length]), Buffer.from(text, "latin1")]);
 }
 
+/**
+ * Header fields as literals that enter no table (RFC 7541, section 6.2.2); names and values are cut
+ * at 126 bytes.
+ */
+export function literalBlock(fields: readonly (readonly [name: string, value: string])[]): Buffer {
+  return Buffer.concat(
+    fields.map(([name, value]) => Buffer.concat([Buffer.from([0]), cutString(name), cutString(value)])),
+  );
+}
+
+function cutString(value: string): Buffer {
+  const bytes = Buffer.from(value, "latin1");
+  return Buffer.concat([Buffer.from([Math.min(bytes.length, 126)]), bytes.subarray(0, 126)]);
+}
+
 /** One frame. */
-export function frame(type: number, flags: number, streamId: number, payload: Buffer): Buffer {
+export function frame(type: number, flags: number, streamId: number, payload: Buffer = Buffer.alloc(0)): Buffer {
   const header = Buffer.alloc(FRAME_HEADER_BYTES);
   header.writeUIntBE(payload.length, 0, 3);
   header[3] = type;

@@ -4,7 +4,15 @@ import { createServer as createTlsServer } from "node:tls";
 
 import { createAuthority } from "@weir/certificates/authority";
 
-import type { MessageEncoder, StreamingCall, StreamingMethod, Turn, TurnTask, UnaryCall, UnaryMethod } from "../grpc/method.ts";
+import type {
+  MessageEncoder,
+  StreamingCall,
+  StreamingMethod,
+  Turn,
+  TurnTask,
+  UnaryCall,
+  UnaryMethod,
+} from "../grpc/method.ts";
 import type { Http2Limits } from "../limits/limits.ts";
 import { Http2Server } from "./http2-server.ts";
 
@@ -99,6 +107,7 @@ export class TestServer {
       open: (call) => ({
         message: (bytes, start, end) => void call.send(BYTES, Buffer.from(bytes.subarray(start, end))),
         halfClosed: () => halfClosed(call),
+        sent: () => {},
         cancelled: () => void (this.cancelled += 1),
       }),
     };

@@ -1,7 +1,8 @@
 // Compiles configurations to rules that carry their counters in the statistics store.
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { compileRules, type RuleSet } from "@weir/limits/rules/compile";
-import type { RuleStatistics, StatisticsStore } from "../statistics/statistics-store.ts";
+import type { RuleStatistics } from "../statistics/rule-statistics.ts";
+import type { StatisticsStore } from "../statistics/statistics-store.ts";
 
 /** Rules with their counters. */
 export type CountedRules = RuleSet<RuleStatistics>;

@@ -9,7 +9,7 @@ import type { Counter } from "../counters/counter.ts";
 import { createKvstoreCounter } from "../counters/kvstore/kvstore-counter.ts";
 import { serverOptions } from "../counters/kvstore/kvstore-counter.suite.ts";
 import { type RedisServer, startRedisServer } from "../counters/kvstore/redis-server.suite.ts";
-import { createSingleDeployment } from "../counters/kvstore/deployments/single/single-deployment.ts";
+import { createSingleDeployment } from "../counters/kvstore/single/single-deployment.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { AwaitedCall, DeciderFixture, type DeciderFixtureOptions } from "./decider.suite.ts";
 

@@ -10,7 +10,7 @@ import { createKvstoreCounter } from "../counters/kvstore/kvstore-counter.ts";
 import { COMMAND_TIMEOUT_MS, DEADLINE_MS, serverOptions, SLACK_MS } from "../counters/kvstore/kvstore-counter.suite.ts";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { type RedisServer, startRedisServer, until } from "../counters/kvstore/redis-server.suite.ts";
-import { createSingleDeployment } from "../counters/kvstore/deployments/single/single-deployment.ts";
+import { createSingleDeployment } from "../counters/kvstore/single/single-deployment.ts";
 import { startStoreProxy, type StoreProxy } from "../counters/kvstore/store-proxy.suite.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { StatisticsStore } from "../statistics/statistics-store.ts";

@@ -5,6 +5,7 @@ import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { Check, CountedMatch, HitCounts } from "@weir/limits/classify/check";
 import { LimitedCheck, NO_RULE, UnlimitedCheck } from "@weir/limits/classify/check";
 import { dropReplaced } from "@weir/limits/classify/replaced";
+import { unitOfNumber } from "@weir/limits/model/unit";
 import type { DomainRules } from "@weir/limits/rules/domain-rules";
 import type { Entry } from "@weir/limits/rules/rule";
 import { CounterKeys } from "@weir/limits/window/counter-key";
@@ -73,8 +74,8 @@ export class RuleDecider implements Decider {
     let job: DecisionJob | undefined;
     try {
       const checks = this.#toChecks(request, rules?.domain(request.domain), nowSeconds);
-      if (checks instanceof DecideError) {
-        this.#reject(call, checks);
+      if (checks === undefined) {
+        this.#reject(call, unitError(request));
         return;
       }
       job = new DecisionJob(this.#context, request, call, checks, nowSeconds);
@@ -93,32 +94,30 @@ export class RuleDecider implements Decider {
     }
   }
 
-  /** One check per descriptor, without replaced rules; or the error of an override. */
+  /** One check per descriptor, without replaced rules; undefined when the unit of an override is unknown. */
   #toChecks(
     request: RateLimitRequest,
     rules: DomainRules<HitCounts> | undefined,
     nowSeconds: number,
-  ): Check[] | DecideError {
+  ): Check[] | undefined {
     const { descriptors } = request;
     // Of the right length from the start: an array that grows from nothing allocates seventeen.
-    const checks = new Array<Check>(descriptors.length).fill(NO_RULE);
-    if (rules === undefined) {
-      this.#context.statistics.domainNotFound(request.domain, descriptors.length);
-      return checks;
-    }
+    const checks = new Array<Check>(descriptors.length);
     let replacing: CountedMatch[] | undefined;
-    let index = 0;
-    for (const descriptor of descriptors) {
+    for (let index = 0; index < descriptors.length; index++) {
+      checks[index] = NO_RULE;
+      const descriptor = descriptors[index];
+      if (rules === undefined || descriptor === undefined) continue;
       const { limit, entries } = descriptor;
       const match = limit === undefined ? rules.match(entries) : rules.override(entries, limit);
       if (match !== undefined) {
         if (match.rule.replaces.length > 0) (replacing ??= []).push(match);
         checks[index] = this.#toCheck(rules, match, entries, hitsAddend(request, descriptor), nowSeconds);
       } else if (limit !== undefined) {
-        return unitError(limit.unit);
+        return undefined;
       }
-      index += 1;
     }
+    if (rules === undefined) this.#context.statistics.domainNotFound(request.domain, descriptors.length);
     if (replacing !== undefined) dropReplaced(checks, replacing);
     return checks;
   }
@@ -161,6 +160,9 @@ function findRequestError(
     : undefined;
 }
 
-function unitError(unit: number): DecideError {
+/** The error of the first override whose unit is not one of 1 to 7. */
+function unitError({ descriptors }: RateLimitRequest): DecideError {
+  const unit =
+    descriptors.find(({ limit }) => limit !== undefined && unitOfNumber(limit.unit) === undefined)?.limit?.unit ?? 0;
   return new DecideError("REQUEST_INVALID", `invalid rate limit unit '${unit === 0 ? "UNKNOWN" : unit}'`);
 }

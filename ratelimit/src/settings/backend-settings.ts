@@ -60,7 +60,7 @@ function readMemory(read: EnvReader): MemoryBackendSettings {
     maxKeys: read.integer("MEMORY_MAX_KEYS", {
       default: 1_000_000,
       min: 1,
-      effect: "Most counters of the memory backend, about 150 bytes each; new keys beyond it fail.",
+      effect: "Most counters of the memory backend, about 100 bytes each; new keys beyond it fail.",
     }),
   };
 }

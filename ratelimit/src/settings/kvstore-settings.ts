@@ -3,8 +3,8 @@ import type { EnvReader, Names } from "@weir/common/settings/read-env";
 import { REDACTED, Secret } from "@weir/common/settings/secret";
 
 import { parseAddress } from "../counters/kvstore/address.ts";
-import { parseSeeds } from "../counters/kvstore/deployments/cluster/seeds.ts";
-import { parseSentinelAddress } from "../counters/kvstore/deployments/sentinel/sentinel-address.ts";
+import { parseSeeds } from "../counters/kvstore/cluster/seeds.ts";
+import { parseSentinelAddress } from "../counters/kvstore/sentinel/sentinel-address.ts";
 import type { KvstoreCounterOptions, KvstoreServerOptions } from "../counters/kvstore/options.ts";
 import { readStoreTls, type StoreTlsSettings } from "./tls-settings.ts";
 

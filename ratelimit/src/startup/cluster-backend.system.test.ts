@@ -14,9 +14,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   type ClusterCertificates,
   createClusterCertificates,
-} from "../counters/kvstore/deployments/cluster/cluster-certificates.suite.ts";
-import { type ClusterServers, startCluster } from "../counters/kvstore/deployments/cluster/cluster-servers.suite.ts";
-import { hashSlot } from "../counters/kvstore/deployments/cluster/hash-slot.ts";
+} from "../counters/kvstore/cluster/cluster-certificates.suite.ts";
+import { type ClusterServers, startCluster } from "../counters/kvstore/cluster/cluster-servers.suite.ts";
+import { hashSlot } from "../counters/kvstore/cluster/hash-slot.ts";
 import { type RedisServer, startRedisServer, until } from "../counters/kvstore/redis-server.suite.ts";
 import { callRateLimit } from "./rate-limit-call.suite.ts";
 import { clearOfMidnight, FREE_PORTS, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";

@@ -106,10 +106,10 @@ export async function createKvstoreBackend(deps: DeploymentDeps, options: Kvstor
 async function loadDeployment(type: KvstoreServerOptions["type"]): Promise<CreateDeployment> {
   switch (type) {
     case "single":
-      return (await import("../counters/kvstore/deployments/single/single-deployment.ts")).createSingleDeployment;
+      return (await import("../counters/kvstore/single/single-deployment.ts")).createSingleDeployment;
     case "sentinel":
-      return (await import("../counters/kvstore/deployments/sentinel/sentinel-deployment.ts")).createSentinelDeployment;
+      return (await import("../counters/kvstore/sentinel/sentinel-deployment.ts")).createSentinelDeployment;
     case "cluster":
-      return (await import("../counters/kvstore/deployments/cluster/cluster-deployment.ts")).createClusterDeployment;
+      return (await import("../counters/kvstore/cluster/cluster-deployment.ts")).createClusterDeployment;
   }
 }

@@ -1,22 +1,13 @@
 // Stores every counter, gauge and timer of the process by its dotted name; sinks and /stats read
 // it. Memory is bounded: the keys made from request values are limited in number and length.
 import { cleanNamePart, DYNAMIC_KEY_MAX_LENGTH, ruleStatisticName } from "@weir/limits/rules/statistic-name";
+import { type RuleStatistics, RuleStatisticsFactory } from "./rule-statistics.ts";
 
 /** Counts hits that did not get a key of their own. */
 const DROPPED_KEYS_NAME = "ratelimit.service.stats_keys_dropped";
 
 /** Most statistics that one step of a walk reads: well below a millisecond's work for a visitor. */
 export const WALK_STEP = 20;
-
-/** The counters of a rule: the last part of each one's name, and its field. */
-export const RULE_STATISTICS = [
-  { name: "total_hits", field: "totalHits" },
-  { name: "over_limit", field: "overLimit" },
-  { name: "near_limit", field: "nearLimit" },
-  { name: "over_limit_with_local_cache", field: "overLimitWithLocalCache" },
-  { name: "within_limit", field: "withinLimit" },
-  { name: "shadow_mode", field: "shadowMode" },
-] as const;
 
 class NamedValue {
   readonly name: string;
@@ -67,28 +58,8 @@ export class StatisticsTimer {
     this.count += 1;
     this.sumMs += durationMs;
     if (durationMs > this.maxMs) this.maxMs = durationMs;
+    if (this.#listeners.size === 0) return;
     for (const listener of this.#listeners) listener(this, durationMs);
-  }
-}
-
-/**
- * The six counters of a rule, plain fields because every decision adds to two of them. Add with
- * `+=` only.
- */
-export class RuleStatistics {
-  /**
-   * `ratelimit.service.rate_limit.<key>`, cleaned; RULE_STATISTICS has the last part of each name.
-   */
-  readonly prefix: string;
-  totalHits = 0;
-  overLimit = 0;
-  nearLimit = 0;
-  overLimitWithLocalCache = 0;
-  withinLimit = 0;
-  shadowMode = 0;
-
-  constructor(prefix: string) {
-    this.prefix = prefix;
   }
 }
 
@@ -121,6 +92,7 @@ export class StatisticsStore {
   readonly #timerListeners = new Set<TimerListener>();
   readonly #refreshers = new Set<() => void>();
   readonly #droppedKeys: StatisticsCounter;
+  readonly #ruleStatistics = new RuleStatisticsFactory();
   /**
    * Counters of rules by key as configured; several keys may share counters, because cleaning makes
    * them equal.
@@ -253,7 +225,7 @@ export class StatisticsStore {
   /** The counters of the key's cleaned name, from `known` or new. */
   #countersOf(key: string, known?: ReadonlyMap<string, RuleStatistics>): RuleStatistics {
     const prefix = ruleStatisticName(key);
-    return this.#byPrefix.getOrInsertComputed(prefix, () => known?.get(prefix) ?? new RuleStatistics(prefix));
+    return this.#byPrefix.getOrInsertComputed(prefix, () => known?.get(prefix) ?? this.#ruleStatistics.create(prefix));
   }
 
   /** Whether one more key with request values fits; counts a key that does not. */

@@ -2,8 +2,9 @@
 // may be hundreds of thousands.
 import { createTagger } from "./extra-tags.ts";
 import type { Pieces } from "./paced-response.ts";
+import { RULE_STATISTICS } from "./rule-statistics.ts";
 import { sortInSteps } from "./sorted-steps.ts";
-import { RULE_STATISTICS, type StatisticsStore } from "./statistics-store.ts";
+import type { StatisticsStore } from "./statistics-store.ts";
 
 /** Lines of one piece. */
 const PIECE_LINES = 500;

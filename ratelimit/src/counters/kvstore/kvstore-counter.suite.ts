@@ -82,7 +82,7 @@ export class TestedCounters {
         log: silentLog(),
         statistics,
         clock: Date.now,
-        turn: new TurnEnd(),
+        turn: new TurnEnd(choices.deps?.clock ?? Date.now),
         random: () => 0,
         connections: (number) => active.push(number),
         createDeployment: this.#createDeployment,

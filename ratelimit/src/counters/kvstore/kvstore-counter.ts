@@ -1,5 +1,6 @@
 // The kvstore backend: INCRBY and EXPIRE as in envoyproxy/ratelimit, so that both can share a
 // store. Counters of the unit SECOND may be in a deployment of their own.
+import type { TurnEnd } from "@weir/common/turn/turn-end";
 import type { CountBatch, Counter } from "../counter.ts";
 import type { CreateDeployment, Deployment, DeploymentDeps } from "./deployment.ts";
 import type { KvstoreCounterOptions } from "./options.ts";
@@ -42,7 +43,7 @@ export function createKvstoreCounter(deps: KvstoreCounterDeps, options: KvstoreC
         scope: "redis_per_second_pool",
       },
     );
-  return new KvstoreCounter(main, perSecond, deps.clock, options.startup.maxElapsedMs);
+  return new KvstoreCounter(main, perSecond, deps.turn, options.startup.maxElapsedMs);
 }
 
 class KvstoreCounter implements Counter {
@@ -50,13 +51,13 @@ class KvstoreCounter implements Counter {
   readonly errorType = "redis_error";
   readonly #main: Deployment;
   readonly #perSecond: Deployment | undefined;
-  readonly #clock: () => number;
+  readonly #turn: TurnEnd;
   readonly #maxElapsedMs: number;
 
-  constructor(main: Deployment, perSecond: Deployment | undefined, clock: () => number, maxElapsedMs: number) {
+  constructor(main: Deployment, perSecond: Deployment | undefined, turn: TurnEnd, maxElapsedMs: number) {
     this.#main = main;
     this.#perSecond = perSecond;
-    this.#clock = clock;
+    this.#turn = turn;
     this.#maxElapsedMs = maxElapsedMs;
   }
 
@@ -77,7 +78,7 @@ class KvstoreCounter implements Counter {
   }
 
   count(batch: CountBatch): void {
-    const nowMs = this.#clock();
+    const nowMs = this.#turn.nowMs();
     if (!this.#accept(batch, nowMs)) return;
     for (const check of batch.checks) {
       if (batch.pending <= 0) return; // A deployment has failed the call: nothing more of it is counted.
@@ -86,7 +87,7 @@ class KvstoreCounter implements Counter {
   }
 
   read(batch: CountBatch): void {
-    const nowMs = this.#clock();
+    const nowMs = this.#turn.nowMs();
     if (!this.#accept(batch, nowMs)) return;
     for (const check of batch.checks) {
       if (batch.pending <= 0) return;

@@ -1,11 +1,13 @@
 // A proxy in front of a real store for faults that the store itself cannot be made to have: slow
-// replies, and replies and commands that are cut off in the middle.
+// replies, replies and commands that are cut off in the middle, and a way that leads nowhere.
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 /** What happens to the replies of the store. */
 export type ReplyFate =
   | { readonly kind: "pass" }
+  /** Neither they nor commands get through, and never will. */
+  | { readonly kind: "drop" }
   /** They come later. */
   | { readonly kind: "delay"; readonly ms: number }
   /** So many bytes of the next one come, then the connection ends; later ones pass. */
@@ -31,6 +33,11 @@ export class StoreProxy {
     const address = this.#server.address();
     if (address === null || typeof address === "string") throw new Error("The proxy has no port");
     return `127.0.0.1:${address.port}`;
+  }
+
+  /** Number of connections of clients. */
+  get connections(): number {
+    return this.#sockets.size / 2;
   }
 
   async open(): Promise<void> {
@@ -59,6 +66,7 @@ export class StoreProxy {
     client.on("data", (data) => {
       const piece = data.toString();
       this.pieces.push(piece);
+      if (this.fate.kind === "drop") return;
       const at = this.cutRequestAt === undefined ? -1 : piece.indexOf(this.cutRequestAt);
       if (at === -1) {
         store.write(data);
@@ -72,6 +80,7 @@ export class StoreProxy {
 
   #reply(client: Socket, data: Buffer): void {
     const { fate } = this;
+    if (fate.kind === "drop") return;
     if (fate.kind === "pass") client.write(data);
     else if (fate.kind === "delay") setTimeout(() => client.destroyed || client.write(data), fate.ms);
     else {

@@ -38,7 +38,7 @@ describe("new MemoryCounter()", () => {
 
   it("count() has room again when the window that filled the table has ended", async () => {
     let nowSeconds = 1200;
-    const counter = new MemoryCounter({ maxKeys: 2 }, () => nowSeconds * 1000);
+    const counter = new MemoryCounter({ maxKeys: 2 }, { clock: () => nowSeconds * 1000 });
     await count(counter, check("a", 1, 1200), check("b", 1, 1200));
     nowSeconds = 1260;
     expect(await count(counter, check("a", 1, 1260), check("b", 1, 1260))).toEqual([1, 1]);
@@ -47,7 +47,7 @@ describe("new MemoryCounter()", () => {
 
   it("count() has room again when the windows of another length have ended, be it in the middle of the new key's window", async () => {
     let nowSeconds = 1259;
-    const counter = new MemoryCounter({ maxKeys: 2 }, () => nowSeconds * 1000);
+    const counter = new MemoryCounter({ maxKeys: 2 }, { clock: () => nowSeconds * 1000 });
     await count(counter, check("a", 1, 1200), check("b", 1, 1200));
     await expect(count(counter, check("c", 1, 0, 86_400))).rejects.toMatchObject({ code: "STORE_FULL" });
     nowSeconds = 1260;
@@ -68,6 +68,14 @@ describe("new MemoryCounter()", () => {
     expect(await count(counter, check("a", 1, 1260))).toEqual([1]);
     expect(await count(counter, check("a", 1, 1200))).toEqual([6]);
     expect(await count(counter, check("a", 1, 1260))).toEqual([2]);
+  });
+
+  it("count() keeps the live window in a full table when a late call of an ended window came after it", async () => {
+    const counter = new MemoryCounter({ maxKeys: 2 }, { clock: () => 1_270_000 });
+    await count(counter, check("a", 5, 1260));
+    await count(counter, check("late", 1, 1200));
+    expect(await count(counter, check("b", 1, 1260))).toEqual([1]);
+    expect(await count(counter, check("a", 1, 1260))).toEqual([6]);
   });
 
   it("count() stops at the largest exact number", async () => {

@@ -1,35 +1,34 @@
 // Counters in the memory of the process: exact, lost when it ends, not shared with replicas. The
 // number of keys is bounded, and ended windows are dropped as a whole: no key has a timer.
-import { hash } from "node:crypto";
+import { getRandomValues } from "node:crypto";
 import type { CountBatch, CountedCheck, Counter } from "../counter.ts";
 import { StoreError } from "../store-error.ts";
-
-/**
- * Longest key that is stored as it is, in UTF-16 units; of a longer one, up to megabytes, the
- * digest is.
- */
-const KEY_MAX_LENGTH = 256;
+import { CountTable } from "./count-table.ts";
+import type { HashSeed } from "./key-hash.ts";
+import { StoredKey } from "./stored-key.ts";
 
 /** Settings of the memory backend. */
 export interface MemoryCounterOptions {
   /**
-   * MEMORY_MAX_KEYS: most counters, about 150 bytes each and never more than 700. A full table
-   * refuses new keys (STORE_FULL) and counts the known ones: deleting a count would admit callers
-   * over their limit. Default 1000000.
+   * MEMORY_MAX_KEYS: most counters, about 100 bytes each for keys of 60 bytes and never more than
+   * 560. A full table refuses new keys (STORE_FULL) and counts the known ones: deleting a count
+   * would admit callers over their limit. Default 1000000.
    */
   readonly maxKeys: number;
+}
+
+/** What the counter takes from its process; tests replace it. */
+export interface MemoryCounterDeps {
+  /** Milliseconds since the epoch; called only when the table is full. */
+  readonly clock: () => number;
+  /** Of the hash that distributes the keys; a secret. */
+  readonly seed: HashSeed;
 }
 
 /** The counts of one window. */
 interface Window {
   readonly startSeconds: number;
-  /** Mutable cells, so that an increment looks up its key once. */
-  readonly counts: Map<string, Cell>;
-}
-
-/** One counter. */
-interface Cell {
-  count: number;
+  readonly counts: CountTable;
 }
 
 /**
@@ -49,11 +48,16 @@ export class MemoryCounter implements Counter {
   readonly #clock: () => number;
   /** By window length in seconds: one entry per unit. */
   readonly #tracks = new Map<number, Track>();
+  /** The key that is being counted. */
+  readonly #key: StoredKey;
 
-  /** `clock` returns milliseconds since the epoch; it is called only when the table is full. */
-  constructor({ maxKeys }: MemoryCounterOptions, clock: () => number = Date.now) {
+  constructor(
+    { maxKeys }: MemoryCounterOptions,
+    { clock = Date.now, seed = randomSeed() }: Partial<MemoryCounterDeps> = {},
+  ) {
     this.#maxKeys = maxKeys;
     this.#clock = clock;
+    this.#key = new StoredKey(seed);
   }
 
   count(batch: CountBatch): void {
@@ -68,7 +72,12 @@ export class MemoryCounter implements Counter {
   }
 
   read(batch: CountBatch): void {
-    for (const check of batch.checks) check.after = this.#windowOf(check).counts.get(heldKey(check.key))?.count ?? 0;
+    for (const check of batch.checks) {
+      const { counts } = this.#windowOf(check);
+      this.#key.set(check.key);
+      const place = counts.find(this.#key);
+      check.after = place === 0 ? 0 : counts.count(place);
+    }
     batch.counted();
   }
 
@@ -78,19 +87,16 @@ export class MemoryCounter implements Counter {
    */
   #increment(check: CountedCheck): boolean {
     const { counts } = this.#windowOf(check);
-    const key = heldKey(check.key);
-    const cell = counts.get(key);
-    if (cell === undefined) {
-      // Reading a counter that does not exist creates none.
-      if (check.addend > 0) {
-        if (!this.#hasRoom()) return false;
-        counts.set(key, { count: check.addend });
-      }
-      check.after = check.addend;
+    const { addend } = check;
+    this.#key.set(check.key);
+    const place = counts.find(this.#key);
+    if (place !== 0) {
+      check.after = counts.increment(place, addend);
       return true;
     }
-    cell.count = Math.min(cell.count + check.addend, Number.MAX_SAFE_INTEGER);
-    check.after = cell.count;
+    // Reading a counter that does not exist creates none.
+    if (addend > 0 && !(this.#hasRoom() && counts.insert(this.#key, addend))) return false;
+    check.after = addend;
     return true;
   }
 
@@ -99,7 +105,7 @@ export class MemoryCounter implements Counter {
     const track = this.#tracks.get(windowSeconds);
     if (track?.current.startSeconds === windowStartSeconds) return track.current;
     if (track?.previous?.startSeconds === windowStartSeconds) return track.previous;
-    const window: Window = { startSeconds: windowStartSeconds, counts: new Map() };
+    const window: Window = { startSeconds: windowStartSeconds, counts: new CountTable() };
     if (track === undefined) {
       this.#tracks.set(windowSeconds, { current: window, previous: undefined });
     } else {
@@ -125,13 +131,18 @@ export class MemoryCounter implements Counter {
   /** Drops windows that ended before the moment. */
   #dropEnded(nowSeconds: number): void {
     for (const [windowSeconds, track] of this.#tracks) {
-      if (track.previous !== undefined && track.previous.startSeconds + windowSeconds <= nowSeconds)
-        track.previous = undefined;
-      if (track.current.startSeconds + windowSeconds <= nowSeconds) this.#tracks.delete(windowSeconds);
+      const isLive = (window?: Window): boolean =>
+        window !== undefined && window.startSeconds + windowSeconds > nowSeconds;
+      if (!isLive(track.previous)) track.previous = undefined;
+      if (isLive(track.current)) continue;
+      // A late call may have begun an ended window after the live one.
+      if (track.previous === undefined) this.#tracks.delete(windowSeconds);
+      else this.#tracks.set(windowSeconds, { current: track.previous, previous: undefined });
     }
   }
 }
 
-function heldKey(key: string): string {
-  return key.length <= KEY_MAX_LENGTH ? key : hash("sha256", key, "base64url");
+function randomSeed(): HashSeed {
+  const [low = 0, high = 0] = getRandomValues(new Int32Array(2));
+  return { low, high };
 }

@@ -1,6 +1,7 @@
 // Finds the changes in a store since the last flush of a sink. Each sink has its own, so counting
 // costs no more with many sinks.
-import { RULE_STATISTICS, type RuleStatistics, type StatisticsStore, WALK_STEP } from "../statistics-store.ts";
+import { RULE_STATISTICS, type RuleStatistics } from "../rule-statistics.ts";
+import { type StatisticsStore, WALK_STEP } from "../statistics-store.ts";
 
 /** Receives what a flush sends. */
 export interface DifferenceVisitor {

@@ -1,13 +1,17 @@
 // The commands for the checks that arrive in one event-loop turn for one server: merged by key,
-// written together; the replies are distributed to the checks.
+// written together. The batch itself receives the replies and distributes them to the checks.
 import type { CountBatch, CountedCheck } from "../../counter.ts";
 import { StoreError } from "../../store-error.ts";
-import type { CommandSink, Reply } from "../connection/command-sink.ts";
-import type { ExpiryCache } from "./expiry-cache.ts";
+import type { CommandBuffer } from "../connection/command-buffer.ts";
+import type { Reply, ReplyReceiver } from "../connection/reply.ts";
+import type { ExpiryCache, KeyExpiry } from "../expiry/expiry-cache.ts";
+import { failCall, KeyChecks } from "./key-checks.ts";
+import type { KeyMerger } from "./key-merger.ts";
 import { countIn } from "./stored-count.ts";
 
 /** What a batch needs from its server. */
 export interface BatchContext {
+  readonly merger: KeyMerger;
   readonly expiries: ExpiryCache;
   /** Expiry of a key with a window of so many seconds, jitter included. */
   readonly expirySeconds: (windowSeconds: number) => number;
@@ -18,38 +22,10 @@ export interface BatchContext {
    * another server. Absent = no reply does.
    */
   readonly isRefusal?: (error: Error) => boolean;
-}
-
-/** One check and the call it belongs to. */
-export interface PendingCheck {
-  readonly check: CountedCheck;
-  /** The check's addend, or 0 when it only reads. */
-  readonly addend: number;
-  readonly call: CountBatch;
-}
-
-/** All checks of one key that one command answers. */
-export interface KeyChecks {
-  readonly key: string;
-  /** GET if true, INCRBY otherwise. */
-  readonly isRead: boolean;
-  /** The longest window of its checks. */
-  windowSeconds: number;
-  /** What is added; 0 for a read. */
-  sum: number;
-  readonly first: PendingCheck;
-  /** Further checks in order of arrival; most keys have none. */
-  more: PendingCheck[] | undefined;
-  /** Whether an EXPIRE follows the INCRBY. */
-  sendsExpiry: boolean;
-}
-
-/** A key whose expiry has to be sent once more. */
-export interface KeyExpiry {
-  readonly key: string;
-  readonly seconds: number;
-  /** The error that the server refused it with; undefined when it was not refused. */
-  readonly refusal?: Error;
+  /** Called with the batch after the last reply. */
+  readonly completed: (batch: CommandBatch) => void;
+  /** Called with the batch instead when its connection has ended. */
+  readonly lost: (batch: CommandBatch) => void;
 }
 
 /** The checks of a key whose command the server refused without executing it. */
@@ -58,16 +34,8 @@ export interface RefusedChecks {
   readonly error: Error;
 }
 
-/** What remains to be done after the replies were distributed. */
-export interface Leftovers {
-  /** Keys without an expiry: the server had lost them, or refused it. */
-  readonly expiries: readonly KeyExpiry[];
-  /** Checks without an answer: see `isRefusal` of the context. */
-  readonly refused: readonly RefusedChecks[];
-}
-
 /** The checks of one event-loop turn for one server. */
-export class CommandBatch {
+export class CommandBatch implements ReplyReceiver {
   /** When its first call came, in milliseconds since the epoch. */
   readonly createdMs: number;
   /**
@@ -78,29 +46,54 @@ export class CommandBatch {
   nextDeadlineMs: number;
   /** Number of checks in it. */
   size = 0;
+  /** Number of replies; set by `write`. */
+  replies = 0;
   /** Whether all its calls were failed; nothing in it is sent again. */
   isFailed = false;
-  readonly #increments = new Map<string, KeyChecks>();
-  /** Made when something is read: most batches only count. */
-  #reads: Map<string, KeyChecks> | undefined;
-  readonly #calls: CountBatch[] = [];
+  /** Keys without an expiry, after the replies: the server had lost them, or refused it. */
+  expiries: KeyExpiry[] | undefined = undefined;
+  /** Checks without an answer, after the replies: see `isRefusal` of the context. */
+  refused: RefusedChecks[] | undefined = undefined;
+  /** Checks in order of arrival; they are merged by key when the batch is written. */
+  readonly #pending: KeyChecks[] = [];
+  /** The keys of the batch; only where the number of commands is limited. */
+  readonly #keys: Set<string> | undefined;
+  /** What was written: GET or INCRBY for each. */
+  #commands: readonly KeyChecks[] = [];
+  #context: BatchContext | undefined = undefined;
+  /** The position of the command whose reply is next, or that of its EXPIRE. */
+  #next = 0;
+  #isExpiryNext = false;
+  /** Whether the increment before the EXPIRE was executed. */
+  #wasCounted = false;
+  #isAskingNext: boolean;
 
-  constructor(createdMs: number, timeoutMs: number, isAsking = false) {
+  constructor(
+    createdMs: number,
+    timeoutMs: number,
+    {
+      isAsking = false,
+      countsCommands = false,
+    }: { readonly isAsking?: boolean; readonly countsCommands?: boolean } = {},
+  ) {
     this.createdMs = createdMs;
     this.nextDeadlineMs = createdMs + timeoutMs;
     this.isAsking = isAsking;
+    this.#isAskingNext = isAsking;
+    if (countsCommands) this.#keys = new Set();
   }
 
   /**
-   * Number of commands that answer its checks; an expiry counts together with its increment.
+   * Number of commands that answer its checks, an expiry counted with its increment; 0 unless
+   * `countsCommands`.
    */
   get commands(): number {
-    return this.#increments.size + (this.#reads?.size ?? 0);
+    return this.#keys?.size ?? 0;
   }
 
-  /** Adds one check of a call; the checks of a call are added one after the other. */
+  /** Adds one check of a call. */
   add(check: CountedCheck, call: CountBatch): void {
-    this.#putIncrement({ check, addend: check.addend, call }, check.windowSeconds);
+    this.#put(new KeyChecks(check, call, false));
   }
 
   /**
@@ -108,115 +101,103 @@ export class CommandBatch {
    * those alone.
    */
   read(check: CountedCheck, call: CountBatch): void {
-    const counted = this.#increments.get(check.key);
-    const pending = { check, addend: 0, call };
-    if (counted === undefined) {
-      this.#putRead(pending);
-      return;
-    }
-    this.#note(call);
-    join(counted, pending, check.windowSeconds);
+    this.#put(new KeyChecks(check, call, true));
   }
 
-  /** Adds checks that a server refused in another batch, in their order. */
-  adopt({ isRead, windowSeconds, first, more }: KeyChecks): void {
-    for (const pending of more === undefined ? [first] : [first, ...more]) {
-      if (isRead) this.#putRead(pending);
-      else this.#putIncrement(pending, windowSeconds);
-    }
+  /** Adds the checks of a key that a server refused in another batch. */
+  adopt(checks: KeyChecks): void {
+    for (let each: KeyChecks | undefined = checks; each !== undefined; each = each.next)
+      this.#put(new KeyChecks(each.check, each.call, each.isRead));
   }
 
   /**
-   * Writes GET per key that is read, then INCRBY per key, in order of first arrival, each followed
-   * by EXPIRE unless this process has sent one before.
+   * Writes INCRBY or GET per key, in order of first arrival; an INCRBY is followed by EXPIRE unless
+   * this process has sent one before.
    */
-  write(sink: CommandSink, context: BatchContext): void {
-    if (this.#reads !== undefined) {
-      for (const key of this.#reads.keys()) {
-        if (this.isAsking) sink.asking();
-        sink.get(key);
+  write(buffer: CommandBuffer, context: BatchContext): void {
+    this.#context = context;
+    const commands = context.merger.merge(this.#pending);
+    this.#commands = commands;
+    let replies = commands.length;
+    for (const checks of commands) {
+      const { check, keyBytes, windowSeconds } = checks;
+      if (this.isAsking) buffer.asking();
+      if (checks.isRead) {
+        buffer.get(check.key, keyBytes);
+        continue;
       }
+      buffer.incrby(check.key, keyBytes, checks.sum);
+      if (context.expiries.covers(checks, windowSeconds)) continue;
+      checks.sendsExpiry = true;
+      replies += 1;
+      if (this.isAsking) buffer.asking();
+      buffer.expire(check.key, keyBytes, context.expirySeconds(windowSeconds));
+      context.expiries.add(checks, windowSeconds);
     }
-    for (const increments of this.#increments.values()) {
-      const { key, windowSeconds } = increments;
-      if (this.isAsking) sink.asking();
-      sink.incrby(key, increments.sum);
-      increments.sendsExpiry = !context.expiries.covers(key, windowSeconds);
-      if (!increments.sendsExpiry) continue;
-      if (this.isAsking) sink.asking();
-      sink.expire(key, context.expirySeconds(windowSeconds));
-      context.expiries.add(key, windowSeconds);
-    }
+    this.replies = this.isAsking ? 2 * replies : replies;
   }
 
-  /** Distributes the replies to `write`, which come in its order. */
-  settle(replies: readonly Reply[], context: BatchContext): Leftovers {
-    let expiries: KeyExpiry[] | undefined;
-    let refused: RefusedChecks[] | undefined;
-    // A reply to ASKING precedes each of the others.
-    const step = this.isAsking ? 2 : 1;
-    let at = step - 1;
-    if (this.#reads !== undefined) {
-      for (const reads of this.#reads.values()) {
-        const [error, value] = replies[at] ?? MISSING_REPLY;
-        at += step;
-        if (error !== null && context.isRefusal?.(error) === true) (refused ??= []).push({ checks: reads, error });
-        else settleReads(reads, error ?? countIn(value), context);
-      }
+  receive(reply: Reply): void {
+    if (this.isAsking) {
+      this.#isAskingNext = !this.#isAskingNext;
+      if (!this.#isAskingNext) return; // The reply to ASKING.
     }
-    for (const increments of this.#increments.values()) {
-      const [error, value] = replies[at] ?? MISSING_REPLY;
-      at += step;
-      const expiryError = increments.sendsExpiry ? (replies[at] ?? MISSING_REPLY)[0] : null;
-      if (increments.sendsExpiry) at += step;
-      if (error !== null || expiryError !== null) context.expiries.delete(increments.key);
-      if (error !== null && context.isRefusal?.(error) === true) {
-        (refused ??= []).push({ checks: increments, error });
-      } else if (error !== null || typeof value !== "number") {
-        failChecks(increments, context.replyError(error ?? new Error(`unexpected reply ${String(value)}`)));
-      } else {
-        if (needsExpiry(increments, value, expiryError, context)) {
-          // The next increment of the key sends it again: the one requested here may be lost.
-          context.expiries.delete(increments.key);
-          const seconds = context.expirySeconds(increments.windowSeconds);
-          (expiries ??= []).push({
-            key: increments.key,
-            seconds,
-            ...(expiryError !== null && { refusal: expiryError }),
-          });
-        }
-        distribute(increments, value);
-      }
+    const checks = this.#commands[this.#next];
+    if (checks === undefined) return;
+    if (this.#isExpiryNext) {
+      this.#isExpiryNext = false;
+      this.#next += 1;
+      if (reply instanceof Error) this.#expiryRefused(checks, reply);
+      return;
     }
-    return expiries === undefined && refused === undefined
-      ? NOTHING_LEFT
-      : { expiries: expiries ?? [], refused: refused ?? [] };
+    if (checks.sendsExpiry) {
+      this.#isExpiryNext = true;
+      this.#wasCounted = typeof reply === "number";
+    } else {
+      this.#next += 1;
+    }
+    if (typeof reply !== "number" || checks.isRead) {
+      this.#receiveOther(checks, reply);
+      return;
+    }
+    // A count equal to the increment means that the key was new: it was evicted, flushed or lost in
+    // a failover since its expiry was sent.
+    if (reply === checks.sum && !checks.sendsExpiry) this.#requestExpiry(checks);
+    checks.distribute(reply);
+  }
+
+  completed(): void {
+    this.#context?.completed(this);
+  }
+
+  lost(): void {
+    this.#context?.lost(this);
   }
 
   /** Fails every call that has no answer yet. */
-  fail(error: StoreError, context: BatchContext): void {
+  fail(error: StoreError): void {
     this.isFailed = true;
-    for (const increments of this.#increments.values())
-      if (increments.sendsExpiry) context.expiries.delete(increments.key);
-    for (const call of this.#calls) failCall(call, error);
+    for (const checks of this.#commands) if (checks.sendsExpiry) this.#context?.expiries.delete(checks);
+    for (const { call } of this.#pending) failCall(call, error);
   }
 
   /**
-   * The expiries that `write` sent. Without replies it is unknown whether they, or the increments
-   * before them, were executed.
+   * The expiries that have no reply. It is unknown whether they, or the increments before them,
+   * were executed.
    */
-  sentExpiries(context: BatchContext): readonly KeyExpiry[] {
-    const sent: KeyExpiry[] = [];
-    for (const { key, windowSeconds, sendsExpiry } of this.#increments.values()) {
-      if (sendsExpiry) sent.push({ key, seconds: context.expirySeconds(windowSeconds) });
-    }
-    return sent;
+  unansweredExpiries(): readonly KeyExpiry[] {
+    const context = this.#context;
+    if (context === undefined) return [];
+    return this.#commands
+      .slice(this.#next)
+      .filter(({ sendsExpiry }) => sendsExpiry)
+      .map(({ key, windowSeconds }) => ({ key, seconds: context.expirySeconds(windowSeconds) }));
   }
 
   /** Fails the calls whose deadline has passed, and updates `nextDeadlineMs`. */
   failImpatient(nowMs: number, timeoutMs: number, address: string): void {
     let next = this.createdMs + timeoutMs;
-    for (const call of this.#calls) {
+    for (const { call } of this.#pending) {
       const { deadlineMs } = call;
       if (deadlineMs === undefined || call.pending <= 0) continue;
       if (deadlineMs <= nowMs) failCall(call, deadlineError(nowMs - this.createdMs, address));
@@ -225,107 +206,47 @@ export class CommandBatch {
     this.nextDeadlineMs = next;
   }
 
-  #putIncrement(pending: PendingCheck, windowSeconds: number): void {
-    const { addend, call } = pending;
-    const { key } = pending.check;
-    this.#note(call);
-    const present = this.#increments.get(key);
-    if (present !== undefined) join(present, pending, windowSeconds);
-    else
-      this.#increments.set(key, {
-        key,
-        isRead: false,
-        windowSeconds,
-        sum: addend,
-        first: pending,
-        more: undefined,
-        sendsExpiry: false,
-      });
-  }
-
-  #putRead(pending: PendingCheck): void {
-    const { key, windowSeconds } = pending.check;
-    this.#note(pending.call);
-    this.#reads ??= new Map();
-    const present = this.#reads.get(key);
-    if (present !== undefined) join(present, pending, windowSeconds);
-    else
-      this.#reads.set(key, {
-        key,
-        isRead: true,
-        windowSeconds,
-        sum: 0,
-        first: pending,
-        more: undefined,
-        sendsExpiry: false,
-      });
-  }
-
   #note(call: CountBatch): void {
     this.size += 1;
-    if (this.#calls[this.#calls.length - 1] === call) return;
-    this.#calls.push(call);
     if (call.deadlineMs !== undefined && call.deadlineMs < this.nextDeadlineMs) this.nextDeadlineMs = call.deadlineMs;
   }
-}
 
-const MISSING_REPLY: Reply = [new Error("the reply is missing"), undefined];
-
-const NOTHING_LEFT: Leftovers = { expiries: [], refused: [] };
-
-/** Fails the calls of checks that are not sent again. */
-export function failChecks(checks: KeyChecks, error: StoreError): void {
-  failCall(checks.first.call, error);
-  if (checks.more !== undefined) for (const { call } of checks.more) failCall(call, error);
-}
-
-/**
- * Whether the key has no expiry: a server that does not own the key refused it, or the server has
- * lost the key since it was sent.
- */
-function needsExpiry(increments: KeyChecks, count: number, expiryError: Error | null, context: BatchContext): boolean {
-  if (expiryError !== null) return context.isRefusal?.(expiryError) === true;
-  // A count equal to the increment means that the key was new: it was evicted, flushed or lost in a
-  // failover since its expiry was sent.
-  return !increments.sendsExpiry && count === increments.sum;
-}
-
-function settleReads(reads: KeyChecks, count: number | Error, context: BatchContext): void {
-  if (typeof count === "number") distribute(reads, count);
-  else failChecks(reads, context.replyError(count));
-}
-
-/** Adds a further check to those of its key. */
-function join(present: KeyChecks, pending: PendingCheck, windowSeconds: number): void {
-  present.sum += pending.addend;
-  if (windowSeconds > present.windowSeconds) present.windowSeconds = windowSeconds;
-  (present.more ??= []).push(pending);
-}
-
-/** Gives each check the count it would have seen alone, in order of arrival. */
-function distribute({ sum, first, more }: KeyChecks, count: number): void {
-  let after = count - sum + first.addend;
-  first.check.after = after;
-  finishOne(first.call);
-  if (more === undefined) return;
-  for (const { check, addend, call } of more) {
-    after += addend;
-    check.after = after;
-    finishOne(call);
+  #put(checks: KeyChecks): void {
+    this.#note(checks.call);
+    this.#pending.push(checks);
+    this.#keys?.add(checks.check.key);
   }
-}
 
-/** A call without pending checks was answered before: it failed. */
-function finishOne(call: CountBatch): void {
-  if (call.pending <= 0) return;
-  call.pending -= 1;
-  if (call.pending === 0) call.counted();
-}
+  /** Takes the reply to GET, and all that are no count. */
+  #receiveOther(checks: KeyChecks, reply: Reply): void {
+    const context = this.#context;
+    if (context === undefined) return;
+    const count = checks.isRead && !(reply instanceof Error) ? countIn(reply) : reply;
+    if (typeof count === "number") {
+      checks.distribute(count);
+      return;
+    }
+    if (!checks.isRead) context.expiries.delete(checks);
+    const error = count instanceof Error ? count : new Error(`unexpected reply ${String(count)}`);
+    if (reply instanceof Error && context.isRefusal?.(error) === true) (this.refused ??= []).push({ checks, error });
+    else checks.fail(context.replyError(error));
+  }
 
-function failCall(call: CountBatch, error: StoreError): void {
-  if (call.pending <= 0) return;
-  call.pending = 0;
-  call.failed(error);
+  #expiryRefused(checks: KeyChecks, refusal: Error): void {
+    const context = this.#context;
+    context?.expiries.delete(checks); // So that the next increment of the key sends it again.
+    if (this.#wasCounted && context?.isRefusal?.(refusal) === true) this.#requestExpiry(checks, refusal);
+  }
+
+  #requestExpiry(checks: KeyChecks, refusal?: Error): void {
+    const context = this.#context;
+    if (context === undefined) return;
+    // The next increment of the key sends it again, too: the one requested here may be lost.
+    context.expiries.delete(checks);
+    const { key, windowSeconds } = checks;
+    const seconds = context.expirySeconds(windowSeconds);
+    (this.expiries ??= []).push({ key, seconds, ...(refusal !== undefined && { refusal }) });
+  }
 }
 
 function deadlineError(waitedMs: number, address: string): StoreError {

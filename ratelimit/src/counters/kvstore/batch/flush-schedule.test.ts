@@ -1,5 +1,6 @@
 // When the schedule flushes: per event-loop turn, after a window of whole milliseconds, after one
 // that is shorter than timers support, and immediately.
+import { TurnEnd } from "@weir/common/turn/turn-end";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FlushSchedule } from "./flush-schedule.ts";
 
@@ -7,7 +8,10 @@ let flushes = 0;
 let nowMs = 0;
 
 function createSchedule(windowMs: number): FlushSchedule {
-  return new FlushSchedule({ flush: () => (flushes += 1), nowMs: () => nowMs }, { windowMs });
+  return new FlushSchedule(
+    { turn: new TurnEnd(() => 0), flush: () => (flushes += 1), nowMs: () => nowMs },
+    { windowMs },
+  );
 }
 
 /** Lets the event-loop turn end. */

@@ -1,5 +1,6 @@
 // Decides when the open batch is flushed: at the end of the event-loop turn, or after
 // KVSTORE_PIPELINE_WINDOW.
+import type { TurnEnd, TurnTask } from "@weir/common/turn/turn-end";
 import type { PipelineOptions } from "../options.ts";
 
 /** Shortest delay of a timer, in milliseconds. */
@@ -7,6 +8,7 @@ const TIMER_MIN_MS = 1;
 
 /** What it works with. */
 export interface FlushScheduleDeps {
+  readonly turn: TurnEnd;
   /** Flushes the open batch. */
   readonly flush: () => void;
   /** A monotonic clock in milliseconds, with fractions. */
@@ -14,7 +16,8 @@ export interface FlushScheduleDeps {
 }
 
 /** The schedule of one server. */
-export class FlushSchedule {
+export class FlushSchedule implements TurnTask {
+  readonly #turn: TurnEnd;
   readonly #flush: () => void;
   readonly #nowMs: () => number;
   readonly #windowMs: number;
@@ -23,12 +26,13 @@ export class FlushSchedule {
   #hasNews = false;
   #beganMs = 0;
   #timer: NodeJS.Timeout | undefined;
-  readonly #turnEnds = (): void => this.#endOfTurn();
+  readonly #turnEnds = (): void => this.runAtTurnEnd();
 
   constructor(
-    { flush, nowMs = () => performance.now() }: FlushScheduleDeps,
+    { turn, flush, nowMs = () => performance.now() }: FlushScheduleDeps,
     { windowMs }: Pick<PipelineOptions, "windowMs">,
   ) {
+    this.#turn = turn;
     this.#flush = flush;
     this.#nowMs = nowMs;
     this.#windowMs = windowMs;
@@ -44,7 +48,7 @@ export class FlushSchedule {
       return;
     }
     if (this.#windowMs > 0) this.#beganMs = this.#nowMs();
-    setImmediate(this.#turnEnds);
+    this.#turn.writeToStore(this);
   }
 
   /** Flushes now: the batch is full. */
@@ -59,7 +63,8 @@ export class FlushSchedule {
     this.#isScheduled = false;
   }
 
-  #endOfTurn(): void {
+  /** Flushes, unless a window spans this end of a turn. */
+  runAtTurnEnd(): void {
     if (!this.#isScheduled) return; // Flushed already.
     if (
       this.#windowMs > 0 &&

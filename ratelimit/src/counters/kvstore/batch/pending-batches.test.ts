@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { CountBatch } from "../../counter.ts";
 import { check, WaitingBatch } from "../../counter.suite.ts";
 import { StoreError } from "../../store-error.ts";
-import { ExpiryCache } from "./expiry-cache.ts";
+import type { PooledConnection } from "../connection/pooled-connection.ts";
 import { PendingBatches } from "./pending-batches.ts";
 import { CommandBatch } from "./command-batch.ts";
 
@@ -19,20 +19,16 @@ async function pass(ms: number): Promise<void> {
   }
 }
 
-function createPending(): PendingBatches {
+function createPending(silent: () => void = () => undefined): PendingBatches {
   return new PendingBatches(
     {
       clock: () => nowMs,
-      context: {
-        expiries: new ExpiryCache(10),
-        expirySeconds: (windowSeconds) => windowSeconds,
-        replyError: () => new StoreError("STORE_UNAVAILABLE", "refused"),
-      },
       text: () => "store:1",
       absence: () => new StoreError("STORE_UNAVAILABLE", "away"),
       reset: () => undefined,
+      silent,
     },
-    { timeoutMs: TIMEOUT_MS },
+    { timeoutMs: TIMEOUT_MS, countsCommands: false },
   );
 }
 
@@ -42,6 +38,19 @@ function add(pending: PendingBatches, call: CountBatch): void {
   call.pending = 1;
   batch.add(check("a"), call);
   pending.noteAdded(batch);
+}
+
+/** A connection that nothing is written to. */
+const CONNECTION = {} as PooledConnection;
+
+/** Adds a call of one check, and marks its batch as sent. */
+function send(pending: PendingBatches): CommandBatch {
+  add(pending, new WaitingBatch([check("a")]));
+  pending.closeOpenBatch();
+  const [batch] = pending.takeWaiting();
+  if (batch === undefined) throw new Error("No batch was closed");
+  pending.markSent(batch, CONNECTION);
+  return batch;
 }
 
 beforeEach(() => {
@@ -100,5 +109,34 @@ describe("PendingBatches", () => {
     nowMs = 1_000_000;
     await pass(1000);
     await expect(call.counts).rejects.toMatchObject({ message: "away" });
+  });
+
+  it("markSent() reports silence when the time limit passes and no batch was completed since", async () => {
+    const events: number[] = [];
+    const pending = createPending(() => events.push(nowMs));
+    const [first, second] = [send(pending), send(pending)];
+    await pass(100);
+    pending.complete(first);
+    await pass(100);
+    const third = send(pending);
+    await pass(899); // The second one has had its time, but there was an answer after it was written.
+    expect(events).toEqual([]);
+    await pass(101);
+    expect(events).toEqual([5_001_200]);
+    expect([second, third].map(({ isFailed }) => isFailed)).toEqual([true, true]);
+  });
+
+  it("checks counts what is open, waits or is in flight", () => {
+    const pending = createPending();
+    const sent = send(pending);
+    add(pending, new WaitingBatch([check("a")]));
+    expect(pending.checks).toBe(2);
+    pending.closeOpenBatch();
+    add(pending, new WaitingBatch([check("a")]));
+    expect(pending.checks).toBe(3);
+    pending.complete(sent);
+    expect(pending.checks).toBe(2);
+    pending.failAll(new StoreError("STORE_UNAVAILABLE", "stopping"));
+    expect(pending.checks).toBe(0);
   });
 });

@@ -2,7 +2,7 @@
 // and those in flight. Answers every call in time. It writes nothing itself.
 import { silenceError, type StoreError } from "../../store-error.ts";
 import type { PooledConnection } from "../connection/pooled-connection.ts";
-import { CommandBatch, type BatchContext } from "./command-batch.ts";
+import { CommandBatch } from "./command-batch.ts";
 
 /**
  * The part of the time of a call for which a server may at least be silent, however long the call
@@ -11,7 +11,7 @@ import { CommandBatch, type BatchContext } from "./command-batch.ts";
 const SILENCE_SHARE = 0.5;
 
 /** A batch that was written and has no replies yet. */
-export interface InFlightBatch {
+interface InFlight {
   readonly batch: CommandBatch;
   readonly connection: PooledConnection;
   /** In milliseconds since the epoch. */
@@ -21,42 +21,52 @@ export interface InFlightBatch {
 /** What it works with. */
 export interface PendingBatchesDeps {
   readonly clock: () => number;
-  readonly context: BatchContext;
   /** The server for messages. */
   readonly text: () => string;
   /** Why no connection is ready. */
   readonly absence: () => StoreError;
   /** Closes a connection on which the server is silent. */
   readonly reset: (connection: PooledConnection, error: StoreError) => void;
+  /** Called when the server was silent on all connections for the time limit, before `reset`. */
+  readonly silent: () => void;
 }
 
 /** All unanswered batches of a server. */
 export class PendingBatches {
   readonly #deps: PendingBatchesDeps;
   readonly #timeoutMs: number;
+  readonly #countsCommands: boolean;
   #open: CommandBatch | undefined;
   /** Closed batches that wait for a connection, oldest first. */
   #waiting: CommandBatch[] = [];
   #waitingChecks = 0;
-  readonly #inFlight = new Set<InFlightBatch>();
+  /**
+   * In the order in which they were written. Not a Set or a Map: their discarded tables link to
+   * each other, and would keep what is long done from being freed cheaply.
+   */
+  #inFlight: InFlight[] = [];
+  #inFlightChecks = 0;
+  /** When the last batch was completed, in milliseconds since the epoch. */
+  #completedMs = 0;
   #timer: NodeJS.Timeout | undefined;
   /** The moment the timer is set for, in milliseconds since the epoch. */
   #timerMs = Infinity;
 
-  /** `timeoutMs` is how long a call may take. */
-  constructor(deps: PendingBatchesDeps, options: { readonly timeoutMs: number }) {
+  /** `timeoutMs` is how long a call may take; `countsCommands` is for batches. */
+  constructor(deps: PendingBatchesDeps, options: { readonly timeoutMs: number; readonly countsCommands: boolean }) {
     this.#deps = deps;
     this.#timeoutMs = options.timeoutMs;
+    this.#countsCommands = options.countsCommands;
   }
 
-  /** Checks that wait for a connection. */
-  get waitingChecks(): number {
-    return this.#waitingChecks;
+  /** Checks without an answer. */
+  get checks(): number {
+    return (this.#open?.size ?? 0) + this.#waitingChecks + this.#inFlightChecks;
   }
 
   /** The open batch, to which checks are added. `noteAdded` must follow each addition. */
   openBatch(nowMs: number): CommandBatch {
-    return (this.#open ??= new CommandBatch(nowMs, this.#timeoutMs));
+    return (this.#open ??= new CommandBatch(nowMs, this.#timeoutMs, { countsCommands: this.#countsCommands }));
   }
 
   /** Adjusts the timer to the deadlines of a batch to which checks were added. */
@@ -88,35 +98,42 @@ export class PendingBatches {
   }
 
   /** Registers a batch as in flight. */
-  markSent(batch: CommandBatch, connection: PooledConnection): InFlightBatch {
-    const inFlight = { batch, connection, writtenMs: this.#deps.clock() };
-    this.#inFlight.add(inFlight);
-    return inFlight;
+  markSent(batch: CommandBatch, connection: PooledConnection): void {
+    this.#inFlight.push({ batch, connection, writtenMs: this.#deps.clock() });
+    this.#inFlightChecks += batch.size;
   }
 
   /** Removes a batch that has its replies; false when it was given up before. */
-  complete(inFlight: InFlightBatch): boolean {
-    return this.#inFlight.delete(inFlight);
+  complete(batch: CommandBatch): boolean {
+    this.#completedMs = this.#deps.clock();
+    return this.#remove(batch);
+  }
+
+  #remove(batch: CommandBatch): boolean {
+    // Replies come in order, so that it is among the first.
+    const at = this.#inFlight.findIndex((each) => each.batch === batch);
+    if (at < 0) return false;
+    this.#inFlight.splice(at, 1);
+    this.#inFlightChecks -= batch.size;
+    return true;
   }
 
   /** Fails the batches that were written to a lost connection. */
   failConnection(connection: PooledConnection, error: StoreError): void {
-    for (const inFlight of this.#inFlight) {
-      if (inFlight.connection !== connection) continue;
-      this.#inFlight.delete(inFlight);
-      inFlight.batch.fail(error, this.#deps.context);
-    }
+    for (const each of [...this.#inFlight])
+      if (each.connection === connection && this.#remove(each.batch)) each.batch.fail(error);
   }
 
   /** Fails all batches; the backend is stopping. */
   failAll(error: StoreError): void {
     clearTimeout(this.#timer);
     this.#timerMs = Infinity;
-    for (const batch of this.#batches()) batch.fail(error, this.#deps.context);
+    for (const batch of this.#batches()) batch.fail(error);
     this.#open = undefined;
     this.#waiting = [];
     this.#waitingChecks = 0;
-    this.#inFlight.clear();
+    this.#inFlight = [];
+    this.#inFlightChecks = 0;
   }
 
   #setTimer(atMs: number): void {
@@ -147,15 +164,16 @@ export class PendingBatches {
   /** Returns the next moment at which a server will have been silent for too long. */
   #giveUpInFlight(nowMs: number, isPast: (sinceMs: number) => boolean): number {
     let next = Infinity;
-    for (const inFlight of this.#inFlight) {
-      if (!isPast(inFlight.batch.createdMs)) continue;
+    for (const { batch, connection, writtenMs } of [...this.#inFlight]) {
+      if (!isPast(batch.createdMs)) continue;
       const error = silenceError(this.#deps.text(), this.#timeoutMs);
-      inFlight.batch.fail(error, this.#deps.context);
-      const endOfPatienceMs = inFlight.writtenMs + this.#timeoutMs * SILENCE_SHARE;
-      if (nowMs >= endOfPatienceMs || nowMs < inFlight.writtenMs) {
-        this.#inFlight.delete(inFlight);
+      batch.fail(error);
+      const endOfPatienceMs = writtenMs + this.#timeoutMs * SILENCE_SHARE;
+      if (nowMs >= endOfPatienceMs || nowMs < writtenMs) {
+        this.#remove(batch);
+        if (this.#completedMs <= writtenMs || this.#completedMs > nowMs) this.#deps.silent();
         // Its late replies would delay later ones, and a server that hangs needs a new connection.
-        this.#deps.reset(inFlight.connection, error);
+        this.#deps.reset(connection, error);
       } else {
         // Its calls had waited before it was written: the server has not been silent that long.
         next = Math.min(next, endOfPatienceMs);
@@ -166,8 +184,7 @@ export class PendingBatches {
 
   #giveUpWaiting(isPast: (sinceMs: number) => boolean): void {
     if (this.#open !== undefined && isPast(this.#open.createdMs)) this.closeOpenBatch();
-    for (const batch of this.#waiting)
-      if (isPast(batch.createdMs)) batch.fail(this.#deps.absence(), this.#deps.context);
+    for (const batch of this.#waiting) if (isPast(batch.createdMs)) batch.fail(this.#deps.absence());
     this.#waiting = this.#waiting.filter((batch) => !isPast(batch.createdMs));
     this.#waitingChecks = this.#waiting.reduce((sum, batch) => sum + batch.size, 0);
   }

@@ -1,6 +1,7 @@
 // The connections to one server: opens them, and picks one for each batch.
 import { Backoff } from "@weir/common/backoff/backoff";
 import type { KvstoreAddress } from "../address.ts";
+import type { CommandBuffer } from "./command-buffer.ts";
 import { PooledConnection, type PooledConnectionListener } from "./pooled-connection.ts";
 import type { KvstoreCounterOptions, KvstoreServerOptions } from "../options.ts";
 import type { PoolStatistics } from "./pool-statistics.ts";
@@ -22,6 +23,8 @@ export interface ConnectionPoolDeps {
   readonly listener: PooledConnectionListener;
   readonly random: () => number;
   readonly statistics: PoolStatistics;
+  /** Where commands are built. */
+  readonly commands: CommandBuffer;
 }
 
 /** Options of a pool. */
@@ -39,7 +42,7 @@ export class ConnectionPool {
   #next = 0;
 
   constructor(deps: ConnectionPoolDeps, { server, startup, wantsPrimary }: ConnectionPoolOptions) {
-    const { target, listener, random, statistics } = deps;
+    const { target, listener, random, statistics, commands } = deps;
     const backoff = (initialMs: number, maxMs: number) =>
       new Backoff({ initialMs, maxMs, factor: 1, jitter: true, random });
     this.#connections = Array.from({ length: server.poolSize }, () => {
@@ -49,7 +52,7 @@ export class ConnectionPool {
         wantsPrimary ? RECONNECT_PRIMARY_MAX_MS : RECONNECT_MAX_MS,
       );
       return new PooledConnection(
-        { target, tls: server.tls, listener, startBackoff, reconnectBackoff },
+        { target, tls: server.tls, listener, commands, startBackoff, reconnectBackoff },
         { connectTimeoutMs: server.connectTimeoutMs, wantsPrimary },
       );
     });
@@ -69,6 +72,11 @@ export class ConnectionPool {
   /** Opens the connections that are still closed. */
   openAll(): void {
     for (const connection of this.#connections) connection.open();
+  }
+
+  /** Connects those that are not ready now: the server answers again. */
+  reconnect(): void {
+    for (const connection of this.#connections) connection.reconnect();
   }
 
   /** Closes all connections; they stay closed until they are opened again. */

@@ -1,27 +1,44 @@
-// One connection to one server through ioredis, from connecting to its end; it is not reused. Only
-// this file and socket-connector.ts use ioredis.
-import { isIP } from "node:net";
-import type { ConnectionOptions } from "node:tls";
-import { clientContext } from "@weir/common/tls/client-context";
-import type { TlsMaterial } from "@weir/common/tls/tls-material";
-import { Redis } from "ioredis";
-import type { KvstoreTlsOptions } from "../options.ts";
+// One connection to one server, from connecting to its end; it is not reused. It pipelines: replies
+// are handed to the receivers of the commands, first in, first out.
+import type { Socket } from "node:net";
 import type { KvstoreAddress } from "../address.ts";
-import { SocketConnector } from "./socket-connector.ts";
-import type { CommandSink, Reply } from "./command-sink.ts";
+import type { KvstoreTlsOptions } from "../options.ts";
+import { isUselessConnection } from "../store-errors.ts";
+import type { CommandBuffer } from "./command-buffer.ts";
+import { Introduction } from "./introduction.ts";
+import type { Reply, ReplyReceiver } from "./reply.ts";
+import { ReplyParser } from "./reply-parser.ts";
+import { openSocket, socketOptions } from "./socket.ts";
 
 /** TCP keep-alive of idle connections, in milliseconds; as in envoyproxy/ratelimit. */
 const KEEP_ALIVE_MS = 10_000;
 
-/** No certificate files: only the address asks for TLS. */
-const NO_FILES: TlsMaterial = {};
+/** Receivers that are done and still in the queue: it is shortened beyond this. */
+const DONE_MAX = 256;
+
+/**
+ * What arrives on any socket: it is parsed before anything else can arrive. 64 KiB are the most
+ * that libuv reads in one piece.
+ */
+const RECEIVED = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** Receives the events of a connection: `ready` at most once, `closed` exactly once and last. */
 export interface ConnectionListener {
   /** Commands may be written from now on. */
   ready(): void;
+  /** The server has executed a command that was written after `ready`; called at most once. */
+  useful?(): void;
   /** The connection has ended; `cause` is the reason as far as known. */
   closed(cause: unknown): void;
+}
+
+/** What a connection works with. */
+export interface ConnectionDeps {
+  readonly address: KvstoreAddress;
+  readonly tls: KvstoreTlsOptions | undefined;
+  readonly listener: ConnectionListener;
+  /** Where its commands are built; empty between two event-loop turns. */
+  readonly commands: CommandBuffer;
 }
 
 /** Options of a connection. */
@@ -32,160 +49,169 @@ export interface ConnectionChoices {
 }
 
 /** Connects to a server. The listener is called after this function returns. */
-export function connect(
-  deps: {
-    readonly address: KvstoreAddress;
-    readonly tls: KvstoreTlsOptions | undefined;
-    readonly listener: ConnectionListener;
-  },
-  options: ConnectionChoices,
-): Connection {
-  return new Connection(deps.address, deps.tls, deps.listener, options);
+export function connect(deps: ConnectionDeps, options: ConnectionChoices): Connection {
+  return new Connection(deps, options);
 }
 
 /** A connection. Commands may be written between `ready` and `closed`. */
 export class Connection {
-  readonly #redis: Redis;
+  readonly #commands: CommandBuffer;
   readonly #listener: ConnectionListener;
-  readonly #address: KvstoreAddress;
-  readonly #wantsPrimary: boolean;
+  readonly #parser: ReplyParser;
   readonly #timer: NodeJS.Timeout;
+  /** Undefined when it could not be made. */
+  readonly #socket: Socket | undefined;
+  /** Receivers in the order of their commands; those before `#current` are done. */
+  readonly #receivers: ReplyReceiver[] = [];
+  #current = 0;
+  /** Replies that the current receiver still expects. */
+  #missing = 0;
+  /** Replies to the current receiver that are errors. */
+  #errors = 0;
+  /** An error reply after which the connection is of no use. */
+  #useless: Error | undefined;
+  #isUseful = false;
+  #isReady = false;
   #cause: unknown;
   #isClosed = false;
 
   constructor(
-    address: KvstoreAddress,
-    tls: KvstoreTlsOptions | undefined,
-    listener: ConnectionListener,
-    choices: ConnectionChoices,
+    { address, tls, listener, commands }: ConnectionDeps,
+    { connectTimeoutMs, wantsPrimary }: ConnectionChoices,
   ) {
-    const { connectTimeoutMs, wantsPrimary } = choices;
-    this.#address = address;
-    this.#wantsPrimary = wantsPrimary;
+    this.#commands = commands;
     this.#listener = listener;
+    this.#parser = new ReplyParser({
+      reply: (reply) => this.#receive(reply),
+      malformed: (reason) => this.close(new Error(`the server sent no Redis protocol: ${reason}`)),
+    });
     this.#timer = setTimeout(
       () => this.close(new Error(`no connection within ${connectTimeoutMs} ms`)),
       connectTimeoutMs,
     );
-    this.#redis = new Redis({
-      ...targetOptions(address),
-      ...tlsOptions(address, tls),
-      Connector: SocketConnector,
-      lazyConnect: true,
-      // Reconnecting, waiting and time-outs are done here: an increment must never be sent twice,
-      // and a caller never waits without bound.
-      retryStrategy: null,
-      enableOfflineQueue: false,
-      autoResendUnfulfilledCommands: false,
-      maxRetriesPerRequest: null,
-      enableReadyCheck: false,
-      disableClientInfo: true,
-      keepAlive: KEEP_ALIVE_MS,
-      protocol: 2,
-    });
-    this.#redis.on("error", (cause) => (this.#cause ??= cause));
-    this.#redis.on("ready", () => this.#introduce());
-    this.#redis.on("end", () => this.#end());
-    void this.#redis.connect((cause) => {
-      // A refused connection also emits "end"; a socket that could not be made, as with an
-      // unreadable certificate, does not always.
-      if (cause !== undefined && cause !== null) this.close(cause);
-    });
+    try {
+      this.#socket = this.#open(address, tls, wantsPrimary);
+    } catch (cause) {
+      process.nextTick(() => this.close(cause)); // Certificates that cannot be read.
+    }
   }
 
-  /**
-   * Writes the commands that `fill` adds to the sink in one piece. `settle` receives the replies in
-   * order, or only errors when the connection ends first.
-   */
-  write(fill: (sink: CommandSink) => void, settle: (replies: readonly Reply[]) => void): void {
-    const pipeline = this.#redis.pipeline();
-    fill(pipeline);
-    void pipeline.exec((_error, replies) => settle(replies ?? []));
+  /** Registers the receiver of the replies to the commands that were just added to the buffer. */
+  expect(receiver: ReplyReceiver): void {
+    this.#receivers.push(receiver);
+    if (this.#current === this.#receivers.length - 1) this.#missing = receiver.replies;
+  }
+
+  /** Writes the commands in the buffer in one piece; each of them has a receiver. */
+  flush(): void {
+    const socket = this.#socket;
+    socket?.write(this.#commands.encoded());
+    // What the operating system has not taken yet, the socket reads from the buffer later.
+    this.#commands.clear(socket !== undefined && socket.writableLength > 0);
   }
 
   /**
    * Sends one command; fails with the error of the server, or with that of the connection when it
    * ends first.
    */
-  query(command: string, ...args: string[]): Promise<unknown> {
-    return this.#redis.call(command, ...args);
-  }
-
-  /** Subscribes to a channel; only `close` may be called afterwards. Fails as `query` does. */
-  async subscribe(channel: string, hear: (message: string) => void): Promise<void> {
-    this.#redis.on("message", (_channel, message) => hear(message));
-    await this.#redis.subscribe(channel);
+  query(command: string, ...args: readonly string[]): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      this.#commands.command(command, ...args);
+      this.expect({
+        replies: 1,
+        receive: (reply) => (reply instanceof Error ? reject(reply) : resolve(reply)),
+        completed: () => undefined,
+        lost: (cause) => reject(cause instanceof Error ? cause : new Error(String(cause))),
+      });
+      this.flush();
+    });
   }
 
   /** Ends the connection; the listener is called before this returns. */
   close(cause: unknown): void {
     this.#cause ??= cause;
     this.#end();
-    this.#redis.disconnect();
+    this.#socket?.destroy();
   }
 
-  /**
-   * Sends AUTH, SELECT, PING and ROLE in one piece. The connection is ready with a PONG, of a
-   * primary where one is required.
-   */
-  #introduce(): void {
-    const { auth, database } = this.#address;
-    const pipeline = this.#redis.pipeline();
-    if (auth !== undefined) pipeline.call("AUTH", ...auth.map((secret) => secret.reveal()));
-    if (database > 0) pipeline.select(database);
-    pipeline.ping();
-    if (this.#wantsPrimary) pipeline.role();
-    void pipeline.exec((_error, replies) => {
+  #open(address: KvstoreAddress, tls: KvstoreTlsOptions | undefined, wantsPrimary: boolean): Socket {
+    const options = socketOptions(address, tls);
+    const callback = (length: number): boolean => {
+      this.#parser.parse(RECEIVED, length);
+      return true;
+    };
+    const socket = openSocket(options, { buffer: RECEIVED, callback });
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, KEEP_ALIVE_MS);
+    socket.once(options.tls === undefined ? "connect" : "secureConnect", () => this.#introduce(address, wantsPrimary));
+    // TLS may fail twice, first with the reason.
+    socket.on("error", (cause) => (this.#cause ??= cause));
+    socket.on("close", () => this.#end());
+    return socket;
+  }
+
+  #introduce(address: KvstoreAddress, wantsPrimary: boolean): void {
+    if (this.#isClosed) return;
+    const introduction = new Introduction(address, { wantsPrimary }, (failure) => {
       if (this.#isClosed) return;
-      const role = this.#wantsPrimary ? roleIn(replies?.pop()) : undefined;
-      const failure = replies?.find(([error]) => error !== null)?.[0];
-      const last = replies?.[replies.length - 1]?.[1];
-      // Only the message is passed on: the error of ioredis contains the command, and with it the
-      // password.
-      if (failure !== undefined && failure !== null) this.close(new Error(failure.message));
-      else if (last !== "PONG") this.close(new Error(`the server answered PING with ${String(last)}`));
-      else if (role !== undefined && role !== "master")
-        this.close(new Error(`the server is not a primary, its role is ${role}`));
-      else this.#begin();
+      if (failure !== undefined) {
+        this.close(failure);
+        return;
+      }
+      clearTimeout(this.#timer);
+      this.#isReady = true;
+      this.#listener.ready();
     });
+    introduction.write(this.#commands);
+    this.expect(introduction);
+    this.flush();
   }
 
-  #begin(): void {
-    clearTimeout(this.#timer);
-    this.#listener.ready();
+  #receive(reply: Reply): void {
+    const receiver = this.#receivers[this.#current];
+    if (receiver === undefined) {
+      this.close(new Error("the server sent a reply to no command"));
+      return;
+    }
+    if (typeof reply === "object" && reply instanceof Error) this.#noteError(reply);
+    receiver.receive(reply);
+    if (this.#isClosed) return; // By the caller who has just received an answer.
+    this.#missing -= 1;
+    if (this.#missing === 0) this.#complete(receiver);
+  }
+
+  #noteError(error: Error): void {
+    this.#errors += 1;
+    if (this.#isReady && isUselessConnection(error)) this.#useless ??= error;
+  }
+
+  /** Goes on to the next receiver. */
+  #complete(receiver: ReplyReceiver): void {
+    const hasResult = this.#errors < receiver.replies;
+    this.#errors = 0;
+    this.#current += 1;
+    if (this.#current === this.#receivers.length || this.#current > DONE_MAX) {
+      this.#receivers.splice(0, this.#current);
+      this.#current = 0;
+    }
+    this.#missing = this.#receivers[this.#current]?.replies ?? 0;
+    const wasReady = this.#isReady;
+    receiver.completed();
+    if (this.#useless !== undefined) {
+      this.close(this.#useless);
+    } else if (wasReady && hasResult && !this.#isUseful) {
+      this.#isUseful = true;
+      this.#listener.useful?.();
+    }
   }
 
   #end(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#parser.stop();
     clearTimeout(this.#timer);
-    this.#listener.closed(this.#cause ?? new Error("the server closed the connection"));
+    const cause = this.#cause ?? new Error("the server closed the connection");
+    this.#listener.closed(cause);
+    for (const receiver of this.#receivers.splice(0).slice(this.#current)) receiver.lost(cause);
   }
-}
-
-/** The role that a server reports; undefined when the user may not ask for it. */
-function roleIn(reply: Reply | undefined): string | undefined {
-  const [error, value] = reply ?? [new Error("no reply"), undefined];
-  return error === null && Array.isArray(value) ? String(value[0]) : undefined;
-}
-
-function targetOptions({ target }: KvstoreAddress): { path: string } | { host: string; port: number } {
-  return target.kind === "unix" ? { path: target.path } : { host: target.host, port: target.port };
-}
-
-function tlsOptions(
-  { target, isTls }: KvstoreAddress,
-  tls: KvstoreTlsOptions | undefined,
-): { tls?: ConnectionOptions } {
-  if (tls === undefined && !isTls) return {};
-  return {
-    tls: {
-      // Made together with the socket: certificates that cannot be read fail the connection.
-      get secureContext() {
-        return clientContext(tls?.material() ?? NO_FILES);
-      },
-      ...(target.kind === "tcp" && isIP(target.host) === 0 ? { servername: target.host } : {}),
-      ...(tls?.skipHostnameVerification === true ? { checkServerIdentity: () => undefined } : {}),
-    },
-  };
 }

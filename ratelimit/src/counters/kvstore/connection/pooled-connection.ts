@@ -1,10 +1,11 @@
 // One connection of a pool: reconnects, with a back-off, until it is closed.
 import type { Backoff } from "@weir/common/backoff/backoff";
 import { type Connection, type ConnectionListener, connect } from "./connection.ts";
-import { silenceError } from "../../store-error.ts";
-import { isUselessConnection, replyError } from "../store-errors.ts";
-import type { CommandSink, Reply } from "./command-sink.ts";
+import { silenceError, StoreError } from "../../store-error.ts";
+import { replyError } from "../store-errors.ts";
 import type { KvstoreAddress } from "../address.ts";
+import type { CommandBuffer } from "./command-buffer.ts";
+import type { Reply, ReplyReceiver } from "./reply.ts";
 import type { KvstoreTlsOptions } from "../options.ts";
 
 /** What a pooled connection works with. */
@@ -13,6 +14,8 @@ export interface PooledConnectionDeps {
   readonly target: () => KvstoreAddress;
   readonly tls: KvstoreTlsOptions | undefined;
   readonly listener: PooledConnectionListener;
+  /** Where commands are built. */
+  readonly commands: CommandBuffer;
   /** Waits between attempts until the first success. */
   readonly startBackoff: Backoff;
   /** Waits between later attempts; starts over with each connection that proves useful. */
@@ -66,47 +69,47 @@ export class PooledConnection {
     if (this.#state.kind === "closed") this.#connect();
   }
 
-  /**
-   * Writes commands in one piece, only when ready. A reply that shows that the connection is
-   * useless closes it.
-   */
-  write(fill: (sink: CommandSink) => void, settle: (replies: readonly Reply[]) => void): void {
-    const state = this.#state;
-    if (state.kind !== "ready") throw new Error(`A connection was written to while it was ${state.kind}`);
-    state.connection.write(fill, (replies) => {
-      settle(replies);
-      const useless = replies.find(([error]) => isUselessConnection(error));
-      if (useless !== undefined) state.connection.close(useless[0]);
-      // Not before: a demoted primary accepts every connection, and refuses the commands.
-      else if (replies.some(([error]) => error === null)) this.#deps.reconnectBackoff.reset();
-    });
+  /** Registers the receiver of the replies to the commands that were just added, only when ready. */
+  expect(receiver: ReplyReceiver): void {
+    this.#ready().expect(receiver);
+  }
+
+  /** Writes the commands that were added in one piece, only when ready. */
+  flush(): void {
+    this.#ready().flush();
   }
 
   /**
    * Sends one command, only when ready; fails with STORE_UNAVAILABLE or STORE_TIMEOUT. `text` is
    * the server for messages.
    */
-  query(
-    { command, args }: { readonly command: string; readonly args: string[] },
+  async query(
+    { command, args }: { readonly command: string; readonly args: readonly string[] },
     { timeoutMs, text }: { readonly timeoutMs: number; readonly text: string },
-  ): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(silenceError(text, timeoutMs)), timeoutMs);
-      this.write(
-        (sink) => sink.call(command, ...args),
-        ([reply]) => {
-          clearTimeout(timer);
-          const [error, value] = reply ?? [new Error("the reply is missing"), undefined];
-          if (error === null) resolve(value);
-          else reject(replyError(text, error));
-        },
-      );
-    });
+  ): Promise<Reply> {
+    const silence = Promise.withResolvers<never>();
+    const timer = setTimeout(() => silence.reject(silenceError(text, timeoutMs)), timeoutMs);
+    const answer = this.#ready().query(command, ...args);
+    try {
+      return await Promise.race([answer, silence.promise]);
+    } catch (error) {
+      throw error instanceof StoreError ? error : replyError(text, error);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** Closes the current connection, if any, and connects again. */
   reset(cause: unknown): void {
     if (this.#state.kind === "ready") this.#state.connection.close(cause);
+  }
+
+  /** Connects now, unless it is ready or closed: an attempt that is under way may never end. */
+  reconnect(): void {
+    const state = this.#state;
+    if (state.kind !== "waiting" && state.kind !== "connecting") return;
+    this.close();
+    this.#connect();
   }
 
   /** Closes the current connection, if any; it stays closed until it is opened again. */
@@ -126,12 +129,24 @@ export class PooledConnection {
   }
 
   #connect(): void {
-    const { target, tls } = this.#deps;
-    const listener: ConnectionListener = { ready: () => this.#ready(), closed: (cause) => this.#closed(cause) };
-    this.#state = { kind: "connecting", connection: connect({ address: target(), tls, listener }, this.#options) };
+    const { target, tls, commands } = this.#deps;
+    const listener: ConnectionListener = {
+      ready: () => this.#becameReady(),
+      // Not before: a demoted primary accepts every connection, and refuses the commands.
+      useful: () => this.#deps.reconnectBackoff.reset(),
+      closed: (cause) => this.#closed(cause),
+    };
+    const connection = connect({ address: target(), tls, listener, commands }, this.#options);
+    this.#state = { kind: "connecting", connection };
   }
 
-  #ready(): void {
+  #ready(): Connection {
+    const state = this.#state;
+    if (state.kind !== "ready") throw new Error(`A connection was written to while it was ${state.kind}`);
+    return state.connection;
+  }
+
+  #becameReady(): void {
     if (this.#state.kind !== "connecting") return;
     this.#state = { kind: "ready", connection: this.#state.connection };
     this.#wasReady = true;

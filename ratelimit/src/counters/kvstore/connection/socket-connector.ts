@@ -1,17 +1,9 @@
 // Opens the sockets of ioredis instead of its own connector: a socket that fails twice (TLS does:
 // first the name, then the alert) must not end the process for lack of a second listener, and a
 // connection that is closed must end immediately.
-import { connect as connectTcp, type Socket } from "node:net";
-import { connect as connectTls, type ConnectionOptions } from "node:tls";
+import type { Socket } from "node:net";
 import { AbstractConnector } from "ioredis";
-
-/** The options of an ioredis client that concern its socket. */
-interface SocketOptions {
-  readonly path?: string;
-  readonly host?: string;
-  readonly port?: number;
-  readonly tls?: ConnectionOptions;
-}
+import { openSocket, type SocketOptions } from "./socket.ts";
 
 /** The value for the `Connector` option. */
 export class SocketConnector extends AbstractConnector {
@@ -26,7 +18,7 @@ export class SocketConnector extends AbstractConnector {
   /** Opens the socket; ioredis waits for it to be connected. */
   override connect(): Promise<Socket> {
     try {
-      const socket = open(this.#options);
+      const socket = openSocket(this.#options);
       this.#socket = socket;
       socket.on("error", (error) => (this.firstError ??= error));
       return Promise.resolve(socket);
@@ -40,9 +32,4 @@ export class SocketConnector extends AbstractConnector {
   override disconnect(): void {
     this.#socket?.destroy();
   }
-}
-
-function open({ path, host, port, tls }: SocketOptions): Socket {
-  const place = path !== undefined ? { path } : { host: host ?? "localhost", port: port ?? 0 };
-  return tls === undefined ? connectTcp(place) : connectTls({ ...place, ...tls });
 }

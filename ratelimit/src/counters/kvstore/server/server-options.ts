@@ -1,8 +1,11 @@
 // Dependencies and options of a server of a deployment.
 import type { Log } from "@weir/common/log/log";
+import type { TurnEnd } from "@weir/common/turn/turn-end";
 import type { KvstoreAddress } from "../address.ts";
+import { KeyMerger } from "../batch/key-merger.ts";
+import { CommandBuffer } from "../connection/command-buffer.ts";
 import type { DeploymentDeps, DeploymentOptions } from "../deployment.ts";
-import { ExpiryCache } from "../batch/expiry-cache.ts";
+import { ExpiryCache } from "../expiry/expiry-cache.ts";
 import type { KvstoreCounterOptions, KvstoreServerOptions } from "../options.ts";
 import { PoolStatistics } from "../connection/pool-statistics.ts";
 
@@ -10,8 +13,12 @@ import { PoolStatistics } from "../connection/pool-statistics.ts";
 export interface ServerDeps {
   readonly log: Log;
   readonly clock: () => number;
+  readonly turn: TurnEnd;
   readonly random: () => number;
   readonly statistics: PoolStatistics;
+  /** Where commands are built; empty between two writes. */
+  readonly commands: CommandBuffer;
+  readonly merger: KeyMerger;
   /** The keys whose expiry was sent, to any of the servers. */
   readonly expiries: ExpiryCache;
 }
@@ -27,6 +34,15 @@ export interface ServerOptions {
 
 /** Makes what the servers of a deployment share. */
 export function shareAmongServers(deps: DeploymentDeps, { scope }: Pick<DeploymentOptions, "scope">): ServerDeps {
-  const { log, clock, random } = deps;
-  return { log, clock, random, statistics: new PoolStatistics(deps, scope), expiries: new ExpiryCache() };
+  const { log, clock, turn, random } = deps;
+  return {
+    log,
+    clock,
+    turn,
+    random,
+    statistics: new PoolStatistics(deps, scope),
+    commands: new CommandBuffer(),
+    merger: new KeyMerger(),
+    expiries: new ExpiryCache(),
+  };
 }

@@ -1,60 +1,25 @@
 // One server with its connection pool: batches the increments of each event-loop turn, writes them
 // to a ready connection, and answers every call in time. It is a deployment by itself; deployments
 // of several servers have one per address and receive its events.
-import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { CountBatch, CountedCheck } from "../../counter.ts";
-import { reasonOf, type StoreError, stoppingError } from "../../store-error.ts";
+import { type StoreError, stoppingError } from "../../store-error.ts";
 import type { KvstoreAddress } from "../address.ts";
-import type { Reply } from "../connection/command-sink.ts";
 import type { Deployment } from "../deployment.ts";
 import { FlushSchedule } from "../batch/flush-schedule.ts";
-import { ExpiryRetryQueue } from "../batch/expiry-retry-queue.ts";
+import { ExpiryRetryQueue } from "../expiry/expiry-retry-queue.ts";
 import type { PooledConnection, PooledConnectionListener } from "../connection/pooled-connection.ts";
 import { ConnectionPool } from "../connection/connection-pool.ts";
-import { type InFlightBatch, PendingBatches } from "../batch/pending-batches.ts";
+import { PendingBatches } from "../batch/pending-batches.ts";
 import type { ServerDeps, ServerOptions } from "./server-options.ts";
 import { StartWait } from "../../start-wait.ts";
+import { Availability } from "./availability.ts";
 import { connectionError, replyError } from "../store-errors.ts";
-import type { KeyExpiry, RefusedChecks, CommandBatch, BatchContext } from "../batch/command-batch.ts";
+import type { CommandBatch, BatchContext } from "../batch/command-batch.ts";
+import type { KeyExpiry } from "../expiry/expiry-cache.ts";
+import type { ServerEvents } from "./server-events.ts";
 
-/** Most checks that wait for a connection; each keeps a call of some hundred bytes in memory. */
-const WAITING_MAX_CHECKS = 100_000;
-
-/**
- * Shortest time between two warnings that a connection failed for the same reason, in milliseconds:
- * a server may be away for long, and a pool has many connections.
- */
-const WARNING_INTERVAL_MS = 10_000;
-
-/**
- * Receives the events of a server. Methods are called from the event loop, never within a call to
- * the server, except `serverLost`, which `moveTo` also calls.
- */
-export interface ServerEvents {
-  /**
-   * Whether a reply says that its command was not executed and may be sent again, later or to
-   * another server: MOVED, ASK, TRYAGAIN, CLUSTERDOWN, LOADING, READONLY, as far as the deployment
-   * can use it. Such replies lead to `refused` or `expiryMissing`; others fail their calls.
-   */
-  isRefusal(error: Error): boolean;
-  /**
-   * Passes on checks without an answer, which the deployment owns now. It either adds each of them,
-   * by `CommandBatch.adopt`, to a batch with the same `createdMs`, since when their calls have
-   * waited, and gives that batch to `resend` of a server; or it fails them with `failChecks`.
-   */
-  refused(server: KvstoreServer, checks: readonly RefusedChecks[], createdMs: number): void;
-  /**
-   * Reports a key that may have no expiry: the server had lost the key, refused EXPIRE alone, or
-   * was lost before it answered. `sendExpiry` sends it again.
-   */
-  expiryMissing(server: KvstoreServer, expiry: KeyExpiry): void;
-  /** A connection works. */
-  serverReady(server: KvstoreServer): void;
-  /** A working connection was lost; `server.isReady` says if others are left. */
-  serverLost(server: KvstoreServer, cause: unknown): void;
-  /** A connection could not be made; the next attempt follows. */
-  serverFailed(server: KvstoreServer, cause: unknown): void;
-}
+/** Most checks without an answer; each keeps a call of some hundred bytes in memory. */
+const PENDING_MAX_CHECKS = 100_000;
 
 /** A server and its pending calls. */
 export class KvstoreServer implements Deployment, PooledConnectionListener {
@@ -66,11 +31,9 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   readonly #pool: ConnectionPool;
   readonly #context: BatchContext;
   readonly #pending: PendingBatches;
+  readonly #availability: Availability;
   readonly #schedule: FlushSchedule;
   readonly #expiries = new ExpiryRetryQueue();
-  /** When the last connection was lost, and why; undefined while one is ready. */
-  #down: { readonly sinceMs: number; readonly cause: unknown } | undefined;
-  readonly #warnings: RateLimitedLog;
   #wasReady = false;
   #isClosed = false;
   readonly #startWait = new StartWait();
@@ -78,36 +41,43 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   constructor(deps: ServerDeps, options: ServerOptions, events?: ServerEvents) {
     const { address, server, counter, wantsPrimary = false } = options;
     this.#deps = deps;
-    this.#warnings = new RateLimitedLog(deps.log, { intervalMs: WARNING_INTERVAL_MS, clock: deps.clock });
     this.#events = events;
     this.#address = address;
     this.#timeoutMs = counter.commandTimeoutMs;
     this.#limit = server.pipeline.limit === 0 ? Infinity : server.pipeline.limit;
-    this.#down = { sinceMs: -Infinity, cause: new Error("not connected yet") };
-    const { random, statistics, expiries, clock } = deps;
+    const { random, statistics, expiries, clock, turn, commands, merger } = deps;
     const target = (): KvstoreAddress => this.#address;
     this.#pool = new ConnectionPool(
-      { target, listener: this, random, statistics },
+      { target, listener: this, random, statistics, commands },
       { server, startup: counter.startup, wantsPrimary },
     );
     const jitterSeconds = counter.expiryJitterMaxSeconds;
     this.#context = {
+      merger,
       expiries,
       expirySeconds: (windowSeconds) => windowSeconds + Math.floor(random() * jitterSeconds),
       replyError: (cause) => replyError(this.#address.text, cause),
       ...(events !== undefined && { isRefusal: (error: Error) => events.isRefusal(error) }),
+      completed: (batch) => this.#complete(batch),
+      // Given up before, or with the connection. An increment may have been executed without its
+      // expiry, and the key may never be incremented again.
+      lost: (batch) => this.#sendLost(batch.unansweredExpiries()),
     };
     this.#pending = new PendingBatches(
       {
         clock,
-        context: this.#context,
         text: () => this.#address.text,
-        absence: () => connectionError(this.#address.text, this.#down?.cause),
+        absence: () => this.#availability.error,
         reset: (connection, error) => this.#pool.reset(connection, error),
+        silent: () => this.#availability.silent(),
       },
+      { timeoutMs: this.#timeoutMs, countsCommands: this.#limit < Infinity },
+    );
+    this.#availability = new Availability(
+      { ...deps, target, tls: server.tls, answered: () => this.#pool.reconnect() },
       { timeoutMs: this.#timeoutMs },
     );
-    this.#schedule = new FlushSchedule({ flush: () => this.#endTurn() }, server.pipeline);
+    this.#schedule = new FlushSchedule({ turn, flush: () => this.#endTurn() }, server.pipeline);
   }
 
   /** Where it is. */
@@ -125,7 +95,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
    */
   open(): void {
     if (this.#isClosed) return;
-    if (this.#down?.sinceMs === -Infinity) this.#down = { sinceMs: this.#deps.clock(), cause: this.#down.cause };
+    this.#availability.opening();
     this.#pool.openAll();
   }
 
@@ -135,6 +105,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
    */
   moveTo(address: KvstoreAddress, cause: unknown): void {
     if (this.#isClosed) return;
+    this.#availability.moved();
     this.#pool.disconnect(cause);
     this.#address = address;
     this.#pool.openAll();
@@ -146,7 +117,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
    */
   resend(batch: CommandBatch): void {
     if (this.#isClosed) {
-      batch.fail(stoppingError(this.#address.text), this.#context);
+      batch.fail(stoppingError(this.#address.text));
       return;
     }
     this.#pending.wait(batch);
@@ -167,10 +138,10 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
    * Sends one command outside of all batches, such as CLUSTER SLOTS; fails with STORE_UNAVAILABLE,
    * or with STORE_TIMEOUT after the time limit of a call.
    */
-  async query(command: string, ...args: string[]): Promise<unknown> {
+  async query(command: string, ...args: readonly string[]): Promise<unknown> {
     const { text } = this.#address;
     const connection = this.#pool.pick();
-    if (connection === undefined) throw connectionError(text, this.#down?.cause);
+    if (connection === undefined) throw this.#availability.error;
     return await connection.query({ command, args }, { timeoutMs: this.#timeoutMs, text });
   }
 
@@ -184,7 +155,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
       await this.#startWait.wait(() => this.#pool.openFirst(), {
         maxElapsedMs,
         store: `the counter store ${this.#address.text}`,
-        reason: () => connectionError(this.#address.text, this.#down?.cause),
+        reason: () => this.#availability.error,
       });
     } catch (error) {
       this.close();
@@ -198,22 +169,17 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
     this.#isClosed = true;
     this.#schedule.cancel();
     const error = stoppingError(this.#address.text);
-    this.#down = { sinceMs: -Infinity, cause: error };
+    this.#availability.closed(error);
     this.#startWait.fail(error);
     this.#pending.failAll(error);
     this.#pool.close();
   }
 
-  /**
-   * Why a call cannot even wait: the server has been away for longer than the time limit of a call,
-   * or too many calls wait. During a short absence calls wait for the connection as long as they
-   * would for an answer.
-   */
+  /** Why a call cannot even wait: see Availability; or too many calls wait. */
   refusal(nowMs: number): StoreError | undefined {
-    if (this.#down === undefined) return undefined;
-    if (nowMs - this.#down.sinceMs >= this.#timeoutMs) return connectionError(this.#address.text, this.#down.cause);
-    if (this.#pending.waitingChecks < WAITING_MAX_CHECKS) return undefined;
-    return connectionError(this.#address.text, new Error(`${WAITING_MAX_CHECKS} increments wait for a connection`));
+    const refusal = this.#availability.refusal(nowMs);
+    if (refusal !== undefined || this.#pending.checks < PENDING_MAX_CHECKS) return refusal;
+    return connectionError(this.#address.text, new Error(`${PENDING_MAX_CHECKS} increments wait for it`));
   }
 
   /** Adds one check of a call; the call knows the number of its pending checks. */
@@ -231,14 +197,9 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   }
 
   connectionReady(): void {
-    if (this.#down !== undefined) {
-      this.#deps.log.info("Connected to the counter store", { address: this.#address.text });
-      // A replica that was promoted may have received an increment and not the expiry that
-      // followed.
-      if (this.#wasReady) this.#context.expiries.clear();
-    }
+    // A replica that was promoted may have received an increment and not the expiry that followed.
+    if (this.#availability.ready() && this.#wasReady) this.#context.expiries.clear();
     this.#wasReady = true;
-    this.#down = undefined;
     this.#pool.noteReady();
     this.#startWait.succeed();
     this.#events?.serverReady(this);
@@ -246,26 +207,15 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   }
 
   connectionLost(connection: PooledConnection, cause: unknown): void {
-    const error = connectionError(this.#address.text, cause);
-    this.#pending.failConnection(connection, error);
-    if (!this.#pool.isReady) {
-      this.#down = { sinceMs: this.#deps.clock(), cause };
-      this.#deps.log.warn("Lost the connection to the counter store", {
-        address: this.#address.text,
-        error: reasonOf(cause),
-      });
-    }
+    this.#pending.failConnection(connection, connectionError(this.#address.text, cause));
+    if (!this.#pool.isReady) this.#availability.lost(cause);
     this.#pool.noteLost();
     this.#events?.serverLost(this, cause);
   }
 
   connectionFailed(_connection: PooledConnection, cause: unknown): void {
     this.#events?.serverFailed(this, cause);
-    if (this.#down === undefined) return; // The other connections work.
-    this.#down = { sinceMs: this.#down.sinceMs, cause };
-    const reason = reasonOf(cause);
-    const fields = { address: this.#address.text, error: reason };
-    this.#warnings.warn("Cannot reach the counter store, trying again", fields, reason);
+    this.#availability.failed(cause);
   }
 
   #added(batch: CommandBatch): void {
@@ -279,38 +229,26 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
     this.#send();
   }
 
-  /** Writes what waits, if a connection is ready. */
+  /** Writes what waits in one piece, if a connection is ready. */
   #send(): void {
     const connection = this.#pool.pick();
     if (connection === undefined) return;
-    for (const batch of this.#pending.takeWaiting()) this.#write(connection, batch);
-    if (!this.#expiries.isEmpty) this.#write(connection, undefined);
-  }
-
-  #write(connection: PooledConnection, batch: CommandBatch | undefined): void {
-    let ahead = 0;
-    const inFlight = batch && this.#pending.markSent(batch, connection);
-    connection.write(
-      (sink) => {
-        ahead = this.#expiries.write(sink);
-        batch?.write(sink, this.#context);
-      },
-      (replies) => {
-        if (inFlight !== undefined) this.#complete(inFlight, ahead === 0 ? replies : replies.slice(ahead));
-      },
-    );
-  }
-
-  #complete(inFlight: InFlightBatch, replies: readonly Reply[]): void {
-    if (!this.#pending.complete(inFlight)) {
-      // Given up before. An increment may have been executed without its expiry, and the key may
-      // never be incremented again.
-      this.#sendLost(inFlight.batch.sentExpiries(this.#context));
-      return;
+    const { commands } = this.#deps;
+    const ignored = this.#expiries.write(commands);
+    if (ignored !== undefined) connection.expect(ignored);
+    for (const batch of this.#pending.takeWaiting()) {
+      batch.write(commands, this.#context);
+      this.#pending.markSent(batch, connection);
+      connection.expect(batch);
     }
-    const { expiries, refused } = inFlight.batch.settle(replies, this.#context);
-    if (expiries.length > 0) this.#sendLost(expiries);
-    if (refused.length > 0 && !inFlight.batch.isFailed) this.#events?.refused(this, refused, inFlight.batch.createdMs);
+    if (!commands.isEmpty) connection.flush();
+  }
+
+  #complete(batch: CommandBatch): void {
+    const { expiries, refused } = batch;
+    this.#pending.complete(batch);
+    if (expiries !== undefined) this.#sendLost(expiries);
+    if (refused !== undefined && !batch.isFailed) this.#events?.refused(this, refused, batch.createdMs);
   }
 
   #sendLost(expiries: readonly KeyExpiry[]): void {

@@ -1,0 +1,90 @@
+// The rate limit service under each known attack on HTTP/2: another client is served, memory is
+// bounded and comes back.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "@weir/testing/eventually";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { residentMebibytes } from "../benchmarks/cpu-time.ts";
+import { type RateLimitService, startRateLimitService } from "../conformance/rate-limit-service.ts";
+import { INSPECTED, inspectorUrlOf, type InspectedHeap, openInspectedHeap } from "../soak/inspected-heap.suite.ts";
+import { ATTACKS, type Attack } from "./attacks.ts";
+import { measureAnswers } from "./good-client.ts";
+
+/** How long each attack lasts, in milliseconds. */
+const ATTACK_MS = 2500;
+
+/** Bounds: of the answers to the good client in milliseconds, and of memory in MiB. */
+const P99_MAX_MS = 500;
+const RSS_GROWTH_MAX = 100;
+const HEAP_LEFT_MAX = 8;
+
+const RULES = `domain: attacks
+descriptors:
+  - {key: user, rate_limit: {unit: day, requests_per_unit: 4000000000}}
+`;
+
+const folder = makeTemporaryFolder();
+let service: RateLimitService;
+let heap: InspectedHeap;
+let atRest: { readonly heap: number; readonly resident: number };
+
+beforeAll(async () => {
+  const env = { BACKEND_TYPE: "memory", LOG_LEVEL: "warn", ...INSPECTED };
+  service = await startRateLimitService(folder.path, { "rules.yaml": RULES }, env);
+  const url = service.lines.map(inspectorUrlOf).find((each) => each !== undefined);
+  heap = await openInspectedHeap(url ?? "", service.process.pid);
+  // The heap takes the size that load gives it, and the code is compiled.
+  await during(
+    ATTACKS.find(({ name }) => name === "correct calls as fast as possible")!,
+    async () => {
+      await measureAnswers(service, after(ATTACK_MS), () => undefined);
+    },
+  );
+  atRest = await heap.look();
+});
+
+afterAll(async () => {
+  heap.close();
+  service.disconnect();
+  const { code } = await service.stop();
+  folder.remove();
+  expect(code).toBe(0);
+});
+
+describe("weir-ratelimit under attack", () => {
+  it.each(ATTACKS)("serves others and bounds its memory: $name", async (attack) => {
+    const { pid } = service.process;
+    let peak = 0;
+    const times = await during(attack, () =>
+      measureAnswers(service, after(ATTACK_MS), () => (peak = Math.max(peak, residentMebibytes(pid)))),
+    );
+    expect(times.length).toBeGreaterThan(50);
+    expect(times[Math.floor(times.length * 0.99)]).toBeLessThan(P99_MAX_MS);
+    expect(peak - atRest.resident).toBeLessThan(RSS_GROWTH_MAX);
+    await eventually("the memory to come back", async () => {
+      expect((await heap.look()).heap - atRest.heap).toBeLessThan(HEAP_LEFT_MAX);
+    });
+  });
+});
+
+/** Runs `measure` during the attack. */
+async function during<T>(attack: Attack, measure: () => Promise<T>): Promise<T> {
+  const program = join(import.meta.dirname, "attacker.ts");
+  const args = ["--conditions=source", program, attack.name, String(service.grpcPort)];
+  const attacker = spawn(process.execPath, args, { stdio: "inherit" });
+  try {
+    return await measure();
+  } finally {
+    const gone = once(attacker, "exit");
+    attacker.kill("SIGKILL");
+    await gone;
+  }
+}
+
+/** Whether so much time has passed since this call. */
+function after(durationMs: number): () => boolean {
+  const endMs = performance.now() + durationMs;
+  return () => performance.now() > endMs;
+}

@@ -1,0 +1,84 @@
+// The checks of one key that one command answers, and the distribution of its reply to them.
+import type { CountBatch, CountedCheck } from "../../counter.ts";
+import type { StoreError } from "../../store-error.ts";
+
+/**
+ * One check of a call, and the further checks of its key that the same command answers: a chain in
+ * order of arrival. The fields that are not of the check alone count in the first of a chain.
+ */
+export class KeyChecks {
+  readonly check: CountedCheck;
+  readonly call: CountBatch;
+  /** The check's addend, or 0 when it only reads. */
+  readonly addend: number;
+  /** GET if true, INCRBY otherwise. */
+  readonly isRead: boolean;
+  /** The hash of its key in two parts of 32 bits, undefined for long keys; see KeyMerger. */
+  hash = 0;
+  tag: number | undefined = undefined;
+  /** Bytes of its key in UTF-8; set by KeyMerger. */
+  keyBytes = 0;
+  /** The longest window of the chain. */
+  windowSeconds: number;
+  /** What the chain adds. */
+  sum: number;
+  /** Whether an EXPIRE follows the INCRBY. */
+  sendsExpiry = false;
+  /** The next check of the chain; most chains end with the first. */
+  next: KeyChecks | undefined = undefined;
+  #last: KeyChecks = this;
+
+  constructor(check: CountedCheck, call: CountBatch, isRead: boolean) {
+    const addend = isRead ? 0 : check.addend;
+    this.check = check;
+    this.call = call;
+    this.addend = addend;
+    this.isRead = isRead;
+    this.windowSeconds = check.windowSeconds;
+    this.sum = addend;
+  }
+
+  get key(): string {
+    return this.check.key;
+  }
+
+  /** Adds a later check to the end of the chain. */
+  join(other: KeyChecks): void {
+    this.#last.next = other;
+    this.#last = other;
+    this.sum += other.addend;
+    if (other.windowSeconds > this.windowSeconds) this.windowSeconds = other.windowSeconds;
+  }
+
+  /** Gives each check the count it would have seen alone. */
+  distribute(count: number): void {
+    let after = count - this.sum + this.addend;
+    this.check.after = after;
+    finishOne(this.call);
+    for (let each = this.next; each !== undefined; each = each.next) {
+      after += each.addend;
+      each.check.after = after;
+      finishOne(each.call);
+    }
+  }
+
+  /** Fails the calls of the checks. */
+  fail(error: StoreError): void {
+    failCall(this.call, error);
+    for (let each = this.next; each !== undefined; each = each.next) failCall(each.call, error);
+  }
+}
+
+/** Fails a call that is not answered yet. */
+export function failCall(call: CountBatch, error: StoreError): void {
+  if (call.pending <= 0) return;
+  call.pending = 0;
+  call.failed(error);
+}
+
+/** A call without pending checks was answered before: it failed. */
+function finishOne(call: CountBatch): void {
+  if (call.pending <= 0) return;
+  call.pending -= 1;
+  if (call.pending === 0) call.counted();
+}

@@ -1,0 +1,80 @@
+// The nodes of a cluster: one server each, from the moment when the cluster names it until it has
+// had neither slots nor commands for a while.
+import type { KvstoreServer } from "../server/server.ts";
+import { type ClusterEndpoint, endpointText } from "./endpoint.ts";
+
+/** Most nodes: the Redis cluster specification recommends no more than this. */
+const NODES_MAX = 1_000;
+
+/** A node. */
+export interface ClusterNode {
+  readonly server: KvstoreServer;
+  /** When it last had slots or received a command, in milliseconds since the epoch. */
+  usedMs: number;
+}
+
+/** What it works with. */
+export interface ClusterNodesDeps {
+  /** Makes the server of a node; ClusterNodes opens it. */
+  readonly createServer: (endpoint: ClusterEndpoint) => KvstoreServer;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** How long a node without slots is kept after its last use, in milliseconds. */
+  readonly keepMs: number;
+}
+
+/** The nodes by their endpoint. */
+export class ClusterNodes {
+  readonly #deps: ClusterNodesDeps;
+  readonly #nodes = new Map<string, ClusterNode>();
+
+  constructor(deps: ClusterNodesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Number of nodes. */
+  get size(): number {
+    return this.#nodes.size;
+  }
+
+  /** The servers with a working connection. */
+  ready(): readonly KvstoreServer[] {
+    return Array.from(this.#nodes.values(), ({ server }) => server).filter((server) => server.isReady);
+  }
+
+  /**
+   * The node at the endpoint, marked as used; a new one begins to connect. Undefined when there are
+   * too many nodes.
+   */
+  at(endpoint: ClusterEndpoint): ClusterNode | undefined {
+    const text = endpointText(endpoint);
+    const usedMs = this.#deps.clock();
+    const present = this.#nodes.get(text);
+    if (present !== undefined) {
+      present.usedMs = usedMs;
+      return present;
+    }
+    if (this.#nodes.size >= NODES_MAX) return undefined;
+    const node = { server: this.#deps.createServer(endpoint), usedMs };
+    this.#nodes.set(text, node);
+    node.server.open();
+    return node;
+  }
+
+  /** Closes the nodes that have not been used for a while. */
+  retire(): void {
+    const nowMs = this.#deps.clock();
+    for (const [text, node] of this.#nodes) {
+      if (nowMs < node.usedMs) node.usedMs = nowMs; // The clock was set back: begin to wait again.
+      if (nowMs - node.usedMs < this.#deps.keepMs) continue;
+      this.#nodes.delete(text);
+      node.server.close();
+    }
+  }
+
+  /** Closes all nodes. */
+  close(): void {
+    for (const { server } of this.#nodes.values()) server.close();
+    this.#nodes.clear();
+  }
+}

@@ -1,0 +1,108 @@
+// A server that answers what a test specifies, for what real ones do only by chance:
+// it speaks the wire protocol, and notes every command.
+import { once } from "node:events";
+import { createServer, type Server, type Socket } from "node:net";
+
+/** An answer as it goes over the wire; undefined says nothing, "end" closes the connection. */
+export type Answer = string | undefined;
+
+/** Closes the connection instead of answering. */
+export const END = "end";
+
+/** Answers to a command of these words. */
+export type Script = (words: readonly string[], node: ScriptedNode) => Answer;
+
+/** A node under the control of a test. */
+export class ScriptedNode {
+  /** Every command but PING, as words, in order of arrival. */
+  readonly commands: string[] = [];
+  /** What it answers to commands other than PING; changed at will. */
+  script: Script;
+  port = 0;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  constructor(script: Script) {
+    this.script = script;
+    this.#server = createServer((socket) => this.#accept(socket));
+  }
+
+  get url(): string {
+    return `127.0.0.1:${this.port}`;
+  }
+
+  /** Begins to listen. */
+  async open(): Promise<this> {
+    this.#server.listen(0, "127.0.0.1");
+    await once(this.#server, "listening");
+    const address = this.#server.address();
+    if (address === null || typeof address === "string") throw new Error("The node has no port");
+    this.port = address.port;
+    return this;
+  }
+
+  /** Ends it with all connections. */
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+
+  /** How many commands began with that word. */
+  count(word: string): number {
+    return this.commands.filter((command) => command.startsWith(word)).length;
+  }
+
+  #accept(socket: Socket): void {
+    let rest = "";
+    this.#sockets.add(socket);
+    socket.on("close", () => this.#sockets.delete(socket));
+    socket.on("error", () => undefined); // The other side ends as it likes.
+    socket.on("data", (chunk) => {
+      rest += chunk.toString("latin1");
+      for (let taken = takeCommand(rest); taken !== undefined; taken = takeCommand(rest)) {
+        rest = taken.rest;
+        this.#answer(socket, taken.words);
+      }
+    });
+  }
+
+  #answer(socket: Socket, words: readonly string[]): void {
+    const [name = ""] = words;
+    if (name.toUpperCase() === "PING") {
+      socket.write("+PONG\r\n");
+      return;
+    }
+    this.commands.push([name.toUpperCase(), ...words.slice(1)].join(" "));
+    const answer = this.script([name.toUpperCase(), ...words.slice(1)], this);
+    if (answer === END) socket.destroy();
+    else if (answer !== undefined && !socket.destroyed) socket.write(answer, "latin1");
+  }
+}
+
+/** A reply to CLUSTER SLOTS by which each node has a part of the slots. */
+export function slotsReply(
+  ranges: readonly (readonly [first: number, last: number, host: string, port: number])[],
+): string {
+  const entry = ([first, last, host, port]: (typeof ranges)[number]): string =>
+    `*3\r\n:${first}\r\n:${last}\r\n*3\r\n$${host.length}\r\n${host}\r\n:${port}\r\n$2\r\nid\r\n`;
+  return `*${ranges.length}\r\n${ranges.map(entry).join("")}`;
+}
+
+/** The first command of what arrived, and what is behind it; undefined while it is not whole. */
+function takeCommand(text: string): { readonly words: readonly string[]; readonly rest: string } | undefined {
+  const head = /^\*(\d+)\r\n/.exec(text);
+  if (head === null) return undefined;
+  const words: string[] = [];
+  let at = head[0].length;
+  for (let word = 0; word < Number(head[1]); word++) {
+    const size = /^\$(\d+)\r\n/.exec(text.slice(at, at + 16));
+    if (size === null) return undefined;
+    const begin = at + size[0].length;
+    const end = begin + Number(size[1]);
+    if (text.length < end + 2) return undefined;
+    words.push(text.slice(begin, end));
+    at = end + 2;
+  }
+  return { words, rest: text.slice(at) };
+}

@@ -1,0 +1,132 @@
+// Whether a server can be counted on: a connection works, there is none for a moment or for long, or
+// the server is silent. Logs the changes, and decides which calls fail immediately.
+import type { Log } from "@weir/common/log/log";
+import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
+import { reasonOf, type StoreError } from "../../store-error.ts";
+import type { PoolStatistics } from "../connection/pool-statistics.ts";
+import { SilenceProbe, type SilenceProbeDeps } from "../connection/silence-probe.ts";
+import { connectionError } from "../store-errors.ts";
+
+/**
+ * Shortest time between two warnings that a connection failed for the same reason, in milliseconds:
+ * a server may be away for long, and a pool has many connections.
+ */
+const WARNING_INTERVAL_MS = 10_000;
+
+/** What it works with; `answered` is called when a silent server has answered a probe. */
+export interface AvailabilityDeps extends SilenceProbeDeps {
+  readonly log: Log;
+  readonly statistics: PoolStatistics;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+}
+
+/** The availability of one server; there is no connection at first. */
+export class Availability {
+  readonly #deps: AvailabilityDeps;
+  readonly #timeoutMs: number;
+  readonly #warnings: RateLimitedLog;
+  readonly #probe: SilenceProbe;
+  /** When the last connection was lost, and why; undefined while one is ready. */
+  #down: { readonly sinceMs: number; readonly cause: unknown } | undefined;
+  /** Since a time limit has passed without any reply, until an answer to a probe or a connection. */
+  #isSilent = false;
+
+  /** `timeoutMs` is how long a call may take. */
+  constructor(deps: AvailabilityDeps, { timeoutMs }: { readonly timeoutMs: number }) {
+    this.#deps = deps;
+    this.#timeoutMs = timeoutMs;
+    this.#warnings = new RateLimitedLog(deps.log, { intervalMs: WARNING_INTERVAL_MS, clock: deps.clock });
+    this.#down = { sinceMs: -Infinity, cause: new Error("not connected yet") };
+    this.#probe = new SilenceProbe({ ...deps, answered: () => this.#answered() }, { timeoutMs });
+  }
+
+  /** Why no connection is ready. */
+  get error(): StoreError {
+    return connectionError(this.#text, this.#down?.cause);
+  }
+
+  /**
+   * Why a call cannot even wait: the server is silent, or has been away for longer than the time
+   * limit of a call. During a short absence calls wait for the connection as long as they would for
+   * an answer.
+   */
+  refusal(nowMs: number): StoreError | undefined {
+    if (this.#isSilent) {
+      this.#deps.statistics.failedFast();
+      return connectionError(this.#text, new Error(`no answer for ${this.#timeoutMs} ms, asking every 100 ms`));
+    }
+    return this.#down !== undefined && nowMs - this.#down.sinceMs >= this.#timeoutMs ? this.error : undefined;
+  }
+
+  /** The first connections are being made: calls wait for them from now on. */
+  opening(): void {
+    if (this.#down?.sinceMs === -Infinity) this.#restartWait(this.#down.cause);
+  }
+
+  /** A connection is ready; returns true when there was none before. */
+  ready(): boolean {
+    this.#endSilence();
+    const wasDown = this.#down !== undefined;
+    if (wasDown) this.#deps.log.info("Connected to the counter store", { address: this.#text });
+    this.#down = undefined;
+    return wasDown;
+  }
+
+  /** The last connection that worked was lost. */
+  lost(cause: unknown): void {
+    this.#restartWait(cause);
+    this.#deps.log.warn("Lost the connection to the counter store", { address: this.#text, error: reasonOf(cause) });
+  }
+
+  /** A connection could not be made. */
+  failed(cause: unknown): void {
+    if (this.#down === undefined) return; // The other connections work.
+    this.#down = { sinceMs: this.#down.sinceMs, cause };
+    const reason = reasonOf(cause);
+    this.#warnings.warn("Cannot reach the counter store, trying again", { address: this.#text, error: reason }, reason);
+  }
+
+  /** No reply has come on any connection for the time limit. */
+  silent(): void {
+    if (this.#isSilent) return;
+    this.#isSilent = true;
+    this.#deps.log.warn("The counter store is silent, failing calls immediately", {
+      address: this.#text,
+      timeoutMs: this.#timeoutMs,
+    });
+    this.#probe.start();
+  }
+
+  /** The server is another one from now on, about which nothing is known. */
+  moved(): void {
+    this.#isSilent = false;
+    this.#probe.stop();
+  }
+
+  /** No connection is made any more. */
+  closed(cause: unknown): void {
+    this.moved();
+    this.#down = { sinceMs: -Infinity, cause };
+  }
+
+  get #text(): string {
+    return this.#deps.target().text;
+  }
+
+  #answered(): void {
+    this.#endSilence();
+    if (this.#down !== undefined) this.#restartWait(this.#down.cause);
+    this.#deps.answered();
+  }
+
+  #endSilence(): void {
+    if (!this.#isSilent) return;
+    this.moved();
+    this.#deps.log.info("The counter store answers again", { address: this.#text });
+  }
+
+  #restartWait(cause: unknown): void {
+    this.#down = { sinceMs: this.#deps.clock(), cause };
+  }
+}

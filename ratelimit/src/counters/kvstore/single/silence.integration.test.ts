@@ -1,0 +1,86 @@
+// The kvstore backend when a real redis-server is silent for the time limit of a call: further calls
+// fail immediately, until a probe is answered.
+import { createLog } from "@weir/common/log/log";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { check, count, WaitingBatch } from "../../counter.suite.ts";
+import type { Counter } from "../../counter.ts";
+import { DEADLINE_MS, TestedCounters, timeFailure } from "../kvstore-counter.suite.ts";
+import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
+import { startStoreProxy, type StoreProxy } from "../store-proxy.suite.ts";
+import { createSingleDeployment } from "./single-deployment.ts";
+
+const counters = new TestedCounters(createSingleDeployment);
+let server: RedisServer;
+let proxy: StoreProxy;
+beforeAll(async () => {
+  server = await startRedisServer();
+  proxy = await startStoreProxy(server.port);
+});
+afterEach(() => counters.stop());
+afterAll(async () => {
+  await proxy.close();
+  await server.close();
+});
+
+/** The error of a call that fails before `count` returns; undefined when it waits. */
+async function immediateFailure(counter: Counter): Promise<unknown> {
+  const call = new WaitingBatch([check("immediate")]);
+  counter.count(call);
+  return call.isAnswered ? await call.counts.catch((error: unknown) => error) : undefined;
+}
+
+describe("count() when the server is silent", () => {
+  it.each([{ poolSize: 1 }, { poolSize: 3 }])(
+    "count() fails immediately from the first time limit on while the server is paused, with $poolSize connections, and counts when it resumes",
+    async ({ poolSize }) => {
+      const lines: string[] = [];
+      const log = createLog({ level: "info", format: "json", write: (line) => lines.push(line) });
+      const { counter, statistics, active } = await counters.start(server.url, { server: { poolSize }, deps: { log } });
+      await until(() => active.at(-1) === poolSize, DEADLINE_MS, "all connections work");
+      const logged = (text: string): number => lines.filter((line) => line.includes(text)).length;
+      await server.pause();
+      try {
+        expect((await timeFailure(counter)).error).toMatchObject({ code: "STORE_TIMEOUT" });
+        for (let calls = 0; calls < 5; calls++) {
+          expect(await immediateFailure(counter)).toMatchObject({
+            code: "STORE_UNAVAILABLE",
+            message: `Cannot reach the counter store ${server.url}: no answer for 400 ms, asking every 100 ms`,
+            transient: true,
+          });
+        }
+        expect(statistics.counter("ratelimit.redis_pool.calls_failed_fast").value).toBe(5);
+        expect(logged("The counter store is silent, failing calls immediately")).toBe(1);
+      } finally {
+        server.resume();
+      }
+      await until(
+        () => count(counter, check("resumed")).then(Boolean, () => false),
+        DEADLINE_MS,
+        "counting works again",
+      );
+      expect(logged("The counter store answers again")).toBe(1);
+    },
+  );
+
+  it("count() works again soon after the way to the server was cut, though nothing that was sent meanwhile arrives", async () => {
+    // The connections of the pool would wait for their own time limit.
+    const { counter } = await counters.start(proxy.url, { server: { connectTimeoutMs: 600_000 } });
+    const pings = (): number => proxy.pieces.filter((piece) => piece.includes("PING")).length;
+    proxy.fate = { kind: "drop" };
+    expect((await timeFailure(counter)).error).toMatchObject({ code: "STORE_TIMEOUT" });
+    const before = pings();
+    await until(() => pings() > before + 5, DEADLINE_MS, "probes on several connections");
+    expect(await immediateFailure(counter)).toMatchObject({ code: "STORE_UNAVAILABLE" });
+    proxy.fate = { kind: "pass" };
+    await until(() => count(counter, check("cut")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
+  });
+
+  it("stop() ends the probes", async () => {
+    const { counter } = await counters.start(proxy.url);
+    proxy.fate = { kind: "drop" };
+    await timeFailure(counter);
+    await counter.stop?.();
+    await until(() => proxy.connections === 0, DEADLINE_MS, "all connections are closed");
+    proxy.fate = { kind: "pass" };
+  });
+});

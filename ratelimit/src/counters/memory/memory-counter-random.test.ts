@@ -1,0 +1,102 @@
+// The memory backend against Maps, one per window, with random keys, windows and clocks.
+import { describe, expect, it } from "vitest";
+import type { CountedCheck } from "../counter.ts";
+import { check, count, read } from "../counter.suite.ts";
+import { createRandom } from "../../config/mutation.suite.ts";
+import { MemoryCounter } from "./memory-counter.ts";
+
+const STEPS = 30_000;
+const WINDOW_SECONDS = [1, 60, 3600] as const;
+const TEXTS = ["user-", "ä", "敥", "\ud800", "x".repeat(300), ""] as const;
+
+/** Counts by the start of their window. */
+interface Windows {
+  readonly current: { readonly start: number; readonly counts: Map<string, number> };
+  readonly previous: Windows["current"] | undefined;
+}
+
+/** What the backend must count: the two latest windows of each length, of a bounded number of keys. */
+class MapModel {
+  readonly #windows = new Map<number, Windows>();
+  readonly #maxKeys: number;
+
+  constructor(maxKeys: number) {
+    this.#maxKeys = maxKeys;
+  }
+
+  /** The count after the check; undefined when there is no room for its key. */
+  count({ key, addend, windowStartSeconds, windowSeconds }: CountedCheck, nowSeconds: number): number | undefined {
+    const counts = this.#countsOf(windowStartSeconds, windowSeconds);
+    const known = counts.get(key);
+    if (known === undefined && addend > 0 && !this.#hasRoom(nowSeconds)) return undefined;
+    const sum = (known ?? 0) + addend;
+    if (sum > 0) counts.set(key, sum);
+    return sum;
+  }
+
+  #countsOf(start: number, seconds: number): Map<string, number> {
+    const windows = this.#windows.get(seconds);
+    const found = [windows?.current, windows?.previous].find((window) => window?.start === start);
+    if (found !== undefined) return found.counts;
+    const current = { start, counts: new Map<string, number>() };
+    this.#windows.set(seconds, { current, previous: windows?.current });
+    return current.counts;
+  }
+
+  #hasRoom(nowSeconds: number): boolean {
+    if (this.#size() < this.#maxKeys) return true;
+    for (const [seconds, { current, previous }] of this.#windows) {
+      const [latest, other] = [current, previous].filter((window) => window && window.start + seconds > nowSeconds);
+      if (latest === undefined) this.#windows.delete(seconds);
+      else this.#windows.set(seconds, { current: latest, previous: other });
+    }
+    return this.#size() < this.#maxKeys;
+  }
+
+  #size(): number {
+    const windows = Array.from(this.#windows.values(), ({ current, previous }) => [current, previous]).flat();
+    return windows.reduce((size, window) => size + (window?.counts.size ?? 0), 0);
+  }
+}
+
+describe("new MemoryCounter()", () => {
+  it.each([
+    { seed: 1, maxKeys: 120 },
+    { seed: 2, maxKeys: 200 },
+    { seed: 3, maxKeys: 10_000 },
+  ])("counts and reads as Maps do with up to $maxKeys random keys", async ({ seed, maxKeys }) => {
+    const random = createRandom(seed);
+    const below = (limit: number): number => Math.floor(random() * limit);
+    let nowSeconds = 1_000_000;
+    const counter = new MemoryCounter(
+      { maxKeys },
+      { clock: () => nowSeconds * 1000, seed: { low: below(2 ** 31), high: below(2 ** 31) } },
+    );
+    const model = new MapModel(maxKeys);
+    const seen = { refused: 0, known: 0, previous: 0 };
+    for (let step = 0; step < STEPS; step++) {
+      if (below(20) === 0) nowSeconds += below(10);
+      if (below(500) === 0) nowSeconds -= below(120);
+      const windowSeconds = WINDOW_SECONDS[below(WINDOW_SECONDS.length)] ?? 1;
+      const age = below(10) === 0 ? windowSeconds : 0; // A call that began in the window before.
+      const start = nowSeconds - (nowSeconds % windowSeconds) - age;
+      const asked = check(`${TEXTS[below(TEXTS.length)]}${below(40)}`, below(4), start, windowSeconds);
+      const expected = model.count(asked, nowSeconds);
+      if (expected === undefined) {
+        seen.refused += 1;
+        await expect(count(counter, asked)).rejects.toMatchObject({ code: "STORE_FULL" });
+        continue;
+      }
+      if (expected > asked.addend) seen[age === 0 ? "known" : "previous"] += 1;
+      const counts = [await read(counter, asked), await count(counter, asked)];
+      if (counts.join() !== `${expected - asked.addend},${expected}`)
+        throw new Error(
+          `Step ${step} must read ${expected - asked.addend} and count ${expected}, not ${counts.join()}`,
+        );
+    }
+    // A run that never comes to one of these shows nothing about it.
+    expect(seen.known).toBeGreaterThan(1000);
+    if (maxKeys < 10_000) expect(seen.refused).toBeGreaterThan(100);
+    else expect(seen.previous).toBeGreaterThan(100);
+  });
+});
