@@ -129,7 +129,7 @@ export const WORKSPACES: readonly Workspace[] = [
   },
   {
     name: "e2e",
-    mayImport: ["proto", "limits", "crds", "common", "certificates", "dev", "testing"],
+    mayImport: ["proto", "limits", "crds", "common", "http2", "certificates", "dev", "testing"],
     order: ["errors.ts", "parts", "conformance", "scenarios", "benchmarks", "soak", "fuzz", "attacks"],
   },
 ];

@@ -35,7 +35,7 @@ export interface ReceivedFrame {
 }
 
 /** A sink that records, and that takes bytes only when it is told to. */
-export class RecordingSink implements ByteSink {
+class RecordingSink implements ByteSink {
   /** What was written, and not looked at. */
   written: Buffer[] = [];
   writes = 0;

@@ -8,8 +8,9 @@ const NAME_ID_MASK = 0x1f;
 const CLASS_SHIFT = 8;
 const CLASS_MASK = 3;
 
-/** Whether name and value are in a list's scratch, not in a table. */
+/** Set when the name is in a list's scratch, not in a table. */
 export const NAME_IN_SCRATCH = 0x1000;
+/** Set when the value is in a list's scratch, not in a table. */
 export const VALUE_IN_SCRATCH = 0x2000;
 
 /** A mark of a field that is in a table. */

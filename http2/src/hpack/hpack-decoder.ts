@@ -75,10 +75,7 @@ export class HpackDecoder {
   /** Decodes the block from `start` up to `end` into `fields`, which it clears first. */
   decode(block: Buffer, start: number, end: number, fields: FieldList): HpackResult {
     const table = this.#table;
-    fields.clear(table.bytes);
-    table.beginBlock();
-    this.#listBytes = 0;
-    this.#isTooLarge = false;
+    this.#begin(fields);
     let at = this.#readTableUpdates(block, start, end);
     while (at >= 0 && at < end) {
       const octet = block[at] ?? 0;
@@ -89,6 +86,13 @@ export class HpackDecoder {
     if (at >= 0 && !this.#isTooLarge) return "ok";
     fields.clear(table.bytes);
     return at >= 0 ? "too large" : "broken";
+  }
+
+  #begin(fields: FieldList): void {
+    fields.clear(this.#table.bytes);
+    this.#table.beginBlock();
+    this.#listBytes = 0;
+    this.#isTooLarge = false;
   }
 
   /** Reads the changes of the table's size with which a block may begin (RFC 7541, 4.2 and 6.3). */

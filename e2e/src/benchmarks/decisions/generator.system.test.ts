@@ -156,7 +156,7 @@ describe("the load generator", () => {
     expect((await run(await serve(OVER), "--expect", "over")).answers).toBeGreaterThan(0);
   });
 
-  it.each([
+  it.each<{ readonly what: string; readonly answer: Answer; readonly expected: string; readonly message: string }>([
     { what: "over the limit", answer: OVER, expected: "ok", message: "an answer is wrong: its descriptor is not OK" },
     { what: "OK", answer: OK, expected: "over", message: "an answer is wrong: its descriptor is not over the limit" },
     {
