@@ -3,6 +3,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { CertificateFiles } from "@weir/testing/servers/certificate-files";
 import { cpuTimeMs } from "../cpu-time.ts";
+import { E2eError } from "../../errors.ts";
 import type { Cores } from "../machine.ts";
 import { BENCH_ENTRIES, processIds, type RunningContender, startContender, stopContender } from "./contenders.ts";
 import { runGenerator } from "./generator.ts";
@@ -96,7 +97,7 @@ async function measureRounds(
       // The order turns round by round: who goes first has no advantage.
       const order = round % 2 === 1 ? contenders : contenders.toReversed();
       for (const contender of order) {
-        run.options.signal.throwIfAborted();
+        endIfInterrupted(run.options);
         const name = rowName(group.name, load.name, contender);
         run.options.progress(`round ${round} of ${run.options.rounds}: ${name}`);
         const server = run.servers.find((each) => each.contender === contender)!;
@@ -107,6 +108,10 @@ async function measureRounds(
   return samples;
 }
 
+function endIfInterrupted({ signal }: MeasureOptions): void {
+  if (signal.aborted) throw new E2eError("BENCHMARK_FAILED", "Cannot finish the benchmark: it was interrupted");
+}
+
 /** Lets a server compile what it runs. */
 async function warmUp(
   group: LoadGroup,
@@ -114,7 +119,7 @@ async function warmUp(
   server: RunningContender,
   { place, options }: GroupRun,
 ): Promise<void> {
-  options.signal.throwIfAborted();
+  endIfInterrupted(options);
   options.progress(`warm up: ${group.name}/${server.contender}`);
   const times = { warmUpSeconds: 0, seconds: options.startSeconds };
   const flags = generatorFlags(group, load, place, times);
