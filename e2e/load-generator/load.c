@@ -200,7 +200,7 @@ static void run_until(Load *load, uint64_t end_ns) {
             // One time for all answers of one read: it is taken when they have arrived.
             load->now_ns = clock_ns();
             if (events[at].events & (EPOLLIN | EPOLLERR | EPOLLHUP))
-                connection_read(connection, load->options->expected, on_answer, load);
+                connection_read(connection);
             if (is_closed_loop && !is_draining) refill(load, connection);
             flush(load, connection);
         }
@@ -217,6 +217,9 @@ static void open_connections(Load *load, SSL_CTX *tls) {
     for (int at = 0; at < options->connections; at++) {
         CallConnection *connection = &load->connections[at];
         connection_open(connection, options->port, tls, options->rate > 0 ? CALLS_MAX : (unsigned)options->in_flight);
+        connection->expected = options->expected;
+        connection->answered = on_answer;
+        connection->context = load;
         add_fields(options, &connection->encoder);
         watch(load, connection, EPOLL_CTL_ADD);
     }
