@@ -1,9 +1,7 @@
 // 200,000 inputs for connections of the HTTP/2 server, the same at every run; `make fuzz` draws others.
 import { describe, expect, it } from "vitest";
 
-import { RandomFrames } from "./random-frames.ts";
-import { damagedRecording } from "./recorded-inputs.ts";
-import { type MakeInput, runInputs } from "./run-inputs.ts";
+import { INPUT_KINDS, runInputs } from "./run-inputs.ts";
 
 /** Inputs of one test, and tests of each kind of input. */
 const INPUTS = 10_000;
@@ -12,13 +10,7 @@ const TESTS = 10;
 /** One test takes 4 s on an idle core. */
 const TIMEOUT_MS = 120_000;
 
-/** Inputs of which at least a fifth each ends in a connection that answers, and in one that is closed. */
-const KINDS: readonly { readonly name: string; readonly make: MakeInput }[] = [
-  { name: "random frames", make: (random) => new RandomFrames(random).session() },
-  { name: "damaged recordings of grpc-js, nghttp2 and Envoy", make: damagedRecording },
-];
-
-describe.each(KINDS)("a connection under $name", ({ make }) => {
+describe.each(INPUT_KINDS)("a connection under $name", ({ make }) => {
   it.each(Array.from({ length: TESTS }, (_, seed) => ({ seed })))(
     `answers or closes with GOAWAY, and keeps nothing, ${INPUTS.toLocaleString("en")} times (seed $seed)`,
     ({ seed }) => {

@@ -90,7 +90,7 @@ export class FuzzedConnection implements ByteSink {
   readonly #budget: ByteBudget;
   readonly #methods: FuzzedMethods;
   readonly #shared: SharedParts;
-  #tasks: TurnTask[] = [];
+  readonly #tasks: TurnTask[] = [];
   #written: Buffer[] = [];
   #unsentBytes = 0;
   #isPaused = false;

@@ -83,6 +83,9 @@ export class FuzzedMethods {
     this.#chats.add(call);
     return {
       message: (bytes, start, end) => void call.send(BYTES, bytes.subarray(start, end)),
+      sent: () => {
+        if (this.#random.oneIn(3)) call.send(BYTES, Buffer.alloc(this.#random.below(300)));
+      },
       halfClosed: () => this.#end(call),
       cancelled: () => void this.#chats.delete(call),
     };

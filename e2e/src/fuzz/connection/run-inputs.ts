@@ -1,9 +1,17 @@
 // Runs inputs against connections of the HTTP/2 server, and says with which seed one can be run again.
 import { Random } from "../../parts/random.ts";
+import { RandomFrames } from "./random-frames.ts";
+import { damagedRecording } from "./recorded-inputs.ts";
 import { createSharedParts, FuzzedConnection, type FuzzEnd } from "./fuzzed-connection.ts";
 
 /** Makes one input. */
 export type MakeInput = (random: Random) => Buffer;
+
+/** The kinds of inputs. */
+export const INPUT_KINDS: readonly { readonly name: string; readonly make: MakeInput }[] = [
+  { name: "random frames", make: (random) => new RandomFrames(random).session() },
+  { name: "damaged recordings of grpc-js, nghttp2 and Envoy", make: damagedRecording },
+];
 
 /** How many inputs ended in which way. */
 export type FuzzEnds = Record<FuzzEnd, number>;
