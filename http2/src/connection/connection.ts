@@ -252,8 +252,10 @@ export class Connection implements FrameReceiver, TurnTask {
     this.#sendGoaway(lastId, ErrorCode.NO_ERROR, "");
   }
 
+  /** Ends the connection when all calls are answered, also those whose requests have no end. */
   #endWhenIdle(): void {
-    if (this.#streams.size === 0) this.#end();
+    for (const stream of this.#streams) if (!stream.isLocalEnded) return;
+    this.#end();
   }
 
   /** Closes the connection for a fault of the client (RFC 9113, 5.4.1). */
