@@ -1,5 +1,4 @@
 // Measures what a header block of nghttp2 costs: decoded alone, and decoded, validated and read.
-// docs/benchmarks.md describes the method.
 import { once } from "node:events";
 import { connect, type OutgoingHttpHeaders } from "node:http2";
 import { type AddressInfo, createServer } from "node:net";
