@@ -1,5 +1,5 @@
-// One connection of the HTTP/2 server without a socket, whose every answer is checked, and whose
-// end is: it still answers a call, or it has said goodbye and is closed.
+// One connection of the HTTP/2 server without a socket. All that it sends is checked, and its end:
+// it still answers a call, or it has sent GOAWAY and is closed.
 import { Connection, hpackLimits } from "@weir/http2/connection/connection";
 import { Deadlines } from "@weir/http2/grpc/deadlines";
 import type { Methods, TurnTask } from "@weir/http2/grpc/method";
