@@ -66,9 +66,7 @@ describe("HeaderBlocks.request()", () => {
       isGrpc: true,
       timeoutMs: 20,
       encoding: "gzip",
-      hasTeTrailers: true,
       contentLength: 123,
-      hasOtherHeaders: true,
     });
     expect(Object.entries(head.headers())).toEqual([
       ["te", "trailers"],
@@ -87,9 +85,7 @@ describe("HeaderBlocks.request()", () => {
       isGrpc: false,
       timeoutMs: undefined,
       encoding: undefined,
-      hasTeTrailers: false,
       contentLength: undefined,
-      hasOtherHeaders: false,
     });
     expect(Object.keys(head.headers())).toEqual([]);
   });
