@@ -72,7 +72,7 @@ describe("the programs of this workspace", () => {
     expect(loaded).toEqual([]);
   });
 
-  it("main.ts loads no store, no tracing and no metrics when the settings ask for none", async () => {
+  it("main.ts loads no gRPC library, no store, no tracing and no metrics when the settings ask for none", async () => {
     await writeFile(
       join(folder, "config", "rules.yaml"),
       "domain: d\ndescriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: 1}}]\n",
@@ -80,6 +80,6 @@ describe("the programs of this workspace", () => {
     const env = { ...FREE_PORTS, BACKEND_TYPE: "memory", RUNTIME_ROOT: folder };
     const { loaded, output } = await run("main.ts", [], env, /Listening for HTTP/);
     expect(output).toContain("Listening for HTTP");
-    expect(loaded).toEqual(["@bufbuild/protobuf", "@grpc/grpc-js", "yaml"]);
+    expect(loaded).toEqual(["@bufbuild/protobuf", "yaml"]);
   });
 });

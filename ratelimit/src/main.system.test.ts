@@ -67,6 +67,9 @@ class Program {
   }
 }
 
+/** Values of GRPC_ENGINE. */
+const ENGINES = ["weir", "grpc-js"] as const;
+
 describe("weir-ratelimit", () => {
   let folder: string;
   const programs: Program[] = [];
@@ -134,29 +137,32 @@ describe("weir-ratelimit", () => {
     return `${response.status} ${await response.text()}`;
   }
 
-  it("limits over JSON and gRPC together, and ends with 0 at SIGTERM", async () => {
-    await writeRules("d", 3);
-    const program = service();
-    const port = await program.port("HTTP");
-    expect([await ask(port, "d"), await ask(port, "d")]).toEqual([200, 200]);
-    const grpc = await program.port("gRPC");
-    expect(await callRateLimit(grpc, "d", ["k", "v"])).toMatchObject({
-      overallCode: Code.OK,
-      statuses: [
-        {
-          code: Code.OK,
-          currentLimit: { requestsPerUnit: 3, unit: Unit.DAY },
-          limitRemaining: 0,
-          durationUntilReset: { seconds: expect.any(BigInt) },
-        },
-      ],
-    });
-    expect(await callRateLimit(grpc, "d", ["k", "v"])).toMatchObject({ overallCode: Code.OVER_LIMIT });
-    expect(await ask(port, "d")).toBe(429);
-    expect(await ask(port, "d", "another")).toBe(200);
-    program.child.kill("SIGTERM");
-    expect(await program.exited).toBe(0);
-  });
+  it.each(ENGINES)(
+    "limits over JSON and gRPC together, and ends with 0 at SIGTERM, with GRPC_ENGINE=%s",
+    async (engine) => {
+      await writeRules("d", 3);
+      const program = service({ GRPC_ENGINE: engine });
+      const port = await program.port("HTTP");
+      expect([await ask(port, "d"), await ask(port, "d")]).toEqual([200, 200]);
+      const grpc = await program.port("gRPC");
+      expect(await callRateLimit(grpc, "d", ["k", "v"])).toMatchObject({
+        overallCode: Code.OK,
+        statuses: [
+          {
+            code: Code.OK,
+            currentLimit: { requestsPerUnit: 3, unit: Unit.DAY },
+            limitRemaining: 0,
+            durationUntilReset: { seconds: expect.any(BigInt) },
+          },
+        ],
+      });
+      expect(await callRateLimit(grpc, "d", ["k", "v"])).toMatchObject({ overallCode: Code.OVER_LIMIT });
+      expect(await ask(port, "d")).toBe(429);
+      expect(await ask(port, "d", "another")).toBe(200);
+      program.child.kill("SIGTERM");
+      expect(await program.exited).toBe(0);
+    },
+  );
 
   it("takes an edited file, keeps the old rules when it is broken, and says where (case 198)", async () => {
     await writeRules("d", 1);
@@ -201,16 +207,19 @@ describe("weir-ratelimit", () => {
     },
   );
 
-  it("answers UNAVAILABLE without a configuration when it is forced to start (case 155)", async () => {
-    await rm(join(folder, "config"), { recursive: true });
-    const program = service({ FORCE_START_WITHOUT_INITIAL_CONFIG: "true" });
-    expect(await ask(await program.port("HTTP"), "d")).toBe(503);
-    await expect(callRateLimit(await program.port("gRPC"), "d", ["k", "v"])).rejects.toMatchObject({
-      code: status.UNAVAILABLE,
-      details: "no rate limit configuration loaded",
-    });
-    expect(await textAt(await program.port("HTTP"), "/healthcheck")).toBe("200 OK");
-  });
+  it.each(ENGINES)(
+    "answers UNAVAILABLE without a configuration when it is forced to start, with GRPC_ENGINE=%s (case 155)",
+    async (engine) => {
+      await rm(join(folder, "config"), { recursive: true });
+      const program = service({ FORCE_START_WITHOUT_INITIAL_CONFIG: "true", GRPC_ENGINE: engine });
+      expect(await ask(await program.port("HTTP"), "d")).toBe(503);
+      await expect(callRateLimit(await program.port("gRPC"), "d", ["k", "v"])).rejects.toMatchObject({
+        code: status.UNAVAILABLE,
+        details: "no rate limit configuration loaded",
+      });
+      expect(await textAt(await program.port("HTTP"), "/healthcheck")).toBe("200 OK");
+    },
+  );
 
   it("loads over ADS, accepts, rejects with the text, and comes back after the server was away", async () => {
     ads = new FakeAdsServer();

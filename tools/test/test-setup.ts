@@ -52,6 +52,7 @@ const ENVOY_RATELIMIT: GoProgram = {
 const GO_PROGRAMS: readonly GoProgram[] = [
   { program: "statsd_exporter", version: "0.31.0", path: "github.com/prometheus/statsd_exporter" },
   { program: "grpcurl", version: "1.9.4", path: "github.com/fullstorydev/grpcurl/cmd/grpcurl" },
+  { program: "ghz", version: "0.93.0", path: "github.com/bojand/ghz/cmd/ghz" },
   { program: "h2spec", version: "2.2.1+incompatible", path: "github.com/summerwind/h2spec/cmd/h2spec" },
   ENVOY_RATELIMIT,
 ];
@@ -66,6 +67,7 @@ const DEBIAN_PROGRAMS: readonly { readonly program: string; readonly packageName
   { program: "redis-sentinel", packageName: "redis-sentinel" },
   { program: "memcached", packageName: "memcached" },
   { program: "promtool", packageName: "prometheus" },
+  { program: "h2load", packageName: "nghttp2-client" },
 ];
 
 /** Builds with Go what a test is compared with or runs on; each keeps its result in the cache folder. */

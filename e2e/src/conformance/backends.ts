@@ -1,5 +1,5 @@
-// The kinds of counter store over which the flows from end to end are the same: the servers of each,
-// and the environment of the service.
+// The kinds of counter store over which the flows from end to end are the same, and the other gRPC
+// engine: the servers of each, and the environment of the service.
 import { writeCertificates } from "@weir/testing/servers/certificate-files";
 import { startMemcached } from "@weir/testing/servers/memcached";
 import { startRedis, startRedisCluster, startSentinel } from "@weir/testing/servers/redis";
@@ -34,6 +34,7 @@ const PATIENCE = { KVSTORE_COMMAND_TIMEOUT: "20s", ALTSTORE_TIMEOUT: "20s" } as 
 /** Every kind. */
 export const BACKENDS: readonly Backend[] = [
   { name: "memory", start: () => running([], { BACKEND_TYPE: "memory" }) },
+  { name: "memory, served by grpc-js", start: () => running([], { BACKEND_TYPE: "memory", GRPC_ENGINE: "grpc-js" }) },
   {
     name: "memory with a local cache, which stops others",
     hasLocalCache: true,

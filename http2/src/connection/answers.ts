@@ -211,7 +211,7 @@ export class Answers implements StreamOwner {
   #finishBody(stream: Stream, end: BodyEnd): void {
     switch (end.kind) {
       case "open":
-        stream.receiver?.sent();
+        stream.receiver?.sent?.();
         return;
       case "data":
         break;

@@ -46,9 +46,9 @@ export interface StreamingReceiver {
   halfClosed(): void;
   /**
    * The message of the last `send` is sent, so that the next one can be. Also called before `send`
-   * returns, when nothing holds its message back.
+   * returns, when nothing holds its message back. For methods that send more than the client takes.
    */
-  sent(): void;
+  sent?(): void;
   /** The client is gone or its deadline has passed: nothing can be sent any more. */
   cancelled(): void;
 }
