@@ -63,7 +63,7 @@ bench: build ## Measure what a decision costs, over every store (ARGS=--quick, A
 bench-control-plane: build ## Measure how fast changes reach pods, and memory (ARGS='edit cold push' to narrow)
 	@node --enable-source-maps e2e/dist/benchmarks/control-plane/run.js $(ARGS)
 
-fuzz: $(INSTALLED) ## Send broken input to every listener (ARGS='--minutes 10 --seed 1')
+fuzz: $(INSTALLED) ## Send broken input to HTTP/2 connections and every listener (ARGS='--minutes 10 --seed 1')
 	@node --conditions=source e2e/src/fuzz/run.ts $(ARGS)
 
 differential: build ## Compare with envoyproxy/ratelimit on random rules and requests (ARGS='--seed 7 --configurations 100')

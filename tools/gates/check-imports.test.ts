@@ -15,7 +15,7 @@ const WORKSPACES: readonly Workspace[] = [
     mayImport: ["contract"],
     testsMayImport: ["equipment"],
     order: ["errors.ts", "rules", "counters"],
-    alternatives: ["counters"],
+    alternatives: ["counters", "rules/{tree,list}"],
   },
   { name: "other", mayImport: ["contract"], order: ["calls"] },
   {
@@ -48,6 +48,9 @@ const CLEAN_TREE: Readonly<Record<string, string>> = {
     'import type { Counter } from "../counter.ts"; export const memory: Counter = 1;',
   "service/src/counters/kvstore/kvstore.ts":
     'import type { Counter } from "../counter.ts"; export const kvstore: Counter = 1;',
+  "service/src/rules/tree/tree.ts": 'import { word } from "../words/word.ts"; export const tree = word;',
+  "service/src/rules/list/list.ts": 'import { word } from "../words/word.ts"; export const list = word;',
+  "service/src/rules/words/word.ts": 'import "node:fs"; export const word = 1;',
   "service/src/main.ts":
     'import "./rules/rule.ts"; import "./counters/memory/memory.ts"; import "./counters/kvstore/kvstore.ts";',
   "service/src/rules/rule.test.ts":
@@ -122,6 +125,11 @@ describe("findImportProblems()", () => {
       rule: "alternatives-apart/service/counters",
       path: "service/src/counters/memory/memory.ts",
       text: 'import { kvstore } from "../kvstore/kvstore.ts"; export const memory = kvstore;',
+    },
+    {
+      rule: "alternatives-apart/service/rules/{tree,list}",
+      path: "service/src/rules/tree/tree.ts",
+      text: 'import { list } from "../list/list.ts"; export const tree = list;',
     },
     {
       rule: "no-cycle",

@@ -1,16 +1,20 @@
-// `make fuzz`: sends broken input to every listener of the real service for as long as wanted, and
-// says with which seed it can be done again.
+// `make fuzz`: sends broken input to connections of the HTTP/2 server and to every listener of the
+// real service for as long as wanted, and says with which seed it can be done again.
 import { parseArgs } from "node:util";
 
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { fuzzListener, type FuzzTotals } from "./fuzz-listener.ts";
 import { type FuzzedService, type GrpcKind, startFuzzedService } from "./fuzzed-service.ts";
 import { Random } from "../parts/random.ts";
+import { INPUT_KINDS, runInputs } from "./connection/run-inputs.ts";
 
 const USAGE = "usage: make fuzz [ARGS='--minutes 10 --seed 1']";
 
 /** Inputs of each listener between two looks at the service. */
 const ROUND_INPUTS = 20_000;
+
+/** Inputs of each kind for connections without a listener, between two such rounds. */
+const CONNECTION_INPUTS = 20_000;
 
 const GRPC_KINDS = ["plain", "tls", "unix"] as const satisfies readonly GrpcKind[];
 
@@ -25,6 +29,7 @@ if (!(minutes > 0) || !Number.isInteger(seed)) {
 console.log(`Seed ${seed}, ${minutes} minutes; again with: make fuzz ARGS="--seed ${seed} --minutes ${minutes}"`);
 const random = new Random(seed);
 const totals = new Map<string, FuzzTotals>();
+let connectionInputs = 0;
 const endMs = performance.now() + minutes * 60_000;
 for (let round = 0; performance.now() < endMs; round++)
   await runRound(GRPC_KINDS[round % GRPC_KINDS.length] ?? "plain");
@@ -50,6 +55,11 @@ async function runRound(kind: GrpcKind): Promise<void> {
 }
 
 async function runBatch(service: FuzzedService): Promise<void> {
+  for (const { name, make } of INPUT_KINDS) {
+    const ends = runInputs(make, random.below(2 ** 32), CONNECTION_INPUTS);
+    connectionInputs += CONNECTION_INPUTS;
+    console.log(`${connectionInputs} inputs for connections, the last of ${name}: ${JSON.stringify(ends)}`);
+  }
   const sent = service.targets.map(async (target) => {
     const total = totals.get(target.name) ?? { inputs: 0, bytes: 0, connections: 0 };
     totals.set(target.name, total);

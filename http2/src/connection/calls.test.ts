@@ -79,6 +79,15 @@ describe("a unary call", () => {
     expect(client.service.waiting[0]?.headers()).toMatchObject({ "x-trace": "first" });
   });
 
+  it("keeps its headers when its message comes in a later read, after the trailers of another call", () => {
+    const client = new ByteClient().open();
+    const trailers = frame(FrameType.HEADERS, Flag.END_STREAM | Flag.END_HEADERS, 1, headerBlock([["x-a", "1"]]));
+    client.send(openCall(1, "Later"), openCall(3, "Later", { "x-b": "2" }), trailers);
+    client.send(lastData(3, message("hello")));
+    expect(client.service.requests).toEqual(["hello"]);
+    expect(client.service.waiting[0]?.headers()).toMatchObject({ "x-b": "2" });
+  });
+
   it("takes padding, priority and trailers", () => {
     const client = new ByteClient().open();
     const block = openCall(1, "Echo").subarray(9);

@@ -55,8 +55,8 @@ export class Requests implements BlockReceiver {
   /** A complete header block: a request, its trailers, or an error. */
   block(streamId: number, isLast: boolean, bytes: Buffer, start: number, end: number): void {
     const { streams, heads } = this.#deps;
+    streams.hold(); // The head of the last stream is valid until the next block is decoded.
     if (streamId > streams.lastId) {
-      streams.hold(); // Its head is valid until the next block is decoded.
       this.#open(streamId, isLast, heads.request(bytes, start, end));
       return;
     }

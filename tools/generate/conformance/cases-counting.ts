@@ -52,7 +52,7 @@ export const COUNTING_SECTIONS: readonly ConformanceSection[] = [
       ours(
         118,
         "Without a connection and with a deadline of 1 s the call fails after 1 s.",
-        "So does it here while the store is away for a moment; once it has been away for longer than `KVSTORE_COMMAND_TIMEOUT`, calls fail immediately, and no call waits longer than that.",
+        "So does it here while the store is away for a moment; once it has been away or silent for longer than `KVSTORE_COMMAND_TIMEOUT`, calls fail immediately, and no call waits longer than that.",
       ),
     ],
   },

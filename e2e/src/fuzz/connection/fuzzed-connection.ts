@@ -45,6 +45,9 @@ const UNIMPLEMENTED = 12;
 /** A call that needs no entry of a table, and whose answer needs no window. */
 const UNKNOWN_CALL = requestBlock([[":path", UNKNOWN_PATH]]);
 
+/** When the clock starts, in milliseconds. */
+const START_MS = 1_000_000;
+
 /** Time that passes at most between two pieces, in milliseconds. */
 const PAUSE_MAX_MS = 1500;
 
@@ -54,6 +57,9 @@ export interface SharedParts {
   readonly smallFields: FieldList;
   readonly serverFields: FieldList;
   readonly pool: ChunkPool;
+  readonly deadlines: Deadlines;
+  /** Milliseconds of the clock, which only runs forward. */
+  nowMs: number;
 }
 
 /** Makes what all connections of a run share. */
@@ -63,11 +69,16 @@ export function createSharedParts(): SharedParts {
     smallFields: new FieldList(hpackLimits(SMALL_LIMITS)),
     serverFields: newFieldList(),
     pool: new ChunkPool(),
+    deadlines: new Deadlines(START_MS, () => undefined),
+    nowMs: START_MS,
   };
 }
 
-/** How an input ended. */
-export type FuzzEnd = "answers" | "goaway" | "draining" | "http1";
+/**
+ * How an input ended: the connection still answers, it was closed for a fault, gracefully or after
+ * HTTP/1, or the client closed it in the middle.
+ */
+export type FuzzEnd = "answers" | "goaway" | "draining" | "http1" | "closed";
 
 /** The connection. */
 export class FuzzedConnection implements ByteSink {
@@ -78,9 +89,8 @@ export class FuzzedConnection implements ByteSink {
   readonly #server: ServerBytes;
   readonly #budget: ByteBudget;
   readonly #methods: FuzzedMethods;
-  readonly #deadlines: Deadlines;
-  #nowMs = 1_000_000;
-  #tasks: TurnTask[] = [];
+  readonly #shared: SharedParts;
+  readonly #tasks: TurnTask[] = [];
   #written: Buffer[] = [];
   #unsentBytes = 0;
   #isPaused = false;
@@ -93,8 +103,8 @@ export class FuzzedConnection implements ByteSink {
     this.#server = new ServerBytes(this.#client, shared.serverFields);
     this.#budget = new ByteBudget(this.#limits.processMaxBytes);
     this.#methods = new FuzzedMethods(random);
-    this.#deadlines = new Deadlines(this.#nowMs, () => undefined);
-    const turn = { atTurnEnd: (task: TurnTask) => void this.#tasks.push(task), nowMs: () => this.#nowMs };
+    this.#shared = shared;
+    const turn = { atTurnEnd: (task: TurnTask) => void this.#tasks.push(task), nowMs: () => shared.nowMs };
     const methods: Methods = this.#methods.methods;
     this.#connection = new Connection(
       {
@@ -104,11 +114,11 @@ export class FuzzedConnection implements ByteSink {
         counters: createCounters(),
         pool: shared.pool,
         budget: this.#budget,
-        deadlines: this.#deadlines,
+        deadlines: shared.deadlines,
         fields: isSmall ? shared.smallFields : shared.fields,
       },
       this,
-      this.#nowMs,
+      shared.nowMs,
       Infinity,
     );
   }
@@ -123,8 +133,9 @@ export class FuzzedConnection implements ByteSink {
       if (random.oneIn(3)) continue; // More in the same turn.
       this.#turn();
       if (random.oneIn(20)) this.#pass(random.below(PAUSE_MAX_MS));
+      if (this.#client.frames > 0 && random.oneIn(200)) this.#connection.drain();
     }
-    const end = this.#finish();
+    const end = random.oneIn(30) ? "closed" : this.#finish();
     this.#close();
     return end;
   }
@@ -196,9 +207,10 @@ export class FuzzedConnection implements ByteSink {
   }
 
   #pass(ms: number): void {
-    this.#nowMs += ms;
-    this.#deadlines.advance(this.#nowMs);
-    if (this.#state !== "destroyed") this.#connection.tick(this.#nowMs);
+    const shared = this.#shared;
+    shared.nowMs += ms;
+    shared.deadlines.advance(shared.nowMs);
+    if (this.#state !== "destroyed") this.#connection.tick(shared.nowMs);
     this.#flush();
   }
 
@@ -212,7 +224,12 @@ export class FuzzedConnection implements ByteSink {
     this.#drainSink();
     if (this.#state === "open") return this.#assertAnswers();
     this.#assertClosed();
-    return this.#server.isHttp1 ? "http1" : "goaway";
+    return this.#endOf();
+  }
+
+  #endOf(): FuzzEnd {
+    if (this.#server.isHttp1) return "http1";
+    return this.#server.goaway === 0 ? "draining" : "goaway";
   }
 
   #assertAnswers(): FuzzEnd {
@@ -226,7 +243,7 @@ export class FuzzedConnection implements ByteSink {
     this.#drainSink();
     if (this.#state !== "open") {
       this.#assertClosed();
-      return "goaway";
+      return this.#endOf();
     }
     if (this.#server.pongs !== pongs + 1) throw new Error("The last PING is not acknowledged");
     if (this.#server.goaway === 0) return "draining";
@@ -246,12 +263,14 @@ export class FuzzedConnection implements ByteSink {
 
   /** The client closes: nothing is kept or sent any more, also when methods answer later. */
   #close(): void {
+    this.#written = []; // Whatever was on its way.
     this.#connection.closed();
     this.#methods.answerAll();
     for (const task of this.#tasks.splice(0)) task.runAtTurnEnd();
     if (this.#written.length > 0) throw new Error("The server writes to a connection that is closed");
     if (this.#budget.usedBytes !== 0) throw new Error(`${this.#budget.usedBytes} bytes are kept after the end`);
     if (this.#connection.openStreams !== 0) throw new Error("Streams are open after the end");
+    if (this.#shared.deadlines.count !== 0) throw new Error("Deadlines are kept after the end");
     if (this.#connection.callsInFlight !== 0) throw new Error("Calls are in flight after the end");
   }
 }

@@ -12,6 +12,9 @@ const SENDS_MAX = 3;
 /** A path without a method. */
 export const UNKNOWN_PATH = "/fuzz.Service/Unknown";
 
+/** The method that Envoy calls. */
+const SHOULD_RATE_LIMIT = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+
 /** Paths of the methods, and that one. */
 export const PATHS = [
   "/fuzz.Service/Echo",
@@ -19,6 +22,7 @@ export const PATHS = [
   "/fuzz.Service/Fail",
   "/fuzz.Service/Large",
   "/fuzz.Service/Chat",
+  SHOULD_RATE_LIMIT,
   UNKNOWN_PATH,
 ] as const;
 
@@ -41,6 +45,7 @@ export class FuzzedMethods {
       [PATHS[1], { kind: "unary", handle: (call) => void this.#waiting.push(call) }],
       [PATHS[2], { kind: "unary", handle: (call) => call.fail(NOT_FOUND, "not found: ä\n") }],
       [PATHS[3], { kind: "unary", handle: (call) => call.reply(BYTES, Buffer.alloc(random.below(60_000))) }],
+      [SHOULD_RATE_LIMIT, { kind: "unary", handle: (call) => call.reply(BYTES, Buffer.alloc(0)) }],
       [PATHS[4], { kind: "streaming", open: (call) => this.#chat(call) }],
     ]);
   }
@@ -78,6 +83,9 @@ export class FuzzedMethods {
     this.#chats.add(call);
     return {
       message: (bytes, start, end) => void call.send(BYTES, bytes.subarray(start, end)),
+      sent: () => {
+        if (this.#random.oneIn(3)) call.send(BYTES, Buffer.alloc(this.#random.below(300)));
+      },
       halfClosed: () => this.#end(call),
       cancelled: () => void this.#chats.delete(call),
     };

@@ -76,8 +76,9 @@ export class RandomFrames {
   /** All its bytes. */
   session(): Buffer {
     const parts: Buffer[] = [];
+    if (this.#isOdd(50)) return Buffer.from("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "latin1");
     if (!this.#isOdd(50)) parts.push(PREFACE);
-    if (!this.#isOdd(50)) parts.push(this.#settings());
+    if (!this.#isOdd(50)) parts.push(this.#settings(true));
     for (let steps = this.#random.between(1, STEPS_MAX); steps > 0; steps--) parts.push(this.#step());
     const bytes = Buffer.concat(parts);
     return this.#random.oneIn(20) ? bytes.subarray(0, this.#random.below(bytes.length)) : bytes;
@@ -153,18 +154,18 @@ export class RandomFrames {
     let request = requestBlock([[":path", random.pick(PATHS)], ...fields]);
     const before: Buffer[] = [];
     if (random.oneIn(12)) {
-      before.push(Buffer.from([0x20]));
+      before.push(Buffer.from([0x20])); // A table of 0 bytes, then of 4,096 again.
       this.#entries = 0;
     }
-    if (random.oneIn(8)) before.push(Buffer.from([0x3f, 0xe1, this.#isOdd(4) ? 0x3f : 0x1f]));
-    if (this.#isOdd(6)) request = mutate(random, request, random.between(1, 3)).subarray(0, 20_000);
+    if (before.length > 0 || random.oneIn(8)) before.push(Buffer.from([0x3f, 0xe1, this.#isOdd(8) ? 0x3f : 0x1f]));
+    if (this.#isOdd(12)) request = mutate(random, request, random.between(1, 3)).subarray(0, 20_000);
     const after: Buffer[] = [];
     while (random.oneIn(2)) {
       if (random.oneIn(2)) {
         after.push(Buffer.from([0x40]), text(this.#isOdd(4) ? random.pick(FIELDS)[0] : "x-a"), this.#value());
         this.#entries++;
-      } else if (this.#entries > 0 || this.#isOdd(4))
-        after.push(Buffer.from([0x80 | (62 + random.below(this.#entries + (this.#isOdd(4) ? 1 : 0)))]));
+      } else if (this.#entries > 0 || this.#isOdd(8))
+        after.push(Buffer.from([0x80 | (62 + random.below(this.#entries + (this.#isOdd(8) ? 1 : 0)))]));
     }
     return Buffer.concat([...before, request, ...after]);
   }
@@ -172,7 +173,7 @@ export class RandomFrames {
   /** A string, plain or of random Huffman code. */
   #value(): Buffer {
     const bytes = this.#random.bytes(this.#random.below(30));
-    return this.#isOdd(3) ? Buffer.concat([Buffer.from([0x80 | bytes.length]), bytes]) : text(bytes.toString("hex"));
+    return this.#isOdd(8) ? Buffer.concat([Buffer.from([0x80 | bytes.length]), bytes]) : text(bytes.toString("hex"));
   }
 
   /** HEADERS, with everything that they may have, in one frame or several. */
@@ -235,9 +236,9 @@ export class RandomFrames {
     return frame(type, flags | PADDED, id, Buffer.concat([Buffer.from([announced]), payload, Buffer.alloc(padding)]));
   }
 
-  #settings(): Buffer {
+  #settings(isFirst = false): Buffer {
     const random = this.#random;
-    if (random.oneIn(6)) return frame(SETTINGS, 1, 0, random.bytes(this.#isOdd(8) ? 6 : 0));
+    if (!isFirst && random.oneIn(6)) return frame(SETTINGS, 1, 0, random.bytes(this.#isOdd(8) ? 6 : 0));
     const isSound = !this.#isOdd(4);
     const entries = Array.from({ length: random.below(4) }, () => {
       const id = random.between(1, isSound ? 6 : 10);

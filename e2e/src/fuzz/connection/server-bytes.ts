@@ -37,7 +37,10 @@ interface Answer {
 }
 
 /** How an answer ended: with a gRPC status, an HTTP status, or a reset with its error code. */
-export type AnswerEnd = { readonly kind: "grpc" | "http" | "reset"; readonly code: number };
+export interface AnswerEnd {
+  readonly kind: "grpc" | "http" | "reset";
+  readonly code: number;
+}
 
 /** The bytes of the server so far. */
 export class ServerBytes {
@@ -152,7 +155,7 @@ export class ServerBytes {
         assert(id === 0 || this.#client.opened.has(id), "WINDOW_UPDATE of a stream that was not opened");
         return;
       default:
-        throw new Error(`The server sent a frame of type ${type}`);
+        throw new Error(`Wrong bytes of the server: a frame of type ${type}`);
     }
   }
 
@@ -176,5 +179,5 @@ export function newFieldList(): FieldList {
 }
 
 function assert(isTrue: boolean, fault: string): asserts isTrue {
-  if (!isTrue) throw new Error(`The server sent ${fault}`);
+  if (!isTrue) throw new Error(`Wrong bytes of the server: ${fault}`);
 }

@@ -74,6 +74,7 @@ export interface KvstoreCounterOptions {
   readonly perSecond: KvstoreServerOptions | undefined;
   /**
    * KVSTORE_COMMAND_TIMEOUT: longest wait of a call for its answer, in milliseconds. Default 1000.
+   * A server that is silent for so long fails calls immediately, until it answers a probe.
    */
   readonly commandTimeoutMs: number;
   /**

@@ -1,4 +1,4 @@
-// Which checks of a batch are merged, in comparison with a plain Map, and the bounds of the search.
+// The merging of checks by key, in comparison with a plain Map, and the bounds of the search.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { check, WaitingBatch } from "../../counter.suite.ts";
@@ -29,7 +29,9 @@ function mergeByMap(checks: readonly { readonly name: string; readonly addend: n
 describe("KeyMerger", () => {
   it("merge() merges equal keys in order of arrival, as a Map does", () => {
     const merger = new KeyMerger();
-    const names = fc.oneof(fc.nat(20).map(String), fc.string({ unit: "binary", maxLength: 12 }));
+    const names = fc
+      .tuple(fc.constantFrom("", "a", "ä", "€", "😀", "user-", "user-user-"), fc.nat(9))
+      .map((parts) => parts.join(""));
     fc.assert(
       fc.property(fc.array(fc.record({ name: names, addend: fc.nat(9) }), { maxLength: 60 }), (checks) => {
         const first = merger.merge(checks.map(({ name, addend }) => pending(name, addend)));
@@ -37,7 +39,7 @@ describe("KeyMerger", () => {
         expect(first.map(({ sum }) => sum)).toEqual(mergeByMap(checks).map((chain) => chain.reduce((a, b) => a + b)));
         expect(first.map(({ keyBytes }) => keyBytes)).toEqual(first.map(({ key }) => Buffer.byteLength(key)));
       }),
-      { seed: 3, numRuns: 50 },
+      { seed: 3, numRuns: 100 },
     );
   });
 
@@ -92,12 +94,12 @@ describe("KeyMerger", () => {
 
   it("merge() spreads keys that differ in a digit over the hashes", () => {
     const merger = new KeyMerger();
-    const checks = Array.from({ length: 100_000 }, (_, index) => pending(`domain_user_${index}`));
+    const checks = Array.from({ length: 40_000 }, (_, index) => pending(`domain_user_${index}`));
     const first = merger.merge(checks);
-    expect(first.length).toBe(100_000);
+    expect(first.length).toBe(40_000);
     const buckets = new Map<number, number>();
     for (const { hash } of first) buckets.set(hash & 0xffff, (buckets.get(hash & 0xffff) ?? 0) + 1);
     expect(Math.max(...buckets.values())).toBeLessThan(12);
-    expect(new Set(first.map(({ hash, tag }) => `${hash} ${tag}`)).size).toBe(100_000);
+    expect(new Set(first.map(({ hash, tag }) => `${hash} ${tag}`)).size).toBe(40_000);
   });
 });

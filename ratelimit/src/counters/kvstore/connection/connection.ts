@@ -8,7 +8,7 @@ import type { CommandBuffer } from "./command-buffer.ts";
 import { Introduction } from "./introduction.ts";
 import type { Reply, ReplyReceiver } from "./reply.ts";
 import { ReplyParser } from "./reply-parser.ts";
-import { openSocket, socketOptions } from "./socket.ts";
+import { openSocket, type SocketOptions, socketOptions } from "./socket.ts";
 
 /** TCP keep-alive of idle connections, in milliseconds; as in envoyproxy/ratelimit. */
 const KEEP_ALIVE_MS = 10_000;
@@ -17,8 +17,8 @@ const KEEP_ALIVE_MS = 10_000;
 const DONE_MAX = 256;
 
 /**
- * What arrives on any socket: it is parsed before anything else can arrive. 64 KiB are the most
- * that libuv reads in one piece.
+ * What arrives on any socket without TLS: it is parsed before anything else is read, since writing
+ * never reads. 64 KiB are the most that libuv reads in one piece.
  */
 const RECEIVED = Buffer.allocUnsafeSlow(64 * 1024);
 
@@ -136,18 +136,25 @@ export class Connection {
 
   #open(address: KvstoreAddress, tls: KvstoreTlsOptions | undefined, wantsPrimary: boolean): Socket {
     const options = socketOptions(address, tls);
-    const callback = (length: number): boolean => {
-      this.#parser.parse(RECEIVED, length);
-      return true;
-    };
-    const socket = openSocket(options, { buffer: RECEIVED, callback });
+    const socket = options.tls === undefined ? this.#openPlain(options) : openSocket(options);
+    // TLS decrypts into memory of its own.
+    if (options.tls !== undefined) socket.on("data", (chunk: Buffer) => this.#parser.parse(chunk, chunk.length));
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     socket.once(options.tls === undefined ? "connect" : "secureConnect", () => this.#introduce(address, wantsPrimary));
     // TLS may fail twice, first with the reason.
     socket.on("error", (cause) => (this.#cause ??= cause));
+    socket.on("end", () => this.close(new Error("the server closed the connection")));
     socket.on("close", () => this.#end());
     return socket;
+  }
+
+  #openPlain(options: SocketOptions): Socket {
+    const callback = (length: number): boolean => {
+      this.#parser.parse(RECEIVED, length);
+      return true;
+    };
+    return openSocket(options, { buffer: RECEIVED, callback });
   }
 
   #introduce(address: KvstoreAddress, wantsPrimary: boolean): void {
@@ -185,7 +192,7 @@ export class Connection {
     if (this.#isReady && isUselessConnection(error)) this.#useless ??= error;
   }
 
-  /** Goes on to the next receiver. */
+  /** Continues with the next receiver. */
   #complete(receiver: ReplyReceiver): void {
     const hasResult = this.#errors < receiver.replies;
     this.#errors = 0;

@@ -1,4 +1,4 @@
-// The replies of a server, and who receives them.
+// Replies of a server, and the interface of their receivers.
 
 /** One reply. A server reports an error as a reply, too. */
 export type Reply = number | string | null | Error | readonly Reply[];

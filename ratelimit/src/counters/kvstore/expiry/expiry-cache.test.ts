@@ -1,4 +1,4 @@
-// What the cache of expiries knows, and what it forgets.
+// The keys that the cache of expiries knows, and those that it forgets.
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { ExpiryCache, type HashedKey } from "./expiry-cache.ts";

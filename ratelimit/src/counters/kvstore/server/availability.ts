@@ -1,4 +1,4 @@
-// Whether a server can be counted on: a connection works, there is none for a moment or for long, or
+// Tracks the availability of a server: a connection works, there is none for a moment or for long, or
 // the server is silent. Logs the changes, and decides which calls fail immediately.
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";

@@ -1,5 +1,5 @@
-// What the kvstore backend does with each kind of reply: those that fail a call, those after which
-// the connection is replaced, and those that no Redis sends. No increment is ever sent twice.
+// The kvstore backend and each kind of reply: those that fail a call, those after which the
+// connection is replaced, and those that no Redis sends. No increment is ever sent twice.
 import { createLog } from "@weir/common/log/log";
 import { afterEach, describe, expect, it } from "vitest";
 import { check, count, WaitingBatch } from "../../counter.suite.ts";
@@ -119,5 +119,32 @@ describe("count() by replies", () => {
     for (const call of calls) counter.count(call);
     expect(await Promise.all(calls.map(({ counts }) => counts))).toEqual(calls.map(() => [1]));
     expect(connections.value).toBe(1);
+  });
+
+  it("count() answers every call, and works again, when replies are random bytes", async () => {
+    const node = await new ScriptedNode(OBEDIENT).open();
+    nodes.push(node);
+    const { counter } = await new TestedCounters(createSingleDeployment).start(node.url);
+    const types = [":", "+", "-", "$", "*", "\r\n", "1", "-1", "7", "x", "\u0000", "\u00ff"];
+    let state = 1;
+    const random = (below: number): number => {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff; // As rand() of ANSI C.
+      return (state >> 8) % below;
+    };
+    try {
+      for (let round = 0; round < 60; round++) {
+        const bytes = Array.from({ length: 1 + random(12) }, () => types[random(types.length)] ?? "").join("");
+        node.script = () => bytes;
+        await timeFailure(counter);
+        node.script = OBEDIENT;
+        await until(
+          () => count(counter, check("again")).then(Boolean, () => false),
+          DEADLINE_MS,
+          `counting works again after ${JSON.stringify(bytes)}`,
+        );
+      }
+    } finally {
+      await counter.stop?.();
+    }
   });
 });

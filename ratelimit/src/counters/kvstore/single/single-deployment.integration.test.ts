@@ -240,6 +240,11 @@ describe("start() without a server", () => {
     );
   });
 
+  it("start() reaches a server by its name", async () => {
+    const { counter } = await counters.start(`localhost:${shared.port}`);
+    expect(await count(counter, check("by-name"))).toEqual([1]);
+  });
+
   it("start() waits for a server that comes late", async () => {
     const late = await startRedisServer();
     await late.kill();
