@@ -54,7 +54,7 @@ function send(pending: PendingBatches): CommandBatch {
 }
 
 beforeEach(() => {
-  vi.useFakeTimers();
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   nowMs = 5_000_000;
 });
 afterEach(() => vi.useRealTimers());
@@ -74,6 +74,17 @@ describe("PendingBatches", () => {
     await pass(950);
     await expect(patient.counts).rejects.toMatchObject({ message: "away" });
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("noteAdded() has calls whose deadlines come together fail with one error, which is made once", async () => {
+    const pending = createPending();
+    const calls = [new WaitingBatch([check("a")], 5_000_050), new WaitingBatch([check("b")], 5_000_050)];
+    for (const call of calls) add(pending, call);
+    await pass(50);
+    const [first, second] = await Promise.all(calls.map((call) => call.counts.catch((error: unknown) => error)));
+    expect(first).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+    expect(second).toBe(first);
+    pending.failAll(new StoreError("STORE_UNAVAILABLE", "stopping"));
   });
 
   it("noteAdded() has a call answered in time when it came while another one was being answered", async () => {

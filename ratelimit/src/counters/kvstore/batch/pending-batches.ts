@@ -139,7 +139,9 @@ export class PendingBatches {
   #setTimer(atMs: number): void {
     clearTimeout(this.#timer);
     this.#timerMs = atMs;
-    this.#timer = setTimeout(() => this.#giveUp(), Math.max(0, atMs - this.#deps.clock()));
+    // After a pause of the process itself, replies that have come meanwhile are read first.
+    const giveUpAfterReading = (): void => void setImmediate(() => this.#giveUp());
+    this.#timer = setTimeout(giveUpAfterReading, Math.max(0, atMs - this.#deps.clock()));
   }
 
   /**
@@ -154,7 +156,7 @@ export class PendingBatches {
     this.#giveUpWaiting(isPast);
     for (const batch of this.#batches()) {
       if (isPast(batch.createdMs)) continue; // In flight, its calls are answered.
-      batch.failImpatient(nowMs, this.#timeoutMs, this.#deps.text());
+      if (batch.nextDeadlineMs <= nowMs) batch.failImpatient(nowMs, this.#timeoutMs, this.#deps.text());
       if (batch.nextDeadlineMs < next) next = batch.nextDeadlineMs;
     }
     // A caller that was answered here may have called again immediately, and have set it.
