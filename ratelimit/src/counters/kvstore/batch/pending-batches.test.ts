@@ -122,6 +122,23 @@ describe("PendingBatches", () => {
     await expect(call.counts).rejects.toMatchObject({ message: "away" });
   });
 
+  it("markSent() reports no silence, and fails no call, when the clock steps back a little while calls have deadlines", async () => {
+    const events: number[] = [];
+    const pending = createPending(() => events.push(nowMs));
+    const hasty = new WaitingBatch([check("a")], 5_000_050);
+    add(pending, hasty);
+    pending.closeOpenBatch();
+    for (const batch of pending.takeWaiting()) pending.markSent(batch, CONNECTION);
+    await pass(48);
+    const sent = send(pending);
+    nowMs -= 5; // The timer fires when the clock is before the moment at which this was sent.
+    await pass(10);
+    expect([hasty.isAnswered, sent.isFailed, events]).toEqual([true, false, []]);
+    await pass(995);
+    expect([sent.isFailed, events]).toEqual([true, [5_001_000, 5_001_048]]);
+    pending.failAll(new StoreError("STORE_UNAVAILABLE", "stopping"));
+  });
+
   it("markSent() reports silence when the time limit passes and no batch was completed since", async () => {
     const events: number[] = [];
     const pending = createPending(() => events.push(nowMs));

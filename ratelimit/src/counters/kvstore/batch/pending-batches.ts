@@ -150,8 +150,7 @@ export class PendingBatches {
   #giveUp(): void {
     this.#timerMs = Infinity;
     const nowMs = this.#deps.clock();
-    // If the clock was set back, the timer alone shows that the batch has waited long enough.
-    const isPast = (sinceMs: number): boolean => nowMs >= sinceMs + this.#timeoutMs || nowMs < sinceMs;
+    const isPast = (sinceMs: number): boolean => nowMs >= sinceMs + this.#timeoutMs || this.#isSetBack(nowMs, sinceMs);
     let next = this.#giveUpInFlight(nowMs, isPast);
     this.#giveUpWaiting(isPast);
     for (const batch of this.#batches()) {
@@ -163,6 +162,14 @@ export class PendingBatches {
     if (next < this.#timerMs) this.#setTimer(next);
   }
 
+  /**
+   * Whether the clock was set back so far since a moment that waiting for the time limit would take
+   * more than twice as long. What began before counts as past then.
+   */
+  #isSetBack(nowMs: number, sinceMs: number): boolean {
+    return nowMs < sinceMs - this.#timeoutMs;
+  }
+
   /** Returns the next moment at which a server will have been silent for too long. */
   #giveUpInFlight(nowMs: number, isPast: (sinceMs: number) => boolean): number {
     let next = Infinity;
@@ -171,7 +178,7 @@ export class PendingBatches {
       const error = silenceError(this.#deps.text(), this.#timeoutMs);
       batch.fail(error);
       const endOfPatienceMs = writtenMs + this.#timeoutMs * SILENCE_SHARE;
-      if (nowMs >= endOfPatienceMs || nowMs < writtenMs) {
+      if (nowMs >= endOfPatienceMs || this.#isSetBack(nowMs, writtenMs)) {
         this.#remove(batch);
         if (this.#completedMs <= writtenMs || this.#completedMs > nowMs) this.#deps.silent();
         // Its late replies would delay later ones, and a server that hangs needs a new connection.
