@@ -49,6 +49,7 @@ export class KeyMerger {
       this.#mergeRound(pending, { from, to }, first);
       from = to;
     }
+    this.#found = []; // Else it would keep the last calls, with their requests, until others come.
     return first;
   }
 
