@@ -7,9 +7,6 @@
 #include "fail.h"
 #include "http2.h"
 
-// Bytes that are read in one go.
-#define IN_SIZE (1 << 18)
-
 // Bytes that wait to be written at most.
 #define OUT_SIZE (1 << 20)
 
@@ -48,7 +45,6 @@ void connection_open(CallConnection *connection, int port, SSL_CTX *tls, unsigne
     // Calls end in another order than they began: places enough that an old one is rarely in the way.
     for (connection->call_places = 16; connection->call_places < 4 * calls;) connection->call_places *= 2;
     connection->calls = allocate(connection->call_places * sizeof *connection->calls);
-    connection->in = allocate(IN_SIZE);
     connection->out = allocate(OUT_SIZE);
     put_settings(connection);
 }
@@ -142,20 +138,23 @@ static void take_data(CallConnection *connection, const Frame *frame, Call *call
     if (frame->flags & FLAG_END_STREAM) fail("an answer has no trailers");
 }
 
-static void take_frame(CallConnection *connection, const Frame *frame, Code expected, OnAnswer answered,
-                       void *context) {
+static void end_call(CallConnection *connection, Call *call) {
+    const char *fault = answer_fault(call->answer, call->answer_length, connection->expected);
+    if (fault != NULL) fail("an answer is wrong: %s", fault);
+    uint64_t due_ns = call->due_ns;
+    call->due_ns = 0;
+    connection->in_flight--;
+    connection->answered(connection->context, due_ns);
+}
+
+static void take_frame(void *context, const Frame *frame) {
+    CallConnection *connection = context;
     if (frame->type == FRAME_HEADERS || frame->type == FRAME_DATA) {
         Call *call = place_of(connection, frame->stream);
         if (call->due_ns == 0) fail("the server answered a call that is not in flight");
         if (frame->type == FRAME_DATA) take_data(connection, frame, call);
         else take_headers(connection, frame, call);
-        if ((frame->flags & FLAG_END_STREAM) == 0) return;
-        const char *fault = answer_fault(call->answer, call->answer_length, expected);
-        if (fault != NULL) fail("an answer is wrong: %s", fault);
-        uint64_t due_ns = call->due_ns;
-        call->due_ns = 0;
-        connection->in_flight--;
-        answered(context, due_ns);
+        if (frame->flags & FLAG_END_STREAM) end_call(connection, call);
     } else if (frame->type == FRAME_SETTINGS) {
         take_settings(connection, frame);
     } else if (frame->type == FRAME_WINDOW_UPDATE) {
@@ -171,24 +170,9 @@ static void take_frame(CallConnection *connection, const Frame *frame, Code expe
     }
 }
 
-void connection_read(CallConnection *connection, Code expected, OnAnswer answered, void *context) {
-    for (;;) {
-        long received = transport_read(&connection->transport, connection->in + connection->in_length,
-                                       IN_SIZE - connection->in_length);
-        if (received < 0) fail("the server closed a connection");
-        if (received == 0) break;
-        connection->in_length += (unsigned)received;
-        unsigned at = 0;
-        Frame frame;
-        for (size_t whole; (whole = get_frame(&frame, connection->in + at, connection->in_length - at)) > 0;) {
-            take_frame(connection, &frame, expected, answered, context);
-            at += (unsigned)whole;
-        }
-        connection->in_length -= at;
-        memmove(connection->in, connection->in + at, connection->in_length);
-        // A plaintext socket that gave less than it could has no more; TLS may have a record left.
-        if (connection->transport.tls == NULL && received < IN_SIZE / 2) break;
-    }
+void connection_read(CallConnection *connection) {
+    if (!input_read(&connection->input, &connection->transport, take_frame, connection))
+        fail("the server closed a connection");
     if (connection->received < WINDOW_STEP) return;
     put_u32(put_control(connection, 4, FRAME_WINDOW_UPDATE, 0), connection->received);
     connection->received = 0;

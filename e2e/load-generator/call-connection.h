@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "frame-input.h"
 #include "hpack-decoder.h"
 #include "hpack-encoder.h"
 #include "message.h"
@@ -24,6 +25,9 @@ typedef struct {
     uint8_t answer[ANSWER_MAX];
 } Call;
 
+// Called with the time at which an answered call was due.
+typedef void (*OnAnswer)(void *context, uint64_t due_ns);
+
 typedef struct {
     Transport transport;
     HpackEncoder encoder;
@@ -38,19 +42,20 @@ typedef struct {
     uint32_t received;
     Call *calls;
     unsigned call_places;
-    uint8_t *in;
-    unsigned in_length;
+    FrameInput input;
     uint8_t *out;
     unsigned out_length;
     unsigned out_sent;
     // The socket takes no more for now.
     bool is_blocked;
+    // What every answer must be, and what is told of each.
+    Code expected;
+    OnAnswer answered;
+    void *context;
 } CallConnection;
 
-// Called with the time at which an answered call was due.
-typedef void (*OnAnswer)(void *context, uint64_t due_ns);
-
-// Opens the connection; `calls` are in flight on it at most.
+// Opens the connection; `calls` are in flight on it at most. `expected`, `answered` and `context` are set
+// by the caller.
 void connection_open(CallConnection *connection, int port, SSL_CTX *tls, unsigned calls);
 
 // Whether another call may be sent now.
@@ -63,6 +68,6 @@ void connection_call(CallConnection *connection, const RequestTemplate *request,
 void connection_flush(CallConnection *connection);
 
 // Reads what has come and checks it. Ends the program for anything but expected answers.
-void connection_read(CallConnection *connection, Code expected, OnAnswer answered, void *context);
+void connection_read(CallConnection *connection);
 
 #endif

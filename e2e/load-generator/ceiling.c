@@ -12,11 +12,9 @@
 #include <sys/socket.h>
 
 #include "fail.h"
-#include "http2.h"
-#include "transport.h"
+#include "frame-input.h"
 
 #define EVENTS_MAX 256
-#define IN_SIZE (1 << 18)
 #define OUT_SIZE (1 << 22)
 
 // Received bytes after which the client gets room for more.
@@ -29,10 +27,8 @@ static size_t stream_places[3];
 
 typedef struct {
     Transport transport;
-    unsigned preface_left;
+    FrameInput input;
     uint32_t received;
-    uint8_t *in;
-    unsigned in_length;
     uint8_t *out;
     unsigned out_length, out_sent;
     bool is_blocked;
@@ -62,7 +58,8 @@ static uint8_t *add_output(Peer *peer, size_t length) {
     return out;
 }
 
-static void take_frame(Peer *peer, const Frame *frame) {
+static void take_frame(void *context, const Frame *frame) {
+    Peer *peer = context;
     if (frame->type == FRAME_DATA) {
         peer->received += (uint32_t)frame->length;
         if ((frame->flags & FLAG_END_STREAM) == 0) return;
@@ -76,20 +73,7 @@ static void take_frame(Peer *peer, const Frame *frame) {
 
 // Whether the peer is still there.
 static bool read_peer(Peer *peer) {
-    for (;;) {
-        long received = transport_read(&peer->transport, peer->in + peer->in_length, IN_SIZE - peer->in_length);
-        if (received < 0) return false;
-        if (received == 0) break;
-        peer->in_length += (unsigned)received;
-        unsigned at = peer->preface_left < peer->in_length ? peer->preface_left : peer->in_length;
-        peer->preface_left -= at;
-        Frame frame;
-        for (size_t whole; (whole = get_frame(&frame, peer->in + at, peer->in_length - at)) > 0; at += (unsigned)whole)
-            take_frame(peer, &frame);
-        peer->in_length -= at;
-        memmove(peer->in, peer->in + at, peer->in_length);
-        if (peer->transport.tls == NULL && received < IN_SIZE / 2) break;
-    }
+    if (!input_read(&peer->input, &peer->transport, take_frame, peer)) return false;
     if (peer->received >= WINDOW_STEP) {
         uint8_t *out = add_output(peer, FRAME_HEADER_LENGTH + 4);
         put_frame_header(out, 4, FRAME_WINDOW_UPDATE, 0, 0);
@@ -116,8 +100,7 @@ static void accept_peer(int epoll, int listener, SSL_CTX *tls) {
     if (fd < 0) return;
     Peer *peer = allocate(sizeof *peer);
     peer->transport = transport_accept(fd, tls);
-    peer->preface_left = PREFACE_LENGTH;
-    peer->in = allocate(IN_SIZE);
+    peer->input.skipped = PREFACE_LENGTH;
     peer->out = allocate(OUT_SIZE);
     put_frame_header(add_output(peer, FRAME_HEADER_LENGTH), 0, FRAME_SETTINGS, 0, 0);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = peer};
@@ -128,7 +111,6 @@ static void serve_peer(int epoll, Peer *peer) {
     bool was_blocked = peer->is_blocked;
     if (!read_peer(peer) || !write_peer(peer)) {
         transport_close(&peer->transport);
-        free(peer->in);
         free(peer->out);
         free(peer);
         return;

@@ -200,7 +200,7 @@ static void run_until(Load *load, uint64_t end_ns) {
             // One time for all answers of one read: it is taken when they have arrived.
             load->now_ns = clock_ns();
             if (events[at].events & (EPOLLIN | EPOLLERR | EPOLLHUP))
-                connection_read(connection, load->options->expected, on_answer, load);
+                connection_read(connection);
             if (is_closed_loop && !is_draining) refill(load, connection);
             flush(load, connection);
         }
@@ -217,6 +217,9 @@ static void open_connections(Load *load, SSL_CTX *tls) {
     for (int at = 0; at < options->connections; at++) {
         CallConnection *connection = &load->connections[at];
         connection_open(connection, options->port, tls, options->rate > 0 ? CALLS_MAX : (unsigned)options->in_flight);
+        connection->expected = options->expected;
+        connection->answered = on_answer;
+        connection->context = load;
         add_fields(options, &connection->encoder);
         watch(load, connection, EPOLL_CTL_ADD);
     }
@@ -227,8 +230,10 @@ static void open_connections(Load *load, SSL_CTX *tls) {
 static void count_unanswered(Load *load, uint64_t end_ns) {
     for (int at = 0; at < load->options->connections; at++) {
         CallConnection *connection = &load->connections[at];
-        for (unsigned place = 0; place < connection->call_places; place++)
-            if (connection->calls[place].due_ns > 0) histogram_add(&load->histogram, end_ns - connection->calls[place].due_ns);
+        for (unsigned place = 0; place < connection->call_places; place++) {
+            uint64_t due_ns = connection->calls[place].due_ns;
+            if (due_ns > 0) histogram_add(&load->histogram, end_ns - due_ns);
+        }
     }
     for (; load->waiting_first < load->waiting_end; load->waiting_first++)
         histogram_add(&load->histogram, end_ns - load->waiting[load->waiting_first % WAITING_MAX]);
@@ -248,7 +253,8 @@ static void report(const Load *load, double seconds, double cpu_ms, const double
     printf("\"p50Micros\":%.1f,\"p99Micros\":%.1f,\"p999Micros\":%.1f,\"maxMicros\":%.1f,",
            histogram_micros(histogram, 0.5), histogram_micros(histogram, 0.99), histogram_micros(histogram, 0.999),
            (double)histogram->max_ns / 1000);
-    printf("\"waitingPeak\":%llu,\"generatorCpuMs\":%.1f,\"watched\":[", (unsigned long long)load->waiting_peak, cpu_ms);
+    printf("\"waitingPeak\":%llu,", (unsigned long long)load->waiting_peak);
+    printf("\"generatorCpuMs\":%.1f,\"watched\":[", cpu_ms);
     for (unsigned at = 0; at < load->options->watched_count; at++)
         printf("%s{\"pid\":%d,\"cpuMs\":%.1f,\"residentBytes\":%.0f}", at > 0 ? "," : "", load->options->watched[at],
                watched_ms[at], process_resident_bytes(load->options->watched[at]));
