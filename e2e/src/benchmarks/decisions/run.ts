@@ -47,6 +47,10 @@ const INNER_BENCHMARKS = [
     title: "Decision path alone (one process, no transport)",
     path: join("ratelimit", "dist", "decide", "decide.benchmark.js"),
   },
+  {
+    title: "Message codec against @bufbuild/protobuf (one process)",
+    path: join("ratelimit", "dist", "transport", "weir", "codec", "codec.benchmark.js"),
+  },
 ] as const;
 
 runProgram(
