@@ -1,6 +1,6 @@
 // The rows of `make bench`: which load is put on which servers.
 
-/** How calls are sent. */
+/** A way to send calls. */
 export interface Load {
   /** Part of the names of rows. */
   readonly name: string;
