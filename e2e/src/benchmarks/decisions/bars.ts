@@ -89,7 +89,7 @@ const BARS: readonly Bar[] = [
     unit: "MB",
     isAtLeast: false,
     bound: RESIDENT_MAX_BYTES / 1e6,
-    row: ["redis", "8x64", "weir"],
+    row: ["fresh", "8x64", "weir"],
     read: ({ residentBytes }) => residentBytes / 1e6,
     isOfServerAlone: true,
   },
