@@ -31,7 +31,7 @@ const TIMES = {
   quick: { startSeconds: 0.3, warmUpSeconds: 0.2, seconds: 0.4 },
 } as const;
 
-/** Where results are kept, from the root of the repository. */
+/** File of the results, from the root of the repository. */
 const RESULTS_FILE = join("docs", "benchmarks-results.json");
 
 /**
