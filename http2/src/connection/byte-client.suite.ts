@@ -99,8 +99,9 @@ class TestService {
   readonly events: string[] = [];
   /** Messages of "Chat" that were sent. */
   sentMessages = 0;
-  /** Requests of "Later". */
+  /** Requests of "Later", and their headers. */
   readonly requests: string[] = [];
+  readonly headers: Readonly<Record<string, string>>[] = [];
 
   readonly methods: Methods = new Map<string, UnaryMethod | StreamingMethod>([
     ["/test.Service/Echo", ECHO],
@@ -114,6 +115,7 @@ class TestService {
       handle: (call, bytes, start, end) => {
         this.waiting.push(call);
         this.requests.push(bytes.toString("latin1", start, end));
+        this.headers.push(call.headers());
       },
     };
   }

@@ -71,6 +71,7 @@ export class Connection implements FrameReceiver, TurnTask {
   readonly #output: Output;
   readonly #streams: StreamTable;
   readonly #answers: Answers;
+  readonly #calls: Calls;
   readonly #requests: Requests;
   readonly #blocks: HeaderAssembly;
   readonly #control: Control;
@@ -96,9 +97,9 @@ export class Connection implements FrameReceiver, TurnTask {
     this.#frames = new FrameBudget(limits, counters);
     const parts = { ...deps, output: this.#output, streams: this.#streams, frames: this.#frames, encoder };
     this.#answers = new Answers(parts);
-    const calls = new Calls({ ...deps, answers: this.#answers });
+    this.#calls = new Calls({ ...deps, answers: this.#answers });
     const heads = new HeaderBlocks(hpackLimits(limits), deps.fields);
-    this.#requests = new Requests({ ...parts, heads, calls, answers: this.#answers });
+    this.#requests = new Requests({ ...parts, heads, calls: this.#calls, answers: this.#answers });
     this.#blocks = new HeaderAssembly({ ...deps, receiver: this.#requests });
     this.#control = new Control({ ...parts, answers: this.#answers, requests: this.#requests }, (bytes, start) =>
       this.#receivePong(bytes, start),
@@ -158,7 +159,7 @@ export class Connection implements FrameReceiver, TurnTask {
   tick(nowMs: number): void {
     if (this.#phase === "closed") return;
     if (this.#phase === "ending") {
-      if (nowMs >= this.#phaseEndMs) this.#destroy();
+      this.#destroyWhenSent(nowMs);
       return;
     }
     this.#frames.tick(nowMs);
@@ -224,7 +225,7 @@ export class Connection implements FrameReceiver, TurnTask {
 
   /** A stream outlives the frames in which it was received. */
   #hold(stream: Stream): void {
-    if (stream.unary !== undefined) stream.head.keep();
+    this.#calls.keepHead(stream);
     if (stream.deadlineMs === undefined || stream.isLocalEnded) return;
     this.#deps.deadlines.add(stream, stream.deadlineMs, this.#deps.turn.nowMs());
   }
@@ -240,7 +241,7 @@ export class Connection implements FrameReceiver, TurnTask {
     for (const stream of this.#streams) {
       if (!stream.hasStalled(nowMs, limits.stallTimeoutMs)) continue;
       counters.streamStalls += 1;
-      this.#answers.reset(stream, ErrorCode.CANCEL);
+      this.#answers.reset(stream, stream.isLocalEnded ? ErrorCode.NO_ERROR : ErrorCode.CANCEL);
     }
   }
 
@@ -259,7 +260,8 @@ export class Connection implements FrameReceiver, TurnTask {
   /** Closes the connection for a fault of the client (RFC 9113, 5.4.1). */
   #fail(error: ConnectionError): void {
     this.#deps.counters.connectionErrors += 1;
-    this.#sendGoaway(this.#streams.lastId, error.code, error.message);
+    // A GOAWAY never announces a later call than the one before (6.8).
+    this.#sendGoaway(Math.min(this.#streams.lastId, this.#requests.lastAcceptedId), error.code, error.message);
     this.#end();
   }
 
@@ -270,6 +272,12 @@ export class Connection implements FrameReceiver, TurnTask {
     this.#output.flush();
     this.#forget();
     this.#sink.end();
+  }
+
+  /** Closes a connection whose client does not: but not before it has taken the last answers, or stalls. */
+  #destroyWhenSent(nowMs: number): void {
+    const patienceMs = this.#sink.unsentBytes() > 0 ? this.#deps.limits.stallTimeoutMs - CLOSE_TIMEOUT_MS : 0;
+    if (nowMs >= this.#phaseEndMs + patienceMs) this.#destroy();
   }
 
   /** Closes the connection without a word: the peer would not receive it. */

@@ -165,7 +165,10 @@ export class Requests implements BlockReceiver {
         return;
       }
     }
-    if (start < end && !stream.isAnswered) calls.read(stream, bytes, start, end);
+    if (start < end) {
+      stream.dataFrames += 1;
+      if (!stream.isAnswered) calls.read(stream, bytes, start, end);
+    }
     if (isLast) this.#endRequest(stream);
     else if (isHalfUsed(stream.receivedBytes, DEFAULT_WINDOW_BYTES)) this.#continueRequest(stream);
   }

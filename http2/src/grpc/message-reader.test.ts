@@ -81,18 +81,4 @@ describe("MessageReader", () => {
     reader.free();
     expect(memory.usedBytes).toBe(0);
   });
-
-  it("notices a message that does not grow", () => {
-    const { read, reader } = createReader();
-    expect(reader.hasStalled(0, 10)).toBe(false);
-    expect(reader.hasStalled(100, 10)).toBe(false);
-    read(Buffer.from([0]));
-    expect([reader.hasStalled(101, 10), reader.hasStalled(110, 10)]).toEqual([false, false]);
-    read(Buffer.from([0]));
-    expect([reader.hasStalled(111, 10), reader.hasStalled(120, 10), reader.hasStalled(121, 10)]).toEqual([
-      false,
-      false,
-      true,
-    ]);
-  });
 });

@@ -58,9 +58,6 @@ export class MessageReader {
   #filledBytes = 0;
   /** Length of that message with its prefix; of the prefix alone until that is complete. */
   #wantedBytes = MESSAGE_PREFIX_BYTES;
-  /** Bytes filled at the last look of {@link hasStalled}, and since when. */
-  #seenBytes = 0;
-  #seenMs = 0;
 
   /** `maxBytes` bounds a message without its prefix. */
   constructor(maxBytes: number, memory: MessageMemory) {
@@ -93,15 +90,6 @@ export class MessageReader {
       offset += taken;
     }
     return undefined;
-  }
-
-  /** Whether an incomplete message has not grown for the time, between looks at it. */
-  hasStalled(nowMs: number, timeoutMs: number): boolean {
-    if (this.#filledBytes !== this.#seenBytes || this.#filledBytes === 0) {
-      this.#seenBytes = this.#filledBytes;
-      this.#seenMs = nowMs;
-    }
-    return nowMs - this.#seenMs >= timeoutMs;
   }
 
   /** Gives the memory of an incomplete message back. */

@@ -95,7 +95,7 @@ describe("Output", () => {
   });
 
   it("pauses reading while too much is unsent", () => {
-    const { output, sink, write, endTurn } = createOutput(100);
+    const { output, sink, write, endTurn } = createOutput(2 * CHUNK_BYTES);
     sink.isFast = false;
     write(99);
     endTurn();

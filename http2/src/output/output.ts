@@ -1,7 +1,7 @@
 // The output of one connection: gathered during an event-loop turn, and sent in one piece at its end.
 import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { Turn, TurnTask } from "../grpc/method.ts";
-import type { ChunkPool } from "./chunk-pool.ts";
+import { CHUNK_BYTES, type ChunkPool } from "./chunk-pool.ts";
 import type { Http2Counters } from "../limits/counters.ts";
 
 /** Where the bytes of a connection go. */
@@ -131,7 +131,8 @@ export class Output {
     const { budget, sink, counters } = this.#deps;
     this.#held.push(chunk);
     budget.takeAnyway(chunk.length);
-    if (this.#isPaused || (sink.unsentBytes() < this.#unsentMaxBytes && !budget.isExhausted)) return;
+    // A chunk counts as a whole, however little of it is filled: that is the memory it takes.
+    if (this.#isPaused || (this.#held.length * CHUNK_BYTES < this.#unsentMaxBytes && !budget.isExhausted)) return;
     this.#isPaused = true;
     counters.readPauses += 1;
     sink.pauseReading();
