@@ -414,6 +414,18 @@ describe("a slow reader", () => {
     expect(client.counters.connectionStalls).toBe(1);
   });
 
+  it("that takes its answers slowly is alive although it is not read from", () => {
+    const client = new ByteClient({ unsentMaxBytes: 1, stallTimeoutMs: 20_000 }).open();
+    client.sink.isFast = false;
+    client.send(wholeCall(1, "Echo"));
+    expect(client.sink.isPaused).toBe(true);
+    for (let index = 0; index < 9; index++) {
+      client.wait(10_000);
+      client.connection.sent();
+    }
+    expect(client.sink.state).toBe("open");
+  });
+
   it("gets no larger answers than there is memory for", () => {
     const client = new ByteClient({ processMaxBytes: 2000 }).open([[4, 0]]);
     const frames = client.send(wholeCall(1, "Echo", "x".repeat(1000)), wholeCall(3, "Echo", "x".repeat(1000)));

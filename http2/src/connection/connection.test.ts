@@ -316,6 +316,15 @@ describe("a graceful close", () => {
     ]);
   });
 
+  it("counts calls that come after it", () => {
+    const client = new ByteClient({ controlFramesMax: 100 }).open();
+    client.send(wholeCall(1, "Later"));
+    client.connection.drain();
+    client.wait(1000);
+    const frames = client.send(...Array.from({ length: 101 }, (_, index) => openCall(3 + 2 * index, "Later")));
+    expect(summarize(frames)).toEqual(["GOAWAY 1 11 Too many control frames"]);
+  });
+
   it("waits until the client has taken the last answers", () => {
     const client = new ByteClient({ stallTimeoutMs: 20_000 }).open();
     client.send(wholeCall(1, "Later"));

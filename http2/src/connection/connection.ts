@@ -170,6 +170,7 @@ export class Connection implements FrameReceiver, TurnTask {
       lastId: this.#streams.lastId,
       isBusy: this.#streams.size > 0 || this.#answers.callsInFlight > 0,
       reads: this.#reads,
+      isReading: !this.#output.isCongested,
       framesRead: this.#reader.progress,
       partialBytes: this.#reader.partialBytes + this.#blocks.keptBytes,
       isUnsent: this.#output.isUnsent,

@@ -25,12 +25,11 @@ describe("readSettings()", () => {
       headerTableMinBytes: 0,
       headerTableBytes: 1000,
       initialWindowBytes: 70_000,
-      maxFrameBytes: 16_384,
     });
   });
 
   it("changes nothing without settings", () => {
-    expect(Object.values(read(payload()))).toEqual([undefined, undefined, undefined, undefined]);
+    expect(Object.values(read(payload()))).toEqual([undefined, undefined, undefined]);
   });
 
   it.each([

@@ -23,7 +23,6 @@ export interface SettingsChange {
   headerTableMinBytes: number | undefined;
   headerTableBytes: number | undefined;
   initialWindowBytes: number | undefined;
-  maxFrameBytes: number | undefined;
 }
 
 /** What the server announces. */
@@ -40,7 +39,6 @@ export function readSettings(bytes: Buffer, start: number, end: number): Setting
     headerTableMinBytes: undefined,
     headerTableBytes: undefined,
     initialWindowBytes: undefined,
-    maxFrameBytes: undefined,
   };
   for (let offset = start; offset < end; offset += SETTING_BYTES)
     apply(change, bytes.readUInt16BE(offset), bytes.readUInt32BE(offset + 2));
@@ -73,8 +71,7 @@ function apply(change: SettingsChange, id: number, value: number): void {
     case Setting.MAX_FRAME_SIZE:
       if (value < 0x4000 || value > 0xff_ffff)
         throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "SETTINGS_MAX_FRAME_SIZE is outside 2^14 to 2^24-1");
-      change.maxFrameBytes = value;
-      return;
+      return; // No frame of this server exceeds the smallest.
     default: // RFC 9113, 6.5.2: unknown settings are ignored; the others limit what a server does not do.
   }
 }

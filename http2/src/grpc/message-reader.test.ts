@@ -58,6 +58,9 @@ describe("MessageReader", () => {
     const { read, memory } = createReader(1_000_000);
     read(message(Buffer.alloc(900_000)).subarray(0, 10));
     expect(memory.usedBytes).toBe(1024);
+    read(Buffer.alloc(600_000));
+    read(Buffer.alloc(100));
+    expect(memory.usedBytes).toBe(900_005); // Not twice what was there.
   });
 
   it.each([

@@ -118,9 +118,10 @@ export class MessageReader {
     return undefined;
   }
 
-  /** Makes the buffer large enough: by doubling, so that a length that is only claimed takes nothing. */
+  /** Makes the buffer large enough: by doubling up to the message, so that a claimed length takes nothing. */
   #grow(neededBytes: number): boolean {
-    const size = Math.max(BUFFER_MIN_BYTES, neededBytes, 2 * this.#buffer.length);
+    const doubledBytes = Math.min(2 * this.#buffer.length, this.#wantedBytes);
+    const size = Math.max(BUFFER_MIN_BYTES, neededBytes, doubledBytes);
     if (!this.#memory.take(size - this.#buffer.length)) return false;
     const buffer = Buffer.allocUnsafeSlow(size);
     this.#buffer.copy(buffer, 0, 0, this.#filledBytes);

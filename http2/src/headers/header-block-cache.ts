@@ -5,8 +5,9 @@ import type { RequestHead } from "./request-head.ts";
 /** Blocks that are remembered. */
 const BLOCKS = 4;
 
-/** Longest block that is remembered, in bytes. */
+/** Longest block that is remembered, and most bytes that its head keeps. */
 const BLOCK_MAX_BYTES = 512;
+const HEAD_MAX_BYTES = 640;
 
 interface CachedBlock {
   /** The table's revision before and after the block: it changed nothing. */
@@ -31,11 +32,12 @@ export class HeaderBlockCache {
     return undefined;
   }
 
-  /** Remembers a block that left the table as it was, and keeps the headers of its head. */
+  /** Remembers a block that left the table as it was, and keeps the headers of its head; unless they are long. */
   add(revision: number, block: Buffer, start: number, end: number, head: RequestHead): void {
     const length = end - start;
     if (length > BLOCK_MAX_BYTES) return;
     head.keep();
+    if (head.keptBytes > HEAD_MAX_BYTES) return;
     let cached = this.#blocks[this.#oldest];
     if (cached === undefined) {
       cached = { revision, bytes: Buffer.alloc(BLOCK_MAX_BYTES), length, head };

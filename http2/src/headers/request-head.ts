@@ -36,12 +36,8 @@ export class RequestHead {
   readonly timeoutMs: number | undefined;
   /** grpc-encoding; undefined without one. */
   readonly encoding: string | undefined;
-  /** Whether "te: trailers" was sent. */
-  readonly hasTeTrailers: boolean;
   /** Bytes of DATA that the request announces; undefined if it does not. */
   readonly contentLength: number | undefined;
-  /** Whether the request has headers beyond those above. */
-  readonly hasOtherHeaders: boolean;
   readonly #fields: FieldList;
   readonly #generation: number;
   #snapshot: Buffer | undefined = undefined;
@@ -53,15 +49,10 @@ export class RequestHead {
     let isGrpc = false;
     let timeoutMs: number | undefined;
     let encoding: string | undefined;
-    let hasTeTrailers = false;
     let contentLength: number | undefined;
-    let hasOtherHeaders = false;
     for (let index = fields.count - 1; index >= 0; index--) {
       const id = nameIdOf(fields.marks[index] ?? 0);
-      if (id === NameId.other) {
-        hasOtherHeaders = true;
-        continue;
-      }
+      if (id === NameId.other) continue;
       const bytes = fields.valueBytes(index);
       const start = fields.valueStart(index);
       const end = fields.valueEnd(index);
@@ -70,7 +61,6 @@ export class RequestHead {
       else if (id === NameId.contentType) isGrpc = isGrpcType(bytes, start, end);
       else if (id === NameId.grpcTimeout) timeoutMs = parseGrpcTimeout(bytes, start, end);
       else if (id === NameId.grpcEncoding) encoding = recent.encoding.of(bytes, start, end);
-      else if (id === NameId.te) hasTeTrailers = true;
       else if (id === NameId.contentLength) contentLength = numberOf(bytes, start, end);
     }
     this.method = method;
@@ -78,9 +68,7 @@ export class RequestHead {
     this.isGrpc = isGrpc;
     this.timeoutMs = timeoutMs;
     this.encoding = encoding;
-    this.hasTeTrailers = hasTeTrailers;
     this.contentLength = contentLength;
-    this.hasOtherHeaders = hasOtherHeaders;
     this.#fields = fields;
     this.#generation = fields.generation;
   }
