@@ -1,11 +1,12 @@
 // Tests of the table of streams and of what waits in it.
 import { describe, expect, it } from "vitest";
 
+import type { RequestHead } from "../headers/request-head.ts";
 import { Stream, type StreamOwner } from "./stream.ts";
 import { StreamTable } from "./stream-table.ts";
 
 const OWNER = {} as StreamOwner;
-const HEAD = { contentLength: undefined } as Stream["head"];
+const HEAD = { contentLength: undefined } as RequestHead;
 
 function createTable() {
   const held: number[] = [];
