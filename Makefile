@@ -57,7 +57,8 @@ coverage: $(INSTALLED) ## Run the unit tests and show which lines they reach (AR
 generate: $(INSTALLED) ## Rewrite every generated file: protobuf code, CRDs, tables in docs/
 	@node tools/generate/generate.ts
 
-bench: build ## Measure what a decision costs, over every store (ARGS=--quick, ARGS="--against COMMIT")
+bench: build ## Measure what a decision costs, next to envoyproxy/ratelimit (ARGS=--quick, ARGS="--against COMMIT")
+	@node tools/test/test-setup.ts --bench
 	@node --enable-source-maps e2e/dist/benchmarks/decisions/run.js $(ARGS)
 
 bench-control-plane: build ## Measure how fast changes reach pods, and memory (ARGS='edit cold push' to narrow)

@@ -7,7 +7,11 @@ import { format, resolveConfig } from "prettier";
  * compares instead and sets the exit code.
  */
 export async function emitPage(path: string, markdown: string): Promise<void> {
-  const text = await format(markdown, { ...(await resolveConfig(path)), filepath: path });
+  emitText(path, await format(markdown, { ...(await resolveConfig(path)), filepath: path }));
+}
+
+/** The same for a text that is not formatted. */
+export function emitText(path: string, text: string): void {
   if (!process.argv.includes("--check")) {
     writeFileSync(path, text);
     return;
@@ -15,6 +19,19 @@ export async function emitPage(path: string, markdown: string): Promise<void> {
   if (existsSync(path) && readFileSync(path, "utf8") === text) return;
   console.log(`${path} generated: The page is not what the code gives: run make generate`);
   process.exitCode = 1;
+}
+
+/**
+ * `page` with other texts between its markers `<!-- begin NAME -->` and `<!-- end NAME -->`. Throws when
+ * a block is not there: a page would keep what is no longer true.
+ */
+export function replaceBlocks(page: string, blocks: Readonly<Record<string, string>>): string {
+  return Object.entries(blocks).reduce((text, [name, block]) => {
+    const [begin, end] = [`<!-- begin ${name} -->`, `<!-- end ${name} -->`];
+    const [at, until] = [text.indexOf(begin), text.indexOf(end)];
+    if (at === -1 || until < at) throw new Error(`Cannot write the block ${name}: the page lacks ${begin} or ${end}`);
+    return `${text.slice(0, at + begin.length)}\n\n${block}\n\n${text.slice(until)}`;
+  }, page);
 }
 
 /** A Markdown table. Cells may hold anything; what would break the table is escaped. */

@@ -20,6 +20,7 @@ export const GENERATORS: readonly Generator[] = [
   fromSource("errors", "tools/generate/error-docs.ts"),
   fromSource("settings", "tools/generate/settings-docs.ts"),
   fromSource("conformance", "tools/generate/conformance-docs.ts"),
+  fromSource("benchmarks", "tools/generate/benchmark-docs.ts"),
 ];
 
 function fromSource(name: string, program: string): Generator {

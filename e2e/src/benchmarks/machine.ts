@@ -10,6 +10,8 @@ import { cpus, loadavg, release, totalmem } from "node:os";
 export interface Cores {
   readonly server: readonly string[];
   readonly generator: readonly string[];
+  /** For a server that may use the generator's core, too. */
+  readonly both: readonly string[];
   readonly note: string;
 }
 
@@ -24,10 +26,11 @@ export function assignCores(): Cores {
     return {
       server: ["taskset", "-c", "0"],
       generator: ["taskset", "-c", "1"],
+      both: ["taskset", "-c", "0,1"],
       note: "server on core 0; load generator and stores on core 1",
     };
   } catch {
-    return { server: [], generator: [], note: "cores not pinned (no taskset, or one core only)" };
+    return { server: [], generator: [], both: [], note: "cores not pinned (no taskset, or one core only)" };
   }
 }
 

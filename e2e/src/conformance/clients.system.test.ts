@@ -1,5 +1,5 @@
-// The built program and the gRPC and HTTP/2 clients that people have: what each is answered, and what
-// was counted then.
+// Calls the built program with the gRPC and HTTP/2 clients that people have: grpc-js, grpcurl, ghz and
+// h2load; checks the answers and the counts.
 import { writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -130,7 +130,7 @@ describe.each(["weir", "grpc-js"])("the rate limit service with GRPC_ENGINE=%s",
   });
 });
 
-/** Where the set-up of the tests builds a program. */
+/** The path of a program that the set-up of the tests builds. */
 function tool(name: string, version: string): string {
   return join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "weir", `${name}-${version}`, "bin", name);
 }

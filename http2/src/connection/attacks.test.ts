@@ -445,6 +445,19 @@ describe("a slow reader", () => {
   });
 });
 
+describe("calls as fast as possible", () => {
+  it("are read 64 KiB at a time: then other connections have their turn", () => {
+    const client = new ByteClient().open();
+    const calls = Buffer.concat(ids(1000).map((id) => wholeCall(id, "Echo", "x".repeat(80))));
+    client.connection.receive(calls.subarray(0, 65_000));
+    expect(client.sink.isPaused).toBe(false);
+    client.connection.receive(calls.subarray(65_000, 66_000));
+    expect(client.sink.isPaused).toBe(true);
+    client.turn();
+    expect(client.sink.isPaused).toBe(false);
+  });
+});
+
 describe("a connection that does not move", () => {
   it.each([
     ["no byte", Buffer.alloc(0)],

@@ -299,6 +299,15 @@ describe("a graceful close", () => {
     expect(client.sink.state).toBe("ended");
   });
 
+  it("does not wait for the end of a request that is answered", () => {
+    const client = new ByteClient().open();
+    client.send(openCall(1, "Nope"));
+    expect(client.connection.openStreams).toBe(1);
+    client.connection.drain();
+    client.wait(1000);
+    expect(client.sink.state).toBe("ended");
+  });
+
   it("before the preface ends the connection", () => {
     const client = new ByteClient();
     client.connection.drain();

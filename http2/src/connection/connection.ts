@@ -19,6 +19,7 @@ import type { FieldList } from "../hpack/field-list.ts";
 import type { HpackLimits } from "../hpack/hpack-decoder.ts";
 import { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import type { Methods, Turn, TurnTask } from "../grpc/method.ts";
+import { ReadGate, ReadPause } from "../output/read-gate.ts";
 import { Answers } from "./answers.ts";
 import { Calls } from "./calls.ts";
 import type { ChunkPool } from "../output/chunk-pool.ts";
@@ -55,6 +56,12 @@ const DRAIN_PING = Buffer.from("draining", "latin1");
 /** Most time from the first GOAWAY of a graceful close to the second, in milliseconds. */
 const DRAIN_PING_TIMEOUT_MS = 1000;
 
+/**
+ * Bytes after which a connection is not read from until the end of the event-loop turn, so that
+ * others have their turn: the system would hand over 32 pieces of this size.
+ */
+const READ_MAX_BYTES = 65_536;
+
 /** Time for a client to close its direction after the server has closed its own, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 1000;
 
@@ -68,6 +75,7 @@ type Phase = "preface" | "open" | "draining" | "drained" | "ending" | "closed";
 export class Connection implements FrameReceiver, TurnTask {
   readonly #deps: ConnectionDeps;
   readonly #sink: ByteSink;
+  readonly #gate: ReadGate;
   readonly #output: Output;
   readonly #streams: StreamTable;
   readonly #answers: Answers;
@@ -85,6 +93,8 @@ export class Connection implements FrameReceiver, TurnTask {
   #first = NOTHING;
   /** Reads so far: the client is alive while it grows. */
   #reads = 0;
+  /** Bytes read since the last end of a turn. */
+  #turnBytes = 0;
 
   /** `maxAgeMs` is the age at which the connection is closed gracefully. */
   constructor(deps: ConnectionDeps, sink: ByteSink, nowMs: number, maxAgeMs: number) {
@@ -92,7 +102,8 @@ export class Connection implements FrameReceiver, TurnTask {
     const encoder = new HpackEncoder();
     this.#deps = deps;
     this.#sink = sink;
-    this.#output = new Output({ ...deps, sink, task: this }, limits.unsentMaxBytes);
+    this.#gate = new ReadGate(sink);
+    this.#output = new Output({ ...deps, sink, gate: this.#gate, task: this }, limits.unsentMaxBytes);
     this.#streams = new StreamTable((stream) => this.#hold(stream));
     this.#frames = new FrameBudget(limits, counters);
     const parts = { ...deps, output: this.#output, streams: this.#streams, frames: this.#frames, encoder };
@@ -122,6 +133,8 @@ export class Connection implements FrameReceiver, TurnTask {
   /** Bytes were read; they are not used after this returns. */
   receive(bytes: Buffer): void {
     this.#reads += 1;
+    this.#turnBytes += bytes.length;
+    if (this.#turnBytes >= READ_MAX_BYTES) this.#waitForTurnEnd();
     try {
       if (this.#phase === "preface") this.#receiveFirst(bytes);
       else if (this.#phase !== "ending" && this.#phase !== "closed") this.#reader.read(bytes);
@@ -145,7 +158,9 @@ export class Connection implements FrameReceiver, TurnTask {
 
   /** Sends what the turn has gathered. */
   runAtTurnEnd(): void {
+    this.#turnBytes = 0;
     this.#output.runAtTurnEnd();
+    this.#gate.resume(ReadPause.TURN);
     if (this.#phase === "drained") this.#endWhenIdle();
   }
 
@@ -198,6 +213,11 @@ export class Connection implements FrameReceiver, TurnTask {
   closed(): void {
     this.#phase = "closed";
     this.#forget();
+  }
+
+  #waitForTurnEnd(): void {
+    this.#gate.pause(ReadPause.TURN);
+    this.#output.schedule();
   }
 
   #receiveFirst(bytes: Buffer): void {
@@ -254,8 +274,10 @@ export class Connection implements FrameReceiver, TurnTask {
     this.#sendGoaway(lastId, ErrorCode.NO_ERROR, "");
   }
 
+  /** Ends the connection when all calls are answered, also those whose requests have no end. */
   #endWhenIdle(): void {
-    if (this.#streams.size === 0) this.#end();
+    for (const stream of this.#streams) if (!stream.isLocalEnded) return;
+    this.#end();
   }
 
   /** Closes the connection for a fault of the client (RFC 9113, 5.4.1). */

@@ -46,8 +46,12 @@ describe("FrameReader", () => {
     reader.read(piece);
     piece.fill(0);
     expect(reader.partialBytes).toBe(6);
-    expect(memory.bytes).toBe(6);
-    reader.read(BYTES.subarray(20));
+    expect(memory.bytes).toBe(9); // Room for the header.
+    reader.read(BYTES.subarray(20, 25));
+    expect(memory.bytes).toBe(9);
+    reader.read(BYTES.subarray(25, 40));
+    expect(memory.bytes).toBe(309); // Room for the frame.
+    reader.read(BYTES.subarray(40));
     expect(frames).toEqual(FRAMES);
     reader.read(BYTES.subarray(0, 3));
     reader.free();

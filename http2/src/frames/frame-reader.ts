@@ -28,7 +28,9 @@ const NOTHING: Buffer = Buffer.alloc(0);
 export class FrameReader {
   readonly #receiver: FrameReceiver;
   readonly #memory: PartialMemory;
+  /** The beginning of a frame: a buffer of the frame's size, or of a header's until that is complete. */
   #partial = NOTHING;
+  #partialBytes = 0;
   #progress = 0;
 
   constructor(receiver: FrameReceiver, memory: PartialMemory) {
@@ -43,41 +45,81 @@ export class FrameReader {
 
   /** Bytes of an incomplete frame that are kept. */
   get partialBytes(): number {
-    return this.#partial.length;
+    return this.#partialBytes;
   }
 
   /** Passes on the frames that are complete. Throws a ConnectionError for a frame that is too long. */
-  read(read: Buffer): void {
-    const bytes = this.#partial.length === 0 ? read : Buffer.concat([this.#partial, read]);
+  read(bytes: Buffer): void {
     const available = bytes.length;
-    this.free();
-    let offset = 0;
+    let offset = this.#partialBytes === 0 ? 0 : this.#complete(bytes);
+    const first = offset;
     while (available - offset >= FRAME_HEADER_BYTES) {
-      const length = readFrameLength(bytes, offset);
-      if (length > MAX_FRAME_BYTES)
-        throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, "A frame exceeds SETTINGS_MAX_FRAME_SIZE");
-      const start = offset + FRAME_HEADER_BYTES;
-      const end = start + length;
+      const end = offset + frameBytes(bytes, offset);
       if (end > available) break;
-      const type = bytes[offset + 3] ?? 0;
-      const flags = bytes[offset + 4] ?? 0;
-      this.#receiver.frame(type, flags, readUint31(bytes, offset + 5), bytes, start, end);
+      this.#pass(bytes, offset, end);
       offset = end;
     }
-    if (offset > 0) this.#progress += 1;
-    if (offset < available) this.#keep(bytes.subarray(offset));
+    if (offset > first) this.#progress += 1;
+    if (offset < available) this.#keep(bytes, offset);
   }
 
   /** Gives the memory of an incomplete frame back. */
   free(): void {
-    if (this.#partial.length === 0) return;
+    if (this.#partialBytes === 0) return;
     this.#memory.give(this.#partial.length);
     this.#partial = NOTHING;
+    this.#partialBytes = 0;
   }
 
-  /** Keeps a copy: the rest would keep the whole read alive. */
-  #keep(rest: Buffer): void {
-    this.#partial = Buffer.from(rest);
-    this.#memory.takeAnyway(rest.length);
+  #pass(bytes: Buffer, offset: number, end: number): void {
+    const type = bytes[offset + 3] ?? 0;
+    const flags = bytes[offset + 4] ?? 0;
+    this.#receiver.frame(type, flags, readUint31(bytes, offset + 5), bytes, offset + FRAME_HEADER_BYTES, end);
   }
+
+  /** Keeps the beginning of a frame. A copy: it would keep the whole read alive. */
+  #keep(bytes: Buffer, offset: number): void {
+    const isHeaderComplete = bytes.length - offset >= FRAME_HEADER_BYTES;
+    this.#allocate(isHeaderComplete ? frameBytes(bytes, offset) : FRAME_HEADER_BYTES);
+    this.#partialBytes = bytes.copy(this.#partial, 0, offset);
+  }
+
+  /** Completes the frame that has begun, as far as `bytes` go, and returns the offset of what follows. */
+  #complete(bytes: Buffer): number {
+    let offset = 0;
+    if (this.#partialBytes < FRAME_HEADER_BYTES) {
+      offset = this.#fill(bytes, 0, FRAME_HEADER_BYTES);
+      if (this.#partialBytes < FRAME_HEADER_BYTES) return offset;
+      const header = this.#partial;
+      this.#allocate(frameBytes(header, 0));
+      this.#memory.give(header.length);
+      header.copy(this.#partial);
+    }
+    offset = this.#fill(bytes, offset, this.#partial.length);
+    if (this.#partialBytes < this.#partial.length) return offset;
+    const frame = this.#partial;
+    this.free();
+    this.#progress += 1;
+    this.#pass(frame, 0, frame.length);
+    return offset;
+  }
+
+  #fill(bytes: Buffer, offset: number, wantedBytes: number): number {
+    const end = Math.min(bytes.length, offset + wantedBytes - this.#partialBytes);
+    this.#partialBytes += bytes.copy(this.#partial, this.#partialBytes, offset, end);
+    return end;
+  }
+
+  #allocate(bytes: number): void {
+    this.#partial = Buffer.allocUnsafeSlow(bytes);
+    this.#memory.takeAnyway(bytes);
+  }
+}
+
+/** The length of a frame with its header. Throws a ConnectionError for one that is too long. */
+function frameBytes(bytes: Buffer, offset: number): number {
+  const length = readFrameLength(bytes, offset);
+  if (length > MAX_FRAME_BYTES)
+    throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, "A frame exceeds SETTINGS_MAX_FRAME_SIZE");
+  return FRAME_HEADER_BYTES + length;
 }

@@ -71,7 +71,7 @@ function apply(change: SettingsChange, id: number, value: number): void {
     case Setting.MAX_FRAME_SIZE:
       if (value < 0x4000 || value > 0xff_ffff)
         throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "SETTINGS_MAX_FRAME_SIZE is outside 2^14 to 2^24-1");
-      return; // No frame of this server exceeds the smallest.
+      return; // Frames of this server have at most the smallest of these sizes.
     default: // RFC 9113, 6.5.2: unknown settings are ignored; the others limit what a server does not do.
   }
 }

@@ -1,4 +1,4 @@
-// A copy of a list's headers in one buffer, read as a record by who asks for it.
+// A copy of a list's headers in one buffer, which a record is made of when it is read.
 import type { FieldList } from "../hpack/field-list.ts";
 
 const COLON = 0x3a;

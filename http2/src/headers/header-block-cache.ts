@@ -1,20 +1,24 @@
 // The heads of the last few header blocks of a connection. Equal bytes with an equal dynamic table
-// are equal headers, so a hit is exact.
+// are equal headers, so a hit is exact. A head is kept when its block has come twice.
 import type { RequestHead } from "./request-head.ts";
 
 /** Blocks that are remembered. */
 const BLOCKS = 4;
 
-/** Longest block that is remembered, and most bytes that its head keeps. */
+/** Longest block that is remembered, in bytes. */
 const BLOCK_MAX_BYTES = 512;
-const HEAD_MAX_BYTES = 640;
 
-interface CachedBlock {
-  /** The table's revision before and after the block: it changed nothing. */
+/** Most bytes of a head that is kept: the table makes a few bytes of a block kilobytes of headers. */
+export const HEAD_MAX_BYTES = 640;
+
+/** A block that left the table as it was. */
+export interface CachedBlock {
+  /** Its head, from the second time on. */
+  head: RequestHead | undefined;
+  /** The revision of the table before and after it. */
   revision: number;
   readonly bytes: Buffer;
   length: number;
-  head: RequestHead | undefined;
 }
 
 /** Heads by their blocks. */
@@ -22,30 +26,28 @@ export class HeaderBlockCache {
   readonly #blocks: CachedBlock[] = [];
   #oldest = 0;
 
-  /** The head of an equal block, if one is remembered that was decoded with the same table. */
-  find(revision: number, block: Buffer, start: number, end: number): RequestHead | undefined {
+  /** An equal block that was decoded with the same table, if one is remembered. */
+  find(revision: number, block: Buffer, start: number, end: number): CachedBlock | undefined {
     const length = end - start;
     for (const cached of this.#blocks) {
       if (cached.revision !== revision || cached.length !== length) continue;
-      if (isEqual(cached.bytes, block, start, length)) return cached.head;
+      if (isEqual(cached.bytes, block, start, length)) return cached;
     }
     return undefined;
   }
 
-  /** Remembers a block that left the table as it was, and keeps the headers of its head; unless they are long. */
-  add(revision: number, block: Buffer, start: number, end: number, head: RequestHead): void {
+  /** Remembers a block that left the table as it was, in place of the one that was added first. */
+  add(revision: number, block: Buffer, start: number, end: number): void {
     const length = end - start;
     if (length > BLOCK_MAX_BYTES) return;
-    head.keep();
-    if (head.keptBytes > HEAD_MAX_BYTES) return;
     let cached = this.#blocks[this.#oldest];
     if (cached === undefined) {
-      cached = { revision, bytes: Buffer.alloc(BLOCK_MAX_BYTES), length, head };
+      cached = { head: undefined, revision, bytes: Buffer.alloc(BLOCK_MAX_BYTES), length };
       this.#blocks.push(cached);
     }
+    cached.head = undefined;
     cached.revision = revision;
     cached.length = length;
-    cached.head = head;
     block.copy(cached.bytes, 0, start, end);
     this.#oldest = (this.#oldest + 1) % BLOCKS;
   }

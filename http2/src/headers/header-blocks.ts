@@ -1,7 +1,7 @@
 // The header blocks that one connection receives: decoded, validated and read.
 import type { FieldList } from "../hpack/field-list.ts";
 import { HpackDecoder, type HpackLimits, type HpackResult } from "../hpack/hpack-decoder.ts";
-import { HeaderBlockCache } from "./header-block-cache.ts";
+import { HEAD_MAX_BYTES, HeaderBlockCache } from "./header-block-cache.ts";
 import { RecentHead, RequestHead } from "./request-head.ts";
 import { requestFault, trailersFault } from "./validate-request.ts";
 
@@ -35,13 +35,16 @@ export class HeaderBlocks {
   request(block: Buffer, start: number, end: number): RequestHead | HeaderFault {
     const { revision } = this.#decoder;
     const cached = this.#cache.find(revision, block, start, end);
-    if (cached !== undefined) return cached;
+    if (cached?.head !== undefined) return cached.head;
     const result = this.#decoder.decode(block, start, end, this.#fields);
     if (result !== "ok") return this.#faultOf(result);
     const fault = requestFault(this.#fields);
     if (fault !== undefined) return { kind: "malformed", reason: fault };
     const head = new RequestHead(this.#fields, this.#recent);
-    if (this.#decoder.revision === revision) this.#cache.add(revision, block, start, end, head);
+    if (cached !== undefined) {
+      head.keep();
+      if (head.keptBytes <= HEAD_MAX_BYTES) cached.head = head;
+    } else if (this.#decoder.revision === revision) this.#cache.add(revision, block, start, end);
     return head;
   }
 

@@ -52,7 +52,7 @@ export class RequestHead {
     let contentLength: number | undefined;
     for (let index = fields.count - 1; index >= 0; index--) {
       const id = nameIdOf(fields.marks[index] ?? 0);
-      if (id === NameId.other) continue;
+      if (id === NameId.other || id === NameId.te) continue;
       const bytes = fields.valueBytes(index);
       const start = fields.valueStart(index);
       const end = fields.valueEnd(index);

@@ -1,4 +1,4 @@
-// The decoded fields of one header block, as ranges of bytes; strings are made for who asks.
+// The decoded fields of one header block, as ranges of bytes; a string is made when it is read.
 import { NAME_IN_SCRATCH, nameIdOf, VALUE_IN_SCRATCH } from "./field-mark.ts";
 import { HUFFMAN_SPARE_BYTES } from "./huffman-decoder.ts";
 import { STATIC_BYTES } from "./static-table.ts";

@@ -64,7 +64,7 @@ export class FieldTable {
 
   /**
    * Where so many bytes can be written, to become the next entry by insertAt(); −1 when there is no
-   * room beside what is live and what fields refer to.
+   * room next to what is live and what fields refer to.
    */
   reserve(length: number): number {
     const toEnd = this.#ringEnd - this.#nextByte;

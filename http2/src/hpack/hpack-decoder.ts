@@ -10,8 +10,8 @@ import { classesOf, hasBlankEdge, ILLEGAL_IN_VALUE } from "./octet-class.ts";
 /** Bounds of one connection's decoder. */
 export interface HpackLimits {
   /**
-   * The SETTINGS_HEADER_TABLE_SIZE that the peer was told, in bytes. Less than 4096 is for peers
-   * that know it before their first block.
+   * The SETTINGS_HEADER_TABLE_SIZE that was announced, in bytes. Less than 4096 is for peers that
+   * know it before their first block.
    */
   readonly tableMaxBytes: number;
   /** Longest decoded list: 32 more than name and value for each field (RFC 9113, 6.5.2). */

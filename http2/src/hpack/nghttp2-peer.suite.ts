@@ -25,7 +25,7 @@ export type WriteBlock = (target: Buffer, offset: number) => number;
 
 /** What a test does with the session. */
 export interface PeerOptions {
-  /** The SETTINGS_HEADER_TABLE_SIZE that nghttp2's encoder is told. */
+  /** The SETTINGS_HEADER_TABLE_SIZE that nghttp2's encoder receives. */
   readonly tableBytes: number;
   /** Receives each complete header block, in order. */
   readonly onBlock: (block: Buffer) => void;

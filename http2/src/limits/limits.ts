@@ -72,7 +72,7 @@ export const DEFAULT_LIMITS: Http2Limits = {
   messageMaxBytes: 4 * 1024 * 1024,
   connectionWindowBytes: 1024 * 1024,
   unsentMaxBytes: 256 * 1024,
-  processMaxBytes: 64 * 1024 * 1024,
+  processMaxBytes: 32 * 1024 * 1024,
   frameWindowMs: 10_000,
   controlFramesMax: 2000,
   controlFramesPerAnswer: 4,

@@ -6,6 +6,7 @@ import { ByteBudget } from "../limits/byte-budget.ts";
 import { createCounters } from "../limits/counters.ts";
 import { CHUNK_BYTES, ChunkPool } from "./chunk-pool.ts";
 import { Output } from "./output.ts";
+import { ReadGate } from "./read-gate.ts";
 
 function createOutput(unsentMaxBytes = 100_000) {
   const sink = {
@@ -30,7 +31,8 @@ function createOutput(unsentMaxBytes = 100_000) {
   const pool = new ChunkPool();
   const budget = new ByteBudget(1_000_000);
   const turn = { atTurnEnd: (next: TurnTask) => void scheduled.push(next), nowMs: () => 0 };
-  const output: Output = new Output({ sink, pool, budget, turn, task, counters: createCounters() }, unsentMaxBytes);
+  const deps = { sink, gate: new ReadGate(sink), counters: createCounters() };
+  const output: Output = new Output({ ...deps, pool, budget, turn, task }, unsentMaxBytes);
   const write = (bytes: number) => {
     output.position = output.reserve(bytes) + bytes;
   };

@@ -2,10 +2,11 @@
 import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { Turn, TurnTask } from "../grpc/method.ts";
 import { CHUNK_BYTES, type ChunkPool } from "./chunk-pool.ts";
+import { type PausableSource, type ReadGate, ReadPause } from "./read-gate.ts";
 import type { Http2Counters } from "../limits/counters.ts";
 
 /** Where the bytes of a connection go. */
-export interface ByteSink {
+export interface ByteSink extends PausableSource {
   /**
    * Takes bytes. True when they are sent, and their buffer may be used again; otherwise
    * `Connection.sent` is called when they are.
@@ -13,10 +14,6 @@ export interface ByteSink {
   write(bytes: Buffer): boolean;
   /** Bytes that are not sent yet. */
   unsentBytes(): number;
-  /** Stops reading: `Connection.receive` is not called until it is resumed. */
-  pauseReading(): void;
-  /** Reads on. */
-  resumeReading(): void;
   /** Sends what was written, then closes the direction to the client. */
   end(): void;
   /** Closes the connection immediately. */
@@ -28,10 +25,11 @@ export interface ByteSink {
 /** What outputs share. */
 export interface OutputDeps {
   readonly sink: ByteSink;
+  readonly gate: ReadGate;
   readonly pool: ChunkPool;
   readonly budget: ByteBudget;
   readonly turn: Turn;
-  /** Calls {@link Output.runAtTurnEnd} at the end of a turn in which something was written. */
+  /** Calls {@link Output.runAtTurnEnd}. */
   readonly task: TurnTask;
   readonly counters: Http2Counters;
 }
@@ -49,7 +47,6 @@ export class Output {
   /** Chunks that the sink has not sent yet. */
   #held: Buffer[] = [];
   #isScheduled = false;
-  #isPaused = false;
   #isClosed = false;
   #progress = 0;
 
@@ -61,7 +58,7 @@ export class Output {
 
   /** Whether the client has taken so little that nothing more should be written. */
   get isCongested(): boolean {
-    return this.#isPaused;
+    return this.#deps.gate.isPausedFor(ReadPause.UNSENT);
   }
 
   /** How often the sink has sent what it did not send immediately. */
@@ -78,6 +75,13 @@ export class Output {
   reserve(bytes: number): number {
     if (this.chunk.length - this.position < bytes) this.#startChunk();
     return this.position;
+  }
+
+  /** Makes sure that {@link OutputDeps.task} runs at the end of this turn. */
+  schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    this.#deps.turn.atTurnEnd(this.#deps.task);
   }
 
   /** Sends what was written in this turn. */
@@ -106,9 +110,7 @@ export class Output {
       this.#deps.pool.give(chunk);
     }
     this.#held = [];
-    if (!this.#isPaused) return;
-    this.#isPaused = false;
-    this.#deps.sink.resumeReading();
+    this.#deps.gate.resume(ReadPause.UNSENT);
   }
 
   /** The sink is gone: what is written from now on is dropped. */
@@ -122,19 +124,17 @@ export class Output {
   #startChunk(): void {
     this.flush();
     this.chunk = this.#deps.pool.take();
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    this.#deps.turn.atTurnEnd(this.#deps.task);
+    this.schedule();
   }
 
   #hold(chunk: Buffer): void {
-    const { budget, sink, counters } = this.#deps;
+    const { budget, gate, counters } = this.#deps;
     this.#held.push(chunk);
     budget.takeAnyway(chunk.length);
     // A chunk counts as a whole, however little of it is filled: that is the memory it takes.
-    if (this.#isPaused || (this.#held.length * CHUNK_BYTES < this.#unsentMaxBytes && !budget.isExhausted)) return;
-    this.#isPaused = true;
+    const heldBytes = this.#held.length * CHUNK_BYTES;
+    if (this.isCongested || (heldBytes < this.#unsentMaxBytes && !budget.isExhausted)) return;
     counters.readPauses += 1;
-    sink.pauseReading();
+    gate.pause(ReadPause.UNSENT);
   }
 }

@@ -10,13 +10,11 @@ import { ByteBudget } from "../limits/byte-budget.ts";
 import { DEADLINE_TICK_MS, Deadlines } from "../grpc/deadlines.ts";
 import { FieldList } from "../hpack/field-list.ts";
 import type { Methods, Turn } from "../grpc/method.ts";
+import { connectionAgeMs } from "./connection-age.ts";
 import { SocketSink } from "./socket-sink.ts";
 
 /** How often connections are looked at for what depends on time, in milliseconds. */
 const TICK_MS = 1000;
-
-/** Part by which the age of connections differs, so that they are not all closed at the same time. */
-const AGE_JITTER = 0.1;
 
 /** What a server works with. */
 export interface Http2ServerDeps {
@@ -72,7 +70,7 @@ export class Http2Server {
    */
   accept(socket: Socket, refused: (preface: "http1" | "foreign") => void = () => {}): void {
     const { limits, turn } = this.#deps;
-    const maxAgeMs = limits.connectionAgeMs * (1 + AGE_JITTER * (2 * this.#random() - 1));
+    const maxAgeMs = connectionAgeMs(limits.connectionAgeMs, this.#random());
     const isAsync = socket instanceof TLSSocket;
     const sink = new SocketSink(socket, { isAsync, sent: () => connection.sent(), refused });
     const connection = new Connection(this.#deps, sink, turn.nowMs(), maxAgeMs);

@@ -33,6 +33,7 @@ export class SocketSink implements ByteSink {
 
   write(bytes: Buffer): boolean {
     const socket = this.#socket;
+    if (!socket.writable) return true; // The client is gone, or has ended its direction.
     if (this.#isAsync) {
       socket.write(bytes, this.#sent);
       return false;

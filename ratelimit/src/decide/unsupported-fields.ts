@@ -16,20 +16,20 @@ const DOMAIN_MAX = 200;
 /** A field, by its name in the protobuf message. */
 type UnsupportedField = keyof ServiceStatistics["unsupportedFields"];
 
-/** Why a call with the field is rejected; the text is for the caller. */
+/** The reason for the caller of a call that is rejected. */
 const REJECTION: Readonly<Record<UnsupportedField, string>> = {
   is_negative_hits: "rate limit descriptor must not have is_negative_hits, it is not supported",
   unit_multiplier: "rate limit override must not have a unit_multiplier above 1, it is not supported",
 };
 
-/** What the check works with. `clock` returns milliseconds. */
+/** Dependencies of the check. `clock` returns milliseconds. */
 export interface UnsupportedFieldsDeps {
   readonly statistics: ServiceStatistics;
   readonly clock: () => number;
   readonly log: Log;
 }
 
-/** Finds the fields. */
+/** Checks requests for the fields. */
 export class UnsupportedFields {
   readonly #counters: ServiceStatistics["unsupportedFields"];
   readonly #warnings: RateLimitedLog;

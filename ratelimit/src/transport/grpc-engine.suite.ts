@@ -45,7 +45,7 @@ export interface OpenedEngine {
   readonly store: StatisticsStore;
   readonly statistics: ServiceStatistics;
   readonly decider: ScriptedDecider;
-  /** What a client connects to. */
+  /** The address for clients. */
   readonly target: string;
 }
 

@@ -1,5 +1,5 @@
-// What gRPC clients send too much of, for every gRPC engine: each is refused, and the others never
-// notice.
+// Limits of what gRPC clients send, for every gRPC engine: a client beyond one is refused, and the others
+// do not notice.
 import { connect as http2Connect, constants, type IncomingHttpHeaders } from "node:http2";
 
 import { create, toBinary } from "@bufbuild/protobuf";

@@ -1,4 +1,4 @@
-// What the gRPC engines have in common: their settings, what they work with, and their listener.
+// The common parts of the gRPC engines: settings, dependencies and the listener.
 import type { Socket } from "node:net";
 
 import type { Log } from "@weir/common/log/log";
@@ -31,7 +31,7 @@ const WORDS: ListenerWords = {
   plaintext: "without GRPC_SERVER_USE_TLS=true",
 };
 
-/** What an engine works with. `nowMs` is a clock that only goes forward. */
+/** Dependencies of an engine. `nowMs` is a clock that only goes forward. */
 export interface GrpcTransportDeps {
   readonly decider: Decider;
   readonly tracing: Tracing;

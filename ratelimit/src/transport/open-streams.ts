@@ -9,7 +9,7 @@ export interface EndableStream {
 
 /** Options of a set of streams. */
 export interface OpenStreamsOptions {
-  /** What they are, in the plural. */
+  /** Their name for messages, in the plural. */
   readonly what: string;
   /** Most at a time. */
   readonly max: number;

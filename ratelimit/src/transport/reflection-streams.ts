@@ -24,7 +24,7 @@ export async function loadReflectionAnswers(): Promise<AnswerReflection> {
   return answerReflection;
 }
 
-/** Why a stream ends whose request cannot be answered. */
+/** The reason for ending a stream whose request cannot be answered. */
 export function reflectionFailure(error: unknown): string {
   return error instanceof Error ? error.message : "the request cannot be answered";
 }

@@ -16,7 +16,7 @@ import { type GrpcEngine, openEngine, type OpenedEngine } from "./grpc-engine.su
 
 const GRPCURL_VERSION = "1.9.4";
 
-/** Where the set-up of the tests builds it. */
+/** The program that the set-up of the tests builds. */
 const GRPCURL = join(
   process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),
   "weir",

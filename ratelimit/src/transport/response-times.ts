@@ -4,7 +4,7 @@ import type { TurnEnd, TurnTask } from "@weir/common/turn/turn-end";
 
 import type { StatisticsTimer } from "../statistics/statistics-store.ts";
 
-/** What response times work with. `nowMs` is a clock that only goes forward. */
+/** Dependencies of response times. `nowMs` is a clock that only goes forward. */
 export interface ResponseTimesDeps {
   readonly turn: TurnEnd;
   readonly nowMs: () => number;

@@ -4,19 +4,20 @@ import { E2eError } from "../../errors.ts";
 
 /** What to measure, and how thoroughly. */
 export interface BenchArguments {
-  /**
-   * How often each variant is measured; the variants take turns, so that a change of the machine
-   * meets all of them.
-   */
+  /** How often each row is measured; the servers of a load take turns. */
   readonly rounds: number;
   /** Short measurements: shows that everything works, and says little about speed. */
   readonly isQuick: boolean;
   /** An earlier commit whose server is measured next to ours. */
   readonly against: string | undefined;
+  /** Words that the name of a row, such as `redis/8x64/weir`, must have, all of them. */
+  readonly only: readonly string[];
+  /** Writes the results into docs/benchmarks-results.json. */
+  readonly isWritten: boolean;
 }
 
 /** What follows the name of the program. */
-export const BENCH_USAGE = "[ROUNDS] [--quick] [--against COMMIT]";
+export const BENCH_USAGE = "[ROUNDS] [--quick] [--only WORD]... [--against COMMIT] [--write]";
 
 const ROUNDS_DEFAULT = { quick: 1, thorough: 3 } as const;
 
@@ -26,11 +27,19 @@ export function parseBenchArguments(args: readonly string[]): BenchArguments {
   const isQuick = values.quick ?? false;
   const [rounds = String(ROUNDS_DEFAULT[isQuick ? "quick" : "thorough"])] = positionals;
   if (!/^[1-9]\d?$/.test(rounds) || positionals.length > 1) throw invalid(positionals.at(-1) ?? rounds);
-  return { rounds: Number(rounds), isQuick, against: values.against };
+  const only = values.only ?? [];
+  if (values.write === true && only.length > 0)
+    throw new E2eError("BENCHMARK_FAILED", "Cannot write the results of some rows: --write goes without --only");
+  return { rounds: Number(rounds), isQuick, against: values.against, only, isWritten: values.write ?? false };
 }
 
 function read(args: readonly string[]) {
-  const options = { quick: { type: "boolean" }, against: { type: "string" } } as const;
+  const options = {
+    quick: { type: "boolean" },
+    against: { type: "string" },
+    only: { type: "string", multiple: true },
+    write: { type: "boolean" },
+  } as const;
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (cause) {
@@ -39,6 +48,6 @@ function read(args: readonly string[]) {
 }
 
 function invalid(text: string, cause?: unknown): E2eError {
-  const message = `Cannot measure with '${text}': allowed are a number of rounds from 1 to 99, --quick and --against COMMIT`;
+  const message = `Cannot measure with '${text}': allowed are a number of rounds from 1 to 99, --quick, --only WORD, --against COMMIT and --write`;
   return new E2eError("BENCHMARK_FAILED", message, { cause });
 }

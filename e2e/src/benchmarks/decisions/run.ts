@@ -1,30 +1,38 @@
 // The program behind `make bench`: measures throughput, processor time, latency and memory of the rate
-// limit service over every store, also against an earlier commit. docs/benchmarks.md has its results.
+// limit service next to envoyproxy/ratelimit, also against an earlier commit. docs/benchmarks.md has
+// its results.
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { runProgram } from "@weir/common/lifecycle/program";
-import { E2eError } from "../../errors.ts";
-import { ROOT } from "../../parts/programs.ts";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { Guard } from "@weir/dev/processes/guard";
-import type { BenchArguments } from "./bench-arguments.ts";
-import { BENCH_USAGE, parseBenchArguments } from "./bench-arguments.ts";
-import { compareWithEarlier } from "./comparison.ts";
-import type { DecisionRow } from "./decision-table.ts";
-import { formatDecisions, measureDecisions } from "./decision-table.ts";
+import { writeCertificates } from "@weir/testing/servers/certificate-files";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { E2eError } from "../../errors.ts";
+import { ENVOY_RATELIMIT_VERSION } from "../../parts/envoy-ratelimit.ts";
+import { ROOT } from "../../parts/programs.ts";
 import type { Cores } from "../machine.ts";
 import { assignCores, describeMachine } from "../machine.ts";
-import type { BenchPlace, MeasuredServer } from "./measured-server.ts";
-import { startCeilingServer, startMeasuredServer } from "./measured-server.ts";
-import type { MeasureOptions } from "./measurement.ts";
+import { type BenchArguments, BENCH_USAGE, parseBenchArguments } from "./bench-arguments.ts";
+import { buildEarlier } from "./earlier-build.ts";
+import { buildGenerator } from "./generator.ts";
+import { selectGroups } from "./loads.ts";
+import { type BenchPlace, measureGroup, type MeasureOptions } from "./measure-group.ts";
+import { formatBars, formatResults, formatSettings } from "./report-tables.ts";
+import type { BenchResults, Row } from "./results.ts";
 import { startTelemetrySink } from "./telemetry-sink.ts";
-import { HOT_KEY, ONE_OF_MANY } from "./workload.ts";
 
-/** Times of one measurement in milliseconds. */
-const TIMES = { thorough: { warmUpMs: 1000, measureMs: 3000 }, quick: { warmUpMs: 500, measureMs: 1500 } } as const;
+/** Times of one measurement in seconds. */
+const TIMES = {
+  thorough: { startSeconds: 2, warmUpSeconds: 0.7, seconds: 2.5 },
+  quick: { startSeconds: 0.3, warmUpSeconds: 0.2, seconds: 0.4 },
+} as const;
+
+/** Where results are kept, from the root of the repository. */
+const RESULTS_FILE = join("docs", "benchmarks-results.json");
 
 /**
  * The benchmarks that run inside one process, of code without transport and store. They are
@@ -44,14 +52,19 @@ const INNER_BENCHMARKS = [
 runProgram(
   {
     name: "make bench",
-    summary: "Measures decisions per second and processor time per decision of the rate limit service.",
+    summary: "Measures decisions per second and processor time per decision, next to envoyproxy/ratelimit.",
     usage: BENCH_USAGE,
     flags: [
       { flag: "--quick", effect: "Short measurements: shows that everything works, and says little about speed." },
       {
+        flag: "--only WORD",
+        effect: "Measures only rows whose names, such as redis/8x64/weir, have this word; repeated: all words.",
+      },
+      {
         flag: "--against COMMIT",
         effect: "Builds that commit in the cache folder and measures its server together with ours.",
       },
+      { flag: "--write", effect: `Writes the results into ${RESULTS_FILE} and the pages made from it.` },
     ],
   },
   bench,
@@ -60,69 +73,99 @@ runProgram(
 async function bench(context: ProgramContext): Promise<number> {
   const wanted = parseBenchArguments(context.args);
   const folder = makeTemporaryFolder();
+  process.on("exit", () => folder.remove());
   const cores = assignCores();
-  const stops: (() => Promise<unknown>)[] = [];
   // Servers in process groups of their own would outlive a crash of this program.
   const guard = new Guard({});
-  process.on("exit", () => folder.remove());
-  const stopAll = async (): Promise<void> => {
-    await Promise.all(stops.splice(0).map((stop) => stop()));
-  };
-  const keep = (server: MeasuredServer): MeasuredServer => {
-    for (const group of server.groups) guard.watch(group);
-    stops.push(() => server.stop());
-    return server;
-  };
-  context.signal.addEventListener("abort", () => void stopAll().finally(() => process.exit(130)), { once: true });
+  const sink = await startTelemetrySink();
   try {
-    const path = context.env["PATH"] ?? "";
-    const sink = await startTelemetrySink();
-    stops.push(async () => sink.stop());
-    const place: BenchPlace = { folder: folder.path, path, cores, telemetry: sink.ports };
-    await benchServers(context, { wanted, place, keep, stopServers: stopAll });
+    const generator = await buildGenerator(cacheFolder(context.env));
+    const earlier = wanted.against === undefined ? undefined : await build(wanted.against, context);
+    const place: BenchPlace = {
+      folder: folder.path,
+      path: context.env["PATH"] ?? "",
+      cores,
+      certificates: await writeCertificates(folder.path),
+      telemetry: sink.ports,
+      generator,
+      earlierRoot: earlier?.root,
+    };
+    const results = await measureAll(context, { wanted, place, guard, against: earlier?.description ?? null });
+    if (wanted.isWritten) await writeResults(results, context);
   } finally {
-    await stopAll();
+    sink.stop();
     guard.release();
   }
-  for (const { title, path } of INNER_BENCHMARKS) {
+  if (wanted.only.length > 0) return 0;
+  for (const { title, path } of INNER_BENCHMARKS)
     context.stdout(`${title}\n${await runInner(join(ROOT, path), cores, wanted.isQuick)}\n\n`);
-  }
   return 0;
 }
 
-async function benchServers(
+async function measureAll(
   context: ProgramContext,
-  bench: {
+  run: {
     readonly wanted: BenchArguments;
     readonly place: BenchPlace;
-    readonly keep: (server: MeasuredServer) => MeasuredServer;
-    readonly stopServers: () => Promise<void>;
+    readonly guard: Guard;
+    readonly against: string | null;
   },
-): Promise<void> {
-  const { wanted, place, keep } = bench;
+): Promise<BenchResults> {
+  const { wanted, place, guard, against } = run;
   const times = TIMES[wanted.isQuick ? "quick" : "thorough"];
-  const options: MeasureOptions = { pinned: place.cores.generator, times };
-  const method = `${wanted.rounds} rounds of ${times.measureMs / 1000} s, medians (and range)`;
-  context.stdout(`${describeMachine()}\nEngine grpc-js; ${place.cores.note}; ${method}\n\n`);
-  const progress = (text: string): void => context.stderr(`${text}\n`);
-  const rows: DecisionRow[] = [];
-  for (const store of ["memory", "redis", "memcached"] as const) {
-    const server = keep(await startMeasuredServer({ name: store, root: ROOT, store, isEverythingOn: false }, place));
-    rows.push({ name: `grpc-js, ${STORE_NAMES[store]}`, server, question: ONE_OF_MANY });
-    if (store === "redis") rows.push({ name: "grpc-js, Redis, hot key", server, question: HOT_KEY });
+  const options: MeasureOptions = {
+    rounds: wanted.rounds,
+    ...times,
+    progress: (text) => context.stderr(`${text}\n`),
+    watch: (group) => guard.watch(group),
+    signal: context.signal,
+  };
+  const head = {
+    date: new Date().toISOString().slice(0, 10),
+    commit: await commitOf(ROOT),
+    machine: [...describeMachine().split("\n"), `envoyproxy/ratelimit ${ENVOY_RATELIMIT_VERSION}; ${place.cores.note}`],
+    method: `${wanted.rounds} rounds of ${times.seconds} s after ${times.warmUpSeconds} s, medians (and range)`,
+    against,
+  };
+  context.stdout(`${head.machine.join("\n")}\nCommit ${head.commit}; ${head.method}\n`);
+  if (against !== null) context.stdout(`Against ${against}\n`);
+  const rows: Row[] = [];
+  const settings: Record<string, string> = {};
+  for (const selected of selectGroups({ ...wanted, hasEarlier: place.earlierRoot !== undefined })) {
+    const result = await measureGroup(selected, place, options);
+    rows.push(...result.rows);
+    Object.assign(settings, result.settings);
   }
-  const ceiling = keep(await startCeilingServer(place));
-  rows.push({ name: "nothing (ceiling of the generator)", server: ceiling, question: ONE_OF_MANY });
-  const samples = await measureDecisions(rows, wanted.rounds, options, progress);
-  context.stdout(`${formatDecisions(rows, samples)}\n\n`);
-  if (wanted.against === undefined) return;
-  context.stdout(
-    await compareWithEarlier(wanted.against, { context, wanted, root: ROOT, place, keep, options, progress }),
-  );
+  const results = { ...head, settings, rows };
+  context.stdout(`\n${formatSettings(results)}\n\n${formatResults(results)}\n\n${formatBars(results)}\n\n`);
+  return results;
 }
 
-/** Stores as they are called in tables. */
-const STORE_NAMES = { memory: "memory", redis: "Redis", memcached: "memcached" } as const;
+function build(commit: string, context: ProgramContext): ReturnType<typeof buildEarlier> {
+  return buildEarlier(commit, { root: ROOT, env: context.env, say: (text) => context.stderr(text) });
+}
+
+async function writeResults(results: BenchResults, context: ProgramContext): Promise<void> {
+  writeFileSync(join(ROOT, RESULTS_FILE), `${JSON.stringify(results, undefined, 2)}\n`);
+  // The pages are made from that file by the generator of the documentation.
+  const args = ["--conditions=source", join("tools", "generate", "benchmark-docs.ts")];
+  await promisify(execFile)(process.execPath, args, { cwd: ROOT });
+  context.stdout(`Wrote ${RESULTS_FILE}, docs/benchmarks.md, docs/benchmarks.svg and README.md\n\n`);
+}
+
+async function commitOf(root: string): Promise<string> {
+  try {
+    const { stdout } = await promisify(execFile)("git", ["-C", root, "describe", "--always", "--dirty", "--exclude=*"]);
+    return stdout.trim();
+  } catch {
+    return "unknown"; // Not a checkout, as in an unpacked archive.
+  }
+}
+
+function cacheFolder(env: Readonly<Record<string, string | undefined>>): string {
+  const base = env["XDG_CACHE_HOME"];
+  return join(base === undefined || base === "" ? join(homedir(), ".cache") : base, "weir");
+}
 
 async function runInner(path: string, cores: Cores, isQuick: boolean): Promise<string> {
   if (!existsSync(path))

@@ -1,5 +1,5 @@
-// One connection of the HTTP/2 server without a socket, whose every answer is checked, and whose
-// end is: it still answers a call, or it has said goodbye and is closed.
+// One connection of the HTTP/2 server without a socket. All that it sends is checked, and its end:
+// it still answers a call, or it has sent GOAWAY and is closed.
 import { Connection, hpackLimits } from "@weir/http2/connection/connection";
 import { Deadlines } from "@weir/http2/grpc/deadlines";
 import type { Methods, TurnTask } from "@weir/http2/grpc/method";
@@ -75,10 +75,10 @@ export function createSharedParts(): SharedParts {
 }
 
 /**
- * How an input ended: the connection still answers, it was closed for a fault, gracefully or after
- * HTTP/1, or the client closed it in the middle.
+ * How an input ended: the connection still answers, it was closed for a fault, gracefully, after
+ * HTTP/1 or for want of a preface, or the client closed it in the middle.
  */
-export type FuzzEnd = "answers" | "goaway" | "draining" | "http1" | "closed";
+export type FuzzEnd = "answers" | "goaway" | "draining" | "http1" | "silent" | "closed";
 
 /** The connection. */
 export class FuzzedConnection implements ByteSink {
@@ -133,7 +133,7 @@ export class FuzzedConnection implements ByteSink {
       if (random.oneIn(3)) continue; // More in the same turn.
       this.#turn();
       if (random.oneIn(20)) this.#pass(random.below(PAUSE_MAX_MS));
-      if (this.#client.frames > 0 && random.oneIn(200)) this.#connection.drain();
+      if (this.#server.bytes > 0 && random.oneIn(200)) this.#connection.drain();
     }
     const end = random.oneIn(30) ? "closed" : this.#finish();
     this.#close();
@@ -222,6 +222,7 @@ export class FuzzedConnection implements ByteSink {
     if (this.#state === "open") this.#receive(this.#client.completion()); // The preface had no SETTINGS.
     this.#turn();
     this.#drainSink();
+    if (this.#state === "open" && this.#server.bytes === 0) return this.#assertTimesOut();
     if (this.#state === "open") return this.#assertAnswers();
     this.#assertClosed();
     return this.#endOf();
@@ -230,6 +231,13 @@ export class FuzzedConnection implements ByteSink {
   #endOf(): FuzzEnd {
     if (this.#server.isHttp1) return "http1";
     return this.#server.goaway === 0 ? "draining" : "goaway";
+  }
+
+  /** What may still become a request of HTTP/1 is waited for, but not for long. */
+  #assertTimesOut(): FuzzEnd {
+    this.#pass(this.#limits.prefaceTimeoutMs);
+    if (!this.#hasEnded()) throw new Error("A connection without a preface stays open");
+    return "silent";
   }
 
   #assertAnswers(): FuzzEnd {
@@ -254,6 +262,10 @@ export class FuzzedConnection implements ByteSink {
     if (end?.kind !== "grpc" || end.code !== UNIMPLEMENTED)
       throw new Error(`The last call is answered with ${JSON.stringify(end)}`);
     return "answers";
+  }
+
+  #hasEnded(): boolean {
+    return this.#state !== "open";
   }
 
   #assertClosed(): void {

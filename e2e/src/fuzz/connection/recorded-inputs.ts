@@ -10,10 +10,10 @@ import { PREFACE } from "./client-bytes.ts";
 const FRAME_HEADER_BYTES = 9;
 
 /** Clients with a recording. */
-export const CLIENTS = ["grpc-js", "nghttp2", "envoy"] as const;
+const CLIENTS = ["grpc-js", "nghttp2", "envoy"] as const;
 
 /** The frames that the recorded clients sent, one list per connection; the preface is in front of each. */
-export const RECORDINGS: readonly [readonly Buffer[], ...(readonly Buffer[])[]] = readRecordings();
+const RECORDINGS: readonly [readonly Buffer[], ...(readonly Buffer[])[]] = readRecordings();
 
 /** Most damages of one input. */
 const DAMAGES_MAX = 4;
@@ -36,7 +36,7 @@ export function damagedRecording(random: Random): Buffer {
 }
 
 /** Cuts the bytes after the preface into frames; the last may be incomplete. */
-export function framesOf(bytes: Buffer): Buffer[] {
+function framesOf(bytes: Buffer): Buffer[] {
   const frames: Buffer[] = [];
   for (let at = PREFACE.length; at < bytes.length;) {
     const isCut = bytes.length - at < FRAME_HEADER_BYTES;

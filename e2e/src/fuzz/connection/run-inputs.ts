@@ -18,7 +18,7 @@ export type FuzzEnds = Record<FuzzEnd, number>;
 
 /** Runs so many inputs; throws at the first that is not answered as it should be. */
 export function runInputs(make: MakeInput, seed: number, count: number): FuzzEnds {
-  const ends: FuzzEnds = { answers: 0, goaway: 0, draining: 0, http1: 0, closed: 0 };
+  const ends: FuzzEnds = { answers: 0, goaway: 0, draining: 0, http1: 0, silent: 0, closed: 0 };
   const shared = createSharedParts();
   const seeds = new Random(seed);
   for (let number = 0; number < count; number++) {

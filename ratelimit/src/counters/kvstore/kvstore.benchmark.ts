@@ -1,6 +1,5 @@
-// Measures the kvstore backend over a Redis on a unix socket, with 512 calls in flight and without
-// transport or decisions: processor time and commands per count. Start it with `taskset -c 0`, since
-// the server runs on the last processor. `--quick` measures a tenth.
+// Measures processor time and commands per count over a Redis on the last processor, 512 calls in
+// flight. Start it with `taskset -c 0`; `--quick` measures a tenth.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";

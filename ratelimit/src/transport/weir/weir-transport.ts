@@ -21,9 +21,9 @@ import { exportHttp2Counters } from "./http2-statistics.ts";
 import { createReflection } from "./reflection-method.ts";
 import { ShouldRateLimit } from "./should-rate-limit.ts";
 
-/** What the engine works with. */
+/** Dependencies of the engine. */
 export interface WeirTransportDeps extends GrpcTransportDeps {
-  /** Where ratelimit.http2.* is counted. */
+  /** The store of the statistics ratelimit.http2.*. */
   readonly store: StatisticsStore;
   /** A number from 0 up to 1. */
   readonly random: () => number;

@@ -1,6 +1,5 @@
-// Merges the checks of a batch that have the same key, so that hits on a hot key become one INCRBY.
-// The keys are encoded together and hashed as bytes: a loop over the units of each string, or a Map,
-// costs several times as much.
+// Merges the checks of a batch by key: hits on a hot key become one INCRBY. Keys are encoded together
+// and hashed as bytes: a loop over the units of each, or a Map, costs several times as much.
 import type { KeyChecks } from "./key-checks.ts";
 
 /** Longest key that is merged, in UTF-16 units: a request may contain megabytes. */

@@ -1,5 +1,5 @@
-// Asks a silent server again and again whether it answers, on a connection of its own: what is lost
-// there mixes up no replies, and any reply will do, even that authentication is required.
+// Sends PING to a silent server until it answers, on a connection of its own: what is lost there
+// mixes up no replies. Any reply is an answer, even that authentication is required.
 import type { Socket } from "node:net";
 import type { KvstoreAddress } from "../address.ts";
 import type { KvstoreTlsOptions } from "../options.ts";

@@ -5,7 +5,7 @@ import { ExpiryCache, type HashedKey } from "./expiry-cache.ts";
 
 /** Keys of one bucket, whatever the number of buckets. */
 function keys(number: number): readonly HashedKey[] {
-  return Array.from({ length: number }, (_, index) => ({ hash: 7, tag: index + 1 }));
+  return Array.from({ length: number }, (_, index) => ({ hash: 7, tag: (index + 1) << 5 }));
 }
 
 /** A key with a hash of good quality. */
@@ -15,32 +15,53 @@ function hashed(key: string): HashedKey {
 }
 
 describe("ExpiryCache", () => {
-  it("covers() knows the last four keys of a bucket", () => {
+  it("covers() knows the last eight keys of a bucket", () => {
     const cache = new ExpiryCache(2);
-    const added = keys(6);
+    const added = keys(10);
     for (const key of added) cache.add(key, 60);
-    expect(added.map((key) => cache.covers(key, 60))).toEqual([false, false, true, true, true, true]);
+    expect(added.map((key) => cache.covers(key, 60))).toEqual([false, false, ...Array.from({ length: 8 }, () => true)]);
   });
 
   it("add() keeps the key that is added again, and forgets the one that was not for the longest time", () => {
     const cache = new ExpiryCache(2);
-    const [a, b, c, d, e] = keys(5);
-    for (const key of [a, b, c, d, a, e]) if (key !== undefined) cache.add(key, 60);
-    expect(keys(5).map((key) => cache.covers(key, 60))).toEqual([true, false, true, true, true]);
+    const [first, ...others] = keys(9);
+    const last = others.pop();
+    if (first === undefined || last === undefined) throw new Error("Nine keys were made");
+    for (const key of [first, ...others, first, last]) cache.add(key, 60);
+    expect(keys(9).map((key) => cache.covers(key, 60))).toEqual([
+      true,
+      false,
+      ...Array.from({ length: 7 }, () => true),
+    ]);
+  });
+
+  it("add() caches no key without a tag", () => {
+    const cache = new ExpiryCache(2);
+    cache.add({ hash: 0, tag: undefined }, 60);
+    expect(cache.covers({ hash: 0, tag: undefined }, 60)).toBe(false);
   });
 
   it("covers() knows 100,000 keys but for a few", () => {
     const cache = new ExpiryCache();
     const added = Array.from({ length: 100_000 }, (_, index) => hashed(`domain_user_${index}_1790000000`));
     for (const key of added) cache.add(key, 60);
-    expect(added.filter((key) => cache.covers(key, 60)).length).toBeGreaterThan(98_000);
+    expect(added.filter((key) => cache.covers(key, 60)).length).toBeGreaterThan(99_990);
   });
 
   it("covers() denies when the expiry was sent for a shorter window", () => {
     const cache = new ExpiryCache(2);
     const key = hashed("a");
     cache.add(key, 60);
-    expect([1, 60, 3600].map((windowSeconds) => cache.covers(key, windowSeconds))).toEqual([true, true, false]);
+    const windows = [1, 60, 3600, 86_400, 604_800, 2_678_400, 31_622_400];
+    expect(windows.map((seconds) => cache.covers(key, seconds))).toEqual([
+      true,
+      true,
+      ...windows.slice(2).map(() => false),
+    ]);
+    for (const seconds of windows) {
+      cache.add(key, seconds);
+      expect(windows.filter((each) => cache.covers(key, each))).toEqual(windows.filter((each) => each <= seconds));
+    }
   });
 
   it("clear() forgets all keys", () => {

@@ -1,6 +1,5 @@
-// Caches the keys for which this process has sent an expiry, so that it is sent once per key and
-// window. It keeps hashes: about one key in 10^9 is taken for another one, and then the reply to its
-// first increment shows that it has no expiry. Forgetting a key only costs one more EXPIRE.
+// Caches the keys for which this process has sent an expiry, by their hash: one in 10^7 is taken for
+// another, which the reply to its first increment shows. Forgetting one costs one more EXPIRE.
 
 /** A key whose expiry has to be sent once more. */
 export interface KeyExpiry {
@@ -16,20 +15,20 @@ export interface HashedKey {
   readonly tag: number | undefined;
 }
 
-/** Number of buckets, a power of two: 262,144 keys in 2 MiB. */
+/** Number of buckets, a power of two: 524,288 keys in 2 MiB. */
 const BUCKETS = 65_536;
 
-/** Numbers in a bucket: four entries of a tag and a length in seconds, half of a cache line. */
+/** Entries of a bucket, half of a cache line. */
 const BUCKET_SIZE = 8;
 
-/** Where the last entry of a bucket begins. */
-const LAST = BUCKET_SIZE - 2;
+/** The bits of an entry that are a window, as the number of bits of its seconds; the others are a tag. */
+const WINDOW_MASK = 0x1f;
 
 /** The keys whose expiry was sent, as far as cached. */
 export class ExpiryCache {
   /**
-   * Per entry the tag of a key, and the length in seconds of the longest window that its expiry was
-   * sent for, 0 when there is none. The entries of a bucket are ordered, the latest first.
+   * Per entry 27 bits of the tag of a key, and the longest window that its expiry was sent for, 0
+   * when there is none. The entries of a bucket are ordered, the latest first.
    */
   readonly #entries: Int32Array;
   readonly #mask: number;
@@ -43,11 +42,11 @@ export class ExpiryCache {
   /**
    * Whether the expiry that was sent covers a window of this length. The unit of a limit is not in
    * the key: where two windows begin together, a key that was to live for a minute may have to live
-   * for an hour.
+   * for an hour. No two units have the same number of bits.
    */
   covers(key: HashedKey, windowSeconds: number): boolean {
     const at = this.#find(key);
-    return at >= 0 && (this.#entries[at + 1] ?? 0) >= windowSeconds;
+    return at >= 0 && ((this.#entries[at] ?? 0) & WINDOW_MASK) >= bitsOf(windowSeconds);
   }
 
   /** Adds a key whose expiry is being sent; the oldest one of its bucket is forgotten. */
@@ -55,15 +54,14 @@ export class ExpiryCache {
     if (key.tag === undefined) return;
     const first = this.#bucketOf(key);
     const present = this.#find(key);
-    this.#entries.copyWithin(first + 2, first, present >= 0 ? present : first + LAST);
-    this.#entries[first] = key.tag;
-    this.#entries[first + 1] = windowSeconds;
+    this.#entries.copyWithin(first + 1, first, present >= 0 ? present : first + BUCKET_SIZE - 1);
+    this.#entries[first] = (key.tag & ~WINDOW_MASK) | bitsOf(windowSeconds);
   }
 
   /** Removes a key whose write failed or which the server has lost. */
   delete(key: HashedKey): void {
     const at = this.#find(key);
-    if (at >= 0) this.#entries[at + 1] = 0;
+    if (at >= 0) this.#entries[at] = 0;
   }
 
   /** Removes all keys. */
@@ -75,10 +73,18 @@ export class ExpiryCache {
     return (hash & this.#mask) * BUCKET_SIZE;
   }
 
-  /** Where the entry of the key begins; negative when there is none. */
+  /** The position of the entry of the key; negative when there is none. */
   #find(key: HashedKey): number {
+    const { tag } = key;
+    if (tag === undefined) return -1;
     const first = this.#bucketOf(key);
-    for (let at = first; at <= first + LAST; at += 2) if (this.#entries[at] === key.tag) return at;
+    for (let at = first; at < first + BUCKET_SIZE; at++)
+      if ((((this.#entries[at] ?? 0) ^ tag) & ~WINDOW_MASK) === 0) return at;
     return -1;
   }
+}
+
+/** Number of bits of a window in seconds, at most 25 for a year. */
+function bitsOf(windowSeconds: number): number {
+  return 32 - Math.clz32(windowSeconds);
 }

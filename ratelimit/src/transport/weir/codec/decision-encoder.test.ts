@@ -12,7 +12,7 @@ import { DecisionEncoder } from "./decision-encoder.ts";
 /** Random decisions: the same ones in every run. */
 const RUNS = { seed: 20_261_122, numRuns: 1500 };
 
-/** What is in the target before: neither it nor what is outside the message may be read or changed. */
+/** The bytes of the target before; those outside the message must not change. */
 const FILLER = 0xa5;
 const OFFSET = 7;
 

@@ -27,7 +27,7 @@ function attempt(decodeBytes: () => unknown): { readonly request?: unknown; read
   }
 }
 
-/** What our decoder makes of a message that @bufbuild/protobuf decoded. */
+/** A message of @bufbuild/protobuf as our decoder returns it. */
 function plain({ domain, descriptors, hitsAddend }: RateLimitRequest): unknown {
   return {
     domain,
@@ -207,7 +207,7 @@ describe("RequestDecoder.decode()", () => {
   });
 });
 
-/** What ours rejects and @bufbuild/protobuf reads in some way. */
+/** The reasons for which ours rejects messages that @bufbuild/protobuf reads in some way. */
 const STRICTER = [
   "a field has another wire type than its own",
   "a field is longer than its message",

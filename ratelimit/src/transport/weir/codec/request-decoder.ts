@@ -35,7 +35,7 @@ const LIMIT_FIELDS = 3;
 const WRAPPED = (1 << 3) | VARINT;
 const WRAPPER_FIELDS = 1;
 
-/** What stands in the lists of a request that is too long. */
+/** Placeholders for the elements beyond the maximum of a list. */
 const TOO_MANY_ENTRY: Entry = Object.freeze({ key: "", value: "" });
 const TOO_MANY_DESCRIPTOR: RequestDescriptor = Object.freeze({ entries: Object.freeze([]) });
 

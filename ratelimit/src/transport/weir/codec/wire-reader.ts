@@ -31,7 +31,7 @@ const GROUP_DEPTH_MAX = 100;
 /** Longest string, in bytes, whose bytes are looked at one by one before it is made. */
 const SHORT_STRING_MAX = 32;
 
-/** What the decoder of UTF-8 writes for bytes that are none. */
+/** The character that replaces bytes that are not UTF-8. */
 const REPLACEMENT = "\ufffd";
 
 /**

@@ -1,0 +1,191 @@
+// The servers of the benchmark: Weir with either engine, an earlier commit of it, envoyproxy/ratelimit,
+// and one that decides nothing; each the real program, over the same store and rules.
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
+import { STACK_HOST } from "@weir/dev/setup/ports";
+import { eventually } from "@weir/testing/eventually";
+import { reservePorts } from "@weir/testing/reserve-ports";
+import type { CertificateFiles } from "@weir/testing/servers/certificate-files";
+import { startEnvoyRatelimit } from "../../parts/envoy-ratelimit.ts";
+import { type Env, ROOT } from "../../parts/programs.ts";
+import type { Cores } from "../machine.ts";
+import type { Contender, LoadGroup } from "./loads.ts";
+
+/** Longest wait for a program to be ready, in milliseconds. */
+const READY_TIMEOUT_MS = 30_000;
+
+/** How long a program may take to stop, in milliseconds. */
+const STOP_GRACE_MS = 3000;
+
+/**
+ * A limit per destination that no benchmark reaches, so that every decision counts and answers alike;
+ * and one that everybody is over from the first hit on.
+ */
+const BENCH_RULES = `domain: bench
+descriptors:
+  - key: source_cluster
+    value: proxy
+    descriptors:
+      - key: destination_cluster
+        rate_limit:
+          unit: day
+          requests_per_unit: 4000000000
+  - key: tight
+    rate_limit:
+      unit: day
+      requests_per_unit: 0
+`;
+
+/** Entries of the descriptor that every call is about, as the generator takes them. */
+export const BENCH_ENTRIES = {
+  within: ["source_cluster=proxy", "destination_cluster=u{key}"],
+  over: ["tight=u{key}"],
+} as const;
+
+/** Room in the local cache for every key that is over its limit. */
+const LOCAL_CACHE = { LOCAL_CACHE_SIZE_IN_BYTES: String(16 * 1024 * 1024) } as const;
+
+/** Settings of this benchmark that say nothing about a server: where it listens, and the way to it. */
+const UNTOLD = /^(PATH|(GRPC_|DEBUG_)?(HOST|PORT)|PROMETHEUS_ADDR|RUNTIME_ROOT)$/;
+
+/** What the servers of a group share. */
+export interface GroupPlace {
+  readonly group: LoadGroup;
+  readonly folder: string;
+  readonly path: string;
+  readonly cores: Cores;
+  readonly certificates: CertificateFiles;
+  /** Settings of the store, as both services read them. */
+  readonly storeEnv: Env;
+  /** Further settings of Weir. */
+  readonly weirEnv: Env;
+  /** Path of the load generator. */
+  readonly generator: string;
+  /** Root of the checkout of the earlier commit. */
+  readonly earlierRoot: string | undefined;
+}
+
+/** A running server. */
+export interface RunningContender {
+  readonly contender: Contender;
+  readonly process: ProcessGroup;
+  readonly grpcPort: number;
+  /** What was set, for the reader of the results. */
+  readonly told: string;
+}
+
+/** Starts a server. */
+export async function startContender(contender: Contender, place: GroupPlace): Promise<RunningContender> {
+  switch (contender) {
+    case "nothing":
+      return startNothing(place);
+    case "envoyproxy/ratelimit":
+      return startGo(place);
+    case "weir":
+      return startWeir(contender, ROOT, { GRPC_ENGINE: "weir" }, place);
+    case "weir, 2 workers":
+      return startWeir(contender, ROOT, { GRPC_ENGINE: "weir", WORKERS: "2" }, place);
+    case "weir, grpc-js":
+      return startWeir(contender, ROOT, { GRPC_ENGINE: "grpc-js" }, place);
+    case "earlier":
+      return startWeir(contender, place.earlierRoot ?? ROOT, {}, place);
+  }
+}
+
+/** Its processes: the one that was started, and those that it started. */
+export function processIds({ process: { pid } }: RunningContender): readonly number[] {
+  const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
+    readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").split(" ").filter(Boolean).map(Number),
+  );
+  return [pid, ...children];
+}
+
+/** Stops it. */
+export async function stopContender({ process }: RunningContender): Promise<void> {
+  await process.stop("SIGTERM", STOP_GRACE_MS);
+}
+
+async function startNothing(place: GroupPlace): Promise<RunningContender> {
+  const { serverCert, serverKey } = place.certificates;
+  const flags = [
+    ...["--serve", "--port", "0"],
+    ...(place.group.isOverLimit === true ? ["--expect", "over"] : []),
+    ...(place.group.isTls === true ? ["--tls-cert", serverCert, "--tls-key", serverKey] : []),
+  ];
+  const args = [...place.cores.server, place.generator, ...flags];
+  const process = await startProcess({ name: "nothing", command: "env", args, env: { PATH: place.path } });
+  // Its first line is its port.
+  const grpcPort = await eventually("the server that decides nothing to listen", () => {
+    const [first] = process.lastLines();
+    if (first === undefined) throw new Error("it has written nothing");
+    return Number(first);
+  });
+  return { contender: "nothing", process, grpcPort, told: "" };
+}
+
+function settingsOf({ group, storeEnv, certificates, path }: GroupPlace): Env {
+  return {
+    PATH: path,
+    LOG_LEVEL: "error",
+    USE_STATSD: "false",
+    USE_PROMETHEUS: "true",
+    ...storeEnv,
+    ...(group.isOverLimit === true && LOCAL_CACHE),
+    ...(group.isTls === true && {
+      GRPC_SERVER_USE_TLS: "true",
+      GRPC_SERVER_TLS_CERT: certificates.serverCert,
+      GRPC_SERVER_TLS_KEY: certificates.serverKey,
+    }),
+  };
+}
+
+async function startGo(place: GroupPlace): Promise<RunningContender> {
+  const folder = writeRules(place, "envoy");
+  const env = { ...settingsOf(place), GOMAXPROCS: "1" };
+  const { process, grpcPort, env: whole } = await startEnvoyRatelimit({ folder, env, prefix: place.cores.server });
+  return { contender: "envoyproxy/ratelimit", process, grpcPort, told: tell(whole) };
+}
+
+async function startWeir(contender: Contender, root: string, own: Env, place: GroupPlace): Promise<RunningContender> {
+  const [httpPort = 0, grpcPort = 0, debugPort = 0, metricsPort = 0] = await reservePorts(4);
+  const env: Env = {
+    HOST: STACK_HOST,
+    PORT: String(httpPort),
+    GRPC_HOST: STACK_HOST,
+    GRPC_PORT: String(grpcPort),
+    DEBUG_HOST: STACK_HOST,
+    DEBUG_PORT: String(debugPort),
+    PROMETHEUS_ADDR: `${STACK_HOST}:${metricsPort}`,
+    RUNTIME_ROOT: writeRules(place, contender.replaceAll(/\W+/g, "-")),
+    RUNTIME_WATCH_ROOT: "false",
+    SHUTDOWN_DRAIN: "0s",
+    ...settingsOf(place),
+    ...place.weirEnv,
+    ...own,
+  };
+  const pinned = place.group.usesBothCores === true ? place.cores.both : place.cores.server;
+  const args = [...pinned, join(root, "ratelimit", "bin", "weir-ratelimit")];
+  const process = await startProcess({ name: contender, command: "env", args, env });
+  try {
+    await process.waitUntilReady(`http://${STACK_HOST}:${httpPort}/healthcheck`, READY_TIMEOUT_MS);
+  } catch (error) {
+    process.kill();
+    throw error;
+  }
+  return { contender, process, grpcPort, told: tell(env) };
+}
+
+function writeRules(place: GroupPlace, name: string): string {
+  const folder = join(place.folder, name);
+  mkdirSync(join(folder, "config"), { recursive: true });
+  writeFileSync(join(folder, "config", "bench.yaml"), BENCH_RULES);
+  return folder;
+}
+
+function tell(env: Env): string {
+  return Object.entries(env)
+    .filter(([name]) => !UNTOLD.test(name))
+    .map(([name, value]) => `${name}=${value.includes("/") ? `…/${value.split("/").at(-1) ?? ""}` : value}`)
+    .join(" ");
+}

@@ -1,0 +1,157 @@
+// The rows of `make bench`: which load is put on which servers.
+
+/** How calls are sent. */
+export interface Load {
+  /** Part of the names of rows. */
+  readonly name: string;
+  /** As tables say it. */
+  readonly title: string;
+  readonly connections: number;
+  /** Calls in flight on each connection of a closed loop; undefined for an open loop. */
+  readonly inFlight?: number;
+  /** Calls a second of an open loop. */
+  readonly rate?: number;
+  /** Different keys. */
+  readonly keys: number;
+  readonly hasTraceHeaders?: boolean;
+}
+
+/** A server that is measured; "nothing" answers prepared bytes. */
+export type Contender = "weir" | "weir, grpc-js" | "weir, 2 workers" | "envoyproxy/ratelimit" | "earlier" | "nothing";
+
+/** Servers that run at the same time with the same settings, and what each of them is asked. */
+export interface LoadGroup {
+  readonly name: string;
+  readonly title: string;
+  readonly store: "memory" | "redis" | "memcached";
+  readonly isTls?: boolean;
+  /** Every call is about a key that is over its limit, which the local cache knows. */
+  readonly isOverLimit?: boolean;
+  /** Everything that costs something per decision is switched on. */
+  readonly isEverythingOn?: boolean;
+  /** The servers may use both cores of the benchmark; otherwise one. */
+  readonly usesBothCores?: boolean;
+  readonly contenders: readonly Contender[];
+  readonly loads: readonly Load[];
+}
+
+/** Different keys that most loads ask about. */
+const MANY = 100_000;
+
+/** Keys over their limit: so few that the local cache knows all when the measured time begins. */
+const OVER = 500;
+
+const pipelined = { connections: 8, inFlight: 64 } as const;
+const P100K: Load = { name: "8x64", title: "8 × 64, 100,000 keys", ...pipelined, keys: MANY };
+const HOT: Load = { name: "8x64-hot", title: "8 × 64, one hot key", ...pipelined, keys: 1 };
+const P1M: Load = { name: "8x64-1m", title: "8 × 64, 1,000,000 keys", ...pipelined, keys: 1_000_000 };
+const FEW: Load = { name: "16x1", title: "16 × 1", connections: 16, inFlight: 1, keys: MANY };
+const MORE: Load = { name: "256x1", title: "256 × 1", connections: 256, inFlight: 1, keys: MANY };
+const OPEN_5K: Load = { name: "open-5k", title: "open loop, 5,000/s", connections: 8, rate: 5000, keys: MANY };
+const OPEN_50K: Load = { name: "open-50k", title: "open loop, 50,000/s", connections: 8, rate: 50_000, keys: MANY };
+const TRACED: Load = { ...P100K, name: "8x64-trace", title: "8 × 64, trace headers", hasTraceHeaders: true };
+const OVER_LIMIT: Load = { name: "8x64", title: "8 × 64", ...pipelined, keys: OVER };
+
+/** Every row; those of an earlier commit are measured when one is named. */
+export const LOAD_GROUPS: readonly LoadGroup[] = [
+  {
+    name: "redis",
+    title: "Redis",
+    store: "redis",
+    contenders: ["weir", "weir, grpc-js", "envoyproxy/ratelimit"],
+    loads: [P100K, HOT, P1M, FEW, MORE, OPEN_5K, OPEN_50K, TRACED],
+  },
+  {
+    name: "memory",
+    title: "Memory",
+    store: "memory",
+    contenders: ["weir", "weir, grpc-js", "earlier"],
+    loads: [P100K, HOT, P1M, FEW, MORE, OPEN_5K, OPEN_50K],
+  },
+  {
+    name: "tls",
+    title: "Redis, gRPC over TLS",
+    store: "redis",
+    isTls: true,
+    contenders: ["weir", "weir, grpc-js", "envoyproxy/ratelimit"],
+    loads: [P100K],
+  },
+  {
+    name: "over-limit",
+    title: "Over the limit, local cache",
+    store: "redis",
+    isOverLimit: true,
+    contenders: ["weir", "weir, grpc-js", "envoyproxy/ratelimit"],
+    loads: [OVER_LIMIT],
+  },
+  {
+    name: "workers-tls",
+    title: "Over the limit, local cache, gRPC over TLS, two cores",
+    store: "redis",
+    isTls: true,
+    isOverLimit: true,
+    usesBothCores: true,
+    contenders: ["weir", "weir, 2 workers"],
+    loads: [OVER_LIMIT],
+  },
+  {
+    name: "workers-redis",
+    title: "Redis, two cores",
+    store: "redis",
+    usesBothCores: true,
+    contenders: ["weir", "weir, 2 workers"],
+    loads: [P100K],
+  },
+  {
+    name: "everything-on",
+    title: "Redis, everything switched on",
+    store: "redis",
+    isEverythingOn: true,
+    contenders: ["weir", "earlier"],
+    loads: [P100K, FEW],
+  },
+  { name: "memcached", title: "memcached", store: "memcached", contenders: ["weir"], loads: [P100K, FEW, OPEN_5K] },
+];
+
+/** The loads of a short run: one of each kind, so that every part of the benchmark works. */
+const QUICK_LOADS = ["8x64", "16x1", "open-5k"] as const;
+
+/**
+ * The groups with what is wanted of them: only rows whose names have every word of `only`, the earlier
+ * commit only where `hasEarlier`, and every load with "nothing".
+ */
+export function selectGroups(options: {
+  readonly only: readonly string[];
+  readonly hasEarlier: boolean;
+  readonly isQuick: boolean;
+}): readonly SelectedGroup[] {
+  const { only, hasEarlier, isQuick } = options;
+  return LOAD_GROUPS.flatMap((group) => {
+    const isAlone = group.isEverythingOn === true && !hasEarlier;
+    if (isAlone || (isQuick && !hasEarlier && group.name === "memcached")) return [];
+    const isWanted = (load: Load, contender: Contender): boolean =>
+      only.every((word) => rowName(group.name, load.name, contender).includes(word));
+    const rows = group.loads
+      .filter((load) => !isQuick || QUICK_LOADS.some((name) => name === load.name))
+      .map((load) => ({
+        load,
+        contenders: group.contenders.filter(
+          (contender) => (hasEarlier || contender !== "earlier") && isWanted(load, contender),
+        ),
+      }))
+      .filter(({ contenders }) => contenders.length > 0)
+      .map(({ load, contenders }) => ({ load, contenders: [...contenders, "nothing"] as const }));
+    return rows.length === 0 ? [] : [{ group, rows }];
+  });
+}
+
+/** A group and which of its servers each load is put on. */
+export interface SelectedGroup {
+  readonly group: LoadGroup;
+  readonly rows: readonly { readonly load: Load; readonly contenders: readonly Contender[] }[];
+}
+
+/** Such as `redis/8x64/weir`. */
+export function rowName(group: string, load: string, contender: Contender): string {
+  return `${group}/${load}/${contender}`;
+}

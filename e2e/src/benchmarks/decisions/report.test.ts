@@ -1,0 +1,67 @@
+// What is made of the results: tables, the picture, and the parts of the documentation.
+import { describe, expect, it } from "vitest";
+import { documentResults } from "./report-docs.ts";
+import { formatBars, formatResults } from "./report-tables.ts";
+import { results, row } from "./results.suite.ts";
+
+const GO = "envoyproxy/ratelimit";
+const RUN = results(
+  row("redis/8x64", "weir", { perSecond: 200_000, cpuMicrosPerDecision: 4, p99Micros: 3500, commandsPerDecision: 2 }),
+  row("redis/8x64", GO, { perSecond: 12_500, cpuMicrosPerDecision: 75, p99Micros: 90_000 }),
+  row("redis/8x64", "nothing", { perSecond: 900_000 }),
+  row("memory/16x1", "weir", { perSecond: 90_000 }),
+  row("memory/16x1", "nothing", { perSecond: 100_000 }),
+);
+
+describe("formatResults()", () => {
+  it("has a line per row, with the reason where the generator is the limit", () => {
+    const cells = formatResults(RUN)
+      .split("\n")
+      .map((line) => line.split("|").map((cell) => cell.trim()));
+    const weir = ["200.0 k (200.0–200.0)", "4.0 (4.0–4.0)", "0.10", "3.50", "2.00", "100", "2.00"];
+    expect(cells[2]).toEqual(["", "group redis", "load 8x64", "Weir", ...weir, ""]);
+    expect(cells[3]?.slice(3, 8)).toEqual([GO, "12.5 k (12.5–12.5)", "75.0 (75.0–75.0)", "0.10", "90"]);
+    expect(cells[5]?.slice(3, 8)).toEqual(["Weir", "not measurable here", "10.0 (10.0–10.0)", "", ""]);
+    expect(cells).toHaveLength(7);
+  });
+});
+
+describe("formatBars()", () => {
+  it("has the bar, the value and the verdict", () => {
+    const [, , first] = formatBars(RUN).split("\n");
+    const cells = ["", "Redis, 100,000 keys, 8 × 64", `≥ 15 × ${GO}`, "16.00 (16.00–16.00)", "PASS", ""];
+    expect(first?.split("|").map((cell) => cell.trim())).toEqual(cells);
+  });
+});
+
+describe("documentResults()", () => {
+  it("says the figure that matters in one sentence, with the commit in the picture", () => {
+    const { readme, page, plot } = documentResults(RUN);
+    const sentence =
+      "On one core, over the same Redis and with 100,000 keys, Weir decides 200,000 requests a second and " +
+      `${GO} 13,000: **16 times as many**; a decision costs 4.0 µs of processor time, and 75 µs there.`;
+    expect(readme["speed"]).toContain(sentence);
+    expect(page["summary"]).toContain(sentence);
+    expect(page["results"]).toContain("2026-11-22, commit abc1234; 3 rounds.");
+    expect(page["settings"]).toBe("- redis, weir: `GRPC_ENGINE=weir`");
+    expect(plot).toContain("Commit abc1234, 2026-11-22; 2 × CPU");
+  });
+
+  it("draws bars as long as their values, and says how they compare", () => {
+    const { plot } = documentResults(RUN);
+    const widths = [...plot.matchAll(/<rect class="(weir|other)" x="300" y="\d+" width="([\d.]+)"/g)];
+    expect(widths.map(([, kind, width]) => [kind, Number(width)])).toEqual([
+      ["weir", 540],
+      ["other", 33.8],
+    ]);
+    expect(plot).toContain('200 k <tspan class="ratio">16 ×</tspan>');
+    expect(plot).toContain("busy proxies, 100,000 keys: Weir 200 k, envoyproxy/ratelimit 12.5 k.");
+  });
+
+  it("compares costs instead when the generator is the limit", () => {
+    const run = results(...RUN.rows.slice(0, 2), row("redis/8x64", "nothing", { perSecond: 250_000 }));
+    const { readme, plot } = documentResults(run);
+    expect(readme["speed"]).toContain("a decision costs 4.0 µs of processor time, and 75 µs there.");
+    expect(plot).toContain('200 k <tspan class="ratio">≥ 16 ×</tspan>');
+  });
+});

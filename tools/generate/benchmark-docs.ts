@@ -1,0 +1,26 @@
+// Writes what docs/benchmarks.md, docs/benchmarks.svg and README.md say about the last run of the
+// benchmark, from its results in docs/benchmarks-results.json; --check compares instead.
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { emitPage, emitText, replaceBlocks } from "./generated-page.ts";
+
+/** Results of `make bench ARGS=--write`. */
+const RESULTS = "docs/benchmarks-results.json";
+
+/** What makes text of them. */
+const REPORT = "e2e/src/benchmarks/decisions/report-docs.ts";
+
+/** The exports of that file that are used here. */
+interface Report {
+  readonly documentResults: (results: unknown) => {
+    readonly page: Readonly<Record<string, string>>;
+    readonly readme: Readonly<Record<string, string>>;
+    readonly plot: string;
+  };
+}
+
+const { documentResults } = (await import(pathToFileURL(REPORT).href)) as Report;
+const { page, readme, plot } = documentResults(JSON.parse(readFileSync(RESULTS, "utf8")));
+await emitPage("docs/benchmarks.md", replaceBlocks(readFileSync("docs/benchmarks.md", "utf8"), page));
+await emitPage("README.md", replaceBlocks(readFileSync("README.md", "utf8"), readme));
+emitText("docs/benchmarks.svg", plot);
