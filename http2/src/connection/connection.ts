@@ -204,7 +204,7 @@ export class Connection implements FrameReceiver, TurnTask {
     if (this.#phase === "preface") this.#end();
     if (this.#phase !== "open") return;
     this.#phase = "draining";
-    this.#phaseEndMs = this.#deps.turn.nowMs() + DRAIN_PING_TIMEOUT_MS;
+    this.#phaseEndMs = this.#deps.turn.monotonicMs() + DRAIN_PING_TIMEOUT_MS;
     this.#sendGoaway(MAX_STREAM_ID, ErrorCode.NO_ERROR, "");
     this.#sendPing(DRAIN_PING); // Its acknowledgement follows the calls that are on their way.
   }
@@ -248,7 +248,9 @@ export class Connection implements FrameReceiver, TurnTask {
   #hold(stream: Stream): void {
     this.#calls.keepHead(stream);
     if (stream.deadlineMs === undefined || stream.isLocalEnded) return;
-    this.#deps.deadlines.add(stream, stream.deadlineMs, this.#deps.turn.nowMs());
+    const { deadlines, turn } = this.#deps;
+    const nowMs = turn.monotonicMs();
+    deadlines.add(stream, nowMs + stream.deadlineMs - turn.nowMs(), nowMs);
   }
 
   #receivePong(bytes: Buffer, start: number): void {
@@ -291,7 +293,7 @@ export class Connection implements FrameReceiver, TurnTask {
   /** Sends what is written, and the end. What is read from now on is dropped. */
   #end(): void {
     this.#phase = "ending";
-    this.#phaseEndMs = this.#deps.turn.nowMs() + CLOSE_TIMEOUT_MS;
+    this.#phaseEndMs = this.#deps.turn.monotonicMs() + CLOSE_TIMEOUT_MS;
     this.#output.flush();
     this.#forget();
     this.#sink.end();
