@@ -47,7 +47,7 @@ export class Http2Server {
       counters: this.counters,
       pool: new ChunkPool(),
       budget: new ByteBudget(all.processMaxBytes),
-      deadlines: new Deadlines(turn.nowMs(), () => this.#startDeadlines()),
+      deadlines: new Deadlines(turn.monotonicMs(), () => this.#startDeadlines()),
       fields: new FieldList(hpackLimits(all)),
     };
   }
@@ -73,7 +73,7 @@ export class Http2Server {
     const maxAgeMs = connectionAgeMs(limits.connectionAgeMs, this.#random());
     const isAsync = socket instanceof TLSSocket;
     const sink = new SocketSink(socket, { isAsync, sent: () => connection.sent(), refused });
-    const connection = new Connection(this.#deps, sink, turn.nowMs(), maxAgeMs);
+    const connection = new Connection(this.#deps, sink, turn.monotonicMs(), maxAgeMs);
     this.#connections.set(connection, socket);
     this.counters.openConnections += 1;
     this.#tickTimer ??= setInterval(() => this.#tick(), TICK_MS).unref();
@@ -109,7 +109,7 @@ export class Http2Server {
   }
 
   #tick(): void {
-    const nowMs = this.#deps.turn.nowMs();
+    const nowMs = this.#deps.turn.monotonicMs();
     for (const connection of this.#connections.keys()) connection.tick(nowMs);
   }
 
@@ -117,7 +117,7 @@ export class Http2Server {
   #startDeadlines(): void {
     this.#deadlineTimer ??= setInterval(() => {
       const { deadlines, turn } = this.#deps;
-      deadlines.advance(turn.nowMs());
+      deadlines.advance(turn.monotonicMs());
       if (deadlines.count > 0) return;
       clearInterval(this.#deadlineTimer);
       this.#deadlineTimer = undefined;

@@ -1,7 +1,6 @@
 // Serves gRPC with our own HTTP/2 server: ShouldRateLimit, health and reflection.
 import type { Methods, StreamingMethod, Turn, UnaryMethod } from "@weir/http2/grpc/method";
 import { Http2Server } from "@weir/http2/server/http2-server";
-import type { TurnEnd } from "@weir/common/turn/turn-end";
 
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 import {
@@ -47,7 +46,7 @@ export class WeirTransport implements Transport {
   constructor(deps: WeirTransportDeps, options: WeirTransportOptions) {
     this.#watches = new HealthWatches(deps.health);
     this.#server = new Http2Server(
-      { methods: this.#methods(deps, options), turn: turnOf(deps.turn), random: deps.random },
+      { methods: this.#methods(deps, options), turn: turnOf(deps), random: deps.random },
       {
         messageMaxBytes: MESSAGE_MAX_BYTES,
         keepAliveIntervalMs: KEEPALIVE_TIME_MS,
@@ -100,6 +99,6 @@ export class WeirTransport implements Transport {
 }
 
 /** The event-loop turn as the server needs it. */
-function turnOf(turn: TurnEnd): Turn {
-  return { atTurnEnd: (task) => turn.writeAnswers(task), nowMs: () => turn.nowMs() };
+function turnOf({ turn, nowMs }: WeirTransportDeps): Turn {
+  return { atTurnEnd: (task) => turn.writeAnswers(task), nowMs: () => turn.nowMs(), monotonicMs: nowMs };
 }
