@@ -99,6 +99,11 @@ export class ConnectionListener {
     await listenUnix(this.#server, options);
   }
 
+  /** Serves a connection that another process has accepted, as if it were the listener's own. */
+  take(socket: Socket): void {
+    this.#server.emit("connection", socket); // TLS begins in a listener of this event.
+  }
+
   /** Takes no more connections; resolves when the open ones have ended. */
   async close(): Promise<void> {
     this.#unsubscribe?.();

@@ -31,6 +31,8 @@ export class Http2Server {
   readonly #deps: ConnectionDeps;
   readonly #random: () => number;
   readonly #connections = new Map<Connection, Socket>();
+  /** Open connections that `shed` closes. */
+  readonly #shed = new Set<Connection>();
   #tickTimer: NodeJS.Timeout | undefined;
   #deadlineTimer: NodeJS.Timeout | undefined;
   #isDraining = false;
@@ -92,6 +94,22 @@ export class Http2Server {
     await promise;
   }
 
+  /** Open connections that `shed` closes gracefully. */
+  get shedConnections(): number {
+    return this.#shed.size;
+  }
+
+  /** Closes so many more connections gracefully, the oldest first; the others are served. */
+  shed(connections: number): void {
+    const total = this.#shed.size + connections;
+    for (const connection of this.#connections.keys()) {
+      if (this.#shed.size >= total) return;
+      if (this.#shed.has(connection)) continue;
+      this.#shed.add(connection);
+      connection.drain();
+    }
+  }
+
   /** Closes every connection immediately. */
   close(): void {
     for (const socket of this.#connections.values()) socket.destroy();
@@ -100,6 +118,7 @@ export class Http2Server {
   #remove(connection: Connection): void {
     connection.closed();
     this.#connections.delete(connection);
+    this.#shed.delete(connection);
     this.counters.openConnections -= 1;
     if (this.#connections.size > 0) return;
     clearInterval(this.#tickTimer);

@@ -98,6 +98,11 @@ export class GrpcListener {
     this.#address = `unix:${address.path}`;
   }
 
+  /** Serves a connection that another process has accepted; the listener need not be open. */
+  take(socket: Socket): void {
+    this.#listener.take(socket);
+  }
+
   /** Takes no more connections; the open ones stay. */
   close(): void {
     if (this.#address !== undefined) void this.#listener.close();

@@ -1,4 +1,6 @@
 // Serves gRPC with our own HTTP/2 server: ShouldRateLimit, health and reflection.
+import type { Socket } from "node:net";
+
 import type { Methods, StreamingMethod, Turn, UnaryMethod } from "@weir/http2/grpc/method";
 import { Http2Server } from "@weir/http2/server/http2-server";
 
@@ -65,6 +67,21 @@ export class WeirTransport implements Transport {
 
   start(): Promise<void> {
     return this.#listener.open();
+  }
+
+  /** Serves a connection that another process has accepted; needs no `start`. */
+  take(socket: Socket): void {
+    this.#listener.take(socket);
+  }
+
+  /** Closes so many more connections gracefully; the others are served. */
+  shed(connections: number): void {
+    this.#server.shed(connections);
+  }
+
+  /** Open connections that `shed` closes. */
+  get shedConnections(): number {
+    return this.#server.shedConnections;
   }
 
   drain(): Promise<void> {
