@@ -68,11 +68,11 @@ export class GrpcListener {
   readonly #listenAddress: ListenerAddress;
   #address: string | undefined;
 
-  /** Each connection that is ready goes to `ready`. */
+  /** Each connection that is ready goes to `ready`, which reports one that does not begin with HTTP/2. */
   constructor(
     { log }: Pick<GrpcTransportDeps, "log">,
     { address, tls }: GrpcTransportOptions,
-    ready: (socket: Socket) => void,
+    ready: (socket: Socket, notHttp2: () => void) => void,
   ) {
     this.#listenAddress = address;
     this.#listener = new ConnectionListener(

@@ -58,7 +58,7 @@ export class WeirTransport implements Transport {
       },
     );
     exportHttp2Counters(this.#server.counters, deps.store);
-    this.#listener = new GrpcListener(deps, options, (socket) => this.#server.accept(socket));
+    this.#listener = new GrpcListener(deps, options, (socket, notHttp2) => this.#server.accept(socket, notHttp2));
   }
 
   address(): string | undefined {
