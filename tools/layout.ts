@@ -105,6 +105,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "settings",
       "settings.ts",
       "startup",
+      "workers",
     ],
     alternatives: ["config", "counters", "counters/kvstore/{single,cluster,sentinel}", "transport"],
   },

@@ -13,7 +13,7 @@
 // Envoy's window for answers, of a stream and of the connection.
 #define RECEIVE_WINDOW (256u << 20)
 
-// After so many bytes the server is told that there is room again.
+// Received bytes after which a WINDOW_UPDATE is sent.
 #define WINDOW_STEP (1u << 20)
 
 // Room that a call must find in the output.

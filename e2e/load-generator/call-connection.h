@@ -34,7 +34,7 @@ typedef struct {
     HpackDecoder decoder;
     uint32_t next_stream;
     unsigned in_flight;
-    // What the server allows.
+    // Limits of the server.
     uint32_t streams_max;
     int64_t send_window;
     uint32_t stream_window;
@@ -48,7 +48,7 @@ typedef struct {
     unsigned out_sent;
     // The socket takes no more for now.
     bool is_blocked;
-    // What every answer must be, and what is told of each.
+    // The code that every answer must have, and the receiver of answers.
     Code expected;
     OnAnswer answered;
     void *context;
@@ -58,7 +58,7 @@ typedef struct {
 // by the caller.
 void connection_open(CallConnection *connection, int port, SSL_CTX *tls, unsigned calls);
 
-// Whether another call may be sent now.
+// True when another call may be sent now.
 bool connection_has_place(const CallConnection *connection);
 
 // Adds a call to what is written next.

@@ -71,7 +71,7 @@ static void take_frame(void *context, const Frame *frame) {
     }
 }
 
-// Whether the peer is still there.
+// False when the peer closed the connection.
 static bool read_peer(Peer *peer) {
     if (!input_read(&peer->input, &peer->transport, take_frame, peer)) return false;
     if (peer->received >= WINDOW_STEP) {

@@ -12,7 +12,7 @@
 #define KNOWN_BLOCKS 8
 #define KNOWN_BLOCK_MAX 64
 
-// What a header block says.
+// The meaning of a header block.
 typedef struct {
     int http_status;
     int grpc_status;
@@ -38,7 +38,7 @@ typedef struct {
     unsigned count;
     unsigned size;
     unsigned max;
-    // How often the table changed.
+    // Number of changes of the table.
     uint64_t changes;
     // Blocks decoded since it last did: equal bytes mean the same.
     KnownBlock known[KNOWN_BLOCKS];

@@ -11,7 +11,7 @@
 // Size of the table that HTTP/2 begins with; Envoy uses no larger one.
 #define TABLE_DEFAULT 4096
 
-// What a field takes in the table besides its text (RFC 7541, section 4.1).
+// Size of a field in the table in addition to its text (RFC 7541, section 4.1).
 #define FIELD_OVERHEAD 32
 
 // Fields in the table at most; the smallest is FIELD_OVERHEAD large.

@@ -29,7 +29,7 @@ typedef struct {
 typedef struct {
     RequestField fields[REQUEST_FIELDS_MAX];
     unsigned count;
-    // What the server said at most, and what Envoy uses at most.
+    // The smaller of the server's setting and of Envoy's maximum.
     unsigned table_max;
     // The server made its table smaller: the next block says so.
     bool table_changed;

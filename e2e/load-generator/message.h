@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What stands in the value of an entry for the number of a key, and the digits that replace it.
+// Placeholder for the number of a key in the value of an entry, and the digits that replace it.
 #define KEY_MARKER "{key}"
 #define KEY_DIGITS 7
 

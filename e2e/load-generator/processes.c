@@ -1,4 +1,4 @@
-// What other processes of the machine use (proc(5)).
+// Processor time and memory of other processes (proc(5)).
 #include "processes.h"
 
 #include <stdio.h>

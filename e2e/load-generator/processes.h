@@ -1,4 +1,4 @@
-// What other processes of the machine use, read from the kernel.
+// Processor time and memory of other processes, read from the kernel.
 #ifndef PROCESSES_H
 #define PROCESSES_H
 

@@ -13,10 +13,10 @@ typedef struct {
     SSL *tls;
 } Transport;
 
-// What TLS of a client needs: verifies servers against the certificates in a file, and offers h2.
+// Makes the TLS context of a client, which verifies servers against the certificates in a file and offers h2.
 SSL_CTX *tls_for_client(const char *ca_file);
 
-// What TLS of a server needs.
+// Makes the TLS context of a server.
 SSL_CTX *tls_for_server(const char *certificate_file, const char *key_file);
 
 // Connects to a port of this machine; `tls` is NULL for plaintext.

@@ -43,6 +43,10 @@ export const RATELIMIT_ERRORS = {
     meaning: "A decision failed for a reason that should not exist",
     remedy: "Report it with the log line; the process keeps serving other calls",
   },
+  WORKER_FAILED: {
+    meaning: "A worker process ended before it could decide",
+    remedy: "Look for its own lines in the log; WORKERS=1 starts the service without workers",
+  },
   CONFIG_INVALID: {
     meaning:
       "A rate limit configuration is invalid; nothing of its load is active and the previous configuration stays",

@@ -26,8 +26,9 @@ async function main(context: ProgramContext): Promise<void> {
   const tracing = await startTracing(settings.tracing, { log });
   // Loaded here because gRPC takes time, which --help and invalid settings must not cost.
   const { createService } = await import("./service.ts");
+  const { workerCount } = await import("./workers/worker-count.ts");
   const service = await createService(
-    { tracing, isDrainWanted: () => context.signalName() === "SIGTERM", log },
+    { workers: workerCount(settings), tracing, isDrainWanted: () => context.signalName() === "SIGTERM", log },
     settings,
   );
   context.onHangup(() => service.reload());

@@ -3,9 +3,11 @@ import { setTimeout } from "node:timers/promises";
 
 import { Lifecycle } from "@weir/common/lifecycle/lifecycle";
 import { createLog, type Log } from "@weir/common/log/log";
-import type { ListenerTls } from "@weir/common/net/connection-listener";
+import { readDescriptorLimit } from "@weir/common/net/connection-limit";
 import type { Tracing } from "@weir/common/tracing/tracing";
 import { TurnEnd } from "@weir/common/turn/turn-end";
+
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
 
 import { createLocalCache } from "./decide/local-cache/local-cache.ts";
 import { RuleDecider } from "./decide/rule-decider.ts";
@@ -16,6 +18,7 @@ import { createConfigSource } from "./startup/config-source.ts";
 import { createCounterBackend } from "./startup/counter-backend.ts";
 import { createFirstConfigurationWait } from "./startup/first-configuration.ts";
 import { createGrpcTransport } from "./startup/grpc-engine.ts";
+import { openGrpcTls } from "./startup/grpc-tls.ts";
 import { withAddressLog } from "./startup/listen-address-log.ts";
 import { createStatisticsSinks } from "./startup/statistics-sinks.ts";
 import { TlsFileSets } from "./startup/tls-file-sets.ts";
@@ -24,9 +27,18 @@ import { LoadStatistics, ServiceStatistics } from "./statistics/service-statisti
 import { StatisticsStore } from "./statistics/statistics-store.ts";
 import { DebugListener } from "./transport/debug/debug-listener.ts";
 import { JsonTransport } from "./transport/json/json-transport.ts";
+import { ConnectionGateway } from "./workers/connection-gateway.ts";
+import { shareOf } from "./workers/shares.ts";
+import { StoreHealth } from "./workers/store-health.ts";
+import { WorkerPool, type WorkerPoolDeps } from "./workers/worker-pool.ts";
+
+/** Share of the file descriptors of a worker that its gRPC connections may take. */
+const CONNECTIONS_SHARE = 7 / 8;
 
 /** Dependencies on the process. `isDrainWanted` is called at the stop. */
 export interface ServiceDeps {
+  /** Number of worker processes that serve gRPC; 1 = this process does. */
+  readonly workers: number;
   readonly tracing: Tracing;
   readonly isDrainWanted: () => boolean;
   readonly log: Log;
@@ -41,9 +53,10 @@ export interface Service {
 
 /** Creates the service. Fails with TLS_FILE_INVALID or STATISTICS_MAPPING_INVALID. */
 export async function createService(
-  { tracing, isDrainWanted, log }: ServiceDeps,
-  settings: Settings,
+  { workers, tracing, isDrainWanted, log }: ServiceDeps,
+  allSettings: Settings,
 ): Promise<Service> {
+  const settings = workers > 1 ? shareOf(allSettings, workers, "parent") : allSettings;
   // As in envoyproxy/ratelimit the default level, warn, shows where the service listens.
   const addressLog = createLog({ ...settings.log, level: settings.log.level === "warn" ? "info" : settings.log.level });
   const { server } = settings;
@@ -54,8 +67,14 @@ export async function createService(
   const store = new StatisticsStore(settings.statistics);
   const statistics = new ServiceStatistics(store);
   const health = new Health(server.health);
-  const rules = new ActiveRules({ store, statistics, health }, settings.config);
-  const counter = await createCounterBackend(settings, { store, statistics, health, tls, tracing, turn, log });
+  const storeHealth = new StoreHealth(health);
+  const pool = workers > 1 ? createPool({ store, health, storeHealth, log }, workers) : undefined;
+  const distribute = pool && ((configs: readonly RateLimitConfigModel[]) => pool.load(configs));
+  const rules = new ActiveRules({ store, statistics, health, distribute }, settings.config);
+  const counter = await createCounterBackend(settings, {
+    ...{ store, statistics, tls, tracing, turn, log },
+    health: storeHealth,
+  });
   const source = await createConfigSource(settings.config, { listener: rules, store, log });
   const localCache = createLocalCache(
     { statistics: store, clock: Date.now, log },
@@ -69,10 +88,14 @@ export async function createService(
     { rules: rules.current, statistics: store, extraTags: settings.statistics.extraTags, health, log },
     server.debug,
   );
-  const grpc = await createGrpcTransport(
-    { decider, tracing, health, statistics, store, turn, log },
-    { ...server.grpc, tls: server.grpc.tls && openGrpcTls(server.grpc.tls, tls, store), request: settings.decide },
-  );
+  const grpcTls = server.grpc.tls && openGrpcTls(server.grpc.tls, tls, new LoadStatistics(store, "certs"));
+  const grpc =
+    pool === undefined
+      ? await createGrpcTransport(
+          { decider, tracing, health, statistics, store, turn, log },
+          { ...server.grpc, tls: grpcTls, request: settings.decide },
+        )
+      : new ConnectionGateway({ pool, log }, server.grpc.address);
   const http = new JsonTransport({ decider, tracing, health, log }, server.http);
   const trafficGate = createTrafficGate(
     { transports: [grpc, http], health, isDrainWanted, sleep, log },
@@ -86,6 +109,7 @@ export async function createService(
   for (const sink of await createStatisticsSinks(settings.statistics, { store, addressLog, log })) lifecycle.add(sink);
   for (const files of tls.all) lifecycle.add(files);
   lifecycle.add(counter);
+  if (pool !== undefined) lifecycle.add(pool);
   lifecycle.add(source);
   if (!settings.config.forceStart) lifecycle.add(createFirstConfigurationWait({ first: rules.first, log }));
   lifecycle.add(withAddressLog(grpc, "gRPC", addressLog));
@@ -97,6 +121,7 @@ export async function createService(
       log.info("Reloading files and certificates");
       source.reload();
       for (const files of tls.all) files.reload();
+      pool?.reload();
     },
   };
 }
@@ -105,11 +130,7 @@ async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   await setTimeout(ms, undefined, signal && { signal });
 }
 
-/** TLS of the gRPC listener, whose certificate loads are counted. */
-function openGrpcTls(
-  { paths, clientName }: NonNullable<Settings["server"]["grpc"]["tls"]>,
-  tls: TlsFileSets,
-  store: StatisticsStore,
-): ListenerTls {
-  return { files: tls.open(paths, new LoadStatistics(store, "certs")), clientName };
+function createPool(deps: WorkerPoolDeps, workers: number): WorkerPool {
+  const descriptors = readDescriptorLimit("/proc/self/limits") ?? Infinity;
+  return new WorkerPool(deps, { workers, connectionsMax: Math.floor(descriptors * CONNECTIONS_SHARE) });
 }

@@ -72,6 +72,10 @@ function readSettings(read: EnvReader): Settings {
   const server = readServerSettings(read);
   const config = readConfigSettings(read);
   const backend = readBackendSettings(read);
+  if (backend.kind === "memory" && server.workers !== 1 && server.workers !== "auto") {
+    const reason = "1 or auto, because BACKEND_TYPE is memory: processes do not share counters in memory";
+    read.problem("WORKERS", `${server.workers}`, reason);
+  }
   return {
     server,
     config,

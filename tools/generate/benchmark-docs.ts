@@ -7,7 +7,7 @@ import { emitPage, emitText, replaceBlocks } from "./generated-page.ts";
 /** Results of `make bench ARGS=--write`. */
 const RESULTS = "docs/benchmarks-results.json";
 
-/** What makes text of them. */
+/** The module that makes text of them. */
 const REPORT = "e2e/src/benchmarks/decisions/report-docs.ts";
 
 /** The exports of that file that are used here. */

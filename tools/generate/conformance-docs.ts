@@ -104,7 +104,7 @@ function differentialRun(expected: readonly ExpectedDifference[]): readonly stri
     "## The same rules and requests for both",
     "A test starts envoyproxy/ratelimit and Weir over 20 random configurations, each over a Redis server of its own, and sends both the same 1,000 random requests " +
       "each time: nested rules, wildcards, shared thresholds, shadow and quota mode, replaced and unlimited rules, limits and hits that requests bring, duplicates, the local cache " +
-      "and the other settings that change decisions. Every answer, `/rlconfig`, the statistics, and the keys of Redis with their values and times to live must be equal. " +
+      "and the other settings that change decisions. Every answer, `/rlconfig`, the statistics, and the keys of Redis with their values must be equal, times to live within the jitter and a minute. " +
       '`make differential` does the same with other random numbers, as `make differential ARGS="--seed 7"` with chosen ones.',
     "envoyproxy/ratelimit is the Go module at v1.4.1-0.20260122083618-3fb702589d36, which is older than the behaviour that Weir follows: it has no `metadata` of rules, " +
       "takes wildcards only at the end of a value, and has another text for a `share_threshold` without a wildcard. The run leaves these out; the cases below cover them. " +

@@ -67,14 +67,18 @@ export interface ConnectionListenerDeps {
 export class ConnectionListener {
   readonly #deps: ConnectionListenerDeps;
   readonly #options: ConnectionListenerOptions;
-  readonly #ready: (socket: Socket) => void;
+  readonly #ready: (socket: Socket, notHttp2: () => void) => void;
   readonly #server: Server;
   /** All open connections, also those in a handshake, with the client's address. */
   readonly #open = new Map<Socket, string>();
   #unsubscribe: (() => void) | undefined;
 
-  /** Each connection that is ready goes to `ready`. */
-  constructor(deps: ConnectionListenerDeps, options: ConnectionListenerOptions, ready: (socket: Socket) => void) {
+  /** Each connection that is ready goes to `ready`, which reports one that does not begin with HTTP/2. */
+  constructor(
+    deps: ConnectionListenerDeps,
+    options: ConnectionListenerOptions,
+    ready: (socket: Socket, notHttp2: () => void) => void,
+  ) {
     this.#deps = deps;
     this.#options = options;
     this.#ready = ready;
@@ -97,6 +101,11 @@ export class ConnectionListener {
   /** Opens the listener on a unix socket; fails with LISTEN_FAILED. */
   async openUnix(options: ListenUnixOptions): Promise<void> {
     await listenUnix(this.#server, options);
+  }
+
+  /** Serves a connection that another process has accepted, as if it were the listener's own. */
+  take(socket: Socket): void {
+    this.#server.emit("connection", socket); // TLS begins in a listener of this event.
   }
 
   /** Takes no more connections; resolves when the open ones have ended. */
@@ -131,11 +140,12 @@ export class ConnectionListener {
 
   #takePlain(socket: Socket): void {
     const peer = addressOf(socket);
+    const notHttp2 = (): void => this.#deps.failed(explainNotPlaintext(this.#options.words), peer);
     socket.on("error", (error) => {
-      if (isForeignProtocol(error)) this.#deps.failed(explainNotPlaintext(this.#options.words), peer);
+      if (isForeignProtocol(error)) notHttp2();
       else this.#logBroken(peer, error);
     });
-    this.#ready(socket);
+    this.#ready(socket, notHttp2);
   }
 
   #takeSecure(socket: TLSSocket, tls: ListenerTls): void {
@@ -143,7 +153,7 @@ export class ConnectionListener {
     socket.on("error", (error) => this.#logBroken(peer, error));
     const failure = findFailure(socket, tls);
     if (failure === undefined) {
-      this.#ready(socket);
+      this.#ready(socket, () => this.#deps.failed(NO_HTTP2, peer));
       return;
     }
     this.#deps.failed(failure, peer);

@@ -14,7 +14,7 @@ export const ENVOY_RATELIMIT_VERSION = "1.4.1-0.20260122083618-3fb702589d36";
 /** Longest wait for it to serve, in milliseconds, on a busy machine. */
 const READY_TIMEOUT_MS = 40_000;
 
-/** How to start it. */
+/** Folder, settings and command line of a start. */
 export interface EnvoyRatelimitOptions {
   /** The folder whose `config` folder has the rule files. */
   readonly folder: string;

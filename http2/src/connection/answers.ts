@@ -106,7 +106,7 @@ export class Answers implements StreamOwner {
   /** Answers in place of the method: with a gRPC status. */
   refuse(stream: Stream, status: number, message: string, namesEncodings = false): void {
     stream.isAnswered = true;
-    stream.unary = undefined;
+    this.#freeRequest(stream);
     this.#cancel(stream);
     this.#sendStatus(stream, status, message, namesEncodings);
   }
@@ -115,7 +115,7 @@ export class Answers implements StreamOwner {
   refuseHttp(stream: Stream, status: number, text: string): void {
     stream.isAnswered = true;
     stream.hasSentHeaders = true;
-    const hasBody = stream.head.method !== "HEAD";
+    const hasBody = stream.head?.method !== "HEAD";
     this.#headers.sendHttpHeaders(stream.id, status, text.length, hasBody);
     if (hasBody) this.#sendMessage(stream, Buffer.from(text, "latin1"), DATA_END);
     else this.#endLocal(stream);
@@ -147,16 +147,31 @@ export class Answers implements StreamOwner {
     streams.remove(stream);
     stream.isAnswered = true;
     if (stream.nextDeadline !== undefined) deadlines.remove(stream);
-    if (stream.reader !== undefined) stream.reader.free();
-    if (stream.message !== undefined) this.freeMessage(stream, stream.message);
+    this.#freeRequest(stream);
     if (stream.unsent !== undefined) this.bodies.drop(stream);
     if (stream.receiver !== undefined) this.#cancel(stream);
+  }
+
+  /** Forgets the headers: they are read only while the method is being called. */
+  freeHead(stream: Stream): void {
+    stream.head = undefined;
+    if (stream.headBytes === 0) return;
+    this.#deps.budget.give(stream.headBytes);
+    stream.headBytes = 0;
   }
 
   /** Gives the memory of a kept request back. */
   freeMessage(stream: Stream, message: Buffer): void {
     stream.message = undefined;
     this.#deps.budget.give(message.length);
+  }
+
+  /** Frees what is kept of a request that no method needs any more. */
+  #freeRequest(stream: Stream): void {
+    stream.unary = undefined;
+    this.freeHead(stream);
+    if (stream.reader !== undefined) stream.reader.free();
+    if (stream.message !== undefined) this.freeMessage(stream, stream.message);
   }
 
   /** Notes that the method has answered; false when the answer comes too late to be sent. */

@@ -19,6 +19,9 @@ import {
 } from "./byte-client.suite.ts";
 
 const CALM = 11;
+
+/** What a call of openCall() costs while it waits for its message, in bytes. */
+const WAITING_CALL_BYTES = 584;
 const PING = frame(FrameType.PING, 0, 0, Buffer.alloc(8));
 
 /** Odd identifiers from 1 on. */
@@ -242,7 +245,7 @@ describe("messages", () => {
     const client = new ByteClient({ processMaxBytes: 30_000 }).open();
     const part = (id: number) => frame(FrameType.DATA, 0, id, message(Buffer.alloc(20_000)).subarray(0, 16_000));
     expect(client.send(openCall(1, "Echo"), part(1))).toEqual([]);
-    expect(client.budget.usedBytes).toBe(16_000);
+    expect(client.budget.usedBytes).toBe(16_000 + WAITING_CALL_BYTES);
     const frames = client.send(openCall(3, "Echo"), part(3));
     const text = "the server has no memory for further requests";
     expect(summarize(frames)).toEqual([`HEADERS 3 end 200 grpc-status 8 ${text}`]);
@@ -255,7 +258,7 @@ describe("messages", () => {
     const client = new ByteClient({ processMaxBytes: 20_000 }).open();
     const whole = frame(FrameType.DATA, 0, 1, message(Buffer.alloc(15_000)));
     client.send(openCall(1, "Echo"), whole);
-    expect(client.budget.usedBytes).toBe(15_000);
+    expect(client.budget.usedBytes).toBe(15_000 + WAITING_CALL_BYTES);
     const frames = client.send(openCall(3, "Echo"), frame(FrameType.DATA, 0, 3, message(Buffer.alloc(15_000))));
     expect(frames[0]?.fields).toMatchObject({ "grpc-status": "8" });
     client.connection.closed();
@@ -266,7 +269,7 @@ describe("messages", () => {
     const client = new ByteClient().open();
     const claim = message(Buffer.alloc(4_000_000)).subarray(0, 6);
     client.send(...ids(1000).flatMap((id) => [openCall(id, "Echo"), frame(FrameType.DATA, 0, id, claim)]));
-    expect(client.budget.usedBytes).toBe(1000 * 1024);
+    expect(client.budget.usedBytes).toBe(1000 * (1024 + WAITING_CALL_BYTES));
   });
 
   it("that stop half-way are reset, and their memory is free again", () => {
@@ -275,6 +278,81 @@ describe("messages", () => {
     expect(client.wait(20_000)).toEqual([]);
     expect(summarize(client.wait(1000))).toEqual(["RST_STREAM 1 8"]);
     expect(client.counters.streamStalls).toBe(1);
+    expect(client.budget.usedBytes).toBe(0);
+  });
+});
+
+describe("a call that its client does not end", () => {
+  it.each([
+    ["without a message", []],
+    ["with a message", [frame(FrameType.DATA, 0, 1, message("hello"))]],
+  ])("is reset %s, and its memory is free again", (_, data) => {
+    const client = new ByteClient({ stallTimeoutMs: 20_000, keepAliveIntervalMs: 60_000 }).open();
+    client.send(openCall(1, "Echo"), ...data);
+    expect(client.budget.usedBytes).toBeGreaterThan(0);
+    expect(client.wait(20_000)).toEqual([]);
+    expect(summarize(client.wait(1000))).toEqual(["RST_STREAM 1 8"]);
+    expect(client.counters.streamStalls).toBe(1);
+    expect([client.connection.openStreams, client.budget.usedBytes]).toEqual([0, 0]);
+  });
+
+  it("after the answer is reset without an error", () => {
+    const client = new ByteClient({ stallTimeoutMs: 20_000, keepAliveIntervalMs: 60_000 }).open();
+    client.send(openCall(1, "Chat"), openCall(3, "Unknown"));
+    client.service.chats[0]?.end(0, "");
+    client.turn();
+    expect(summarize(client.wait(21_000))).toEqual(["RST_STREAM 1 0", "RST_STREAM 3 0"]);
+    expect(client.connection.openStreams).toBe(0);
+  });
+
+  it("is told from one that grows, one that a method works on, and a stream that is quiet", () => {
+    const client = new ByteClient({ stallTimeoutMs: 20_000, keepAliveIntervalMs: 1e6 }).open();
+    client.send(openCall(1, "Chat"), wholeCall(3, "Later"), openCall(5, "Echo"));
+    client.send(frame(FrameType.DATA, 0, 5, message("hello").subarray(0, 5)));
+    for (const octet of Buffer.from("hello")) {
+      client.wait(19_000);
+      client.send(frame(FrameType.DATA, 0, 5, Buffer.from([octet])));
+    }
+    expect(summarize(client.send(lastData(5, Buffer.alloc(0))))).toContain("DATA 5 10");
+    expect(client.counters.streamStalls).toBe(0);
+  });
+
+  it("frees a message that is not used any more with the answer", () => {
+    const client = new ByteClient().open();
+    const part = frame(FrameType.DATA, 0, 1, message("hello"));
+    client.send(openCall(1, "Echo", { "grpc-timeout": "1S" }), part);
+    expect(summarize(client.wait(1000))).toEqual(["HEADERS 1 end 200 grpc-status 4 Deadline exceeded"]);
+    expect(client.budget.usedBytes).toBe(0);
+  });
+});
+
+describe("headers that the table makes large", () => {
+  const entry = Buffer.concat([Buffer.from([0x40]), headerBlock([["x-large", "l".repeat(3000)]]).subarray(1)]);
+  const block = headerBlock(requestFields("Echo"));
+  const first = frame(FrameType.HEADERS, Flag.END_HEADERS, 1, Buffer.concat([block, entry]));
+  const later = (id: number) =>
+    frame(
+      FrameType.HEADERS,
+      Flag.END_HEADERS,
+      id,
+      Buffer.concat([block, headerBlock([["x-id", String(id)]]), Buffer.alloc(4, 0xbe)]),
+    );
+
+  it("are part of the budget while their calls wait for a message", () => {
+    const client = new ByteClient({ processMaxBytes: 100_000 }).open();
+    const frames = client.send(first, ...ids(20, 3).map(later));
+    expect(client.budget.usedBytes).toBeGreaterThan(80_000);
+    expect(client.budget.usedBytes).toBeLessThanOrEqual(100_000);
+    const text = "the server has no memory for further requests";
+    expect(summarize(frames).at(-1)).toBe(`HEADERS 41 end 200 grpc-status 8 ${text}`);
+    expect(client.counters.messagesWithoutMemory).toBeGreaterThan(10);
+    for (const id of ids(21)) client.send(cancel(id));
+    expect(client.budget.usedBytes).toBe(0);
+  });
+
+  it("are not kept for calls that a method works on", () => {
+    const client = new ByteClient().open();
+    client.send(first, lastData(1, message("")), ...ids(20, 3).flatMap((id) => [later(id), lastData(id, message(""))]));
     expect(client.budget.usedBytes).toBe(0);
   });
 });
@@ -311,6 +389,13 @@ describe("a slow reader", () => {
     expect(client.budget.usedBytes).toBe(0);
   });
 
+  it("of many small answers, each of which takes a chunk, is not read from", () => {
+    const client = new ByteClient({ unsentMaxBytes: 256 * 1024 }).open();
+    client.sink.isFast = false;
+    for (const id of ids(1000)) if (!client.sink.isPaused) client.send(wholeCall(id, "Echo"));
+    expect(client.budget.usedBytes).toBeLessThanOrEqual(256 * 1024);
+  });
+
   it("is not read from while the process has no memory left", () => {
     const client = new ByteClient({ processMaxBytes: 10_000 }).open();
     client.sink.isFast = false;
@@ -327,6 +412,18 @@ describe("a slow reader", () => {
     client.wait(1000);
     expect(client.sink.state).toBe("destroyed");
     expect(client.counters.connectionStalls).toBe(1);
+  });
+
+  it("that takes its answers slowly is alive although it is not read from", () => {
+    const client = new ByteClient({ unsentMaxBytes: 1, stallTimeoutMs: 20_000 }).open();
+    client.sink.isFast = false;
+    client.send(wholeCall(1, "Echo"));
+    expect(client.sink.isPaused).toBe(true);
+    for (let index = 0; index < 9; index++) {
+      client.wait(10_000);
+      client.connection.sent();
+    }
+    expect(client.sink.state).toBe("open");
   });
 
   it("gets no larger answers than there is memory for", () => {

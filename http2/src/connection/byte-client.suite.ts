@@ -99,8 +99,9 @@ class TestService {
   readonly events: string[] = [];
   /** Messages of "Chat" that were sent. */
   sentMessages = 0;
-  /** Requests of "Later". */
+  /** Requests of "Later", and their headers. */
   readonly requests: string[] = [];
+  readonly headers: Readonly<Record<string, string>>[] = [];
 
   readonly methods: Methods = new Map<string, UnaryMethod | StreamingMethod>([
     ["/test.Service/Echo", ECHO],
@@ -114,6 +115,7 @@ class TestService {
       handle: (call, bytes, start, end) => {
         this.waiting.push(call);
         this.requests.push(bytes.toString("latin1", start, end));
+        this.headers.push(call.headers());
       },
     };
   }
@@ -144,6 +146,8 @@ export class ByteClient {
   readonly budget: ByteBudget;
   readonly connection: Connection;
   nowMs = 1_000_000;
+  /** What the clock of the system is ahead. */
+  clockMs = 5_000_000;
   readonly #deadlines: Deadlines;
   readonly #decoder = new HpackDecoder({ tableMaxBytes: 4096, listMaxBytes: 65_536, tableUpdatesMax: 2 });
   readonly #fields = new FieldList({ tableMaxBytes: 4096, listMaxBytes: 65_536 });
@@ -151,7 +155,11 @@ export class ByteClient {
 
   constructor(limits: Partial<Http2Limits> = {}, maxAgeMs = Infinity) {
     const all = { ...DEFAULT_LIMITS, ...limits };
-    const turn: Turn = { atTurnEnd: (task) => void this.#tasks.push(task), nowMs: () => this.nowMs };
+    const turn: Turn = {
+      atTurnEnd: (task) => void this.#tasks.push(task),
+      nowMs: () => this.nowMs + this.clockMs,
+      monotonicMs: () => this.nowMs,
+    };
     this.budget = new ByteBudget(all.processMaxBytes);
     this.#deadlines = new Deadlines(this.nowMs, () => {});
     const shared = { turn, limits: all, counters: this.counters, pool: new ChunkPool(), budget: this.budget };

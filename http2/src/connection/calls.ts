@@ -10,6 +10,9 @@ import type { Http2Counters } from "../limits/counters.ts";
 import type { Http2Limits } from "../limits/limits.ts";
 import type { Stream } from "../streams/stream.ts";
 
+/** What a call that waits for its message costs besides its headers, in bytes. */
+const WAITING_CALL_BYTES = 512;
+
 /** What calls work with. */
 export interface CallsDeps {
   readonly answers: Answers;
@@ -31,12 +34,23 @@ export class Calls {
     if (route.kind === "unary") stream.unary = route;
     else if (route.kind === "streaming") this.#open(stream, route);
     else this.#refuse(stream, route);
+    if (route.kind !== "unary") this.#deps.answers.freeHead(stream);
+  }
+
+  /** Keeps the headers of a call that waits for its message. */
+  keepHead(stream: Stream): void {
+    if (stream.unary === undefined || stream.head === undefined) return;
+    stream.head.keep();
+    const bytes = stream.head.keptBytes + WAITING_CALL_BYTES;
+    if (this.#deps.budget.take(bytes)) stream.headBytes = bytes;
+    else this.#refuseMessage(stream, { kind: "no memory" });
   }
 
   /** Calls a unary method with its message. */
   call(stream: Stream, method: UnaryMethod, bytes: Buffer, start: number, end: number): void {
     stream.unary = undefined;
     if (this.#take(stream)) method.handle(stream, bytes, start, end);
+    this.#deps.answers.freeHead(stream);
   }
 
   /** Reads DATA of a request that is not one message in one frame. */

@@ -314,6 +314,55 @@ describe("a graceful close", () => {
     expect(client.sink.state).toBe("ended");
   });
 
+  it("never announces a later call than before, also when the client makes a mistake", () => {
+    const client = new ByteClient().open();
+    client.send(wholeCall(1, "Later"));
+    client.connection.drain();
+    expect(summarize(client.wait(1000)).at(-1)).toBe("GOAWAY 1 0");
+    client.send(wholeCall(3, "Later"));
+    expect(client.send(frame(FrameType.PING, 0, 1, Buffer.alloc(8)))).toMatchObject([
+      { type: "GOAWAY", code: 1, payload: Buffer.concat([uint32(1), uint32(1), Buffer.from("PING on stream 1")]) },
+    ]);
+  });
+
+  it("counts calls that come after it", () => {
+    const client = new ByteClient({ controlFramesMax: 100 }).open();
+    client.send(wholeCall(1, "Later"));
+    client.connection.drain();
+    client.wait(1000);
+    const frames = client.send(...Array.from({ length: 101 }, (_, index) => openCall(3 + 2 * index, "Later")));
+    expect(summarize(frames)).toEqual(["GOAWAY 1 11 Too many control frames"]);
+  });
+
+  it("waits until the client has taken the last answers", () => {
+    const client = new ByteClient({ stallTimeoutMs: 20_000 }).open();
+    client.send(wholeCall(1, "Later"));
+    client.connection.drain();
+    client.wait(1000);
+    client.sink.isFast = false;
+    client.service.waiting[0]?.reply(BYTES, Buffer.from("done"));
+    client.turn();
+    expect(client.sink.state).toBe("ended");
+    client.wait(10_000);
+    expect(client.sink.state).toBe("ended");
+    client.drainSink();
+    client.wait(1000);
+    expect(client.sink.state).toBe("destroyed");
+  });
+
+  it("does not wait indefinitely for a client that takes nothing", () => {
+    const client = new ByteClient({ stallTimeoutMs: 20_000 }).open();
+    client.sink.isFast = false;
+    client.send(wholeCall(1, "Echo"));
+    client.connection.drain();
+    client.wait(1000);
+    expect(client.sink.state).toBe("ended");
+    client.wait(19_000);
+    expect(client.sink.state).toBe("ended");
+    client.wait(1000);
+    expect(client.sink.state).toBe("destroyed");
+  });
+
   it("comes with the age of the connection, and an end with the time of grace", () => {
     const client = new ByteClient({ connectionAgeGraceMs: 5000, keepAliveIntervalMs: 1e6 }, 60_000).open();
     client.send(openCall(1, "Chat"));

@@ -79,6 +79,7 @@ export class Connection implements FrameReceiver, TurnTask {
   readonly #output: Output;
   readonly #streams: StreamTable;
   readonly #answers: Answers;
+  readonly #calls: Calls;
   readonly #requests: Requests;
   readonly #blocks: HeaderAssembly;
   readonly #control: Control;
@@ -107,9 +108,9 @@ export class Connection implements FrameReceiver, TurnTask {
     this.#frames = new FrameBudget(limits, counters);
     const parts = { ...deps, output: this.#output, streams: this.#streams, frames: this.#frames, encoder };
     this.#answers = new Answers(parts);
-    const calls = new Calls({ ...deps, answers: this.#answers });
+    this.#calls = new Calls({ ...deps, answers: this.#answers });
     const heads = new HeaderBlocks(hpackLimits(limits), deps.fields);
-    this.#requests = new Requests({ ...parts, heads, calls, answers: this.#answers });
+    this.#requests = new Requests({ ...parts, heads, calls: this.#calls, answers: this.#answers });
     this.#blocks = new HeaderAssembly({ ...deps, receiver: this.#requests });
     this.#control = new Control({ ...parts, answers: this.#answers, requests: this.#requests }, (bytes, start) =>
       this.#receivePong(bytes, start),
@@ -173,7 +174,7 @@ export class Connection implements FrameReceiver, TurnTask {
   tick(nowMs: number): void {
     if (this.#phase === "closed") return;
     if (this.#phase === "ending") {
-      if (nowMs >= this.#phaseEndMs) this.#destroy();
+      this.#destroyWhenSent(nowMs);
       return;
     }
     this.#frames.tick(nowMs);
@@ -184,6 +185,7 @@ export class Connection implements FrameReceiver, TurnTask {
       lastId: this.#streams.lastId,
       isBusy: this.#streams.size > 0 || this.#answers.callsInFlight > 0,
       reads: this.#reads,
+      isReading: !this.#output.isCongested,
       framesRead: this.#reader.progress,
       partialBytes: this.#reader.partialBytes + this.#blocks.keptBytes,
       isUnsent: this.#output.isUnsent,
@@ -202,7 +204,7 @@ export class Connection implements FrameReceiver, TurnTask {
     if (this.#phase === "preface") this.#end();
     if (this.#phase !== "open") return;
     this.#phase = "draining";
-    this.#phaseEndMs = this.#deps.turn.nowMs() + DRAIN_PING_TIMEOUT_MS;
+    this.#phaseEndMs = this.#deps.turn.monotonicMs() + DRAIN_PING_TIMEOUT_MS;
     this.#sendGoaway(MAX_STREAM_ID, ErrorCode.NO_ERROR, "");
     this.#sendPing(DRAIN_PING); // Its acknowledgement follows the calls that are on their way.
   }
@@ -244,9 +246,11 @@ export class Connection implements FrameReceiver, TurnTask {
 
   /** A stream outlives the frames in which it was received. */
   #hold(stream: Stream): void {
-    if (stream.unary !== undefined) stream.head.keep();
+    this.#calls.keepHead(stream);
     if (stream.deadlineMs === undefined || stream.isLocalEnded) return;
-    this.#deps.deadlines.add(stream, stream.deadlineMs, this.#deps.turn.nowMs());
+    const { deadlines, turn } = this.#deps;
+    const nowMs = turn.monotonicMs();
+    deadlines.add(stream, nowMs + stream.deadlineMs - turn.nowMs(), nowMs);
   }
 
   #receivePong(bytes: Buffer, start: number): void {
@@ -260,7 +264,7 @@ export class Connection implements FrameReceiver, TurnTask {
     for (const stream of this.#streams) {
       if (!stream.hasStalled(nowMs, limits.stallTimeoutMs)) continue;
       counters.streamStalls += 1;
-      this.#answers.reset(stream, ErrorCode.CANCEL);
+      this.#answers.reset(stream, stream.isLocalEnded ? ErrorCode.NO_ERROR : ErrorCode.CANCEL);
     }
   }
 
@@ -281,17 +285,24 @@ export class Connection implements FrameReceiver, TurnTask {
   /** Closes the connection for a fault of the client (RFC 9113, 5.4.1). */
   #fail(error: ConnectionError): void {
     this.#deps.counters.connectionErrors += 1;
-    this.#sendGoaway(this.#streams.lastId, error.code, error.message);
+    // A GOAWAY never announces a later call than the one before (6.8).
+    this.#sendGoaway(Math.min(this.#streams.lastId, this.#requests.lastAcceptedId), error.code, error.message);
     this.#end();
   }
 
   /** Sends what is written, and the end. What is read from now on is dropped. */
   #end(): void {
     this.#phase = "ending";
-    this.#phaseEndMs = this.#deps.turn.nowMs() + CLOSE_TIMEOUT_MS;
+    this.#phaseEndMs = this.#deps.turn.monotonicMs() + CLOSE_TIMEOUT_MS;
     this.#output.flush();
     this.#forget();
     this.#sink.end();
+  }
+
+  /** Closes a connection whose client does not: but not before it has taken the last answers, or stalls. */
+  #destroyWhenSent(nowMs: number): void {
+    const patienceMs = this.#sink.unsentBytes() > 0 ? this.#deps.limits.stallTimeoutMs - CLOSE_TIMEOUT_MS : 0;
+    if (nowMs >= this.#phaseEndMs + patienceMs) this.#destroy();
   }
 
   /** Closes the connection without a word: the peer would not receive it. */

@@ -105,7 +105,7 @@ export class Requests implements BlockReceiver {
   }
 
   #open(streamId: number, isLast: boolean, head: RequestHead | HeaderFault): void {
-    const { streams, answers, limits, calls, turn } = this.#deps;
+    const { streams, answers, limits, calls, turn, frames } = this.#deps;
     if (!streams.accept(streamId))
       throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "A client cannot open a stream with an even identifier");
     if (head.kind !== "head") {
@@ -114,6 +114,7 @@ export class Requests implements BlockReceiver {
     }
     if (streamId > this.lastAcceptedId) {
       streams.closed.noteReset(streamId, false);
+      frames.spendControlFrame(); // It may have been on its way.
       return;
     }
     if (streams.size >= limits.concurrentStreamsMax) {
@@ -165,7 +166,10 @@ export class Requests implements BlockReceiver {
         return;
       }
     }
-    if (start < end && !stream.isAnswered) calls.read(stream, bytes, start, end);
+    if (start < end) {
+      stream.dataFrames += 1;
+      if (!stream.isAnswered) calls.read(stream, bytes, start, end);
+    }
     if (isLast) this.#endRequest(stream);
     else if (isHalfUsed(stream.receivedBytes, DEFAULT_WINDOW_BYTES)) this.#continueRequest(stream);
   }

@@ -10,6 +10,7 @@ const QUIET: ConnectionFacts = {
   lastId: 1,
   isBusy: false,
   reads: 1,
+  isReading: true,
   framesRead: 1,
   partialBytes: 0,
   isUnsent: false,

@@ -11,6 +11,8 @@ export interface ConnectionFacts {
   /** Whether streams are open or calls in flight. */
   readonly isBusy: boolean;
   readonly reads: number;
+  /** False while reading is paused: until the client takes its answers. */
+  readonly isReading: boolean;
   /** Reads that completed a frame, and bytes of one that is not complete. */
   readonly framesRead: number;
   readonly partialBytes: number;
@@ -86,9 +88,9 @@ export class Upkeep {
     return undefined;
   }
 
-  #checkAlive(nowMs: number, { reads, hasSettings }: ConnectionFacts): UpkeepAction {
+  #checkAlive(nowMs: number, { reads, isReading, hasSettings }: ConnectionFacts): UpkeepAction {
     const { keepAliveIntervalMs, keepAliveTimeoutMs } = this.#limits;
-    const quietMs = this.#reads.quietMs(reads, nowMs);
+    const quietMs = this.#reads.quietMs(isReading ? reads : -nowMs, nowMs);
     if (!hasSettings || quietMs < keepAliveIntervalMs) return "nothing";
     if (this.#pingedAtReads !== reads) {
       this.#pingedAtReads = reads;

@@ -58,9 +58,6 @@ export class MessageReader {
   #filledBytes = 0;
   /** Length of that message with its prefix; of the prefix alone until that is complete. */
   #wantedBytes = MESSAGE_PREFIX_BYTES;
-  /** Bytes filled at the last look of {@link hasStalled}, and since when. */
-  #seenBytes = 0;
-  #seenMs = 0;
 
   /** `maxBytes` bounds a message without its prefix. */
   constructor(maxBytes: number, memory: MessageMemory) {
@@ -95,15 +92,6 @@ export class MessageReader {
     return undefined;
   }
 
-  /** Whether an incomplete message has not grown for the time, between looks at it. */
-  hasStalled(nowMs: number, timeoutMs: number): boolean {
-    if (this.#filledBytes !== this.#seenBytes || this.#filledBytes === 0) {
-      this.#seenBytes = this.#filledBytes;
-      this.#seenMs = nowMs;
-    }
-    return nowMs - this.#seenMs >= timeoutMs;
-  }
-
   /** Gives the memory of an incomplete message back. */
   free(): void {
     this.#memory.give(this.#buffer.length);
@@ -130,9 +118,10 @@ export class MessageReader {
     return undefined;
   }
 
-  /** Makes the buffer large enough: by doubling, so that a length that is only claimed takes nothing. */
+  /** Makes the buffer large enough: by doubling up to the message, so that a claimed length takes nothing. */
   #grow(neededBytes: number): boolean {
-    const size = Math.max(BUFFER_MIN_BYTES, neededBytes, 2 * this.#buffer.length);
+    const doubledBytes = Math.min(2 * this.#buffer.length, this.#wantedBytes);
+    const size = Math.max(BUFFER_MIN_BYTES, neededBytes, doubledBytes);
     if (!this.#memory.take(size - this.#buffer.length)) return false;
     const buffer = Buffer.allocUnsafeSlow(size);
     this.#buffer.copy(buffer, 0, 0, this.#filledBytes);

@@ -80,6 +80,8 @@ export interface TurnTask {
 export interface Turn {
   /** Runs the task at the end of this turn, after what stores are sent. Once per turn and task. */
   atTurnEnd(task: TurnTask): void;
-  /** Milliseconds since the epoch, read once per turn. */
+  /** Milliseconds since the epoch, read once per turn: for the deadlines that methods see. */
   nowMs(): number;
+  /** Milliseconds of a clock that only goes forward: for everything else that takes time. */
+  monotonicMs(): number;
 }

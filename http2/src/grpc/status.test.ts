@@ -11,6 +11,9 @@ it.each([
   ["grüße ☂ 🙂", "gr%C3%BC%C3%9Fe %E2%98%82 %F0%9F%99%82"],
   ["\u007f", "%7F"],
   ["\ud800", "%EF%BF%BD"],
+  ["unknown service ", "unknown service%20"],
+  ["  a b  ", "%20 a b %20"],
+  [" ", "%20"],
 ])("encodeGrpcMessage() of %j is %s", (text, expected) => {
   expect(encodeGrpcMessage(text)).toBe(expected);
 });

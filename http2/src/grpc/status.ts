@@ -13,8 +13,15 @@ export const GrpcStatus = {
 /** The longest grpc-message after encoding, in bytes: clients accept headers of 8 KiB and more. */
 const MESSAGE_MAX_BYTES = 4096;
 
-/** A text as header value: percent-encoded UTF-8 (gRPC over HTTP/2, "Status-Message"), cut when too long. */
+/**
+ * A text as header value: percent-encoded UTF-8 (gRPC over HTTP/2, "Status-Message"), cut when too
+ * long. Values neither begin nor end with a space (RFC 9113, 8.2.1).
+ */
 export function encodeGrpcMessage(text: string): string {
+  return encode(text).replaceAll(/^ | $/g, "%20");
+}
+
+function encode(text: string): string {
   if (/^[ -$&-~]*$/.test(text)) return text.slice(0, MESSAGE_MAX_BYTES);
   let encoded = "";
   for (const byte of Buffer.from(text.slice(0, MESSAGE_MAX_BYTES), "utf8")) {

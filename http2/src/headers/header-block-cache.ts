@@ -8,6 +8,9 @@ const BLOCKS = 4;
 /** Longest block that is remembered, in bytes. */
 const BLOCK_MAX_BYTES = 512;
 
+/** Most bytes of a head that is kept: the table makes a few bytes of a block kilobytes of headers. */
+export const HEAD_MAX_BYTES = 640;
+
 /** A block that left the table as it was. */
 export interface CachedBlock {
   /** Its head, from the second time on. */

@@ -135,6 +135,24 @@ describe("HeaderBlocks.request()", () => {
     expect(heads).not.toContain(headOf(blocks, requests[0]!));
   });
 
+  it("remembers no block whose headers are long: the table makes a few bytes kilobytes", () => {
+    const blocks = newBlocks();
+    const [name, value] = ["x-long", "l".repeat(400)];
+    headOf(blocks, block(PSEUDO), inserted(name, value));
+    const twice = Buffer.concat([block(PSEUDO), Buffer.from([0xbe, 0xbe])]);
+    headOf(blocks, twice);
+    expect(headOf(blocks, twice)).not.toBe(headOf(blocks, twice));
+    const once = Buffer.concat([block(PSEUDO), Buffer.from([0xbe])]);
+    headOf(blocks, once);
+    expect(headOf(blocks, once)).toBe(headOf(blocks, once));
+  });
+
+  it("reads long paths and methods one after the other", () => {
+    const blocks = newBlocks();
+    for (const path of ["/a", `/${"b".repeat(300)}`, "/a", `/${"c".repeat(300)}`, `/${"d".repeat(300)}`])
+      expect(headOf(blocks, block([...PSEUDO.slice(0, 2), [":path", path]])).path).toBe(path);
+  });
+
   it("keeps headers of an earlier block when asked to, and never returns those of another", () => {
     const fields = new FieldList(LIMITS);
     const [blocks, others] = [newBlocks(fields), newBlocks(fields)];

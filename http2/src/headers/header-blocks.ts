@@ -1,7 +1,7 @@
 // The header blocks that one connection receives: decoded, validated and read.
 import type { FieldList } from "../hpack/field-list.ts";
 import { HpackDecoder, type HpackLimits, type HpackResult } from "../hpack/hpack-decoder.ts";
-import { HeaderBlockCache } from "./header-block-cache.ts";
+import { HEAD_MAX_BYTES, HeaderBlockCache } from "./header-block-cache.ts";
 import { RecentHead, RequestHead } from "./request-head.ts";
 import { requestFault, trailersFault } from "./validate-request.ts";
 
@@ -43,7 +43,7 @@ export class HeaderBlocks {
     const head = new RequestHead(this.#fields, this.#recent);
     if (cached !== undefined) {
       head.keep();
-      cached.head = head;
+      if (head.keptBytes <= HEAD_MAX_BYTES) cached.head = head;
     } else if (this.#decoder.revision === revision) this.#cache.add(revision, block, start, end);
     return head;
   }

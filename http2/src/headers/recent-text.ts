@@ -1,5 +1,8 @@
 // The string that was made last, for values that hardly ever change from one request to the next.
 
+/** Longest string that is kept, in bytes. */
+const KEPT_MAX_BYTES = 256;
+
 /** Makes strings of bytes, and the same one again while the bytes are the same. */
 export class RecentText {
   #text = "";
@@ -7,6 +10,7 @@ export class RecentText {
 
   /** The bytes from `start` up to `end` as a string, those above 127 as Latin-1. */
   of(bytes: Buffer, start: number, end: number): string {
+    if (end - start > KEPT_MAX_BYTES) return bytes.toString("latin1", start, end);
     if (!this.#isSame(bytes, start, end)) {
       this.#bytes = Buffer.from(bytes.subarray(start, end));
       this.#text = bytes.toString("latin1", start, end);

@@ -82,6 +82,11 @@ export class RequestHead {
     return snapshotRecord(this.#snapshot ?? NO_FIELDS);
   }
 
+  /** Bytes that the head keeps: its texts, and the copy of keep(). */
+  get keptBytes(): number {
+    return this.method.length + this.path.length + (this.encoding?.length ?? 0) + (this.#snapshot?.length ?? 0);
+  }
+
   /**
    * Copies the headers, so that headers() stays valid: for a call whose method is called after
    * another block has been received.

@@ -19,9 +19,12 @@ export interface Http2Limits {
   readonly messageMaxBytes: number;
   /** What a client may send on a connection without a WINDOW_UPDATE, in bytes; at least 65,535. */
   readonly connectionWindowBytes: number;
-  /** Output of a connection that the client has not taken. From here on nothing is read from it. */
+  /**
+   * Memory of the output of a connection that the client has not taken, in whole chunks of 16 KiB.
+   * From here on nothing is read from it.
+   */
   readonly unsentMaxBytes: number;
-  /** Incomplete messages and unsent output of all connections together, in bytes. */
+  /** Incomplete requests and unsent output of all connections together, in bytes. */
   readonly processMaxBytes: number;
   /** The time over which the frames below are counted, in milliseconds. */
   readonly frameWindowMs: number;
@@ -46,7 +49,10 @@ export interface Http2Limits {
   readonly keepAliveTimeoutMs: number;
   /** Without a call for this time, the connection is closed gracefully. Infinity = never. */
   readonly idleTimeoutMs: number;
-  /** An answer, a message or a frame that makes no progress for this time ends with its stream or connection. */
+  /**
+   * An answer, a request or a frame that makes no progress for this time ends with its stream or
+   * connection; so does a stream that is answered and that the client does not end.
+   */
   readonly stallTimeoutMs: number;
   /** Age at which a connection is closed gracefully, ±10 %, in milliseconds. Infinity = never. */
   readonly connectionAgeMs: number;

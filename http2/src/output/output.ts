@@ -1,7 +1,7 @@
 // The output of one connection: gathered during an event-loop turn, and sent in one piece at its end.
 import type { ByteBudget } from "../limits/byte-budget.ts";
 import type { Turn, TurnTask } from "../grpc/method.ts";
-import type { ChunkPool } from "./chunk-pool.ts";
+import { CHUNK_BYTES, type ChunkPool } from "./chunk-pool.ts";
 import { type PausableSource, type ReadGate, ReadPause } from "./read-gate.ts";
 import type { Http2Counters } from "../limits/counters.ts";
 
@@ -128,10 +128,12 @@ export class Output {
   }
 
   #hold(chunk: Buffer): void {
-    const { budget, sink, gate, counters } = this.#deps;
+    const { budget, gate, counters } = this.#deps;
     this.#held.push(chunk);
     budget.takeAnyway(chunk.length);
-    if (this.isCongested || (sink.unsentBytes() < this.#unsentMaxBytes && !budget.isExhausted)) return;
+    // A chunk counts as a whole, however little of it is filled: that is the memory it takes.
+    const heldBytes = this.#held.length * CHUNK_BYTES;
+    if (this.isCongested || (heldBytes < this.#unsentMaxBytes && !budget.isExhausted)) return;
     counters.readPauses += 1;
     gate.pause(ReadPause.UNSENT);
   }

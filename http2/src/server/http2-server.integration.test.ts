@@ -102,6 +102,13 @@ function connectSocket(port: number): Socket {
 }
 
 describe.each(PROTECTIONS)("grpc-js over %s", (protection) => {
+  it("gets a text that ends with a space: a header value must not", async () => {
+    const session = connectSession(await start(protection));
+    const headers = { ":method": "POST", ":path": "//Method", "content-type": "application/grpc" };
+    const answer = await fetchRaw(session, headers);
+    expect(answer.headers).toMatchObject({ "grpc-status": "12", "grpc-message": "unknown service%20" });
+  });
+
   it("gets answers of every size", async () => {
     const client = new GrpcClient(await start(protection));
     for (const size of [0, 1, 100, 16_379, 16_384, 65_536, 3_000_000]) {

@@ -31,6 +31,8 @@ export class Http2Server {
   readonly #deps: ConnectionDeps;
   readonly #random: () => number;
   readonly #connections = new Map<Connection, Socket>();
+  /** Open connections that `shed` closes. */
+  readonly #shed = new Set<Connection>();
   #tickTimer: NodeJS.Timeout | undefined;
   #deadlineTimer: NodeJS.Timeout | undefined;
   #isDraining = false;
@@ -47,7 +49,7 @@ export class Http2Server {
       counters: this.counters,
       pool: new ChunkPool(),
       budget: new ByteBudget(all.processMaxBytes),
-      deadlines: new Deadlines(turn.nowMs(), () => this.#startDeadlines()),
+      deadlines: new Deadlines(turn.monotonicMs(), () => this.#startDeadlines()),
       fields: new FieldList(hpackLimits(all)),
     };
   }
@@ -73,7 +75,7 @@ export class Http2Server {
     const maxAgeMs = connectionAgeMs(limits.connectionAgeMs, this.#random());
     const isAsync = socket instanceof TLSSocket;
     const sink = new SocketSink(socket, { isAsync, sent: () => connection.sent(), refused });
-    const connection = new Connection(this.#deps, sink, turn.nowMs(), maxAgeMs);
+    const connection = new Connection(this.#deps, sink, turn.monotonicMs(), maxAgeMs);
     this.#connections.set(connection, socket);
     this.counters.openConnections += 1;
     this.#tickTimer ??= setInterval(() => this.#tick(), TICK_MS).unref();
@@ -92,6 +94,22 @@ export class Http2Server {
     await promise;
   }
 
+  /** Open connections that `shed` closes gracefully. */
+  get shedConnections(): number {
+    return this.#shed.size;
+  }
+
+  /** Closes so many more connections gracefully, the oldest first; the others are served. */
+  shed(connections: number): void {
+    const total = this.#shed.size + connections;
+    for (const connection of this.#connections.keys()) {
+      if (this.#shed.size >= total) return;
+      if (this.#shed.has(connection)) continue;
+      this.#shed.add(connection);
+      connection.drain();
+    }
+  }
+
   /** Closes every connection immediately. */
   close(): void {
     for (const socket of this.#connections.values()) socket.destroy();
@@ -100,6 +118,7 @@ export class Http2Server {
   #remove(connection: Connection): void {
     connection.closed();
     this.#connections.delete(connection);
+    this.#shed.delete(connection);
     this.counters.openConnections -= 1;
     if (this.#connections.size > 0) return;
     clearInterval(this.#tickTimer);
@@ -109,7 +128,7 @@ export class Http2Server {
   }
 
   #tick(): void {
-    const nowMs = this.#deps.turn.nowMs();
+    const nowMs = this.#deps.turn.monotonicMs();
     for (const connection of this.#connections.keys()) connection.tick(nowMs);
   }
 
@@ -117,7 +136,7 @@ export class Http2Server {
   #startDeadlines(): void {
     this.#deadlineTimer ??= setInterval(() => {
       const { deadlines, turn } = this.#deps;
-      deadlines.advance(turn.nowMs());
+      deadlines.advance(turn.monotonicMs());
       if (deadlines.count > 0) return;
       clearInterval(this.#deadlineTimer);
       this.#deadlineTimer = undefined;

@@ -38,6 +38,10 @@ class ImmediateTurn implements Turn {
     return Date.now();
   }
 
+  monotonicMs(): number {
+    return performance.now();
+  }
+
   #run(): void {
     const tasks = this.#tasks;
     this.#tasks = [];

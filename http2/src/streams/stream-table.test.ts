@@ -1,12 +1,12 @@
 // Tests of the table of streams and of what waits in it.
 import { describe, expect, it } from "vitest";
 
+import type { RequestHead } from "../headers/request-head.ts";
 import { Stream, type StreamOwner } from "./stream.ts";
 import { StreamTable } from "./stream-table.ts";
-import { UnsentBody } from "./unsent-body.ts";
 
 const OWNER = {} as StreamOwner;
-const HEAD = { contentLength: undefined } as Stream["head"];
+const HEAD = { contentLength: undefined } as RequestHead;
 
 function createTable() {
   const held: number[] = [];
@@ -55,18 +55,5 @@ describe("StreamTable", () => {
     expect([table.closed.find(1), table.closed.find(3), table.closed.find(5)]).toEqual(["skipped", "skipped", "ended"]);
     expect(table.accept(7)).toBe(true);
     expect(table.closed.find(7)).toBe("ended");
-  });
-});
-
-describe("UnsentBody", () => {
-  it("has stalled when nothing of it was sent for the time", () => {
-    const body = new UnsentBody(Buffer.alloc(10), { kind: "ok" });
-    expect([body.hasStalled(1000, 100), body.hasStalled(1099, 100)]).toEqual([false, false]);
-    body.sentBytes = 1;
-    expect([body.hasStalled(1150, 100), body.hasStalled(1249, 100), body.hasStalled(1250, 100)]).toEqual([
-      false,
-      false,
-      true,
-    ]);
   });
 });

@@ -22,7 +22,10 @@ export interface StreamOwner {
 /** A stream from its HEADERS until both directions have ended: the one object that a call costs. */
 export class Stream implements UnaryCall, StreamingCall, DeadlineEntry {
   readonly id: number;
-  readonly head: RequestHead;
+  /** The headers, until the method has been called. */
+  head: RequestHead | undefined;
+  /** What they take of the memory of the process, in bytes: when they outlive the frames of the request. */
+  headBytes = 0;
   readonly #owner: StreamOwner;
 
   /** The unary method, until it is called. */
@@ -43,6 +46,8 @@ export class Stream implements UnaryCall, StreamingCall, DeadlineEntry {
   receivedBytes = 0;
   /** DATA that content-length announces and that is not received yet, in bytes; -1 = not announced. */
   missingBytes: number;
+  /** DATA frames with content, of a request that is not one message in one frame. */
+  dataFrames = 0;
 
   deadlineMs: number | undefined = undefined;
   deadlineTick = 0;
@@ -57,6 +62,10 @@ export class Stream implements UnaryCall, StreamingCall, DeadlineEntry {
   /** What flow control holds back. */
   unsent: UnsentBody | undefined = undefined;
 
+  /** Progress at the last look of {@link hasStalled}, and since when. */
+  #seenProgress: number | undefined = undefined;
+  #seenMs = 0;
+
   constructor(id: number, head: RequestHead, owner: StreamOwner, sendWindowBytes: number) {
     this.id = id;
     this.head = head;
@@ -70,12 +79,18 @@ export class Stream implements UnaryCall, StreamingCall, DeadlineEntry {
     return this.receivedBytes === 0 && this.missingBytes < 0 && this.reader === undefined;
   }
 
-  /** Whether an answer or a request has made no progress for the time, between looks at it. */
+  /** Whether the client has not moved for the time although the stream waits for it, between looks at it. */
   hasStalled(nowMs: number, timeoutMs: number): boolean {
-    return (this.unsent ?? this.reader)?.hasStalled(nowMs, timeoutMs) ?? false;
+    const progress = this.#progress();
+    if (progress === undefined || progress !== this.#seenProgress) {
+      this.#seenProgress = progress;
+      this.#seenMs = nowMs;
+    }
+    return nowMs - this.#seenMs >= timeoutMs;
   }
 
   headers(): Readonly<Record<string, string>> {
+    if (this.head === undefined) throw new Error("Cannot read headers: the method has been called");
     return this.head.headers();
   }
 
@@ -97,5 +112,15 @@ export class Stream implements UnaryCall, StreamingCall, DeadlineEntry {
 
   expire(): void {
     this.#owner.expire(this);
+  }
+
+  /**
+   * A number that changes when the client moves: when it takes the answer, sends the rest of its
+   * request, or ends it. Undefined when the stream does not wait for the client.
+   */
+  #progress(): number | undefined {
+    if (this.unsent !== undefined) return -1 - this.unsent.sentBytes;
+    const isAwaited = this.unary !== undefined || this.isLocalEnded || this.reader?.isBetweenMessages === false;
+    return isAwaited ? this.dataFrames : undefined;
   }
 }

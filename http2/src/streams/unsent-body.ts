@@ -13,21 +13,9 @@ export class UnsentBody {
   end: BodyEnd;
   /** Bytes that are sent. */
   sentBytes = 0;
-  /** Bytes sent at the last look of {@link hasStalled}, and when that changed. */
-  #seenBytes = 0;
-  #seenMs: number | undefined;
 
   constructor(bytes: Buffer, end: BodyEnd) {
     this.bytes = bytes;
     this.end = end;
-  }
-
-  /** Whether nothing of it has been sent for the time, between looks at it. */
-  hasStalled(nowMs: number, timeoutMs: number): boolean {
-    if (this.#seenMs === undefined || this.#seenBytes !== this.sentBytes) {
-      this.#seenBytes = this.sentBytes;
-      this.#seenMs = nowMs;
-    }
-    return nowMs - this.#seenMs >= timeoutMs;
   }
 }

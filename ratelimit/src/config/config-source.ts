@@ -17,6 +17,11 @@ export interface ConfigListener {
    * stays.
    */
   reject(error: ConfigError): void;
+  /**
+   * Resolves when everything that decides has the active set; never rejects. Without it, that is
+   * when `apply` returns.
+   */
+  readonly settled?: (() => Promise<void>) | undefined;
 }
 
 /**

@@ -93,6 +93,7 @@ const LISTENERS: readonly Row[] = [
     path: "server.health.withActiveConnection",
     expected: true,
   },
+  { names: "WORKERS", value: "3", path: "server.workers", expected: 3 },
   { names: "SHUTDOWN_DRAIN", value: "1s", path: "server.shutdown.drainMs", expected: 1000 },
   { names: "SHUTDOWN_GRACE", value: "2s", path: "server.shutdown.graceMs", expected: 2000 },
   { names: "LOG_LEVEL", value: "Debug", path: "log.level", expected: "debug" },

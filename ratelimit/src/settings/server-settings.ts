@@ -34,8 +34,13 @@ export interface GrpcTlsSettings {
   readonly clientName: string | undefined;
 }
 
+/** Most worker processes: more than the processors of usual machines. */
+const WORKERS_MAX = 64;
+
 /** The listeners, health, and the stop of the process. */
 export interface ServerSettings {
+  /** WORKERS: processes that serve gRPC; 1, the default, is this one alone. */
+  readonly workers: number | "auto";
   /** HOST and PORT; default 0.0.0.0:8080. */
   readonly http: HostPort;
   readonly grpc: GrpcSettings;
@@ -56,12 +61,15 @@ export interface ServerSettings {
 
 /** Reads the settings. */
 export function readServerSettings(read: EnvReader): ServerSettings {
+  const http = {
+    host: read.string("HOST", { default: "0.0.0.0", effect: "Address of the HTTP listener (/json, /healthcheck)." }),
+    port: read.port("PORT", { default: 8080, effect: "Port of the HTTP listener; 0 takes a free one." }),
+  };
+  const grpc = readGrpc(read);
   return {
-    http: {
-      host: read.string("HOST", { default: "0.0.0.0", effect: "Address of the HTTP listener (/json, /healthcheck)." }),
-      port: read.port("PORT", { default: 8080, effect: "Port of the HTTP listener; 0 takes a free one." }),
-    },
-    grpc: readGrpc(read),
+    http,
+    grpc,
+    workers: readWorkers(read, grpc.engine),
     debug: {
       host: read.string("DEBUG_HOST", { default: "0.0.0.0", effect: "Address of the debug listener." }),
       port: read.port("DEBUG_PORT", { default: 6070, effect: "Port of the debug listener; 0 takes a free one." }),
@@ -99,6 +107,22 @@ export function readServerSettings(read: EnvReader): ServerSettings {
       }),
     },
   };
+}
+
+function readWorkers(read: EnvReader, engine: GrpcSettings["engine"]): number | "auto" {
+  const written = read.string("WORKERS", {
+    default: "1",
+    effect:
+      "Processes that serve gRPC on the one port, with one more for everything else; auto is one for each processor of the container's quota, rounded down, at most 4, and 1 with the memory backend. More than 1 needs GRPC_ENGINE=weir and counters outside the process.",
+  });
+  const workers = written === "auto" ? written : Number(written);
+  if (workers !== "auto" && !(Number.isInteger(workers) && workers >= 1 && workers <= WORKERS_MAX)) {
+    read.problem("WORKERS", written, `auto, or a whole number from 1 to ${WORKERS_MAX}`);
+    return 1;
+  }
+  if (workers !== 1 && engine !== "weir")
+    read.problem("WORKERS", written, "1, because GRPC_ENGINE is not weir: only that engine serves with workers");
+  return workers;
 }
 
 function readGrpc(read: EnvReader): GrpcSettings {

@@ -15,6 +15,8 @@ export interface ActiveRulesDeps {
   readonly store: StatisticsStore;
   readonly statistics: ServiceStatistics;
   readonly health: Health;
+  /** Makes each set active in the workers too; resolves when all have loaded it. Never rejects. */
+  readonly distribute?: ((configs: readonly RateLimitConfigModel[]) => Promise<void>) | undefined;
 }
 
 /** The active rules; none before the first valid configuration. */
@@ -22,11 +24,15 @@ export class ActiveRules implements ConfigListener {
   readonly #deps: ActiveRulesDeps;
   readonly #options: { readonly mergeDomains: boolean };
   readonly #first = Promise.withResolvers<void>();
+  /** See ConfigListener. */
+  readonly settled: (() => Promise<void>) | undefined;
   #rules: CountedRules | undefined;
+  #distributed: Promise<void> = Promise.resolve();
 
   constructor(deps: ActiveRulesDeps, options: { readonly mergeDomains: boolean }) {
     this.#deps = deps;
     this.#options = options;
+    this.settled = deps.distribute && (() => this.#distributed);
   }
 
   /** The active set; undefined before the first valid configuration. */
@@ -38,7 +44,7 @@ export class ActiveRules implements ConfigListener {
   }
 
   apply(configs: readonly RateLimitConfigModel[]): ConfigError | undefined {
-    const { store, statistics, health } = this.#deps;
+    const { store, statistics, health, distribute } = this.#deps;
     const [problem] = findSetProblems(configs, this.#options);
     if (problem !== undefined) {
       statistics.configLoadError.add(1);
@@ -46,6 +52,7 @@ export class ActiveRules implements ConfigListener {
       return new ConfigError("CONFIG_INVALID", `${name}: ${problem.message}`, { problem });
     }
     this.#rules = compileCountedRules(configs, store);
+    if (distribute !== undefined) this.#distributed = distribute(configs);
     statistics.configLoadSuccess.add(1);
     health.set("config", this.#rules.domains > 0);
     this.#first.resolve();

@@ -24,7 +24,8 @@ import type { TlsFileSets } from "./tls-file-sets.ts";
 export interface CounterBackendDeps {
   readonly store: StatisticsStore;
   readonly statistics: ServiceStatistics;
-  readonly health: Health;
+  /** Receives whether there is a connection to the store, as "cache". */
+  readonly health: Pick<Health, "set">;
   readonly tls: TlsFileSets;
   readonly tracing: Tracing;
   readonly turn: TurnEnd;

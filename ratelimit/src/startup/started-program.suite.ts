@@ -32,6 +32,8 @@ export async function clearOfMidnight(): Promise<void> {
 
 /** A program under test or a helper of the test. */
 export interface StartedProgram {
+  /** Its process; undefined when it could not be started. */
+  readonly pid: number | undefined;
   /** What it has written to standard output, and to standard error. */
   output(): string;
   errors(): string;
@@ -64,6 +66,7 @@ export function startProgram(
   child.stdout?.on("data", (chunk: Buffer) => (output += chunk.toString()));
   child.stderr?.on("data", (chunk: Buffer) => (errors += chunk.toString()));
   return {
+    pid: child.pid,
     output: () => output,
     errors: () => errors,
     stop(signal = "SIGKILL") {

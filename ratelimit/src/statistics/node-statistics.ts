@@ -4,7 +4,7 @@ import { monitorEventLoopDelay, performance, PerformanceObserver } from "node:pe
 
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 
-import type { StatisticsStore } from "./statistics-store.ts";
+import type { GaugeTotal, StatisticsStore } from "./statistics-store.ts";
 
 const SCOPE = "ratelimit.node";
 
@@ -42,7 +42,7 @@ export class NodeStatistics implements Part {
     this.#store = store;
     this.#nowMs = nowMs;
     this.#periodStartMs = nowMs();
-    const gauge = (name: string) => store.gauge(`${SCOPE}.${name}`);
+    const gauge = (name: string, total?: GaugeTotal) => store.gauge(`${SCOPE}.${name}`, total);
     const counter = (name: string) => store.counter(`${SCOPE}.${name}`);
     this.#gauges = {
       resident: gauge("memory_resident_bytes"),
@@ -50,10 +50,10 @@ export class NodeStatistics implements Part {
       heapTotal: gauge("memory_heap_total_bytes"),
       external: gauge("memory_external_bytes"),
       arrayBuffers: gauge("memory_array_buffers_bytes"),
-      lagMean: gauge("event_loop_lag_mean_seconds"),
-      lagHigh: gauge("event_loop_lag_p99_seconds"),
-      lagMax: gauge("event_loop_lag_max_seconds"),
-      utilization: gauge("event_loop_utilization_ratio"),
+      lagMean: gauge("event_loop_lag_mean_seconds", "max"),
+      lagHigh: gauge("event_loop_lag_p99_seconds", "max"),
+      lagMax: gauge("event_loop_lag_max_seconds", "max"),
+      utilization: gauge("event_loop_utilization_ratio", "max"),
     };
     this.#counters = {
       cpuMs: counter("cpu_milliseconds"),

@@ -20,12 +20,15 @@ export class RuleStatistics {
    * `ratelimit.service.rate_limit.<key>`, cleaned; RULE_STATISTICS has the last part of each name.
    */
   readonly prefix: string;
+  /** Whether the prefix contains request values. */
+  readonly isDynamic: boolean;
   readonly #values: Float64Array;
   readonly #at: number;
 
   /** The counters are `values` from `at` on, in the order of RULE_STATISTICS. */
-  constructor(prefix: string, values: Float64Array, at: number) {
-    this.prefix = prefix;
+  constructor(name: { readonly prefix: string; readonly isDynamic: boolean }, values: Float64Array, at: number) {
+    this.prefix = name.prefix;
+    this.isDynamic = name.isDynamic;
     this.#values = values;
     this.#at = at;
   }
@@ -84,13 +87,13 @@ export class RuleStatisticsFactory {
   #values = new Float64Array(0);
   #used = 0;
 
-  create(prefix: string): RuleStatistics {
+  create(prefix: string, isDynamic: boolean): RuleStatistics {
     if (this.#used === this.#values.length) {
       this.#values = new Float64Array(RULES_PER_ARRAY * RULE_STATISTICS.length);
       this.#used = 0;
     }
     const at = this.#used;
     this.#used += RULE_STATISTICS.length;
-    return new RuleStatistics(prefix, this.#values, at);
+    return new RuleStatistics({ prefix, isDynamic }, this.#values, at);
   }
 }

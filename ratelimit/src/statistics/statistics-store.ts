@@ -26,19 +26,45 @@ export class StatisticsCounter extends NamedValue {
   }
 }
 
-/** A number that goes up and down. */
+/** What the gauges of several processes are together: their sum, or the largest. */
+export type GaugeTotal = "sum" | "max";
+
+/** A number that goes up and down: `value` is that of this process. */
 export class StatisticsGauge extends NamedValue {
+  readonly #total: GaugeTotal;
+  /** The values of other processes of the service, by their numbers; undefined while there are none. */
+  #others: Map<number, number> | undefined;
+
+  constructor(name: string, total: GaugeTotal) {
+    super(name);
+    this.#total = total;
+  }
+
   /** Replaces the value. */
   set(value: number): void {
     this.value = value;
   }
+
+  /** Replaces the value of another process; undefined when it has ended. */
+  setOther(process: number, value: number | undefined): void {
+    if (value === undefined) this.#others?.delete(process);
+    else (this.#others ??= new Map()).set(process, value);
+  }
+
+  /** The value of the whole service. */
+  total(): number {
+    if (this.#others === undefined) return this.value;
+    let total = this.value;
+    for (const other of this.#others.values()) total = this.#total === "sum" ? total + other : Math.max(total, other);
+    return total;
+  }
 }
 
 /**
- * Receives each recorded duration immediately; for sinks that build histograms or send durations
- * one by one.
+ * Receives recorded durations immediately, and how many there were of each; for sinks that build
+ * histograms or send durations one by one.
  */
-export type TimerListener = (timer: StatisticsTimer, durationMs: number) => void;
+export type TimerListener = (timer: StatisticsTimer, durationMs: number, times: number) => void;
 
 /** Durations in milliseconds, possibly with a fraction. */
 export class StatisticsTimer {
@@ -53,23 +79,23 @@ export class StatisticsTimer {
     this.#listeners = listeners;
   }
 
-  /** Adds one duration. */
-  record(durationMs: number): void {
-    this.count += 1;
-    this.sumMs += durationMs;
+  /** Adds a duration, or several that are equal. */
+  record(durationMs: number, times = 1): void {
+    this.count += times;
+    this.sumMs += durationMs * times;
     if (durationMs > this.maxMs) this.maxMs = durationMs;
     if (this.#listeners.size === 0) return;
-    for (const listener of this.#listeners) listener(this, durationMs);
+    for (const listener of this.#listeners) listener(this, durationMs, times);
   }
 }
 
 /** Reads a store: called once per statistic, in no particular order. */
 export interface StatisticsVisitor {
-  /** A counter and its total since start. */
-  counter(name: string, value: number): void;
+  /** A counter and its total since start; `isDynamic` when its name contains a request value. */
+  counter(name: string, value: number, isDynamic: boolean): void;
   /** The six counters of a rule; RULE_STATISTICS has their names. */
   rule(statistics: RuleStatistics): void;
-  /** A gauge and its value. */
+  /** A gauge and its value in the whole service. */
   gauge(name: string, value: number): void;
   /** A timer with what it has recorded. */
   timer(timer: StatisticsTimer): void;
@@ -91,6 +117,7 @@ export class StatisticsStore {
   readonly #timers = new Map<string, StatisticsTimer>();
   readonly #timerListeners = new Set<TimerListener>();
   readonly #refreshers = new Set<() => void>();
+  readonly #collectors = new Set<() => Promise<void>>();
   readonly #droppedKeys: StatisticsCounter;
   readonly #ruleStatistics = new RuleStatisticsFactory();
   /**
@@ -124,8 +151,13 @@ export class StatisticsStore {
   }
 
   /** The gauge of this name, created at the first call. For names known in advance only. */
-  gauge(name: string): StatisticsGauge {
-    return this.#gauges.getOrInsertComputed(name, () => new StatisticsGauge(name));
+  gauge(name: string, total: GaugeTotal = "sum"): StatisticsGauge {
+    return this.#gauges.getOrInsertComputed(name, () => new StatisticsGauge(name, total));
+  }
+
+  /** Every gauge. */
+  gauges(): Iterable<StatisticsGauge> {
+    return this.#gauges.values();
   }
 
   /** The timer of this name, created at the first call. For names known in advance only. */
@@ -142,7 +174,7 @@ export class StatisticsStore {
     this.#byPrefix = new Map();
     for (const counters of this.#dynamicRules.values()) this.#byPrefix.set(counters.prefix, counters);
     this.#rules = new Map();
-    for (const key of keys) this.#rules.set(key, this.#countersOf(key, known));
+    for (const key of keys) this.#rules.set(key, this.#countersOf(key, { known }));
   }
 
   /**
@@ -162,8 +194,21 @@ export class StatisticsStore {
     const known = this.#dynamicRules.get(key) ?? this.#rules.get(key);
     if (known !== undefined) return known;
     if (!this.#admits(key)) return undefined;
-    const counters = this.#countersOf(key);
+    const counters = this.#countersOf(key, { isDynamic: true });
     this.#dynamicRules.set(key, counters);
+    return counters;
+  }
+
+  /**
+   * The counters that another process has under this prefix. Undefined when this one does not know
+   * the rule (any more), or when the limit is reached.
+   */
+  ruleOfPrefix(prefix: string, isDynamic: boolean): RuleStatistics | undefined {
+    const known = this.#byPrefix.get(prefix);
+    if (known !== undefined || !isDynamic || !this.#admits(prefix)) return known;
+    const counters = this.#ruleStatistics.create(prefix, isDynamic);
+    this.#byPrefix.set(prefix, counters);
+    this.#dynamicRules.set(prefix, counters);
     return counters;
   }
 
@@ -182,6 +227,16 @@ export class StatisticsStore {
     return counter;
   }
 
+  /** The counter that another process has under this name, which contains a request value; as above. */
+  dynamicCounterOfName(name: string): StatisticsCounter | undefined {
+    const known = this.#dynamicByName.get(name);
+    if (known !== undefined || !this.#admits(name)) return known;
+    const counter = new StatisticsCounter(name);
+    this.#dynamicByName.set(name, counter);
+    this.#dynamicCounters.set(name, counter);
+    return counter;
+  }
+
   /**
    * Reads everything in steps of at most WALK_STEP statistics (a rule's six count as one), between
    * which other work runs. A statistic is read when its step comes, the six of a rule together.
@@ -190,18 +245,18 @@ export class StatisticsStore {
     for (const refresh of this.#refreshers) refresh();
     let visited = 0;
     for (const { name, value } of this.#counters.values()) {
-      visitor.counter(name, value);
+      visitor.counter(name, value, false);
       if (++visited % WALK_STEP === 0) yield;
     }
     for (const { name, value } of this.#dynamicByName.values()) {
-      visitor.counter(name, value);
+      visitor.counter(name, value, true);
       if (++visited % WALK_STEP === 0) yield;
     }
     for (const counters of this.#byPrefix.values()) {
       visitor.rule(counters);
       if (++visited % WALK_STEP === 0) yield;
     }
-    for (const { name, value } of this.#gauges.values()) visitor.gauge(name, value);
+    for (const gauge of this.#gauges.values()) visitor.gauge(gauge.name, gauge.total());
     for (const timer of this.#timers.values()) visitor.timer(timer);
   }
 
@@ -214,6 +269,17 @@ export class StatisticsStore {
     return () => void this.#refreshers.delete(refresh);
   }
 
+  /** Calls `collect` at every `collect()`, for statistics that other processes have. */
+  onCollect(collect: () => Promise<void>): () => void {
+    this.#collectors.add(collect);
+    return () => void this.#collectors.delete(collect);
+  }
+
+  /** Resolves when the store has what other processes of the service counted so far. Never rejects. */
+  async collect(): Promise<void> {
+    for (const collect of this.#collectors) await collect();
+  }
+
   /**
    * Calls the listener for every duration recorded from now on; the returned function ends this.
    */
@@ -223,9 +289,15 @@ export class StatisticsStore {
   }
 
   /** The counters of the key's cleaned name, from `known` or new. */
-  #countersOf(key: string, known?: ReadonlyMap<string, RuleStatistics>): RuleStatistics {
+  #countersOf(
+    key: string,
+    { known, isDynamic = false }: { known?: ReadonlyMap<string, RuleStatistics>; isDynamic?: boolean } = {},
+  ): RuleStatistics {
     const prefix = ruleStatisticName(key);
-    return this.#byPrefix.getOrInsertComputed(prefix, () => known?.get(prefix) ?? this.#ruleStatistics.create(prefix));
+    return this.#byPrefix.getOrInsertComputed(
+      prefix,
+      () => known?.get(prefix) ?? this.#ruleStatistics.create(prefix, isDynamic),
+    );
   }
 
   /** Whether one more key with request values fits; counts a key that does not. */

@@ -1,7 +1,7 @@
 // Test equipment of the gRPC engines: starts one on a free port, and asks it as a grpc-js client.
 import { create } from "@bufbuild/protobuf";
 import { type Client, Metadata, type ServiceError as GrpcError, status } from "@grpc/grpc-js";
-import { silentLog } from "@weir/common/log/log";
+import { type Log, silentLog } from "@weir/common/log/log";
 import { TurnEnd } from "@weir/common/turn/turn-end";
 import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { HealthCheckRequestSchema, Health as HealthService } from "@weir/proto/generated/grpc/health/v1/health_pb";
@@ -54,6 +54,7 @@ export async function openEngine(
   engine: GrpcEngine,
   options: Partial<GrpcTransportOptions> = {},
   decider = new ScriptedDecider(),
+  log: Log = silentLog(),
 ): Promise<OpenedEngine> {
   const health = new Health({ withConfig: false, withActiveConnection: false });
   const store = new StatisticsStore({ maxDynamicKeys: 10 });
@@ -67,7 +68,7 @@ export async function openEngine(
       store,
       turn: new TurnEnd(),
       nowMs: () => performance.now(),
-      log: silentLog(),
+      log,
     },
     { ...OPTIONS, ...options },
   );

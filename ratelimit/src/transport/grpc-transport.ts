@@ -68,11 +68,11 @@ export class GrpcListener {
   readonly #listenAddress: ListenerAddress;
   #address: string | undefined;
 
-  /** Each connection that is ready goes to `ready`. */
+  /** Each connection that is ready goes to `ready`, which reports one that does not begin with HTTP/2. */
   constructor(
     { log }: Pick<GrpcTransportDeps, "log">,
     { address, tls }: GrpcTransportOptions,
-    ready: (socket: Socket) => void,
+    ready: (socket: Socket, notHttp2: () => void) => void,
   ) {
     this.#listenAddress = address;
     this.#listener = new ConnectionListener(
@@ -96,6 +96,11 @@ export class GrpcListener {
     }
     await this.#listener.openUnix({ ...address, setting: "GRPC_UDS", what: "gRPC" });
     this.#address = `unix:${address.path}`;
+  }
+
+  /** Serves a connection that another process has accepted; the listener need not be open. */
+  take(socket: Socket): void {
+    this.#listener.take(socket);
   }
 
   /** Takes no more connections; the open ones stay. */

@@ -101,7 +101,12 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
               { key: "ключ", value: "" },
             ],
           },
-          { entries: [{ key: "a", value: "b" }], limit: { requestsPerUnit: 42, unit: 3 }, hitsAddend: 0n },
+          {
+            entries: [{ key: "a", value: "b" }],
+            limit: { requestsPerUnit: 42, unit: 3, unitMultiplier: 15 },
+            hitsAddend: 0n,
+            isNegativeHits: true,
+          },
         ],
       });
       const request = decider.calls[0]?.request;
@@ -115,7 +120,11 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
               { key: "ключ", value: "" },
             ],
           },
-          { entries: [{ key: "a", value: "b" }], limit: { requestsPerUnit: 42, unit: 3 } },
+          {
+            entries: [{ key: "a", value: "b" }],
+            limit: { requestsPerUnit: 42, unit: 3, unitMultiplier: 15 },
+            isNegativeHits: true,
+          },
         ],
       });
       expect(Number(request?.descriptors[1]?.hitsAddend)).toBe(0);

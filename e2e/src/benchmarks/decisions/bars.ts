@@ -9,10 +9,10 @@ const RESIDENT_MAX_BYTES = 120e6;
 /** A row by its names. */
 type RowName = readonly [group: string, load: string, contender: Contender];
 
-/** What must be reached. */
+/** A value that Weir must reach. */
 export interface Bar {
   readonly title: string;
-  /** What the value is, such as "× decisions/s". */
+  /** The value in words, such as "× decisions/s". */
   readonly unit: string;
   readonly isAtLeast: boolean;
   readonly bound: number;
@@ -89,7 +89,7 @@ const BARS: readonly Bar[] = [
     unit: "MB",
     isAtLeast: false,
     bound: RESIDENT_MAX_BYTES / 1e6,
-    row: ["redis", "8x64", "weir"],
+    row: ["fresh", "8x64", "weir"],
     read: ({ residentBytes }) => residentBytes / 1e6,
     isOfServerAlone: true,
   },

@@ -2,9 +2,9 @@
 import { parseArgs } from "node:util";
 import { E2eError } from "../../errors.ts";
 
-/** What to measure, and how thoroughly. */
+/** The rows to measure, and the effort. */
 export interface BenchArguments {
-  /** How often each row is measured; the servers of a load take turns. */
+  /** Measurements of each row; the servers of a load take turns. */
   readonly rounds: number;
   /** Short measurements: shows that everything works, and says little about speed. */
   readonly isQuick: boolean;
@@ -16,7 +16,7 @@ export interface BenchArguments {
   readonly isWritten: boolean;
 }
 
-/** What follows the name of the program. */
+/** The usage behind the name of the program. */
 export const BENCH_USAGE = "[ROUNDS] [--quick] [--only WORD]... [--against COMMIT] [--write]";
 
 const ROUNDS_DEFAULT = { quick: 1, thorough: 3 } as const;

@@ -15,12 +15,12 @@ import type { Contender, LoadGroup } from "./loads.ts";
 /** Longest wait for a program to be ready, in milliseconds. */
 const READY_TIMEOUT_MS = 30_000;
 
-/** How long a program may take to stop, in milliseconds. */
+/** Longest time of a program to stop, in milliseconds. */
 const STOP_GRACE_MS = 3000;
 
 /**
  * A limit per destination that no benchmark reaches, so that every decision counts and answers alike;
- * and one that everybody is over from the first hit on.
+ * and one that every hit exceeds.
  */
 const BENCH_RULES = `domain: bench
 descriptors:
@@ -46,10 +46,10 @@ export const BENCH_ENTRIES = {
 /** Room in the local cache for every key that is over its limit. */
 const LOCAL_CACHE = { LOCAL_CACHE_SIZE_IN_BYTES: String(16 * 1024 * 1024) } as const;
 
-/** Settings of this benchmark that say nothing about a server: where it listens, and the way to it. */
-const UNTOLD = /^(PATH|(GRPC_|DEBUG_)?(HOST|PORT)|PROMETHEUS_ADDR|RUNTIME_ROOT)$/;
+/** Settings that the results leave out: addresses and folders. */
+const OMITTED_SETTINGS = /^(PATH|(GRPC_|DEBUG_)?(HOST|PORT)|PROMETHEUS_ADDR|RUNTIME_ROOT)$/;
 
-/** What the servers of a group share. */
+/** Everything that the servers of a group share. */
 export interface GroupPlace {
   readonly group: LoadGroup;
   readonly folder: string;
@@ -71,8 +71,8 @@ export interface RunningContender {
   readonly contender: Contender;
   readonly process: ProcessGroup;
   readonly grpcPort: number;
-  /** What was set, for the reader of the results. */
-  readonly told: string;
+  /** Its settings, for the results. */
+  readonly settings: string;
 }
 
 /** Starts a server. */
@@ -121,7 +121,7 @@ async function startNothing(place: GroupPlace): Promise<RunningContender> {
     if (first === undefined) throw new Error("it has written nothing");
     return Number(first);
   });
-  return { contender: "nothing", process, grpcPort, told: "" };
+  return { contender: "nothing", process, grpcPort, settings: "" };
 }
 
 function settingsOf({ group, storeEnv, certificates, path }: GroupPlace): Env {
@@ -144,7 +144,7 @@ async function startGo(place: GroupPlace): Promise<RunningContender> {
   const folder = writeRules(place, "envoy");
   const env = { ...settingsOf(place), GOMAXPROCS: "1" };
   const { process, grpcPort, env: whole } = await startEnvoyRatelimit({ folder, env, prefix: place.cores.server });
-  return { contender: "envoyproxy/ratelimit", process, grpcPort, told: tell(whole) };
+  return { contender: "envoyproxy/ratelimit", process, grpcPort, settings: formatSettings(whole) };
 }
 
 async function startWeir(contender: Contender, root: string, own: Env, place: GroupPlace): Promise<RunningContender> {
@@ -173,7 +173,7 @@ async function startWeir(contender: Contender, root: string, own: Env, place: Gr
     process.kill();
     throw error;
   }
-  return { contender, process, grpcPort, told: tell(env) };
+  return { contender, process, grpcPort, settings: formatSettings(env) };
 }
 
 function writeRules(place: GroupPlace, name: string): string {
@@ -183,9 +183,9 @@ function writeRules(place: GroupPlace, name: string): string {
   return folder;
 }
 
-function tell(env: Env): string {
+function formatSettings(env: Env): string {
   return Object.entries(env)
-    .filter(([name]) => !UNTOLD.test(name))
+    .filter(([name]) => !OMITTED_SETTINGS.test(name))
     .map(([name, value]) => `${name}=${value.includes("/") ? `…/${value.split("/").at(-1) ?? ""}` : value}`)
     .join(" ");
 }

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { E2eError } from "../../errors.ts";
 import { ROOT } from "../../parts/programs.ts";
 
-/** Where its sources are. */
+/** Folder of its sources. */
 const SOURCE_FOLDER = join(ROOT, "e2e", "load-generator");
 
 const FLAGS = ["-O2", "-std=gnu11", "-Wall", "-Wextra"] as const;
@@ -16,7 +16,7 @@ const LIBRARIES = ["-lssl", "-lcrypto", "-lm"] as const;
 /** Characters of the checksum in the name of the program's folder. */
 const CHECKSUM_LENGTH = 12;
 
-/** What it reports about the measured time. */
+/** Its report about the measured time. */
 export interface GeneratorReport {
   readonly answers: number;
   /** Also those before and after the measured time. */
@@ -70,7 +70,7 @@ export async function runGenerator(
   }
 }
 
-/** What the program wrote about its failure. */
+/** The program's own words about its failure. */
 function reasonOf(cause: unknown): string {
   const { stderr = "" } = cause as { readonly stderr?: string };
   return stderr.trim() === "" ? String(cause) : stderr.trim();

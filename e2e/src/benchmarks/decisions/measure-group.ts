@@ -12,7 +12,7 @@ import type { Row, Sample } from "./results.ts";
 import { type RunningStores, startStores } from "./stores.ts";
 import type { TelemetryPorts } from "./telemetry-sink.ts";
 
-/** What all groups of a run share. */
+/** Everything that the groups of a run share. */
 export interface BenchPlace {
   readonly folder: string;
   readonly path: string;
@@ -23,7 +23,7 @@ export interface BenchPlace {
   readonly earlierRoot: string | undefined;
 }
 
-/** How to measure. */
+/** Rounds and times of a run, and its observers. */
 export interface MeasureOptions {
   readonly rounds: number;
   /** Seconds of load on each server before the first round, and before each measurement. */
@@ -68,10 +68,12 @@ export async function measureGroup(
       servers.push(server);
     }
     const samples = await measureRounds({ group, rows }, { servers, stores, place, options });
-    const told = servers.filter(({ told: text }) => text !== "");
+    const withSettings = servers.filter(({ settings }) => settings !== "");
     return {
       rows: rowsOf({ group, rows }, samples),
-      settings: Object.fromEntries(told.map(({ contender, told: text }) => [`${group.name}, ${contender}`, text])),
+      settings: Object.fromEntries(
+        withSettings.map(({ contender, settings }) => [`${group.name}, ${contender}`, settings]),
+      ),
     };
   } finally {
     await Promise.all(servers.map(stopContender));

@@ -4,7 +4,7 @@ import { plotResults } from "./report-plot.ts";
 import { formatBars, formatResults } from "./report-tables.ts";
 import { type BenchResults, figureOf, findRow, isMeasurable } from "./results.ts";
 
-/** What is written where. */
+/** The texts, by the place that they are written to. */
 export interface DocumentedResults {
   /** Blocks of docs/benchmarks.md, by name. */
   readonly page: Readonly<Record<string, string>>;

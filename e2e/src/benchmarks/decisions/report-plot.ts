@@ -2,7 +2,7 @@
 // envoyproxy/ratelimit, and the time of a call at a fixed rate.
 import { type BenchResults, figureOf, findRow, isMeasurable, ratioOf, type Sample } from "./results.ts";
 
-/** What is compared, in the order of the picture: the name of group and load, and its title. */
+/** The loads of the picture in its order: group, load, title and detail. */
 const RATES = [
   ["redis", "8x64", "busy proxies, 100,000 keys", "8 connections × 64 calls in flight"],
   ["redis", "8x64-hot", "busy proxies, one hot key", "8 connections × 64"],
@@ -64,7 +64,7 @@ ${times.draw(timesTop)}
 `;
 }
 
-/** How the figures of a panel are read and written. */
+/** Reads and formats the figures of a panel. */
 interface Figures {
   readonly read: (sample: Sample) => number;
   readonly print: (value: number) => string;

@@ -47,7 +47,7 @@ export function formatResults(results: BenchResults): string {
   );
 }
 
-/** What Weir must reach, and whether it did. */
+/** Every bar with its value and verdict. */
 export function formatBars(results: BenchResults): string {
   const rows = judgeBars(results)
     .filter(({ verdict }) => verdict !== "not measured")

@@ -1,4 +1,4 @@
-// What is made of the results: tables, the picture, and the parts of the documentation.
+// Tables, the picture, and the parts of the documentation that are made of results.
 import { describe, expect, it } from "vitest";
 import { documentResults } from "./report-docs.ts";
 import { formatBars, formatResults } from "./report-tables.ts";

@@ -63,7 +63,7 @@ export function figureOf(row: Row, read: (sample: Sample) => number | undefined)
 }
 
 /**
- * Whether the figures of `row` are those of the server and not of the generator: by the rate against
+ * True when the figures of `row` are those of the server and not of the generator: by the rate against
  * "nothing" under the same load, in an open loop also by its p99.
  */
 export function isMeasurable(results: BenchResults, row: Row): boolean {

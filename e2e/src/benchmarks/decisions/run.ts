@@ -31,7 +31,7 @@ const TIMES = {
   quick: { startSeconds: 0.3, warmUpSeconds: 0.2, seconds: 0.4 },
 } as const;
 
-/** Where results are kept, from the root of the repository. */
+/** File of the results, from the root of the repository. */
 const RESULTS_FILE = join("docs", "benchmarks-results.json");
 
 /**
@@ -46,6 +46,10 @@ const INNER_BENCHMARKS = [
   {
     title: "Decision path alone (one process, no transport)",
     path: join("ratelimit", "dist", "decide", "decide.benchmark.js"),
+  },
+  {
+    title: "Message codec against @bufbuild/protobuf (one process)",
+    path: join("ratelimit", "dist", "transport", "weir", "codec", "codec.benchmark.js"),
   },
 ] as const;
 

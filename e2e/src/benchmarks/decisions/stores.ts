@@ -10,7 +10,7 @@ import type { LoadGroup } from "./loads.ts";
 import type { TelemetryPorts } from "./telemetry-sink.ts";
 
 /**
- * So long that a machine that stalls shows up as latency, which can be read, and not as errors, which
+ * Long, so that a machine that stalls shows up as latency, which can be read, and not as errors, which
  * end the benchmark.
  */
 const STORE_TIMEOUT = "10s";

@@ -23,7 +23,7 @@ export interface StoredCounter {
   readonly ttlSeconds: number;
 }
 
-/** Where a service and its store are. */
+/** Addresses of a service and its store. */
 export interface ServicePlace {
   readonly grpcPort: number;
   readonly debugPort: number;

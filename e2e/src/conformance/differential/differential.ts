@@ -12,7 +12,7 @@ import { drawRequest } from "./random-requests.ts";
 import { readReplies } from "./redis-replies.ts";
 import { type BothStores, ServicePair } from "./service-pair.ts";
 
-/** How much is compared. */
+/** Size and seed of a run. */
 export interface DifferentialPlan {
   readonly seed: number;
   readonly configurations: number;
@@ -39,7 +39,7 @@ const WINDOW_MS = 3_600_000;
 /** A configuration is not started so shortly before the end of a window: it is done after a few seconds. */
 const WINDOW_END_MS = 60_000;
 
-/** Differences in seconds between two answers to one request, which two clocks readings explain. */
+/** Most that a time to live may differ, in seconds: Weir does not renew it at every hit. */
 const STORED_TTL_SLACK_SECONDS = 60;
 
 /**

@@ -3,9 +3,9 @@
 import { QUOTA_NAME, UNLIMITED_KEY } from "./random-rules.ts";
 import type { RandomConfiguration } from "./random-configuration.ts";
 
-/** Where both differ on purpose. */
+/** A difference on purpose. */
 export interface ExpectedDifference {
-  /** What envoyproxy/ratelimit does, what Weir does, and why. */
+  /** The behaviour of envoyproxy/ratelimit, that of Weir, and the reason. */
   readonly says: string;
   /** The numbered case that says more. */
   readonly case?: number;
@@ -122,14 +122,14 @@ export function byRule(statistics: Iterable<readonly [string, number]>): Readonl
   return totals;
 }
 
-/** Whether both must have the counter `name` with the same value. */
+/** True when both must have the counter `name` with the same value. */
 export function isComparedStatistic(name: string): boolean {
   const isOfService =
     name.startsWith("ratelimit.service.") || name.startsWith("ratelimit_server.ShouldRateLimit.total");
   return isOfService && !OWN_STATISTICS.test(name) && !UNLIMITED_STATISTICS.test(name);
 }
 
-/** Whether both must have the series `name{labels}` with the same value. */
+/** True when both must have the series `name{labels}` with the same value. */
 export function isComparedSeries(series: string): boolean {
   const isOfService = series.startsWith("ratelimit_service_") && !OTHER_SERIES.test(series);
   return isOfService && (!series.includes("grpc_method=") || series.includes('grpc_method="ShouldRateLimit"'));

@@ -4,16 +4,16 @@ import type { Env } from "../../parts/programs.ts";
 import type { Random } from "../../parts/random.ts";
 import { drawDomains, type RandomDomain } from "./random-rules.ts";
 
-/** How both services are started. */
+/** Rules and settings of both services. */
 export interface RandomConfiguration {
   readonly domains: readonly RandomDomain[];
   /** Texts of rule files, by name. */
   readonly files: Readonly<Record<string, string>>;
   /** Settings that both read. */
   readonly env: Env;
-  /** Whether every limit is in quota mode. */
+  /** Every limit is in quota mode. */
   readonly isQuotaMode: boolean;
-  /** Whether no call is rejected. */
+  /** No call is rejected. */
   readonly isShadowMode: boolean;
   /** Most seconds that are added to the time to live of a counter. */
   readonly jitterMaxSeconds: number;

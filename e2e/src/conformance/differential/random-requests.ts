@@ -5,7 +5,7 @@ import { RateLimitUnit } from "@weir/proto/generated/envoy/type/v3/ratelimit_uni
 import type { Random } from "../../parts/random.ts";
 import { type RandomDomain, type RandomRule, UNLIMITED_KEY } from "./random-rules.ts";
 
-/** What stands for the stars of a pattern; in keys without dots, which separate the parts of a statistic's name. */
+/** Texts in the place of the star of a pattern; in keys without dots, which separate the parts of a statistic's name. */
 const FILLINGS = ["", "a", "_w", "a.pdf", "0.1", "1/2"] as const;
 const KEY_FILLINGS = ["", "a", "_w", "ges"] as const;
 const OTHER_KEYS = ["k", "k_v", "path", "pages", "other", UNLIMITED_KEY, ""] as const;
@@ -16,7 +16,7 @@ const HITS = [0, 0, 1, 1, 2, 3, 5, 20, 100, 5_000_000_000] as const;
 const REQUEST_HITS = [0, 1, 2, 3, 10, 4_294_967_295] as const;
 const OVERRIDE_LIMITS = [0, 1, 2, 5, 20, 1000] as const;
 
-/** What a request is made of, as `create` takes it. */
+/** A descriptor as `create` takes it. */
 interface RandomDescriptor {
   readonly entries: readonly { readonly key: string; readonly value: string }[];
   readonly limit?: { readonly requestsPerUnit: number; readonly unit: RateLimitUnit };

@@ -1,4 +1,4 @@
-// What the run reads of both services: metrics pages, lines of statistics, replies of Redis.
+// Readers of the run: metrics pages, lines of statistics, replies of Redis.
 import { describe, expect, it } from "vitest";
 import { byRule, isComparedSeries, isComparedStatistic } from "./exceptions.ts";
 import { readSeries } from "./metrics-page.ts";

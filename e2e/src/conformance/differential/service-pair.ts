@@ -14,10 +14,10 @@ import type { RandomConfiguration } from "./random-configuration.ts";
 import { readSeries } from "./metrics-page.ts";
 import { StatisticsLines } from "./statistics-lines.ts";
 
-/** How often envoyproxy/ratelimit flushes its statistics. */
+/** Interval at which envoyproxy/ratelimit flushes its statistics. */
 const FLUSH_INTERVAL = "100ms";
 
-/** How long the statistics of both may differ after the calls, in milliseconds. */
+/** Longest wait after the calls for both to have the same statistics, in milliseconds. */
 const STATISTICS_TIMEOUT_MS = 3_000;
 
 /** Statistics by name, of both. */

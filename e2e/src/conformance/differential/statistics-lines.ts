@@ -13,7 +13,7 @@ export class StatisticsLines {
   readonly #totals = new Map<string, number>();
   #flushes = 0;
 
-  /** How often everything was flushed so far. */
+  /** Number of complete flushes so far. */
   get flushes(): number {
     return this.#flushes;
   }

@@ -104,7 +104,11 @@ export class FuzzedConnection implements ByteSink {
     this.#budget = new ByteBudget(this.#limits.processMaxBytes);
     this.#methods = new FuzzedMethods(random);
     this.#shared = shared;
-    const turn = { atTurnEnd: (task: TurnTask) => void this.#tasks.push(task), nowMs: () => shared.nowMs };
+    const turn = {
+      atTurnEnd: (task: TurnTask) => void this.#tasks.push(task),
+      nowMs: () => shared.nowMs,
+      monotonicMs: () => shared.nowMs,
+    };
     const methods: Methods = this.#methods.methods;
     this.#connection = new Connection(
       {

@@ -30,6 +30,7 @@ const methods = new FuzzedMethods(new Random(1));
 const turn = {
   atTurnEnd: (task: { runAtTurnEnd(): void }) => void setImmediate(() => task.runAtTurnEnd()),
   nowMs: Date.now,
+  monotonicMs: () => performance.now(),
 };
 const server = new Http2Server({ methods: methods.methods, turn, random: Math.random });
 const listener = createServer({ noDelay: true }, (socket) => {

@@ -170,17 +170,30 @@ export class XdsSource implements ConfigSource {
           this.#nack(response, error);
           return;
         }
-        this.#ackedVersion = response.versionInfo;
-        this.#nackedVersion = undefined;
-        this.#nacks = 0;
-        this.#stream?.send(ack(response));
-        this.#deps.log[this.#isNackLogged ? "warn" : "info"]("Successfully loaded new configuration", {
-          version: response.versionInfo,
-          resources: content.configs.length,
+        const resources = content.configs.length;
+        const { settled } = this.#deps.listener;
+        if (settled === undefined) {
+          this.#ack(response, resources);
+          return;
+        }
+        const stream = this.#stream;
+        void settled().then(() => {
+          if (stream === this.#stream && !this.#isStopped) this.#ack(response, resources);
         });
-        this.#isNackLogged = false;
       }
     }
+  }
+
+  #ack(response: DiscoveryResponse, resources: number): void {
+    this.#ackedVersion = response.versionInfo;
+    this.#nackedVersion = undefined;
+    this.#nacks = 0;
+    this.#stream?.send(ack(response));
+    this.#deps.log[this.#isNackLogged ? "warn" : "info"]("Successfully loaded new configuration", {
+      version: response.versionInfo,
+      resources,
+    });
+    this.#isNackLogged = false;
   }
 
   #nack(response: DiscoveryResponse, error: ConfigError): void {

@@ -7,10 +7,10 @@ import { CLOSING_WORDS, type HashSeed, hashWords } from "./key-hash.ts";
  * Longest key that is stored as it is, in UTF-16 units; of a longer one, up to megabytes, the
  * digest is.
  */
-export const KEY_MAX_LENGTH = 256;
+const KEY_MAX_LENGTH = 256;
 
 /** Most words of a key: its header and 256 units of two bytes. */
-export const KEY_MAX_WORDS = 1 + KEY_MAX_LENGTH / 2;
+const KEY_MAX_WORDS = 1 + KEY_MAX_LENGTH / 2;
 
 /**
  * What the bytes after the header are. Part of the header: keys of two forms are never equal.

@@ -40,6 +40,7 @@ export interface PullSinkOptions {
 export class PullSink implements StatisticsSink {
   readonly name = "pull statistics";
   readonly #extraLabels: ReadonlyMap<string, string>;
+  readonly #store: StatisticsStore;
   readonly #snapshots: Snapshots;
   readonly #server;
   readonly #responses = new PacedResponses();
@@ -51,6 +52,7 @@ export class PullSink implements StatisticsSink {
     { host, port, path, extraTags }: PullSinkOptions,
   ) {
     this.#extraLabels = new Map(Array.from(extraTags, ([name, value]) => [sanitizeName(name), value]));
+    this.#store = store;
     this.#snapshots = new Snapshots({ store, mapping }, { extraLabels: this.#extraLabels });
     this.#server = new AdminServer(
       { log },
@@ -96,6 +98,7 @@ export class PullSink implements StatisticsSink {
       response.end();
       return;
     }
+    await this.#store.collect();
     const ownMetrics = (await this.#process?.metrics()) ?? "";
     await this.#responses.send(response, () => this.#write(ownMetrics));
   }

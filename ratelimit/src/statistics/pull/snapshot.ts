@@ -23,14 +23,14 @@ class Durations {
     this.#counts = new Float64Array(options.kind === "histogram" ? options.buckets.length + 1 : 0);
   }
 
-  record(durationMs: number): void {
+  record(durationMs: number, times: number): void {
     const value = durationMs * this.options.scale;
-    this.sum += value;
-    this.count += 1;
+    this.sum += value * times;
+    this.count += times;
     if (this.options.kind !== "histogram") return;
     const found = this.options.buckets.findIndex((bound) => value <= bound);
     const index = found === -1 ? this.options.buckets.length : found;
-    this.#counts[index] = (this.#counts[index] ?? 0) + 1;
+    this.#counts[index] = (this.#counts[index] ?? 0) + times;
   }
 
   read(): SeriesValue {
@@ -78,7 +78,9 @@ export class Snapshots {
     this.#store = store;
     this.#mapping = mapping;
     this.#extraLabels = extraLabels;
-    this.close = store.onTimer((timer, durationMs) => this.#timerTarget(timer)?.durations.record(durationMs));
+    this.close = store.onTimer((timer, durationMs, times) => {
+      this.#timerTarget(timer)?.durations.record(durationMs, times);
+    });
   }
 
   /** The families, sorted by name, in the steps of the store's walk. */

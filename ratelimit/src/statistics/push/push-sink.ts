@@ -89,6 +89,7 @@ export class PushSink implements StatisticsSink {
   async #flush(): Promise<void> {
     const { channel, format } = this.#deps;
     if (!channel.isReady()) return;
+    await this.#deps.store.collect();
     const steps = this.#differences.collect({
       counter: (name, difference) => channel.write(format.counter(name, difference), 1),
       gauge: (name, value) => channel.write(format.gauge(name, value), 1),

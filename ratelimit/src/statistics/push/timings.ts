@@ -20,8 +20,8 @@ export class Timings {
   readonly close: () => void;
 
   constructor(store: StatisticsStore) {
-    this.close = store.onTimer((timer, durationMs) => {
-      this.#batches.getOrInsertComputed(timer, newBatch).record(durationMs);
+    this.close = store.onTimer((timer, durationMs, times) => {
+      this.#batches.getOrInsertComputed(timer, newBatch).record(durationMs, times);
     });
   }
 
@@ -40,12 +40,12 @@ class Batch {
   #longer: number[] = [];
   #size = 0;
 
-  record(durationMs: number): void {
-    if (this.#size >= DURATIONS_MAX) return;
-    this.#size += 1;
+  record(durationMs: number, times: number): void {
+    const kept = Math.min(times, DURATIONS_MAX - this.#size);
+    this.#size += kept;
     const wholeMs = Math.max(0, Math.trunc(durationMs));
-    if (wholeMs < COUNTED_BELOW_MS) this.#counts[wholeMs] = (this.#counts[wholeMs] ?? 0) + 1;
-    else this.#longer.push(wholeMs);
+    if (wholeMs < COUNTED_BELOW_MS) this.#counts[wholeMs] = (this.#counts[wholeMs] ?? 0) + kept;
+    else for (let time = 0; time < kept; time++) this.#longer.push(wholeMs);
   }
 
   drain(visit: (durationMs: number, times: number) => void): void {

@@ -20,7 +20,8 @@ export function rulesRoute(dump: () => string): AdminRoute {
 
 /** /stats: every statistic. EXTRA_TAGS are part of the names. */
 export function statsRoute(statistics: StatisticsStore, extraTags: ReadonlyMap<string, string>): AdminRoute {
-  return textRoute("/stats", "print out stats, one per line; /stats?format=json as JSON", (request) => {
+  return textRoute("/stats", "print out stats, one per line; /stats?format=json as JSON", async (request) => {
+    await statistics.collect();
     const isJson = URL.parse(request.url ?? "/", "http://debug")?.searchParams.get("format") === "json";
     return isJson
       ? { type: "application/json", write: () => writeStatisticsJson(statistics, extraTags) }
@@ -28,17 +29,23 @@ export function statsRoute(statistics: StatisticsStore, extraTags: ReadonlyMap<s
   });
 }
 
+/** A page. */
+interface TextAnswer {
+  readonly type: string;
+  readonly write: () => Pieces;
+}
+
 function textRoute(
   path: string,
   help: string,
-  answerOf: (request: IncomingMessage) => { readonly type: string; readonly write: () => Pieces },
+  answerOf: (request: IncomingMessage) => TextAnswer | Promise<TextAnswer>,
 ): AdminRoute {
   const responses = new PacedResponses();
   return {
     path,
     help,
     async handle(request, response) {
-      const { type, write } = answerOf(request);
+      const { type, write } = await answerOf(request);
       response.writeHead(200, {
         "Content-Type": type,
         "Cache-Control": "no-store",

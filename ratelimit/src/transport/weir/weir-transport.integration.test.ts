@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 
 import { Client, compressionAlgorithms, credentials } from "@grpc/grpc-js";
+import { createLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { describeGrpcCertificates } from "../grpc-certificates.suite.ts";
@@ -69,6 +70,22 @@ describe("WeirTransport", () => {
   it("a compressed message is answered UNIMPLEMENTED", async () => {
     const client = open({ "grpc.default_compression_algorithm": compressionAlgorithms.gzip });
     expect(await askWithBytes(client, GOOD)).toMatch(/^UNIMPLEMENTED: .*gzip/);
+  });
+
+  it("explains to the operator that a client uses TLS where there is none", async () => {
+    const lines: string[] = [];
+    const log = createLog({ level: "debug", format: "json", write: (line) => void lines.push(line) });
+    const { transport, target } = await openEngine(WEIR, {}, undefined, log);
+    try {
+      const client = new Client(target, credentials.createSsl(), { "grpc.ssl_target_name_override": "localhost" });
+      clients.push(client);
+      await askWithBytes(client, GOOD);
+      const logged = lines.find((line) => line.includes("A client could not connect to gRPC")) ?? "";
+      expect(logged).toContain("it speaks no HTTP/2 in plaintext; without GRPC_SERVER_USE_TLS=true");
+      expect(logged).toMatch(/"peer":"127\.0\.0\.1:\d+"/);
+    } finally {
+      await transport.stop();
+    }
   });
 
   it("what the server counts are statistics, also of clients that are no gRPC clients", async () => {

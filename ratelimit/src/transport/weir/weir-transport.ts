@@ -1,7 +1,8 @@
 // Serves gRPC with our own HTTP/2 server: ShouldRateLimit, health and reflection.
+import type { Socket } from "node:net";
+
 import type { Methods, StreamingMethod, Turn, UnaryMethod } from "@weir/http2/grpc/method";
 import { Http2Server } from "@weir/http2/server/http2-server";
-import type { TurnEnd } from "@weir/common/turn/turn-end";
 
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 import {
@@ -47,7 +48,7 @@ export class WeirTransport implements Transport {
   constructor(deps: WeirTransportDeps, options: WeirTransportOptions) {
     this.#watches = new HealthWatches(deps.health);
     this.#server = new Http2Server(
-      { methods: this.#methods(deps, options), turn: turnOf(deps.turn), random: deps.random },
+      { methods: this.#methods(deps, options), turn: turnOf(deps), random: deps.random },
       {
         messageMaxBytes: MESSAGE_MAX_BYTES,
         keepAliveIntervalMs: KEEPALIVE_TIME_MS,
@@ -57,7 +58,7 @@ export class WeirTransport implements Transport {
       },
     );
     exportHttp2Counters(this.#server.counters, deps.store);
-    this.#listener = new GrpcListener(deps, options, (socket) => this.#server.accept(socket));
+    this.#listener = new GrpcListener(deps, options, (socket, notHttp2) => this.#server.accept(socket, notHttp2));
   }
 
   address(): string | undefined {
@@ -66,6 +67,21 @@ export class WeirTransport implements Transport {
 
   start(): Promise<void> {
     return this.#listener.open();
+  }
+
+  /** Serves a connection that another process has accepted; needs no `start`. */
+  take(socket: Socket): void {
+    this.#listener.take(socket);
+  }
+
+  /** Closes so many more connections gracefully; the others are served. */
+  shed(connections: number): void {
+    this.#server.shed(connections);
+  }
+
+  /** Open connections that `shed` closes. */
+  get shedConnections(): number {
+    return this.#server.shedConnections;
   }
 
   drain(): Promise<void> {
@@ -100,6 +116,6 @@ export class WeirTransport implements Transport {
 }
 
 /** The event-loop turn as the server needs it. */
-function turnOf(turn: TurnEnd): Turn {
-  return { atTurnEnd: (task) => turn.writeAnswers(task), nowMs: () => turn.nowMs() };
+function turnOf({ turn, nowMs }: WeirTransportDeps): Turn {
+  return { atTurnEnd: (task) => turn.writeAnswers(task), nowMs: () => turn.nowMs(), monotonicMs: nowMs };
 }

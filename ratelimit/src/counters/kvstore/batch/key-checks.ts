@@ -4,7 +4,7 @@ import type { StoreError } from "../../store-error.ts";
 
 /**
  * One check of a call, and the further checks of its key that the same command answers: a chain in
- * order of arrival. The fields that are not of the check alone count in the first of a chain.
+ * order of arrival. Fields of the whole chain, such as `sum`, are those of the first check.
  */
 export class KeyChecks {
   readonly check: CountedCheck;

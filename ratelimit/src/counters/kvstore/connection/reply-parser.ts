@@ -207,7 +207,7 @@ export class ReplyParser {
   }
 }
 
-/** The size in the line of a text or a list: null for -1, which stands for no value. */
+/** The size in the line of a text or a list: null for -1, no value. */
 function sizeIn(line: string): number | null | undefined {
   if (line === "-1") return null;
   return /^\d{1,10}$/.test(line) ? Number(line) : undefined;

@@ -1,0 +1,61 @@
+// The messages between the service and its workers. Each is plain data of bounded size; a connection
+// goes with the message that announces it.
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
+
+/** Most entries of one list in a report of statistics; more come in further reports. */
+export const REPORT_ENTRIES_MAX = 1000;
+
+/** To a worker. */
+export type ToWorker =
+  /** The first message: its number from 0, the number of workers, and the health of the service. */
+  | { readonly kind: "start"; readonly index: number; readonly workers: number; readonly isHealthy: boolean }
+  /** Makes a validated set of rules active. Answered with `loaded`. */
+  | { readonly kind: "load"; readonly id: number; readonly configs: readonly RateLimitConfigModel[] }
+  | { readonly kind: "health"; readonly isHealthy: boolean }
+  /** Comes with a socket. */
+  | { readonly kind: "connection" }
+  /** Sends GOAWAY on so many connections. */
+  | { readonly kind: "shed"; readonly connections: number }
+  /** Asks for the statistics since the last report. Answered with `refreshed` after them. */
+  | { readonly kind: "refresh"; readonly id: number }
+  /** Reads certificates again. */
+  | { readonly kind: "reload" }
+  /** Takes no new calls. Answered with `drained` when the running ones are answered. */
+  | { readonly kind: "drain" }
+  /** Ends the process, after its last statistics. */
+  | { readonly kind: "stop" };
+
+/** From a worker. */
+export type FromWorker =
+  /** It can decide; connections may come. */
+  | { readonly kind: "ready" }
+  | { readonly kind: "loaded"; readonly id: number }
+  /** Whether it has a connection to the counter store. */
+  | { readonly kind: "store"; readonly isConnected: boolean }
+  /** Connections that have closed since its start, and open ones that have received GOAWAY. */
+  | { readonly kind: "connections"; readonly closed: number; readonly shed: number }
+  | { readonly kind: "statistics"; readonly report: StatisticsReport }
+  | { readonly kind: "refreshed"; readonly id: number }
+  | { readonly kind: "drained" };
+
+/** What the statistics of a worker have grown by since its last report, and its gauges. */
+export interface StatisticsReport {
+  /** Names with their growth. */
+  readonly counters: readonly (readonly [name: string, growth: number])[];
+  /** The same for names that contain request values. */
+  readonly dynamicCounters: readonly (readonly [name: string, growth: number])[];
+  /** Growth of the six counters of rules, in the order of RULE_STATISTICS. */
+  readonly rules: readonly RuleGrowth[];
+  /** Names with their values. */
+  readonly gauges: readonly (readonly [name: string, value: number])[];
+  /** Durations in milliseconds, and how many there were of about each. */
+  readonly timers: readonly (readonly [name: string, durationMs: number, times: number])[];
+}
+
+/** What the counters of a rule have grown by. */
+export interface RuleGrowth {
+  readonly prefix: string;
+  /** Whether the name contains request values. */
+  readonly isDynamic: boolean;
+  readonly growth: readonly number[];
+}

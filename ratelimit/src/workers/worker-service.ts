@@ -1,0 +1,123 @@
+// The parts of a worker: everything between a gRPC connection and the counter store.
+import type { Log } from "@weir/common/log/log";
+import type { Tracing } from "@weir/common/tracing/tracing";
+import { TurnEnd } from "@weir/common/turn/turn-end";
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
+
+import { compileCountedRules, type CountedRules } from "../config/counted-rules.ts";
+import type { Counter } from "../counters/counter.ts";
+import { createLocalCache } from "../decide/local-cache/local-cache.ts";
+import { RuleDecider } from "../decide/rule-decider.ts";
+import { Health } from "../health/health.ts";
+import type { Settings } from "../settings.ts";
+import { createCounterBackend } from "../startup/counter-backend.ts";
+import { openGrpcTls } from "../startup/grpc-tls.ts";
+import { TlsFileSets } from "../startup/tls-file-sets.ts";
+import { NodeStatistics } from "../statistics/node-statistics.ts";
+import { ServiceStatistics } from "../statistics/service-statistics.ts";
+import { StatisticsStore } from "../statistics/statistics-store.ts";
+import { WeirTransport } from "../transport/weir/weir-transport.ts";
+
+/** What a worker works with. */
+export interface WorkerServiceDeps {
+  readonly tracing: Tracing;
+  /** Receives whether there is a connection to the store. */
+  readonly reportStore: (isConnected: boolean) => void;
+  readonly log: Log;
+}
+
+/** The parts. */
+export class WorkerService {
+  readonly store: StatisticsStore;
+  readonly transport: WeirTransport;
+  readonly #counter: Counter;
+  readonly #tls: TlsFileSets;
+  readonly #health: Health;
+  readonly #node: NodeStatistics;
+  readonly #rules: { current: CountedRules | undefined };
+
+  /** Creates the parts. `settings` are the worker's share. */
+  static async create(deps: WorkerServiceDeps, settings: Settings): Promise<WorkerService> {
+    const { tracing, reportStore, log } = deps;
+    const turn = new TurnEnd();
+    const clock = (): number => turn.nowMs();
+    const tls = new TlsFileSets({ log });
+    const store = new StatisticsStore(settings.statistics);
+    const statistics = new ServiceStatistics(store);
+    const health = new Health({ withConfig: false, withActiveConnection: false });
+    const rules: { current: CountedRules | undefined } = { current: undefined };
+    const counter = await createCounterBackend(settings, {
+      ...{ store, statistics, tls, tracing, turn, log },
+      health: {
+        set: (component, isHealthy) => {
+          if (component === "cache") reportStore(isHealthy);
+        },
+      },
+    });
+    const sizeBytes = settings.decide.localCacheSizeBytes;
+    const localCache = createLocalCache({ statistics: store, clock, log }, { sizeBytes });
+    const decider = new RuleDecider(
+      { rules: () => rules.current, counter, statistics, localCache, clock, log },
+      settings.decide,
+    );
+    const { grpc } = settings.server;
+    // The service itself reports invalid files when it starts.
+    const grpcTls = grpc.tls && openGrpcTls(grpc.tls, tls);
+    const transport = new WeirTransport(
+      {
+        ...{ decider, tracing, health, statistics, store, turn, log },
+        nowMs: () => performance.now(),
+        random: Math.random,
+      },
+      { ...grpc, tls: grpcTls, request: settings.decide },
+    );
+    return new WorkerService({ store, transport, counter, tls, health, rules });
+  }
+
+  private constructor(parts: {
+    readonly store: StatisticsStore;
+    readonly transport: WeirTransport;
+    readonly counter: Counter;
+    readonly tls: TlsFileSets;
+    readonly health: Health;
+    readonly rules: { current: CountedRules | undefined };
+  }) {
+    this.store = parts.store;
+    this.transport = parts.transport;
+    this.#counter = parts.counter;
+    this.#tls = parts.tls;
+    this.#health = parts.health;
+    this.#rules = parts.rules;
+    this.#node = new NodeStatistics({ store: parts.store, nowMs: () => performance.now() });
+  }
+
+  /** Resolves when it can count. */
+  async start(): Promise<void> {
+    this.#node.start();
+    for (const files of this.#tls.all) files.start();
+    await this.#counter.start?.();
+  }
+
+  /** Closes the connections and ends everything. */
+  async stop(): Promise<void> {
+    await this.transport.stop();
+    await this.#counter.stop?.();
+    for (const files of this.#tls.all) files.stop();
+    this.#node.stop();
+  }
+
+  /** Makes a set of rules active that the service has validated. */
+  load(configs: readonly RateLimitConfigModel[]): void {
+    this.#rules.current = compileCountedRules(configs, this.store);
+  }
+
+  /** Replaces the health that callers see: that of the whole service. */
+  setHealth(isHealthy: boolean): void {
+    this.#health.set("start", isHealthy);
+  }
+
+  /** Reads certificates again. */
+  reload(): void {
+    for (const files of this.#tls.all) files.reload();
+  }
+}
