@@ -44,6 +44,13 @@ describe("serviceDefinition()", () => {
     expect(shouldRateLimit.requestDeserialize(bytes)).toEqual(request);
   });
 
+  it("keeps nothing of fields that the message does not have", () => {
+    const { shouldRateLimit } = serviceDefinition(RateLimitService);
+    // "shop", and field 100, which is "abc".
+    const request = shouldRateLimit.requestDeserialize(Buffer.from("0a0473686f70a20603616263", "hex"));
+    expect([request.domain, request.$unknown]).toEqual(["shop", undefined]);
+  });
+
   it("throws when bytes are no message", () => {
     const { shouldRateLimit } = serviceDefinition(RateLimitService);
     expect(() => shouldRateLimit.requestDeserialize(Buffer.from("0aff", "hex"))).toThrow();

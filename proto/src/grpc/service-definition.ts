@@ -60,5 +60,6 @@ function serializer<Schema extends DescMessage>(schema: Schema): (message: Messa
 }
 
 function deserializer<Schema extends DescMessage>(schema: Schema): (bytes: Uint8Array) => MessageShape<Schema> {
-  return (bytes) => fromBinary(schema, bytes);
+  // Unknown fields would be many objects, or keep the whole message in memory with a part of it.
+  return (bytes) => fromBinary(schema, bytes, { readUnknownFields: false });
 }

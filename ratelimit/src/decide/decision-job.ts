@@ -238,7 +238,14 @@ function isToCount(check: Check): check is LimitedCheck {
   return check.kind === "limited" && check.decidedBy === "count";
 }
 
+/** The error for callers; made once for all calls that fail with the same error of the store. */
 function callError(error: StoreError): DecideError {
+  const known = callErrors.get(error);
+  if (known !== undefined) return known;
   const code = error.code === "DEADLINE_EXCEEDED" ? "DEADLINE_EXCEEDED" : "STORE_UNAVAILABLE";
-  return new DecideError(code, error.message, { cause: error, transient: true });
+  const made = new DecideError(code, error.message, { cause: error, transient: true });
+  callErrors.set(error, made);
+  return made;
 }
+
+const callErrors = new WeakMap<StoreError, DecideError>();

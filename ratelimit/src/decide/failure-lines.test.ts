@@ -56,6 +56,13 @@ describe("decide()", () => {
     },
   );
 
+  it("decide() makes one error for all calls that fail with the same error of the store", () => {
+    const fixture = open([SILENT, SILENT, OUT_OF_MEMORY], "error");
+    const [first, second, third] = [1, 2, 3].map(() => fixture.decide(request).error);
+    expect(second).toBe(first);
+    expect(third).toMatchObject({ code: "STORE_UNAVAILABLE", message: OUT_OF_MEMORY.message });
+  });
+
   it("decide() does not log keys that no store would take, which are the caller's fault", () => {
     const fixture = open([KEY_INVALID], "allow");
     expect(fixture.decide(request).error.code).toBe("REQUEST_INVALID");

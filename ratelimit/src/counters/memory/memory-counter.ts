@@ -48,6 +48,8 @@ export class MemoryCounter implements Counter {
   readonly #clock: () => number;
   /** By window length in seconds: one entry per unit. */
   readonly #tracks = new Map<number, Track>();
+  /** The error of all calls that are refused: making one costs more than counting. */
+  readonly #full: StoreError;
   /** The key that is being counted. */
   readonly #key: StoredKey;
 
@@ -57,14 +59,15 @@ export class MemoryCounter implements Counter {
   ) {
     this.#maxKeys = maxKeys;
     this.#clock = clock;
+    const message = `Cannot count a new key: the memory backend holds its maximum of ${maxKeys} keys`;
+    this.#full = new StoreError("STORE_FULL", message, { transient: true });
     this.#key = new StoredKey(seed);
   }
 
   count(batch: CountBatch): void {
     for (const check of batch.checks) {
       if (!this.#increment(check)) {
-        const message = `Cannot count a new key: the memory backend holds its maximum of ${this.#maxKeys} keys`;
-        batch.failed(new StoreError("STORE_FULL", message, { transient: true }));
+        batch.failed(this.#full);
         return;
       }
     }

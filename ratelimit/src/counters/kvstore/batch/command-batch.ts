@@ -197,10 +197,11 @@ export class CommandBatch implements ReplyReceiver {
   /** Fails the calls whose deadline has passed, and updates `nextDeadlineMs`. */
   failImpatient(nowMs: number, timeoutMs: number, address: string): void {
     let next = this.createdMs + timeoutMs;
+    let error: StoreError | undefined; // One for all: a stack trace for each call would cost more than counting it.
     for (const { call } of this.#pending) {
       const { deadlineMs } = call;
       if (deadlineMs === undefined || call.pending <= 0) continue;
-      if (deadlineMs <= nowMs) failCall(call, deadlineError(nowMs - this.createdMs, address));
+      if (deadlineMs <= nowMs) failCall(call, (error ??= deadlineError(nowMs - this.createdMs, address)));
       else if (deadlineMs < next) next = deadlineMs;
     }
     this.nextDeadlineMs = next;

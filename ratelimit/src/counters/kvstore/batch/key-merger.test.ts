@@ -43,6 +43,16 @@ describe("KeyMerger", () => {
     );
   });
 
+  it("merge() keeps keys apart though a key ends with the first half of a character and the next begins with the other", () => {
+    const keys = ["\ud83d", "\ude00", "aaXXXX", "bbXXXX", "bbXXXX"];
+    const checks = keys.map((key) => new KeyChecks({ ...check(key), key }, new WaitingBatch([]), false));
+    expect(new KeyMerger().merge(checks).map(({ key, sum }) => [key, sum])).toEqual([
+      ["\ud83d", 2], // Both halves alone are the same bytes: one key for the store.
+      ["aaXXXX", 1],
+      ["bbXXXX", 2],
+    ]);
+  });
+
   it("merge() joins reads to increments before them, and no increment to reads", () => {
     const merger = new KeyMerger();
     const first = merger.merge([

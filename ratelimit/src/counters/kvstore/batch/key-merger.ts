@@ -49,6 +49,7 @@ export class KeyMerger {
       this.#mergeRound(pending, { from, to }, first);
       from = to;
     }
+    this.#found = []; // Else it would keep the last calls, with their requests, until others come.
     return first;
   }
 
@@ -61,11 +62,18 @@ export class KeyMerger {
       if (key.length <= KEY_MAX_LENGTH) text += key;
     }
     const isAscii = this.#bytes.write(text, 0) === text.length;
+    let start = 0;
     for (let at = from; at < to; at++) {
       const checks = pending[at];
       if (checks === undefined) continue;
       const { key } = checks.check;
-      checks.keyBytes = isAscii && key.length <= KEY_MAX_LENGTH ? key.length : Buffer.byteLength(key);
+      if (key.length > KEY_MAX_LENGTH) {
+        checks.keyBytes = Buffer.byteLength(key);
+        continue;
+      }
+      // Each by itself: halves of a character at the end of a key and the start of the next would join.
+      checks.keyBytes = isAscii ? key.length : this.#bytes.write(key, start);
+      start += checks.keyBytes;
     }
     return to;
   }

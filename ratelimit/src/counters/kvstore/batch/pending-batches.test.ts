@@ -54,7 +54,7 @@ function send(pending: PendingBatches): CommandBatch {
 }
 
 beforeEach(() => {
-  vi.useFakeTimers();
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   nowMs = 5_000_000;
 });
 afterEach(() => vi.useRealTimers());
@@ -74,6 +74,17 @@ describe("PendingBatches", () => {
     await pass(950);
     await expect(patient.counts).rejects.toMatchObject({ message: "away" });
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("noteAdded() has calls whose deadlines come together fail with one error, which is made once", async () => {
+    const pending = createPending();
+    const calls = [new WaitingBatch([check("a")], 5_000_050), new WaitingBatch([check("b")], 5_000_050)];
+    for (const call of calls) add(pending, call);
+    await pass(50);
+    const [first, second] = await Promise.all(calls.map((call) => call.counts.catch((error: unknown) => error)));
+    expect(first).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+    expect(second).toBe(first);
+    pending.failAll(new StoreError("STORE_UNAVAILABLE", "stopping"));
   });
 
   it("noteAdded() has a call answered in time when it came while another one was being answered", async () => {
@@ -109,6 +120,23 @@ describe("PendingBatches", () => {
     nowMs = 1_000_000;
     await pass(1000);
     await expect(call.counts).rejects.toMatchObject({ message: "away" });
+  });
+
+  it("markSent() reports no silence, and fails no call, when the clock steps back a little while calls have deadlines", async () => {
+    const events: number[] = [];
+    const pending = createPending(() => events.push(nowMs));
+    const hasty = new WaitingBatch([check("a")], 5_000_050);
+    add(pending, hasty);
+    pending.closeOpenBatch();
+    for (const batch of pending.takeWaiting()) pending.markSent(batch, CONNECTION);
+    await pass(48);
+    const sent = send(pending);
+    nowMs -= 5; // The timer fires when the clock is before the moment at which this was sent.
+    await pass(10);
+    expect([hasty.isAnswered, sent.isFailed, events]).toEqual([true, false, []]);
+    await pass(995);
+    expect([sent.isFailed, events]).toEqual([true, [5_001_000, 5_001_048]]);
+    pending.failAll(new StoreError("STORE_UNAVAILABLE", "stopping"));
   });
 
   it("markSent() reports silence when the time limit passes and no batch was completed since", async () => {

@@ -139,7 +139,9 @@ export class PendingBatches {
   #setTimer(atMs: number): void {
     clearTimeout(this.#timer);
     this.#timerMs = atMs;
-    this.#timer = setTimeout(() => this.#giveUp(), Math.max(0, atMs - this.#deps.clock()));
+    // After a pause of the process itself, replies that have come meanwhile are read first.
+    const giveUpAfterReading = (): void => void setImmediate(() => this.#giveUp());
+    this.#timer = setTimeout(giveUpAfterReading, Math.max(0, atMs - this.#deps.clock()));
   }
 
   /**
@@ -148,17 +150,24 @@ export class PendingBatches {
   #giveUp(): void {
     this.#timerMs = Infinity;
     const nowMs = this.#deps.clock();
-    // If the clock was set back, the timer alone shows that the batch has waited long enough.
-    const isPast = (sinceMs: number): boolean => nowMs >= sinceMs + this.#timeoutMs || nowMs < sinceMs;
+    const isPast = (sinceMs: number): boolean => nowMs >= sinceMs + this.#timeoutMs || this.#isSetBack(nowMs, sinceMs);
     let next = this.#giveUpInFlight(nowMs, isPast);
     this.#giveUpWaiting(isPast);
     for (const batch of this.#batches()) {
       if (isPast(batch.createdMs)) continue; // In flight, its calls are answered.
-      batch.failImpatient(nowMs, this.#timeoutMs, this.#deps.text());
+      if (batch.nextDeadlineMs <= nowMs) batch.failImpatient(nowMs, this.#timeoutMs, this.#deps.text());
       if (batch.nextDeadlineMs < next) next = batch.nextDeadlineMs;
     }
     // A caller that was answered here may have called again immediately, and have set it.
     if (next < this.#timerMs) this.#setTimer(next);
+  }
+
+  /**
+   * Whether the clock was set back so far since a moment that waiting for the time limit would take
+   * more than twice as long. What began before counts as past then.
+   */
+  #isSetBack(nowMs: number, sinceMs: number): boolean {
+    return nowMs < sinceMs - this.#timeoutMs;
   }
 
   /** Returns the next moment at which a server will have been silent for too long. */
@@ -169,7 +178,7 @@ export class PendingBatches {
       const error = silenceError(this.#deps.text(), this.#timeoutMs);
       batch.fail(error);
       const endOfPatienceMs = writtenMs + this.#timeoutMs * SILENCE_SHARE;
-      if (nowMs >= endOfPatienceMs || nowMs < writtenMs) {
+      if (nowMs >= endOfPatienceMs || this.#isSetBack(nowMs, writtenMs)) {
         this.#remove(batch);
         if (this.#completedMs <= writtenMs || this.#completedMs > nowMs) this.#deps.silent();
         // Its late replies would delay later ones, and a server that hangs needs a new connection.

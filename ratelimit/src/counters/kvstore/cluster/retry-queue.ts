@@ -100,8 +100,8 @@ export class RetryQueue {
     this.#timerMs = Infinity;
     for (const queued of this.#queue) {
       const { batch, checks, cause, dueMs } = queued;
-      // If the clock was set back, the checks count as overdue.
-      if (nowMs >= batch.createdMs + timeoutMs || nowMs < batch.createdMs) {
+      // If the clock was set back further than the time limit, the checks count as overdue.
+      if (nowMs >= batch.createdMs + timeoutMs || nowMs < batch.createdMs - timeoutMs) {
         for (const each of checks) each.fail(replyError(text, cause));
         continue;
       }

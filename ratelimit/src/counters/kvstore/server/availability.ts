@@ -29,21 +29,26 @@ export class Availability {
   readonly #probe: SilenceProbe;
   /** When the last connection was lost, and why; undefined while one is ready. */
   #down: { readonly sinceMs: number; readonly cause: unknown } | undefined;
-  /** Since a time limit has passed without any reply, until an answer to a probe or a connection. */
-  #isSilent = false;
+  /**
+   * The error of calls from the moment when a time limit has passed without any reply, until an answer
+   * to a probe or a connection. One for all: making errors would cost more than counting.
+   */
+  #silence: StoreError | undefined;
+  /** The error that `error` has made for the cause of `#down`. */
+  #absence: StoreError | undefined;
 
   /** `timeoutMs` is how long a call may take. */
   constructor(deps: AvailabilityDeps, { timeoutMs }: { readonly timeoutMs: number }) {
     this.#deps = deps;
     this.#timeoutMs = timeoutMs;
     this.#warnings = new RateLimitedLog(deps.log, { intervalMs: WARNING_INTERVAL_MS, clock: deps.clock });
-    this.#down = { sinceMs: -Infinity, cause: new Error("not connected yet") };
+    this.#setDown({ sinceMs: -Infinity, cause: new Error("not connected yet") });
     this.#probe = new SilenceProbe({ ...deps, answered: () => this.#answered() }, { timeoutMs });
   }
 
   /** Why no connection is ready. */
   get error(): StoreError {
-    return connectionError(this.#text, this.#down?.cause);
+    return (this.#absence ??= connectionError(this.#text, this.#down?.cause));
   }
 
   /**
@@ -52,9 +57,9 @@ export class Availability {
    * an answer.
    */
   refusal(nowMs: number): StoreError | undefined {
-    if (this.#isSilent) {
+    if (this.#silence !== undefined) {
       this.#deps.statistics.failedFast();
-      return connectionError(this.#text, new Error(`no answer for ${this.#timeoutMs} ms, asking every 100 ms`));
+      return this.#silence;
     }
     return this.#down !== undefined && nowMs - this.#down.sinceMs >= this.#timeoutMs ? this.error : undefined;
   }
@@ -69,7 +74,7 @@ export class Availability {
     this.#endSilence();
     const wasDown = this.#down !== undefined;
     if (wasDown) this.#deps.log.info("Connected to the counter store", { address: this.#text });
-    this.#down = undefined;
+    this.#setDown(undefined);
     return wasDown;
   }
 
@@ -82,15 +87,16 @@ export class Availability {
   /** A connection could not be made. */
   failed(cause: unknown): void {
     if (this.#down === undefined) return; // The other connections work.
-    this.#down = { sinceMs: this.#down.sinceMs, cause };
+    this.#setDown({ sinceMs: this.#down.sinceMs, cause });
     const reason = reasonOf(cause);
     this.#warnings.warn("Cannot reach the counter store, trying again", { address: this.#text, error: reason }, reason);
   }
 
   /** No reply has come on any connection for the time limit. */
   silent(): void {
-    if (this.#isSilent) return;
-    this.#isSilent = true;
+    if (this.#silence !== undefined) return;
+    const reason = new Error(`no answer for ${this.#timeoutMs} ms, asking every 100 ms`);
+    this.#silence = connectionError(this.#text, reason);
     this.#deps.log.warn("The counter store is silent, failing calls immediately", {
       address: this.#text,
       timeoutMs: this.#timeoutMs,
@@ -100,14 +106,15 @@ export class Availability {
 
   /** The server is another one from now on, about which nothing is known. */
   moved(): void {
-    this.#isSilent = false;
+    this.#silence = undefined;
+    this.#absence = undefined;
     this.#probe.stop();
   }
 
   /** No connection is made any more. */
   closed(cause: unknown): void {
     this.moved();
-    this.#down = { sinceMs: -Infinity, cause };
+    this.#setDown({ sinceMs: -Infinity, cause });
   }
 
   get #text(): string {
@@ -121,12 +128,17 @@ export class Availability {
   }
 
   #endSilence(): void {
-    if (!this.#isSilent) return;
+    if (this.#silence === undefined) return;
     this.moved();
     this.#deps.log.info("The counter store answers again", { address: this.#text });
   }
 
   #restartWait(cause: unknown): void {
-    this.#down = { sinceMs: this.#deps.clock(), cause };
+    this.#setDown({ sinceMs: this.#deps.clock(), cause });
+  }
+
+  #setDown(down: { readonly sinceMs: number; readonly cause: unknown } | undefined): void {
+    this.#down = down;
+    this.#absence = undefined;
   }
 }

@@ -65,6 +65,8 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   readonly #expiries = new ExpiryRetryQueue();
   #wasReady = false;
   #isClosed = false;
+  /** The error of all calls that find too many waiting. */
+  #overload: StoreError | undefined;
   readonly #startWait = new StartWait();
 
   constructor(deps: ServerDeps, options: ServerOptions, events?: ServerEvents) {
@@ -137,6 +139,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
     this.#availability.moved();
     this.#pool.disconnect(cause);
     this.#address = address;
+    this.#overload = undefined;
     this.#pool.openAll();
   }
 
@@ -208,7 +211,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   refusal(nowMs: number): StoreError | undefined {
     const refusal = this.#availability.refusal(nowMs);
     if (refusal !== undefined || this.#pending.checks < PENDING_MAX_CHECKS) return refusal;
-    return connectionError(this.#address.text, new Error(`${PENDING_MAX_CHECKS} increments wait for it`));
+    return (this.#overload ??= overloadError(this.#address.text));
   }
 
   /** Adds one check of a call; the call knows the number of its pending checks. */
@@ -287,4 +290,8 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
       else this.#events.expiryMissing(this, expiry);
     }
   }
+}
+
+function overloadError(address: string): StoreError {
+  return connectionError(address, new Error(`${PENDING_MAX_CHECKS} increments wait for it`));
 }

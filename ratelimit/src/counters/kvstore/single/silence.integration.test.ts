@@ -1,10 +1,11 @@
 // The kvstore backend when a real redis-server is silent for the time limit of a call: further calls
 // fail immediately, until a probe is answered.
+import { setImmediate } from "node:timers/promises";
 import { createLog } from "@weir/common/log/log";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, WaitingBatch } from "../../counter.suite.ts";
 import type { Counter } from "../../counter.ts";
-import { DEADLINE_MS, TestedCounters, timeFailure } from "../kvstore-counter.suite.ts";
+import { COMMAND_TIMEOUT_MS, DEADLINE_MS, TestedCounters, timeFailure } from "../kvstore-counter.suite.ts";
 import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { startStoreProxy, type StoreProxy } from "../store-proxy.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
@@ -73,6 +74,15 @@ describe("count() when the server is silent", () => {
     expect(await immediateFailure(counter)).toMatchObject({ code: "STORE_UNAVAILABLE" });
     proxy.fate = { kind: "pass" };
     await until(() => count(counter, check("cut")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
+  });
+
+  it("count() has its counts after the process itself was paused for longer than the time limit", async () => {
+    const { counter, statistics } = await counters.start(server.url);
+    const counts = count(counter, check("paused"));
+    await setImmediate(); // The command is written.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4 * COMMAND_TIMEOUT_MS);
+    expect(await counts).toEqual([1]);
+    expect(statistics.counter("ratelimit.redis_pool.cx_local_close").value).toBe(0);
   });
 
   it("stop() ends the probes", async () => {
