@@ -1,15 +1,8 @@
 // Reads what a client sends on a connection, sound or not, as far as a server could: what it opened,
 // what it allowed the server to send, and how many bytes are missing from its last frame.
-
-/** What a client sends first (RFC 9113, 3.4). */
-export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+import { FLAG, FRAME, frame, PREFACE } from "../../parts/http2-frames.ts";
 
 const FRAME_HEADER_BYTES = 9;
-const HEADERS = 1;
-const SETTINGS = 4;
-const PING = 6;
-const WINDOW_UPDATE = 8;
-const ACK = 1;
 const INITIAL_WINDOW_SIZE = 4;
 const DEFAULT_WINDOW_BYTES = 65_535;
 const STREAM_ID_MASK = 0x7fff_ffff;
@@ -62,40 +55,30 @@ export class ClientBytes {
       const end = FRAME_HEADER_BYTES + header.readUIntBE(0, 3);
       parts.push(Buffer.alloc(Math.max(0, end - this.#rest.length)));
     }
-    if (this.frames === 0 && (!this.#hasPreface || this.#rest.length === 0)) parts.push(frame(SETTINGS, 0, 0));
+    if (this.frames === 0 && (!this.#hasPreface || this.#rest.length === 0)) parts.push(frame(FRAME.SETTINGS, 0, 0));
     return Buffer.concat(parts);
   }
 
   #frame(bytes: Buffer): void {
     const type = bytes[3] ?? 0;
-    const isAck = ((bytes[4] ?? 0) & ACK) !== 0;
+    const isAck = ((bytes[4] ?? 0) & FLAG.ACK) !== 0;
     const streamId = bytes.readUInt32BE(5) & STREAM_ID_MASK;
     const payload = bytes.subarray(FRAME_HEADER_BYTES);
     this.frames++;
-    if (type === HEADERS) {
+    if (type === FRAME.HEADERS) {
       this.opened.add(streamId);
       this.lastId = Math.max(this.lastId, streamId);
-    } else if (type === SETTINGS && !isAck) {
+    } else if (type === FRAME.SETTINGS && !isAck) {
       this.settings++;
       for (let at = 0; at + 6 <= payload.length; at += 6)
         if (payload.readUInt16BE(at) === INITIAL_WINDOW_SIZE)
           this.initialWindowMaxBytes = Math.max(this.initialWindowMaxBytes, payload.readUInt32BE(at + 2));
-    } else if (type === PING && !isAck) {
+    } else if (type === FRAME.PING && !isAck) {
       this.pings++;
-    } else if (type === WINDOW_UPDATE && payload.length === 4) {
+    } else if (type === FRAME.WINDOW_UPDATE && payload.length === 4) {
       const increment = payload.readUInt32BE(0) & STREAM_ID_MASK;
       if (streamId === 0) this.windowBytes += increment;
       else this.#streamWindows.set(streamId, (this.#streamWindows.get(streamId) ?? 0) + increment);
     }
   }
-}
-
-/** A frame (RFC 9113, 4.1). */
-export function frame(type: number, flags: number, streamId: number, payload: Buffer = Buffer.alloc(0)): Buffer {
-  const header = Buffer.alloc(FRAME_HEADER_BYTES);
-  header.writeUIntBE(payload.length, 0, 3);
-  header[3] = type;
-  header[4] = flags;
-  header.writeUInt32BE(streamId, 5);
-  return Buffer.concat([header, payload]);
 }

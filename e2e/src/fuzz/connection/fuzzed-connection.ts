@@ -11,7 +11,8 @@ import { ChunkPool } from "@weir/http2/output/chunk-pool";
 import type { ByteSink } from "@weir/http2/output/output";
 
 import type { Random } from "../../parts/random.ts";
-import { ClientBytes, frame } from "./client-bytes.ts";
+import { frame } from "../../parts/http2-frames.ts";
+import { ClientBytes } from "./client-bytes.ts";
 import { FuzzedMethods, UNKNOWN_PATH, requestBlock } from "./fuzzed-methods.ts";
 import { newFieldList, ServerBytes } from "./server-bytes.ts";
 

@@ -2,7 +2,7 @@
 // with frames that are wrong in type, flags, stream, length, order or content.
 import type { Random } from "../../parts/random.ts";
 import { mutate } from "../mutation.ts";
-import { frame, PREFACE } from "./client-bytes.ts";
+import { frame, PREFACE } from "../../parts/http2-frames.ts";
 import { type Field, PATHS, requestBlock, text } from "./fuzzed-methods.ts";
 
 const DATA = 0;

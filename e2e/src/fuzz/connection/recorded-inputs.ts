@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import type { Random } from "../../parts/random.ts";
 import { mutate } from "../mutation.ts";
-import { PREFACE } from "./client-bytes.ts";
+import { PREFACE } from "../../parts/http2-frames.ts";
 
 const FRAME_HEADER_BYTES = 9;
 

@@ -1,7 +1,8 @@
 import { HpackEncoder } from "@weir/http2/hpack/hpack-encoder";
 import { describe, expect, it } from "vitest";
 
-import { ClientBytes, frame, PREFACE } from "./client-bytes.ts";
+import { frame, PREFACE } from "../../parts/http2-frames.ts";
+import { ClientBytes } from "./client-bytes.ts";
 import { requestBlock } from "./fuzzed-methods.ts";
 import { newFieldList, ServerBytes } from "./server-bytes.ts";
 
