@@ -71,7 +71,7 @@ export class Availability {
 
   /** A connection is ready; returns true when there was none before. */
   ready(): boolean {
-    this.#endSilence();
+    this.replied();
     const wasDown = this.#down !== undefined;
     if (wasDown) this.#deps.log.info("Connected to the counter store", { address: this.#text });
     this.#setDown(undefined);
@@ -104,6 +104,13 @@ export class Availability {
     this.#probe.start();
   }
 
+  /** A reply has come, on whatever connection: the server is not silent. */
+  replied(): void {
+    if (this.#silence === undefined) return;
+    this.moved();
+    this.#deps.log.info("The counter store answers again", { address: this.#text });
+  }
+
   /** The server is another one from now on, about which nothing is known. */
   moved(): void {
     this.#silence = undefined;
@@ -122,15 +129,9 @@ export class Availability {
   }
 
   #answered(): void {
-    this.#endSilence();
+    this.replied();
     if (this.#down !== undefined) this.#restartWait(this.#down.cause);
     this.#deps.answered();
-  }
-
-  #endSilence(): void {
-    if (this.#silence === undefined) return;
-    this.moved();
-    this.#deps.log.info("The counter store answers again", { address: this.#text });
   }
 
   #restartWait(cause: unknown): void {

@@ -278,6 +278,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
 
   #complete(batch: CommandBatch): void {
     const { expiries, refused } = batch;
+    this.#availability.replied();
     this.#pending.complete(batch);
     if (expiries !== undefined) this.#sendLost(expiries);
     if (refused !== undefined && !batch.isFailed) this.#events?.refused(this, refused, batch.createdMs);
