@@ -44,7 +44,7 @@ describe("open streams", () => {
     expect(client.service.requests).toHaveLength(3);
   });
 
-  it("above the number end the connection when a client that knows the number goes on", () => {
+  it("above the number end the connection when a client that knows the number continues", () => {
     const client = new ByteClient({ concurrentStreamsMax: 1, streamErrorsMax: 10 }).open();
     client.send(frame(FrameType.SETTINGS, Flag.ACK, 0), openCall(1, "Echo"));
     const frames = client.send(...ids(11, 3).map((id) => openCall(id, "Echo")));

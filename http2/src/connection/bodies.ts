@@ -1,4 +1,4 @@
-// Sends the DATA of answers that do not fit at once: as far as the windows of flow control allow
+// Sends the DATA of answers that do not fit: as far as the windows of flow control allow
 // (RFC 9113, 5.2 and 6.9), and the rest when the client widens them.
 import { ConnectionError, ErrorCode, Flag, FRAME_HEADER_BYTES, FrameType, writeFrameHeader } from "../frames/frame.ts";
 import type { ByteBudget } from "../limits/byte-budget.ts";

@@ -281,7 +281,7 @@ describe("a graceful close", () => {
     expect(client.sink.state).toBe("ended");
   });
 
-  it("of a client that does not acknowledge the PING goes on after a second", () => {
+  it("of a client that does not acknowledge the PING continues after a second", () => {
     const client = new ByteClient().open();
     client.connection.drain();
     client.turn();

@@ -16,7 +16,7 @@ export class ChunkPool {
     return this.#free.pop() ?? Buffer.allocUnsafeSlow(CHUNK_BYTES);
   }
 
-  /** Gives a chunk back that nobody reads any more. */
+  /** Gives a chunk back that is not read any more. */
   give(chunk: Buffer): void {
     if (this.#free.length < FREE_MAX) this.#free.push(chunk);
   }

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { ClosedStreams } from "./closed-streams.ts";
 
 describe("ClosedStreams", () => {
-  it("tells how a stream has ended", () => {
+  it("reports how a stream has ended", () => {
     const closed = new ClosedStreams();
     closed.noteReset(1, true);
     closed.noteReset(5, false);

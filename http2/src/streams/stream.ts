@@ -32,7 +32,7 @@ export class Stream implements UnaryCall, StreamingCall, DeadlineEntry {
   unary: UnaryMethod | undefined = undefined;
   /** The method has been called, and has not answered. */
   isCalled = false;
-  /** The answer has been begun that ends the stream, or nobody can receive one. */
+  /** The answer has been begun that ends the stream, or the client cannot receive one. */
   isAnswered = false;
   /** HEADERS have been sent. */
   hasSentHeaders = false;

@@ -4,7 +4,7 @@
 /** Groups per doubling of the duration: the durations of a group differ by about a percent. */
 const GROUPS_PER_DOUBLING = 64;
 
-/** Shortest duration that is told apart from 0, in milliseconds; with the longest, it bounds the groups. */
+/** Shortest duration that differs from 0, in milliseconds; with the longest, it bounds the groups. */
 const SHORTEST_MS = 1e-3;
 const LONGEST_MS = 1e7;
 

@@ -70,7 +70,7 @@ export class RequestDecoder {
     }
   }
 
-  /** Lists begin with their first element: an empty array that grows takes 17 at once. */
+  /** Lists begin with their first element: an empty array that grows takes 17 in one step. */
   #request(): RateLimitRequest {
     const reader = this.#reader;
     let descriptors: RequestDescriptor[] | undefined;
