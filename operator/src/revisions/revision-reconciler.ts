@@ -15,6 +15,7 @@ import type { ObjectWriter } from "@weir/kubernetes/client/object-client";
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
 import type { ObjectKey, Reconciler, ReconcileResult } from "../reconcile/reconciler.ts";
 import type { LoadedForms } from "./loaded-forms.ts";
+import { OwnedRevisions } from "./owned-revisions.ts";
 
 const [GROUP = "", VERSION = ""] = API_VERSION.split("/");
 
@@ -31,7 +32,7 @@ export interface RevisionReconcilerDeps {
   /** RateLimitConfigs. */
   readonly configs: Pick<ObjectLookup, "get">;
   /** RateLimitConfigRevisions. */
-  readonly revisions: Pick<ObjectLookup, "list">;
+  readonly revisions: Pick<ObjectLookup, "list" | "onChange">;
   readonly loaded: LoadedForms;
 }
 
@@ -43,9 +44,13 @@ export interface RevisionReconcilerDeps {
 export class RevisionReconciler implements Reconciler {
   readonly name = "ratelimitconfigrevision";
   readonly #deps: RevisionReconcilerDeps;
+  readonly #owned: OwnedRevisions;
+  /** The name of each spec's revision: a large spec takes a while. */
+  readonly #names = new WeakMap<KubernetesObject, string>();
 
   constructor(deps: RevisionReconcilerDeps) {
     this.#deps = deps;
+    this.#owned = new OwnedRevisions(deps.revisions);
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
@@ -56,8 +61,8 @@ export class RevisionReconciler implements Reconciler {
     // Only then the present form is known to be good; otherwise what was kept stays.
     if (generation === undefined || loaded.loadedGeneration(config) !== generation) return {};
     const spec = config.content["spec"];
-    const wanted = revisionName({ namespace, name, uid }, spec);
-    const owned = this.#revisionsOf(config);
+    const wanted = this.#names.getOrInsertComputed(config, () => revisionName({ namespace, name, uid }, spec));
+    const owned = this.#owned.of(config);
     if (!owned.some((revision) => revision.name === wanted)) {
       await objects.apply(
         REVISIONS,
@@ -74,13 +79,6 @@ export class RevisionReconciler implements Reconciler {
       await objects.delete(REVISIONS, old, { uid: old.uid, propagationPolicy: "Background" }, signal);
     }
     return {};
-  }
-
-  #revisionsOf({ namespace, name, uid }: KubernetesObject): readonly KubernetesObject[] {
-    return this.#deps.revisions.list(namespace).filter(({ content }) => {
-      const owner = ownerOfRevision(content["metadata"]);
-      return owner?.name === name && owner.uid === uid;
-    });
   }
 }
 
