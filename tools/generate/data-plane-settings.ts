@@ -17,7 +17,7 @@ interface SettingsModule {
 }
 
 /** The TypeScript of the list. */
-export function formatSettingsList(
+function formatSettingsList(
   settings: readonly DescribedSetting[],
   withoutEffect: readonly { readonly name: string; readonly reason: string }[],
 ): string {

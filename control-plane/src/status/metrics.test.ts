@@ -215,7 +215,12 @@ describe("createMetrics()", () => {
 
   it("takes over what the source counts", async () => {
     let lists = 1;
-    const process = new Process(reportOf(ONE), () => ({ lists, watches: 2, failures: { expired: 3, refused: 0 }, readsLastGood: true }));
+    const process = new Process(reportOf(ONE), () => ({
+      lists,
+      watches: 2,
+      failures: { expired: 3, refused: 0 },
+      readsLastGood: true,
+    }));
     await process.scrape();
     lists = 5;
     const lines = await process.scrape();

@@ -5,8 +5,10 @@ import { createHash } from "node:crypto";
 import { KIND } from "../rate-limit-config/schema/schema.ts";
 import { API_VERSION } from "../schema/api-version.ts";
 
-/** Kind of the custom resource, and its name in URLs. */
+/** Kind of the custom resource. */
 export const REVISION_KIND = "RateLimitConfigRevision";
+
+/** Its name in URLs and roles. */
 export const REVISION_PLURAL = "ratelimitconfigrevisions";
 
 /** Longest name of an object of Kubernetes, in characters. */
@@ -35,8 +37,20 @@ export function revisionName({ name, uid }: RevisionOwner, spec: unknown): strin
   return `${name.slice(0, NAME_LENGTH_MAX - HASH_LENGTH - 1).replace(/[-.]+$/, "")}-${hash}`;
 }
 
+/** A revision, as it is written. */
+export interface WrittenRevision {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly ownerReferences: readonly Readonly<Record<string, unknown>>[];
+  };
+  readonly spec: unknown;
+}
+
 /** The whole revision, to be created. */
-export function revisionOf(owner: RevisionOwner, spec: unknown) {
+export function revisionOf(owner: RevisionOwner, spec: unknown): WrittenRevision {
   const { namespace, name, uid } = owner;
   return {
     apiVersion: API_VERSION,

@@ -15,7 +15,14 @@ const time = z.string().meta({ format: "date-time" });
 export const generation = z.int().min(0).meta({ format: "int64" });
 
 /** The condition of a kind; the texts describe its types and reasons. */
-export function conditionSchema(texts: { readonly type: string; readonly reason: string }) {
+export function conditionSchema(texts: { readonly type: string; readonly reason: string }): z.ZodObject<{
+  type: z.ZodString;
+  status: z.ZodEnum<{ True: "True"; False: "False"; Unknown: "Unknown" }>;
+  observedGeneration: z.ZodOptional<z.ZodInt>;
+  lastTransitionTime: z.ZodString;
+  reason: z.ZodString;
+  message: z.ZodString;
+}> {
   return z
     .object({
       type: z.string().min(1).max(CONDITION_TYPE_LENGTH_MAX).describe(texts.type),

@@ -82,9 +82,8 @@ export class LastGoodRevisions {
 
   /** Resolves when everything was listed once or is refused, but after a few seconds at the latest. */
   async wait(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
     const { promise: late, resolve } = Promise.withResolvers<"late">();
-    timer = setTimeout(() => resolve("late"), this.#waitMs);
+    const timer = setTimeout(() => resolve("late"), this.#waitMs);
     const first = await Promise.race([Promise.all(this.#settled), late]);
     clearTimeout(timer);
     if (first === "late")

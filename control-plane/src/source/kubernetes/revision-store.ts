@@ -34,9 +34,9 @@ interface Revision {
 export class RevisionStore implements ObjectSink {
   readonly #namespaceMax: number;
   /** By namespace, the owner of each revision by its name. */
-  #owners = new Map<string, Map<string, string>>();
+  readonly #owners = new Map<string, Map<string, string>>();
   /** By owner. */
-  #revisions = new Map<string, readonly Revision[]>();
+  readonly #revisions = new Map<string, readonly Revision[]>();
   /** What the pages of a list have brought so far. */
   #listing: KubernetesObject[] = [];
 

@@ -35,6 +35,14 @@ async function refusalOf(spec: unknown, name?: string): Promise<string> {
 }
 
 describe("the API server", () => {
+  it("accepts every example of the documentation", async () => {
+    const page = readFileSync(new URL("../../../../docs/rate-limit-service.md", import.meta.url), "utf8");
+    const examples = [...page.matchAll(/```yaml\n([^`]*)```/g)].flatMap(([, text = ""]) => text.split("---\n"));
+    await cluster.apply("apiVersion: v1\nkind: Namespace\nmetadata: { name: gateway }\n");
+    for (const example of examples) await cluster.apply(example);
+    expect(examples).toHaveLength(6);
+  });
+
   it.each(ACCEPTED_SERVICES)("accepts $what", async ({ spec }) => {
     expect(await refusalOf(spec)).toBe("");
   });

@@ -22,7 +22,7 @@ const SRV_RECORD = /^_[-A-Za-z0-9]+\._(tcp|udp)\.[-A-Za-z0-9._]+$/;
 const SRV_RECORD_LENGTH_MAX = 255;
 
 /** One member of a union: the rule that it is there exactly with its type. */
-export function memberOf(type: string, { isRequired }: { readonly isRequired: boolean }) {
+function memberOf(type: string, { isRequired }: { readonly isRequired: boolean }) {
   const has = `has(self.${type})`;
   return {
     rule: isRequired ? `(self.type == '${type}') == ${has}` : `self.type == '${type}' || !${has}`,

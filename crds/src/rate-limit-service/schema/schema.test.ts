@@ -1,4 +1,7 @@
+import { readFileSync } from "node:fs";
+
 import { describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
 
 import { ACCEPTED_SERVICES, FULL_SPEC } from "../api-server/service-case.suite.ts";
 import { fleetOf } from "../fleet.ts";
@@ -55,6 +58,15 @@ describe("parseRateLimitService()", () => {
     const newer = { ...FULL_SPEC, colour: "blue" };
     expect(problemsOf(service(newer), "ignore")).toEqual([]);
     expect(problemsOf(service(newer))).toHaveLength(1);
+  });
+
+  it("accepts every example of the documentation", () => {
+    const page = readFileSync(new URL("../../../../docs/rate-limit-service.md", import.meta.url), "utf8");
+    const examples = [...page.matchAll(/```yaml\n([^`]*)```/g)].flatMap(([, text = ""]) =>
+      parseAllDocuments(text).map((document) => document.toJS() as unknown),
+    );
+    expect(examples).toHaveLength(6);
+    expect(examples.flatMap((example) => problemsOf(example))).toEqual([]);
   });
 
   it("refuses another kind by its name", () => {

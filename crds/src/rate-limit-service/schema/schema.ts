@@ -19,7 +19,7 @@ import { statusSchema } from "./status-schema.ts";
 export const SERVICE_KIND = "RateLimitService";
 
 /** Longest name of a resource, in characters: names of what the operator makes are longer. */
-export const SERVICE_NAME_LENGTH_MAX = 52;
+const SERVICE_NAME_LENGTH_MAX = 52;
 
 /** CEL rules of the whole spec. */
 const SPEC_VALIDATIONS = [

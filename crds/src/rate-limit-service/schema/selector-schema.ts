@@ -10,7 +10,13 @@ const KEY_LENGTH_MAX = 317;
 const VALUE_LENGTH_MAX = 63;
 
 /** One requirement, with these operators. */
-export function requirement<const Operators extends readonly [string, ...string[]]>(operators: Operators) {
+export function requirement<const Operators extends readonly [string, ...string[]]>(
+  operators: Operators,
+): z.ZodObject<{
+  key: z.ZodString;
+  operator: z.ZodEnum<{ [Operator in Operators[number]]: Operator }>;
+  values: z.ZodOptional<z.ZodArray<z.ZodString>>;
+}> {
   return z
     .object({
       key: text(KEY_LENGTH_MAX).min(1).describe("Name of the label."),
@@ -23,8 +29,15 @@ export function requirement<const Operators extends readonly [string, ...string[
     .describe("One requirement.");
 }
 
+/** What a selector holds. */
+export interface LabelSelector {
+  matchLabels?: Record<string, string> | undefined;
+  matchExpressions?:
+    { key: string; operator: "In" | "NotIn" | "Exists" | "DoesNotExist"; values?: string[] | undefined }[] | undefined;
+}
+
 /** A selector of labels. */
-export function labelSelector(description: string) {
+export function labelSelector(description: string): z.ZodType<LabelSelector> {
   return z
     .object({
       matchLabels: labels("Labels that must have these values.").optional(),

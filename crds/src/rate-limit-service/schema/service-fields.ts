@@ -24,6 +24,7 @@ const QUANTITY_LENGTH_MAX = 32;
 /** Names and values of labels, and values of annotations. */
 const LABEL_VALUE = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;
 const LABEL_VALUE_LENGTH_MAX = 63;
+/** Most labels or annotations of one object. */
 export const LABELS_MAX = 64;
 const LABEL_NAME_LENGTH_MAX = 317;
 
@@ -51,7 +52,7 @@ export function dataKey(description: string): z.ZodString {
 }
 
 /** One key of a Secret in the namespace of the resource. */
-export function secretKey(description: string) {
+export function secretKey(description: string): z.ZodObject<{ name: z.ZodString; key: z.ZodString }> {
   return z
     .object({ name: objectName("Name of the Secret, in the same namespace."), key: dataKey("Key inside the Secret.") })
     .describe(description);
@@ -97,7 +98,7 @@ export function port(description: string): z.ZodInt {
 }
 
 /** Labels by name. */
-export function labels(description: string) {
+export function labels(description: string): z.ZodRecord<z.ZodString, z.ZodString> {
   return named(z.string().max(LABEL_VALUE_LENGTH_MAX).regex(LABEL_VALUE, "must be a value of a label"), {
     max: LABELS_MAX,
     description,
@@ -116,7 +117,7 @@ export function named<Value extends z.ZodType>(
 }
 
 /** Amounts of resources by name, such as cpu and memory. */
-export function quantities(description: string) {
+export function quantities(description: string): z.ZodRecord<z.ZodString, z.ZodType<string | number>> {
   return named(
     z
       .custom<string | number>(
@@ -138,7 +139,7 @@ export function quantities(description: string) {
 }
 
 /** An object whose fields the API server checks when the operator applies what is made of it. */
-export function openObject(description: string) {
+export function openObject(description: string): z.ZodRecord<z.ZodString, z.ZodUnknown> {
   return z
     .record(z.string(), z.unknown())
     .meta({ "x-kubernetes-preserve-unknown-fields": true, maxProperties: 32, description });

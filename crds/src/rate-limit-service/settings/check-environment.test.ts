@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { checkEnvironment } from "./check-environment.ts";
-import { DATA_PLANE_SETTINGS } from "./data-plane-settings.ts";
-import { fieldOfReserved, RESERVED_PRIMARY_NAMES } from "./reserved-settings.ts";
+import { fieldOfReserved } from "./reserved-settings.ts";
 
 /** The messages about one variable with the operator's own image, and with another one. */
 function messagesOf(name: string): { readonly own: readonly string[]; readonly other: readonly string[] } {
@@ -70,11 +69,6 @@ describe("checkEnvironment()", () => {
 });
 
 describe("reserved settings", () => {
-  it("exist, each under its first name", () => {
-    const names = new Set(DATA_PLANE_SETTINGS.map(({ names: [name] }) => name));
-    expect(RESERVED_PRIMARY_NAMES.filter((name) => !names.has(name))).toEqual([]);
-  });
-
   it("are not every setting", () => {
     expect(fieldOfReserved("LOG_LEVEL")).toBeNull();
   });

@@ -68,17 +68,14 @@ const OTHER_FIELDS: Readonly<Record<string, string>> = { OTEL_EXPORTER_OTLP_ENDP
 
 /** Every spelling of a reserved setting, with the field that decides, if there is one. */
 const FIELD_BY_NAME: ReadonlyMap<string, string | undefined> = new Map([
-  ...DATA_PLANE_SETTINGS.filter(({ names }) => Object.hasOwn(FIELDS, names[0])).flatMap((setting) =>
-    spellingsOf(setting).map((name) => [name, FIELDS[setting.names[0]]] as const),
+  ...Object.entries(FIELDS).flatMap(([name, field]) =>
+    spellingsOf(settingNamed(name)).map((spelling) => [spelling, field] as const),
   ),
   ...Object.entries(OTHER_FIELDS),
 ]);
 
 /** Every name that `env` must not have. */
 export const RESERVED_SETTINGS: readonly string[] = [...FIELD_BY_NAME.keys()];
-
-/** The reserved settings by their first name, as they are written here: for a test that they exist. */
-export const RESERVED_PRIMARY_NAMES: readonly string[] = Object.keys(FIELDS);
 
 /**
  * The field of the spec that decides a reserved setting, such as `backend.type`, or undefined when the
@@ -91,6 +88,13 @@ export function fieldOfReserved(name: string): string | undefined | null {
 /** All names of a setting: aliases, and those of files for secrets. */
 export function spellingsOf({ names, isSecret }: DataPlaneSetting): readonly string[] {
   return isSecret === true ? names.flatMap((name) => [name, `${name}_FILE`]) : names;
+}
+
+/** Throws when the data plane no longer has the setting: the operator would set nothing by it. */
+function settingNamed(name: string): DataPlaneSetting {
+  const setting = DATA_PLANE_SETTINGS.find(({ names }) => names[0] === name);
+  if (setting === undefined) throw new Error(`Cannot reserve ${name}: the data plane has no setting of that name`);
+  return setting;
 }
 
 function storeFields(prefix: string, field: string): Readonly<Record<string, string>> {
