@@ -45,8 +45,10 @@ export interface WrittenRevision {
     readonly name: string;
     readonly namespace: string;
     readonly ownerReferences: readonly Readonly<Record<string, unknown>>[];
+    readonly [field: string]: unknown;
   };
   readonly spec: unknown;
+  readonly [field: string]: unknown;
 }
 
 /** The whole revision, to be created. */

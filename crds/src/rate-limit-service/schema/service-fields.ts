@@ -109,7 +109,7 @@ export function labels(description: string): z.ZodRecord<z.ZodString, z.ZodStrin
 export function named<Value extends z.ZodType>(
   value: Value,
   { max, description }: { readonly max: number; readonly description: string },
-) {
+): z.ZodRecord<z.ZodString, Value> {
   return z
     .record(text(LABEL_NAME_LENGTH_MAX), value)
     .refine((all) => Object.keys(all).length <= max, `must have at most ${max} entries`)
