@@ -53,8 +53,7 @@ describe("CounterKeys", () => {
     for (let round = 0; round < 3; round++) {
       for (const { rules, match: matched, text, start, expected } of calls) {
         // A key that is asked for twice is kept, and the third may be the second; entries are new in each call.
-        for (let time = 0; time < 3; time++)
-          expect(keys.key(rules, matched, entries(text), start)).toBe(expected);
+        for (let time = 0; time < 3; time++) expect(keys.key(rules, matched, entries(text), start)).toBe(expected);
       }
     }
   });
