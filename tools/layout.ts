@@ -91,6 +91,23 @@ export const WORKSPACES: readonly Workspace[] = [
     alternatives: ["source"],
   },
   {
+    name: "operator",
+    mayImport: ["proto", "limits", "crds", "common", "kubernetes", "certificates"],
+    testsMayImport: ["testing"],
+    order: [
+      "errors.ts",
+      "leader",
+      "reports",
+      "reconcile",
+      "status",
+      "events",
+      "certificates",
+      "workload",
+      "webhook",
+      "settings.ts",
+    ],
+  },
+  {
     name: "ratelimit",
     mayImport: ["proto", "limits", "common", "http2"],
     testsMayImport: ["testing", "certificates"],
@@ -130,7 +147,7 @@ export const WORKSPACES: readonly Workspace[] = [
   },
   {
     name: "e2e",
-    mayImport: ["proto", "limits", "crds", "common", "http2", "certificates", "dev", "testing"],
+    mayImport: ["proto", "limits", "crds", "common", "http2", "kubernetes", "certificates", "dev", "testing"],
     order: ["errors.ts", "parts", "conformance", "scenarios", "benchmarks", "soak", "fuzz", "attacks"],
   },
 ];

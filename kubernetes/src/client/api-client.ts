@@ -1,5 +1,5 @@
-// Requests to the API server: list and watch over connections that are kept, with time limits that
-// detect a silent server.
+// Requests to the API server over connections that are kept, with time limits that detect a silent
+// server.
 import { pipeline } from "node:stream";
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { createGunzip } from "node:zlib";
@@ -66,9 +66,20 @@ export interface WatchFrom {
   readonly timeoutSeconds: number;
 }
 
-/** What is sent, and for how long the chunks of the answer may be apart. */
-interface CallOptions {
+/** What a request for single objects sends. */
+export interface ApiCall {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Path and query. */
   readonly path: string;
+  /** JSON. */
+  readonly body?: string;
+  /** Media type of the body; `application/json` when it is absent. */
+  readonly contentType?: string;
+}
+
+/** What is sent, and for how long the chunks of the answer may be apart. */
+interface CallOptions extends Omit<ApiCall, "method"> {
+  readonly method?: ApiCall["method"];
   readonly signal: AbortSignal;
   readonly bodyTimeout: number;
 }
@@ -128,6 +139,17 @@ export class ApiClient {
     });
   }
 
+  /** Sends one request and resolves with the JSON of its answer. ObjectClient knows what to send. */
+  async send(request: ApiRequest, call: ApiCall, signal: AbortSignal): Promise<unknown> {
+    const options = { ...call, signal, bodyTimeout: this.#timeouts.answerTimeoutMs };
+    return await this.#call(request, options, async ({ body }) => {
+      const text = await readBody(body, PAGE_MAX_BYTES);
+      if (text === undefined)
+        throw new ApiFailure("too-large", request, `the answer has more than ${PAGE_MAX_BYTES} bytes`);
+      return parseJson(text);
+    });
+  }
+
   /** Closes all connections. */
   async close(): Promise<void> {
     const connections = this.#connections;
@@ -159,11 +181,14 @@ export class ApiClient {
     slowTimer.server = access.server;
     try {
       const { origin, pathname, search } = new URL(access.server + options.path);
+      const { method = "GET", body, contentType = "application/json", signal, bodyTimeout } = options;
       const response = await this.#dispatcherFor(access).request({
-        ...options,
+        signal,
+        bodyTimeout,
         origin,
         path: pathname + search,
-        method: "GET",
+        method,
+        body: body ?? null,
         headersTimeout: this.#timeouts.answerTimeoutMs,
         headers: {
           ...access.headers,
@@ -171,9 +196,10 @@ export class ApiClient {
           // Compression of a watch would delay its events.
           "accept-encoding": request.verb === "list" ? "gzip" : "identity",
           "user-agent": this.#options.userAgent,
+          ...(body !== undefined && { "content-type": contentType }),
         },
       });
-      if (response.statusCode !== 200) throw await failureOfResponse(request, response, this.#timeouts.answerTimeoutMs);
+      if (response.statusCode >= 300) throw await failureOfResponse(request, response, this.#timeouts.answerTimeoutMs);
       if (request.verb === "watch") slowTimer.stop();
       const taken = await take(response);
       // undici does not use a connection again in the turn of the event loop in which an answer ends.

@@ -14,11 +14,20 @@ const QUOTE_LENGTH_MAX = 500;
 /**
  * How a request failed. `unreachable`: no answer, or no complete one; `unavailable`: an answer that
  * may be better later; `expired`: the resource version is too old (or unknown), only a new list
- * helps; `refused`: a person must change something first; `unauthorized`: the credentials are not
+ * helps; `conflict`: the object is not as the request expects, or exists already; `absent`: there is no
+ * such object; `refused`: a person must change something first; `unauthorized`: the credentials are not
  * valid; `broken`: the answer cannot be understood; `too-large`: the answer is longer than the limit.
  */
 export type FailureKind =
-  "unreachable" | "unavailable" | "expired" | "refused" | "unauthorized" | "broken" | "too-large";
+  | "unreachable"
+  | "unavailable"
+  | "expired"
+  | "conflict"
+  | "absent"
+  | "refused"
+  | "unauthorized"
+  | "broken"
+  | "too-large";
 
 /** A verb on a resource. */
 export interface ApiRequest {
@@ -82,7 +91,12 @@ export function failureOfAnswer(request: ApiRequest, answer: ErrorAnswer): ApiFa
     case 403:
       return failure("refused", `${missingRight(request)}; the server says ${said}`);
     case 404:
+      // Only then details name an object.
+      if (textOf(fieldsOf(status["details"])["name"]) !== undefined)
+        return new ApiFailure("absent", request, `the server says ${said}`);
       return failure("refused", `${missingKind(request.resource)}; the server says ${said}`);
+    case 409:
+      return failure("conflict", `the server says ${said}`);
     case 408:
     case 429:
       return failure("unavailable", `the server is busy, it says ${said}`);

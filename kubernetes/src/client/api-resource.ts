@@ -1,4 +1,4 @@
-// A resource of the Kubernetes API that is listed and watched: its paths, and its name in messages.
+// A resource of the Kubernetes API: its paths, and its name in messages.
 
 /** Some objects of an API server. */
 export interface ApiResource {
@@ -15,22 +15,46 @@ export interface ApiResource {
   readonly name?: string;
 }
 
-/** The verbs that a reflector needs. */
-export type ApiVerb = "list" | "watch";
+/** A kind of objects, in every namespace or without one. */
+export type ApiKind = Pick<ApiResource, "group" | "version" | "plural">;
+
+/** The objects of a kind in one namespace, or all of them. */
+export function resourceOf(kind: ApiKind, namespace?: string): ApiResource {
+  const { group, version, plural } = kind;
+  return { group, version, plural, namespace, labelSelector: undefined };
+}
+
+/** What an account may do with a resource, as roles name it. */
+export type ApiVerb = "list" | "watch" | "get" | "create" | "update" | "patch" | "delete";
 
 /** The path and query of a request. Empty parameters are left out. */
 export function requestPath(resource: ApiResource, parameters: Readonly<Record<string, string>>): string {
-  const root = resource.group === "" ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
-  const scope = resource.namespace === undefined ? "" : `/namespaces/${encodeURIComponent(resource.namespace)}`;
-  const query = new URLSearchParams();
   // With this selector a role for the one name is enough.
   const fieldSelector = resource.name === undefined ? "" : `metadata.name=${resource.name}`;
   const selectors = { labelSelector: resource.labelSelector ?? "", fieldSelector };
-  for (const [name, value] of Object.entries({ ...parameters, ...selectors })) {
-    if (value !== "") query.set(name, value);
-  }
-  const text = query.toString();
-  return `${root}${scope}/${resource.plural}${text === "" ? "" : `?${text}`}`;
+  return collectionPath(resource) + queryOf({ ...parameters, ...selectors });
+}
+
+/** The path and query of a request for one object or for its sub-resource. Empty parameters are left out. */
+export function objectPath(
+  resource: ApiResource,
+  name: string,
+  { subresource = "", ...parameters }: Readonly<Record<string, string>> = {},
+): string {
+  const path = `${collectionPath(resource)}/${encodeURIComponent(name)}`;
+  return `${path}${subresource === "" ? "" : `/${subresource}`}${queryOf(parameters)}`;
+}
+
+function collectionPath({ group, version, namespace, plural }: ApiResource): string {
+  const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+  const scope = namespace === undefined ? "" : `/namespaces/${encodeURIComponent(namespace)}`;
+  return `${root}${scope}/${plural}`;
+}
+
+/** With its question mark; empty without parameters. */
+function queryOf(parameters: Readonly<Record<string, string>>): string {
+  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== "")).toString();
+  return query === "" ? "" : `?${query}`;
 }
 
 /** The resource for people: `ratelimitconfigs.ratelimit.weir.dev in all namespaces`. */

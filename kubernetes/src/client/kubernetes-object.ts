@@ -65,7 +65,8 @@ export function readWatchEvent(value: unknown): WatchEvent | undefined {
   }
 }
 
-function readObject(value: unknown): KubernetesObject | undefined {
+/** Reads an object; undefined when the value is none. */
+export function readObject(value: unknown): KubernetesObject | undefined {
   const content = mappingOf(value);
   const metadata = mappingOf(content?.["metadata"]);
   if (content === undefined || metadata === undefined) return undefined;

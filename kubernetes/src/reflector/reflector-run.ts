@@ -94,6 +94,8 @@ export const NO_FAILURES: ReflectorCounts["failures"] = {
   unreachable: 0,
   unavailable: 0,
   expired: 0,
+  conflict: 0,
+  absent: 0,
   refused: 0,
   unauthorized: 0,
   broken: 0,

@@ -1,0 +1,85 @@
+// The objects of one kind as a reflector last saw them, and who wants to hear of changes.
+import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
+import type { ListedPage } from "@weir/kubernetes/reflector/reflector";
+import type { ObjectSink } from "@weir/kubernetes/reflector/reflector-run";
+import type { ObjectKey } from "./reconciler.ts";
+
+/**
+ * Called after an object has appeared, changed or gone, with its earlier form (undefined: it is new)
+ * and its present one (undefined: it is gone).
+ */
+export type ObjectListener = (before: KubernetesObject | undefined, after: KubernetesObject | undefined) => void;
+
+/** The part of a cache that those read who do not fill it. */
+export type ObjectLookup = Pick<ObjectCache, "get" | "list" | "onChange">;
+
+/** Objects by namespace and name. */
+export class ObjectCache implements ObjectSink {
+  readonly #listeners: ObjectListener[] = [];
+  readonly #objects = new Map<string, KubernetesObject>();
+  /** What the pages of a list have brought so far. */
+  #listing = new Map<string, KubernetesObject>();
+
+  /** The object; undefined when there is none. */
+  get(key: ObjectKey): KubernetesObject | undefined {
+    return this.#objects.get(textOf(key));
+  }
+
+  /** All objects, or those of a namespace; in no order. */
+  list(namespace?: string): readonly KubernetesObject[] {
+    const all = [...this.#objects.values()];
+    return namespace === undefined ? all : all.filter((object) => object.namespace === namespace);
+  }
+
+  /** Calls `listener` after each change from now on. */
+  onChange(listener: ObjectListener): void {
+    this.#listeners.push(listener);
+  }
+
+  take({ objects, isFirst, isLast }: ListedPage): boolean {
+    if (isFirst) this.#listing = new Map();
+    for (const object of objects) this.#listing.set(textOf(object), object);
+    return isLast && this.#replace();
+  }
+
+  put(object: KubernetesObject): boolean {
+    const key = textOf(object);
+    const before = this.#objects.get(key);
+    if (before?.uid === object.uid && before.resourceVersion === object.resourceVersion) return false;
+    this.#objects.set(key, object);
+    this.#tell(before, object);
+    return true;
+  }
+
+  delete(object: KubernetesObject): boolean {
+    const key = textOf(object);
+    const before = this.#objects.get(key);
+    if (before === undefined) return false;
+    this.#objects.delete(key);
+    this.#tell(before, undefined);
+    return true;
+  }
+
+  needsList(): boolean {
+    return false;
+  }
+
+  #replace(): boolean {
+    const listed = this.#listing;
+    this.#listing = new Map();
+    const gone = [...this.#objects].filter(([key]) => !listed.has(key)).map(([, object]) => object);
+    const changes = [
+      ...gone.map((object) => this.delete(object)),
+      ...[...listed.values()].map((each) => this.put(each)),
+    ];
+    return changes.includes(true);
+  }
+
+  #tell(before: KubernetesObject | undefined, after: KubernetesObject | undefined): void {
+    for (const listener of this.#listeners) listener(before, after);
+  }
+}
+
+function textOf({ namespace, name }: ObjectKey): string {
+  return `${namespace}/${name}`;
+}
