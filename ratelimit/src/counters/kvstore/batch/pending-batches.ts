@@ -10,6 +10,12 @@ import { CommandBatch } from "./command-batch.ts";
  */
 const SILENCE_SHARE = 0.5;
 
+/**
+ * The time over which calls are gathered in one batch while no connection is ready, in milliseconds:
+ * the calls of a batch are given up together.
+ */
+const WAITING_BATCH_MS = 10;
+
 /** A batch that was written and has no replies yet. */
 interface InFlight {
   readonly batch: CommandBatch;
@@ -89,12 +95,32 @@ export class PendingBatches {
     this.#open = undefined;
   }
 
-  /** Returns and removes the waiting batches, to be written. */
-  takeWaiting(): readonly CommandBatch[] {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    this.#waitingChecks = 0;
-    return waiting;
+  /**
+   * Closes the open batch when it has gathered for long enough: without a connection a batch per
+   * event-loop turn would make a queue of tens of thousands.
+   */
+  closeAgedBatch(): void {
+    const { createdMs = Infinity } = this.#open ?? {};
+    const nowMs = this.#deps.clock();
+    if (nowMs >= createdMs + WAITING_BATCH_MS || this.#isSetBack(nowMs, createdMs)) this.closeOpenBatch();
+  }
+
+  /** Whether batches wait for a connection. */
+  get hasWaiting(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** Returns and removes the first waiting batches, of at most so many checks or one, to be written. */
+  takeWaiting(maxChecks: number): readonly CommandBatch[] {
+    let count = 0;
+    let checks = 0;
+    for (const { size } of this.#waiting) {
+      if (count > 0 && checks + size > maxChecks) break;
+      count += 1;
+      checks += size;
+    }
+    this.#waitingChecks -= checks;
+    return this.#waiting.splice(0, count);
   }
 
   /** Registers a batch as in flight. */

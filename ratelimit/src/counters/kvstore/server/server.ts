@@ -21,6 +21,12 @@ import type { KeyExpiry } from "../expiry/expiry-cache.ts";
 const PENDING_MAX_CHECKS = 100_000;
 
 /**
+ * Most checks that are written in one event-loop turn, and most expiries. After an outage 100,000 may
+ * wait: writing them in one piece would stop the process for a quarter of a second.
+ */
+const TURN_MAX_CHECKS = 2000;
+
+/**
  * Receives the events of a server. Methods are called from the event loop, never within a call to
  * the server, except `serverLost` and `expiryMissing`, which `moveTo` also calls.
  */
@@ -63,6 +69,8 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   readonly #availability: Availability;
   readonly #schedule: FlushSchedule;
   readonly #expiries = new ExpiryRetryQueue();
+  /** Whether the rest of what waits is written in the next turn. */
+  #hasRest = false;
   #wasReady = false;
   #isClosed = false;
   /** The error of all calls that find too many waiting. */
@@ -257,23 +265,34 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   }
 
   #endTurn(): void {
-    this.#pending.closeOpenBatch();
-    this.#send();
+    if (this.#pool.isReady) this.#send();
+    else this.#pending.closeAgedBatch();
   }
 
-  /** Writes what waits in one piece, if a connection is ready. */
+  /** Writes what waits in one piece, if a connection is ready; a long queue in several turns. */
   #send(): void {
     const connection = this.#pool.pick();
     if (connection === undefined) return;
     const { commands } = this.#deps;
-    const ignored = this.#expiries.write(commands);
+    const ignored = this.#expiries.write(commands, TURN_MAX_CHECKS);
     if (ignored !== undefined) connection.expect(ignored);
-    for (const batch of this.#pending.takeWaiting()) {
+    this.#pending.closeOpenBatch();
+    for (const batch of this.#pending.takeWaiting(TURN_MAX_CHECKS)) {
       batch.write(commands, this.#context);
       this.#pending.markSent(batch, connection);
       connection.expect(batch);
     }
     if (!commands.isEmpty) connection.flush();
+    if (this.#pending.hasWaiting || !this.#expiries.isEmpty) this.#sendRest();
+  }
+
+  #sendRest(): void {
+    if (this.#hasRest) return;
+    this.#hasRest = true;
+    setImmediate(() => {
+      this.#hasRest = false;
+      this.#send();
+    });
   }
 
   #complete(batch: CommandBatch): void {
