@@ -33,8 +33,8 @@ export interface PendingBatchesDeps {
   readonly absence: () => StoreError;
   /** Closes a connection on which the server is silent. */
   readonly reset: (connection: PooledConnection, error: StoreError) => void;
-  /** Called when the server was silent on all connections for the time limit, before `reset`. */
-  readonly silent: () => void;
+  /** Called when the server was silent on all connections for the time limit, also on this batch, before `reset`. */
+  readonly silent: (batch: CommandBatch) => void;
 }
 
 /** All unanswered batches of a server. */
@@ -206,7 +206,7 @@ export class PendingBatches {
       const endOfPatienceMs = writtenMs + this.#timeoutMs * SILENCE_SHARE;
       if (nowMs >= endOfPatienceMs || this.#isSetBack(nowMs, writtenMs)) {
         this.#remove(batch);
-        if (this.#completedMs <= writtenMs || this.#completedMs > nowMs) this.#deps.silent();
+        if (this.#completedMs <= writtenMs || this.#completedMs > nowMs) this.#deps.silent(batch);
         // Its late replies would delay later ones, and a server that hangs needs a new connection.
         this.#deps.reset(connection, error);
       } else {
