@@ -36,8 +36,5 @@ function encode(text: string): string {
 }
 
 function encodeCharacter(character: string): string {
-  return Buffer.from(character, "utf8")
-    .toString("hex")
-    .toUpperCase()
-    .replaceAll(/../g, "%$&");
+  return Buffer.from(character, "utf8").toString("hex").toUpperCase().replaceAll(/../g, "%$&");
 }

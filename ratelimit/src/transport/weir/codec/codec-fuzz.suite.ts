@@ -23,7 +23,7 @@ const decoder = new RequestDecoder({ maxDescriptors: 1000, maxEntries: 100 });
 const encoder = new DecisionEncoder();
 const seen = { decoded: 0, malformed: 0, stricter: 0, decisions: 0 };
 
-console.log(`Codec: seed ${seed}`);
+process.stdout.write(`Codec: seed ${seed}\n`);
 for (let round = 0; performance.now() < endMs; round++) {
   const runs = { seed: seed + round, numRuns: ROUND };
   fc.assert(
@@ -40,7 +40,7 @@ for (let round = 0; performance.now() < endMs; round++) {
     runs,
   );
 }
-console.log(`Codec: ${JSON.stringify(seen)}, as @bufbuild/protobuf.`);
+process.stdout.write(`Codec: ${JSON.stringify(seen)}, as @bufbuild/protobuf.\n`);
 
 /** Each change is applied to what the one before has left. */
 function compareChanged(message: object, changes: readonly ((bytes: Buffer) => Buffer)[]): void {
