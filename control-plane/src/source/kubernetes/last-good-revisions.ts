@@ -132,7 +132,7 @@ export class LastGoodRevisions {
     const name = describeResource(resource);
     if (this.#refused.has(name)) return;
     this.#refused.add(name);
-    this.#log.warn(
+    this.#log.info(
       "Last good forms in RateLimitConfigRevisions cannot be read, so none from before this process is served",
       {
         resource: name,
