@@ -8,11 +8,11 @@ import { flag, list } from "./fields.ts";
  * there are.
  */
 const CONDITIONS_MAX = 16;
-const FLEETS_MAX = 65;
-const PROBLEMS_MAX = 32;
-const REJECTIONS_MAX = 32;
-const MESSAGE_LENGTH_MAX = 4096;
-const FIELD_LENGTH_MAX = 1024;
+export const FLEETS_MAX = 65;
+export const PROBLEMS_MAX = 32;
+export const REJECTIONS_MAX = 32;
+export const MESSAGE_LENGTH_MAX = 4096;
+export const FIELD_LENGTH_MAX = 1024;
 const NAME_LENGTH_MAX = 253;
 const POD_LENGTH_MAX = 63 + 1 + NAME_LENGTH_MAX;
 const VERSION_LENGTH_MAX = 128;
@@ -50,7 +50,7 @@ const condition = z
       .regex(CONDITION_REASON)
       .describe(
         "Why, in one word for programs. Accepted: Valid, InvalidSpec, DomainConflict, TooManyFleets, TooMany, TooLarge. Programmed: Programmed, " +
-          "PartiallyProgrammed, Pending, NoDataPlane, RejectedByDataPlane.",
+          "PartiallyProgrammed, Pending, NoDataPlane, RejectedByDataPlane, NotAccepted. Both: Pending, ReplicaSilent, NoControlPlane.",
       ),
     message: z.string().max(CONDITION_MESSAGE_LENGTH_MAX).describe("Why, for people."),
   })
@@ -70,7 +70,7 @@ const fleet = z
       .min(1)
       .max(NAME_LENGTH_MAX)
       .describe("Name of the fleet; * means every fleet that no resource names."),
-    version: version.optional().describe("Version of the fleet's active configuration: a hash of its content."),
+    version: version.optional().describe("Version of these rules that is active in the fleet: a hash of their content."),
     ...podCounts,
   })
   .describe("One fleet.");
@@ -93,7 +93,13 @@ const rejection = z
   })
   .describe("One pod's rejection.");
 
-/** The status. */
+/** The status, as it is written. */
+export type RateLimitConfigStatus = z.infer<typeof statusSchema>;
+
+/** One condition of a status. */
+export type StatusCondition = z.infer<typeof condition>;
+
+/** The schema of the status. */
 export const statusSchema = z
   .object({
     observedGeneration: generation.optional().describe("Generation of the resource that this status is about."),
@@ -131,7 +137,7 @@ export const statusSchema = z
       description: `Pods that rejected the rules, at most ${REJECTIONS_MAX} of them.`,
     }),
   })
-  .describe("Result of the rules. Written by the control plane.");
+  .describe("Result of the rules. Written by the operator.");
 
 function count(description: string): z.ZodOptional<z.ZodInt> {
   return z.int().min(0).max(PODS_MAX).optional().meta({ format: "int32", description });
