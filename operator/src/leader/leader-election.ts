@@ -1,7 +1,5 @@
 // Runs the election of one replica: takes the Lease when it may, renews it while its work runs, and ends
 // the work before another replica can begin.
-import { setTimeout as delay } from "node:timers/promises";
-
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log, LogFields } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
@@ -10,7 +8,7 @@ import type { Leadership } from "./leader-writer.ts";
 import { LeaseLock, type LeaseLockDeps, type LeaseLockOptions } from "./lease-lock.ts";
 import type { LeaseSettings } from "./lease.ts";
 
-/** How much longer than its period a wait may be, so that replicas do not ask together. */
+/** How much longer than the period an attempt may come, so that replicas do not ask together. */
 const JITTER = 0.2;
 
 /** Shortest time between two lines about requests that fail, in milliseconds. */
@@ -45,6 +43,8 @@ export class LeaderElection implements Part, Leadership {
   #work: Promise<void> = Promise.resolve();
   #loop: Promise<void> | undefined;
   #knownHolder = "";
+  /** Ends the wait for the next attempt. */
+  #wake: () => void = () => undefined;
 
   constructor(deps: LeaderElectionDeps, options: LeaseLockOptions & LeaseSettings) {
     this.#deps = deps;
@@ -76,19 +76,26 @@ export class LeaderElection implements Part, Leadership {
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#end((fields) => this.#deps.log.info("Ending the work of the leader", fields));
+    this.#wake();
     await this.#loop;
     await this.#work;
     if (this.#lock.holder !== this.#options.identity) return;
     try {
-      await this.#lock.release(AbortSignal.timeout(this.#requestMaxMs));
+      await this.#limited((signal) => this.#lock.release(signal));
     } catch (error) {
       this.#deps.log.warn("Cannot release the Lease, another replica has to wait until it expires", { error });
     }
   }
 
-  /** So that one request that hangs does not lose the Lease (as client-go does it). */
-  get #requestMaxMs(): number {
-    return this.#options.renewDeadlineMs / 2;
+  /** Aborts requests that hang, so that one of them does not lose the Lease (as client-go does it). */
+  async #limited<T>(send: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const abort = new AbortController();
+    const timer = setTimeout(() => abort.abort(), this.#options.renewDeadlineMs / 2);
+    try {
+      return await send(abort.signal);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async #run(): Promise<void> {
@@ -96,18 +103,29 @@ export class LeaderElection implements Part, Leadership {
     while (!this.#stop.signal.aborted) {
       // The work of a term that was lost may still write what it had begun.
       if (this.#term === undefined) await this.#work;
+      const beganMs = this.#deps.monotonicMs();
       await this.#attempt();
-      const waitMs = retryPeriodMs * (1 + JITTER * this.#deps.random());
-      await delay(waitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined); // Stopped.
+      if (this.#stop.signal.aborted) return;
+      // From the beginning of the attempt, so that slow answers do not make renewals rare.
+      const periodMs = retryPeriodMs * (1 + JITTER * this.#deps.random());
+      await this.#wait(beganMs + periodMs - this.#deps.monotonicMs());
     }
+  }
+
+  /** Until the time is over, or the replica stops. */
+  async #wait(waitMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, waitMs);
+    this.#wake = resolve;
+    await promise;
+    clearTimeout(timer);
   }
 
   async #attempt(): Promise<void> {
     const sentMs = this.#deps.monotonicMs();
     const wasLeader = this.isLeader;
     try {
-      const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(this.#requestMaxMs)]);
-      const isMine = await this.#lock.acquire(signal);
+      const isMine = await this.#limited((signal) => this.#lock.acquire(AbortSignal.any([this.#stop.signal, signal])));
       this.#problems.recovered("The Lease can be read and written again", {});
       if (isMine) this.#acquired(sentMs, wasLeader);
       else this.#lose("another replica has it");

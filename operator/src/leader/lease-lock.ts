@@ -1,5 +1,5 @@
 // One attempt to take or renew a Lease, and its release, with requests to the API server.
-import { ApiFailure, type FailureKind } from "@weir/kubernetes/client/api-failure";
+import { ApiFailure } from "@weir/kubernetes/client/api-failure";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import type { ObjectClient } from "@weir/kubernetes/client/object-client";
 
@@ -55,8 +55,10 @@ export class LeaseLock {
     for (let round = 0; round < ROUNDS; round++) {
       const nowMs = this.#deps.monotonicMs();
       if (decide(this.#observed, { identity, durationMs, nowMs }) === "wait") return false;
-      if (await this.#write(current, { holder: identity, durationMs }, signal)) return true;
-      current = await this.#read(signal);
+      const result = await this.#write(current, { holder: identity, durationMs }, signal);
+      if (result === "written") return true;
+      // What has changed is read again; what is gone is made again, with no time lost.
+      current = result === "absent" ? undefined : await this.#read(signal);
     }
     return false;
   }
@@ -66,7 +68,8 @@ export class LeaseLock {
     for (let round = 0; round < ROUNDS; round++) {
       const current = await this.#read(signal);
       if (current === undefined || this.holder !== this.#options.identity) return;
-      if (await this.#write(current, { holder: "", durationMs: RELEASED_DURATION_MS }, signal)) return;
+      const released = await this.#write(current, { holder: "", durationMs: RELEASED_DURATION_MS }, signal);
+      if (released !== "conflict") return;
     }
   }
 
@@ -76,29 +79,25 @@ export class LeaseLock {
     return object;
   }
 
-  /** Replaces exactly `current`, or makes the Lease; false when it is not like that any more. */
+  /** Replaces exactly `current`, or makes the Lease; says why not when it is not like that any more. */
   async #write(
     current: KubernetesObject | undefined,
     next: { readonly holder: string; readonly durationMs: number },
     signal: AbortSignal,
-  ): Promise<boolean> {
+  ): Promise<"written" | "conflict" | "absent"> {
     const { objects, clock, monotonicMs } = this.#deps;
     const object = leaseObject(this.#options, current, { ...next, nowMs: clock() });
-    const written =
-      current === undefined
-        ? await objects.create(LEASES, object, {}, signal)
-        : await undefinedAfter(["conflict", "absent"], objects.update(LEASES, object, {}, signal));
-    if (written === undefined) return false;
-    this.#observed = observe(this.#observed, written, monotonicMs());
-    return true;
-  }
-}
-
-async function undefinedAfter<T>(kinds: readonly FailureKind[], answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof ApiFailure && kinds.includes(error.kind)) return undefined;
-    throw error;
+    try {
+      const written =
+        current === undefined
+          ? await objects.create(LEASES, object, {}, signal)
+          : await objects.update(LEASES, object, {}, signal);
+      if (written === undefined) return "conflict";
+      this.#observed = observe(this.#observed, written, monotonicMs());
+      return "written";
+    } catch (error) {
+      if (error instanceof ApiFailure && (error.kind === "conflict" || error.kind === "absent")) return error.kind;
+      throw error;
+    }
   }
 }
