@@ -35,7 +35,7 @@ export type ReportListener = (keys: ReadonlySet<string> | undefined) => void;
 /** What reports are watched with. */
 export interface ReportWatchDeps {
   readonly log: Log;
-  /** Milliseconds that only grow. */
+  /** Milliseconds since the epoch. */
   readonly clock: () => number;
   readonly random: () => number;
   /** The EndpointSlices of the control plane's namespace. */
@@ -175,7 +175,8 @@ export class ReportWatch implements Part {
     const lateMs = nowMs - this.#checkedMs;
     this.#checkedMs = nowMs;
     // What the replicas sent while this process was paused is still to be read.
-    if (lateMs > PAUSED_MS) for (const replica of this.#replicas.values()) replica.answeredMs += lateMs;
+    // Nor is it silence when the clock is set.
+    if (lateMs > PAUSED_MS || lateMs < 0) for (const replica of this.#replicas.values()) replica.answeredMs += lateMs;
     const states = [...this.#replicas.values()].map((replica) => this.#stateOf(replica)).join();
     if (states !== this.#states) this.#changed();
   }

@@ -113,6 +113,14 @@ export class StatusFixture {
     );
   }
 
+  /** Waits until the summary of a resource's pods is this. */
+  async expectPods(name: string, summary: string): Promise<void> {
+    await eventually(`${summary} pods of ${name}`, async () => {
+      const found = (await this.get(name)).status?.pods?.summary;
+      if (found !== summary) throw new Error(`there are ${found}`);
+    });
+  }
+
   async stop(): Promise<void> {
     await this.stopOperator();
     for (const pod of this.#pods) pod.close();

@@ -79,7 +79,7 @@ describe("StatusReconciler with two replicas", () => {
     expect(status?.pods?.summary).toBe("2/3");
     await fixture.kubectl("delete", "rlc", "weekly", "--namespace=shop");
     await fixture.expectConditions("mail", READY);
-    await fixture.apply("weekly");
+    await fixture.apply("weekly", { limit: 2 });
     await fixture.expectConditions("weekly", { Programmed: "False RejectedByDataPlane" });
     old.close();
     await fixture.expectConditions("weekly", READY);
@@ -112,13 +112,14 @@ describe("StatusReconciler with two replicas", () => {
 
   it("counts a replica no more whose endpoint is gone", async () => {
     fixture.setEndpoints(0);
-    await eventually("one pod", async () => expect((await fixture.get("mail")).status?.pods?.summary).toBe("1/1"));
+    await fixture.expectPods("mail", "1/1");
     fixture.setEndpoints(0, 1);
-    await eventually("two pods", async () => expect((await fixture.get("mail")).status?.pods?.summary).toBe("2/2"));
+    await fixture.expectPods("mail", "2/2");
     expect(conditionTexts(await fixture.get("mail"))).toEqual(READY);
   });
 
   it("ends right after the operator was down", async () => {
+    await fixture.expectPods("other", "2/2");
     await fixture.stopOperator();
     await fixture.apply("mail", { limit: 9 });
     await fixture.kubectl("delete", "rlc", "canary", "--namespace=shop");
