@@ -103,7 +103,9 @@ function knownResource(resource: Resource, groups: Groups): KnownResource {
     uid,
     generation: Number(observedGeneration),
     reason: reason === REJECTED ? "" : reason,
-    problems: problems.filter((problem) => problem.reason !== REJECTED).map(({ field, message }) => ({ field, message })),
+    problems: problems
+      .filter((problem) => problem.reason !== REJECTED)
+      .map(({ field, message }) => ({ field, message })),
     servesLastGood,
     fleets: fleetStates.map(({ name, digest, acceptedGroups, pendingGroups, rejections }) => ({
       name,

@@ -37,7 +37,8 @@ export function countPods(known: readonly KnownResource[], outdated: readonly Kn
     for (const { name, digest, accepted, pending, rejected } of resource.fleets) {
       const counts = fleets.getOrInsertComputed(name, () => ({ version: "", accepted: 0, rejected: 0, pending: 0 }));
       // Replicas differ for moments only; any rule will do that does not depend on their order.
-      if (!isOutdated && (counts.version === "" || compareCodeUnits(digest, counts.version) < 0)) counts.version = digest;
+      if (!isOutdated && (counts.version === "" || compareCodeUnits(digest, counts.version) < 0))
+        counts.version = digest;
       counts.accepted += isOutdated ? 0 : accepted;
       counts.pending += isOutdated ? accepted + pending + rejected.length : pending;
       counts.rejected += isOutdated ? 0 : rejected.length;

@@ -60,11 +60,12 @@ export function statusOf(
         message: cut(message, MESSAGE_LENGTH_MAX),
       })),
     }),
-    ...(isAccepted && counts.rejections.length > 0 && {
-      rejections: counts.rejections
-        .slice(0, REJECTIONS_MAX)
-        .map(({ pod, message }) => ({ pod, message: cut(message, MESSAGE_LENGTH_MAX) })),
-    }),
+    ...(isAccepted &&
+      counts.rejections.length > 0 && {
+        rejections: counts.rejections
+          .slice(0, REJECTIONS_MAX)
+          .map(({ pod, message }) => ({ pod, message: cut(message, MESSAGE_LENGTH_MAX) })),
+      }),
   };
   const awaits = view.silent.length > 0 ? undefined : view.behind.length > 0 ? "replicas" : undefined;
   return { status, awaits: awaits ?? (isAccepted && counts.all.pending > 0 ? "pods" : undefined) };
