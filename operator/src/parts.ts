@@ -1,12 +1,17 @@
 // The parts that do the operator's work, in the order of the flow: what they read, and whether they
 // run on every replica or on the leader only.
+import { hostname } from "node:os";
+
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import type { ObjectClient, ObjectWriter } from "@weir/kubernetes/client/object-client";
 import type { Registry } from "prom-client";
 
+import { EventRecorder } from "./events/event-recorder.ts";
 import type { ClusterCaches } from "./reconcile/cluster-caches.ts";
+import { ControllerMetricsSet } from "./reconcile/controller-metrics.ts";
 import type { Settings } from "./settings.ts";
+import { createStatusParts } from "./status-parts.ts";
 
 /** What parts are made from. */
 export interface PartDeps {
@@ -35,6 +40,9 @@ export interface OperatorParts {
 }
 
 /** Makes the parts. They send nothing before they are started. */
-export function createParts(_deps: PartDeps): OperatorParts {
-  return { everywhere: [], leading: [] };
+export function createParts({ registry, ...deps }: PartDeps): OperatorParts {
+  const metrics = new ControllerMetricsSet(registry);
+  const events = new EventRecorder({ ...deps, instance: hostname() });
+  const status = createStatusParts({ ...deps, metrics, events, monotonicMs: () => performance.now() });
+  return { everywhere: [], leading: [events, ...status] };
 }
