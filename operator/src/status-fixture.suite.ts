@@ -173,7 +173,9 @@ export interface StatusObject {
 
 /** The conditions as texts. */
 export function conditionTexts({ status }: StatusObject): ConditionTexts {
-  return Object.fromEntries((status?.conditions ?? []).map(({ type, status: is, reason }) => [type, `${is} ${reason}`]));
+  return Object.fromEntries(
+    (status?.conditions ?? []).map(({ type, status: is, reason }) => [type, `${is} ${reason}`]),
+  );
 }
 
 /** Starts everything but the operator; both replicas are endpoints. */

@@ -38,11 +38,7 @@ export function createStatusParts(deps: StatusPartDeps): readonly Part[] {
   const watch = new ReportWatch({ log, clock, random, slices }, { namespace, service, portName, serverName, tls });
   const reports = (): ReturnType<ReportWatch["reports"]> => watch.reports();
   const reconciler = new StatusReconciler({ clock, objects, events, configs, reports });
-  const controller = new Controller(
-    { log, monotonicMs, random, reconciler, metrics },
-    configs,
-    settings.reconcile,
-  );
+  const controller = new Controller({ log, monotonicMs, random, reconciler, metrics }, configs, settings.reconcile);
   watch.onChange((keys) => {
     if (keys === undefined) controller.addAll();
     else for (const key of keys) controller.add(keyOf(key));

@@ -70,7 +70,9 @@ const fleet = z
       .min(1)
       .max(NAME_LENGTH_MAX)
       .describe("Name of the fleet; * means every fleet that no resource names."),
-    version: version.optional().describe("Version of these rules that is active in the fleet: a hash of their content."),
+    version: version
+      .optional()
+      .describe("Version of these rules that is active in the fleet: a hash of their content."),
     ...podCounts,
   })
   .describe("One fleet.");
