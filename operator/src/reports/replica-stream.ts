@@ -51,7 +51,6 @@ export async function followReplica(
       backoff.reset();
       listener.answered(rollout);
     });
-    if (signal.aborted) return;
     listener.lost(reason);
     await pause(backoff.nextMs(), undefined, { signal }).catch(() => undefined); // Only the signal ends it early.
   }

@@ -147,6 +147,7 @@ export class ReportWatch implements Part {
         if (rollout !== undefined || wasSilent) this.#changed();
       },
       lost: (reason: string): void => {
+        if (end.signal.aborted) return;
         this.#log.warn("Lost the report of a control plane replica", { replica: name, address, reason }, address);
       },
     };

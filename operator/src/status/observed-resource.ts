@@ -32,7 +32,7 @@ export function observe({ uid, generation = 0, content }: KubernetesObject): Obs
 /** The status of an object; undefined when it has none. The API server has checked it by the schema. */
 export function statusIn({ content }: KubernetesObject): RateLimitConfigStatus | undefined {
   const status = content["status"];
-  return typeof status === "object" && status !== null ? (status as RateLimitConfigStatus) : undefined;
+  return typeof status === "object" && status !== null ? status : undefined;
 }
 
 function problemsOf(content: KubernetesObject["content"]): readonly StatusProblem[] {

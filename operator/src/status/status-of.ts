@@ -39,7 +39,7 @@ export function statusOf(
     known: current.flatMap(({ known, isCurrent: counts }) => (counts && known !== undefined ? known : [])),
   };
   const outdated = current.flatMap(({ known, isCurrent: counts }) =>
-    counts || known === undefined || known.uid !== resource.uid ? [] : known,
+    counts || known?.uid !== resource.uid ? [] : known,
   );
   const counts = countPods(view.known, outdated);
   const { conditions, problems } = findConditions(resource, view, counts);

@@ -83,7 +83,7 @@ export class StatusReconciler implements Reconciler {
   #remember(text: string, object: KubernetesObject): Memory {
     const known = this.#memories.get(text);
     const spec = object.content["spec"];
-    if (known !== undefined && known.observed.uid === object.uid) {
+    if (known?.observed.uid === object.uid) {
       const isSameSpec = known.spec === spec || JSON.stringify(known.spec) === JSON.stringify(spec);
       if (!isSameSpec) known.observed = observe(object);
       else if (known.observed.generation !== object.generation)

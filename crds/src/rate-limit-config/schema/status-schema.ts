@@ -3,15 +3,19 @@ import * as z from "zod";
 
 import { flag, list } from "./fields.ts";
 
-/**
- * Bounds of lists and texts: a status stays far below what an API server stores, however many pods
- * there are.
- */
+// Bounds of lists and texts: a status stays far below what an API server stores, however many pods
+// there are.
+
 const CONDITIONS_MAX = 16;
+/** Most fleets of a status. */
 export const FLEETS_MAX = 65;
+/** Most problems of a status. */
 export const PROBLEMS_MAX = 32;
+/** Most rejections of a status. */
 export const REJECTIONS_MAX = 32;
+/** Longest message of a problem or a rejection, in characters. */
 export const MESSAGE_LENGTH_MAX = 4096;
+/** Longest path of a field, in characters. */
 export const FIELD_LENGTH_MAX = 1024;
 const NAME_LENGTH_MAX = 253;
 const POD_LENGTH_MAX = 63 + 1 + NAME_LENGTH_MAX;
