@@ -84,7 +84,7 @@ export class EventRecorder implements Part {
   readonly #series = new Map<string, Series>();
   /** Series that differ from what was written. */
   readonly #unwritten = new Set<Series>();
-  readonly #stopping = new AbortController();
+  #stopping = new AbortController();
   #writing: Promise<void> | undefined;
 
   constructor(deps: EventRecorderDeps) {
@@ -92,8 +92,9 @@ export class EventRecorder implements Part {
     this.#log = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, clock: deps.clock });
   }
 
+  /** Needed only after a stop. */
   start(): void {
-    // It writes when there is something to write.
+    if (this.#stopping.signal.aborted) this.#stopping = new AbortController();
   }
 
   /** Writes nothing more, and resolves when the write that is under way has ended. */
