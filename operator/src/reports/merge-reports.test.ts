@@ -36,7 +36,14 @@ function replicaOf(name: string, pods: NonNullable<RolloutInit["pods"]>, more: R
 }
 
 function podOf(pod: string, group: number, second: number) {
-  return { namespace: "web", pod, nodeId: `edge/${pod}`, peer: "10.0.0.1:7", group, connectedAt: { seconds: BigInt(second) } };
+  return {
+    namespace: "web",
+    pod,
+    nodeId: `edge/${pod}`,
+    peer: "10.0.0.1:7",
+    group,
+    connectedAt: { seconds: BigInt(second) },
+  };
 }
 
 /** Accepted, pending and rejected pods of each replica. */

@@ -7,7 +7,10 @@ const OPTIONS = { service: "control-plane", portName: "ads" };
 
 function sliceOf(name: string, content: object, service = "control-plane"): KubernetesObject {
   const metadata = { name, labels: { "kubernetes.io/service-name": service } };
-  const ports = [{ name: "http", port: 1 }, { name: "ads", port: 8081 }];
+  const ports = [
+    { name: "http", port: 1 },
+    { name: "ads", port: 8081 },
+  ];
   return {
     name,
     namespace: "weir-system",
@@ -35,7 +38,11 @@ describe("replicaEndpoints()", () => {
     { what: "others", endpoints: [endpoint("10.0.0.1", { ready: false })], found: ["cp-0 10.0.0.1:8081 not ready"] },
     { what: "no terminating ones", endpoints: [endpoint("10.0.0.1", { ready: true, terminating: true })], found: [] },
     { what: "IPv6 addresses", endpoints: [endpoint("fd00::1", {})], found: ["cp-0 [fd00::1]:8081 ready"] },
-    { what: "addresses without pods", endpoints: [{ addresses: ["10.0.0.9"] }], found: ["10.0.0.9 10.0.0.9:8081 ready"] },
+    {
+      what: "addresses without pods",
+      endpoints: [{ addresses: ["10.0.0.9"] }],
+      found: ["10.0.0.9 10.0.0.9:8081 ready"],
+    },
     { what: "nothing in an empty slice", endpoints: null, found: [] },
   ])("finds $what", ({ endpoints, found }) => {
     expect(addressesOf(sliceOf("a", { endpoints }))).toEqual(found);

@@ -170,7 +170,9 @@ export interface StatusObject {
 
 /** The conditions as texts. */
 export function conditionTexts({ status }: StatusObject): ConditionTexts {
-  return Object.fromEntries((status?.conditions ?? []).map(({ type, status: is, reason }) => [type, `${is} ${reason}`]));
+  return Object.fromEntries(
+    (status?.conditions ?? []).map(({ type, status: is, reason }) => [type, `${is} ${reason}`]),
+  );
 }
 
 /** Starts everything but the operator; both replicas are endpoints. */
@@ -259,7 +261,13 @@ class RunningOperator {
     const configs = caches.follow(RATE_LIMIT_CONFIGS);
     const { ca, clientCert, clientKey } = fixture.certificates;
     const tls = () => readTlsMaterial({ caPath: ca, certPath: clientCert, keyPath: clientKey });
-    const options = { namespace: "weir-system", service: "control-plane", portName: "ads", serverName: "localhost", tls };
+    const options = {
+      namespace: "weir-system",
+      service: "control-plane",
+      portName: "ads",
+      serverName: "localhost",
+      tls,
+    };
     const watch = new ReportWatch({ ...deps, slices: fixture.slices }, options);
     const counting: Pick<ObjectClient, "apply"> = {
       apply: (kind, object, applyOptions, signal) => {
@@ -270,9 +278,12 @@ class RunningOperator {
     };
     const reports = (): ReturnType<ReportWatch["reports"]> => watch.reports();
     const reconciler = new StatusReconciler({ clock: Date.now, objects: counting, events, configs, reports });
-    configs.onChange((before, after) => operator.#enqueue(`${(before ?? after)!.namespace}/${(before ?? after)!.name}`));
+    configs.onChange((before, after) =>
+      operator.#enqueue(`${(before ?? after)!.namespace}/${(before ?? after)!.name}`),
+    );
     watch.onChange((keys) => {
-      for (const key of keys ?? configs.list().map(({ namespace, name }) => `${namespace}/${name}`)) operator.#enqueue(key);
+      for (const key of keys ?? configs.list().map(({ namespace, name }) => `${namespace}/${name}`))
+        operator.#enqueue(key);
     });
     await caches.start();
     watch.start();

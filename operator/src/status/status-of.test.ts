@@ -18,7 +18,10 @@ function knownOf(more: Partial<KnownResource> = {}): KnownResource {
   return { uid: "u1", generation: 3, reason: "", problems: [], servesLastGood: false, fleets: [fleetOf(1)], ...more };
 }
 
-function reportsOf(known: readonly (KnownResource | undefined)[], more: Partial<ResourceReports> = {}): ResourceReports {
+function reportsOf(
+  known: readonly (KnownResource | undefined)[],
+  more: Partial<ResourceReports> = {},
+): ResourceReports {
   return {
     silent: [],
     awaited: [],

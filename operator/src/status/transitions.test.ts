@@ -38,9 +38,19 @@ describe("transitions()", () => {
       after: statusWith("True Valid", "False RejectedByDataPlane"),
       reasons: ["RejectedByDataPlane"],
     },
-    { what: "the end of a NACK", before: statusWith("True Valid", "False RejectedByDataPlane"), after: GOOD, reasons: ["Programmed"] },
+    {
+      what: "the end of a NACK",
+      before: statusWith("True Valid", "False RejectedByDataPlane"),
+      after: GOOD,
+      reasons: ["Programmed"],
+    },
     { what: "silence", before: GOOD, after: statusWith("Unknown ReplicaSilent", "Unknown ReplicaSilent"), reasons: [] },
-    { what: "the end of silence", before: statusWith("Unknown ReplicaSilent", "Unknown ReplicaSilent"), after: GOOD, reasons: [] },
+    {
+      what: "the end of silence",
+      before: statusWith("Unknown ReplicaSilent", "Unknown ReplicaSilent"),
+      after: GOOD,
+      reasons: [],
+    },
   ])("has the events $reasons for $what", ({ before, after, reasons }) => {
     expect(transitions(before, after).map(({ reason }) => reason)).toEqual(reasons);
   });

@@ -10,7 +10,13 @@ function statusWith(reason: string, total: number): RateLimitConfigStatus {
   return {
     observedGeneration: 1,
     conditions: [
-      { type: "Programmed", status: "True", reason, message: `${total} pods`, lastTransitionTime: "2026-01-31T12:00:00Z" },
+      {
+        type: "Programmed",
+        status: "True",
+        reason,
+        message: `${total} pods`,
+        lastTransitionTime: "2026-01-31T12:00:00Z",
+      },
     ],
     pods: { total, accepted: total, rejected: 0, pending: 0, summary: `${total}/${total}` },
     fleets: [{ name: "*", version: "d1", total, accepted: total, rejected: 0, pending: 0 }],
@@ -37,9 +43,26 @@ describe("writeDelayMs()", () => {
     { what: "counts, the first time", next: statusWith("Programmed", 3), delayMs: 0 },
     { what: "counts, soon again", next: statusWith("Programmed", 3), writtenMs: NOW_MS - 1000, delayMs: 2000 },
     { what: "counts, later", next: statusWith("Programmed", 3), writtenMs: NOW_MS - 3000, delayMs: 0 },
-    { what: "counts, after the clock was set back", next: statusWith("Programmed", 3), writtenMs: NOW_MS + 9e9, delayMs: 3000 },
-    { what: "what waits for pods", next: statusWith("Pending", 2), awaits: "pods", awaitsSinceMs: NOW_MS - 500, delayMs: 1500 },
-    { what: "what has waited for pods", next: statusWith("Pending", 2), awaits: "pods", awaitsSinceMs: NOW_MS - 2000, delayMs: 0 },
+    {
+      what: "counts, after the clock was set back",
+      next: statusWith("Programmed", 3),
+      writtenMs: NOW_MS + 9e9,
+      delayMs: 3000,
+    },
+    {
+      what: "what waits for pods",
+      next: statusWith("Pending", 2),
+      awaits: "pods",
+      awaitsSinceMs: NOW_MS - 500,
+      delayMs: 1500,
+    },
+    {
+      what: "what has waited for pods",
+      next: statusWith("Pending", 2),
+      awaits: "pods",
+      awaitsSinceMs: NOW_MS - 2000,
+      delayMs: 0,
+    },
     {
       what: "what waits for a new replica",
       next: statusWith("Pending", 2),
