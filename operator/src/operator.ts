@@ -79,7 +79,6 @@ export class Operator {
       clock,
       monotonicMs,
       random,
-      instance: this.#identity,
       registry: this.#metrics.registry,
       objects: this.#writerOf(objects),
       caches: this.#caches,

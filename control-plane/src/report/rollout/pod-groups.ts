@@ -55,7 +55,10 @@ export function groupPods(fleets: readonly FleetMembers[], { publication }: Publ
 }
 
 /** A text that two pods have in common when they are alike. */
-function answersOf({ acked, choice, lastAnswer, rejected, nacks }: PodState, idOf: (object: unknown) => number): string {
+function answersOf(
+  { acked, choice, lastAnswer, rejected, nacks }: PodState,
+  idOf: (object: unknown) => number,
+): string {
   const states = [idOf(acked?.names === undefined ? acked?.snapshot : acked), idOf(choice), lastAnswer];
   if (rejected === undefined) return states.join();
   return JSON.stringify([...states, rejected.message, ...Array.from(nacks, ([name, { message }]) => [name, message])]);

@@ -103,7 +103,10 @@ function fleetsOf({ accepted, written }: ResourceFacts): readonly string[] | und
   return accepted === undefined ? written?.resource.spec.fleets : accepted.fleets;
 }
 
-function reportResource(facts: ResourceFacts, { pods, podStates, deviations, fleetStates }: ResourcePods): ResourceReport {
+function reportResource(
+  facts: ResourceFacts,
+  { pods, podStates, deviations, fleetStates }: ResourcePods,
+): ResourceReport {
   const { key, namespace, name, written, accepted, refusals } = facts;
   const place = accepted?.place ?? written?.place ?? refusals[0]?.place;
   return {
@@ -170,7 +173,8 @@ function countPods(key: string, present: Form | undefined, fleets: readonly Grou
         const { form, message } = deviation;
         podStates.rejected += size;
         rejections.push({ group: id, message, activeDigest: form?.digest ?? null });
-        if (deviations.size < DEVIATIONS_MAX) deviations.getOrInsert(`${fleet} ${form?.digest}`, { fleet, ...deviation });
+        if (deviations.size < DEVIATIONS_MAX)
+          deviations.getOrInsert(`${fleet} ${form?.digest}`, { fleet, ...deviation });
       } else if (present !== undefined && formIn(pod.acked, key)?.digest === present.digest) {
         podStates.current += size;
         acceptedGroups.push(id);

@@ -122,7 +122,6 @@ describe("StatusReconciler with two replicas", () => {
     await fixture.expectPods("other", "2/2");
     await fixture.stopOperator();
     await fixture.apply("mail", { limit: 9 });
-    await fixture.kubectl("delete", "rlc", "canary", "--namespace=shop");
     const before = fixture.writes.get("other");
     await fixture.startOperator();
     await fixture.expectConditions("mail", READY);

@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import type { Part } from "@weir/common/lifecycle/lifecycle";
 import { createLog } from "@weir/common/log/log";
 import { readTlsMaterial } from "@weir/common/tls/tls-material";
 import { openClusterAccess } from "@weir/kubernetes/access/cluster-access";
@@ -10,18 +11,20 @@ import { ApiClient } from "@weir/kubernetes/client/api-client";
 import { ObjectClient } from "@weir/kubernetes/client/object-client";
 import { eventually } from "@weir/testing/eventually";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { Registry } from "prom-client";
 import { reservePorts } from "@weir/testing/reserve-ports";
 import { ServerProcess } from "@weir/testing/server-process";
 import { type CertificateFiles, writeCertificates } from "@weir/testing/servers/certificate-files";
 
-import { EventRecorder } from "../events/event-recorder.ts";
-import { ClusterCaches } from "../reconcile/cluster-caches.ts";
-import { ObjectCache } from "../reconcile/object-cache.ts";
-import { ReportWatch } from "../reports/report-watch.ts";
+import { EventRecorder } from "./events/event-recorder.ts";
+import { ClusterCaches } from "./reconcile/cluster-caches.ts";
+import { ControllerMetricsSet } from "./reconcile/controller-metrics.ts";
+import { ObjectCache } from "./reconcile/object-cache.ts";
+import { ENDPOINT_SLICES } from "./reports/replica-endpoints.ts";
+import { createStatusParts } from "./status-parts.ts";
 import { ScriptedPod } from "./scripted-pod.suite.ts";
-import { RATE_LIMIT_CONFIGS, StatusReconciler } from "./status-reconciler.ts";
 
-const ROOT = join(import.meta.dirname, "../../..");
+const ROOT = join(import.meta.dirname, "../..");
 const TIMES = {
   backoffInitialMs: 100,
   backoffMaxMs: 1000,
@@ -183,7 +186,7 @@ export async function startStatusFixture(): Promise<StatusFixture> {
     for (const name of ["weir-system", "shop"])
       await cluster.apply(`apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ${name}\n`);
     await installCrd(cluster);
-    const certificates = await writeCertificates(cluster.folder);
+    const certificates = await writeCertificates(cluster.folder, ["control-plane.weir-system.svc"]);
     for (const index of [0, 1]) replicas.push(await startReplica(cluster, certificates, index));
     const fixture = new StatusFixture(cluster, certificates, replicas);
     fixture.setEndpoints(0, 1);
@@ -242,91 +245,59 @@ function configText(name: string, { domain, limit, fleets }: ConfigOptions): str
   });
 }
 
-/** The parts of the operator that write statuses, driven by the simplest loop. */
+/** The parts of the operator that write statuses, with a count of their writes. */
 class RunningOperator {
-  readonly #stops: (() => Promise<void> | void)[] = [];
-  readonly #stopping = new AbortController();
-  /** Objects to look at, each with the time from which on. */
-  readonly #due = new Map<string, number>();
+  readonly #parts: readonly Part[];
+
+  constructor(parts: readonly Part[]) {
+    this.#parts = parts;
+  }
 
   static async start(fixture: StatusFixture): Promise<RunningOperator> {
-    const operator = new RunningOperator();
-    const log = createLog({ level: "error", format: "text", write: (line) => writeLog(fixture, line) });
-    const access = await openClusterAccess({ kind: "kubeconfig", paths: [fixture.cluster.kubeconfigPath] }, Date.now);
+    const { cluster, certificates, slices, writes } = fixture;
+    const log = createLog({ level: "warn", format: "text", write: (line) => writeLog(cluster.folder, line) });
+    const access = await openClusterAccess({ kind: "kubeconfig", paths: [cluster.kubeconfigPath] }, Date.now);
     const client = new ApiClient(access, TIMES, { userAgent: "weir-operator" });
     const deps = { log, clock: Date.now, random: Math.random };
     const objects = new ObjectClient(client);
     const events = new EventRecorder({ ...deps, objects, instance: "test" });
     const caches = new ClusterCaches({ ...deps, client }, TIMES);
-    const configs = caches.follow(RATE_LIMIT_CONFIGS);
-    const { ca, clientCert, clientKey } = fixture.certificates;
-    const tls = () => readTlsMaterial({ caPath: ca, certPath: clientCert, keyPath: clientKey });
-    const options = {
-      namespace: "weir-system",
-      service: "control-plane",
-      portName: "ads",
-      serverName: "localhost",
-      tls,
-    };
-    const watch = new ReportWatch({ ...deps, slices: fixture.slices }, options);
     const counting: Pick<ObjectClient, "apply"> = {
-      apply: (kind, object, applyOptions, signal) => {
+      apply: (kind, object, options, signal) => {
         const { name } = object.metadata;
-        fixture.writes.set(name, (fixture.writes.get(name) ?? 0) + 1);
-        return objects.apply(kind, object, applyOptions, signal);
+        writes.set(name, (writes.get(name) ?? 0) + 1);
+        return objects.apply(kind, object, options, signal);
       },
     };
-    const reports = (): ReturnType<ReportWatch["reports"]> => watch.reports();
-    const reconciler = new StatusReconciler({ clock: Date.now, objects: counting, events, configs, reports });
-    configs.onChange((before, after) =>
-      operator.#enqueue(`${(before ?? after)!.namespace}/${(before ?? after)!.name}`),
-    );
-    watch.onChange((keys) => {
-      for (const key of keys ?? configs.list().map(({ namespace, name }) => `${namespace}/${name}`))
-        operator.#enqueue(key);
+    const status = createStatusParts({
+      ...deps,
+      monotonicMs: () => performance.now(),
+      metrics: new ControllerMetricsSet(new Registry()),
+      objects: counting,
+      events,
+      // Endpoints at addresses of this machine, which the API server accepts in no slice.
+      caches: { follow: (kind, options) => (kind === ENDPOINT_SLICES ? slices : caches.follow(kind, options)) },
+      settings: {
+        namespace: "weir-system",
+        namespaces: undefined,
+        reconcile: { concurrency: 8, resyncMs: 600_000 },
+        controlPlane: {
+          service: "control-plane",
+          portName: "ads",
+          tls: { caPath: certificates.ca, certPath: certificates.clientCert, keyPath: certificates.clientKey },
+        },
+      },
     });
-    await caches.start();
-    watch.start();
-    const running = operator.#run(reconciler);
-    operator.#stops.push(
-      async () => await running,
-      () => watch.stop(),
-      () => events.stop(),
-      () => caches.stop(),
-      () => client.close(),
-    );
-    return operator;
+    const parts: readonly Part[] = [{ name: "client", stop: () => client.close() }, caches, events, ...status];
+    for (const part of parts) await part.start?.();
+    return new RunningOperator(parts);
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort();
-    for (const stop of this.#stops) await stop();
-  }
-
-  #enqueue(key: string): void {
-    this.#due.set(key, 0);
-  }
-
-  async #run(reconciler: StatusReconciler): Promise<void> {
-    const { signal } = this.#stopping;
-    while (!signal.aborted) {
-      const now = Date.now();
-      for (const [key, dueMs] of [...this.#due]) {
-        if (dueMs > now || signal.aborted) continue;
-        this.#due.delete(key);
-        const [namespace = "", name = ""] = key.split("/");
-        try {
-          const { againAfterMs } = await reconciler.reconcile({ namespace, name }, signal);
-          if (againAfterMs !== undefined && !this.#due.has(key)) this.#due.set(key, Date.now() + againAfterMs);
-        } catch {
-          if (!signal.aborted) this.#due.set(key, Date.now() + 200); // As the queue does: again, later.
-        }
-      }
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
+    for (const part of this.#parts.toReversed()) await part.stop?.();
   }
 }
 
-function writeLog({ cluster }: StatusFixture, line: string): void {
-  writeFileSync(join(cluster.folder, "operator.log"), line, { flag: "a" });
+function writeLog(folder: string, line: string): void {
+  writeFileSync(join(folder, "operator.log"), line, { flag: "a" });
 }
