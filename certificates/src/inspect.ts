@@ -77,14 +77,14 @@ export function hasNames(certificate: CertificateDetails, wanted: CertificateNam
   return (
     certificate.commonName === wanted.commonName &&
     isSameSet(
-      names.map(({ type, value }) => `${type} ${String(value)}`),
+      names.map(({ type, value }) => `${type} ${value}`),
       all,
     ) &&
-    isSameSet(usages.map(String), [...USAGES[wanted.usage]])
+    isSameSet<unknown>(usages, USAGES[wanted.usage])
   );
 }
 
-function isSameSet(left: readonly string[], right: readonly string[]): boolean {
+function isSameSet<Item>(left: readonly Item[], right: readonly Item[]): boolean {
   const wanted = new Set(right);
   return new Set(left).size === wanted.size && left.every((each) => wanted.has(each));
 }

@@ -1,7 +1,7 @@
 // An HTTP/1.1 listener, with or without TLS, with bounds on everything that a client can hold:
 // connections, headers, time, and requests without an answer.
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
-import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
+import { createServer as createTlsServer } from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
@@ -69,7 +69,7 @@ export class HttpListener implements Part {
   readonly #service: HttpService;
   readonly #options: HttpListenerOptions;
   readonly #timeouts: HttpTimeouts;
-  readonly #server: Server | TlsServer;
+  readonly #server: Server;
   /** The open connections, each with its unanswered requests, the oldest first. */
   readonly #connections = new Map<Duplex, Set<ServerResponse>>();
   #unsubscribe: (() => void) | undefined;
@@ -137,14 +137,14 @@ export class HttpListener implements Part {
     clearTimeout(timer);
   }
 
-  #createServer(options: ServerOptions): Server | TlsServer {
+  #createServer(options: ServerOptions): Server {
     const { tls } = this.#options;
     if (tls === undefined) return createServer(options);
     const context = () => ({ ...tls.current(), minVersion: "TLSv1.2" }) as const;
     const server = createTlsServer({ ...options, ...context(), handshakeTimeout: HANDSHAKE_TIMEOUT_MS });
     // Open connections keep the certificate with which they were opened.
     this.#unsubscribe = tls.onChange(() => server.setSecureContext(context()));
-    return server;
+    return server; // A server of node:https has all that one of node:http has.
   }
 
   #take(request: IncomingMessage, response: ServerResponse): void {

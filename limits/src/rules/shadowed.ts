@@ -82,10 +82,10 @@ function entriesOf(composite: string, free: string): readonly Entry[] {
 }
 
 function freeCharacter(descriptors: readonly DescriptorModel[]): string {
-  const used = new Set(descriptors.flatMap((descriptor) => [...compositeKey(descriptor)]));
+  const used = descriptors.map(compositeKey).join("");
   for (let code = FREE_FIRST; code <= FREE_LAST; code++) {
     const character = String.fromCharCode(code);
-    if (!used.has(character)) return character;
+    if (!used.includes(character)) return character;
   }
   throw new RangeError(`Cannot find shadowed rules: a level uses every character from ${FREE_FIRST} to ${FREE_LAST}`);
 }

@@ -153,9 +153,11 @@ export class WebhookServer implements Part {
       parts.push(part);
       sizeBytes += part.length;
       this.#pendingBytes += part.length;
-      if (sizeBytes > BODY_MAX_BYTES) refuse(response, ...TOO_LONG);
-      else if (this.#pendingBytes > PENDING_MAX_BYTES) refuse(response, 503, "too many requests at a time, try again");
-      if (response.headersSent) parts.length = 0;
+      const isTooLong = sizeBytes > BODY_MAX_BYTES;
+      if (!isTooLong && this.#pendingBytes <= PENDING_MAX_BYTES) return;
+      parts.length = 0;
+      const [status, message] = isTooLong ? TOO_LONG : TOO_MANY;
+      refuse(response, status, message);
     });
     request.once("close", end);
     request.once("end", () => {
@@ -180,6 +182,8 @@ export class WebhookServer implements Part {
 }
 
 const TOO_LONG = [413, `the request is longer than ${BODY_MAX_BYTES} bytes`] as const;
+
+const TOO_MANY = [503, "too many requests at a time, try again"] as const;
 
 /** Why a request is refused before its body is read. */
 function refusalOf(request: IncomingMessage): readonly [number, string] | undefined {
