@@ -33,7 +33,7 @@ export const WORKSPACES: readonly Workspace[] = [
     name: "crds",
     mayImport: ["proto", "limits"],
     testsMayImport: ["testing"],
-    order: ["rate-limit-config"],
+    order: ["schema", "rate-limit-config", "rate-limit-service", "rate-limit-config-revision"],
   },
   {
     name: "common",
@@ -62,7 +62,7 @@ export const WORKSPACES: readonly Workspace[] = [
     testsMayImport: ["testing", "certificates"],
     order: ["hpack", "frames", "headers", "flow", "grpc", "limits", "output", "streams", "connection", "server"],
   },
-  { name: "certificates", mayImport: ["common"], order: [] },
+  { name: "certificates", mayImport: ["common"], order: ["usages.ts", "authority.ts", "inspect.ts"] },
   {
     name: "testing",
     mayImport: ["common", "certificates"],
@@ -100,6 +100,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "reports",
       "reconcile",
       "status",
+      "revisions",
       "events",
       "certificates",
       "workload",

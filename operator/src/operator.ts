@@ -66,7 +66,7 @@ export class Operator {
   readonly #identity = `${hostname()}_${randomUUID()}`;
 
   constructor(deps: OperatorDeps, settings: Settings) {
-    const { log, clock, random } = deps;
+    const { log, clock, monotonicMs, random } = deps;
     this.#deps = deps;
     this.#settings = settings;
     this.#metrics = createMetrics(settings.lease.name, () => this.#election.isLeader);
@@ -77,6 +77,7 @@ export class Operator {
     this.#parts = deps.createParts({
       log,
       clock,
+      monotonicMs,
       random,
       registry: this.#metrics.registry,
       objects: this.#writerOf(objects),

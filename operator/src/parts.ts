@@ -18,6 +18,8 @@ export interface PartDeps {
   readonly log: Log;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
+  /** Milliseconds by a clock that only goes forward. */
+  readonly monotonicMs: () => number;
   /** From 0 up to but not including 1. */
   readonly random: () => number;
   readonly registry: Registry;
@@ -43,6 +45,6 @@ export interface OperatorParts {
 export function createParts({ registry, ...deps }: PartDeps): OperatorParts {
   const metrics = new ControllerMetricsSet(registry);
   const events = new EventRecorder({ ...deps, instance: hostname() });
-  const status = createStatusParts({ ...deps, metrics, events, monotonicMs: () => performance.now() });
+  const status = createStatusParts({ ...deps, metrics, events });
   return { everywhere: [], leading: [events, ...status] };
 }

@@ -27,7 +27,7 @@ function createParts({ log, random, registry, objects, caches, settings }: PartD
       const before = await objects.get(CONFIG_MAPS, { namespace, name }, signal);
       if (before === undefined) return {};
       const count = Number(fieldsOf(before.content["data"])["count"] ?? 0) + 1;
-      const metadata = { namespace, name, resourceVersion: before.resourceVersion };
+      const metadata = { ...fieldsOf(before.content["metadata"]), namespace, name };
       const next = { apiVersion: "v1", kind: "ConfigMap", metadata, data: { count: String(count) } };
       await objects.update(CONFIG_MAPS, next, {}, signal);
       return { againAfterMs: PERIOD_MS };

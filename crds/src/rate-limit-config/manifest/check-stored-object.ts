@@ -1,6 +1,6 @@
 // Checks a RateLimitConfig as an API server stores it: the one check of the control plane, which serves
 // it, and of the operator, which reports what is wrong.
-import type { ManifestProblem } from "../schema/problems.ts";
+import type { ManifestProblem } from "../../schema/problems.ts";
 import { API_VERSION, KIND, parseRateLimitConfigResource, type RateLimitConfigResource } from "../schema/schema.ts";
 import { ruleProblems } from "../translate/translate.ts";
 
