@@ -50,6 +50,10 @@ export interface Refusal {
   readonly message: string;
   /** True when an earlier form is still served. */
   readonly keepsLastGood: boolean;
+  /** UID of the object whose form is invalid; absent when that is the one that was read as a resource. */
+  readonly uid?: string;
+  /** The generation of that form. */
+  readonly generation?: number;
 }
 
 /** Everything that should be served at one moment. */

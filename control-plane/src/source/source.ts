@@ -48,6 +48,10 @@ export interface SourceRefusal {
   readonly keepsLastGood: boolean;
   /** Absent: the resource is wrong by itself. */
   readonly reason?: "TooMany";
+  /** UID of the object that is wrong; absent outside of a cluster. */
+  readonly uid?: string;
+  /** The version of its spec; absent outside of a cluster. */
+  readonly generation?: number;
 }
 
 /** All resources and problems at one moment. */

@@ -13,14 +13,17 @@ export interface CertificateFiles {
   readonly clientKey: string;
 }
 
-/** Writes an authority's certificate, one for 127.0.0.1 and localhost, and one for a client; each valid for a day. */
-export async function writeCertificates(folder: string): Promise<CertificateFiles> {
+/**
+ * Writes an authority's certificate, one for 127.0.0.1, localhost and further names, and one for a client; each
+ * valid for a day.
+ */
+export async function writeCertificates(folder: string, names: readonly string[] = []): Promise<CertificateFiles> {
   const validity = { now: new Date(), validDays: 1 } as const;
   const authority = await createAuthority({ commonName: "tests", ...validity });
   const server = await authority.issue({
     commonName: "server",
     ipAddresses: [HOST],
-    dnsNames: ["localhost"],
+    dnsNames: ["localhost", ...names],
     usage: "server",
     ...validity,
   });

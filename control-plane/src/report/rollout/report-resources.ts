@@ -3,25 +3,28 @@ import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
 import type { AcceptedResource, Refusal } from "../../assemble/desired-configuration.ts";
 import { formIn } from "../../pods/pod-forms.ts";
-import type { PodState } from "../../pods/pod-registry.ts";
 import { type Deviation, deviationOf } from "../../pods/sync-status.ts";
 import type { Form } from "../../snapshot/form.ts";
 import { fleetName } from "../../snapshot/publication-log.ts";
-import { publicationFor } from "../../snapshot/publication.ts";
 import type { PublisherState } from "../../snapshot/publisher.ts";
-import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { type SourceLocation, resourceKey, type SourceResource } from "../../source/source.ts";
 import { findWarnings } from "./find-warnings.ts";
-import type { PodCounts, ProblemReport, ResourceReport, ResourceStatus, RolloutFilter } from "./rollout-report.ts";
+import type { GroupedFleet } from "./pod-groups.ts";
+import type {
+  GroupRejection,
+  PodCounts,
+  ProblemReport,
+  ResourceFleetReport,
+  ResourceReport,
+  ResourceStatus,
+  RolloutFilter,
+} from "./rollout-report.ts";
+
+/** Reason of a resource that a pod NACKed. */
+const REJECTED = "RejectedByDataPlane";
 
 /** Most deviations of one resource that are reported. */
 const DEVIATIONS_MAX = 20;
-
-/** The pods of one fleet, as in a publication. */
-export interface FleetMembers {
-  readonly fleet: string;
-  readonly pods: readonly PodState[];
-}
 
 /** The facts about one resource. */
 interface ResourceFacts {
@@ -36,6 +39,7 @@ interface ResourceFacts {
 
 /** How the pods of a resource serve it. */
 interface ResourcePods extends PodCounts {
+  readonly fleetStates: readonly ResourceFleetReport[];
   /** By fleet and served form. */
   readonly deviations: readonly (Deviation & { readonly fleet: string })[];
 }
@@ -44,20 +48,15 @@ interface ResourcePods extends PodCounts {
 export function reportResources(
   publisher: PublisherState,
   refusals: readonly Refusal[],
-  fleets: readonly FleetMembers[],
+  fleets: readonly GroupedFleet[],
   filter: RolloutFilter,
 ): readonly ResourceReport[] {
-  const groups = fleets.map(({ fleet, pods }) => ({
-    fleet,
-    snapshot: publicationFor(publisher.publication, fleet)?.snapshot,
-    groups: groupPods(pods),
-  }));
   return [...collectFacts(publisher, refusals).values()]
     .filter((facts) => isWanted(facts, filter))
     .toSorted(
       (left, right) => compareCodeUnits(left.namespace, right.namespace) || compareCodeUnits(left.name, right.name),
     )
-    .map((facts) => reportResource(facts, countPods(facts.key, publisher.presentForm(facts.key), groups)));
+    .map((facts) => reportResource(facts, countPods(facts.key, publisher.presentForm(facts.key), fleets)));
 }
 
 /** The resources that do not fit, as refusals. */
@@ -104,7 +103,10 @@ function fleetsOf({ accepted, written }: ResourceFacts): readonly string[] | und
   return accepted === undefined ? written?.resource.spec.fleets : accepted.fleets;
 }
 
-function reportResource(facts: ResourceFacts, { pods, podStates, deviations }: ResourcePods): ResourceReport {
+function reportResource(
+  facts: ResourceFacts,
+  { pods, podStates, deviations, fleetStates }: ResourcePods,
+): ResourceReport {
   const { key, namespace, name, written, accepted, refusals } = facts;
   const place = accepted?.place ?? written?.place ?? refusals[0]?.place;
   return {
@@ -113,14 +115,16 @@ function reportResource(facts: ResourceFacts, { pods, podStates, deviations }: R
     name,
     domain: accepted?.domain ?? written?.resource.spec.domain ?? "",
     generation: written?.generation ?? null,
+    ...observedOf(facts),
     fleets: fleetsOf(facts) ?? null,
     state: stateOf(facts, deviations.length > 0),
-    reason: refusals[0]?.reason ?? (deviations.length > 0 ? "RejectedByDataPlane" : null),
+    reason: refusals[0]?.reason ?? (deviations.length > 0 ? REJECTED : null),
     problems: [
-      ...refusals.map(({ field, message, place: at }) => problemAt(at, field, message)),
+      ...refusals.map(({ field, message, reason, place: at }) => problemAt(at, { field, message, reason })),
       ...deviations.map(({ fleet, form, message }) => {
         const meanwhile = form === undefined ? "it is left out there" : "an earlier form is active there";
-        return problemAt(place, "", `pods of fleet ${fleetName(fleet)} NACKed it, ${meanwhile}: ${message}`);
+        const text = `pods of fleet ${fleetName(fleet)} NACKed it, ${meanwhile}: ${message}`;
+        return problemAt(place, { field: "", message: text, reason: REJECTED });
       }),
     ],
     servesLastGood:
@@ -132,6 +136,7 @@ function reportResource(facts: ResourceFacts, { pods, podStates, deviations }: R
     pods,
     podStates,
     warnings: accepted === undefined ? [] : findWarnings(accepted.content.message),
+    fleetStates,
   };
 }
 
@@ -143,50 +148,48 @@ function stateOf({ accepted, refusals }: ResourceFacts, isQuarantined: boolean):
   return accepted.isLastGood ? "last-good" : "served";
 }
 
-function problemAt(place: SourceLocation | undefined, field: string, message: string): ProblemReport {
-  return { field, message, ...(place ?? { file: "", line: 0, column: 0 }) };
-}
-
-/** Groups pods that are alike in every resource: counting thousands one by one takes too long. */
-function groupPods(pods: readonly PodState[]): readonly (readonly [PodState, ...PodState[]])[] {
-  const ids = new Map<unknown, number>();
-  const idOf = (object: unknown): number => ids.getOrInsertComputed(object, () => ids.size);
-  const groups = Map.groupBy(pods, ({ acked, choice, lastAnswer, rejected }) =>
-    [
-      idOf(acked?.names === undefined ? acked?.snapshot : acked),
-      idOf(choice),
-      lastAnswer,
-      rejected === undefined,
-    ].join(),
-  );
-  return [...groups.values()] as unknown as readonly (readonly [PodState, ...PodState[]])[];
+function problemAt(
+  place: SourceLocation | undefined,
+  problem: Pick<ProblemReport, "field" | "message" | "reason">,
+): ProblemReport {
+  return { ...problem, ...(place ?? { file: "", line: 0, column: 0 }) };
 }
 
 /** Counts the pods whose fleet's snapshot has the resource. A pod is current with the present form. */
-function countPods(
-  key: string,
-  present: Form | undefined,
-  fleets: readonly {
-    readonly fleet: string;
-    readonly snapshot: Snapshot | undefined;
-    readonly groups: ReturnType<typeof groupPods>;
-  }[],
-): ResourcePods {
+function countPods(key: string, present: Form | undefined, fleets: readonly GroupedFleet[]): ResourcePods {
   const podStates = { current: 0, rejected: 0, pending: 0, waiting: 0 };
   const deviations = new Map<string, Deviation & { readonly fleet: string }>();
+  const fleetStates: ResourceFleetReport[] = [];
   let pods = 0;
   for (const { fleet, snapshot, groups } of fleets) {
     const published = snapshot?.get(key);
     if (published === undefined) continue;
-    for (const group of groups) {
-      const [pod] = group;
+    const [acceptedGroups, pendingGroups]: [number[], number[]] = [[], []];
+    const rejections: GroupRejection[] = [];
+    for (const { id, pod, size } of groups) {
+      pods += size;
       const deviation = deviationOf(pod, published);
-      const isCurrent = present !== undefined && formIn(pod.acked, key)?.digest === present.digest;
-      pods += group.length;
-      podStates[deviation === undefined ? (isCurrent ? "current" : "pending") : "rejected"] += group.length;
-      if (deviation !== undefined && deviations.size < DEVIATIONS_MAX)
-        deviations.getOrInsert(`${fleet} ${deviation.form?.digest}`, { fleet, ...deviation });
+      if (deviation !== undefined) {
+        const { form, message } = deviation;
+        podStates.rejected += size;
+        rejections.push({ group: id, message, activeDigest: form?.digest ?? null });
+        if (deviations.size < DEVIATIONS_MAX)
+          deviations.getOrInsert(`${fleet} ${form?.digest}`, { fleet, ...deviation });
+      } else if (present !== undefined && formIn(pod.acked, key)?.digest === present.digest) {
+        podStates.current += size;
+        acceptedGroups.push(id);
+      } else {
+        podStates.pending += size;
+        pendingGroups.push(id);
+      }
     }
+    fleetStates.push({ fleet: fleetName(fleet), digest: published.digest, acceptedGroups, pendingGroups, rejections });
   }
-  return { pods, podStates, deviations: [...deviations.values()] };
+  return { pods, podStates, deviations: [...deviations.values()], fleetStates };
+}
+
+/** The object that was read last: the invalid one, if there is one. */
+function observedOf({ written, refusals }: ResourceFacts): Pick<ResourceReport, "uid" | "observedGeneration"> {
+  const { uid, generation } = refusals.find((refusal) => refusal.uid !== undefined) ?? written ?? {};
+  return { uid: uid ?? null, observedGeneration: generation ?? null };
 }

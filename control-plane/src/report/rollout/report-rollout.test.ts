@@ -83,6 +83,17 @@ describe("reportRollout()", () => {
           pods: 1,
           podStates: { current: 1, rejected: 0, pending: 0, waiting: 0 },
           warnings: [],
+          uid: null,
+          observedGeneration: null,
+          fleetStates: [
+            {
+              fleet: "*",
+              digest: snapshotIn(ONE).get("default/a")?.digest,
+              acceptedGroups: [1],
+              pendingGroups: [],
+              rejections: [],
+            },
+          ],
         },
       ],
       refusals: [],
@@ -99,6 +110,7 @@ describe("reportRollout()", () => {
           accepted: { version: VERSION, at: AT },
           rejected: null,
           warnings: [],
+          group: 1,
         },
       ],
     });

@@ -8,7 +8,8 @@ import type { PublisherState } from "../../snapshot/publisher.ts";
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import type { SourceCondition } from "../../source/source.ts";
 import { addFleetWarnings } from "./fleet-warnings.ts";
-import { type FleetMembers, reportResources, tooLargeRefusals } from "./report-resources.ts";
+import { type FleetMembers, groupPods } from "./pod-groups.ts";
+import { reportResources, tooLargeRefusals } from "./report-resources.ts";
 import type { FleetReport, PodReportEntry, RefusalReport, RolloutFilter, RolloutReport } from "./rollout-report.ts";
 
 /** The input of a report. */
@@ -36,7 +37,8 @@ function reportFacts(facts: RolloutFacts, filter: RolloutFilter): RolloutReport 
   const shown = filter.fleet === undefined ? undefined : entryFor(publication, filter.fleet);
   const fleets = membersOf(publisher, pods).filter(({ fleet }) => shown === undefined || fleet === shown);
   const refusals = [...(publisher.desired?.refusals ?? []), ...tooLargeRefusals(publisher)];
-  const resources = reportResources(publisher, refusals, fleets, filter);
+  const { fleets: grouped, groupOf } = groupPods(fleets, publisher);
+  const resources = reportResources(publisher, refusals, grouped, filter);
   return {
     replica,
     instance,
@@ -51,7 +53,10 @@ function reportFacts(facts: RolloutFacts, filter: RolloutFilter): RolloutReport 
     fleets: fleets.map((members) => reportFleet(members, publisher)),
     resources,
     refusals: reportRefusals(refusals, new Set(resources.map(({ resource }) => resource)), filter),
-    pods: pods.map((pod) => reportPod(pod, publicationFor(publication, pod.fleet)?.snapshot?.version)),
+    pods: pods.map((pod) => {
+      const version = publicationFor(publication, pod.fleet)?.snapshot?.version;
+      return reportPod(pod, { version, group: groupOf.get(pod) ?? 0 });
+    }),
   };
 }
 
@@ -94,10 +99,17 @@ function reportRefusals(
   const isNarrow = filter.namespace !== undefined || filter.name !== undefined;
   return refusals
     .filter(({ resource }) => (resource === undefined ? !isNarrow : shown.has(resource)))
-    .map(({ place, resource, ...refusal }) => ({ resource: resource ?? null, ...place, ...refusal }));
+    .map(({ place, resource, uid: _uid, generation: _generation, ...refusal }) => ({
+      resource: resource ?? null,
+      ...place,
+      ...refusal,
+    }));
 }
 
-function reportPod(pod: PodState, version: string | undefined): PodReportEntry {
+function reportPod(
+  pod: PodState,
+  { version, group }: { readonly version: string | undefined; readonly group: number },
+): PodReportEntry {
   const { nodeId, pod: name, namespace, fleet, peer, connectedMs, sent, accepted, rejected } = pod;
   return {
     node: nodeId,
@@ -111,6 +123,7 @@ function reportPod(pod: PodState, version: string | undefined): PodReportEntry {
     accepted: reportEvent(accepted),
     rejected: reportEvent(rejected),
     warnings: [],
+    group,
   };
 }
 

@@ -101,9 +101,10 @@ function addRollout(router: ConnectRouter, { feed, limit, log }: RolloutApiDeps)
         throw connectErrorOf(error, log);
       }
     },
-    async *watchRollout({ filter }, { signal }) {
+    async *watchRollout({ filter, heartbeatMs }, { signal }) {
       try {
-        for await (const rollout of feed.watch(filterOf(filter), signal)) yield { rollout };
+        for await (const rollout of feed.watch(filterOf(filter), signal, heartbeatMs))
+          yield rollout === undefined ? {} : { rollout };
       } catch (error) {
         throw connectErrorOf(error, log);
       }

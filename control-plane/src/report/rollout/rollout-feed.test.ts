@@ -9,6 +9,14 @@ import type { RolloutFilter, RolloutReport } from "./rollout-report.ts";
 
 const PUBLISHER = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) });
 
+/** In place of the pods of a state: the watch sent none. */
+const HEARTBEAT = -1;
+
+interface WatcherOptions {
+  readonly beforeNext?: () => Promise<void>;
+  readonly heartbeatMs?: number;
+}
+
 /** Reads a watch as fast as it comes, or only when told to. */
 class Watcher {
   readonly pods: number[] = [];
@@ -16,10 +24,14 @@ class Watcher {
   end: unknown = "none";
   readonly done: Promise<void>;
 
-  constructor(feed: RolloutFeed, filter: RolloutFilter = {}, beforeNext: () => Promise<void> = async () => undefined) {
+  constructor(
+    feed: RolloutFeed,
+    filter: RolloutFilter = {},
+    { beforeNext = async () => undefined, heartbeatMs = 0 }: WatcherOptions = {},
+  ) {
     this.done = (async () => {
-      for await (const rollout of feed.watch(filter, this.gone.signal)) {
-        this.pods.push(rollout.pods.length);
+      for await (const rollout of feed.watch(filter, this.gone.signal, heartbeatMs)) {
+        this.pods.push(rollout?.pods.length ?? HEARTBEAT);
         await beforeNext();
       }
       this.end = "quiet";
@@ -117,9 +129,22 @@ describe("RolloutFeed", () => {
     expect(reports).toBe(2);
   });
 
+  it("sends heartbeats in place of repeats to a watcher that asks for them, at most every second", async () => {
+    const watcher = new Watcher(feed, {}, { heartbeatMs: 2000 });
+    const hasty = new Watcher(feed, {}, { heartbeatMs: 1 });
+    await vi.advanceTimersByTimeAsync(4000);
+    expect([watcher.pods, hasty.pods]).toEqual([
+      [0, HEARTBEAT, HEARTBEAT],
+      [0, HEARTBEAT, HEARTBEAT, HEARTBEAT, HEARTBEAT],
+    ]);
+    change(1);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(watcher.pods).toEqual([0, HEARTBEAT, HEARTBEAT, 1]);
+  });
+
   it("keeps nothing for a slow watcher but the latest state", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const watcher = new Watcher(feed, {}, () => promise);
+    const watcher = new Watcher(feed, {}, { beforeNext: () => promise });
     await vi.advanceTimersByTimeAsync(1000);
     for (let count = 1; count <= 20; count += 1) {
       change(count);

@@ -23,6 +23,9 @@ const INTERVAL_MAX_MS = 10_000;
 /** When an unchanged state is sent again, in milliseconds: proxies cut idle streams. */
 const REPEAT_MS = 25_000;
 
+/** Shortest time after which a watcher can ask for a heartbeat, in milliseconds. */
+const HEARTBEAT_MIN_MS = 1000;
+
 /** Most watchers at a time, over all transports. */
 const WATCHERS_MAX = 128;
 
@@ -86,11 +89,15 @@ export class RolloutFeed implements Part {
   }
 
   /**
-   * The state now, the latest after changes that pass the filter, and the same again when nothing has
-   * changed for a while. Ends when the signal aborts; fails with SHUTTING_DOWN when the feed stops, and
+   * The state now, the latest after changes that pass the filter, and when nothing has changed for a
+   * while the same again; with a `heartbeatMs` above 0, undefined after each such time instead. Ends when the signal aborts; fails with SHUTTING_DOWN when the feed stops, and
    * at the first step with WATCHERS_EXCEEDED when there are too many.
    */
-  async *watch(filter: RolloutFilter, signal: AbortSignal): AsyncGenerator<Rollout, void, undefined> {
+  async *watch(
+    filter: RolloutFilter,
+    signal: AbortSignal,
+    heartbeatMs = 0,
+  ): AsyncGenerator<Rollout | undefined, void, undefined> {
     this.#refuseWhenStopping();
     if (this.#watchers >= WATCHERS_MAX) {
       const message = `Cannot watch the rollout: this replica has ${WATCHERS_MAX} watchers already`;
@@ -107,10 +114,13 @@ export class RolloutFeed implements Part {
     this.#watchers += 1;
     try {
       const ended = AbortSignal.any([signal, this.#stopping.signal]);
+      const repeatMs = heartbeatMs === 0 ? REPEAT_MS : Math.max(heartbeatMs, HEARTBEAT_MIN_MS);
+      let sent: LatestState | undefined;
       while (!ended.aborted) {
         const { latest } = subscribers;
-        yield latest.rollout;
-        if (subscribers.latest === latest) await nextOf(subscribers, ended);
+        yield heartbeatMs > 0 && latest === sent ? undefined : latest.rollout;
+        sent = latest;
+        if (subscribers.latest === latest) await nextOf(subscribers, repeatMs, ended);
       }
     } finally {
       this.#watchers -= 1;
@@ -148,12 +158,12 @@ export class RolloutFeed implements Part {
 }
 
 /** Resolves with the next state, when a repeat is due, or when the watch has ended. */
-async function nextOf({ waiting }: Subscribers, ended: AbortSignal): Promise<void> {
+async function nextOf({ waiting }: Subscribers, repeatMs: number, ended: AbortSignal): Promise<void> {
   if (ended.aborted) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   const done = (): void => resolve();
   ended.addEventListener("abort", done, { once: true });
-  const timer = setTimeout(done, REPEAT_MS);
+  const timer = setTimeout(done, repeatMs);
   waiting.add(done);
   await promise;
   waiting.delete(done);

@@ -45,8 +45,10 @@ async function follow(call: WatchCall, feed: RolloutFeed, log: Log): Promise<voi
   call.on("close", () => gone.abort());
   call.on("error", (error) => log.debug("A watch of the rollout failed", { peer: call.getPeer(), error }));
   try {
-    for await (const rollout of feed.watch(filterOf(call.request.filter), gone.signal)) {
-      await written(call, create(WatchRolloutResponseSchema, { rollout }), gone.signal);
+    const { filter, heartbeatMs } = call.request;
+    for await (const rollout of feed.watch(filterOf(filter), gone.signal, heartbeatMs)) {
+      const response = rollout === undefined ? {} : { rollout };
+      await written(call, create(WatchRolloutResponseSchema, response), gone.signal);
     }
     call.end();
   } catch (error) {

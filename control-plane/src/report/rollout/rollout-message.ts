@@ -6,6 +6,7 @@ import {
   Hold,
   type PodSchema,
   PodState,
+  type ResourceFleetSchema,
   type ResourceSchema,
   ResourceState,
   type Rollout,
@@ -19,6 +20,7 @@ import type {
   HoldReason,
   PodCounts,
   PodReportEntry,
+  ResourceFleetReport,
   ResourceReport,
   ResourceStatus,
   RolloutFilter,
@@ -92,11 +94,30 @@ function resourceMessage(report: ResourceReport): MessageInitShape<typeof Resour
     fleets: [...(report.fleets ?? [])],
     state: RESOURCE_STATES[report.state],
     reason: report.reason ?? "",
-    problems: report.problems.map(({ field, message, ...place }) => ({ field, message, location: locationOf(place) })),
+    problems: report.problems.map(({ field, message, reason, ...place }) => ({
+      field,
+      message,
+      reason,
+      location: locationOf(place),
+    })),
     servesLastGood,
     pods: countsOf(report),
     location: locationOf({ ...report, column: 0 }),
     warnings: [...report.warnings],
+    uid: report.uid ?? "",
+    observedGeneration: BigInt(report.observedGeneration ?? 0),
+    fleetStates: report.fleetStates.map(fleetStateMessage),
+  };
+}
+
+function fleetStateMessage(report: ResourceFleetReport): MessageInitShape<typeof ResourceFleetSchema> {
+  const { fleet: name, digest, acceptedGroups, pendingGroups, rejections } = report;
+  return {
+    name,
+    digest,
+    acceptedGroups: [...acceptedGroups],
+    pendingGroups: [...pendingGroups],
+    rejections: rejections.map(({ activeDigest, ...rest }) => ({ ...rest, activeDigest: activeDigest ?? "" })),
   };
 }
 
@@ -115,6 +136,7 @@ function podMessage(report: PodReportEntry): MessageInitShape<typeof PodSchema> 
     rejected: eventOf(rejected),
     rejection: rejected?.message ?? "",
     warnings: [...report.warnings],
+    group: report.group,
   };
 }
 

@@ -41,6 +41,27 @@ export interface ProblemReport extends SourceLocation {
   /** Empty: the whole resource or file. */
   readonly field: string;
   readonly message: string;
+  readonly reason: string;
+}
+
+/** A group of pods that NACKed the present form of a resource. */
+export interface GroupRejection {
+  readonly group: number;
+  /** The text of the NACK. */
+  readonly message: string;
+  /** Digest of the form that these pods are sent instead; null: none is. */
+  readonly activeDigest: string | null;
+}
+
+/** A resource in one fleet. Groups are numbers as in {@link PodReportEntry}. */
+export interface ResourceFleetReport {
+  /** `*`: every fleet that no resource names. */
+  readonly fleet: string;
+  /** Of its form in the fleet's snapshot. */
+  readonly digest: string;
+  readonly acceptedGroups: readonly number[];
+  readonly pendingGroups: readonly number[];
+  readonly rejections: readonly GroupRejection[];
 }
 
 /**
@@ -59,6 +80,10 @@ export interface ResourceReport extends PodCounts {
   readonly domain: string;
   /** null: a source without generations. */
   readonly generation: number | null;
+  /** UID of the object that was read last; null: none is known. */
+  readonly uid: string | null;
+  /** Generation of that object, also when its form is invalid; null: a source without generations. */
+  readonly observedGeneration: number | null;
   /** null: every fleet. */
   readonly fleets: readonly string[] | null;
   readonly state: ResourceStatus;
@@ -71,11 +96,12 @@ export interface ResourceReport extends PodCounts {
   readonly line: number;
   /** Fields that some pods ignore, and fleets without a pod. */
   readonly warnings: readonly string[];
+  /** The fleets that receive it. */
+  readonly fleetStates: readonly ResourceFleetReport[];
 }
 
 /** A resource or file that is not served as written. */
 export interface RefusalReport extends ProblemReport {
-  readonly reason: string;
   /** null: the name could not be read. */
   readonly resource: string | null;
   readonly keepsLastGood: boolean;
@@ -97,6 +123,8 @@ export interface PodReportEntry extends Omit<ConnectedPod, "nodeId"> {
   readonly rejected: (VersionReport & { readonly message: string }) | null;
   /** A fleet that no resource names. */
   readonly warnings: readonly string[];
+  /** Pods with one number are alike in every resource. */
+  readonly group: number;
 }
 
 /** The whole report. Times are ISO 8601. */

@@ -132,6 +132,8 @@ describe("ObjectStore", () => {
         message: "must be a string, is the boolean true: put it in quotes",
         resource: "team/a",
         keepsLastGood: true,
+        uid: "u1",
+        generation: 3,
       },
     ]);
     store.put(object({ generation: 4, domain: "gamma" }));

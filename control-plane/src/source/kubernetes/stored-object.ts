@@ -4,19 +4,12 @@ import { hash } from "node:crypto";
 
 import { describeError } from "@weir/common/errors/service-error";
 import { excerpt } from "@weir/limits/go-yaml/node";
-import { API_VERSION, KIND, parseRateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
+import { checkStoredObject } from "@weir/crds/rate-limit-config/manifest/check-stored-object";
 import { fieldPath } from "@weir/limits/model/field-path";
-import { ruleProblems } from "@weir/crds/rate-limit-config/translate/translate";
 
 import type { SourceLocation, SourceRefusal, SourceResource } from "../source.ts";
 import { resourceKey } from "../source.ts";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
-
-/** Most problems of one resource that are reported. */
-const PROBLEMS_MAX = 100;
-
-/** The copy of the object that kubectl adds: as long as the object itself, and not needed here. */
-const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
 /** An object of the cluster. */
 export interface StoredObject {
@@ -68,6 +61,8 @@ export function storedObject(object: KubernetesObject, before: StoredObject | un
       message: excerpt(message),
       resource: known.key,
       keepsLastGood: lastGood !== undefined,
+      uid,
+      ...(generation === undefined ? {} : { generation }),
     })),
   };
 }
@@ -97,6 +92,7 @@ function withGeneration(known: StoredObject, generation: number | undefined): St
   return {
     ...known,
     generation,
+    refusals: known.refusals.map((refusal) => ({ ...refusal, generation })),
     resource: resource === undefined || resource.isLastGood ? resource : { ...resource, generation },
   };
 }
@@ -121,10 +117,8 @@ function tryObject(object: KubernetesObject): CheckedObject {
 }
 
 function checkObject(object: KubernetesObject): CheckedObject {
-  // Unknown fields come from a newer CustomResourceDefinition: the API server has accepted them.
-  const parsed = parseRateLimitConfigResource(withoutStatus(object.content), { unknownFields: "ignore" });
-  const found = parsed.ok ? ruleProblems(parsed.resource) : parsed.problems;
-  if (!parsed.ok || found.length > 0) return { ok: false, problems: found.slice(0, PROBLEMS_MAX) };
+  const checked = checkStoredObject(object.content);
+  if (!checked.ok) return checked;
   const place = placeOf(object);
   return {
     ok: true,
@@ -132,7 +126,7 @@ function checkObject(object: KubernetesObject): CheckedObject {
       namespace: object.namespace,
       name: object.name,
       createdMs: createdMsOf(object),
-      resource: parsed.resource,
+      resource: checked.resource,
       place,
       isLastGood: false,
       locate: () => place,
@@ -140,25 +134,4 @@ function checkObject(object: KubernetesObject): CheckedObject {
       ...(object.generation === undefined ? {} : { generation: object.generation }),
     },
   };
-}
-
-/** The object without its status and annotations of tools; the items of a list may lack their kind. */
-function withoutStatus(content: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const { status: _status, ...rest } = content;
-  const {
-    managedFields: _managedFields,
-    annotations,
-    ...metadata
-  } = content["metadata"] as Readonly<Record<string, unknown>>;
-  const kept = typeof annotations === "object" && annotations !== null ? omit(annotations, LAST_APPLIED) : undefined;
-  return {
-    apiVersion: API_VERSION,
-    kind: KIND,
-    ...rest,
-    metadata: kept === undefined ? metadata : { ...metadata, annotations: kept },
-  };
-}
-
-function omit(mapping: object, name: string): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(mapping).filter(([key]) => key !== name));
 }

@@ -4,15 +4,19 @@ import * as z from "zod";
 import { CONDITIONS_MAX, conditionSchema, generation } from "../../schema/condition.ts";
 import { flag, list } from "../../schema/fields.ts";
 
-/**
- * Bounds of lists and texts: a status stays far below what an API server stores, however many pods
- * there are.
- */
-const FLEETS_MAX = 65;
-const PROBLEMS_MAX = 32;
-const REJECTIONS_MAX = 32;
-const MESSAGE_LENGTH_MAX = 4096;
-const FIELD_LENGTH_MAX = 1024;
+// Bounds of lists and texts: a status stays far below what an API server stores, however many pods
+// there are.
+
+/** Most fleets of a status. */
+export const FLEETS_MAX = 65;
+/** Most problems of a status. */
+export const PROBLEMS_MAX = 32;
+/** Most rejections of a status. */
+export const REJECTIONS_MAX = 32;
+/** Longest message of a problem or a rejection, in characters. */
+export const MESSAGE_LENGTH_MAX = 4096;
+/** Longest path of a field, in characters. */
+export const FIELD_LENGTH_MAX = 1024;
 const NAME_LENGTH_MAX = 253;
 const POD_LENGTH_MAX = 63 + 1 + NAME_LENGTH_MAX;
 const VERSION_LENGTH_MAX = 128;
@@ -28,7 +32,7 @@ const condition = conditionSchema({
     "both, with the reason of the first that does not hold.",
   reason:
     "Why, in one word for programs. Accepted: Valid, InvalidSpec, DomainConflict, TooManyFleets, TooMany, TooLarge. Programmed: Programmed, " +
-    "PartiallyProgrammed, Pending, NoDataPlane, RejectedByDataPlane.",
+    "PartiallyProgrammed, Pending, NoDataPlane, RejectedByDataPlane, NotAccepted. Both: Pending, ReplicaSilent, NoControlPlane.",
 });
 
 const podCounts = {
@@ -70,7 +74,13 @@ const rejection = z
   })
   .describe("One pod's rejection.");
 
-/** The status. */
+/** The status, as it is written. */
+export type RateLimitConfigStatus = z.infer<typeof statusSchema>;
+
+/** One condition of a status. */
+export type StatusCondition = z.infer<typeof condition>;
+
+/** The schema of the status. */
 export const statusSchema = z
   .object({
     observedGeneration: generation.optional().describe("Generation of the resource that this status is about."),
@@ -108,7 +118,7 @@ export const statusSchema = z
       description: `Pods that rejected the rules, at most ${REJECTIONS_MAX} of them.`,
     }),
   })
-  .describe("Result of the rules. Written by the control plane.");
+  .describe("Result of the rules. Written by the operator.");
 
 function count(description: string): z.ZodOptional<z.ZodInt> {
   return z.int().min(0).max(PODS_MAX).optional().meta({ format: "int32", description });

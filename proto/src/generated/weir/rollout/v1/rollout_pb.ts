@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file weir/rollout/v1/rollout.proto.
  */
 export const file_weir_rollout_v1_rollout: GenFile = /*@__PURE__*/
-  fileDesc("Ch13ZWlyL3JvbGxvdXQvdjEvcm9sbG91dC5wcm90bxIPd2Vpci5yb2xsb3V0LnYxIj8KDVJvbGxvdXRGaWx0ZXISDQoFZmxlZXQYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkiQwoRR2V0Um9sbG91dFJlcXVlc3QSLgoGZmlsdGVyGAEgASgLMh4ud2Vpci5yb2xsb3V0LnYxLlJvbGxvdXRGaWx0ZXIiPwoSR2V0Um9sbG91dFJlc3BvbnNlEikKB3JvbGxvdXQYASABKAsyGC53ZWlyLnJvbGxvdXQudjEuUm9sbG91dCJFChNXYXRjaFJvbGxvdXRSZXF1ZXN0Ei4KBmZpbHRlchgBIAEoCzIeLndlaXIucm9sbG91dC52MS5Sb2xsb3V0RmlsdGVyIkEKFFdhdGNoUm9sbG91dFJlc3BvbnNlEikKB3JvbGxvdXQYASABKAsyGC53ZWlyLnJvbGxvdXQudjEuUm9sbG91dCLAAgoHUm9sbG91dBIPCgdyZXBsaWNhGAEgASgJEi8KC29ic2VydmVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVyZWFkeRgDIAEoCBInCgZzb3VyY2UYBCABKAsyFy53ZWlyLnJvbGxvdXQudjEuU291cmNlEiYKBmZsZWV0cxgFIAMoCzIWLndlaXIucm9sbG91dC52MS5GbGVldBIsCglyZXNvdXJjZXMYBiADKAsyGS53ZWlyLnJvbGxvdXQudjEuUmVzb3VyY2USLwoKdW5yZWFkYWJsZRgHIAMoCzIbLndlaXIucm9sbG91dC52MS5VbnJlYWRhYmxlEiIKBHBvZHMYCCADKAsyFC53ZWlyLnJvbGxvdXQudjEuUG9kEhAKCGluc3RhbmNlGAkgASgJIlgKBlNvdXJjZRIQCghsb2NhdGlvbhgBIAEoCRINCgVlcnJvchgCIAEoCRItCglzeW5jZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIskBCgVGbGVldBIMCgRuYW1lGAEgASgJEg8KB3ZlcnNpb24YAiABKAkSEQoJcmVzb3VyY2VzGAMgASgNEg0KBWJ5dGVzGAQgASgEEjAKDHB1Ymxpc2hlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIwoEaG9sZBgGIAEoDjIVLndlaXIucm9sbG91dC52MS5Ib2xkEigKBHBvZHMYByABKAsyGi53ZWlyLnJvbGxvdXQudjEuUG9kQ291bnRzIk8KCVBvZENvdW50cxINCgV0b3RhbBgBIAEoDRIQCghhY2NlcHRlZBgCIAEoDRIQCghyZWplY3RlZBgDIAEoDRIPCgdwZW5kaW5nGAQgASgNIrICCghSZXNvdXJjZRIRCgluYW1lc3BhY2UYASABKAkSDAoEbmFtZRgCIAEoCRIOCgZkb21haW4YAyABKAkSEgoKZ2VuZXJhdGlvbhgEIAEoAxIOCgZmbGVldHMYBSADKAkSLQoFc3RhdGUYBiABKA4yHi53ZWlyLnJvbGxvdXQudjEuUmVzb3VyY2VTdGF0ZRIOCgZyZWFzb24YByABKAkSKgoIcHJvYmxlbXMYCCADKAsyGC53ZWlyLnJvbGxvdXQudjEuUHJvYmxlbRIYChBzZXJ2ZXNfbGFzdF9nb29kGAkgASgIEigKBHBvZHMYCiABKAsyGi53ZWlyLnJvbGxvdXQudjEuUG9kQ291bnRzEhAKCGxvY2F0aW9uGAsgASgJEhAKCHdhcm5pbmdzGAwgAygJIjsKB1Byb2JsZW0SDQoFZmllbGQYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIQCghsb2NhdGlvbhgDIAEoCSIvCgpVbnJlYWRhYmxlEhAKCGxvY2F0aW9uGAEgASgJEg8KB21lc3NhZ2UYAiABKAki4wIKA1BvZBIPCgdub2RlX2lkGAEgASgJEgsKA3BvZBgCIAEoCRIRCgluYW1lc3BhY2UYAyABKAkSDQoFZmxlZXQYBCABKAkSDAoEcGVlchgFIAEoCRIwCgxjb25uZWN0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEigKBXN0YXRlGAcgASgOMhkud2Vpci5yb2xsb3V0LnYxLlBvZFN0YXRlEisKBHNlbnQYCCABKAsyHS53ZWlyLnJvbGxvdXQudjEuVmVyc2lvbkV2ZW50Ei8KCGFjY2VwdGVkGAkgASgLMh0ud2Vpci5yb2xsb3V0LnYxLlZlcnNpb25FdmVudBIvCghyZWplY3RlZBgKIAEoCzIdLndlaXIucm9sbG91dC52MS5WZXJzaW9uRXZlbnQSEQoJcmVqZWN0aW9uGAsgASgJEhAKCHdhcm5pbmdzGAwgAygJIkcKDFZlcnNpb25FdmVudBIPCgd2ZXJzaW9uGAEgASgJEiYKAmF0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCpTCgRIb2xkEhQKEEhPTERfVU5TUEVDSUZJRUQQABIOCgpIT0xEX0VNUFRZEAESEgoOSE9MRF9UT09fTEFSR0UQAhIRCg1IT0xEX1JFSkVDVEVEEAMqhgEKDVJlc291cmNlU3RhdGUSHgoaUkVTT1VSQ0VfU1RBVEVfVU5TUEVDSUZJRUQQABIZChVSRVNPVVJDRV9TVEFURV9TRVJWRUQQARIaChZSRVNPVVJDRV9TVEFURV9SRUZVU0VEEAISHgoaUkVTT1VSQ0VfU1RBVEVfUVVBUkFOVElORUQQAypsCghQb2RTdGF0ZRIZChVQT0RfU1RBVEVfVU5TUEVDSUZJRUQQABIWChJQT0RfU1RBVEVfQUNDRVBURUQQARIWChJQT0RfU1RBVEVfUkVKRUNURUQQAhIVChFQT0RfU1RBVEVfUEVORElORxADMsoBCg5Sb2xsb3V0U2VydmljZRJXCgpHZXRSb2xsb3V0EiIud2Vpci5yb2xsb3V0LnYxLkdldFJvbGxvdXRSZXF1ZXN0GiMud2Vpci5yb2xsb3V0LnYxLkdldFJvbGxvdXRSZXNwb25zZSIAEl8KDFdhdGNoUm9sbG91dBIkLndlaXIucm9sbG91dC52MS5XYXRjaFJvbGxvdXRSZXF1ZXN0GiUud2Vpci5yb2xsb3V0LnYxLldhdGNoUm9sbG91dFJlc3BvbnNlIgAwAWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("Ch13ZWlyL3JvbGxvdXQvdjEvcm9sbG91dC5wcm90bxIPd2Vpci5yb2xsb3V0LnYxIj8KDVJvbGxvdXRGaWx0ZXISDQoFZmxlZXQYASABKAkSEQoJbmFtZXNwYWNlGAIgASgJEgwKBG5hbWUYAyABKAkiQwoRR2V0Um9sbG91dFJlcXVlc3QSLgoGZmlsdGVyGAEgASgLMh4ud2Vpci5yb2xsb3V0LnYxLlJvbGxvdXRGaWx0ZXIiPwoSR2V0Um9sbG91dFJlc3BvbnNlEikKB3JvbGxvdXQYASABKAsyGC53ZWlyLnJvbGxvdXQudjEuUm9sbG91dCJbChNXYXRjaFJvbGxvdXRSZXF1ZXN0Ei4KBmZpbHRlchgBIAEoCzIeLndlaXIucm9sbG91dC52MS5Sb2xsb3V0RmlsdGVyEhQKDGhlYXJ0YmVhdF9tcxgCIAEoDSJBChRXYXRjaFJvbGxvdXRSZXNwb25zZRIpCgdyb2xsb3V0GAEgASgLMhgud2Vpci5yb2xsb3V0LnYxLlJvbGxvdXQiwAIKB1JvbGxvdXQSDwoHcmVwbGljYRgBIAEoCRIvCgtvYnNlcnZlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFcmVhZHkYAyABKAgSJwoGc291cmNlGAQgASgLMhcud2Vpci5yb2xsb3V0LnYxLlNvdXJjZRImCgZmbGVldHMYBSADKAsyFi53ZWlyLnJvbGxvdXQudjEuRmxlZXQSLAoJcmVzb3VyY2VzGAYgAygLMhkud2Vpci5yb2xsb3V0LnYxLlJlc291cmNlEi8KCnVucmVhZGFibGUYByADKAsyGy53ZWlyLnJvbGxvdXQudjEuVW5yZWFkYWJsZRIiCgRwb2RzGAggAygLMhQud2Vpci5yb2xsb3V0LnYxLlBvZBIQCghpbnN0YW5jZRgJIAEoCSJYCgZTb3VyY2USEAoIbG9jYXRpb24YASABKAkSDQoFZXJyb3IYAiABKAkSLQoJc3luY2VkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLJAQoFRmxlZXQSDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhEKCXJlc291cmNlcxgDIAEoDRINCgVieXRlcxgEIAEoBBIwCgxwdWJsaXNoZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiMKBGhvbGQYBiABKA4yFS53ZWlyLnJvbGxvdXQudjEuSG9sZBIoCgRwb2RzGAcgASgLMhoud2Vpci5yb2xsb3V0LnYxLlBvZENvdW50cyJPCglQb2RDb3VudHMSDQoFdG90YWwYASABKA0SEAoIYWNjZXB0ZWQYAiABKA0SEAoIcmVqZWN0ZWQYAyABKA0SDwoHcGVuZGluZxgEIAEoDSKSAwoIUmVzb3VyY2USEQoJbmFtZXNwYWNlGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGZG9tYWluGAMgASgJEhIKCmdlbmVyYXRpb24YBCABKAMSDgoGZmxlZXRzGAUgAygJEi0KBXN0YXRlGAYgASgOMh4ud2Vpci5yb2xsb3V0LnYxLlJlc291cmNlU3RhdGUSDgoGcmVhc29uGAcgASgJEioKCHByb2JsZW1zGAggAygLMhgud2Vpci5yb2xsb3V0LnYxLlByb2JsZW0SGAoQc2VydmVzX2xhc3RfZ29vZBgJIAEoCBIoCgRwb2RzGAogASgLMhoud2Vpci5yb2xsb3V0LnYxLlBvZENvdW50cxIQCghsb2NhdGlvbhgLIAEoCRIQCgh3YXJuaW5ncxgMIAMoCRILCgN1aWQYDSABKAkSGwoTb2JzZXJ2ZWRfZ2VuZXJhdGlvbhgOIAEoAxI0CgxmbGVldF9zdGF0ZXMYDyADKAsyHi53ZWlyLnJvbGxvdXQudjEuUmVzb3VyY2VGbGVldCKTAQoNUmVzb3VyY2VGbGVldBIMCgRuYW1lGAEgASgJEg4KBmRpZ2VzdBgCIAEoCRIXCg9hY2NlcHRlZF9ncm91cHMYAyADKA0SFgoOcGVuZGluZ19ncm91cHMYBCADKA0SMwoKcmVqZWN0aW9ucxgFIAMoCzIfLndlaXIucm9sbG91dC52MS5Hcm91cFJlamVjdGlvbiJHCg5Hcm91cFJlamVjdGlvbhINCgVncm91cBgBIAEoDRIPCgdtZXNzYWdlGAIgASgJEhUKDWFjdGl2ZV9kaWdlc3QYAyABKAkiSwoHUHJvYmxlbRINCgVmaWVsZBgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEhAKCGxvY2F0aW9uGAMgASgJEg4KBnJlYXNvbhgEIAEoCSIvCgpVbnJlYWRhYmxlEhAKCGxvY2F0aW9uGAEgASgJEg8KB21lc3NhZ2UYAiABKAki8gIKA1BvZBIPCgdub2RlX2lkGAEgASgJEgsKA3BvZBgCIAEoCRIRCgluYW1lc3BhY2UYAyABKAkSDQoFZmxlZXQYBCABKAkSDAoEcGVlchgFIAEoCRIwCgxjb25uZWN0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEigKBXN0YXRlGAcgASgOMhkud2Vpci5yb2xsb3V0LnYxLlBvZFN0YXRlEisKBHNlbnQYCCABKAsyHS53ZWlyLnJvbGxvdXQudjEuVmVyc2lvbkV2ZW50Ei8KCGFjY2VwdGVkGAkgASgLMh0ud2Vpci5yb2xsb3V0LnYxLlZlcnNpb25FdmVudBIvCghyZWplY3RlZBgKIAEoCzIdLndlaXIucm9sbG91dC52MS5WZXJzaW9uRXZlbnQSEQoJcmVqZWN0aW9uGAsgASgJEhAKCHdhcm5pbmdzGAwgAygJEg0KBWdyb3VwGA0gASgNIkcKDFZlcnNpb25FdmVudBIPCgd2ZXJzaW9uGAEgASgJEiYKAmF0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCpTCgRIb2xkEhQKEEhPTERfVU5TUEVDSUZJRUQQABIOCgpIT0xEX0VNUFRZEAESEgoOSE9MRF9UT09fTEFSR0UQAhIRCg1IT0xEX1JFSkVDVEVEEAMqhgEKDVJlc291cmNlU3RhdGUSHgoaUkVTT1VSQ0VfU1RBVEVfVU5TUEVDSUZJRUQQABIZChVSRVNPVVJDRV9TVEFURV9TRVJWRUQQARIaChZSRVNPVVJDRV9TVEFURV9SRUZVU0VEEAISHgoaUkVTT1VSQ0VfU1RBVEVfUVVBUkFOVElORUQQAypsCghQb2RTdGF0ZRIZChVQT0RfU1RBVEVfVU5TUEVDSUZJRUQQABIWChJQT0RfU1RBVEVfQUNDRVBURUQQARIWChJQT0RfU1RBVEVfUkVKRUNURUQQAhIVChFQT0RfU1RBVEVfUEVORElORxADMsoBCg5Sb2xsb3V0U2VydmljZRJXCgpHZXRSb2xsb3V0EiIud2Vpci5yb2xsb3V0LnYxLkdldFJvbGxvdXRSZXF1ZXN0GiMud2Vpci5yb2xsb3V0LnYxLkdldFJvbGxvdXRSZXNwb25zZSIAEl8KDFdhdGNoUm9sbG91dBIkLndlaXIucm9sbG91dC52MS5XYXRjaFJvbGxvdXRSZXF1ZXN0GiUud2Vpci5yb2xsb3V0LnYxLldhdGNoUm9sbG91dFJlc3BvbnNlIgAwAWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * Selects what to report. Every field narrows; an empty filter selects everything.
@@ -106,6 +106,14 @@ export type WatchRolloutRequest = Message<"weir.rollout.v1.WatchRolloutRequest">
    * @generated from field: weir.rollout.v1.RolloutFilter filter = 1;
    */
   filter?: RolloutFilter | undefined;
+
+  /**
+   * When nothing was sent for so long, in milliseconds, a response without a state is: a client that hears nothing knows
+   * that the replica is silent. At least 1,000; 0 means the whole state is sent again from time to time instead.
+   *
+   * @generated from field: uint32 heartbeat_ms = 2;
+   */
+  heartbeatMs: number;
 };
 
 /**
@@ -122,7 +130,7 @@ export const WatchRolloutRequestSchema: GenMessage<WatchRolloutRequest> = /*@__P
  */
 export type WatchRolloutResponse = Message<"weir.rollout.v1.WatchRolloutResponse"> & {
   /**
-   * The state of the replica that answers.
+   * The state of the replica that answers; absent when nothing has changed since the last response.
    *
    * @generated from field: weir.rollout.v1.Rollout rollout = 1;
    */
@@ -446,6 +454,28 @@ export type Resource = Message<"weir.rollout.v1.Resource"> & {
    * @generated from field: repeated string warnings = 12;
    */
   warnings: string[];
+
+  /**
+   * The UID of the object that the replica read last; empty when it knows none.
+   *
+   * @generated from field: string uid = 13;
+   */
+  uid: string;
+
+  /**
+   * The generation of that object, also when its rules are invalid; 0 when it has none. `generation` is that of the form
+   * that is served.
+   *
+   * @generated from field: int64 observed_generation = 14;
+   */
+  observedGeneration: bigint;
+
+  /**
+   * The resource in each fleet that receives it, sorted by name of the fleet.
+   *
+   * @generated from field: repeated weir.rollout.v1.ResourceFleet fleet_states = 15;
+   */
+  fleetStates: ResourceFleet[];
 };
 
 /**
@@ -454,6 +484,90 @@ export type Resource = Message<"weir.rollout.v1.Resource"> & {
  */
 export const ResourceSchema: GenMessage<Resource> = /*@__PURE__*/
   messageDesc(file_weir_rollout_v1_rollout, 9);
+
+/**
+ * A resource in one fleet. Pods are in groups that have answered alike: see Pod.group.
+ *
+ * @generated from message weir.rollout.v1.ResourceFleet
+ */
+export type ResourceFleet = Message<"weir.rollout.v1.ResourceFleet"> & {
+  /**
+   * Name of the fleet, or `*`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Hash of the form of the resource in the fleet's active version, equal on every replica.
+   *
+   * @generated from field: string digest = 2;
+   */
+  digest: string;
+
+  /**
+   * The groups of pods that have ACKed the present form.
+   *
+   * @generated from field: repeated uint32 accepted_groups = 3;
+   */
+  acceptedGroups: number[];
+
+  /**
+   * The groups of pods that have not answered yet.
+   *
+   * @generated from field: repeated uint32 pending_groups = 4;
+   */
+  pendingGroups: number[];
+
+  /**
+   * The groups of pods that NACKed the present form.
+   *
+   * @generated from field: repeated weir.rollout.v1.GroupRejection rejections = 5;
+   */
+  rejections: GroupRejection[];
+};
+
+/**
+ * Describes the message weir.rollout.v1.ResourceFleet.
+ * Use `create(ResourceFleetSchema)` to create a new message.
+ */
+export const ResourceFleetSchema: GenMessage<ResourceFleet> = /*@__PURE__*/
+  messageDesc(file_weir_rollout_v1_rollout, 10);
+
+/**
+ * The NACK of a resource by a group of pods.
+ *
+ * @generated from message weir.rollout.v1.GroupRejection
+ */
+export type GroupRejection = Message<"weir.rollout.v1.GroupRejection"> & {
+  /**
+   * The group.
+   *
+   * @generated from field: uint32 group = 1;
+   */
+  group: number;
+
+  /**
+   * The text of the NACK, the same from each pod of the group.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+
+  /**
+   * Hash of the earlier form that is sent to these pods instead; empty when none is.
+   *
+   * @generated from field: string active_digest = 3;
+   */
+  activeDigest: string;
+};
+
+/**
+ * Describes the message weir.rollout.v1.GroupRejection.
+ * Use `create(GroupRejectionSchema)` to create a new message.
+ */
+export const GroupRejectionSchema: GenMessage<GroupRejection> = /*@__PURE__*/
+  messageDesc(file_weir_rollout_v1_rollout, 11);
 
 /**
  * One problem.
@@ -481,6 +595,13 @@ export type Problem = Message<"weir.rollout.v1.Problem"> & {
    * @generated from field: string location = 3;
    */
   location: string;
+
+  /**
+   * The kind of problem, as in `Resource.reason`.
+   *
+   * @generated from field: string reason = 4;
+   */
+  reason: string;
 };
 
 /**
@@ -488,7 +609,7 @@ export type Problem = Message<"weir.rollout.v1.Problem"> & {
  * Use `create(ProblemSchema)` to create a new message.
  */
 export const ProblemSchema: GenMessage<Problem> = /*@__PURE__*/
-  messageDesc(file_weir_rollout_v1_rollout, 10);
+  messageDesc(file_weir_rollout_v1_rollout, 12);
 
 /**
  * Something that did not become a resource.
@@ -516,7 +637,7 @@ export type Unreadable = Message<"weir.rollout.v1.Unreadable"> & {
  * Use `create(UnreadableSchema)` to create a new message.
  */
 export const UnreadableSchema: GenMessage<Unreadable> = /*@__PURE__*/
-  messageDesc(file_weir_rollout_v1_rollout, 11);
+  messageDesc(file_weir_rollout_v1_rollout, 13);
 
 /**
  * A connected pod.
@@ -607,6 +728,13 @@ export type Pod = Message<"weir.rollout.v1.Pod"> & {
    * @generated from field: repeated string warnings = 12;
    */
   warnings: string[];
+
+  /**
+   * Its group, counted from 1: pods of one group are sent the same resources and have answered alike for each of them.
+   *
+   * @generated from field: uint32 group = 13;
+   */
+  group: number;
 };
 
 /**
@@ -614,7 +742,7 @@ export type Pod = Message<"weir.rollout.v1.Pod"> & {
  * Use `create(PodSchema)` to create a new message.
  */
 export const PodSchema: GenMessage<Pod> = /*@__PURE__*/
-  messageDesc(file_weir_rollout_v1_rollout, 12);
+  messageDesc(file_weir_rollout_v1_rollout, 14);
 
 /**
  * A version and a time.
@@ -642,7 +770,7 @@ export type VersionEvent = Message<"weir.rollout.v1.VersionEvent"> & {
  * Use `create(VersionEventSchema)` to create a new message.
  */
 export const VersionEventSchema: GenMessage<VersionEvent> = /*@__PURE__*/
-  messageDesc(file_weir_rollout_v1_rollout, 13);
+  messageDesc(file_weir_rollout_v1_rollout, 15);
 
 /**
  * Why newer content is held back.

@@ -1,5 +1,4 @@
-// A TCP proxy in front of a server that cuts connections, refuses them or drops their bytes. Only
-// tests import it.
+// A TCP proxy in front of a server that cuts connections, refuses them or drops their bytes.
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 

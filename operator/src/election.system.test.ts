@@ -1,0 +1,270 @@
+// Three operators as processes over a real API server, each as a user of its own: whatever happens to
+// them, two never write at the same time, as the audit log of the server shows.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { eventually } from "@weir/testing/eventually";
+import {
+  type KubernetesCluster,
+  kubeconfigText,
+  startKubernetesCluster,
+} from "@weir/testing/kubernetes/kubernetes-cluster";
+import { pauseProcess } from "@weir/testing/pause-process";
+import { reservePort } from "@weir/testing/reserve-ports";
+import { type CuttingProxy, startCuttingProxy } from "@weir/testing/servers/cutting-proxy";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+
+import { auditFlags, type AuditedWrite, readAudit } from "./audit-log.suite.ts";
+
+const PROGRAM = join(import.meta.dirname, "writing-operator.suite.ts");
+const NAMESPACE = "weir-system";
+const NAMES = ["operator-0", "operator-1", "operator-2"];
+
+/** Writes after which a leader is known to work. */
+const WRITES = 20;
+
+/** What the processes may do, and what they write. */
+const OBJECTS = [
+  { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } },
+  {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "written", namespace: NAMESPACE, labels: { test: "election" } },
+  },
+  {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "Role",
+    metadata: { name: "election", namespace: NAMESPACE },
+    rules: [
+      { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
+      {
+        apiGroups: ["coordination.k8s.io"],
+        resources: ["leases"],
+        resourceNames: ["weir-operator"],
+        verbs: ["get", "update"],
+      },
+      { apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "watch", "update"] },
+    ],
+  },
+  {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "RoleBinding",
+    metadata: { name: "election", namespace: NAMESPACE },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "election" },
+    subjects: NAMES.map((name) => ({ kind: "ServiceAccount", name, namespace: NAMESPACE })),
+  },
+  ...NAMES.map((name) => ({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: NAMESPACE } })),
+];
+
+/** One replica: its process, its user, and the way to the API server that is its alone. */
+interface Replica {
+  readonly user: string;
+  readonly proxy: CuttingProxy;
+  readonly kubeconfigPath: string;
+  readonly http: string;
+  readonly httpPort: number;
+  process: ChildProcess;
+  output: () => string;
+}
+
+let folder: string;
+let cluster: KubernetesCluster;
+let replicas: Replica[];
+const auditPath = (): string => join(folder, "audit.log");
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "weir-election-"));
+  cluster = await startKubernetesCluster({ apiServerFlags: auditFlags(join(folder, "policy.json"), auditPath()) });
+  await cluster.apply(OBJECTS.map((object) => JSON.stringify(object)).join("\n---\n"));
+});
+
+afterAll(async () => {
+  await cluster.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function createReplica(name: string): Promise<Replica> {
+  const { stdout: token } = await cluster.kubectl(["create", "token", name, "--namespace", NAMESPACE]);
+  const proxy = await startCuttingProxy(Number(new URL(cluster.url).port));
+  const kubeconfigPath = join(folder, `${name}.kubeconfig`);
+  writeFileSync(kubeconfigPath, kubeconfigText(`https://127.0.0.1:${proxy.port}`, cluster.caPem, token.trim()));
+  const httpPort = await reservePort();
+  const user = `system:serviceaccount:${NAMESPACE}:${name}`;
+  const place = { user, proxy, kubeconfigPath, httpPort, http: `http://127.0.0.1:${httpPort}` };
+  return { ...place, ...startProcess(place) };
+}
+
+function startProcess({
+  kubeconfigPath,
+  httpPort,
+}: Pick<Replica, "kubeconfigPath" | "httpPort">): Pick<Replica, "process" | "output"> {
+  const env = {
+    KUBECONFIG: kubeconfigPath,
+    OPERATOR_NAMESPACE: NAMESPACE,
+    HTTP_HOST: "127.0.0.1",
+    HTTP_PORT: String(httpPort),
+    LEASE_DURATION: "3s",
+    LEASE_RENEW_DEADLINE: "2s",
+    LEASE_RETRY_PERIOD: "500ms",
+  };
+  const child = spawn(process.execPath, ["--conditions=source", PROGRAM], { env, stdio: ["ignore", "pipe", "pipe"] });
+  let text = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  return { process: child, output: () => text };
+}
+
+/** The writes of the leader that succeeded: what the election protects. */
+function work(): readonly AuditedWrite[] {
+  return readAudit(auditPath()).filter(({ resource, verb, status }) => {
+    return resource === "configmaps" && verb === "update" && status < 300;
+  });
+}
+
+/** Waits until a replica has written often since now, and returns it. */
+async function leaderAmong(candidates: readonly Replica[]): Promise<Replica> {
+  const before = work().length;
+  return await eventually("a leader that writes", () => {
+    const recent = work().slice(before);
+    const leader = candidates.find(({ user }) => recent.filter((write) => write.user === user).length >= WRITES);
+    if (leader === undefined) throw new Error(`there is none; ${replicas.map(({ output }) => output()).join("\n")}`);
+    return leader;
+  });
+}
+
+function others(replica: Replica): readonly Replica[] {
+  return replicas.filter((other) => other !== replica);
+}
+
+async function get(replica: Replica, path: string): Promise<string> {
+  return await (await fetch(replica.http + path)).text();
+}
+
+/** The users in the order in which they wrote; throws when the writes of two were not one after the other. */
+function writersInOrder(): readonly string[] {
+  const order: string[] = [];
+  let lastCompletedMs = 0;
+  for (const { user, receivedMs, completedMs } of work()) {
+    if (order.at(-1) !== user) {
+      expect(receivedMs, `${user} wrote while the writes of ${order.at(-1)} went on`).toBeGreaterThan(lastCompletedMs);
+      order.push(user);
+    }
+    lastCompletedMs = Math.max(lastCompletedMs, completedMs);
+  }
+  return order;
+}
+
+describe("three operators", () => {
+  let leader: Replica;
+  /** Users that have written before the test, in order. */
+  let writersBefore: number;
+
+  beforeAll(async () => {
+    replicas = await Promise.all(NAMES.map((name) => createReplica(name)));
+  });
+
+  beforeEach(async () => {
+    leader = await leaderAmong(replicas);
+    for (const replica of replicas) {
+      await eventually("all replicas to be ready", async () => {
+        expect(await get(replica, "/readyz")).toBe(`ready\n${replica === leader ? "leader" : "candidate"}\n`);
+      });
+    }
+    writersBefore = writersInOrder().length;
+  });
+
+  afterEach(async () => {
+    for (const replica of replicas) {
+      replica.proxy.restore();
+      if (replica.process.exitCode === null && replica.process.signalCode === null) continue;
+      Object.assign(replica, startProcess(replica));
+    }
+    // Whoever comes back does no harm either.
+    await leaderAmong(replicas);
+    writersInOrder();
+  });
+
+  afterAll(async () => {
+    for (const { process: child, proxy } of replicas) {
+      child.kill("SIGKILL");
+      if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+      await proxy.close();
+    }
+  });
+
+  it("have one leader, which says so in its metrics", async () => {
+    const text = await get(leader, "/metrics");
+    for (const line of [
+      'leader_election_master_status{name="weir-operator"} 1',
+      'workqueue_depth{name="configmap",controller="configmap"} 0',
+      'controller_runtime_max_concurrent_reconciles{controller="configmap"} 8',
+      `rest_client_requests_total{code="200",method="PUT",host="127.0.0.1:${leader.proxy.port}"} `,
+    ])
+      expect(text).toContain(line);
+    for (const other of others(leader))
+      expect(await get(other, "/metrics")).toContain('leader_election_master_status{name="weir-operator"} 0');
+    const lease = await cluster.kubectl(["get", "lease", "weir-operator", "--namespace", NAMESPACE, "--output=json"]);
+    const { spec } = JSON.parse(lease.stdout) as { spec: Record<string, unknown> };
+    expect(spec).toMatchObject({ leaseDurationSeconds: 3, holderIdentity: expect.stringMatching(/_[-0-9a-f]{36}$/) });
+    await leaderAmong([leader]);
+    expect(writersInOrder()).toHaveLength(writersBefore);
+  });
+
+  it("have another leader after the leader was killed", async () => {
+    leader.process.kill("SIGKILL");
+    const next = await leaderAmong(others(leader));
+    expect(writersInOrder().slice(writersBefore)).toEqual([next.user]);
+  });
+
+  it("have another leader while the leader is stopped, which does not write when it is woken", async () => {
+    await pauseProcess(leader.process.pid);
+    const next = await leaderAmong(others(leader));
+    leader.process.kill("SIGCONT");
+    await eventually("the former leader to be a candidate", async () => {
+      expect(await get(leader, "/readyz")).toBe("ready\ncandidate\n");
+    });
+    await leaderAmong([next]);
+    expect(writersInOrder().slice(writersBefore)).toEqual([next.user]);
+  });
+
+  it.each([
+    { what: "refuses connections", cut: (proxy: CuttingProxy) => proxy.block() },
+    { what: "swallows all bytes", cut: (proxy: CuttingProxy) => proxy.swallow() },
+  ])("have another leader while the way of the leader to the API server $what", async ({ cut }) => {
+    cut(leader.proxy);
+    const next = await leaderAmong(others(leader));
+    expect(leader.output()).toContain("Not the leader any more");
+    leader.proxy.restore();
+    leader.proxy.cut();
+    await leaderAmong([next]);
+    expect(writersInOrder().slice(writersBefore)).toEqual([next.user]);
+  });
+
+  it("have another leader as soon as the leader has stopped in order", async () => {
+    leader.process.kill("SIGTERM");
+    await once(leader.process, "exit");
+    const lease = await cluster.kubectl(["get", "lease", "weir-operator", "--namespace", NAMESPACE, "--output=json"]);
+    const { spec } = JSON.parse(lease.stdout) as { spec: { holderIdentity?: string } };
+    const next = await leaderAmong(others(leader));
+    expect([leader.process.exitCode, writersInOrder().slice(writersBefore)]).toEqual([0, [next.user]]);
+    // Released, or taken since.
+    expect(spec.holderIdentity ?? "").not.toMatch(
+      leader
+        .output()
+        .match(/identity=\S+/)?.[0]
+        .slice("identity=".length) ?? "?",
+    );
+  });
+
+  it("have a leader that continues when the Lease is deleted under it", async () => {
+    await cluster.kubectl(["delete", "lease", "weir-operator", "--namespace", NAMESPACE]);
+    await eventually("a new Lease", async () => {
+      const { code } = await cluster.kubectl(["get", "lease", "weir-operator", "--namespace", NAMESPACE]);
+      expect(code).toBe(0);
+    });
+    await leaderAmong([leader]);
+    expect(writersInOrder()).toHaveLength(writersBefore);
+  });
+});

@@ -1,0 +1,50 @@
+// The parts that do the operator's work, in the order of the flow: what they read, and whether they
+// run on every replica or on the leader only.
+import { hostname } from "node:os";
+
+import type { Part } from "@weir/common/lifecycle/lifecycle";
+import type { Log } from "@weir/common/log/log";
+import type { ObjectClient, ObjectWriter } from "@weir/kubernetes/client/object-client";
+import type { Registry } from "prom-client";
+
+import { EventRecorder } from "./events/event-recorder.ts";
+import type { ClusterCaches } from "./reconcile/cluster-caches.ts";
+import { ControllerMetricsSet } from "./reconcile/controller-metrics.ts";
+import type { Settings } from "./settings.ts";
+import { createStatusParts } from "./status-parts.ts";
+
+/** What parts are made from. */
+export interface PartDeps {
+  readonly log: Log;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** Milliseconds by a clock that only goes forward. */
+  readonly monotonicMs: () => number;
+  /** From 0 up to but not including 1. */
+  readonly random: () => number;
+  readonly registry: Registry;
+  /** Reads on every replica, and writes on the leader only. */
+  readonly objects: ObjectWriter & Pick<ObjectClient, "get">;
+  /** For the kinds that they read. */
+  readonly caches: Pick<ClusterCaches, "follow">;
+  readonly settings: Settings;
+}
+
+/** The parts of one process. */
+export interface OperatorParts {
+  /** Started on every replica, before the caches. */
+  readonly everywhere: readonly Part[];
+  /**
+   * Started when this replica becomes the leader, and stopped when it is not any more; again each
+   * time.
+   */
+  readonly leading: readonly Part[];
+}
+
+/** Makes the parts. They send nothing before they are started. */
+export function createParts({ registry, ...deps }: PartDeps): OperatorParts {
+  const metrics = new ControllerMetricsSet(registry);
+  const events = new EventRecorder({ ...deps, instance: hostname() });
+  const status = createStatusParts({ ...deps, metrics, events });
+  return { everywhere: [], leading: [events, ...status] };
+}

@@ -1,0 +1,110 @@
+// Tests of merge-reports.ts: each pod counts once, and replicas in any order give the same.
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { RolloutSchema } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
+import { describe, expect, it } from "vitest";
+
+import { mergeReports, type ReplicaReport } from "./merge-reports.ts";
+
+type RolloutInit = Exclude<MessageInitShape<typeof RolloutSchema>, { $typeName: string }>;
+
+/** A replica with these pods in its one fleet: group 1 accepted, 2 is pending, 3 rejected. */
+function replicaOf(name: string, pods: NonNullable<RolloutInit["pods"]>, more: RolloutInit = {}): ReplicaReport {
+  const rollout = create(RolloutSchema, {
+    replica: name,
+    instance: `process of ${name}`,
+    pods,
+    resources: [
+      {
+        namespace: "shop",
+        name: "mail",
+        uid: "u1",
+        observedGeneration: 4n,
+        fleetStates: [
+          {
+            name: "*",
+            digest: "d1",
+            acceptedGroups: [1],
+            pendingGroups: [2],
+            rejections: [{ group: 3, message: "shop/mail: no" }],
+          },
+        ],
+      },
+    ],
+    ...more,
+  });
+  return { name, state: "answers", rollout };
+}
+
+function podOf(pod: string, group: number, second: number) {
+  return {
+    namespace: "web",
+    pod,
+    nodeId: `edge/${pod}`,
+    peer: "10.0.0.1:7",
+    group,
+    connectedAt: { seconds: BigInt(second) },
+  };
+}
+
+/** Accepted, pending and rejected pods of each replica. */
+function countsOf(reports: readonly ReplicaReport[]): readonly unknown[] {
+  return mergeReports(reports)
+    .of("shop/mail")
+    .replicas.map(({ name, known }) => {
+      const [fleet] = known?.fleets ?? [];
+      return [name, fleet?.accepted, fleet?.pending, fleet?.rejected.map(({ pod }) => pod)];
+    });
+}
+
+describe("mergeReports()", () => {
+  it("counts a pod at two replicas once, by its newest stream, in any order", () => {
+    const reports = [replicaOf("cp-0", [podOf("a", 1, 10), podOf("b", 1, 10)]), replicaOf("cp-1", [podOf("a", 3, 20)])];
+    const expected = [
+      ["cp-0", 1, 0, []],
+      ["cp-1", 0, 0, ["web/a"]],
+    ];
+    expect(countsOf(reports)).toEqual(expected);
+    expect(countsOf(reports.toReversed())).toEqual(expected);
+  });
+
+  it("tells pods of one node id apart by their addresses", () => {
+    const nameless = (peer: string, group: number) => ({ nodeId: "edge/x", peer, group, connectedAt: { seconds: 1n } });
+    expect(countsOf([replicaOf("cp-0", [nameless("10.0.0.1:7", 1), nameless("10.0.0.2:7", 2)])])).toEqual([
+      ["cp-0", 1, 1, []],
+    ]);
+  });
+
+  it("counts two addresses of one process once", () => {
+    const one = replicaOf("cp-0", [podOf("a", 1, 1)]);
+    expect(mergeReports([one, { ...one }]).of("shop/mail").replicas).toHaveLength(1);
+    expect(mergeReports([{ ...one, state: "silent" }, one]).of("shop/mail")).toMatchObject({ silent: [] });
+  });
+
+  it("takes nothing from a silent replica but its name", () => {
+    const silent: ReplicaReport = { ...replicaOf("cp-1", [podOf("a", 1, 99)]), state: "silent" };
+    const reports = mergeReports([replicaOf("cp-0", [podOf("a", 1, 1)]), silent]).of("shop/mail");
+    expect(reports).toMatchObject({ silent: ["cp-1"], replicas: [{ name: "cp-0", known: { generation: 4 } }] });
+    expect(reports.replicas[0]?.known?.fleets[0]?.accepted).toBe(1);
+  });
+
+  it("shows NACKs as rejections, not as problems", () => {
+    const resources = [
+      {
+        namespace: "shop",
+        name: "mail",
+        reason: "RejectedByDataPlane",
+        problems: [{ message: "pods NACKed it", reason: "RejectedByDataPlane" }],
+      },
+    ];
+    expect(mergeReports([replicaOf("cp-0", [], { resources })]).of("shop/mail").replicas[0]?.known).toMatchObject({
+      reason: "",
+      problems: [],
+    });
+  });
+
+  it("knows nothing of an unknown resource", () => {
+    const merged = mergeReports([replicaOf("cp-0", [])]);
+    expect(merged.of("shop/none").replicas).toEqual([{ name: "cp-0", known: undefined }]);
+    expect([...merged.keys]).toEqual(["shop/mail"]);
+  });
+});

@@ -1,0 +1,67 @@
+// What all control plane replicas report, as plain data: each pod counts once, and each resource has what
+// every replica knows of it.
+
+/** A pod that NACKed the present form of a resource. */
+export interface PodRejection {
+  /** Namespace and name of the pod, or its node id. */
+  readonly pod: string;
+  /** The text of the NACK. */
+  readonly message: string;
+}
+
+/** A resource in one fleet, for the pods of one replica. */
+export interface FleetPods {
+  /** `*`: every fleet that no resource names. */
+  readonly name: string;
+  /** Hash of the form that is active there. */
+  readonly digest: string;
+  readonly accepted: number;
+  readonly pending: number;
+  readonly rejected: readonly PodRejection[];
+}
+
+/** What one replica knows of a resource. */
+export interface KnownResource {
+  /** UID of the object that it read last; empty when only the name is known. */
+  readonly uid: string;
+  /** Generation of that object. */
+  readonly generation: number;
+  /** Why the present form is not served; empty when it is. */
+  readonly reason: string;
+  readonly problems: readonly { readonly field: string; readonly message: string }[];
+  readonly servesLastGood: boolean;
+  readonly fleets: readonly FleetPods[];
+}
+
+/** One replica that answers. */
+export interface ReplicaResource {
+  readonly name: string;
+  /** undefined: it knows no resource of this name. */
+  readonly known: KnownResource | undefined;
+}
+
+/** What is known of one resource. */
+export interface ResourceReports {
+  /** Replicas that should answer and do not. */
+  readonly silent: readonly string[];
+  /** Replicas that have just been found, and will answer or be silent within seconds. */
+  readonly awaited: readonly string[];
+  /** The replicas that answer. */
+  readonly replicas: readonly ReplicaResource[];
+}
+
+/** What is known of all resources. */
+export interface MergedReports {
+  /** What is known of the resource `<namespace>/<name>`, also when no replica knows it. */
+  of(key: string): ResourceReports;
+  /** The resources that any replica knows. */
+  readonly keys: ReadonlySet<string>;
+}
+
+/** A control plane replica as the operator sees it. */
+export interface ReplicaSight {
+  /** As it reports itself; before it has, its pod or address. */
+  readonly name: string;
+  /** `awaited`: there is no report yet. `silent`: no answer came for too long. */
+  readonly state: "answers" | "awaited" | "silent";
+}

@@ -1,0 +1,208 @@
+// Watches the rollout reports of all control plane replicas: finds these through their Service, follows
+// each, and notices which of them are silent.
+import type { Part } from "@weir/common/lifecycle/lifecycle";
+import type { Log } from "@weir/common/log/log";
+import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
+import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
+import type { Rollout } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
+
+import { mergeReports, type ReplicaReport } from "./merge-reports.ts";
+import type { MergedReports } from "./merged-reports.ts";
+import { type EndpointOptions, type ReplicaEndpoint, replicaEndpoints } from "./replica-endpoints.ts";
+import { followReplica, type ReplicaAccess } from "./replica-stream.ts";
+
+/** How long a replica whose endpoint is ready may not answer until it is silent, in milliseconds. */
+const SILENT_MS = 10_000;
+
+/** How often silence is looked for, in milliseconds. */
+const CHECK_MS = 500;
+
+/** When a check is so late that this process itself was paused, in milliseconds. */
+const PAUSED_MS = 3000;
+
+/** How long reports are collected before they are merged, in milliseconds. */
+const COLLECT_MS = 50;
+
+/** Shortest time between two log lines about one replica, in milliseconds. */
+const LOG_INTERVAL_MS = 60_000;
+
+/**
+ * Called with `<namespace>/<name>` of the resources of which something else is reported; with undefined
+ * when that may be any, also one that no replica knows.
+ */
+export type ReportListener = (keys: ReadonlySet<string> | undefined) => void;
+
+/** What reports are watched with. */
+export interface ReportWatchDeps {
+  readonly log: Log;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  readonly random: () => number;
+  /** The EndpointSlices of the control plane's namespace. */
+  readonly slices: {
+    list(namespace: string): readonly KubernetesObject[];
+    /** Calls `listener` after each change from now on. */
+    onChange(listener: () => void): void;
+  };
+}
+
+/** Which replicas are watched, and how they are reached. */
+export interface ReportWatchOptions extends EndpointOptions, ReplicaAccess {
+  readonly namespace: string;
+}
+
+/** A replica that is followed. */
+interface FollowedReplica {
+  endpoint: ReplicaEndpoint;
+  /** When it last answered, or became one that should. */
+  answeredMs: number;
+  rollout: Rollout | undefined;
+  readonly end: AbortController;
+  readonly done: Promise<void>;
+}
+
+/** The watch. */
+export class ReportWatch implements Part {
+  readonly name = "report watch";
+  readonly #deps: ReportWatchDeps;
+  readonly #options: ReportWatchOptions;
+  readonly #log: RateLimitedLog;
+  /** By id of the endpoint. */
+  readonly #replicas = new Map<string, FollowedReplica>();
+  readonly #listeners: ReportListener[] = [];
+  #merged: MergedReports = mergeReports([]);
+  /** Of each resource what was last merged, as text; what no replica knows is under the empty key. */
+  #contents = new Map<string, string>();
+  #checkTimer: NodeJS.Timeout | undefined;
+  #collectTimer: NodeJS.Timeout | undefined;
+  #checkedMs = 0;
+  /** The states of the replicas at the last merge. */
+  #states = "";
+  #isRunning = false;
+
+  constructor(deps: ReportWatchDeps, options: ReportWatchOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#log = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, clock: deps.clock });
+    deps.slices.onChange(() => {
+      if (this.#isRunning) this.#find();
+    });
+  }
+
+  start(): void {
+    this.#isRunning = true;
+    this.#checkedMs = this.#deps.clock();
+    this.#checkTimer = setInterval(() => this.#check(), CHECK_MS);
+    this.#find();
+    this.#merge();
+  }
+
+  async stop(): Promise<void> {
+    this.#isRunning = false;
+    clearInterval(this.#checkTimer);
+    clearTimeout(this.#collectTimer);
+    const replicas = [...this.#replicas.values()];
+    this.#replicas.clear();
+    for (const { end } of replicas) end.abort();
+    await Promise.all(replicas.map(({ done }) => done));
+  }
+
+  /** What the replicas report now. */
+  reports(): MergedReports {
+    return this.#merged;
+  }
+
+  /** Calls `listener` after each change from now on. */
+  onChange(listener: ReportListener): void {
+    this.#listeners.push(listener);
+  }
+
+  #find(): void {
+    const nowMs = this.#deps.clock();
+    const endpoints = replicaEndpoints(this.#deps.slices.list(this.#options.namespace), this.#options);
+    for (const [id, replica] of [...this.#replicas]) {
+      const endpoint = endpoints.get(id);
+      if (endpoint?.address !== replica.endpoint.address) {
+        replica.end.abort();
+        this.#replicas.delete(id);
+        continue;
+      }
+      if (endpoint.isReady && !replica.endpoint.isReady) replica.answeredMs = Math.max(replica.answeredMs, nowMs);
+      replica.endpoint = endpoint;
+    }
+    for (const endpoint of endpoints.values()) if (!this.#replicas.has(endpoint.id)) this.#follow(endpoint, nowMs);
+    this.#changed();
+  }
+
+  #follow(endpoint: ReplicaEndpoint, nowMs: number): void {
+    const end = new AbortController();
+    const { clock, random } = this.#deps;
+    const { address, name } = endpoint;
+    const listener = {
+      answered: (rollout: Rollout | undefined): void => {
+        if (end.signal.aborted) return;
+        const wasSilent = this.#stateOf(replica) !== "answers";
+        replica.answeredMs = clock();
+        if (rollout !== undefined) replica.rollout = rollout;
+        if (rollout !== undefined || wasSilent) this.#changed();
+      },
+      lost: (reason: string): void => {
+        if (end.signal.aborted) return;
+        this.#log.warn("Lost the report of a control plane replica", { replica: name, address, reason }, address);
+      },
+    };
+    const replica: FollowedReplica = {
+      endpoint,
+      answeredMs: nowMs,
+      rollout: undefined,
+      end,
+      done: Promise.resolve().then(() =>
+        followReplica(address, this.#options, listener, { signal: end.signal, random }),
+      ),
+    };
+    this.#replicas.set(endpoint.id, replica);
+  }
+
+  /** undefined: it does not count. */
+  #stateOf({ endpoint, answeredMs, rollout }: FollowedReplica): ReplicaReport["state"] | undefined {
+    const isSilent = this.#deps.clock() - answeredMs >= SILENT_MS;
+    if (!endpoint.isReady) return rollout === undefined || isSilent ? undefined : "answers";
+    if (isSilent) return "silent";
+    return rollout === undefined ? "awaited" : "answers";
+  }
+
+  #check(): void {
+    const nowMs = this.#deps.clock();
+    const lateMs = nowMs - this.#checkedMs;
+    this.#checkedMs = nowMs;
+    // What the replicas sent while this process was paused is still to be read.
+    // Nor is it silence when the clock is set.
+    if (lateMs > PAUSED_MS || lateMs < 0) for (const replica of this.#replicas.values()) replica.answeredMs += lateMs;
+    const states = [...this.#replicas.values()].map((replica) => this.#stateOf(replica)).join();
+    if (states !== this.#states) this.#changed();
+  }
+
+  #changed(): void {
+    if (this.#isRunning) this.#collectTimer ??= setTimeout(() => this.#merge(), COLLECT_MS);
+  }
+
+  #merge(): void {
+    this.#collectTimer = undefined;
+    const replicas = [...this.#replicas.values()].map((replica) => ({ replica, state: this.#stateOf(replica) }));
+    this.#states = replicas.map(({ state }) => state).join();
+    this.#merged = mergeReports(
+      replicas.flatMap(({ replica: { endpoint, rollout }, state }) => {
+        if (state === undefined) return [];
+        const name = rollout === undefined || rollout.replica === "" ? endpoint.name : rollout.replica;
+        return { name, state, rollout };
+      }),
+    );
+    const before = this.#contents;
+    this.#contents = new Map(["", ...this.#merged.keys].map((key) => [key, JSON.stringify(this.#merged.of(key))]));
+    const isGeneral = before.get("") !== this.#contents.get("");
+    const keys = new Set([...before.keys(), ...this.#contents.keys()]);
+    const changed = [...keys].filter((key) => before.get(key) !== this.#contents.get(key));
+    if (changed.length === 0) return;
+    for (const listener of this.#listeners) listener(isGeneral ? undefined : new Set(changed));
+  }
+}

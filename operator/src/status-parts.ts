@@ -1,0 +1,52 @@
+// The parts that write statuses of RateLimitConfigs: the reports of the control plane's replicas, the
+// controller, and events.
+import type { Part } from "@weir/common/lifecycle/lifecycle";
+import { readTlsMaterial } from "@weir/common/tls/tls-material";
+import type { ObjectWriter } from "@weir/kubernetes/client/object-client";
+
+import type { EventRecorder } from "./events/event-recorder.ts";
+import type { ClusterCaches } from "./reconcile/cluster-caches.ts";
+import { Controller, type ControllerDeps } from "./reconcile/controller.ts";
+import { ENDPOINT_SLICES } from "./reports/replica-endpoints.ts";
+import { ReportWatch } from "./reports/report-watch.ts";
+import type { Settings } from "./settings.ts";
+import { RATE_LIMIT_CONFIGS, StatusReconciler } from "./status/status-reconciler.ts";
+
+/** What statuses need of the process. */
+export interface StatusPartDeps extends Pick<ControllerDeps, "log" | "monotonicMs" | "random" | "metrics"> {
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  readonly objects: Pick<ObjectWriter, "apply">;
+  readonly caches: Pick<ClusterCaches, "follow">;
+  readonly events: Pick<EventRecorder, "record">;
+  readonly settings: Pick<Settings, "namespace" | "namespaces" | "reconcile" | "controlPlane">;
+}
+
+/** Makes the parts of the leader, in the order of their start. */
+export function createStatusParts(deps: StatusPartDeps): readonly Part[] {
+  const { log, clock, monotonicMs, random, objects, caches, settings, metrics, events } = deps;
+  const { service, portName, tls: paths } = settings.controlPlane;
+  const { namespace } = settings;
+  const configs = caches.follow(RATE_LIMIT_CONFIGS, { namespaces: settings.namespaces });
+  const slices = caches.follow(ENDPOINT_SLICES, {
+    namespaces: [namespace],
+    labelSelector: `kubernetes.io/service-name=${service}`,
+  });
+  const tls = paths && (() => readTlsMaterial(paths));
+  // The name in the certificates of all replicas: they are reached by their addresses.
+  const serverName = `${service}.${namespace}.svc`;
+  const watch = new ReportWatch({ log, clock, random, slices }, { namespace, service, portName, serverName, tls });
+  const reports = (): ReturnType<ReportWatch["reports"]> => watch.reports();
+  const reconciler = new StatusReconciler({ clock, objects, events, configs, reports });
+  const controller = new Controller({ log, monotonicMs, random, reconciler, metrics }, configs, settings.reconcile);
+  watch.onChange((keys) => {
+    if (keys === undefined) controller.addAll();
+    else for (const key of keys) controller.add(keyOf(key));
+  });
+  return [watch, controller];
+}
+
+function keyOf(text: string): { readonly namespace: string; readonly name: string } {
+  const [namespace = "", name = ""] = text.split("/");
+  return { namespace, name };
+}

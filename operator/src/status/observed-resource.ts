@@ -1,0 +1,45 @@
+// What a status needs of a RateLimitConfig as the API server has it.
+import { describeError } from "@weir/common/errors/service-error";
+import { checkStoredObject } from "@weir/crds/rate-limit-config/manifest/check-stored-object";
+import type { RateLimitConfigStatus } from "@weir/crds/rate-limit-config/schema/status-schema";
+import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
+import { fieldPath } from "@weir/limits/model/field-path";
+
+/** What is wrong with a field. */
+export interface StatusProblem {
+  /** Path such as `spec.domain`; empty: the resource as a whole. */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** A resource as the API server has it. */
+export interface ObservedResource {
+  readonly uid: string;
+  readonly generation: number;
+  /** undefined: it has none, or no text. */
+  readonly domain: string | undefined;
+  /** What the validator finds; empty when the spec is valid. */
+  readonly problems: readonly StatusProblem[];
+}
+
+/** Reads and checks a resource. */
+export function observe({ uid, generation = 0, content }: KubernetesObject): ObservedResource {
+  const spec = content["spec"] as { readonly domain?: unknown } | null | undefined;
+  const domain = typeof spec?.domain === "string" ? spec.domain : undefined;
+  return { uid, generation, domain, problems: problemsOf(content) };
+}
+
+/** The status of an object; undefined when it has none. The API server has checked it by the schema. */
+export function statusIn({ content }: KubernetesObject): RateLimitConfigStatus | undefined {
+  const status = content["status"];
+  return typeof status === "object" && status !== null ? status : undefined;
+}
+
+function problemsOf(content: KubernetesObject["content"]): readonly StatusProblem[] {
+  try {
+    const checked = checkStoredObject(content);
+    return checked.ok ? [] : checked.problems.map(({ path, message }) => ({ field: fieldPath(path), message }));
+  } catch (error) {
+    return [{ field: "", message: `the object cannot be read: ${describeError(error)}` }];
+  }
+}

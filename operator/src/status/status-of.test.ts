@@ -1,0 +1,308 @@
+// Tests of status-of.ts: tables of what replicas report, and what must hold whatever they report.
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+
+import type { FleetPods, KnownResource, ResourceReports } from "../reports/merged-reports.ts";
+import type { ObservedResource } from "./observed-resource.ts";
+import { statusOf } from "./status-of.ts";
+
+const NOW_MS = Date.UTC(2026, 0, 31, 12);
+const NOW = "2026-01-31T12:00:00Z";
+const RESOURCE: ObservedResource = { uid: "u1", generation: 3, domain: "mail", problems: [] };
+
+function fleetOf(accepted: number, more: Partial<FleetPods> = {}): FleetPods {
+  return { name: "*", digest: "d1", accepted, pending: 0, rejected: [], ...more };
+}
+
+function knownOf(more: Partial<KnownResource> = {}): KnownResource {
+  return { uid: "u1", generation: 3, reason: "", problems: [], servesLastGood: false, fleets: [fleetOf(1)], ...more };
+}
+
+function reportsOf(
+  known: readonly (KnownResource | undefined)[],
+  more: Partial<ResourceReports> = {},
+): ResourceReports {
+  return {
+    silent: [],
+    awaited: [],
+    replicas: known.map((each, index) => ({ name: `cp-${index}`, known: each })),
+    ...more,
+  };
+}
+
+/** Conditions as texts, such as `True Valid`. */
+function conditionsOf(resource: ObservedResource, reports: ResourceReports): Readonly<Record<string, string>> {
+  const { conditions = [] } = statusOf(resource, reports, NOW_MS, undefined).status;
+  return Object.fromEntries(conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]));
+}
+
+const INVALID = { ...RESOURCE, problems: [{ field: "spec.domain", message: "must not be empty" }] };
+const REFUSED = knownOf({
+  reason: "DomainConflict",
+  problems: [{ field: "spec.domain", message: "domain belongs to a/b" }],
+  fleets: [],
+});
+const NACKED = fleetOf(1, { rejected: [{ pod: "web/b", message: "shop/mail: no such unit" }] });
+
+describe("statusOf()", () => {
+  it.each<{
+    when: string;
+    resource?: ObservedResource;
+    reports: ResourceReports;
+    accepted: string;
+    programmed: string;
+    ready: string;
+  }>([
+    {
+      when: "every pod of every replica has ACKed",
+      reports: reportsOf([knownOf(), knownOf()]),
+      accepted: "True Valid",
+      programmed: "True Programmed",
+      ready: "True Ready",
+    },
+    {
+      when: "a replica is silent",
+      reports: reportsOf([knownOf()], { silent: ["cp-9"] }),
+      accepted: "Unknown ReplicaSilent",
+      programmed: "Unknown ReplicaSilent",
+      ready: "Unknown ReplicaSilent",
+    },
+    {
+      when: "a replica is silent and another one refuses the rules",
+      reports: reportsOf([REFUSED], { silent: ["cp-9"] }),
+      accepted: "Unknown ReplicaSilent",
+      programmed: "Unknown ReplicaSilent",
+      ready: "Unknown ReplicaSilent",
+    },
+    {
+      when: "the rules are invalid and a replica is silent",
+      resource: INVALID,
+      reports: reportsOf([knownOf()], { silent: ["cp-9"] }),
+      accepted: "False InvalidSpec",
+      programmed: "Unknown ReplicaSilent",
+      ready: "False InvalidSpec",
+    },
+    {
+      when: "the rules are invalid and no replica is ready",
+      resource: INVALID,
+      reports: reportsOf([]),
+      accepted: "False InvalidSpec",
+      programmed: "Unknown NoControlPlane",
+      ready: "False InvalidSpec",
+    },
+    {
+      when: "no replica is ready",
+      reports: reportsOf([]),
+      accepted: "Unknown NoControlPlane",
+      programmed: "Unknown NoControlPlane",
+      ready: "Unknown NoControlPlane",
+    },
+    {
+      when: "a replica knows an earlier generation only",
+      reports: reportsOf([knownOf(), knownOf({ generation: 2 })]),
+      accepted: "Unknown Pending",
+      programmed: "Unknown Pending",
+      ready: "Unknown Pending",
+    },
+    {
+      when: "a replica knows another resource of the name",
+      reports: reportsOf([knownOf({ uid: "u0" })]),
+      accepted: "Unknown Pending",
+      programmed: "Unknown Pending",
+      ready: "Unknown Pending",
+    },
+    {
+      when: "a replica does not know it",
+      reports: reportsOf([knownOf(), undefined]),
+      accepted: "Unknown Pending",
+      programmed: "Unknown Pending",
+      ready: "Unknown Pending",
+    },
+    {
+      when: "a replica has just been found",
+      reports: reportsOf([knownOf()], { awaited: ["cp-9"] }),
+      accepted: "Unknown Pending",
+      programmed: "Unknown Pending",
+      ready: "Unknown Pending",
+    },
+    {
+      when: "one replica refuses it",
+      reports: reportsOf([knownOf(), REFUSED]),
+      accepted: "False DomainConflict",
+      programmed: "False NotAccepted",
+      ready: "False DomainConflict",
+    },
+    {
+      when: "a replica knows only that it is too many",
+      reports: reportsOf([knownOf({ uid: "", generation: 0, reason: "TooMany", fleets: [] })]),
+      accepted: "False TooMany",
+      programmed: "False NotAccepted",
+      ready: "False TooMany",
+    },
+    {
+      when: "no pod is connected",
+      reports: reportsOf([knownOf({ fleets: [fleetOf(0)] })]),
+      accepted: "True Valid",
+      programmed: "False NoDataPlane",
+      ready: "False NoDataPlane",
+    },
+    {
+      when: "one of its fleets has no pod",
+      reports: reportsOf([knownOf({ fleets: [fleetOf(2, { name: "a" }), fleetOf(0, { name: "b" })] })]),
+      accepted: "True Valid",
+      programmed: "True Programmed",
+      ready: "True Ready",
+    },
+    {
+      when: "a pod NACKed it",
+      reports: reportsOf([knownOf(), knownOf({ fleets: [NACKED] })]),
+      accepted: "True Valid",
+      programmed: "False RejectedByDataPlane",
+      ready: "False RejectedByDataPlane",
+    },
+    {
+      when: "some pods have not answered",
+      reports: reportsOf([knownOf({ fleets: [fleetOf(1, { pending: 1 })] })]),
+      accepted: "True Valid",
+      programmed: "False PartiallyProgrammed",
+      ready: "False PartiallyProgrammed",
+    },
+    {
+      when: "no pod has answered",
+      reports: reportsOf([knownOf({ fleets: [fleetOf(0, { pending: 1 })] })]),
+      accepted: "True Valid",
+      programmed: "False Pending",
+      ready: "False Pending",
+    },
+  ])("is $accepted, $programmed when $when", ({ resource = RESOURCE, reports, accepted, programmed, ready }) => {
+    expect(conditionsOf(resource, reports)).toEqual({ Accepted: accepted, Programmed: programmed, Ready: ready });
+  });
+
+  it("gives counts by fleet, and each NACK in the words of its pod", () => {
+    const reports = reportsOf([
+      knownOf({ fleets: [fleetOf(2, { name: "a" }), fleetOf(1, { name: "b", digest: "d2" })], servesLastGood: true }),
+      knownOf({ fleets: [{ ...NACKED, name: "a" }] }),
+    ]);
+    expect(statusOf(RESOURCE, reports, NOW_MS, undefined).status).toMatchObject({
+      observedGeneration: 3,
+      domain: "mail",
+      servesLastGood: true,
+      pods: { total: 5, accepted: 4, rejected: 1, pending: 0, summary: "4/5" },
+      fleets: [
+        { name: "a", version: "d1", total: 4, accepted: 3, rejected: 1, pending: 0 },
+        { name: "b", version: "d2", total: 1, accepted: 1, rejected: 0, pending: 0 },
+      ],
+      rejections: [{ pod: "web/b", message: "shop/mail: no such unit" }],
+    });
+  });
+
+  it("counts the pods of a replica that knows an earlier generation as pending", () => {
+    const { status } = statusOf(RESOURCE, reportsOf([knownOf(), knownOf({ generation: 2 })]), NOW_MS, undefined);
+    expect(status.pods).toMatchObject({ total: 2, accepted: 1, pending: 1, summary: "1/2" });
+  });
+
+  it("names silent replicas, and the field of a problem", () => {
+    const silent = statusOf(RESOURCE, reportsOf([], { silent: ["cp-1", "cp-0"] }), NOW_MS, undefined).status;
+    expect(silent.conditions?.[1]?.message).toBe("The replicas cp-0, cp-1 of the control plane do not answer");
+    const invalid = statusOf(INVALID, reportsOf([]), NOW_MS, undefined).status;
+    expect(invalid.conditions?.[0]?.message).toBe("spec.domain: must not be empty");
+    expect(invalid.problems).toEqual([{ field: "spec.domain", message: "must not be empty" }]);
+  });
+
+  it("keeps the time of a transition while the status of the condition stays", () => {
+    const before = statusOf(RESOURCE, reportsOf([knownOf()]), NOW_MS, undefined).status;
+    const later = statusOf(RESOURCE, reportsOf([knownOf({ fleets: [NACKED] })]), NOW_MS + 60_000, before).status;
+    expect(later.conditions?.map(({ type, lastTransitionTime }) => [type, lastTransitionTime])).toEqual([
+      ["Accepted", NOW],
+      ["Programmed", "2026-01-31T12:01:00Z"],
+      ["Ready", "2026-01-31T12:01:00Z"],
+    ]);
+  });
+
+  it.each([
+    { what: "nothing", reports: reportsOf([knownOf()]), awaits: undefined },
+    { what: "replicas", reports: reportsOf([undefined]), awaits: "replicas" },
+    { what: "pods", reports: reportsOf([knownOf({ fleets: [fleetOf(1, { pending: 1 })] })]), awaits: "pods" },
+    { what: "nothing of a silent replica", reports: reportsOf([undefined], { silent: ["x"] }), awaits: undefined },
+  ])("awaits $what", ({ reports, awaits }) => {
+    expect(statusOf(RESOURCE, reports, NOW_MS, undefined).awaits).toBe(awaits);
+  });
+});
+
+describe("statusOf(), whatever replicas report", () => {
+  const count = fc.nat({ max: 2 });
+  const fleet = fc.record<FleetPods>({
+    name: fc.constantFrom("*", "a", "b"),
+    digest: fc.constantFrom("d1", "d2"),
+    accepted: count,
+    pending: count,
+    rejected: fc.array(fc.record({ pod: fc.constantFrom("web/a", "web/b"), message: fc.constantFrom("x", "y") }), {
+      maxLength: 2,
+    }),
+  });
+  const known = fc.record<KnownResource>({
+    uid: fc.constantFrom("u1", "u1", "u1", "u0", ""),
+    generation: fc.constantFrom(3, 3, 3, 2, 4),
+    reason: fc.constantFrom("", "", "", "DomainConflict", "TooLarge"),
+    problems: fc.constantFrom([], [{ field: "spec", message: "no" }]),
+    servesLastGood: fc.boolean(),
+    fleets: fc.uniqueArray(fleet, { maxLength: 3, selector: ({ name }) => name }),
+  });
+  const name = fc.array(fc.constantFrom("s1", "s2"), { maxLength: 1 });
+  const reports = fc.record<ResourceReports>({
+    silent: name,
+    awaited: name,
+    replicas: fc.array(fc.option(known, { nil: undefined }), { maxLength: 3 }).map((all) => reportsOf(all).replicas),
+  });
+  const resource = fc.constantFrom(RESOURCE, RESOURCE, INVALID);
+
+  it("is ready only when every replica knows this generation and all its pods have ACKed", () => {
+    fc.assert(
+      fc.property(resource, reports, (observed, all) => {
+        const { Ready = "", Accepted = "", Programmed = "" } = conditionsOf(observed, all);
+        expect(Ready.startsWith("True")).toBe(Accepted.startsWith("True") && Programmed.startsWith("True"));
+        if (!Ready.startsWith("True")) return;
+        expect([observed.problems, all.silent, all.awaited]).toEqual([[], [], []]);
+        expect(all.replicas.length).toBeGreaterThan(0);
+        for (const replica of all.replicas) {
+          expect(replica.known).toMatchObject({ uid: "u1", generation: 3, reason: "" });
+          for (const each of replica.known?.fleets ?? []) expect(each).toMatchObject({ pending: 0, rejected: [] });
+        }
+        expect(all.replicas.some((replica) => replica.known?.fleets.some(({ accepted }) => accepted > 0))).toBe(true);
+      }),
+      { seed: 1, numRuns: 2000 },
+    );
+  });
+
+  it("does not depend on the order of replicas, silent ones, fleets and NACKs", () => {
+    fc.assert(
+      fc.property(resource, reports, (observed, all) => {
+        const reversed = {
+          silent: all.silent.toReversed(),
+          awaited: all.awaited.toReversed(),
+          replicas: all.replicas.toReversed().map((replica) => ({
+            ...replica,
+            known: replica.known && {
+              ...replica.known,
+              fleets: replica.known.fleets
+                .toReversed()
+                .map((each) => ({ ...each, rejected: each.rejected.toReversed() })),
+            },
+          })),
+        };
+        expect(statusOf(observed, reversed, NOW_MS, undefined)).toEqual(statusOf(observed, all, NOW_MS, undefined));
+      }),
+      { seed: 2, numRuns: 1000 },
+    );
+  });
+
+  it("changes nothing when it is computed again", () => {
+    fc.assert(
+      fc.property(resource, reports, (observed, all) => {
+        const { status } = statusOf(observed, all, NOW_MS, undefined);
+        expect(statusOf(observed, all, NOW_MS + 60_000, status).status).toEqual(status);
+      }),
+      { seed: 3, numRuns: 500 },
+    );
+  });
+});

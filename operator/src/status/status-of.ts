@@ -1,0 +1,101 @@
+// The status of a RateLimitConfig, from the resource and the reports of all control plane replicas. Pure.
+import { compareCodeUnits } from "@weir/common/order/code-unit-order";
+import {
+  FIELD_LENGTH_MAX,
+  FLEETS_MAX,
+  MESSAGE_LENGTH_MAX,
+  PROBLEMS_MAX,
+  type RateLimitConfigStatus,
+  REJECTIONS_MAX,
+  type StatusCondition,
+} from "@weir/crds/rate-limit-config/schema/status-schema";
+
+import type { KnownResource, ResourceReports } from "../reports/merged-reports.ts";
+import { findConditions } from "./conditions.ts";
+import type { ObservedResource } from "./observed-resource.ts";
+import { countPods } from "./pod-counts.ts";
+
+/** A status, and whether it will last. */
+export interface ComputedStatus {
+  readonly status: RateLimitConfigStatus;
+  /** What it waits for: answers that come within moments, as a rule; undefined: nothing. */
+  readonly awaits: "replicas" | "pods" | undefined;
+}
+
+/** Computes the status; `previous` is the one that the resource has, which gives the times of conditions. */
+export function statusOf(
+  resource: ObservedResource,
+  reports: ResourceReports,
+  nowMs: number,
+  previous: RateLimitConfigStatus | undefined,
+): ComputedStatus {
+  const current = reports.replicas.map(({ name, known }) => ({ name, known, isCurrent: isCurrent(known, resource) }));
+  const view = {
+    silent: reports.silent.toSorted(compareCodeUnits),
+    behind: [...current.filter((each) => !each.isCurrent).map(({ name }) => name), ...reports.awaited].toSorted(
+      compareCodeUnits,
+    ),
+    hasAnswer: reports.replicas.length > 0,
+    known: current.flatMap(({ known, isCurrent: counts }) => (counts && known !== undefined ? known : [])),
+  };
+  const outdated = current.flatMap(({ known, isCurrent: counts }) =>
+    counts || known?.uid !== resource.uid ? [] : known,
+  );
+  const counts = countPods(view.known, outdated);
+  const { conditions, problems } = findConditions(resource, view, counts);
+  const isAccepted = conditions.Accepted.status !== "False";
+  const status: RateLimitConfigStatus = {
+    observedGeneration: resource.generation,
+    conditions: Object.entries(conditions).map(([type, found]) =>
+      stamp({ type, ...found, observedGeneration: resource.generation }, nowMs, previous),
+    ),
+    ...(resource.domain !== undefined && { domain: resource.domain }),
+    ...(view.known.length > 0 && { servesLastGood: view.known.some(({ servesLastGood }) => servesLastGood) }),
+    // Rules that are not accepted are sent to no pod.
+    ...(view.hasAnswer && { pods: isAccepted ? withSummary(counts.all) : withSummary(NO_PODS) }),
+    ...(isAccepted && counts.fleets.length > 0 && { fleets: counts.fleets.slice(0, FLEETS_MAX) }),
+    ...(problems.length > 0 && {
+      problems: problems.slice(0, PROBLEMS_MAX).map(({ field, message }) => ({
+        field: cut(field, FIELD_LENGTH_MAX),
+        message: cut(message, MESSAGE_LENGTH_MAX),
+      })),
+    }),
+    ...(isAccepted &&
+      counts.rejections.length > 0 && {
+        rejections: counts.rejections
+          .slice(0, REJECTIONS_MAX)
+          .map(({ pod, message }) => ({ pod, message: cut(message, MESSAGE_LENGTH_MAX) })),
+      }),
+  };
+  const awaits = view.silent.length > 0 ? undefined : view.behind.length > 0 ? "replicas" : undefined;
+  return { status, awaits: awaits ?? (isAccepted && counts.all.pending > 0 ? "pods" : undefined) };
+}
+
+const NO_PODS = { total: 0, accepted: 0, rejected: 0, pending: 0 } as const;
+
+/** Whether a replica has read just this generation; of what is too many it knows only the name. */
+function isCurrent(known: KnownResource | undefined, { uid, generation }: ObservedResource): boolean {
+  if (known === undefined) return false;
+  return known.uid === "" ? known.reason !== "" : known.uid === uid && known.generation === generation;
+}
+
+function withSummary(counts: typeof NO_PODS | ReturnType<typeof countPods>["all"]) {
+  return { ...counts, summary: `${counts.accepted}/${counts.total}` };
+}
+
+/** The time of the transition stays while the status of a condition does. */
+function stamp(
+  found: Omit<StatusCondition, "lastTransitionTime">,
+  nowMs: number,
+  previous: RateLimitConfigStatus | undefined,
+): StatusCondition {
+  const before = previous?.conditions?.find(({ type }) => type === found.type);
+  const isSame = before?.status === found.status;
+  // Kubernetes counts whole seconds here.
+  const now = `${new Date(nowMs).toISOString().slice(0, 19)}Z`;
+  return { ...found, lastTransitionTime: isSame ? before.lastTransitionTime : now };
+}
+
+function cut(text: string, max: number): string {
+  return text.length > max ? `${text.slice(0, max - 1)}…` : text;
+}

@@ -1,0 +1,139 @@
+// Writes the statuses of RateLimitConfigs. Reads caches only; a status that is right already is not
+// written again.
+import { API_VERSION, KIND } from "@weir/crds/rate-limit-config/schema/schema";
+import type { RateLimitConfigStatus } from "@weir/crds/rate-limit-config/schema/status-schema";
+import { ApiFailure } from "@weir/kubernetes/client/api-failure";
+import type { ApiKind } from "@weir/kubernetes/client/api-resource";
+import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
+import type { ObjectWriter } from "@weir/kubernetes/client/object-client";
+
+import type { EventRecorder } from "../events/event-recorder.ts";
+import type { ObjectLookup } from "../reconcile/object-cache.ts";
+import type { ObjectKey, Reconciler, ReconcileResult } from "../reconcile/reconciler.ts";
+import type { MergedReports } from "../reports/merged-reports.ts";
+import { observe, type ObservedResource, statusIn } from "./observed-resource.ts";
+import { statusOf } from "./status-of.ts";
+import { transitions } from "./transitions.ts";
+import { writeDelayMs } from "./write-delay.ts";
+
+/** The kind whose statuses are written. */
+export const RATE_LIMIT_CONFIGS: ApiKind = {
+  group: "ratelimit.weir.dev",
+  version: "v1alpha1",
+  plural: "ratelimitconfigs",
+};
+
+/** When an object is looked at again that was changed while its status was written, in milliseconds. */
+const CONFLICT_WAIT_MS = 500;
+
+/** What statuses are written with. */
+export interface StatusDeps {
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  readonly objects: Pick<ObjectWriter, "apply">;
+  readonly events: Pick<EventRecorder, "record">;
+  readonly configs: Pick<ObjectLookup, "get">;
+  /** What the control plane replicas report now. */
+  readonly reports: () => MergedReports;
+}
+
+/** What is remembered of an object. */
+interface Memory {
+  /** The check of its spec, which costs more than all else. */
+  spec: unknown;
+  observed: ObservedResource;
+  writtenMs: number | undefined;
+  awaitsSinceMs: number | undefined;
+  /** What the last write returned, until the cache has that or something newer. */
+  written: { readonly replaced: string; readonly object: KubernetesObject } | undefined;
+}
+
+/** Writes statuses, one object at a time. */
+export class StatusReconciler implements Reconciler {
+  readonly name = "ratelimitconfig";
+  readonly #deps: StatusDeps;
+  readonly #memories = new Map<string, Memory>();
+
+  constructor(deps: StatusDeps) {
+    this.#deps = deps;
+  }
+
+  async reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
+    const text = `${key.namespace}/${key.name}`;
+    const cached = this.#deps.configs.get(key);
+    if (cached === undefined) {
+      this.#memories.delete(text);
+      return {};
+    }
+    const memory = this.#remember(text, cached);
+    // The watch may be behind what this process has written.
+    const object = memory.written?.replaced === cached.resourceVersion ? memory.written.object : cached;
+    const nowMs = this.#deps.clock();
+    const reports = this.#deps.reports().of(text);
+    const previous = statusIn(object);
+    const computed = statusOf(memory.observed, reports, nowMs, previous);
+    memory.awaitsSinceMs = computed.awaits === undefined ? undefined : (memory.awaitsSinceMs ?? nowMs);
+    const context = { previous, history: memory, isReplicaNew: reports.awaited.length > 0 };
+    const delayMs = writeDelayMs(computed, context, nowMs);
+    if (delayMs === undefined) return {};
+    if (delayMs > 0) return { againAfterMs: delayMs };
+    return await this.#write(object, computed.status, { memory, previous, replaced: cached.resourceVersion, signal });
+  }
+
+  #remember(text: string, object: KubernetesObject): Memory {
+    const known = this.#memories.get(text);
+    const spec = object.content["spec"];
+    if (known?.observed.uid === object.uid) {
+      const isSameSpec = known.spec === spec || JSON.stringify(known.spec) === JSON.stringify(spec);
+      if (!isSameSpec) known.observed = observe(object);
+      else if (known.observed.generation !== object.generation)
+        known.observed = { ...known.observed, generation: object.generation ?? 0 };
+      known.spec = spec;
+      return known;
+    }
+    const memory: Memory = {
+      spec,
+      observed: observe(object),
+      writtenMs: undefined,
+      awaitsSinceMs: undefined,
+      written: undefined,
+    };
+    this.#memories.set(text, memory);
+    return memory;
+  }
+
+  async #write(
+    object: KubernetesObject,
+    status: RateLimitConfigStatus,
+    {
+      memory,
+      previous,
+      replaced,
+      signal,
+    }: {
+      readonly memory: Memory;
+      readonly previous: RateLimitConfigStatus | undefined;
+      readonly replaced: string;
+      readonly signal: AbortSignal;
+    },
+  ): Promise<ReconcileResult> {
+    const { namespace, name, uid, resourceVersion } = object;
+    // With the version that the status was computed from: a process that has slept must not overwrite
+    // what another has written since.
+    const applied = { apiVersion: API_VERSION, kind: KIND, metadata: { name, namespace, resourceVersion }, status };
+    const options = { fieldManager: "weir-operator", isForced: true, subresource: "status" };
+    try {
+      const written = await this.#deps.objects.apply(RATE_LIMIT_CONFIGS, applied, options, signal);
+      memory.written = { replaced, object: written };
+    } catch (error) {
+      // Deleted meanwhile, or changed: the watch brings that.
+      if (error instanceof ApiFailure && error.kind === "absent") return {};
+      if (error instanceof ApiFailure && error.kind === "conflict") return { againAfterMs: CONFLICT_WAIT_MS };
+      throw error;
+    }
+    memory.writtenMs = this.#deps.clock();
+    const regarding = { apiVersion: API_VERSION, kind: KIND, namespace, name, uid };
+    for (const event of transitions(previous, status)) this.#deps.events.record(regarding, event);
+    return {};
+  }
+}

@@ -1,0 +1,87 @@
+import type { RateLimitConfigStatus } from "@weir/crds/rate-limit-config/schema/status-schema";
+import { describe, expect, it } from "vitest";
+
+import type { ComputedStatus } from "./status-of.ts";
+import { writeDelayMs } from "./write-delay.ts";
+
+const NOW_MS = 100_000;
+
+function statusWith(reason: string, total: number): RateLimitConfigStatus {
+  return {
+    observedGeneration: 1,
+    conditions: [
+      {
+        type: "Programmed",
+        status: "True",
+        reason,
+        message: `${total} pods`,
+        lastTransitionTime: "2026-01-31T12:00:00Z",
+      },
+    ],
+    pods: { total, accepted: total, rejected: 0, pending: 0, summary: `${total}/${total}` },
+    fleets: [{ name: "*", version: "d1", total, accepted: total, rejected: 0, pending: 0 }],
+  };
+}
+
+const BEFORE = statusWith("Programmed", 2);
+const IDLE = { writtenMs: undefined, awaitsSinceMs: undefined };
+
+describe("writeDelayMs()", () => {
+  it.each<{
+    what: string;
+    next: RateLimitConfigStatus;
+    awaits?: ComputedStatus["awaits"];
+    previous?: RateLimitConfigStatus | undefined;
+    writtenMs?: number;
+    awaitsSinceMs?: number;
+    isReplicaNew?: boolean;
+    delayMs: number | undefined;
+  }>([
+    { what: "the same again", next: statusWith("Programmed", 2), delayMs: undefined },
+    { what: "the first status", next: BEFORE, previous: undefined, delayMs: 0 },
+    { what: "a change of a condition", next: statusWith("NoDataPlane", 2), writtenMs: NOW_MS - 1, delayMs: 0 },
+    { what: "counts, the first time", next: statusWith("Programmed", 3), delayMs: 0 },
+    { what: "counts, soon again", next: statusWith("Programmed", 3), writtenMs: NOW_MS - 1000, delayMs: 2000 },
+    { what: "counts, later", next: statusWith("Programmed", 3), writtenMs: NOW_MS - 3000, delayMs: 0 },
+    {
+      what: "counts, after the clock was set back",
+      next: statusWith("Programmed", 3),
+      writtenMs: NOW_MS + 9e9,
+      delayMs: 3000,
+    },
+    {
+      what: "what waits for pods",
+      next: statusWith("Pending", 2),
+      awaits: "pods",
+      awaitsSinceMs: NOW_MS - 500,
+      delayMs: 1500,
+    },
+    {
+      what: "what has waited for pods",
+      next: statusWith("Pending", 2),
+      awaits: "pods",
+      awaitsSinceMs: NOW_MS - 2000,
+      delayMs: 0,
+    },
+    {
+      what: "what waits for a new replica",
+      next: statusWith("Pending", 2),
+      awaits: "replicas",
+      isReplicaNew: true,
+      awaitsSinceMs: NOW_MS - 5000,
+      delayMs: 6000,
+    },
+    {
+      what: "invalid rules that wait for replicas",
+      next: statusWith("InvalidSpec", 2),
+      awaits: "replicas",
+      isReplicaNew: true,
+      awaitsSinceMs: NOW_MS,
+      delayMs: 500,
+    },
+  ])("is $delayMs for $what", ({ next, delayMs, awaits, isReplicaNew = false, ...more }) => {
+    const previous = "previous" in more ? more.previous : BEFORE;
+    const history = { ...IDLE, writtenMs: more.writtenMs, awaitsSinceMs: more.awaitsSinceMs };
+    expect(writeDelayMs({ status: next, awaits }, { previous, history, isReplicaNew }, NOW_MS)).toBe(delayMs);
+  });
+});

@@ -1,0 +1,66 @@
+// Decides when a computed status is written: changes of conditions immediately, counts in intervals, and
+// what is over within moments, as a rule, not at all. Pure.
+import { isDeepStrictEqual } from "node:util";
+
+import type { RateLimitConfigStatus } from "@weir/crds/rate-limit-config/schema/status-schema";
+
+import type { ComputedStatus } from "./status-of.ts";
+
+/** Shortest time between two writes of one object that change only numbers of pods, in milliseconds. */
+const COUNTS_INTERVAL_MS = 3000;
+
+/**
+ * How long a status is held that only waits for answers, in milliseconds: after an edit, control plane
+ * and pods take a fraction of that, and one write is enough.
+ */
+const AWAITED_MS = { replicas: 2000, pods: 2000 } as const;
+
+/** The same while a replica has just been found, which answers or is silent within ten seconds. */
+const FOUND_MS = 11_000;
+
+/** The same for rules that the validator refuses: only whether an earlier form is enforced is open. */
+const REFUSED_MS = 500;
+
+/** What is known of earlier writes of an object. */
+export interface WriteHistory {
+  /** When it was last written; undefined: not by this process. Milliseconds since the epoch. */
+  readonly writtenMs: number | undefined;
+  /** Since when its status has waited for answers; undefined: it does not. */
+  readonly awaitsSinceMs: number | undefined;
+}
+
+/** What a status is compared with, and how long it may wait. */
+export interface WriteContext {
+  readonly previous: RateLimitConfigStatus | undefined;
+  readonly history: WriteHistory;
+  /** Whether a replica has just been found that has not answered yet. */
+  readonly isReplicaNew: boolean;
+}
+
+/** Milliseconds until the status is due: 0 is now, undefined is never, because it is written already. */
+export function writeDelayMs(
+  { status, awaits }: ComputedStatus,
+  { previous, history, isReplicaNew }: WriteContext,
+  nowMs: number,
+): number | undefined {
+  if (previous !== undefined && isDeepStrictEqual(status, previous)) return undefined;
+  if (awaits !== undefined) {
+    const isRefused = status.conditions?.some(({ reason }) => reason === "InvalidSpec") === true;
+    const longestMs = isRefused ? REFUSED_MS : isReplicaNew ? FOUND_MS : AWAITED_MS[awaits];
+    const leftMs = (history.awaitsSinceMs ?? nowMs) + longestMs - nowMs;
+    // A clock that is set back must not hold a status by as much.
+    if (leftMs > 0) return Math.min(leftMs, longestMs);
+  }
+  if (previous === undefined || !isDeepStrictEqual(withoutCounts(status), withoutCounts(previous))) return 0;
+  const leftMs = (history.writtenMs ?? -Infinity) + COUNTS_INTERVAL_MS - nowMs;
+  return Math.min(Math.max(leftMs, 0), COUNTS_INTERVAL_MS);
+}
+
+/** Without what follows from numbers of pods. */
+function withoutCounts({ pods: _pods, fleets, conditions, ...rest }: RateLimitConfigStatus): unknown {
+  return {
+    ...rest,
+    fleets: fleets?.map(({ name, version }) => ({ name, version })),
+    conditions: conditions?.map(({ message: _message, ...condition }) => condition),
+  };
+}
