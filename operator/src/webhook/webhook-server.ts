@@ -13,7 +13,7 @@ import { parseReview, reviewAnswer } from "./admission-review.ts";
 import { review, type ReviewContext } from "./review.ts";
 
 /** The path that the configuration of the webhook names. */
-export const WEBHOOK_PATH = "/validate";
+const WEBHOOK_PATH = "/validate";
 
 /**
  * Largest request, in bytes: the API server takes objects of 3 MiB, and sends the new and the old
