@@ -66,7 +66,7 @@ export class FakeLeaseServer {
     return this.#store(object);
   }
 
-  #store(object: { readonly [field: string]: unknown }): KubernetesObject {
+  #store(object: Readonly<Record<string, unknown>>): KubernetesObject {
     if (this.#lease === undefined) this.#uid += 1;
     const resourceVersion = String(++this.#version);
     const metadata = { name: "lease", namespace: "system", uid: String(this.#uid), resourceVersion };

@@ -105,7 +105,6 @@ export class LeaderElection implements Part, Leadership {
       if (this.#term === undefined) await this.#work;
       const beganMs = this.#deps.monotonicMs();
       await this.#attempt();
-      if (this.#stop.signal.aborted) return;
       // From the beginning of the attempt, so that slow answers do not make renewals rare.
       const periodMs = retryPeriodMs * (1 + JITTER * this.#deps.random());
       await this.#wait(beganMs + periodMs - this.#deps.monotonicMs());
@@ -117,6 +116,7 @@ export class LeaderElection implements Part, Leadership {
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, waitMs);
     this.#wake = resolve;
+    if (this.#stop.signal.aborted) resolve();
     await promise;
     clearTimeout(timer);
   }

@@ -31,19 +31,27 @@ export class LeaderWriter implements ObjectWriter {
     this.#writeMaxMs = writeMaxMs;
   }
 
-  async apply(...[kind, object, options, signal]: Parameters<ObjectWriter["apply"]>) {
+  async apply(
+    ...[kind, object, options, signal]: Parameters<ObjectWriter["apply"]>
+  ): ReturnType<ObjectWriter["apply"]> {
     return await this.#objects.apply(kind, object, options, this.#limit(signal));
   }
 
-  async create(...[kind, object, options, signal]: Parameters<ObjectWriter["create"]>) {
+  async create(
+    ...[kind, object, options, signal]: Parameters<ObjectWriter["create"]>
+  ): ReturnType<ObjectWriter["create"]> {
     return await this.#objects.create(kind, object, options, this.#limit(signal));
   }
 
-  async update(...[kind, object, options, signal]: Parameters<ObjectWriter["update"]>) {
+  async update(
+    ...[kind, object, options, signal]: Parameters<ObjectWriter["update"]>
+  ): ReturnType<ObjectWriter["update"]> {
     return await this.#objects.update(kind, object, options, this.#limit(signal));
   }
 
-  async delete(...[kind, name, options, signal]: Parameters<ObjectWriter["delete"]>) {
+  async delete(
+    ...[kind, name, options, signal]: Parameters<ObjectWriter["delete"]>
+  ): ReturnType<ObjectWriter["delete"]> {
     return await this.#objects.delete(kind, name, options, this.#limit(signal));
   }
 

@@ -62,7 +62,7 @@ export function leaseObject(
       ...fieldsOf(before?.content["spec"]),
       holderIdentity: next.holder,
       leaseDurationSeconds: next.durationMs / 1000,
-      acquireTime: isNewHolder ? time : (record?.acquireTime ?? time),
+      acquireTime: isNewHolder ? time : (record.acquireTime ?? time),
       renewTime: time,
       leaseTransitions: (record?.transitions ?? 0) + (isCounted ? 1 : 0),
     },

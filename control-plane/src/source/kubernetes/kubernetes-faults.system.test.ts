@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 
 import { manifest } from "../../assemble/manifests.suite.ts";
 import { keysOf, limitOf } from "../source.suite.ts";
-import { type CuttingProxy, startCuttingProxy } from "@weir/testing/servers/cutting-proxy";
+import { type CuttingProxy, startCuttingProxy } from "@weir/testing/servers/cutting-proxy.suite";
 import {
   applyConfig,
   callApi,
