@@ -63,7 +63,7 @@ export const WORKSPACES: readonly Workspace[] = [
     testsMayImport: ["testing", "certificates"],
     order: ["hpack", "frames", "headers", "flow", "grpc", "limits", "output", "streams", "connection", "server"],
   },
-  { name: "certificates", mayImport: ["common"], order: [] },
+  { name: "certificates", mayImport: ["common"], order: ["usages.ts", "authority.ts", "inspect.ts"] },
   {
     name: "testing",
     mayImport: ["common", "certificates"],

@@ -5,7 +5,6 @@ import "reflect-metadata"; // A peer dependency of @peculiar/x509.
 import {
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,
-  ExtendedKeyUsage,
   ExtendedKeyUsageExtension,
   type Extension,
   type JsonGeneralName,
@@ -19,6 +18,8 @@ import {
 
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
 
+import { USAGES } from "./usages.ts";
+
 const DAY_MS = 86_400_000;
 
 /**
@@ -30,13 +31,6 @@ const CLOCK_SKEW_MS = 5 * 60_000;
 /** ECDSA with P-256 and SHA-256: small, fast, and accepted by every TLS library. */
 const KEY_ALGORITHM = { name: "ECDSA", namedCurve: "P-256" } as const;
 const SIGNING_ALGORITHM = { name: "ECDSA", hash: "SHA-256" } as const;
-
-/** Extended key usages for each use of a certificate. */
-const USAGES = {
-  server: [ExtendedKeyUsage.serverAuth],
-  client: [ExtendedKeyUsage.clientAuth],
-  both: [ExtendedKeyUsage.serverAuth, ExtendedKeyUsage.clientAuth],
-} as const;
 
 /** A certificate and its private key (PKCS #8), both PEM. */
 export interface CertificatePair {
@@ -91,7 +85,7 @@ export async function loadAuthority(certPem: string, keyPem: string): Promise<Au
     const certificate = new NodeCertificate(certPem);
     if (!certificate.ca) throw new TypeError("the certificate is not one of an authority");
     if (!certificate.checkPrivateKey(key)) throw new TypeError("the key does not belong to the certificate");
-    if (key.asymmetricKeyDetails?.namedCurve !== "prime256v1")
+    if (!isAuthorityKey(key))
       throw new TypeError("the key is not an ECDSA key on P-256");
     return new Authority(new X509Certificate(certPem), key.toCryptoKey(KEY_ALGORITHM, true, ["sign"]));
   } catch (cause) {
@@ -99,6 +93,11 @@ export async function loadAuthority(certPem: string, keyPem: string): Promise<Au
       cause,
     });
   }
+}
+
+/** Whether {@link loadAuthority} can sign with such a key. */
+export function isAuthorityKey(key: KeyObject): boolean {
+  return key.asymmetricKeyDetails?.namedCurve === "prime256v1";
 }
 
 /** An authority with its key. */

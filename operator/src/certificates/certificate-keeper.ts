@@ -1,0 +1,269 @@
+// Keeps the Secrets with certificates as they should be: reads them all, plans, and writes the
+// difference, the authority first.
+import { createAuthority, loadAuthority } from "@weir/certificates/authority";
+import { describeError } from "@weir/common/errors/service-error";
+import type { Log } from "@weir/common/log/log";
+import type { ObjectClient, ObjectWriter } from "@weir/kubernetes/client/object-client";
+
+import type { ObjectKey, Reconciler, ReconcileResult } from "../reconcile/reconciler.ts";
+import {
+  afterStep,
+  authorityData,
+  authorityStep,
+  type AuthorityState,
+  bundleOf,
+  readAuthority,
+} from "./authority-plan.ts";
+import {
+  AUTHORITY_SECRET,
+  BUNDLE_KEY,
+  FIELD_MANAGER,
+  isAsWanted,
+  readSecret,
+  secretObject,
+  SECRETS,
+  type SecretData,
+  type StoredSecret,
+  type WantedSecret,
+} from "./certificate-secret.ts";
+import {
+  type CertificateNaming,
+  type CertifiedService,
+  isNameTaken,
+  leafFault,
+  type WantedLeaf,
+  wantedLeaves,
+  type WantedLeaves,
+} from "./leaf-plan.ts";
+import { readWebhookTrust, type WebhookTrust, writeWebhookTrust } from "./webhook-trust.ts";
+
+const DAY_MS = 86_400_000;
+
+/** Days that certificates last, and those of an authority. */
+const LEAF_DAYS = 30;
+const AUTHORITY_DAYS = 365;
+
+/**
+ * How long every Secret must have had the next authority before it signs, in milliseconds. A kubelet
+ * brings a changed Secret to its pods within two minutes; this also covers one that is restarted.
+ */
+const SETTLE_MS = 3_600_000;
+
+/** How often the Secrets are compared with what is wanted, in milliseconds. */
+const CHECK_INTERVAL_MS = 60_000;
+
+/** An object that an event is about. */
+export interface EventSubject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid?: string;
+}
+
+/** Records events, as the event recorder does. */
+export interface CertificateEvents {
+  record(
+    regarding: EventSubject,
+    event: {
+      readonly type: "Normal" | "Warning";
+      readonly reason: string;
+      readonly action: string;
+      readonly note: string;
+    },
+  ): void;
+}
+
+/** What the keeper works with. */
+export interface CertificateKeeperDeps {
+  readonly log: Log;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  readonly objects: Pick<ObjectWriter, "apply"> & Pick<ObjectClient, "get">;
+  readonly events: CertificateEvents;
+  /** The RateLimitServices that there are now. */
+  readonly services: () => readonly CertifiedService[];
+}
+
+/** A Secret with certificates as it is. */
+interface FoundLeaves {
+  readonly wanted: WantedLeaves;
+  /** undefined: there is none. */
+  readonly stored: StoredSecret | undefined;
+}
+
+/** The Secrets with certificates. Every key of its controller means all of them. */
+export class CertificateKeeper implements Reconciler {
+  readonly name = "certificate";
+  /** The key to reconcile. */
+  readonly key: ObjectKey;
+  readonly #deps: CertificateKeeperDeps;
+  readonly #naming: CertificateNaming;
+  /** Secrets that are not ours, and services without a name for their certificate: logged once. */
+  readonly #reported = new Set<string>();
+
+  constructor(deps: CertificateKeeperDeps, naming: CertificateNaming) {
+    this.#deps = deps;
+    this.#naming = naming;
+    this.key = { namespace: naming.namespace, name: AUTHORITY_SECRET };
+  }
+
+  /** Fails after all Secrets were tried, with the first failure. */
+  async reconcile(_key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
+    const stored = await this.#read(this.key, signal);
+    if (stored?.isManaged === false) this.#reportForeign(this.key);
+    else await this.#keepAll(stored, signal);
+    return { againAfterMs: CHECK_INTERVAL_MS };
+  }
+
+  async #keepAll(storedAuthority: StoredSecret | undefined, signal: AbortSignal): Promise<void> {
+    const failures: unknown[] = [];
+    const attempt = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
+      try {
+        return await work();
+      } catch (error) {
+        failures.push(error);
+        return undefined;
+      }
+    };
+    const services = this.#deps.services();
+    for (const service of services) if (isNameTaken(service)) this.#reportTaken(service);
+    const found: FoundLeaves[] = [];
+    for (const wanted of wantedLeaves(this.#naming, services)) {
+      const one = await attempt(async () => ({ wanted, stored: await this.#read(wanted, signal) }));
+      if (one?.stored?.isManaged === false) this.#reportForeign(wanted);
+      else if (one !== undefined) found.push(one);
+    }
+    const webhook = await attempt(() => readWebhookTrust(this.#deps.objects, signal));
+    // What could not be read may lack the next authority.
+    const bundles = failures.length > 0 ? [""] : bundlesOf(found, webhook);
+    const state = await this.#keepAuthority(storedAuthority, bundles, signal);
+    for (const one of found) await attempt(() => this.#keepLeaves(state, one, signal));
+    if (webhook !== undefined) await attempt(() => this.#keepWebhook(state, webhook, signal));
+    if (failures.length > 0) throw failures[0];
+  }
+
+  /** Does the next step of the authority. */
+  async #keepAuthority(
+    stored: StoredSecret | undefined,
+    bundles: readonly string[],
+    signal: AbortSignal,
+  ): Promise<AuthorityState> {
+    const nowMs = this.#deps.clock();
+    const state = readAuthority(stored, nowMs);
+    const isNextTrusted = bundles.every((bundle) => bundle.includes(state.next?.details.pem ?? ""));
+    const step = authorityStep(state, { isNextTrusted, nowMs, settleMs: SETTLE_MS });
+    const isMade = step.kind === "create" || step.kind === "introduce";
+    const now = new Date(nowMs);
+    const made = isMade
+      ? await createAuthority({ commonName: `Weir ${now.toISOString()}`, now, validDays: AUTHORITY_DAYS })
+      : undefined;
+    const after = afterStep(state, step, made, nowMs);
+    await this.#write({ ...this.key, ...authorityData(after) }, stored, signal);
+    if (step.kind === "keep") return after;
+    const fields = { secret: nameOf(this.key), step: step.kind, authority: after.present?.details.commonName };
+    if (step.kind === "create" && stored !== undefined)
+      this.#deps.log.warn("Replaced the certificate authority", { ...fields, reason: step.reason });
+    else this.#deps.log.info("Changed the certificate authority", fields);
+    if (stored !== undefined && (step.kind === "create" || step.kind === "promote"))
+      this.#record(secretSubject(this.key), step.kind === "create", "The certificate authority was replaced");
+    return after;
+  }
+
+  async #keepLeaves(state: AuthorityState, { wanted, stored }: FoundLeaves, signal: AbortSignal): Promise<void> {
+    // A Secret that nobody needs is not made; one that there is loses the certificates.
+    if (wanted.leaves.length === 0 && stored === undefined) return;
+    const data: Record<string, string> = { [BUNDLE_KEY]: bundleOf(state) };
+    const reports: (() => void)[] = [];
+    for (const leaf of wanted.leaves) {
+      const { pairs, report } = await this.#leafData(state, wanted, leaf, stored);
+      Object.assign(data, pairs);
+      if (report !== undefined) reports.push(report);
+    }
+    const { namespace, name, owners } = wanted;
+    await this.#write({ namespace, name, data, ...(owners !== undefined && { owners }) }, stored, signal);
+    for (const report of reports) report();
+  }
+
+  /** The pair as it is, or a new one, which is reported after it was written. */
+  async #leafData(
+    { present }: AuthorityState,
+    secret: WantedLeaves,
+    leaf: WantedLeaf,
+    stored: StoredSecret | undefined,
+  ): Promise<{ readonly pairs: SecretData; readonly report?: () => void }> {
+    if (present === undefined) throw new TypeError("Cannot issue a certificate without an authority");
+    const nowMs = this.#deps.clock();
+    const { data = {} } = stored ?? {};
+    const [cert, key] = [`${leaf.pair}.crt`, `${leaf.pair}.key`];
+    const fault = leafFault(data, leaf, present.details, nowMs);
+    if (fault === undefined) return { pairs: { [cert]: data[cert] ?? "", [key]: data[key] ?? "" } };
+    const authority = await loadAuthority(present.certPem, present.keyPem);
+    const made = await authority.issue({ ...leaf.names, now: new Date(nowMs), validDays: LEAF_DAYS });
+    const report = (): void => {
+      const fields = { secret: nameOf(secret), certificate: cert, reason: fault.reason };
+      if (fault.kind === "broken") this.#deps.log.warn("Replaced a certificate", fields);
+      else this.#deps.log.info("Issued a certificate", fields);
+      if (fault.kind === "missing") return;
+      const { service } = leaf;
+      const note = `${cert} in the Secret ${nameOf(secret)} was issued anew, for ${LEAF_DAYS} days: ${fault.reason}`;
+      this.#record(service ?? secretSubject(secret), fault.kind === "broken", note);
+    };
+    return { pairs: { [cert]: made.certPem, [key]: made.keyPem }, report };
+  }
+
+  async #keepWebhook(state: AuthorityState, webhook: WebhookTrust, signal: AbortSignal): Promise<void> {
+    const bundle = bundleOf(state);
+    if (webhook.bundle === bundle) return;
+    await writeWebhookTrust(this.#deps.objects, { ...webhook, bundle }, signal);
+    this.#deps.log.info("Wrote the authorities of the webhook");
+  }
+
+  async #read(key: ObjectKey, signal: AbortSignal): Promise<StoredSecret | undefined> {
+    const object = await this.#deps.objects.get(SECRETS, key, signal);
+    const stored = object && readSecret(object);
+    if (stored?.isManaged !== false) this.#reported.delete(nameOf(key));
+    return stored;
+  }
+
+  async #write(wanted: WantedSecret, stored: StoredSecret | undefined, signal: AbortSignal): Promise<void> {
+    if (stored !== undefined && isAsWanted(stored, wanted)) return;
+    // Not forced when it is new: what another one has made in the meantime is not ours.
+    const options = { fieldManager: FIELD_MANAGER, isForced: stored !== undefined };
+    await this.#deps.objects.apply(SECRETS, secretObject(wanted, stored), options, signal);
+  }
+
+  #reportForeign(key: ObjectKey): void {
+    const note = "The Secret is not changed: it has no label app.kubernetes.io/managed-by=weir-operator";
+    this.#reportOnce(nameOf(key), secretSubject(key), note);
+  }
+
+  #reportTaken(service: CertifiedService): void {
+    const note = `The service gets no certificate: ${BUNDLE_KEY} is the name of the authorities; choose another name`;
+    this.#reportOnce(`service ${nameOf(service)}`, service, note);
+  }
+
+  #reportOnce(what: string, regarding: EventSubject, note: string): void {
+    if (this.#reported.has(what)) return;
+    this.#reported.add(what);
+    this.#deps.log.warn("Cannot keep a certificate", { of: what, reason: note });
+    const { apiVersion, kind, namespace, name, uid } = regarding;
+    const subject = { apiVersion, kind, namespace, name, ...(uid !== undefined && { uid }) };
+    this.#tryRecord(subject, { type: "Warning", reason: "CertificateNotKept", action: "RenewCertificate", note });
+  }
+
+  #record(regarding: EventSubject, isWarning: boolean, note: string): void {
+    const { apiVersion, kind, namespace, name, uid } = regarding;
+    const subject = { apiVersion, kind, namespace, name, ...(uid !== undefined && { uid }) };
+    const type = isWarning ? "Warning" : "Normal";
+    this.#tryRecord(subject, { type, reason: "CertificateRenewed", action: "RenewCertificate", note });
+  }
+
+  #tryRecord(...[subject, event]: Parameters<CertificateEvents["record"]>): void {
+    try {
+      this.#deps.events.record(subject, event);
+    } catch (error) {
+      this.#deps.log.debug("Cannot record an event", { error: describeError(error) });
+    }
+  }
+}
