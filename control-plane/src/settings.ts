@@ -1,5 +1,5 @@
 // The settings of the control plane: names, units, defaults and contradictions.
-import { delimiter, relative, sep } from "node:path";
+import { relative, sep } from "node:path";
 
 import type { LogFormat, LogLevel } from "@weir/common/log/log";
 import { readLogSettings } from "@weir/common/log/log";
@@ -8,6 +8,7 @@ import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env"
 import { readTracingSettings, type TracingSettings } from "@weir/common/tracing/tracing";
 
 import type { ClusterConnection } from "@weir/kubernetes/access/cluster-access";
+import { checkNamespaceNames, readConnection } from "@weir/kubernetes/access/connection-settings";
 import { type AdsSecuritySettings, readAdsSecurity } from "./ads-security-settings.ts";
 import type { NamespaceScope } from "./source/kubernetes/kubernetes-source.ts";
 
@@ -15,12 +16,6 @@ import type { NamespaceScope } from "./source/kubernetes/kubernetes-source.ts";
  * 4 MiB, the default receive limit of gRPC in Go, less space for the fields around the resources.
  */
 const SNAPSHOT_MAX_BYTES = 4 * 1024 * 1024 - 64 * 1024;
-
-/** A valid name of a namespace in Kubernetes. */
-const NAMESPACE_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-
-/** Most namespaces by name: each takes a connection to the API server. */
-const WATCH_NAMESPACES_MAX = 100;
 
 /** Where resources come from. */
 export type SourceSettings =
@@ -146,7 +141,7 @@ function readSource(read: EnvReader): SourceSettings {
     effect:
       "With SOURCE=kubernetes: labels of the Namespaces whose resources are served, written as for kubectl --selector. Excludes WATCH_NAMESPACES.",
   });
-  const connection = readConnection(read);
+  const connection = readConnection(read, { condition: "With SOURCE=kubernetes: " });
   if (kind === "kubernetes") {
     if (directory !== undefined)
       read.problem("SOURCE_DIRECTORY", directory, "nothing, because SOURCE=kubernetes reads no folder");
@@ -167,34 +162,8 @@ function readSource(read: EnvReader): SourceSettings {
   return { kind, directory: directory ?? "", stateDirectory };
 }
 
-/** The API server, found as kubectl finds it. */
-function readConnection(read: EnvReader): ClusterConnection {
-  const kubeconfig = read.optionalString("KUBECONFIG", {
-    effect:
-      "With SOURCE=kubernetes: kubeconfig files, separated by colons. Not set: the service account of the pod, and outside of a cluster the file ~/.kube/config.",
-  });
-  const host = read.optionalString("KUBERNETES_SERVICE_HOST", {
-    effect: "Address of the API server inside a cluster; Kubernetes sets it.",
-  });
-  const port = read.port("KUBERNETES_SERVICE_PORT", {
-    default: 443,
-    effect: "Port of the API server inside a cluster; Kubernetes sets it.",
-  });
-  if (kubeconfig !== undefined)
-    return { kind: "kubeconfig", paths: kubeconfig.split(delimiter).filter((path) => path !== "") };
-  return host === undefined ? { kind: "kubeconfig", paths: [] } : { kind: "in-cluster", host, port };
-}
-
 function readScope(read: EnvReader, names: readonly string[], selector: string | undefined): NamespaceScope {
-  const allowed = "names of namespaces, such as team-a,team-b";
-  for (const name of names) if (!NAMESPACE_NAME.test(name)) read.problem("WATCH_NAMESPACES", name, allowed);
-  if (names.length > WATCH_NAMESPACES_MAX) {
-    read.problem(
-      "WATCH_NAMESPACES",
-      `${names.length} names`,
-      `at most ${WATCH_NAMESPACES_MAX} names; use WATCH_NAMESPACE_SELECTOR`,
-    );
-  }
+  checkNamespaceNames(read, { setting: "WATCH_NAMESPACES", names, alternative: "use WATCH_NAMESPACE_SELECTOR" });
   if (selector === undefined)
     return names.length === 0 ? { kind: "all" } : { kind: "named", names: [...new Set(names)] };
   if (names.length > 0)

@@ -44,6 +44,17 @@ export interface ApiClientOptions {
   readonly userAgent: string;
   /** Called once for each request that is slow. */
   readonly slow?: (request: ApiRequest, slow: SlowRequest) => void;
+  /** Called once for each request that was sent, when its answer begins or it has failed before. */
+  readonly answered?: (answer: AnsweredRequest) => void;
+}
+
+/** A request that was sent, as metrics count it. */
+export interface AnsweredRequest {
+  readonly method: ApiCall["method"];
+  /** Name and port of the server. */
+  readonly host: string;
+  /** HTTP status; undefined when no answer has begun. */
+  readonly status: number | undefined;
 }
 
 /** Receives the events of a watch. An error that it throws ends the watch. */
@@ -180,8 +191,27 @@ export class ApiClient {
     const access = await this.#authenticate(request);
     slowTimer.server = access.server;
     try {
-      const { origin, pathname, search } = new URL(access.server + options.path);
-      const { method = "GET", body, contentType = "application/json", signal, bodyTimeout } = options;
+      const response = await this.#dispatch(request, options, access);
+      if (response.statusCode >= 300) throw await failureOfResponse(request, response, this.#timeouts.answerTimeoutMs);
+      if (request.verb === "watch") slowTimer.stop();
+      const taken = await take(response);
+      // undici does not use a connection again in the turn of the event loop in which an answer ends.
+      await nextTurn();
+      return taken;
+    } catch (error) {
+      const failure = failureOfConnection(request, access.server, this.#describeSilence(error, options.bodyTimeout));
+      // What has cut this connection may have cut idle ones too.
+      if (failure.kind === "unreachable") this.#dropConnections();
+      if (failure.kind === "unauthorized") this.#access.renew();
+      throw failure;
+    }
+  }
+
+  async #dispatch(request: ApiRequest, options: CallOptions, access: RequestAccess): Promise<Dispatcher.ResponseData> {
+    const { origin, host, pathname, search } = new URL(access.server + options.path);
+    const { method = "GET", body, contentType = "application/json", signal, bodyTimeout } = options;
+    let status: number | undefined;
+    try {
       const response = await this.#dispatcherFor(access).request({
         signal,
         bodyTimeout,
@@ -199,18 +229,10 @@ export class ApiClient {
           ...(body !== undefined && { "content-type": contentType }),
         },
       });
-      if (response.statusCode >= 300) throw await failureOfResponse(request, response, this.#timeouts.answerTimeoutMs);
-      if (request.verb === "watch") slowTimer.stop();
-      const taken = await take(response);
-      // undici does not use a connection again in the turn of the event loop in which an answer ends.
-      await nextTurn();
-      return taken;
-    } catch (error) {
-      const failure = failureOfConnection(request, access.server, this.#describeSilence(error, options.bodyTimeout));
-      // What has cut this connection may have cut idle ones too.
-      if (failure.kind === "unreachable") this.#dropConnections();
-      if (failure.kind === "unauthorized") this.#access.renew();
-      throw failure;
+      status = response.statusCode;
+      return response;
+    } finally {
+      this.#options.answered?.({ method, host, status });
     }
   }
 
