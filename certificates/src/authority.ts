@@ -85,8 +85,7 @@ export async function loadAuthority(certPem: string, keyPem: string): Promise<Au
     const certificate = new NodeCertificate(certPem);
     if (!certificate.ca) throw new TypeError("the certificate is not one of an authority");
     if (!certificate.checkPrivateKey(key)) throw new TypeError("the key does not belong to the certificate");
-    if (!isAuthorityKey(key))
-      throw new TypeError("the key is not an ECDSA key on P-256");
+    if (!isAuthorityKey(key)) throw new TypeError("the key is not an ECDSA key on P-256");
     return new Authority(new X509Certificate(certPem), key.toCryptoKey(KEY_ALGORITHM, true, ["sign"]));
   } catch (cause) {
     throw new ServiceError("AUTHORITY_INVALID", `Cannot load the certificate authority: ${describeError(cause)}`, {

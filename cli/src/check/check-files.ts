@@ -1,8 +1,10 @@
 // Checks files that belong together: each by itself, then the domains, resources and rules that collide. Pure.
-import { ruleFilePath } from "@weir/limits/model/field-path";
+import { firstProblems } from "@weir/crds/rate-limit-config/manifest/manifest";
+import { findRuleWarnings } from "@weir/limits/explain/rule-warnings";
+import { fieldPath, type FieldPath, ruleFilePath } from "@weir/limits/model/field-path";
 import { FleetNames } from "@weir/limits/ownership/fleet-names";
 import { compareAge, Ownership } from "@weir/limits/ownership/ownership";
-import { findSetProblems } from "@weir/limits/validate/validate";
+import { findProblems, findSetProblems } from "@weir/limits/validate/validate";
 
 import { checkText, fileProblem, placeText } from "./check-text.ts";
 import type { CheckedResource, CheckedRules, CheckedText, CheckOptions, CheckProblem } from "./check-text.ts";
@@ -51,7 +53,11 @@ export function checkFiles(
     ruleFiles: rules.length,
     skipped: texts.reduce((sum, { skipped }) => sum + skipped, 0),
     problems: inOrder(problems),
-    warnings: inOrder(texts.flatMap((text) => text.warnings)),
+    warnings: inOrder([
+      ...texts.flatMap((text) => text.warnings),
+      ...resources.flatMap((resource) => warningsOf(resource.rules, (path) => fieldPath(["spec", ...path]))),
+      ...rules.flatMap((file) => warningsOf(file, ruleFilePath)),
+    ]),
   };
   return { resources, rules, report };
 }
@@ -106,6 +112,13 @@ function checkRuleFiles(
     if (at === undefined || also === undefined) return at === undefined ? [] : [{ ...at, ...problem }];
     return [{ ...at, ...problem, message: `${message}, first at ${placeText(also)}`, also }];
   });
+}
+
+/** What is perhaps not meant; nothing of rules that are wrong, which are reported. */
+function warningsOf({ model, placeOf }: CheckedRules, textOf: (path: FieldPath) => string): readonly CheckProblem[] {
+  if (findProblems(model).length > 0) return [];
+  const warnings = findRuleWarnings(model, textOf);
+  return firstProblems(warnings.map(({ path, message }) => ({ ...placeOf(path), field: textOf(path), message })));
 }
 
 function nameOf({ namespace, name }: CheckedResource): string {

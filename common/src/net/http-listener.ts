@@ -1,10 +1,13 @@
-// An HTTP/1.1 listener with bounds on everything that a client can hold: connections, headers,
-// time, and requests without an answer.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+// An HTTP/1.1 listener, with or without TLS, with bounds on everything that a client can hold:
+// connections, headers, time, and requests without an answer.
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
 import type { Part } from "../lifecycle/lifecycle.ts";
 import type { Log } from "../log/log.ts";
+import type { TlsFiles } from "../tls/tls-files.ts";
 import { limitConnections } from "./connection-limit.ts";
 import { endWithRefusal, findHttpRefusal, type HttpRefusal, type RefusalAnswer } from "./http-refusal.ts";
 import { KEEP_ALIVE_PROBES, listen, type ListenAddress, type ListenOptions } from "./listen.ts";
@@ -17,6 +20,9 @@ const HEADERS_MAX_BYTES = 16 * 1024;
  * waiting for answers. Clients that pipeline send a few dozen.
  */
 export const UNANSWERED_MAX = 256;
+
+/** Longest TLS handshake, in milliseconds. */
+const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 /** How long clients may take, in milliseconds. */
 export interface HttpTimeouts {
@@ -43,6 +49,8 @@ export interface HttpListenerOptions extends ListenOptions {
   readonly stopGraceMs?: number;
   /** False passes requests without a Host header to `handle`; by default Node refuses them. */
   readonly requireHost?: boolean;
+  /** Certificate and key of HTTPS, which reload; absent = plaintext. Clients show no certificate. */
+  readonly tls?: TlsFiles;
 }
 
 /** The service behind a listener. */
@@ -61,9 +69,10 @@ export class HttpListener implements Part {
   readonly #service: HttpService;
   readonly #options: HttpListenerOptions;
   readonly #timeouts: HttpTimeouts;
-  readonly #server: Server;
+  readonly #server: Server | TlsServer;
   /** The open connections, each with its unanswered requests, the oldest first. */
   readonly #connections = new Map<Duplex, Set<ServerResponse>>();
+  #unsubscribe: (() => void) | undefined;
   #address: ListenAddress | undefined;
   #drained: Promise<void> | undefined;
 
@@ -74,7 +83,7 @@ export class HttpListener implements Part {
     this.#timeouts = { ...TIMEOUTS, ...options.timeouts };
     const { headersMs, requestMs, checkIntervalMs } = this.#timeouts;
     const { keepAliveMs, requireHost = true } = options;
-    this.#server = createServer({
+    this.#server = this.#createServer({
       maxHeaderSize: HEADERS_MAX_BYTES,
       headersTimeout: headersMs,
       requestTimeout: requestMs,
@@ -84,7 +93,7 @@ export class HttpListener implements Part {
       ...KEEP_ALIVE_PROBES,
     });
     limitConnections(this.#server, { what: options.what, max: options.connectionsMax }, deps.log);
-    this.#server.on("connection", (socket) => {
+    this.#server.on(options.tls === undefined ? "connection" : "secureConnection", (socket: Socket) => {
       this.#connections.set(socket, new Set());
       socket.once("close", () => this.#connections.delete(socket));
     });
@@ -111,6 +120,7 @@ export class HttpListener implements Part {
 
   /** Takes no more connections, and resolves when the running requests are answered. */
   drain(): Promise<void> {
+    this.#unsubscribe?.();
     this.#drained ??= new Promise((resolve) => {
       this.#server.close(() => resolve()); // Closes idle connections. Its only error: it was not open.
       for (const response of [...this.#connections.values()].flatMap((unanswered) => [...unanswered]))
@@ -125,6 +135,16 @@ export class HttpListener implements Part {
     const timer = setTimeout(() => this.#server.closeAllConnections(), this.#options.stopGraceMs ?? 0);
     await drained;
     clearTimeout(timer);
+  }
+
+  #createServer(options: ServerOptions): Server | TlsServer {
+    const { tls } = this.#options;
+    if (tls === undefined) return createServer(options);
+    const context = () => ({ ...tls.current(), minVersion: "TLSv1.2" }) as const;
+    const server = createTlsServer({ ...options, ...context(), handshakeTimeout: HANDSHAKE_TIMEOUT_MS });
+    // Open connections keep the certificate with which they were opened.
+    this.#unsubscribe = tls.onChange(() => server.setSecureContext(context()));
+    return server;
   }
 
   #take(request: IncomingMessage, response: ServerResponse): void {
@@ -144,7 +164,8 @@ export class HttpListener implements Part {
   }
 
   #refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
-    const refusal = findHttpRefusal(error);
+    // Without a connection the TLS handshake has failed: nothing can be answered.
+    const refusal = this.#connections.has(socket) ? findHttpRefusal(error) : undefined;
     const [oldest] = this.#connections.get(socket) ?? [];
     // The client would take this answer for that of an earlier request, or for a part of it.
     const isAnswering = oldest !== undefined && (oldest.headersSent || oldest.req.complete);

@@ -75,7 +75,11 @@ export function readAuthority(secret: StoredSecret | undefined, nowMs: number): 
 /** The next step. `isNextTrusted`: every Secret has the certificate of the next authority. */
 export function authorityStep(
   state: AuthorityState,
-  { isNextTrusted, nowMs, settleMs }: { readonly isNextTrusted: boolean; readonly nowMs: number; readonly settleMs: number },
+  {
+    isNextTrusted,
+    nowMs,
+    settleMs,
+  }: { readonly isNextTrusted: boolean; readonly nowMs: number; readonly settleMs: number },
 ): AuthorityStep {
   const { present, next, nextTrustedSinceMs } = state;
   if (present === undefined)
@@ -173,11 +177,7 @@ function knownOf(pair: CertificatePair): KnownAuthority {
 }
 
 /** The authorities of the bundle, and of a pair whose key is lost: what they signed is still in use. */
-function othersOf(
-  data: SecretData,
-  usable: readonly (KnownAuthority | undefined)[],
-  nowMs: number,
-): readonly string[] {
+function othersOf(data: SecretData, usable: readonly (KnownAuthority | undefined)[], nowMs: number): readonly string[] {
   const known = new Set(usable.map((each) => each?.details.pem));
   const valid = readCertificates([BUNDLE_KEY, "tls.crt", "next.crt"].map((key) => data[key] ?? "").join("\n"))
     .filter((details) => details.isAuthority && nowMs <= details.validToMs && !known.has(details.pem))

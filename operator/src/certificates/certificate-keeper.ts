@@ -1,10 +1,10 @@
 // Keeps the Secrets with certificates as they should be: reads them all, plans, and writes the
 // difference, the authority first.
 import { createAuthority, loadAuthority } from "@weir/certificates/authority";
-import { describeError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 import type { ObjectClient, ObjectWriter } from "@weir/kubernetes/client/object-client";
 
+import type { EventObject, EventRecorder, EventText } from "../events/event-recorder.ts";
 import type { ObjectKey, Reconciler, ReconcileResult } from "../reconcile/reconciler.ts";
 import {
   afterStep,
@@ -37,8 +37,6 @@ import {
 } from "./leaf-plan.ts";
 import { readWebhookTrust, type WebhookTrust, writeWebhookTrust } from "./webhook-trust.ts";
 
-const DAY_MS = 86_400_000;
-
 /** Days that certificates last, and those of an authority. */
 const LEAF_DAYS = 30;
 const AUTHORITY_DAYS = 365;
@@ -52,35 +50,13 @@ const SETTLE_MS = 3_600_000;
 /** How often the Secrets are compared with what is wanted, in milliseconds. */
 const CHECK_INTERVAL_MS = 60_000;
 
-/** An object that an event is about. */
-export interface EventSubject {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid?: string;
-}
-
-/** Records events, as the event recorder does. */
-export interface CertificateEvents {
-  record(
-    regarding: EventSubject,
-    event: {
-      readonly type: "Normal" | "Warning";
-      readonly reason: string;
-      readonly action: string;
-      readonly note: string;
-    },
-  ): void;
-}
-
 /** What the keeper works with. */
 export interface CertificateKeeperDeps {
   readonly log: Log;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   readonly objects: Pick<ObjectWriter, "apply"> & Pick<ObjectClient, "get">;
-  readonly events: CertificateEvents;
+  readonly events: Pick<EventRecorder, "record">;
   /** The RateLimitServices that there are now. */
   readonly services: () => readonly CertifiedService[];
 }
@@ -111,7 +87,7 @@ export class CertificateKeeper implements Reconciler {
   /** Fails after all Secrets were tried, with the first failure. */
   async reconcile(_key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
     const stored = await this.#read(this.key, signal);
-    if (stored?.isManaged === false) this.#reportForeign(this.key);
+    if (stored?.isManaged === false) this.#reportForeign(this.key, stored);
     else await this.#keepAll(stored, signal);
     return { againAfterMs: CHECK_INTERVAL_MS };
   }
@@ -131,7 +107,7 @@ export class CertificateKeeper implements Reconciler {
     const found: FoundLeaves[] = [];
     for (const wanted of wantedLeaves(this.#naming, services)) {
       const one = await attempt(async () => ({ wanted, stored: await this.#read(wanted, signal) }));
-      if (one?.stored?.isManaged === false) this.#reportForeign(wanted);
+      if (one?.stored?.isManaged === false) this.#reportForeign(wanted, one.stored);
       else if (one !== undefined) found.push(one);
     }
     const webhook = await attempt(() => readWebhookTrust(this.#deps.objects, signal));
@@ -166,7 +142,14 @@ export class CertificateKeeper implements Reconciler {
       this.#deps.log.warn("Replaced the certificate authority", { ...fields, reason: step.reason });
     else this.#deps.log.info("Changed the certificate authority", fields);
     if (stored !== undefined && (step.kind === "create" || step.kind === "promote"))
-      this.#record(secretSubject(this.key), step.kind === "create", "The certificate authority was replaced");
+      this.#record(secretSubject(this.key, stored), {
+        type: step.kind === "create" ? "Warning" : "Normal",
+        reason: "CertificateRenewed",
+        note:
+          step.kind === "create"
+            ? `The certificate authority was replaced: ${step.reason}`
+            : "The next certificate authority signs now",
+      });
     return after;
   }
 
@@ -204,10 +187,14 @@ export class CertificateKeeper implements Reconciler {
       const fields = { secret: nameOf(secret), certificate: cert, reason: fault.reason };
       if (fault.kind === "broken") this.#deps.log.warn("Replaced a certificate", fields);
       else this.#deps.log.info("Issued a certificate", fields);
-      if (fault.kind === "missing") return;
-      const { service } = leaf;
+      const regarding = leaf.service ?? (stored && secretSubject(secret, stored));
+      if (fault.kind === "missing" || regarding === undefined) return;
       const note = `${cert} in the Secret ${nameOf(secret)} was issued anew, for ${LEAF_DAYS} days: ${fault.reason}`;
-      this.#record(service ?? secretSubject(secret), fault.kind === "broken", note);
+      this.#record(regarding, {
+        type: fault.kind === "broken" ? "Warning" : "Normal",
+        reason: "CertificateRenewed",
+        note,
+      });
     };
     return { pairs: { [cert]: made.certPem, [key]: made.keyPem }, report };
   }
@@ -233,9 +220,9 @@ export class CertificateKeeper implements Reconciler {
     await this.#deps.objects.apply(SECRETS, secretObject(wanted, stored), options, signal);
   }
 
-  #reportForeign(key: ObjectKey): void {
+  #reportForeign(key: ObjectKey, stored: StoredSecret): void {
     const note = "The Secret is not changed: it has no label app.kubernetes.io/managed-by=weir-operator";
-    this.#reportOnce(nameOf(key), secretSubject(key), note);
+    this.#reportOnce(nameOf(key), secretSubject(key, stored), note);
   }
 
   #reportTaken(service: CertifiedService): void {
@@ -243,27 +230,31 @@ export class CertificateKeeper implements Reconciler {
     this.#reportOnce(`service ${nameOf(service)}`, service, note);
   }
 
-  #reportOnce(what: string, regarding: EventSubject, note: string): void {
+  #reportOnce(what: string, regarding: EventObject, note: string): void {
     if (this.#reported.has(what)) return;
     this.#reported.add(what);
     this.#deps.log.warn("Cannot keep a certificate", { of: what, reason: note });
-    const { apiVersion, kind, namespace, name, uid } = regarding;
-    const subject = { apiVersion, kind, namespace, name, ...(uid !== undefined && { uid }) };
-    this.#tryRecord(subject, { type: "Warning", reason: "CertificateNotKept", action: "RenewCertificate", note });
+    this.#record(regarding, { type: "Warning", reason: "CertificateNotKept", note });
   }
 
-  #record(regarding: EventSubject, isWarning: boolean, note: string): void {
-    const { apiVersion, kind, namespace, name, uid } = regarding;
-    const subject = { apiVersion, kind, namespace, name, ...(uid !== undefined && { uid }) };
-    const type = isWarning ? "Warning" : "Normal";
-    this.#tryRecord(subject, { type, reason: "CertificateRenewed", action: "RenewCertificate", note });
+  #record(
+    { apiVersion, kind, namespace, name, uid }: EventObject,
+    event: Pick<EventText, "type" | "reason" | "note">,
+  ): void {
+    this.#deps.events.record({ apiVersion, kind, namespace, name, uid }, { ...event, action: "RenewCertificate" });
   }
+}
 
-  #tryRecord(...[subject, event]: Parameters<CertificateEvents["record"]>): void {
-    try {
-      this.#deps.events.record(subject, event);
-    } catch (error) {
-      this.#deps.log.debug("Cannot record an event", { error: describeError(error) });
-    }
-  }
+/** The PEM texts that the consumers of certificates trust now; those without any yet get all of them. */
+function bundlesOf(found: readonly FoundLeaves[], webhook: WebhookTrust | undefined): readonly string[] {
+  const stored = found.flatMap((each) => (each.stored === undefined ? [] : [each.stored.data[BUNDLE_KEY] ?? ""]));
+  return webhook === undefined ? stored : [...stored, webhook.bundle];
+}
+
+function secretSubject({ namespace, name }: ObjectKey, { uid }: StoredSecret): EventObject {
+  return { apiVersion: "v1", kind: "Secret", namespace, name, uid };
+}
+
+function nameOf({ namespace, name }: ObjectKey): string {
+  return `${namespace}/${name}`;
 }

@@ -47,6 +47,7 @@ export interface SecretOwner {
 
 /** A Secret of the cluster. */
 export interface StoredSecret {
+  readonly uid: string;
   readonly resourceVersion: string;
   /** Whether it has our label; otherwise it is not changed. */
   readonly isManaged: boolean;
@@ -59,11 +60,12 @@ export interface StoredSecret {
 }
 
 /** Reads a Secret; what is not as it should be counts as absent. */
-export function readSecret({ content, resourceVersion }: KubernetesObject): StoredSecret {
+export function readSecret({ content, uid, resourceVersion }: KubernetesObject): StoredSecret {
   const metadata = mappingOf(content["metadata"]) ?? {};
   const owners = Array.isArray(metadata["ownerReferences"]) ? (metadata["ownerReferences"] as unknown[]) : [];
   const encoded = Object.entries(textsOf(content["data"]));
   return {
+    uid,
     resourceVersion,
     isManaged: textsOf(metadata["labels"])[MANAGED_LABEL] === MANAGED_VALUE,
     data: Object.fromEntries(encoded.map(([key, value]) => [key, Buffer.from(value, "base64").toString()])),

@@ -111,8 +111,7 @@ export function leafFault(
   const [details, ...more] = readCertificates(certPem ?? "");
   if (details === undefined || more.length > 0)
     return { kind: "broken", reason: `${pair}.crt is not one certificate in PEM` };
-  if (!isKeyOf(details, keyPem ?? ""))
-    return { kind: "broken", reason: `${pair}.key does not belong to ${pair}.crt` };
+  if (!isKeyOf(details, keyPem ?? "")) return { kind: "broken", reason: `${pair}.key does not belong to ${pair}.crt` };
   const invalid = reasonNotValid(details, nowMs);
   if (invalid !== undefined) return { kind: "broken", reason: invalid };
   if (!isIssuedBy(details, authority)) return { kind: "changed", reason: "another authority signs now" };
@@ -120,10 +119,7 @@ export function leafFault(
   return isDue(details, nowMs) ? { kind: "due", reason: "two thirds of its life are over" } : undefined;
 }
 
-function serviceLeaves(
-  naming: CertificateNaming,
-  services: readonly CertifiedService[],
-): readonly WantedLeaves[] {
+function serviceLeaves(naming: CertificateNaming, services: readonly CertifiedService[]): readonly WantedLeaves[] {
   const owners = fleetOwners(services);
   return [...Map.groupBy(services, ({ namespace }) => namespace)].map(([namespace, own]) => {
     const certified = own.filter((service) => fleetConflictOf(service, owners) === undefined && !isNameTaken(service));
@@ -147,5 +143,10 @@ function fleetNames({ clusterDomain }: CertificateNaming, { namespace, name, fle
 
 /** From the shortest to the longest. */
 function serviceNames(service: string, { namespace, clusterDomain }: CertificateNaming): readonly string[] {
-  return [service, `${service}.${namespace}`, `${service}.${namespace}.svc`, `${service}.${namespace}.svc.${clusterDomain}`];
+  return [
+    service,
+    `${service}.${namespace}`,
+    `${service}.${namespace}.svc`,
+    `${service}.${namespace}.svc.${clusterDomain}`,
+  ];
 }

@@ -1,0 +1,51 @@
+// Warnings about valid rules.
+import { describe, expect, it } from "vitest";
+
+import { fieldPath } from "../model/field-path.ts";
+import type { DescriptorModel, RateLimitModel } from "../model/model.ts";
+import { findRuleWarnings } from "./rule-warnings.ts";
+
+const LIMIT: RateLimitModel = { unit: "second", requestsPerUnit: 1, unlimited: false, name: "", replaces: [] };
+
+function rule(key: string, more: Partial<DescriptorModel> = {}): DescriptorModel {
+  const flags = {
+    shadowMode: false,
+    detailedMetric: false,
+    quotaMode: false,
+    valueToMetric: false,
+    shareThreshold: false,
+  };
+  return { key, value: "", descriptors: [], ...flags, ...more };
+}
+
+describe("findRuleWarnings()", () => {
+  it.each([
+    { title: "a limit above 0", rules: [rule("a", { rateLimit: LIMIT })], expected: [] },
+    { title: "a rule without a limit", rules: [rule("a")], expected: [] },
+    {
+      title: "an unlimited rule",
+      rules: [rule("a", { rateLimit: { ...LIMIT, requestsPerUnit: 0, unlimited: true } })],
+      expected: [],
+    },
+    {
+      title: "a limit of 0 in shadow mode",
+      rules: [rule("a", { shadowMode: true, rateLimit: { ...LIMIT, requestsPerUnit: 0 } })],
+      expected: [],
+    },
+    {
+      title: "a limit of 0 below another rule",
+      rules: [rule("a", { descriptors: [rule("b", { rateLimit: { ...LIMIT, requestsPerUnit: 0 } })] })],
+      expected: [
+        "descriptors[0].descriptors[0].rateLimit.requestsPerUnit: the limit is 0: every request that meets this rule is rejected",
+      ],
+    },
+    {
+      title: "a rule that is not reached",
+      rules: [rule("a", { value: "*" }), rule("a")],
+      expected: ["descriptors[1]: no request reaches this rule: descriptors[0] takes all that it matches"],
+    },
+  ])("findRuleWarnings() finds $expected for $title", ({ rules, expected }) => {
+    const found = findRuleWarnings({ descriptors: rules }, fieldPath);
+    expect(found.map(({ path, message }) => `${fieldPath(path)}: ${message}`)).toEqual(expected);
+  });
+});

@@ -1,0 +1,33 @@
+// Finds what is valid in rules and perhaps not meant. Pure.
+import type { FieldPath } from "../model/field-path.ts";
+import type { DescriptorModel } from "../model/model.ts";
+import { findShadowedRules } from "../rules/shadowed.ts";
+
+/** One thing that is perhaps not meant. */
+export interface RuleWarning {
+  /** From the configuration, such as `["descriptors", 2]`. */
+  readonly path: FieldPath;
+  readonly message: string;
+}
+
+/** The warnings of a configuration that the validator found nothing in; `textOf` writes a path. */
+export function findRuleWarnings(
+  { descriptors }: { readonly descriptors: readonly DescriptorModel[] },
+  textOf: (path: FieldPath) => string,
+): readonly RuleWarning[] {
+  const shadowed = findShadowedRules(descriptors).map(({ path, by }) => ({
+    path,
+    message: `no request reaches this rule: ${textOf(by)} takes all that it matches`,
+  }));
+  return [...shadowed, ...zeroLimits(descriptors, ["descriptors"])];
+}
+
+function zeroLimits(descriptors: readonly DescriptorModel[], path: FieldPath): readonly RuleWarning[] {
+  return descriptors.flatMap(({ rateLimit, shadowMode, descriptors: below }, index) => {
+    const inner = zeroLimits(below, [...path, index, "descriptors"]);
+    const isZero = rateLimit !== undefined && !rateLimit.unlimited && rateLimit.requestsPerUnit === 0;
+    if (!isZero || shadowMode) return inner;
+    const message = "the limit is 0: every request that meets this rule is rejected";
+    return [{ path: [...path, index, "rateLimit", "requestsPerUnit"], message }, ...inner];
+  });
+}
