@@ -1,11 +1,12 @@
 // Reconciles RateLimitServices: from the resource to its objects, and from these to its status and events.
+import { isDeepStrictEqual } from "node:util";
+
 import { parseRateLimitService, type RateLimitServiceResource, type RateLimitServiceStatus, SERVICE_KIND } from "@weir/crds/rate-limit-service/schema/schema";
 import { checkEnvironment } from "@weir/crds/rate-limit-service/settings/check-environment";
 import { ApiFailure } from "@weir/kubernetes/client/api-failure";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import type { ObjectClient, ObjectWriter } from "@weir/kubernetes/client/object-client";
 import { fieldsOf, mappingsOf, textOf } from "@weir/kubernetes/mapping";
-import { isDeepStrictEqual } from "node:util";
 
 import type { EventRecorder, EventText } from "../events/event-recorder.ts";
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
@@ -13,7 +14,7 @@ import type { ObjectKey, ReconcileResult, Reconciler } from "../reconcile/reconc
 import { fleetConflict, fleetMemberOf } from "./fleet-members.ts";
 import { apiVersionOf, OWNED_KIND_NAMES, type OwnedKindName, RATE_LIMIT_SERVICES } from "./owned-kinds.ts";
 import { isReadyPod } from "./pods.ts";
-import { MANAGED_LABEL, MANAGER, selectorOf, type Workload, type WorkloadOptions, workloadOf } from "./workload.ts";
+import { MANAGER, selectorOf, type Workload, type WorkloadOptions, workloadOf } from "./workload.ts";
 import { replicasOf, WorkloadObjects } from "./workload-objects.ts";
 import { isObserved, workloadStatus, type WorkloadProblem } from "./workload-status.ts";
 
@@ -29,6 +30,12 @@ export interface PodConnections {
   connectedPods(namespace: string, names: readonly string[]): ReadonlySet<string> | undefined;
 }
 
+/** Objects that concern resources. */
+export interface WorkloadSource {
+  readonly objects: ObjectLookup;
+  readonly keysOf: (object: KubernetesObject) => readonly ObjectKey[];
+}
+
 /** What the reconciler works with. */
 export interface WorkloadReconcilerDeps {
   /** Milliseconds since the epoch. */
@@ -41,9 +48,6 @@ export interface WorkloadReconcilerDeps {
   readonly connections: PodConnections;
   readonly events: Pick<EventRecorder, "record">;
 }
-
-/** The labels that select what the reconciler needs of owned kinds and of pods. */
-export const OWNED_SELECTOR = `${MANAGED_LABEL}=${MANAGER}`;
 
 /** Keeps the objects and statuses of RateLimitServices. */
 export class WorkloadReconciler implements Reconciler {
@@ -58,14 +62,14 @@ export class WorkloadReconciler implements Reconciler {
     this.#objects = new WorkloadObjects(deps);
   }
 
-  /** Calls `enqueue` from now on with each resource that a change may concern. */
-  onChange(enqueue: (key: ObjectKey) => void): void {
+  /** Objects of other kinds, and of its own, whose changes concern its resources, and which these are. */
+  sources(): readonly WorkloadSource[] {
     const { services, owned, pods } = this.#deps;
-    services.onChange((before, after) => {
-      for (const object of [before, after]) if (object !== undefined) this.#enqueueFleet(object, enqueue);
-    });
-    for (const kind of OWNED_KIND_NAMES) owned[kind].onChange((before, after) => enqueueOwner(after ?? before, enqueue));
-    pods.onChange((before, after) => enqueueInstance(after ?? before, enqueue));
+    return [
+      { objects: services, keysOf: (object) => this.#rivalsOf(object) },
+      ...OWNED_KIND_NAMES.map((kind) => ({ objects: owned[kind], keysOf: ownerOf })),
+      { objects: pods, keysOf: instanceOf },
+    ];
   }
 
   /** Brings one resource's objects and status into the state that is wanted. Fails with ApiFailure. */
@@ -138,7 +142,7 @@ export class WorkloadReconciler implements Reconciler {
   }
 
   async #writeStatus(
-    { name, namespace, resourceVersion, ...object }: KubernetesObject,
+    object: KubernetesObject,
     before: RateLimitServiceStatus | undefined,
     status: RateLimitServiceStatus,
     signal: AbortSignal,
@@ -148,7 +152,7 @@ export class WorkloadReconciler implements Reconciler {
       apiVersion: apiVersionOf(RATE_LIMIT_SERVICES),
       kind: SERVICE_KIND,
       // Only the version that this status was computed from: a later reconcile knows more.
-      metadata: { name, namespace, resourceVersion },
+      metadata: { name: object.name, namespace: object.namespace, resourceVersion: object.resourceVersion },
       status,
     };
     const options = { fieldManager: MANAGER, isForced: true, subresource: "status" };
@@ -159,7 +163,7 @@ export class WorkloadReconciler implements Reconciler {
       if (error instanceof ApiFailure && error.kind === "conflict") return;
       throw error;
     }
-    this.#recordProblem({ name, namespace, resourceVersion, ...object }, before, status);
+    this.#recordProblem(object, before, status);
   }
 
   #recordProblem(
@@ -190,25 +194,22 @@ export class WorkloadReconciler implements Reconciler {
     this.#deps.events.record(regarding, event);
   }
 
-  /** The resource, and all that name the same fleet: its owner may be another one now. */
-  #enqueueFleet(object: KubernetesObject, enqueue: (key: ObjectKey) => void): void {
+  /** The other resources that name the same fleet: its owner may be another one now. */
+  #rivalsOf(object: KubernetesObject): readonly ObjectKey[] {
     const { fleet } = fleetMemberOf(object);
-    enqueue({ namespace: object.namespace, name: object.name });
-    for (const other of this.#deps.services.list())
-      if (other.uid !== object.uid && fleetMemberOf(other).fleet === fleet)
-        enqueue({ namespace: other.namespace, name: other.name });
+    return this.#deps.services.list().filter((other) => other.uid !== object.uid && fleetMemberOf(other).fleet === fleet);
   }
 }
 
-function enqueueOwner(object: KubernetesObject | undefined, enqueue: (key: ObjectKey) => void): void {
-  const owners = mappingsOf(fieldsOf(object?.content["metadata"])["ownerReferences"]);
+function ownerOf({ namespace, content }: KubernetesObject): readonly ObjectKey[] {
+  const owners = mappingsOf(fieldsOf(content["metadata"])["ownerReferences"]);
   const name = textOf(owners.find(({ kind }) => kind === SERVICE_KIND)?.["name"]);
-  if (object !== undefined && name !== undefined) enqueue({ namespace: object.namespace, name });
+  return name === undefined ? [] : [{ namespace, name }];
 }
 
-function enqueueInstance(pod: KubernetesObject | undefined, enqueue: (key: ObjectKey) => void): void {
-  const name = pod && textOf(labelsIn(pod)["app.kubernetes.io/instance"]);
-  if (pod !== undefined && name !== undefined) enqueue({ namespace: pod.namespace, name });
+function instanceOf(pod: KubernetesObject): readonly ObjectKey[] {
+  const name = textOf(labelsIn(pod)["app.kubernetes.io/instance"]);
+  return name === undefined ? [] : [{ namespace: pod.namespace, name }];
 }
 
 function labelsIn({ content }: KubernetesObject): Readonly<Record<string, unknown>> {

@@ -38,6 +38,8 @@ export async function createControllers({ programs, folder }: ControllerParts): 
       ...serving("kube-controller-manager", managerPort),
       `--service-account-private-key-file=${file("accounts.key")}`,
       `--root-ca-file=${file("ca.crt")}`,
+      // On a busy machine kwok may be late, and nothing makes the pods of a lost node ready again.
+      "--node-monitor-grace-period=1h",
     ],
     "kube-scheduler": [...kubeconfig, ...serving("kube-scheduler", schedulerPort)],
     kwok: [
