@@ -31,7 +31,8 @@ export function revisionName({ name, uid }: RevisionOwner, spec: unknown): strin
     .update(`${uid} ${canonicalJson(spec)}`)
     .digest("hex")
     .slice(0, HASH_LENGTH);
-  return `${name.slice(0, NAME_LENGTH_MAX - HASH_LENGTH - 1)}-${hash}`;
+  // Each part between dots must end with a letter or digit.
+  return `${name.slice(0, NAME_LENGTH_MAX - HASH_LENGTH - 1).replace(/[-.]+$/, "")}-${hash}`;
 }
 
 /** The whole revision, to be created. */
