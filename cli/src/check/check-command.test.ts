@@ -364,6 +364,36 @@ describe("runCheck() on rule files that may not mean what they say", () => {
   });
 });
 
+describe("runCheck() on rules that may not mean what they say", () => {
+  const UNREACHED = `[{key: a, value: "*"}, {key: a, value: b*}]`;
+
+  it("warns of a rule that no request reaches, in a manifest and in a rule file", async () => {
+    const head = "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: {name: a}";
+    write({
+      "a.yaml": `${head}\nspec:\n  domain: shop\n  descriptors: ${UNREACHED}\n`,
+      "b.yaml": `domain: files\ndescriptors: ${UNREACHED}\n`,
+    });
+    const { code, stdout } = await check(["a.yaml", "b.yaml"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      "a.yaml:6:39: spec.descriptors[1]: warning: no request reaches this rule: spec.descriptors[0] takes all that it matches\n",
+    );
+    expect(stdout).toContain(
+      "b.yaml:2:37: descriptors[1]: warning: no request reaches this rule: descriptors[0] takes all that it matches\n",
+    );
+  });
+
+  it("warns of a limit of 0", async () => {
+    const rule = "{key: a, rate_limit: {unit: second, requests_per_unit: 0}}";
+    write({ "b.yaml": `domain: files\ndescriptors: [${rule}]\n` });
+    const { code, stdout } = await check(["b.yaml"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      "descriptors[0].rate_limit.requests_per_unit: warning: the limit is 0: every request that meets this rule is rejected\n",
+    );
+  });
+});
+
 describe("runCheck() on manifests of other kinds", () => {
   const OTHERS = `apiVersion: v1\nkind: Namespace\nmetadata: {name: a, a: b}\n---\napiVersion: v1\nkind: List\nitems: [{apiVersion: apps/v1, kind: Deployment}]\n---\napiVersion: v1\nkind: ConfigMapList\nitems: [{}]\n`;
 

@@ -19,9 +19,6 @@ import {
 } from "./certificate-secret.ts";
 import { fleetConflictOf, type FleetMember, fleetOwners } from "./fleet-owner.ts";
 
-/** Longest common name that X.509 allows, in characters. */
-const COMMON_NAME_LENGTH_MAX = 64;
-
 /** A RateLimitService that may need a certificate. */
 export interface CertifiedService extends FleetMember {
   readonly uid: string;
@@ -135,7 +132,7 @@ function serviceLeaves(naming: CertificateNaming, services: readonly CertifiedSe
 /** As ADS_FLEET_FROM_CERTIFICATE reads it. */
 function fleetNames({ clusterDomain }: CertificateNaming, { namespace, name, fleet }: FleetMember): CertificateNames {
   return {
-    commonName: name.slice(0, COMMON_NAME_LENGTH_MAX),
+    commonName: name,
     uris: [`spiffe://${clusterDomain}/ns/${namespace}/fleet/${fleet}`],
     usage: "client",
   };

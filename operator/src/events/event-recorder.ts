@@ -107,7 +107,14 @@ export class EventRecorder implements Part {
   record(regarding: EventObject, text: EventText): void {
     if (this.#stopping.signal.aborted) return;
     const nowMs = this.#deps.clock();
-    const key = JSON.stringify([regarding.uid, regarding.namespace, regarding.name, text.type, text.reason, text.action]);
+    const key = JSON.stringify([
+      regarding.uid,
+      regarding.namespace,
+      regarding.name,
+      text.type,
+      text.reason,
+      text.action,
+    ]);
     const known = this.#series.get(key);
     this.#series.delete(key);
     const isRepeat = known !== undefined && nowMs - known.lastMs < SERIES_MS;
@@ -119,7 +126,8 @@ export class EventRecorder implements Part {
     this.#series.set(key, series);
     this.#unwritten.add(series);
     dropOldest(this.#series);
-    if (dropOldest(this.#unwritten)) this.#log.warn("Dropped an event, too many wait to be written", { max: SERIES_MAX });
+    if (dropOldest(this.#unwritten))
+      this.#log.warn("Dropped an event, too many wait to be written", { max: SERIES_MAX });
     this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
   }
 

@@ -1,0 +1,106 @@
+// Finds what is wrong, and what is perhaps not meant, in a resource that is about to be stored. It
+// changes nothing, so a dry run is like any other.
+import { isDeepStrictEqual } from "node:util";
+
+import { KIND, parseRateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
+import { modelOfResource, ruleProblems } from "@weir/crds/rate-limit-config/translate/translate";
+import { fleetOf } from "@weir/crds/rate-limit-service/fleet";
+import { parseRateLimitService, SERVICE_KIND } from "@weir/crds/rate-limit-service/schema/schema";
+import { checkEnvironment } from "@weir/crds/rate-limit-service/settings/check-environment";
+import { API_VERSION } from "@weir/crds/schema/api-version";
+import type { ManifestProblem } from "@weir/crds/schema/problems";
+import { type Mapping, mappingOf } from "@weir/kubernetes/mapping";
+import { findRuleWarnings } from "@weir/limits/explain/rule-warnings";
+import { type FieldPath, fieldPath } from "@weir/limits/model/field-path";
+
+import { fleetConflictOf, fleetOwners } from "../certificates/fleet-owner.ts";
+import { createdMsOf, readService } from "../certificates/read-service.ts";
+import type { ObjectLookup } from "../reconcile/object-cache.ts";
+import type { AdmissionRequest, Findings } from "./admission-review.ts";
+import { domainOwnerOf } from "./domain-owner.ts";
+
+/** Namespace of an object that names none. */
+const DEFAULT_NAMESPACE = "default";
+
+const [GROUP] = API_VERSION.split("/");
+
+const NOTHING: Findings = { problems: [], warnings: [] };
+
+/** What warnings need to know of the cluster. */
+export interface ReviewContext {
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** The RateLimitConfigs. */
+  readonly configs: Pick<ObjectLookup, "list">;
+  /** The RateLimitServices. */
+  readonly services: Pick<ObjectLookup, "list">;
+  /** Whether a pod of the fleet is connected; undefined when that is not known. */
+  readonly hasPods: (fleet: string) => boolean | undefined;
+}
+
+/** Reviews a change. Objects of other kinds, and deletions, have nothing wrong. */
+export function review({ group, kind, object, oldObject }: AdmissionRequest, context: ReviewContext): Findings {
+  if (group !== GROUP || object === undefined) return NOTHING;
+  // What is being deleted must be able to go.
+  if (mappingOf(object["metadata"])?.["deletionTimestamp"] !== undefined) return NOTHING;
+  const findings =
+    kind === KIND ? reviewConfig(object, context) : kind === SERVICE_KIND ? reviewService(object, context) : NOTHING;
+  // Labels of a resource that is invalid already can be changed; its status says what is wrong.
+  const isSameSpec = oldObject !== undefined && isDeepStrictEqual(object["spec"], oldObject["spec"]);
+  return isSameSpec ? { problems: [], warnings: [...findings.problems, ...findings.warnings] } : findings;
+}
+
+function reviewConfig(object: Mapping, context: ReviewContext): Findings {
+  const parsed = parseRateLimitConfigResource(object, { unknownFields: "ignore" });
+  const problems = parsed.ok ? ruleProblems(parsed.resource) : parsed.problems;
+  if (!parsed.ok || problems.length > 0) return { problems: problems.map(textOfProblem), warnings: [] };
+  const { metadata, spec } = parsed.resource;
+  const { namespace = DEFAULT_NAMESPACE, name } = metadata;
+  const { domain, fleets } = spec;
+  const createdMs = createdMsOf(object) || context.clock();
+  const conflict = domainOwnerOf({ namespace, name, createdMs, domain, fleets }, context.configs);
+  const inSpec = (path: FieldPath): string => fieldPath(["spec", ...path]);
+  return {
+    problems: [],
+    warnings: [
+      ...(conflict === undefined ? [] : [`spec.domain: ${ownedText(domain, conflict)}`]),
+      ...(fleets ?? []).flatMap((fleet, index) =>
+        context.hasPods(fleet) === false
+          ? [`spec.fleets[${index}]: no rate limit pod of the fleet ${JSON.stringify(fleet)} is connected`]
+          : [],
+      ),
+      ...findRuleWarnings(modelOfResource(parsed.resource), inSpec).map(
+        ({ path, message }) => `${inSpec(path)}: ${message}`,
+      ),
+    ],
+  };
+}
+
+function reviewService(object: Mapping, { services, clock }: ReviewContext): Findings {
+  const parsed = parseRateLimitService(object, { unknownFields: "ignore" });
+  if (!parsed.ok) return { problems: parsed.problems.map(textOfProblem), warnings: [] };
+  const { metadata, spec } = parsed.resource;
+  const environment = checkEnvironment(spec);
+  const { namespace = DEFAULT_NAMESPACE, name } = metadata;
+  const member = { namespace, name, fleet: fleetOf(parsed.resource), createdMs: createdMsOf(object) || clock() };
+  const others = services
+    .list()
+    .map(readService)
+    .filter((other) => other.namespace !== namespace || other.name !== name);
+  const owner = fleetConflictOf(member, fleetOwners([...others, member]));
+  const conflict = `spec.fleet: the fleet ${JSON.stringify(member.fleet)} belongs to ${owner?.namespace}/${owner?.name}: the oldest RateLimitService that names it owns a fleet`;
+  return {
+    problems: environment.problems.map(textOfProblem),
+    warnings: [...(owner === undefined ? [] : [conflict]), ...environment.warnings.map(textOfProblem)],
+  };
+}
+
+function ownedText(domain: string, { owner, fleet }: NonNullable<ReturnType<typeof domainOwnerOf>>): string {
+  const where = fleet === undefined ? "" : ` in fleet ${JSON.stringify(fleet)}`;
+  return `domain ${JSON.stringify(domain)} belongs to ${owner.namespace}/${owner.name}${where}: the oldest resource owns a domain`;
+}
+
+/** As in the status. */
+function textOfProblem({ path, message }: ManifestProblem): string {
+  return path.length === 0 ? message : `${fieldPath(path)}: ${message}`;
+}
