@@ -41,7 +41,12 @@ const PASSWORD = "secret";
 const VALIDITY = { now: new Date(), validDays: 1 } as const;
 
 /** A manifest as JSON, which is YAML too. */
-function manifest(apiVersion: string, kind: string, [namespace, name]: readonly [string, string], rest: object): string {
+function manifest(
+  apiVersion: string,
+  kind: string,
+  [namespace, name]: readonly [string, string],
+  rest: object,
+): string {
   return JSON.stringify({ apiVersion, kind, metadata: { name, namespace }, ...rest });
 }
 
@@ -80,7 +85,9 @@ describe("RateLimitServices in a cluster", () => {
   beforeAll(async () => {
     cluster = await startKubernetesCluster({ full: true });
     await cluster.apply(CRDS.join("\n---\n"));
-    const namespaces = ["shop", "shop2", "other"].map((name) => `{apiVersion: v1, kind: Namespace, metadata: {name: ${name}}}`);
+    const namespaces = ["shop", "shop2", "other"].map(
+      (name) => `{apiVersion: v1, kind: Namespace, metadata: {name: ${name}}}`,
+    );
     await cluster.apply(namespaces.join("\n---\n"));
     await kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s");
     redis = await startRedis(cluster.folder, { flags: ["--requirepass", PASSWORD] });
@@ -202,7 +209,9 @@ describe("RateLimitServices in a cluster", () => {
   it("a fleet belongs to the oldest resource that names it, and passes on when that goes", async () => {
     const backend = { type: "memory" };
     await cluster.apply(service("shop", "first", { backend, fleet: "gold" }));
-    await eventually("the first", async () => expect((await conditionsOf("first"))["Available"]).toBe("True PodsReady"));
+    await eventually("the first", async () =>
+      expect((await conditionsOf("first"))["Available"]).toBe("True PodsReady"),
+    );
     // Of the same second, the first by namespace owns it.
     await cluster.apply(service("shop2", "second", { backend, fleet: "gold" }));
     await eventually("the conflict", async () =>
@@ -250,7 +259,9 @@ describe("RateLimitServices in a cluster", () => {
     await kubectl("rollout", "status", "deployment/limits", "-n", "shop", "--timeout=30s");
     const selector = String(fieldsOf((await get("rls", "limits"))["status"])["selector"]);
     const pods = await eventually("two pods", async () => {
-      const { items } = JSON.parse(await kubectl("get", "pods", "-n", "shop", "-l", selector, "--output=json")) as Mapping;
+      const { items } = JSON.parse(
+        await kubectl("get", "pods", "-n", "shop", "-l", selector, "--output=json"),
+      ) as Mapping;
       expect(mappingsOf(items)).toHaveLength(2);
       return mappingsOf(items);
     });
@@ -284,7 +295,9 @@ function autoscaled(autoscaling: object): string {
 async function ask(port: number): Promise<RateLimitResponse_Code> {
   const limits = createClient(RateLimitService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${port}` }));
   const descriptors = [{ entries: [{ key: "user", value: "ann" }] }];
-  const { overallCode } = await limits.shouldRateLimit(create(RateLimitRequestSchema, { domain: "login", descriptors }));
+  const { overallCode } = await limits.shouldRateLimit(
+    create(RateLimitRequestSchema, { domain: "login", descriptors }),
+  );
   return overallCode;
 }
 

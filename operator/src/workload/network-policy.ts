@@ -19,10 +19,7 @@ export function renderNetworkPolicy(workload: Workload): WrittenObject | undefin
     spec: {
       podSelector: { matchLabels: selectorOf(workload) },
       policyTypes: ["Ingress"],
-      ingress: [
-        ...clients,
-        { from: [{ podSelector: {} }, ...monitoring], ports: portsOf("http", "debug", "metrics") },
-      ],
+      ingress: [...clients, { from: [{ podSelector: {} }, ...monitoring], ports: portsOf("http", "debug", "metrics") }],
     },
   });
 }

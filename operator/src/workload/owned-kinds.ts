@@ -15,8 +15,19 @@ export const OWNED_KINDS = {
   networkPolicy: { group: "networking.k8s.io", version: "v1", plural: "networkpolicies", kind: "NetworkPolicy" },
   disruptionBudget: { group: "policy", version: "v1", plural: "poddisruptionbudgets", kind: "PodDisruptionBudget" },
   deployment: { group: "apps", version: "v1", plural: "deployments", kind: "Deployment" },
-  autoscaler: { group: "autoscaling", version: "v2", plural: "horizontalpodautoscalers", kind: "HorizontalPodAutoscaler" },
-  podMonitor: { group: "monitoring.coreos.com", version: "v1", plural: "podmonitors", kind: "PodMonitor", isOptional: true },
+  autoscaler: {
+    group: "autoscaling",
+    version: "v2",
+    plural: "horizontalpodautoscalers",
+    kind: "HorizontalPodAutoscaler",
+  },
+  podMonitor: {
+    group: "monitoring.coreos.com",
+    version: "v1",
+    plural: "podmonitors",
+    kind: "PodMonitor",
+    isOptional: true,
+  },
 } as const satisfies Readonly<Record<string, OwnedKind>>;
 
 /** A kind by the name that this program gives it. */
@@ -29,7 +40,11 @@ export const OWNED_KIND_NAMES = Object.keys(OWNED_KINDS) as readonly OwnedKindNa
 export const PODS: ApiKind = { group: "", version: "v1", plural: "pods" };
 
 /** The kind that all this is made from. */
-export const RATE_LIMIT_SERVICES: ApiKind = { group: "ratelimit.weir.dev", version: "v1alpha1", plural: "ratelimitservices" };
+export const RATE_LIMIT_SERVICES: ApiKind = {
+  group: "ratelimit.weir.dev",
+  version: "v1alpha1",
+  plural: "ratelimitservices",
+};
 
 /** `apiVersion` of a kind. */
 export function apiVersionOf({ group, version }: ApiKind): string {

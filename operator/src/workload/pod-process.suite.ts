@@ -74,7 +74,8 @@ export class PodProcess extends ProgramProcess {
     const mounts = mappingsOf(container["volumeMounts"]);
     for (const volume of mappingsOf(spec["volumes"])) {
       const mount = mounts.find(({ name }) => name === volume["name"]);
-      if (mount !== undefined) await mountSecret(cluster, pod, { volume, path: join(folder, String(mount["mountPath"])) });
+      if (mount !== undefined)
+        await mountSecret(cluster, pod, { volume, path: join(folder, String(mount["mountPath"])) });
     }
     const [command = ""] = container["command"] as readonly string[];
     return new PodProcess(folder, command, { ...environmentOf(pod, container, folder), ...LISTENERS });

@@ -67,7 +67,9 @@ function workload(spec: RateLimitServiceSpec, name = "limits"): Workload {
 }
 
 function environment(spec: RateLimitServiceSpec): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(environmentOf(workload(spec)).map(({ name, value, valueFrom }) => [name, value ?? valueFrom]));
+  return Object.fromEntries(
+    environmentOf(workload(spec)).map(({ name, value, valueFrom }) => [name, value ?? valueFrom]),
+  );
 }
 
 /** What is rendered of a kind. */
@@ -79,15 +81,27 @@ describe("environmentOf()", () => {
   it.each([
     { what: "the least", spec: MEMORY },
     { what: "everything", spec: FULL },
-    { what: "a cluster", spec: { backend: { type: "redis", redis: { type: "cluster", cluster: { addresses: ["a:1", "b:2"] } } } } },
-    { what: "memcached", spec: { backend: { type: "memcached", memcached: { srv: "_m._tcp.example", srvRefresh: "5s", tls: {} } } } },
+    {
+      what: "a cluster",
+      spec: { backend: { type: "redis", redis: { type: "cluster", cluster: { addresses: ["a:1", "b:2"] } } } },
+    },
+    {
+      what: "memcached",
+      spec: { backend: { type: "memcached", memcached: { srv: "_m._tcp.example", srvRefresh: "5s", tls: {} } } },
+    },
     { what: "DogStatsD", spec: { ...MEMORY, statistics: { push: { format: "dogstatsd", host: "dd" } } } },
-  ] as { what: string; spec: RateLimitServiceSpec }[])("sets each setting of the data plane once, and no other, with $what", ({ spec }) => {
-    const names = environmentOf(workload(spec)).map(({ name }) => name);
-    const known = new Set([...DATA_PLANE_SETTINGS.flatMap((setting) => spellingsOf(setting)), "OTEL_EXPORTER_OTLP_ENDPOINT"]);
-    expect(names.filter((name) => !known.has(name))).toEqual([]);
-    expect(new Set(names).size).toBe(names.length);
-  });
+  ] as { what: string; spec: RateLimitServiceSpec }[])(
+    "sets each setting of the data plane once, and no other, with $what",
+    ({ spec }) => {
+      const names = environmentOf(workload(spec)).map(({ name }) => name);
+      const known = new Set([
+        ...DATA_PLANE_SETTINGS.flatMap((setting) => spellingsOf(setting)),
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+      ]);
+      expect(names.filter((name) => !known.has(name))).toEqual([]);
+      expect(new Set(names).size).toBe(names.length);
+    },
+  );
 
   it("knows each field", () => {
     expect(environment(FULL)).toEqual({
@@ -167,7 +181,9 @@ describe("environmentOf()", () => {
 describe("mountsOf()", () => {
   it("mounts the files that the environment names, and no other", () => {
     for (const spec of [MEMORY, FULL]) {
-      const files = mountsOf(workload(spec)).flatMap(({ name, keys }) => Object.keys(keys).map((file) => `/etc/weir/${name}/${file}`));
+      const files = mountsOf(workload(spec)).flatMap(({ name, keys }) =>
+        Object.keys(keys).map((file) => `/etc/weir/${name}/${file}`),
+      );
       const named = Object.values(environment(spec)).filter((value) => String(value).startsWith("/etc/weir/"));
       expect(files.toSorted()).toEqual(named.toSorted());
     }
@@ -191,7 +207,11 @@ describe("renderWorkload()", () => {
     { what: "the default of a shared store", spec: { ...FULL, replicas: undefined }, replicas: 2 },
     { what: "a number", spec: FULL, replicas: 3 },
     { what: "none", spec: { ...FULL, replicas: 0 }, replicas: 0 },
-    { what: "an autoscaler", spec: { ...FULL, replicas: undefined, autoscaling: { maxReplicas: 9 } }, replicas: undefined },
+    {
+      what: "an autoscaler",
+      spec: { ...FULL, replicas: undefined, autoscaling: { maxReplicas: 9 } },
+      replicas: undefined,
+    },
   ])("sets the replicas of the Deployment for $what", ({ spec, replicas }) => {
     expect((rendered("deployment", spec)?.["spec"] as { replicas?: number }).replicas).toBe(replicas);
   });
@@ -199,19 +219,40 @@ describe("renderWorkload()", () => {
   it.each([
     { what: "nothing", autoscaling: { maxReplicas: 9 }, min: 2, percent: 70, metrics: 1 },
     { what: "one pod at most", autoscaling: { maxReplicas: 1 }, min: 1, percent: 70, metrics: 1 },
-    { what: "a percentage", autoscaling: { minReplicas: 4, maxReplicas: 9, targetCPUUtilizationPercentage: 50 }, min: 4, percent: 50, metrics: 1 },
-    { what: "metrics", autoscaling: { maxReplicas: 9, metrics: [{ type: "Pods" as const, pods: {} }] }, min: 2, percent: undefined, metrics: 1 },
+    {
+      what: "a percentage",
+      autoscaling: { minReplicas: 4, maxReplicas: 9, targetCPUUtilizationPercentage: 50 },
+      min: 4,
+      percent: 50,
+      metrics: 1,
+    },
+    {
+      what: "metrics",
+      autoscaling: { maxReplicas: 9, metrics: [{ type: "Pods" as const, pods: {} }] },
+      min: 2,
+      percent: undefined,
+      metrics: 1,
+    },
   ])("makes an autoscaler that is given $what", ({ autoscaling, min, percent, metrics }) => {
     const spec = rendered("autoscaler", { ...FULL, replicas: undefined, autoscaling })?.["spec"] as {
       minReplicas: number;
       metrics: { resource?: { target: { averageUtilization: number } } }[];
     };
-    expect([spec.minReplicas, spec.metrics.length, spec.metrics[0]?.resource?.target.averageUtilization]).toEqual([min, metrics, percent]);
+    expect([spec.minReplicas, spec.metrics.length, spec.metrics[0]?.resource?.target.averageUtilization]).toEqual([
+      min,
+      metrics,
+      percent,
+    ]);
   });
 
   it("does not make what the resource does not want", () => {
-    const spec: RateLimitServiceSpec = { ...MEMORY, networkPolicy: { enabled: false }, statistics: { podMonitor: { enabled: false } } };
-    for (const kind of ["autoscaler", "networkPolicy", "podMonitor"] as const) expect(rendered(kind, spec)).toBeUndefined();
+    const spec: RateLimitServiceSpec = {
+      ...MEMORY,
+      networkPolicy: { enabled: false },
+      statistics: { podMonitor: { enabled: false } },
+    };
+    for (const kind of ["autoscaler", "networkPolicy", "podMonitor"] as const)
+      expect(rendered(kind, spec)).toBeUndefined();
   });
 
   it.each([
@@ -238,7 +279,8 @@ describe("renderWorkload()", () => {
   });
 
   it("says that the Service speaks h2c only without TLS", () => {
-    const portOf = (spec: RateLimitServiceSpec) => (rendered("service", spec)?.["spec"] as { ports: object[] }).ports[0];
+    const portOf = (spec: RateLimitServiceSpec) =>
+      (rendered("service", spec)?.["spec"] as { ports: object[] }).ports[0];
     expect(portOf(MEMORY)).toHaveProperty("appProtocol", "kubernetes.io/h2c");
     expect(portOf(FULL)).not.toHaveProperty("appProtocol");
   });
@@ -263,7 +305,8 @@ describe("renderWorkload()", () => {
   });
 
   it("changes the pods with what is rendered, and not with the number of pods", () => {
-    const podsOf = (spec: RateLimitServiceSpec) => (rendered("deployment", spec)?.["spec"] as { template: unknown }).template;
+    const podsOf = (spec: RateLimitServiceSpec) =>
+      (rendered("deployment", spec)?.["spec"] as { template: unknown }).template;
     expect(podsOf({ ...FULL, replicas: 5 })).toEqual(podsOf(FULL));
     expect(podsOf({ ...FULL, shadowMode: false })).not.toEqual(podsOf(FULL));
   });

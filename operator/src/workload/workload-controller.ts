@@ -8,7 +8,9 @@ import { WorkloadReconciler, type WorkloadReconcilerDeps } from "./workload-reco
 
 /** What the controller works with. */
 export interface WorkloadControllerDeps
-  extends Omit<ControllerDeps, "reconciler">, Pick<WorkloadReconcilerDeps, "clock" | "objects" | "connections" | "events"> {
+  extends
+    Omit<ControllerDeps, "reconciler">,
+    Pick<WorkloadReconcilerDeps, "clock" | "objects" | "connections" | "events"> {
   /** RateLimitServices, which other parts read too. */
   readonly services: ObjectLookup;
   /** Where the kinds of objects are followed that only this controller reads. */

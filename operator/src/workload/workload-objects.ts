@@ -65,8 +65,7 @@ export class WorkloadObjects {
       const result = object
         ? await this.#apply(workload, kind, object, signal)
         : await this.#delete(workload, kind, signal);
-      if (result === "name-taken")
-        return { kind: "name-taken", taken: `${OWNED_KINDS[kind].kind} ${workload.name}` };
+      if (result === "name-taken") return { kind: "name-taken", taken: `${OWNED_KINDS[kind].kind} ${workload.name}` };
       if (kind === "deployment" && typeof result === "object") deployment = result;
     }
     if (deployment === undefined) throw new TypeError("Cannot be: the Deployment was applied, and there is none");

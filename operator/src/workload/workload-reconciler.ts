@@ -1,7 +1,12 @@
 // Reconciles RateLimitServices: from the resource to its objects, and from these to its status and events.
 import { isDeepStrictEqual } from "node:util";
 
-import { parseRateLimitService, type RateLimitServiceResource, type RateLimitServiceStatus, SERVICE_KIND } from "@weir/crds/rate-limit-service/schema/schema";
+import {
+  parseRateLimitService,
+  type RateLimitServiceResource,
+  type RateLimitServiceStatus,
+  SERVICE_KIND,
+} from "@weir/crds/rate-limit-service/schema/schema";
 import { checkEnvironment } from "@weir/crds/rate-limit-service/settings/check-environment";
 import { ApiFailure } from "@weir/kubernetes/client/api-failure";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
@@ -197,7 +202,9 @@ export class WorkloadReconciler implements Reconciler {
   /** The other resources that name the same fleet: its owner may be another one now. */
   #rivalsOf(object: KubernetesObject): readonly ObjectKey[] {
     const { fleet } = fleetMemberOf(object);
-    return this.#deps.services.list().filter((other) => other.uid !== object.uid && fleetMemberOf(other).fleet === fleet);
+    return this.#deps.services
+      .list()
+      .filter((other) => other.uid !== object.uid && fleetMemberOf(other).fleet === fleet);
   }
 }
 

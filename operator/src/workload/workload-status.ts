@@ -87,7 +87,12 @@ function progressing({ deployment, problem }: StatusFacts): Finding {
   const isDone = updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted;
   return isDone
     ? { type, status: "False", reason: "RolledOut", message: `all ${wanted} pods are of the present form` }
-    : { type, status: "True", reason: "RollingOut", message: `${updatedReplicas} of ${wanted} pods are of the present form` };
+    : {
+        type,
+        status: "True",
+        reason: "RollingOut",
+        message: `${updatedReplicas} of ${wanted} pods are of the present form`,
+      };
 }
 
 function degraded({ deployment, pods, problem }: StatusFacts): Finding {
@@ -108,13 +113,28 @@ function connection({ readyPods, connected }: StatusFacts): Finding {
   const type = "Connected";
   if (readyPods.length === 0) return { type, status: "False", reason: "NoReadyPods", message: "no pod is ready" };
   if (connected === undefined)
-    return { type, status: "Unknown", reason: "ControlPlaneSilent", message: "no replica of the control plane answers" };
+    return {
+      type,
+      status: "Unknown",
+      reason: "ControlPlaneSilent",
+      message: "no replica of the control plane answers",
+    };
   const missing = readyPods.filter((name) => !connected.has(name));
   if (missing.length === 0)
-    return { type, status: "True", reason: "PodsConnected", message: `all ${readyPods.length} ready pods are connected` };
+    return {
+      type,
+      status: "True",
+      reason: "PodsConnected",
+      message: `all ${readyPods.length} ready pods are connected`,
+    };
   const names = missing.slice(0, NAMES_MAX).join(", ");
   const more = missing.length > NAMES_MAX ? ` and ${missing.length - NAMES_MAX} more` : "";
-  return { type, status: "False", reason: "PodsNotConnected", message: `not connected to the control plane: ${names}${more}` };
+  return {
+    type,
+    status: "False",
+    reason: "PodsNotConnected",
+    message: `not connected to the control plane: ${names}${more}`,
+  };
 }
 
 /** Available, connected and not degraded. */

@@ -36,7 +36,10 @@ describe("ReloadedFiles()", () => {
     };
     await writePair();
     const store = new StatisticsStore({ maxDynamicKeys: 1 });
-    const files = new ReloadedFiles({ log: silentLog() }).openTls({ certPath, keyPath }, new LoadStatistics(store, "certs"));
+    const files = new ReloadedFiles({ log: silentLog() }).openTls(
+      { certPath, keyPath },
+      new LoadStatistics(store, "certs"),
+    );
     const counts = (): readonly number[] =>
       ["load_attempts", "load_failures"].map((name) => store.counter(`certs.${name}`).value);
     expect(counts()).toEqual([1, 0]);
