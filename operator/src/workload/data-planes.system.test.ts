@@ -126,7 +126,7 @@ describe("RateLimitServices in a cluster", () => {
       },
     );
     await caches.start();
-    await controller.start();
+    controller.start();
   });
 
   afterAll(async () => {

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
+import { fieldsOf, type Mapping, mappingsOf, textOf } from "@weir/kubernetes/mapping";
 import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 import { MountedSecret } from "@weir/testing/mounted-secret";
 import { eventually } from "@weir/testing/eventually";
@@ -91,7 +91,7 @@ async function mountSecret(
   cluster: KubernetesCluster,
   pod: Mapping,
   { volume, path }: { readonly volume: Mapping; readonly path: string },
-): Promise<void> {
+): Promise<MountedSecret> {
   const { secretName, items } = fieldsOf(volume["secret"]);
   const namespace = String(fieldsOf(pod["metadata"])["namespace"]);
   const { stdout } = await cluster.kubectl(["get", "secret", String(secretName), "-n", namespace, "--output=json"]);
@@ -101,15 +101,15 @@ async function mountSecret(
     if (typeof value !== "string") throw new Error(`Secret ${String(secretName)} has no key ${String(item["key"])}`);
     return [String(item["path"]), Buffer.from(value, "base64").toString()] as const;
   });
-  void new MountedSecret(Object.fromEntries(files), path);
+  return new MountedSecret(Object.fromEntries(files), path);
 }
 
 /** The variables in their order, with $(NAME) replaced, fields of the pod read, and paths below `folder`. */
 function environmentOf(pod: Mapping, container: Mapping, folder: string): Record<string, string> {
   const env: Record<string, string> = {};
   for (const variable of mappingsOf(container["env"])) {
-    const path = fieldsOf(fieldsOf(variable["valueFrom"])["fieldRef"])["fieldPath"];
-    const written = path === undefined ? String(variable["value"]) : fieldAt(pod, String(path));
+    const path = textOf(fieldsOf(fieldsOf(variable["valueFrom"])["fieldRef"])["fieldPath"]);
+    const written = path === undefined ? String(variable["value"]) : fieldAt(pod, path);
     const value = written.replaceAll(/\$\(([A-Z_]+)\)/g, (whole, name: string) => env[name] ?? whole);
     env[String(variable["name"])] = value.startsWith("/etc/weir/") ? join(folder, value) : value;
   }

@@ -59,11 +59,7 @@ const FULL: RateLimitServiceSpec = {
 
 function workload(spec: RateLimitServiceSpec, name = "limits"): Workload {
   const options = { image: "weir:1", controlPlane: { address: "cp:18000", isPlaintext: false } };
-  return workloadOf(
-    { metadata: { name, namespace: "shop" } as Parameters<typeof workloadOf>[0]["metadata"], spec },
-    "uid-1",
-    options,
-  );
+  return workloadOf({ metadata: { name, namespace: "shop" }, spec }, "uid-1", options);
 }
 
 function environment(spec: RateLimitServiceSpec): Readonly<Record<string, unknown>> {

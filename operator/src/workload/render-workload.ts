@@ -14,7 +14,7 @@ import { renderService } from "./service.ts";
 import type { Workload } from "./workload.ts";
 
 /** Annotation with the checksum of what the operator has applied. */
-export const RENDERED_ANNOTATION = "ratelimit.weir.dev/rendered";
+const RENDERED_ANNOTATION = "ratelimit.weir.dev/rendered";
 
 /** The renderer of each kind; undefined means that the object must not exist. */
 const RENDERERS: Readonly<Record<OwnedKindName, (workload: Workload) => WrittenObject | undefined>> = {

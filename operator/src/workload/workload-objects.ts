@@ -62,11 +62,13 @@ export class WorkloadObjects {
     // Before the operator leaves them out: otherwise they would be 1 for a moment.
     let deployment = before && (await this.#leaveReplicas(workload, before, signal));
     for (const { kind, object } of renderWorkload(workload)) {
-      const result = object
-        ? await this.#apply(workload, kind, object, signal)
-        : await this.#delete(workload, kind, signal);
+      if (object === undefined) {
+        await this.#delete(workload, kind, signal);
+        continue;
+      }
+      const result = await this.#apply(workload, kind, object, signal);
       if (result === "name-taken") return { kind: "name-taken", taken: `${OWNED_KINDS[kind].kind} ${workload.name}` };
-      if (kind === "deployment" && typeof result === "object") deployment = result;
+      if (kind === "deployment") deployment = result;
     }
     if (deployment === undefined) throw new TypeError("Cannot be: the Deployment was applied, and there is none");
     return { kind: "written", deployment: await this.#leaveReplicas(workload, deployment, signal), before };
@@ -96,7 +98,7 @@ export class WorkloadObjects {
     }
   }
 
-  async #delete(workload: Workload, kind: OwnedKindName, signal: AbortSignal): Promise<undefined> {
+  async #delete(workload: Workload, kind: OwnedKindName, signal: AbortSignal): Promise<void> {
     const present = this.#deps.owned[kind].get(workload);
     if (present === undefined || !isOwned(present, workload)) return;
     await this.#deps.objects.delete(OWNED_KINDS[kind], workload, { uid: present.uid }, signal);
@@ -138,7 +140,7 @@ export function replicasOf({ content }: KubernetesObject): number {
 }
 
 /** Whether the resource is the controller of the object. */
-export function isOwned({ content }: KubernetesObject, { uid }: Pick<Workload, "uid">): boolean {
+function isOwned({ content }: KubernetesObject, { uid }: Pick<Workload, "uid">): boolean {
   const owners = mappingsOf(fieldsOf(content["metadata"])["ownerReferences"]);
   return owners.some((owner) => owner["uid"] === uid && owner["controller"] === true);
 }

@@ -1,7 +1,7 @@
 // The status of a RateLimitService from its Deployment, its pods, and who is connected. Pure.
 import type { RateLimitServiceStatus } from "@weir/crds/rate-limit-service/schema/schema";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
-import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
+import { fieldsOf, type Mapping, mappingsOf, textOf } from "@weir/kubernetes/mapping";
 
 import { stuckPodOf } from "./pods.ts";
 
@@ -105,7 +105,7 @@ function degraded({ deployment, pods, problem }: StatusFacts): Finding {
     return { type, status: "False", reason: "AsExpected", message: "nothing is wrong" };
   const cause = isRefused ? failure : rollout;
   const pod = stuckPodOf(pods);
-  const message = pod ?? String(cause?.["message"] ?? "the rollout takes too long");
+  const message = pod ?? textOf(cause?.["message"]) ?? "the rollout takes too long";
   return { type, status: "True", reason: "RolloutStuck", message };
 }
 
