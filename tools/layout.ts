@@ -48,6 +48,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "files",
       "net",
       "lifecycle",
+      "secrets",
       "tls",
       "grpc",
       "tracing",
@@ -68,6 +69,7 @@ export const WORKSPACES: readonly Workspace[] = [
     mayImport: ["common", "certificates"],
     order: [
       "eventually.ts",
+      "mounted-secret.ts",
       "pause-process.ts",
       "processes.ts",
       "reserve-ports.ts",

@@ -21,7 +21,7 @@ import { createGrpcTransport } from "./startup/grpc-engine.ts";
 import { openGrpcTls } from "./startup/grpc-tls.ts";
 import { withAddressLog } from "./startup/listen-address-log.ts";
 import { createStatisticsSinks } from "./startup/statistics-sinks.ts";
-import { TlsFileSets } from "./startup/tls-file-sets.ts";
+import { ReloadedFiles } from "./startup/reloaded-files.ts";
 import { createTrafficGate } from "./startup/traffic-gate.ts";
 import { LoadStatistics, ServiceStatistics } from "./statistics/service-statistics.ts";
 import { StatisticsStore } from "./statistics/statistics-store.ts";
@@ -61,7 +61,7 @@ export async function createService(
   const addressLog = createLog({ ...settings.log, level: settings.log.level === "warn" ? "info" : settings.log.level });
   const { server } = settings;
   const lifecycle = new Lifecycle({ log }, { stopTimeoutMs: server.shutdown.drainMs + 2 * server.shutdown.graceMs });
-  const tls = new TlsFileSets({ log });
+  const files = new ReloadedFiles({ log });
 
   const turn = new TurnEnd();
   const store = new StatisticsStore(settings.statistics);
@@ -72,7 +72,7 @@ export async function createService(
   const distribute = pool && ((configs: readonly RateLimitConfigModel[]) => pool.load(configs));
   const rules = new ActiveRules({ store, statistics, health, distribute }, settings.config);
   const counter = await createCounterBackend(settings, {
-    ...{ store, statistics, tls, tracing, turn, log },
+    ...{ store, statistics, files, tracing, turn, log },
     health: storeHealth,
   });
   const source = await createConfigSource(settings.config, { listener: rules, store, log });
@@ -88,7 +88,7 @@ export async function createService(
     { rules: rules.current, statistics: store, extraTags: settings.statistics.extraTags, health, log },
     server.debug,
   );
-  const grpcTls = server.grpc.tls && openGrpcTls(server.grpc.tls, tls, new LoadStatistics(store, "certs"));
+  const grpcTls = server.grpc.tls && openGrpcTls(server.grpc.tls, files, new LoadStatistics(store, "certs"));
   const grpc =
     pool === undefined
       ? await createGrpcTransport(
@@ -107,7 +107,7 @@ export async function createService(
   // a waiting process can be inspected.
   lifecycle.add(withAddressLog(debug, "debug", addressLog));
   for (const sink of await createStatisticsSinks(settings.statistics, { store, addressLog, log })) lifecycle.add(sink);
-  for (const files of tls.all) lifecycle.add(files);
+  for (const file of files.all) lifecycle.add(file);
   lifecycle.add(counter);
   if (pool !== undefined) lifecycle.add(pool);
   lifecycle.add(source);
@@ -120,7 +120,7 @@ export async function createService(
     reload() {
       log.info("Reloading files and certificates");
       source.reload();
-      for (const files of tls.all) files.reload();
+      for (const file of files.all) file.reload();
       pool?.reload();
     },
   };

@@ -64,7 +64,7 @@ export function formatGroupedPage({ program, groups, withoutEffect }: GroupedSet
     `# Settings of ${inlineCode(program)}`,
     "<!-- Written by tools/generate/settings-docs.ts from the settings of the program: change those, then run `make generate`. -->",
     `${ABOUT_SETTINGS} When a setting and its alias hold different values the program does not start, and names both.`,
-    "A secret can also come from a file: `NAME_FILE` names it, for every spelling of the name. Where spans go follows from the standard variables " +
+    "A secret can also come from a file: `NAME_FILE` names it, for every spelling of the name. The files of a store's passwords are followed: when one changes, connections to the store move to the new password without losing a call. Where spans go follows from the standard variables " +
       "`OTEL_EXPORTER_OTLP_*`, which the exporter reads by itself. What Kubernetes sets for a service whose name happens to give the name of a setting, such as " +
       "`STATSD_PORT=tcp://10.0.0.7:8125`, counts as not set.",
     groups.map(({ title }) => `- [${title}](#${anchorOf(title)})`).join("\n"),

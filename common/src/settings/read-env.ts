@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 
 import { describeError, ServiceError } from "../errors/service-error.ts";
 import { parseDurationMs } from "./parse-values.ts";
-import { maskCredentials, REDACTED, Secret } from "./secret.ts";
+import { maskCredentials, REDACTED, Secret, secretInFile } from "./secret.ts";
 import {
   BOOLEAN,
   type Choices,
@@ -84,6 +84,8 @@ export interface ReadEnvDeps {
 interface Found {
   readonly name: string;
   readonly text: string;
+  /** The file that holds it. */
+  readonly path?: string;
 }
 
 /**
@@ -187,7 +189,7 @@ export class EnvReader {
     this.#rows.push({ names: namesOf(names), type: "secret, or NAME_FILE", default: "", effect });
     const found = namesOf(names).flatMap((name) => this.#findSecret(name));
     this.#refuseContradiction(found, true);
-    return found[0] === undefined ? undefined : new Secret(found[0].text);
+    return found[0] === undefined ? undefined : new Secret(found[0].text, { path: found[0].path });
   }
 
   /**
@@ -248,8 +250,8 @@ export class EnvReader {
 
   #readSecretFile(name: string, path: string): readonly Found[] {
     try {
-      const text = this.#readFile(path).replace(/\r?\n$/, "");
-      if (text !== "") return [{ name, text }];
+      const text = secretInFile(this.#readFile(path));
+      if (text !== "") return [{ name, text, path }];
       this.problem(name, path, "the path of a file that is not empty");
     } catch (error) {
       this.problem(name, path, `the path of a readable file (${describeError(error)})`);

@@ -4,17 +4,33 @@ import { inspect } from "node:util";
 /** The text that is printed instead of a secret. */
 export const REDACTED = "[redacted]";
 
+/** Where the value of a secret comes from that changes. */
+export interface SecretSource {
+  /** The present value. */
+  current(): string;
+  /** Calls the listener after each change; returns the function that ends this. */
+  onChange(listener: () => void): () => void;
+}
+
 /** A secret text. It is printed as "[redacted]"; only {@link Secret.reveal} returns the value. */
 export class Secret {
-  readonly #value: string;
+  readonly #source: string | SecretSource;
+  /** The file that the value was read from; undefined when it is not from a file. */
+  readonly path: string | undefined;
 
-  constructor(value: string) {
-    this.#value = value;
+  constructor(source: string | SecretSource, { path }: { readonly path?: string | undefined } = {}) {
+    this.#source = source;
+    this.path = path;
   }
 
-  /** The value, for the call that authenticates; never for a message. */
+  /** The present value, for the call that authenticates; never for a message. */
   reveal(): string {
-    return this.#value;
+    return typeof this.#source === "string" ? this.#source : this.#source.current();
+  }
+
+  /** Calls the listener after each change of the value; returns the function that ends this. */
+  onChange(listener: () => void): () => void {
+    return typeof this.#source === "string" ? () => undefined : this.#source.onChange(listener);
   }
 
   toString(): string {
@@ -28,6 +44,11 @@ export class Secret {
   [inspect.custom](): string {
     return REDACTED;
   }
+}
+
+/** The secret in the content of a file: one line end at its end is dropped. */
+export function secretInFile(content: string): string {
+  return content.replace(/\r?\n$/, "");
 }
 
 /**

@@ -1,10 +1,9 @@
 // Certificate, key and CA files that are read again when they change: by rename, by the symlink swap of
 // a mounted Kubernetes secret, or in place. Keeps the last valid content.
-import { dirname } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 
 import { describeError } from "../errors/service-error.ts";
-import { FolderWatch } from "../files/folder-watch.ts";
+import { FileWatch } from "../files/file-watch.ts";
 import type { Part } from "../lifecycle/lifecycle.ts";
 import type { Log } from "../log/log.ts";
 import { checkTlsMaterial, readTlsMaterial, type TlsFilePaths, type TlsMaterial } from "./tls-material.ts";
@@ -15,18 +14,6 @@ export type {
   /** Contents of the files. */
   TlsMaterial,
 };
-
-/**
- * How often the files are read even without an event, in milliseconds: a watch on a folder does not
- * notice that the target of a link has changed.
- */
-const POLL_INTERVAL_MS = 5000;
-
-/**
- * How long after the last event of a folder the files are read, in milliseconds: certificate and
- * key are written one after the other.
- */
-const SETTLE_MS = 50;
 
 /** What the files need. `refused` is called for each new content that cannot be used, once. */
 export interface TlsFilesDeps {
@@ -40,45 +27,35 @@ export class TlsFiles implements Part {
   readonly #paths: TlsFilePaths;
   readonly #log: Log;
   readonly #refused: (() => void) | undefined;
-  readonly #pollIntervalMs: number;
   readonly #listeners = new Set<(material: TlsMaterial) => void>();
-  readonly #watch: FolderWatch;
+  readonly #watch: FileWatch;
   #current: TlsMaterial;
   /** The last error, so that a file that stays invalid is logged once. */
   #refusal: string | undefined;
-  #pollTimer: NodeJS.Timeout | undefined;
-  #settleTimer: NodeJS.Timeout | undefined;
 
   /** Reads and checks the files; fails with TLS_FILE_INVALID, naming the file. */
   constructor(
     paths: TlsFilePaths,
     { log, refused }: TlsFilesDeps,
-    { pollIntervalMs = POLL_INTERVAL_MS }: { readonly pollIntervalMs?: number } = {},
+    { pollIntervalMs }: { readonly pollIntervalMs?: number } = {},
   ) {
     this.#paths = paths;
     this.#log = log;
     this.#refused = refused;
-    this.#pollIntervalMs = pollIntervalMs;
-    this.#watch = new FolderWatch({ log, changed: () => this.#settle() });
+    const files = [paths.certPath, paths.keyPath, paths.caPath].filter((path) => path !== undefined);
+    this.#watch = new FileWatch({ log, mayHaveChanged: () => this.#refresh() }, { paths: files, pollIntervalMs });
     this.#current = readTlsMaterial(paths);
     checkTlsMaterial(this.#current, paths);
   }
 
   /** Begins to watch the files, and applies what has changed since they were opened. */
   start(): void {
-    this.#watchFolders();
-    this.#pollTimer = setInterval(() => {
-      this.#watchFolders(); // A folder that was removed may exist again.
-      this.#refresh();
-    }, this.#pollIntervalMs).unref(); // Watching files alone keeps no process alive.
-    this.#refresh(); // What changed between opening and watching.
+    this.#watch.start();
   }
 
   /** Ends watching; listeners are not called any more. */
   stop(): void {
-    clearInterval(this.#pollTimer);
-    clearTimeout(this.#settleTimer);
-    this.#watch.close();
+    this.#watch.stop();
     this.#listeners.clear();
   }
 
@@ -137,15 +114,5 @@ export class TlsFiles implements Part {
         this.#log.error("Cannot apply reloaded TLS files", { error });
       }
     }
-  }
-
-  #watchFolders(): void {
-    const files = [this.#paths.certPath, this.#paths.keyPath, this.#paths.caPath].filter((path) => path !== undefined);
-    this.#watch.watch(files.map((path) => dirname(path)));
-  }
-
-  #settle(): void {
-    clearTimeout(this.#settleTimer);
-    this.#settleTimer = setTimeout(() => this.#refresh(), SETTLE_MS);
   }
 }

@@ -18,7 +18,7 @@ import type { AltstoreBackendSettings } from "../settings/altstore-settings.ts";
 import type { KvstoreBackendSettings, KvstoreServerSettings } from "../settings/kvstore-settings.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
-import type { TlsFileSets } from "./tls-file-sets.ts";
+import type { ReloadedFiles } from "./reloaded-files.ts";
 
 /** Dependencies of the backends. */
 export interface CounterBackendDeps {
@@ -26,7 +26,7 @@ export interface CounterBackendDeps {
   readonly statistics: ServiceStatistics;
   /** Receives whether there is a connection to the store, as "cache". */
   readonly health: Pick<Health, "set">;
-  readonly tls: TlsFileSets;
+  readonly files: ReloadedFiles;
   readonly tracing: Tracing;
   readonly turn: TurnEnd;
   readonly log: Log;
@@ -49,14 +49,17 @@ export async function createCounterBackend(settings: Settings, deps: CounterBack
 async function createStoreBackend(
   backend: KvstoreBackendSettings | AltstoreBackendSettings,
   { decide }: Settings,
-  { store, statistics, health, tls, turn, log }: CounterBackendDeps,
+  { store, statistics, health, files, turn, log }: CounterBackendDeps,
 ): Promise<Counter> {
   const shared = { log, statistics: store, clock: Date.now, random: Math.random };
   const reportConnections = (active: number): void => health.set("cache", active > 0);
-  const storeTls = storeTlsOf(backend.tls, tls.open(backend.tls.paths));
+  const storeTls = storeTlsOf(backend.tls, files.openTls(backend.tls.paths));
   if (backend.kind === "kvstore") {
     const server = ({ useTls, ...options }: KvstoreServerSettings): KvstoreServerOptions => ({
       ...options,
+      url: files.openSecret(options.url),
+      auth: options.auth && files.openSecret(options.auth),
+      sentinelAuth: options.sentinelAuth && files.openSecret(options.sentinelAuth),
       tls: useTls ? storeTls : undefined,
     });
     return await createKvstoreBackend(
@@ -86,7 +89,11 @@ function storeTlsOf(
   { skipHostnameVerification }: KvstoreBackendSettings["tls"],
   files: TlsFiles,
 ): NonNullable<KvstoreServerOptions["tls"]> {
-  return { material: () => files.current(), skipHostnameVerification };
+  return {
+    material: () => files.current(),
+    onChange: (listener) => files.onChange(listener),
+    skipHostnameVerification,
+  };
 }
 
 /**

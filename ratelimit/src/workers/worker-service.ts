@@ -12,7 +12,7 @@ import { Health } from "../health/health.ts";
 import type { Settings } from "../settings.ts";
 import { createCounterBackend } from "../startup/counter-backend.ts";
 import { openGrpcTls } from "../startup/grpc-tls.ts";
-import { TlsFileSets } from "../startup/tls-file-sets.ts";
+import { ReloadedFiles } from "../startup/reloaded-files.ts";
 import { NodeStatistics } from "../statistics/node-statistics.ts";
 import { ServiceStatistics } from "../statistics/service-statistics.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
@@ -31,7 +31,7 @@ export class WorkerService {
   readonly store: StatisticsStore;
   readonly transport: WeirTransport;
   readonly #counter: Counter;
-  readonly #tls: TlsFileSets;
+  readonly #files: ReloadedFiles;
   readonly #health: Health;
   readonly #node: NodeStatistics;
   readonly #rules: { current: CountedRules | undefined };
@@ -41,13 +41,13 @@ export class WorkerService {
     const { tracing, reportStore, log } = deps;
     const turn = new TurnEnd();
     const clock = (): number => turn.nowMs();
-    const tls = new TlsFileSets({ log });
+    const files = new ReloadedFiles({ log });
     const store = new StatisticsStore(settings.statistics);
     const statistics = new ServiceStatistics(store);
     const health = new Health({ withConfig: false, withActiveConnection: false });
     const rules: { current: CountedRules | undefined } = { current: undefined };
     const counter = await createCounterBackend(settings, {
-      ...{ store, statistics, tls, tracing, turn, log },
+      ...{ store, statistics, files, tracing, turn, log },
       health: {
         set: (component, isHealthy) => {
           if (component === "cache") reportStore(isHealthy);
@@ -62,7 +62,7 @@ export class WorkerService {
     );
     const { grpc } = settings.server;
     // The service itself reports invalid files when it starts.
-    const grpcTls = grpc.tls && openGrpcTls(grpc.tls, tls);
+    const grpcTls = grpc.tls && openGrpcTls(grpc.tls, files);
     const transport = new WeirTransport(
       {
         ...{ decider, tracing, health, statistics, store, turn, log },
@@ -71,21 +71,21 @@ export class WorkerService {
       },
       { ...grpc, tls: grpcTls, request: settings.decide },
     );
-    return new WorkerService({ store, transport, counter, tls, health, rules });
+    return new WorkerService({ store, transport, counter, files, health, rules });
   }
 
   private constructor(parts: {
     readonly store: StatisticsStore;
     readonly transport: WeirTransport;
     readonly counter: Counter;
-    readonly tls: TlsFileSets;
+    readonly files: ReloadedFiles;
     readonly health: Health;
     readonly rules: { current: CountedRules | undefined };
   }) {
     this.store = parts.store;
     this.transport = parts.transport;
     this.#counter = parts.counter;
-    this.#tls = parts.tls;
+    this.#files = parts.files;
     this.#health = parts.health;
     this.#rules = parts.rules;
     this.#node = new NodeStatistics({ store: parts.store, nowMs: () => performance.now() });
@@ -94,7 +94,7 @@ export class WorkerService {
   /** Resolves when it can count. */
   async start(): Promise<void> {
     this.#node.start();
-    for (const files of this.#tls.all) files.start();
+    for (const file of this.#files.all) file.start();
     await this.#counter.start?.();
   }
 
@@ -102,7 +102,7 @@ export class WorkerService {
   async stop(): Promise<void> {
     await this.transport.stop();
     await this.#counter.stop?.();
-    for (const files of this.#tls.all) files.stop();
+    for (const file of this.#files.all) file.stop();
     this.#node.stop();
   }
 
@@ -116,8 +116,8 @@ export class WorkerService {
     this.#health.set("start", isHealthy);
   }
 
-  /** Reads certificates again. */
+  /** Reads certificates and secrets again. */
   reload(): void {
-    for (const files of this.#tls.all) files.reload();
+    for (const file of this.#files.all) file.reload();
   }
 }

@@ -43,7 +43,7 @@ describe("parseAddress()", () => {
     "parseAddress() finds $found and database $database when the URL is $url and the auth $auth",
     ({ url, auth, found, database }) => {
       const parsed = parse(url, "tcp", auth);
-      expect(parsed.ok && parsed.address.auth?.map((secret) => secret.reveal())).toEqual(found);
+      expect(parsed.ok && parsed.address.auth?.().map((secret) => secret.reveal())).toEqual(found);
       expect(parsed).toMatchObject({ ok: true, address: { database, text: "host:1" } });
     },
   );
@@ -100,4 +100,16 @@ describe("parseAddress()", () => {
       expect(parse(url, socketType)).toEqual({ ok: false, problem });
     },
   );
+});
+
+it("parseAddress() finds the credentials of the moment when the URL or the password changes", () => {
+  let url = "redis://user:one@host:1";
+  const source = { current: () => url, onChange: () => () => undefined };
+  const parsed = parseAddress({ socketType: "tcp", url: new Secret(source), auth: undefined });
+  const present = () => parsed.ok && parsed.address.auth?.().map((secret) => secret.reveal());
+  expect(present()).toEqual(["user", "one"]);
+  url = "redis://other:two@host:1";
+  expect(present()).toEqual(["other", "two"]);
+  url = "broken";
+  expect(present()).toEqual(["user", "one"]);
 });

@@ -24,6 +24,9 @@ const LIST_MAX = 1000;
 /** `host:port`, `[::1]:port`, `host` or `:port`. */
 const HOST_PORT = /^(?:\[(?<six>[0-9a-fA-F:.%]+)\]|(?<host>[^:[\]/@\s]*))(?::(?<port>\d{1,5}))?$/;
 
+/** The present arguments of AUTH: a password, or a user and a password. */
+export type Credentials = () => readonly Secret[];
+
 /** The address of a server, and how to authenticate there. */
 export interface KvstoreAddress {
   readonly target:
@@ -31,8 +34,8 @@ export interface KvstoreAddress {
     | { readonly kind: "tcp"; readonly host: string; readonly port: number };
   /** True when the URL itself asks for TLS (`rediss://`). */
   readonly isTls: boolean;
-  /** Arguments of AUTH: a password, or a user and a password; undefined = none. */
-  readonly auth: readonly Secret[] | undefined;
+  /** Asked for each connection; undefined = none. */
+  readonly auth: Credentials | undefined;
   readonly database: number;
   /** The server for messages, without credentials. */
   readonly text: string;
@@ -47,25 +50,29 @@ export function parseAddress(options: Pick<KvstoreServerOptions, "socketType" | 
   const url = options.url.reveal();
   const auth = options.auth === undefined ? undefined : parseAuth(options.auth);
   if (/^unix:\/\//i.test(url) || (options.socketType === "unix" && !SCHEME.test(url))) return parsePath(url, auth);
-  return parseTcpAddress(url, auth, DEFAULT_PORT);
+  return parseTcpAddress(() => options.url.reveal(), auth, DEFAULT_PORT);
 }
 
 /**
  * The addresses of a list of servers, separated by commas: at least one. `auth` wins over the URLs;
- * `defaultPort` is that of servers without one.
+ * `defaultPort` is that of servers without one. Of a later list only credentials are used.
  */
 export function parseAddressList(
-  list: string,
-  auth: readonly Secret[] | undefined,
+  list: () => string,
+  auth: Credentials | undefined,
   defaultPort: number = DEFAULT_PORT,
 ):
   | { readonly ok: true; readonly addresses: readonly KvstoreAddress[] }
   | { readonly ok: false; readonly problem: string } {
-  const texts = list.split(",").map((text) => text.trim());
+  const textsNow = (): readonly string[] =>
+    list()
+      .split(",")
+      .map((text) => text.trim());
+  const texts = textsNow();
   if (texts.length > LIST_MAX) return { ok: false, problem: `it holds more than ${LIST_MAX} servers` };
   const addresses: KvstoreAddress[] = [];
-  for (const text of texts) {
-    const parsed = parseTcpAddress(text, auth, defaultPort);
+  for (const index of texts.keys()) {
+    const parsed = parseTcpAddress(() => textsNow()[index] ?? "", auth, defaultPort);
     if (!parsed.ok)
       return {
         ok: false,
@@ -77,10 +84,12 @@ export function parseAddressList(
 }
 
 /** The arguments of AUTH from `password` or `user:password`, split at the first colon. */
-export function parseAuth(auth: Secret): readonly Secret[] {
-  const text = auth.reveal();
-  const at = text.indexOf(":");
-  return at === -1 ? [auth] : [new Secret(text.slice(0, at)), new Secret(text.slice(at + 1))];
+export function parseAuth(auth: Secret): Credentials {
+  return () => {
+    const text = auth.reveal();
+    const at = text.indexOf(":");
+    return at === -1 ? [auth] : [new Secret(text.slice(0, at)), new Secret(text.slice(at + 1))];
+  };
 }
 
 /**
@@ -95,8 +104,9 @@ export function addressOf(
   return { target: { kind: "tcp", host: place.host, port: place.port }, isTls, auth, database, text: textOf(place) };
 }
 
-function parseTcpAddress(url: string, auth: readonly Secret[] | undefined, defaultPort: number): ParsedAddress {
-  if (SCHEME.test(url)) return parseRedisUrl(url, auth, defaultPort);
+function parseTcpAddress(urlNow: () => string, auth: Credentials | undefined, defaultPort: number): ParsedAddress {
+  const url = urlNow();
+  if (SCHEME.test(url)) return parseRedisUrl(urlNow, auth, defaultPort);
   const place = parsePlace(url, defaultPort);
   if (place === undefined)
     return {
@@ -106,7 +116,7 @@ function parseTcpAddress(url: string, auth: readonly Secret[] | undefined, defau
   return { ok: true, address: addressOf(place, { isTls: false, auth, database: 0 }) };
 }
 
-function parsePath(url: string, auth: readonly Secret[] | undefined): ParsedAddress {
+function parsePath(url: string, auth: Credentials | undefined): ParsedAddress {
   const path = url.replace(/^unix:\/\//i, "");
   if (path === "") return { ok: false, problem: "it must be the path of a unix socket, and it is empty" };
   if (/^[^/]*:\d+$/.test(path))
@@ -120,8 +130,8 @@ function parsePath(url: string, auth: readonly Secret[] | undefined): ParsedAddr
   return { ok: true, address: { target: { kind: "unix", path }, isTls: false, auth, database: 0, text: path } };
 }
 
-function parseRedisUrl(url: string, auth: readonly Secret[] | undefined, defaultPort: number): ParsedAddress {
-  const groups = REDIS_URL.exec(url)?.groups;
+function parseRedisUrl(urlNow: () => string, auth: Credentials | undefined, defaultPort: number): ParsedAddress {
+  const groups = REDIS_URL.exec(urlNow())?.groups;
   const place = groups === undefined ? undefined : parsePlace(groups["place"] ?? "", defaultPort);
   if (groups === undefined || place === undefined) {
     return {
@@ -129,7 +139,9 @@ function parseRedisUrl(url: string, auth: readonly Secret[] | undefined, default
       problem: "it must be redis://host:port, redis://user:password@host:port or either with /database",
     };
   }
-  const credentials = groups["credentials"] === undefined ? undefined : parseUrlCredentials(groups["credentials"]);
+  const first = parseUrlCredentials(groups["credentials"]);
+  const credentials =
+    first && ((): readonly Secret[] => parseUrlCredentials(REDIS_URL.exec(urlNow())?.groups?.["credentials"]) ?? first);
   const isTls = groups["scheme"]?.toLowerCase() === "rediss";
   return {
     ok: true,
@@ -138,7 +150,8 @@ function parseRedisUrl(url: string, auth: readonly Secret[] | undefined, default
 }
 
 /** The same from a URL, where parts are percent-encoded and an empty user means none. */
-function parseUrlCredentials(credentials: string): readonly Secret[] | undefined {
+function parseUrlCredentials(credentials: string | undefined): readonly Secret[] | undefined {
+  if (credentials === undefined) return undefined;
   const at = credentials.indexOf(":");
   const user = decode(at === -1 ? credentials : credentials.slice(0, at));
   const password = at === -1 ? "" : decode(credentials.slice(at + 1));

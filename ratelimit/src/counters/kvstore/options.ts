@@ -18,7 +18,7 @@ export interface KvstoreServerOptions {
    * contain a password.
    */
   readonly url: Secret;
-  /** KVSTORE_AUTH: `password` or `user:password`; has precedence over the URL. */
+  /** KVSTORE_AUTH: `password` or `user:password`; has precedence over the URL. May change. */
   readonly auth: Secret | undefined;
   /** KVSTORE_SENTINEL_AUTH: the same for the sentinels themselves, for the type sentinel. */
   readonly sentinelAuth: Secret | undefined;
@@ -63,6 +63,8 @@ export interface KvstoreTlsOptions {
    * _CACERT.
    */
   readonly material: () => TlsMaterial;
+  /** Calls the listener when they have changed; returns the function that ends this. */
+  readonly onChange?: (listener: () => void) => () => void;
   /** KVSTORE_TLS_SKIP_HOSTNAME_VERIFICATION: the chain is verified in any case. Default false. */
   readonly skipHostnameVerification: boolean;
 }

@@ -15,6 +15,11 @@ export function connectionError(address: string, cause: unknown): StoreError {
   });
 }
 
+/** The error of a call that finds `waiting` increments without an answer. */
+export function overloadError(address: string, waiting: number): StoreError {
+  return connectionError(address, new Error(`${waiting} increments wait for it`));
+}
+
 /** The error of a command that the server refused. */
 export function replyError(address: string, cause: unknown): StoreError {
   return new StoreError("STORE_UNAVAILABLE", `Cannot count on ${address}: ${reasonOf(cause)}`, {

@@ -3,6 +3,7 @@
 import { Secret } from "@weir/common/settings/secret";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, describeCounter } from "../../counter.suite.ts";
+import { addUser, expectNoLoss, MountedCredentials } from "../credentials-change.suite.ts";
 import { DEADLINE_MS, PATIENT, SHORT_START, TestedCounters } from "../kvstore-counter.suite.ts";
 import type { KvstoreTlsOptions } from "../options.ts";
 import { until } from "../redis-server.suite.ts";
@@ -68,6 +69,15 @@ describe("start() with credentials of a cluster", () => {
     const names = [0, 1, 2].map((index) => locked.keyOn(index, how, SUFFIX));
     expect(await count(counter, ...names.map((name) => check(name)))).toEqual([1, 1, 1]);
     await until(() => active.at(-1) === 3, DEADLINE_MS, "a connection to each node works");
+  });
+
+  it("moves all connections to the new user without losing a call when the file changes", async () => {
+    const admins = locked.nodes.map(({ client }) => client);
+    await addUser(admins, "first", "pass:one");
+    const credentials = new MountedCredentials("first:pass:one");
+    const { counter } = await counters.start(locked.url, { server: { auth: credentials.secret } });
+    await expectNoLoss(counter, { admins, credentials });
+    credentials.close();
   });
 
   it.each([

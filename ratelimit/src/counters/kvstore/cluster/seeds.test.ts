@@ -11,7 +11,7 @@ function learnt(url: string, auth?: string) {
   const parsed = parse(url, auth);
   if (!parsed.ok) throw new Error(parsed.problem);
   const address = nodeAddress(parsed.seeds, { host: "10.0.0.9", port: 7009 });
-  return { ...address, auth: address.auth?.map((secret) => secret.reveal()) };
+  return { ...address, auth: address.auth?.().map((secret) => secret.reveal()) };
 }
 
 describe("parseSeeds()", () => {

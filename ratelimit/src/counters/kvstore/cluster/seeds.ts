@@ -15,7 +15,7 @@ export interface Seeds {
 export function parseSeeds(
   options: Pick<KvstoreServerOptions, "url" | "auth">,
 ): { readonly ok: true; readonly seeds: Seeds } | { readonly ok: false; readonly problem: string } {
-  const parsed = parseAddressList(options.url.reveal(), options.auth && parseAuth(options.auth));
+  const parsed = parseAddressList(() => options.url.reveal(), options.auth && parseAuth(options.auth));
   if (!parsed.ok) return parsed;
   const [first, ...others] = parsed.addresses;
   if (first === undefined) return { ok: false, problem: "it must name at least one node" };

@@ -39,12 +39,19 @@ export interface ConnectionPoolOptions {
 export class ConnectionPool {
   readonly #connections: readonly PooledConnection[];
   readonly #statistics: PoolStatistics;
+  /** End the subscriptions to what connections are made with. */
+  readonly #unsubscribe: readonly (() => void)[];
   #next = 0;
 
   constructor(deps: ConnectionPoolDeps, { server, startup, wantsPrimary }: ConnectionPoolOptions) {
     const { target, listener, random, statistics, commands } = deps;
     const backoff = (initialMs: number, maxMs: number) =>
       new Backoff({ initialMs, maxMs, factor: 1, jitter: true, random });
+    const replaced = (): void => {
+      statistics.closing();
+      statistics.opened(); // Before the loss: there is always one.
+      statistics.lost();
+    };
     this.#connections = Array.from({ length: server.poolSize }, () => {
       const startBackoff = backoff(startup.initialMs, startup.maxMs);
       const reconnectBackoff = backoff(
@@ -52,11 +59,18 @@ export class ConnectionPool {
         wantsPrimary ? RECONNECT_PRIMARY_MAX_MS : RECONNECT_MAX_MS,
       );
       return new PooledConnection(
-        { target, tls: server.tls, listener, commands, startBackoff, reconnectBackoff },
+        { target, tls: server.tls, listener, replaced, commands, startBackoff, reconnectBackoff },
         { connectTimeoutMs: server.connectTimeoutMs, wantsPrimary },
       );
     });
     this.#statistics = statistics;
+    const renew = (): void => {
+      for (const connection of this.#connections) connection.renew();
+    };
+    const { auth, url, tls } = server;
+    this.#unsubscribe = [auth?.onChange(renew), url.onChange(renew), tls?.onChange?.(renew)].filter(
+      (each) => each !== undefined,
+    );
   }
 
   /** Whether any connection works. */
@@ -89,6 +103,7 @@ export class ConnectionPool {
 
   /** Closes all connections; the backend is stopping. */
   close(): void {
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
     for (const connection of this.#connections) {
       const wasReady = connection.isReady;
       connection.close();

@@ -58,7 +58,7 @@ export class Connection {
   readonly #commands: CommandBuffer;
   readonly #listener: ConnectionListener;
   readonly #parser: ReplyParser;
-  readonly #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout;
   /** Undefined when it could not be made. */
   readonly #socket: Socket | undefined;
   /** Receivers in the order of their commands; those before `#current` are done. */
@@ -74,6 +74,7 @@ export class Connection {
   #isReady = false;
   #cause: unknown;
   #isClosed = false;
+  #isRetiring = false;
 
   constructor(
     { address, tls, listener, commands }: ConnectionDeps,
@@ -125,6 +126,20 @@ export class Connection {
       });
       this.flush();
     });
+  }
+
+  /**
+   * Ends the connection when the replies to what was written have arrived, at the latest after
+   * `timeoutMs`; nothing may be written any more.
+   */
+  retire(timeoutMs: number): void {
+    const cause = new Error("another connection has taken its place");
+    if (this.#current === this.#receivers.length) {
+      this.close(cause);
+      return;
+    }
+    this.#isRetiring = true;
+    this.#timer = setTimeout(() => this.close(cause), timeoutMs);
   }
 
   /** Ends the connection; the listener is called before this returns. */
@@ -206,6 +221,8 @@ export class Connection {
     receiver.completed();
     if (this.#useless !== undefined) {
       this.close(this.#useless);
+    } else if (this.#isRetiring && this.#current === this.#receivers.length) {
+      this.close(new Error("another connection has taken its place"));
     } else if (wasReady && hasResult && !this.#isUseful) {
       this.#isUseful = true;
       this.#listener.useful?.();

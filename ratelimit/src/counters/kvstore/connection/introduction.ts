@@ -20,7 +20,7 @@ export class Introduction implements ReplyReceiver {
     done: (failure: Error | undefined) => void,
   ) {
     this.#commands = [
-      ...(auth === undefined ? [] : [["AUTH", ...auth.map((secret) => secret.reveal())] as const]),
+      ...(auth === undefined ? [] : [["AUTH", ...auth().map((secret) => secret.reveal())] as const]),
       ...(database > 0 ? [["SELECT", `${database}`] as const] : []),
       ["PING"],
       ...(wantsPrimary ? [["ROLE"] as const] : []),

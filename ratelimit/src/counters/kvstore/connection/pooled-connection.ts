@@ -14,6 +14,8 @@ export interface PooledConnectionDeps {
   readonly target: () => KvstoreAddress;
   readonly tls: KvstoreTlsOptions | undefined;
   readonly listener: PooledConnectionListener;
+  /** Called when a new connection has taken the place of a working one; nothing was lost. */
+  readonly replaced: () => void;
   /** Where commands are built. */
   readonly commands: CommandBuffer;
   /** Waits between attempts until the first success. */
@@ -40,18 +42,26 @@ export interface PooledConnectionListener {
   connectionLost(connection: PooledConnection, cause: unknown): void;
   /** An attempt failed; the next one follows. */
   connectionFailed(connection: PooledConnection, cause: unknown): void;
+  /** A new connection that was to take the place of a working one failed; the next attempt follows. */
+  replacementFailed(connection: PooledConnection, cause: unknown): void;
 }
 
 type State =
   | { readonly kind: "closed" }
   | { readonly kind: "waiting"; readonly timer: NodeJS.Timeout }
-  | { readonly kind: "connecting" | "ready"; readonly connection: Connection };
+  | { readonly kind: "connecting"; readonly connection: Connection }
+  | { readonly kind: "ready"; readonly connection: Connection };
+
+/** The connection that is to take the place of a working one, or the wait for the next attempt. */
+type Replacement = Extract<State, { readonly kind: "waiting" | "connecting" }>;
 
 /** A connection that is replaced when it is lost. */
 export class PooledConnection {
   readonly #deps: PooledConnectionDeps;
   readonly #options: PooledConnectionOptions;
   #state: State = { kind: "closed" };
+  /** Only while the connection is ready. */
+  #replacement: Replacement | undefined;
   #wasReady = false;
 
   constructor(deps: PooledConnectionDeps, options: PooledConnectionOptions) {
@@ -112,6 +122,17 @@ export class PooledConnection {
     this.#connect();
   }
 
+  /**
+   * Connects with the present credentials and certificates. A connection that is ready stays until the
+   * new one is ready too, and closes when its replies have arrived.
+   */
+  renew(): void {
+    this.reconnect();
+    if (this.#state.kind !== "ready") return;
+    this.#dropReplacement();
+    this.#connectReplacement();
+  }
+
   /** Closes the current connection, if any; it stays closed until it is opened again. */
   disconnect(cause: unknown): void {
     const state = this.#state;
@@ -124,20 +145,41 @@ export class PooledConnection {
   close(): void {
     const state = this.#state;
     this.#state = { kind: "closed" };
+    this.#dropReplacement();
     if (state.kind === "waiting") clearTimeout(state.timer);
     else if (state.kind !== "closed") state.connection.close(new Error("closed"));
   }
 
   #connect(): void {
+    this.#state = { kind: "connecting", connection: this.#newConnection() };
+  }
+
+  #connectReplacement(): void {
+    this.#replacement = { kind: "connecting", connection: this.#newConnection() };
+  }
+
+  #newConnection(): Connection {
     const { target, tls, commands } = this.#deps;
     const listener: ConnectionListener = {
-      ready: () => this.#becameReady(),
+      ready: () => (this.#isReplacement(connection) ? this.#replace(connection) : this.#becameReady()),
       // Not before: a demoted primary accepts every connection, and refuses the commands.
       useful: () => this.#deps.reconnectBackoff.reset(),
-      closed: (cause) => this.#closed(cause),
+      closed: (cause) => {
+        if (this.#isReplacement(connection)) this.#replacementClosed(cause);
+        else if (this.#isCurrent(connection)) this.#closed(cause);
+      },
     };
     const connection = connect({ address: target(), tls, listener, commands }, this.#options);
-    this.#state = { kind: "connecting", connection };
+    return connection;
+  }
+
+  #isReplacement(connection: Connection): boolean {
+    return this.#replacement?.kind === "connecting" && this.#replacement.connection === connection;
+  }
+
+  #isCurrent(connection: Connection): boolean {
+    const state = this.#state;
+    return (state.kind === "connecting" || state.kind === "ready") && state.connection === connection;
   }
 
   #ready(): Connection {
@@ -153,12 +195,36 @@ export class PooledConnection {
     this.#deps.listener.connectionReady(this);
   }
 
+  #replace(connection: Connection): void {
+    const before = this.#ready();
+    this.#replacement = undefined;
+    this.#state = { kind: "ready", connection };
+    before.retire(this.#options.connectTimeoutMs);
+    this.#deps.replaced();
+  }
+
   #closed(cause: unknown): void {
     const { kind } = this.#state;
-    if (kind !== "connecting" && kind !== "ready") return;
-    const waitMs = (this.#wasReady ? this.#deps.reconnectBackoff : this.#deps.startBackoff).nextMs();
-    this.#state = { kind: "waiting", timer: setTimeout(() => this.#connect(), waitMs) };
+    this.#dropReplacement();
+    this.#state = { kind: "waiting", timer: setTimeout(() => this.#connect(), this.#nextWaitMs()) };
     if (kind === "ready") this.#deps.listener.connectionLost(this, cause);
     else this.#deps.listener.connectionFailed(this, cause);
+  }
+
+  #replacementClosed(cause: unknown): void {
+    const timer = setTimeout(() => this.#connectReplacement(), this.#nextWaitMs());
+    this.#replacement = { kind: "waiting", timer };
+    this.#deps.listener.replacementFailed(this, cause);
+  }
+
+  #dropReplacement(): void {
+    const replacement = this.#replacement;
+    this.#replacement = undefined;
+    if (replacement?.kind === "waiting") clearTimeout(replacement.timer);
+    else replacement?.connection.close(new Error("closed"));
+  }
+
+  #nextWaitMs(): number {
+    return (this.#wasReady ? this.#deps.reconnectBackoff : this.#deps.startBackoff).nextMs();
   }
 }

@@ -98,7 +98,7 @@ export class QueryConnection {
   #introduce(): void {
     const { auth, database } = this.#address;
     const pipeline = this.#redis.pipeline();
-    if (auth !== undefined) pipeline.call("AUTH", ...auth.map((secret) => secret.reveal()));
+    if (auth !== undefined) pipeline.call("AUTH", ...auth().map((secret) => secret.reveal()));
     if (database > 0) pipeline.select(database);
     pipeline.ping();
     void pipeline.exec((_error, replies) => {

@@ -34,8 +34,8 @@ describe("parseSentinelAddress()", () => {
   it("case 123: parseSentinelAddress() keeps the credentials of the store and of the sentinels apart", () => {
     const parsed = parse("mymaster,s1:1,redis://:other@s2:2", "user:se:cret", "sesame");
     if (!parsed.ok) throw new Error(parsed.problem);
-    expect(parsed.address.auth?.map((secret) => secret.reveal())).toEqual(["user", "se:cret"]);
-    expect(parsed.address.sentinels.map(({ auth }) => auth?.map((secret) => secret.reveal()))).toEqual([
+    expect(parsed.address.auth?.().map((secret) => secret.reveal())).toEqual(["user", "se:cret"]);
+    expect(parsed.address.sentinels.map(({ auth }) => auth?.().map((secret) => secret.reveal()))).toEqual([
       ["sesame"],
       ["sesame"],
     ]);
@@ -45,7 +45,7 @@ describe("parseSentinelAddress()", () => {
     const parsed = parse("mymaster,redis://foo:b@r@s1:26379,redis://foo:bar@s2:26379");
     expect(parsed).toMatchObject({ ok: true, address: { text: "mymaster,s1:26379,s2:26379" } });
     if (!parsed.ok) throw new Error(parsed.problem);
-    expect(parsed.address.sentinels[0]?.auth?.map((secret) => secret.reveal())).toEqual(["foo", "b@r"]);
+    expect(parsed.address.sentinels[0]?.auth?.().map((secret) => secret.reveal())).toEqual(["foo", "b@r"]);
   });
 
   it.each([

@@ -1,7 +1,6 @@
 // Parses KVSTORE_URL for the type sentinel: the name of the primary, and the addresses of its
 // sentinels.
-import type { Secret } from "@weir/common/settings/secret";
-import { type KvstoreAddress, parseAddressList, parseAuth } from "../address.ts";
+import { type Credentials, type KvstoreAddress, parseAddressList, parseAuth } from "../address.ts";
 import type { KvstoreServerOptions } from "../options.ts";
 
 /** Port of a sentinel that names none. */
@@ -18,7 +17,7 @@ export interface SentinelAddress {
   /** At least one. */
   readonly sentinels: readonly KvstoreAddress[];
   /** Credentials for the primary, which the sentinels do not have. */
-  readonly auth: readonly Secret[] | undefined;
+  readonly auth: Credentials | undefined;
   /** The whole for messages, without credentials. */
   readonly text: string;
 }
@@ -34,7 +33,8 @@ export function parseSentinelAddress(
   // Messages may contain a name, but not what looks like an address with credentials.
   if (primaryName === "" || /[\s@/]/.test(primaryName)) return { ok: false, problem: FORMAT_PROBLEM };
   const sentinelAuth = options.sentinelAuth && parseAuth(options.sentinelAuth);
-  const parsed = parseAddressList(list.slice(comma + 1), sentinelAuth, SENTINEL_PORT);
+  const sentinelsNow = (): string => options.url.reveal().slice(options.url.reveal().indexOf(",") + 1);
+  const parsed = parseAddressList(sentinelsNow, sentinelAuth, SENTINEL_PORT);
   if (!parsed.ok) return { ok: false, problem: `${FORMAT_PROBLEM}; ${parsed.problem}` };
   const sentinels = parsed.addresses;
   const text = [primaryName, ...sentinels.map((sentinel) => sentinel.text)].join(",");

@@ -19,6 +19,7 @@ import {
   TestedCounters,
   timeFailure,
 } from "../kvstore-counter.suite.ts";
+import { addUser, expectNoLoss, MountedCredentials } from "../credentials-change.suite.ts";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { createSentinelDeployment } from "./sentinel-deployment.ts";
@@ -239,6 +240,19 @@ describe("SentinelDeployment with credentials and TLS", () => {
       expect(await count(counter, check(`login-${sentinelAuth}`))).toEqual([1]);
     },
   );
+
+  it("moves all connections to the new user without losing a call when the file changes", async () => {
+    const admins = stack.servers.map((server) => stack.client(server));
+    await addUser(admins, "first", "pass:one");
+    const credentials = new MountedCredentials("first:pass:one");
+    const { counter } = await counters.start(stack.url, {
+      server: { auth: credentials.secret, sentinelAuth: new Secret("sesame"), tls: tls() },
+      options: PATIENT,
+    });
+    await expectNoLoss(counter, { admins, credentials });
+    credentials.close();
+    for (const admin of admins) admin.disconnect();
+  });
 
   it.each([
     {

@@ -91,6 +91,13 @@ export class Availability {
     this.#warnings.warn("Cannot reach the counter store, trying again", { address: this.#text, error: reason }, reason);
   }
 
+  /** A connection with changed credentials or certificates could not be made; those so far work. */
+  replacementFailed(cause: unknown): void {
+    const error = reasonOf(cause);
+    const message = "Cannot connect to the counter store with the changed credentials, keeping the connections";
+    this.#warnings.warn(message, { address: this.#text, error }, error);
+  }
+
   /** No reply has come on any connection for the time limit; calls counted the key meanwhile. */
   silent(key: ProbeKey): void {
     if (this.#silence !== undefined) return;

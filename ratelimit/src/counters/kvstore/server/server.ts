@@ -14,7 +14,7 @@ import type { ServerEvents } from "./server-events.ts";
 import type { ServerDeps, ServerOptions } from "./server-options.ts";
 import { StartWait } from "../../start-wait.ts";
 import { Availability } from "./availability.ts";
-import { connectionError, replyError } from "../store-errors.ts";
+import { connectionError, overloadError, replyError } from "../store-errors.ts";
 import type { BatchContext, CommandBatch } from "../batch/command-batch.ts";
 import type { KeyExpiry } from "../expiry/expiry-cache.ts";
 
@@ -192,7 +192,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   refusal(nowMs: number): StoreError | undefined {
     const refusal = this.#availability.refusal(nowMs);
     if (refusal !== undefined || this.#pending.checks < PENDING_MAX_CHECKS) return refusal;
-    return (this.#overload ??= overloadError(this.#address.text));
+    return (this.#overload ??= overloadError(this.#address.text, PENDING_MAX_CHECKS));
   }
 
   /** Adds one check of a call; the call knows the number of its pending checks. */
@@ -229,6 +229,10 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   connectionFailed(_connection: PooledConnection, cause: unknown): void {
     this.#events?.serverFailed(this, cause);
     this.#availability.failed(cause);
+  }
+
+  replacementFailed(_connection: PooledConnection, cause: unknown): void {
+    this.#availability.replacementFailed(cause);
   }
 
   #added(batch: CommandBatch): void {
@@ -283,8 +287,4 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
       else this.#events.expiryMissing(this, expiry);
     }
   }
-}
-
-function overloadError(address: string): StoreError {
-  return connectionError(address, new Error(`${PENDING_MAX_CHECKS} increments wait for it`));
 }

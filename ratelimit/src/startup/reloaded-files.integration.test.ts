@@ -9,9 +9,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { LoadStatistics } from "../statistics/service-statistics.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
-import { TlsFileSets } from "./tls-file-sets.ts";
+import { ReloadedFiles } from "./reloaded-files.ts";
 
-describe("TlsFileSets()", () => {
+describe("ReloadedFiles()", () => {
   let folder: string;
 
   beforeEach(async () => {
@@ -36,7 +36,10 @@ describe("TlsFileSets()", () => {
     };
     await writePair();
     const store = new StatisticsStore({ maxDynamicKeys: 1 });
-    const files = new TlsFileSets({ log: silentLog() }).open({ certPath, keyPath }, new LoadStatistics(store, "certs"));
+    const files = new ReloadedFiles({ log: silentLog() }).openTls(
+      { certPath, keyPath },
+      new LoadStatistics(store, "certs"),
+    );
     const counts = (): readonly number[] =>
       ["load_attempts", "load_failures"].map((name) => store.counter(`certs.${name}`).value);
     expect(counts()).toEqual([1, 0]);

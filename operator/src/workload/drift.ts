@@ -1,0 +1,58 @@
+// Whether an object of the cluster still has what the operator has applied. Fields of others do not count.
+import { mappingOf } from "@weir/kubernetes/mapping";
+
+/** Fields by which the elements of a list are told apart, wherever others may add elements. */
+const LIST_KEYS = ["name", "type", "uid"] as const;
+
+/** The field whose texts are quantities, which the API server rewrites: 0.5 becomes 500m. */
+const QUANTITIES = "resources";
+
+/** Factors of the units of quantities. */
+const FACTORS: Readonly<Record<string, number>> = {
+  ...{ "": 1, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18 },
+  ...{ Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50, Ei: 2 ** 60 },
+};
+
+/**
+ * Whether everything that `rendered` says is in `actual`: mappings may have further fields, and lists of
+ * named elements further elements.
+ */
+export function hasAsRendered(actual: unknown, rendered: unknown): boolean {
+  return isIn(actual, rendered, (left, right) => left === right);
+}
+
+type AreEqual = (left: unknown, right: unknown) => boolean;
+
+function isIn(actual: unknown, rendered: unknown, areEqual: AreEqual): boolean {
+  if (Array.isArray(rendered)) return Array.isArray(actual) && hasElements(actual, rendered, areEqual);
+  const fields = mappingOf(rendered);
+  if (fields === undefined) return areEqual(actual, rendered);
+  const present = mappingOf(actual);
+  if (present === undefined) return false;
+  return Object.entries(fields).every(([name, value]) =>
+    isIn(present[name], value, name === QUANTITIES ? areEqualQuantities : areEqual),
+  );
+}
+
+function hasElements(actual: readonly unknown[], rendered: readonly unknown[], areEqual: AreEqual): boolean {
+  const key = LIST_KEYS.find((name) => rendered.every((element) => typeof mappingOf(element)?.[name] === "string"));
+  if (key === undefined || rendered.length === 0)
+    return (
+      actual.length === rendered.length && rendered.every((element, index) => isIn(actual[index], element, areEqual))
+    );
+  return rendered.every((element) => {
+    const name = mappingOf(element)?.[key];
+    const found = actual.find((each) => mappingOf(each)?.[key] === name);
+    return found !== undefined && isIn(found, element, areEqual);
+  });
+}
+
+function areEqualQuantities(left: unknown, right: unknown): boolean {
+  return left === right || amountOf(left) === amountOf(right);
+}
+
+/** The amount; NaN, which equals nothing, when the value is no quantity. */
+function amountOf(value: unknown): number {
+  const [, digits, unit = ""] = /^([0-9.]+)([a-zA-Z]*)$/.exec(String(value)) ?? [];
+  return Number(digits) * (FACTORS[unit] ?? Number.NaN);
+}

@@ -1,0 +1,29 @@
+// The NetworkPolicy of a workload: who may connect to its pods. Outgoing connections are not restricted.
+import type { WrittenObject } from "@weir/kubernetes/client/object-client";
+
+import { ownedObject, selectorOf, type Workload } from "./workload.ts";
+
+/** Label of each namespace with its name; Kubernetes sets it. */
+const NAMESPACE_LABEL = "kubernetes.io/metadata.name";
+
+/** The policy; undefined: the resource wants none. */
+export function renderNetworkPolicy(workload: Workload): WrittenObject | undefined {
+  const { enabled = true, from, monitoringNamespaces = [] } = workload.spec.networkPolicy ?? {};
+  if (!enabled) return undefined;
+  // An empty list in a rule would mean everyone.
+  const clients = from?.length === 0 ? [] : [{ ...(from !== undefined && { from }), ports: portsOf("grpc") }];
+  const monitoring = monitoringNamespaces.map((name) => ({
+    namespaceSelector: { matchLabels: { [NAMESPACE_LABEL]: name } },
+  }));
+  return ownedObject(workload, "networkPolicy", {
+    spec: {
+      podSelector: { matchLabels: selectorOf(workload) },
+      policyTypes: ["Ingress"],
+      ingress: [...clients, { from: [{ podSelector: {} }, ...monitoring], ports: portsOf("http", "debug", "metrics") }],
+    },
+  });
+}
+
+function portsOf(...names: readonly string[]): readonly object[] {
+  return names.map((port) => ({ port, protocol: "TCP" }));
+}

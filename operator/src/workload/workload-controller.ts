@@ -1,0 +1,44 @@
+// The controller of RateLimitServices: which kinds it follows, and the reconciler behind it.
+import type { ClusterCaches } from "../reconcile/cluster-caches.ts";
+import { Controller, type ControllerDeps, type ControllerOptions } from "../reconcile/controller.ts";
+import type { ObjectLookup } from "../reconcile/object-cache.ts";
+import { OWNED_KIND_NAMES, OWNED_KINDS, type OwnedKindName, PODS } from "./owned-kinds.ts";
+import { MANAGED_LABEL, MANAGER, type WorkloadOptions } from "./workload.ts";
+import { WorkloadReconciler, type WorkloadReconcilerDeps } from "./workload-reconciler.ts";
+
+/** What the controller works with. */
+export interface WorkloadControllerDeps
+  extends
+    Omit<ControllerDeps, "reconciler">,
+    Pick<WorkloadReconcilerDeps, "clock" | "objects" | "connections" | "events"> {
+  /** RateLimitServices, which other parts read too. */
+  readonly services: ObjectLookup;
+  /** Where the kinds of objects are followed that only this controller reads. */
+  readonly caches: Pick<ClusterCaches, "follow">;
+}
+
+/** How the controller works. */
+export interface WorkloadControllerOptions extends ControllerOptions {
+  readonly workload: WorkloadOptions;
+  /** The namespaces whose resources it works for; undefined: all. */
+  readonly namespaces: readonly string[] | undefined;
+}
+
+/** Makes the controller. Follows kinds, so it is called before the caches start. */
+export function createWorkloadController(
+  deps: WorkloadControllerDeps,
+  { workload, namespaces, ...options }: WorkloadControllerOptions,
+): Controller {
+  const labelSelector = `${MANAGED_LABEL}=${MANAGER}`;
+  const follow = (kind: OwnedKindName): ObjectLookup =>
+    deps.caches.follow(OWNED_KINDS[kind], { namespaces, labelSelector, isOptional: "isOptional" in OWNED_KINDS[kind] });
+  const owned = Object.fromEntries(OWNED_KIND_NAMES.map((kind) => [kind, follow(kind)])) as Record<
+    OwnedKindName,
+    ObjectLookup
+  >;
+  const pods = deps.caches.follow(PODS, { namespaces, labelSelector });
+  const reconciler = new WorkloadReconciler({ ...deps, owned, pods }, workload);
+  const controller = new Controller({ ...deps, reconciler }, deps.services, options);
+  for (const { objects, keysOf } of reconciler.sources()) controller.follow(objects, keysOf);
+  return controller;
+}

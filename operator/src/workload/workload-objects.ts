@@ -1,0 +1,153 @@
+// Brings the objects of one workload into the state that is wanted: writes what differs, deletes what is
+// not wanted any more, and touches nothing that belongs to others.
+import { ApiFailure } from "@weir/kubernetes/client/api-failure";
+import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
+import type { ObjectClient, ObjectWriter, WrittenObject } from "@weir/kubernetes/client/object-client";
+import { fieldsOf, mappingsOf } from "@weir/kubernetes/mapping";
+
+import type { ObjectLookup } from "../reconcile/object-cache.ts";
+import { hasAsRendered } from "./drift.ts";
+import { apiVersionOf, OWNED_KINDS, type OwnedKindName } from "./owned-kinds.ts";
+import { renderWorkload } from "./render-workload.ts";
+import { MANAGER, podBounds, type Workload } from "./workload.ts";
+
+/**
+ * Field manager that holds the replicas of an autoscaled Deployment until the autoscaler sets them. When
+ * the operator alone had them, leaving them out would set them to 1.
+ */
+const REPLICAS_MANAGER = `${MANAGER}-replicas`;
+
+/** How long a kind counts as unknown to the cluster after it was, in milliseconds. */
+const UNKNOWN_KIND_MS = 5 * 60_000;
+
+/** What the objects are written with. */
+export interface WorkloadObjectsDeps {
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  readonly objects: ObjectWriter & Pick<ObjectClient, "get">;
+  /** Objects with the label of the operator. */
+  readonly owned: Readonly<Record<OwnedKindName, ObjectLookup>>;
+}
+
+/** What came of it. */
+export type WorkloadOutcome =
+  | {
+      readonly kind: "written";
+      readonly deployment: KubernetesObject;
+      /** The Deployment as it was before. */
+      readonly before: KubernetesObject | undefined;
+    }
+  /** An object of another owner has the name; nothing that comes after it was written. */
+  | { readonly kind: "name-taken"; readonly taken: string };
+
+/** Writes the objects of workloads. */
+export class WorkloadObjects {
+  readonly #deps: WorkloadObjectsDeps;
+  /** When optional kinds were last found to be unknown, in milliseconds since the epoch. */
+  readonly #unknownKinds = new Map<OwnedKindName, number>();
+
+  constructor(deps: WorkloadObjectsDeps) {
+    this.#deps = deps;
+  }
+
+  /** The Deployment of a workload, if it is its own. */
+  deploymentOf(workload: Workload): KubernetesObject | undefined {
+    const found = this.#deps.owned.deployment.get(workload);
+    return found !== undefined && isOwned(found, workload) ? found : undefined;
+  }
+
+  /** Writes what differs. Fails with ApiFailure. */
+  async ensure(workload: Workload, signal: AbortSignal): Promise<WorkloadOutcome> {
+    const before = this.deploymentOf(workload);
+    // Before the operator leaves them out: otherwise they would be 1 for a moment.
+    let deployment = before && (await this.#leaveReplicas(workload, before, signal));
+    for (const { kind, object } of renderWorkload(workload)) {
+      if (object === undefined) {
+        await this.#delete(workload, kind, signal);
+        continue;
+      }
+      const result = await this.#apply(workload, kind, object, signal);
+      if (result === "name-taken") return { kind: "name-taken", taken: `${OWNED_KINDS[kind].kind} ${workload.name}` };
+      if (kind === "deployment") deployment = result;
+    }
+    if (deployment === undefined) throw new TypeError("Cannot be: the Deployment was applied, and there is none");
+    return { kind: "written", deployment: await this.#leaveReplicas(workload, deployment, signal), before };
+  }
+
+  /** The object as it is now; undefined when the cluster does not know its kind. */
+  async #apply(
+    workload: Workload,
+    kind: OwnedKindName,
+    object: WrittenObject,
+    signal: AbortSignal,
+  ): Promise<KubernetesObject | "name-taken" | undefined> {
+    if (this.#isUnknown(kind)) return undefined;
+    const { objects, owned } = this.#deps;
+    const cached = owned[kind].get(workload);
+    if (cached !== undefined && isOwned(cached, workload) && hasAsRendered(cached.content, object)) return cached;
+    try {
+      // The caches have no objects without our label.
+      const present = cached ?? (await objects.get(OWNED_KINDS[kind], workload, signal));
+      if (present !== undefined && !isOwned(present, workload)) return "name-taken";
+      return await objects.apply(OWNED_KINDS[kind], object, { fieldManager: MANAGER, isForced: true }, signal);
+    } catch (error) {
+      const isUnknown = "isOptional" in OWNED_KINDS[kind] && error instanceof ApiFailure && error.isKindMissing;
+      if (!isUnknown) throw error;
+      this.#unknownKinds.set(kind, this.#deps.clock());
+      return undefined;
+    }
+  }
+
+  async #delete(workload: Workload, kind: OwnedKindName, signal: AbortSignal): Promise<void> {
+    const present = this.#deps.owned[kind].get(workload);
+    if (present === undefined || !isOwned(present, workload)) return;
+    await this.#deps.objects.delete(OWNED_KINDS[kind], workload, { uid: present.uid }, signal);
+  }
+
+  #isUnknown(kind: OwnedKindName): boolean {
+    const sinceMs = this.#unknownKinds.get(kind);
+    return sinceMs !== undefined && this.#deps.clock() - sinceMs < UNKNOWN_KIND_MS;
+  }
+
+  /**
+   * Gives the replicas of an autoscaled Deployment another manager where the operator alone has them, or
+   * nobody: at their present number, or at the least.
+   */
+  async #leaveReplicas(
+    workload: Workload,
+    deployment: KubernetesObject,
+    signal: AbortSignal,
+  ): Promise<KubernetesObject> {
+    if (workload.spec.autoscaling === undefined) return deployment;
+    const managers = replicasManagers(deployment);
+    if (managers.some((manager) => manager !== MANAGER)) return deployment;
+    const { min } = podBounds(workload.spec);
+    const object: WrittenObject = {
+      apiVersion: apiVersionOf(OWNED_KINDS.deployment),
+      kind: OWNED_KINDS.deployment.kind,
+      metadata: { name: workload.name, namespace: workload.namespace },
+      spec: { replicas: managers.length === 0 ? min : replicasOf(deployment) },
+    };
+    const options = { fieldManager: REPLICAS_MANAGER, isForced: true };
+    return await this.#deps.objects.apply(OWNED_KINDS.deployment, object, options, signal);
+  }
+}
+
+/** The number of pods that a Deployment wants. */
+export function replicasOf({ content }: KubernetesObject): number {
+  const { replicas } = fieldsOf(content["spec"]);
+  return typeof replicas === "number" ? replicas : 1;
+}
+
+/** Whether the resource is the controller of the object. */
+function isOwned({ content }: KubernetesObject, { uid }: Pick<Workload, "uid">): boolean {
+  const owners = mappingsOf(fieldsOf(content["metadata"])["ownerReferences"]);
+  return owners.some((owner) => owner["uid"] === uid && owner["controller"] === true);
+}
+
+/** Who has set the replicas of a Deployment; nobody: they are the default of the API server. */
+function replicasManagers({ content }: KubernetesObject): readonly unknown[] {
+  return mappingsOf(fieldsOf(content["metadata"])["managedFields"])
+    .filter(({ fieldsV1 }) => Object.hasOwn(fieldsOf(fieldsOf(fieldsV1)["f:spec"]), "f:replicas"))
+    .map(({ manager }) => manager);
+}

@@ -1,0 +1,234 @@
+// Reconciles RateLimitServices: from the resource to its objects, and from these to its status and events.
+import { isDeepStrictEqual } from "node:util";
+
+import {
+  parseRateLimitService,
+  type RateLimitServiceResource,
+  type RateLimitServiceStatus,
+  SERVICE_KIND,
+} from "@weir/crds/rate-limit-service/schema/schema";
+import { checkEnvironment } from "@weir/crds/rate-limit-service/settings/check-environment";
+import { ApiFailure } from "@weir/kubernetes/client/api-failure";
+import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
+import type { ObjectClient, ObjectWriter } from "@weir/kubernetes/client/object-client";
+import { fieldsOf, mappingsOf, textOf } from "@weir/kubernetes/mapping";
+
+import type { EventRecorder, EventText } from "../events/event-recorder.ts";
+import type { ObjectLookup } from "../reconcile/object-cache.ts";
+import type { ObjectKey, ReconcileResult, Reconciler } from "../reconcile/reconciler.ts";
+import { fleetConflict, fleetMemberOf } from "./fleet-members.ts";
+import { apiVersionOf, OWNED_KIND_NAMES, type OwnedKindName, RATE_LIMIT_SERVICES } from "./owned-kinds.ts";
+import { isReadyPod } from "./pods.ts";
+import { MANAGER, selectorOf, type Workload, type WorkloadOptions, workloadOf } from "./workload.ts";
+import { replicasOf, WorkloadObjects } from "./workload-objects.ts";
+import { isObserved, workloadStatus, type WorkloadProblem } from "./workload-status.ts";
+
+/**
+ * When a resource is looked at again, in milliseconds: connections come and go without a change of any
+ * object. Sooner while something is missing.
+ */
+const AGAIN_MS = { settled: 30_000, unsettled: 2_000 } as const;
+
+/** Says which pods are connected to the control plane. */
+export interface PodConnections {
+  /** Those of the named pods that are connected; undefined: no replica of the control plane answers. */
+  connectedPods(namespace: string, names: readonly string[]): ReadonlySet<string> | undefined;
+}
+
+/** Objects that concern resources. */
+export interface WorkloadSource {
+  readonly objects: ObjectLookup;
+  readonly keysOf: (object: KubernetesObject) => readonly ObjectKey[];
+}
+
+/** What the reconciler works with. */
+export interface WorkloadReconcilerDeps {
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  readonly objects: ObjectWriter & Pick<ObjectClient, "get">;
+  readonly services: ObjectLookup;
+  /** The objects and pods with the label `app.kubernetes.io/managed-by: weir-operator`, by kind. */
+  readonly owned: Readonly<Record<OwnedKindName, ObjectLookup>>;
+  readonly pods: ObjectLookup;
+  readonly connections: PodConnections;
+  readonly events: Pick<EventRecorder, "record">;
+}
+
+/** Keeps the objects and statuses of RateLimitServices. */
+export class WorkloadReconciler implements Reconciler {
+  readonly name = "ratelimitservice";
+  readonly #deps: WorkloadReconcilerDeps;
+  readonly #options: WorkloadOptions;
+  readonly #objects: WorkloadObjects;
+
+  constructor(deps: WorkloadReconcilerDeps, options: WorkloadOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#objects = new WorkloadObjects(deps);
+  }
+
+  /** Objects of other kinds, and of its own, whose changes concern its resources, and which these are. */
+  sources(): readonly WorkloadSource[] {
+    const { services, owned, pods } = this.#deps;
+    return [
+      { objects: services, keysOf: (object) => this.#rivalsOf(object) },
+      ...OWNED_KIND_NAMES.map((kind) => ({ objects: owned[kind], keysOf: ownerOf })),
+      { objects: pods, keysOf: instanceOf },
+    ];
+  }
+
+  /** Brings one resource's objects and status into the state that is wanted. Fails with ApiFailure. */
+  async reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
+    const object = this.#deps.services.get(key);
+    // What belongs to a deleted resource is deleted by Kubernetes.
+    if (object === undefined || isEnding(object)) return {};
+    const parsed = parseRateLimitService(object.content, { unknownFields: "ignore" });
+    if (!parsed.ok) return {}; // The API server has checked it by another schema; nothing is known to be right.
+    const { resource } = parsed;
+    const workload = workloadOf(resource, object.uid, this.#options);
+    let problem = this.#problemOf(object, resource);
+    let deployment = this.#objects.deploymentOf(workload);
+    if (problem === undefined) {
+      const outcome = await this.#objects.ensure(workload, signal);
+      if (outcome.kind === "written") {
+        deployment = outcome.deployment;
+        this.#recordScaling(object, outcome);
+      } else {
+        const message = `${outcome.taken} exists and belongs to another owner: delete it, or rename this resource`;
+        problem = { reason: "NameTaken", message };
+      }
+    }
+    const status = this.#statusOf(workload, resource, { deployment, problem });
+    if (status === undefined) return { againAfterMs: AGAIN_MS.unsettled };
+    await this.#writeStatus(object, resource.status, status, signal);
+    const isSettled = status.conditions?.find(({ type }) => type === "Ready")?.status === "True";
+    return { againAfterMs: isSettled ? AGAIN_MS.settled : AGAIN_MS.unsettled };
+  }
+
+  #problemOf(object: KubernetesObject, { spec }: RateLimitServiceResource): WorkloadProblem | undefined {
+    const [first] = checkEnvironment(spec).problems;
+    if (first !== undefined) return { reason: "InvalidSpec", message: `${first.path.join(".")}: ${first.message}` };
+    const owner = fleetConflict(object, this.#deps.services.list());
+    if (owner === undefined) return undefined;
+    const message = `fleet ${owner.fleet} belongs to the older RateLimitService ${owner.namespace}/${owner.name}`;
+    return { reason: "FleetConflict", message };
+  }
+
+  /** Undefined: the controller of Deployments has not seen the present form of this one yet. */
+  #statusOf(
+    workload: Workload,
+    resource: RateLimitServiceResource,
+    { deployment, problem }: { deployment: KubernetesObject | undefined; problem: WorkloadProblem | undefined },
+  ): RateLimitServiceStatus | undefined {
+    const isEarly = deployment !== undefined && problem === undefined && !isObserved(deployment);
+    if (isEarly && resource.status?.conditions !== undefined) return undefined;
+    const { clock, connections } = this.#deps;
+    const pods = this.#podsOf(workload);
+    const readyPods = pods.filter((pod) => isReadyPod(pod)).map(({ name }) => name);
+    const facts = {
+      generation: resource.metadata.generation ?? 0,
+      fleet: workload.fleet,
+      selector: selectorText(workload),
+      deployment,
+      pods,
+      readyPods,
+      connected: connections.connectedPods(workload.namespace, readyPods),
+      problem,
+    };
+    return workloadStatus(facts, resource.status, clock());
+  }
+
+  #podsOf({ namespace, name }: Workload): readonly KubernetesObject[] {
+    const wanted = Object.entries(selectorOf({ name }));
+    return this.#deps.pods.list(namespace).filter((pod) => {
+      const labels = labelsIn(pod);
+      return wanted.every(([label, value]) => labels[label] === value);
+    });
+  }
+
+  async #writeStatus(
+    object: KubernetesObject,
+    before: RateLimitServiceStatus | undefined,
+    status: RateLimitServiceStatus,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (isDeepStrictEqual(before, JSON.parse(JSON.stringify(status)))) return;
+    const written = {
+      apiVersion: apiVersionOf(RATE_LIMIT_SERVICES),
+      kind: SERVICE_KIND,
+      // Only the version that this status was computed from: a later reconcile knows more.
+      metadata: { name: object.name, namespace: object.namespace, resourceVersion: object.resourceVersion },
+      status,
+    };
+    const options = { fieldManager: MANAGER, isForced: true, subresource: "status" };
+    try {
+      await this.#deps.objects.apply(RATE_LIMIT_SERVICES, written, options, signal);
+    } catch (error) {
+      // Its change brings it here again.
+      if (error instanceof ApiFailure && error.kind === "conflict") return;
+      throw error;
+    }
+    this.#recordProblem(object, before, status);
+  }
+
+  #recordProblem(
+    object: KubernetesObject,
+    before: RateLimitServiceStatus | undefined,
+    after: RateLimitServiceStatus,
+  ): void {
+    const degradedIn = (status: RateLimitServiceStatus | undefined) =>
+      status?.conditions?.find(({ type, status: state }) => type === "Degraded" && state === "True");
+    const [past, present] = [degradedIn(before), degradedIn(after)];
+    if (present === undefined || past?.reason === present.reason) return;
+    const { reason, message } = present;
+    this.#record(object, { type: "Warning", reason, action: "Reconcile", note: message });
+  }
+
+  #recordScaling(
+    object: KubernetesObject,
+    { before, deployment }: { readonly before: KubernetesObject | undefined; readonly deployment: KubernetesObject },
+  ): void {
+    const [from, to] = [before && replicasOf(before), replicasOf(deployment)];
+    if (from === undefined || from === to) return;
+    const note = `from ${from} to ${to} pods`;
+    this.#record(object, { type: "Normal", reason: "Scaled", action: "Scale", note });
+  }
+
+  #record({ name, namespace, uid }: KubernetesObject, event: EventText): void {
+    const regarding = { apiVersion: apiVersionOf(RATE_LIMIT_SERVICES), kind: SERVICE_KIND, name, namespace, uid };
+    this.#deps.events.record(regarding, event);
+  }
+
+  /** The other resources that name the same fleet: its owner may be another one now. */
+  #rivalsOf(object: KubernetesObject): readonly ObjectKey[] {
+    const { fleet } = fleetMemberOf(object);
+    return this.#deps.services
+      .list()
+      .filter((other) => other.uid !== object.uid && fleetMemberOf(other).fleet === fleet);
+  }
+}
+
+function ownerOf({ namespace, content }: KubernetesObject): readonly ObjectKey[] {
+  const owners = mappingsOf(fieldsOf(content["metadata"])["ownerReferences"]);
+  const name = textOf(owners.find(({ kind }) => kind === SERVICE_KIND)?.["name"]);
+  return name === undefined ? [] : [{ namespace, name }];
+}
+
+function instanceOf(pod: KubernetesObject): readonly ObjectKey[] {
+  const name = textOf(labelsIn(pod)["app.kubernetes.io/instance"]);
+  return name === undefined ? [] : [{ namespace: pod.namespace, name }];
+}
+
+function labelsIn({ content }: KubernetesObject): Readonly<Record<string, unknown>> {
+  return fieldsOf(fieldsOf(content["metadata"])["labels"]);
+}
+
+function isEnding({ content }: KubernetesObject): boolean {
+  return fieldsOf(content["metadata"])["deletionTimestamp"] !== undefined;
+}
+
+function selectorText(workload: Workload): string {
+  return Object.entries(selectorOf(workload))
+    .map(([label, value]) => `${label}=${value}`)
+    .join(",");
+}

@@ -1,0 +1,171 @@
+// The status of a RateLimitService from its Deployment, its pods, and who is connected. Pure.
+import type { RateLimitServiceStatus } from "@weir/crds/rate-limit-service/schema/schema";
+import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
+import { fieldsOf, type Mapping, mappingsOf, textOf } from "@weir/kubernetes/mapping";
+
+import { stuckPodOf } from "./pods.ts";
+
+/** Most names in a message. */
+const NAMES_MAX = 3;
+
+/** Why the operator does not roll out a resource. */
+export interface WorkloadProblem {
+  readonly reason: "InvalidSpec" | "FleetConflict" | "NameTaken";
+  /** For people, without a full stop. */
+  readonly message: string;
+}
+
+/** What a status is computed from. */
+export interface StatusFacts {
+  readonly generation: number;
+  readonly fleet: string;
+  /** Labels of the pods, as a selector. */
+  readonly selector: string;
+  /** Undefined: there is none. */
+  readonly deployment: KubernetesObject | undefined;
+  readonly pods: readonly KubernetesObject[];
+  /** Names of the own pods that are ready and not ending. */
+  readonly readyPods: readonly string[];
+  /** Those of them that are connected to the control plane; undefined: no replica of it answers. */
+  readonly connected: ReadonlySet<string> | undefined;
+  /** Undefined: everything is rolled out as the resource says. */
+  readonly problem: WorkloadProblem | undefined;
+}
+
+type Condition = NonNullable<RateLimitServiceStatus["conditions"]>[number];
+type Finding = Pick<Condition, "type" | "status" | "reason" | "message">;
+
+/** The status. `before` is the one that the resource has: times of conditions that stay are kept. */
+export function workloadStatus(
+  facts: StatusFacts,
+  before: RateLimitServiceStatus | undefined,
+  nowMs: number,
+): RateLimitServiceStatus {
+  const { generation, fleet, selector, readyPods, connected } = facts;
+  const counts = fieldsOf(facts.deployment?.content["status"]);
+  const findings = [available(facts), progressing(facts), degraded(facts), connection(facts)];
+  const now = new Date(nowMs).toISOString().replace(/\.\d+Z$/, "Z");
+  return {
+    observedGeneration: generation,
+    replicas: numberOf(counts["replicas"]),
+    readyReplicas: numberOf(counts["readyReplicas"]),
+    connectedPods: connected === undefined ? 0 : readyPods.filter((name) => connected.has(name)).length,
+    selector,
+    fleet,
+    conditions: [ready(findings), ...findings].map((finding) => {
+      const past = before?.conditions?.find(({ type }) => type === finding.type);
+      const lastTransitionTime = past?.status === finding.status ? past.lastTransitionTime : now;
+      return { ...finding, observedGeneration: generation, lastTransitionTime };
+    }),
+  };
+}
+
+/** Whether the controller of Deployments has seen the Deployment as it is; only then its status counts. */
+export function isObserved(deployment: KubernetesObject): boolean {
+  return numberOf(fieldsOf(deployment.content["status"])["observedGeneration"]) >= (deployment.generation ?? 0);
+}
+
+function available({ deployment, problem }: StatusFacts): Finding {
+  const type = "Available";
+  if (deployment === undefined)
+    return { type, status: "False", reason: problem?.reason ?? "NoDeployment", message: "there are no pods" };
+  const { wanted, readyReplicas } = countsOf(deployment);
+  const isAvailable = conditionOf(deployment, "Available")?.["status"] === "True";
+  const message = `${readyReplicas} of ${wanted} pods are ready`;
+  return isAvailable
+    ? { type, status: "True", reason: "PodsReady", message }
+    : { type, status: "False", reason: "PodsNotReady", message };
+}
+
+function progressing({ deployment, problem }: StatusFacts): Finding {
+  const type = "Progressing";
+  if (problem !== undefined)
+    return { type, status: "False", reason: problem.reason, message: `nothing is rolled out: ${problem.message}` };
+  if (deployment === undefined)
+    return { type, status: "True", reason: "RollingOut", message: "the Deployment is being made" };
+  const { wanted, replicas, updatedReplicas, availableReplicas } = countsOf(deployment);
+  const isDone = updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted;
+  return isDone
+    ? { type, status: "False", reason: "RolledOut", message: `all ${wanted} pods are of the present form` }
+    : {
+        type,
+        status: "True",
+        reason: "RollingOut",
+        message: `${updatedReplicas} of ${wanted} pods are of the present form`,
+      };
+}
+
+function degraded({ deployment, pods, problem }: StatusFacts): Finding {
+  const type = "Degraded";
+  if (problem !== undefined) return { type, status: "True", reason: problem.reason, message: problem.message };
+  const rollout = deployment && conditionOf(deployment, "Progressing");
+  const failure = deployment && conditionOf(deployment, "ReplicaFailure");
+  const isRefused = failure?.["status"] === "True";
+  if (!isRefused && rollout?.["status"] !== "False")
+    return { type, status: "False", reason: "AsExpected", message: "nothing is wrong" };
+  const cause = isRefused ? failure : rollout;
+  const pod = stuckPodOf(pods);
+  const message = pod ?? textOf(cause?.["message"]) ?? "the rollout takes too long";
+  return { type, status: "True", reason: "RolloutStuck", message };
+}
+
+function connection({ readyPods, connected }: StatusFacts): Finding {
+  const type = "Connected";
+  if (readyPods.length === 0) return { type, status: "False", reason: "NoReadyPods", message: "no pod is ready" };
+  if (connected === undefined)
+    return {
+      type,
+      status: "Unknown",
+      reason: "ControlPlaneSilent",
+      message: "no replica of the control plane answers",
+    };
+  const missing = readyPods.filter((name) => !connected.has(name));
+  if (missing.length === 0)
+    return {
+      type,
+      status: "True",
+      reason: "PodsConnected",
+      message: `all ${readyPods.length} ready pods are connected`,
+    };
+  const names = missing.slice(0, NAMES_MAX).join(", ");
+  const more = missing.length > NAMES_MAX ? ` and ${missing.length - NAMES_MAX} more` : "";
+  return {
+    type,
+    status: "False",
+    reason: "PodsNotConnected",
+    message: `not connected to the control plane: ${names}${more}`,
+  };
+}
+
+/** Available, connected and not degraded. */
+function ready(findings: readonly Finding[]): Finding {
+  const type = "Ready";
+  const bad = findings.filter(({ type: about, status }) =>
+    about === "Degraded" ? status !== "False" : about !== "Progressing" && status !== "True",
+  );
+  const first = bad.find(({ type: about }) => about === "Degraded") ?? bad[0];
+  if (first === undefined)
+    return { type, status: "True", reason: "Ready", message: "the pods are ready and connected" };
+  const status = bad.every((finding) => finding.status === "Unknown") ? "Unknown" : "False";
+  return { type, status, reason: first.reason, message: first.message };
+}
+
+function countsOf({ content }: KubernetesObject) {
+  const status = fieldsOf(content["status"]);
+  return {
+    wanted: numberOf(fieldsOf(content["spec"])["replicas"]),
+    replicas: numberOf(status["replicas"]),
+    readyReplicas: numberOf(status["readyReplicas"]),
+    updatedReplicas: numberOf(status["updatedReplicas"]),
+    availableReplicas: numberOf(status["availableReplicas"]),
+  };
+}
+
+function conditionOf({ content }: KubernetesObject, type: string): Mapping | undefined {
+  return mappingsOf(fieldsOf(content["status"])["conditions"]).find((condition) => condition["type"] === type);
+}
+
+/** A count that the API leaves out when it is 0. */
+function numberOf(value: unknown): number {
+  return typeof value === "number" ? value : 0;
+}

@@ -1,0 +1,92 @@
+// What the objects of one RateLimitService are rendered from, and what they have in common: names,
+// labels, owner.
+import { fleetOf } from "@weir/crds/rate-limit-service/fleet";
+import {
+  type RateLimitServiceResource,
+  type RateLimitServiceSpec,
+  SERVICE_KIND,
+} from "@weir/crds/rate-limit-service/schema/schema";
+import type { WrittenObject } from "@weir/kubernetes/client/object-client";
+
+import { apiVersionOf, OWNED_KINDS, type OwnedKindName, RATE_LIMIT_SERVICES } from "./owned-kinds.ts";
+
+/** Who writes the objects: field manager, and value of the label below. */
+export const MANAGER = "weir-operator";
+
+/** Label of everything that the operator makes. */
+export const MANAGED_LABEL = "app.kubernetes.io/managed-by";
+
+/** Name of the ports of a pod, with their numbers. */
+export const PORTS = { grpc: 8081, http: 8080, debug: 6070, metrics: 9090 } as const;
+
+/** What the operator decides for all data planes. */
+export interface WorkloadOptions {
+  /** Image of the pods of a resource that names none. */
+  readonly image: string;
+  readonly controlPlane: {
+    /** `host:port` of the operator's own control plane, as pods reach it. */
+    readonly address: string;
+    /** True when it serves without TLS. */
+    readonly isPlaintext: boolean;
+  };
+}
+
+/** One RateLimitService, ready to be rendered. */
+export interface Workload {
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+  readonly fleet: string;
+  readonly spec: RateLimitServiceSpec;
+  readonly options: WorkloadOptions;
+}
+
+/** The workload of a resource that the API server has stored. */
+export function workloadOf(
+  { metadata, spec }: Pick<RateLimitServiceResource, "metadata" | "spec">,
+  uid: string,
+  options: WorkloadOptions,
+): Workload {
+  const { name, namespace = "default" } = metadata;
+  return { name, namespace, uid, fleet: fleetOf({ metadata, spec }), spec, options };
+}
+
+/** The labels by which the pods of a workload are selected. They never change. */
+export function selectorOf({ name }: Pick<Workload, "name">): Readonly<Record<string, string>> {
+  return { "app.kubernetes.io/name": "weir-ratelimit", "app.kubernetes.io/instance": name };
+}
+
+/** The labels of each object of a workload. */
+export function labelsOf(workload: Workload): Readonly<Record<string, string>> {
+  return { ...selectorOf(workload), [MANAGED_LABEL]: MANAGER, "ratelimit.weir.dev/fleet": workload.fleet };
+}
+
+/** An object of a workload: named as the resource is, and owned by it. */
+export function ownedObject(
+  workload: Workload,
+  kindName: OwnedKindName,
+  content: Readonly<Record<string, unknown>>,
+  labels: Readonly<Record<string, string>> = {},
+): WrittenObject {
+  const { name, namespace, uid } = workload;
+  const owner = { apiVersion: apiVersionOf(RATE_LIMIT_SERVICES), kind: SERVICE_KIND, name, uid };
+  return {
+    apiVersion: apiVersionOf(OWNED_KINDS[kindName]),
+    kind: OWNED_KINDS[kindName].kind,
+    metadata: {
+      name,
+      namespace,
+      labels: { ...labels, ...labelsOf(workload) },
+      ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: true }],
+    },
+    ...content,
+  };
+}
+
+/** The least and the most pods. */
+export function podBounds({ backend, replicas, autoscaling }: RateLimitServiceSpec): { min: number; max: number } {
+  const usual = backend.type === "memory" ? 1 : 2;
+  if (autoscaling === undefined) return { min: replicas ?? usual, max: replicas ?? usual };
+  const { minReplicas = Math.min(usual, autoscaling.maxReplicas), maxReplicas } = autoscaling;
+  return { min: minReplicas, max: maxReplicas };
+}
