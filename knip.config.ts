@@ -14,6 +14,8 @@ const config: KnipConfig = ({ production = false }) => ({
     // tools/generate reads these by name.
     "*/src/errors.ts": ["exports"],
     "**/settings.ts": ["exports"],
+    // vitest loads it by its path.
+    "tools/test/tally-reporter.ts": ["exports"],
     ...(production && { "**/*.suite.ts": ["exports", "types"], "{e2e,testing}/**": ["exports", "types"] }),
   },
   workspaces: {

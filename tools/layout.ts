@@ -33,7 +33,7 @@ export const WORKSPACES: readonly Workspace[] = [
     name: "crds",
     mayImport: ["proto", "limits"],
     testsMayImport: ["testing"],
-    order: ["rate-limit-config"],
+    order: ["schema", "rate-limit-config", "rate-limit-service"],
   },
   {
     name: "common",

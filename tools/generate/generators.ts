@@ -16,7 +16,10 @@ const RUN_SOURCE = ["node", "--conditions=source"] as const;
 /** Every generator, in the order in which one builds on another. */
 export const GENERATORS: readonly Generator[] = [
   { name: "protobuf", write: ["sh", "proto/generate.sh"], check: ["sh", "proto/generate.sh", "--check"] },
+  fromSource("settings of the data plane", "tools/generate/data-plane-settings.ts"),
   fromSource("crds", "crds/src/rate-limit-config/crd/generate.ts"),
+  fromSource("crds of services", "crds/src/rate-limit-service/crd/generate.ts"),
+
   fromSource("errors", "tools/generate/error-docs.ts"),
   fromSource("settings", "tools/generate/settings-docs.ts"),
   fromSource("conformance", "tools/generate/conformance-docs.ts"),

@@ -1,39 +1,21 @@
-// What the last lines of a run say: failed tests, counts, and the coverage table.
+// What the last lines of a run say: counts, and what failed.
 import { describe, expect, it } from "vitest";
-import type { VitestReport } from "./test-report.ts";
+import type { RunReport } from "./test-report.ts";
 import { addTallies, formatFailures, formatTally, tallyTests } from "./test-report.ts";
 
-const PASSED = { status: "passed", ancestorTitles: ["add()"], title: "adds", failureMessages: [] };
-const FILE = { name: "/w/a.test.ts", status: "passed", message: "", assertionResults: [PASSED] };
-const REPORT: VitestReport = {
-  numPassedTests: 5,
-  numFailedTests: 0,
-  numPendingTests: 0,
-  numTodoTests: 0,
-  testResults: [FILE],
-};
+const REPORT: RunReport = { passed: 5, skipped: 0, failures: [] };
+const FAILURE = { names: ["a.test.ts", "add()", "adds"], message: "Error: no" };
 
 describe("tallyTests()", () => {
   it.each<{
     when: string;
-    report: VitestReport | undefined;
+    report: RunReport | undefined;
     exitCode: number;
     tally: readonly [number, number, number];
   }>([
     { when: "all passed", report: REPORT, exitCode: 0, tally: [5, 0, 0] },
-    { when: "two failed", report: { ...REPORT, numFailedTests: 2 }, exitCode: 1, tally: [5, 2, 0] },
-    {
-      when: "tests were left out",
-      report: { ...REPORT, numPendingTests: 2, numTodoTests: 1 },
-      exitCode: 0,
-      tally: [5, 0, 3],
-    },
-    {
-      when: "a file has no test",
-      report: { ...REPORT, testResults: [FILE, { ...FILE, assertionResults: [] }] },
-      exitCode: 1,
-      tally: [5, 1, 0],
-    },
+    { when: "two failed", report: { ...REPORT, failures: [FAILURE, FAILURE] }, exitCode: 1, tally: [5, 2, 0] },
+    { when: "tests were left out", report: { ...REPORT, skipped: 3 }, exitCode: 0, tally: [5, 0, 3] },
     { when: "the run failed for another reason", report: REPORT, exitCode: 1, tally: [5, 1, 0] },
     { when: "there is no report", report: undefined, exitCode: 0, tally: [0, 1, 0] },
   ])(
@@ -45,54 +27,31 @@ describe("tallyTests()", () => {
 });
 
 describe("formatFailures()", () => {
-  const failed = (title: string, ...failureMessages: string[]) => ({
-    ...PASSED,
-    status: "failed",
-    title,
-    failureMessages,
-  });
-  const report = (...testResults: VitestReport["testResults"]): VitestReport => ({ ...REPORT, testResults });
-
-  it("names each failed test with the first line of its message, and files that failed as a whole", () => {
+  it("names what failed with the first line of its message", () => {
     const broken = {
-      name: "/w/rates/b.test.ts",
-      status: "failed",
+      names: ["rates/b.test.ts"],
       message: "\u001B[31mSyntaxError: Unexpected token\u001B[39m\n  at b",
-      assertionResults: [],
     };
-    const unclean = { ...FILE, status: "failed", message: "Error: hook timed out" };
-    const mixed = {
-      ...FILE,
-      status: "failed",
-      assertionResults: [
-        failed("carries", "AssertionError: expected 1 to be 2\n    at a.test.ts:3"),
-        PASSED,
-        failed("ends"),
-      ],
-    };
-    expect(formatFailures(report(FILE, broken, unclean, mixed), "/w").split("\n")).toEqual([
+    const silent = { names: ["a.test.ts"], message: "" };
+    expect(formatFailures({ ...REPORT, failures: [broken, FAILURE, silent] }).split("\n")).toEqual([
       "    rates/b.test.ts",
       "        SyntaxError: Unexpected token",
+      "    a.test.ts > add() > adds",
+      "        Error: no",
       "    a.test.ts",
-      "        Error: hook timed out",
-      "    a.test.ts > add() > carries",
-      "        AssertionError: expected 1 to be 2",
-      "    a.test.ts > add() > ends",
       "        no message",
     ]);
   });
 
   it("counts those beyond the first twenty", () => {
-    const lines = formatFailures(
-      report({ ...FILE, assertionResults: Array.from({ length: 23 }, () => failed("adds", "Error: no")) }),
-      "/w",
-    ).split("\n");
+    const failures = Array.from({ length: 23 }, () => FAILURE);
+    const lines = formatFailures({ ...REPORT, failures }).split("\n");
     expect(lines).toHaveLength(41);
     expect(lines.at(-1)).toBe("    and 3 more");
   });
 
   it("is empty when all passed", () => {
-    expect(formatFailures(REPORT, "/w")).toBe("");
+    expect(formatFailures(REPORT)).toBe("");
   });
 });
 

@@ -1,7 +1,7 @@
-// Reads vitest's report: counts of passed and failed tests, and which failed.
+// What the end of a run says: counts of passed and failed tests, and which failed.
 import { stripVTControlCharacters } from "node:util";
 
-/** Failed tests that the end of the output names. */
+/** Failures that the end of the output names. */
 const FAILURES_MAX = 20;
 
 /** What the last line of a run says. */
@@ -11,71 +11,42 @@ export interface Tally {
   readonly skipped: number;
 }
 
-/** The part of vitest's JSON report that is read here. */
-export interface VitestReport {
-  readonly numPassedTests: number;
-  readonly numFailedTests: number;
-  readonly numPendingTests: number;
-  readonly numTodoTests: number;
-  readonly testResults: readonly FileReport[];
-}
-
-/**
- * What vitest says of one file: its absolute path, why it failed as a whole (else empty), and its
- * tests.
- */
-interface FileReport {
-  readonly name: string;
-  readonly status: string;
+/** What has failed: a test, a hook of a suite, or a file as a whole. */
+export interface Failure {
+  /** Where it is: the file, the suites in it, the test. */
+  readonly names: readonly string[];
   readonly message: string;
-  readonly assertionResults: readonly {
-    readonly status: string;
-    readonly ancestorTitles: readonly string[];
-    readonly title: string;
-    readonly failureMessages: readonly string[];
-  }[];
+}
+
+/** What tally-reporter.ts writes. */
+export interface RunReport {
+  readonly passed: number;
+  readonly skipped: number;
+  readonly failures: readonly Failure[];
 }
 
 /**
- * The tally of one vitest run. A file that could not be loaded, or that holds no test, is one
- * failure; so is a run that ended with an error although no test failed, such as an unhandled
- * rejection. Without a report the run died: one failure.
+ * The tally of one run of vitest. A run that ended with an error although nothing failed is one
+ * failure; so is a run without a report, which died.
  */
-export function tallyTests(report: VitestReport | undefined, exitCode: number): Tally {
+export function tallyTests(report: RunReport | undefined, exitCode: number): Tally {
   if (report === undefined) return { passed: 0, failed: 1, skipped: 0 };
-  const emptyFiles = report.testResults.filter((file) => file.assertionResults.length === 0).length;
-  const failed = report.numFailedTests + emptyFiles;
-  return {
-    passed: report.numPassedTests,
-    failed: failed === 0 && exitCode !== 0 ? 1 : failed,
-    skipped: report.numPendingTests + report.numTodoTests,
-  };
+  const { passed, skipped, failures } = report;
+  return { passed, failed: failures.length === 0 && exitCode !== 0 ? 1 : failures.length, skipped };
 }
 
 /**
- * The failed tests of one vitest run, two lines each: where it is and what it is called, then the
- * first line of what it said. For the end of the output, where they are still seen when only the
- * tail of a log is kept. Files that could not be loaded or cleaned up after are among them. At most
+ * The failures, two lines each: where it is and what it is called, then the first line of its message.
+ * For the end of the output, where they are still seen when only the tail of a log is kept. At most
  * {@link FAILURES_MAX}, then a count.
  */
-export function formatFailures({ testResults }: VitestReport, root: string): string {
-  const failures = testResults.flatMap(({ name, status, message, assertionResults }) => {
-    const file = name.slice(root.length + 1);
-    const failed = assertionResults.filter((test) => test.status === "failed");
-    const failedAsWhole = assertionResults.length === 0 || (status === "failed" && failed.length === 0);
-    return failedAsWhole
-      ? [formatFailure([file], message)]
-      : failed.map(({ ancestorTitles, title, failureMessages }) =>
-          formatFailure([file, ...ancestorTitles, title], failureMessages[0] ?? ""),
-        );
-  });
+export function formatFailures({ failures }: RunReport): string {
   const untold = failures.length - FAILURES_MAX;
-  return [...failures.slice(0, FAILURES_MAX), ...(untold > 0 ? [`    and ${untold} more`] : [])].join("\n");
-}
-
-function formatFailure(names: readonly string[], message: string): string {
-  const [line = ""] = stripVTControlCharacters(message).split("\n", 1);
-  return `    ${names.join(" > ")}\n        ${line === "" ? "no message" : line}`;
+  const lines = failures.slice(0, FAILURES_MAX).map(({ names, message }) => {
+    const [line = ""] = stripVTControlCharacters(message).split("\n", 1);
+    return `    ${names.join(" > ")}\n        ${line === "" ? "no message" : line}`;
+  });
+  return [...lines, ...(untold > 0 ? [`    and ${untold} more`] : [])].join("\n");
 }
 
 /** All of `tallies` together. */

@@ -3,13 +3,14 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { formatGateResult, type Gate, listGates, runGates } from "../gates/gates.ts";
 import { runCommand } from "../run-command.ts";
-import type { Tally, VitestReport } from "./test-report.ts";
+import { REPORT_FILE_VARIABLE } from "./tally-reporter.ts";
+import type { RunReport, Tally } from "./test-report.ts";
 import { addTallies, formatFailures, formatTally, tallyTests } from "./test-report.ts";
 import { SetupError, setUpTests } from "./test-setup.ts";
 
-/** Where vitest leaves its report for this program. */
+/** Where the report of the tests is left for this program. */
 const REPORT_FOLDER = "node_modules/.cache/weir";
-const REPORT_FILE = `${REPORT_FOLDER}/vitest.json`;
+const REPORT_FILE = `${REPORT_FOLDER}/tests.json`;
 
 /** Where the closing line is left for .ci/run. */
 const TALLY_FILE = `${REPORT_FOLDER}/tally`;
@@ -46,10 +47,11 @@ async function test(): Promise<{ readonly tally: Tally; readonly failures: strin
   console.log("==> Testing");
   rmSync(REPORT_FILE, { force: true });
   mkdirSync(REPORT_FOLDER, { recursive: true });
-  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${REPORT_FILE}`];
+  const reporters = ["--reporter=default", "--reporter=./tools/test/tally-reporter.ts"];
+  process.env[REPORT_FILE_VARIABLE] = REPORT_FILE;
   const { code } = await runCommand(["vitest", "run", "--project", "!soak", ...reporters], { output: "pass" });
-  const report = existsSync(REPORT_FILE) ? (JSON.parse(readFileSync(REPORT_FILE, "utf8")) as VitestReport) : undefined;
-  const failures = report === undefined ? "" : formatFailures(report, process.cwd());
+  const report = existsSync(REPORT_FILE) ? (JSON.parse(readFileSync(REPORT_FILE, "utf8")) as RunReport) : undefined;
+  const failures = report === undefined ? "" : formatFailures(report);
   return { tally: tallyTests(report, code), failures };
 }
 

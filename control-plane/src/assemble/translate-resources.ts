@@ -2,7 +2,7 @@
 // Pure: the same resources in any order give the same result; its cache only saves time.
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
-import type { ManifestProblem } from "@weir/crds/rate-limit-config/schema/problems";
+import type { ManifestProblem } from "@weir/crds/schema/problems";
 import { modelOfResource, ruleProblems } from "@weir/crds/rate-limit-config/translate/translate";
 import { fieldPath, type FieldPath } from "@weir/limits/model/field-path";
 import { messageOfModel } from "@weir/limits/model/message";

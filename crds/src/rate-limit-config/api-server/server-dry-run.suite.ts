@@ -3,17 +3,22 @@ import { type Agent, request } from "node:https";
 
 import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 
-const RESOURCES = "/apis/ratelimit.weir.dev/v1alpha1/namespaces/default/ratelimitconfigs";
+const RESOURCES = "/apis/ratelimit.weir.dev/v1alpha1/namespaces/default";
 const DRY_RUN = "dryRun=All&fieldValidation=Strict";
 
 /**
  * The error when the server is to create a manifest in the namespace `default`, with strict checks;
- * undefined when it would.
+ * undefined when it would. `plural` names its kind.
  */
-export async function refusalBy(cluster: KubernetesCluster, agent: Agent, text: string): Promise<string | undefined> {
+export async function refusalBy(
+  cluster: KubernetesCluster,
+  agent: Agent,
+  text: string,
+  plural = "ratelimitconfigs",
+): Promise<string | undefined> {
   return await errorOf(cluster, agent, {
     method: "POST",
-    path: `${RESOURCES}?${DRY_RUN}`,
+    path: `${RESOURCES}/${plural}?${DRY_RUN}`,
     type: "application/yaml",
     text,
   });
@@ -28,7 +33,7 @@ export async function applyRefusalBy(
   agent: Agent,
   { name, text }: { readonly name: string; readonly text: string },
 ): Promise<string | undefined> {
-  const path = `${RESOURCES}/${name}?${DRY_RUN}&fieldManager=test`;
+  const path = `${RESOURCES}/ratelimitconfigs/${name}?${DRY_RUN}&fieldManager=test`;
   return await errorOf(cluster, agent, { method: "PATCH", path, type: "application/apply-patch+yaml", text });
 }
 

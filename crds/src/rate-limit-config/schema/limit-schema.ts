@@ -2,7 +2,7 @@
 // that need each other.
 import * as z from "zod";
 
-import { flag, list, text } from "./fields.ts";
+import { flag, list, text } from "../../schema/fields.ts";
 
 /** Longest name of a limit, in characters. */
 const LIMIT_NAME_LENGTH_MAX = 256;

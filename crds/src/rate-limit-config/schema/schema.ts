@@ -4,14 +4,15 @@ import { fieldPath } from "@weir/limits/model/field-path";
 import type { DescriptorModel } from "@weir/limits/model/model";
 import * as z from "zod";
 
-import { flag, list, printableText } from "./fields.ts";
+import { API_VERSION } from "../../schema/api-version.ts";
+import { FLEET_NAME_RULE, fleetName } from "../../schema/fleet-name.ts";
+import { flag, list, printableText } from "../../schema/fields.ts";
 import { LIMIT_VALIDATIONS, limitSchema, REPLACES_VALIDATION } from "./limit-schema.ts";
-import { objectMetadata, storedObjectMetadata } from "./object-metadata.ts";
-import { omitUnknown, problemOfIssue } from "./problems.ts";
-import type { ManifestProblem } from "./problems.ts";
+import { objectMetadata, storedObjectMetadata } from "../../schema/object-metadata.ts";
+import { omitUnknown, problemOfIssue } from "../../schema/problems.ts";
+import type { ManifestProblem } from "../../schema/problems.ts";
 
-/** API group and version of the custom resource. */
-export const API_VERSION = "ratelimit.weir.dev/v1alpha1";
+export { API_VERSION };
 
 /** Kind of the custom resource. */
 export const KIND = "RateLimitConfig";
@@ -38,15 +39,6 @@ const METADATA_FIELDS_MAX = 64;
  */
 const METADATA_DEPTH_MAX = 20;
 
-/**
- * Names of fleets: Kubernetes label values, so that a fleet can be selected by a label. What pods
- * of no named fleet get shows as "*".
- */
-const FLEET_NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
-const FLEET_NAME_LENGTH_MAX = 63;
-
-const FLEET_NAME_MESSAGE =
-  'must consist of letters, digits, "-", "_" and ".", and begin and end with a letter or digit';
 const METADATA_MESSAGE = `must be a JSON value that nests at most ${METADATA_DEPTH_MAX} levels deep`;
 
 /** CEL rules of the first level only: they cost too much below, or bound what is below. */
@@ -149,16 +141,7 @@ export const specSchema = z
           "claims it; others are refused with the reason DomainConflict until the owner is gone.",
       }),
     fleets: z
-      .array(
-        z
-          .string()
-          .min(1, { abort: true })
-          .max(FLEET_NAME_LENGTH_MAX)
-          .regex(FLEET_NAME, FLEET_NAME_MESSAGE)
-          .describe(
-            `Each name has at most ${FLEET_NAME_LENGTH_MAX} letters, digits, "-", "_" and ".", and begins and ends with a letter or digit.`,
-          ),
-      )
+      .array(fleetName().describe(FLEET_NAME_RULE))
       .min(1)
       .max(FLEETS_MAX)
       .refine((fleets) => new Set(fleets).size === fleets.length, "must not name a fleet twice")

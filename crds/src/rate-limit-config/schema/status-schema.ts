@@ -1,13 +1,13 @@
 // The schema of the status of a RateLimitConfig.
 import * as z from "zod";
 
-import { flag, list } from "./fields.ts";
+import { CONDITIONS_MAX, conditionSchema, generation } from "../../schema/condition.ts";
+import { flag, list } from "../../schema/fields.ts";
 
 /**
  * Bounds of lists and texts: a status stays far below what an API server stores, however many pods
  * there are.
  */
-const CONDITIONS_MAX = 16;
 const FLEETS_MAX = 65;
 const PROBLEMS_MAX = 32;
 const REJECTIONS_MAX = 32;
@@ -17,44 +17,19 @@ const NAME_LENGTH_MAX = 253;
 const POD_LENGTH_MAX = 63 + 1 + NAME_LENGTH_MAX;
 const VERSION_LENGTH_MAX = 128;
 
-/** Those of Kubernetes' own conditions (metav1.Condition). */
-const CONDITION_TYPE_LENGTH_MAX = 316;
-const CONDITION_REASON_LENGTH_MAX = 1024;
-const CONDITION_MESSAGE_LENGTH_MAX = 32_768;
-const CONDITION_REASON = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/;
-
 const PODS_MAX = 2_147_483_647;
 
-const time = z.string().meta({ format: "date-time" });
-const generation = z.int().min(0).meta({ format: "int64" });
 const message = z.string().max(MESSAGE_LENGTH_MAX);
 const version = z.string().max(VERSION_LENGTH_MAX);
 
-const condition = z
-  .object({
-    type: z
-      .string()
-      .min(1)
-      .max(CONDITION_TYPE_LENGTH_MAX)
-      .describe(
-        "What the condition is about. Accepted: the rules are valid and own their domain. Programmed: the rate limit pods enforce them. Ready: " +
-          "both, with the reason of the first that does not hold.",
-      ),
-    status: z.enum(["True", "False", "Unknown"]).describe("Whether it holds."),
-    observedGeneration: generation.optional().describe("Generation of the resource that the condition was found on."),
-    lastTransitionTime: time.describe("When the status last changed."),
-    reason: z
-      .string()
-      .min(1)
-      .max(CONDITION_REASON_LENGTH_MAX)
-      .regex(CONDITION_REASON)
-      .describe(
-        "Why, in one word for programs. Accepted: Valid, InvalidSpec, DomainConflict, TooManyFleets, TooMany, TooLarge. Programmed: Programmed, " +
-          "PartiallyProgrammed, Pending, NoDataPlane, RejectedByDataPlane.",
-      ),
-    message: z.string().max(CONDITION_MESSAGE_LENGTH_MAX).describe("Why, for people."),
-  })
-  .describe("One condition.");
+const condition = conditionSchema({
+  type:
+    "What the condition is about. Accepted: the rules are valid and own their domain. Programmed: the rate limit pods enforce them. Ready: " +
+    "both, with the reason of the first that does not hold.",
+  reason:
+    "Why, in one word for programs. Accepted: Valid, InvalidSpec, DomainConflict, TooManyFleets, TooMany, TooLarge. Programmed: Programmed, " +
+    "PartiallyProgrammed, Pending, NoDataPlane, RejectedByDataPlane.",
+});
 
 const podCounts = {
   total: count("Pods that are connected and are sent these rules."),
@@ -70,7 +45,9 @@ const fleet = z
       .min(1)
       .max(NAME_LENGTH_MAX)
       .describe("Name of the fleet; * means every fleet that no resource names."),
-    version: version.optional().describe("Version of the fleet's active configuration: a hash of its content."),
+    version: version
+      .optional()
+      .describe("Digest of this resource's own form there: it changes with an edit of this resource only."),
     ...podCounts,
   })
   .describe("One fleet.");

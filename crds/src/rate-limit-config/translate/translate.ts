@@ -3,7 +3,7 @@ import { fieldPath } from "@weir/limits/model/field-path";
 import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/limits/model/model";
 import { findProblems } from "@weir/limits/validate/validate";
 
-import type { ManifestProblem } from "../schema/problems.ts";
+import type { ManifestProblem } from "../../schema/problems.ts";
 import type { DescriptorSpec, RateLimitConfigResource } from "../schema/schema.ts";
 
 /** Namespace of a resource that names none. */

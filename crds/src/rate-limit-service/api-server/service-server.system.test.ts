@@ -1,0 +1,86 @@
+// Tests of the CRD of RateLimitService on a real API server: what it accepts and refuses, with which
+// messages, and what kubectl shows.
+import { readFileSync } from "node:fs";
+import { Agent } from "node:https";
+
+import { refusalBy } from "../../rate-limit-config/api-server/server-dry-run.suite.ts";
+import { eventually } from "@weir/testing/eventually";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+import { ACCEPTED_SERVICES, FULL_SPEC, REFUSED_SERVICES, serviceManifest } from "./service-case.suite.ts";
+
+const CRD = readFileSync(new URL("../../../crds/ratelimitservices.yaml", import.meta.url), "utf8");
+const ESTABLISHED_TIMEOUT_MS = 60_000;
+
+let cluster: KubernetesCluster;
+let agent: Agent;
+beforeAll(async () => {
+  cluster = await startKubernetesCluster();
+  agent = new Agent({ keepAlive: true, ca: cluster.caPem });
+  await cluster.apply(CRD);
+  await eventually(
+    "the CRD to be served",
+    async () => expect((await cluster.kubectl(["get", "rls"])).code).toBe(0),
+    ESTABLISHED_TIMEOUT_MS,
+  );
+});
+afterAll(async () => {
+  agent.destroy();
+  await cluster.stop();
+});
+
+async function refusalOf(spec: unknown, name?: string): Promise<string> {
+  return (await refusalBy(cluster, agent, serviceManifest(spec, name), "ratelimitservices")) ?? "";
+}
+
+describe("the API server", () => {
+  it.each(ACCEPTED_SERVICES)("accepts $what", async ({ spec }) => {
+    expect(await refusalOf(spec)).toBe("");
+  });
+
+  it.each(REFUSED_SERVICES)("refuses $what", async ({ spec, refusal }) => {
+    expect(await refusalOf(spec)).toContain(refusal);
+  });
+
+  it.each(["x".repeat(53), "9lives", "a.b"])(
+    "refuses the name %s, after which no Service can be named",
+    async (name) => {
+      expect(await refusalOf({ backend: { type: "memory" } }, name)).toContain(
+        'metadata.name must have at most 52 lower-case letters, digits and "-", begin with a letter and end with a letter or digit',
+      );
+    },
+  );
+});
+
+describe("kubectl", () => {
+  it("explains every field", async () => {
+    const { stdout } = await cluster.kubectl(["explain", "rls.spec.backend.redis.perSecond", "--recursive"]);
+    expect(stdout).toContain("A store of its own for counters per second");
+    expect(stdout).toMatch(/sentinel\s+<Object>/);
+  });
+
+  it("shows what the columns say, and scales", async () => {
+    await cluster.apply(serviceManifest({ ...FULL_SPEC, autoscaling: undefined, replicas: 2 }, "edge"));
+    const status = { replicas: 2, readyReplicas: 1, fleet: "edge", selector: "app.kubernetes.io/instance=edge" };
+    const patched = await cluster.kubectl([
+      "patch",
+      "rls",
+      "edge",
+      "--subresource=status",
+      "--type=merge",
+      "-p",
+      JSON.stringify({ status }),
+    ]);
+    expect(patched.code).toBe(0);
+    const { stdout } = await cluster.kubectl(["get", "rls", "edge"]);
+    expect(stdout.split("\n").map((line) => line.trim().split(/\s+/))).toMatchObject([
+      ["NAME", "READY", "REPLICAS", "BACKEND", "FLEET", "AGE"],
+      ["edge", "1", "2", "redis", "edge", expect.any(String)],
+      [""],
+    ]);
+    expect((await cluster.kubectl(["scale", "rls", "edge", "--replicas=5"])).code).toBe(0);
+    const scaled = await cluster.kubectl(["get", "rls", "edge", "-o", "jsonpath={.spec.replicas}"]);
+    expect(scaled.stdout).toBe("5");
+  });
+});

@@ -1,0 +1,79 @@
+// The schema of affinity, as in Kubernetes' PodSpec.
+import * as z from "zod";
+
+import { list, text } from "../../schema/fields.ts";
+import { labelSelector, requirement } from "./selector-schema.ts";
+import { count, objectName } from "./service-fields.ts";
+
+const TERMS_MAX = 16;
+const REQUIREMENTS_MAX = 32;
+const NAMESPACES_MAX = 64;
+const KEY_LENGTH_MAX = 317;
+const WEIGHT_MAX = 100;
+
+const nodeRequirements = (description: string) =>
+  list(requirement(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]), { max: REQUIREMENTS_MAX, description });
+
+const nodeTerm = z
+  .object({
+    matchExpressions: nodeRequirements("Requirements on labels of the node."),
+    matchFields: nodeRequirements("Requirements on fields of the node."),
+  })
+  .describe("Requirements that must all hold.");
+
+const weight = count(1, WEIGHT_MAX, "How much it counts, from 1 to 100.");
+
+const nodeAffinity = z
+  .object({
+    requiredDuringSchedulingIgnoredDuringExecution: z
+      .object({
+        nodeSelectorTerms: z
+          .array(nodeTerm)
+          .min(1)
+          .max(TERMS_MAX)
+          .meta({ "x-kubernetes-list-type": "atomic", description: "Terms of which one must hold." }),
+      })
+      .optional()
+      .describe("What a node must have."),
+    preferredDuringSchedulingIgnoredDuringExecution: list(
+      z.object({ weight, preference: nodeTerm.describe("What is preferred.") }).describe("A preference."),
+      { max: TERMS_MAX, description: "What a node had better have." },
+    ),
+  })
+  .describe("Which nodes the pods may be on.");
+
+const labelKeys = (description: string) => list(text(KEY_LENGTH_MAX).min(1), { max: REQUIREMENTS_MAX, description });
+
+const podTerm = z
+  .object({
+    labelSelector: labelSelector("Labels of the other pods.").optional(),
+    namespaceSelector: labelSelector("Labels of their namespaces.").optional(),
+    namespaces: list(objectName("A namespace."), {
+      max: NAMESPACES_MAX,
+      description: "Names of their namespaces; absent: the pod's own.",
+    }),
+    topologyKey: text(KEY_LENGTH_MAX).min(1).describe("Label of nodes whose value is the place that counts."),
+    matchLabelKeys: labelKeys("Labels whose values the other pods must share with the pod."),
+    mismatchLabelKeys: labelKeys("Labels whose values the other pods must not share with the pod."),
+  })
+  .describe("Other pods, and a place.");
+
+const podAffinity = (description: string) =>
+  z
+    .object({
+      requiredDuringSchedulingIgnoredDuringExecution: list(podTerm, { max: TERMS_MAX, description: "What must hold." }),
+      preferredDuringSchedulingIgnoredDuringExecution: list(
+        z.object({ weight, podAffinityTerm: podTerm }).describe("A preference."),
+        { max: TERMS_MAX, description: "What had better hold." },
+      ),
+    })
+    .describe(description);
+
+/** Affinity of the pods. */
+export const affinitySchema = z
+  .object({
+    nodeAffinity: nodeAffinity.optional(),
+    podAffinity: podAffinity("Pods next to which they should be.").optional(),
+    podAntiAffinity: podAffinity("Pods next to which they should not be.").optional(),
+  })
+  .describe("Where the pods should be, as in a PodSpec.");

@@ -1,0 +1,198 @@
+// The schema of the counter store of a RateLimitService: a union by type, each member with what the
+// settings of the data plane know (BACKEND_TYPE, MEMORY_*, KVSTORE_*, ALTSTORE_*).
+import * as z from "zod";
+
+import { flag, list, printableText } from "../../schema/fields.ts";
+import { count, duration, hostPort, objectName, secretKey } from "./service-fields.ts";
+
+/** Most addresses of one store. */
+const ADDRESSES_MAX = 64;
+
+/** Bounds of the settings KVSTORE_POOL_SIZE, ALTSTORE_MAX_IDLE_CONNS and of databases. */
+const POOL_SIZE_MAX = 1000;
+const DATABASE_MAX = 65_535;
+const KEYS_MAX = 1_000_000_000;
+
+/** Name of a primary in sentinels: it is an item of a list with commas. */
+const PRIMARY_NAME = /^[-A-Za-z0-9_.]+$/;
+const PRIMARY_NAME_LENGTH_MAX = 128;
+
+/** SRV records, as the setting ALTSTORE_SRV has them. */
+const SRV_RECORD = /^_[-A-Za-z0-9]+\._(tcp|udp)\.[-A-Za-z0-9._]+$/;
+const SRV_RECORD_LENGTH_MAX = 255;
+
+/** One member of a union: the rule that it is there exactly with its type. */
+export function memberOf(type: string, { isRequired }: { readonly isRequired: boolean }) {
+  const has = `has(self.${type})`;
+  return {
+    rule: isRequired ? `(self.type == '${type}') == ${has}` : `self.type == '${type}' || !${has}`,
+    message: isRequired
+      ? `${type} is required when type is ${type}, and must be absent otherwise`
+      : `${type} must be absent unless type is ${type}`,
+    fieldPath: `.${type}`,
+  } as const;
+}
+
+const passwordSecret = secretKey(
+  "Key of a Secret with the password, or with user:password. It is mounted as a file and read again when it changes.",
+);
+
+const auth = z
+  .object({ passwordSecretRef: passwordSecret })
+  .describe("How to authenticate. Absent: without a password.");
+
+/** TLS to a store. `stores` names them. */
+function storeTls(stores: string) {
+  return z
+    .object({
+      caSecretRef: secretKey(
+        `Key of a Secret with the certificates of authorities to trust for ${stores}, in PEM, in addition to the public ones.`,
+      ).optional(),
+      clientCertificateSecret: objectName(
+        "Name of a Secret of type kubernetes.io/tls in the same namespace: the client certificate (tls.crt) and its key (tls.key).",
+      ).optional(),
+      skipHostnameVerification: flag(
+        `Accept certificates of ${stores} for any host name; their authority is still verified.`,
+      ),
+    })
+    .describe(`TLS to ${stores}. An empty mapping trusts the public authorities. Absent: plain text.`);
+}
+
+const addresses = z.array(hostPort("host:port.")).min(1).max(ADDRESSES_MAX);
+const listed = { "x-kubernetes-list-type": "atomic" } as const;
+
+/** Where a Redis is, and how it is reached; also of the store of counters per second. */
+const redisServer = {
+  type: z
+    .enum(["single", "sentinel", "cluster"])
+    .describe("Kind of deployment; the field of the same name says where it is."),
+  single: z
+    .object({
+      address: hostPort("host:port of the server."),
+      database: count(0, DATABASE_MAX, "Number of the database; 0 when absent.").optional(),
+    })
+    .optional()
+    .describe("A single server, or a proxy that looks like one."),
+  sentinel: z
+    .object({
+      primary: z
+        .string()
+        .min(1, { abort: true })
+        .max(PRIMARY_NAME_LENGTH_MAX)
+        .regex(PRIMARY_NAME, 'must consist of letters, digits, "-", "_" and "."')
+        .describe("Name under which the sentinels know the primary, such as mymaster."),
+      addresses: addresses.meta({ ...listed, description: "host:port of each sentinel." }),
+      auth: auth.optional().describe("How to authenticate with the sentinels. Absent: without a password."),
+    })
+    .optional()
+    .describe("A primary that sentinels watch over."),
+  cluster: z
+    .object({
+      addresses: addresses.meta({
+        ...listed,
+        description: "host:port of some nodes; the others are found through them.",
+      }),
+    })
+    .optional()
+    .describe("A Redis Cluster."),
+  auth: auth.optional(),
+  poolSize: count(
+    1,
+    POOL_SIZE_MAX,
+    "Connections of each pod to the store, in a cluster to each node; 10 when absent.",
+  ).optional(),
+  connectTimeout: duration("Longest wait for a connection; 10s when absent.").optional(),
+} as const;
+
+const DEPLOYMENTS = ["single", "sentinel", "cluster"].map((type) => memberOf(type, { isRequired: true }));
+
+const redis = z
+  .object({
+    ...redisServer,
+    tls: storeTls("the store, its sentinels and the store of counters per second").optional(),
+    commandTimeout: duration("Longest wait of a call for the store; 1s when absent.").optional(),
+    perSecond: z
+      .object({
+        ...redisServer,
+        tls: flag("Whether this store is reached by TLS, with what tls of redis says. Absent: as the main store is."),
+      })
+      .optional()
+      .meta({
+        "x-kubernetes-validations": DEPLOYMENTS,
+        description:
+          "A store of its own for counters per second, which are many and live for a second. Absent: the main store has them.",
+      }),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      ...DEPLOYMENTS,
+      {
+        rule: "!has(self.perSecond) || !has(self.perSecond.tls) || !self.perSecond.tls || has(self.tls)",
+        message: "perSecond.tls needs tls of redis, which has the certificates of both stores",
+        fieldPath: ".perSecond.tls",
+      },
+    ],
+    description: "Counters in Redis, or in what speaks its protocol: shared by all pods.",
+  });
+
+const memcached = z
+  .object({
+    addresses: list(hostPort("host:port."), {
+      max: ADDRESSES_MAX,
+      description:
+        "host:port of each node. A key is on one of them; the order matters, and must be that of other clients.",
+    }),
+    srv: printableText(SRV_RECORD_LENGTH_MAX)
+      .regex(SRV_RECORD, "must be an SRV record such as _memcache._tcp.example.org")
+      .optional()
+      .describe("SRV record that names the nodes, such as _memcache._tcp.example.org, in place of addresses."),
+    srvRefresh: duration("Time between lookups of the record. Absent: it is looked up at start only.").optional(),
+    maxConnections: count(1, POOL_SIZE_MAX, "Most connections of each pod to each node; 2 when absent.").optional(),
+    timeout: duration("Longest wait for a connection, and for an answer; 500ms when absent.").optional(),
+    tls: storeTls("the nodes").optional(),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: "(has(self.addresses) && self.addresses.size() > 0) != has(self.srv)",
+        message: "either addresses, at least one, or srv is required, and not both",
+        fieldPath: ".addresses",
+      },
+      {
+        rule: "!has(self.srvRefresh) || has(self.srv)",
+        message: "srvRefresh needs srv",
+        fieldPath: ".srvRefresh",
+      },
+    ],
+    description: "Counters in memcached: shared by all pods, counted after the answer.",
+  });
+
+const memory = z
+  .object({
+    maxKeys: count(1, KEYS_MAX, "Most counters of each pod, about 100 bytes each; 1000000 when absent.").optional(),
+    allowUnsharedCounters: flag(
+      "Allow more than one pod although each counts by itself, so that together they let through as many times a limit as there are pods.",
+    ),
+  })
+  .describe("Counters in each pod: exact and without a server, but not shared, and lost when the pod ends.");
+
+/** The counter store. */
+export const backendSchema = z
+  .object({
+    type: z
+      .enum(["memory", "redis", "memcached"])
+      .describe(
+        "Where the counters are. The field of the same name says more; it is required for redis and memcached.",
+      ),
+    memory: memory.optional(),
+    redis: redis.optional(),
+    memcached: memcached.optional(),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      memberOf("memory", { isRequired: false }),
+      memberOf("redis", { isRequired: true }),
+      memberOf("memcached", { isRequired: true }),
+    ],
+    description: "Store of the counters.",
+  });

@@ -1,0 +1,93 @@
+// The schema of the environment of a RateLimitService: every setting without a field of its own.
+import * as z from "zod";
+
+import { flag, text } from "../../schema/fields.ts";
+import { RESERVED_SETTINGS } from "../settings/reserved-settings.ts";
+import { dataKey, objectName } from "./service-fields.ts";
+
+const ENV_MAX = 128;
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const NAME_LENGTH_MAX = 128;
+const VALUE_LENGTH_MAX = 8192;
+const FIELD_PATH_LENGTH_MAX = 512;
+const RESOURCE_LENGTH_MAX = 64;
+
+const reference = (of: string) =>
+  z
+    .object({
+      name: objectName(`Name of the ${of}, in the same namespace.`),
+      key: dataKey(`Key inside the ${of}.`),
+      optional: flag(`Leave the variable out when the ${of} or the key does not exist.`),
+    })
+    .optional()
+    .describe(`Key of a ${of}. The pods read it when they start only.`);
+
+const valueFrom = z
+  .object({
+    secretKeyRef: reference("Secret"),
+    configMapKeyRef: reference("ConfigMap"),
+    fieldRef: z
+      .object({
+        apiVersion: z.literal("v1").optional().describe("Version of the schema that fieldPath is of."),
+        fieldPath: text(FIELD_PATH_LENGTH_MAX).min(1).describe("Path of a field of the pod, such as status.podIP."),
+      })
+      .optional()
+      .describe("A field of the pod."),
+    resourceFieldRef: z
+      .object({
+        resource: text(RESOURCE_LENGTH_MAX).min(1).describe("Resource of the container, such as limits.memory."),
+        divisor: text(RESOURCE_LENGTH_MAX)
+          .optional()
+          .describe("Unit in which it is given, such as 1Mi; 1 when absent."),
+      })
+      .optional()
+      .describe("A resource of the container."),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: "[has(self.secretKeyRef), has(self.configMapKeyRef), has(self.fieldRef), has(self.resourceFieldRef)].filter(each, each).size() == 1",
+        message: "exactly one of secretKeyRef, configMapKeyRef, fieldRef and resourceFieldRef is required",
+      },
+    ],
+    description: "Where the value comes from.",
+  });
+
+const variable = z
+  .object({
+    name: text(NAME_LENGTH_MAX)
+      .min(1, { abort: true })
+      .regex(NAME, 'must consist of letters, digits and "_", and not begin with a digit')
+      .describe("Name of the setting, such as LOG_LEVEL."),
+    value: text(VALUE_LENGTH_MAX).optional().describe("Value of the setting."),
+    valueFrom: valueFrom.optional(),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: "has(self.value) != has(self.valueFrom)",
+        message: "either value or valueFrom is required, and not both",
+      },
+      {
+        rule: `!(self.name in [${RESERVED_SETTINGS.map((name) => `'${name}'`).join(", ")}])`,
+        message: "the operator sets this variable from another field of spec; settings without a field are allowed",
+        fieldPath: ".name",
+        reason: "FieldValueForbidden",
+      },
+    ],
+    description: "One setting.",
+  });
+
+/** The environment. */
+export const envSchema = z
+  .array(variable)
+  .max(ENV_MAX)
+  .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, "must not name a variable twice")
+  .optional()
+  .meta({
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name"],
+    description:
+      "Settings of the data plane without a field of their own, such as LOG_LEVEL, CACHE_KEY_PREFIX or WORKERS. A name that the operator's own release does not know is " +
+      "refused, or warned of when image is set. Names that the operator sets are refused.",
+  });

@@ -1,0 +1,107 @@
+// The schema of how a RateLimitService is reached and what it connects to: TLS, control plane, NetworkPolicy.
+import * as z from "zod";
+
+import { flag, list, text } from "../../schema/fields.ts";
+import { labelSelector } from "./selector-schema.ts";
+import { host, hostPort, objectName, secretKey } from "./service-fields.ts";
+
+const PEERS_MAX = 64;
+const NAMESPACES_MAX = 64;
+const EXCEPTIONS_MAX = 64;
+const CIDR = /^[0-9A-Fa-f:.]+\/[0-9]{1,3}$/;
+const CIDR_LENGTH_MAX = 49;
+
+const cidr = (description: string) =>
+  text(CIDR_LENGTH_MAX).regex(CIDR, "must be a block of addresses such as 10.0.0.0/8").describe(description);
+
+const peer = z
+  .object({
+    podSelector: labelSelector("Labels of the pods; empty: every pod.").optional(),
+    namespaceSelector: labelSelector("Labels of their namespaces; absent: the own namespace.").optional(),
+    ipBlock: z
+      .object({
+        cidr: cidr("Block of addresses, such as 10.0.0.0/8."),
+        except: list(cidr("A block of addresses."), {
+          max: EXCEPTIONS_MAX,
+          description: "Blocks inside it that are not meant.",
+        }),
+      })
+      .optional()
+      .describe("Addresses."),
+  })
+  .meta({
+    "x-kubernetes-validations": [
+      {
+        rule: "has(self.ipBlock) != (has(self.podSelector) || has(self.namespaceSelector))",
+        message:
+          "either ipBlock, or podSelector and namespaceSelector, at least one of them, is required, and not both",
+      },
+    ],
+    description: "Clients that may connect, as in a NetworkPolicy.",
+  });
+
+/** Fields of the spec about connections. */
+export const networkFields = {
+  controlPlane: z
+    .object({
+      address: hostPort("host:port of the control plane. Absent: the operator's own.").optional(),
+      serverName: host(
+        "DNS name that the certificate of the control plane must be valid for. Absent: the host of address.",
+      ).optional(),
+      certificateSecret: objectName(
+        "Name of a Secret in the same namespace with the certificate of the pods (tls.crt), its key (tls.key) and the authority of the control plane (ca.crt). " +
+          "Absent: the operator issues one.",
+      ).optional(),
+      plaintext: flag(
+        "Connect without TLS: only for a control plane that serves plain text, in a network that is trusted.",
+      ),
+    })
+    .optional()
+    .meta({
+      "x-kubernetes-validations": [
+        {
+          rule: "!has(self.plaintext) || !self.plaintext || (!has(self.certificateSecret) && !has(self.serverName))",
+          message:
+            "plaintext must be absent or false together with certificateSecret or serverName, which are about TLS",
+          fieldPath: ".plaintext",
+        },
+        {
+          rule: "!has(self.serverName) || has(self.address)",
+          message: "serverName needs address: the operator knows the name of its own control plane",
+          fieldPath: ".serverName",
+        },
+      ],
+      description: "Control plane that the pods get their rules from. Absent: the operator's own.",
+    }),
+  tls: z
+    .object({
+      certificateSecret: objectName(
+        "Name of a Secret of type kubernetes.io/tls in the same namespace: the certificate chain (tls.crt) and its key (tls.key). It is read again when it changes.",
+      ),
+      clientCertificates: z
+        .object({
+          caSecretRef: secretKey("Key of a Secret with the certificates of the authority of clients, in PEM."),
+          subjectAlternativeName: host(
+            "DNS name that the client's certificate must be valid for. Absent: any certificate of the authority.",
+          ).optional(),
+        })
+        .optional()
+        .describe("Clients must present a certificate of this authority. Absent: any client may connect."),
+    })
+    .optional()
+    .describe("TLS on the gRPC port. Absent: plain text (h2c)."),
+  networkPolicy: z
+    .object({
+      enabled: flag("Whether there is a NetworkPolicy; true when absent."),
+      from: list(peer, {
+        max: PEERS_MAX,
+        description: "Clients of the gRPC port. Absent: every client; an empty list: none.",
+      }),
+      monitoringNamespaces: list(objectName("A namespace."), {
+        max: NAMESPACES_MAX,
+        description: "Names of the namespaces that may read metrics and the debug port, next to the own one.",
+      }),
+    })
+    .optional()
+    .describe("Who may connect to the pods. Outgoing connections are not restricted."),
+} as const;

@@ -1,0 +1,109 @@
+// The schema of what a RateLimitService says about its pods: resources, scheduling, metadata.
+import * as z from "zod";
+
+import { list, text } from "../../schema/fields.ts";
+import { affinitySchema } from "./affinity-schema.ts";
+import { labelSelector } from "./selector-schema.ts";
+import { count, labels, LABELS_MAX, named, objectName, quantities } from "./service-fields.ts";
+
+const TOLERATIONS_MAX = 32;
+const CONSTRAINTS_MAX = 16;
+const PULL_SECRETS_MAX = 16;
+const KEY_LENGTH_MAX = 317;
+const VALUE_LENGTH_MAX = 63;
+const ANNOTATION_LENGTH_MAX = 16_384;
+const IMAGE_LENGTH_MAX = 512;
+const SECONDS_MAX = 2_147_483_647;
+const SKEW_MAX = 10_000;
+
+/** Labels by which the operator finds its own objects. */
+const RESERVED_LABEL = {
+  rule: "!self.exists(name, name.startsWith('app.kubernetes.io/') || name.startsWith('ratelimit.weir.dev/'))",
+  message:
+    "labels that begin with app.kubernetes.io/ or ratelimit.weir.dev/ are set by the operator; any other is allowed",
+} as const;
+
+const RESERVED_ANNOTATION = {
+  rule: "!self.exists(name, name.startsWith('ratelimit.weir.dev/'))",
+  message: "annotations that begin with ratelimit.weir.dev/ are set by the operator; any other is allowed",
+} as const;
+
+const toleration = z
+  .object({
+    key: text(KEY_LENGTH_MAX).optional().describe("Key of the taint; absent with Exists: every taint."),
+    operator: z.enum(["Exists", "Equal"]).optional().describe("How value is compared; Equal when absent."),
+    value: text(VALUE_LENGTH_MAX).optional().describe("Value of the taint."),
+    effect: z
+      .enum(["NoSchedule", "PreferNoSchedule", "NoExecute"])
+      .optional()
+      .describe("Effect of the taint; absent: all."),
+    tolerationSeconds: z
+      .int()
+      .min(0)
+      .max(SECONDS_MAX)
+      .optional()
+      .meta({ format: "int64", description: "How long NoExecute is tolerated; absent: indefinitely." }),
+  })
+  .describe("A taint that the pods tolerate.");
+
+const spreadConstraint = z
+  .object({
+    maxSkew: count(1, SKEW_MAX, "Most pods that one place may have more than another."),
+    topologyKey: text(KEY_LENGTH_MAX)
+      .min(1)
+      .describe("Label of nodes whose value is the place, such as topology.kubernetes.io/zone."),
+    whenUnsatisfiable: z
+      .enum(["DoNotSchedule", "ScheduleAnyway"])
+      .describe("What happens to a pod that would break it."),
+    labelSelector: labelSelector("Pods that count; absent: those of this resource.").optional(),
+    matchLabelKeys: list(text(KEY_LENGTH_MAX).min(1), {
+      max: CONSTRAINTS_MAX,
+      description: "Labels whose values the pods must share to count together.",
+    }),
+    minDomains: count(1, SKEW_MAX, "Fewest places; only with DoNotSchedule.").optional(),
+    nodeAffinityPolicy: z
+      .enum(["Honor", "Ignore"])
+      .optional()
+      .describe("Whether node affinity decides which nodes count."),
+    nodeTaintsPolicy: z.enum(["Honor", "Ignore"]).optional().describe("Whether taints decide which nodes count."),
+  })
+  .describe("A rule of how the pods are spread.");
+
+/** Fields of the spec about the pods. */
+export const podFields = {
+  image: text(IMAGE_LENGTH_MAX)
+    .min(1)
+    .regex(/^\S+$/, "must be a reference to an image, without spaces")
+    .optional()
+    .describe("Image of the pods. Absent: the one of the operator's own release."),
+  imagePullPolicy: z.enum(["Always", "IfNotPresent", "Never"]).optional().describe("When the image is pulled."),
+  imagePullSecrets: list(
+    z.object({ name: objectName("Name of the Secret, in the same namespace.") }).describe("Names a Secret."),
+    { max: PULL_SECRETS_MAX, keys: ["name"], description: "Secrets with which the image is pulled." },
+  ),
+  resources: z
+    .object({
+      requests: quantities("What is reserved for each pod, such as cpu and memory.").optional(),
+      limits: quantities("What each pod may use at most.").optional(),
+    })
+    .optional()
+    .describe("Processor and memory of each pod's container."),
+  nodeSelector: labels("Labels that a node must have.").optional(),
+  tolerations: list(toleration, { max: TOLERATIONS_MAX, description: "Taints that the pods tolerate." }),
+  affinity: affinitySchema.optional(),
+  topologySpreadConstraints: list(spreadConstraint, {
+    max: CONSTRAINTS_MAX,
+    description:
+      "How the pods are spread over nodes, zones and the like. Absent: over nodes and zones as well as possible.",
+  }),
+  priorityClassName: objectName("Name of the PriorityClass of the pods.").optional(),
+  podLabels: labels("Labels of the pods, next to those of the operator.")
+    .optional()
+    .meta({ "x-kubernetes-validations": [RESERVED_LABEL] }),
+  podAnnotations: named(text(ANNOTATION_LENGTH_MAX), {
+    max: LABELS_MAX,
+    description: "Annotations of the pods, next to those of the operator.",
+  })
+    .optional()
+    .meta({ "x-kubernetes-validations": [RESERVED_ANNOTATION] }),
+} as const;

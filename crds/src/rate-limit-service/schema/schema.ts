@@ -1,0 +1,110 @@
+// The RateLimitService custom resource: one definition gives the TypeScript type, the checks of manifests and the
+// schema of the CRD.
+import { fieldPath } from "@weir/limits/model/field-path";
+import * as z from "zod";
+
+import { API_VERSION } from "../../schema/api-version.ts";
+import { FLEET_NAME_RULE, fleetName } from "../../schema/fleet-name.ts";
+import { objectMetadata, storedObjectMetadata } from "../../schema/object-metadata.ts";
+import { type ManifestProblem, omitUnknown, problemOfIssue } from "../../schema/problems.ts";
+import { backendSchema } from "./backend-schema.ts";
+import { behaviorFields } from "./behavior-schema.ts";
+import { envSchema } from "./env-schema.ts";
+import { networkFields } from "./network-schema.ts";
+import { podFields } from "./pod-schema.ts";
+import { scalingFields } from "./scaling-schema.ts";
+import { statusSchema } from "./status-schema.ts";
+
+/** Kind of the custom resource. */
+export const SERVICE_KIND = "RateLimitService";
+
+/** Longest name of a resource, in characters: names of what the operator makes are longer. */
+export const SERVICE_NAME_LENGTH_MAX = 52;
+
+/** CEL rules of the whole spec. */
+const SPEC_VALIDATIONS = [
+  {
+    rule: "!has(self.replicas) || !has(self.autoscaling)",
+    message: "replicas must be absent when autoscaling is set, which decides the number of pods",
+    fieldPath: ".replicas",
+    reason: "FieldValueForbidden",
+  },
+  {
+    rule:
+      "self.backend.type != 'memory' || (has(self.backend.memory) && has(self.backend.memory.allowUnsharedCounters) && self.backend.memory.allowUnsharedCounters) || " +
+      "(has(self.autoscaling) ? self.autoscaling.maxReplicas <= 1 : !has(self.replicas) || self.replicas <= 1)",
+    message:
+      "more than one pod with the backend memory, where each pod counts by itself, needs backend.memory.allowUnsharedCounters: true; or use one pod, redis or memcached",
+    fieldPath: ".backend",
+  },
+] as const;
+
+/** CEL rules of the resource, which alone see its name. */
+export const RESOURCE_VALIDATIONS = [
+  {
+    rule: `self.metadata.name.size() <= ${SERVICE_NAME_LENGTH_MAX} && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')`,
+    message: `metadata.name must have at most ${SERVICE_NAME_LENGTH_MAX} lower-case letters, digits and "-", begin with a letter and end with a letter or digit, because a Service is named after it`,
+  },
+] as const;
+
+/** The spec. */
+export const serviceSpecSchema = z
+  .object({
+    ...scalingFields,
+    fleet: fleetName()
+      .optional()
+      .describe(
+        `Fleet that the pods belong to: RateLimitConfigs name it in spec.fleets. Absent: NAMESPACE.NAME, shortened with a hash to 63 characters. ${FLEET_NAME_RULE}`,
+      ),
+    backend: backendSchema,
+    ...networkFields,
+    ...behaviorFields,
+    ...podFields,
+    env: envSchema,
+  })
+  .meta({ "x-kubernetes-validations": SPEC_VALIDATIONS, description: "The pods, and what they do." });
+
+const identity = z.object({ apiVersion: z.literal(API_VERSION), kind: z.literal(SERVICE_KIND) });
+
+const resource = identity.extend({ metadata: objectMetadata, spec: serviceSpecSchema, status: z.unknown().optional() });
+
+const storedResource = resource.extend({ metadata: storedObjectMetadata, status: statusSchema.optional() });
+
+/** A RateLimitService, as a manifest or the API server gives it. */
+export type RateLimitServiceResource = z.infer<typeof storedResource>;
+
+/** Its spec. */
+export type RateLimitServiceSpec = z.infer<typeof serviceSpecSchema>;
+
+/** Its status. */
+export type RateLimitServiceStatus = z.infer<typeof statusSchema>;
+
+/** A resource, or what is wrong with it. */
+export type ParsedService =
+  | { readonly ok: true; readonly resource: RateLimitServiceResource }
+  | { readonly ok: false; readonly problems: readonly ManifestProblem[] };
+
+/**
+ * Checks a value against the schema, without its CEL rules, which the API server has checked already. Unknown fields are refused, unless
+ * `unknownFields` says to ignore them: for values that come from an API server, which may be newer than this program.
+ */
+export function parseRateLimitService(
+  value: unknown,
+  options: { readonly unknownFields?: "refuse" | "ignore" } = {},
+): ParsedService {
+  const named = identity.safeParse(value, { reportInput: true });
+  if (!named.success) return { ok: false, problems: named.error.issues.map((issue) => problemOfIssue(issue)) };
+  const isStored = options.unknownFields === "ignore";
+  const schema = isStored ? storedResource : resource;
+  const known = omitUnknown(value, schema, {});
+  const parsed = schema.safeParse(known.value, { reportInput: true });
+  const problems = isStored ? [] : [...known.problems];
+  if (!parsed.success) {
+    const reported = new Set(problems.map(({ path }) => fieldPath(path)));
+    const found = parsed.error.issues.map((issue) => problemOfIssue(issue));
+    problems.push(...found.filter(({ path }) => !reported.has(fieldPath(path))));
+  }
+  return parsed.success && problems.length === 0
+    ? { ok: true, resource: parsed.data as RateLimitServiceResource }
+    : { ok: false, problems };
+}

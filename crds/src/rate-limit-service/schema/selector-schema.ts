@@ -1,0 +1,37 @@
+// Selectors of labels, as in Kubernetes' own kinds.
+import * as z from "zod";
+
+import { list, text } from "../../schema/fields.ts";
+import { labels } from "./service-fields.ts";
+
+const EXPRESSIONS_MAX = 32;
+const VALUES_MAX = 64;
+const KEY_LENGTH_MAX = 317;
+const VALUE_LENGTH_MAX = 63;
+
+/** One requirement, with these operators. */
+export function requirement<const Operators extends readonly [string, ...string[]]>(operators: Operators) {
+  return z
+    .object({
+      key: text(KEY_LENGTH_MAX).min(1).describe("Name of the label."),
+      operator: z.enum(operators).describe(`How the label's value relates to values: ${operators.join(", ")}.`),
+      values: list(text(VALUE_LENGTH_MAX), {
+        max: VALUES_MAX,
+        description: "Values; none with Exists and DoesNotExist.",
+      }),
+    })
+    .describe("One requirement.");
+}
+
+/** A selector of labels. */
+export function labelSelector(description: string) {
+  return z
+    .object({
+      matchLabels: labels("Labels that must have these values.").optional(),
+      matchExpressions: list(requirement(["In", "NotIn", "Exists", "DoesNotExist"]), {
+        max: EXPRESSIONS_MAX,
+        description: "Requirements that must all hold.",
+      }),
+    })
+    .describe(description);
+}

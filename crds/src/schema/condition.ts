@@ -1,0 +1,29 @@
+// The schema of a condition, as Kubernetes has it (metav1.Condition).
+import * as z from "zod";
+
+/** Most conditions of one status. */
+export const CONDITIONS_MAX = 16;
+
+const CONDITION_TYPE_LENGTH_MAX = 316;
+const CONDITION_REASON_LENGTH_MAX = 1024;
+const CONDITION_MESSAGE_LENGTH_MAX = 32_768;
+const CONDITION_REASON = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/;
+
+const time = z.string().meta({ format: "date-time" });
+
+/** The generation of a resource. */
+export const generation = z.int().min(0).meta({ format: "int64" });
+
+/** The condition of a kind; the texts describe its types and reasons. */
+export function conditionSchema(texts: { readonly type: string; readonly reason: string }) {
+  return z
+    .object({
+      type: z.string().min(1).max(CONDITION_TYPE_LENGTH_MAX).describe(texts.type),
+      status: z.enum(["True", "False", "Unknown"]).describe("Whether it holds."),
+      observedGeneration: generation.optional().describe("Generation of the resource that the condition was found on."),
+      lastTransitionTime: time.describe("When the status last changed."),
+      reason: z.string().min(1).max(CONDITION_REASON_LENGTH_MAX).regex(CONDITION_REASON).describe(texts.reason),
+      message: z.string().max(CONDITION_MESSAGE_LENGTH_MAX).describe("Why, for people."),
+    })
+    .describe("One condition.");
+}
