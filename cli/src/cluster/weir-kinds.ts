@@ -6,6 +6,8 @@ export interface WeirKind {
   readonly kind: "RateLimitConfig" | "RateLimitService";
   readonly api: ApiKind;
   readonly shortName: string;
+  /** Its conditions and their values when all is well; the first that differs says what is wrong. */
+  readonly expects: readonly (readonly [type: string, status: "True" | "False"])[];
 }
 
 const API = { group: "ratelimit.weir.dev", version: "v1alpha1" } as const;
@@ -15,6 +17,7 @@ export const RATE_LIMIT_CONFIG: WeirKind = {
   kind: "RateLimitConfig",
   api: { ...API, plural: "ratelimitconfigs" },
   shortName: "rlc",
+  expects: [["Ready", "True"]],
 };
 
 /** Data planes. */
@@ -22,6 +25,11 @@ export const RATE_LIMIT_SERVICE: WeirKind = {
   kind: "RateLimitService",
   api: { ...API, plural: "ratelimitservices" },
   shortName: "rls",
+  expects: [
+    ["Available", "True"],
+    ["Degraded", "False"],
+    ["Connected", "True"],
+  ],
 };
 
 const KINDS = [RATE_LIMIT_CONFIG, RATE_LIMIT_SERVICE];

@@ -5,9 +5,6 @@ import { fieldsOf, type Mapping, mappingsOf, textOf } from "@weir/kubernetes/map
 
 import type { WeirKind } from "../cluster/weir-kinds.ts";
 
-/** The condition that sums up each kind, the first that the status has. */
-const SUMMARIES = ["Ready", "Available"];
-
 /** A condition of a status. */
 export interface ShownCondition {
   readonly type: string;
@@ -48,7 +45,7 @@ export function readResourceStatus(kind: WeirKind, object: KubernetesObject): Re
     name,
     generation,
     isDeleting: fieldsOf(content["metadata"])["deletionTimestamp"] !== undefined,
-    ...summaryOf(conditions, generation),
+    ...summaryOf(kind, conditions, generation),
     conditions,
     status,
   };
@@ -66,21 +63,30 @@ export function isStale({ observedGeneration }: ShownCondition, generation: numb
   return observedGeneration !== undefined && generation !== undefined && observedGeneration < generation;
 }
 
+type Summary = Pick<ResourceStatus, "ready" | "reason" | "message">;
+
+/** The first condition that is not as it should be; the first of all when all are. */
 function summaryOf(
+  { expects }: WeirKind,
   conditions: readonly ShownCondition[],
   generation: number | undefined,
-): Pick<ResourceStatus, "ready" | "reason" | "message"> {
-  const summary = SUMMARIES.map((type) => conditions.find((each) => each.type === type)).find(
-    (found) => found !== undefined,
-  );
-  if (summary === undefined)
-    return { ready: "Unknown", reason: "NoStatus", message: "no status yet, is weir-operator running?" };
-  if (isStale(summary, generation)) {
-    const message = `the status is about generation ${summary.observedGeneration}, the present one is ${generation}`;
-    return { ready: "Unknown", reason: "Stale", message };
-  }
-  const { status, reason, message } = summary;
-  return { ready: status === "True" || status === "False" ? status : "Unknown", reason, message };
+): Summary {
+  const found = expects.map(([type, wanted]): Summary => {
+    const condition = conditions.find((each) => each.type === type);
+    if (condition === undefined) {
+      const message = `no condition ${type} yet, is weir-operator running?`;
+      return { ready: "Unknown", reason: "NoStatus", message };
+    }
+    const { status, reason, message, observedGeneration } = condition;
+    if (isStale(condition, generation)) {
+      const stale = `the status is about generation ${observedGeneration}, the present one is ${generation}`;
+      return { ready: "Unknown", reason: "Stale", message: stale };
+    }
+    const isKnown = status === "True" || status === "False";
+    return { ready: isKnown ? (status === wanted ? "True" : "False") : "Unknown", reason, message };
+  });
+  const bad = ["False", "Unknown"].map((ready) => found.find((each) => each.ready === ready));
+  return bad.find((each) => each !== undefined) ?? found[0] ?? { ready: "Unknown", reason: "NoStatus", message: "" };
 }
 
 function readCondition(condition: Mapping): ShownCondition {
