@@ -1,6 +1,7 @@
 #!/bin/sh
-# Prints the folder of etcd, etcdctl, kube-apiserver and kubectl, and builds first what is not there yet: about a quarter of an hour the first time, half a minute
-# while Go remembers. Needs Go, and a Go module proxy the first time. The folder is in the cache folder, named after the checksum of what it is made from.
+# Prints the folder of the programs of a cluster (etcd, etcdctl, kube-apiserver, kubectl, kube-controller-manager, kube-scheduler, kwok), and builds first what is not
+# there yet: about twenty minutes the first time, half a minute while Go remembers. Needs Go, and a Go module proxy the first time. The folder is in the cache folder,
+# named after the checksum of what it is made from.
 set -eu
 cd "$(dirname "$0")"
 key=$(cat go.mod go.sum tools.go build.sh | cksum | cut -d ' ' -f 1)
@@ -23,7 +24,7 @@ build() { # name package
   mkdir -p "$folder"
   # Go writes to the place it is given as it goes: a broken build must not leave a program.
   go build -trimpath -o "$folder/.$1.$$" -ldflags "-s -w -X $about.gitVersion=$kubernetes -X $about.gitMajor=1 -X $about.gitMinor=${minor%%.*} \
-    -X $about.gitTreeState=clean -X $about.buildDate=1970-01-01T00:00:00Z" "$2"
+    -X $about.gitTreeState=clean -X $about.buildDate=1970-01-01T00:00:00Z -X sigs.k8s.io/kwok/pkg/consts.Version=$(version sigs.k8s.io/kwok)" "$2"
   mv "$folder/.$1.$$" "$folder/$1"
 }
 
@@ -31,4 +32,7 @@ build etcd go.etcd.io/etcd/server/v3
 build etcdctl go.etcd.io/etcd/etcdctl/v3
 build kubectl k8s.io/kubernetes/cmd/kubectl
 build kube-apiserver k8s.io/kubernetes/cmd/kube-apiserver
+build kube-controller-manager k8s.io/kubernetes/cmd/kube-controller-manager
+build kube-scheduler k8s.io/kubernetes/cmd/kube-scheduler
+build kwok sigs.k8s.io/kwok/cmd/kwok
 echo "$folder"

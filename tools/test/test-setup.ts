@@ -90,7 +90,7 @@ const GO_BUILDS: readonly { readonly command: readonly string[]; readonly what: 
   })),
   {
     command: ["testing/kubernetes/build.sh"],
-    what: "etcd, kube-apiserver and kubectl (a quarter of an hour the first time)",
+    what: "etcd, kubectl, and the Kubernetes servers (twenty minutes the first time)",
   },
 ];
 

@@ -81,3 +81,40 @@ describe("KubernetesCluster", () => {
     expect(stderr).toContain("too old");
   });
 });
+
+describe("KubernetesCluster with controllers", () => {
+  let cluster: KubernetesCluster;
+  beforeAll(async () => {
+    cluster = await startKubernetesCluster({ full: true });
+  });
+  afterAll(async () => {
+    await cluster.stop();
+  });
+
+  it("gives a Deployment ready pods", async () => {
+    const labels = { app: "web" };
+    const container = { name: "web", image: "web.example" };
+    await cluster.apply(
+      JSON.stringify({
+        apiVersion: "apps/v1",
+        kind: "Deployment",
+        metadata: { name: "web", namespace: "default" },
+        spec: {
+          replicas: 2,
+          selector: { matchLabels: labels },
+          template: { metadata: { labels }, spec: { containers: [container] } },
+        },
+      }),
+    );
+    const { code, stdout } = await cluster.kubectl(["rollout", "status", "deployment/web", "--timeout=60s"]);
+    expect({ code, last: stdout.trim().split("\n").at(-1) }).toEqual({
+      code: 0,
+      last: 'deployment "web" successfully rolled out',
+    });
+  });
+
+  it("ends a namespace that is deleted", async () => {
+    await cluster.apply(NAMESPACE);
+    expect(await cluster.kubectl(["delete", "namespace", "shop", "--timeout=60s"])).toMatchObject({ code: 0 });
+  });
+});

@@ -1,5 +1,5 @@
-// A real API server over a real etcd, for tests: no controllers, no nodes. On free ports of
-// 127.0.0.1, with certificates and state in a folder of its own.
+// A real API server over a real etcd, for tests, with controllers and nodes on request. On free ports
+// of 127.0.0.1, with certificates and state in a folder of its own.
 import { execFile } from "node:child_process";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -11,6 +11,8 @@ import { createAuthority } from "@weir/certificates/authority";
 import { eventually } from "../eventually.ts";
 import { ServerProcess } from "../server-process.ts";
 import { reservePorts } from "../reserve-ports.ts";
+import { createControllers, nodeManifests } from "./cluster-controllers.ts";
+import { apiServerArguments, etcdArguments } from "./server-arguments.ts";
 
 /**
  * Longest wait for the API server to be ready, in milliseconds: three to six seconds on an idle
@@ -37,14 +39,27 @@ export interface KubectlResult {
   readonly stderr: string;
 }
 
+/** What a cluster has beyond etcd and an API server. */
+export interface ClusterOptions {
+  readonly apiServerFlags?: readonly string[];
+  /**
+   * Starts kube-controller-manager, kube-scheduler and kwok with two nodes too, so that Deployments get
+   * pods that become ready. 0.6 GB of memory in all.
+   */
+  readonly full?: boolean;
+}
+
 /** Starts etcd and an API server with further flags, and resolves when it is ready. */
-export async function startKubernetesCluster(
-  options: { readonly apiServerFlags?: readonly string[] } = {},
-): Promise<KubernetesCluster> {
-  const cluster = new KubernetesCluster(await prepare(), options.apiServerFlags);
+export async function startKubernetesCluster(options: ClusterOptions = {}): Promise<KubernetesCluster> {
+  const parts = await prepare();
+  const cluster = new KubernetesCluster(parts, {
+    ...options,
+    controllers: options.full === true ? await createControllers(parts) : [],
+  });
   try {
     cluster.etcd.start();
     await cluster.startApiServer();
+    await cluster.startControllers();
   } catch (error) {
     await cluster.stop();
     throw error;
@@ -68,16 +83,22 @@ export class KubernetesCluster {
   readonly etcd: ServerProcess;
   /** Started again by {@link startApiServer}. */
   readonly apiServer: ServerProcess;
+  /** kube-controller-manager, kube-scheduler and kwok of a full cluster; otherwise empty. */
+  readonly controllers: readonly ServerProcess[];
   readonly #programs: string;
   readonly #etcdUrl: string;
 
-  constructor(parts: Awaited<ReturnType<typeof prepare>>, apiServerFlags: readonly string[] = []) {
+  constructor(
+    parts: Awaited<ReturnType<typeof prepare>>,
+    { apiServerFlags = [], controllers }: ClusterOptions & { readonly controllers: readonly ServerProcess[] },
+  ) {
     const { programs, folder, apiPort, etcdPort, peerPort, token, ca } = parts;
     this.url = `https://127.0.0.1:${apiPort}`;
     this.caPem = ca;
     this.adminToken = token;
     this.kubeconfigPath = join(folder, "kubeconfig");
     this.folder = folder;
+    this.controllers = controllers;
     this.#programs = programs;
     this.#etcdUrl = `http://127.0.0.1:${etcdPort}`;
     const args = etcdArguments(folder, this.#etcdUrl, `http://127.0.0.1:${peerPort}`);
@@ -134,6 +155,27 @@ export class KubernetesCluster {
     }
   }
 
+  /** Starts the controllers of a full cluster, and resolves when pods can be created and have nodes. */
+  async startControllers(): Promise<void> {
+    if (this.controllers.length === 0) return;
+    for (const controller of this.controllers) controller.start();
+    await this.apply(nodeManifests());
+    const isThere = async (args: readonly string[], wanted: string): Promise<void> => {
+      const { stdout, stderr } = await this.kubectl(["get", ...args]);
+      if (!stdout.includes(wanted)) throw new Error(`${stdout}${stderr}`);
+    };
+    const attempt = async (): Promise<void> => {
+      await isThere(["serviceaccount", "default", "--output=name"], "serviceaccount/default");
+      await isThere(["nodes", "--no-headers"], " Ready ");
+    };
+    try {
+      await eventually("the controllers to work", attempt, READY_TIMEOUT_MS);
+    } catch (cause) {
+      const logs = this.controllers.map((controller) => controller.logTail()).join("\n");
+      throw new Error(`The controllers do not start. ${logs}`, { cause });
+    }
+  }
+
   /**
    * Runs kubectl as the user who may do everything; `input` is its standard input. Does not throw
    * when kubectl fails.
@@ -166,8 +208,9 @@ export class KubernetesCluster {
     if (result.code !== 0) throw new Error(`etcdctl compact failed: ${result.stderr.trim()}`);
   }
 
-  /** Ends both servers and removes the folder. */
+  /** Ends the servers and removes the folder. */
   async stop(): Promise<void> {
+    await Promise.all(this.controllers.map(async (controller) => controller.kill()));
     await this.apiServer.kill();
     await this.etcd.kill();
     rmSync(this.folder, { recursive: true, force: true });
@@ -229,43 +272,6 @@ export function kubeconfigText(server: string, ca: string, token: string): strin
     users: [{ name: "user", user: { token } }],
     contexts: [{ name: "test", context: { cluster: "test", user: "user" } }],
   });
-}
-
-function etcdArguments(folder: string, clientUrl: string, peerUrl: string): readonly string[] {
-  return [
-    ["--name", "default"],
-    ["--data-dir", join(folder, "etcd")],
-    // A test outlives no power cut.
-    ["--unsafe-no-fsync"],
-    ["--log-level", "warn"],
-    // It waits so long, in milliseconds, before it elects itself.
-    ["--heartbeat-interval", "10", "--election-timeout", "100"],
-    ["--listen-client-urls", clientUrl, "--advertise-client-urls", clientUrl],
-    ["--listen-peer-urls", peerUrl, "--initial-advertise-peer-urls", peerUrl],
-    ["--initial-cluster", `default=${peerUrl}`],
-  ].flat();
-}
-
-function apiServerArguments(folder: string, port: number, etcdUrl: string): readonly string[] {
-  const file = (name: string): string => join(folder, name);
-  return [
-    `--etcd-servers=${etcdUrl}`,
-    "--bind-address=127.0.0.1",
-    "--advertise-address=127.0.0.1",
-    `--secure-port=${port}`,
-    "--endpoint-reconciler-type=none",
-    `--tls-cert-file=${file("server.crt")}`,
-    `--tls-private-key-file=${file("server.key")}`,
-    `--client-ca-file=${file("ca.crt")}`,
-    `--token-auth-file=${file("tokens.csv")}`,
-    "--authorization-mode=RBAC",
-    "--anonymous-auth=true",
-    "--profiling=false",
-    "--service-cluster-ip-range=10.96.0.0/16",
-    "--service-account-issuer=https://kubernetes.default.svc",
-    `--service-account-signing-key-file=${file("accounts.key")}`,
-    `--service-account-key-file=${file("accounts.pub")}`,
-  ];
 }
 
 async function getStatus(url: string, ca: string): Promise<number> {
