@@ -32,11 +32,14 @@ describe("weir", () => {
     expect(run("main", ["help"])).toMatchObject({ code: 0, stdout });
   });
 
-  it.each(["status", "check", "explain", "convert", "rollout"])("prints the help of %s, asked in either way", (command) => {
-    const { code, stdout } = run("main", ["help", command]);
-    expect({ code, usage: stdout.includes(`Usage: weir ${command} `) }).toEqual({ code: 0, usage: true });
-    expect(run("main", [command, "x", "--help"])).toMatchObject({ code: 0, stdout, stderr: "" });
-  });
+  it.each(["status", "check", "explain", "convert", "rollout"])(
+    "prints the help of %s, asked in either way",
+    (command) => {
+      const { code, stdout } = run("main", ["help", command]);
+      expect({ code, usage: stdout.includes(`Usage: weir ${command} `) }).toEqual({ code: 0, usage: true });
+      expect(run("main", [command, "x", "--help"])).toMatchObject({ code: 0, stdout, stderr: "" });
+    },
+  );
 
   it("has no help for what it does not know", () => {
     expect(run("main", ["help", "chek"])).toMatchObject({ code: 2, stdout: "" });

@@ -24,7 +24,8 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map(
   Object.entries({
     status: {
       usage: "status [NAME] [-n NAMESPACE] [-A] [-o text|json|yaml]",
-      summary: "Shows what is wrong with rate limits and data planes, and which pods rejected them, from the resources.",
+      summary:
+        "Shows what is wrong with rate limits and data planes, and which pods rejected them, from the resources.",
       help: async () => (await import("./status/arguments.ts")).STATUS_HELP,
       load: async () => (await import("./status/status-command.ts")).runStatus,
     },

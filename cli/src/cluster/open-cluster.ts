@@ -46,7 +46,7 @@ async function listAll(
   signal: AbortSignal,
 ): Promise<readonly KubernetesObject[]> {
   const found: KubernetesObject[] = [];
-  for (let continueToken = ""; ; ) {
+  for (let continueToken = ""; ;) {
     const page = await client.list({ verb: "list", resource }, { limit: PAGE_SIZE, continueToken }, signal);
     found.push(...page.objects);
     if (page.continueToken === "") return found;

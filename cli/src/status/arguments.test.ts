@@ -27,14 +27,12 @@ describe("parseStatusArguments()", () => {
     expect(parseStatusArguments(["-A", "-o=yaml"])).toMatchObject({ allNamespaces: true, format: "yaml" });
   });
 
-  it.each([
-    "rls/edge",
-    "RateLimitService/edge",
-    "ratelimitservices/edge",
-    "ratelimitservices.ratelimit.weir.dev/edge",
-  ])("knows the kind in %s, as kubectl does", (word) => {
-    expect(parseStatusArguments([word])).toMatchObject({ resource: { kind: RATE_LIMIT_SERVICE, name: "edge" } });
-  });
+  it.each(["rls/edge", "RateLimitService/edge", "ratelimitservices/edge", "ratelimitservices.ratelimit.weir.dev/edge"])(
+    "knows the kind in %s, as kubectl does",
+    (word) => {
+      expect(parseStatusArguments([word])).toMatchObject({ resource: { kind: RATE_LIMIT_SERVICE, name: "edge" } });
+    },
+  );
 
   it.each([
     { args: ["a", "b"], problem: "one resource can be named at most, there are 2" },

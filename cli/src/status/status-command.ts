@@ -43,7 +43,9 @@ async function show(context: StatusContext, options: StatusArguments, cluster: C
       : await readOne(cluster, options.resource, namespace, context.signal);
   if (resources.length === 0 && options.resource !== undefined) {
     const { kind, name } = options.resource;
-    context.stderr(`weir status: there is no ${kind.kind} ${printable(name)} in the namespace ${printable(namespace)}\n`);
+    context.stderr(
+      `weir status: there is no ${kind.kind} ${printable(name)} in the namespace ${printable(namespace)}\n`,
+    );
     return EXIT_PROBLEMS;
   }
   if (options.format !== "text") context.stdout(await formatObject(resources, options.format));

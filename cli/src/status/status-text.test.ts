@@ -112,8 +112,7 @@ Ready       True     Programmed   2026-01-31T12:00:00Z   (generation 2) all 2 po
 describe("statusTable()", () => {
   it("puts the worst first", () => {
     const resources = [READY, STALE, NACKED, service("True", "True", "True")].toSorted(byUrgency);
-    expect(statusTable(resources, true))
-      .toBe(`NAMESPACE   NAME       READY     REASON                PODS   MESSAGE
+    expect(statusTable(resources, true)).toBe(`NAMESPACE   NAME       READY     REASON                PODS   MESSAGE
 web         rls/edge   False     FleetConflict         1/2    other/edge has the fleet
 web         rlc/shop   False     RejectedByDataPlane   2/3    1 of 3 pods rejected it
 web         rlc/late   Unknown   Stale                 -      the status is about generation 2, the present one is 3

@@ -63,7 +63,9 @@ function conditionTable({ conditions, generation }: ResourceStatus): string {
     condition.status,
     condition.reason,
     condition.since === "" ? "-" : condition.since,
-    isStale(condition, generation) ? `(generation ${condition.observedGeneration}) ${condition.message}` : condition.message,
+    isStale(condition, generation)
+      ? `(generation ${condition.observedGeneration}) ${condition.message}`
+      : condition.message,
   ]);
   return tableText(["CONDITION", "STATUS", "REASON", "SINCE", "MESSAGE"], rows);
 }

@@ -8,7 +8,7 @@ import { reservePorts } from "@weir/testing/reserve-ports";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { type ClusterAccess, openClusterAccess } from "../access/cluster-access.ts";
-import { type FakeKubelet, startFakeKubelet } from "./fake-kubelet.suite.ts";
+import { type FakeKubelet, startFakeKubelet } from "@weir/testing/kubernetes/fake-kubelet";
 import { forwardPort } from "./forward-port.ts";
 
 /** Longer than any buffer on the way. */
@@ -60,7 +60,14 @@ beforeAll(async () => {
       addresses: [{ type: "InternalIP", address: "127.0.0.1" }],
       daemonEndpoints: { kubeletEndpoint: { Port } },
     };
-    const patch = ["patch", "node", name, "--subresource=status", "--type=merge", `--patch=${JSON.stringify({ status })}`];
+    const patch = [
+      "patch",
+      "node",
+      name,
+      "--subresource=status",
+      "--type=merge",
+      `--patch=${JSON.stringify({ status })}`,
+    ];
     expect(await cluster.kubectl(patch)).toMatchObject({ code: 0 });
   }
 });
@@ -120,7 +127,10 @@ describe("forwardPort()", () => {
     const { stdout } = await cluster.kubectl(["create", "token", "nobody", "-n", "web"]);
     const nobody: ClusterAccess = {
       ...access,
-      forRequest: async () => ({ ...(await access.forRequest()), headers: { authorization: `Bearer ${stdout.trim()}` } }),
+      forRequest: async () => ({
+        ...(await access.forRequest()),
+        headers: { authorization: `Bearer ${stdout.trim()}` },
+      }),
     };
     await expect(forwardPort(nobody, { namespace: "web", pod: "on-node", port: 1 }, options)).rejects.toMatchObject({
       kind: "refused",

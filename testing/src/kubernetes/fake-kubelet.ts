@@ -26,7 +26,13 @@ export interface FakeKubelet {
 export async function startFakeKubelet(): Promise<FakeKubelet> {
   const now = new Date();
   const authority = await createAuthority({ commonName: "kubelet", now, validDays: 1 });
-  const leaf = await authority.issue({ commonName: "node", ipAddresses: ["127.0.0.1"], usage: "server", now, validDays: 1 });
+  const leaf = await authority.issue({
+    commonName: "node",
+    ipAddresses: ["127.0.0.1"],
+    usage: "server",
+    now,
+    validDays: 1,
+  });
   const requests: string[] = [];
   const open = new Set<Duplex>();
   const server: Server = createServer({ cert: leaf.certPem, key: leaf.keyPem });
