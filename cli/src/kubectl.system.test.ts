@@ -183,7 +183,7 @@ describe("kubectl", () => {
 
   it("scale changes the replicas of a RateLimitService", async () => {
     expect(await cluster.kubectl(["scale", "rls/edge", "-n", "web", "--replicas=3"])).toMatchObject({ code: 1 });
-    const patch = '--patch={"spec":{"backend":{"allowUnsharedCounters":true}}}';
+    const patch = '--patch={"spec":{"backend":{"memory":{"allowUnsharedCounters":true}}}}';
     expect(await cluster.kubectl(["patch", "rls", "edge", "-n", "web", "--type=merge", patch])).toMatchObject({
       code: 0,
     });

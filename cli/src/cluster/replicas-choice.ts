@@ -38,8 +38,10 @@ ${CLUSTER_HELP}`;
 export function readReplicasChoice(
   flags: ReadFlags,
 ): { readonly choice: ReplicasChoice; readonly given: string | undefined } | string {
-  const given = Object.keys(REPLICAS_FLAGS).find((flag) => flags.has(flag) || flags.last(flag) !== undefined);
-  for (const flag of Object.keys(REPLICAS_FLAGS)) if (flags.last(flag) === "") return `--${flag} must not be empty`;
+  const withValue = Object.entries(REPLICAS_FLAGS).flatMap(([flag, { type }]) => (type === "string" ? [flag] : []));
+  const empty = withValue.find((flag) => flags.last(flag) === "");
+  if (empty !== undefined) return `--${empty} must not be empty`;
+  const given = flags.has("from-cluster") ? "from-cluster" : withValue.find((flag) => flags.last(flag) !== undefined);
   const cluster = readClusterChoice(flags);
   if (typeof cluster === "string") return cluster;
   const choice = {

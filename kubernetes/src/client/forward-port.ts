@@ -108,6 +108,8 @@ function parseStatus(text: string): unknown {
 
 /** The data channel of the socket. Emits `open` when the kubelet is connected. */
 class ForwardedPort extends Duplex {
+  /** As of a socket of Node, for clients that wait for a connection otherwise. */
+  readonly readyState = "open";
   readonly #socket: WebSocket;
   readonly #dispatcher: Dispatcher;
   readonly #request: ApiRequest;
