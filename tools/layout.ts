@@ -33,7 +33,7 @@ export const WORKSPACES: readonly Workspace[] = [
     name: "crds",
     mayImport: ["proto", "limits"],
     testsMayImport: ["testing"],
-    order: ["schema", "rate-limit-config", "rate-limit-service"],
+    order: ["schema", "rate-limit-config", "rate-limit-service", "rate-limit-config-revision"],
   },
   {
     name: "common",
@@ -100,6 +100,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "reports",
       "reconcile",
       "status",
+      "revisions",
       "events",
       "certificates",
       "workload",

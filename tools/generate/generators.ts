@@ -19,7 +19,7 @@ export const GENERATORS: readonly Generator[] = [
   fromSource("settings of the data plane", "tools/generate/data-plane-settings.ts"),
   fromSource("crds", "crds/src/rate-limit-config/crd/generate.ts"),
   fromSource("crds of services", "crds/src/rate-limit-service/crd/generate.ts"),
-
+  fromSource("crds of revisions", "crds/src/rate-limit-config-revision/crd/generate.ts"),
   fromSource("errors", "tools/generate/error-docs.ts"),
   fromSource("settings", "tools/generate/settings-docs.ts"),
   fromSource("conformance", "tools/generate/conformance-docs.ts"),

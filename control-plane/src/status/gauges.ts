@@ -25,6 +25,8 @@ export interface SourceCounts {
   readonly watches: number;
   /** By kind; all kinds exist from the start. */
   readonly failures: Readonly<Record<string, number>>;
+  /** Whether the last good forms that outlive this process can be read. */
+  readonly readsLastGood: boolean;
 }
 
 /** What a scrape reads. */
@@ -118,6 +120,9 @@ function addReplica(add: Add): void {
 function addSource(add: Add): void {
   const lists = "Lists that were read from the API server.";
   add("weir_source_lists_total", [], lists, ({ source }) => [[source?.lists ?? 0]]);
+  const readable =
+    "1 while last good forms (RateLimitConfigRevisions) can be read; 0: none from before this process is served.";
+  add("weir_source_last_good_readable", [], readable, ({ source }) => [[Number(source?.readsLastGood ?? false)]]);
   const watches = "Watches that were opened at the API server.";
   add("weir_source_watches_total", [], watches, ({ source }) => [[source?.watches ?? 0]]);
   add("weir_source_failures_total", ["kind"], "Requests to the API server that failed, by kind.", ({ source }) =>

@@ -215,13 +215,14 @@ describe("createMetrics()", () => {
 
   it("takes over what the source counts", async () => {
     let lists = 1;
-    const process = new Process(reportOf(ONE), () => ({ lists, watches: 2, failures: { expired: 3, refused: 0 } }));
+    const process = new Process(reportOf(ONE), () => ({ lists, watches: 2, failures: { expired: 3, refused: 0 }, readsLastGood: true }));
     await process.scrape();
     lists = 5;
     const lines = await process.scrape();
     for (const line of [
       "weir_source_lists_total 5",
       "weir_source_watches_total 2",
+      "weir_source_last_good_readable 1",
       'weir_source_failures_total{kind="expired"} 3',
       'weir_source_failures_total{kind="refused"} 0',
     ]) {

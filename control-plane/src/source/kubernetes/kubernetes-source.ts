@@ -20,6 +20,7 @@ import {
 import { NAMESPACE_RESOURCES_MAX } from "../bound-namespaces.ts";
 import type { Source, SourceCondition, SourceListener, SourceState } from "../source.ts";
 import { DEFINITION, DefinitionState } from "./definition-state.ts";
+import { LastGoodRevisions } from "./last-good-revisions.ts";
 import { ObjectStore } from "./object-store.ts";
 import { VanishedObjects } from "./vanished-objects.ts";
 
@@ -66,6 +67,8 @@ export interface KubernetesSourceOptions {
   readonly keepVanishedMs: number;
   /** Shorter times, for tests. */
   readonly times?: Partial<ReflectorPace & ApiTimeouts>;
+  /** A shorter wait for last good forms at start, for tests. */
+  readonly lastGoodWaitMs?: number;
   /** Fewer resources of one namespace than usual, for tests. */
   readonly namespaceResourcesMax?: number;
 }
@@ -92,6 +95,7 @@ export class KubernetesSource implements Source {
   readonly #counts: ReflectorCounts = newCounts();
   readonly #definition: DefinitionState;
   readonly #vanished: VanishedObjects;
+  readonly #lastGood: LastGoodRevisions;
   /** Follows the definition. */
   #definitionReflector: ReflectorRun | undefined;
   /** The namespaces with the labels; undefined when labels do not matter. */
@@ -109,6 +113,7 @@ export class KubernetesSource implements Source {
     const isReadable = (): boolean => this.condition().problem === undefined;
     const changed = (): void => this.#changed();
     this.#vanished = new VanishedObjects({ log, clock, isReadable, changed }, options.keepVanishedMs);
+    this.#lastGood = new LastGoodRevisions(log, options.lastGoodWaitMs);
     this.#definition = new DefinitionState({ log, changed: (isDefined) => this.#define(isDefined) });
   }
 
@@ -125,8 +130,8 @@ export class KubernetesSource implements Source {
   }
 
   /**
-   * Resolves when everything was listed once. While the API server does not answer it waits, and
-   * `condition` says why.
+   * Resolves when everything was listed once, last good forms only if that takes not too long. While the
+   * API server does not answer it waits, and `condition` says why.
    */
   async start(): Promise<void> {
     const access = await openClusterAccess(this.#options.connection, this.#deps.clock);
@@ -144,12 +149,14 @@ export class KubernetesSource implements Source {
       this.#followConfigs(client, rateLimitConfigsIn(namespace));
     this.#followDefinition(client);
     await Promise.all(this.#reflectors.map((reflector) => reflector.synced));
+    await this.#lastGood.wait();
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
     for (const reflector of this.#reflectors) reflector.stop();
     this.#definitionReflector?.stop();
+    this.#lastGood.stop();
     this.#vanished.stop();
     await this.#client?.close();
   }
@@ -173,9 +180,9 @@ export class KubernetesSource implements Source {
     };
   }
 
-  /** The requests since the source was made; a copy. */
-  counts(): ReflectorCounts {
-    return structuredClone(this.#counts);
+  /** The requests since the source was made, a copy; and whether last good forms can be read. */
+  counts(): ReflectorCounts & { readonly readsLastGood: boolean } {
+    return { ...structuredClone(this.#counts), readsLastGood: this.#lastGood.isReadable() };
   }
 
   /** Follows some RateLimitConfigs with a store of their own. */
@@ -187,6 +194,7 @@ export class KubernetesSource implements Source {
     });
     this.#stores.push(store);
     this.#follow(client, resource, store, (failure) => this.#definition.failed(resource, failure));
+    this.#lastGood.follow(this.#sharedDeps(client), resource, this.#times);
   }
 
   #follow(client: ApiClient, resource: ApiResource, sink: ObjectSink, failed?: ReflectorDeps["failed"]): void {
@@ -253,7 +261,9 @@ export class KubernetesSource implements Source {
   #readStores(): SourceState {
     const isRead = (namespace: string): boolean => this.#labelled === undefined || this.#labelled.has(namespace);
     const stored = this.#stores.flatMap((store) => store.list());
-    const objects = [...stored, ...this.#vanished.list()].filter(({ namespace }) => isRead(namespace));
+    const objects = [...stored, ...this.#vanished.list()]
+      .filter(({ namespace }) => isRead(namespace))
+      .map((object) => this.#lastGood.complete(object));
     const excess = this.#stores.flatMap((store) => store.refusals(isRead));
     return {
       resources: objects.flatMap(({ resource }) => resource ?? []),

@@ -27,6 +27,8 @@ export interface StoredObject {
   readonly createdMs: number;
   readonly uid: string;
   readonly generation: number | undefined;
+  /** The domain in its spec, also when the rest is invalid; undefined when that is no text. */
+  readonly domain: string | undefined;
   /** Hash of the spec as the server sent it. */
   readonly digest: string;
   /** The present form, or the last good one while that is invalid; undefined when there is none. */
@@ -44,7 +46,16 @@ export function storedObject(object: KubernetesObject, before: StoredObject | un
   const digest = hash("sha1", JSON.stringify(object.content["spec"] ?? null));
   if (same?.digest === digest) return withGeneration(same, generation);
   const createdMs = createdMsOf(object);
-  const known = { key: resourceKey(object), namespace, name, createdMs, uid, generation, digest };
+  const known = {
+    key: resourceKey(object),
+    namespace,
+    name,
+    createdMs,
+    uid,
+    generation,
+    domain: domainOf(object),
+    digest,
+  };
   const checked = tryObject(object);
   if (checked.ok) return { ...known, resource: checked.resource, refusals: [] };
   const lastGood = same?.resource;
@@ -59,6 +70,12 @@ export function storedObject(object: KubernetesObject, before: StoredObject | un
       keepsLastGood: lastGood !== undefined,
     })),
   };
+}
+
+function domainOf({ content }: KubernetesObject): string | undefined {
+  const spec = content["spec"] as Readonly<Record<string, unknown>> | null | undefined;
+  const domain = spec?.["domain"];
+  return typeof domain === "string" ? domain : undefined;
 }
 
 /** The creation time of an object, milliseconds since the epoch; 0 when none is known. */

@@ -1,0 +1,177 @@
+// The last good forms of RateLimitConfigs that outlive every replica: follows RateLimitConfigRevisions, and adds their forms
+// to the objects that own them. The account may lack the right to read them, and the kind may be missing.
+import type { Log } from "@weir/common/log/log";
+import { API_VERSION, KIND, parseRateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
+import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
+import { ruleProblems } from "@weir/crds/rate-limit-config/translate/translate";
+import { REVISION_PLURAL } from "@weir/crds/rate-limit-config-revision/revision";
+import { type ApiResource, describeResource } from "@weir/kubernetes/client/api-resource";
+import {
+  NO_FAILURES,
+  type ReflectorDeps,
+  type ReflectorPace,
+  ReflectorRun,
+} from "@weir/kubernetes/reflector/reflector-run";
+
+import { RevisionStore } from "./revision-store.ts";
+import { placeOf, type StoredObject } from "./stored-object.ts";
+
+/**
+ * Longest time that the source waits for revisions after it has listed everything else, in milliseconds: they must not keep a replica
+ * from serving what is valid.
+ */
+const WAIT_MS = 5000;
+
+/**
+ * Refusals after which the source no longer waits: an API server that has just started refuses for a moment what it
+ * allows.
+ */
+const REFUSALS_MAX = 2;
+
+/** What reflectors of the source share. */
+export type SharedReflectorDeps = Pick<ReflectorDeps, "client" | "changed" | "log" | "clock" | "random">;
+
+/** The revisions of all namespaces, or of some. */
+export class LastGoodRevisions {
+  readonly #log: Log;
+  readonly #waitMs: number;
+  readonly #stores: RevisionStore[] = [];
+  readonly #reflectors: ReflectorRun[] = [];
+  readonly #settled: Promise<void>[] = [];
+  /** Reflectors that the API server refuses, by their resource. */
+  readonly #refused = new Set<string>();
+  /** What each spec gives by itself: undefined when it is not valid. */
+  readonly #forms = new WeakMap<object, RateLimitConfigResource | undefined>();
+  readonly #completed = new WeakMap<
+    StoredObject,
+    { readonly from: readonly unknown[]; readonly object: StoredObject }
+  >();
+
+  /** `waitMs` is for tests. */
+  constructor(log: Log, waitMs: number = WAIT_MS) {
+    this.#log = log;
+    this.#waitMs = waitMs;
+  }
+
+  /** Follows the revisions next to some RateLimitConfigs, until `stop`. */
+  follow(shared: SharedReflectorDeps, configs: ApiResource, pace: ReflectorPace): void {
+    const resource = { ...configs, plural: REVISION_PLURAL };
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let refusals = 0;
+    const store = new RevisionStore();
+    const deps: ReflectorDeps = {
+      ...shared,
+      sink: store,
+      counts: { lists: 0, watches: 0, failures: { ...NO_FAILURES } },
+      problems: {
+        failed: (_name, { kind, reason }) => {
+          if (kind === "refused") this.#noteRefusal(resource, reason);
+        },
+        following: () => this.#noteFollowing(resource),
+      },
+      failed: ({ kind }) => {
+        if (kind === "refused") refusals += 1;
+        if (refusals >= REFUSALS_MAX) resolve();
+      },
+    };
+    const reflector = new ReflectorRun(deps, resource, pace);
+    this.#stores.push(store);
+    this.#reflectors.push(reflector);
+    this.#settled.push(Promise.race([reflector.synced, promise]));
+  }
+
+  /** Resolves when everything was listed once or is refused, but after a few seconds at the latest. */
+  async wait(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const { promise: late, resolve } = Promise.withResolvers<"late">();
+    timer = setTimeout(() => resolve("late"), this.#waitMs);
+    const first = await Promise.race([Promise.all(this.#settled), late]);
+    clearTimeout(timer);
+    if (first === "late")
+      this.#log.warn("Started before the last good forms in RateLimitConfigRevisions were listed", {
+        waitMs: this.#waitMs,
+      });
+  }
+
+  stop(): void {
+    for (const reflector of this.#reflectors) reflector.stop();
+  }
+
+  /** Whether all revisions were listed, and can be listed again as far as is known. */
+  isReadable(): boolean {
+    return (
+      this.#refused.size === 0 && this.#reflectors.every((reflector) => reflector.condition().syncedMs !== undefined)
+    );
+  }
+
+  /**
+   * The object with the forms of its revisions: next to its present form, or in place of one that is
+   * invalid and of which this process has seen no good one. Returns the same object for the same revisions.
+   */
+  complete(object: StoredObject): StoredObject {
+    const from = this.#stores.flatMap((store) => store.revisionsOf(object));
+    const known = this.#completed.get(object);
+    if (known !== undefined && areSame(known.from, from)) return known.object;
+    const forms = from.flatMap(({ spec }) => this.#formOf(spec, object) ?? []);
+    const completed = forms.length === 0 ? object : withForms(object, forms);
+    this.#completed.set(object, { from, object: completed });
+    return completed;
+  }
+
+  /**
+   * A spec as a form of its owner, if it is valid. The domain must be the present one, which cannot be edited: a revision
+   * that somebody wrote by hand must not claim another domain with the age of its owner.
+   */
+  #formOf(spec: unknown, owner: StoredObject): RateLimitConfigResource | undefined {
+    if (typeof spec !== "object" || spec === null) return undefined;
+    if (!this.#forms.has(spec)) this.#forms.set(spec, validForm(spec, owner));
+    const form = this.#forms.get(spec);
+    return form?.spec.domain === owner.domain ? form : undefined;
+  }
+
+  #noteRefusal(resource: ApiResource, reason: string): void {
+    const name = describeResource(resource);
+    if (this.#refused.has(name)) return;
+    this.#refused.add(name);
+    this.#log.warn(
+      "Last good forms in RateLimitConfigRevisions cannot be read, so none from before this process is served",
+      {
+        resource: name,
+        reason,
+      },
+    );
+  }
+
+  #noteFollowing(resource: ApiResource): void {
+    const name = describeResource(resource);
+    if (this.#refused.delete(name))
+      this.#log.info("Last good forms in RateLimitConfigRevisions can be read", { resource: name });
+  }
+}
+
+function validForm(spec: object, { namespace, name, uid }: StoredObject): RateLimitConfigResource | undefined {
+  const manifest = { apiVersion: API_VERSION, kind: KIND, metadata: { namespace, name, uid }, spec };
+  try {
+    const parsed = parseRateLimitConfigResource(manifest, { unknownFields: "ignore" });
+    return parsed.ok && ruleProblems(parsed.resource).length === 0 ? parsed.resource : undefined;
+  } catch {
+    return undefined; // A check that throws on one object must not affect the other ones.
+  }
+}
+
+function withForms(object: StoredObject, forms: readonly RateLimitConfigResource[]): StoredObject {
+  if (object.resource !== undefined) return { ...object, resource: { ...object.resource, lastGood: forms } };
+  const [resource, ...lastGood] = forms;
+  if (resource === undefined) return object;
+  const { namespace, name, createdMs, uid } = object;
+  const place = placeOf(object);
+  return {
+    ...object,
+    resource: { namespace, name, createdMs, uid, resource, place, isLastGood: true, lastGood, locate: () => place },
+    refusals: object.refusals.map((refusal) => ({ ...refusal, keepsLastGood: true })),
+  };
+}
+
+function areSame(left: readonly unknown[], right: readonly unknown[]): boolean {
+  return left.length === right.length && left.every((each, index) => each === right[index]);
+}
