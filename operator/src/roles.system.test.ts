@@ -112,6 +112,9 @@ async function may(account: string, { verb, path, content = {} }: Act): Promise<
 
 const CONFIG = (namespace: string, name = "shop", domain = name): object =>
   object(WEIR, "RateLimitConfig", namespace, name, { spec: { domain, descriptors: [{ key: "k" }] } });
+const REVISION = object(WEIR, "RateLimitConfigRevision", "web", "shop", {
+  spec: { domain: "shop", descriptors: [{ key: "k" }] },
+});
 const SERVICE = (namespace: string, name = "edge"): object =>
   object(WEIR, "RateLimitService", namespace, name, { spec: { backend: { type: "memory" } } });
 
@@ -147,6 +150,7 @@ const OWNED: readonly (readonly [string, object])[] = [
 
 const CONFIGS = `/apis/${WEIR}/namespaces/web/ratelimitconfigs`;
 const SERVICES = `/apis/${WEIR}/namespaces/web/ratelimitservices`;
+const REVISIONS = `/apis/${WEIR}/namespaces/web/ratelimitconfigrevisions`;
 const LEASES = "/apis/coordination.k8s.io/v1/namespaces/weir-system/leases";
 const SECRETS = (namespace: string): string => `/api/v1/namespaces/${namespace}/secrets`;
 const EVENTS = (namespace: string): string => `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
@@ -173,7 +177,7 @@ function secret(namespace: string, name: string): Act {
 
 /** What the operator does in the namespaces that it watches. */
 const IN_NAMESPACES: readonly Act[] = [
-  ...[CONFIGS, SERVICES, "/api/v1/namespaces/web/pods"].flatMap((path) => [
+  ...[CONFIGS, SERVICES, REVISIONS, "/api/v1/namespaces/web/pods"].flatMap((path) => [
     { verb: "list", path },
     { verb: "watch", path },
   ]),
@@ -187,11 +191,14 @@ const IN_NAMESPACES: readonly Act[] = [
     path: `${SERVICES}/edge/status`,
     content: object(WEIR, "RateLimitService", "web", "edge", { status: { fleet: "web.edge" } }),
   },
+  { verb: "apply", path: `${REVISIONS}/shop`, content: REVISION },
+  { verb: "delete", path: `${REVISIONS}/shop` },
   { verb: "apply", path: `${EVENTS("web")}/shop.1`, content: event("web") },
   { verb: "create", path: EVENTS("web"), content: event("web") },
   ...OWNED.flatMap(([path, content]) => [
     { verb: "list", path },
     { verb: "watch", path },
+    { verb: "get", path: `${path}/edge` },
     { verb: "apply", path: `${path}/edge`, content },
     { verb: "delete", path: `${path}/edge` },
   ]),
@@ -270,7 +277,9 @@ beforeAll(async () => {
     ...["weir-system", "web", "other", "shops"].map((name) => object("v1", "Namespace", "", name)),
     ...["viewer", "editor", "admin"].map((name) => object("v1", "ServiceAccount", "web", name)),
   );
-  const definitions = ["ratelimitconfigs", "ratelimitservices"].map((name) => fileOf(`crds/crds/${name}.yaml`));
+  const definitions = ["ratelimitconfigs", "ratelimitservices", "ratelimitconfigrevisions"].map((name) =>
+    fileOf(`crds/crds/${name}.yaml`),
+  );
   await cluster.apply([...definitions, POD_MONITORS].join("\n---\n"));
   const roles = ["service-account", "cluster-role", "own-namespace", "webhook", "tenant-roles"];
   await cluster.apply(roles.map((name) => fileOf(`operator/rbac/${name}.yaml`)).join("\n---\n"));
@@ -326,7 +335,7 @@ describe("the roles of the operator", () => {
 });
 
 describe("the roles of tenants", () => {
-  const reads: readonly Act[] = [CONFIGS, SERVICES].flatMap((path) => [
+  const reads: readonly Act[] = [CONFIGS, SERVICES, REVISIONS].flatMap((path) => [
     { verb: "list", path },
     { verb: "watch", path },
   ]);
@@ -342,11 +351,9 @@ describe("the roles of tenants", () => {
     ...IN_NAMESPACES.filter(({ path }) => path.endsWith("/status")),
     { verb: "list", path: CONFIGS.replace("/web/", "/other/") },
     { verb: "create", path: CONFIGS.replace("/web/", "/other/"), content: CONFIG("other") },
-    {
-      verb: "create",
-      path: `/apis/${WEIR}/namespaces/web/ratelimitconfigrevisions`,
-      content: object(WEIR, "RateLimitConfigRevision", "web", "shop"),
-    },
+    { verb: "create", path: REVISIONS, content: REVISION },
+    { verb: "apply", path: `${REVISIONS}/shop`, content: REVISION },
+    { verb: "delete", path: `${REVISIONS}/shop` },
   ];
 
   it.each([

@@ -6,8 +6,6 @@ import { mergeRollouts } from "@weir/proto/rollout/merge-rollouts";
 import type { MergedRollout } from "@weir/proto/rollout/merged-rollout";
 import { replicaErrors } from "@weir/proto/rollout/replica-errors";
 
-import { followReplicas } from "../cluster/control-plane-replicas.ts";
-import { openCluster } from "../cluster/open-cluster.ts";
 import type { ReplicasChoice } from "../cluster/replicas-choice.ts";
 import { EXIT_OK, EXIT_PROBLEMS, EXIT_USAGE } from "../command-line/exit-codes.ts";
 import { printable } from "../command-line/printable.ts";
@@ -95,6 +93,9 @@ async function runInCluster(
   options: RolloutArguments & { readonly replicas: ReplicasChoice },
   environment: RolloutEnvironment,
 ): Promise<number> {
+  // Loaded for clusters only.
+  const { openCluster } = await import("../cluster/open-cluster.ts");
+  const { followReplicas } = await import("../cluster/control-plane-replicas.ts");
   const cluster = await openCluster(options.replicas, context.env);
   try {
     const findReplicas = await followReplicas(cluster, options.replicas, context.signal);
