@@ -64,7 +64,8 @@ bench: build ## Measure what a decision costs, next to envoyproxy/ratelimit (ARG
 bench-control-plane: build ## Measure how fast changes reach pods, and memory (ARGS='edit cold push' to narrow)
 	@node --enable-source-maps e2e/dist/benchmarks/control-plane/run.js $(ARGS)
 
-fuzz: $(INSTALLED) ## Send broken input to HTTP/2 connections and every listener (ARGS='--minutes 10 --seed 1')
+fuzz: $(INSTALLED) ## Send broken input to the codec, HTTP/2 connections and every listener (ARGS='--minutes 10 --seed 1')
+	@node --conditions=source ratelimit/src/transport/weir/codec/codec-fuzz.suite.ts $(ARGS)
 	@node --conditions=source e2e/src/fuzz/run.ts $(ARGS)
 
 differential: build ## Compare with envoyproxy/ratelimit on random rules and requests (ARGS='--seed 7 --configurations 100')

@@ -272,6 +272,29 @@ describe("messages", () => {
     expect(client.budget.usedBytes).toBe(1000 * (1024 + WAITING_CALL_BYTES));
   });
 
+  it.each(["Echo", "Chat"])("of %s that come byte by byte for more than a minute are reset", (method) => {
+    const client = new ByteClient().open();
+    client.send(openCall(1, method), frame(FrameType.DATA, 0, 1, message(Buffer.alloc(2000)).subarray(0, 1500)));
+    for (let seconds = 0; seconds < 60; seconds += 10) {
+      expect(client.wait(10_000)).toEqual([]);
+      client.send(frame(FrameType.DATA, 0, 1, Buffer.alloc(1)));
+    }
+    expect(client.budget.usedBytes).toBeGreaterThan(1500);
+    expect(summarize(client.wait(1000))).toEqual(["RST_STREAM 1 8"]);
+    expect([client.counters.streamStalls, client.budget.usedBytes]).toEqual([1, 0]);
+  });
+
+  it("of a streaming call have a minute each", () => {
+    const client = new ByteClient().open();
+    client.send(openCall(1, "Chat"));
+    const bytes = message("hello");
+    for (let sent = 0; sent < 30; sent++) {
+      client.send(frame(FrameType.DATA, 0, 1, Buffer.from([bytes[sent % bytes.length] ?? 0])));
+      client.wait(5000);
+    }
+    expect([client.service.events.length, client.counters.streamStalls]).toEqual([3, 0]);
+  });
+
   it("that stop half-way are reset, and their memory is free again", () => {
     const client = new ByteClient({ stallTimeoutMs: 20_000, keepAliveIntervalMs: 60_000 }).open();
     client.send(openCall(1, "Echo"), frame(FrameType.DATA, 0, 1, message("hello").subarray(0, 7)));
@@ -310,7 +333,7 @@ describe("a call that its client does not end", () => {
     client.send(openCall(1, "Chat"), wholeCall(3, "Later"), openCall(5, "Echo"));
     client.send(frame(FrameType.DATA, 0, 5, message("hello").subarray(0, 5)));
     for (const octet of Buffer.from("hello")) {
-      client.wait(19_000);
+      client.wait(11_000);
       client.send(frame(FrameType.DATA, 0, 5, Buffer.from([octet])));
     }
     expect(summarize(client.send(lastData(5, Buffer.alloc(0))))).toContain("DATA 5 10");
@@ -372,10 +395,36 @@ describe("a slow reader", () => {
     const client = new ByteClient({ stallTimeoutMs: 20_000 }).open([[4, 0]]);
     client.send(wholeCall(1, "Echo"));
     for (let index = 0; index < 9; index++) {
-      client.wait(10_000);
+      client.wait(6_000);
       expect(summarize(client.send(windowUpdate(1, 1)))).toEqual(["DATA 1 1"]);
     }
     expect(summarize(client.send(windowUpdate(1, 1)))).toEqual(["DATA 1 1", "HEADERS 1 end grpc-status 0"]);
+  });
+
+  it("that takes longer than a minute for an answer has its stream reset", () => {
+    const client = new ByteClient().open([[4, 0]]);
+    client.send(wholeCall(1, "Echo"));
+    for (let seconds = 0; seconds < 60; seconds += 10) {
+      expect(client.wait(10_000)).toEqual([]);
+      expect(summarize(client.send(windowUpdate(1, 1)))).toEqual(["DATA 1 1"]);
+    }
+    expect(summarize(client.wait(1000))).toEqual(["RST_STREAM 1 8"]);
+    expect([client.counters.streamStalls, client.budget.usedBytes]).toEqual([1, 0]);
+  });
+
+  it("of a streaming call has a minute for each message", () => {
+    const client = new ByteClient().open([[4, 0]]);
+    client.send(openCall(1, "Chat"));
+    for (let message = 0; message < 4; message++) {
+      client.service.chats[0]?.send(BYTES, Buffer.from("hello"));
+      client.turn();
+      for (let seconds = 0; seconds < 40; seconds += 10) {
+        client.wait(10_000);
+        client.send(windowUpdate(1, 1));
+      }
+      client.send(windowUpdate(1, 6));
+    }
+    expect([client.counters.streamStalls, client.connection.openStreams]).toEqual([0, 1]);
   });
 
   it("is not read from while its output is unsent", () => {

@@ -20,7 +20,8 @@ import { createCounters, type Http2Counters } from "../limits/counters.ts";
 import { DEFAULT_LIMITS, type Http2Limits } from "../limits/limits.ts";
 import { ChunkPool } from "../output/chunk-pool.ts";
 import type { ByteSink } from "../output/output.ts";
-import { Connection, hpackLimits } from "./connection.ts";
+import { Connection } from "./connection.ts";
+import { hpackLimits } from "./connection-deps.ts";
 
 /** One frame of the server. */
 export interface ReceivedFrame {

@@ -224,6 +224,24 @@ describe("flow control", () => {
     ]);
   });
 
+  it("sends each answer whole and in order while others wait for the window of the connection", () => {
+    const client = new ByteClient().open([[4, 100_000]]);
+    const sizes = [40_000, 40_000, 5, 300, 0, 2000];
+    const ids = sizes.map((_, index) => 2 * index + 1);
+    client.send(...ids.map((id) => wholeCall(id, "Later")));
+    const frames = sizes.flatMap((size, index) => {
+      client.service.waiting[index]?.reply(BYTES, Buffer.alloc(size, String(index)));
+      return [...client.turn(), ...client.send(windowUpdate(0, 4))];
+    });
+    for (let widened = 0; widened < 20_000; widened += 1000) frames.push(...client.send(windowUpdate(0, 1000)));
+    for (const [index, id] of ids.entries()) {
+      const own = frames.filter(({ streamId }) => streamId === id);
+      expect(own.map(({ type }) => type).join(" ")).toMatch(/^HEADERS (DATA )+HEADERS$/);
+      const body = Buffer.concat(own.filter(({ type }) => type === "DATA").map(({ payload }) => payload));
+      expect(body).toEqual(message(Buffer.alloc(sizes[index] ?? 0, String(index))));
+    }
+  });
+
   it("makes windows negative when the client lowers the initial window", () => {
     const client = new ByteClient().open([[4, 8]]);
     client.send(wholeCall(1, "Echo"));

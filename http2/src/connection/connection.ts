@@ -1,57 +1,25 @@
 // One HTTP/2 connection: a state machine over bytes in and bytes out. It has no socket and no clock.
-import {
-  CONTROL_FRAME_MAX_BYTES,
-  GOAWAY_MAX_BYTES,
-  PING_BYTES,
-  writeGoaway,
-  writePing,
-  writeWindowUpdate,
-} from "../frames/control-frames.ts";
 import { ConnectionError, ErrorCode, FrameType, MAX_STREAM_ID } from "../frames/frame.ts";
 import { FrameReader, type FrameReceiver } from "../frames/frame-reader.ts";
 import { CLIENT_PREFACE, classifyPreface, HTTP1_REFUSAL } from "../frames/preface.ts";
-import { SETTINGS_MAX_BYTES, writeSettings } from "../frames/settings.ts";
-import type { ByteBudget } from "../limits/byte-budget.ts";
-import { DEFAULT_WINDOW_BYTES } from "../flow/send-window.ts";
-import type { Deadlines } from "../grpc/deadlines.ts";
 import { HeaderBlocks } from "../headers/header-blocks.ts";
-import type { FieldList } from "../hpack/field-list.ts";
-import type { HpackLimits } from "../hpack/hpack-decoder.ts";
 import { HpackEncoder } from "../hpack/hpack-encoder.ts";
-import type { Methods, Turn, TurnTask } from "../grpc/method.ts";
+import type { TurnTask } from "../grpc/method.ts";
 import { ReadGate, ReadPause } from "../output/read-gate.ts";
 import { Answers } from "./answers.ts";
 import { Calls } from "./calls.ts";
-import type { ChunkPool } from "../output/chunk-pool.ts";
+import { type ConnectionDeps, hpackLimits } from "./connection-deps.ts";
 import { Control } from "./control.ts";
-import type { Http2Counters } from "../limits/counters.ts";
 import { FrameBudget } from "../limits/frame-budget.ts";
 import { HeaderAssembly } from "./header-assembly.ts";
-import type { Http2Limits } from "../limits/limits.ts";
 import { type ByteSink, Output } from "../output/output.ts";
+import { Notices } from "./notices.ts";
 import { Requests } from "./requests.ts";
 import type { Stream } from "../streams/stream.ts";
 import { StreamTable } from "../streams/stream-table.ts";
 import { Upkeep } from "./upkeep.ts";
 
-/** What the connections of a server share. */
-export interface ConnectionDeps {
-  readonly methods: Methods;
-  readonly turn: Turn;
-  readonly limits: Http2Limits;
-  readonly counters: Http2Counters;
-  readonly pool: ChunkPool;
-  readonly budget: ByteBudget;
-  readonly deadlines: Deadlines;
-  /** Scratch space for header blocks. */
-  readonly fields: FieldList;
-}
-
 const NOTHING: Buffer = Buffer.alloc(0);
-
-/** Bytes that tell the acknowledgements of PINGs apart. */
-const KEEP_ALIVE_PING = Buffer.from("keep-alv", "latin1");
-const DRAIN_PING = Buffer.from("draining", "latin1");
 
 /** Most time from the first GOAWAY of a graceful close to the second, in milliseconds. */
 const DRAIN_PING_TIMEOUT_MS = 1000;
@@ -83,6 +51,7 @@ export class Connection implements FrameReceiver, TurnTask {
   readonly #requests: Requests;
   readonly #blocks: HeaderAssembly;
   readonly #control: Control;
+  readonly #notices: Notices;
   readonly #frames: FrameBudget;
   readonly #reader: FrameReader;
   readonly #upkeep: Upkeep;
@@ -104,6 +73,7 @@ export class Connection implements FrameReceiver, TurnTask {
     this.#sink = sink;
     this.#gate = new ReadGate(sink);
     this.#output = new Output({ ...deps, sink, gate: this.#gate, task: this }, limits.unsentMaxBytes);
+    this.#notices = new Notices(this.#output);
     this.#streams = new StreamTable((stream) => this.#hold(stream));
     this.#frames = new FrameBudget(limits, counters);
     const parts = { ...deps, output: this.#output, streams: this.#streams, frames: this.#frames, encoder };
@@ -191,7 +161,7 @@ export class Connection implements FrameReceiver, TurnTask {
       isUnsent: this.#output.isUnsent,
       sends: this.#output.progress,
     });
-    if (action === "ping") this.#sendPing(KEEP_ALIVE_PING);
+    if (action === "ping") this.#notices.sendKeepAlivePing();
     else if (action === "drain") this.drain();
     else if (action === "destroy") this.#destroy();
   }
@@ -205,8 +175,8 @@ export class Connection implements FrameReceiver, TurnTask {
     if (this.#phase !== "open") return;
     this.#phase = "draining";
     this.#phaseEndMs = this.#deps.turn.monotonicMs() + DRAIN_PING_TIMEOUT_MS;
-    this.#sendGoaway(MAX_STREAM_ID, ErrorCode.NO_ERROR, "");
-    this.#sendPing(DRAIN_PING); // Its acknowledgement follows the calls that are on their way.
+    this.#notices.sendGoaway(MAX_STREAM_ID, ErrorCode.NO_ERROR, "");
+    this.#notices.sendDrainPing();
   }
 
   /** The sink is closed: by the client, or after `destroy`. */
@@ -239,7 +209,7 @@ export class Connection implements FrameReceiver, TurnTask {
       case "http2":
         this.#phase = "open";
         this.#first = NOTHING;
-        this.#sendPreface();
+        this.#notices.sendPreface(this.#deps.limits);
         this.#reader.read(first.subarray(CLIENT_PREFACE.length));
     }
   }
@@ -254,15 +224,14 @@ export class Connection implements FrameReceiver, TurnTask {
   }
 
   #receivePong(bytes: Buffer, start: number): void {
-    if (this.#phase !== "draining") return;
-    if (bytes.compare(DRAIN_PING, 0, PING_BYTES, start, start + PING_BYTES) === 0) this.#finishDrain();
+    if (this.#phase === "draining" && this.#notices.isDrainPong(bytes, start)) this.#finishDrain();
   }
 
   /** Ends streams whose client does not move. */
   #resetStalled(nowMs: number): void {
     const { limits, counters } = this.#deps;
     for (const stream of this.#streams) {
-      if (!stream.hasStalled(nowMs, limits.stallTimeoutMs)) continue;
+      if (!stream.hasStalled(nowMs, limits.stallTimeoutMs, limits.messageTimeoutMs)) continue;
       counters.streamStalls += 1;
       this.#answers.reset(stream, stream.isLocalEnded ? ErrorCode.NO_ERROR : ErrorCode.CANCEL);
     }
@@ -273,7 +242,7 @@ export class Connection implements FrameReceiver, TurnTask {
     const { lastId } = this.#streams;
     this.#phase = "drained";
     this.#requests.lastAcceptedId = lastId;
-    this.#sendGoaway(lastId, ErrorCode.NO_ERROR, "");
+    this.#notices.sendGoaway(lastId, ErrorCode.NO_ERROR, "");
   }
 
   /** Ends the connection when all calls are answered, also those whose requests have no end. */
@@ -286,7 +255,7 @@ export class Connection implements FrameReceiver, TurnTask {
   #fail(error: ConnectionError): void {
     this.#deps.counters.connectionErrors += 1;
     // A GOAWAY never announces a later call than the one before (6.8).
-    this.#sendGoaway(Math.min(this.#streams.lastId, this.#requests.lastAcceptedId), error.code, error.message);
+    this.#notices.sendGoaway(Math.min(this.#streams.lastId, this.#requests.lastAcceptedId), error.code, error.message);
     this.#end();
   }
 
@@ -318,29 +287,4 @@ export class Connection implements FrameReceiver, TurnTask {
     this.#blocks.free();
     this.#first = NOTHING;
   }
-
-  /** The preface of the server: its SETTINGS, and a larger window for the connection. */
-  #sendPreface(): void {
-    const { limits } = this.#deps;
-    const output = this.#output;
-    const start = output.reserve(SETTINGS_MAX_BYTES + CONTROL_FRAME_MAX_BYTES);
-    const position = writeSettings(output.chunk, start, limits);
-    const increment = limits.connectionWindowBytes - DEFAULT_WINDOW_BYTES;
-    output.position = increment > 0 ? writeWindowUpdate(output.chunk, position, 0, increment) : position;
-  }
-
-  #sendPing(data: Buffer): void {
-    const start = this.#output.reserve(CONTROL_FRAME_MAX_BYTES);
-    this.#output.position = writePing(this.#output.chunk, start, 0, data, 0);
-  }
-
-  #sendGoaway(lastId: number, code: ErrorCode, reason: string): void {
-    const start = this.#output.reserve(GOAWAY_MAX_BYTES);
-    this.#output.position = writeGoaway(this.#output.chunk, start, lastId, code, reason);
-  }
-}
-
-/** The limits of header blocks. */
-export function hpackLimits(limits: Http2Limits): HpackLimits {
-  return { tableMaxBytes: 4096, listMaxBytes: limits.headerListMaxBytes, tableUpdatesMax: 2 };
 }

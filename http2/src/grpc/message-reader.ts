@@ -58,11 +58,17 @@ export class MessageReader {
   #filledBytes = 0;
   /** Length of that message with its prefix; of the prefix alone until that is complete. */
   #wantedBytes = MESSAGE_PREFIX_BYTES;
+  #messages = 0;
 
   /** `maxBytes` bounds a message without its prefix. */
   constructor(maxBytes: number, memory: MessageMemory) {
     this.#maxBytes = maxBytes;
     this.#memory = memory;
+  }
+
+  /** Messages that were read. */
+  get messages(): number {
+    return this.#messages;
   }
 
   /** Whether everything so far was whole messages. */
@@ -79,6 +85,7 @@ export class MessageReader {
         if (fault !== undefined) return fault;
         const messageEnd = offset + MESSAGE_PREFIX_BYTES + readLength(bytes, offset + 1);
         if (messageEnd <= end) {
+          this.#messages += 1;
           receiver.message(bytes, offset + MESSAGE_PREFIX_BYTES, messageEnd);
           offset = messageEnd;
           continue;
@@ -113,6 +120,7 @@ export class MessageReader {
     if (filled >= MESSAGE_PREFIX_BYTES && filled === this.#wantedBytes) {
       const message = this.#buffer;
       this.free();
+      this.#messages += 1;
       receiver.message(message, MESSAGE_PREFIX_BYTES, filled);
     }
     return undefined;

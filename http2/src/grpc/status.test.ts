@@ -18,9 +18,14 @@ it.each([
   expect(encodeGrpcMessage(text)).toBe(expected);
 });
 
-it("encodeGrpcMessage() cuts what is too long, at the end of an encoded byte", () => {
-  expect(encodeGrpcMessage("x".repeat(5000))).toHaveLength(4096);
-  const encoded = encodeGrpcMessage("ü".repeat(5000));
-  expect(encoded.length).toBeLessThanOrEqual(4096);
-  expect(encoded).toMatch(/^(%[0-9A-F]{2})+$/);
+it.each([
+  ["x", 4096],
+  ["ü", 4092], // 6 bytes each: 682 characters.
+  ["☂", 4095], // 9 bytes.
+  ["🙂", 4092], // 12 bytes, and two UTF-16 units.
+  ["a🙂", 4096], // 13 bytes: 315 times, and another a.
+])("encodeGrpcMessage() cuts many %s after a whole character", (character, lengthBytes) => {
+  const encoded = encodeGrpcMessage(character.repeat(5000));
+  expect(encoded).toHaveLength(lengthBytes);
+  expect(decodeURIComponent(encoded)).toMatch(new RegExp(`^(${character})*a?$`, "u"));
 });

@@ -13,22 +13,28 @@ export const GrpcStatus = {
 /** The longest grpc-message after encoding, in bytes: clients accept headers of 8 KiB and more. */
 const MESSAGE_MAX_BYTES = 4096;
 
+/** A text whose characters stand for themselves in a header value. */
+const PLAIN = /^[ -$&-~]*$/;
+
 /**
- * A text as header value: percent-encoded UTF-8 (gRPC over HTTP/2, "Status-Message"), cut when too
- * long. Values neither begin nor end with a space (RFC 9113, 8.2.1).
+ * A text as header value: percent-encoded UTF-8 (gRPC over HTTP/2, "Status-Message"), cut after a
+ * whole character when too long. Values neither begin nor end with a space (RFC 9113, 8.2.1).
  */
 export function encodeGrpcMessage(text: string): string {
   return encode(text).replaceAll(/^ | $/g, "%20");
 }
 
 function encode(text: string): string {
-  if (/^[ -$&-~]*$/.test(text)) return text.slice(0, MESSAGE_MAX_BYTES);
+  if (PLAIN.test(text)) return text.slice(0, MESSAGE_MAX_BYTES);
   let encoded = "";
-  for (const byte of Buffer.from(text.slice(0, MESSAGE_MAX_BYTES), "utf8")) {
-    const isPlain = byte >= 0x20 && byte <= 0x7e && byte !== 0x25;
-    const next = isPlain ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  for (const character of text) {
+    const next = PLAIN.test(character) ? character : encodeCharacter(character);
     if (encoded.length + next.length > MESSAGE_MAX_BYTES) break;
     encoded += next;
   }
   return encoded;
+}
+
+function encodeCharacter(character: string): string {
+  return Buffer.from(character, "utf8").toString("hex").toUpperCase().replaceAll(/../g, "%$&");
 }

@@ -153,6 +153,45 @@ describe("HeaderBlocks.request()", () => {
       expect(headOf(blocks, block([...PSEUDO.slice(0, 2), [":path", path]])).path).toBe(path);
   });
 
+  it("reads a request again that differs from the one before in other fields alone, or in more", () => {
+    const blocks = newBlocks();
+    const entry = inserted("grpc-timeout", "1S"); // Index 62 until another entry is inserted.
+    const read = (path: string, ...parts: readonly Buffer[]): unknown => {
+      const bytes = Buffer.concat([block(PSEUDO.slice(0, 2)), block([[":path", path]]), ...parts]);
+      const head = request(blocks, bytes);
+      return head.kind === "head" ? { path: head.path, timeoutMs: head.timeoutMs, ...head.headers() } : head.reason;
+    };
+    expect(read("/a", entry)).toEqual({ path: "/a", timeoutMs: 1000, "grpc-timeout": "1S" });
+    const indexed = Buffer.from([0xbe]);
+    for (const value of ["1", "2", "3"]) {
+      const fields = { path: "/a", timeoutMs: 1000, "grpc-timeout": "1S", "x-a": value };
+      expect(read("/a", indexed, block([["x-a", value]]))).toEqual(fields);
+    }
+    expect(read("/b", indexed)).toMatchObject({ path: "/b", timeoutMs: 1000 });
+    expect(read("/b")).toEqual({ path: "/b", timeoutMs: undefined });
+    expect(read("/b", indexed, block([["x-a", "\0"]]))).toBe("an illegal octet in a value");
+    expect(read("/b", indexed, block([[":path", "/b"]]))).toBe("a pseudo-header after a header");
+    expect(read("/b", inserted("grpc-timeout", "2S"))).toMatchObject({ timeoutMs: 2000 });
+    expect(read("/b", indexed)).toMatchObject({ timeoutMs: 2000 }); // The same octets mean another entry.
+    expect(read("/b", Buffer.from([0xbf]))).toMatchObject({ timeoutMs: 1000 });
+  });
+
+  it("does not take a request with the same fields in another order for the one before", () => {
+    const blocks = newBlocks();
+    // Entries of the static table: POST, http, and the path "/" (RFC 7541, Appendix A).
+    const pseudo = Buffer.from([0x83, 0x86, 0x84]);
+    const other = block([["x-a", "1"]]);
+    expect(headOf(blocks, pseudo, other)).toMatchObject({ path: "/" });
+    expect(headOf(blocks, pseudo, block([["x-a", "2"]]))).toMatchObject({ path: "/" });
+    expect(request(blocks, Buffer.concat([pseudo.subarray(0, 2), other, pseudo.subarray(2)]))).toMatchObject({
+      reason: "a pseudo-header after a header",
+    });
+    expect(request(blocks, Buffer.concat([pseudo, pseudo.subarray(2)]))).toMatchObject({
+      reason: "a field that is repeated",
+    });
+    expect(request(blocks, pseudo.subarray(0, 2))).toMatchObject({ reason: "a missing pseudo-header" });
+  });
+
   it("keeps headers of an earlier block when asked to, and never returns those of another", () => {
     const fields = new FieldList(LIMITS);
     const [blocks, others] = [newBlocks(fields), newBlocks(fields)];

@@ -2,7 +2,8 @@
 import type { FieldList } from "../hpack/field-list.ts";
 import { HpackDecoder, type HpackLimits, type HpackResult } from "../hpack/hpack-decoder.ts";
 import { HEAD_MAX_BYTES, HeaderBlockCache } from "./header-block-cache.ts";
-import { RecentHead, RequestHead } from "./request-head.ts";
+import { RecentValues } from "./recent-values.ts";
+import { readHeadValues, RequestHead } from "./request-head.ts";
 import { requestFault, trailersFault } from "./validate-request.ts";
 
 /** Why a block has no head. */
@@ -23,7 +24,7 @@ export class HeaderBlocks {
   readonly #decoder: HpackDecoder;
   readonly #fields: FieldList;
   readonly #cache = new HeaderBlockCache();
-  readonly #recent = new RecentHead();
+  readonly #recent = new RecentValues();
 
   /** `fields` has the same limits; it is scratch space that all connections of a thread share. */
   constructor(limits: HpackLimits, fields: FieldList) {
@@ -38,9 +39,14 @@ export class HeaderBlocks {
     if (cached?.head !== undefined) return cached.head;
     const result = this.#decoder.decode(block, start, end, this.#fields);
     if (result !== "ok") return this.#faultOf(result);
-    const fault = requestFault(this.#fields);
-    if (fault !== undefined) return { kind: "malformed", reason: fault };
-    const head = new RequestHead(this.#fields, this.#recent);
+    let values = this.#recent.find(this.#fields);
+    if (values === undefined) {
+      const fault = requestFault(this.#fields);
+      if (fault !== undefined) return { kind: "malformed", reason: fault };
+      values = readHeadValues(this.#fields);
+      this.#recent.keep(this.#fields, values);
+    }
+    const head = new RequestHead(this.#fields, values);
     if (cached !== undefined) {
       head.keep();
       if (head.keptBytes <= HEAD_MAX_BYTES) cached.head = head;

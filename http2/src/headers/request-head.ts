@@ -4,23 +4,14 @@ import { nameIdOf } from "../hpack/field-mark.ts";
 import { NameId } from "../hpack/field-name.ts";
 import { snapshotFields, snapshotRecord } from "./field-snapshot.ts";
 import { parseGrpcTimeout } from "./grpc-timeout.ts";
-import { RecentText } from "./recent-text.ts";
 
 const GRPC = Buffer.from("application/grpc");
 const PLUS = 0x2b;
 const SEMICOLON = 0x3b;
 const ZERO = 0x30;
 
-/** The texts that hardly ever change on a connection. */
-export class RecentHead {
-  readonly method = new RecentText();
-  readonly path = new RecentText();
-  readonly encoding = new RecentText();
-}
-
-/** The head of a request, which nothing changes: equal blocks of a connection share one. */
-export class RequestHead {
-  readonly kind = "head";
+/** What the fields with a meaning of their own say: those with a NameId. */
+export interface HeadValues {
   readonly method: string;
   /** "" for CONNECT. */
   readonly path: string;
@@ -38,37 +29,53 @@ export class RequestHead {
   readonly encoding: string | undefined;
   /** Bytes of DATA that the request announces; undefined if it does not. */
   readonly contentLength: number | undefined;
+}
+
+/** Reads a list without requestFault(). Of a repeated header the first counts, as in grpc-js. */
+export function readHeadValues(fields: FieldList): HeadValues {
+  let method = "";
+  let path = "";
+  let isGrpc = false;
+  let timeoutMs: number | undefined;
+  let encoding: string | undefined;
+  let contentLength: number | undefined;
+  for (let index = fields.count - 1; index >= 0; index--) {
+    const id = nameIdOf(fields.marks[index] ?? 0);
+    if (id === NameId.other || id === NameId.te) continue;
+    const bytes = fields.valueBytes(index);
+    const start = fields.valueStart(index);
+    const end = fields.valueEnd(index);
+    if (id === NameId.path) path = fields.value(index);
+    else if (id === NameId.method) method = fields.value(index);
+    else if (id === NameId.contentType) isGrpc = isGrpcType(bytes, start, end);
+    else if (id === NameId.grpcTimeout) timeoutMs = parseGrpcTimeout(bytes, start, end);
+    else if (id === NameId.grpcEncoding) encoding = fields.value(index);
+    else if (id === NameId.contentLength) contentLength = numberOf(bytes, start, end);
+  }
+  return { method, path, isGrpc, timeoutMs, encoding, contentLength };
+}
+
+/** The head of a request, which nothing changes: equal blocks of a connection share one. */
+export class RequestHead implements HeadValues {
+  readonly kind = "head";
+  readonly method: string;
+  readonly path: string;
+  readonly isGrpc: boolean;
+  readonly timeoutMs: number | undefined;
+  readonly encoding: string | undefined;
+  readonly contentLength: number | undefined;
   readonly #fields: FieldList;
   readonly #generation: number;
   #snapshot: Buffer | undefined = undefined;
 
-  /** Reads a list without requestFault(). Of a repeated header the first counts, as in grpc-js. */
-  constructor(fields: FieldList, recent: RecentHead) {
-    let method = "";
-    let path = "";
-    let isGrpc = false;
-    let timeoutMs: number | undefined;
-    let encoding: string | undefined;
-    let contentLength: number | undefined;
-    for (let index = fields.count - 1; index >= 0; index--) {
-      const id = nameIdOf(fields.marks[index] ?? 0);
-      if (id === NameId.other || id === NameId.te) continue;
-      const bytes = fields.valueBytes(index);
-      const start = fields.valueStart(index);
-      const end = fields.valueEnd(index);
-      if (id === NameId.path) path = recent.path.of(bytes, start, end);
-      else if (id === NameId.method) method = recent.method.of(bytes, start, end);
-      else if (id === NameId.contentType) isGrpc = isGrpcType(bytes, start, end);
-      else if (id === NameId.grpcTimeout) timeoutMs = parseGrpcTimeout(bytes, start, end);
-      else if (id === NameId.grpcEncoding) encoding = recent.encoding.of(bytes, start, end);
-      else if (id === NameId.contentLength) contentLength = numberOf(bytes, start, end);
-    }
-    this.method = method;
-    this.path = path;
-    this.isGrpc = isGrpc;
-    this.timeoutMs = timeoutMs;
-    this.encoding = encoding;
-    this.contentLength = contentLength;
+  /** `values` are those of `fields`. */
+  constructor(fields: FieldList, values: HeadValues) {
+    this.method = values.method;
+    this.path = values.path;
+    this.isGrpc = values.isGrpc;
+    this.timeoutMs = values.timeoutMs;
+    this.encoding = values.encoding;
+    this.contentLength = values.contentLength;
     this.#fields = fields;
     this.#generation = fields.generation;
   }

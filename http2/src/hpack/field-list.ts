@@ -22,6 +22,8 @@ export class FieldList {
   scratchUsed = 0;
   /** What is known of each field: see field-mark.ts. */
   readonly marks: Int32Array;
+  /** Where each field was received: see field-origin.ts. */
+  readonly origins: Int32Array;
   readonly #ranges: Int32Array;
   #table: Buffer = STATIC_BYTES;
 
@@ -33,6 +35,7 @@ export class FieldList {
     const fieldsMax = Math.floor(limits.listMaxBytes / FIELD_OVERHEAD_BYTES) + 1;
     this.#ranges = new Int32Array(STRIDE * fieldsMax);
     this.marks = new Int32Array(fieldsMax);
+    this.origins = new Int32Array(fieldsMax);
   }
 
   /** The name of a field; bytes above 127 as Latin-1. */
@@ -96,7 +99,7 @@ export class FieldList {
   }
 
   /** Appends a field; the caller keeps to listMaxBytes, and one field beyond it. */
-  add(nameStart: number, nameEnd: number, valueStart: number, valueEnd: number, mark: number): void {
+  add(nameStart: number, nameEnd: number, valueStart: number, valueEnd: number, mark: number, origin: number): void {
     const index = this.count++;
     const at = index * STRIDE;
     const ranges = this.#ranges;
@@ -105,6 +108,7 @@ export class FieldList {
     ranges[at + 2] = valueStart;
     ranges[at + 3] = valueEnd;
     this.marks[index] = mark;
+    this.origins[index] = origin;
   }
 
   /** Copies into `scratch` what is beyond the static table, before it is written over. */

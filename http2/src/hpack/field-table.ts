@@ -1,6 +1,7 @@
 // The static and the dynamic table of a decoder in one space of indexes (RFC 7541, 2.3 and 4), the
 // dynamic one as a ring of bytes.
 import { FIELD_OVERHEAD_BYTES, type FieldList } from "./field-list.ts";
+import { NO_ORIGIN, originOfStatic } from "./field-origin.ts";
 import { STATIC_BYTES, STATIC_COUNT, STATIC_ENTRIES } from "./static-table.ts";
 
 /** Numbers per entry: where the name starts, where the value starts, where it ends, and the mark. */
@@ -23,6 +24,8 @@ export class FieldTable {
   entries = STATIC_ENTRIES;
   /** Bytes in the dynamic table, as RFC 7541, 4.1 counts them. */
   sizeBytes = 0;
+  /** Entries inserted so far: the origin of the latest. */
+  #inserted = 0;
   readonly #limitBytes: number;
   #maxBytes: number;
   #count = 0;
@@ -46,6 +49,11 @@ export class FieldTable {
     if (index <= STATIC_COUNT) return index === 0 ? -1 : index * STRIDE;
     const back = index - STATIC_COUNT;
     return back > this.#count ? -1 : FIRST_ENTRY + ((this.#next - back) & this.#mask) * STRIDE;
+  }
+
+  /** The origin of the entry with this index, which exists (field-origin.ts). */
+  originOf(index: number): number {
+    return index <= STATIC_COUNT ? originOfStatic(index) : this.#inserted + 1 - (index - STATIC_COUNT);
   }
 
   /** Changes the size; false when it is beyond the limit. */
@@ -91,17 +99,17 @@ export class FieldTable {
   }
 
   /**
-   * Inserts the entry whose bytes were written from `start` up to `end`, where reserve() said. One
-   * that is larger than the table empties it (RFC 7541, 4.4).
+   * Inserts the entry whose bytes were written from `start` up to `end`, where reserve() said;
+   * its origin. One that is larger than the table empties it (RFC 7541, 4.4): NO_ORIGIN.
    */
-  insertAt(start: number, valueStart: number, end: number, mark: number): void {
+  insertAt(start: number, valueStart: number, end: number, mark: number): number {
     this.revision++;
     // Also one that is not inserted: its field refers to the bytes.
     this.#freeBytes -= end - start + (start < this.#nextByte ? this.#ringEnd - this.#nextByte : 0);
     const sizeBytes = end - start + FIELD_OVERHEAD_BYTES;
     this.#evictTo(Math.max(0, this.#maxBytes - sizeBytes));
     this.#nextByte = end;
-    if (sizeBytes > this.#maxBytes) return;
+    if (sizeBytes > this.#maxBytes) return NO_ORIGIN;
     const entry = FIRST_ENTRY + this.#next * STRIDE;
     const { entries } = this;
     entries[entry] = start;
@@ -111,6 +119,7 @@ export class FieldTable {
     this.#next = (this.#next + 1) & this.#mask;
     this.#count++;
     this.sizeBytes += sizeBytes;
+    return ++this.#inserted;
   }
 
   #allocate(fields: FieldList): void {

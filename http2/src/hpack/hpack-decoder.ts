@@ -1,11 +1,12 @@
 // Decodes header blocks (RFC 7541) into ranges of bytes.
 import { FIELD_OVERHEAD_BYTES, type FieldList } from "./field-list.ts";
+import { NO_ORIGIN, originOfPath } from "./field-origin.ts";
 import { markOf, NAME_IN_SCRATCH, nameIdOf, VALUE_IN_SCRATCH } from "./field-mark.ts";
-import { identifyName } from "./field-name.ts";
+import { identifyName, NameId } from "./field-name.ts";
 import { FieldTable } from "./field-table.ts";
-import { decodeHuffman, HUFFMAN_SPARE_BYTES, huffmanLength, maxDecoded } from "./huffman-decoder.ts";
-import { IntegerReader } from "./integer-reader.ts";
-import { classesOf, hasBlankEdge, ILLEGAL_IN_VALUE } from "./octet-class.ts";
+import { HUFFMAN_SPARE_BYTES, maxDecoded } from "./huffman-decoder.ts";
+import { RecentPath } from "./recent-path.ts";
+import { BROKEN, copyBytes, StringReader } from "./string-reader.ts";
 
 /** Bounds of one connection's decoder. */
 export interface HpackLimits {
@@ -26,21 +27,15 @@ export interface HpackLimits {
  */
 export type HpackResult = "ok" | "broken" | "too large";
 
-/** What is read at a place of a block when it is broken there. */
-const BROKEN = -1;
-
 /** Where something is that has no place in the table or in scratch. */
 const NO_PLACE = -2;
 
-const BAD_HUFFMAN = "a string with invalid Huffman code";
-
 /** The decoder of one connection. */
 export class HpackDecoder {
-  /** Why the last block was "broken", for the text of a GOAWAY. */
-  fault = "";
   readonly #limits: HpackLimits;
   readonly #table: FieldTable;
-  readonly #integers = new IntegerReader();
+  readonly #string = new StringReader();
+  readonly #recentPath = new RecentPath();
   #listBytes = 0;
   #isTooLarge = false;
   /** The name of the literal that is being read: in the table or in scratch. */
@@ -50,16 +45,15 @@ export class HpackDecoder {
   #isNameInScratch = false;
   /** It does not fit into scratch, nor into the table or the list. */
   #isNameTooLong = false;
-  /** The string that is being read, encoded. */
-  #stringStart = 0;
-  #stringEnd = 0;
-  #isHuffman = false;
-  /** The classes of the string that was read last. */
-  #classes = 0;
 
   constructor(limits: HpackLimits) {
     this.#limits = limits;
     this.#table = new FieldTable(limits.tableMaxBytes);
+  }
+
+  /** Why the last block was "broken", for the text of a GOAWAY. */
+  get fault(): string {
+    return this.#string.fault;
   }
 
   /** Insertions and changes of size so far: equal numbers mean an equal table. */
@@ -99,18 +93,18 @@ export class HpackDecoder {
   #readTableUpdates(block: Buffer, start: number, end: number): number {
     let at = start;
     for (let updates = 0; at < end && ((block[at] ?? 0) & 0xe0) === 0x20; updates++) {
-      if (updates === this.#limits.tableUpdatesMax) return this.#fail("too many changes of the table's size");
-      const bytes = this.#readInteger(block, at, end, 0x1f);
+      if (updates === this.#limits.tableUpdatesMax) return this.#string.fail("too many changes of the table's size");
+      const bytes = this.#string.readInteger(block, at, end, 0x1f);
       if (bytes < 0) return BROKEN;
-      if (!this.#table.setMaxBytes(bytes)) return this.#fail("a table larger than SETTINGS_HEADER_TABLE_SIZE");
-      at = this.#integers.at;
+      if (!this.#table.setMaxBytes(bytes)) return this.#string.fail("a table larger than SETTINGS_HEADER_TABLE_SIZE");
+      at = this.#string.integerEnd;
     }
     return at;
   }
 
   #readLongIndex(block: Buffer, at: number, end: number, fields: FieldList): number {
-    const index = this.#readInteger(block, at, end, 0x7f);
-    return index >= 0 && this.#addEntry(index, fields) ? this.#integers.at : BROKEN;
+    const index = this.#string.readInteger(block, at, end, 0x7f);
+    return index >= 0 && this.#addEntry(index, fields) ? this.#string.integerEnd : BROKEN;
   }
 
   /** Appends an entry of the table; false when it does not exist. */
@@ -118,13 +112,16 @@ export class HpackDecoder {
     const { entries } = this.#table;
     const entry = this.#table.entryOf(index);
     if (entry < 0) {
-      this.#fail("an index without an entry");
+      this.#string.fail("an index without an entry");
       return false;
     }
     const start = entries[entry] ?? 0;
     const valueStart = entries[entry + 1] ?? 0;
     const end = entries[entry + 2] ?? 0;
-    if (this.#isInList(end - start, fields)) fields.add(start, valueStart, valueStart, end, entries[entry + 3] ?? 0);
+    if (this.#isInList(end - start, fields)) {
+      const mark = entries[entry + 3] ?? 0;
+      fields.add(start, valueStart, valueStart, end, mark, this.#table.originOf(index));
+    }
     return true;
   }
 
@@ -140,12 +137,12 @@ export class HpackDecoder {
   /** Reads a literal (RFC 7541, 6.2); where it ends. */
   #readLiteral(block: Buffer, start: number, end: number, fields: FieldList): number {
     const octet = block[start] ?? 0;
-    if (octet >= 0x20 && octet < 0x40) return this.#fail("a change of the table's size after a field");
+    if (octet >= 0x20 && octet < 0x40) return this.#string.fail("a change of the table's size after a field");
     if (this.#isTooLarge) fields.scratchUsed = 0;
     const isInserted = octet >= 0x40;
     const at = this.#readName(block, start, end, isInserted ? 0x3f : 0x0f, fields);
     if (at < 0) return BROKEN;
-    const after = this.#findString(block, at, end);
+    const after = this.#string.find(block, at, end);
     if (after < 0) return BROKEN;
     const place = isInserted ? this.#placeOfEntry(block, fields) : NO_PLACE;
     if (place === BROKEN) return BROKEN;
@@ -158,14 +155,14 @@ export class HpackDecoder {
     let index = (block[start] ?? 0) & prefix;
     let at = start + 1;
     if (index === prefix) {
-      index = this.#readInteger(block, start, end, prefix);
+      index = this.#string.readInteger(block, start, end, prefix);
       if (index < 0) return BROKEN;
-      at = this.#integers.at;
+      at = this.#string.integerEnd;
     }
     if (index === 0) return this.#readNewName(block, at, end, fields);
     const { entries } = this.#table;
     const entry = this.#table.entryOf(index);
-    if (entry < 0) return this.#fail("an index without an entry");
+    if (entry < 0) return this.#string.fail("an index without an entry");
     this.#nameStart = entries[entry] ?? 0;
     this.#nameEnd = entries[entry + 1] ?? 0;
     this.#nameId = nameIdOf(entries[entry + 3] ?? 0);
@@ -175,7 +172,7 @@ export class HpackDecoder {
   }
 
   #readNewName(block: Buffer, start: number, end: number, fields: FieldList): number {
-    const after = this.#findString(block, start, end);
+    const after = this.#string.find(block, start, end);
     if (after < 0) return BROKEN;
     const { scratch, scratchUsed } = fields;
     const nameEnd = this.#readIntoScratch(block, fields);
@@ -189,34 +186,17 @@ export class HpackDecoder {
     return after;
   }
 
-  /** Finds the string that begins at `start` (RFC 7541, 5.2); where it ends. */
-  #findString(block: Buffer, start: number, end: number): number {
-    const octet = start < end ? (block[start] ?? 0) : 0x7f;
-    let length = octet & 0x7f;
-    let at = start + 1;
-    if (length === 0x7f) {
-      length = this.#readInteger(block, start, end, 0x7f);
-      if (length < 0) return BROKEN;
-      at = this.#integers.at;
-    }
-    if (length > end - at) return this.#fail("a string beyond the block's end");
-    this.#isHuffman = octet >= 0x80;
-    this.#stringStart = at;
-    this.#stringEnd = at + length;
-    return this.#stringEnd;
-  }
-
   /** Where the new entry is to be written; NO_PLACE when it is larger than the table. */
   #placeOfEntry(block: Buffer, fields: FieldList): number {
     const table = this.#table;
-    const encodedBytes = this.#stringEnd - this.#stringStart;
+    const string = this.#string;
     const nameBytes = this.#nameEnd - this.#nameStart;
     if (!this.#isNameTooLong) {
-      const place = table.reserve(nameBytes + maxDecoded(encodedBytes) + HUFFMAN_SPARE_BYTES);
+      const place = table.reserve(nameBytes + maxDecoded(string.end - string.start) + HUFFMAN_SPARE_BYTES);
       if (place >= 0) return place;
     }
-    const valueBytes = this.#isHuffman ? huffmanLength(block, this.#stringStart, this.#stringEnd) : encodedBytes;
-    if (valueBytes < 0) return this.#fail(BAD_HUFFMAN);
+    const valueBytes = string.countBytes(block);
+    if (valueBytes < 0) return BROKEN;
     const isInTable = !this.#isNameInScratch;
     if (isInTable) this.#moveNameToScratch(fields);
     const room = this.#isNameTooLong ? Number.POSITIVE_INFINITY : nameBytes + valueBytes;
@@ -227,7 +207,7 @@ export class HpackDecoder {
   #moveNameToScratch(fields: FieldList): void {
     const length = this.#nameEnd - this.#nameStart;
     const { scratchUsed } = fields;
-    copy(this.#table.bytes, this.#nameStart, fields.scratch, scratchUsed, length);
+    copyBytes(this.#table.bytes, this.#nameStart, fields.scratch, scratchUsed, length);
     this.#nameStart = scratchUsed;
     this.#nameEnd = scratchUsed + length;
     fields.scratchUsed = this.#nameEnd;
@@ -238,20 +218,21 @@ export class HpackDecoder {
   #insert(block: Buffer, place: number, fields: FieldList): boolean {
     const { bytes } = this.#table;
     const nameBytes = this.#nameEnd - this.#nameStart;
-    copy(this.#isNameInScratch ? fields.scratch : bytes, this.#nameStart, bytes, place, nameBytes);
+    copyBytes(this.#isNameInScratch ? fields.scratch : bytes, this.#nameStart, bytes, place, nameBytes);
     const valueStart = place + nameBytes;
-    const end = this.#readInto(block, bytes, valueStart);
+    const end = this.#string.readInto(block, bytes, valueStart);
     if (end < 0) return false;
-    const mark = markOf(this.#nameId, this.#classes);
-    this.#table.insertAt(place, valueStart, end, mark);
-    if (this.#isInList(end - place, fields)) fields.add(place, valueStart, valueStart, end, mark);
+    const mark = markOf(this.#nameId, this.#string.classes);
+    const origin = this.#table.insertAt(place, valueStart, end, mark);
+    if (this.#isInList(end - place, fields)) fields.add(place, valueStart, valueStart, end, mark, origin);
     return true;
   }
 
   /** Appends a literal that is not in the table. */
   #addLiteral(block: Buffer, fields: FieldList): boolean {
+    const isPath = this.#nameId === NameId.path;
     const valueStart = fields.scratchUsed;
-    const end = this.#readIntoScratch(block, fields);
+    const end = isPath ? this.#readPath(block, fields) : this.#readIntoScratch(block, fields);
     if (end === BROKEN) return false;
     if (end === NO_PLACE || this.#isNameTooLong) {
       // Longer than the list may be.
@@ -261,55 +242,43 @@ export class HpackDecoder {
     }
     if (this.#isInList(this.#nameEnd - this.#nameStart + end - valueStart, fields)) {
       const flags = VALUE_IN_SCRATCH | (this.#isNameInScratch ? NAME_IN_SCRATCH : 0);
-      fields.add(this.#nameStart, this.#nameEnd, valueStart, end, markOf(this.#nameId, this.#classes) | flags);
+      const mark = markOf(this.#nameId, this.#string.classes) | flags;
+      const origin = isPath ? originOfPath(this.#recentPath.serial) : NO_ORIGIN;
+      fields.add(this.#nameStart, this.#nameEnd, valueStart, end, mark, origin);
     }
     return true;
   }
 
+  /** Reads a :path into scratch, as #readIntoScratch() does. */
+  #readPath(block: Buffer, fields: FieldList): number {
+    const string = this.#string;
+    const recent = this.#recentPath;
+    const { scratch, scratchUsed, scratchMaxBytes } = fields;
+    if (!recent.isSame(block, string.start, string.end, string.isHuffman)) {
+      const end = this.#readIntoScratch(block, fields);
+      if (end < 0) return end;
+      const encoded = block.subarray(string.start, string.end);
+      recent.keep(encoded, string.isHuffman, scratch.subarray(scratchUsed, end), string.classes);
+      return end;
+    }
+    if (recent.length > scratchMaxBytes - scratchUsed) return NO_PLACE;
+    copyBytes(recent.bytes, 0, scratch, scratchUsed, recent.length);
+    string.classes = recent.classes;
+    fields.scratchUsed = scratchUsed + recent.length;
+    return fields.scratchUsed;
+  }
+
   /** Reads the string into scratch; where it ends there, NO_PLACE when it does not fit. */
   #readIntoScratch(block: Buffer, fields: FieldList): number {
-    const encodedBytes = this.#stringEnd - this.#stringStart;
+    const string = this.#string;
     const room = fields.scratchMaxBytes - fields.scratchUsed;
-    if ((this.#isHuffman ? maxDecoded(encodedBytes) : encodedBytes) > room) {
-      const bytes = this.#isHuffman ? huffmanLength(block, this.#stringStart, this.#stringEnd) : encodedBytes;
-      if (bytes < 0) return this.#fail(BAD_HUFFMAN);
+    if (string.maxBytes > room) {
+      const bytes = string.countBytes(block);
+      if (bytes < 0) return BROKEN;
       if (bytes > room) return NO_PLACE;
     }
-    const end = this.#readInto(block, fields.scratch, fields.scratchUsed);
+    const end = string.readInto(block, fields.scratch, fields.scratchUsed);
     if (end >= 0) fields.scratchUsed = end;
     return end;
   }
-
-  /** Reads the string into `target`, which has room for it; where it ends there. */
-  #readInto(block: Buffer, target: Buffer, offset: number): number {
-    let end: number;
-    if (this.#isHuffman) {
-      const decoded = decodeHuffman(block, this.#stringStart, this.#stringEnd, target, offset);
-      if (decoded < 0) return this.#fail(BAD_HUFFMAN);
-      end = decoded >>> 2;
-      this.#classes = decoded & 3;
-    } else {
-      end = offset + this.#stringEnd - this.#stringStart;
-      copy(block, this.#stringStart, target, offset, end - offset);
-      this.#classes = classesOf(target, offset, end);
-    }
-    if (hasBlankEdge(target, offset, end)) this.#classes |= ILLEGAL_IN_VALUE;
-    return end;
-  }
-
-  #readInteger(block: Buffer, start: number, end: number, prefix: number): number {
-    this.#integers.at = start;
-    const value = this.#integers.read(block, end, prefix);
-    return value < 0 ? this.#fail("an integer that is cut off or too large") : value;
-  }
-
-  #fail(fault: string): number {
-    this.fault = fault;
-    return BROKEN;
-  }
-}
-
-/** Copies so many bytes; a loop, because a call of native code costs more than a short copy. */
-function copy(from: Buffer, start: number, to: Buffer, offset: number, length: number): void {
-  for (let at = 0; at < length; at++) to[offset + at] = from[start + at] ?? 0;
 }

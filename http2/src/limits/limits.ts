@@ -54,6 +54,11 @@ export interface Http2Limits {
    * connection; so does a stream that is answered and that the client does not end.
    */
   readonly stallTimeoutMs: number;
+  /**
+   * A message, of a request or an answer, takes no longer than this, however steadily it moves: its
+   * memory is that of the process. Its stream is reset.
+   */
+  readonly messageTimeoutMs: number;
   /** Age at which a connection is closed gracefully, ±10 %, in milliseconds. Infinity = never. */
   readonly connectionAgeMs: number;
   /** Time for the calls of a connection that is closed gracefully, in milliseconds. */
@@ -84,6 +89,7 @@ export const DEFAULT_LIMITS: Http2Limits = {
   keepAliveTimeoutMs: 20_000,
   idleTimeoutMs: Infinity,
   stallTimeoutMs: 20_000,
+  messageTimeoutMs: 60_000,
   connectionAgeMs: Infinity,
   connectionAgeGraceMs: Infinity,
   streamIdMax: 0x7000_0000,

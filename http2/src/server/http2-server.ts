@@ -3,7 +3,8 @@ import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 
 import { ChunkPool } from "../output/chunk-pool.ts";
-import { Connection, type ConnectionDeps, hpackLimits } from "../connection/connection.ts";
+import { Connection } from "../connection/connection.ts";
+import { type ConnectionDeps, hpackLimits } from "../connection/connection-deps.ts";
 import { createCounters, type Http2Counters } from "../limits/counters.ts";
 import { DEFAULT_LIMITS, type Http2Limits } from "../limits/limits.ts";
 import { ByteBudget } from "../limits/byte-budget.ts";

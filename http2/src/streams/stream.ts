@@ -62,9 +62,11 @@ export class Stream implements UnaryCall, StreamingCall, DeadlineEntry {
   /** What flow control holds back. */
   unsent: UnsentBody | undefined = undefined;
 
-  /** Progress at the last look of {@link hasStalled}, and since when. */
+  /** Progress and the message that was on its way at the last look of {@link hasStalled}, and since when. */
   #seenProgress: number | undefined = undefined;
   #seenMs = 0;
+  #seenMessage: UnsentBody | number | undefined = undefined;
+  #messageMs = 0;
 
   constructor(id: number, head: RequestHead, owner: StreamOwner, sendWindowBytes: number) {
     this.id = id;
@@ -79,14 +81,22 @@ export class Stream implements UnaryCall, StreamingCall, DeadlineEntry {
     return this.receivedBytes === 0 && this.missingBytes < 0 && this.reader === undefined;
   }
 
-  /** Whether the client has not moved for the time although the stream waits for it, between looks at it. */
-  hasStalled(nowMs: number, timeoutMs: number): boolean {
+  /**
+   * Whether the client has not moved for the first time although the stream waits for it, or has
+   * moved one message for all of the second, between looks at it.
+   */
+  hasStalled(nowMs: number, stallTimeoutMs: number, messageTimeoutMs: number): boolean {
     const progress = this.#progress();
     if (progress === undefined || progress !== this.#seenProgress) {
       this.#seenProgress = progress;
       this.#seenMs = nowMs;
     }
-    return nowMs - this.#seenMs >= timeoutMs;
+    const message = this.#message();
+    if (message === undefined || message !== this.#seenMessage) {
+      this.#seenMessage = message;
+      this.#messageMs = nowMs;
+    }
+    return nowMs - this.#seenMs >= stallTimeoutMs || nowMs - this.#messageMs >= messageTimeoutMs;
   }
 
   headers(): Readonly<Record<string, string>> {
@@ -112,6 +122,13 @@ export class Stream implements UnaryCall, StreamingCall, DeadlineEntry {
 
   expire(): void {
     this.#owner.expire(this);
+  }
+
+  /** The message that is on its way and takes memory: of the answer, or the number of that of the request. */
+  #message(): UnsentBody | number | undefined {
+    if (this.unsent !== undefined) return this.unsent;
+    if (this.unary !== undefined) return 0;
+    return this.reader?.isBetweenMessages === false ? this.reader.messages : undefined;
   }
 
   /**

@@ -3,7 +3,10 @@
 import type { Entry, RuleMatch } from "../rules/rule.ts";
 
 /** Number of keys that are kept for calls that repeat them; a power of two. */
-const RECENT_KEYS = 256;
+const RECENT_KEYS = 1024;
+
+/** UTF-16 units of the last value that decide where its key is kept. */
+const HASHED_LENGTH = 8;
 
 /** Longest key that is kept, in UTF-16 units. */
 const RECENT_KEY_MAX_LENGTH = 256;
@@ -35,6 +38,12 @@ export class CounterKeys {
   /** By the last value: a text in one piece is read in a fraction of the time of one in parts. */
   readonly #recent = new Array<RecentKey | undefined>(RECENT_KEYS).fill(undefined);
 
+  /**
+   * The hash that was looked for in vain last, by slot: a key is kept when it is asked for again. With
+   * many keys, keeping each would make the garbage collector copy them all.
+   */
+  readonly #missed = new Int32Array(RECENT_KEYS);
+
   constructor(prefix: string) {
     this.#prefix = prefix;
   }
@@ -49,13 +58,18 @@ export class CounterKeys {
     entries: readonly Entry[],
     startSeconds: number,
   ): string {
-    const slot = recentSlot(entries);
+    const hash = hashOf(entries);
+    const slot = hash & (RECENT_KEYS - 1);
     const recent = this.#recent[slot];
     if (recent?.match === match && recent.startSeconds === startSeconds && areEqual(recent.entries, entries))
       return recent.key;
     const key = this.#build(rules, match, entries, startSeconds);
     // A shared value may be long without being part of the key.
     if (key.length > RECENT_KEY_MAX_LENGTH || match.sharedValues !== undefined) return key;
+    if (this.#missed[slot] !== hash) {
+      this.#missed[slot] = hash;
+      return key;
+    }
     if (recent === undefined) {
       this.#recent[slot] = { match, entries, startSeconds, key };
     } else {
@@ -101,12 +115,14 @@ export class CounterKeys {
   }
 }
 
-/** A number below RECENT_KEYS that depends on the last value. */
-function recentSlot(entries: readonly Entry[]): number {
+/** A hash of the end of the last value, which is where most keys differ. */
+function hashOf(entries: readonly Entry[]): number {
   const value = entries[entries.length - 1]?.value ?? "";
   const { length } = value;
-  if (length === 0) return 0;
-  return (length + 7 * value.charCodeAt(length - 1) + 31 * value.charCodeAt(length >> 1)) & (RECENT_KEYS - 1);
+  let hash = length;
+  for (let at = Math.max(0, length - HASHED_LENGTH); at < length; at++)
+    hash = (Math.imul(hash, 31) + value.charCodeAt(at)) | 0;
+  return hash;
 }
 
 function areEqual(some: readonly Entry[], others: readonly Entry[]): boolean {

@@ -57,7 +57,7 @@ export function readKvstore(read: EnvReader, isSelected: boolean): KvstoreBacken
       minMs: DURATION_MIN_MS,
       isTimer: true,
       effect:
-        "Longest wait of a call for the counter store. A server that is silent for so long fails further calls immediately, until it answers a PING; it is sent one every 100 ms.",
+        "Longest wait of a call for the counter store. A server that is silent for so long fails further calls immediately, until it replies to a write that changes nothing; it is sent one every 100 ms.",
     }),
     expiryJitterMaxSeconds: read.integer("EXPIRATION_JITTER_MAX_SECONDS", {
       default: 300,

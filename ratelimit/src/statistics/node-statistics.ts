@@ -4,7 +4,8 @@ import { monitorEventLoopDelay, performance, PerformanceObserver } from "node:pe
 
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 
-import type { GaugeTotal, StatisticsStore } from "./statistics-store.ts";
+import type { GaugeTotal } from "./statistic.ts";
+import type { StatisticsStore } from "./statistics-store.ts";
 
 const SCOPE = "ratelimit.node";
 

@@ -1,6 +1,7 @@
 // The statistics of the service, named as in envoyproxy/ratelimit: call errors, configuration
 // loads, shadow mode, served methods. All exist at zero from the start.
-import type { StatisticsCounter, StatisticsGauge, StatisticsStore, StatisticsTimer } from "./statistics-store.ts";
+import type { StatisticsCounter, StatisticsGauge, StatisticsTimer } from "./statistic.ts";
+import type { StatisticsStore } from "./statistics-store.ts";
 
 /** The service's own statistics in a store. */
 export class ServiceStatistics {

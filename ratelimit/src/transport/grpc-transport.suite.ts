@@ -25,7 +25,10 @@ import { describeTransport, PLAIN_OK, PLAIN_REQUEST, type ScriptedDecider } from
 import type { Transport } from "./transport.ts";
 
 const { shouldRateLimit } = serviceDefinition(RateLimitService);
-const { list: listMethod, watch: watchMethod } = serviceDefinition(HealthService);
+const { check: checkMethod, list: listMethod, watch: watchMethod } = serviceDefinition(HealthService);
+
+/** A field of five bytes that ends after one: no message of any type. */
+const TRUNCATED = Buffer.from([0x0a, 0x05, 0x41]);
 
 /** Runs the suite. */
 export function describeGrpcTransport(engine: GrpcEngine): void {
@@ -96,22 +99,33 @@ export function describeGrpcTransport(engine: GrpcEngine): void {
       expect(decider.calls[0]?.call.deadlineMs).toBeUndefined();
     });
 
+    const sendBytes = (client: Client, path: string, bytes: Buffer): Promise<number | undefined> =>
+      new Promise((resolve) => {
+        client.makeUnaryRequest(
+          path,
+          (message: Buffer) => message,
+          (answer) => answer,
+          bytes,
+          (error) => resolve(error?.code),
+        );
+      });
+
     it("bytes that are no request are refused, and a message above 4 MiB too", async () => {
       const { client, decider } = await start();
-      const send = (bytes: Buffer): Promise<number | undefined> =>
-        new Promise((resolve) => {
-          client.makeUnaryRequest(
-            shouldRateLimit.path,
-            (message: Buffer) => message,
-            shouldRateLimit.responseDeserialize,
-            bytes,
-            (error) => resolve(error?.code),
-          );
-        });
-      expect(await send(Buffer.from([0x0a, 0x05, 0x41]))).toBe(status.INTERNAL);
-      expect(await send(Buffer.alloc(4 * 1024 * 1024 + 1))).toBe(status.RESOURCE_EXHAUSTED);
+      const { path } = shouldRateLimit;
+      expect(await sendBytes(client, path, TRUNCATED)).toBe(status.INTERNAL);
+      expect(await sendBytes(client, path, Buffer.alloc(4 * 1024 * 1024 + 1))).toBe(status.RESOURCE_EXHAUSTED);
       expect(decider.calls).toHaveLength(0);
       expect((await ask(client, PLAIN_REQUEST)).kind).toBe("decision");
+    });
+
+    it("bytes that are no request are not counted as calls of their method", async () => {
+      const { client, statistics } = await start();
+      for (const { path } of [shouldRateLimit, checkMethod, listMethod])
+        expect(await sendBytes(client, path, TRUNCATED)).toBe(status.INTERNAL);
+      const counted = ["ShouldRateLimit", "Check", "List"].map((name) => statistics.method(name));
+      expect(counted.map(({ totalRequests }) => totalRequests.value)).toEqual([0, 0, 0]);
+      expect(counted.map(({ responseTime }) => responseTime.count)).toEqual([0, 0, 0]);
     });
 
     it("Check follows the health of the process under each of its names (case 175)", async () => {

@@ -2,7 +2,7 @@
 // from the turn in which it arrives to the end of the turn in which it is answered.
 import type { TurnEnd, TurnTask } from "@weir/common/turn/turn-end";
 
-import type { StatisticsTimer } from "../statistics/statistics-store.ts";
+import type { StatisticsTimer } from "../statistics/statistic.ts";
 
 /** Dependencies of response times. `nowMs` is a clock that only goes forward. */
 export interface ResponseTimesDeps {

@@ -3,7 +3,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 import { RULE_STATISTICS, type RuleStatistics } from "../statistics/rule-statistics.ts";
-import type { StatisticsStore, StatisticsTimer } from "../statistics/statistics-store.ts";
+import type { StatisticsTimer } from "../statistics/statistic.ts";
+import type { StatisticsStore } from "../statistics/statistics-store.ts";
 import { DurationGroups } from "./duration-groups.ts";
 import { REPORT_ENTRIES_MAX, type StatisticsReport } from "./messages.ts";
 

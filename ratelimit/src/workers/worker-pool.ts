@@ -10,7 +10,8 @@ import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 
 import type { Health } from "../health/health.ts";
-import type { StatisticsCounter, StatisticsGauge, StatisticsStore } from "../statistics/statistics-store.ts";
+import type { StatisticsCounter, StatisticsGauge } from "../statistics/statistic.ts";
+import type { StatisticsStore } from "../statistics/statistics-store.ts";
 import { indexOfFewest, surplusOf } from "./balance.ts";
 import type { FromWorker } from "./messages.ts";
 import { forgetWorker, mergeReport } from "./statistics-merge.ts";

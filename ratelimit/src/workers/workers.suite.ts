@@ -20,8 +20,11 @@ import type { StoreServer } from "@weir/testing/servers/store-server";
 
 import { FREE_PORTS, startProgram, type StartedProgram } from "../startup/started-program.suite.ts";
 
-/** The service, from its source. */
-const PROGRAM = fileURLToPath(new URL("../main.ts", import.meta.url));
+/** The service from its source, as arguments of Node.js. */
+const SOURCE = ["--conditions=source", fileURLToPath(new URL("../main.ts", import.meta.url))];
+
+/** The service as it was built. */
+export const BUILT = [fileURLToPath(new URL("../../dist/main.js", import.meta.url))];
 
 /** Longest wait for a response, in milliseconds. */
 const CALL_TIMEOUT_MS = 20_000;
@@ -54,8 +57,8 @@ export class WorkersFixture {
   }
 
   /** Starts a service and waits until it serves. */
-  async start(env: Readonly<Record<string, string>>): Promise<WorkersService> {
-    const program = startProgram(process.execPath, ["--conditions=source", PROGRAM], {
+  async start(env: Readonly<Record<string, string>>, args: readonly string[] = SOURCE): Promise<WorkersService> {
+    const program = startProgram(process.execPath, [...args], {
       ...FREE_PORTS,
       BACKEND_TYPE: "kvstore",
       KVSTORE_SOCKET_TYPE: "tcp",

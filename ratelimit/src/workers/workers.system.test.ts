@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { FakeAdsServer, rateLimitConfig } from "../config/xds/fake-ads-server.suite.ts";
 import { clearOfMidnight } from "../startup/started-program.suite.ts";
-import { type TestClient, WorkersFixture, type WorkersService } from "./workers.suite.ts";
+import { BUILT, type TestClient, WorkersFixture, type WorkersService } from "./workers.suite.ts";
 
 /** Starting processes from their source takes seconds. */
 const TIMEOUT_MS = 120_000;
@@ -117,6 +117,15 @@ describe("weir-ratelimit with three workers", { timeout: TIMEOUT_MS }, () => {
 });
 
 describe("weir-ratelimit with two workers", { timeout: TIMEOUT_MS }, () => {
+  it("serves with both when it is the built program, and stops", async () => {
+    const service = await fixture.start({ WORKERS: "2" }, BUILT);
+    const clients = [fixture.client(service.address), fixture.client(service.address)];
+    for (const client of clients) expect((await client.ask("user", "built")).overallCode).toBe(1);
+    expect(service.connections()).toEqual([1, 1]);
+    expect(await service.statistic("ratelimit.service.rate_limit.d.user.total_hits")).toBe(2);
+    expect(await service.stop("SIGTERM")).toBe(0);
+  });
+
   it("drains: running calls are answered after SIGTERM, then every process ends", async () => {
     const service = await fixture.start({ WORKERS: "2", KVSTORE_COMMAND_TIMEOUT: "30s" });
     const clients = [fixture.client(service.address), fixture.client(service.address)];

@@ -89,10 +89,9 @@ function panel(
     const other = findRow(results, group, load, "envoyproxy/ratelimit");
     if (weir === undefined || other === undefined) return [];
     const [ours = 0, theirs = 0] = [weir, other].map((row) => figureOf(row, read)?.median ?? 0);
-    const ratio = compare(ratioOf(weir, other, read)?.median ?? ours / theirs);
-    // Where the load generator is the limit, Weir is at least as good as what was measured.
-    const bound = isMeasurable(results, weir) ? ratio : `≥ ${ratio}`;
-    const comparison = isMeasurable(results, other) ? bound : "not measurable here";
+    const isCounted = [weir, other].every((row) => isMeasurable(results, row));
+    const ratio = ratioOf(weir, other, read)?.median ?? ours / theirs;
+    const comparison = isCounted ? compare(ratio) : "not measurable here"; // The words of the table.
     return [{ title, detail, ours, theirs, comparison }];
   });
   const most = Math.max(1, ...pairs.flatMap(({ ours, theirs }) => [ours, theirs]));

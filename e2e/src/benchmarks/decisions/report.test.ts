@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { documentResults } from "./report-docs.ts";
 import { formatBars, formatResults } from "./report-tables.ts";
+import type { Contender } from "./loads.ts";
 import { results, row } from "./results.suite.ts";
 
 const GO = "envoyproxy/ratelimit";
@@ -58,10 +59,19 @@ describe("documentResults()", () => {
     expect(plot).toContain("busy proxies, 100,000 keys: Weir 200 k, envoyproxy/ratelimit 12.5 k.");
   });
 
+  it("compares no times that the generator is too slow for", () => {
+    const open = (p99Micros: number) =>
+      ["weir", GO].map((name) => row("redis/open-5k", name as Contender, { p99Micros }));
+    const run = (ceilingMicros: number) =>
+      documentResults(results(...open(4000), row("redis/open-5k", "nothing", { p99Micros: ceilingMicros }))).plot;
+    expect(run(1000)).toContain('4.00 ms <tspan class="ratio">1.0 × shorter</tspan>');
+    expect(run(1001)).toContain('4.00 ms <tspan class="ratio">not measurable here</tspan>');
+  });
+
   it("compares costs instead when the generator is the limit", () => {
     const run = results(...RUN.rows.slice(0, 2), row("redis/8x64", "nothing", { perSecond: 250_000 }));
     const { readme, plot } = documentResults(run);
     expect(readme["speed"]).toContain("a decision costs 4.0 µs of processor time, and 75 µs there.");
-    expect(plot).toContain('200 k <tspan class="ratio">≥ 16 ×</tspan>');
+    expect(plot).toContain('200 k <tspan class="ratio">not measurable here</tspan>');
   });
 });

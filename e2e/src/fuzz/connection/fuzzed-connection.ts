@@ -1,6 +1,7 @@
 // One connection of the HTTP/2 server without a socket. All that it sends is checked, and its end:
 // it still answers a call, or it has sent GOAWAY and is closed.
-import { Connection, hpackLimits } from "@weir/http2/connection/connection";
+import { Connection } from "@weir/http2/connection/connection";
+import { hpackLimits } from "@weir/http2/connection/connection-deps";
 import { Deadlines } from "@weir/http2/grpc/deadlines";
 import type { Methods, TurnTask } from "@weir/http2/grpc/method";
 import { FieldList } from "@weir/http2/hpack/field-list";

@@ -2,7 +2,8 @@
 // the call, and then increments the counters, so that simultaneous calls may exceed a limit together.
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
-import type { StatisticsCounter, StatisticsStore } from "../../statistics/statistics-store.ts";
+import type { StatisticsCounter } from "../../statistics/statistic.ts";
+import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 import type { CountBatch, Counter } from "../counter.ts";
 import { StartWait } from "../start-wait.ts";
 import { silenceError, StoreError, stoppingError } from "../store-error.ts";

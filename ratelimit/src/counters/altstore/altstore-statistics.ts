@@ -1,5 +1,6 @@
 // The statistics of the backend, with the names of envoyproxy/ratelimit.
-import type { StatisticsCounter, StatisticsStore } from "../../statistics/statistics-store.ts";
+import type { StatisticsCounter } from "../../statistics/statistic.ts";
+import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 
 /** The counters in a store, all at zero when created. */
 export class AltstoreStatistics {

@@ -10,15 +10,13 @@ const STEPS = 12_000;
 const WINDOW_SECONDS = [1, 60, 3600] as const;
 const TEXTS = ["user-", "ä", "敥", "\ud800", "x".repeat(300), ""] as const;
 
-/** Counts by the start of their window. */
-interface Windows {
-  readonly current: { readonly start: number; readonly counts: Map<string, number> };
-  readonly previous: Windows["current"] | undefined;
-}
+/** Most windows of one length. */
+const WINDOWS_MAX = 4;
 
-/** What the backend must count: the two latest windows of each length, of a bounded number of keys. */
+/** What the backend must count: the windows that a clock may come to, of a bounded number of keys. */
 class MapModel {
-  readonly #windows = new Map<number, Windows>();
+  /** By window length the counts by the start of their window. */
+  readonly #windows = new Map<number, Map<number, Map<string, number>>>();
   readonly #maxKeys: number;
 
   constructor(maxKeys: number) {
@@ -36,27 +34,27 @@ class MapModel {
   }
 
   #countsOf(start: number, seconds: number): Map<string, number> {
-    const windows = this.#windows.get(seconds);
-    const found = [windows?.current, windows?.previous].find((window) => window?.start === start);
-    if (found !== undefined) return found.counts;
-    const current = { start, counts: new Map<string, number>() };
-    this.#windows.set(seconds, { current, previous: windows?.current });
-    return current.counts;
+    const windows = this.#windows.getOrInsertComputed(seconds, () => new Map<number, Map<string, number>>());
+    const found = windows.get(start);
+    if (found !== undefined) return found;
+    for (const other of windows.keys()) if (other < start - seconds) windows.delete(other);
+    const counts = new Map<string, number>();
+    windows.set(start, counts);
+    if (windows.size > WINDOWS_MAX) windows.delete(Math.max(...windows.keys()));
+    return counts;
   }
 
   #hasRoom(nowSeconds: number): boolean {
     if (this.#size() < this.#maxKeys) return true;
-    for (const [seconds, { current, previous }] of this.#windows) {
-      const [latest, other] = [current, previous].filter((window) => window && window.start + seconds > nowSeconds);
-      if (latest === undefined) this.#windows.delete(seconds);
-      else this.#windows.set(seconds, { current: latest, previous: other });
-    }
+    for (const [seconds, windows] of this.#windows)
+      for (const start of windows.keys())
+        if (start > nowSeconds || start + seconds <= nowSeconds) windows.delete(start);
     return this.#size() < this.#maxKeys;
   }
 
   #size(): number {
-    const windows = Array.from(this.#windows.values(), ({ current, previous }) => [current, previous]).flat();
-    return windows.reduce((size, window) => size + (window?.counts.size ?? 0), 0);
+    const windows = Array.from(this.#windows.values(), (each) => [...each.values()]).flat();
+    return windows.reduce((size, counts) => size + counts.size, 0);
   }
 }
 
@@ -77,7 +75,7 @@ describe("new MemoryCounter()", () => {
     const seen = { refused: 0, known: 0, previous: 0 };
     for (let step = 0; step < STEPS; step++) {
       if (below(20) === 0) nowSeconds += below(10);
-      if (below(500) === 0) nowSeconds -= below(120);
+      if (below(300) === 0) nowSeconds -= below(400);
       const windowSeconds = WINDOW_SECONDS[below(WINDOW_SECONDS.length)] ?? 1;
       const age = below(10) === 0 ? windowSeconds : 0; // A call that began in the window before.
       const start = nowSeconds - (nowSeconds % windowSeconds) - age;

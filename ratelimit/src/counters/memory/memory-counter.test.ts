@@ -19,7 +19,7 @@ describe("new MemoryCounter()", () => {
   });
 
   it("count() refuses new keys and continues with known ones when the table is full", async () => {
-    const counter = new MemoryCounter({ maxKeys: 2 });
+    const counter = new MemoryCounter({ maxKeys: 2 }, { clock: () => 4_000_000_210_000 });
     expect(await count(counter, check("a"), check("b"))).toEqual([1, 1]);
     await expect(count(counter, check("c"))).rejects.toMatchObject({
       code: "STORE_FULL",
@@ -68,6 +68,34 @@ describe("new MemoryCounter()", () => {
     expect(await count(counter, check("a", 1, 1260))).toEqual([1]);
     expect(await count(counter, check("a", 1, 1200))).toEqual([6]);
     expect(await count(counter, check("a", 1, 1260))).toEqual([2]);
+  });
+
+  it.each([2, 3])(
+    "count() loses no count of a later window when the clock steps back by %i and returns",
+    async (steps) => {
+      const counter = new MemoryCounter({ maxKeys: 100 });
+      const windows = Array.from({ length: steps + 1 }, (_, index) => 1200 + 60 * index);
+      for (const start of windows) await count(counter, check("a", 5, start));
+      // The two latest are kept: calls of the one before may still come.
+      const counts = await Promise.all(windows.map((start) => count(counter, check("a", 1, start))));
+      expect(counts.flat().slice(-2)).toEqual([6, 6]);
+      for (const start of windows)
+        expect(await read(counter, check("a", 0, start))).toEqual([start < 1200 + 60 * (steps - 1) ? 1 : 6]);
+    },
+  );
+
+  it("count() drops the windows of a clock that was far ahead when the table is full", async () => {
+    const counter = new MemoryCounter({ maxKeys: 2 }, { clock: () => 1_270_000 });
+    await count(counter, check("a", 1, 120_000), check("b", 1, 120_000));
+    expect(await count(counter, check("a", 1, 1260), check("b", 1, 1260))).toEqual([1, 1]);
+  });
+
+  it("count() keeps four windows while the clock goes back and back", async () => {
+    const counter = new MemoryCounter({ maxKeys: 100 });
+    for (const start of [600, 540, 480, 420, 360]) await count(counter, check("a", 5, start));
+    expect(await read(counter, check("a", 0, 360))).toEqual([5]);
+    expect(await read(counter, check("a", 0, 540))).toEqual([5]);
+    expect(await read(counter, check("a", 0, 600))).toEqual([0]);
   });
 
   it("count() keeps the live window in a full table when a late call of an ended window came after it", async () => {

@@ -32,13 +32,10 @@ interface Window {
 }
 
 /**
- * The windows of one length. The previous one is kept until the next window begins, for calls that
- * began before and for clocks that are set back.
+ * Most windows of one length: more than two only while a clock that was set back has not returned to
+ * the latest. Beyond it the latest is dropped.
  */
-interface Track {
-  current: Window;
-  previous: Window | undefined;
-}
+const WINDOWS_MAX = 4;
 
 /** The memory backend. */
 export class MemoryCounter implements Counter {
@@ -46,8 +43,8 @@ export class MemoryCounter implements Counter {
   readonly errorType = "memory_error";
   readonly #maxKeys: number;
   readonly #clock: () => number;
-  /** By window length in seconds: one entry per unit. */
-  readonly #tracks = new Map<number, Track>();
+  /** By window length in seconds, one entry per unit; the latest window first. */
+  readonly #windows = new Map<number, readonly Window[]>();
   /** The error of all calls that are refused: making one costs more than counting. */
   readonly #full: StoreError;
   /** The key that is being counted. */
@@ -103,44 +100,45 @@ export class MemoryCounter implements Counter {
     return true;
   }
 
-  #windowOf(check: CountedCheck): Window {
-    const { windowSeconds, windowStartSeconds } = check;
-    const track = this.#tracks.get(windowSeconds);
-    if (track?.current.startSeconds === windowStartSeconds) return track.current;
-    if (track?.previous?.startSeconds === windowStartSeconds) return track.previous;
-    const window: Window = { startSeconds: windowStartSeconds, counts: new CountTable() };
-    if (track === undefined) {
-      this.#tracks.set(windowSeconds, { current: window, previous: undefined });
-    } else {
-      track.previous = track.current;
-      track.current = window;
-    }
+  #windowOf({ windowSeconds, windowStartSeconds }: CountedCheck): Window {
+    const windows = this.#windows.get(windowSeconds);
+    if (windows === undefined) return this.#begin(windowStartSeconds, windowSeconds, []);
+    for (const window of windows) if (window.startSeconds === windowStartSeconds) return window;
+    return this.#begin(windowStartSeconds, windowSeconds, windows);
+  }
+
+  /**
+   * Begins a window. The one before it is kept for calls that began then, and so are later ones: the
+   * clock was set back, and will come to them again. Earlier ones are dropped.
+   */
+  #begin(startSeconds: number, windowSeconds: number, others: readonly Window[]): Window {
+    const window: Window = { startSeconds, counts: new CountTable() };
+    const kept = others.filter((other) => other.startSeconds >= startSeconds - windowSeconds);
+    const latestFirst = [...kept, window].sort((one, other) => other.startSeconds - one.startSeconds);
+    this.#windows.set(windowSeconds, latestFirst.slice(-WINDOWS_MAX));
     return window;
   }
 
   #hasRoom(): boolean {
     if (this.#size() < this.#maxKeys) return true;
-    this.#dropEnded(this.#clock() / 1000);
+    this.#dropOthers(this.#clock() / 1000);
     return this.#size() < this.#maxKeys;
   }
 
   #size(): number {
     let size = 0;
-    for (const { current, previous } of this.#tracks.values())
-      size += current.counts.size + (previous?.counts.size ?? 0);
+    for (const windows of this.#windows.values()) for (const { counts } of windows) size += counts.size;
     return size;
   }
 
-  /** Drops windows that ended before the moment. */
-  #dropEnded(nowSeconds: number): void {
-    for (const [windowSeconds, track] of this.#tracks) {
-      const isLive = (window?: Window): boolean =>
-        window !== undefined && window.startSeconds + windowSeconds > nowSeconds;
-      if (!isLive(track.previous)) track.previous = undefined;
-      if (isLive(track.current)) continue;
-      // A late call may have begun an ended window after the live one.
-      if (track.previous === undefined) this.#tracks.delete(windowSeconds);
-      else this.#tracks.set(windowSeconds, { current: track.previous, previous: undefined });
+  /** Drops the windows that do not contain the moment. */
+  #dropOthers(nowSeconds: number): void {
+    for (const [windowSeconds, windows] of this.#windows) {
+      const live = windows.filter(
+        ({ startSeconds }) => startSeconds <= nowSeconds && nowSeconds < startSeconds + windowSeconds,
+      );
+      if (live.length === 0) this.#windows.delete(windowSeconds);
+      else this.#windows.set(windowSeconds, live);
     }
   }
 }

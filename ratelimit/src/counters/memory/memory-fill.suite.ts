@@ -1,4 +1,4 @@
-// A program for the soak test of the memory backend: counts a million new keys as a busy service does,
+// A program for the test of what the memory backend takes: counts a million new keys as a busy service does,
 // some in each event-loop turn, and prints what it took.
 import { setImmediate } from "node:timers/promises";
 import type { CountBatch, CountedCheck } from "../counter.ts";

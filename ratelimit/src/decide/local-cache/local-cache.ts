@@ -2,7 +2,8 @@
 // their window. A key contains the start of its window, so an entry that stays too long is not found.
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
-import type { StatisticsGauge, StatisticsStore } from "../../statistics/statistics-store.ts";
+import type { StatisticsGauge } from "../../statistics/statistic.ts";
+import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { type HeldKey, holdKey, LocalCacheGeneration } from "./local-cache-generation.ts";
 
 /** Longest key in UTF-16 units, as in envoyproxy/ratelimit. */

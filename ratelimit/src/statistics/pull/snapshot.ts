@@ -1,7 +1,8 @@
 // Collects the statistics of a store into metric families for a scrape, in steps between which
 // decisions run. Statistics with the same series are added up.
 import { RULE_STATISTICS, type RuleStatistics } from "../rule-statistics.ts";
-import type { StatisticsStore, StatisticsTimer } from "../statistics-store.ts";
+import type { StatisticsTimer } from "../statistic.ts";
+import type { StatisticsStore } from "../statistics-store.ts";
 import { type Family, labelsText, type SeriesValue } from "./exposition.ts";
 import { type MappedName, type Mapping, mapName, type StatisticKind, type TimerOptions } from "./mapping.ts";
 

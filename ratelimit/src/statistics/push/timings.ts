@@ -1,6 +1,7 @@
 // Collects durations between two flushes in whole milliseconds, grouped by value: recording one is
 // an addition.
-import type { StatisticsStore, StatisticsTimer } from "../statistics-store.ts";
+import type { StatisticsTimer } from "../statistic.ts";
+import type { StatisticsStore } from "../statistics-store.ts";
 
 /**
  * Most durations that one timer keeps for a flush, about what a channel's queue holds; later ones

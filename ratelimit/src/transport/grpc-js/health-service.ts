@@ -7,10 +7,10 @@ import type {
   HealthListResponse,
 } from "@weir/proto/generated/grpc/health/v1/health_pb";
 
+import { countedCalls } from "../counted-calls.ts";
 import type { GrpcStatusName } from "../grpc-status.ts";
 import type { GrpcTransportDeps } from "../grpc-transport.ts";
 import { checkAnswer, type HealthWatch, HealthWatches, listAnswer, UNKNOWN_SERVICE } from "../health-answers.ts";
-import { ResponseTimes } from "../response-times.ts";
 import { endStream } from "./end-stream.ts";
 
 /** Handlers for `Server.addService`. */
@@ -55,14 +55,8 @@ function counted<Request, Response>(
   handler: handleUnaryCall<Request, Response>,
   deps: GrpcTransportDeps,
 ): handleUnaryCall<Request, Response> {
-  const method = deps.statistics.method(name);
-  const times = new ResponseTimes(method.responseTime, deps);
-  return (call, callback) => {
-    method.totalRequests.add(1);
-    const startMs = times.begin();
-    handler(call, callback);
-    times.end(startMs);
-  };
+  const count = countedCalls(name, deps);
+  return (call, callback) => count(() => handler(call, callback));
 }
 
 /** A stream of the library; it keeps what the client does not read yet. */

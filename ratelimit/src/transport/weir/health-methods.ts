@@ -1,5 +1,5 @@
 // The methods of the gRPC health service.
-import { toBinary } from "@bufbuild/protobuf";
+import { type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import type {
   StreamingCall,
   StreamingMethod,
@@ -15,20 +15,16 @@ import {
   HealthListResponseSchema,
 } from "@weir/proto/generated/grpc/health/v1/health_pb";
 
+import { countedCalls } from "../counted-calls.ts";
 import { GRPC_STATUS_NUMBER, type GrpcStatusName } from "../grpc-status.ts";
 import type { GrpcTransportDeps } from "../grpc-transport.ts";
 import { checkAnswer, type HealthWatch, type HealthWatches, listAnswer, UNKNOWN_SERVICE } from "../health-answers.ts";
-import { ResponseTimes } from "../response-times.ts";
 import { decodeMessage, ENCODED_MESSAGE } from "./library-messages.ts";
 import { failMalformed, malformedRequestText } from "./malformed-request.ts";
 
-/** Answers one call of a unary method. Throws MalformedMessage. */
-type Answer = (call: UnaryCall, bytes: Buffer, start: number, end: number) => void;
-
 /** The method Check. */
 export function createCheck(deps: GrpcTransportDeps): UnaryMethod {
-  return counted("Check", deps, (call, ...message) => {
-    const { service } = decodeMessage(HealthCheckRequestSchema, ...message);
+  return counted("Check", HealthCheckRequestSchema, deps, (call, { service }) => {
     const answer = checkAnswer(deps.health, service);
     if (answer === undefined) call.fail(GRPC_STATUS_NUMBER.NOT_FOUND, UNKNOWN_SERVICE);
     else call.reply(ENCODED_MESSAGE, toBinary(HealthCheckResponseSchema, answer));
@@ -37,10 +33,9 @@ export function createCheck(deps: GrpcTransportDeps): UnaryMethod {
 
 /** The method List. */
 export function createList(deps: GrpcTransportDeps): UnaryMethod {
-  return counted("List", deps, (call, ...message) => {
-    decodeMessage(HealthListRequestSchema, ...message);
-    call.reply(ENCODED_MESSAGE, toBinary(HealthListResponseSchema, listAnswer(deps.health)));
-  });
+  return counted("List", HealthListRequestSchema, deps, (call) =>
+    call.reply(ENCODED_MESSAGE, toBinary(HealthListResponseSchema, listAnswer(deps.health))),
+  );
 }
 
 /** The method Watch. */
@@ -48,20 +43,24 @@ export function createWatch(watches: HealthWatches): StreamingMethod {
   return { kind: "streaming", open: (call) => new Watch(call, watches) };
 }
 
-function counted(name: string, deps: GrpcTransportDeps, answer: Answer): UnaryMethod {
-  const { totalRequests, responseTime } = deps.statistics.method(name);
-  const times = new ResponseTimes(responseTime, deps);
+function counted<Schema extends DescMessage>(
+  name: string,
+  schema: Schema,
+  deps: GrpcTransportDeps,
+  answer: (call: UnaryCall, request: MessageShape<Schema>) => void,
+): UnaryMethod {
+  const count = countedCalls(name, deps);
   return {
     kind: "unary",
     handle(call, bytes, start, end) {
-      totalRequests.add(1);
-      const startMs = times.begin();
+      let request: MessageShape<Schema>;
       try {
-        answer(call, bytes, start, end);
+        request = decodeMessage(schema, bytes, start, end);
       } catch (error) {
         failMalformed(call, error);
+        return;
       }
-      times.end(startMs);
+      count(() => answer(call, request));
     },
   };
 }

@@ -5,7 +5,7 @@ import type { UnaryCall, UnaryMethod } from "@weir/http2/grpc/method";
 import type { DecideError } from "../../decide/decider.ts";
 import type { Decision } from "../../decide/decision.ts";
 import type { RateLimitRequest } from "../../decide/request.ts";
-import type { StatisticsCounter } from "../../statistics/statistics-store.ts";
+import type { StatisticsCounter } from "../../statistics/statistic.ts";
 import { GRPC_STATUS_NUMBER, GRPC_STATUS_OF } from "../grpc-status.ts";
 import type { GrpcTransportDeps } from "../grpc-transport.ts";
 import { ResponseTimes } from "../response-times.ts";

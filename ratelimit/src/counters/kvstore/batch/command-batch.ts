@@ -194,6 +194,13 @@ export class CommandBatch implements ReplyReceiver {
       .map(({ key, windowSeconds }) => ({ key, seconds: context.expirySeconds(windowSeconds) }));
   }
 
+  /** The expiry of its first key; undefined before it is written. */
+  get firstExpiry(): KeyExpiry | undefined {
+    const [checks] = this.#commands;
+    if (checks === undefined || this.#context === undefined) return undefined;
+    return { key: checks.key, seconds: this.#context.expirySeconds(checks.windowSeconds) };
+  }
+
   /** Fails the calls whose deadline has passed, and updates `nextDeadlineMs`. */
   failImpatient(nowMs: number, timeoutMs: number, address: string): void {
     let next = this.createdMs + timeoutMs;

@@ -2,7 +2,10 @@
 // and hashed as bytes: a loop over the units of each, or a Map, costs several times as much.
 import type { KeyChecks } from "./key-checks.ts";
 
-/** Longest key that is merged, in UTF-16 units: a request may contain megabytes. */
+/**
+ * Longest key that is merged, in UTF-16 units: a request may contain megabytes. A longer one is sent as
+ * envoyproxy/ratelimit sends every key: INCRBY and EXPIRE for each check.
+ */
 const KEY_MAX_LENGTH = 1024;
 
 /**
@@ -21,7 +24,10 @@ const SLOTS = 4 * ROUND_MAX_KEYS;
 /** Most slots that are looked at for one key, so that crafted keys cost no more than others. */
 const PROBES_MAX = 8;
 
-/** First values and multipliers of the two hashes; those of `hash` are of FNV-1a. */
+/**
+ * First values and multipliers of the two hashes; those of `hash` are of FNV-1a. There is no secret seed:
+ * keys composed to collide cost PROBES_MAX comparisons and an EXPIRE each, as every new key does.
+ */
 const HASH_OFFSET = 0x811c9dc5 | 0;
 const HASH_PRIME = 0x01000193;
 const TAG_OFFSET = 0x1b873593;

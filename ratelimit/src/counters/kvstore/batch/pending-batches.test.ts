@@ -47,7 +47,7 @@ const CONNECTION = {} as PooledConnection;
 function send(pending: PendingBatches): CommandBatch {
   add(pending, new WaitingBatch([check("a")]));
   pending.closeOpenBatch();
-  const [batch] = pending.takeWaiting();
+  const [batch] = pending.takeWaiting(Infinity);
   if (batch === undefined) throw new Error("No batch was closed");
   pending.markSent(batch, CONNECTION);
   return batch;
@@ -128,7 +128,7 @@ describe("PendingBatches", () => {
     const hasty = new WaitingBatch([check("a")], 5_000_050);
     add(pending, hasty);
     pending.closeOpenBatch();
-    for (const batch of pending.takeWaiting()) pending.markSent(batch, CONNECTION);
+    for (const batch of pending.takeWaiting(Infinity)) pending.markSent(batch, CONNECTION);
     await pass(48);
     const sent = send(pending);
     nowMs -= 5; // The timer fires when the clock is before the moment at which this was sent.
@@ -166,5 +166,31 @@ describe("PendingBatches", () => {
     expect(pending.checks).toBe(2);
     pending.failAll(new StoreError("STORE_UNAVAILABLE", "stopping"));
     expect(pending.checks).toBe(0);
+  });
+
+  it("closeAgedBatch() gathers the calls of 10 ms, or until the clock is set back", () => {
+    const pending = createPending();
+    for (let calls = 0; calls < 30; calls++, nowMs += 1) {
+      add(pending, new WaitingBatch([check("a")]));
+      pending.closeAgedBatch();
+    }
+    nowMs -= 1_000_000;
+    pending.closeAgedBatch();
+    pending.closeAgedBatch(); // There is none.
+    expect(pending.takeWaiting(Infinity).map(({ size }) => size)).toEqual([11, 11, 8]);
+    pending.failAll(new StoreError("STORE_UNAVAILABLE", "stopping"));
+  });
+
+  it("takeWaiting() takes the first batches, as many as have so few checks, or one", () => {
+    const pending = createPending();
+    for (const size of [3, 2, 2, 9]) {
+      for (let calls = 0; calls < size; calls++) add(pending, new WaitingBatch([check("a")]));
+      pending.closeOpenBatch();
+    }
+    const taken: (readonly number[])[] = [];
+    while (pending.hasWaiting) taken.push(pending.takeWaiting(5).map(({ size }) => size));
+    expect(taken).toEqual([[3, 2], [2], [9]]);
+    expect([pending.checks, pending.takeWaiting(5)]).toEqual([0, []]);
+    pending.failAll(new StoreError("STORE_UNAVAILABLE", "stopping"));
   });
 });

@@ -10,6 +10,12 @@ import { CommandBatch } from "./command-batch.ts";
  */
 const SILENCE_SHARE = 0.5;
 
+/**
+ * The time over which calls are gathered in one batch while no connection is ready, in milliseconds:
+ * the calls of a batch are given up together.
+ */
+const WAITING_BATCH_MS = 10;
+
 /** A batch that was written and has no replies yet. */
 interface InFlight {
   readonly batch: CommandBatch;
@@ -27,8 +33,8 @@ export interface PendingBatchesDeps {
   readonly absence: () => StoreError;
   /** Closes a connection on which the server is silent. */
   readonly reset: (connection: PooledConnection, error: StoreError) => void;
-  /** Called when the server was silent on all connections for the time limit, before `reset`. */
-  readonly silent: () => void;
+  /** Called when the server was silent on all connections for the time limit, also on this batch, before `reset`. */
+  readonly silent: (batch: CommandBatch) => void;
 }
 
 /** All unanswered batches of a server. */
@@ -89,12 +95,32 @@ export class PendingBatches {
     this.#open = undefined;
   }
 
-  /** Returns and removes the waiting batches, to be written. */
-  takeWaiting(): readonly CommandBatch[] {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    this.#waitingChecks = 0;
-    return waiting;
+  /**
+   * Closes the open batch when it has gathered for long enough: without a connection a batch per
+   * event-loop turn would make a queue of tens of thousands.
+   */
+  closeAgedBatch(): void {
+    const { createdMs = Infinity } = this.#open ?? {};
+    const nowMs = this.#deps.clock();
+    if (nowMs >= createdMs + WAITING_BATCH_MS || this.#isSetBack(nowMs, createdMs)) this.closeOpenBatch();
+  }
+
+  /** Whether batches wait for a connection. */
+  get hasWaiting(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** Returns and removes the first waiting batches, of at most so many checks or one, to be written. */
+  takeWaiting(maxChecks: number): readonly CommandBatch[] {
+    let count = 0;
+    let checks = 0;
+    for (const { size } of this.#waiting) {
+      if (count > 0 && checks + size > maxChecks) break;
+      count += 1;
+      checks += size;
+    }
+    this.#waitingChecks -= checks;
+    return this.#waiting.splice(0, count);
   }
 
   /** Registers a batch as in flight. */
@@ -180,7 +206,7 @@ export class PendingBatches {
       const endOfPatienceMs = writtenMs + this.#timeoutMs * SILENCE_SHARE;
       if (nowMs >= endOfPatienceMs || this.#isSetBack(nowMs, writtenMs)) {
         this.#remove(batch);
-        if (this.#completedMs <= writtenMs || this.#completedMs > nowMs) this.#deps.silent();
+        if (this.#completedMs <= writtenMs || this.#completedMs > nowMs) this.#deps.silent(batch);
         // Its late replies would delay later ones, and a server that hangs needs a new connection.
         this.#deps.reset(connection, error);
       } else {

@@ -6,7 +6,8 @@ import type { CountBatch, CountedCheck } from "../../counter.ts";
 import { type StoreError, stoppingError } from "../../store-error.ts";
 import type { Deployment, DeploymentDeps, DeploymentOptions } from "../deployment.ts";
 import type { KeyExpiry } from "../expiry/expiry-cache.ts";
-import { KvstoreServer, type ServerEvents } from "../server/server.ts";
+import { KvstoreServer } from "../server/server.ts";
+import type { ServerEvents } from "../server/server-events.ts";
 import { shareAmongServers } from "../server/server-options.ts";
 import { StartWait } from "../../start-wait.ts";
 import { connectionError } from "../store-errors.ts";
@@ -48,7 +49,7 @@ export function createClusterDeployment(deps: DeploymentDeps, options: Deploymen
   return new ClusterDeployment(deps, options, parsed.seeds);
 }
 
-class ClusterDeployment implements Deployment, ServerEvents {
+class ClusterDeployment implements Deployment, ServerEvents<KvstoreServer> {
   readonly #text: string;
   readonly #timeoutMs: number;
   readonly #parallelism: number;

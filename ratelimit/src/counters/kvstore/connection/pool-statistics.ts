@@ -1,5 +1,5 @@
 // The connection statistics of a deployment, shared by its servers.
-import type { StatisticsCounter, StatisticsGauge } from "../../../statistics/statistics-store.ts";
+import type { StatisticsCounter, StatisticsGauge } from "../../../statistics/statistic.ts";
 import type { DeploymentDeps } from "../deployment.ts";
 
 /**

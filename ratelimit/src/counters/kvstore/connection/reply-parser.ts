@@ -1,6 +1,6 @@
 // Parses the replies of a server, RESP2, from the chunks in which they arrive:
 // https://redis.io/docs/latest/develop/reference/protocol-spec/.
-import type { Reply } from "./reply.ts";
+import { type Reply, ReplyError } from "./reply.ts";
 
 /** Longest line: a number, the text of a status or an error. */
 const LINE_MAX_BYTES = 64 * 1024;
@@ -136,7 +136,7 @@ export class ReplyParser {
     if (bytes[cr + 1] !== LF) return this.#malformed("a line does not end with CR and LF");
     const line = bytes.toString("utf8", from + 1, cr);
     if (type === PLUS) return this.#found(line, from, cr + 2);
-    if (type === MINUS) return this.#found(new Error(line), from, cr + 2);
+    if (type === MINUS) return this.#found(new ReplyError(line), from, cr + 2);
     const size = sizeIn(line);
     if (size === undefined) return this.#malformed("a size is no number");
     if (size === null) return this.#found(null, from, cr + 2);

@@ -1,5 +1,8 @@
 // Replies of a server, and the interface of their receivers.
 
+/** A reply by which the server refuses a command. */
+export class ReplyError extends Error {}
+
 /** One reply. A server reports an error as a reply, too. */
 export type Reply = number | string | null | Error | readonly Reply[];
 

@@ -10,7 +10,7 @@ describe("ExpiryRetryQueue", () => {
     late.add({ key: "a", seconds: 60 }, false);
     late.add({ key: "b", seconds: 61 }, true);
     const buffer = new CommandBuffer();
-    expect([late.isEmpty, late.write(buffer)?.replies, late.isEmpty, late.write(buffer)]).toEqual([
+    expect([late.isEmpty, late.write(buffer, 5)?.replies, late.isEmpty, late.write(buffer, 5)]).toEqual([
       false,
       3,
       true,
@@ -22,6 +22,7 @@ describe("ExpiryRetryQueue", () => {
   it("add() accepts at most a hundred thousand", () => {
     const late = new ExpiryRetryQueue();
     for (let number = 0; number < 100_010; number++) late.add({ key: "a", seconds: 60 }, false);
-    expect(late.write(new CommandBuffer())?.replies).toBe(100_000);
+    expect(late.write(new CommandBuffer(), 99_000)?.replies).toBe(99_000);
+    expect(late.write(new CommandBuffer(), 99_000)?.replies).toBe(1000);
   });
 });

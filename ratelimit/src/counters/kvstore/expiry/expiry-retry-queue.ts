@@ -9,7 +9,7 @@ const WAITING_MAX = 100_000;
 
 /** The queue of one server. */
 export class ExpiryRetryQueue {
-  #waiting: { readonly expiry: KeyExpiry; readonly isAsking: boolean }[] = [];
+  readonly #waiting: { readonly expiry: KeyExpiry; readonly isAsking: boolean }[] = [];
 
   /** Whether none waits. */
   get isEmpty(): boolean {
@@ -22,13 +22,12 @@ export class ExpiryRetryQueue {
   }
 
   /**
-   * Writes all, and returns the receiver of the replies; undefined when none waits. The replies do
-   * not matter: these keys are not in the expiry cache.
+   * Writes the first of them, and returns the receiver of the replies; undefined when none waits. The
+   * replies do not matter: these keys are not in the expiry cache.
    */
-  write(buffer: CommandBuffer): IgnoredReplies | undefined {
-    const waiting = this.#waiting;
-    if (waiting.length === 0) return undefined; // The usual case.
-    this.#waiting = [];
+  write(buffer: CommandBuffer, max: number): IgnoredReplies | undefined {
+    if (this.isEmpty) return undefined; // The usual case.
+    const waiting = this.#waiting.splice(0, max);
     let commands = waiting.length;
     for (const { expiry, isAsking } of waiting) {
       if (isAsking) {

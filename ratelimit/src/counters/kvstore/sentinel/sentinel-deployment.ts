@@ -7,7 +7,8 @@ import type { CountBatch, CountedCheck } from "../../counter.ts";
 import type { StoreError } from "../../store-error.ts";
 import { addressOf, type KvstoreAddress } from "../address.ts";
 import type { Deployment, DeploymentDeps, DeploymentOptions } from "../deployment.ts";
-import { KvstoreServer, type ServerEvents } from "../server/server.ts";
+import { KvstoreServer } from "../server/server.ts";
+import type { ServerEvents } from "../server/server-events.ts";
 import { shareAmongServers } from "../server/server-options.ts";
 import { StartWait } from "../../start-wait.ts";
 import { connectionError } from "../store-errors.ts";
@@ -44,7 +45,7 @@ export function createSentinelDeployment(deps: DeploymentDeps, options: Deployme
   return new SentinelDeployment(deps, options, parsed.address);
 }
 
-class SentinelDeployment implements Deployment, ServerEvents {
+class SentinelDeployment implements Deployment, ServerEvents<KvstoreServer> {
   readonly #log: Log;
   readonly #address: SentinelAddress;
   readonly #timeoutMs: number;

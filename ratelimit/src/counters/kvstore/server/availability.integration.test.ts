@@ -4,6 +4,7 @@ import { createLog } from "@weir/common/log/log";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { afterAll, describe, expect, it } from "vitest";
 import { StatisticsStore } from "../../../statistics/statistics-store.ts";
+import { CommandBuffer } from "../connection/command-buffer.ts";
 import { PoolStatistics } from "../connection/pool-statistics.ts";
 import { Availability } from "./availability.ts";
 
@@ -24,6 +25,7 @@ describe("Availability", () => {
           text: "unix://nothing-listens.sock",
         }),
         tls: undefined,
+        commands: new CommandBuffer(),
         answered: () => expect.unreachable("no probe is answered"),
         log: createLog({ level: "info", format: "json", write: (line) => lines.push(line) }),
         statistics: new PoolStatistics(deps, "redis_pool"),
@@ -32,7 +34,7 @@ describe("Availability", () => {
       { timeoutMs: 1000 },
     );
     availability.ready();
-    availability.silent();
+    availability.silent({ key: "a", seconds: 60 });
     expect(availability.refusal(0)).toMatchObject({ code: "STORE_UNAVAILABLE" });
     availability.replied();
     expect(availability.refusal(0)).toBeUndefined();

@@ -4,7 +4,7 @@ import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import { reasonOf, type StoreError } from "../../store-error.ts";
 import type { PoolStatistics } from "../connection/pool-statistics.ts";
-import { SilenceProbe, type SilenceProbeDeps } from "../connection/silence-probe.ts";
+import { type ProbeKey, SilenceProbe, type SilenceProbeDeps } from "../connection/silence-probe.ts";
 import { connectionError } from "../store-errors.ts";
 
 /**
@@ -30,8 +30,8 @@ export class Availability {
   /** When the last connection was lost, and why; undefined while one is ready. */
   #down: { readonly sinceMs: number; readonly cause: unknown } | undefined;
   /**
-   * The error of calls from the moment when a time limit has passed without any reply, until an answer
-   * to a probe or a connection. One for all: making errors would cost more than counting.
+   * The error of calls from the moment when a time limit has passed without any reply, until one comes,
+   * to a probe or to a call. One for all: making errors would cost more than counting.
    */
   #silence: StoreError | undefined;
   /** The error that `error` has made for the cause of `#down`. */
@@ -71,7 +71,6 @@ export class Availability {
 
   /** A connection is ready; returns true when there was none before. */
   ready(): boolean {
-    this.replied();
     const wasDown = this.#down !== undefined;
     if (wasDown) this.#deps.log.info("Connected to the counter store", { address: this.#text });
     this.#setDown(undefined);
@@ -92,8 +91,8 @@ export class Availability {
     this.#warnings.warn("Cannot reach the counter store, trying again", { address: this.#text, error: reason }, reason);
   }
 
-  /** No reply has come on any connection for the time limit. */
-  silent(): void {
+  /** No reply has come on any connection for the time limit; calls counted the key meanwhile. */
+  silent(key: ProbeKey): void {
     if (this.#silence !== undefined) return;
     const reason = new Error(`no answer for ${this.#timeoutMs} ms, asking every 100 ms`);
     this.#silence = connectionError(this.#text, reason);
@@ -101,10 +100,10 @@ export class Availability {
       address: this.#text,
       timeoutMs: this.#timeoutMs,
     });
-    this.#probe.start();
+    this.#probe.start(key);
   }
 
-  /** A reply has come, on whatever connection: the server is not silent. */
+  /** A reply to a command of calls or of the probe has come: the server is not silent. */
   replied(): void {
     if (this.#silence === undefined) return;
     this.moved();

@@ -10,50 +10,27 @@ import { ExpiryRetryQueue } from "../expiry/expiry-retry-queue.ts";
 import type { PooledConnection, PooledConnectionListener } from "../connection/pooled-connection.ts";
 import { ConnectionPool } from "../connection/connection-pool.ts";
 import { PendingBatches } from "../batch/pending-batches.ts";
+import type { ServerEvents } from "./server-events.ts";
 import type { ServerDeps, ServerOptions } from "./server-options.ts";
 import { StartWait } from "../../start-wait.ts";
 import { Availability } from "./availability.ts";
 import { connectionError, replyError } from "../store-errors.ts";
-import type { BatchContext, CommandBatch, RefusedChecks } from "../batch/command-batch.ts";
+import type { BatchContext, CommandBatch } from "../batch/command-batch.ts";
 import type { KeyExpiry } from "../expiry/expiry-cache.ts";
 
 /** Most checks without an answer; each keeps a call of some hundred bytes in memory. */
 const PENDING_MAX_CHECKS = 100_000;
 
 /**
- * Receives the events of a server. Methods are called from the event loop, never within a call to
- * the server, except `serverLost` and `expiryMissing`, which `moveTo` also calls.
+ * Most checks that are written in one event-loop turn, and most expiries. After an outage 100,000 may
+ * wait: writing them in one piece would stop the process for a quarter of a second.
  */
-export interface ServerEvents {
-  /**
-   * Whether a reply says that its command was not executed and may be sent again, later or to
-   * another server: MOVED, ASK, TRYAGAIN, CLUSTERDOWN, LOADING, READONLY, as far as the deployment
-   * can use it. Such replies lead to `refused` or `expiryMissing`; others fail their calls.
-   */
-  isRefusal(error: Error): boolean;
-  /**
-   * Passes on checks without an answer, which the deployment owns now. It either adds each of them,
-   * by `CommandBatch.adopt`, to a batch with the same `createdMs`, since when their calls have
-   * waited, and gives that batch to `resend` of a server; or it fails them.
-   */
-  refused(server: KvstoreServer, checks: readonly RefusedChecks[], createdMs: number): void;
-  /**
-   * Reports a key that may have no expiry: the server had lost the key, refused EXPIRE alone, or
-   * was lost before it answered. `sendExpiry` sends it again.
-   */
-  expiryMissing(server: KvstoreServer, expiry: KeyExpiry): void;
-  /** A connection works. */
-  serverReady(server: KvstoreServer): void;
-  /** A working connection was lost; `server.isReady` says if others are left. */
-  serverLost(server: KvstoreServer, cause: unknown): void;
-  /** A connection could not be made; the next attempt follows. */
-  serverFailed(server: KvstoreServer, cause: unknown): void;
-}
+const TURN_MAX_CHECKS = 2000;
 
 /** A server and its pending calls. */
 export class KvstoreServer implements Deployment, PooledConnectionListener {
   readonly #deps: ServerDeps;
-  readonly #events: ServerEvents | undefined;
+  readonly #events: ServerEvents<KvstoreServer> | undefined;
   #address: KvstoreAddress;
   readonly #timeoutMs: number;
   readonly #limit: number;
@@ -63,13 +40,15 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   readonly #availability: Availability;
   readonly #schedule: FlushSchedule;
   readonly #expiries = new ExpiryRetryQueue();
+  /** Whether the rest of what waits is written in the next turn. */
+  #hasRest = false;
   #wasReady = false;
   #isClosed = false;
   /** The error of all calls that find too many waiting. */
   #overload: StoreError | undefined;
   readonly #startWait = new StartWait();
 
-  constructor(deps: ServerDeps, options: ServerOptions, events?: ServerEvents) {
+  constructor(deps: ServerDeps, options: ServerOptions, events?: ServerEvents<KvstoreServer>) {
     const { address, server, counter, wantsPrimary = false } = options;
     this.#deps = deps;
     this.#events = events;
@@ -100,7 +79,9 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
         text: () => this.#address.text,
         absence: () => this.#availability.error,
         reset: (connection, error) => this.#pool.reset(connection, error),
-        silent: () => this.#availability.silent(),
+        silent: ({ firstExpiry }) => {
+          if (firstExpiry !== undefined) this.#availability.silent(firstExpiry);
+        },
       },
       { timeoutMs: this.#timeoutMs, countsCommands: this.#limit < Infinity },
     );
@@ -257,23 +238,34 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   }
 
   #endTurn(): void {
-    this.#pending.closeOpenBatch();
-    this.#send();
+    if (this.#pool.isReady) this.#send();
+    else this.#pending.closeAgedBatch();
   }
 
-  /** Writes what waits in one piece, if a connection is ready. */
+  /** Writes what waits in one piece, if a connection is ready; a long queue in several turns. */
   #send(): void {
     const connection = this.#pool.pick();
     if (connection === undefined) return;
     const { commands } = this.#deps;
-    const ignored = this.#expiries.write(commands);
+    const ignored = this.#expiries.write(commands, TURN_MAX_CHECKS);
     if (ignored !== undefined) connection.expect(ignored);
-    for (const batch of this.#pending.takeWaiting()) {
+    this.#pending.closeOpenBatch();
+    for (const batch of this.#pending.takeWaiting(TURN_MAX_CHECKS)) {
       batch.write(commands, this.#context);
       this.#pending.markSent(batch, connection);
       connection.expect(batch);
     }
     if (!commands.isEmpty) connection.flush();
+    if (this.#pending.hasWaiting || !this.#expiries.isEmpty) this.#sendRest();
+  }
+
+  #sendRest(): void {
+    if (this.#hasRest) return;
+    this.#hasRest = true;
+    setImmediate(() => {
+      this.#hasRest = false;
+      this.#send();
+    });
   }
 
   #complete(batch: CommandBatch): void {

@@ -1,6 +1,8 @@
 // The kvstore backend when a real redis-server is silent for the time limit of a call: further calls
 // fail immediately, until a probe is answered.
-import { setImmediate } from "node:timers/promises";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { createLog } from "@weir/common/log/log";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, WaitingBatch } from "../../counter.suite.ts";
@@ -9,6 +11,9 @@ import { COMMAND_TIMEOUT_MS, DEADLINE_MS, TestedCounters, timeFailure } from "..
 import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { startStoreProxy, type StoreProxy } from "../store-proxy.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
+
+/** Wait between two looks, in milliseconds. */
+const POLL_MS = 20;
 
 const counters = new TestedCounters(createSingleDeployment);
 let server: RedisServer;
@@ -22,6 +27,24 @@ afterAll(async () => {
   await proxy.close();
   await server.close();
 });
+
+/** Sends a command of the inline kind, and returns the first piece of the answer. */
+async function ask(port: number, command: string): Promise<string> {
+  const socket = connect(port, "127.0.0.1");
+  socket.write(`${command}\r\n`);
+  const [reply] = (await once(socket, "data")) as [Buffer];
+  socket.destroy();
+  return reply.toString();
+}
+
+function writes(): WaitingBatch {
+  return new WaitingBatch([check("writes")]);
+}
+
+/** Why a call fails; empty when it does not. */
+function reasonOf(counter: Counter): Promise<string> {
+  return count(counter, check("reason")).then(() => "", String);
+}
 
 /** The error of a call that fails before `count` returns; undefined when it waits. */
 async function immediateFailure(counter: Counter): Promise<unknown> {
@@ -62,6 +85,47 @@ describe("count() when the server is silent", () => {
       expect(logged("The counter store answers again")).toBe(1);
     },
   );
+
+  it("count() fails immediately while the server answers PING and pauses writes, and counts when it resumes", async () => {
+    const lines: string[] = [];
+    const log = createLog({ level: "info", format: "json", write: (line) => lines.push(line) });
+    const { counter } = await counters.start(server.url, { deps: { log } });
+    await count(counter, check("writes"));
+    await ask(server.port, "CLIENT PAUSE 60000 WRITE");
+    try {
+      expect((await timeFailure(counter, writes())).error).toMatchObject({ code: "STORE_TIMEOUT" });
+      // A connection was made again, which alone is no sign of life.
+      await until(
+        () => lines.filter((line) => line.includes("Connected to the counter store")).length === 2,
+        DEADLINE_MS,
+        "another connection",
+      );
+      const beganMs = performance.now();
+      while (performance.now() - beganMs < 3 * COMMAND_TIMEOUT_MS) {
+        expect(await immediateFailure(counter)).toMatchObject({ code: "STORE_UNAVAILABLE" });
+        await setTimeout(POLL_MS);
+      }
+    } finally {
+      await ask(server.port, "CLIENT UNPAUSE");
+    }
+    await until(() => count(counter, check("others")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
+    // What failed was not counted later: Redis drops the commands of a connection that has ended.
+    expect(await count(counter, check("writes", 0))).toEqual([1]);
+    expect(lines.filter((line) => line.includes("The counter store answers again"))).toHaveLength(1);
+  });
+
+  it("count() ends the silence of a server that refuses the probe", async () => {
+    const { counter } = await counters.start(server.url);
+    await ask(server.port, "CLIENT PAUSE 60000 WRITE");
+    expect((await timeFailure(counter)).error).toMatchObject({ code: "STORE_TIMEOUT" });
+    await ask(server.port, "CONFIG SET requirepass secret");
+    try {
+      // The connections of the pool are refused, too, with the reason.
+      await until(() => reasonOf(counter).then((reason) => reason.includes("NOAUTH")), DEADLINE_MS, "the reason");
+    } finally {
+      await ask(server.port, 'AUTH secret\r\nCONFIG SET requirepass ""\r\nCLIENT UNPAUSE');
+    }
+  });
 
   it("count() works again soon after the way to the server was cut, though nothing that was sent meanwhile arrives", async () => {
     // The connections of the pool would wait for their own time limit.

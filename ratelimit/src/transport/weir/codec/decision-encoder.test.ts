@@ -1,12 +1,11 @@
-import { type JsonObject, toBinary } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 import type { RuleLimit } from "@weir/limits/rules/rule";
-import { RateLimitResponseSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 import type { Decision } from "../../../decide/decision.ts";
 import { PLAIN_OK } from "../../transport.suite.ts";
-import { responseMessage } from "../../response-message.ts";
+import { encodeByLibrary, randomDecision } from "./codec-oracle.suite.ts";
 import { DecisionEncoder } from "./decision-encoder.ts";
 
 /** Random decisions: the same ones in every run. */
@@ -27,10 +26,6 @@ function encode(decision: Decision): string {
   const outside = Buffer.concat([target.subarray(0, OFFSET), target.subarray(OFFSET + maxBytes)]);
   expect(outside.equals(Buffer.alloc(2 * OFFSET, FILLER))).toBe(true);
   return target.toString("hex", OFFSET, end);
-}
-
-function theirs(decision: Decision): string {
-  return Buffer.from(toBinary(RateLimitResponseSchema, responseMessage(decision))).toString("hex");
 }
 
 function withLimit(currentLimit: RuleLimit): Decision {
@@ -90,13 +85,13 @@ describe("DecisionEncoder", () => {
     ],
     ["metadata that is deep and long", { ...PLAIN_OK, dynamicMetadata: nested(50) }],
   ])("encode() writes the bytes of @bufbuild/protobuf for %s", (_what, decision) => {
-    expect(encode(decision)).toBe(theirs(decision));
+    expect(encode(decision)).toBe(encodeByLibrary(decision));
   });
 
   it("encode() writes the bytes of @bufbuild/protobuf for random decisions", () => {
     fc.assert(
       fc.property(randomDecision(), (decision) => {
-        expect(encode(decision)).toBe(theirs(decision));
+        expect(encode(decision)).toBe(encodeByLibrary(decision));
       }),
       RUNS,
     );
@@ -104,7 +99,7 @@ describe("DecisionEncoder", () => {
 
   it("encode() writes the same limit again as the first time", () => {
     const decision = withLimit({ requestsPerUnit: 70_000, unit: 3, name: "again" });
-    expect([encode(decision), encode(decision)]).toEqual([theirs(decision), theirs(decision)]);
+    expect([encode(decision), encode(decision)]).toEqual([encodeByLibrary(decision), encodeByLibrary(decision)]);
   });
 });
 
@@ -112,30 +107,4 @@ describe("DecisionEncoder", () => {
 function nested(levels: number): JsonObject {
   const text = "x".repeat(130);
   return levels === 0 ? { text } : { text, inner: [null, -0.5, true, nested(levels - 1)] };
-}
-
-function randomDecision(): fc.Arbitrary<Decision> {
-  const text = fc.oneof(fc.string({ maxLength: 20 }), fc.string({ maxLength: 60, unit: "grapheme" }));
-  const code = fc.constantFrom(1 as const, 2 as const);
-  const uint32 = fc.oneof(fc.nat({ max: 300 }), fc.nat({ max: 2 ** 32 - 1 }));
-  const status = fc.record({
-    code,
-    currentLimit: fc.option(fc.record({ requestsPerUnit: uint32, unit: fc.nat({ max: 7 }), name: text }), {
-      nil: undefined,
-    }),
-    limitRemaining: uint32,
-    durationUntilResetSeconds: fc.option(uint32, { nil: undefined }),
-  });
-  return fc.record({
-    overallCode: code,
-    statuses: fc.array(status, { maxLength: 5 }),
-    headers: fc.option(fc.array(fc.record({ key: text, value: text }), { maxLength: 4 }), { nil: undefined }),
-    dynamicMetadata: fc.option(
-      fc.dictionary(text, fc.jsonValue({ maxDepth: 3 }), {
-        maxKeys: 4,
-        noNullPrototype: true,
-      }) as fc.Arbitrary<JsonObject>,
-      { nil: undefined },
-    ),
-  });
 }

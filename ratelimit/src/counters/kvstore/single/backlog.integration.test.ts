@@ -1,0 +1,70 @@
+// The kvstore backend when a lost connection comes back to as many calls as may wait for it.
+import { setImmediate } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { check, WaitingBatch } from "../../counter.suite.ts";
+import { DEADLINE_MS, PATIENT, TestedCounters } from "../kvstore-counter.suite.ts";
+import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
+import { createSingleDeployment } from "./single-deployment.ts";
+
+/** Fewer than the 100,000 checks that may wait. */
+const CALLS = 99_000;
+
+/**
+ * The longest pause of the event loop, in milliseconds: far above the 20 to 50 ms that are measured,
+ * and far below the 7 s that a queue of one batch per turn took.
+ */
+const PAUSE_MAX_MS = 1000;
+
+const counters = new TestedCounters(createSingleDeployment, PATIENT);
+let server: RedisServer;
+beforeAll(async () => {
+  server = await startRedisServer();
+});
+afterEach(() => counters.stop());
+afterAll(() => server.close());
+
+it.each([1, 100])("count() counts 99,000 calls that waited, %i per turn, without a long pause", async (perTurn) => {
+  const { counter, active } = await counters.start(server.url);
+  await until(() => active.at(-1) === 1, DEADLINE_MS, "the connection works");
+  await server.kill();
+  await until(() => active.at(-1) === 0, DEADLINE_MS, "the connection is lost");
+  const calls: WaitingBatch[] = [];
+  while (calls.length < CALLS) {
+    for (let added = 0; added < perTurn; added++) {
+      const call = new WaitingBatch([check(`user-${calls.length % 50_000}`)]);
+      counter.count(call);
+      calls.push(call);
+    }
+    await setImmediate();
+  }
+  expect(calls.some(({ isAnswered }) => isAnswered)).toBe(false);
+  const pauses = watchPauses();
+  await server.start();
+  const counts = (await Promise.all(calls.map((call) => call.counts))).flat();
+  const longestMs = await pauses.stop();
+  expect([counts.filter((count) => count === 1).length, counts.filter((count) => count === 2).length]).toEqual([
+    50_000, 49_000,
+  ]);
+  expect(longestMs).toBeLessThan(PAUSE_MAX_MS);
+});
+
+/** Measures the longest time between two turns of the event loop, in milliseconds. */
+function watchPauses(): { stop(): Promise<number> } {
+  const over = new AbortController();
+  const measured = (async () => {
+    let longestMs = 0;
+    for (let lastMs = performance.now(); !over.signal.aborted;) {
+      await setImmediate();
+      const nowMs = performance.now();
+      longestMs = Math.max(longestMs, nowMs - lastMs);
+      lastMs = nowMs;
+    }
+    return longestMs;
+  })();
+  return {
+    stop() {
+      over.abort();
+      return measured;
+    },
+  };
+}
