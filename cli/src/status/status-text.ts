@@ -41,8 +41,8 @@ export function statusTable(resources: readonly ResourceStatus[], allNamespaces:
   return `${tableText([...(allNamespaces ? ["NAMESPACE"] : []), "NAME", "READY", "REASON", "PODS", "MESSAGE"], rows)}\n`;
 }
 
-/** The resource as kubectl names it. */
-export function nameOf({ kind, name }: ResourceStatus): string {
+/** As kubectl names it. */
+function nameOf({ kind, name }: ResourceStatus): string {
   return `${kind.shortName}/${name}`;
 }
 
