@@ -138,9 +138,21 @@ export const WORKSPACES: readonly Workspace[] = [
   },
   {
     name: "cli",
-    mayImport: ["proto", "limits", "crds", "common"],
+    mayImport: ["proto", "limits", "crds", "common", "kubernetes"],
     testsMayImport: ["testing", "certificates"],
-    order: ["errors.ts", "command-line", "check", "config-check", "explain", "convert", "rollout", "client"],
+    order: [
+      "errors.ts",
+      "command-line",
+      "cluster",
+      "check",
+      "config-check",
+      "explain",
+      "convert",
+      "status",
+      "rollout",
+      "client",
+      "weir.ts",
+    ],
   },
   {
     name: "dev",

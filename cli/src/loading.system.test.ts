@@ -66,7 +66,11 @@ function loadedBy(program: string, args: readonly string[]): { code: number | nu
 const HELPS: readonly { readonly program: string; readonly args: readonly string[] }[] = [
   { program: "main.ts", args: ["--help"] },
   { program: "main.ts", args: ["help", "rollout"] },
-  ...["check", "explain", "convert", "rollout"].map((command) => ({ program: "main.ts", args: [command, "--help"] })),
+  ...["status", "check", "explain", "convert", "rollout"].map((command) => ({
+    program: "main.ts",
+    args: [command, "--help"],
+  })),
+  { program: "kubectl-weir.ts", args: ["help", "status"] },
   { program: "config-check.ts", args: ["--help"] },
   { program: "client.ts", args: ["--help"] },
 ];

@@ -32,11 +32,14 @@ describe("weir", () => {
     expect(run("main", ["help"])).toMatchObject({ code: 0, stdout });
   });
 
-  it.each(["check", "explain", "convert", "rollout"])("prints the help of %s, asked in either way", (command) => {
-    const { code, stdout } = run("main", ["help", command]);
-    expect({ code, usage: stdout.includes(`Usage: weir ${command} `) }).toEqual({ code: 0, usage: true });
-    expect(run("main", [command, "x", "--help"])).toMatchObject({ code: 0, stdout, stderr: "" });
-  });
+  it.each(["status", "check", "explain", "convert", "rollout"])(
+    "prints the help of %s, asked in either way",
+    (command) => {
+      const { code, stdout } = run("main", ["help", command]);
+      expect({ code, usage: stdout.includes(`Usage: weir ${command} `) }).toEqual({ code: 0, usage: true });
+      expect(run("main", [command, "x", "--help"])).toMatchObject({ code: 0, stdout, stderr: "" });
+    },
+  );
 
   it("has no help for what it does not know", () => {
     expect(run("main", ["help", "chek"])).toMatchObject({ code: 2, stdout: "" });
@@ -67,11 +70,11 @@ describe("weir", () => {
   it.each([
     {
       args: ["chek"],
-      stderr: 'weir: unknown command "chek", known are: check, explain, convert, rollout; see weir --help\n',
+      stderr: 'weir: unknown command "chek", known are: status, rollout, explain, check, convert; see weir --help\n',
     },
     {
       args: [],
-      stderr: "weir: no command given, known are: check, explain, convert, rollout; see weir --help\n",
+      stderr: "weir: no command given, known are: status, rollout, explain, check, convert; see weir --help\n",
     },
     {
       args: ["check", "-x"],

@@ -138,3 +138,40 @@ describe("parseRolloutArguments()", () => {
     expect(parseRolloutArguments(args)).toBe(message);
   });
 });
+
+describe("parseRolloutArguments() with a cluster", () => {
+  const DEFAULT = { namespace: "weir-system", service: "weir-control-plane-headless", port: "http" };
+
+  it.each([
+    { args: ["--from-cluster"], usesCluster: false, replicas: DEFAULT },
+    { args: [], usesCluster: true, replicas: DEFAULT },
+    { args: ["--context=prod"], usesCluster: false, replicas: { ...DEFAULT, context: "prod" } },
+    {
+      args: ["--control-plane-namespace=a", "--control-plane-service=b", "--control-plane-port=90"],
+      usesCluster: false,
+      replicas: { namespace: "a", service: "b", port: "90" },
+    },
+  ])("finds the replicas by $args", ({ args, usesCluster, replicas }) => {
+    // The namespace of the context is not known yet.
+    expect(parseRolloutArguments([...args, "shop"], { usesCluster })).toMatchObject({
+      servers: [],
+      replicas,
+      filter: { namespace: "", name: "shop" },
+    });
+  });
+
+  it("asks servers that are named", () => {
+    const named = parseRolloutArguments(S, { usesCluster: true });
+    expect(named).toMatchObject({ servers: ["https://cp:8090"] });
+    expect(named).not.toHaveProperty("replicas");
+  });
+
+  it.each([
+    { args: [...S, "--from-cluster"], problem: "--from-cluster and --server do not go together" },
+    { args: [...S, "--context", "a"], problem: "--context and --server do not go together" },
+    { args: ["--from-cluster", "--token-file", "t"], problem: "--token-file is for --server" },
+    { args: ["--control-plane-service="], problem: "--control-plane-service must not be empty" },
+  ])("refuses $args", ({ args, problem }) => {
+    expect(parseRolloutArguments(args)).toBe(problem);
+  });
+});

@@ -1,4 +1,5 @@
 // The command line of `weir rollout`. Pure.
+import { readReplicasChoice, REPLICAS_FLAGS, REPLICAS_HELP, type ReplicasChoice } from "../cluster/replicas-choice.ts";
 import { readFlags, type ReadFlags } from "../command-line/read-flags.ts";
 import { ACCESS_FLAGS, ACCESS_HELP, readAccess, type ServerAccess } from "./server-access.ts";
 
@@ -19,7 +20,10 @@ export interface RolloutFilter {
 
 /** The arguments. */
 export interface RolloutArguments {
+  /** Empty when the replicas are those of a cluster. */
   readonly servers: readonly string[];
+  /** Where the replicas run, when no server is named. */
+  readonly replicas?: ReplicasChoice | undefined;
   readonly access: ServerAccess;
   /** `once`: the state now. `watch`: until interrupted. `wait`: until ACKed, or time is up. */
   readonly until: "once" | "watch" | "wait";
@@ -38,7 +42,8 @@ Reads the rollout API of the control plane; changes nothing.
 Usage: weir rollout [--server URL]… [--watch|--wait] [--fleet NAME] [-n NAMESPACE] [-o table|json] [RESOURCE]
 
   RESOURCE
-      The name of one RateLimitConfig, in the namespace of -n (default: default) or as NAMESPACE/NAME.
+      The name of one RateLimitConfig, in the namespace of -n (default: default, with a cluster that of
+      the context) or as NAMESPACE/NAME.
       It must exist on every replica.
   --generation NUMBER
       The resource must have at least this metadata.generation: the one that kubectl apply made.
@@ -62,15 +67,21 @@ Usage: weir rollout [--server URL]… [--watch|--wait] [--fleet NAME] [-n NAMESP
       Only resources of this namespace. Every replica must have one in it.
   -o, --output table|json
       table (default) for people, json: one object with everything.
-${ACCESS_HELP}  --help
+${REPLICAS_HELP}${ACCESS_HELP}  --help
       Shows this.
 
 Exit code: 0 when every resource is served as written and every connected pod has ACKed it, 1 when not,
 2 when a server does not answer or the command line is wrong. After --watch and --wait: by the last state.
 `;
 
-/** Reads the arguments after the name of the command; a text is the problem. */
-export function parseRolloutArguments(args: readonly string[]): RolloutArguments | string {
+/**
+ * Reads the arguments after the name of the command; a text is the problem. `usesCluster`: the replicas
+ * are those of a cluster unless the arguments name servers.
+ */
+export function parseRolloutArguments(
+  args: readonly string[],
+  { usesCluster = false }: { readonly usesCluster?: boolean | undefined } = {},
+): RolloutArguments | string {
   const flags = readFlags(args, {
     server: { type: "string", short: "s" },
     watch: { type: "boolean", short: "w" },
@@ -81,6 +92,7 @@ export function parseRolloutArguments(args: readonly string[]): RolloutArguments
     output: { type: "string", short: "o" },
     generation: { type: "string" },
     "allow-no-pods": { type: "boolean" },
+    ...REPLICAS_FLAGS,
     ...ACCESS_FLAGS,
   });
   if (typeof flags === "string") return flags;
@@ -92,23 +104,14 @@ export function parseRolloutArguments(args: readonly string[]): RolloutArguments
   if (!/^\d{1,6}$/.test(timeout)) return `the timeout must be a whole number of seconds, is ${JSON.stringify(timeout)}`;
   const format = flags.last("output") ?? "table";
   if (format !== "table" && format !== "json") return `the output must be table or json, is ${JSON.stringify(format)}`;
-  const servers: string[] = [];
-  for (const text of flags.all("server").length === 0 ? [DEFAULT_SERVER] : flags.all("server")) {
-    const server = serverUrl(text);
-    // The part before an @ may be a password, and the part after a ? or # a token.
-    const shown = text.replace(/^(\w+:\/\/)?.*@/s, "$1…@").replace(/([?#]).*/s, "$1…");
-    if (server === undefined) return `a server must be like http://name:8090, is ${JSON.stringify(shown)}`;
-    servers.push(server);
-  }
-  const access = readAccess(flags, servers);
-  if (typeof access === "string") return access;
-  const filter = resourceFilter(flags);
+  const from = readServers(flags, usesCluster);
+  if (typeof from === "string") return from;
+  const filter = resourceFilter(flags, from.replicas === undefined ? "default" : "");
   if (typeof filter === "string") return filter;
   const until = flags.has("watch") ? "watch" : flags.has("wait") ? "wait" : "once";
   const needsPods = until === "wait" && !flags.has("allow-no-pods");
   return {
-    servers: [...new Set(servers)],
-    access,
+    ...from,
     until,
     timeoutMs: Number(timeout) * 1000,
     format,
@@ -117,7 +120,34 @@ export function parseRolloutArguments(args: readonly string[]): RolloutArguments
   };
 }
 
-function resourceFilter(flags: ReadFlags): RolloutFilter | string {
+/** The servers, or the cluster with the replicas. */
+function readServers(
+  flags: ReadFlags,
+  usesCluster: boolean,
+): Pick<RolloutArguments, "servers" | "replicas" | "access"> | string {
+  const replicas = readReplicasChoice(flags);
+  if (typeof replicas === "string") return replicas;
+  const named = flags.all("server");
+  if (named.length > 0 && replicas.given !== undefined) return `--${replicas.given} and --server do not go together`;
+  if (named.length === 0 && (usesCluster || replicas.given !== undefined)) {
+    const forServers = Object.keys(ACCESS_FLAGS).find((flag) => flags.last(flag) !== undefined);
+    if (forServers !== undefined) return `--${forServers} is for --server`;
+    return { servers: [], replicas: replicas.choice, access: { headers: [] } };
+  }
+  const servers: string[] = [];
+  for (const text of named.length === 0 ? [DEFAULT_SERVER] : named) {
+    const server = serverUrl(text);
+    // The part before an @ may be a password, and the part after a ? or # a token.
+    const shown = text.replace(/^(\w+:\/\/)?.*@/s, "$1…@").replace(/([?#]).*/s, "$1…");
+    if (server === undefined) return `a server must be like http://name:8090, is ${JSON.stringify(shown)}`;
+    servers.push(server);
+  }
+  const access = readAccess(flags, servers);
+  return typeof access === "string" ? access : { servers: [...new Set(servers)], access };
+}
+
+/** `contextNamespace` is that of a resource whose namespace is not named; empty: the one of the cluster's context. */
+function resourceFilter(flags: ReadFlags, contextNamespace: string): RolloutFilter | string {
   // An empty text comes from an unset variable: it does not mean everything.
   for (const flag of ["fleet", "namespace"]) if (flags.last(flag) === "") return `--${flag} must not be empty`;
   const [word] = flags.words;
@@ -133,7 +163,7 @@ function resourceFilter(flags: ReadFlags): RolloutFilter | string {
   }
   return {
     fleet: flags.last("fleet") ?? "",
-    namespace: name !== "" && namespace === "" ? "default" : namespace,
+    namespace: name !== "" && namespace === "" ? contextNamespace : namespace,
     name,
     generation: Number(generation ?? 0),
   };

@@ -5,14 +5,11 @@ import { podName, resourceName } from "@weir/proto/rollout/merge-rollouts";
 import type { Counts, MergedResource, MergedRollout, ReplicaPod } from "@weir/proto/rollout/merged-rollout";
 import { holdText } from "@weir/proto/rollout/rollout-problems";
 
-import { displayWidth, padToWidth } from "../command-line/display-width.ts";
 import { counted, printable } from "../command-line/printable.ts";
+import { tableText } from "../command-line/table.ts";
 
 /** Characters of a version that are shown. */
 const VERSION_LENGTH = 12;
-
-/** Between the columns of a table. */
-const GAP = "   ";
 
 const POD_STATES: Readonly<Record<PodState, string>> = {
   [PodState.UNSPECIFIED]: "waiting",
@@ -141,7 +138,7 @@ function fleetTable({ fleets }: MergedRollout): string {
     String(pods.rejected),
     String(pods.pending),
   ]);
-  return table(["FLEET", "VERSION", "RESOURCES", "ACCEPTED", "REJECTED", "PENDING"], rows);
+  return tableText(["FLEET", "VERSION", "RESOURCES", "ACCEPTED", "REJECTED", "PENDING"], rows);
 }
 
 function podTable(pods: readonly ReplicaPod[], nowMs: number): string {
@@ -158,7 +155,7 @@ function podTable(pods: readonly ReplicaPod[], nowMs: number): string {
     ...(pod.state === PodState.REJECTED ? [`rejected ${shortVersion(pod.rejected?.version)}: ${pod.rejection}`] : []),
     ...pod.warnings.map((warning) => `warning: ${warning}`),
   ]);
-  return table(["POD", "FLEET", "STATE", "ACCEPTED", "SENT", "CONNECTED", "REPLICA"], rows, details);
+  return tableText(["POD", "FLEET", "STATE", "ACCEPTED", "SENT", "CONNECTED", "REPLICA"], rows, details);
 }
 
 function resourceTable(resources: readonly MergedResource[]): string {
@@ -169,7 +166,7 @@ function resourceTable(resources: readonly MergedResource[]): string {
     ratio(pods),
     resource.reason === "" ? "-" : resource.reason,
   ]);
-  return table(
+  return tableText(
     ["RESOURCE", "DOMAIN", "STATE", "PODS", "REASON"],
     rows,
     resources.map(({ resource }) => resourceDetails(resource)),
@@ -198,27 +195,4 @@ function sinceText(pod: Pod, nowMs: number): string {
   if (seconds < 120) return `${seconds}s`;
   if (seconds < 7200) return `${Math.floor(seconds / 60)}m`;
   return seconds < 172_800 ? `${Math.floor(seconds / 3600)}h` : `${Math.floor(seconds / 86_400)}d`;
-}
-
-/** A table without trailing spaces; lines of details follow their row. Empty without rows. */
-function table(
-  heads: readonly string[],
-  rows: readonly (readonly string[])[],
-  details: readonly (readonly string[])[] = [],
-): string {
-  if (rows.length === 0) return "";
-  const cells = [heads, ...rows].map((row) => row.map(printable));
-  const widths = heads.map((_, column) => Math.max(...cells.map((row) => displayWidth(row[column] ?? ""))));
-  const lines = cells.map((row) =>
-    row
-      .map((cell, column) => padToWidth(cell, widths[column] ?? 0))
-      .join(GAP)
-      .trimEnd(),
-  );
-  return lines
-    .flatMap((line, index) => [
-      line,
-      ...(index === 0 ? [] : (details[index - 1] ?? []).map((detail) => `  ${printable(detail)}`)),
-    ])
-    .join("\n");
 }

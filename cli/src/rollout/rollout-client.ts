@@ -4,6 +4,7 @@ import { lookup } from "node:dns/promises";
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import { isIP } from "node:net";
+import type { Duplex } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
@@ -33,6 +34,8 @@ export interface Target {
   readonly named?: { readonly name: string; readonly host: string };
   /** The URL of the proxy. */
   readonly proxy?: string;
+  /** Opens the connection, where the URL does not lead to the replica; the signal ends an attempt. */
+  readonly open?: (signal: AbortSignal) => Promise<Duplex>;
 }
 
 /** A request. */
@@ -53,14 +56,24 @@ interface Connection {
   readonly close: () => void;
 }
 
+/** What finding replicas needs. */
+export interface FindDeps {
+  readonly resolve: (host: string) => Promise<readonly string[]>;
+  /** Names the proxies. */
+  readonly env: Env;
+  /** Finds the replicas itself, in place of servers. */
+  readonly findReplicas?: (() => Promise<readonly Target[]>) | undefined;
+}
+
 /**
  * All addresses of the servers' names. A name that cannot be resolved stays one target, and a
  * request to it explains why; so does one behind a proxy, which resolves it itself.
  */
 export async function findTargets(
   servers: readonly string[],
-  { resolve, env }: { readonly resolve: (host: string) => Promise<readonly string[]>; readonly env: Env },
+  { resolve, env, findReplicas }: FindDeps,
 ): Promise<readonly Target[]> {
+  if (findReplicas !== undefined) return await findReplicas();
   const found = await Promise.all(
     servers.map(async (server) => {
       const proxy = proxyFor(server, env);
@@ -175,9 +188,36 @@ function nameOf({ label, proxy }: Target): string {
   return proxy === undefined ? label : `${label} through the proxy ${proxyName(proxy)}`;
 }
 
+/** Sends requests over streams of its own. Each is for one request: a stream has no probes of TCP. */
+class OpeningAgent extends HttpAgent {
+  readonly #open: (signal: AbortSignal) => Promise<Duplex>;
+  readonly #destroyed = new AbortController();
+
+  constructor(open: (signal: AbortSignal) => Promise<Duplex>) {
+    super({ keepAlive: false });
+    this.#open = open;
+  }
+
+  override createConnection(
+    _options: object,
+    opened?: (error: Error | null, stream: Duplex) => void,
+  ): Duplex | undefined {
+    this.#open(this.#destroyed.signal).then(
+      (stream) => opened?.(null, stream),
+      (error: unknown) => opened?.(error instanceof Error ? error : new Error(String(error)), undefined as never),
+    );
+    return undefined;
+  }
+
+  override destroy(): void {
+    this.#destroyed.abort();
+    super.destroy();
+  }
+}
+
 /** A client with its own connection, which `close` ends; a text is the problem with a file. */
 function connect(target: Target, access: ServerAccess): Connection | string {
-  const { url, named, proxy } = target;
+  const { url, named, proxy, open } = target;
   const credentials = readCredentials(access, url);
   if (typeof credentials === "string") return credentials;
   const { secureContext } = credentials;
@@ -191,7 +231,11 @@ function connect(target: Target, access: ServerAccess): Connection | string {
     ...(proxy !== undefined && { proxyEnv: { HTTP_PROXY: proxy, HTTPS_PROXY: proxy } }),
   };
   const agent =
-    secureContext === undefined ? new HttpAgent(options) : new HttpsAgent({ ...options, secureContext, servername });
+    open !== undefined
+      ? new OpeningAgent(open)
+      : secureContext === undefined
+        ? new HttpAgent(options)
+        : new HttpsAgent({ ...options, secureContext, servername });
   const transport = createConnectTransport({
     baseUrl: url,
     httpVersion: "1.1",

@@ -1,10 +1,12 @@
 // The command `weir rollout`: asks the replicas once or until it is interrupted, and prints the
 // rollout.
+import { describeError, ServiceError } from "@weir/common/errors/service-error";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { mergeRollouts } from "@weir/proto/rollout/merge-rollouts";
 import type { MergedRollout } from "@weir/proto/rollout/merged-rollout";
 import { replicaErrors } from "@weir/proto/rollout/replica-errors";
 
+import type { ReplicasChoice } from "../cluster/replicas-choice.ts";
 import { EXIT_OK, EXIT_PROBLEMS, EXIT_USAGE } from "../command-line/exit-codes.ts";
 import { printable } from "../command-line/printable.ts";
 import { parseRolloutArguments, type RolloutArguments } from "./arguments.ts";
@@ -12,7 +14,7 @@ import { changedLines } from "./changes.ts";
 import { readCredentials, readPipedToken } from "./credentials.ts";
 import { proxyProblem } from "./proxy.ts";
 import { formatRolloutJson, formatTable } from "./report.ts";
-import { askOnce, findTargets, resolveAll } from "./rollout-client.ts";
+import { askOnce, type FindDeps, findTargets, resolveAll } from "./rollout-client.ts";
 import { CLEAR_SCREEN, drawn, screenOf, type ScreenSize } from "./screen.ts";
 import { watchRollout } from "./watch-rollout.ts";
 
@@ -31,6 +33,7 @@ export interface RolloutEnvironment {
   readonly answerTimeoutMs: number;
   readonly lookupIntervalMs: number;
   readonly resolve: (host: string) => Promise<readonly string[]>;
+  readonly findReplicas?: FindDeps["findReplicas"];
 }
 
 const PROCESS: RolloutEnvironment = {
@@ -43,7 +46,10 @@ const PROCESS: RolloutEnvironment = {
 };
 
 /** What the command uses of its program. */
-export type RolloutContext = Pick<ProgramContext, "stdout" | "stderr" | "signal" | "env">;
+export type RolloutContext = Pick<ProgramContext, "stdout" | "stderr" | "signal" | "env"> & {
+  /** Whether the replicas are those of a cluster unless the command line names servers. */
+  readonly usesCluster?: boolean;
+};
 
 /** Runs the command with the arguments after its name; returns the exit code. */
 export async function runRollout(
@@ -51,7 +57,7 @@ export async function runRollout(
   args: readonly string[],
   environment: RolloutEnvironment = PROCESS,
 ): Promise<number> {
-  const parsed = parseRolloutArguments(args);
+  const parsed = parseRolloutArguments(args, context);
   if (typeof parsed === "string") {
     context.stderr(`weir rollout: ${parsed}; see weir rollout --help\n`);
     return EXIT_USAGE;
@@ -61,9 +67,44 @@ export async function runRollout(
     context.stderr(`weir rollout: ${options}\n`);
     return EXIT_USAGE;
   }
+  if (options.replicas === undefined) return await run(context, options, environment);
+  try {
+    return await runInCluster(context, { ...options, replicas: options.replicas }, environment);
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    context.stderr(`weir rollout: ${printable(describeError(error))}\n`);
+    return EXIT_USAGE;
+  }
+}
+
+async function run(
+  context: RolloutContext,
+  options: RolloutArguments,
+  environment: RolloutEnvironment,
+): Promise<number> {
   return options.until === "once"
     ? await show(context, options, environment)
     : await watch(context, options, environment);
+}
+
+/** Runs with the replicas of a cluster; fails with ServiceError when they cannot be found. */
+async function runInCluster(
+  context: RolloutContext,
+  options: RolloutArguments & { readonly replicas: ReplicasChoice },
+  environment: RolloutEnvironment,
+): Promise<number> {
+  // Loaded for clusters only.
+  const { openCluster } = await import("../cluster/open-cluster.ts");
+  const { followReplicas } = await import("../cluster/control-plane-replicas.ts");
+  const cluster = await openCluster(options.replicas, context.env);
+  try {
+    const findReplicas = await followReplicas(cluster, options.replicas, context.signal);
+    const { filter } = options;
+    const namespace = filter.name !== "" && filter.namespace === "" ? cluster.namespace : filter.namespace;
+    return await run(context, { ...options, filter: { ...filter, namespace } }, { ...environment, findReplicas });
+  } finally {
+    await cluster.close();
+  }
 }
 
 /** The arguments with the token of a pipe; a text is the problem with a proxy or file. */
@@ -80,7 +121,7 @@ async function show(
   options: RolloutArguments,
   environment: RolloutEnvironment,
 ): Promise<number> {
-  const targets = await findTargets(options.servers, { resolve: environment.resolve, env: context.env });
+  const targets = await findTargets(options.servers, { ...environment, env: context.env });
   const question = {
     filter: options.filter,
     access: options.access,
@@ -124,7 +165,9 @@ async function watch(
   const last = await watchRollout(options, { ...environment, env: context.env, signal, report });
   clearTimeout(timer);
   if (last !== undefined) return exitCode(last);
-  context.stderr(`weir rollout: no answer yet from ${options.servers.join(", ")}\n`);
+  context.stderr(
+    `weir rollout: no answer yet from ${options.servers.length === 0 ? "the control plane" : options.servers.join(", ")}\n`,
+  );
   return EXIT_USAGE;
 }
 

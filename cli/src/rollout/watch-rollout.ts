@@ -3,12 +3,11 @@
 import { setTimeout as pause } from "node:timers/promises";
 
 import { Backoff } from "@weir/common/backoff/backoff";
-import type { Env } from "@weir/common/settings/read-env";
 import { mergeRollouts } from "@weir/proto/rollout/merge-rollouts";
 import type { MergedRollout, ReplicaAnswer } from "@weir/proto/rollout/merged-rollout";
 
 import type { RolloutArguments } from "./arguments.ts";
-import { findTargets, type Question, type Target, watchReplica } from "./rollout-client.ts";
+import { type FindDeps, findTargets, type Question, type Target, watchReplica } from "./rollout-client.ts";
 
 /** Waits between attempts to connect, in milliseconds. */
 const BACKOFF = { initialMs: 250, maxMs: 5_000, factor: 1, jitter: true } as const;
@@ -20,15 +19,12 @@ const COLLECT_MS = 50;
 const REPORT_LOST_AFTER_MS = 1_000;
 
 /** What watching needs. */
-export interface WatchDeps {
+export interface WatchDeps extends FindDeps {
   readonly signal: AbortSignal;
   readonly random: () => number;
   readonly answerTimeoutMs: number;
   /** How often servers' names are looked up again, in milliseconds: replicas come and go. */
   readonly lookupIntervalMs: number;
-  readonly resolve: (host: string) => Promise<readonly string[]>;
-  /** Names the proxies. */
-  readonly env: Env;
   readonly report: (merged: MergedRollout) => void;
 }
 

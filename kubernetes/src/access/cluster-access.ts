@@ -32,8 +32,13 @@ export type ClusterConnection =
       /** Folder of `token` and `ca.crt`. */
       readonly folder?: string;
     }
-  /** Later files add to earlier ones; none means the file in the home folder. */
-  | { readonly kind: "kubeconfig"; readonly paths: readonly string[] };
+  | {
+      readonly kind: "kubeconfig";
+      /** Later files add to earlier ones; none means the file in the home folder. */
+      readonly paths: readonly string[];
+      /** The context; the current one when it is absent. */
+      readonly context?: string | undefined;
+    };
 
 /** TLS options of connections to the API server; certificates and keys are PEM. */
 export interface ClusterTls {
@@ -75,10 +80,23 @@ export async function openClusterAccess(
   { programTimeoutMs }: { readonly programTimeoutMs: number } = { programTimeoutMs: PROGRAM_TIMEOUT_MS },
 ): Promise<ClusterAccess> {
   if (connection.kind === "in-cluster") return serviceAccountAccess(connection);
-  const paths = connection.paths.length === 0 ? [join(homedir(), ".kube", "config")] : connection.paths;
-  const access = new KubeconfigAccess(paths, clock, programTimeoutMs);
+  const access = new KubeconfigAccess(connection, clock, programTimeoutMs);
   await access.load();
   return access;
+}
+
+/**
+ * The namespace of requests that name none: that of the kubeconfig's context, or of the pod. Fails
+ * with SOURCE_UNREADABLE when a kubeconfig cannot be used.
+ */
+export async function namespaceOf(connection: ClusterConnection): Promise<string> {
+  if (connection.kind === "kubeconfig")
+    return (await readKubeconfig(pathsOf(connection.paths), connection.context)).namespace;
+  return (await readFile(join(connection.folder ?? SERVICE_ACCOUNT_FOLDER, "namespace"), "utf8")).trim();
+}
+
+function pathsOf(paths: readonly string[]): readonly string[] {
+  return paths.length === 0 ? [join(homedir(), ".kube", "config")] : paths;
 }
 
 /** Reads both files for every request: requests are rare, and kubelet replaces the token in time. */
@@ -110,14 +128,20 @@ interface LoadedConfig {
 
 class KubeconfigAccess implements ClusterAccess {
   readonly #paths: readonly string[];
+  readonly #context: string | undefined;
   readonly #clock: () => number;
   readonly #programTimeoutMs: number;
   #loaded: LoadedConfig | undefined;
   /** The answer to all requests that arrive while it is prepared. */
   #pending: Promise<RequestAccess> | undefined;
 
-  constructor(paths: readonly string[], clock: () => number, programTimeoutMs: number) {
-    this.#paths = paths;
+  constructor(
+    { paths, context }: Extract<ClusterConnection, { readonly kind: "kubeconfig" }>,
+    clock: () => number,
+    programTimeoutMs: number,
+  ) {
+    this.#paths = pathsOf(paths);
+    this.#context = context;
     this.#clock = clock;
     this.#programTimeoutMs = programTimeoutMs;
   }
@@ -125,7 +149,7 @@ class KubeconfigAccess implements ClusterAccess {
   async load(): Promise<LoadedConfig> {
     const nowMs = this.#clock();
     if (this.#loaded !== undefined && nowMs - this.#loaded.loadedMs < KUBECONFIG_AGE_MAX_MS) return this.#loaded;
-    const kubeconfig = await readKubeconfig(this.#paths);
+    const kubeconfig = await readKubeconfig(this.#paths, this.#context);
     // A large package, loaded only for those who have a kubeconfig.
     const { KubeConfig } = await import("@kubernetes/client-node");
     const config = new KubeConfig();

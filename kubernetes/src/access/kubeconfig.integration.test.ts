@@ -8,7 +8,7 @@ import { eventually } from "@weir/testing/eventually";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { ApiClient } from "../client/api-client.ts";
-import { type ClusterAccess, openClusterAccess } from "./cluster-access.ts";
+import { type ClusterAccess, namespaceOf, openClusterAccess } from "./cluster-access.ts";
 
 let folder: string;
 let nowMs: number;
@@ -336,5 +336,38 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     await expect(failing).rejects.toMatchObject({ code: "SOURCE_UNREADABLE" });
     await expect(failing).rejects.toThrow(`Cannot use the kubeconfig ${paths.join(", ")}: `);
     await expect(failing).rejects.toThrow(reason);
+  });
+});
+
+describe("a chosen context", () => {
+  const whole = {
+    "current-context": "here",
+    clusters: [
+      { name: "here", cluster: { server: "https://here" } },
+      { name: "there", cluster: { server: "https://there" } },
+    ],
+    contexts: [
+      { name: "here", context: { cluster: "here" } },
+      { name: "there", context: { cluster: "there", namespace: "web" } },
+    ],
+  };
+
+  it.each([
+    { context: undefined, server: "https://here", namespace: "default" },
+    { context: "there", server: "https://there", namespace: "web" },
+  ])("$context gives the server and the namespace", async ({ context, server, namespace }) => {
+    const connection = { kind: "kubeconfig", paths: [write("config", whole)], context } as const;
+    const access = await openClusterAccess(connection, () => nowMs);
+    expect([(await access.forRequest()).server, await namespaceOf(connection)]).toEqual([server, namespace]);
+  });
+
+  it("that does not exist is named", async () => {
+    const connection = { kind: "kubeconfig", paths: [write("config", whole)], context: "none" } as const;
+    await expect(namespaceOf(connection)).rejects.toThrow(/there is no context "none"$/);
+  });
+
+  it("of a pod is the namespace of its service account", async () => {
+    write("namespace", "team\n");
+    expect(await namespaceOf({ kind: "in-cluster", host: "10.0.0.1", port: 443, folder })).toBe("team");
   });
 });

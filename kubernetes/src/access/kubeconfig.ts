@@ -28,12 +28,17 @@ const EXEC_EXTENSION = "client.authentication.k8s.io/exec";
 /** Version of ExecCredential when the kubeconfig names none. */
 const EXEC_API_VERSION = "client.authentication.k8s.io/v1";
 
-/** The current context, as far as @kubernetes/client-node reads it, and what that does not do. */
+/** Namespace of requests whose context names none, as for kubectl. */
+const DEFAULT_NAMESPACE = "default";
+
+/** The chosen context, as far as @kubernetes/client-node reads it, and what that does not do. */
 export interface Kubeconfig {
-  /** A kubeconfig of the current context alone, as JSON, with absolute paths; without its program. */
+  /** A kubeconfig of the context alone, as JSON, with absolute paths; without its program. */
   readonly text: string;
   /** The address of the API server, without a slash at its end. */
   readonly server: string;
+  /** The namespace of the context; `default` when it names none. */
+  readonly namespace: string;
   /** The proxy in front of the API server; undefined when there is none. */
   readonly proxyUrl: string | undefined;
   /** File with the token of the user, which may be replaced at any time; undefined without one. */
@@ -42,21 +47,27 @@ export interface Kubeconfig {
   readonly program: CredentialProgram | undefined;
 }
 
-/** Reads the files; fails with SOURCE_UNREADABLE when none exists or they cannot be used. */
-export async function readKubeconfig(paths: readonly string[]): Promise<Kubeconfig> {
+/**
+ * Reads the files, of which a context other than the current one may be chosen; fails with
+ * SOURCE_UNREADABLE when none exists or they cannot be used.
+ */
+export async function readKubeconfig(paths: readonly string[], chosen?: string): Promise<Kubeconfig> {
   const unusable = (reason: string): Error => unusableKubeconfig(paths, reason);
   const files = (await Promise.all(paths.map((path) => readOne(path, paths)))).filter((file) => file !== undefined);
   if (files.length === 0) throw unusable(paths.length === 1 ? "it does not exist" : "none of them exists");
-  const current = files.map(({ content }) => textOf(content["current-context"])).find((name) => name !== undefined);
+  const current =
+    chosen ?? files.map(({ content }) => textOf(content["current-context"])).find((name) => name !== undefined);
   if (current === undefined) throw unusable("no current context is set");
   const context = findEntry(files, "context", current);
-  if (context === undefined) throw unusable(`there is no context "${current}", which is the current one`);
+  if (context === undefined)
+    throw unusable(`there is no context "${current}"${chosen === undefined ? ", which is the current one" : ""}`);
+  const which = chosen === undefined ? `the current context "${current}"` : `the context "${current}"`;
   const cluster = findEntry(files, "cluster", context["cluster"]) ?? {};
   const server = textOf(cluster["server"]);
-  if (server === undefined) throw unusable(`the current context "${current}" names no cluster with a server`);
+  if (server === undefined) throw unusable(`${which} names no cluster with a server`);
   const user = findEntry(files, "user", context["user"]);
   if (user === undefined && textOf(context["user"]) !== undefined)
-    throw unusable(`the current context "${current}" names a user that does not exist`);
+    throw unusable(`${which} names a user that does not exist`);
   const { exec, token, ...credentials } = user ?? {};
   const unsupported = UNSUPPORTED_FIELDS.find((field) => credentials[field] !== undefined);
   if (unsupported !== undefined) throw unusable(`${unsupported} of the current user is not supported`);
@@ -71,6 +82,7 @@ export async function readKubeconfig(paths: readonly string[]): Promise<Kubeconf
       users: [{ name: "current", user: tokenFile === undefined ? { ...credentials, token } : credentials }],
     }),
     server: server.replace(/\/+$/, ""),
+    namespace: textOf(context["namespace"]) ?? DEFAULT_NAMESPACE,
     proxyUrl: textOf(cluster["proxy-url"]),
     tokenFile,
     program: await programOf(mappingOf(exec), cluster, paths),

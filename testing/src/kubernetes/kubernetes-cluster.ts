@@ -85,6 +85,8 @@ export class KubernetesCluster {
   readonly apiServer: ServerProcess;
   /** kube-controller-manager, kube-scheduler and kwok of a full cluster; otherwise empty. */
   readonly controllers: readonly ServerProcess[];
+  /** The program kubectl, for tests that run it as another user. */
+  readonly kubectlPath: string;
   readonly #programs: string;
   readonly #etcdUrl: string;
 
@@ -99,6 +101,7 @@ export class KubernetesCluster {
     this.kubeconfigPath = join(folder, "kubeconfig");
     this.folder = folder;
     this.controllers = controllers;
+    this.kubectlPath = join(programs, "kubectl");
     this.#programs = programs;
     this.#etcdUrl = `http://127.0.0.1:${etcdPort}`;
     const args = etcdArguments(folder, this.#etcdUrl, `http://127.0.0.1:${peerPort}`);
@@ -183,7 +186,7 @@ export class KubernetesCluster {
   async kubectl(args: readonly string[], input?: string): Promise<KubectlResult> {
     // What it keeps of an API server is kept by port, which another cluster may have had before.
     const own = ["--kubeconfig", this.kubeconfigPath, "--cache-dir", join(this.folder, "kubectl-cache")];
-    return await run(join(this.#programs, "kubectl"), [...own, ...args], input);
+    return await run(this.kubectlPath, [...own, ...args], input);
   }
 
   /**

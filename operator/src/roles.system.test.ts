@@ -1,0 +1,411 @@
+// Tests of the roles in operator/rbac and of the policy in examples/policies on a real API server, with
+// real tokens: what the operator does is allowed, and nothing else.
+import { readFileSync } from "node:fs";
+import { request } from "node:https";
+import { join } from "node:path";
+
+import { eventually } from "@weir/testing/eventually";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const ROOT = join(import.meta.dirname, "../..");
+const WEIR = "ratelimit.weir.dev/v1alpha1";
+
+/** A kind that the operator uses if it exists, as far as roles know it. */
+const POD_MONITORS = JSON.stringify({
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "podmonitors.monitoring.coreos.com" },
+  spec: {
+    group: "monitoring.coreos.com",
+    scope: "Namespaced",
+    names: { kind: "PodMonitor", plural: "podmonitors" },
+    versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } } }],
+  },
+});
+
+let cluster: KubernetesCluster;
+/** Tokens of service accounts, as `namespace/name`. */
+const tokens = new Map<string, string>();
+
+function fileOf(path: string): string {
+  return readFileSync(join(ROOT, path), "utf8");
+}
+
+function object(apiVersion: string, kind: string, namespace: string, name: string, rest: object = {}): object {
+  return { apiVersion, kind, metadata: { name, ...(namespace !== "" && { namespace }) }, ...rest };
+}
+
+async function applyAll(...objects: readonly object[]): Promise<void> {
+  await cluster.apply(objects.map((each) => JSON.stringify(each)).join("\n---\n"));
+}
+
+async function tokenOf(account: string): Promise<string> {
+  const known = tokens.get(account);
+  if (known !== undefined) return known;
+  const [namespace = "", name = ""] = account.split("/");
+  const { code, stdout, stderr } = await cluster.kubectl(["create", "token", name, "-n", namespace]);
+  if (code !== 0) throw new Error(stderr);
+  tokens.set(account, stdout.trim());
+  return stdout.trim();
+}
+
+/** The HTTP status and text of the answer to a request of an account. */
+async function send(
+  account: string,
+  method: string,
+  path: string,
+  body?: { readonly type: string; readonly content: object },
+): Promise<{ readonly status: number; readonly text: string }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>();
+  const headers = {
+    authorization: `Bearer ${await tokenOf(account)}`,
+    ...(body !== undefined && { "content-type": body.type }),
+  };
+  const sent = request(cluster.url + path, { method, ca: cluster.caPem, headers, agent: false }, (response) => {
+    let text = "";
+    response.on("data", (chunk: Buffer) => (text += chunk.toString()));
+    response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
+    response.on("error", reject);
+  });
+  sent.on("error", reject).end(body && JSON.stringify(body.content));
+  return await promise;
+}
+
+/** A request of the table: by a verb of roles, or `apply` for server-side apply. */
+interface Act {
+  readonly verb: string;
+  readonly path: string;
+  readonly content?: object;
+}
+
+/** Whether the account may do it. Nothing is changed. */
+async function may(account: string, { verb, path, content = {} }: Act): Promise<boolean> {
+  const at = `${path}${path.includes("?") ? "&" : "?"}`;
+  const json = { type: "application/json", content };
+  const acts: Readonly<Record<string, () => ReturnType<typeof send>>> = {
+    list: async () => send(account, "GET", path),
+    get: async () => send(account, "GET", path),
+    watch: async () => send(account, "GET", `${at}watch=1&timeoutSeconds=1`),
+    delete: async () => send(account, "DELETE", `${at}dryRun=All`),
+    create: async () => send(account, "POST", `${at}dryRun=All`, json),
+    update: async () => send(account, "PUT", `${at}dryRun=All`, json),
+    patch: async () => send(account, "PATCH", `${at}dryRun=All`, { type: "application/merge-patch+json", content }),
+    apply: async () =>
+      send(account, "PATCH", `${at}dryRun=All&fieldManager=test&force=true`, {
+        type: "application/apply-patch+yaml",
+        content,
+      }),
+  };
+  const answer = await acts[verb]?.();
+  if (answer === undefined) throw new Error(`unknown verb ${verb}`);
+  if (answer.status === 403) return false;
+  // What does not exist cannot be deleted, and what exists cannot be created: after the rights are checked.
+  expect([verb, path, answer.text, answer.status < 300 || [404, 409].includes(answer.status)]).toEqual([
+    verb,
+    path,
+    answer.text,
+    true,
+  ]);
+  return true;
+}
+
+const CONFIG = (namespace: string, name = "shop", domain = name): object =>
+  object(WEIR, "RateLimitConfig", namespace, name, { spec: { domain, descriptors: [{ key: "k" }] } });
+const REVISION = object(WEIR, "RateLimitConfigRevision", "web", "shop", {
+  spec: { domain: "shop", descriptors: [{ key: "k" }] },
+});
+const SERVICE = (namespace: string, name = "edge"): object =>
+  object(WEIR, "RateLimitService", namespace, name, { spec: { backend: { type: "memory" } } });
+
+const PODS = { selector: { matchLabels: { a: "b" } } };
+const TEMPLATE = { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "c", image: "i" }] } };
+/** What a RateLimitService consists of: path of the collection, and an object. */
+const OWNED: readonly (readonly [string, object])[] = [
+  ["/api/v1/namespaces/web/services", object("v1", "Service", "web", "edge", { spec: { ports: [{ port: 1 }] } })],
+  ["/api/v1/namespaces/web/serviceaccounts", object("v1", "ServiceAccount", "web", "edge")],
+  [
+    "/apis/apps/v1/namespaces/web/deployments",
+    object("apps/v1", "Deployment", "web", "edge", { spec: { ...PODS, template: TEMPLATE } }),
+  ],
+  [
+    "/apis/autoscaling/v2/namespaces/web/horizontalpodautoscalers",
+    object("autoscaling/v2", "HorizontalPodAutoscaler", "web", "edge", {
+      spec: { maxReplicas: 3, scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "edge" } },
+    }),
+  ],
+  [
+    "/apis/networking.k8s.io/v1/namespaces/web/networkpolicies",
+    object("networking.k8s.io/v1", "NetworkPolicy", "web", "edge", { spec: { podSelector: {} } }),
+  ],
+  [
+    "/apis/policy/v1/namespaces/web/poddisruptionbudgets",
+    object("policy/v1", "PodDisruptionBudget", "web", "edge", { spec: { ...PODS, maxUnavailable: 1 } }),
+  ],
+  [
+    "/apis/monitoring.coreos.com/v1/namespaces/web/podmonitors",
+    object("monitoring.coreos.com/v1", "PodMonitor", "web", "edge"),
+  ],
+];
+
+const CONFIGS = `/apis/${WEIR}/namespaces/web/ratelimitconfigs`;
+const SERVICES = `/apis/${WEIR}/namespaces/web/ratelimitservices`;
+const REVISIONS = `/apis/${WEIR}/namespaces/web/ratelimitconfigrevisions`;
+const LEASES = "/apis/coordination.k8s.io/v1/namespaces/weir-system/leases";
+const SECRETS = (namespace: string): string => `/api/v1/namespaces/${namespace}/secrets`;
+const EVENTS = (namespace: string): string => `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
+const SLICES = "/apis/discovery.k8s.io/v1/namespaces/weir-system/endpointslices";
+const WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+
+/** Writing a version that is gone is a conflict, which comes after the rights. */
+function lease(name: string, resourceVersion?: string): object {
+  const metadata = { name, namespace: "weir-system", ...(resourceVersion !== undefined && { resourceVersion }) };
+  return { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata, spec: { holderIdentity: "test" } };
+}
+
+function event(namespace: string): object {
+  const regarding = { apiVersion: WEIR, kind: "RateLimitConfig", namespace, name: "shop" };
+  return object("events.k8s.io/v1", "Event", namespace, "shop.1", {
+    ...{ eventTime: "2026-01-31T12:00:00.000000Z", reportingController: "weir.dev/o", reportingInstance: "i" },
+    ...{ regarding, type: "Normal", reason: "Accepted", action: "Check", note: "note" },
+  });
+}
+
+function secret(namespace: string, name: string): Act {
+  return { verb: "apply", path: `${SECRETS(namespace)}/${name}`, content: object("v1", "Secret", namespace, name) };
+}
+
+/** What the operator does in the namespaces that it watches. */
+const IN_NAMESPACES: readonly Act[] = [
+  ...[CONFIGS, SERVICES, REVISIONS, "/api/v1/namespaces/web/pods"].flatMap((path) => [
+    { verb: "list", path },
+    { verb: "watch", path },
+  ]),
+  {
+    verb: "apply",
+    path: `${CONFIGS}/shop/status`,
+    content: object(WEIR, "RateLimitConfig", "web", "shop", { status: { domain: "shop" } }),
+  },
+  {
+    verb: "apply",
+    path: `${SERVICES}/edge/status`,
+    content: object(WEIR, "RateLimitService", "web", "edge", { status: { fleet: "web.edge" } }),
+  },
+  { verb: "apply", path: `${REVISIONS}/shop`, content: REVISION },
+  { verb: "delete", path: `${REVISIONS}/shop` },
+  { verb: "apply", path: `${EVENTS("web")}/shop.1`, content: event("web") },
+  { verb: "create", path: EVENTS("web"), content: event("web") },
+  ...OWNED.flatMap(([path, content]) => [
+    { verb: "list", path },
+    { verb: "watch", path },
+    { verb: "get", path: `${path}/edge` },
+    { verb: "apply", path: `${path}/edge`, content },
+    { verb: "delete", path: `${path}/edge` },
+  ]),
+  secret("web", "weir-ratelimit-tls"),
+  { verb: "get", path: `${SECRETS("web")}/weir-ratelimit-tls` },
+];
+
+/** What it does in its own namespace, and with its webhook. */
+const OWN: readonly Act[] = [
+  { verb: "create", path: LEASES, content: lease("weir-operator") },
+  { verb: "get", path: `${LEASES}/weir-operator` },
+  { verb: "update", path: `${LEASES}/weir-operator`, content: lease("weir-operator", "1") },
+  ...["weir-ca", "weir-control-plane-tls", "weir-operator-tls"].flatMap((name) => [
+    secret("weir-system", name),
+    { verb: "get", path: `${SECRETS("weir-system")}/${name}` },
+  ]),
+  { verb: "list", path: SLICES },
+  { verb: "watch", path: SLICES },
+  { verb: "apply", path: `${EVENTS("weir-system")}/shop.1`, content: event("weir-system") },
+];
+
+const WEBHOOK: readonly Act[] = [
+  { verb: "get", path: `${WEBHOOKS}/weir` },
+  {
+    verb: "apply",
+    path: `${WEBHOOKS}/weir`,
+    content: object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "weir", {
+      metadata: { name: "weir", labels: { seen: "yes" } },
+    }),
+  },
+];
+
+/** What it must not do, whatever the roles. */
+const FORBIDDEN: readonly Act[] = [
+  { verb: "apply", path: `${CONFIGS}/shop`, content: CONFIG("web") },
+  { verb: "create", path: CONFIGS, content: CONFIG("web", "other") },
+  { verb: "delete", path: `${CONFIGS}/shop` },
+  { verb: "apply", path: `${SERVICES}/edge`, content: SERVICE("web") },
+  { verb: "delete", path: `${SERVICES}/edge` },
+  { verb: "list", path: SECRETS("web") },
+  { verb: "list", path: SECRETS("weir-system") },
+  { verb: "watch", path: SECRETS("weir-system") },
+  { verb: "get", path: `${SECRETS("web")}/password` },
+  secret("web", "password"),
+  secret("web", "weir-ca"),
+  { verb: "delete", path: `${SECRETS("web")}/weir-ratelimit-tls` },
+  { verb: "get", path: `${SECRETS("weir-system")}/password` },
+  secret("weir-system", "password"),
+  { verb: "create", path: SECRETS("weir-system"), content: object("v1", "Secret", "weir-system", "weir-ca") },
+  { verb: "get", path: `${LEASES}/other` },
+  { verb: "update", path: `${LEASES}/other`, content: lease("other", "1") },
+  { verb: "delete", path: `${LEASES}/weir-operator` },
+  { verb: "delete", path: "/api/v1/namespaces/web" },
+  { verb: "list", path: "/api/v1/namespaces" },
+  { verb: "create", path: "/api/v1/namespaces/web/pods", content: object("v1", "Pod", "web", "p", TEMPLATE) },
+  { verb: "list", path: "/api/v1/namespaces/web/configmaps" },
+  { verb: "get", path: `${WEBHOOKS}/other` },
+  { verb: "delete", path: `${WEBHOOKS}/weir` },
+  { verb: "list", path: "/apis/rbac.authorization.k8s.io/v1/clusterroles" },
+];
+
+const OPERATOR = "weir-system/weir-operator";
+
+async function refusedOf(account: string, acts: readonly Act[]): Promise<readonly string[]> {
+  const results = await Promise.all(acts.map(async (act) => ({ act, isAllowed: await may(account, act) })));
+  return results.filter(({ isAllowed }) => !isAllowed).map(({ act }) => textOf(act));
+}
+
+function textOf({ verb, path }: Act): string {
+  return `${verb} ${path}`;
+}
+
+beforeAll(async () => {
+  cluster = await startKubernetesCluster({ full: true });
+  await applyAll(
+    ...["weir-system", "web", "other", "shops"].map((name) => object("v1", "Namespace", "", name)),
+    ...["viewer", "editor", "admin"].map((name) => object("v1", "ServiceAccount", "web", name)),
+  );
+  const definitions = ["ratelimitconfigs", "ratelimitservices", "ratelimitconfigrevisions"].map((name) =>
+    fileOf(`crds/crds/${name}.yaml`),
+  );
+  await cluster.apply([...definitions, POD_MONITORS].join("\n---\n"));
+  const roles = ["service-account", "cluster-role", "own-namespace", "webhook", "tenant-roles"];
+  await cluster.apply(roles.map((name) => fileOf(`operator/rbac/${name}.yaml`)).join("\n---\n"));
+  await cluster.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  await eventually("objects to be stored", async () =>
+    applyAll(
+      CONFIG("web"),
+      SERVICE("web"),
+      lease("weir-operator"),
+      lease("other"),
+      ...["password", "weir-ratelimit-tls"].map((name) => object("v1", "Secret", "web", name)),
+      ...["password", "weir-ca"].map((name) => object("v1", "Secret", "weir-system", name)),
+      object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "weir"),
+    ),
+  );
+});
+
+afterAll(async () => {
+  await cluster.stop();
+});
+
+describe("the roles of the operator", () => {
+  it("are enough in its own namespace and for its webhook, and give nothing in others", async () => {
+    await eventually("the rights", async () => expect(await refusedOf(OPERATOR, [...OWN, ...WEBHOOK])).toEqual([]));
+    const everything = [...IN_NAMESPACES, ...FORBIDDEN];
+    expect(await refusedOf(OPERATOR, everything)).toEqual(everything.map(textOf));
+  });
+
+  it("are enough in one namespace that they are bound in, and give nothing in others", async () => {
+    const file = join(ROOT, "operator/rbac/role-binding.yaml");
+    expect(await cluster.kubectl(["apply", "-n", "web", "-f", file])).toMatchObject({ code: 0 });
+    await eventually("the rights", async () => expect(await refusedOf(OPERATOR, IN_NAMESPACES)).toEqual([]));
+    expect(await refusedOf(OPERATOR, FORBIDDEN)).toEqual(FORBIDDEN.map(textOf));
+    const elsewhere = IN_NAMESPACES.filter(({ verb }) => verb === "list").map((act) => ({
+      ...act,
+      path: act.path.replace("/web/", "/other/"),
+    }));
+    expect(await refusedOf(OPERATOR, elsewhere)).toEqual(elsewhere.map(textOf));
+    expect(await cluster.kubectl(["delete", "-n", "web", "-f", file])).toMatchObject({ code: 0 });
+  });
+
+  it("are enough in all namespaces, and nothing more", async () => {
+    await cluster.apply(fileOf("operator/rbac/cluster-role-binding.yaml"));
+    const everywhere = IN_NAMESPACES.filter(({ verb }) => verb === "list" || verb === "watch").map((act) => ({
+      ...act,
+      path: act.path.replace("/namespaces/web", ""),
+    }));
+    await eventually("the rights", async () =>
+      expect(await refusedOf(OPERATOR, [...everywhere, ...IN_NAMESPACES])).toEqual([]),
+    );
+    expect(await refusedOf(OPERATOR, FORBIDDEN)).toEqual(FORBIDDEN.map(textOf));
+  });
+});
+
+describe("the roles of tenants", () => {
+  const reads: readonly Act[] = [CONFIGS, SERVICES, REVISIONS].flatMap((path) => [
+    { verb: "list", path },
+    { verb: "watch", path },
+  ]);
+  const writes: readonly Act[] = [
+    { verb: "apply", path: `${CONFIGS}/shop`, content: CONFIG("web") },
+    { verb: "create", path: CONFIGS, content: CONFIG("web", "third") },
+    { verb: "delete", path: `${CONFIGS}/shop` },
+    { verb: "apply", path: `${SERVICES}/edge`, content: SERVICE("web") },
+    { verb: "delete", path: `${SERVICES}/edge` },
+    { verb: "patch", path: `${SERVICES}/edge/scale`, content: { spec: { replicas: 1 } } },
+  ];
+  const never: readonly Act[] = [
+    ...IN_NAMESPACES.filter(({ path }) => path.endsWith("/status")),
+    { verb: "list", path: CONFIGS.replace("/web/", "/other/") },
+    { verb: "create", path: CONFIGS.replace("/web/", "/other/"), content: CONFIG("other") },
+    { verb: "create", path: REVISIONS, content: REVISION },
+    { verb: "apply", path: `${REVISIONS}/shop`, content: REVISION },
+    { verb: "delete", path: `${REVISIONS}/shop` },
+  ];
+
+  it.each([
+    { role: "view", account: "web/viewer", allowed: reads, refused: [...writes, ...never] },
+    { role: "edit", account: "web/editor", allowed: [...reads, ...writes], refused: never },
+    { role: "admin", account: "web/admin", allowed: [...reads, ...writes], refused: never },
+  ])("are part of $role", async ({ role, account, allowed, refused }) => {
+    const binding = ["create", "rolebinding", role, "-n", "web", `--clusterrole=${role}`];
+    expect(await cluster.kubectl([...binding, `--serviceaccount=${account.replace("/", ":")}`])).toMatchObject({
+      code: 0,
+    });
+    await eventually("the rights", async () => expect(await refusedOf(account, allowed)).toEqual([]));
+    expect(await refusedOf(account, refused)).toEqual(refused.map(textOf));
+  });
+});
+
+describe("the policy of domains", () => {
+  const apply = async (namespace: string, domain: string, ...flags: readonly string[]) =>
+    cluster.kubectl(
+      ["apply", "--server-side", ...flags, "-f", "-"],
+      JSON.stringify(CONFIG(namespace, `c-${domain}0`, domain)),
+    );
+
+  beforeAll(async () => {
+    await cluster.apply(fileOf("examples/policies/domains-of-namespaces.yaml"));
+    await cluster.kubectl(["annotate", "namespace", "shops", "ratelimit.weir.dev/domains=shop, web-*,"]);
+    // The API server compiles a policy somewhat after it is stored.
+    await eventually("the policy", async () =>
+      expect((await apply("other", "any", "--dry-run=server")).stderr).toContain("may not claim"),
+    );
+  });
+
+  it.each(["shop", "web-", "web-eu"])("allows the domain %s, which the namespace lists", async (domain) => {
+    expect(await apply("shops", domain)).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  it.each([
+    { namespace: "shops", domain: "shops", may: "shop, web-\\*" },
+    { namespace: "shops", domain: "web", may: "shop, web-\\*" },
+    { namespace: "other", domain: "shop", may: "none" },
+  ])("refuses $domain in $namespace, and names what it may claim", async ({ namespace, domain, may: allowed }) => {
+    const { code, stderr } = await apply(namespace, domain);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      new RegExp(
+        `the namespace ${namespace} may not claim the domain ${domain}, it may claim ${allowed} \\(annotation ratelimit.weir.dev/domains of the Namespace\\)`,
+      ),
+    );
+  });
+
+  it("leaves resources that exist to their owners", async () => {
+    const { code, stderr } = await cluster.kubectl(["annotate", "rlc", "shop", "-n", "web", "seen=yes"]);
+    expect([code, stderr]).toEqual([0, ""]);
+  });
+});
