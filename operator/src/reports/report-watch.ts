@@ -166,10 +166,7 @@ export class ReportWatch implements Part {
   }
 
   /** undefined: it does not count. */
-  #stateOf(
-    { endpoint, answeredMs, rollout }: FollowedReplica,
-    nowMs: number,
-  ): ReplicaReport["state"] | undefined {
+  #stateOf({ endpoint, answeredMs, rollout }: FollowedReplica, nowMs: number): ReplicaReport["state"] | undefined {
     const isSilent = nowMs - answeredMs >= SILENT_MS;
     if (!endpoint.isReady) return rollout === undefined || isSilent ? undefined : "answers";
     if (isSilent) return "silent";
