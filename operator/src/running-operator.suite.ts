@@ -81,7 +81,7 @@ export class RunningOperator {
         },
       },
     });
-    const parts: readonly Part[] = [{ name: "client", stop: () => client.close() }, caches, events, ...status];
+    const parts: readonly Part[] = [{ name: "client", stop: () => client.close() }, caches, events, ...status.leading];
     for (const part of parts) await part.start?.();
     return new RunningOperator(parts);
   }
