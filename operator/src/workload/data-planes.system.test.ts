@@ -291,7 +291,12 @@ describe("RateLimitServices in a cluster", () => {
         tolerations: [{ key: "", operator: "Exists", value: "" }],
         affinity: { nodeAffinity: empty, podAffinity: empty, podAntiAffinity: {} },
         topologySpreadConstraints: [
-          { maxSkew: 1, topologyKey: "kubernetes.io/hostname", whenUnsatisfiable: "ScheduleAnyway", matchLabelKeys: [] },
+          {
+            maxSkew: 1,
+            topologyKey: "kubernetes.io/hostname",
+            whenUnsatisfiable: "ScheduleAnyway",
+            matchLabelKeys: [],
+          },
         ],
         imagePullSecrets: [],
         podLabels: {},

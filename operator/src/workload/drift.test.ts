@@ -31,7 +31,12 @@ it.each([
     actual: { resources: { cpu: "1" } },
     is: true,
   },
-  { what: "milli and a fraction", rendered: { resources: { cpu: "0.009" } }, actual: { resources: { cpu: "9m" } }, is: true },
+  {
+    what: "milli and a fraction",
+    rendered: { resources: { cpu: "0.009" } },
+    actual: { resources: { cpu: "9m" } },
+    is: true,
+  },
   { what: "an exponent", rendered: { metrics: [{ value: "1e3" }] }, actual: { metrics: [{ value: "1k" }] }, is: true },
   {
     what: "quantities of a metric",
@@ -42,8 +47,18 @@ it.each([
   { what: "a divisor", rendered: { divisor: "1024Ki" }, actual: { divisor: "1Mi" }, is: true },
   {
     what: "two metrics of one type",
-    rendered: { metrics: [{ type: "External", at: 1 }, { type: "External", at: 2 }] },
-    actual: { metrics: [{ type: "External", at: 1 }, { type: "External", at: 2 }] },
+    rendered: {
+      metrics: [
+        { type: "External", at: 1 },
+        { type: "External", at: 2 },
+      ],
+    },
+    actual: {
+      metrics: [
+        { type: "External", at: 1 },
+        { type: "External", at: 2 },
+      ],
+    },
     is: true,
   },
   // What says nothing is not stored.

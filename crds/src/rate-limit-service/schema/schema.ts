@@ -50,7 +50,8 @@ const SPEC_VALIDATIONS = [
 export const RESOURCE_VALIDATIONS = [
   {
     rule: "self.metadata.name != 'ca'",
-    message: "metadata.name must not be ca, because ca.crt is the file of the authorities, next to the certificates that are named after resources",
+    message:
+      "metadata.name must not be ca, because ca.crt is the file of the authorities, next to the certificates that are named after resources",
   },
   {
     rule: `self.metadata.name.size() <= ${SERVICE_NAME_LENGTH_MAX} && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')`,

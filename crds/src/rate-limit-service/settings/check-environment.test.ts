@@ -61,7 +61,9 @@ describe("checkEnvironment()", () => {
   });
 
   it("compares only the first five unknown names, and none that is longer than every known one", () => {
-    const env = ["Z".repeat(128), ...Array.from({ length: 6 }, (_, index) => `LOG_LEVEL${index}`)].map((name) => ({ name }));
+    const env = ["Z".repeat(128), ...Array.from({ length: 6 }, (_, index) => `LOG_LEVEL${index}`)].map((name) => ({
+      name,
+    }));
     const texts = checkEnvironment({ env }).problems.map(({ message }) => message);
     expect(texts[0]).toBe(`unknown setting ${"Z".repeat(128)}`);
     expect(texts.slice(4)).toEqual([
