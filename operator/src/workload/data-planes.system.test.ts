@@ -131,7 +131,9 @@ describe("RateLimitServices in a cluster", () => {
         ...deps,
         caches,
         services: caches.follow(RATE_LIMIT_SERVICES),
-        objects: new WatchedClient(client, ({ namespace, name }) => void (namespace === "other" && applied.push(name))),
+        objects: new WatchedClient(client, ({ namespace, name }) => {
+          if (namespace === "other") applied.push(name);
+        }),
         metrics: new ControllerMetricsSet(new Registry()),
         events: { record: ({ name }, event) => void events.push({ name, ...event }) },
         connections: {

@@ -1,8 +1,6 @@
 // Fields that several parts of a RateLimitService share: references, addresses, durations, quantities.
 import * as z from "zod";
 
-import { text } from "../../schema/fields.ts";
-
 /** Names of objects of Kubernetes, and of keys inside a Secret or ConfigMap. */
 const OBJECT_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 const OBJECT_NAME_LENGTH_MAX = 253;
