@@ -86,4 +86,11 @@ describe("findShadowedRules()", () => {
       { numRuns: 300, seed: 1 },
     );
   });
+
+  it("does not look at a level of a thousand long patterns, which would take seconds, but at small ones after it", () => {
+    const long = Array.from({ length: 1000 }, (_, index) => rule("a", `*${"a".repeat(500)}${index}*`));
+    const small = rule("b", "", [rule("a", "*"), rule("a", "b*")]);
+    expect(shadows(rule("a", "*"), ...long, small)).toEqual(["1001.1 < 1001.0"]);
+    expect(shadows(rule("a", "*"), ...long.slice(0, 100), small)).toHaveLength(101);
+  });
 });

@@ -12,6 +12,12 @@ import { compileWildcard, matchesWildcard, SEPARATOR, type Wildcard } from "./wi
 const FREE_FIRST = 0xe000;
 const FREE_LAST = 0xf8ff;
 
+/**
+ * Most work, as patterns times characters of the rules of their level; 10 ns each at worst. Levels
+ * beyond it are not looked at: what is found is advice, and must not keep a process from its work.
+ */
+const WORK_MAX = 20_000_000;
+
 /** A rule that no request can reach, nor the rules below it. */
 export interface ShadowedRule {
   /** From the configuration, such as `["descriptors", 2]`. */
@@ -26,21 +32,32 @@ interface Pattern {
   readonly wildcard: Wildcard;
 }
 
-/** The rules of a valid configuration that no request can reach, in its order. */
-export function findShadowedRules(
+/**
+ * The rules of a valid configuration that no request can reach, in its order. Of a configuration with
+ * thousands of long patterns only the first levels are looked at.
+ */
+export function findShadowedRules(descriptors: readonly DescriptorModel[]): readonly ShadowedRule[] {
+  return shadowedBelow(descriptors, ["descriptors"], { left: WORK_MAX });
+}
+
+function shadowedBelow(
   descriptors: readonly DescriptorModel[],
-  path: FieldPath = ["descriptors"],
+  path: FieldPath,
+  work: { left: number },
 ): readonly ShadowedRule[] {
   const patterns = descriptors.flatMap(({ key, value }, index): readonly Pattern[] => {
     const wildcard = compileWildcard(key, value);
     return wildcard === undefined ? [] : [{ index, wildcard }];
   });
   // Only patterns take requests from others.
-  const free = patterns.length === 0 ? "" : freeCharacter(descriptors);
+  const cost = patterns.length * descriptors.reduce((sum, { key, value }) => sum + key.length + value.length, 0);
+  const isLooked = cost > 0 && cost <= work.left;
+  if (isLooked) work.left -= cost;
+  const free = isLooked ? freeCharacter(descriptors) : "";
   return descriptors.flatMap((descriptor, index) => {
-    const by = patterns.length === 0 ? undefined : shadowOf(descriptor, index, patterns, free);
+    const by = isLooked ? shadowOf(descriptor, index, patterns, free) : undefined;
     if (by !== undefined) return [{ path: [...path, index], by: [...path, by] }];
-    return findShadowedRules(descriptor.descriptors, [...path, index, "descriptors"]);
+    return shadowedBelow(descriptor.descriptors, [...path, index, "descriptors"], work);
   });
 }
 

@@ -18,6 +18,12 @@ const OTHERS_MAX = 4;
 /** Part of its life after which a certificate is renewed. */
 const RENEWAL_RATIO = 2 / 3;
 
+/**
+ * How long the next authority waits for Secrets that cannot be written, in milliseconds: one namespace
+ * must not hold up all others until the authority ends.
+ */
+const PATIENCE_MS = 30 * 86_400_000;
+
 /** An authority with its key. */
 export interface KnownAuthority extends CertificatePair {
   readonly details: CertificateDetails;
@@ -85,6 +91,7 @@ export function authorityStep(
   if (present === undefined)
     return next === undefined ? { kind: "create", reason: state.fault ?? "there is none" } : { kind: "promote" };
   if (next === undefined) return isDue(present.details, nowMs) ? { kind: "introduce" } : { kind: "keep" };
+  if (nowMs >= next.details.validFromMs + PATIENCE_MS) return { kind: "promote" };
   // A time in the future is that of a clock that was set back.
   if (nextTrustedSinceMs === undefined || nextTrustedSinceMs > nowMs)
     return isNextTrusted ? { kind: "note-trust" } : { kind: "keep" };

@@ -201,6 +201,23 @@ describe("CertificateKeeper", () => {
     expect(dataOf(SHOP)["ca.crt"]).toBe(next);
   });
 
+  it("waits 30 days for a Secret that cannot be written, not until the authority ends", async () => {
+    await pass();
+    nowMs += 245 * DAY_MS;
+    objects.fail = (name) => {
+      if (name === SHOP.name) throw new Error("the Secret is immutable");
+    };
+    await expect(pass()).rejects.toThrow("immutable");
+    const next = dataOf(CA)["next.crt"];
+    nowMs += 29 * DAY_MS;
+    await expect(pass()).rejects.toThrow("immutable");
+    expect(dataOf(CA)["next.crt"]).toBe(next);
+    nowMs += DAY_MS;
+    await expect(pass()).rejects.toThrow("immutable");
+    expect(dataOf(CA)["tls.crt"]).toBe(next);
+    expect(isIssuedBy(detailsOf(dataOf(CONTROL_PLANE)["tls.crt"]), detailsOf(next))).toBe(true);
+  });
+
   it.each([
     { fault: "a broken certificate", edit: { "core.crt": "nonsense" } },
     { fault: "another's key", edit: { "core.key": "edge.key" } },
@@ -326,13 +343,6 @@ describe("CertificateKeeper", () => {
     expect(new X509Certificate(dataOf(SHOP)["core.crt"]!).subjectAltName).toBe(
       "URI:spiffe://cluster.local/ns/shop/fleet/other",
     );
-  });
-
-  it("gives no certificate to a service whose name is that of the authorities", async () => {
-    services = [service("shop", "ca", "shop.ca")];
-    await pass();
-    expect(objects.dataOf(SECRETS, SHOP)).toBeUndefined();
-    expect(events).toEqual(["Warning CertificateNotKept shop/ca"]);
   });
 
   it("keeps the other Secrets when one cannot be written, and fails", async () => {

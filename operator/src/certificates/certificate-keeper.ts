@@ -29,7 +29,6 @@ import {
 import {
   type CertificateNaming,
   type CertifiedService,
-  isNameTaken,
   leafFault,
   type WantedLeaf,
   wantedLeaves,
@@ -75,7 +74,7 @@ export class CertificateKeeper implements Reconciler {
   readonly key: ObjectKey;
   readonly #deps: CertificateKeeperDeps;
   readonly #naming: CertificateNaming;
-  /** Secrets that are not ours, and services without a name for their certificate: logged once. */
+  /** Secrets that are not ours: logged once. */
   readonly #reported = new Set<string>();
 
   constructor(deps: CertificateKeeperDeps, naming: CertificateNaming) {
@@ -102,10 +101,8 @@ export class CertificateKeeper implements Reconciler {
         return undefined;
       }
     };
-    const services = this.#deps.services();
-    for (const service of services) if (isNameTaken(service)) this.#reportTaken(service);
     const found: FoundLeaves[] = [];
-    for (const wanted of wantedLeaves(this.#naming, services)) {
+    for (const wanted of wantedLeaves(this.#naming, this.#deps.services())) {
       const one = await attempt(async () => ({ wanted, stored: await this.#read(wanted, signal) }));
       if (one?.stored?.isManaged === false) this.#reportForeign(wanted, one.stored);
       else if (one !== undefined) found.push(one);
@@ -221,20 +218,12 @@ export class CertificateKeeper implements Reconciler {
   }
 
   #reportForeign(key: ObjectKey, stored: StoredSecret): void {
+    const secret = nameOf(key);
+    if (this.#reported.has(secret)) return;
+    this.#reported.add(secret);
     const note = "The Secret is not changed: it has no label app.kubernetes.io/managed-by=weir-operator";
-    this.#reportOnce(nameOf(key), secretSubject(key, stored), note);
-  }
-
-  #reportTaken(service: CertifiedService): void {
-    const note = `The service gets no certificate: ${BUNDLE_KEY} is the name of the authorities; choose another name`;
-    this.#reportOnce(`service ${nameOf(service)}`, service, note);
-  }
-
-  #reportOnce(what: string, regarding: EventObject, note: string): void {
-    if (this.#reported.has(what)) return;
-    this.#reported.add(what);
-    this.#deps.log.warn("Cannot keep a certificate", { of: what, reason: note });
-    this.#record(regarding, { type: "Warning", reason: "CertificateNotKept", note });
+    this.#deps.log.warn("Cannot keep a certificate", { of: secret, reason: note });
+    this.#record(secretSubject(key, stored), { type: "Warning", reason: "CertificateNotKept", note });
   }
 
   #record(

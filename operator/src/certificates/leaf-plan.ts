@@ -10,7 +10,6 @@ import {
 
 import { isDue, reasonNotValid } from "./authority-plan.ts";
 import {
-  BUNDLE_KEY,
   CONTROL_PLANE_SECRET,
   OPERATOR_SECRET,
   RATELIMIT_SECRET,
@@ -91,11 +90,6 @@ export function wantedLeaves(
   ];
 }
 
-/** Whether a service's name leaves no room for its certificate: that of the bundle is taken. */
-export function isNameTaken({ name }: FleetMember): boolean {
-  return `${name}.crt` === BUNDLE_KEY;
-}
-
 /** Why the pair must be made again; undefined: it is good. */
 export function leafFault(
   data: SecretData,
@@ -119,7 +113,7 @@ export function leafFault(
 function serviceLeaves(naming: CertificateNaming, services: readonly CertifiedService[]): readonly WantedLeaves[] {
   const owners = fleetOwners(services);
   return [...Map.groupBy(services, ({ namespace }) => namespace)].map(([namespace, own]) => {
-    const certified = own.filter((service) => fleetConflictOf(service, owners) === undefined && !isNameTaken(service));
+    const certified = own.filter((service) => fleetConflictOf(service, owners) === undefined);
     return {
       namespace,
       name: RATELIMIT_SECRET,

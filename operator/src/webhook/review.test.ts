@@ -112,6 +112,16 @@ describe("review() of a RateLimitConfig", () => {
     );
   });
 
+  it("review() checks the ten oldest resources with the domain only, as each takes time", () => {
+    const invalid = (index: number) =>
+      readObject(config(INVALID, metadata("bank", `b${index}`, "2026-11-22T10:00:00Z")))!;
+    const owner = readObject(config({ domain: "d" }, metadata("bank", "owner", "2026-11-22T11:00:00Z")))!;
+    configs = [owner, ...Array.from({ length: 9 }, (_, index) => invalid(index))];
+    expect(findings(config({ domain: "d" })).warnings).toHaveLength(1);
+    configs.push(invalid(9));
+    expect(findings(config({ domain: "d" })).warnings).toEqual([]);
+  });
+
   it("review() takes a resource for its own form, not for another owner", () => {
     configs.push(readObject(config({ domain: "d" }))!);
     expect(findings(config({ domain: "d" })).warnings).toEqual([]);

@@ -10,7 +10,8 @@ import { createAuthority } from "@weir/certificates/authority";
 import { silentLog } from "@weir/common/log/log";
 import { openClusterAccess } from "@weir/kubernetes/access/cluster-access";
 import { ApiClient } from "@weir/kubernetes/client/api-client";
-import { ObjectClient } from "@weir/kubernetes/client/object-client";
+import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
+import { ObjectClient, type WrittenObject } from "@weir/kubernetes/client/object-client";
 import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
 import {
   RateLimitRequestSchema,
@@ -40,6 +41,21 @@ const CRDS = ["ratelimitservices", "ratelimitconfigs"].map((name) =>
 const PASSWORD = "secret";
 const VALIDITY = { now: new Date(), validDays: 1 } as const;
 
+/** Tells what is applied. */
+class WatchedClient extends ObjectClient {
+  readonly #told: (name: WrittenObject["metadata"]) => void;
+
+  constructor(client: ApiClient, told: (name: WrittenObject["metadata"]) => void) {
+    super(client);
+    this.#told = told;
+  }
+
+  override async apply(...[kind, object, ...rest]: Parameters<ObjectClient["apply"]>): Promise<KubernetesObject> {
+    this.#told(object.metadata);
+    return await super.apply(kind, object, ...rest);
+  }
+}
+
 /** A manifest as JSON, which is YAML too. */
 function manifest(
   apiVersion: string,
@@ -63,6 +79,8 @@ describe("RateLimitServices in a cluster", () => {
   let redis: Awaited<ReturnType<typeof startRedis>>;
   let spec: object;
   const [events, connected] = [[] as (EventText & { name: string })[], new Set<string>()];
+  /** Names of what was written in the namespace other, and each look at its resources. */
+  const [applied, looks] = [[] as string[], [] as string[]];
 
   const kubectl = async (...args: readonly string[]): Promise<string> => {
     const { code, stdout, stderr } = await cluster.kubectl(args);
@@ -113,10 +131,17 @@ describe("RateLimitServices in a cluster", () => {
         ...deps,
         caches,
         services: caches.follow(RATE_LIMIT_SERVICES),
-        objects: new ObjectClient(client),
+        objects: new WatchedClient(client, ({ namespace, name }) => {
+          if (namespace === "other") applied.push(name);
+        }),
         metrics: new ControllerMetricsSet(new Registry()),
         events: { record: ({ name }, event) => void events.push({ name, ...event }) },
-        connections: { connectedPods: () => connected },
+        connections: {
+          connectedPods: (namespace) => {
+            if (namespace === "other") looks.push(namespace);
+            return connected;
+          },
+        },
       },
       {
         concurrency: 4,
@@ -230,6 +255,71 @@ describe("RateLimitServices in a cluster", () => {
     await eventually("the rest of the first to be deleted", async () =>
       expect((await list("deployment")).map((each) => fieldsOf(each["metadata"])["name"])).toEqual(["limits"]),
     );
+  });
+
+  it("the status says what the API server refuses", async () => {
+    const backend = { type: "memory" };
+    await cluster.apply(service("other", "odd", { backend, podLabels: { "no label": "x" } }));
+    await eventually("the condition", async () =>
+      expect((await conditionsOf("odd", "other"))["Degraded"]).toBe("True Refused"),
+    );
+    expect(await kubectl("get", "rls", "odd", "-n", "other", "--output=yaml")).toContain("no label");
+    await cluster.apply(service("other", "odd", { backend, podLabels: { label: "x" } }));
+    await eventually("the pods", async () =>
+      expect((await conditionsOf("odd", "other"))["Available"]).toBe("True PodsReady"),
+    );
+    await kubectl("delete", "rls", "odd", "-n", "other");
+  });
+
+  it("writes nothing at rest, however the API server writes what was applied", async () => {
+    await kubectl("label", "namespace", "other", "pod-security.kubernetes.io/enforce=restricted");
+    const cpu = { type: "AverageValue", averageValue: "0.5" };
+    const external = (name: string) => ({
+      type: "External",
+      external: { metric: { name, selector: {} }, target: { type: "AverageValue", averageValue: "1000m" } },
+    });
+    const empty = { preferredDuringSchedulingIgnoredDuringExecution: [] };
+    await cluster.apply(
+      service("other", "rest", {
+        backend: { type: "memory", memory: { allowUnsharedCounters: true } },
+        autoscaling: {
+          minReplicas: 1,
+          maxReplicas: 3,
+          metrics: [{ type: "Resource", resource: { name: "cpu", target: cpu } }, external("a"), external("b")],
+          behavior: { scaleDown: null, scaleUp: { policies: [{ type: "Pods", value: 1, periodSeconds: 60 }] } },
+        },
+        resources: { requests: { cpu: "0.009", memory: "1024Mi" }, limits: {} },
+        nodeSelector: {},
+        tolerations: [{ key: "", operator: "Exists", value: "" }],
+        affinity: { nodeAffinity: empty, podAffinity: empty, podAntiAffinity: {} },
+        topologySpreadConstraints: [
+          {
+            maxSkew: 1,
+            topologyKey: "kubernetes.io/hostname",
+            whenUnsatisfiable: "ScheduleAnyway",
+            matchLabelKeys: [],
+          },
+        ],
+        imagePullSecrets: [],
+        podLabels: {},
+        podAnnotations: { empty: "" },
+        networkPolicy: { from: [{ namespaceSelector: { matchLabels: {} } }, { podSelector: {} }] },
+        env: [
+          { name: "CACHE_KEY_PREFIX", value: "" },
+          { name: "NODE_MEMORY", valueFrom: { resourceFieldRef: { resource: "limits.memory", divisor: "1024Ki" } } },
+        ],
+      }),
+    );
+    await eventually("the pods", async () =>
+      expect((await conditionsOf("rest", "other"))["Available"]).toBe("True PodsReady"),
+    );
+    // It is looked at every 2 s, as its pods are not connected.
+    await eventually("three looks without a write", async () => {
+      const [before, look] = [applied.length, looks.length];
+      await eventually("three looks", () => expect(looks.length).toBeGreaterThanOrEqual(look + 3), 20_000);
+      expect(applied.slice(before)).toEqual([]);
+    });
+    await kubectl("delete", "rls", "rest", "-n", "other");
   });
 
   it("an object of another owner is not touched", async () => {

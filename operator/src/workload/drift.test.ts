@@ -31,6 +31,44 @@ it.each([
     actual: { resources: { cpu: "1" } },
     is: true,
   },
+  {
+    what: "milli and a fraction",
+    rendered: { resources: { cpu: "0.009" } },
+    actual: { resources: { cpu: "9m" } },
+    is: true,
+  },
+  { what: "an exponent", rendered: { metrics: [{ value: "1e3" }] }, actual: { metrics: [{ value: "1k" }] }, is: true },
+  {
+    what: "quantities of a metric",
+    rendered: { metrics: [{ type: "Pods", pods: { target: { averageValue: "0.5" } } }] },
+    actual: { metrics: [{ type: "Pods", pods: { target: { averageValue: "500m" } } }] },
+    is: true,
+  },
+  { what: "a divisor", rendered: { divisor: "1024Ki" }, actual: { divisor: "1Mi" }, is: true },
+  {
+    what: "two metrics of one type",
+    rendered: {
+      metrics: [
+        { type: "External", at: 1 },
+        { type: "External", at: 2 },
+      ],
+    },
+    actual: {
+      metrics: [
+        { type: "External", at: 1 },
+        { type: "External", at: 2 },
+      ],
+    },
+    is: true,
+  },
+  // What says nothing is not stored.
+  { what: "an empty text that is left out", rendered: { value: "" }, actual: {}, is: true },
+  { what: "null that is left out", rendered: { value: null }, actual: {}, is: true },
+  { what: "null that has a default", rendered: { value: null }, actual: { value: 1 }, is: true },
+  { what: "an empty list that is left out", rendered: { values: [] }, actual: {}, is: true },
+  { what: "an empty mapping that is left out", rendered: { nodeSelector: {} }, actual: {}, is: true },
+  { what: "an empty selector, which means all", rendered: { podSelector: {} }, actual: {}, is: false },
+  { what: "an empty text that has become another", rendered: { value: "" }, actual: { value: "x" }, is: false },
   { what: "texts that look like quantities", rendered: { value: "1000m" }, actual: { value: "1" }, is: false },
 ])("hasAsRendered() is $is with $what", ({ rendered, actual, is }) => {
   expect(hasAsRendered(actual, rendered)).toBe(is);

@@ -2,20 +2,24 @@
 import { mappingOf } from "@weir/kubernetes/mapping";
 
 /** Fields by which the elements of a list are told apart, wherever others may add elements. */
-const LIST_KEYS = ["name", "type", "uid"] as const;
+const LIST_KEYS = ["name", "uid"] as const;
 
-/** The field whose texts are quantities, which the API server rewrites: 0.5 becomes 500m. */
-const QUANTITIES = "resources";
+/** The fields in which texts may be quantities, which the API server rewrites: 0.5 becomes 500m. */
+const QUANTITIES: ReadonlySet<string> = new Set(["resources", "metrics", "behavior", "divisor"]);
+
+/** The fields of which an empty mapping means all, so that its absence is a difference. */
+const SELECTORS: ReadonlySet<string> = new Set(["podSelector", "namespaceSelector"]);
 
 /** Factors of the units of quantities. */
 const FACTORS: Readonly<Record<string, number>> = {
-  ...{ "": 1, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18 },
+  ...{ "": 1, n: 1e-9, u: 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18 },
   ...{ Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50, Ei: 2 ** 60 },
 };
 
 /**
  * Whether everything that `rendered` says is in `actual`: mappings may have further fields, and lists of
- * named elements further elements.
+ * named elements further elements. Empty texts, lists and mappings say nothing, and the API server
+ * leaves them out; in place of null it puts the default.
  */
 export function hasAsRendered(actual: unknown, rendered: unknown): boolean {
   return isIn(actual, rendered, (left, right) => left === right);
@@ -29,9 +33,16 @@ function isIn(actual: unknown, rendered: unknown, areEqual: AreEqual): boolean {
   if (fields === undefined) return areEqual(actual, rendered);
   const present = mappingOf(actual);
   if (present === undefined) return false;
-  return Object.entries(fields).every(([name, value]) =>
-    isIn(present[name], value, name === QUANTITIES ? areEqualQuantities : areEqual),
+  return Object.entries(fields).every(
+    ([name, value]) =>
+      value === null ||
+      (present[name] === undefined && isEmpty(value) && !SELECTORS.has(name)) ||
+      isIn(present[name], value, QUANTITIES.has(name) ? areEqualQuantities : areEqual),
   );
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === "" || (typeof value === "object" && value !== null && Object.keys(value).length === 0);
 }
 
 function hasElements(actual: readonly unknown[], rendered: readonly unknown[], areEqual: AreEqual): boolean {
@@ -48,11 +59,14 @@ function hasElements(actual: readonly unknown[], rendered: readonly unknown[], a
 }
 
 function areEqualQuantities(left: unknown, right: unknown): boolean {
-  return left === right || amountOf(left) === amountOf(right);
+  if (left === right) return true;
+  const [from, to] = [amountOf(left), amountOf(right)];
+  // 9m is not exactly 0.009 here.
+  return Math.abs(from - to) <= 1e-12 * Math.max(from, to);
 }
 
 /** The amount; NaN, which equals nothing, when the value is no quantity. */
 function amountOf(value: unknown): number {
-  const [, digits, unit = ""] = /^([0-9.]+)([a-zA-Z]*)$/.exec(String(value)) ?? [];
+  const [, digits, unit = ""] = /^([0-9.]+(?:[eE][-+]?[0-9]+)?)([a-zA-Z]*)$/.exec(String(value)) ?? [];
   return Number(digits) * (FACTORS[unit] ?? Number.NaN);
 }

@@ -20,7 +20,7 @@ import { fleetConflict, fleetMemberOf } from "./fleet-members.ts";
 import { apiVersionOf, OWNED_KIND_NAMES, type OwnedKindName, RATE_LIMIT_SERVICES } from "./owned-kinds.ts";
 import { isReadyPod } from "./pods.ts";
 import { MANAGER, selectorOf, type Workload, type WorkloadOptions, workloadOf } from "./workload.ts";
-import { replicasOf, WorkloadObjects } from "./workload-objects.ts";
+import { replicasOf, WorkloadObjects, type WorkloadOutcome } from "./workload-objects.ts";
 import { isObserved, workloadStatus, type WorkloadProblem } from "./workload-status.ts";
 
 /**
@@ -88,9 +88,13 @@ export class WorkloadReconciler implements Reconciler {
     const workload = workloadOf(resource, object.uid, this.#options);
     let problem = this.#problemOf(object, resource);
     let deployment = this.#objects.deploymentOf(workload);
+    let refusal: ApiFailure | undefined;
     if (problem === undefined) {
-      const outcome = await this.#objects.ensure(workload, signal);
-      if (outcome.kind === "written") {
+      const outcome = await this.#ensure(workload, signal);
+      if (outcome instanceof ApiFailure) {
+        refusal = outcome;
+        problem = { reason: "Refused", message: refusal.message };
+      } else if (outcome.kind === "written") {
         deployment = outcome.deployment;
         this.#recordScaling(object, outcome);
       } else {
@@ -101,8 +105,20 @@ export class WorkloadReconciler implements Reconciler {
     const status = this.#statusOf(workload, resource, { deployment, problem });
     if (status === undefined) return { againAfterMs: AGAIN_MS.unsettled };
     await this.#writeStatus(object, resource.status, status, signal);
+    // The status says why; it is tried again less and less often.
+    if (refusal !== undefined) throw refusal;
     const isSettled = status.conditions?.find(({ type }) => type === "Ready")?.status === "True";
     return { againAfterMs: isSettled ? AGAIN_MS.settled : AGAIN_MS.unsettled };
+  }
+
+  /** The failure when the API server refuses an object; other failures are thrown. */
+  async #ensure(workload: Workload, signal: AbortSignal): Promise<WorkloadOutcome | ApiFailure> {
+    try {
+      return await this.#objects.ensure(workload, signal);
+    } catch (error) {
+      if (error instanceof ApiFailure && error.kind === "refused") return error;
+      throw error;
+    }
   }
 
   #problemOf(object: KubernetesObject, { spec }: RateLimitServiceResource): WorkloadProblem | undefined {

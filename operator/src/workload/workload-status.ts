@@ -10,7 +10,7 @@ const NAMES_MAX = 3;
 
 /** Why the operator does not roll out a resource. */
 export interface WorkloadProblem {
-  readonly reason: "InvalidSpec" | "FleetConflict" | "NameTaken";
+  readonly reason: "InvalidSpec" | "FleetConflict" | "NameTaken" | "Refused";
   /** For people, without a full stop. */
   readonly message: string;
 }

@@ -51,6 +51,10 @@ describe("the API server", () => {
     expect(await refusalOf(spec)).toContain(refusal);
   });
 
+  it("refuses the name ca, whose certificate would have the name of the authorities", async () => {
+    expect(await refusalOf({ backend: { type: "memory" } }, "ca")).toContain("metadata.name must not be ca");
+  });
+
   it.each(["x".repeat(53), "9lives", "a.b"])(
     "refuses the name %s, after which no Service can be named",
     async (name) => {
@@ -59,6 +63,23 @@ describe("the API server", () => {
       );
     },
   );
+});
+
+describe("the API server, of a resource that there is", () => {
+  it.each([
+    { what: "another fleet", before: "mine", after: "theirs" },
+    { what: "a fleet for the first time", before: undefined, after: "theirs" },
+    { what: "no fleet any more", before: "mine", after: null },
+  ])("refuses $what", async ({ before, after }) => {
+    await cluster.apply(serviceManifest({ backend: { type: "memory" }, fleet: before }, "fixed"));
+    const patch = JSON.stringify({ spec: { fleet: after } });
+    const { code, stderr } = await cluster.kubectl(["patch", "rls", "fixed", "--type=merge", "-p", patch]);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining("spec.fleet: Forbidden: fleet cannot be changed; delete and re-create the resource"),
+    ]);
+    await cluster.kubectl(["delete", "rls", "fixed"]);
+  });
 });
 
 describe("kubectl", () => {

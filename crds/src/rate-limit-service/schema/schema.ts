@@ -24,6 +24,13 @@ const SERVICE_NAME_LENGTH_MAX = 52;
 /** CEL rules of the whole spec. */
 const SPEC_VALIDATIONS = [
   {
+    // Otherwise an old resource could take the fleet of a younger one, with its certificate.
+    rule: "has(self.fleet) == has(oldSelf.fleet) && (!has(self.fleet) || self.fleet == oldSelf.fleet)",
+    message: "fleet cannot be changed; delete and re-create the resource",
+    fieldPath: ".fleet",
+    reason: "FieldValueForbidden",
+  },
+  {
     rule: "!has(self.replicas) || !has(self.autoscaling)",
     message: "replicas must be absent when autoscaling is set, which decides the number of pods",
     fieldPath: ".replicas",
@@ -42,6 +49,11 @@ const SPEC_VALIDATIONS = [
 /** CEL rules of the resource, which alone see its name. */
 export const RESOURCE_VALIDATIONS = [
   {
+    rule: "self.metadata.name != 'ca'",
+    message:
+      "metadata.name must not be ca, because ca.crt is the file of the authorities, next to the certificates that are named after resources",
+  },
+  {
     rule: `self.metadata.name.size() <= ${SERVICE_NAME_LENGTH_MAX} && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')`,
     message: `metadata.name must have at most ${SERVICE_NAME_LENGTH_MAX} lower-case letters, digits and "-", begin with a letter and end with a letter or digit, because a Service is named after it`,
   },
@@ -54,7 +66,7 @@ export const serviceSpecSchema = z
     fleet: fleetName()
       .optional()
       .describe(
-        `Fleet that the pods belong to: RateLimitConfigs name it in spec.fleets. Absent: NAMESPACE.NAME, shortened with a hash to 63 characters. ${FLEET_NAME_RULE}`,
+        `Fleet that the pods belong to: RateLimitConfigs name it in spec.fleets. It cannot be changed. Absent: NAMESPACE.NAME, shortened with a hash to 63 characters. ${FLEET_NAME_RULE}`,
       ),
     backend: backendSchema,
     ...networkFields,

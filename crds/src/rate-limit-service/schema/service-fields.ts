@@ -1,8 +1,6 @@
 // Fields that several parts of a RateLimitService share: references, addresses, durations, quantities.
 import * as z from "zod";
 
-import { text } from "../../schema/fields.ts";
-
 /** Names of objects of Kubernetes, and of keys inside a Secret or ConfigMap. */
 const OBJECT_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 const OBJECT_NAME_LENGTH_MAX = 253;
@@ -26,7 +24,6 @@ const LABEL_VALUE = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;
 const LABEL_VALUE_LENGTH_MAX = 63;
 /** Most labels or annotations of one object. */
 export const LABELS_MAX = 64;
-const LABEL_NAME_LENGTH_MAX = 317;
 
 /** The name of another object. */
 export function objectName(description: string): z.ZodString {
@@ -105,13 +102,13 @@ export function labels(description: string): z.ZodRecord<z.ZodString, z.ZodStrin
   });
 }
 
-/** Values by name: at most so many. */
+/** Values by name: at most so many. What a name may be, the API server says where it is used. */
 export function named<Value extends z.ZodType>(
   value: Value,
   { max, description }: { readonly max: number; readonly description: string },
 ): z.ZodRecord<z.ZodString, Value> {
   return z
-    .record(text(LABEL_NAME_LENGTH_MAX), value)
+    .record(z.string(), value)
     .refine((all) => Object.keys(all).length <= max, `must have at most ${max} entries`)
     .meta({ maxProperties: max, description });
 }

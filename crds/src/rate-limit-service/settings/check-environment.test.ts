@@ -60,6 +60,19 @@ describe("checkEnvironment()", () => {
     expect(messagesOf(name)).toEqual({ own: refused, other: refused });
   });
 
+  it("compares only the first five unknown names, and none that is longer than every known one", () => {
+    const env = ["Z".repeat(128), ...Array.from({ length: 6 }, (_, index) => `LOG_LEVEL${index}`)].map((name) => ({
+      name,
+    }));
+    const texts = checkEnvironment({ env }).problems.map(({ message }) => message);
+    expect(texts[0]).toBe(`unknown setting ${"Z".repeat(128)}`);
+    expect(texts.slice(4)).toEqual([
+      "unknown setting LOG_LEVEL3; the nearest known one is LOG_LEVEL",
+      "unknown setting LOG_LEVEL4",
+      "unknown setting LOG_LEVEL5",
+    ]);
+  });
+
   it("warns of a setting of envoyproxy/ratelimit that has no effect", () => {
     const [message] = messagesOf("GOMAXPROCS").own;
     expect(message).toBe(

@@ -10,11 +10,15 @@ import { fieldOfReserved, spellingsOf } from "./reserved-settings.ts";
 const OF_OTHERS =
   /^(NODE_|OTEL_|SSL_CERT_|UV_THREADPOOL_SIZE$|TZ$|LANG$|LC_|(HTTPS?|NO|ALL)_PROXY$|(https?|no|all)_proxy$)/;
 
+/** How many unknown names are compared with the known ones, which takes a millisecond or more each. */
+const HINTS_MAX = 5;
+
 /** The part of a name that stands for any text. */
 const ANY = "<NAME>";
 
 const SPELLINGS = DATA_PLANE_SETTINGS.flatMap((setting) => spellingsOf(setting));
 const KNOWN: ReadonlySet<string> = new Set(SPELLINGS);
+const NAME_LENGTH_MAX = Math.max(...SPELLINGS.map(({ length }) => length));
 const FAMILIES = SPELLINGS.filter((name) => name.includes(ANY)).map((name) => name.split(ANY));
 
 /** What is wrong with an environment. */
@@ -27,7 +31,8 @@ export interface EnvironmentFindings {
 
 /**
  * Checks `env`. Names that the operator sets are problems. A name that this release does not know is a
- * problem with its own image; with another one (`image`), which may be newer, a warning.
+ * problem with its own image; with another one (`image`), which may be newer, a warning. The nearest
+ * known name is given for the first few.
  */
 export function checkEnvironment({
   env = [],
@@ -35,13 +40,18 @@ export function checkEnvironment({
 }: Pick<RateLimitServiceSpec, "env" | "image">): EnvironmentFindings {
   const problems: ManifestProblem[] = [];
   const warnings: ManifestProblem[] = [];
+  let hints = 0;
   for (const [index, { name }] of env.entries()) {
     const path = ["spec", "env", index, "name"];
     const field = fieldOfReserved(name);
     const reason = Object.hasOwn(SETTINGS_WITHOUT_EFFECT, name) ? SETTINGS_WITHOUT_EFFECT[name] : undefined;
     if (field !== null) problems.push({ path, message: reservedMessage(name, field) });
     else if (reason !== undefined) warnings.push({ path, message: `${name} has no effect: ${reason}` });
-    else if (!isKnown(name)) (image === undefined ? problems : warnings).push({ path, message: unknownMessage(name) });
+    else if (!isKnown(name)) {
+      const message = `unknown setting ${name}${hints < HINTS_MAX ? hintFor(name) : ""}`;
+      hints += 1;
+      (image === undefined ? problems : warnings).push({ path, message });
+    }
   }
   return { problems, warnings };
 }
@@ -59,12 +69,13 @@ function reservedMessage(name: string, field: string | undefined): string {
   return `${name} is set by the operator: use spec.${field}`;
 }
 
-function unknownMessage(name: string): string {
+function hintFor(name: string): string {
+  if (name.length > NAME_LENGTH_MAX) return "";
   const [nearest] = SPELLINGS.filter((candidate) => !candidate.includes(ANY))
     .map((candidate) => ({ candidate, edits: editDistance(name.toUpperCase(), candidate.toUpperCase()) }))
     .toSorted((left, right) => left.edits - right.edits);
-  if (nearest === undefined) return `unknown setting ${name}`;
+  if (nearest === undefined) return "";
   const field = fieldOfReserved(nearest.candidate);
   const hint = typeof field === "string" ? `, which is spec.${field}` : "";
-  return `unknown setting ${name}; the nearest known one is ${nearest.candidate}${hint}`;
+  return `; the nearest known one is ${nearest.candidate}${hint}`;
 }
