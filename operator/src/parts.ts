@@ -7,11 +7,16 @@ import type { Log } from "@weir/common/log/log";
 import type { ObjectClient, ObjectWriter } from "@weir/kubernetes/client/object-client";
 import type { Registry } from "prom-client";
 
+import { createCertificatePart } from "./certificate-part.ts";
+import { createDataPlaneController } from "./data-plane-part.ts";
 import { EventRecorder } from "./events/event-recorder.ts";
 import type { ClusterCaches } from "./reconcile/cluster-caches.ts";
 import { ControllerMetricsSet } from "./reconcile/controller-metrics.ts";
+import { createRevisionController } from "./revision-part.ts";
 import type { Settings } from "./settings.ts";
 import { createStatusParts } from "./status-parts.ts";
+import { WebhookServer } from "./webhook/webhook-server.ts";
+import { RATE_LIMIT_SERVICES } from "./workload/owned-kinds.ts";
 
 /** What parts are made from. */
 export interface PartDeps {
@@ -42,9 +47,31 @@ export interface OperatorParts {
 }
 
 /** Makes the parts. They send nothing before they are started. */
-export function createParts({ registry, ...deps }: PartDeps): OperatorParts {
+export function createParts({ registry, ...common }: PartDeps): OperatorParts {
+  const { log, clock, caches, settings } = common;
+  const { namespaces, certificates } = settings;
   const metrics = new ControllerMetricsSet(registry);
-  const events = new EventRecorder({ ...deps, instance: hostname() });
-  const status = createStatusParts({ ...deps, metrics, events });
-  return { everywhere: [], leading: [events, ...status] };
+  const events = new EventRecorder({ ...common, instance: hostname() });
+  const deps = { ...common, metrics, events };
+  const status = createStatusParts(deps);
+  const { configs, watch } = status;
+  const services = caches.follow(RATE_LIMIT_SERVICES, { namespaces });
+  const hasPods = (fleet: string): boolean | undefined => {
+    const fleets = watch.reports().pods?.values();
+    return fleets && [...fleets].includes(fleet);
+  };
+  const { webhook } = settings;
+  return {
+    everywhere:
+      webhook === undefined
+        ? []
+        : [new WebhookServer({ log, context: { clock, configs, services, hasPods } }, webhook)],
+    leading: [
+      events,
+      ...(certificates === "operator" ? [createCertificatePart(deps, services)] : []),
+      ...status.leading,
+      createRevisionController(deps, status),
+      createDataPlaneController(deps, { services, watch }),
+    ],
+  };
 }

@@ -32,8 +32,8 @@ export interface ControlPlaneTls {
 export interface WebhookSettings {
   readonly host: string;
   readonly port: number;
-  /** Files with certificate and key; undefined: those that the operator makes. */
-  readonly tls: { readonly certPath: string; readonly keyPath: string } | undefined;
+  /** Files with certificate and key. */
+  readonly tls: { readonly certPath: string; readonly keyPath: string };
 }
 
 /** All settings. */
@@ -56,10 +56,18 @@ export interface Settings {
     readonly service: string;
     /** Name of the port of that Service. */
     readonly portName: string;
+    /** Service through which data planes reach them, in the operator's namespace. */
+    readonly adsService: string;
+    /** Port of that Service. */
+    readonly adsPort: number;
     readonly tls: ControlPlaneTls | undefined;
   };
+  /** The domain of the names of Services. */
+  readonly clusterDomain: string;
   /** Whether the operator makes certificates. */
   readonly certificates: "operator" | "external";
+  /** Service of the webhook, in the operator's namespace. */
+  readonly webhookService: string;
   /** Undefined: no webhook. */
   readonly webhook: WebhookSettings | undefined;
   /** Image of data planes whose resource names none. */
@@ -84,6 +92,7 @@ export function describeSettings(): readonly SettingRow[] {
 }
 
 function readSettings(read: EnvReader, podNamespace: () => string | undefined): Settings {
+  const controlPlane = readControlPlane(read);
   return {
     namespace: readNamespace(read) ?? podNamespace() ?? DEFAULT_NAMESPACE,
     connection: readConnection(read),
@@ -107,8 +116,12 @@ function readSettings(read: EnvReader, podNamespace: () => string | undefined): 
         effect: "Within which time every object is compared with what is wanted although nothing has changed.",
       }),
     },
-    controlPlane: readControlPlane(read),
-    ...readCertificates(read),
+    controlPlane,
+    clusterDomain: read.string("CLUSTER_DOMAIN", {
+      default: "cluster.local",
+      effect: "Domain of the names of Services, for the certificates that the operator makes.",
+    }),
+    ...readCertificates(read, controlPlane.tls),
     image: read.string("IMAGE", {
       default: "weir-ratelimit:latest",
       effect: "Image of the data planes whose RateLimitService names none.",
@@ -196,6 +209,12 @@ function readControlPlane(read: EnvReader): Settings["controlPlane"] {
     default: "ads",
     effect: "Name of the port of that Service on which the replicas report the rollout.",
   });
+  const adsService = read.string("CONTROL_PLANE_ADS_SERVICE", {
+    default: "weir-control-plane",
+    effect: "Service through which data planes reach the control plane, in OPERATOR_NAMESPACE.",
+  });
+  checkName(read, "CONTROL_PLANE_ADS_SERVICE", adsService);
+  const adsPort = read.port("CONTROL_PLANE_ADS_PORT", { default: 18_000, effect: "Port of that Service." });
   const paths = {
     CONTROL_PLANE_TLS_CERT: read.optionalString("CONTROL_PLANE_TLS_CERT", {
       effect: "File with the certificate that the operator shows to the control plane, PEM.",
@@ -212,30 +231,41 @@ function readControlPlane(read: EnvReader): Settings["controlPlane"] {
   const { CONTROL_PLANE_TLS_CERT: certPath, CONTROL_PLANE_TLS_KEY: keyPath, CONTROL_PLANE_TLS_CACERT: caPath } = paths;
   const tls =
     certPath === undefined || keyPath === undefined || caPath === undefined ? undefined : { certPath, keyPath, caPath };
-  return { service, portName, tls };
+  return { service, portName, adsService, adsPort, tls };
 }
 
-function readCertificates(read: EnvReader): Pick<Settings, "certificates" | "webhook"> {
+function readCertificates(
+  read: EnvReader,
+  own: ControlPlaneTls | undefined,
+): Pick<Settings, "certificates" | "webhook" | "webhookService"> {
   const certificates = read.oneOf("CERTIFICATES", {
     default: "operator",
     choices: ["operator", "external"],
     effect:
       "Who makes the certificates of the control plane, the data planes and the webhook: the operator, or something else that writes the Secrets, such as cert-manager.",
   });
+  const webhookService = read.string("WEBHOOK_SERVICE", {
+    default: "weir-operator",
+    effect: "Service of the admission webhook in OPERATOR_NAMESPACE, for the certificate that the operator makes.",
+  });
+  checkName(read, "WEBHOOK_SERVICE", webhookService);
   const host = read.string("WEBHOOK_HOST", { default: "0.0.0.0", effect: "Address of the admission webhook." });
   const port = read.port("WEBHOOK_PORT", { default: 0, effect: "Port of the admission webhook; 0 serves none." });
   const paths = {
     WEBHOOK_TLS_CERT: read.optionalString("WEBHOOK_TLS_CERT", {
-      effect: "File with the certificate of the admission webhook, PEM. Not set: the operator makes it.",
+      effect:
+        "File with the certificate of the admission webhook, PEM; it is waited for. Not set: that of CONTROL_PLANE_TLS_CERT, which has the names of both when the operator makes it.",
     }),
     WEBHOOK_TLS_KEY: read.optionalString("WEBHOOK_TLS_KEY", { effect: "File with the key of that certificate, PEM." }),
   };
   refuseSome(read, paths);
-  const { WEBHOOK_TLS_CERT: certPath, WEBHOOK_TLS_KEY: keyPath } = paths;
-  const tls = certPath === undefined || keyPath === undefined ? undefined : { certPath, keyPath };
-  if (port !== 0 && tls === undefined && certificates === "external")
-    read.problem("WEBHOOK_TLS_CERT", certPath, "the path of a PEM file, because CERTIFICATES=external makes none");
-  return { certificates, webhook: port === 0 ? undefined : { host, port, tls } };
+  const { WEBHOOK_TLS_CERT: certPath = own?.certPath, WEBHOOK_TLS_KEY: keyPath = own?.keyPath } = paths;
+  if (port === 0) return { certificates, webhookService, webhook: undefined };
+  if (certPath === undefined || keyPath === undefined) {
+    read.problem("WEBHOOK_TLS_CERT", certPath, "the path of a PEM file, because CONTROL_PLANE_TLS_CERT is not set");
+    return { certificates, webhookService, webhook: undefined };
+  }
+  return { certificates, webhookService, webhook: { host, port, tls: { certPath, keyPath } } };
 }
 
 /** Notes a problem with each setting of a group that is missing while another one is there. */

@@ -288,7 +288,7 @@ class RunningOperator {
         },
       },
     });
-    const parts: readonly Part[] = [{ name: "client", stop: () => client.close() }, caches, events, ...status];
+    const parts: readonly Part[] = [{ name: "client", stop: () => client.close() }, caches, events, ...status.leading];
     for (const part of parts) await part.start?.();
     return new RunningOperator(parts);
   }

@@ -6,6 +6,7 @@ import type { ObjectWriter } from "@weir/kubernetes/client/object-client";
 
 import type { EventRecorder } from "./events/event-recorder.ts";
 import type { ClusterCaches } from "./reconcile/cluster-caches.ts";
+import type { ObjectLookup } from "./reconcile/object-cache.ts";
 import { Controller, type ControllerDeps } from "./reconcile/controller.ts";
 import { ENDPOINT_SLICES } from "./reports/replica-endpoints.ts";
 import { ReportWatch } from "./reports/report-watch.ts";
@@ -19,11 +20,23 @@ export interface StatusPartDeps extends Pick<ControllerDeps, "log" | "monotonicM
   readonly objects: Pick<ObjectWriter, "apply">;
   readonly caches: Pick<ClusterCaches, "follow">;
   readonly events: Pick<EventRecorder, "record">;
-  readonly settings: Pick<Settings, "namespace" | "namespaces" | "reconcile" | "controlPlane">;
+  readonly settings: Pick<Settings, "namespace" | "namespaces" | "reconcile"> & {
+    readonly controlPlane: Pick<Settings["controlPlane"], "service" | "portName" | "tls">;
+  };
 }
 
-/** Makes the parts of the leader, in the order of their start. */
-export function createStatusParts(deps: StatusPartDeps): readonly Part[] {
+/** The parts of the leader that write statuses, and what others read too. */
+export interface StatusParts {
+  /** In the order of their start. */
+  readonly leading: readonly Part[];
+  /** The RateLimitConfigs. */
+  readonly configs: ObjectLookup;
+  /** Follows the control plane while this replica is the leader. */
+  readonly watch: ReportWatch;
+}
+
+/** Makes the parts. */
+export function createStatusParts(deps: StatusPartDeps): StatusParts {
   const { log, clock, monotonicMs, random, objects, caches, settings, metrics, events } = deps;
   const { service, portName, tls: paths } = settings.controlPlane;
   const { namespace } = settings;
@@ -39,11 +52,16 @@ export function createStatusParts(deps: StatusPartDeps): readonly Part[] {
   const reports = (): ReturnType<ReportWatch["reports"]> => watch.reports();
   const reconciler = new StatusReconciler({ clock, objects, events, configs, reports });
   const controller = new Controller({ log, monotonicMs, random, reconciler, metrics }, configs, settings.reconcile);
+  reconcileReported(watch, controller);
+  return { leading: [watch, controller], configs, watch };
+}
+
+/** Lets a controller of RateLimitConfigs reconcile those of which something else is reported. */
+export function reconcileReported(watch: Pick<ReportWatch, "onChange">, controller: Controller): void {
   watch.onChange((keys) => {
     if (keys === undefined) controller.addAll();
     else for (const key of keys) controller.add(keyOf(key));
   });
-  return [watch, controller];
 }
 
 function keyOf(text: string): { readonly namespace: string; readonly name: string } {

@@ -32,7 +32,9 @@ export function mergeReports(reports: readonly ReplicaReport[]): MergedReports {
   const namesIn = (state: ReplicaSight["state"]): string[] =>
     sorted.filter((replica) => replica.state === state).map(({ name }) => name);
   const [silent, awaited] = [namesIn("silent"), namesIn("awaited")];
+  const isComplete = answering.length > 0 && silent.length === 0 && awaited.length === 0;
   return {
+    pods: isComplete ? new Map(Array.from(counted, (pod) => [podName(pod), pod.fleet])) : undefined,
     keys: new Set(replicas.flatMap(({ resources }) => [...resources.keys()])),
     of: (key) => ({
       silent,

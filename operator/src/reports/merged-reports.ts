@@ -56,6 +56,11 @@ export interface MergedReports {
   of(key: string): ResourceReports;
   /** The resources that any replica knows. */
   readonly keys: ReadonlySet<string>;
+  /**
+   * The fleet of each connected pod, by `<namespace>/<name>`; undefined while no replica answers, or not
+   * all that should.
+   */
+  readonly pods: ReadonlyMap<string, string> | undefined;
 }
 
 /** A control plane replica as the operator sees it. */

@@ -104,6 +104,8 @@ export class ReportWatch implements Part {
     const replicas = [...this.#replicas.values()];
     this.#replicas.clear();
     for (const { end } of replicas) end.abort();
+    // What they reported says nothing from now on.
+    this.#merged = mergeReports([]);
     await Promise.all(replicas.map(({ done }) => done));
   }
 

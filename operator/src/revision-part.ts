@@ -1,0 +1,39 @@
+// The part that keeps the last good form of each RateLimitConfig.
+import type { ClusterCaches } from "./reconcile/cluster-caches.ts";
+import { Controller, type ControllerDeps } from "./reconcile/controller.ts";
+import { reportedGeneration } from "./revisions/reported-forms.ts";
+import {
+  configOfRevision,
+  RevisionReconciler,
+  type RevisionReconcilerDeps,
+  REVISIONS,
+} from "./revisions/revision-reconciler.ts";
+import type { Settings } from "./settings.ts";
+import { reconcileReported, type StatusParts } from "./status-parts.ts";
+
+/** What revisions need of the process. */
+export interface RevisionPartDeps
+  extends Omit<ControllerDeps, "reconciler">, Pick<RevisionReconcilerDeps, "log" | "objects"> {
+  readonly caches: Pick<ClusterCaches, "follow">;
+  readonly settings: Pick<Settings, "namespaces" | "reconcile">;
+}
+
+/** Makes the controller, before the caches are filled. */
+export function createRevisionController(
+  deps: RevisionPartDeps,
+  { configs, watch }: Pick<StatusParts, "configs" | "watch">,
+): Controller {
+  const { namespaces, reconcile } = deps.settings;
+  const revisions = deps.caches.follow(REVISIONS, { namespaces });
+  const loaded: RevisionReconcilerDeps["loaded"] = {
+    loadedGeneration: (config) => reportedGeneration(config, watch.reports().of(`${config.namespace}/${config.name}`)),
+  };
+  const reconciler = new RevisionReconciler({ ...deps, configs, revisions, loaded });
+  const controller = new Controller({ ...deps, reconciler }, configs, reconcile);
+  controller.follow(revisions, (revision) => {
+    const config = configOfRevision(revision);
+    return config === undefined ? [] : [config];
+  });
+  reconcileReported(watch, controller);
+  return controller;
+}
