@@ -21,8 +21,9 @@ import { type StatusWatch, watchStatuses } from "./status-watch.ts";
 /** Service of the replicas; the name in their certificates is `<service>.weir-system.svc`. */
 export const SERVICE = "weir-control-plane-headless";
 
-/** How many of everything there are. */
+/** Resources in the cluster. */
 export const RESOURCES = 1000;
+/** Pods that are connected when nothing happens. */
 export const PODS = 20;
 
 /** Resources that are written before the next ones are made up. */
@@ -48,7 +49,9 @@ export interface FixturePlace {
 /** Starts everything but the pods, with all resources in the cluster; resolves when the operator is ready. */
 export async function startFixture(place: FixturePlace): Promise<Fixture> {
   const file = (name: string): string => join(place.folder, name);
-  const limits = await startLimitsCluster({ apiServerFlags: operatorAuditFlags(file("policy.json"), file("audit.log")) });
+  const limits = await startLimitsCluster({
+    apiServerFlags: operatorAuditFlags(file("policy.json"), file("audit.log")),
+  });
   place.onStarted(() => limits.stop());
   await installOperator(limits);
   for (let first = 0; first < RESOURCES; first += BATCH)
@@ -64,7 +67,10 @@ export async function startFixture(place: FixturePlace): Promise<Fixture> {
       { SOURCE: "kubernetes", KUBECONFIG: file("control-plane"), ADS_HOST: place.address, LOG_LEVEL: "error" },
     );
   const replicas = await Promise.all([start(), start()]);
-  for (const { process } of replicas) place.onStarted(async () => void (await process.stop("SIGTERM", 5000)));
+  for (const { process } of replicas)
+    place.onStarted(async () => {
+      await process.stop("SIGTERM", 5000);
+    });
   const fixture = new Fixture({ place, limits, watch, replicas, operator: await startOperator(place) });
   await fixture.setEndpoints(0, 1);
   return fixture;
@@ -179,7 +185,13 @@ async function installOperator({ cluster }: LimitsCluster): Promise<void> {
     "control-plane/rbac/revision-reader.yaml",
   ];
   await cluster.apply(files.map((path) => readFileSync(join(ROOT, path), "utf8")).join("\n---\n"));
-  const { code, stderr } = await cluster.kubectl(["wait", "--for=condition=Established", "--timeout=120s", "crd", "--all"]);
+  const { code, stderr } = await cluster.kubectl([
+    "wait",
+    "--for=condition=Established",
+    "--timeout=120s",
+    "crd",
+    "--all",
+  ]);
   if (code !== 0) throw new Error(`The kinds are not served: ${stderr.trim()}`);
 }
 
@@ -203,7 +215,9 @@ async function startOperator({ folder, certificates, onStarted }: FixturePlace):
       CONTROL_PLANE_TLS_KEY: certificates.rateLimit.key,
     },
   });
-  onStarted(async () => void (await operator.stop("SIGTERM", 5000)));
+  onStarted(async () => {
+    await operator.stop("SIGTERM", 5000);
+  });
   return operator;
 }
 

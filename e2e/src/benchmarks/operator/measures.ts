@@ -136,7 +136,12 @@ async function measureRollingRestart(fixture: Fixture): Promise<readonly Figure[
   await settle(fixture, isRight);
   const most = mostWrites(statusWrites(fixture, before));
   return [
-    { what: `rolling restart of ${PODS} pods in ${(PODS * ROLLING.pauseMs) / 1000} s: most writes of a status`, bar: 6, value: most, unit: "writes" },
+    {
+      what: `rolling restart of ${PODS} pods in ${(PODS * ROLLING.pauseMs) / 1000} s: most writes of a status`,
+      bar: 6,
+      value: most,
+      unit: "writes",
+    },
   ];
 }
 
@@ -144,6 +149,7 @@ async function measureRollingRestart(fixture: Fixture): Promise<readonly Figure[
 async function measureRest(fixture: Fixture): Promise<readonly Figure[]> {
   const { pid } = fixture.operator;
   await settle(fixture, isRight);
+  await settleWrites(fixture);
   const before = fixture.writes().length;
   const [startedMs, usedMs] = [performance.now(), cpuTimeMs(pid)];
   await delay(REST_MS);
@@ -188,7 +194,12 @@ async function measureSilentReplica(fixture: Fixture): Promise<readonly Figure[]
   const goneMs = Date.now();
   const rightMs = await settle(fixture, isRight);
   return [
-    { what: "a replica that is an endpoint and does not answer → all statuses say so", bar: 20, value: (unknownMs - lostMs) / 1000, unit: "s" },
+    {
+      what: "a replica that is an endpoint and does not answer → all statuses say so",
+      bar: 20,
+      value: (unknownMs - lostMs) / 1000,
+      unit: "s",
+    },
     { what: "its endpoint gone → last right status", bar: 20, value: (rightMs - goneMs) / 1000, unit: "s" },
   ];
 }
@@ -198,7 +209,10 @@ function isRight({ isCurrent, ready, pods }: SeenStatus): boolean {
 }
 
 function statusWrites(fixture: Fixture, before: number): readonly OperatorWrite[] {
-  return fixture.writes().slice(before).filter(({ resource }) => resource === "ratelimitconfigs/status");
+  return fixture
+    .writes()
+    .slice(before)
+    .filter(({ resource }) => resource === "ratelimitconfigs/status");
 }
 
 function mostWrites(writes: readonly OperatorWrite[]): number {
@@ -214,6 +228,15 @@ async function settle(fixture: Fixture, isWanted: (status: SeenStatus) => boolea
     lastMs = await until(fixture, isWanted);
   }
   return lastMs;
+}
+
+/** Resolves when nothing but the Lease has been written for a while: events may come later than statuses. */
+async function settleWrites(fixture: Fixture): Promise<void> {
+  const count = (): number => fixture.writes().filter(({ resource }) => resource !== "leases").length;
+  for (let before = -1; before !== count();) {
+    before = count();
+    await delay(QUIET_MS);
+  }
 }
 
 /** Resolves with the time of the last change of a status once all are right and one has changed since then. */

@@ -47,7 +47,9 @@ async function benchOperator(context: ProgramContext): Promise<number> {
     const fixture = await startFixture({ folder: folder.path, certificates, address, onStarted });
     for (const { id, run } of chosen) {
       context.stderr(`${id} …\n`);
-      figures.push(...(await run(fixture)));
+      const measured = await run(fixture);
+      figures.push(...measured);
+      for (const figure of measured) context.stderr(`  ${cellsOf(figure).join("  ")}\n`);
     }
   } catch (error) {
     await interruption; // A failure caused by the stop must not end the process before all is stopped.
