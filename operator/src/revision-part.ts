@@ -24,12 +24,13 @@ export function createRevisionController(
   { configs, watch }: Pick<StatusParts, "configs" | "watch">,
 ): Controller {
   const { namespaces, reconcile } = deps.settings;
-  const revisions = deps.caches.follow(REVISIONS, { namespaces });
+  const revisions = deps.caches.follow(REVISIONS, { namespaces, isWithoutManagers: true });
   const loaded: RevisionReconcilerDeps["loaded"] = {
     loadedGeneration: (config) => reportedGeneration(config, watch.reports().of(`${config.namespace}/${config.name}`)),
   };
   const reconciler = new RevisionReconciler({ ...deps, configs, revisions, loaded });
-  const controller = new Controller({ ...deps, reconciler }, configs, reconcile);
+  // One at a time: forms are read after a restart of everything, and people wait for statuses.
+  const controller = new Controller({ ...deps, reconciler }, configs, { ...reconcile, concurrency: 1 });
   controller.follow(revisions, (revision) => {
     const config = configOfRevision(revision);
     return config === undefined ? [] : [config];

@@ -40,7 +40,10 @@ export function createStatusParts(deps: StatusPartDeps): StatusParts {
   const { log, clock, monotonicMs, random, objects, caches, settings, metrics, events } = deps;
   const { service, portName, tls: paths } = settings.controlPlane;
   const { namespace } = settings;
-  const configs = caches.follow(RATE_LIMIT_CONFIGS, { namespaces: settings.namespaces });
+  const configs = caches.follow(RATE_LIMIT_CONFIGS, {
+    namespaces: settings.namespaces,
+    isWithoutManagers: true,
+  });
   const slices = caches.follow(ENDPOINT_SLICES, {
     namespaces: [namespace],
     labelSelector: `kubernetes.io/service-name=${service}`,

@@ -7,6 +7,7 @@ import { Agent, request } from "node:https";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import {
+  type ClusterOptions,
   kubeconfigText,
   type KubernetesCluster,
   startKubernetesCluster,
@@ -20,8 +21,8 @@ const NAMESPACE = "shop";
 const WRITES_MAX = 16;
 
 /** Starts the servers and installs what the control plane needs. */
-export async function startLimitsCluster(): Promise<LimitsCluster> {
-  const cluster = await startKubernetesCluster();
+export async function startLimitsCluster(options: ClusterOptions = {}): Promise<LimitsCluster> {
+  const cluster = await startKubernetesCluster(options);
   try {
     const namespaces = ["weir-system", NAMESPACE];
     await cluster.apply(
@@ -51,11 +52,15 @@ export class LimitsCluster {
   }
 
   /**
-   * Writes a kubeconfig of the control plane's account, for the API server or for a proxy of it at
-   * another port of this machine.
+   * Writes a kubeconfig of the control plane's account, or another one, for the API server or for a
+   * proxy of it at another port of this machine.
    */
-  async writeKubeconfig(path: string, apiServerPort = Number(new URL(this.cluster.url).port)): Promise<void> {
-    const token = await kubectl(this.cluster, ["create", "token", "weir-control-plane", "--namespace=weir-system"]);
+  async writeKubeconfig(
+    path: string,
+    apiServerPort = Number(new URL(this.cluster.url).port),
+    account = "weir-control-plane",
+  ): Promise<void> {
+    const token = await kubectl(this.cluster, ["create", "token", account, "--namespace=weir-system"]);
     const server = `https://127.0.0.1:${apiServerPort}`;
     writeFileSync(path, kubeconfigText(server, this.cluster.caPem, token.trim()), { mode: 0o600 });
   }

@@ -1,6 +1,6 @@
 import type { ApiKind } from "@weir/kubernetes/client/api-resource";
 import type { ObjectWriter } from "@weir/kubernetes/client/object-client";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 
 import { LeaderWriter } from "./leader-writer.ts";
 
@@ -54,4 +54,28 @@ describe("LeaderWriter", () => {
       expect(sent).toEqual([]);
     },
   );
+
+  it("gives a write up that takes too long, and leaves no timer of one that does not", async () => {
+    vi.useFakeTimers();
+    try {
+      const signals: AbortSignal[] = [];
+      const apply: ObjectWriter["apply"] = (_kind, _object, _options, signal) => {
+        signals.push(signal);
+        return new Promise((_resolve, reject) =>
+          signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true }),
+        );
+      };
+      const objects = { apply } as unknown as ObjectWriter;
+      const writer = new LeaderWriter({ objects, leadership: { remainingMs: () => 5001 } }, { writeMaxMs: 5000 });
+      const result = writer.apply(KIND, OBJECT, { fieldManager: "test" }, new AbortController().signal).catch(String);
+      vi.advanceTimersByTime(4999);
+      expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+      vi.advanceTimersByTime(1);
+      expect(await result).toBe("TimeoutError: The write took too long");
+      await writeAll(writerWith(5001).writer);
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 });

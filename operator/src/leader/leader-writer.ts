@@ -34,31 +34,41 @@ export class LeaderWriter implements ObjectWriter {
   async apply(
     ...[kind, object, options, signal]: Parameters<ObjectWriter["apply"]>
   ): ReturnType<ObjectWriter["apply"]> {
-    return await this.#objects.apply(kind, object, options, this.#limit(signal));
+    return await this.#limit(signal, (limited) => this.#objects.apply(kind, object, options, limited));
   }
 
   async create(
     ...[kind, object, options, signal]: Parameters<ObjectWriter["create"]>
   ): ReturnType<ObjectWriter["create"]> {
-    return await this.#objects.create(kind, object, options, this.#limit(signal));
+    return await this.#limit(signal, (limited) => this.#objects.create(kind, object, options, limited));
   }
 
   async update(
     ...[kind, object, options, signal]: Parameters<ObjectWriter["update"]>
   ): ReturnType<ObjectWriter["update"]> {
-    return await this.#objects.update(kind, object, options, this.#limit(signal));
+    return await this.#limit(signal, (limited) => this.#objects.update(kind, object, options, limited));
   }
 
   async delete(
     ...[kind, name, options, signal]: Parameters<ObjectWriter["delete"]>
   ): ReturnType<ObjectWriter["delete"]> {
-    return await this.#objects.delete(kind, name, options, this.#limit(signal));
+    return await this.#limit(signal, (limited) => this.#objects.delete(kind, name, options, limited));
   }
 
-  /** The signal of a write that begins now; throws LeaseLost when it must not. */
-  #limit(signal: AbortSignal): AbortSignal {
+  /** Begins a write now, and gives it up when it takes too long; throws LeaseLost when it must not begin. */
+  async #limit<T>(signal: AbortSignal, write: (limited: AbortSignal) => Promise<T>): Promise<T> {
     const remainingMs = this.#leadership.remainingMs();
     if (remainingMs <= this.#writeMaxMs) throw new LeaseLost(remainingMs);
-    return AbortSignal.any([signal, AbortSignal.timeout(this.#writeMaxMs)]);
+    // Not AbortSignal.timeout: its timer and its error would outlive each of thousands of writes.
+    const late = new AbortController();
+    const timer = setTimeout(
+      () => late.abort(new DOMException("The write took too long", "TimeoutError")),
+      this.#writeMaxMs,
+    );
+    try {
+      return await write(AbortSignal.any([signal, late.signal]));
+    } finally {
+      clearTimeout(timer);
+    }
   }
 }

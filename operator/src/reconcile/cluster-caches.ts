@@ -21,6 +21,11 @@ export interface FollowOptions {
   readonly namespaces?: readonly string[] | undefined;
   /** Only objects with these labels, written as for kubectl --selector. */
   readonly labelSelector?: string;
+  /**
+   * Whether `metadata.managedFields` is dropped, which often is larger than the rest of an object: for
+   * kinds with thousands of objects.
+   */
+  readonly isWithoutManagers?: boolean;
   /** Whether the operator works without the kind, or without the right to read it. */
   readonly isOptional?: boolean;
 }
@@ -56,10 +61,13 @@ export class ClusterCaches implements Part {
   }
 
   /** A cache of these objects, which is filled from start on. */
-  follow(kind: ApiKind, { namespaces, labelSelector, isOptional = false }: FollowOptions = {}): ObjectLookup {
+  follow(
+    kind: ApiKind,
+    { namespaces, labelSelector, isWithoutManagers = false, isOptional = false }: FollowOptions = {},
+  ): ObjectLookup {
     const caches = new Map<string | undefined, ObjectCache>();
     for (const namespace of namespaces ?? [undefined]) {
-      const cache = new ObjectCache();
+      const cache = new ObjectCache({ isWithoutManagers });
       caches.set(namespace, cache);
       this.#followed.push({ resource: { ...resourceOf(kind, namespace), labelSelector }, cache, isOptional });
     }

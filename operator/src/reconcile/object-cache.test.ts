@@ -47,6 +47,20 @@ describe("ObjectCache", () => {
     expect(changes).toEqual(["- 1", "1 2", "2 -"]);
   });
 
+  it("drops the managers of fields, and nothing else, when it is without managers", () => {
+    const metadata = { name: "a", labels: { team: "shop" }, managedFields: [{ manager: "kubectl" }] };
+    const object = { ...objectOf("a", "1"), content: { metadata, spec: { domain: "a" } } };
+    const lean = new ObjectCache({ isWithoutManagers: true });
+    for (const each of [cache, lean]) each.put(object);
+    expect(cache.get(key("a"))).toBe(object);
+    expect(lean.get(key("a"))).toEqual({
+      ...object,
+      content: { metadata: { name: "a", labels: { team: "shop" } }, spec: { domain: "a" } },
+    });
+    lean.take({ objects: [{ ...object, resourceVersion: "2" }], ...WHOLE });
+    expect(lean.get(key("a"))?.content["metadata"]).toEqual({ name: "a", labels: { team: "shop" } });
+  });
+
   it("takes an object of the same name for another one", () => {
     cache.put(objectOf("a", "1", "first"));
     expect(cache.put(objectOf("a", "1", "second"))).toBe(true);

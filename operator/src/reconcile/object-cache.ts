@@ -19,6 +19,12 @@ export class ObjectCache implements ObjectSink {
   readonly #objects = new Map<string, KubernetesObject>();
   /** What the pages of a list have brought so far. */
   #listing = new Map<string, KubernetesObject>();
+  readonly #isWithoutManagers: boolean;
+
+  /** Drops `metadata.managedFields` of every object if `isWithoutManagers`. */
+  constructor({ isWithoutManagers = false }: { readonly isWithoutManagers?: boolean } = {}) {
+    this.#isWithoutManagers = isWithoutManagers;
+  }
 
   /** The object; undefined when there is none. */
   get(key: ObjectKey): KubernetesObject | undefined {
@@ -38,7 +44,7 @@ export class ObjectCache implements ObjectSink {
 
   take({ objects, isFirst, isLast }: ListedPage): boolean {
     if (isFirst) this.#listing = new Map();
-    for (const object of objects) this.#listing.set(textOf(object), object);
+    for (const object of objects) this.#listing.set(textOf(object), this.#kept(object));
     return isLast && this.#replace();
   }
 
@@ -46,8 +52,9 @@ export class ObjectCache implements ObjectSink {
     const key = textOf(object);
     const before = this.#objects.get(key);
     if (before?.uid === object.uid && before.resourceVersion === object.resourceVersion) return false;
-    this.#objects.set(key, object);
-    this.#tell(before, object);
+    const kept = this.#kept(object);
+    this.#objects.set(key, kept);
+    this.#tell(before, kept);
     return true;
   }
 
@@ -75,9 +82,21 @@ export class ObjectCache implements ObjectSink {
     return changes.includes(true);
   }
 
+  #kept(object: KubernetesObject): KubernetesObject {
+    return this.#isWithoutManagers ? withoutManagers(object) : object;
+  }
+
   #tell(before: KubernetesObject | undefined, after: KubernetesObject | undefined): void {
     for (const listener of this.#listeners) listener(before, after);
   }
+}
+
+/** The object without `metadata.managedFields`; itself when it has none. */
+export function withoutManagers(object: KubernetesObject): KubernetesObject {
+  const metadata = object.content["metadata"] as Readonly<Record<string, unknown>> | undefined;
+  if (metadata?.["managedFields"] === undefined) return object;
+  const { managedFields: _managedFields, ...rest } = metadata;
+  return { ...object, content: { ...object.content, metadata: rest } };
 }
 
 function textOf({ namespace, name }: ObjectKey): string {

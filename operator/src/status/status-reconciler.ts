@@ -9,7 +9,7 @@ import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object
 import type { ObjectWriter } from "@weir/kubernetes/client/object-client";
 
 import type { EventRecorder } from "../events/event-recorder.ts";
-import type { ObjectLookup } from "../reconcile/object-cache.ts";
+import { type ObjectLookup, withoutManagers } from "../reconcile/object-cache.ts";
 import type { ObjectKey, Reconciler, ReconcileResult } from "../reconcile/reconciler.ts";
 import type { MergedReports } from "../reports/merged-reports.ts";
 import { observe, type ObservedResource, statusIn } from "./observed-resource.ts";
@@ -75,7 +75,8 @@ export class StatusReconciler implements Reconciler, Part {
     }
     const memory = this.#remember(text, cached);
     // The watch may be behind what this process has written.
-    const object = memory.written?.replaced === cached.resourceVersion ? memory.written.object : cached;
+    if (memory.written?.replaced !== cached.resourceVersion) memory.written = undefined;
+    const object = memory.written?.object ?? cached;
     const nowMs = this.#deps.monotonicMs();
     const reports = this.#deps.reports().of(text);
     const previous = statusIn(object);
@@ -132,7 +133,7 @@ export class StatusReconciler implements Reconciler, Part {
     const options = { fieldManager: "weir-operator", isForced: true, subresource: "status" };
     try {
       const written = await this.#deps.objects.apply(RATE_LIMIT_CONFIGS, applied, options, signal);
-      memory.written = { replaced, object: written };
+      memory.written = { replaced, object: withoutManagers(written) };
     } catch (error) {
       // Deleted meanwhile, or changed: the watch brings that.
       if (error instanceof ApiFailure && error.kind === "absent") return {};

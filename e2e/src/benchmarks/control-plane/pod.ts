@@ -60,6 +60,8 @@ export class BenchmarkPod {
   readonly #rejects: string[];
   #attempts = 0;
   #waitedMs = 0;
+  #socket: Socket | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
   /** Calls `onArrival` for every response that it ACKs, which are those after it NACKed `rejects`. */
   constructor(nodeId: string, targets: PodTargets, rejects: readonly string[], onArrival: () => void) {
@@ -78,10 +80,17 @@ export class BenchmarkPod {
       tls === undefined
         ? connect({ host, port, noDelay: true })
         : connectTls({ host, port, secureContext: tls, servername: "localhost", ALPNProtocols: ["h2"] });
+    this.#socket = socket;
     socket.setNoDelay(true);
     socket.once(tls === undefined ? "connect" : "secureConnect", () => this.#begin(socket, `${host}:${port}`));
     socket.on("error", () => socket.destroy()); // "close" follows.
     socket.once("close", () => this.#lost());
+  }
+
+  /** Disconnects it for good. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#socket?.removeAllListeners("close").destroy();
   }
 
   #begin(socket: Socket, authority: string): void {
@@ -136,7 +145,7 @@ export class BenchmarkPod {
     const [shortestMs, longestMs] = this.#targets.backoffMs;
     const backoffMs = shortestMs + Math.random() * (longestMs - shortestMs);
     const sinceMs = performance.now();
-    setTimeout(() => {
+    this.#timer = setTimeout(() => {
       // The back-off is the time that the timer really took.
       this.#waitedMs += performance.now() - sinceMs;
       this.open();

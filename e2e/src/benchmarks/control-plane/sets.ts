@@ -76,7 +76,7 @@ export async function makeClusterSet(
 }
 
 /** The manifest of one resource of a set. */
-function manifestText(
+export function manifestText(
   index: number,
   content: { readonly requestsPerUnit: number; readonly longRules: number },
 ): string {

@@ -1,0 +1,226 @@
+// What the operator's benchmark runs: an API server with two control plane replicas, simulated pods and
+// the operator, each with the account and the rights that it has anywhere.
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createSecureContext } from "node:tls";
+
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
+import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
+import { STACK_HOST } from "@weir/dev/setup/ports";
+import { machineEnv } from "@weir/dev/setup/programs";
+import { reservePort } from "@weir/testing/reserve-ports";
+
+import { type LimitsCluster, startLimitsCluster } from "../../parts/limits-cluster.ts";
+import { ROOT, startPlanned } from "../../parts/programs.ts";
+import { type Replica, startReplica } from "../../parts/replica.ts";
+import { BenchmarkPod, type PodTargets } from "../control-plane/pod.ts";
+import { manifestText } from "../control-plane/sets.ts";
+import { type OperatorWrite, operatorAuditFlags, readOperatorWrites } from "./operator-audit.ts";
+import { type StatusWatch, watchStatuses } from "./status-watch.ts";
+
+/** Service of the replicas; the name in their certificates is `<service>.weir-system.svc`. */
+export const SERVICE = "weir-control-plane-headless";
+
+/** Resources in the cluster. */
+export const RESOURCES = 1000;
+/** Pods that are connected when nothing happens. */
+export const PODS = 20;
+
+/** Resources that are written before the next ones are made up. */
+const BATCH = 200;
+
+/** Back-off of a pod that has lost its stream, in milliseconds. */
+const BACKOFF_MS = [250, 1000] as const;
+
+/** Window of a pod, in bytes: the initial one of HTTP/2. */
+const WINDOW_BYTES = 65_535;
+
+/** Where it runs, and who stops it. */
+export interface FixturePlace {
+  /** For files of its own. */
+  readonly folder: string;
+  readonly certificates: DevelopmentCertificates;
+  /** Address of this machine at which the replicas are endpoints. */
+  readonly address: string;
+  /** Receives what must be stopped at the end, in the order of the starts. */
+  readonly onStarted: (stop: () => Promise<void>) => void;
+}
+
+/** Starts everything but the pods, with all resources in the cluster; resolves when the operator is ready. */
+export async function startFixture(place: FixturePlace): Promise<Fixture> {
+  const file = (name: string): string => join(place.folder, name);
+  const limits = await startLimitsCluster({
+    apiServerFlags: operatorAuditFlags(file("policy.json"), file("audit.log")),
+  });
+  place.onStarted(() => limits.stop());
+  await installOperator(limits);
+  for (let first = 0; first < RESOURCES; first += BATCH)
+    await Promise.all(Array.from({ length: BATCH }, (_, index) => writeLimit(limits, first + index, 1)));
+  const watch = await watchStatuses(limits.cluster);
+  place.onStarted(async () => watch.close());
+  await limits.writeKubeconfig(file("control-plane"));
+  const port = Number(new URL(limits.cluster.url).port);
+  await limits.writeKubeconfig(file("operator"), port, "weir-operator");
+  const start = (): Promise<Replica> =>
+    startReplica(
+      { certificates: place.certificates, manifests: "" },
+      { SOURCE: "kubernetes", KUBECONFIG: file("control-plane"), ADS_HOST: place.address, LOG_LEVEL: "error" },
+    );
+  const replicas = await Promise.all([start(), start()]);
+  for (const { process } of replicas)
+    place.onStarted(async () => {
+      await process.stop("SIGTERM", 5000);
+    });
+  const fixture = new Fixture({ place, limits, watch, replicas, operator: await startOperator(place) });
+  await fixture.setEndpoints(0, 1);
+  return fixture;
+}
+
+/** What a fixture is made of. */
+interface FixtureParts {
+  readonly place: FixturePlace;
+  readonly limits: LimitsCluster;
+  readonly watch: StatusWatch;
+  readonly replicas: readonly Replica[];
+  readonly operator: ProcessGroup;
+}
+
+/** Everything that runs. */
+export class Fixture {
+  readonly watch: StatusWatch;
+  readonly replicas: readonly Replica[];
+  readonly operator: ProcessGroup;
+  readonly #place: FixturePlace;
+  readonly #limits: LimitsCluster;
+  readonly #pods: BenchmarkPod[] = [];
+  #podCount = 0;
+
+  constructor({ place, limits, watch, replicas, operator }: FixtureParts) {
+    this.#place = place;
+    this.#limits = limits;
+    this.watch = watch;
+    this.replicas = replicas;
+    this.operator = operator;
+    place.onStarted(async () => {
+      for (const pod of this.#pods) pod.close();
+    });
+  }
+
+  /** Connects a new pod, each to another replica than the one before. */
+  addPod(): void {
+    const { address, certificates } = this.#place;
+    const ports = this.replicas.map(({ adsPort }) => adsPort);
+    const number = this.#podCount++;
+    const targets: PodTargets = {
+      host: address,
+      ports: number % 2 === 0 ? ports : ports.toReversed(),
+      tls: createSecureContext({
+        ca: readFileSync(certificates.ca.cert),
+        cert: readFileSync(certificates.rateLimit.cert),
+        key: readFileSync(certificates.rateLimit.key),
+      }),
+      windowBytes: WINDOW_BYTES,
+      backoffMs: BACKOFF_MS,
+    };
+    const pod = new BenchmarkPod(`bench/pod-${number}`, targets, [], () => undefined);
+    this.#pods.push(pod);
+    pod.open();
+  }
+
+  /** Disconnects the oldest pod. */
+  removePod(): void {
+    this.#pods.shift()?.close();
+  }
+
+  /** When the last ACK so far was written, in milliseconds since the epoch; undefined while a pod has ACKed nothing. */
+  lastAckMs(): number | undefined {
+    const times = this.#pods.map(({ arrivals }) => arrivals.at(-1)?.atMs);
+    return times.includes(undefined) ? undefined : Math.max(...times.map((time) => time ?? 0));
+  }
+
+  /** Gives one resource another limit. */
+  edit(index: number, requestsPerUnit: number): Promise<void> {
+    return writeLimit(this.#limits, index, requestsPerUnit);
+  }
+
+  /** Makes the replicas of these numbers the ready endpoints of the Service, as the controller of slices would. */
+  async setEndpoints(...ready: readonly number[]): Promise<void> {
+    const slices = this.replicas.map(({ adsPort }, index) =>
+      JSON.stringify({
+        apiVersion: "discovery.k8s.io/v1",
+        kind: "EndpointSlice",
+        metadata: {
+          name: `${SERVICE}-${index}`,
+          namespace: "weir-system",
+          labels: { "kubernetes.io/service-name": SERVICE },
+        },
+        addressType: "IPv4",
+        ports: [{ name: "ads", port: adsPort }],
+        endpoints: ready.includes(index)
+          ? [
+              {
+                addresses: [this.#place.address],
+                conditions: { ready: true },
+                targetRef: { kind: "Pod", name: `control-plane-${index}`, uid: `uid-${index}` },
+              },
+            ]
+          : [],
+      }),
+    );
+    await this.#limits.cluster.apply(slices.join("\n---\n"));
+  }
+
+  /** All writes of the operator so far. */
+  writes(): readonly OperatorWrite[] {
+    return readOperatorWrites(join(this.#place.folder, "audit.log"));
+  }
+}
+
+async function installOperator({ cluster }: LimitsCluster): Promise<void> {
+  const crds = readdirSync(join(ROOT, "crds/crds")).map((name) => join("crds/crds", name));
+  const roles = ["service-account", "cluster-role", "cluster-role-binding", "own-namespace"];
+  const files = [
+    ...crds,
+    ...roles.map((name) => `operator/rbac/${name}.yaml`),
+    "control-plane/rbac/revision-reader.yaml",
+  ];
+  await cluster.apply(files.map((path) => readFileSync(join(ROOT, path), "utf8")).join("\n---\n"));
+  const { code, stderr } = await cluster.kubectl([
+    "wait",
+    "--for=condition=Established",
+    "--timeout=120s",
+    "crd",
+    "--all",
+  ]);
+  if (code !== 0) throw new Error(`The kinds are not served: ${stderr.trim()}`);
+}
+
+async function startOperator({ folder, certificates, onStarted }: FixturePlace): Promise<ProcessGroup> {
+  const port = await reservePort();
+  const operator = await startPlanned({
+    name: "operator",
+    launcher: "weir-operator",
+    readyUrl: `http://${STACK_HOST}:${port}/readyz`,
+    env: {
+      // eslint-disable-next-line no-restricted-syntax -- the program needs the PATH of the machine
+      ...machineEnv(process.env),
+      LOG_LEVEL: "error",
+      OPERATOR_NAMESPACE: "weir-system",
+      KUBECONFIG: join(folder, "operator"),
+      HTTP_HOST: STACK_HOST,
+      HTTP_PORT: String(port),
+      CERTIFICATES: "external",
+      CONTROL_PLANE_TLS_CACERT: certificates.ca.cert,
+      CONTROL_PLANE_TLS_CERT: certificates.rateLimit.cert,
+      CONTROL_PLANE_TLS_KEY: certificates.rateLimit.key,
+    },
+  });
+  onStarted(async () => {
+    await operator.stop("SIGTERM", 5000);
+  });
+  return operator;
+}
+
+function writeLimit(limits: LimitsCluster, index: number, requestsPerUnit: number): Promise<void> {
+  return limits.apply(`limits-${index}`, manifestText(index, { requestsPerUnit, longRules: 0 }));
+}

@@ -1,0 +1,263 @@
+// The measures of the operator, one after the other on one fixture: each begins and ends with right
+// statuses of all resources.
+import { setTimeout as delay } from "node:timers/promises";
+
+import { E2eError } from "../../errors.ts";
+import { cpuTimeMs, residentMebibytes } from "../cpu-time.ts";
+import { type Fixture, PODS, RESOURCES } from "./fixture.ts";
+import type { OperatorWrite } from "./operator-audit.ts";
+import type { SeenStatus } from "./status-watch.ts";
+
+/** Time without a write that ends a measure, in milliseconds: longer than every wait of the operator. */
+const QUIET_MS = 6000;
+
+/** Longest wait for right statuses, in milliseconds: far beyond every bar, so that a miss is measured. */
+const SETTLE_MAX_MS = 180_000;
+
+/** How often it is looked whether statuses are right, in milliseconds. */
+const LOOK_MS = 100;
+
+/** Time after which a kubelet has reported that a killed container is not ready, in milliseconds. */
+const REPORTED_MS = 1000;
+
+/** Time from the start of one pod of a rolling restart to the next, and for which both run, in milliseconds. */
+const ROLLING = { pauseMs: 1000, overlapMs: 500 } as const;
+
+const EDITS = 20;
+const BURST_EDITS = 200;
+const BURST_MS = 1000;
+const REST_MS = 60_000;
+
+/** The status of a resource that all pods have ACKed. */
+const READY = "True Ready";
+
+/** A figure that was measured. */
+export interface Figure {
+  readonly what: string;
+  /** Undefined: it is only printed. */
+  readonly bar?: number;
+  readonly value: number;
+  readonly unit: "s" | "writes" | "%" | "MiB";
+}
+
+/** A measure: its name on the command line, and what it does. */
+export interface OperatorMeasure {
+  readonly id: string;
+  readonly run: (fixture: Fixture) => Promise<readonly Figure[]>;
+}
+
+/** All measures in their order; each needs the first one before it. */
+export const MEASURES: readonly OperatorMeasure[] = [
+  { id: "connect", run: measureConnect },
+  { id: "edit", run: measureEdits },
+  { id: "burst", run: measureBurst },
+  { id: "rolling", run: measureRollingRestart },
+  { id: "rest", run: measureRest },
+  { id: "kill", run: measureKilledReplica },
+  { id: "silent", run: measureSilentReplica },
+];
+
+/** Connects all pods to a cluster whose resources no pod has: 1,000 statuses change at once. */
+async function measureConnect(fixture: Fixture): Promise<readonly Figure[]> {
+  await settle(fixture, ({ ready }) => ready.startsWith("False NoDataPlane"));
+  const before = fixture.writes().length;
+  for (let pod = 0; pod < PODS; pod++) fixture.addPod();
+  const lastStatusMs = await settle(fixture, isRight);
+  const lastAckMs = fixture.lastAckMs() ?? Number.NaN;
+  return [
+    {
+      what: `${RESOURCES} resources × ${PODS} pods connect: last ACK → last right status`,
+      bar: 5,
+      value: (lastStatusMs - lastAckMs) / 1000,
+      unit: "s",
+    },
+    { what: "the same, most writes of a status", value: mostWrites(statusWrites(fixture, before)), unit: "writes" },
+  ];
+}
+
+/** Edits some resources, one after the other, each when the status of the one before is right. */
+async function measureEdits(fixture: Fixture): Promise<readonly Figure[]> {
+  const before = fixture.writes().length;
+  let longestMs = 0;
+  for (let edit = 0; edit < EDITS; edit++) {
+    const editedMs = Date.now();
+    await fixture.edit(edit, 1000 + edit);
+    // The watch may be behind: what it has seen before the edit is no answer to it.
+    const lastStatusMs = await until(fixture, isRight, { sinceMs: editedMs });
+    longestMs = Math.max(longestMs, lastStatusMs - (fixture.lastAckMs() ?? Number.NaN));
+  }
+  await settle(fixture, isRight);
+  const writes = statusWrites(fixture, before);
+  return [
+    { what: `${EDITS} edits: writes of statuses per edit`, bar: 1, value: writes.length / EDITS, unit: "writes" },
+    { what: "the same, most writes of one status", bar: 1, value: mostWrites(writes), unit: "writes" },
+    { what: "the same: last ACK → right status, longest", bar: 5, value: longestMs / 1000, unit: "s" },
+  ];
+}
+
+/** Edits 200 resources within a second. */
+async function measureBurst(fixture: Fixture): Promise<readonly Figure[]> {
+  const before = fixture.writes().length;
+  const [startedMs, editedMs] = [performance.now(), Date.now()];
+  const edits: Promise<void>[] = [];
+  for (let edit = 0; edit < BURST_EDITS; edit++) {
+    const aheadMs = startedMs + (BURST_MS * edit) / BURST_EDITS - performance.now();
+    if (aheadMs > 1) await delay(aheadMs);
+    edits.push(fixture.edit(100 + edit, 2000 + edit));
+  }
+  await Promise.all(edits);
+  await until(fixture, isRight, { sinceMs: editedMs });
+  const lastStatusMs = await settle(fixture, isRight);
+  return [
+    {
+      what: `${BURST_EDITS} edits in one second: most writes of a status`,
+      bar: 2,
+      value: mostWrites(statusWrites(fixture, before)),
+      unit: "writes",
+    },
+    {
+      what: "the same: last ACK → last right status",
+      bar: 5,
+      value: (lastStatusMs - (fixture.lastAckMs() ?? Number.NaN)) / 1000,
+      unit: "s",
+    },
+  ];
+}
+
+/** Replaces every pod, one after the other: the new one connects before the old one leaves. */
+async function measureRollingRestart(fixture: Fixture): Promise<readonly Figure[]> {
+  const before = fixture.writes().length;
+  for (let pod = 0; pod < PODS; pod++) {
+    fixture.addPod();
+    await delay(ROLLING.overlapMs);
+    fixture.removePod();
+    await delay(ROLLING.pauseMs - ROLLING.overlapMs);
+  }
+  await settle(fixture, isRight);
+  const most = mostWrites(statusWrites(fixture, before));
+  return [
+    {
+      what: `rolling restart of ${PODS} pods in ${(PODS * ROLLING.pauseMs) / 1000} s: most writes of a status`,
+      bar: 6,
+      value: most,
+      unit: "writes",
+    },
+  ];
+}
+
+/** Nothing changes for a minute. */
+async function measureRest(fixture: Fixture): Promise<readonly Figure[]> {
+  const { pid } = fixture.operator;
+  await settle(fixture, isRight);
+  await settleWrites(fixture);
+  const before = fixture.writes().length;
+  const [startedMs, usedMs] = [performance.now(), cpuTimeMs(pid)];
+  await delay(REST_MS);
+  const share = (cpuTimeMs(pid) - usedMs) / (performance.now() - startedMs);
+  const writes = fixture.writes().slice(before);
+  return [
+    {
+      what: `at rest for ${REST_MS / 1000} s: writes but those of the Lease`,
+      bar: 0,
+      value: writes.filter(({ resource }) => resource !== "leases").length,
+      unit: "writes",
+    },
+    { what: "at rest: share of a core", bar: 1, value: share * 100, unit: "%" },
+    { what: "resident memory after all of this", bar: 200, value: residentMebibytes(pid), unit: "MiB" },
+  ];
+}
+
+/** Kills a replica whose endpoint is gone a second later: its pods go to the other one. */
+async function measureKilledReplica(fixture: Fixture): Promise<readonly Figure[]> {
+  const before = fixture.writes().length;
+  const killedMs = Date.now();
+  fixture.replicas[1]!.process.kill();
+  await delay(REPORTED_MS);
+  await fixture.setEndpoints(0);
+  const lastStatusMs = await settle(fixture, isRight);
+  const value = Math.max(0, lastStatusMs - killedMs) / 1000;
+  return [
+    { what: "a replica killed, its endpoint gone after 1 s: → last right status", bar: 20, value, unit: "s" },
+    { what: "the same, most writes of a status", value: mostWrites(statusWrites(fixture, before)), unit: "writes" },
+  ];
+}
+
+/** Adds an endpoint at which no replica answers, as that of one on a lost node, and takes it away again. */
+async function measureSilentReplica(fixture: Fixture): Promise<readonly Figure[]> {
+  fixture.replicas[1]!.process.kill();
+  await fixture.setEndpoints(0);
+  await settle(fixture, isRight);
+  await fixture.setEndpoints(0, 1);
+  const lostMs = Date.now();
+  const unknownMs = await settle(fixture, ({ ready }) => ready === "Unknown ReplicaSilent");
+  await fixture.setEndpoints(0);
+  const goneMs = Date.now();
+  const rightMs = await settle(fixture, isRight);
+  return [
+    {
+      what: "a replica that is an endpoint and does not answer → all statuses say so",
+      bar: 20,
+      value: (unknownMs - lostMs) / 1000,
+      unit: "s",
+    },
+    { what: "its endpoint gone → last right status", bar: 20, value: (rightMs - goneMs) / 1000, unit: "s" },
+  ];
+}
+
+function isRight({ isCurrent, ready, pods }: SeenStatus): boolean {
+  return isCurrent && ready === READY && pods === `${PODS}/${PODS}`;
+}
+
+function statusWrites(fixture: Fixture, before: number): readonly OperatorWrite[] {
+  return fixture
+    .writes()
+    .slice(before)
+    .filter(({ resource }) => resource === "ratelimitconfigs/status");
+}
+
+function mostWrites(writes: readonly OperatorWrite[]): number {
+  const counts = Map.groupBy(writes, ({ name }) => name);
+  return Math.max(0, ...Array.from(counts.values(), (each) => each.length));
+}
+
+/** Resolves with the time of the last change of a status once all are right and nothing has changed for a while. */
+async function settle(fixture: Fixture, isWanted: (status: SeenStatus) => boolean): Promise<number> {
+  let lastMs = await until(fixture, isWanted);
+  while (Date.now() - lastMs < QUIET_MS) {
+    await delay(LOOK_MS);
+    lastMs = await until(fixture, isWanted);
+  }
+  return lastMs;
+}
+
+/** Resolves when nothing but the Lease has been written for a while: events may come later than statuses. */
+async function settleWrites(fixture: Fixture): Promise<void> {
+  const count = (): number => fixture.writes().filter(({ resource }) => resource !== "leases").length;
+  for (let before = -1; before !== count();) {
+    before = count();
+    await delay(QUIET_MS);
+  }
+}
+
+/** Resolves with the time of the last change of a status once all are right and one has changed since then. */
+async function until(
+  fixture: Fixture,
+  isWanted: (status: SeenStatus) => boolean,
+  { sinceMs = 0 }: { readonly sinceMs?: number } = {},
+): Promise<number> {
+  const deadlineMs = Date.now() + SETTLE_MAX_MS;
+  for (;;) {
+    const statuses = [...fixture.watch.statuses().values()];
+    const wrong = statuses.filter((status) => !isWanted(status));
+    const lastMs = Math.max(...statuses.map(({ seenMs }) => seenMs));
+    if (statuses.length === RESOURCES && wrong.length === 0 && lastMs > sinceMs) return lastMs;
+    if (Date.now() > deadlineMs) {
+      const [first] = wrong;
+      throw new E2eError(
+        "BENCHMARK_FAILED",
+        `After ${SETTLE_MAX_MS / 1000} s ${wrong.length} of ${statuses.length} statuses are not right, such as ${JSON.stringify(first)}`,
+      );
+    }
+    await delay(LOOK_MS);
+  }
+}
