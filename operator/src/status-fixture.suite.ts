@@ -1,39 +1,20 @@
 // A cluster with two real control plane replicas, scripted pods and the writer of statuses, for tests. Only
 // tests import it.
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import type { Part } from "@weir/common/lifecycle/lifecycle";
-import { createLog } from "@weir/common/log/log";
 import { readTlsMaterial } from "@weir/common/tls/tls-material";
-import { openClusterAccess } from "@weir/kubernetes/access/cluster-access";
-import { ApiClient } from "@weir/kubernetes/client/api-client";
-import { ObjectClient } from "@weir/kubernetes/client/object-client";
 import { eventually } from "@weir/testing/eventually";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
-import { Registry } from "prom-client";
 import { reservePorts } from "@weir/testing/reserve-ports";
 import { ServerProcess } from "@weir/testing/server-process";
 import { type CertificateFiles, writeCertificates } from "@weir/testing/servers/certificate-files";
 
-import { EventRecorder } from "./events/event-recorder.ts";
-import { ClusterCaches } from "./reconcile/cluster-caches.ts";
-import { ControllerMetricsSet } from "./reconcile/controller-metrics.ts";
 import { ObjectCache } from "./reconcile/object-cache.ts";
-import { ENDPOINT_SLICES } from "./reports/replica-endpoints.ts";
-import { createStatusParts } from "./status-parts.ts";
+import { RunningOperator } from "./running-operator.suite.ts";
 import { ScriptedPod } from "./scripted-pod.suite.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-const TIMES = {
-  backoffInitialMs: 100,
-  backoffMaxMs: 1000,
-  slowMs: 1000,
-  answerTimeoutMs: 20_000,
-  silenceTimeoutMs: 100_000,
-  slowAfterMs: 20_000,
-};
-
 /** A replica, and the address at which it is an endpoint. */
 interface Replica {
   readonly process: ServerProcess;
@@ -243,61 +224,4 @@ function configText(name: string, { domain, limit, fleets }: ConfigOptions): str
     metadata: { name, namespace: "shop" },
     spec: { domain, fleets, descriptors },
   });
-}
-
-/** The parts of the operator that write statuses, with a count of their writes. */
-class RunningOperator {
-  readonly #parts: readonly Part[];
-
-  constructor(parts: readonly Part[]) {
-    this.#parts = parts;
-  }
-
-  static async start(fixture: StatusFixture): Promise<RunningOperator> {
-    const { cluster, certificates, slices, writes } = fixture;
-    const log = createLog({ level: "warn", format: "text", write: (line) => writeLog(cluster.folder, line) });
-    const access = await openClusterAccess({ kind: "kubeconfig", paths: [cluster.kubeconfigPath] }, Date.now);
-    const client = new ApiClient(access, TIMES, { userAgent: "weir-operator" });
-    const deps = { log, clock: Date.now, random: Math.random };
-    const objects = new ObjectClient(client);
-    const events = new EventRecorder({ ...deps, objects, instance: "test" });
-    const caches = new ClusterCaches({ ...deps, client }, TIMES);
-    const counting: Pick<ObjectClient, "apply"> = {
-      apply: (kind, object, options, signal) => {
-        const { name } = object.metadata;
-        writes.set(name, (writes.get(name) ?? 0) + 1);
-        return objects.apply(kind, object, options, signal);
-      },
-    };
-    const status = createStatusParts({
-      ...deps,
-      monotonicMs: () => performance.now(),
-      metrics: new ControllerMetricsSet(new Registry()),
-      objects: counting,
-      events,
-      // Endpoints at addresses of this machine, which the API server accepts in no slice.
-      caches: { follow: (kind, options) => (kind === ENDPOINT_SLICES ? slices : caches.follow(kind, options)) },
-      settings: {
-        namespace: "weir-system",
-        namespaces: undefined,
-        reconcile: { concurrency: 8, resyncMs: 600_000 },
-        controlPlane: {
-          service: "control-plane",
-          portName: "ads",
-          tls: { caPath: certificates.ca, certPath: certificates.clientCert, keyPath: certificates.clientKey },
-        },
-      },
-    });
-    const parts: readonly Part[] = [{ name: "client", stop: () => client.close() }, caches, events, ...status.leading];
-    for (const part of parts) await part.start?.();
-    return new RunningOperator(parts);
-  }
-
-  async stop(): Promise<void> {
-    for (const part of this.#parts.toReversed()) await part.stop?.();
-  }
-}
-
-function writeLog(folder: string, line: string): void {
-  writeFileSync(join(folder, "operator.log"), line, { flag: "a" });
 }

@@ -48,12 +48,15 @@ export function createStatusParts(deps: StatusPartDeps): StatusParts {
   const tls = paths && (() => readTlsMaterial(paths));
   // The name in the certificates of all replicas: they are reached by their addresses.
   const serverName = `${service}.${namespace}.svc`;
-  const watch = new ReportWatch({ log, clock, random, slices }, { namespace, service, portName, serverName, tls });
+  const watch = new ReportWatch(
+    { log, monotonicMs, random, slices },
+    { namespace, service, portName, serverName, tls },
+  );
   const reports = (): ReturnType<ReportWatch["reports"]> => watch.reports();
-  const reconciler = new StatusReconciler({ clock, objects, events, configs, reports });
+  const reconciler = new StatusReconciler({ clock, monotonicMs, objects, events, configs, reports });
   const controller = new Controller({ log, monotonicMs, random, reconciler, metrics }, configs, settings.reconcile);
   reconcileReported(watch, controller);
-  return { leading: [watch, controller], configs, watch };
+  return { leading: [watch, reconciler, controller], configs, watch };
 }
 
 /** Lets a controller of RateLimitConfigs reconcile those of which something else is reported. */

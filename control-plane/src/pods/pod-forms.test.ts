@@ -100,6 +100,19 @@ describe("PodForms", () => {
     expect(nack("default/a: no")).toEqual([]);
   });
 
+  it("sends a NACKed form again after the pod has what was published in the meantime", () => {
+    publish({ name: "a", content: 1 });
+    ack();
+    publish({ name: "a", content: 2 });
+    expect(nack("default/a: no")).toEqual(["default/a=1"]);
+    publish({ name: "a", content: 1 });
+    expect(choice()).toEqual(["default/a=1"]);
+    // Otherwise the pod would neither be sent the form nor answer it: its NACK would be unknown.
+    publish({ name: "a", content: 2 });
+    expect(choice()).toEqual(["default/a=2"]);
+    expect(nack("default/a: no")).toEqual(["default/a=1"]);
+  });
+
   it("offers a form again when no kept form had its content in the meantime", () => {
     publish({ name: "a", content: 1 });
     nack("default/a: no");

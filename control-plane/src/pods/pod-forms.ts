@@ -107,10 +107,15 @@ export class PodForms {
     return derive(published, substitutes);
   }
 
-  /** Forgets the NACKs of forms that are no longer kept. */
+  /**
+   * Forgets the NACKs of forms that are no longer kept, and of all other forms when the pod has the
+   * published one: its report lacks nothing then, and what it NACKed before needs another answer.
+   */
   #forgetNacks(published: Snapshot, acked: SentForms | undefined): void {
     for (const [name, nack] of this.#nacks) {
-      const forms = [published.get(name), formIn(acked, name), ...this.#deps.formsOf(name)];
+      const [form, loaded] = [published.get(name), formIn(acked, name)];
+      const isLoaded = form !== undefined && form.digest === loaded?.digest;
+      const forms = isLoaded ? [form] : [form, loaded, ...this.#deps.formsOf(name)];
       const digests = nack.digests.intersection(new Set(forms.map((form) => form?.digest)));
       if (digests.size === 0) this.#nacks.delete(name);
       else this.#nacks.set(name, { ...nack, digests });

@@ -47,6 +47,25 @@ describe("EventRecorder", () => {
     return [...stored.values()];
   }
 
+  it.each(["a", "é", "😀"])("cuts a note of many %s to the bytes that the API server takes", async (character) => {
+    recorder.record(MAIL, { ...INVALID, note: `x${character.repeat(2000)}` });
+    const [event] = await written();
+    const note = String(event?.["note"]);
+    expect(Buffer.byteLength(note)).toBeLessThanOrEqual(1024);
+    expect(note.endsWith(`${character}…`)).toBe(true);
+  });
+
+  it("writes what is recorded in the moment when the last write has ended", async () => {
+    const again: EventText = { ...INVALID, reason: "DomainConflict" };
+    for (let turns = 0; turns < 12; turns += 1) {
+      stored.clear();
+      recorder.record(MAIL, { ...INVALID, reason: `Reason${turns}` });
+      for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+      recorder.record(MAIL, { ...again, reason: `After${turns}` });
+      expect(await written()).toHaveLength(2);
+    }
+  });
+
   it("writes an event as events.k8s.io/v1 wants it", async () => {
     recorder.record(MAIL, INVALID);
     expect(await written()).toEqual([

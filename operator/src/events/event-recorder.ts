@@ -9,6 +9,8 @@ import { ApiFailure } from "@weir/kubernetes/client/api-failure";
 import type { ApiKind } from "@weir/kubernetes/client/api-resource";
 import type { ObjectWriter, WrittenObject } from "@weir/kubernetes/client/object-client";
 
+import { cutText } from "../reconcile/cut-text.ts";
+
 /** The kind of events. */
 export const EVENTS: ApiKind = { group: "events.k8s.io", version: "v1", plural: "events" };
 
@@ -18,8 +20,8 @@ const SERIES_MS = 6 * 60_000;
 /** Most series that are remembered or wait to be written; beyond it the oldest is dropped. */
 const SERIES_MAX = 10_000;
 
-/** Longest note and reason that the API server takes, in characters. */
-const NOTE_LENGTH_MAX = 1024;
+/** Longest note that the API server takes, in bytes. */
+const NOTE_MAX_BYTES = 1024;
 
 /** Longest prefix of an event's name that is the name of its object, in characters. */
 const NAME_LENGTH_MAX = 253 - 1 - 16;
@@ -50,7 +52,7 @@ export interface EventText {
   readonly reason: string;
   /** What the operator did when it noticed, in one word, such as `Validate`. */
   readonly action: string;
-  /** For people; cut after 1,024 characters. */
+  /** For people; cut after 1,024 bytes. */
   readonly note: string;
 }
 
@@ -129,15 +131,17 @@ export class EventRecorder implements Part {
     dropOldest(this.#series);
     if (dropOldest(this.#unwritten))
       this.#log.warn("Dropped an event, too many wait to be written", { max: SERIES_MAX });
-    this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
+    this.#writing ??= this.#writeAll();
   }
 
   async #writeAll(): Promise<void> {
     for (const series of this.#unwritten) {
       this.#unwritten.delete(series);
       await this.#write(series);
-      if (this.#stopping.signal.aborted) return;
+      if (this.#stopping.signal.aborted) break;
     }
+    // In the same turn as the last look at what is unwritten: the next event begins anew.
+    this.#writing = undefined;
   }
 
   async #write(series: Series): Promise<void> {
@@ -183,7 +187,7 @@ function eventOf({ name, regarding, text, firstMs, lastMs, count }: Series, inst
     type,
     reason,
     action,
-    note: note.length > NOTE_LENGTH_MAX ? `${note.slice(0, NOTE_LENGTH_MAX - 1)}…` : note,
+    note: cutText(note, NOTE_MAX_BYTES),
     ...(count > 1 && { series: { count, lastObservedTime: microTime(lastMs) } }),
   };
 }

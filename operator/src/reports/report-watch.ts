@@ -17,7 +17,7 @@ const SILENT_MS = 10_000;
 /** How often silence is looked for, in milliseconds. */
 const CHECK_MS = 500;
 
-/** When a check is so late that this process itself was paused, in milliseconds. */
+/** When this process has done nothing for so long that it was paused itself, in milliseconds. */
 const PAUSED_MS = 3000;
 
 /** How long reports are collected before they are merged, in milliseconds. */
@@ -35,8 +35,8 @@ export type ReportListener = (keys: ReadonlySet<string> | undefined) => void;
 /** What reports are watched with. */
 export interface ReportWatchDeps {
   readonly log: Log;
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number;
+  /** Milliseconds by a clock that only goes forward. */
+  readonly monotonicMs: () => number;
   readonly random: () => number;
   /** The EndpointSlices of the control plane's namespace. */
   readonly slices: {
@@ -75,7 +75,8 @@ export class ReportWatch implements Part {
   #contents = new Map<string, string>();
   #checkTimer: NodeJS.Timeout | undefined;
   #collectTimer: NodeJS.Timeout | undefined;
-  #checkedMs = 0;
+  /** When it last looked at the clock. */
+  #lookedMs = 0;
   /** The states of the replicas at the last merge. */
   #states = "";
   #isRunning = false;
@@ -83,7 +84,7 @@ export class ReportWatch implements Part {
   constructor(deps: ReportWatchDeps, options: ReportWatchOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#log = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, clock: deps.clock });
+    this.#log = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, clock: deps.monotonicMs });
     deps.slices.onChange(() => {
       if (this.#isRunning) this.#find();
     });
@@ -91,7 +92,7 @@ export class ReportWatch implements Part {
 
   start(): void {
     this.#isRunning = true;
-    this.#checkedMs = this.#deps.clock();
+    this.#lookedMs = this.#deps.monotonicMs();
     this.#checkTimer = setInterval(() => this.#check(), CHECK_MS);
     this.#find();
     this.#merge();
@@ -120,7 +121,7 @@ export class ReportWatch implements Part {
   }
 
   #find(): void {
-    const nowMs = this.#deps.clock();
+    const nowMs = this.#now();
     const endpoints = replicaEndpoints(this.#deps.slices.list(this.#options.namespace), this.#options);
     for (const [id, replica] of [...this.#replicas]) {
       const endpoint = endpoints.get(id);
@@ -138,13 +139,14 @@ export class ReportWatch implements Part {
 
   #follow(endpoint: ReplicaEndpoint, nowMs: number): void {
     const end = new AbortController();
-    const { clock, random } = this.#deps;
+    const { random } = this.#deps;
     const { address, name } = endpoint;
     const listener = {
       answered: (rollout: Rollout | undefined): void => {
         if (end.signal.aborted) return;
-        const wasSilent = this.#stateOf(replica) !== "answers";
-        replica.answeredMs = clock();
+        const nowMs = this.#now();
+        const wasSilent = this.#stateOf(replica, nowMs) !== "answers";
+        replica.answeredMs = nowMs;
         if (rollout !== undefined) replica.rollout = rollout;
         if (rollout !== undefined || wasSilent) this.#changed();
       },
@@ -166,21 +168,25 @@ export class ReportWatch implements Part {
   }
 
   /** undefined: it does not count. */
-  #stateOf({ endpoint, answeredMs, rollout }: FollowedReplica): ReplicaReport["state"] | undefined {
-    const isSilent = this.#deps.clock() - answeredMs >= SILENT_MS;
+  #stateOf({ endpoint, answeredMs, rollout }: FollowedReplica, nowMs: number): ReplicaReport["state"] | undefined {
+    const isSilent = nowMs - answeredMs >= SILENT_MS;
     if (!endpoint.isReady) return rollout === undefined || isSilent ? undefined : "answers";
     if (isSilent) return "silent";
     return rollout === undefined ? "awaited" : "answers";
   }
 
+  /** The time. After a pause of this process, what the replicas sent meanwhile is still to be read. */
+  #now(): number {
+    const nowMs = this.#deps.monotonicMs();
+    const pausedMs = nowMs - this.#lookedMs;
+    this.#lookedMs = nowMs;
+    if (pausedMs > PAUSED_MS) for (const replica of this.#replicas.values()) replica.answeredMs += pausedMs;
+    return nowMs;
+  }
+
   #check(): void {
-    const nowMs = this.#deps.clock();
-    const lateMs = nowMs - this.#checkedMs;
-    this.#checkedMs = nowMs;
-    // What the replicas sent while this process was paused is still to be read.
-    // Nor is it silence when the clock is set.
-    if (lateMs > PAUSED_MS || lateMs < 0) for (const replica of this.#replicas.values()) replica.answeredMs += lateMs;
-    const states = [...this.#replicas.values()].map((replica) => this.#stateOf(replica)).join();
+    const nowMs = this.#now();
+    const states = [...this.#replicas.values()].map((replica) => this.#stateOf(replica, nowMs)).join();
     if (states !== this.#states) this.#changed();
   }
 
@@ -190,7 +196,8 @@ export class ReportWatch implements Part {
 
   #merge(): void {
     this.#collectTimer = undefined;
-    const replicas = [...this.#replicas.values()].map((replica) => ({ replica, state: this.#stateOf(replica) }));
+    const nowMs = this.#now();
+    const replicas = [...this.#replicas.values()].map((replica) => ({ replica, state: this.#stateOf(replica, nowMs) }));
     this.#states = replicas.map(({ state }) => state).join();
     this.#merged = mergeReports(
       replicas.flatMap(({ replica: { endpoint, rollout }, state }) => {

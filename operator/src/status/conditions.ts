@@ -2,6 +2,7 @@
 // pods enforce them. Ready: both. Pure.
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
+import { cutText } from "../reconcile/cut-text.ts";
 import type { KnownResource } from "../reports/merged-reports.ts";
 import type { ObservedResource, StatusProblem } from "./observed-resource.ts";
 import type { PodTotals } from "./pod-counts.ts";
@@ -9,8 +10,8 @@ import type { PodTotals } from "./pod-counts.ts";
 /** Most names in a message. */
 const NAMES_MAX = 10;
 
-/** Longest part of a message that is quoted from a problem or a NACK, in characters. */
-const QUOTE_LENGTH_MAX = 1024;
+/** Longest part of a message that is quoted from a problem or a NACK, in bytes. */
+const QUOTE_MAX_BYTES = 1024;
 
 /** What a condition is. */
 export interface Finding {
@@ -89,16 +90,18 @@ function unknownBecause({ generation }: ObservedResource, view: ReplicaView): Fi
 }
 
 function programmedOf(
-  { silent, hasAnswer, known }: ReplicaView,
+  { silent, behind, hasAnswer, known }: ReplicaView,
   { all, fleets, rejections }: PodTotals,
   { unknown, isRefused }: { readonly unknown: Finding | undefined; readonly isRefused: boolean },
 ): Finding {
   if (unknown !== undefined && (!isRefused || silent.length > 0 || !hasAnswer)) return unknown;
   if (isRefused) {
     const meanwhile = known.some(({ servesLastGood }) => servesLastGood)
-      ? "pods enforce an earlier form of them"
-      : "no pod enforces them";
-    return { status: "False", reason: "NotAccepted", message: `The rules are not accepted: ${meanwhile}` };
+      ? ": pods enforce an earlier form of them"
+      : behind.length > 0
+        ? ""
+        : ": no pod enforces them";
+    return { status: "False", reason: "NotAccepted", message: `The rules are not accepted${meanwhile}` };
   }
   const { total, accepted, rejected } = all;
   if (total === 0) {
@@ -139,5 +142,5 @@ function listed(names: readonly string[]): string {
 }
 
 function quote(text: string): string {
-  return text.length > QUOTE_LENGTH_MAX ? `${text.slice(0, QUOTE_LENGTH_MAX - 1)}…` : text;
+  return cutText(text, QUOTE_MAX_BYTES);
 }

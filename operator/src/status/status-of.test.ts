@@ -209,6 +209,34 @@ describe("statusOf()", () => {
     expect(invalid.problems).toEqual([{ field: "spec.domain", message: "must not be empty" }]);
   });
 
+  it("does not claim that no pod enforces refused rules before every replica has reported on them", () => {
+    const messageOf = (known: KnownResource): string | undefined =>
+      statusOf(INVALID, reportsOf([known]), NOW_MS, undefined).status.conditions?.[1]?.message;
+    expect(messageOf(knownOf({ generation: 2 }))).toBe("The rules are not accepted");
+    expect(messageOf(knownOf({ reason: "InvalidSpec", fleets: [] }))).toBe(
+      "The rules are not accepted: no pod enforces them",
+    );
+    expect(messageOf(knownOf({ reason: "InvalidSpec", servesLastGood: true }))).toBe(
+      "The rules are not accepted: pods enforce an earlier form of them",
+    );
+  });
+
+  it("cuts texts between characters, so that the API server returns the status as it was written", () => {
+    const rejected = [
+      { pod: "web/a", message: "😀".repeat(20_000) },
+      { pod: "web/b", message: `a${"😀".repeat(20_000)}` },
+    ];
+    const { status } = statusOf(
+      RESOURCE,
+      reportsOf([knownOf({ fleets: [fleetOf(0, { rejected })] })]),
+      NOW_MS,
+      undefined,
+    );
+    const texts = [...(status.rejections ?? []), ...(status.conditions ?? [])].map(({ message }) => message);
+    expect(texts.filter((text) => !text.isWellFormed())).toEqual([]);
+    expect(status.rejections?.every(({ message }) => message.endsWith("😀…"))).toBe(true);
+  });
+
   it("keeps the time of a transition while the status of the condition stays", () => {
     const before = statusOf(RESOURCE, reportsOf([knownOf()]), NOW_MS, undefined).status;
     const later = statusOf(RESOURCE, reportsOf([knownOf({ fleets: [NACKED] })]), NOW_MS + 60_000, before).status;

@@ -10,6 +10,7 @@ import {
   type StatusCondition,
 } from "@weir/crds/rate-limit-config/schema/status-schema";
 
+import { cutText } from "../reconcile/cut-text.ts";
 import type { KnownResource, ResourceReports } from "../reports/merged-reports.ts";
 import { findConditions } from "./conditions.ts";
 import type { ObservedResource } from "./observed-resource.ts";
@@ -56,15 +57,15 @@ export function statusOf(
     ...(isAccepted && counts.fleets.length > 0 && { fleets: counts.fleets.slice(0, FLEETS_MAX) }),
     ...(problems.length > 0 && {
       problems: problems.slice(0, PROBLEMS_MAX).map(({ field, message }) => ({
-        field: cut(field, FIELD_LENGTH_MAX),
-        message: cut(message, MESSAGE_LENGTH_MAX),
+        field: cutText(field, FIELD_LENGTH_MAX),
+        message: cutText(message, MESSAGE_LENGTH_MAX),
       })),
     }),
     ...(isAccepted &&
       counts.rejections.length > 0 && {
         rejections: counts.rejections
           .slice(0, REJECTIONS_MAX)
-          .map(({ pod, message }) => ({ pod, message: cut(message, MESSAGE_LENGTH_MAX) })),
+          .map(({ pod, message }) => ({ pod, message: cutText(message, MESSAGE_LENGTH_MAX) })),
       }),
   };
   const awaits = view.silent.length > 0 ? undefined : view.behind.length > 0 ? "replicas" : undefined;
@@ -94,8 +95,4 @@ function stamp(
   // Kubernetes counts whole seconds here.
   const now = `${new Date(nowMs).toISOString().slice(0, 19)}Z`;
   return { ...found, lastTransitionTime: isSame ? before.lastTransitionTime : now };
-}
-
-function cut(text: string, max: number): string {
-  return text.length > max ? `${text.slice(0, max - 1)}…` : text;
 }

@@ -1,5 +1,6 @@
 // Writes the statuses of RateLimitConfigs. Reads caches only; a status that is right already is not
 // written again.
+import type { Part } from "@weir/common/lifecycle/lifecycle";
 import { API_VERSION, KIND } from "@weir/crds/rate-limit-config/schema/schema";
 import type { RateLimitConfigStatus } from "@weir/crds/rate-limit-config/schema/status-schema";
 import { ApiFailure } from "@weir/kubernetes/client/api-failure";
@@ -28,8 +29,10 @@ const CONFLICT_WAIT_MS = 500;
 
 /** What statuses are written with. */
 export interface StatusDeps {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, for the times of conditions. */
   readonly clock: () => number;
+  /** Milliseconds by a clock that only goes forward, for delays. */
+  readonly monotonicMs: () => number;
   readonly objects: Pick<ObjectWriter, "apply">;
   readonly events: Pick<EventRecorder, "record">;
   readonly configs: Pick<ObjectLookup, "get">;
@@ -49,13 +52,18 @@ interface Memory {
 }
 
 /** Writes statuses, one object at a time. */
-export class StatusReconciler implements Reconciler {
+export class StatusReconciler implements Reconciler, Part {
   readonly name = "ratelimitconfig";
   readonly #deps: StatusDeps;
   readonly #memories = new Map<string, Memory>();
 
   constructor(deps: StatusDeps) {
     this.#deps = deps;
+  }
+
+  /** Forgets what was remembered while this process was the leader before: others may have written since. */
+  start(): void {
+    this.#memories.clear();
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
@@ -68,10 +76,10 @@ export class StatusReconciler implements Reconciler {
     const memory = this.#remember(text, cached);
     // The watch may be behind what this process has written.
     const object = memory.written?.replaced === cached.resourceVersion ? memory.written.object : cached;
-    const nowMs = this.#deps.clock();
+    const nowMs = this.#deps.monotonicMs();
     const reports = this.#deps.reports().of(text);
     const previous = statusIn(object);
-    const computed = statusOf(memory.observed, reports, nowMs, previous);
+    const computed = statusOf(memory.observed, reports, this.#deps.clock(), previous);
     memory.awaitsSinceMs = computed.awaits === undefined ? undefined : (memory.awaitsSinceMs ?? nowMs);
     const context = { previous, history: memory, isReplicaNew: reports.awaited.length > 0 };
     const delayMs = writeDelayMs(computed, context, nowMs);
@@ -131,7 +139,7 @@ export class StatusReconciler implements Reconciler {
       if (error instanceof ApiFailure && error.kind === "conflict") return { againAfterMs: CONFLICT_WAIT_MS };
       throw error;
     }
-    memory.writtenMs = this.#deps.clock();
+    memory.writtenMs = this.#deps.monotonicMs();
     const regarding = { apiVersion: API_VERSION, kind: KIND, namespace, name, uid };
     for (const event of transitions(previous, status)) this.#deps.events.record(regarding, event);
     return {};

@@ -44,12 +44,6 @@ describe("writeDelayMs()", () => {
     { what: "counts, soon again", next: statusWith("Programmed", 3), writtenMs: NOW_MS - 1000, delayMs: 2000 },
     { what: "counts, later", next: statusWith("Programmed", 3), writtenMs: NOW_MS - 3000, delayMs: 0 },
     {
-      what: "counts, after the clock was set back",
-      next: statusWith("Programmed", 3),
-      writtenMs: NOW_MS + 9e9,
-      delayMs: 3000,
-    },
-    {
       what: "what waits for pods",
       next: statusWith("Pending", 2),
       awaits: "pods",

@@ -23,7 +23,7 @@ const REFUSED_MS = 500;
 
 /** What is known of earlier writes of an object. */
 export interface WriteHistory {
-  /** When it was last written; undefined: not by this process. Milliseconds since the epoch. */
+  /** When it was last written; undefined: not by this process. By a clock that only goes forward. */
   readonly writtenMs: number | undefined;
   /** Since when its status has waited for answers; undefined: it does not. */
   readonly awaitsSinceMs: number | undefined;
@@ -37,7 +37,10 @@ export interface WriteContext {
   readonly isReplicaNew: boolean;
 }
 
-/** Milliseconds until the status is due: 0 is now, undefined is never, because it is written already. */
+/**
+ * Milliseconds until the status is due: 0 is now, undefined is never, because it is written already.
+ * `nowMs` is by the clock of the history.
+ */
 export function writeDelayMs(
   { status, awaits }: ComputedStatus,
   { previous, history, isReplicaNew }: WriteContext,
@@ -48,12 +51,11 @@ export function writeDelayMs(
     const isRefused = status.conditions?.some(({ reason }) => reason === "InvalidSpec") === true;
     const longestMs = isRefused ? REFUSED_MS : isReplicaNew ? FOUND_MS : AWAITED_MS[awaits];
     const leftMs = (history.awaitsSinceMs ?? nowMs) + longestMs - nowMs;
-    // A clock that is set back must not hold a status by as much.
-    if (leftMs > 0) return Math.min(leftMs, longestMs);
+    if (leftMs > 0) return leftMs;
   }
   if (previous === undefined || !isDeepStrictEqual(withoutCounts(status), withoutCounts(previous))) return 0;
   const leftMs = (history.writtenMs ?? -Infinity) + COUNTS_INTERVAL_MS - nowMs;
-  return Math.min(Math.max(leftMs, 0), COUNTS_INTERVAL_MS);
+  return Math.max(leftMs, 0);
 }
 
 /** Without what follows from numbers of pods. */

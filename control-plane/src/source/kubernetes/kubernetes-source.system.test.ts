@@ -115,6 +115,8 @@ describe("KubernetesSource", () => {
         field: "spec.fleets[0]",
         message: expect.stringContaining("must consist of letters") as string,
         resource: "default/b",
+        uid: expect.any(String) as string,
+        generation: 1,
         keepsLastGood: false,
       },
     ]);
