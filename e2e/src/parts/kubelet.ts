@@ -24,7 +24,7 @@ const LIST = ["get", "secrets", "-A", "-l", "app.kubernetes.io/managed-by=weir-o
 type Items = Readonly<Record<string, string>>;
 
 /** The files of a Secret with one pair. */
-export const PAIR: Items = { "tls.crt": "tls.crt", "tls.key": "tls.key", "ca.crt": "ca.crt" };
+const PAIR: Items = { "tls.crt": "tls.crt", "tls.key": "tls.key", "ca.crt": "ca.crt" };
 
 interface Mount {
   /** `namespace/name` of the Secret. */

@@ -83,10 +83,13 @@ describe("the operator", () => {
     };
     await stack.kubectl(["apply", "-f", "-"], JSON.stringify(service));
     await wait("--for=condition=Available", "rls/core");
-    expect(await conditionsOf("rls", "core")).toMatchObject({
-      Connected: "False PodsNotConnected",
-      Ready: "False PodsNotConnected",
-    });
+    // Unknown until the operator has read the first reports.
+    await eventually("pods that do not run to be reported", async () =>
+      expect(await conditionsOf("rls", "core")).toMatchObject({
+        Connected: "False PodsNotConnected",
+        Ready: "False PodsNotConnected",
+      }),
+    );
     await runPods();
     expect(pods).toHaveLength(2);
     await wait("--for=condition=Connected", "rls/core");
