@@ -1,0 +1,188 @@
+// The operator as it is installed: a user of one namespace who has nothing but kubectl gets data planes and
+// rate limits, and keeps every limit through mistakes and crashes. Each test continues where the one before ended.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
+import { eventually } from "@weir/testing/eventually";
+import { startRedis } from "@weir/testing/servers/redis";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+import { isWrite } from "../parts/audit-log.ts";
+import { manifestOf } from "../parts/flow.ts";
+import { type OperatorStack, startOperatorStack } from "../parts/operator-stack.ts";
+import type { Pod } from "../parts/pod.ts";
+import { ROOT } from "../parts/programs.ts";
+
+/** Rules that the API server accepts and the control plane does not: two with one counter. */
+const TWINS = [{ key: "user", value: "a" }, { key: "user_a" }];
+
+/** How long nothing may be written when nothing changes, in milliseconds. */
+const REST_MS = 10_000;
+
+function limit(requestsPerUnit: number): string {
+  return manifestOf("mail", "mail", [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }]);
+}
+
+describe("the operator", () => {
+  let stack: OperatorStack;
+  let redis: Awaited<ReturnType<typeof startRedis>>;
+  let pods: readonly Pod[] = [];
+
+  beforeAll(async () => {
+    stack = await startOperatorStack();
+    redis = await startRedis(stack.cluster.folder);
+  });
+
+  afterAll(async () => {
+    for (const pod of pods) await pod.process.stop("SIGTERM", 5000);
+    await redis.stop();
+    await stack.stop();
+  });
+
+  const get = async (...args: readonly string[]): Promise<Mapping> =>
+    JSON.parse(await stack.kubectl(["get", ...args, "--output=json"])) as Mapping;
+  const wait = (...args: readonly string[]): Promise<string> => stack.kubectl(["wait", "--timeout=40s", ...args]);
+  const conditionsOf = async (...object: readonly string[]): Promise<Mapping> =>
+    Object.fromEntries(
+      mappingsOf(fieldsOf((await get(...object))["status"])["conditions"]).map(({ type, status, reason }) => [
+        String(type),
+        `${String(status)} ${String(reason)}`,
+      ]),
+    );
+  const revisions = async (): Promise<readonly Mapping[]> => mappingsOf((await get("rlcr"))["items"]);
+  const namesOf = (objects: readonly Mapping[]): readonly unknown[] =>
+    objects.map(({ metadata }) => fieldsOf(metadata)["name"]);
+  const limits = (): Promise<readonly (number | undefined)[]> =>
+    Promise.all(pods.map((pod) => pod.limitOf("mail", { user: "probe" })));
+
+  /** Runs the pods that the cluster has for the service (again). */
+  async function runPods(): Promise<void> {
+    const { selector } = fieldsOf((await get("rls", "core"))["status"]);
+    const objects = mappingsOf((await get("pods", "-l", String(selector)))["items"]);
+    pods = await Promise.all(objects.map((pod) => stack.kubelet.run(pod, stack.podEnv())));
+  }
+
+  it("has an example of its installation that the API server accepts", async () => {
+    const example = readFileSync(join(ROOT, "examples/operator/operator.yaml"), "utf8");
+    const { code, stdout, stderr } = await stack.cluster.kubectl(
+      ["apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"],
+      example,
+    );
+    expect([code, stderr, stdout.trim().split("\n").length]).toEqual([0, "", 3]);
+  });
+
+  it("makes connected data planes of a RateLimitService", async () => {
+    const backend = { type: "redis", redis: { type: "single", single: { address: redis.address } } };
+    const service = {
+      apiVersion: "ratelimit.weir.dev/v1alpha1",
+      kind: "RateLimitService",
+      metadata: { name: "core" },
+      spec: { replicas: 2, backend },
+    };
+    await stack.kubectl(["apply", "-f", "-"], JSON.stringify(service));
+    await wait("--for=condition=Available", "rls/core");
+    // Unknown until the operator has read the first reports.
+    await eventually("pods that do not run to be reported", async () =>
+      expect(await conditionsOf("rls", "core")).toMatchObject({
+        Connected: "False PodsNotConnected",
+        Ready: "False PodsNotConnected",
+      }),
+    );
+    await runPods();
+    expect(pods).toHaveLength(2);
+    await wait("--for=condition=Connected", "rls/core");
+    await wait("--for=condition=Ready", "rls/core");
+  });
+
+  it("brings a RateLimitConfig to them, and reports it when they have it", async () => {
+    await stack.kubectl(["apply", "-f", "-"], limit(2));
+    await wait("--for=condition=Ready", "rlc/mail");
+    const codes: number[] = [];
+    for (let asked = 0; asked < 4; asked++) codes.push(await pods[asked % 2]!.ask("mail", { user: "ann" }));
+    expect(codes).toEqual([200, 200, 429, 429]); // Both count in one store.
+    await eventually("the number of pods", async () =>
+      expect(fieldsOf((await get("rlc", "mail"))["status"])["pods"]).toMatchObject({ summary: "2/2" }),
+    );
+    await eventually("the last good form", async () =>
+      expect((await revisions()).map(({ spec }) => fieldsOf(spec)["domain"])).toEqual(["mail"]),
+    );
+  });
+
+  it("writes nothing but the Lease when nothing changes", async () => {
+    // Counts of pods may follow the conditions by three seconds.
+    await delay(4000);
+    const before = stack.audit().length;
+    await delay(REST_MS);
+    const later = stack.audit().slice(before);
+    expect(later.filter(isWrite)).toEqual([]);
+    expect(later.some(({ resource, verb }) => resource === "leases" && verb === "update")).toBe(true);
+  });
+
+  it("names the field of a mistake, while the last good form is served", async () => {
+    await stack.kubectl(["apply", "-f", "-"], manifestOf("mail", "mail", TWINS));
+    await wait("--for=condition=Accepted=false", "rlc/mail");
+    const { generation } = fieldsOf((await get("rlc", "mail"))["metadata"]);
+    await eventually("the status", async () =>
+      expect((await get("rlc", "mail"))["status"]).toMatchObject({
+        observedGeneration: generation,
+        servesLastGood: true,
+        problems: [{ field: "spec.descriptors[1].key" }],
+      }),
+    );
+    expect(await limits()).toEqual([2, 2]);
+  });
+
+  it("keeps every limit when the leader, the control plane and the pods are killed meanwhile", async () => {
+    const kept = namesOf(await revisions());
+    const leader = await stack.leader();
+    const killed = [leader, ...stack.controlPlanes];
+    const processes = [...killed.map((replica) => replica.process!), ...pods.map((pod) => pod.process)];
+    for (const each of processes) each.kill();
+    await Promise.all(processes.map((each) => each.exited));
+    await Promise.all(stack.controlPlanes.map((replica) => stack.start(replica)));
+    await runPods();
+    await eventually("the limits", async () => expect(await limits()).toEqual([2, 2]));
+    const heir = await stack.leader();
+    expect(heir.name).not.toBe(leader.name);
+    await stack.start(leader);
+    await wait("--for=condition=Connected", "rls/core");
+    expect(fieldsOf((await get("rlc", "mail"))["status"])).toMatchObject({ servesLastGood: true });
+    expect([namesOf(await revisions()), await limits()]).toEqual([kept, [2, 2]]);
+    expect(await pods[0]!.ask("mail", { user: "ann" })).toBe(429); // Counters are in the store.
+  });
+
+  it("reports the fixed resource, and what happened is in the events", async () => {
+    const [before] = namesOf(await revisions());
+    await stack.kubectl(["apply", "-f", "-"], limit(3));
+    await wait("--for=condition=Ready", "rlc/mail");
+    expect(await limits()).toEqual([3, 3]);
+    await eventually("the new last good form alone", async () => {
+      const names = namesOf(await revisions());
+      expect([names.length, names.includes(before)]).toEqual([1, false]);
+    });
+    await eventually("the events", async () => {
+      const { items } = await get("events");
+      const reasons = new Set(
+        mappingsOf(items).map(
+          ({ involvedObject, reason }) => `${String(fieldsOf(involvedObject)["kind"])} ${String(reason)}`,
+        ),
+      );
+      for (const reason of ["Accepted", "Programmed", "InvalidSpec", "ServingLastGood"])
+        expect(reasons).toContain(`RateLimitConfig ${reason}`);
+    });
+  });
+
+  it("forgets the last good form of a deleted resource", async () => {
+    await stack.kubectl(["delete", "rlc", "mail"]);
+    await eventually("no limit", async () => expect(await limits()).toEqual([undefined, undefined]));
+    await eventually("no revision", async () => expect(await revisions()).toEqual([]));
+  });
+
+  it("needs no right that its roles do not give", () => {
+    const requests = stack.audit();
+    expect(new Set(requests.map(({ account }) => account))).toEqual(new Set(["weir-operator", "weir-control-plane"]));
+    expect(requests.filter(({ status }) => status === 401 || status === 403)).toEqual([]);
+  });
+});
