@@ -5,8 +5,8 @@ import { networkInterfaces } from "node:os";
 const REFUSED = /^(127|169\.254)\./;
 
 /** The first such IPv4 address; throws when the machine has none. */
-export function machineAddress(): string {
-  const all = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses);
+export function machineAddress(interfaces = networkInterfaces()): string {
+  const all = Object.values(interfaces).flatMap((addresses = []) => addresses);
   const usable = all.find(({ family, address }) => family === "IPv4" && !REFUSED.test(address));
   if (usable !== undefined) return usable.address;
   throw new Error(

@@ -10,7 +10,7 @@ import { E2eError } from "../../errors.ts";
 import { describeMachine } from "../machine.ts";
 import { formatTable } from "../summary.ts";
 import { SERVICE, startFixture } from "./fixture.ts";
-import { machineAddress } from "./machine-address.ts";
+import { machineAddress } from "../../parts/machine-address.ts";
 import { type Figure, MEASURES, type OperatorMeasure } from "./measures.ts";
 
 runProgram(
