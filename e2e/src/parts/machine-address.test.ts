@@ -18,8 +18,17 @@ describe("machineAddress()", () => {
     expect(machineAddress({ lo: addresses.map((address) => ipv4(address)) })).toBe(expected);
   });
 
-  it("says what is missing when there is none", () => {
-    expect(() => machineAddress({ lo: [ipv4("127.0.0.1")], eth0: undefined })).toThrow(
+  it("gives the machine one that has none", () => {
+    const given: string[] = [];
+    expect(machineAddress({ lo: [ipv4("127.0.0.1")] }, (address) => void given.push(address))).toBe("10.88.0.1");
+    expect(given).toEqual(["10.88.0.1"]);
+  });
+
+  it("says what is missing when it cannot", () => {
+    const refuse = (): void => {
+      throw new Error("not permitted");
+    };
+    expect(() => machineAddress({ lo: [ipv4("127.0.0.1")], eth0: undefined }, refuse)).toThrow(
       "this machine has no other IPv4 address",
     );
   });
