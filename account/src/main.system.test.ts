@@ -89,6 +89,7 @@ const PRODUCTION = {
   METRICS_HOST: "127.0.0.1",
   ACCESS_TOKEN_SECRET: "rT7-long-enough-access-value-0123456789",
   REFRESH_TOKEN_SECRET: "zQ9-long-enough-refresh-value-987654321",
+  ACCOUNT_LABEL_SECRET: "mK4-long-enough-label-value-5566778899",
 };
 
 describe("weir-account", () => {
@@ -156,6 +157,12 @@ describe("weir-account", () => {
       env: { ACCESS_TOKEN_SECRET: "Xy3!hq8Z" },
       setting: "ACCESS_TOKEN_SECRET",
       value: "Xy3!hq8Z",
+    },
+    {
+      name: "no secret for labels",
+      env: { ACCOUNT_LABEL_SECRET: "" },
+      setting: "ACCOUNT_LABEL_SECRET",
+      value: undefined,
     },
     {
       name: "a placeholder",

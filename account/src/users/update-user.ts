@@ -6,21 +6,27 @@ import { busyError } from "./password-hasher.ts";
 /** Most attempts; each lost one means that another write of the same user succeeded. */
 const ROUNDS_MAX = 32;
 
+/** What to do with a user: the change to store, if any, and the result of the whole. */
+export interface UserDecision<Result> {
+  readonly change?: UserChange | undefined;
+  readonly result: Result;
+}
+
 /**
- * Changes the user to the result of `change`, which is called once per attempt and returns undefined
- * to keep the record. Resolves to the record of the last attempt, or undefined without such a user;
- * rejects with `busy` when other writes win every attempt.
+ * Stores the change that `decide` wants; `decide` is called once per attempt, with the record of that
+ * attempt. Resolves to the result of the last attempt, or undefined without such a user; rejects with
+ * `busy` when other writes win every attempt.
  */
-export async function updateUser(
-  store: UserStore,
+export async function updateUser<Result>(
+  store: Pick<UserStore, "findById" | "update">,
   id: string,
-  change: (user: UserRecord) => UserChange | undefined,
-): Promise<UserRecord | undefined> {
+  decide: (user: UserRecord) => UserDecision<Result>,
+): Promise<Result | undefined> {
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const user = await store.findById(id);
-    const wanted = user === undefined ? undefined : change(user);
-    if (user === undefined || wanted === undefined) return user;
-    if (await store.update(id, user.revision, wanted)) return user;
+    if (user === undefined) return undefined;
+    const { change, result } = decide(user);
+    if (change === undefined || (await store.update(id, user.revision, change))) return result;
   }
   throw busyError();
 }
