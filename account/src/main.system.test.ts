@@ -159,10 +159,10 @@ describe("weir-account", () => {
       value: "Xy3!hq8Z",
     },
     {
-      name: "no secret for labels",
-      env: { ACCOUNT_LABEL_SECRET: "" },
+      name: "a placeholder for the labels' secret",
+      env: { ACCOUNT_LABEL_SECRET: "changeme" },
       setting: "ACCOUNT_LABEL_SECRET",
-      value: undefined,
+      value: "changeme",
     },
     {
       name: "a placeholder",
@@ -216,8 +216,8 @@ describe("weir-account", () => {
 
   it("keeps the secrets it makes for its owner only", async () => {
     await ready(run({}));
-    expect(statSync(join(folder.path, "token-secrets.json")).mode & 0o777).toBe(0o600);
-    expect(statSync(join(folder.path, "accounts.sqlite")).mode & 0o777).toBe(0o600);
+    for (const name of ["token-keys.json", "account-label-secret", "accounts.sqlite"])
+      expect([name, statSync(join(folder.path, name)).mode & 0o777]).toEqual([name, 0o600]);
   });
 });
 
