@@ -42,8 +42,7 @@ export async function logIn(
   const session = createSession(sessionId, tokenId, caller.device, nowMs, options);
   const stored = await updateUser(deps.store, user.id, (current) => {
     const sessions = withSession(current.sessions, session, nowMs, options);
-    const hash = { passwordHash: passwordHash ?? current.passwordHash };
-    return { change: changeOfSessions(hash, sessions, nowMs), result: current };
+    return changeOfSessions({ passwordHash: passwordHash ?? current.passwordHash }, sessions, nowMs);
   });
   if (stored === undefined) throw wrongCredentials(); // The user was deleted meanwhile.
   const access = await issueAccessToken(deps, options, user.id, session);
@@ -64,8 +63,8 @@ async function endPreviousSession(deps: AccountDeps, cookie: CookieRead): Promis
   if (!check.ok) return;
   await updateUser(deps.store, check.claims.userId, (user) => {
     const sessions = withoutSession(user.sessions, check.claims.sessionId);
-    const isGone = sessions.length === user.sessions.length;
-    return { change: isGone ? undefined : changeOfSessions(user, sessions, nowMs), result: undefined };
+    if (sessions.length === user.sessions.length) return undefined;
+    return changeOfSessions(user, sessions, nowMs);
   });
 }
 

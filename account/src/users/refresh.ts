@@ -7,7 +7,7 @@ import type { AccountDeps, AccountOptions, Caller } from "./account-deps.ts";
 import { readRefreshClaims, type SessionCookies, sessionRevoked, tokenInvalid } from "./cookie-claims.ts";
 import { issueAccessToken, type IssuedToken, issueRefreshToken } from "./issue-tokens.ts";
 import { accountLabel } from "./public-user.ts";
-import { changeOfSessions, updateUser, type UserDecision } from "./update-user.ts";
+import { changeOfSessions, updateUser } from "./update-user.ts";
 
 /** The dependencies of a refresh. */
 export interface RefreshDeps extends Pick<AccountDeps, "tokens" | "clock" | "newId" | "random" | "idKey" | "labelKey"> {
@@ -44,14 +44,15 @@ export async function refresh(
     nowMs,
     tokenIdOf: (sessionId, generation) => refreshTokenId(idKey, sessionId, generation),
   };
-  const step = await updateUser(deps.store, userId, (user): UserDecision<RefreshStep> => {
-    if (!isNewestConsistent(user)) return { result: { user, decision: { kind: "unknown" } } };
-    const decision = decideRotation(user.sessions, claims, context, options);
-    const change = "sessions" in decision ? changeOfSessions(user, decision.sessions, nowMs) : undefined;
-    return { change, result: { user, decision } };
+  const last: { decision: RotationDecision } = { decision: { kind: "ended" } };
+  const user = await updateUser(deps.store, userId, (current) => {
+    last.decision = isNewestConsistent(current)
+      ? decideRotation(current.sessions, claims, context, options)
+      : { kind: "unknown" };
+    return "sessions" in last.decision ? changeOfSessions(current, last.decision.sessions, nowMs) : undefined;
   });
-  if (step === undefined) throw sessionRevoked();
-  const { decision, user } = step;
+  if (user === undefined) throw sessionRevoked();
+  const { decision } = last;
   switch (decision.kind) {
     case "rotate":
     case "repeat": {
@@ -76,12 +77,6 @@ export async function refresh(
     case "unknown":
       throw tokenInvalid();
   }
-}
-
-/** A decision and the record that it was made on. */
-interface RefreshStep {
-  readonly user: UserRecord;
-  readonly decision: RotationDecision;
 }
 
 /**

@@ -56,10 +56,9 @@ export async function authenticateLogOut(
 /** Ends the session; its tokens are no longer valid. */
 export async function logOut(deps: AccountDeps, { user, session }: SignedIn, caller: Caller): Promise<void> {
   const nowMs = deps.clock();
-  await updateUser(deps.store, user.id, (current) => ({
-    change: changeOfSessions(current, withoutSession(current.sessions, session.id), nowMs),
-    result: undefined,
-  }));
+  await updateUser(deps.store, user.id, (current) =>
+    changeOfSessions(current, withoutSession(current.sessions, session.id), nowMs),
+  );
   caller.log.info("Logged out", { account: accountLabel(deps.labelKey, user.emailKey), session: session.id });
 }
 

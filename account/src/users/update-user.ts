@@ -6,27 +6,21 @@ import { busyError } from "./password-hasher.ts";
 /** Most attempts; each lost one means that another write of the same user succeeded. */
 const ROUNDS_MAX = 32;
 
-/** What to do with a user: the change to store, if any, and the result of the whole. */
-export interface UserDecision<Result> {
-  readonly change?: UserChange | undefined;
-  readonly result: Result;
-}
-
 /**
- * Stores the change that `decide` wants; `decide` is called once per attempt, with the record of that
- * attempt. Resolves to the result of the last attempt, or undefined without such a user; rejects with
- * `busy` when other writes win every attempt.
+ * Changes the user to the result of `change`, which is called once per attempt and returns undefined
+ * to keep the record. Resolves to the record of the last attempt, or undefined without such a user;
+ * rejects with `busy` when other writes win every attempt.
  */
-export async function updateUser<Result>(
+export async function updateUser(
   store: Pick<UserStore, "findById" | "update">,
   id: string,
-  decide: (user: UserRecord) => UserDecision<Result>,
-): Promise<Result | undefined> {
+  change: (user: UserRecord) => UserChange | undefined,
+): Promise<UserRecord | undefined> {
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const user = await store.findById(id);
-    if (user === undefined) return undefined;
-    const { change, result } = decide(user);
-    if (change === undefined || (await store.update(id, user.revision, change))) return result;
+    const wanted = user === undefined ? undefined : change(user);
+    if (user === undefined || wanted === undefined) return user;
+    if (await store.update(id, user.revision, wanted)) return user;
   }
   throw busyError();
 }
