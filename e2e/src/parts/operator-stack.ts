@@ -9,11 +9,8 @@ import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { machineEnv } from "@weir/dev/setup/programs";
 import { eventually } from "@weir/testing/eventually";
-import {
-  kubeconfigText,
-  type KubernetesCluster,
-  startKubernetesCluster,
-} from "@weir/testing/kubernetes/kubernetes-cluster";
+import { kubeconfigText } from "@weir/testing/kubernetes/cluster-files";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 
