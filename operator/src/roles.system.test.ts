@@ -239,7 +239,12 @@ describe("the policy of fleets", () => {
     );
   });
 
-  it.each([undefined, "shops.other", "gold", "eu-west"])("allows the fleet %s", async (fleet) => {
+  it.each([
+    { what: "no fleet", fleet: undefined },
+    { what: "a fleet of its own namespace", fleet: "shops.other" },
+    { what: "a listed fleet", fleet: "gold" },
+    { what: "a fleet that a pattern matches", fleet: "eu-west" },
+  ])("allows $what", async ({ fleet }) => {
     expect(await apply("shops", "allowed", fleet, "--dry-run=server")).toMatchObject({ code: 0, stderr: "" });
   });
 
@@ -248,16 +253,13 @@ describe("the policy of fleets", () => {
     { namespace: "shops", fleet: "silver", may: "shops.*, gold, eu-*" },
     { namespace: "other", fleet: "gold", may: "other.*" },
     { namespace: "other", fleet: "other", may: "other.*" },
-  ])(
-    "refuses $fleet in $namespace, also as the default of a later service",
-    async ({ namespace, fleet, may: list }) => {
-      const { code, stderr } = await apply(namespace, "squatter", fleet);
-      expect(code).toBe(1);
-      expect(stderr).toContain(
-        `the namespace ${namespace} may not have the fleet ${fleet}, it may have ${list} (annotation ratelimit.weir.dev/fleets of the Namespace)`,
-      );
-    },
-  );
+  ])("refuses $fleet in $namespace, and names what it may have", async ({ namespace, fleet, may: list }) => {
+    const { code, stderr } = await apply(namespace, "squatter", fleet);
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      `the namespace ${namespace} may not have the fleet ${fleet}, it may have ${list} (annotation ratelimit.weir.dev/fleets of the Namespace)`,
+    );
+  });
 
   it("leaves services that exist to their owners", async () => {
     const { code, stderr } = await cluster.kubectl(["annotate", "rls", "edge", "-n", "web", "seen=yes"]);
