@@ -179,7 +179,7 @@ describe("a session", () => {
     expect((await post("refresh-token", cookie)).status).toBe(401);
   });
 
-  it("has an access cookie that outlives its token, so that browsers hear that the token expired", async () => {
+  it("has an access cookie that outlives its token, so that browsers receive token_expired", async () => {
     const login = await service.login();
     expect(cookieAttributes(login).slice(0, 2)).toEqual([
       "__Host-accessToken=…; Max-Age=604800; Path=/; Secure; HttpOnly; SameSite=Strict",

@@ -28,7 +28,7 @@ export function readKeys(read: EnvReader, isProduction: boolean, warnings: strin
   const keys = readKeySource(read, isProduction);
   const labelSecret = read.secret("ACCOUNT_LABEL_SECRET", {
     effect:
-      "Keys the labels that stand for accounts in logs and rate limits; the same for all replicas, needed with NODE_ENV=production.",
+      "Keys the labels of accounts in logs and rate limits; the same for all replicas, needed with NODE_ENV=production.",
   });
   if (labelSecret === undefined && isProduction)
     read.problem("ACCOUNT_LABEL_SECRET", undefined, `${SECRET_ALLOWED}, the same for all replicas`);

@@ -50,7 +50,7 @@ describe("generatedLabelSecret()", () => {
     expect(statSync(join(folder.path, "account-label-secret")).mode & 0o777).toBe(0o600);
   });
 
-  it("refuses one that somebody shortened", () => {
+  it("refuses a short one", () => {
     const path = join(folder.path, "account-label-secret");
     writeFileSync(path, "short\n");
     expect(() => generatedLabelSecret(folder.path)).toThrow(
