@@ -89,6 +89,7 @@ const PRODUCTION = {
   METRICS_HOST: "127.0.0.1",
   ACCESS_TOKEN_SECRET: "rT7-long-enough-access-value-0123456789",
   REFRESH_TOKEN_SECRET: "zQ9-long-enough-refresh-value-987654321",
+  ACCOUNT_LABEL_SECRET: "mK4-long-enough-label-value-5566778899",
 };
 
 describe("weir-account", () => {
@@ -157,6 +158,12 @@ describe("weir-account", () => {
       value: "Xy3!hq8Z",
     },
     {
+      name: "a placeholder for the labels' secret",
+      env: { ACCOUNT_LABEL_SECRET: "changeme" },
+      setting: "ACCOUNT_LABEL_SECRET",
+      value: "changeme",
+    },
+    {
       name: "a placeholder",
       env: { ACCESS_TOKEN_SECRET: "changeme" },
       setting: "ACCESS_TOKEN_SECRET",
@@ -208,8 +215,8 @@ describe("weir-account", () => {
 
   it("keeps the secrets it makes for its owner only", async () => {
     await ready(run({}));
-    expect(statSync(join(folder.path, "token-secrets.json")).mode & 0o777).toBe(0o600);
-    expect(statSync(join(folder.path, "accounts.sqlite")).mode & 0o777).toBe(0o600);
+    for (const name of ["token-keys.json", "account-label-secret", "accounts.sqlite"])
+      expect([name, statSync(join(folder.path, name)).mode & 0o777]).toEqual([name, 0o600]);
   });
 });
 
