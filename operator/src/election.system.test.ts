@@ -7,11 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { eventually } from "@weir/testing/eventually";
-import {
-  type KubernetesCluster,
-  kubeconfigText,
-  startKubernetesCluster,
-} from "@weir/testing/kubernetes/kubernetes-cluster";
+import { kubeconfigText } from "@weir/testing/kubernetes/cluster-files";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 import { pauseProcess } from "@weir/testing/pause-process";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { type CuttingProxy, startCuttingProxy } from "@weir/testing/servers/cutting-proxy.suite";
@@ -182,7 +179,7 @@ describe("three operators", () => {
       if (replica.process.exitCode === null && replica.process.signalCode === null) continue;
       Object.assign(replica, startProcess(replica));
     }
-    // Whoever comes back does no harm either.
+    // A leader that comes back does no harm either.
     await leaderAmong(replicas);
     writersInOrder();
   });

@@ -128,9 +128,9 @@ describe("openClusterAccess(), with a kubeconfig", () => {
   });
 
   it("sends the name and password of a user, and impersonates", async () => {
-    const access = await open(write("config", kubeconfig({ username: "me", password: "secret", as: "somebody" })));
+    const access = await open(write("config", kubeconfig({ username: "me", password: "secret", as: "other" })));
     const authorization = `Basic ${Buffer.from("me:secret").toString("base64")}`;
-    expect((await access.forRequest()).headers).toEqual({ authorization, "Impersonate-User": "somebody" });
+    expect((await access.forRequest()).headers).toEqual({ authorization, "Impersonate-User": "other" });
   });
 
   it("uses no TLS for a server with http://, as kubectl", async () => {
@@ -140,11 +140,11 @@ describe("openClusterAccess(), with a kubeconfig", () => {
 
   it("reads an empty text as a missing value, as kubectl writes it", async () => {
     const cluster = { server: "https://10.0.0.1", "proxy-url": "", "certificate-authority": "" };
-    const nobody = {
+    const anonymous = {
       ...kubeconfig({}, cluster),
       contexts: [{ name: "here", context: { cluster: "there", user: "" } }],
     };
-    const access = await open(write("config", nobody));
+    const access = await open(write("config", anonymous));
     expect(await authorizationOf(access)).toBeUndefined();
     expect((await access.forRequest()).proxyUrl).toBeUndefined();
     expect(
@@ -321,7 +321,7 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     },
     {
       what: "the user is to act for groups",
-      files: [kubeconfig({ as: "somebody", "as-groups": ["admins"] })],
+      files: [kubeconfig({ as: "other", "as-groups": ["admins"] })],
       reason: "as-groups of the current user is not supported",
     },
     {
