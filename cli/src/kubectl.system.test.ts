@@ -1,6 +1,6 @@
 // Tests of what kubectl users do with the resources, on a real API server with controllers: kubectl
 // itself, `weir status`, and the plugin `kubectl weir`. Statuses are written as the operator does.
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
@@ -124,12 +124,20 @@ describe("kubectl", () => {
   });
 
   it("get --watch shows the columns as they change", async () => {
-    const watching = cluster.kubectl(["get", "rlc", "api", "-n", "web", "--watch", "--request-timeout=5s"]);
-    await setStatus("api", "False", "RejectedByDataPlane", { pods: { summary: "1/2" } });
-    await setStatus("api", "True", "Programmed", { pods: { summary: "2/2" } });
-    const { stdout } = await watching;
-    expect(stdout).toMatch(/^NAME +DOMAIN +ACCEPTED +PROGRAMMED +PODS +REASON +AGE$/m);
-    expect(stdout).toMatch(/^api +api +True +True +2\/2 +Programmed /m);
+    const own = ["--kubeconfig", cluster.kubeconfigPath, "--cache-dir", join(cluster.folder, "kubectl-cache")];
+    const watching = spawn(cluster.kubectlPath, [...own, "get", "rlc", "api", "-n", "web", "--watch"]);
+    let stdout = "";
+    watching.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
+    const shown = (line: RegExp): Promise<void> => eventually("the line", () => expect(stdout).toMatch(line));
+    try {
+      await shown(/^NAME +DOMAIN +ACCEPTED +PROGRAMMED +PODS +REASON +AGE$/m);
+      await setStatus("api", "False", "RejectedByDataPlane", { pods: { summary: "1/2" } });
+      await shown(/^api +api +False +False +1\/2 +RejectedByDataPlane /m);
+      await setStatus("api", "True", "Programmed", { pods: { summary: "2/2" } });
+      await shown(/^api +api +True +True +2\/2 +Programmed /m);
+    } finally {
+      watching.kill("SIGKILL");
+    }
   });
 
   it("diff shows what an apply would change, and nothing after it", async () => {
