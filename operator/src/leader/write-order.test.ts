@@ -34,7 +34,7 @@ describe("WriteOrder", () => {
         return true;
       },
     };
-    order = new WriteOrder(objects, () => Date.now());
+    order = new WriteOrder(objects, Date.now);
   });
 
   afterEach(() => {
@@ -82,7 +82,7 @@ describe("WriteOrder", () => {
   it("counts a write that fails as over", async () => {
     const failing = new WriteOrder(
       { apply: () => Promise.reject(new Error("no")), delete: () => Promise.resolve(true) },
-      () => Date.now(),
+      Date.now,
     );
     const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } };
     await expect(failing.first.apply(KIND, object, { fieldManager: "test" }, signal)).rejects.toThrow("no");
