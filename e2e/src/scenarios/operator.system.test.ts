@@ -80,7 +80,10 @@ describe("the operator", () => {
   });
 
   it("makes connected data planes of a RateLimitService", async () => {
-    const backend = { type: "redis", redis: { type: "single", single: { address: redis.address } } };
+    const backend = {
+      type: "redis",
+      redis: { type: "single", single: { address: redis.address }, commandTimeout: "20s" },
+    };
     const service = {
       apiVersion: "ratelimit.weir.dev/v1alpha1",
       kind: "RateLimitService",
