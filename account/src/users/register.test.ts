@@ -46,6 +46,7 @@ class Fixture {
       findById: (id) => this.findById(id),
       findByEmailKey: (key) => Promise.resolve([...this.users.values()].find(({ emailKey }) => emailKey === key)),
       update: () => Promise.resolve(false),
+      findAvatarKeys: () => Promise.resolve(new Set()),
       ping: () => Promise.resolve(),
     },
     media: {
