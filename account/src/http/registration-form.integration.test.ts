@@ -4,8 +4,9 @@ import { connect, type Socket } from "node:net";
 import { readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
+import sharp from "sharp";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { jpeg, png } from "../media/sample-images.suite.ts";
+import { png } from "../media/sample-images.suite.ts";
 import {
   type Answer,
   formBody,
@@ -336,7 +337,7 @@ describe("avatars", () => {
     {
       name: "half a PNG",
       parts: [...TEXT, { ...AVATAR, value: png().subarray(0, 60) }],
-      status: 415,
+      status: 400,
       field: "avatar: avatar_damaged",
     },
   ])("answer $status $field for $name", async ({ parts, status, field }) => {
@@ -372,11 +373,17 @@ describe("avatars", () => {
   it("are stored without the bytes behind their end", async () => {
     const answer = await sendParts([...TEXT, { ...AVATAR, value: png({ after: Buffer.from("PK<html>") }) }]);
     const { pathname } = new URL(String((answer.json["user"] as Record<string, string>)["avatar"]));
-    expect((await service.call({ path: pathname })).text).toBe(png().toString("latin1"));
+    const { text } = await service.call({ path: pathname });
+    expect([text.startsWith("\x89PNG"), text.endsWith("IEND\xaeB`\x82"), text.includes("html")]).toEqual([
+      true,
+      true,
+      false,
+    ]);
   });
 
   it("are served by what they are, not by what they were called", async () => {
-    const answer = await sendParts([...TEXT, { ...AVATAR, value: jpeg() }]);
+    const jpeg = await sharp(png()).jpeg().toBuffer();
+    const answer = await sendParts([...TEXT, { ...AVATAR, value: jpeg }]);
     const { pathname } = new URL(String((answer.json["user"] as Record<string, string>)["avatar"]));
     expect(pathname).toMatch(/\.jpg$/);
     expect((await service.call({ path: pathname })).headers["content-type"]).toBe("image/jpeg");
