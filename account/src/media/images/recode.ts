@@ -1,6 +1,6 @@
 // Decodes a file with sharp and encodes it again. Runs in the image process only: a decoder of
 // strangers' files is where memory gets corrupted.
-import sharp from "sharp";
+import sharp, { type Metadata } from "sharp";
 import { type ImageFormat, type ImageLimits, IMAGE_FORMATS, type ImageResult } from "../image.ts";
 import { IMAGE_MAX_BYTES } from "./frames.ts";
 
@@ -30,7 +30,7 @@ export function setUpSharp(): void {
  * upright, and encodes it without metadata. Never rejects because of the file.
  */
 export async function recodeImage(bytes: Buffer, limits: ImageLimits): Promise<ImageResult> {
-  let header: sharp.Metadata;
+  let header: Metadata;
   try {
     header = await sharp(bytes, { failOn: "warning", limitInputPixels: false }).metadata();
   } catch {

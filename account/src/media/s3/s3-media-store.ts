@@ -42,12 +42,18 @@ export interface S3MediaOptions {
 /** The SDK, loaded only by services that use it: that takes a third of a second. */
 type Sdk = typeof import("@aws-sdk/client-s3");
 
+/** The store after its start. */
+interface Loaded {
+  readonly sdk: Sdk;
+  readonly client: S3Client;
+}
+
 /** A media store on a bucket. */
 export class S3MediaStore implements MediaStore, Part {
   readonly name = "media store";
   readonly #options: S3MediaOptions;
   readonly #log: Log;
-  #loaded: { readonly sdk: Sdk; readonly client: S3Client } | undefined;
+  #loaded: Loaded | undefined;
 
   constructor({ log }: { readonly log: Log }, options: S3MediaOptions) {
     this.#log = log;
@@ -140,7 +146,7 @@ export class S3MediaStore implements MediaStore, Part {
     return { Bucket: this.#options.bucket, Key: key };
   }
 
-  #use(): NonNullable<typeof this.#loaded> {
+  #use(): Loaded {
     if (this.#loaded === undefined) throw new TypeError("Cannot use the media store: it is not started");
     return this.#loaded;
   }
