@@ -182,7 +182,7 @@ describe("weir-account", () => {
     ]);
   });
 
-  it.each([["sweeep"], ["sweep", "--all"]])("refuses the arguments %s %s", async (...args) => {
+  it.each([{ args: ["sweeep"] }, { args: ["sweep", "--all"] }])("refuses the arguments $args", async ({ args }) => {
     const program = run({}, args);
     expect([await program.exited, program.output()]).toEqual([
       2,

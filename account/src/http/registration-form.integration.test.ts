@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
 import sharp from "sharp";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { bombs, jpegOfScans } from "../media/images/image-corpus.suite.ts";
 import { png } from "../media/sample-images.suite.ts";
 import {
   type Answer,
@@ -369,6 +370,24 @@ describe("avatars", () => {
       expect(new URL(String(user["avatar"])).pathname).toMatch(/^\/media\/avatars\/[0-9a-f-]{36}\/[0-9a-f]{32}\.png$/);
     },
   );
+
+  it("are refused when they are made to be slow, without delaying other calls", async () => {
+    const { status } = await service.register(); // The image process has started.
+    const answered: number[] = [];
+    const hostile = Promise.all([
+      sendParts([...TEXT, { ...AVATAR, value: await jpegOfScans(16, 150_000) }]),
+      sendParts([...TEXT, { ...AVATAR, value: png({ width: 60_000, height: 60_000 }) }]),
+      ...bombs().map(({ bytes }) => sendParts([...TEXT, { ...AVATAR, value: bytes }])),
+    ]).finally(() => answered.push(0));
+    while (answered.length === 0) {
+      const startedAt = performance.now();
+      expect((await service.call({ path: "/healthz" })).status).toBe(200);
+      expect(performance.now() - startedAt).toBeLessThan(3000); // Milliseconds, on a machine of its own.
+    }
+    const statuses = (await hostile).map((answer) => answer.status);
+    expect([status, statuses[0], statuses[1]]).toEqual([201, 400, 400]);
+    for (const each of statuses) expect([400, 409, 415]).toContain(each); // 409: a picture with much text is one.
+  });
 
   it("are stored without the bytes behind their end", async () => {
     const answer = await sendParts([...TEXT, { ...AVATAR, value: png({ after: Buffer.from("PK<html>") }) }]);

@@ -146,12 +146,9 @@ export class ImageProcess {
   }
 
   /** When the machine or the container runs out of memory, the kernel ends this process first. */
-  async #offerToKiller(): Promise<void> {
-    try {
-      await writeFile(`/proc/${this.#child.pid}/oom_score_adj`, "1000");
-    } catch {
-      // Not Linux, or ended already: nothing depends on it.
-    }
+  #offerToKiller(): Promise<void> {
+    // Not Linux, or ended already: nothing depends on it.
+    return writeFile(`/proc/${this.#child.pid}/oom_score_adj`, "1000").catch(() => undefined);
   }
 }
 

@@ -20,8 +20,6 @@ import { type ImageCleanerOptions, ProcessImageCleaner } from "./process-image-c
 
 const execute = promisify(execFile);
 
-const isLinux = process.platform === "linux"; // What it asks is in /proc.
-
 const MIB = 1024 * 1024;
 
 /** Bounds as of the service, but for a time that machines with other work to do keep too. */
@@ -176,13 +174,13 @@ describe("ProcessImageCleaner", () => {
     });
   });
 
-  it.runIf(isLinux)("kills the process over an image that takes too much memory", async () => {
+  it("kills the process over an image that takes too much memory", async () => {
     await withCleaner({ memoryMaxBytes: 30 * MIB }, async (small) => {
       expect(await small.clean(largestPng())).toEqual({ ok: false, problem: "complex" });
     });
   });
 
-  it.runIf(isLinux)("keeps at most 150 MiB between two images, also after the largest", async () => {
+  it("keeps at most 150 MiB between two images, also after the largest", async () => {
     for (const file of await largestImages()) {
       expect((await cleaner.clean(file)).ok).toBe(true);
       await eventually("little memory", () => expect(residentBytes(cleaner.pid)).toBeLessThan(150 * MIB));
@@ -211,7 +209,7 @@ describe("ProcessImageCleaner", () => {
   });
 });
 
-describe.runIf(isLinux)("the image process", () => {
+describe("the image process", () => {
   it("has no secret in its environment, and is the first that the kernel ends without memory", () => {
     const environment = readFileSync(`/proc/${cleaner.pid}/environ`, "utf8").split("\0").filter(Boolean);
     expect(environment.map((entry) => entry.slice(0, entry.indexOf("="))).toSorted()).toEqual([

@@ -7,7 +7,7 @@ import { createLog, silentLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
 import { eventually } from "@weir/testing/eventually";
 import { type CuttingProxy, startCuttingProxy } from "@weir/testing/servers/cutting-proxy.suite";
-import { S3_CREDENTIALS, type S3Server, startS3 } from "@weir/testing/servers/s3";
+import { S3_CREDENTIALS, type S3Server, startS3 } from "@weir/testing/servers/s3.suite";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { avatarKey } from "../media-store.ts";
@@ -78,7 +78,10 @@ describeMediaStore("S3MediaStore", async () => {
       if (answer.status !== 200) throw new Error(`${options.publicUrl}${key} answered ${answer.status}`);
       return { bytes: Buffer.from(await answer.arrayBuffer()), headers: Object.fromEntries(answer.headers) };
     },
-    close: () => Promise.resolve(store.stop()),
+    close() {
+      store.stop();
+      return Promise.resolve();
+    },
   };
 });
 

@@ -1,6 +1,11 @@
 // Images in a bucket of S3, or of a server that speaks its protocol. The bucket, or what is in front
 // of it, serves them.
-import type { DeleteObjectCommandInput, ListObjectsV2CommandInput, PutObjectCommandInput, S3Client } from "@aws-sdk/client-s3";
+import type {
+  DeleteObjectCommandInput,
+  ListObjectsV2CommandInput,
+  PutObjectCommandInput,
+  S3Client,
+} from "@aws-sdk/client-s3";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import { maskCredentials, type Secret } from "@weir/common/settings/secret";
