@@ -2,9 +2,6 @@
 // (node:sqlite). user-store.suite.ts tests every implementation.
 import type { SessionRecord } from "../sessions/session-records.ts";
 
-/** Most users that one call of `findAvatarKeys` asks for. */
-export const AVATAR_KEY_IDS_MAX = 500;
-
 /** A user as stored. All times are milliseconds since the epoch. */
 export interface UserRecord {
   readonly id: string;
@@ -59,7 +56,7 @@ export interface UserStore {
   update(id: string, revision: number, change: UserChange): Promise<boolean>;
   /**
    * The avatar keys that the records of these users name: what a sweep of the media store must keep.
-   * Unknown users are skipped; at most {@link AVATAR_KEY_IDS_MAX} users a call.
+   * Unknown users are skipped; callers ask for at most 500 users a call.
    */
   findAvatarKeys(userIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** Resolves when the store can answer. */

@@ -74,7 +74,7 @@ function damage(
 export function createFuzzedCleaner(log: Log, totals: FuzzTotals): ProcessImageCleaner {
   return new ProcessImageCleaner(
     { log, queue: { run: (work) => work() }, onProcessEnded: () => (totals.ended += 1) },
-    { timeoutMs: 15_000, memoryMaxBytes: 512 * MIB, idleMemoryMaxBytes: 128 * MIB },
+    { timeoutMs: 40_000, memoryMaxBytes: 512 * MIB, idleMemoryMaxBytes: 128 * MIB },
   );
 }
 

@@ -24,7 +24,7 @@ const MIB = 1024 * 1024;
 
 /** Bounds as of the service, but for a time that machines with other work to do keep too. */
 const OPTIONS: ImageCleanerOptions = {
-  timeoutMs: 15_000,
+  timeoutMs: 40_000,
   memoryMaxBytes: 512 * MIB,
   idleMemoryMaxBytes: 128 * MIB,
 };
