@@ -123,9 +123,8 @@ export function createService(
   );
   lifecycle.add(keys);
   lifecycle.add({ name: "user store", stop: () => store.close() });
-  for (const part of media.parts) lifecycle.add(part);
-  lifecycle.add(images);
-  lifecycle.add(createMediaSweep({ store, media: media.store, clock, log }));
+  const sweep = createMediaSweep({ store, media: media.store, clock, log });
+  for (const part of [...media.parts, images, sweep]) lifecycle.add(part);
   lifecycle.add({ name: "password rules", start: () => passwordRules.then(() => undefined) });
   lifecycle.add(admin);
   lifecycle.add(http);
