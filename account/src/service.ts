@@ -22,7 +22,7 @@ import { type AccountMetrics, createAccountMetrics, type RouteSeries } from "./m
 import { fixedKeys, generatedKeys, type KeySourcePart, watchedKeys } from "./sessions/key-source.ts";
 import { createTokens } from "./sessions/tokens.ts";
 import type { Settings } from "./settings.ts";
-import { EmbeddedUserStore } from "./store/embedded/embedded-user-store.ts";
+import { createUserStore } from "./store/create-user-store.ts";
 import type { UserStore } from "./store/user-store.ts";
 import type { AccountDeps } from "./users/account-deps.ts";
 import { busyError, createPasswordHasher } from "./users/password-hasher.ts";
@@ -73,14 +73,14 @@ export function createService(
   const metrics = createAccountMetrics(ROUTE_SERIES);
   const dataDirectory = makeDataDirectory(settings.dataDirectory);
   const keys = openKeys(settings, dataDirectory, log);
-  const store = new EmbeddedUserStore(join(dataDirectory, "accounts.sqlite"));
+  const store = createUserStore(settings.store, { log }, { dataDirectory });
   const media = createLocalMediaStore({
     directory: join(dataDirectory, "media"),
     publicUrl: () => settings.mediaPublicUrl ?? `${url()}${MEDIA_PATH}`,
   });
   const passwordRules = loadPasswordRules(settings);
   const handlers = createCalls(settings, { clock, keys, store, media, metrics, passwordRules });
-  const health = new Health({ ping: () => store.ping(), nowMs: clock });
+  const health = new Health({ ping: () => store.ping(), nowMs: clock, log });
   const origins: OriginOptions = {
     allowedOrigins: new Set(settings.corsOrigins),
     publicOrigin: url,
@@ -110,7 +110,7 @@ export function createService(
     { stopTimeoutMs: settings.shutdownDrainMs + settings.shutdownGraceMs + STOP_MARGIN_MS },
   );
   lifecycle.add(keys);
-  lifecycle.add({ name: "user store", stop: () => store.close() });
+  lifecycle.add({ name: "user store", start: () => store.start(), stop: () => store.stop() });
   lifecycle.add({ name: "password rules", start: () => passwordRules.then(() => undefined) });
   lifecycle.add(admin);
   lifecycle.add(http);
@@ -235,7 +235,7 @@ function createAdmin(
     help: "200 while the service wants traffic, else 503",
     async handle(_request, response) {
       const isReady = await health.isReady();
-      respondText(response, isReady ? 200 : 503, isReady ? "ready\n" : "not ready\n");
+      respondText(response, isReady ? 200 : 503, isReady ? "ready\n" : `not ready: ${health.reason()}\n`);
     },
   });
   return admin;

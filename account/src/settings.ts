@@ -9,6 +9,8 @@ import type { Secret } from "@weir/common/settings/secret";
 import type { CookieOptions } from "./sessions/cookies.ts";
 import { type KeySource, readKeySource } from "./settings-keys.ts";
 import { type OriginSettings, readOrigins } from "./settings-origins.ts";
+import { readStorage } from "./settings-storage.ts";
+import type { StoreSettings } from "./store/create-user-store.ts";
 
 /** Longest wait that a timer takes, in milliseconds; used for drains. */
 const DRAIN_MAX_MS = 3_600_000;
@@ -27,6 +29,7 @@ export interface Settings extends OriginSettings {
   readonly isProduction: boolean;
   readonly http: { readonly host: string; readonly port: number; readonly connectionsMax: number };
   readonly metrics: { readonly host: string; readonly port: number };
+  readonly store: StoreSettings;
   readonly dataDirectory: string;
   readonly keys: KeySource;
   readonly tokenIssuer: string;
@@ -65,11 +68,11 @@ function readSettings(read: EnvReader): Settings {
   const isProduction = environment === "production";
   const warnings: string[] = [];
   const listeners = readListeners(read, isProduction);
-  readStorage(read, isProduction, warnings);
   return {
     isProduction,
     ...listeners,
     ...readOrigins(read, isProduction, warnings),
+    store: readStorage(read, isProduction, warnings),
     dataDirectory: read.string("DATA_DIR", {
       default: "./data",
       effect: "Folder of the embedded store, the local media and generated secrets.",
@@ -123,34 +126,6 @@ function readListeners(read: EnvReader, isProduction: boolean): Pick<Settings, "
       }),
     },
   };
-}
-
-/** STORE and MEDIA have one choice each today; production must say that it means it. */
-function readStorage(read: EnvReader, isProduction: boolean, warnings: string[]): void {
-  const store = read.oneOf("STORE", {
-    default: "embedded",
-    choices: ["embedded"],
-    effect: "Where users are kept: embedded is one file in DATA_DIR, for one process.",
-  });
-  const media = read.oneOf("MEDIA", {
-    default: "local",
-    choices: ["local"],
-    effect: "Where avatars are kept: local is a folder in DATA_DIR, served under /media/.",
-  });
-  const isAllowed = read.boolean("ALLOW_EMBEDDED", {
-    default: false,
-    effect: "Whether NODE_ENV=production takes the embedded store and local media.",
-  });
-  if (isProduction && !isAllowed) {
-    for (const [name, value] of Object.entries({ STORE: store, MEDIA: media }))
-      read.problem(
-        name,
-        value,
-        `${value} in production only together with ALLOW_EMBEDDED=true (for one process, with its data on this machine)`,
-      );
-  }
-  if (!isProduction)
-    warnings.push("users and avatars are kept in DATA_DIR on this machine, which is not for production");
 }
 
 type TokenSettings = Pick<

@@ -68,7 +68,8 @@ export async function refresh(deps: AccountDeps, options: AccountOptions, cookie
     throw tokenInvalid(false);
   const change = changeOfSessions(user, withUse(user.sessions, session.id, nowMs), nowMs);
   // A lost race is another call of the same user, and only matters if it ended the session.
-  if (!(await deps.store.update(user.id, user.revision, change))) await findSession(deps, user.id, session.id, nowMs);
+  const result = await deps.store.update(user.id, user.revision, change);
+  if (result !== "updated") await findSession(deps, user.id, session.id, nowMs);
   return {
     access: await issueAccessToken(deps, options, user.id, session),
     refreshExpiresAtMs: session.idleExpiresAtMs,

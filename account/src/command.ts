@@ -1,0 +1,31 @@
+// The command line of weir-account: what to run, by its first argument.
+
+/** The arguments, for --help. */
+export const USAGE = "[backup FILE]";
+
+/** What to run. */
+export type Command =
+  | { readonly kind: "serve" }
+  /** Copies the embedded database to a new file. */
+  | { readonly kind: "backup"; readonly file: string }
+  | { readonly kind: "invalid"; readonly message: string };
+
+/** Reads the arguments after the name of the program. */
+export function parseCommand(args: readonly string[]): Command {
+  const [name, ...rest] = args;
+  switch (name) {
+    case undefined:
+      return { kind: "serve" };
+    case "backup": {
+      const [file] = rest;
+      if (rest.length === 1 && file !== undefined && file !== "") return { kind: "backup", file };
+      return invalid(`backup takes one argument, the file to write, and got ${rest.length}`);
+    }
+    default:
+      return invalid(`${JSON.stringify(name)} is no command; allowed is backup, or nothing to serve`);
+  }
+}
+
+function invalid(reason: string): Command {
+  return { kind: "invalid", message: `Cannot read the arguments: ${reason}` };
+}
