@@ -96,7 +96,8 @@ export const START_ERRORS = {
     remedy: "Give the service a directory it owns, or set DATA_DIR to another one.",
   },
   STORE_UNUSABLE: {
-    meaning: "The user store cannot be opened: its file is damaged, a newer version of the service wrote it, or its URI is wrong.",
+    meaning:
+      "The user store cannot be opened: its file is damaged, a newer version of the service wrote it, or its URI is wrong.",
     remedy: "Check the file or the setting that the message names, or run the version that wrote the file.",
   },
   DATA_DIRECTORY_IN_USE: {

@@ -49,8 +49,7 @@ function run(env: Readonly<Record<string, string>>, args: readonly string[] = []
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
-  for (const stream of [child.stdout, child.stderr])
-    stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
   const exited = once(child, "close").then(([code]) => code as number | null);
   const program = { child, output: () => output, exited };
   programs.push(program);

@@ -76,9 +76,7 @@ describe("a service with STORE=mongo", () => {
     expect((await service.call({ path: "/readyz" })).status).toBe(503);
     expect((await service.call({ path: "/healthz" })).status).toBe(200);
     proxy.restore();
-    await eventually("to be ready", async () =>
-      expect((await service.call({ path: "/readyz" })).status).toBe(200),
-    );
+    await eventually("to be ready", async () => expect((await service.call({ path: "/readyz" })).status).toBe(200));
     expect((await currentUser(cookie)).status).toBe(200);
   });
 
@@ -90,9 +88,7 @@ describe("a service with STORE=mongo", () => {
     expect(reason).toMatch(/^not ready: it is not connected: /);
     expect((await service.login()).json["code"]).toBe("database_unavailable");
     proxy.restore();
-    await eventually("to be ready", async () =>
-      expect((await service.call({ path: "/readyz" })).status).toBe(200),
-    );
+    await eventually("to be ready", async () => expect((await service.call({ path: "/readyz" })).status).toBe(200));
     expect((await service.login()).status).toBe(200);
   });
 });

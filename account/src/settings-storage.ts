@@ -11,7 +11,8 @@ export function readStorage(read: EnvReader, isProduction: boolean, warnings: st
   const store = read.oneOf("STORE", {
     default: "embedded",
     choices: ["embedded", "mongo"],
-    effect: "Where users are kept: embedded is one file in DATA_DIR, for one process; mongo is the server of MONGODB_URI.",
+    effect:
+      "Where users are kept: embedded is one file in DATA_DIR, for one process; mongo is the server of MONGODB_URI.",
   });
   const uri = read.secret("MONGODB_URI", {
     effect: "Server and database of STORE=mongo, such as mongodb://user:password@host:27017/weir.",
@@ -36,7 +37,8 @@ export function readStorage(read: EnvReader, isProduction: boolean, warnings: st
   }
   if (store === "embedded") return { kind: "embedded" };
   if (uri === undefined || !MONGODB_URI.test(uri.reveal())) {
-    const allowed = "with STORE=mongo, a URI that names its database: mongodb://host:27017/weir or mongodb+srv://host/weir";
+    const allowed =
+      "with STORE=mongo, a URI that names its database: mongodb://host:27017/weir or mongodb+srv://host/weir";
     read.problem("MONGODB_URI", uri === undefined ? undefined : REDACTED, allowed);
     return { kind: "embedded" };
   }

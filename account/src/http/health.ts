@@ -59,7 +59,8 @@ export class Health {
       () => undefined,
       (error: unknown) => describeError(error instanceof Error ? (error.cause ?? error) : error),
     );
-    if (fault !== undefined && this.#storeFault === undefined) log.warn("The user store does not work", { reason: fault });
+    if (fault !== undefined && this.#storeFault === undefined)
+      log.warn("The user store does not work", { reason: fault });
     if (fault === undefined && this.#storeFault !== undefined) log.info("The user store works again");
     this.#storeFault = fault;
   }

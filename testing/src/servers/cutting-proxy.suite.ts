@@ -27,6 +27,8 @@ export interface CuttingProxy {
    * connection in place of the answer.
    */
   loseAnswers(text: string, count: number): void;
+  /** Answers that were lost that way. */
+  readonly lostAnswers: number;
   /**
    * Cuts each connection after this many bytes from the server; 0 for never. The function is called
    * for every new connection.
@@ -46,6 +48,7 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
   let delayMs = 0;
   let onRequest = (_chunk: Buffer): void => undefined;
   let losing = { text: "", count: 0 };
+  let lostAnswers = 0;
   /** Continues the held connections; undefined while none are held. */
   let held: (() => void)[] | undefined;
   let bytesOf = (): number => 0;
@@ -78,6 +81,7 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
     });
     forward(target, client, (chunk) => {
       if (losesAnswer) {
+        if (!client.destroyed) lostAnswers += 1;
         client.resetAndDestroy();
       } else if (delayMs > 0) {
         setTimeout(() => client.write(chunk), delayMs);
@@ -127,6 +131,9 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
     },
     loseAnswers: (text, count) => {
       losing = { text, count };
+    },
+    get lostAnswers() {
+      return lostAnswers;
     },
     restore: () => {
       delayMs = 0;

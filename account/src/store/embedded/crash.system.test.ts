@@ -7,6 +7,9 @@ import { backUp } from "./backup.ts";
 import { killUnderLoad, readRecords } from "./crash.suite.ts";
 import { type Acknowledged, findLost, StoreLoad } from "./store-load-process.suite.ts";
 
+/** For twenty starts and kills, 15 s on an idle machine, in milliseconds. */
+const KILLS_TIMEOUT_MS = 180_000;
+
 let folder: ReturnType<typeof makeTemporaryFolder>;
 
 beforeEach(() => {
@@ -18,9 +21,13 @@ afterEach(() => {
 });
 
 describe("new EmbeddedUserStore()", () => {
-  it("loses no acknowledged write when its process is killed 20 times under load", async () => {
-    expect(await killUnderLoad(folder.path, 20)).toBeGreaterThan(20 * 40);
-  });
+  it(
+    "loses no acknowledged write when its process is killed 20 times under load",
+    { timeout: KILLS_TIMEOUT_MS },
+    async () => {
+      expect(await killUnderLoad(folder.path, 20)).toBeGreaterThan(20 * 40);
+    },
+  );
 });
 
 describe("backUp()", () => {

@@ -35,8 +35,7 @@ export type StoreValue = StoreValues[keyof StoreValues];
 
 /** The result of a request. A failed write has changed nothing. */
 export type StoreResult =
-  | { readonly ok: true; readonly value: StoreValue }
-  | { readonly ok: false; readonly reason: string };
+  { readonly ok: true; readonly value: StoreValue } | { readonly ok: false; readonly reason: string };
 
 /** Messages to the thread. */
 export type ToThread =

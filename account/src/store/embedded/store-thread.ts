@@ -5,7 +5,15 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { StartError } from "../../errors.ts";
 import { StoreError } from "../store-error.ts";
-import type { FromThread, StoreRequest, StoreResult, StoreValue, StoreValues, ThreadData, ToThread } from "./messages.ts";
+import type {
+  FromThread,
+  StoreRequest,
+  StoreResult,
+  StoreValue,
+  StoreValues,
+  ThreadData,
+  ToThread,
+} from "./messages.ts";
 
 /** Most requests of one batch: more would let the first of them wait for the last. */
 const BATCH_MAX = 512;
@@ -133,7 +141,8 @@ export class StoreThread {
     clearTimeout(this.#timer);
     const calls = this.#inFlight;
     this.#inFlight = [];
-    if (this.#state === "stalled") this.#state = "open"; // Its calls have failed long ago.
+    if (this.#state === "stalled")
+      this.#state = "open"; // Its calls have failed long ago.
     else settle(calls, results);
     if (this.#state === "open") this.#sendNext();
   }

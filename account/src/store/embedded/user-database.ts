@@ -41,10 +41,12 @@ export class UserDatabase {
    * commit.
    */
   execute(requests: readonly StoreRequest[]): readonly StoreResult[] {
-    const results = requests.map((request) => (isWrite(request) ? undefined : this.#attempt(() => this.#read(request))));
+    const results = requests.map((request) =>
+      isWrite(request) ? undefined : this.#attempt(() => this.#read(request)),
+    );
     const writes = requests.filter(isWrite);
     const written = (writes.length === 0 ? [] : this.#writeAll(writes)).values();
-    return results.map((result) => result ?? written.next().value!);
+    return results.map((result) => result ?? takeNext(written));
   }
 
   /** Moves what was written from the log into the file, and empties the log. Throws what SQLite throws. */
@@ -134,6 +136,12 @@ export class UserDatabase {
       return { ok: false, reason: describeError(error) };
     }
   }
+}
+
+function takeNext<T>(values: Iterator<T>): T {
+  const { done, value } = values.next();
+  if (done === true) throw new Error("Cannot answer a write: its result is missing");
+  return value;
 }
 
 function isWrite(request: StoreRequest): request is WriteRequest {

@@ -20,7 +20,6 @@ const FAILED_MS = 3500;
 const ON_USERS = "\0\u0006\0\0\0users\0";
 
 /** The server that people run, in place of our own. */
-// eslint-disable-next-line no-restricted-syntax -- the person who runs the tests names it
 const GIVEN_URI = process.env["TEST_MONGODB_URI"];
 
 const folder = makeTemporaryFolder();
@@ -140,6 +139,7 @@ describe("new MongoUserStore()", () => {
     proxy.loseAnswers(`insert${ON_USERS}`, count);
     // After one, the driver asks again; after two, the store reads back.
     expect(await store.insert(USER)).toBe("inserted");
+    expect(proxy.lostAnswers).toBe(count);
     expect(await store.findById(USER.id)).toEqual(USER);
     expect(await store.insert({ ...USER, id: "other" })).toBe("email_taken");
   });
@@ -148,6 +148,7 @@ describe("new MongoUserStore()", () => {
     await store.insert(USER);
     proxy.loseAnswers(`update${ON_USERS}`, count);
     expect(await store.update(USER.id, 0, { name: "changed", updatedAtMs: 1 })).toBe("updated");
+    expect(proxy.lostAnswers).toBe(count);
     expect(await store.findById(USER.id)).toMatchObject({ name: "changed", revision: 1 });
   });
 

@@ -26,8 +26,17 @@ const BREAKER = { failuresMax: 5, openMs: 2000 };
 /** Waits between attempts to connect, in milliseconds. */
 const CONNECT_BACKOFF = { initialMs: 250, maxMs: 5000, factor: 1, jitter: true };
 
-/** Names of the driver's errors about a URI; its classes are loaded with it. */
-const URI_ERRORS: readonly string[] = ["MongoParseError", "MongoInvalidArgumentError", "MongoMissingCredentialsError"];
+/**
+ * Names of the driver's errors about a URI, whose classes are loaded with it. The last is its answer
+ * to a host or port that cannot be read.
+ */
+const URI_ERRORS: readonly string[] = [
+  "MongoParseError",
+  "MongoAPIError",
+  "MongoInvalidArgumentError",
+  "MongoMissingCredentialsError",
+  "MongoRuntimeError",
+];
 
 /** The connection to the server. */
 type State =

@@ -90,7 +90,7 @@ export class UserCollection {
   /** Makes the collection and its unique index, unless they exist. */
   async createIndex(): Promise<void> {
     const { key, name } = EMAIL_INDEX;
-    await this.#users.collection.createIndex(key, { name, unique: true });
+    await this.#users.collection.createIndex(key, { name, unique: true }, {});
   }
 
   /** Throws unless the server answers and has the unique index; without it, two users could share an address. */
