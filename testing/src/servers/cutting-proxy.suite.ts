@@ -24,9 +24,9 @@ export interface CuttingProxy {
   restore(): void;
   /**
    * Passes on the next `count` requests that contain `text`, one per connection, and cuts the
-   * connection in place of the answer.
+   * connection in place of the answer; calls `onLost` then.
    */
-  loseAnswers(text: string, count: number): void;
+  loseAnswers(text: string, count: number, onLost?: () => void): void;
   /** Answers that were lost that way. */
   readonly lostAnswers: number;
   /**
@@ -47,7 +47,7 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
   let isSwallowing = false;
   let delayMs = 0;
   let onRequest = (_chunk: Buffer): void => undefined;
-  let losing = { text: "", count: 0 };
+  let losing = { text: "", count: 0, onLost: (): void => undefined };
   let lostAnswers = 0;
   /** Continues the held connections; undefined while none are held. */
   let held: (() => void)[] | undefined;
@@ -81,8 +81,10 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
     });
     forward(target, client, (chunk) => {
       if (losesAnswer) {
-        if (!client.destroyed) lostAnswers += 1;
+        if (client.destroyed) return; // A further piece of the same answer.
+        lostAnswers += 1;
         client.resetAndDestroy();
+        losing.onLost();
       } else if (delayMs > 0) {
         setTimeout(() => client.write(chunk), delayMs);
       } else {
@@ -129,8 +131,8 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
     onRequest: (listener) => {
       onRequest = listener;
     },
-    loseAnswers: (text, count) => {
-      losing = { text, count };
+    loseAnswers: (text, count, onLost = () => undefined) => {
+      losing = { text, count, onLost };
     },
     get lostAnswers() {
       return lostAnswers;

@@ -117,6 +117,19 @@ describe("new MongoUserStore()", () => {
     expect(await store.findById(USER.id)).toMatchObject({ emailKey: USER.emailKey });
   });
 
+  it("answers or fails in time when more calls wait than its connections can carry", async () => {
+    await store.insert(USER);
+    proxy.delay(300);
+    const startedMs = performance.now();
+    const results = await Promise.allSettled(Array.from({ length: 300 }, () => store.findById(USER.id)));
+    expect(performance.now() - startedMs).toBeLessThan(FAILED_MS);
+    for (const result of results)
+      if (result.status === "rejected") expect(result.reason).toMatchObject({ code: "database_unavailable" });
+    expect(results.some(({ status }) => status === "fulfilled")).toBe(true);
+    proxy.restore();
+    await eventually("the store to recover", () => store.findById(USER.id));
+  });
+
   it("answers through short cuts", async () => {
     await store.insert(USER);
     for (let cut = 0; cut < 5; cut++) {
@@ -161,6 +174,13 @@ describe("new MongoUserStore()", () => {
       .catch((error: unknown) => (error as { outcome: string }).outcome);
     expect(["conflict", "unknown"]).toContain(result);
     expect(await store.findById(USER.id)).toMatchObject({ name: "first", revision: 1 });
+  });
+
+  it("insert() does not conclude anything when its answer is lost and no server is reached after that", async () => {
+    proxy.loseAnswers(`insert${ON_USERS}`, 1, () => proxy.block());
+    await expect(store.insert(USER)).rejects.toMatchObject({ outcome: "unknown" });
+    proxy.restore();
+    await eventually("the store to recover", async () => expect(await store.findById(USER.id)).toEqual(USER));
   });
 
   it("insert() does not conclude anything when it cannot read back", async () => {

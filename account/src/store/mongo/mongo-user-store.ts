@@ -44,12 +44,15 @@ type State =
   | { readonly kind: "ready"; readonly users: UserCollection }
   | { readonly kind: "stopped" };
 
+/** What a failed operation says; "not_sent" when the store did not even try. */
+type Failure = MongoFailure | { readonly kind: "not_sent" };
+
 /** The error of an operation, with what it says. */
 class OperationError extends Error {
   override readonly name = "OperationError";
-  readonly failure: MongoFailure;
+  readonly failure: Failure;
 
-  constructor(failure: MongoFailure, cause: unknown) {
+  constructor(failure: Failure, cause: unknown) {
     super(describeError(cause), { cause });
     this.failure = failure;
   }
@@ -185,9 +188,16 @@ export class MongoUserStore implements UserStore {
     return this.#within((deadlineMs) => this.#askOnce(deadlineMs, operation));
   }
 
-  /** The user as a majority of servers has it, after an operation whose effect is unknown. */
-  #readBack(deadlineMs: number, id: string): Promise<UserRecord | undefined> {
-    return this.#askOnce(deadlineMs, (users) => users.findById(id, { isDurable: true }));
+  /**
+   * The user as a majority of servers has it, after a write that was sent; without an answer, its
+   * effect stays unknown.
+   */
+  async #readBack(deadlineMs: number, id: string): Promise<UserRecord | undefined> {
+    try {
+      return await this.#ask(deadlineMs, (users) => users.findById(id, { isDurable: true }));
+    } catch (error) {
+      throw new StoreError("unknown", error);
+    }
   }
 
   /** One operation; rejects with a StoreError. */

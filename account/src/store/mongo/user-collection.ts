@@ -12,9 +12,6 @@ const EMAIL_INDEX = { name: "email_key_unique", key: { emailKey: 1 } } as const;
 /** The server's code for a broken unique index. */
 const DUPLICATE_KEY = 11_000;
 
-/** Names of errors of the driver's pool, whose classes it does not export. */
-const NOT_SENT_NAMES: readonly string[] = ["MongoPoolClearedError", "MongoWaitQueueTimeoutError"];
-
 /** The document of a user: the record, with its id as `_id`. */
 type UserDocument = Omit<UserRecord, "id"> & { readonly _id: string };
 
@@ -22,14 +19,12 @@ const TEXT = { type: String, required: true } as const;
 const OPTIONAL_TEXT = { type: String, default: null } as const;
 const NUMBER = { type: Number, required: true } as const;
 
-/** What a failed call says about its operation. */
-export type MongoFailure =
-  /** The server answered that a value is not unique. */
-  | { readonly kind: "duplicate"; readonly isEmail: boolean }
-  /** The operation was never sent. */
-  | { readonly kind: "not_sent" }
-  /** It was sent, and no usable answer arrived. */
-  | { readonly kind: "lost" };
+/**
+ * What a failed call says about its operation: the server answered that a value is not unique, or
+ * there is no usable answer. No other error of the driver says that nothing was sent: when the answer
+ * to its first attempt is lost, it throws the error of the second, which may not reach any server.
+ */
+export type MongoFailure = { readonly kind: "duplicate"; readonly isEmail: boolean } | { readonly kind: "lost" };
 
 /** Time limits, in milliseconds. */
 export interface MongoTimeouts {
@@ -143,12 +138,7 @@ export class UserCollection {
       const where = JSON.stringify(error["keyPattern"] ?? error.message);
       return { kind: "duplicate", isEmail: where.includes("emailKey") };
     }
-    const isNotSent =
-      error instanceof mongo.MongoServerSelectionError ||
-      error instanceof mongo.MongoNotConnectedError ||
-      error instanceof mongo.MongoTopologyClosedError ||
-      (error instanceof Error && NOT_SENT_NAMES.includes(error.name));
-    return { kind: isNotSent ? "not_sent" : "lost" };
+    return { kind: "lost" };
   }
 }
 
