@@ -39,7 +39,7 @@ describe("Health", () => {
     expect(health.reason()).toBe("the disk is full");
     fault = undefined;
     expect([await health.isReady(), health.reason()]).toEqual([true, ""]);
-    expect(lines.map((line) => (JSON.parse(line) as { message: string }).message)).toEqual([
+    expect(lines.map((line) => (JSON.parse(line) as { "@message": string })["@message"])).toEqual([
       "The user store does not work",
       "The user store works again",
     ]);

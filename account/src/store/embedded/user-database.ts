@@ -139,9 +139,9 @@ export class UserDatabase {
 }
 
 function takeNext<T>(values: Iterator<T>): T {
-  const { done, value } = values.next();
-  if (done === true) throw new Error("Cannot answer a write: its result is missing");
-  return value;
+  const next = values.next();
+  if (next.done === true) throw new Error("Cannot answer a write: its result is missing");
+  return next.value;
 }
 
 function isWrite(request: StoreRequest): request is WriteRequest {
