@@ -104,8 +104,17 @@ export const START_ERRORS = {
     remedy: "Give the service a directory it owns, or set DATA_DIR to another one.",
   },
   STORE_UNUSABLE: {
-    meaning: "The embedded database cannot be opened, or a newer version of the service wrote it.",
-    remedy: "Check the file that the message names, or run the version that wrote it.",
+    meaning:
+      "The user store cannot be opened: its file is damaged, a newer version of the service wrote it, or its URI is wrong.",
+    remedy: "Check the file or the setting that the message names, or run the version that wrote the file.",
+  },
+  DATA_DIRECTORY_IN_USE: {
+    meaning: "Another process has DATA_DIR: the embedded store is for one process.",
+    remedy: "Stop the other process, or set DATA_DIR to another folder; several processes need STORE=mongo.",
+  },
+  BACKUP_FAILED: {
+    meaning: "The embedded database could not be copied; no file was left.",
+    remedy: "Correct what the message names: a file that exists, a full disk, a missing folder.",
   },
   IMAGE_PROCESS_UNUSABLE: {
     meaning: "The process that decodes avatars does not start.",

@@ -1,5 +1,5 @@
 // The program as an operator runs it: a process with an environment, signals, and a sudden end.
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
@@ -176,18 +176,7 @@ describe("weir-account", () => {
     await eventually("the sweep", () => expect(existsSync(atStart)).toBe(false));
     expect((await login(again, "a@x.com")).status).toBe(200);
     const elsewhere = run({ DATA_DIR: join(folder.path, "elsewhere") }, ["sweep"]);
-    expect([await elsewhere.exited, elsewhere.output()]).toEqual([
-      1,
-      expect.stringContaining("Cannot sweep: the user store"),
-    ]);
-  });
-
-  it.each([{ args: ["sweeep"] }, { args: ["sweep", "--all"] }])("refuses the arguments $args", async ({ args }) => {
-    const program = run({}, args);
-    expect([await program.exited, program.output()]).toEqual([
-      2,
-      `weir-account: Cannot use the arguments ${JSON.stringify(args.join(" "))}: allowed are none, sweep, and sweep --force\n`,
-    ]);
+    expect([await elsewhere.exited, elsewhere.output()]).toEqual([1, expect.stringContaining("accounts.sqlite")]);
   });
 
   it("starts in production with real secrets", async () => {
@@ -265,6 +254,60 @@ describe("weir-account", () => {
     );
   });
 
+  it("does not start on a data directory that another process has, until that is killed", async () => {
+    const first = run({});
+    await ready(first);
+    const second = run({});
+    expect(await second.exited).toBe(1);
+    expect(second.output()).toContain(`Cannot use DATA_DIR ${folder.path}: another process has it`);
+    first.child.kill("SIGKILL");
+    await first.exited;
+    await ready(run({}));
+  });
+
+  it("is not ready while it cannot write, keeps serving reads, and recovers", async () => {
+    const program = run({});
+    const url = await ready(program);
+    await register(url, "a@x.com");
+    const cookie = (await login(url, "a@x.com")).headers
+      .getSetCookie()
+      .map((line) => line.split(";")[0])
+      .join("; ");
+    // As on a full disk: no file of the process may grow.
+    limitFileSize(program, "1");
+    expect((await login(url, "a@x.com")).status).toBe(503);
+    await eventually("not to be ready", async () => expect((await fetch(`${url}/readyz`)).status).toBe(503));
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    const me = await fetch(`${url}/api/v1/user/current-user`, { headers: { Cookie: cookie } });
+    expect(me.status).toBe(200);
+    limitFileSize(program, "unlimited");
+    await eventually("to be ready again", async () => expect((await fetch(`${url}/readyz`)).status).toBe(200));
+    expect((await login(url, "a@x.com")).status).toBe(200);
+    expect(program.output()).toContain("The user store works again");
+  });
+
+  it("backs up the accounts of a running service to a file from which another one starts", async () => {
+    const url = await ready(run({}));
+    await register(url, "a@x.com");
+    const copies = join(folder.path, "copies");
+    mkdirSync(copies);
+    const file = join(copies, "accounts.sqlite");
+    const backup = run({}, ["backup", file]);
+    expect([await backup.exited, backup.output()]).toEqual([0, `Backed up 1 accounts to ${file}\n`]);
+    const again = run({}, ["backup", file]);
+    expect(await again.exited).toBe(1);
+    expect(again.output()).toContain(`to ${file}: the file exists; name another one`);
+    expect((await login(await ready(run({ DATA_DIR: copies })), "a@x.com")).status).toBe(200);
+  });
+
+  it("refuses arguments it does not know with exit code 2", async () => {
+    const program = run({}, ["backup"]);
+    expect(await program.exited).toBe(2);
+    expect(program.output()).toBe(
+      "weir-account: Cannot read the arguments: backup takes one argument, the file to write, and got 0\n",
+    );
+  });
+
   it("keeps the secrets it makes for its owner only", async () => {
     await ready(run({}));
     for (const name of ["token-keys.json", "account-label-secret", "accounts.sqlite"])
@@ -283,6 +326,11 @@ function isAlive(pid: number): boolean {
 
 function metricsOf(program: Program): string {
   return /metrics="?([^\s"]+)/.exec(program.output())?.[1] ?? "";
+}
+
+/** Limits how large any file of the process may become, in bytes (setrlimit(2), RLIMIT_FSIZE). */
+function limitFileSize({ child }: Program, limit: string): void {
+  execFileSync("prlimit", [`--pid=${child.pid}`, `--fsize=${limit}:unlimited`]);
 }
 
 async function text(url: string): Promise<string> {

@@ -1,7 +1,7 @@
 // Builds the service, from the inside out: keys, store, media, passwords, calls, HTTP.
 import { type KeyObject, randomBytes, randomUUID } from "node:crypto";
 import { accessSync, constants } from "node:fs";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AdminServer, respondText } from "@weir/common/admin/admin-server";
 import { makeFolder } from "@weir/common/files/make-folder";
@@ -23,7 +23,7 @@ import type { KeySourcePart } from "./sessions/key-source.ts";
 import { openLabelKey, openTokenKeys } from "./sessions/open-keys.ts";
 import { createTokens } from "./sessions/tokens.ts";
 import type { Settings } from "./settings.ts";
-import { EmbeddedUserStore } from "./store/embedded/embedded-user-store.ts";
+import { createUserStore } from "./store/create-user-store.ts";
 import type { UserStore } from "./store/user-store.ts";
 import type { AccountDeps } from "./users/account-deps.ts";
 import { type BreachedPasswords, openBreachFile } from "./users/breach-file.ts";
@@ -76,7 +76,7 @@ export function createService(
   const dataDirectory = makeDataDirectory(settings.dataDirectory);
   const keys = openTokenKeys(settings.keys, dataDirectory, log);
   const labelKey = openLabelKey(settings.labelSecret, dataDirectory);
-  const store = new EmbeddedUserStore(join(dataDirectory, "accounts.sqlite"));
+  const store = createUserStore(settings.store, { log }, { dataDirectory });
   const media = createMediaStore(settings, { log, dataDirectory, url });
   const images = createImageCleaner(log, metrics);
   const { passwordBreachFile: breachFile } = settings;
@@ -92,7 +92,7 @@ export function createService(
     metrics,
     passwordRules,
   });
-  const health = new Health({ ping: () => store.ping(), nowMs: clock });
+  const health = new Health({ ping: () => store.ping(), nowMs: clock, log });
   const origins: OriginOptions = {
     allowedOrigins: new Set(settings.corsOrigins),
     publicOrigin: url,
@@ -122,7 +122,7 @@ export function createService(
     { stopTimeoutMs: settings.shutdownDrainMs + settings.shutdownGraceMs + STOP_MARGIN_MS },
   );
   lifecycle.add(keys);
-  lifecycle.add({ name: "user store", stop: () => store.close() });
+  lifecycle.add({ name: "user store", start: () => store.start(), stop: () => store.stop() });
   const sweep = createMediaSweep({ store, media: media.store, clock, log });
   for (const part of [...media.parts, images, sweep]) lifecycle.add(part);
   lifecycle.add({ name: "password rules", start: () => passwordRules.then(() => undefined) });
@@ -253,7 +253,7 @@ function createAdmin(
     help: "200 while the service wants traffic, else 503",
     async handle(_request, response) {
       const isReady = await health.isReady();
-      respondText(response, isReady ? 200 : 503, isReady ? "ready\n" : "not ready\n");
+      respondText(response, isReady ? 200 : 503, isReady ? "ready\n" : `not ready: ${health.reason()}\n`);
     },
   });
   return admin;

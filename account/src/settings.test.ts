@@ -157,6 +157,22 @@ describe("parseSettings()", () => {
     },
     { name: "the embedded store", env: { ...PRODUCTION, ALLOW_EMBEDDED: "false" }, names: ["STORE", "MEDIA"] },
     {
+      name: "local media next to a document store",
+      env: { ...PRODUCTION, ALLOW_EMBEDDED: "false", STORE: "mongo", MONGODB_URI: "mongodb://db/weir" },
+      names: ["MEDIA"],
+    },
+    { name: "a document store without its URI", env: { STORE: "mongo" }, names: ["MONGODB_URI"] },
+    {
+      name: "a URI without a database",
+      env: { STORE: "mongo", MONGODB_URI: "mongodb://ada:s3cret@db:27017/?tls=true" },
+      names: ["MONGODB_URI"],
+    },
+    {
+      name: "a URI of another database",
+      env: { STORE: "mongo", MONGODB_URI: "postgres://db/weir" },
+      names: ["MONGODB_URI"],
+    },
+    {
       name: "insecure cookies",
       env: { ...PRODUCTION, COOKIE_INSECURE_DEV: "true" },
       names: ["COOKIE_INSECURE_DEV"],
@@ -200,6 +216,21 @@ describe("parseSettings()", () => {
     const message = messageOf({ ...PRODUCTION, ACCESS_TOKEN_SECRET: "tiny-value" });
     expect(message).toContain("ACCESS_TOKEN_SECRET");
     expect(message).not.toContain("tiny-value");
+  });
+
+  it.each([
+    "mongodb://db/weir",
+    "mongodb://ada:s3cret@a:27017,b:27017/weir?replicaSet=rs0",
+    "mongodb+srv://ada:s3cret@cluster.example/weir",
+  ])("takes the URI %s and never prints it", (uri) => {
+    const settings = parseSettings({ STORE: "mongo", MONGODB_URI: uri });
+    expect(settings.store).toMatchObject({ kind: "mongo" });
+    expect(settings.store.kind === "mongo" && settings.store.uri.reveal()).toBe(uri);
+    expect(JSON.stringify(settings)).not.toContain("mongodb");
+  });
+
+  it("does not print a URI that it refuses", () => {
+    expect(messageOf({ STORE: "mongo", MONGODB_URI: "mongodb://ada:s3cret@db" })).not.toContain("s3cret");
   });
 
   it("only warns of weak secrets in development", () => {

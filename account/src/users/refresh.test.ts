@@ -6,7 +6,7 @@ import { AccountError } from "../errors.ts";
 import { keysOfSecrets, type TokenKeys } from "../sessions/key-ring.ts";
 import { createSession, newestTokenHash, refreshTokenId } from "../sessions/session-records.ts";
 import { createTokens } from "../sessions/tokens.ts";
-import type { UserChange, UserRecord } from "../store/user-store.ts";
+import type { UpdateResult, UserChange, UserRecord } from "../store/user-store.ts";
 import { refresh, type RefreshDeps, type Refreshed } from "./refresh.ts";
 import { changeOfSessions } from "./update-user.ts";
 
@@ -33,13 +33,13 @@ class Store {
     return this.user?.id === id ? this.user : undefined;
   }
 
-  async update(id: string, revision: number, change: UserChange): Promise<boolean> {
+  async update(id: string, revision: number, change: UserChange): Promise<UpdateResult> {
     await Promise.resolve();
     this.beforeUpdate();
-    if (this.user?.id !== id || this.user.revision !== revision) return false;
+    if (this.user?.id !== id || this.user.revision !== revision) return "conflict";
     this.user = { ...this.user, ...change, revision: revision + 1 };
     this.updates += 1;
-    return true;
+    return "updated";
   }
 }
 

@@ -1,18 +1,22 @@
 // Registration: from checked text and an avatar to a stored user. Cheap checks come first, the
 // record last.
-import { AccountError, fieldError } from "../errors.ts";
+import { AccountError } from "../errors.ts";
 import { type CleanImage, IMAGE_FORMATS } from "../media/image.ts";
 import { avatarKey } from "../media/media-store.ts";
-import type { UserRecord } from "../store/user-store.ts";
+import { StoreError } from "../store/store-error.ts";
+import type { UserRecord, UserStore } from "../store/user-store.ts";
 import type { AccountDeps, Caller } from "./account-deps.ts";
 import type { Registration } from "./inputs.ts";
 import { accountLabel } from "./public-user.ts";
+import { emailTaken } from "./update-user.ts";
 
 /** How long the removal of an image without a user may take, in milliseconds. */
 const REMOVE_TIMEOUT_MS = 2000;
 
 /** The dependencies of a registration. */
-export type RegisterDeps = Omit<AccountDeps, "tokens">;
+export interface RegisterDeps extends Omit<AccountDeps, "tokens" | "store"> {
+  readonly store: Pick<UserStore, "findByEmailKey" | "insert">;
+}
 
 /**
  * Creates the user; rejects with `email_taken`, `busy`, `media_store_unavailable` or
@@ -75,18 +79,14 @@ async function putAvatar(
 }
 
 async function insertOrCleanUp(deps: RegisterDeps, user: UserRecord, caller: Caller): Promise<void> {
-  let result: "inserted" | "email_taken";
   try {
-    result = await deps.store.insert(user);
+    if ((await deps.store.insert(user)) === "inserted") return;
   } catch (error) {
-    // The write may have arrived although its answer did not. Only a store that says "no such user"
-    // makes the image an orphan.
-    const found = await deps.store.findById(user.id);
-    if (found !== undefined) return;
-    await removeAvatar(deps, user.avatarKey, caller);
+    // A write that was sent may still be done: its image stays until a sweep finds no user for it.
+    if (!(error instanceof StoreError) || error.outcome === "not_applied")
+      await removeAvatar(deps, user.avatarKey, caller);
     throw error;
   }
-  if (result === "inserted") return;
   await removeAvatar(deps, user.avatarKey, caller);
   throw emailTaken();
 }
@@ -109,8 +109,4 @@ async function removeAvatar(deps: RegisterDeps, key: string | null, caller: Call
   } finally {
     clearTimeout(timer);
   }
-}
-
-function emailTaken(): AccountError {
-  return fieldError("email_taken", { field: "email", message: "An account with this e-mail address exists already." });
 }
