@@ -211,7 +211,7 @@ describe("the operator", () => {
       "every status to be right",
       async () => {
         const ready = (await all()).map(
-          (resource) => conditions(resource).filter((text) => / True /.test(text)).length,
+          (resource) => conditions(resource).filter((text) => text.includes(' True ')).length,
         );
         expect(ready).toEqual(Array(names.length + 1).fill(3));
       },
