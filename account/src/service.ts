@@ -15,10 +15,10 @@ import { ACCOUNT_ROUTES, createApp } from "./http/app.ts";
 import { brokenRequestAnswer } from "./http/broken-request.ts";
 import type { OriginOptions } from "./http/cross-site.ts";
 import { Health } from "./http/health.ts";
-import { MEDIA_PATH } from "./http/media-route.ts";
-import { createLocalMediaStore } from "./media/local/local-media-store.ts";
+import type { ImageCleaner } from "./media/image.ts";
 import type { MediaStore } from "./media/media-store.ts";
 import { type AccountMetrics, createAccountMetrics, type RouteSeries } from "./metrics/account-metrics.ts";
+import { createImageCleaner, createMediaStore, createMediaSweep } from "./service-media.ts";
 import type { KeySourcePart } from "./sessions/key-source.ts";
 import { openLabelKey, openTokenKeys } from "./sessions/open-keys.ts";
 import { createTokens } from "./sessions/tokens.ts";
@@ -77,14 +77,21 @@ export function createService(
   const keys = openTokenKeys(settings.keys, dataDirectory, log);
   const labelKey = openLabelKey(settings.labelSecret, dataDirectory);
   const store = new EmbeddedUserStore(join(dataDirectory, "accounts.sqlite"));
-  const media = createLocalMediaStore({
-    directory: join(dataDirectory, "media"),
-    publicUrl: () => settings.mediaPublicUrl ?? `${url()}${MEDIA_PATH}`,
-  });
+  const media = createMediaStore(settings, { log, dataDirectory, url });
+  const images = createImageCleaner(log, metrics);
   const { passwordBreachFile: breachFile } = settings;
   const breached = breachFile === undefined ? undefined : openBreachFile(breachFile, { log });
   const passwordRules = loadPasswordRules(settings, breached);
-  const handlers = createCalls(settings, { clock, keys, labelKey, store, media, metrics, passwordRules });
+  const handlers = createCalls(settings, {
+    clock,
+    keys,
+    labelKey,
+    store,
+    media: media.store,
+    images,
+    metrics,
+    passwordRules,
+  });
   const health = new Health({ ping: () => store.ping(), nowMs: clock });
   const origins: OriginOptions = {
     allowedOrigins: new Set(settings.corsOrigins),
@@ -92,7 +99,7 @@ export function createService(
     requireOrigin: settings.cookies.sameSite === "none",
   };
   const app = createApp(
-    { handlers, media, health, log, onAnswered: metrics.answered },
+    { handlers, media: media.served, health, log, onAnswered: metrics.answered },
     { cookies: settings.cookies, origins, trustProxy: settings.trustProxy },
   );
   const http = new HttpListener(
@@ -116,6 +123,9 @@ export function createService(
   );
   lifecycle.add(keys);
   lifecycle.add({ name: "user store", stop: () => store.close() });
+  for (const part of media.parts) lifecycle.add(part);
+  lifecycle.add(images);
+  lifecycle.add(createMediaSweep({ store, media: media.store, clock, log }));
   lifecycle.add({ name: "password rules", start: () => passwordRules.then(() => undefined) });
   lifecycle.add(admin);
   lifecycle.add(http);
@@ -167,13 +177,14 @@ interface CallParts {
   readonly labelKey: KeyObject;
   readonly store: UserStore;
   readonly media: MediaStore;
+  readonly images: ImageCleaner;
   readonly metrics: AccountMetrics;
   readonly passwordRules: Promise<PasswordRules>;
 }
 
 function createCalls(
   settings: Settings,
-  { clock, keys, labelKey, store, media, metrics, passwordRules }: CallParts,
+  { clock, keys, labelKey, store, media, images, metrics, passwordRules }: CallParts,
 ): AccountCalls {
   const tokenOptions = {
     issuer: settings.tokenIssuer,
@@ -201,19 +212,22 @@ function createCalls(
     labelKey,
     idKey: () => keys.current().refresh.signing.key,
   };
-  return new AccountCalls(account, {
-    idleMs: settings.refreshIdleMs,
-    absoluteMs: settings.refreshAbsoluteMs,
-    graceMs: settings.refreshGraceMs,
-    isRotating: settings.refreshRotation,
-    maxSessions: settings.maxSessions,
-    accessTtlMs: settings.accessTtlMs,
-    cookies: settings.cookies,
-    logOutAllowsRefresh: settings.logOutAllowsRefresh,
-    avatarMaxBytes: settings.avatarMaxBytes,
-    avatarRequired: settings.avatarRequired,
-    passwordRules,
-  });
+  return new AccountCalls(
+    { ...account, images },
+    {
+      idleMs: settings.refreshIdleMs,
+      absoluteMs: settings.refreshAbsoluteMs,
+      graceMs: settings.refreshGraceMs,
+      isRotating: settings.refreshRotation,
+      maxSessions: settings.maxSessions,
+      accessTtlMs: settings.accessTtlMs,
+      cookies: settings.cookies,
+      logOutAllowsRefresh: settings.logOutAllowsRefresh,
+      avatarMaxBytes: settings.avatarMaxBytes,
+      avatarRequired: settings.avatarRequired,
+      passwordRules,
+    },
+  );
 }
 
 /** The listener for operators. */

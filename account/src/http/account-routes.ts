@@ -2,7 +2,7 @@
 // with cookies.
 import type { Request, RequestHandler } from "express";
 import { AccountError, fieldError } from "../errors.ts";
-import { AVATAR_LIMITS, cleanImage, type CleanImage } from "../media/image.ts";
+import { AVATAR_LIMITS, type CleanImage, type ImageCleaner } from "../media/image.ts";
 import { clearCookie, type CookieKind, type CookieOptions, readCookie, serializeCookie } from "../sessions/cookies.ts";
 import type { AccountDeps, AccountOptions } from "../users/account-deps.ts";
 import type { RefreshResult } from "../users/account-events.ts";
@@ -27,8 +27,14 @@ const AVATAR_MESSAGES = {
   type: "The avatar must be a PNG, JPEG or WebP image.",
   damaged: "The avatar is damaged or not complete.",
   animated: "The avatar must not be animated.",
+  complex: "The avatar takes too long to decode. Send a smaller or simpler image.",
   dimensions: `The avatar must measure ${AVATAR_LIMITS.sideMinPixels} to ${AVATAR_LIMITS.sideMaxPixels} pixels on each side.`,
 } as const;
+
+/** The dependencies of the calls. */
+export interface AccountCallsDeps extends AccountDeps {
+  readonly images: ImageCleaner;
+}
 
 /** The options of the calls. */
 export interface AccountRouteOptions extends AccountOptions {
@@ -43,11 +49,11 @@ export interface AccountRouteOptions extends AccountOptions {
 
 /** The handlers of the five calls. Each rejects with an `AccountError`; error-answer.ts answers it. */
 export class AccountCalls {
-  readonly #deps: AccountDeps;
+  readonly #deps: AccountCallsDeps;
   readonly #options: AccountRouteOptions;
   readonly #uploads: UploadBudget;
 
-  constructor(deps: AccountDeps, options: AccountRouteOptions) {
+  constructor(deps: AccountCallsDeps, options: AccountRouteOptions) {
     this.#deps = deps;
     this.#options = options;
     this.#uploads = new UploadBudget(UPLOAD_CONCURRENCY * formMaxBytes(options.avatarMaxBytes));
@@ -64,7 +70,7 @@ export class AccountCalls {
         ? [{ field: "avatar", message: "Choose an image as avatar.", code: "avatar_required" }]
         : [];
       const registration = await parseRegistration(form.fields, missing, await passwordRules);
-      const avatar = form.avatar === undefined ? undefined : checkAvatar(form.avatar);
+      const avatar = form.avatar === undefined ? undefined : await this.#cleanAvatar(form.avatar);
       const user = await register(this.#deps, registration, avatar, contextOf(response).caller);
       response.setHeader("Location", "/api/v1/user/current-user");
       const message = "Your account is ready. Log in to use it.";
@@ -127,6 +133,14 @@ export class AccountCalls {
     sendJson(response, 200, { message: "You are logged out." });
   };
 
+  async #cleanAvatar(bytes: Buffer): Promise<CleanImage> {
+    const result = await this.#deps.images.clean(bytes);
+    if (result.ok) return result.image;
+    const { problem } = result;
+    const field = { field: "avatar", message: AVATAR_MESSAGES[problem], code: `avatar_${problem}` };
+    throw fieldError(problem === "type" ? "avatar_type" : "avatar_invalid", field);
+  }
+
   #readCookies({ headers: { cookie } }: Request): SessionCookies {
     const { cookies } = this.#options;
     return {
@@ -153,12 +167,4 @@ export class AccountCalls {
 function refreshResultOf(error: unknown): RefreshResult {
   if (!(error instanceof AccountError) || error.transient) return "error";
   return error.code === "refresh_token_reused" ? "reuse" : "invalid";
-}
-
-function checkAvatar(bytes: Buffer): CleanImage {
-  const result = cleanImage(bytes, AVATAR_LIMITS);
-  if (result.ok) return result.image;
-  const { problem } = result;
-  const field = { field: "avatar", message: AVATAR_MESSAGES[problem], code: `avatar_${problem}` };
-  throw fieldError(problem === "dimensions" ? "validation_failed" : "avatar_type", field);
 }

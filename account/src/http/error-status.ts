@@ -30,6 +30,7 @@ export const ERROR_STATUS = {
   media_store_unavailable: 503,
   database_unavailable: 503,
   busy: 503,
+  avatar_invalid: 400,
 } as const satisfies Record<CallErrorCode, number>;
 
 /** The body of every error answer. */
