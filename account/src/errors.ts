@@ -83,6 +83,14 @@ export const CALL_ERRORS = {
     meaning: "More work is waiting than the service takes on.",
     remedy: "Try again after Retry-After; add replicas or CPU.",
   },
+  rate_limited: {
+    meaning: "The address or the account has made more attempts than its limits allow.",
+    remedy: "Wait as long as Retry-After says. docs/account.md lists the limits.",
+  },
+  rate_limit_unavailable: {
+    meaning: "The rate limit service does not decide, and RATE_LIMIT_FAILURE is closed.",
+    remedy: "Look at the rate limit service; the log names the reason.",
+  },
 } as const satisfies ErrorTable;
 
 /** The error codes with which the account service refuses to start. */

@@ -42,6 +42,7 @@ function run(env: Readonly<Record<string, string>>): Program {
     METRICS_PORT: "0",
     DATA_DIR: folder.path,
     BCRYPT_COST: "4",
+    RATE_LIMIT_FAILURE: "open",
     SHUTDOWN_DRAIN: "0s",
   };
   const child = spawn(process.execPath, ["--conditions=source", MAIN], {

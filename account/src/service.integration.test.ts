@@ -102,12 +102,13 @@ describe("login", () => {
     await service.register();
   });
 
-  it("sets exactly two cookies that scripts cannot read, and puts no token in the body", async () => {
+  it("sets exactly three cookies that scripts cannot read, and puts no token in the body", async () => {
     const answer = await service.login();
     expect(answer.status).toBe(200);
     expect(answer.setCookies.map((cookie) => cookie.replace(/=[^;]+/, "=…"))).toEqual([
       "__Host-accessToken=…; Max-Age=600; Path=/; Secure; HttpOnly; SameSite=Strict",
       "__Host-refreshToken=…; Max-Age=604800; Path=/; Secure; HttpOnly; SameSite=Strict",
+      "__Host-device=…; Max-Age=15552000; Path=/; Secure; HttpOnly; SameSite=Strict",
     ]);
     expect(Object.keys(answer.json)).toEqual(["message", "user", "accessTokenExpiresAt", "refreshTokenExpiresAt"]);
     expect(answer.text).not.toContain(cookieValue(cookieHeader(answer), "__Host-accessToken"));

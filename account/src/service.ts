@@ -10,7 +10,7 @@ import type { Log } from "@weir/common/log/log";
 import { HttpListener, type HttpTimeouts } from "@weir/common/net/http-listener";
 import { formatAddress, type ListenAddress } from "@weir/common/net/listen";
 import { StartError } from "./errors.ts";
-import { AccountCalls } from "./http/account-routes.ts";
+import { type AccountCallDeps, AccountCalls } from "./http/account-routes.ts";
 import { ACCOUNT_ROUTES, createApp } from "./http/app.ts";
 import { brokenRequestAnswer } from "./http/broken-request.ts";
 import type { OriginOptions } from "./http/cross-site.ts";
@@ -24,7 +24,7 @@ import { createTokens } from "./sessions/tokens.ts";
 import type { Settings } from "./settings.ts";
 import { EmbeddedUserStore } from "./store/embedded/embedded-user-store.ts";
 import type { UserStore } from "./store/user-store.ts";
-import type { AccountDeps } from "./users/account-deps.ts";
+import { createThrottle, type ThrottleParts } from "./throttle/create-throttle.ts";
 import { busyError, createPasswordHasher } from "./users/password-hasher.ts";
 import { loadCommonPasswords, type PasswordRules } from "./users/password-rules.ts";
 import { WorkQueue } from "./users/work-queue.ts";
@@ -79,7 +79,12 @@ export function createService(
     publicUrl: () => settings.mediaPublicUrl ?? `${url()}${MEDIA_PATH}`,
   });
   const passwordRules = loadPasswordRules(settings);
-  const handlers = createCalls(settings, { clock, keys, store, media, metrics, passwordRules });
+  const { throttle, parts: throttleParts } = createThrottle(settings.throttle, {
+    log,
+    nowMs: clock,
+    events: metrics.throttleEvents,
+  });
+  const handlers = createCalls(settings, { clock, keys, store, media, metrics, passwordRules, throttle });
   const health = new Health({ ping: () => store.ping(), nowMs: clock });
   const origins: OriginOptions = {
     allowedOrigins: new Set(settings.corsOrigins),
@@ -87,7 +92,7 @@ export function createService(
     requireOrigin: settings.cookies.sameSite === "none",
   };
   const app = createApp(
-    { handlers, media, health, log, onAnswered: metrics.answered },
+    { handlers, throttle, media, health, log, onAnswered: metrics.answered },
     { cookies: settings.cookies, origins, trustProxy: settings.trustProxy },
   );
   const http = new HttpListener(
@@ -112,6 +117,7 @@ export function createService(
   lifecycle.add(keys);
   lifecycle.add({ name: "user store", stop: () => store.close() });
   lifecycle.add({ name: "password rules", start: () => passwordRules.then(() => undefined) });
+  for (const part of throttleParts) lifecycle.add(part);
   lifecycle.add(admin);
   lifecycle.add(http);
   lifecycle.add({ name: "drain", stop: () => drain(settings, health, deps) });
@@ -169,11 +175,12 @@ interface CallParts {
   readonly media: MediaStore;
   readonly metrics: AccountMetrics;
   readonly passwordRules: Promise<PasswordRules>;
+  readonly throttle: ThrottleParts["throttle"];
 }
 
 function createCalls(
   settings: Settings,
-  { clock, keys, store, media, metrics, passwordRules }: CallParts,
+  { clock, keys, store, media, metrics, passwordRules, throttle }: CallParts,
 ): AccountCalls {
   const tokenOptions = {
     issuer: settings.tokenIssuer,
@@ -185,10 +192,12 @@ function createCalls(
     waitingMax: HASH_WAITING_MAX,
     waitMaxMs: HASH_WAIT_MAX_MS,
     refusal: busyError,
+    nowMs: () => performance.now(),
     onDepth: metrics.passwordsWaiting,
     onDone: metrics.passwordHashed,
   });
-  const account: AccountDeps = {
+  const account: AccountCallDeps = {
+    throttle,
     store,
     media,
     hasher: createPasswordHasher(queue, { cost: settings.bcryptCost, pepper: settings.passwordPepper }),

@@ -9,6 +9,8 @@ import type { Secret } from "@weir/common/settings/secret";
 import type { CookieOptions } from "./sessions/cookies.ts";
 import { type KeySource, readKeySource } from "./settings-keys.ts";
 import { type OriginSettings, readOrigins } from "./settings-origins.ts";
+import { readThrottle } from "./settings-throttle.ts";
+import type { ThrottleSettings } from "./throttle/create-throttle.ts";
 
 /** Longest wait that a timer takes, in milliseconds; used for drains. */
 const DRAIN_MAX_MS = 3_600_000;
@@ -39,6 +41,7 @@ export interface Settings extends OriginSettings {
   readonly bcryptCost: number;
   readonly bcryptConcurrency: number;
   readonly passwordPepper: Secret | undefined;
+  readonly throttle: ThrottleSettings;
   readonly avatarMaxBytes: number;
   readonly avatarRequired: boolean;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
@@ -77,6 +80,7 @@ function readSettings(read: EnvReader): Settings {
     ...readTokens(read, isProduction, warnings),
     cookies: readCookieOptions(read, isProduction, warnings),
     ...readPasswords(read, isProduction),
+    throttle: readThrottle(read, warnings),
     avatarMaxBytes: read.sizeBytes("AVATAR_MAX_BYTES", {
       default: 2_097_152,
       min: 1024,

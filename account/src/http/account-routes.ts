@@ -1,18 +1,22 @@
 // The handlers of the five calls: they pass requests to users/, and write its results as answers
 // with cookies.
-import type { Request, RequestHandler } from "express";
+import type { Request, RequestHandler, Response } from "express";
 import { AccountError, fieldError } from "../errors.ts";
 import { AVATAR_LIMITS, cleanImage, type CleanImage } from "../media/image.ts";
 import { clearCookie, type CookieKind, type CookieOptions, readCookie, serializeCookie } from "../sessions/cookies.ts";
-import type { AccountDeps, AccountOptions } from "../users/account-deps.ts";
+import { DEVICE_COOKIE_SECONDS, isDeviceToken, issueDeviceToken } from "../sessions/device-cookie.ts";
+import { loginCheck } from "../throttle/limits.ts";
+import type { Throttle } from "../throttle/throttle.ts";
+import type { AccountDeps, AccountOptions, Caller } from "../users/account-deps.ts";
 import { parseCredentials, parseRegistration } from "../users/inputs.ts";
 import type { IssuedToken } from "../users/issue-tokens.ts";
 import { logIn } from "../users/log-in.ts";
 import type { PasswordRules } from "../users/password-rules.ts";
-import { publicUser } from "../users/public-user.ts";
+import { accountLabel, publicUser } from "../users/public-user.ts";
 import { register } from "../users/register.ts";
 import { authenticate, logOut, refresh, type SessionCookies } from "../users/session-calls.ts";
 import { sendJson } from "./answer.ts";
+import { enforceLimits } from "./limit-steps.ts";
 import { contextOf } from "./request-context.ts";
 import { formMaxBytes, readRegistrationForm } from "./registration-form.ts";
 import { UploadBudget } from "./upload-budget.ts";
@@ -36,13 +40,18 @@ export interface AccountRouteOptions extends AccountOptions {
   readonly passwordRules: Promise<PasswordRules>;
 }
 
+/** The dependencies of the calls. */
+export interface AccountCallDeps extends AccountDeps {
+  readonly throttle: Pick<Throttle, "decide">;
+}
+
 /** The handlers of the five calls. Each rejects with an `AccountError`; error-answer.ts answers it. */
 export class AccountCalls {
-  readonly #deps: AccountDeps;
+  readonly #deps: AccountCallDeps;
   readonly #options: AccountRouteOptions;
   readonly #uploads: UploadBudget;
 
-  constructor(deps: AccountDeps, options: AccountRouteOptions) {
+  constructor(deps: AccountCallDeps, options: AccountRouteOptions) {
     this.#deps = deps;
     this.#options = options;
     this.#uploads = new UploadBudget(UPLOAD_CONCURRENCY * formMaxBytes(options.avatarMaxBytes));
@@ -74,9 +83,14 @@ export class AccountCalls {
       const credentials = parseCredentials(request.body);
       const refreshCookie = readCookie(request.headers.cookie, "refresh", this.#options.cookies);
       const { caller } = contextOf(response);
+      await this.#limitLogin(credentials.email.key, caller, request, response);
       const result = await logIn(this.#deps, this.#options, { ...credentials, refreshCookie }, caller);
       const { user, access, refresh: refreshToken } = result;
-      response.setHeader("Set-Cookie", [this.#cookie("access", access), this.#cookie("refresh", refreshToken)]);
+      response.setHeader("Set-Cookie", [
+        this.#cookie("access", access),
+        this.#cookie("refresh", refreshToken),
+        this.#deviceCookie(credentials.email.key),
+      ]);
       sendJson(response, 200, {
         message: "You are logged in.",
         user: publicUser(user),
@@ -119,6 +133,24 @@ export class AccountCalls {
     response.setHeader("Set-Cookie", [clearCookie("access", cookies), clearCookie("refresh", cookies)]);
     sendJson(response, 200, { message: "You are logged out." });
   };
+
+  /** Counts the attempt before the password is hashed, alike for accounts that exist and others. */
+  #limitLogin(emailKey: string, { addressPrefix }: Caller, request: Request, response: Response): Promise<void> {
+    const { throttle, clock, idKey } = this.#deps;
+    const device = readCookie(request.headers.cookie, "device", this.#options.cookies);
+    const check = loginCheck({
+      addressPrefix,
+      account: accountLabel(idKey(), emailKey),
+      accountAndAddress: accountLabel(idKey(), `${emailKey}|${addressPrefix}`),
+      isKnownDevice: device.kind === "present" && isDeviceToken(idKey(), emailKey, device.value, clock()),
+    });
+    return enforceLimits(throttle, check, response);
+  }
+
+  #deviceCookie(emailKey: string): string {
+    const token = issueDeviceToken(this.#deps.idKey(), emailKey, this.#deps.clock());
+    return serializeCookie("device", token, DEVICE_COOKIE_SECONDS, this.#options.cookies);
+  }
 
   #readCookies({ headers: { cookie } }: Request): SessionCookies {
     const { cookies } = this.#options;

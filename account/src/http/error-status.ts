@@ -29,6 +29,8 @@ export const ERROR_STATUS = {
   media_store_unavailable: 503,
   database_unavailable: 503,
   busy: 503,
+  rate_limited: 429,
+  rate_limit_unavailable: 503,
 } as const satisfies Record<CallErrorCode, number>;
 
 /** The body of every error answer. */

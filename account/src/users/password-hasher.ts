@@ -19,15 +19,16 @@ const PEPPER_PREFIX = "{hmac-sha384}";
 export interface PasswordHasher {
   /**
    * A salted hash to store. The password must fit bcrypt, as password-rules.ts sees to; a longer
-   * one is a fault and rejects with a RangeError. `checkWanted` is called when the turn comes,
-   * right before the work; when it rejects, so does the call.
+   * one is a fault and rejects with a RangeError. Callers of one `group` share the turns of one.
+   * `checkWanted` is called when the turn comes, right before the work; when it rejects, so does the
+   * call.
    */
-  hash(password: string, checkWanted?: () => Promise<void>): Promise<string>;
+  hash(password: string, group: string, checkWanted?: () => Promise<void>): Promise<string>;
   /**
    * Takes as long for an undefined (no such user) or unusable hash as for a real one, and is then
    * false.
    */
-  verify(password: string, storedHash: string | undefined): Promise<boolean>;
+  verify(password: string, storedHash: string | undefined, group: string): Promise<boolean>;
   /** Whether a hash is weaker than the service would make it today. */
   isOutdated(storedHash: string): boolean;
 }
@@ -48,22 +49,22 @@ export function createPasswordHasher(queue: Pick<WorkQueue, "run">, options: Has
       ? password
       : createHmac("sha384", options.pepper.reveal()).update(password).digest("base64");
   return {
-    async hash(password, checkWanted) {
+    async hash(password, group, checkWanted) {
       if (options.pepper === undefined && isTooLong(password))
         throw new RangeError("Cannot hash the password: bcrypt would ignore its end");
-      const bcryptHash = await queue.run(async () => {
+      const bcryptHash = await queue.run(group, async () => {
         await checkWanted?.();
         return hash(pepper(password), options.cost);
       });
       return options.pepper === undefined ? bcryptHash : PEPPER_PREFIX + bcryptHash;
     },
-    async verify(password, storedHash) {
+    async verify(password, storedHash, group) {
       const isPeppered = storedHash?.startsWith(PEPPER_PREFIX) === true;
       const bcryptHash = isPeppered ? storedHash.slice(PEPPER_PREFIX.length) : storedHash;
       const isUsable =
         bcryptHash !== undefined && BCRYPT_HASH.test(bcryptHash) && (!isPeppered || options.pepper !== undefined);
       const input = isPeppered ? pepper(password) : password;
-      const matches = await queue.run(() => compare(input, isUsable ? bcryptHash : dummyHash));
+      const matches = await queue.run(group, () => compare(input, isUsable ? bcryptHash : dummyHash));
       return matches && isUsable && !isTooLong(input);
     },
     isOutdated(storedHash) {

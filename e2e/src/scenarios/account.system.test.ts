@@ -34,13 +34,14 @@ describe("the account service under curl", () => {
     const none = { cert: "", key: "" };
     const certificates = { ca: none, controlPlane: none, rateLimit: none, renewed: [] };
     const accountDirectory = join(folder.path, "account");
-    plan = planPrograms({
+    const { account } = planPrograms({
       ports,
       certificates,
       sourceDirectory: folder.path,
       accountDirectory,
       machine: process.env,
-    }).account;
+    });
+    plan = { ...account, env: { ...account.env, RATE_LIMIT_FAILURE: "open" } }; // No rate limit service runs.
     base = `http://localhost:${ports.accountHttp}/api/v1/user`;
     service = await startPlanned(plan);
   });
