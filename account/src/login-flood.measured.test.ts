@@ -48,14 +48,14 @@ describe("logins without limits", () => {
     program = await startProgram({ RATE_LIMIT_FAILURE: "open" });
     const { cookies } = await program.logIn(USER, "192.0.2.1");
     const session = cookies.map((cookie) => cookie.slice(0, cookie.indexOf(";"))).join("; ");
-    let isOver = false;
+    const state = { isOver: false };
     const logins = Promise.all(
       Array.from({ length: 200 }, (_, from) => program.logIn(WRONG, `198.51.100.${from}`)),
     ).finally(() => {
-      isOver = true;
+      state.isOver = true;
     });
     const others: Timed[] = [];
-    while (!isOver) {
+    while (!state.isOver) {
       others.push(await program.call("GET", "current-user", { Cookie: session }));
       await sleep(2);
     }
