@@ -17,7 +17,7 @@ const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
 const WRONG = { ...USER, password: "not the password" };
 
 /** How long the flood takes, in milliseconds, and the logins that it sends every 50 ms: 200 a second. */
-const FLOOD_MS = 15_000;
+const FLOOD_MS = 10_000;
 const FLOOD_BATCH = 10;
 
 let program: Program;
@@ -37,7 +37,7 @@ describe("logins without limits", () => {
     while (performance.now() < endMs) logins.push(await program.logIn(USER, "198.51.100.1"));
     clearInterval(timer);
     const answers = await Promise.all(flood);
-    expect(answers.length).toBeGreaterThan(2000);
+    expect(answers.length).toBeGreaterThan(1500);
     expect(Object.keys(countsOf(answers))).toEqual(["401", "503"]);
     expect(countsOf(logins)).toEqual({ 200: logins.length });
     expect(logins.length).toBeGreaterThanOrEqual(8);
@@ -151,7 +151,7 @@ class Program {
     const startedMs = performance.now();
     const length = body === undefined ? {} : { "Content-Length": body.length };
     const options = { method, headers: { ...headers, ...length }, agent: method === "GET" ? this.#agent : false };
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve) => {
       const request = httpRequest(`${this.#origin}/api/v1/user/${name}`, options, (response) => {
         response.resume().on("end", () =>
           resolve({
@@ -162,7 +162,8 @@ class Program {
           }),
         );
       });
-      request.on("error", reject).end(body);
+      // A status that no test expects: rejections of calls that a failed test left behind would hide its failure.
+      request.on("error", () => resolve({ status: 0, retryAfter: undefined, cookies: [], ms: NaN })).end(body);
     });
   }
 

@@ -1,6 +1,11 @@
 // The limits over real HTTP: what stops a guesser, whom it does not stop, and a rate limit service that
 // does not answer.
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { readFileSync } from "node:fs";
+import { ServerCredentials } from "@grpc/grpc-js";
+import { eventually } from "@weir/testing/eventually";
+import { writeCertificates } from "@weir/testing/servers/certificate-files";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   type Answer,
   cookieHeader,
@@ -254,6 +259,52 @@ describe("limits of a rate limit service", () => {
     expect(await logIn(3, WRONG)).toEqual([401, 401, 429]);
     const refused = await service.login(USER, { "X-Forwarded-For": "203.0.113.7" });
     expect([refused.status, refused.headers["retry-after"]]).toEqual([429, "30"]);
+  });
+});
+
+describe("a rate limit service over TLS", () => {
+  const folder = makeTemporaryFolder();
+  let server: RateLimitServer;
+
+  beforeEach(() => {
+    server = new RateLimitServer();
+  });
+
+  afterEach(() => server.stop());
+
+  afterAll(() => folder.remove());
+
+  /** Makes a new authority, with which the server and the service know each other. */
+  async function listen(port = 0): Promise<Readonly<Record<string, string>>> {
+    const files = await writeCertificates(folder.path);
+    const pair = { cert_chain: readFileSync(files.serverCert), private_key: readFileSync(files.serverKey) };
+    await server.start(port, ServerCredentials.createSsl(readFileSync(files.ca), [pair], true));
+    return {
+      RATE_LIMIT_GRPC: server.target,
+      RATE_LIMIT_TIMEOUT: "5s",
+      RATE_LIMIT_TLS: "true",
+      RATE_LIMIT_TLS_CACERT: files.ca,
+      RATE_LIMIT_TLS_CLIENT_CERT: files.clientCert,
+      RATE_LIMIT_TLS_CLIENT_KEY: files.clientKey,
+    };
+  }
+
+  it("is asked, also after the files of both sides have changed", async () => {
+    await start(await listen());
+    await logIn(1, WRONG);
+    expect(server.requests).toHaveLength(2);
+    const { port } = server;
+    server.stop();
+    server = new RateLimitServer();
+    await listen(port);
+    await eventually("the files to be read again", () =>
+      expect(service.logLines.some((line) => line.includes("Reloaded TLS files"))).toBe(true),
+    );
+    await eventually("the service to be asked", async () => {
+      service.advance(5000);
+      await logIn(1, WRONG);
+      expect(server.requests.length).toBeGreaterThan(0);
+    });
   });
 });
 
