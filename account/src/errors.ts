@@ -39,6 +39,10 @@ export const CALL_ERRORS = {
     remedy: "Log in again.",
   },
   session_revoked: { meaning: "The session of the token has ended.", remedy: "Log in again." },
+  refresh_token_reused: {
+    meaning: "The refresh token was replaced longer than REFRESH_GRACE ago, so it may be stolen; its session is ended.",
+    remedy: "Log in again; when it happens often, look for a client that keeps old cookies.",
+  },
   cross_site_request: {
     meaning: "A page of an origin that is not allowed made the call.",
     remedy: "Add the page's origin to CORS_ORIGINS if it is yours.",
@@ -106,6 +110,10 @@ export const START_ERRORS = {
   STORE_UNUSABLE: {
     meaning: "The embedded database cannot be opened, or a newer version of the service wrote it.",
     remedy: "Check the file that the message names, or run the version that wrote it.",
+  },
+  BREACH_FILE_INVALID: {
+    meaning: "PASSWORD_BREACH_FILE cannot be read, or is not a list of SHA-1 hashes ordered by hash.",
+    remedy: "Download the SHA-1 list of Have I Been Pwned as one file, ordered by hash.",
   },
 } as const satisfies ErrorTable;
 

@@ -90,6 +90,7 @@ const PRODUCTION = {
   METRICS_HOST: "127.0.0.1",
   ACCESS_TOKEN_SECRET: "rT7-long-enough-access-value-0123456789",
   REFRESH_TOKEN_SECRET: "zQ9-long-enough-refresh-value-987654321",
+  ACCOUNT_LABEL_SECRET: "mK4-long-enough-label-value-5566778899",
 };
 
 describe("weir-account", () => {
@@ -123,16 +124,16 @@ describe("weir-account", () => {
   });
 
   it("finishes what runs at SIGTERM, refuses the rest, and exits with 0", async () => {
-    const program = run({ BCRYPT_COST: "10", BCRYPT_CONCURRENCY: "1", SHUTDOWN_DRAIN: "8s", SHUTDOWN_GRACE: "60s" });
+    const program = run({ BCRYPT_COST: "12", BCRYPT_CONCURRENCY: "1", SHUTDOWN_DRAIN: "8s", SHUTDOWN_GRACE: "60s" });
     const url = await ready(program);
-    // Few enough that none of them waits for its hash longer than one may, on a busy machine
-    // either.
-    const running = Array.from({ length: 6 }, (_, index) => register(url, `user-${index}@x.com`));
+    // So long that the queue is seen, and so few that none waits for its hash longer than one may, which is
+    // three seconds.
+    const running = Array.from({ length: 3 }, (_, index) => register(url, `user-${index}@x.com`));
     while (!/^bcrypt_queue_depth [1-9]/m.test(await text(metricsOf(program)))) await sleep(5);
     program.child.kill("SIGTERM");
     // Within the drain; the signal may arrive after the next question.
     while ((await fetch(`${url}/readyz`)).status !== 503) await sleep(5);
-    expect((await Promise.all(running)).map(({ status }) => status)).toEqual(Array.from({ length: 6 }, () => 201));
+    expect((await Promise.all(running)).map(({ status }) => status)).toEqual(Array.from({ length: 3 }, () => 201));
     // Below the grace period: kept connections that are quiet must not hold the stop up.
     expect(await Promise.race([program.exited, sleep(40_000, "still running")])).toBe(0);
     await expect(fetch(`${url}/healthz`)).rejects.toThrow();
@@ -156,6 +157,12 @@ describe("weir-account", () => {
       env: { ACCESS_TOKEN_SECRET: "Xy3!hq8Z" },
       setting: "ACCESS_TOKEN_SECRET",
       value: "Xy3!hq8Z",
+    },
+    {
+      name: "a placeholder for the labels' secret",
+      env: { ACCOUNT_LABEL_SECRET: "changeme" },
+      setting: "ACCOUNT_LABEL_SECRET",
+      value: "changeme",
     },
     {
       name: "a placeholder",
@@ -209,8 +216,8 @@ describe("weir-account", () => {
 
   it("keeps the secrets it makes for its owner only", async () => {
     await ready(run({}));
-    expect(statSync(join(folder.path, "token-secrets.json")).mode & 0o777).toBe(0o600);
-    expect(statSync(join(folder.path, "accounts.sqlite")).mode & 0o777).toBe(0o600);
+    for (const name of ["token-keys.json", "account-label-secret", "accounts.sqlite"])
+      expect([name, statSync(join(folder.path, name)).mode & 0o777]).toEqual([name, 0o600]);
   });
 });
 

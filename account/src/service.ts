@@ -1,5 +1,5 @@
 // Builds the service, from the inside out: keys, store, media, passwords, calls, HTTP.
-import { randomBytes, randomUUID } from "node:crypto";
+import { type KeyObject, randomBytes, randomUUID } from "node:crypto";
 import { accessSync, constants } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -19,12 +19,14 @@ import { MEDIA_PATH } from "./http/media-route.ts";
 import { createLocalMediaStore } from "./media/local/local-media-store.ts";
 import type { MediaStore } from "./media/media-store.ts";
 import { type AccountMetrics, createAccountMetrics, type RouteSeries } from "./metrics/account-metrics.ts";
-import { fixedKeys, generatedKeys, type KeySourcePart, watchedKeys } from "./sessions/key-source.ts";
+import type { KeySourcePart } from "./sessions/key-source.ts";
+import { openLabelKey, openTokenKeys } from "./sessions/open-keys.ts";
 import { createTokens } from "./sessions/tokens.ts";
 import type { Settings } from "./settings.ts";
 import { EmbeddedUserStore } from "./store/embedded/embedded-user-store.ts";
 import type { UserStore } from "./store/user-store.ts";
 import { createThrottle, type ThrottleParts } from "./throttle/create-throttle.ts";
+import { type BreachedPasswords, openBreachFile } from "./users/breach-file.ts";
 import { busyError, createPasswordHasher } from "./users/password-hasher.ts";
 import { loadCommonPasswords, type PasswordRules } from "./users/password-rules.ts";
 import { WorkQueue } from "./users/work-queue.ts";
@@ -72,19 +74,23 @@ export function createService(
   const url = (): string => settings.publicOrigin ?? `http://localhost:${http.address()?.port ?? settings.http.port}`;
   const metrics = createAccountMetrics(ROUTE_SERIES);
   const dataDirectory = makeDataDirectory(settings.dataDirectory);
-  const keys = openKeys(settings, dataDirectory, log);
+  const keys = openTokenKeys(settings.keys, dataDirectory, log);
+  const labelKey = openLabelKey(settings.labelSecret, dataDirectory);
   const store = new EmbeddedUserStore(join(dataDirectory, "accounts.sqlite"));
   const media = createLocalMediaStore({
     directory: join(dataDirectory, "media"),
     publicUrl: () => settings.mediaPublicUrl ?? `${url()}${MEDIA_PATH}`,
   });
-  const passwordRules = loadPasswordRules(settings);
+  const { passwordBreachFile: breachFile } = settings;
+  const breached = breachFile === undefined ? undefined : openBreachFile(breachFile, { log });
+  const passwordRules = loadPasswordRules(settings, breached);
   const { throttle, parts: throttleParts } = createThrottle(settings.throttle, {
     log,
     nowMs: clock,
     events: metrics.throttleEvents,
   });
-  const handlers = createCalls(settings, { clock, keys, store, media, metrics, passwordRules, throttle });
+  const parts = { clock, keys, labelKey, store, media, metrics, passwordRules, throttle };
+  const handlers = createCalls(settings, parts);
   const health = new Health({ ping: () => store.ping(), nowMs: clock });
   const origins: OriginOptions = {
     allowedOrigins: new Set(settings.corsOrigins),
@@ -151,26 +157,21 @@ function makeDataDirectory(directory: string): string {
   return path;
 }
 
-function openKeys(settings: Settings, dataDirectory: string, log: Log): KeySourcePart {
-  switch (settings.keys.kind) {
-    case "secrets":
-      return fixedKeys({ access: settings.keys.access.reveal(), refresh: settings.keys.refresh.reveal() });
-    case "file":
-      return watchedKeys(settings.keys.path, { log });
-    case "generated":
-      return generatedKeys(dataDirectory);
-  }
-}
-
-async function loadPasswordRules(settings: Settings): Promise<PasswordRules> {
-  const common = await loadCommonPasswords();
-  return { minLength: settings.passwordMinLength, isPeppered: settings.passwordPepper !== undefined, common };
+async function loadPasswordRules(settings: Settings, breached: BreachedPasswords | undefined): Promise<PasswordRules> {
+  return {
+    minLength: settings.passwordMinLength,
+    isPeppered: settings.passwordPepper !== undefined,
+    common: await loadCommonPasswords(settings.passwordMinLength),
+    forbiddenWords: settings.passwordForbiddenWords,
+    breached,
+  };
 }
 
 /** The dependencies of the calls. */
 interface CallParts {
   readonly clock: () => number;
   readonly keys: KeySourcePart;
+  readonly labelKey: KeyObject;
   readonly store: UserStore;
   readonly media: MediaStore;
   readonly metrics: AccountMetrics;
@@ -180,7 +181,7 @@ interface CallParts {
 
 function createCalls(
   settings: Settings,
-  { clock, keys, store, media, metrics, passwordRules, throttle }: CallParts,
+  { clock, keys, labelKey, store, media, metrics, passwordRules, throttle }: CallParts,
 ): AccountCalls {
   const tokenOptions = {
     issuer: settings.tokenIssuer,
@@ -206,14 +207,19 @@ function createCalls(
     clock,
     newId: randomUUID,
     newMediaName: () => randomBytes(16).toString("hex"),
+    random: Math.random,
+    labelKey,
     idKey: () => keys.current().refresh.signing.key,
   };
   return new AccountCalls(account, {
     idleMs: settings.refreshIdleMs,
     absoluteMs: settings.refreshAbsoluteMs,
+    graceMs: settings.refreshGraceMs,
+    isRotating: settings.refreshRotation,
     maxSessions: settings.maxSessions,
     accessTtlMs: settings.accessTtlMs,
     cookies: settings.cookies,
+    logOutAllowsRefresh: settings.logOutAllowsRefresh,
     avatarMaxBytes: settings.avatarMaxBytes,
     avatarRequired: settings.avatarRequired,
     passwordRules,

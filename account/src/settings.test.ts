@@ -4,12 +4,14 @@ import { describeSettings, parseSettings } from "./settings.ts";
 
 const ACCESS = "rT7-long-enough-access-value-0123456789";
 const REFRESH = "zQ9-long-enough-refresh-value-987654321";
+const LABEL = "mK4-long-enough-label-value-5566778899";
 const PRODUCTION: Env = {
   NODE_ENV: "production",
   PUBLIC_ORIGIN: "https://account.example.com",
   ALLOW_EMBEDDED: "true",
   ACCESS_TOKEN_SECRET: ACCESS,
   REFRESH_TOKEN_SECRET: REFRESH,
+  ACCOUNT_LABEL_SECRET: LABEL,
 };
 
 function problems(env: Env): readonly string[] {
@@ -46,9 +48,15 @@ describe("parseSettings()", () => {
       accessTtlMs: 600_000,
       refreshIdleMs: 604_800_000,
       refreshAbsoluteMs: 2_592_000_000,
+      refreshGraceMs: 30_000,
+      refreshRotation: true,
+      logOutAllowsRefresh: false,
+      labelSecret: undefined,
       maxSessions: 10,
       cookies: { scope: "host", sameSite: "strict", insecureDevelopment: false },
       passwordMinLength: 8,
+      passwordForbiddenWords: [],
+      passwordBreachFile: undefined,
       bcryptCost: 12,
       avatarMaxBytes: 2_097_152,
       avatarRequired: true,
@@ -123,7 +131,23 @@ describe("parseSettings()", () => {
     {
       name: "no secrets",
       env: { NODE_ENV: "production", ALLOW_EMBEDDED: "true" },
-      names: ["ACCESS_TOKEN_SECRET", "REFRESH_TOKEN_SECRET"],
+      names: ["ACCESS_TOKEN_SECRET", "REFRESH_TOKEN_SECRET", "ACCOUNT_LABEL_SECRET"],
+    },
+    {
+      name: "no secret for labels",
+      env: { ...PRODUCTION, ACCOUNT_LABEL_SECRET: "" },
+      names: ["ACCOUNT_LABEL_SECRET"],
+    },
+    {
+      name: "the secret of tokens for labels",
+      env: { ...PRODUCTION, ACCOUNT_LABEL_SECRET: REFRESH },
+      names: ["ACCOUNT_LABEL_SECRET"],
+    },
+    { name: "a grace of minutes", env: { REFRESH_GRACE: "2m" }, names: ["REFRESH_GRACE"] },
+    {
+      name: "a forbidden word of two letters",
+      env: { PASSWORD_FORBIDDEN_WORDS: "weir, we" },
+      names: ["PASSWORD_FORBIDDEN_WORDS"],
     },
     { name: "one of two secrets", env: { ACCESS_TOKEN_SECRET: ACCESS }, names: ["REFRESH_TOKEN_SECRET"] },
     {

@@ -8,13 +8,16 @@ import { DEVICE_COOKIE_SECONDS, isDeviceToken, issueDeviceToken } from "../sessi
 import { loginCheck } from "../throttle/limits.ts";
 import type { Throttle } from "../throttle/throttle.ts";
 import type { AccountDeps, AccountOptions, Caller } from "../users/account-deps.ts";
+import type { RefreshResult } from "../users/account-events.ts";
 import { parseCredentials, parseRegistration } from "../users/inputs.ts";
 import type { IssuedToken } from "../users/issue-tokens.ts";
 import { logIn } from "../users/log-in.ts";
 import type { PasswordRules } from "../users/password-rules.ts";
 import { accountLabel, publicUser } from "../users/public-user.ts";
 import { register } from "../users/register.ts";
-import { authenticate, logOut, refresh, type SessionCookies } from "../users/session-calls.ts";
+import type { SessionCookies } from "../users/cookie-claims.ts";
+import { refresh } from "../users/refresh.ts";
+import { authenticate, authenticateLogOut, logOut } from "../users/session-calls.ts";
 import { sendJson } from "./answer.ts";
 import { enforceLimits } from "./limit-steps.ts";
 import { contextOf } from "./request-context.ts";
@@ -34,6 +37,8 @@ const AVATAR_MESSAGES = {
 /** The options of the calls. */
 export interface AccountRouteOptions extends AccountOptions {
   readonly cookies: CookieOptions;
+  /** Whether a refresh cookie alone may log out. */
+  readonly logOutAllowsRefresh: boolean;
   readonly avatarMaxBytes: number;
   readonly avatarRequired: boolean;
   /** Awaited once; the list of common passwords loads while the service starts. */
@@ -67,7 +72,7 @@ export class AccountCalls {
       const missing = isAvatarMissing
         ? [{ field: "avatar", message: "Choose an image as avatar.", code: "avatar_required" }]
         : [];
-      const registration = parseRegistration(form.fields, missing, await passwordRules);
+      const registration = await parseRegistration(form.fields, missing, await passwordRules);
       const avatar = form.avatar === undefined ? undefined : checkAvatar(form.avatar);
       const user = await register(this.#deps, registration, avatar, contextOf(response).caller);
       response.setHeader("Location", "/api/v1/user/current-user");
@@ -87,8 +92,7 @@ export class AccountCalls {
       const result = await logIn(this.#deps, this.#options, { ...credentials, refreshCookie }, caller);
       const { user, access, refresh: refreshToken } = result;
       response.setHeader("Set-Cookie", [
-        this.#cookie("access", access),
-        this.#cookie("refresh", refreshToken),
+        ...this.#cookies(access, refreshToken, refreshToken.expiresAtMs),
         this.#deviceCookie(credentials.email.key),
       ]);
       sendJson(response, 200, {
@@ -107,16 +111,17 @@ export class AccountCalls {
     const { events } = this.#deps;
     contextOf(response).clearCookiesWhenRefused = true;
     try {
-      const result = await refresh(this.#deps, this.#options, this.#readCookies(request));
-      response.setHeader("Set-Cookie", [this.#cookie("access", result.access)]);
+      const cookies = this.#readCookies(request);
+      const result = await refresh(this.#deps, this.#options, cookies, contextOf(response).caller);
+      response.setHeader("Set-Cookie", this.#cookies(result.access, result.refresh, result.refreshExpiresAtMs));
       sendJson(response, 200, {
         message: "Your session is refreshed.",
         accessTokenExpiresAt: new Date(result.access.expiresAtMs).toISOString(),
         refreshTokenExpiresAt: new Date(result.refreshExpiresAtMs).toISOString(),
       });
-      events.refreshed("issued");
+      events.refreshed(result.result);
     } catch (error) {
-      events.refreshed(error instanceof AccountError && !error.transient ? "invalid" : "error");
+      events.refreshed(refreshResultOf(error));
       throw error;
     }
   };
@@ -127,8 +132,9 @@ export class AccountCalls {
   };
 
   readonly logout: RequestHandler = async (request, response) => {
-    const { cookies } = this.#options;
-    const signedIn = await authenticate(this.#deps, this.#readCookies(request));
+    const { cookies, logOutAllowsRefresh } = this.#options;
+    const allowRefresh = { allowRefresh: logOutAllowsRefresh };
+    const signedIn = await authenticateLogOut(this.#deps, this.#readCookies(request), allowRefresh);
     await logOut(this.#deps, signedIn, contextOf(response).caller);
     response.setHeader("Set-Cookie", [clearCookie("access", cookies), clearCookie("refresh", cookies)]);
     sendJson(response, 200, { message: "You are logged out." });
@@ -136,19 +142,19 @@ export class AccountCalls {
 
   /** Counts the attempt before the password is hashed, alike for accounts that exist and others. */
   #limitLogin(emailKey: string, { addressPrefix }: Caller, request: Request, response: Response): Promise<void> {
-    const { throttle, clock, idKey } = this.#deps;
+    const { throttle, clock, labelKey } = this.#deps;
     const device = readCookie(request.headers.cookie, "device", this.#options.cookies);
     const check = loginCheck({
       addressPrefix,
-      account: accountLabel(idKey(), emailKey),
-      accountAndAddress: accountLabel(idKey(), `${emailKey}|${addressPrefix}`),
-      isKnownDevice: device.kind === "present" && isDeviceToken(idKey(), emailKey, device.value, clock()),
+      account: accountLabel(labelKey, emailKey),
+      accountAndAddress: accountLabel(labelKey, `${emailKey}|${addressPrefix}`),
+      isKnownDevice: device.kind === "present" && isDeviceToken(labelKey, emailKey, device.value, clock()),
     });
     return enforceLimits(throttle, check, response);
   }
 
   #deviceCookie(emailKey: string): string {
-    const token = issueDeviceToken(this.#deps.idKey(), emailKey, this.#deps.clock());
+    const token = issueDeviceToken(this.#deps.labelKey, emailKey, this.#deps.clock());
     return serializeCookie("device", token, DEVICE_COOKIE_SECONDS, this.#options.cookies);
   }
 
@@ -161,10 +167,23 @@ export class AccountCalls {
     };
   }
 
-  #cookie(kind: CookieKind, { token, expiresAtMs }: IssuedToken): string {
-    const maxAgeSeconds = Math.ceil((expiresAtMs - this.#deps.clock()) / 1000);
-    return serializeCookie(kind, token, maxAgeSeconds, this.#options.cookies);
+  /**
+   * Both cookies live until the refresh token ends. The access token ends before its cookie, so that
+   * a browser keeps sending it and receives `token_expired`.
+   */
+  #cookies(access: IssuedToken, refreshToken: IssuedToken | undefined, endsAtMs: number): string[] {
+    const maxAgeSeconds = Math.ceil((endsAtMs - this.#deps.clock()) / 1000);
+    const cookie = (kind: CookieKind, { token }: IssuedToken): string =>
+      serializeCookie(kind, token, maxAgeSeconds, this.#options.cookies);
+    return refreshToken === undefined
+      ? [cookie("access", access)]
+      : [cookie("access", access), cookie("refresh", refreshToken)];
   }
+}
+
+function refreshResultOf(error: unknown): RefreshResult {
+  if (!(error instanceof AccountError) || error.transient) return "error";
+  return error.code === "refresh_token_reused" ? "reuse" : "invalid";
 }
 
 function checkAvatar(bytes: Buffer): CleanImage {

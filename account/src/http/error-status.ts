@@ -15,6 +15,7 @@ export const ERROR_STATUS = {
   token_expired: 401,
   token_invalid: 401,
   session_revoked: 401,
+  refresh_token_reused: 401,
   cross_site_request: 403,
   not_found: 404,
   method_not_allowed: 405,

@@ -15,7 +15,7 @@ const HASH_SECONDS = [0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2];
 const MEDIA_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3];
 
 const LOGIN_RESULTS: readonly LoginResult[] = ["success", "invalid_credentials", "error"];
-const REFRESH_RESULTS: readonly RefreshResult[] = ["issued", "invalid", "error"];
+const REFRESH_RESULTS: readonly RefreshResult[] = ["rotated", "grace", "issued", "reuse", "invalid", "error"];
 
 /**
  * A route with its method and the status of its success, for the series that exist from the start.

@@ -3,8 +3,11 @@
 /** How a login ended. */
 export type LoginResult = "success" | "invalid_credentials" | "error";
 
-/** How a refresh ended. */
-export type RefreshResult = "issued" | "invalid" | "error";
+/**
+ * How a refresh ended: `grace` repeated the current token, `reuse` met an old one, `issued` kept the
+ * token because rotation is off.
+ */
+export type RefreshResult = "rotated" | "grace" | "issued" | "reuse" | "invalid" | "error";
 
 /** Listens to events; its methods must not throw. */
 export interface AccountEvents {

@@ -75,6 +75,8 @@ class Fixture {
     clock: () => 1_800_000_000_000,
     newId: () => ID,
     newMediaName: () => "0123456789abcdef0123456789abcdef",
+    random: () => 0,
+    labelKey: createSecretKey(Buffer.alloc(32, 2)),
     idKey: () => createSecretKey(Buffer.alloc(32, 1)),
   };
 

@@ -50,7 +50,7 @@ export async function register(
   };
   await insertOrCleanUp(deps, user, caller);
   deps.events.registered();
-  caller.log.info("User registered", { account: accountLabel(deps.idKey(), user.emailKey), user: user.id });
+  caller.log.info("User registered", { account: accountLabel(deps.labelKey, user.emailKey), user: user.id });
   return user;
 }
 

@@ -12,7 +12,7 @@ const ROUNDS_MAX = 32;
  * rejects with `busy` when other writes win every attempt.
  */
 export async function updateUser(
-  store: UserStore,
+  store: Pick<UserStore, "findById" | "update">,
   id: string,
   change: (user: UserRecord) => UserChange | undefined,
 ): Promise<UserRecord | undefined> {
