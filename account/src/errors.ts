@@ -70,14 +70,14 @@ export const CALL_ERRORS = {
     remedy: "Register takes multipart/form-data, login application/json in UTF-8.",
   },
   avatar_type: {
-    meaning: "The avatar is not an intact PNG, JPEG or WebP image.",
+    meaning: "The avatar is not a PNG, JPEG or WebP image.",
     remedy: "Send an image in one of these formats.",
   },
   headers_too_large: { meaning: "The header block is larger than 16 KiB.", remedy: "Clear the cookies of this host." },
   internal: { meaning: "A fault of the service.", remedy: "Search the service's log for the requestId of the answer." },
   media_store_unavailable: {
-    meaning: "The avatar could not be stored.",
-    remedy: "Look at the disk or the media store, then try again.",
+    meaning: "The avatar could not be processed or stored.",
+    remedy: "Look at the service's log, and at the disk or the media store, then try again.",
   },
   database_unavailable: {
     meaning: "The user store did not answer.",
@@ -86,6 +86,10 @@ export const CALL_ERRORS = {
   busy: {
     meaning: "More work is waiting than the service takes on.",
     remedy: "Try again after Retry-After; add replicas or CPU.",
+  },
+  avatar_invalid: {
+    meaning: "The avatar is damaged, animated, too small or too large in pixels, or takes too long to decode.",
+    remedy: "Send a whole still image of 16 to 4096 pixels on each side.",
   },
   rate_limited: {
     meaning: "The address or the account has made more attempts than its limits allow.",
@@ -110,6 +114,10 @@ export const START_ERRORS = {
   STORE_UNUSABLE: {
     meaning: "The embedded database cannot be opened, or a newer version of the service wrote it.",
     remedy: "Check the file that the message names, or run the version that wrote it.",
+  },
+  IMAGE_PROCESS_UNUSABLE: {
+    meaning: "The process that decodes avatars does not start.",
+    remedy: "Install the packages for this machine (npm ci); the message ends with the reason.",
   },
   BREACH_FILE_INVALID: {
     meaning: "PASSWORD_BREACH_FILE cannot be read, or is not a list of SHA-1 hashes ordered by hash.",

@@ -1,7 +1,8 @@
 // The program as an operator runs it: a process with an environment, signals, and a sudden end.
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -35,7 +36,7 @@ afterEach(async () => {
   folder.remove();
 });
 
-function run(env: Readonly<Record<string, string>>): Program {
+function run(env: Readonly<Record<string, string>>, args: readonly string[] = []): Program {
   const base = {
     PATH: String(process.env["PATH"]),
     PORT: "0",
@@ -45,12 +46,12 @@ function run(env: Readonly<Record<string, string>>): Program {
     RATE_LIMIT_FAILURE: "open",
     SHUTDOWN_DRAIN: "0s",
   };
-  const child = spawn(process.execPath, ["--conditions=source", MAIN], {
+  const child = spawn(process.execPath, ["--conditions=source", MAIN, ...args], {
     env: { ...base, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
-  child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
   const exited = once(child, "close").then(([code]) => code as number | null);
   const program = { child, output: () => output, exited };
   programs.push(program);
@@ -139,6 +140,57 @@ describe("weir-account", () => {
     await expect(fetch(`${url}/healthz`)).rejects.toThrow();
   });
 
+  it("leaves no image process behind when it is killed", async () => {
+    const program = run({});
+    await ready(program);
+    const children = childrenOf(program.child.pid);
+    expect(children).toHaveLength(1);
+    program.child.kill("SIGKILL");
+    await eventually("the end of the image process", () => expect(children.filter(isAlive)).toEqual([]));
+  });
+
+  it("sweeps images without a user at its start and on command, and needs the user store for it", async () => {
+    const program = run({});
+    const url = await ready(program);
+    await register(url, "a@x.com");
+    const leftOver = (): string => {
+      const path = join(folder.path, "media", "avatars", randomUUID());
+      mkdirSync(path, { recursive: true });
+      const file = join(path, `${"ab".repeat(16)}.png`);
+      for (const name of [file, `${file}.0123456789ab.partial`]) {
+        writeFileSync(name, "left over");
+        utimesSync(name, 0, 0);
+      }
+      return path;
+    };
+    const byCommand = leftOver();
+    const sweep = run({}, ["sweep"]);
+    expect([await sweep.exited, sweep.output()]).toEqual([
+      0,
+      "Looked at 2 images and removed 2 files that no account uses.\n",
+    ]);
+    expect(existsSync(byCommand)).toBe(false);
+    const atStart = leftOver();
+    program.child.kill("SIGTERM");
+    await program.exited;
+    const again = await ready(run({}));
+    await eventually("the sweep", () => expect(existsSync(atStart)).toBe(false));
+    expect((await login(again, "a@x.com")).status).toBe(200);
+    const elsewhere = run({ DATA_DIR: join(folder.path, "elsewhere") }, ["sweep"]);
+    expect([await elsewhere.exited, elsewhere.output()]).toEqual([
+      1,
+      expect.stringContaining("Cannot sweep: the user store"),
+    ]);
+  });
+
+  it.each([{ args: ["sweeep"] }, { args: ["sweep", "--all"] }])("refuses the arguments $args", async ({ args }) => {
+    const program = run({}, args);
+    expect([await program.exited, program.output()]).toEqual([
+      2,
+      `weir-account: Cannot use the arguments ${JSON.stringify(args.join(" "))}: allowed are none, sweep, and sweep --force\n`,
+    ]);
+  });
+
   it("starts in production with real secrets", async () => {
     const program = run(PRODUCTION);
     await ready(program);
@@ -220,6 +272,15 @@ describe("weir-account", () => {
       expect([name, statSync(join(folder.path, name)).mode & 0o777]).toEqual([name, 0o600]);
   });
 });
+
+/** The processes that the process has started. */
+function childrenOf(pid: number | undefined): readonly number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
+}
+
+function isAlive(pid: number): boolean {
+  return existsSync(`/proc/${pid}`) && !readFileSync(`/proc/${pid}/stat`, "latin1").includes(") Z ");
+}
 
 function metricsOf(program: Program): string {
   return /metrics="?([^\s"]+)/.exec(program.output())?.[1] ?? "";

@@ -10,15 +10,15 @@ import type { Log } from "@weir/common/log/log";
 import { HttpListener, type HttpTimeouts } from "@weir/common/net/http-listener";
 import { formatAddress, type ListenAddress } from "@weir/common/net/listen";
 import { StartError } from "./errors.ts";
-import { type AccountCallDeps, AccountCalls } from "./http/account-routes.ts";
+import { AccountCalls, type AccountCallsDeps } from "./http/account-routes.ts";
 import { ACCOUNT_ROUTES, createApp } from "./http/app.ts";
 import { brokenRequestAnswer } from "./http/broken-request.ts";
 import type { OriginOptions } from "./http/cross-site.ts";
 import { Health } from "./http/health.ts";
-import { MEDIA_PATH } from "./http/media-route.ts";
-import { createLocalMediaStore } from "./media/local/local-media-store.ts";
+import type { ImageCleaner } from "./media/image.ts";
 import type { MediaStore } from "./media/media-store.ts";
 import { type AccountMetrics, createAccountMetrics, type RouteSeries } from "./metrics/account-metrics.ts";
+import { createImageCleaner, createMediaStore, createMediaSweep } from "./service-media.ts";
 import type { KeySourcePart } from "./sessions/key-source.ts";
 import { openLabelKey, openTokenKeys } from "./sessions/open-keys.ts";
 import { createTokens } from "./sessions/tokens.ts";
@@ -77,10 +77,8 @@ export function createService(
   const keys = openTokenKeys(settings.keys, dataDirectory, log);
   const labelKey = openLabelKey(settings.labelSecret, dataDirectory);
   const store = new EmbeddedUserStore(join(dataDirectory, "accounts.sqlite"));
-  const media = createLocalMediaStore({
-    directory: join(dataDirectory, "media"),
-    publicUrl: () => settings.mediaPublicUrl ?? `${url()}${MEDIA_PATH}`,
-  });
+  const media = createMediaStore(settings, { log, dataDirectory, url });
+  const images = createImageCleaner(log, metrics);
   const { passwordBreachFile: breachFile } = settings;
   const breached = breachFile === undefined ? undefined : openBreachFile(breachFile, { log });
   const passwordRules = loadPasswordRules(settings, breached);
@@ -89,7 +87,7 @@ export function createService(
     nowMs: clock,
     events: metrics.throttleEvents,
   });
-  const parts = { clock, keys, labelKey, store, media, metrics, passwordRules, throttle };
+  const parts = { clock, keys, labelKey, store, media: media.store, images, metrics, passwordRules, throttle };
   const handlers = createCalls(settings, parts);
   const health = new Health({ ping: () => store.ping(), nowMs: clock });
   const origins: OriginOptions = {
@@ -98,7 +96,7 @@ export function createService(
     requireOrigin: settings.cookies.sameSite === "none",
   };
   const app = createApp(
-    { handlers, throttle, media, health, log, onAnswered: metrics.answered },
+    { handlers, throttle, media: media.served, health, log, onAnswered: metrics.answered },
     { cookies: settings.cookies, origins, trustProxy: settings.trustProxy },
   );
   const http = new HttpListener(
@@ -122,6 +120,8 @@ export function createService(
   );
   lifecycle.add(keys);
   lifecycle.add({ name: "user store", stop: () => store.close() });
+  const sweep = createMediaSweep({ store, media: media.store, clock, log });
+  for (const part of [...media.parts, images, sweep]) lifecycle.add(part);
   lifecycle.add({ name: "password rules", start: () => passwordRules.then(() => undefined) });
   for (const part of throttleParts) lifecycle.add(part);
   lifecycle.add(admin);
@@ -174,6 +174,7 @@ interface CallParts {
   readonly labelKey: KeyObject;
   readonly store: UserStore;
   readonly media: MediaStore;
+  readonly images: ImageCleaner;
   readonly metrics: AccountMetrics;
   readonly passwordRules: Promise<PasswordRules>;
   readonly throttle: ThrottleParts["throttle"];
@@ -181,7 +182,7 @@ interface CallParts {
 
 function createCalls(
   settings: Settings,
-  { clock, keys, labelKey, store, media, metrics, passwordRules, throttle }: CallParts,
+  { clock, keys, labelKey, store, media, images, metrics, passwordRules, throttle }: CallParts,
 ): AccountCalls {
   const tokenOptions = {
     issuer: settings.tokenIssuer,
@@ -197,8 +198,9 @@ function createCalls(
     onDepth: metrics.passwordsWaiting,
     onDone: metrics.passwordHashed,
   });
-  const account: AccountCallDeps = {
+  const account: AccountCallsDeps = {
     throttle,
+    images,
     store,
     media,
     hasher: createPasswordHasher(queue, { cost: settings.bcryptCost, pepper: settings.passwordPepper }),

@@ -4,6 +4,7 @@ import { type LogFormat, type LogLevel, readLogSettings } from "@weir/common/log
 import { settingRowsOf, settingsFrom } from "@weir/common/settings/program-settings";
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
 import type { CookieOptions } from "./sessions/cookies.ts";
+import { type MediaSettings, readMedia } from "./settings-media.ts";
 import { type OriginSettings, readOrigins } from "./settings-origins.ts";
 import { readThrottle } from "./settings-throttle.ts";
 import type { ThrottleSettings } from "./throttle/create-throttle.ts";
@@ -19,6 +20,7 @@ export interface Settings extends OriginSettings, SessionSettings, PasswordSetti
   readonly http: { readonly host: string; readonly port: number; readonly connectionsMax: number };
   readonly metrics: { readonly host: string; readonly port: number };
   readonly dataDirectory: string;
+  readonly media: MediaSettings;
   readonly cookies: CookieOptions;
   readonly throttle: ThrottleSettings;
   readonly avatarMaxBytes: number;
@@ -47,11 +49,12 @@ function readSettings(read: EnvReader): Settings {
   const isProduction = environment === "production";
   const warnings: string[] = [];
   const listeners = readListeners(read, isProduction);
-  readStorage(read, isProduction, warnings);
+  const storage = readStorage(read, isProduction, warnings);
   return {
     isProduction,
     ...listeners,
     ...readOrigins(read, isProduction, warnings),
+    ...storage,
     dataDirectory: read.string("DATA_DIR", {
       default: "./data",
       effect: "Folder of the embedded store, the local media and generated secrets.",
@@ -108,32 +111,32 @@ function readListeners(read: EnvReader, isProduction: boolean): Pick<Settings, "
   };
 }
 
-/** STORE and MEDIA have one choice each today; production must say that it means it. */
-function readStorage(read: EnvReader, isProduction: boolean, warnings: string[]): void {
+/** STORE has one choice today; production must say that it means it. */
+function readStorage(read: EnvReader, isProduction: boolean, warnings: string[]): Pick<Settings, "media"> {
   const store = read.oneOf("STORE", {
     default: "embedded",
     choices: ["embedded"],
     effect: "Where users are kept: embedded is one file in DATA_DIR, for one process.",
   });
-  const media = read.oneOf("MEDIA", {
-    default: "local",
-    choices: ["local"],
-    effect: "Where avatars are kept: local is a folder in DATA_DIR, served under /media/.",
-  });
+  const media = readMedia(read);
   const isAllowed = read.boolean("ALLOW_EMBEDDED", {
     default: false,
     effect: "Whether NODE_ENV=production takes the embedded store and local media.",
   });
+  const onThisMachine = Object.entries({ STORE: store, MEDIA: media.kind }).filter(([, value]) => value !== "s3");
   if (isProduction && !isAllowed) {
-    for (const [name, value] of Object.entries({ STORE: store, MEDIA: media }))
+    for (const [name, value] of onThisMachine)
       read.problem(
         name,
         value,
         `${value} in production only together with ALLOW_EMBEDDED=true (for one process, with its data on this machine)`,
       );
   }
-  if (!isProduction)
-    warnings.push("users and avatars are kept in DATA_DIR on this machine, which is not for production");
+  if (!isProduction) {
+    const what = media.kind === "local" ? "users and avatars are" : "users are";
+    warnings.push(`${what} kept in DATA_DIR on this machine, which is not for production`);
+  }
+  return { media };
 }
 
 function readCookieOptions(read: EnvReader, isProduction: boolean, warnings: string[]): CookieOptions {

@@ -2,7 +2,7 @@
 // with cookies.
 import type { Request, RequestHandler, Response } from "express";
 import { AccountError, fieldError } from "../errors.ts";
-import { AVATAR_LIMITS, cleanImage, type CleanImage } from "../media/image.ts";
+import { AVATAR_LIMITS, type CleanImage, type ImageCleaner } from "../media/image.ts";
 import { clearCookie, type CookieKind, type CookieOptions, readCookie, serializeCookie } from "../sessions/cookies.ts";
 import { DEVICE_COOKIE_SECONDS, isDeviceToken, issueDeviceToken } from "../sessions/device-cookie.ts";
 import { loginCheck } from "../throttle/limits.ts";
@@ -31,8 +31,15 @@ const AVATAR_MESSAGES = {
   type: "The avatar must be a PNG, JPEG or WebP image.",
   damaged: "The avatar is damaged or not complete.",
   animated: "The avatar must not be animated.",
+  complex: "The avatar takes too long to decode. Send a smaller or simpler image.",
   dimensions: `The avatar must measure ${AVATAR_LIMITS.sideMinPixels} to ${AVATAR_LIMITS.sideMaxPixels} pixels on each side.`,
 } as const;
+
+/** The dependencies of the calls. */
+export interface AccountCallsDeps extends AccountDeps {
+  readonly throttle: Pick<Throttle, "decide">;
+  readonly images: ImageCleaner;
+}
 
 /** The options of the calls. */
 export interface AccountRouteOptions extends AccountOptions {
@@ -45,18 +52,13 @@ export interface AccountRouteOptions extends AccountOptions {
   readonly passwordRules: Promise<PasswordRules>;
 }
 
-/** The dependencies of the calls. */
-export interface AccountCallDeps extends AccountDeps {
-  readonly throttle: Pick<Throttle, "decide">;
-}
-
 /** The handlers of the five calls. Each rejects with an `AccountError`; error-answer.ts answers it. */
 export class AccountCalls {
-  readonly #deps: AccountCallDeps;
+  readonly #deps: AccountCallsDeps;
   readonly #options: AccountRouteOptions;
   readonly #uploads: UploadBudget;
 
-  constructor(deps: AccountCallDeps, options: AccountRouteOptions) {
+  constructor(deps: AccountCallsDeps, options: AccountRouteOptions) {
     this.#deps = deps;
     this.#options = options;
     this.#uploads = new UploadBudget(UPLOAD_CONCURRENCY * formMaxBytes(options.avatarMaxBytes));
@@ -73,7 +75,7 @@ export class AccountCalls {
         ? [{ field: "avatar", message: "Choose an image as avatar.", code: "avatar_required" }]
         : [];
       const registration = await parseRegistration(form.fields, missing, await passwordRules);
-      const avatar = form.avatar === undefined ? undefined : checkAvatar(form.avatar);
+      const avatar = form.avatar === undefined ? undefined : await this.#cleanAvatar(form.avatar);
       const user = await register(this.#deps, registration, avatar, contextOf(response).caller);
       response.setHeader("Location", "/api/v1/user/current-user");
       const message = "Your account is ready. Log in to use it.";
@@ -158,6 +160,14 @@ export class AccountCalls {
     return serializeCookie("device", token, DEVICE_COOKIE_SECONDS, this.#options.cookies);
   }
 
+  async #cleanAvatar(bytes: Buffer): Promise<CleanImage> {
+    const result = await this.#deps.images.clean(bytes);
+    if (result.ok) return result.image;
+    const { problem } = result;
+    const field = { field: "avatar", message: AVATAR_MESSAGES[problem], code: `avatar_${problem}` };
+    throw fieldError(problem === "type" ? "avatar_type" : "avatar_invalid", field);
+  }
+
   #readCookies({ headers: { cookie } }: Request): SessionCookies {
     const { cookies } = this.#options;
     return {
@@ -184,12 +194,4 @@ export class AccountCalls {
 function refreshResultOf(error: unknown): RefreshResult {
   if (!(error instanceof AccountError) || error.transient) return "error";
   return error.code === "refresh_token_reused" ? "reuse" : "invalid";
-}
-
-function checkAvatar(bytes: Buffer): CleanImage {
-  const result = cleanImage(bytes, AVATAR_LIMITS);
-  if (result.ok) return result.image;
-  const { problem } = result;
-  const field = { field: "avatar", message: AVATAR_MESSAGES[problem], code: `avatar_${problem}` };
-  throw fieldError(problem === "dimensions" ? "validation_failed" : "avatar_type", field);
 }

@@ -30,6 +30,7 @@ export const ERROR_STATUS = {
   media_store_unavailable: 503,
   database_unavailable: 503,
   busy: 503,
+  avatar_invalid: 400,
   rate_limited: 429,
   rate_limit_unavailable: 503,
 } as const satisfies Record<CallErrorCode, number>;

@@ -14,6 +14,9 @@ const HASH_SECONDS = [0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2];
 /** Upper bounds of the time to store an image, in seconds. */
 const MEDIA_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3];
 
+/** Upper bounds of the time to decode and encode an image, in seconds; it is killed after 2. */
+const IMAGE_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2];
+
 const LOGIN_RESULTS: readonly LoginResult[] = ["success", "invalid_credentials", "error"];
 const REFRESH_RESULTS: readonly RefreshResult[] = ["rotated", "grace", "issued", "reuse", "invalid", "error"];
 
@@ -33,6 +36,10 @@ export interface AccountMetrics {
   readonly answered: (answer: RouteSeries & { readonly seconds: number }) => void;
   readonly passwordsWaiting: (waiting: number) => void;
   readonly passwordHashed: (seconds: number) => void;
+  /** An image was decoded and encoded, or refused, in so many seconds. */
+  readonly imageCleaned: (seconds: number) => void;
+  /** An image ended the process that decodes images. */
+  readonly imageProcessEnded: () => void;
   readonly contentType: string;
   /** All metrics in Prometheus' text format. */
   expose(): Promise<string>;
@@ -79,10 +86,27 @@ export function createAccountMetrics(routes: readonly RouteSeries[]): AccountMet
       seconds.observe({ route: answer.route, method: knownMethod(answer.method) }, answer.seconds);
     },
     passwordsWaiting: (waiting) => passwordsWaiting.set(waiting),
+    ...createImageMetrics(registry),
     passwordHashed: (duration) => passwordSeconds.observe(duration),
     contentType: registry.contentType,
     expose: () => registry.metrics(),
   };
+}
+
+function createImageMetrics(registry: Registry): Pick<AccountMetrics, "imageCleaned" | "imageProcessEnded"> {
+  const registers = [registry];
+  const seconds = new Histogram({
+    name: "image_seconds",
+    help: "Time to decode and encode an image.",
+    buckets: IMAGE_SECONDS,
+    registers,
+  });
+  const ends = new Counter({
+    name: "image_process_ends_total",
+    help: "Images over which their process ended, or was killed.",
+    registers,
+  });
+  return { imageCleaned: (duration) => seconds.observe(duration), imageProcessEnded: () => ends.inc() };
 }
 
 function createEvents(registry: Registry): AccountEvents {

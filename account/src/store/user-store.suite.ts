@@ -124,6 +124,16 @@ export function describeUserStore(name: string, open: () => Promise<StoreUnderTe
       });
     });
 
+    it("findAvatarKeys() gives the keys of these users that have an avatar, and of no other", async () => {
+      await store.insert(USER);
+      await store.insert({ ...USER, id: "other", emailKey: "b@x.com", avatarKey: "avatars/b.png" });
+      await store.insert({ ...USER, id: "bare", emailKey: "c@x.com", avatarKey: null });
+      expect(await store.findAvatarKeys([USER.id, "bare", "nobody", "' OR 1=1 --"])).toEqual(
+        new Set(["avatars/a.png"]),
+      );
+      expect(await store.findAvatarKeys([])).toEqual(new Set());
+    });
+
     it("ping() resolves while the store is open", async () => {
       await expect(store.ping()).resolves.toBeUndefined();
     });
@@ -135,6 +145,7 @@ export function describeUserStore(name: string, open: () => Promise<StoreUnderTe
       await expect(store.findById(USER.id)).rejects.toMatchObject(failure);
       await expect(store.insert(USER)).rejects.toMatchObject(failure);
       await expect(store.update(USER.id, 0, CHANGE)).rejects.toMatchObject(failure);
+      await expect(store.findAvatarKeys([USER.id])).rejects.toMatchObject(failure);
     });
   });
 }

@@ -54,6 +54,11 @@ export interface UserStore {
    * Whole values only, so that every database can do it in one statement.
    */
   update(id: string, revision: number, change: UserChange): Promise<boolean>;
+  /**
+   * The avatar keys that the records of these users name: what a sweep of the media store must keep.
+   * Unknown users are skipped; callers ask for at most 500 users a call.
+   */
+  findAvatarKeys(userIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** Resolves when the store can answer. */
   ping(): Promise<void>;
 }

@@ -33,6 +33,10 @@ class Fixture {
     return Promise.resolve("inserted");
   };
   findById = (id: string): Promise<UserRecord | undefined> => Promise.resolve(this.users.get(id));
+  put = (key: string): Promise<string> => {
+    this.images.add(key);
+    return Promise.resolve(`https://media.example/${key}`);
+  };
   remove = (key: string): Promise<void> => {
     this.images.delete(key);
     return Promise.resolve();
@@ -46,14 +50,13 @@ class Fixture {
       findById: (id) => this.findById(id),
       findByEmailKey: (key) => Promise.resolve([...this.users.values()].find(({ emailKey }) => emailKey === key)),
       update: () => Promise.resolve(false),
+      findAvatarKeys: () => Promise.resolve(new Set()),
       ping: () => Promise.resolve(),
     },
     media: {
-      put: (key) => {
-        this.images.add(key);
-        return Promise.resolve(`https://media.example/${key}`);
-      },
+      put: (key) => this.put(key),
       remove: (key) => this.remove(key),
+      list: () => ReadableStream.from([]),
     },
     hasher: {
       hash: async (_password, _group, checkWanted) => {
@@ -128,6 +131,19 @@ describe("register()", () => {
       details: { fields: [{ field: "email" }] },
     });
     expect([fixture.images.size, fixture.registered]).toEqual([0, 0]);
+  });
+
+  it("removes the image when its store did not answer, and does not report when that fails too", async () => {
+    const down = new AccountError("media_store_unavailable", "The media store is down.");
+    fixture.put = (key) => {
+      fixture.images.add(key); // It arrived; its answer did not.
+      return Promise.reject(down);
+    };
+    await expect(fixture.register()).rejects.toBe(down);
+    expect([fixture.images.size, fixture.users.size]).toEqual([0, 0]);
+    fixture.remove = () => Promise.reject(down);
+    await expect(fixture.register()).rejects.toBe(down);
+    expect(fixture.orphans).toBe(0);
   });
 
   it("keeps image and user when the write arrived although its answer did not", async () => {

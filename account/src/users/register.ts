@@ -61,7 +61,15 @@ async function putAvatar(
 ): Promise<{ key: string; url: string }> {
   const key = avatarKey(userId, deps.newMediaName(), IMAGE_FORMATS[avatar.format].extension);
   const startedMs = deps.clock();
-  const url = await deps.media.put(key, avatar);
+  let url: string;
+  try {
+    url = await deps.media.put(key, avatar);
+  } catch (error) {
+    // It may be stored although the answer did not arrive. The caller does not wait for the removal, and
+    // the next sweep removes what it cannot.
+    deps.media.remove(key).catch(() => undefined);
+    throw error;
+  }
   deps.events.mediaStored((deps.clock() - startedMs) / 1000);
   return { key, url };
 }
@@ -75,11 +83,11 @@ async function insertOrCleanUp(deps: RegisterDeps, user: UserRecord, caller: Cal
     // makes the image an orphan.
     const found = await deps.store.findById(user.id);
     if (found !== undefined) return;
-    await removeAvatar(deps, user, caller);
+    await removeAvatar(deps, user.avatarKey, caller);
     throw error;
   }
   if (result === "inserted") return;
-  await removeAvatar(deps, user, caller);
+  await removeAvatar(deps, user.avatarKey, caller);
   throw emailTaken();
 }
 
@@ -87,17 +95,17 @@ async function insertOrCleanUp(deps: RegisterDeps, user: UserRecord, caller: Cal
  * Removes the image that no user points to; when that fails it is only reported: the caller's
  * answer is the same.
  */
-async function removeAvatar(deps: RegisterDeps, user: UserRecord, caller: Caller): Promise<void> {
-  if (user.avatarKey === null) return;
+async function removeAvatar(deps: RegisterDeps, key: string | null, caller: Caller): Promise<void> {
+  if (key === null) return;
   const timeout = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     timeout.reject(new AccountError("media_store_unavailable", "The avatar could not be removed in time."));
   }, REMOVE_TIMEOUT_MS);
   try {
-    await Promise.race([deps.media.remove(user.avatarKey), timeout.promise]);
+    await Promise.race([deps.media.remove(key), timeout.promise]);
   } catch (error) {
     deps.events.mediaOrphaned();
-    caller.log.warn("An image stays in the media store without a user", { key: user.avatarKey, error });
+    caller.log.warn("An image stays in the media store without a user", { key, error });
   } finally {
     clearTimeout(timer);
   }

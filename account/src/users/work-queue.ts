@@ -1,7 +1,7 @@
 // Runs a few pieces of costly work at a time, fairly: groups of callers take turns, none may take up
 // most places, and a piece whose turn would come too late is refused immediately.
 
-/** The largest part of all places that one group may have: a quarter. */
+/** The part of all places that one group may have by default. */
 const GROUP_PLACES_RATIO = 1 / 4;
 
 /** Weight of the newest duration in the mean. */
@@ -13,6 +13,8 @@ export interface QueueOptions {
   readonly concurrency: number;
   /** How many may wait. */
   readonly waitingMax: number;
+  /** How many of the waiting ones one group may have; a quarter by default. */
+  readonly groupPlaces?: number;
   /** Longest expected wait of an accepted piece, and longest wait of any, in milliseconds. */
   readonly waitMaxMs: number;
   /** The error for a refused one. */
@@ -47,7 +49,7 @@ export class WorkQueue {
 
   constructor(options: QueueOptions) {
     this.#options = options;
-    this.#groupPlaces = Math.max(1, Math.floor(options.waitingMax * GROUP_PLACES_RATIO));
+    this.#groupPlaces = options.groupPlaces ?? Math.max(1, Math.floor(options.waitingMax * GROUP_PLACES_RATIO));
   }
 
   /**

@@ -36,6 +36,9 @@ export class EmbeddedUserStore implements UserStore {
                           revision = revision + 1
          WHERE id = $id AND revision = $revision`,
       ),
+      findAvatarKeys: database.prepare(
+        "SELECT avatar_key FROM users WHERE avatar_key IS NOT NULL AND id IN (SELECT value FROM json_each(?))",
+      ),
       ping: database.prepare("SELECT 1 FROM users LIMIT 1"),
     };
   }
@@ -61,6 +64,13 @@ export class EmbeddedUserStore implements UserStore {
   async update(id: string, revision: number, change: UserChange): Promise<boolean> {
     const values = { ...change, id, revision, sessions: JSON.stringify(change.sessions) };
     return this.#answer(() => this.#statements.update.run(values).changes === 1);
+  }
+
+  async findAvatarKeys(userIds: readonly string[]): Promise<ReadonlySet<string>> {
+    return this.#answer(() => {
+      const rows = this.#statements.findAvatarKeys.all(JSON.stringify(userIds));
+      return new Set(rows.map((row) => String(row["avatar_key"])));
+    });
   }
 
   async ping(): Promise<void> {
