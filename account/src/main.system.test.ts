@@ -43,6 +43,7 @@ function run(env: Readonly<Record<string, string>>, args: readonly string[] = []
     METRICS_PORT: "0",
     DATA_DIR: folder.path,
     BCRYPT_COST: "4",
+    RATE_LIMIT_FAILURE: "open",
     SHUTDOWN_DRAIN: "0s",
   };
   const child = spawn(process.execPath, ["--conditions=source", MAIN, ...args], {

@@ -5,6 +5,8 @@ import { settingRowsOf, settingsFrom } from "@weir/common/settings/program-setti
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
 import type { CookieOptions } from "./sessions/cookies.ts";
 import { type OriginSettings, readOrigins } from "./settings-origins.ts";
+import { readThrottle } from "./settings-throttle.ts";
+import type { ThrottleSettings } from "./throttle/create-throttle.ts";
 import { type PasswordSettings, readPasswords } from "./settings-passwords.ts";
 import { readSessions, type SessionSettings } from "./settings-sessions.ts";
 import { readStorage, type StorageSettings } from "./settings-storage.ts";
@@ -19,6 +21,7 @@ export interface Settings extends OriginSettings, StorageSettings, SessionSettin
   readonly metrics: { readonly host: string; readonly port: number };
   readonly dataDirectory: string;
   readonly cookies: CookieOptions;
+  readonly throttle: ThrottleSettings;
   readonly avatarMaxBytes: number;
   readonly avatarRequired: boolean;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
@@ -57,6 +60,7 @@ function readSettings(read: EnvReader): Settings {
     ...readSessions(read, isProduction, warnings),
     cookies: readCookieOptions(read, isProduction, warnings),
     ...readPasswords(read, isProduction),
+    throttle: readThrottle(read, warnings),
     avatarMaxBytes: read.sizeBytes("AVATAR_MAX_BYTES", {
       default: 2_097_152,
       min: 1024,

@@ -31,6 +31,8 @@ export const ERROR_STATUS = {
   database_unavailable: 503,
   busy: 503,
   avatar_invalid: 400,
+  rate_limited: 429,
+  rate_limit_unavailable: 503,
 } as const satisfies Record<CallErrorCode, number>;
 
 /** The body of every error answer. */

@@ -4,6 +4,7 @@ import type { Request, RequestHandler, Response } from "express";
 import type { Log } from "@weir/common/log/log";
 import { ipPrefix, shortUserAgent } from "../sessions/session-records.ts";
 import type { Caller } from "../users/account-deps.ts";
+import { addressPrefix } from "../users/address-prefix.ts";
 
 /** Ids of callers that are taken over; anything else could be made to confuse a log. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/;
@@ -26,7 +27,11 @@ export function attachContext(log: Log): RequestHandler {
     const device = { userAgent: shortUserAgent(request.get("user-agent")), ipPrefix: ipPrefix(request.ip) };
     const context: RequestContext = {
       id,
-      caller: { device, log: log.child({ requestId: id }) },
+      caller: {
+        device,
+        addressPrefix: addressPrefix(request.ip, request.socket.remoteAddress),
+        log: log.child({ requestId: id }),
+      },
       route: "unknown",
       clearCookiesWhenRefused: false,
     };

@@ -1,6 +1,8 @@
 // The service's metrics in a registry of their own, every series present at zero from the start.
 // Labels are few and never personal.
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { ThrottleEvents } from "../throttle/throttle.ts";
+import { createThrottleMetrics } from "./throttle-metrics.ts";
 import type { AccountEvents, LoginResult, RefreshResult } from "../users/account-events.ts";
 
 /** Upper bounds of answer times, in seconds: from a token check to a queued password hash. */
@@ -30,6 +32,7 @@ export interface RouteSeries {
 /** The metrics. */
 export interface AccountMetrics {
   readonly events: AccountEvents;
+  readonly throttleEvents: ThrottleEvents;
   readonly answered: (answer: RouteSeries & { readonly seconds: number }) => void;
   readonly passwordsWaiting: (waiting: number) => void;
   readonly passwordHashed: (seconds: number) => void;
@@ -77,6 +80,7 @@ export function createAccountMetrics(routes: readonly RouteSeries[]): AccountMet
   collectDefaultMetrics({ register: registry });
   return {
     events: createEvents(registry),
+    throttleEvents: createThrottleMetrics(registry),
     answered: (answer) => {
       requests.inc({ route: answer.route, method: knownMethod(answer.method), status: answer.status });
       seconds.observe({ route: answer.route, method: knownMethod(answer.method) }, answer.seconds);
