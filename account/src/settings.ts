@@ -6,8 +6,10 @@ import { formatDurationMs } from "@weir/common/settings/parse-values";
 import { settingRowsOf, settingsFrom } from "@weir/common/settings/program-settings";
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
 import type { Secret } from "@weir/common/settings/secret";
+import { readTracingSettings, type TracingSettings } from "@weir/common/tracing/tracing";
 import type { CookieOptions } from "./sessions/cookies.ts";
 import { type KeySource, readKeySource } from "./settings-keys.ts";
+import { type ListenerSettings, readListeners } from "./settings-listeners.ts";
 import { type OriginSettings, readOrigins } from "./settings-origins.ts";
 
 /** Longest wait that a timer takes, in milliseconds; used for drains. */
@@ -23,10 +25,9 @@ const PRODUCTION_COST_MIN = 10;
 const THREADS_DEFAULT = 4;
 
 /** Everything that can be set. Durations are milliseconds. */
-export interface Settings extends OriginSettings {
+export interface Settings extends OriginSettings, ListenerSettings {
   readonly isProduction: boolean;
-  readonly http: { readonly host: string; readonly port: number; readonly connectionsMax: number };
-  readonly metrics: { readonly host: string; readonly port: number };
+  readonly storage: StorageSettings;
   readonly dataDirectory: string;
   readonly keys: KeySource;
   readonly tokenIssuer: string;
@@ -42,6 +43,7 @@ export interface Settings extends OriginSettings {
   readonly avatarMaxBytes: number;
   readonly avatarRequired: boolean;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
+  readonly tracing: TracingSettings;
   readonly shutdownDrainMs: number;
   readonly shutdownGraceMs: number;
   /** Settings that are fit for development only, in sentences for the log. */
@@ -65,11 +67,12 @@ function readSettings(read: EnvReader): Settings {
   const isProduction = environment === "production";
   const warnings: string[] = [];
   const listeners = readListeners(read, isProduction);
-  readStorage(read, isProduction, warnings);
+  const storage = readStorage(read, isProduction, warnings);
   return {
     isProduction,
     ...listeners,
-    ...readOrigins(read, isProduction, warnings),
+    storage,
+    ...readOrigins(read, { isProduction, isMediaLocal: storage.media === "local" }, warnings),
     dataDirectory: read.string("DATA_DIR", {
       default: "./data",
       effect: "Folder of the embedded store, the local media and generated secrets.",
@@ -88,6 +91,7 @@ function readSettings(read: EnvReader): Settings {
       effect: "Whether a registration must bring an avatar.",
     }),
     log: readLogSettings(read, { level: "info" }),
+    tracing: readTracingSettings(read, { serviceName: "weir-account" }),
     shutdownDrainMs: read.durationMs("SHUTDOWN_DRAIN", {
       default: "5s",
       maxMs: DRAIN_MAX_MS,
@@ -102,31 +106,14 @@ function readSettings(read: EnvReader): Settings {
   };
 }
 
-function readListeners(read: EnvReader, isProduction: boolean): Pick<Settings, "http" | "metrics"> {
-  const host = isProduction ? "0.0.0.0" : "127.0.0.1";
-  const where = "127.0.0.1 (this machine only) unless NODE_ENV=production, then 0.0.0.0";
-  return {
-    http: {
-      host: read.optionalString("HOST", { effect: `Address the service listens on; ${where}.` }) ?? host,
-      port: read.port("PORT", { default: 8000, effect: "Port the service listens on; 0 takes a free one." }),
-      connectionsMax: read.integer("CONNECTIONS_MAX", {
-        default: 10_000,
-        min: 1,
-        effect: "Most open connections; further ones are closed immediately.",
-      }),
-    },
-    metrics: {
-      host: read.optionalString("METRICS_HOST", { effect: `Address of /metrics and the probes; ${where}.` }) ?? host,
-      port: read.port("METRICS_PORT", {
-        default: 9464,
-        effect: "Port of /metrics, /healthz and /readyz for operators.",
-      }),
-    },
-  };
+/** Where users and avatars are kept. */
+export interface StorageSettings {
+  readonly store: string;
+  readonly media: string;
 }
 
 /** STORE and MEDIA have one choice each today; production must say that it means it. */
-function readStorage(read: EnvReader, isProduction: boolean, warnings: string[]): void {
+function readStorage(read: EnvReader, isProduction: boolean, warnings: string[]): StorageSettings {
   const store = read.oneOf("STORE", {
     default: "embedded",
     choices: ["embedded"],
@@ -151,6 +138,7 @@ function readStorage(read: EnvReader, isProduction: boolean, warnings: string[])
   }
   if (!isProduction)
     warnings.push("users and avatars are kept in DATA_DIR on this machine, which is not for production");
+  return { store, media };
 }
 
 type TokenSettings = Pick<

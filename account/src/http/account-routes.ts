@@ -1,7 +1,7 @@
 // The handlers of the five calls: they pass requests to users/, and write its results as answers
 // with cookies.
 import type { Request, RequestHandler } from "express";
-import { AccountError, fieldError } from "../errors.ts";
+import { fieldError } from "../errors.ts";
 import { AVATAR_LIMITS, cleanImage, type CleanImage } from "../media/image.ts";
 import { clearCookie, type CookieKind, type CookieOptions, readCookie, serializeCookie } from "../sessions/cookies.ts";
 import type { AccountDeps, AccountOptions } from "../users/account-deps.ts";
@@ -70,41 +70,30 @@ export class AccountCalls {
   };
 
   readonly login: RequestHandler = async (request, response) => {
-    try {
-      const credentials = parseCredentials(request.body);
-      const refreshCookie = readCookie(request.headers.cookie, "refresh", this.#options.cookies);
-      const { caller } = contextOf(response);
-      const result = await logIn(this.#deps, this.#options, { ...credentials, refreshCookie }, caller);
-      const { user, access, refresh: refreshToken } = result;
-      response.setHeader("Set-Cookie", [this.#cookie("access", access), this.#cookie("refresh", refreshToken)]);
-      sendJson(response, 200, {
-        message: "You are logged in.",
-        user: publicUser(user),
-        accessTokenExpiresAt: new Date(access.expiresAtMs).toISOString(),
-        refreshTokenExpiresAt: new Date(refreshToken.expiresAtMs).toISOString(),
-      });
-    } catch (error) {
-      if (!(error instanceof AccountError) || error.code !== "invalid_credentials") this.#deps.events.loggedIn("error");
-      throw error;
-    }
+    const credentials = parseCredentials(request.body);
+    const refreshCookie = readCookie(request.headers.cookie, "refresh", this.#options.cookies);
+    const { caller } = contextOf(response);
+    const result = await logIn(this.#deps, this.#options, { ...credentials, refreshCookie }, caller);
+    const { user, access, refresh: refreshToken } = result;
+    response.setHeader("Set-Cookie", [this.#cookie("access", access), this.#cookie("refresh", refreshToken)]);
+    sendJson(response, 200, {
+      message: "You are logged in.",
+      user: publicUser(user),
+      accessTokenExpiresAt: new Date(access.expiresAtMs).toISOString(),
+      refreshTokenExpiresAt: new Date(refreshToken.expiresAtMs).toISOString(),
+    });
   };
 
   readonly refreshToken: RequestHandler = async (request, response) => {
-    const { events } = this.#deps;
     contextOf(response).clearCookiesWhenRefused = true;
-    try {
-      const result = await refresh(this.#deps, this.#options, this.#readCookies(request));
-      response.setHeader("Set-Cookie", [this.#cookie("access", result.access)]);
-      sendJson(response, 200, {
-        message: "Your session is refreshed.",
-        accessTokenExpiresAt: new Date(result.access.expiresAtMs).toISOString(),
-        refreshTokenExpiresAt: new Date(result.refreshExpiresAtMs).toISOString(),
-      });
-      events.refreshed("issued");
-    } catch (error) {
-      events.refreshed(error instanceof AccountError && !error.transient ? "invalid" : "error");
-      throw error;
-    }
+    const result = await refresh(this.#deps, this.#options, this.#readCookies(request));
+    response.setHeader("Set-Cookie", [this.#cookie("access", result.access)]);
+    sendJson(response, 200, {
+      message: "Your session is refreshed.",
+      accessTokenExpiresAt: new Date(result.access.expiresAtMs).toISOString(),
+      refreshTokenExpiresAt: new Date(result.refreshExpiresAtMs).toISOString(),
+    });
+    this.#deps.events.refreshed("issued");
   };
 
   readonly currentUser: RequestHandler = async (request, response) => {

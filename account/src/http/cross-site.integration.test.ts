@@ -114,7 +114,7 @@ describe("answers to pages", () => {
     });
     expect(status).toBe(204);
     expect(headers["access-control-allow-headers"]).toBe("Content-Type, X-Request-Id");
-    expect(headers["access-control-allow-methods"]).toBe("GET, POST");
+    expect(headers["access-control-allow-methods"]).toBe("GET, POST, PATCH, DELETE");
     expect(headers["access-control-max-age"]).toBe("600");
   });
 

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { Request, RequestHandler, Response } from "express";
 import type { Log } from "@weir/common/log/log";
+import type { CallErrorCode } from "../errors.ts";
 import { ipPrefix, shortUserAgent } from "../sessions/session-records.ts";
 import type { Caller } from "../users/account-deps.ts";
 
@@ -14,6 +15,8 @@ export interface RequestContext {
   readonly caller: Caller;
   /** Pattern of the matched route; the raw path would make a metric of every typing error. */
   route: string;
+  /** The code of the error with which the call ended; undefined while it has not, and after success. */
+  failure?: CallErrorCode;
   /** True on routes whose refusal ends the session in the browser too. */
   clearCookiesWhenRefused: boolean;
 }
@@ -26,7 +29,8 @@ export function attachContext(log: Log): RequestHandler {
     const device = { userAgent: shortUserAgent(request.get("user-agent")), ipPrefix: ipPrefix(request.ip) };
     const context: RequestContext = {
       id,
-      caller: { device, log: log.child({ requestId: id }) },
+      // Every line about a call names the network it came from.
+      caller: { device, log: log.child({ requestId: id, addressPrefix: device.ipPrefix }) },
       route: "unknown",
       clearCookiesWhenRefused: false,
     };
