@@ -3,7 +3,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { startOtlpReceiver } from "@weir/common/tracing/otlp-receiver.suite";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { cookieHeader, cookieValue, findPersonal, type RunningService, startService, USER } from "./running-service.suite.ts";
+import {
+  cookieHeader,
+  cookieValue,
+  findPersonal,
+  type RunningService,
+  startService,
+  USER,
+} from "./running-service.suite.ts";
 
 const WRONG = "a-wrong-guess-of-it";
 
@@ -51,7 +58,13 @@ describe("a whole run of calls", () => {
   it("leaves lines with the address prefix, and nothing personal in log and metrics", async () => {
     service = await startService();
     const secrets = await runCalls();
-    for (const message of ["User registered", "Login refused", "Login accepted", "Logged out", "Cross-site call refused"]) {
+    for (const message of [
+      "User registered",
+      "Login refused",
+      "Login accepted",
+      "Logged out",
+      "Cross-site call refused",
+    ]) {
       expect(linesOf(message).length, message).toBeGreaterThan(0);
       for (const line of linesOf(message)) expect(line["addressPrefix"], message).toBe("127.0.0.0/24");
     }
@@ -70,7 +83,10 @@ describe("a whole run of calls", () => {
       service = await startService({ TRACING_ENABLED: "true" });
       const secrets = await runCalls();
       const trace = "4bf92f3577b34da6a3ce929d0e0e4736";
-      await service.call({ path: "/api/v1/user/current-user", headers: { traceparent: `00-${trace}-00f067aa0ba902b7-01` } });
+      await service.call({
+        path: "/api/v1/user/current-user",
+        headers: { traceparent: `00-${trace}-00f067aa0ba902b7-01` },
+      });
       await service.restart(); // The stop exports the last spans.
       while (!receiver.spans().some(({ traceId }) => traceId === trace)) await sleep(50);
       const spans = receiver.spans();
@@ -86,7 +102,10 @@ describe("a whole run of calls", () => {
         status: { code: 0 }, // A refusal is no fault of the service.
       });
       expect(new Set(spans.map(({ name }) => name))).toContain("POST /api/v1/user/login");
-      findPersonal(spans.map((span) => JSON.stringify(span)), secrets);
+      findPersonal(
+        spans.map((span) => JSON.stringify(span)),
+        secrets,
+      );
     } finally {
       await receiver.stop();
     }

@@ -1,68 +1,25 @@
 // The program as an operator runs it: a process with an environment, signals, and a sudden end.
-import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { statSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { eventually } from "@weir/testing/eventually";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { png } from "./media/sample-images.suite.ts";
+import { metricsOf, type Program, Programs, ready } from "./program.suite.ts";
 import { formBody } from "./running-service.suite.ts";
 
-const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
-
-interface Program {
-  readonly child: ChildProcess;
-  readonly output: () => string;
-  readonly exited: Promise<number | null>;
-}
-
-let folder: ReturnType<typeof makeTemporaryFolder>;
-const programs: Program[] = [];
+let programs: Programs;
 
 beforeEach(() => {
-  folder = makeTemporaryFolder();
+  programs = new Programs();
 });
 
-afterEach(async () => {
-  for (const { child, exited } of programs.splice(0)) {
-    child.kill("SIGKILL");
-    await exited;
-  }
-  folder.remove();
-});
+afterEach(() => programs.stop());
 
 function run(env: Readonly<Record<string, string>>): Program {
-  const base = {
-    PATH: String(process.env["PATH"]),
-    PORT: "0",
-    METRICS_PORT: "0",
-    DATA_DIR: folder.path,
-    BCRYPT_COST: "4",
-    SHUTDOWN_DRAIN: "0s",
-  };
-  const child = spawn(process.execPath, ["--conditions=source", MAIN], {
-    env: { ...base, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let output = "";
-  child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  const exited = once(child, "close").then(([code]) => code as number | null);
-  const program = { child, output: () => output, exited };
-  programs.push(program);
-  return program;
-}
-
-/** The origin of the program once it is ready. */
-function ready(program: Program): Promise<string> {
-  return eventually("the program to be ready", () => {
-    const url = /Account service ready.* url="?([^\s"]+)/.exec(program.output())?.[1];
-    if (url === undefined) throw new Error(program.output());
-    return url;
-  });
+  return programs.start(env);
 }
 
 function register(url: string, email: string): Promise<Response> {
@@ -163,6 +120,12 @@ describe("weir-account", () => {
       setting: "ACCESS_TOKEN_SECRET",
       value: "changeme",
     },
+    {
+      name: "local avatars without PUBLIC_ORIGIN",
+      env: { PUBLIC_ORIGIN: "" },
+      setting: "PUBLIC_ORIGIN",
+      value: undefined,
+    },
     { name: "the embedded store", env: { ALLOW_EMBEDDED: "" }, setting: "STORE", value: undefined },
     {
       name: "insecure cookies",
@@ -175,8 +138,16 @@ describe("weir-account", () => {
   ])("does not start in production with $name", async ({ env, setting, value }) => {
     const program = run({ ...PRODUCTION, ...env });
     expect(await program.exited).toBe(1);
-    expect(program.output()).toContain(`${setting}=`);
+    expect(program.output()).toMatch(new RegExp(`^  ${setting}(=| is not set)`, "m"));
     if (value !== undefined) expect(program.output()).not.toContain(value);
+  });
+
+  it("warns of variables without effect", async () => {
+    const program = run({ AVATAR_MAX_BYTE: "1", MONGODB_URI: "mongodb://u:pa55word@h" });
+    await ready(program);
+    expect(program.output()).toContain('name=AVATAR_MAX_BYTE reason="unknown setting; is AVATAR_MAX_BYTES meant?"');
+    expect(program.output()).toContain('name=MONGODB_URI reason="it belongs to STORE=mongo, and STORE is embedded"');
+    expect(program.output()).not.toContain("pa55word");
   });
 
   it("names a port in use and the setting that moves it", async () => {
@@ -192,7 +163,7 @@ describe("weir-account", () => {
   });
 
   it("names a data directory it cannot have", async () => {
-    const file = join(folder.path, "file");
+    const file = join(programs.folder, "file");
     writeFileSync(file, "");
     const program = run({ DATA_DIR: join(file, "data") });
     expect(await program.exited).toBe(1);
@@ -209,14 +180,10 @@ describe("weir-account", () => {
 
   it("keeps the secrets it makes for its owner only", async () => {
     await ready(run({}));
-    expect(statSync(join(folder.path, "token-secrets.json")).mode & 0o777).toBe(0o600);
-    expect(statSync(join(folder.path, "accounts.sqlite")).mode & 0o777).toBe(0o600);
+    expect(statSync(join(programs.folder, "token-secrets.json")).mode & 0o777).toBe(0o600);
+    expect(statSync(join(programs.folder, "accounts.sqlite")).mode & 0o777).toBe(0o600);
   });
 });
-
-function metricsOf(program: Program): string {
-  return /metrics="?([^\s"]+)/.exec(program.output())?.[1] ?? "";
-}
 
 async function text(url: string): Promise<string> {
   return (await fetch(url)).text();

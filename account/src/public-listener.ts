@@ -15,6 +15,9 @@ import type { Settings } from "./settings.ts";
  */
 const KEEP_ALIVE_MS = 65_000;
 
+/** How often unfinished headers are looked at, in milliseconds: one ends within 17 s, whatever its client does. */
+const CHECK_INTERVAL_MS = 2000;
+
 /** How fast bodies must come: 8 KiB/s, a twentieth of a slow mobile network. */
 const BODY_PACE: BodyPace = { firstByteMs: 10_000, windowMs: 10_000, windowBytes: 80 * 1024, totalMs: 300_000 };
 
@@ -51,6 +54,7 @@ export function createPublicListener(
       ...settings.http,
       bodyPace: BODY_PACE,
       ...patience,
+      timeouts: { checkIntervalMs: CHECK_INTERVAL_MS, ...patience.timeouts },
       tls,
       setting: "PORT",
       what: "HTTP",

@@ -60,11 +60,7 @@ export interface Service {
 }
 
 /** Builds the service; throws a StartError when keys or data cannot be used. */
-export function createService(
-  settings: Settings,
-  deps: ServiceDeps,
-  patience: ListenerPatience = {},
-): Service {
+export function createService(settings: Settings, deps: ServiceDeps, patience: ListenerPatience = {}): Service {
   const { log, clock, tracing } = deps;
   const scheme = settings.http.tls === undefined ? "http" : "https";
   const url = (): string =>

@@ -32,14 +32,13 @@ export function findSettingWarnings(
 ): readonly SettingWithoutEffect[] {
   const known = namesOfRows(rows);
   const names = Object.keys(env).filter((name) => (env[name] ?? "") !== "" && !isServiceLinkName(name));
-  return names
-    .toSorted()
-    .flatMap((name) => {
-      const owner = OWNED.find(({ settings }) => settings.test(name));
-      if (owner !== undefined && storage[owner.chosenBy] !== owner.choice) return [{ name, reason: reasonOf(owner, storage) }];
-      const meant = known.includes(name) ? undefined : findMeantSetting(name, known);
-      return meant === undefined ? [] : [{ name, reason: `unknown setting; is ${meant} meant?` }];
-    });
+  return names.toSorted().flatMap((name) => {
+    const owner = OWNED.find(({ settings }) => settings.test(name));
+    if (owner !== undefined && storage[owner.chosenBy] !== owner.choice)
+      return [{ name, reason: reasonOf(owner, storage) }];
+    const meant = known.includes(name) ? undefined : findMeantSetting(name, known);
+    return meant === undefined ? [] : [{ name, reason: `unknown setting; is ${meant} meant?` }];
+  });
 }
 
 function reasonOf({ chosenBy, choice }: (typeof OWNED)[number], storage: StorageSettings): string {

@@ -116,7 +116,7 @@ describe("parseSettings()", () => {
     },
     {
       name: "no secrets",
-      env: { NODE_ENV: "production", ALLOW_EMBEDDED: "true" },
+      env: { ...PRODUCTION, ACCESS_TOKEN_SECRET: "", REFRESH_TOKEN_SECRET: "" },
       names: ["ACCESS_TOKEN_SECRET", "REFRESH_TOKEN_SECRET"],
     },
     { name: "one of two secrets", env: { ACCESS_TOKEN_SECRET: ACCESS }, names: ["REFRESH_TOKEN_SECRET"] },

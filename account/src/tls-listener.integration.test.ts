@@ -103,8 +103,10 @@ describe("the listener with TLS_CERT and TLS_KEY", () => {
   });
 
   it("does not start with a file that is no certificate", async () => {
-    await expect(startService({ TLS_CERT: join(folder.path, "none"), TLS_KEY: files.serverKey })).rejects.toMatchObject({
-      code: "TLS_FILE_INVALID",
-    });
+    await expect(startService({ TLS_CERT: join(folder.path, "none"), TLS_KEY: files.serverKey })).rejects.toMatchObject(
+      {
+        code: "TLS_FILE_INVALID",
+      },
+    );
   });
 });

@@ -61,10 +61,7 @@ export async function readRegistrationForm(request: IncomingMessage, options: Fo
   };
 }
 
-function readBody(
-  request: IncomingMessage,
-  { avatarMaxBytes, hold }: FormOptions,
-): Promise<Buffer> {
+function readBody(request: IncomingMessage, { avatarMaxBytes, hold }: FormOptions): Promise<Buffer> {
   const maxBytes = formMaxBytes(avatarMaxBytes);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

@@ -5,7 +5,16 @@ import type { Tracing } from "@weir/common/tracing/tracing";
 import { contextOf } from "./request-context.ts";
 
 /** Methods as OpenTelemetry's conventions for HTTP spans know them; every other one is "_OTHER". */
-const KNOWN_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]);
+const KNOWN_METHODS: ReadonlySet<string> = new Set([
+  "GET",
+  "HEAD",
+  "POST",
+  "PUT",
+  "PATCH",
+  "DELETE",
+  "OPTIONS",
+  "TRACE",
+]);
 
 /** Records a span per request, and runs what follows within it; does nothing without tracing. */
 export function traceRequests(tracing: Tracing): RequestHandler {
@@ -13,7 +22,11 @@ export function traceRequests(tracing: Tracing): RequestHandler {
   return (request, response, next) => {
     const method = KNOWN_METHODS.has(request.method) ? request.method : "_OTHER";
     const parent = tracing.extract(request.headers);
-    const span = tracing.startServerSpan(method, { "http.request.method": method, "url.scheme": request.protocol }, parent);
+    const span = tracing.startServerSpan(
+      method,
+      { "http.request.method": method, "url.scheme": request.protocol },
+      parent,
+    );
     response.once("close", () => {
       const { route, failure } = contextOf(response);
       span.updateName(`${method} ${route}`);

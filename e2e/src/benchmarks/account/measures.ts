@@ -122,7 +122,12 @@ async function measureLogins(starter: ServiceStarter): Promise<readonly Figure[]
   }
   await service.stop();
   return [
-    { what: "logins per hash that the machine makes alone", bar: atLeast(90), value: (logins / hashes) * 100, unit: "%" },
+    {
+      what: "logins per hash that the machine makes alone",
+      bar: atLeast(90),
+      value: (logins / hashes) * 100,
+      unit: "%",
+    },
     { what: `the same, logins (BCRYPT_COST=${COST})`, value: logins, unit: "/s" },
   ];
 }

@@ -47,7 +47,8 @@ export function refreshRequest(cookies: ReadonlyMap<string, string>): Buffer {
 
 /** Takes over the cookies that an answer sets, as a browser does. */
 export function takeCookies(cookies: Map<string, string>, { head }: HttpAnswer): void {
-  for (const [, name = "", value = ""] of head.matchAll(/\r\nset-cookie: ([^=]+)=([^;\r]*)/gi)) cookies.set(name, value);
+  for (const [, name = "", value = ""] of head.matchAll(/\r\nset-cookie: ([^=]+)=([^;\r]*)/gi))
+    cookies.set(name, value);
 }
 
 function cookieHeader(cookies: ReadonlyMap<string, string>): string {
@@ -56,7 +57,9 @@ function cookieHeader(cookies: ReadonlyMap<string, string>): string {
 
 function request(method: string, call: string, headers: Readonly<Record<string, string>>, body?: Buffer): Buffer {
   const length = body === undefined ? {} : { "Content-Length": String(body.length) };
-  const lines = Object.entries({ Host: "localhost", ...headers, ...length }).map(([name, value]) => `${name}: ${value}\r\n`);
+  const lines = Object.entries({ Host: "localhost", ...headers, ...length }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  );
   const head = `${method} /api/v1/user/${call} HTTP/1.1\r\n${lines.join("")}\r\n`;
   return body === undefined ? Buffer.from(head) : Buffer.concat([Buffer.from(head), body]);
 }

@@ -45,7 +45,8 @@ async function benchAccount(context: ProgramContext): Promise<number> {
     throw error;
   } finally {
     // What was measured before a failure is worth reading, also when something cannot be stopped.
-    if (figures.length > 0) context.stdout(`${formatTable(["Measure", "Bar", "Measured", "Result"], figures.map(cellsOf))}\n`);
+    if (figures.length > 0)
+      context.stdout(`${formatTable(["Measure", "Bar", "Measured", "Result"], figures.map(cellsOf))}\n`);
     await stopAll();
   }
   return 0;
