@@ -18,6 +18,9 @@ const KEEP_ALIVE_MS = 65_000;
 /** How often unfinished headers are looked at, in milliseconds: one ends within 17 s, whatever its client does. */
 const CHECK_INTERVAL_MS = 2000;
 
+/** Most requests of one connection without their answer; browsers do not pipeline at all. */
+const UNANSWERED_MAX = 64;
+
 /** How fast bodies must come: 8 KiB/s, a twentieth of a slow mobile network. */
 const BODY_PACE: BodyPace = { firstByteMs: 10_000, windowMs: 10_000, windowBytes: 80 * 1024, totalMs: 300_000 };
 
@@ -62,6 +65,7 @@ export function createPublicListener(
       stopGraceMs: settings.shutdownGraceMs,
       requireHost: false, // Node's own refusal has no body; app.ts refuses with one.
       oneAtATime: true,
+      unansweredMax: UNANSWERED_MAX,
     },
   );
 }

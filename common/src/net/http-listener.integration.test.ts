@@ -13,10 +13,13 @@ const REQUEST = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 describe("HttpListener", () => {
   const waiting: ServerResponse[] = [];
   const clients: Socket[] = [];
+  /** How often the service was asked about /asked. */
+  let asked = 0;
   let listener: HttpListener;
 
   afterEach(async () => {
     waiting.length = 0;
+    asked = 0;
     for (const client of clients.splice(0)) client.destroy();
     await listener.stop();
   });
@@ -32,7 +35,10 @@ describe("HttpListener", () => {
           body: `refused ${status}`,
           headers: { "X-Path": request?.url ?? "none" },
         }),
-        wantsBody: ({ url }) => url !== "/unwanted",
+        wantsBody: ({ url }) => {
+          if (url === "/asked") asked += 1;
+          return url !== "/unwanted";
+        },
       },
       { host: "127.0.0.1", port: 0, setting: "PORT", what: "HTTP", connectionsMax: 100, ...options },
     );
@@ -66,6 +72,15 @@ describe("HttpListener", () => {
     socket.write(REQUEST.repeat(UNANSWERED_MAX + 1));
     await expect.poll(() => seen.isClosed, WAIT).toBe(true);
     expect(waiting).toHaveLength(UNANSWERED_MAX);
+  });
+
+  it("does not look at the requests after the one too many", async () => {
+    await listen({ unansweredMax: 8 });
+    const { socket, seen } = open();
+    socket.write("GET /asked HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n\r\n".repeat(800));
+    await expect.poll(() => seen.isClosed, WAIT).toBe(true);
+    expect(waiting).toHaveLength(8);
+    expect(asked).toBe(9);
   });
 
   it.each([

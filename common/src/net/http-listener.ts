@@ -18,8 +18,8 @@ import { KEEP_ALIVE_PROBES, listen, type ListenAddress, type ListenOptions } fro
 const HEADERS_MAX_BYTES = 16 * 1024;
 
 /**
- * Most requests of one connection without their answer: Node takes all that a client sends without
- * waiting for answers. Clients that pipeline send a few dozen.
+ * Most requests of one connection without their answer, by default: Node takes all that a client sends
+ * without waiting for answers. Clients that pipeline send a few dozen.
  */
 export const UNANSWERED_MAX = 256;
 
@@ -67,6 +67,8 @@ export interface HttpListenerOptions extends ListenOptions {
    * is answered, in a turn of the event loop of its own: a client that pipelines delays no other.
    */
   readonly oneAtATime?: boolean;
+  /** Most requests of one connection without their answer; default {@link UNANSWERED_MAX}. */
+  readonly unansweredMax?: number;
 }
 
 /** The service behind a listener. */
@@ -82,6 +84,7 @@ export interface HttpService {
 /** The listener. */
 export class HttpListener implements Part {
   readonly name: string;
+  readonly #log: Log;
   readonly #service: HttpService;
   readonly #options: HttpListenerOptions;
   readonly #timeouts: HttpTimeouts;
@@ -95,6 +98,7 @@ export class HttpListener implements Part {
 
   constructor(deps: { readonly log: Log }, service: HttpService, options: HttpListenerOptions) {
     this.name = `${options.what} listener`;
+    this.#log = deps.log;
     this.#service = service;
     this.#options = options;
     this.#timeouts = { ...TIMEOUTS, ...options.timeouts };
@@ -178,8 +182,8 @@ export class HttpListener implements Part {
   #take(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
     const unanswered = this.#connections.get(socket);
-    if (unanswered === undefined || unanswered.size >= UNANSWERED_MAX) {
-      socket.destroy(); // A refusal would have to wait for all the answers before it.
+    if (unanswered === undefined || unanswered.size >= (this.#options.unansweredMax ?? UNANSWERED_MAX)) {
+      discard(socket); // A refusal would have to wait for all the answers before it.
       return;
     }
     unanswered.add(response);
@@ -215,7 +219,9 @@ export class HttpListener implements Part {
 
   #refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
     // Without a connection the TLS handshake has failed: nothing can be answered.
-    const refusal = this.#connections.has(socket) ? findHttpRefusal(error) : undefined;
+    const isConnected = this.#connections.has(socket);
+    if (!isConnected) this.#log.debug("A TLS handshake failed", { to: this.#options.what, error });
+    const refusal = isConnected ? findHttpRefusal(error) : undefined;
     const [oldest] = this.#connections.get(socket) ?? [];
     // The client would take this answer for that of an earlier request, or for a part of it.
     const isAnswering = oldest !== undefined && (oldest.headersSent || oldest.req.complete);
@@ -227,6 +233,17 @@ export class HttpListener implements Part {
 /** The error of Node for a request that does not come in time. */
 class BodyLateError extends Error {
   readonly code = "ERR_HTTP_REQUEST_TIMEOUT";
+}
+
+/**
+ * Closes a connection without a look at the requests that it has sent already: up to a thousand in one
+ * read, for which Node would make objects, 25 µs each. It has no public way to stop there. 2 says
+ * that no HTTP follows, as after an upgrade; where that has no effect, it only costs the time.
+ */
+function discard(socket: Socket): void {
+  const { parser } = socket as Socket & { readonly parser?: { onIncoming?: () => number } | null };
+  if (parser != null) parser.onIncoming = () => 2;
+  socket.destroy();
 }
 
 /** The path of a request, without the query. */

@@ -10,7 +10,7 @@ import type { AccountService } from "./service.ts";
 const CLIENTS = 20;
 
 /** Requests that each client has in flight: below what the service takes of one connection. */
-const IN_FLIGHT = 200;
+const IN_FLIGHT = 60;
 
 /** How long the service warms up under the same load, in milliseconds. */
 const WARM_UP_MS = 3000;
