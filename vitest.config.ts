@@ -19,6 +19,15 @@ const WAITING_WORKERS = 2 * WORKERS;
  */
 const HOOK_TIMEOUT_MS = 300_000;
 
+/**
+ * Longest time of a test with real servers, in milliseconds: several times what the longest need on a machine
+ * that runs four of them at a time.
+ */
+const REAL_TIMEOUT_MS = 120_000;
+
+/** Longest value that the message of a failure shows, in characters: the end often says why. */
+const VALUE_LENGTH_MAX = 600;
+
 /** A project with the tests `*.<suffix>.test.ts`, each of which may take `timeoutMs` unless it names more. */
 function project(name: string, order: number, timeoutMs: number, maxWorkers = WAITING_WORKERS) {
   return {
@@ -31,13 +40,15 @@ function project(name: string, order: number, timeoutMs: number, maxWorkers = WA
       maxWorkers,
       testTimeout: timeoutMs,
       hookTimeout: name === "unit" ? timeoutMs : HOOK_TIMEOUT_MS,
+      chaiConfig: { truncateThreshold: VALUE_LENGTH_MAX },
       // One project after the other: unit tests would take the processor from servers.
       sequence: { groupOrder: order },
     },
   };
 }
 
-const unit = project("unit", 0, 5000, WORKERS);
+// Milliseconds each; the limit is for a machine that stands still meanwhile.
+const unit = project("unit", 0, 20_000, WORKERS);
 
 export default defineConfig({
   test: {
@@ -59,11 +70,11 @@ export default defineConfig({
         },
       },
       // Real servers that need nothing but Node, Redis and memcached, and no build.
-      project("integration", 1, 60_000),
+      project("integration", 1, REAL_TIMEOUT_MS),
       // Everything else that is real: the built programs, Envoy, Kubernetes, tools built with Go.
-      project("system", 2, 60_000),
+      project("system", 2, REAL_TIMEOUT_MS),
       // What measures time or memory: one file at a time, after all others.
-      project("measured", 3, 60_000, 1),
+      project("measured", 3, REAL_TIMEOUT_MS, 1),
       // What takes minutes by nature.
       project("soak", 4, 1_800_000, WORKERS),
     ],

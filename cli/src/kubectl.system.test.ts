@@ -1,10 +1,11 @@
 // Tests of what kubectl users do with the resources, on a real API server with controllers: kubectl
 // itself, `weir status`, and the plugin `kubectl weir`. Statuses are written as the operator does.
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 import { eventually } from "@weir/testing/eventually";
+import { kubeconfigText } from "@weir/testing/kubernetes/cluster-files";
 import {
   type KubernetesCluster,
   type KubectlResult,
@@ -123,12 +124,20 @@ describe("kubectl", () => {
   });
 
   it("get --watch shows the columns as they change", async () => {
-    const watching = cluster.kubectl(["get", "rlc", "api", "-n", "web", "--watch", "--request-timeout=5s"]);
-    await setStatus("api", "False", "RejectedByDataPlane", { pods: { summary: "1/2" } });
-    await setStatus("api", "True", "Programmed", { pods: { summary: "2/2" } });
-    const { stdout } = await watching;
-    expect(stdout).toMatch(/^NAME +DOMAIN +ACCEPTED +PROGRAMMED +PODS +REASON +AGE$/m);
-    expect(stdout).toMatch(/^api +api +True +True +2\/2 +Programmed /m);
+    const own = ["--kubeconfig", cluster.kubeconfigPath, "--cache-dir", join(cluster.folder, "kubectl-cache")];
+    const watching = spawn(cluster.kubectlPath, [...own, "get", "rlc", "api", "-n", "web", "--watch"]);
+    let stdout = "";
+    watching.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
+    const shown = (line: RegExp): Promise<void> => eventually("the line", () => expect(stdout).toMatch(line));
+    try {
+      await shown(/^NAME +DOMAIN +ACCEPTED +PROGRAMMED +PODS +REASON +AGE$/m);
+      await setStatus("api", "False", "RejectedByDataPlane", { pods: { summary: "1/2" } });
+      await shown(/^api +api +False +False +1\/2 +RejectedByDataPlane /m);
+      await setStatus("api", "True", "Programmed", { pods: { summary: "2/2" } });
+      await shown(/^api +api +True +True +2\/2 +Programmed /m);
+    } finally {
+      watching.kill("SIGKILL");
+    }
   });
 
   it("diff shows what an apply would change, and nothing after it", async () => {
@@ -284,6 +293,61 @@ describe("kubectl weir", () => {
       stderr:
         "weir rollout: Cannot find replicas of the Service weir-system/weir-control-plane-headless: it does not exist or has no pods, name it with --control-plane-service and --control-plane-namespace\n",
     });
+  });
+
+  it("explain reads the rules of the namespace with the rights of the user", async () => {
+    const request = ["--domain", "api", "-d", "new=1"];
+    const { code, stdout, stderr } = await kubectlWeir("explain", ...request);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toContain("domain api (web/api spec.domain)\n");
+    expect(stdout).toContain("> new  taken: any value of this key (web/api spec.descriptors[0])");
+    expect(await weir("explain", "--from-cluster", "-A", ...request)).toEqual({ code, stdout, stderr });
+    expect(await weir("explain", "-n", "empty", ...request)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('no rules for the domain "api": there is none') as string,
+    });
+  });
+
+  it("explain gives a domain to its oldest resource, and warns of the other", async () => {
+    const late = { kind: "RateLimitConfig", apiVersion: WEIR, metadata: { name: "late", namespace: "empty" } };
+    await cluster.apply(JSON.stringify({ ...late, spec: { domain: "api", descriptors: [{ key: "other" }] } }));
+    const { code, stdout, stderr } = await kubectlWeir("explain", "-A", "--domain", "api", "-d", "new=1");
+    expect([code, stdout.split("\n")[0]]).toEqual([0, "domain api (web/api spec.domain)"]);
+    expect(stderr).toMatch(/^empty\/late spec\.domain: warning: domain 'api' belongs to web\/api .*: left out\n$/);
+    await cluster.kubectl(["delete", "rlc", "late", "-n", "empty"]);
+  });
+
+  it("explain names the right that the user lacks", async () => {
+    await cluster.kubectl(["create", "serviceaccount", "reader", "-n", "web"]);
+    const { stdout: token } = await cluster.kubectl(["create", "token", "reader", "-n", "web"]);
+    const file = join(cluster.folder, "kubeconfig-reader");
+    writeFileSync(file, kubeconfigText(cluster.url, cluster.caPem, token.trim()));
+    const explain = ["explain", "--kubeconfig", file, "-n", "web", "--domain", "api", "-d", "new=1"];
+    expect(await weir(...explain)).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(/^weir explain: Cannot list ratelimitconfigs.*\n$/) as string,
+    });
+    const rights = [
+      "create",
+      "role",
+      "reader",
+      "-n",
+      "web",
+      "--verb=list",
+      "--resource=ratelimitconfigs.ratelimit.weir.dev",
+    ];
+    await cluster.kubectl(rights);
+    await cluster.kubectl([
+      "create",
+      "rolebinding",
+      "reader",
+      "-n",
+      "web",
+      "--role=reader",
+      "--serviceaccount=web:reader",
+    ]);
+    await eventually("the right", async () => expect(await weir(...explain)).toMatchObject({ code: 0, stderr: "" }));
   });
 
   it("explain takes what kubectl get prints", async () => {

@@ -37,9 +37,8 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map(
       load: async () => (await import("./rollout/rollout-command.ts")).runRollout,
     },
     explain: {
-      usage: "explain --file FILE --domain NAME --descriptor KEY=VALUE[,KEY=VALUE…]",
-      summary:
-        "Shows which rule limits a request and why not the others, its counter key and window, without any server.",
+      usage: "explain {--file FILE|--from-cluster} --domain NAME --descriptor KEY=VALUE[,KEY=VALUE…]",
+      summary: "Shows which rule limits a request and why not the others, its counter key and window, without any pod.",
       help: async () => (await import("./explain/arguments.ts")).EXPLAIN_HELP,
       load: async () => (await import("./explain/explain-command.ts")).runExplain,
     },

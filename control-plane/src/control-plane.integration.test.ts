@@ -271,7 +271,7 @@ describe("ControlPlane", () => {
 
   it("reports pods that nothing is left when it stayed so for ALLOW_EMPTY_AFTER", async () => {
     save("a.yaml", manifest({ name: "a", domain: "alpha" }));
-    await start({ ALLOW_EMPTY_AFTER: "5s" });
+    await start({ ALLOW_EMPTY_AFTER: "10s" });
     const pod = await connect("pod");
     await pod.response(1);
     unlinkSync(join(folder, "a.yaml"));

@@ -48,7 +48,7 @@ export const RESOURCE_ERRORS = {
   InvalidSpec: {
     meaning: "The manifest or the rules in it are wrong; the message names file, line and field.",
     remedy:
-      "Correct the field. Until then the last good form of the resource is served, if this process has seen one or a RateLimitConfigRevision holds it.",
+      "Correct the field. Until then the last good form of the resource is served, if this process has seen one or a RateLimitConfigRevision contains it.",
   },
   DuplicateResource: {
     meaning: "Two manifests have the same namespace and name; the first, by path, is served.",

@@ -41,7 +41,7 @@ const OUTAGE_FAILURES = 6;
  * Longest wait for a change after the API server is ready again, in milliseconds: five seconds
  * between two attempts, and more for a busy machine.
  */
-const RECOVERY_MS = 14_000;
+const RECOVERY_MS = 25_000;
 
 /** Longest wait for programs and servers to come up, in milliseconds. */
 const START_MS = 60_000;

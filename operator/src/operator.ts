@@ -9,9 +9,9 @@ import type { Log, LogFields } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import { formatAddress } from "@weir/common/net/listen";
 import type { ClusterAccess } from "@weir/kubernetes/access/cluster-access";
-import { ApiClient, type ApiTimeouts } from "@weir/kubernetes/client/api-client";
+import { ApiClient } from "@weir/kubernetes/client/api-client";
 import { ObjectClient } from "@weir/kubernetes/client/object-client";
-import type { ReflectorPace } from "@weir/kubernetes/reflector/reflector-run";
+import { REPLICA_TIMES } from "@weir/kubernetes/reflector/replica-times";
 
 import { LeaderElection } from "./leader/leader-election.ts";
 import { LeaderWriter } from "./leader/leader-writer.ts";
@@ -19,19 +19,6 @@ import { createMetrics, type Metrics } from "./metrics.ts";
 import type { OperatorParts, PartDeps } from "./parts.ts";
 import { ClusterCaches } from "./reconcile/cluster-caches.ts";
 import type { Settings } from "./settings.ts";
-
-/**
- * Waits and time limits, in milliseconds. A bookmark comes about once a minute, or somewhat later, so
- * that silence is rare. Replicas are few, so that the longest wait can be short.
- */
-const TIMES: ReflectorPace & ApiTimeouts = {
-  backoffInitialMs: 250,
-  backoffMaxMs: 5000,
-  slowMs: 15_000,
-  answerTimeoutMs: 30_000,
-  silenceTimeoutMs: 100_000,
-  slowAfterMs: 5000,
-};
 
 /** Shortest time between two lines about requests without an answer, in milliseconds. */
 const LOG_INTERVAL_MS = 60_000;
@@ -72,7 +59,7 @@ export class Operator {
     this.#metrics = createMetrics(settings.lease.name, () => this.#election.isLeader);
     this.#client = this.#createClient();
     const objects = new ObjectClient(this.#client);
-    this.#caches = new ClusterCaches({ client: this.#client, log, clock, random }, TIMES);
+    this.#caches = new ClusterCaches({ client: this.#client, log, clock, random }, REPLICA_TIMES);
     this.#election = this.#createElection(objects);
     this.#parts = deps.createParts({
       log,
@@ -100,7 +87,7 @@ export class Operator {
 
   #createClient(): ApiClient {
     const slow = new RateLimitedLog(this.#deps.log, { intervalMs: LOG_INTERVAL_MS, clock: this.#deps.monotonicMs });
-    return new ApiClient(this.#deps.access, TIMES, {
+    return new ApiClient(this.#deps.access, REPLICA_TIMES, {
       userAgent: USER_AGENT,
       slow: (_request, { server, waitsFor, waitedMs }) =>
         slow.warn("The API server does not answer, still waiting", { server, waitsFor, waitedMs }),
@@ -182,7 +169,7 @@ export class Operator {
     lifecycle.add({ name: "API client", stop: () => this.#client.close() });
     for (const part of this.#parts.everywhere) lifecycle.add(part);
     lifecycle.add(this.#caches);
-    // Who has not read the cluster cannot do the work of the leader.
+    // A replica that has not read the cluster cannot do the work of the leader.
     lifecycle.add(this.#election);
     return lifecycle;
   }

@@ -15,7 +15,8 @@ import { ControllerMetricsSet } from "./reconcile/controller-metrics.ts";
 import { createRevisionController } from "./revision-part.ts";
 import type { Settings } from "./settings.ts";
 import { createStatusParts } from "./status-parts.ts";
-import { WebhookServer } from "./webhook/webhook-server.ts";
+import { WebhookMetrics } from "./webhook/webhook-metrics.ts";
+import { WEBHOOK_PATH, WebhookServer } from "./webhook/webhook-server.ts";
 import { RATE_LIMIT_SERVICES } from "./workload/owned-kinds.ts";
 
 /** What parts are made from. */
@@ -61,11 +62,10 @@ export function createParts({ registry, ...common }: PartDeps): OperatorParts {
     return fleets && [...fleets].includes(fleet);
   };
   const { webhook } = settings;
+  const context = { clock, configs, services, hasPods };
+  const webhookMetrics = new WebhookMetrics({ ...common, registry }, WEBHOOK_PATH);
   return {
-    everywhere:
-      webhook === undefined
-        ? []
-        : [new WebhookServer({ log, context: { clock, configs, services, hasPods } }, webhook)],
+    everywhere: webhook === undefined ? [] : [new WebhookServer({ log, context, metrics: webhookMetrics }, webhook)],
     leading: [
       events,
       ...(certificates === "operator" ? [createCertificatePart(deps, services)] : []),

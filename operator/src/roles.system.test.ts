@@ -224,6 +224,49 @@ describe("the roles of tenants", () => {
   });
 });
 
+describe("the policy of fleets", () => {
+  const apply = async (namespace: string, name: string, fleet: string | undefined, ...flags: readonly string[]) => {
+    const spec = { backend: { type: "memory" }, replicas: 1, fleet };
+    const service = object("ratelimit.weir.dev/v1alpha1", "RateLimitService", namespace, name, { spec });
+    return await cluster.kubectl(["apply", "--server-side", ...flags, "-f", "-"], JSON.stringify(service));
+  };
+
+  beforeAll(async () => {
+    await cluster.apply(fileOf("examples/policies/fleets-of-namespaces.yaml"));
+    await cluster.kubectl(["annotate", "namespace", "shops", "ratelimit.weir.dev/fleets=gold, eu-*,"]);
+    await eventually("the policy", async () =>
+      expect((await apply("other", "any", "gold", "--dry-run=server")).stderr).toContain("may not have"),
+    );
+  });
+
+  it.each([
+    { what: "no fleet", fleet: undefined },
+    { what: "a fleet of its own namespace", fleet: "shops.other" },
+    { what: "a listed fleet", fleet: "gold" },
+    { what: "a fleet that a pattern matches", fleet: "eu-west" },
+  ])("allows $what", async ({ fleet }) => {
+    expect(await apply("shops", "allowed", fleet, "--dry-run=server")).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  it.each([
+    { namespace: "shops", fleet: "web.late", may: "shops.*, gold, eu-*" },
+    { namespace: "shops", fleet: "silver", may: "shops.*, gold, eu-*" },
+    { namespace: "other", fleet: "gold", may: "other.*" },
+    { namespace: "other", fleet: "other", may: "other.*" },
+  ])("refuses $fleet in $namespace, and names what it may have", async ({ namespace, fleet, may: list }) => {
+    const { code, stderr } = await apply(namespace, "squatter", fleet);
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      `the namespace ${namespace} may not have the fleet ${fleet}, it may have ${list} (annotation ratelimit.weir.dev/fleets of the Namespace)`,
+    );
+  });
+
+  it("leaves services that exist to their owners", async () => {
+    const { code, stderr } = await cluster.kubectl(["annotate", "rls", "edge", "-n", "web", "seen=yes"]);
+    expect([code, stderr]).toEqual([0, ""]);
+  });
+});
+
 describe("the policy of domains", () => {
   const apply = async (namespace: string, domain: string, ...flags: readonly string[]) =>
     cluster.kubectl(

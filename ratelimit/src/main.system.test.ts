@@ -258,11 +258,11 @@ describe("weir-ratelimit", () => {
 
   it("turns unhealthy at SIGTERM and stays open for SHUTDOWN_DRAIN (case 177)", async () => {
     await writeRules("d", 5);
-    const program = service({ SHUTDOWN_DRAIN: "4s" });
+    const program = service({ SHUTDOWN_DRAIN: "10s" });
     const port = await program.port("HTTP");
     expect(await textAt(port, "/healthcheck")).toBe("200 OK");
     program.child.kill("SIGTERM");
-    await expect.poll(() => textAt(port, "/healthcheck"), { timeout: 3000, interval: 10 }).toBe("500 ");
+    await expect.poll(() => textAt(port, "/healthcheck"), { timeout: 8000, interval: 10 }).toBe("500 ");
     expect(await ask(port, "d")).toBe(200);
     expect(await program.exited).toBe(0);
   });
@@ -283,6 +283,7 @@ describe("weir-ratelimit", () => {
     const program = service({
       BACKEND_TYPE: "memcache",
       MEMCACHE_HOST_PORT: memcached.address,
+      ALTSTORE_TIMEOUT: "8s",
       KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION: "true",
     });
     const [http, debug] = [await program.port("HTTP"), await program.port("debug")];
@@ -305,7 +306,7 @@ describe("weir-ratelimit", () => {
     const program = service({
       BACKEND_TYPE: "altstore",
       ALTSTORE_HOST_PORT: address,
-      KVSTORE_STARTUP_MAX_ELAPSED_TIME: "2s",
+      KVSTORE_STARTUP_MAX_ELAPSED_TIME: "4s",
     });
     expect(await program.exited).toBe(1);
     expect(program.stderr).toContain(`Cannot reach the alternative store ${address}: connection refused`);

@@ -21,10 +21,13 @@ export default class TallyReporter implements Reporter {
 /** The report of all files, and of errors that belong to none. */
 function reportOf(modules: readonly TestModule[], unhandled: readonly Failure[]): RunReport {
   const tests = modules.flatMap((module) => [...module.children.allTests()]);
-  const count = (state: string): number => tests.filter((test) => test.result().state === state).length;
+  const passed = tests.filter((test) => test.result().state === "passed").length;
+  const skipped = tests.filter((test) => test.result().state === "skipped");
+  const notRun = skipped.filter((test) => hasFailed(test.parent)).length;
   return {
-    passed: count("passed"),
-    skipped: count("skipped"),
+    passed,
+    skipped: skipped.length - notRun,
+    notRun,
     failures: [...modules.flatMap(failuresOf), ...unhandled],
   };
 }
@@ -43,6 +46,11 @@ function failuresOf(module: TestModule): readonly Failure[] {
         message: test.result().errors?.[0]?.message ?? "",
       })),
   ];
+}
+
+/** Whether a hook of the suite, or of one around it, failed: its tests are skipped then. */
+function hasFailed(suite: TestModule | TestSuite): boolean {
+  return suite.errors().length > 0 || (suite.type === "suite" && hasFailed(suite.parent));
 }
 
 function titlesOf(suite: TestModule | TestSuite): readonly string[] {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { RunReport } from "./test-report.ts";
 import { addTallies, formatFailures, formatTally, tallyTests } from "./test-report.ts";
 
-const REPORT: RunReport = { passed: 5, skipped: 0, failures: [] };
+const REPORT: RunReport = { passed: 5, skipped: 0, notRun: 0, failures: [] };
 const FAILURE = { names: ["a.test.ts", "add()", "adds"], message: "Error: no" };
 
 describe("tallyTests()", () => {
@@ -15,6 +15,7 @@ describe("tallyTests()", () => {
   }>([
     { when: "all passed", report: REPORT, exitCode: 0, tally: [5, 0, 0] },
     { when: "two failed", report: { ...REPORT, failures: [FAILURE, FAILURE] }, exitCode: 1, tally: [5, 2, 0] },
+    { when: "a hook failed", report: { ...REPORT, notRun: 4, failures: [FAILURE] }, exitCode: 1, tally: [5, 5, 0] },
     { when: "tests were left out", report: { ...REPORT, skipped: 3 }, exitCode: 0, tally: [5, 0, 3] },
     { when: "the run failed for another reason", report: REPORT, exitCode: 1, tally: [5, 1, 0] },
     { when: "there is no report", report: undefined, exitCode: 0, tally: [0, 1, 0] },
@@ -41,6 +42,11 @@ describe("formatFailures()", () => {
       "    a.test.ts",
       "        no message",
     ]);
+  });
+
+  it("cuts a message of more than a thousand characters", () => {
+    const failures = [{ ...FAILURE, message: "x".repeat(1001) }];
+    expect(formatFailures({ ...REPORT, failures })).toBe(`    a.test.ts > add() > adds\n        ${"x".repeat(1000)}…`);
   });
 
   it("counts those beyond the first twenty", () => {

@@ -4,6 +4,9 @@ import { stripVTControlCharacters } from "node:util";
 /** Failures that the end of the output names. */
 const FAILURES_MAX = 20;
 
+/** Longest message of a failure there, in characters. */
+const MESSAGE_LENGTH_MAX = 1000;
+
 /** What the last line of a run says. */
 export interface Tally {
   readonly passed: number;
@@ -21,18 +24,23 @@ export interface Failure {
 /** What tally-reporter.ts writes. */
 export interface RunReport {
   readonly passed: number;
+  /** Tests that are left out on purpose. */
   readonly skipped: number;
+  /** Tests that did not run because a hook or their file failed. */
+  readonly notRun: number;
   readonly failures: readonly Failure[];
 }
 
 /**
- * The tally of one run of vitest. A run that ended with an error although nothing failed is one
- * failure; so is a run without a report, which died.
+ * The tally of one run of vitest. Tests that could not run have failed, next to the hook that kept them
+ * from it. A run that ended with an error although nothing failed is one failure; so is a run without a
+ * report, which died.
  */
 export function tallyTests(report: RunReport | undefined, exitCode: number): Tally {
   if (report === undefined) return { passed: 0, failed: 1, skipped: 0 };
-  const { passed, skipped, failures } = report;
-  return { passed, failed: failures.length === 0 && exitCode !== 0 ? 1 : failures.length, skipped };
+  const { passed, skipped, notRun, failures } = report;
+  const failed = failures.length + notRun;
+  return { passed, failed: failed === 0 && exitCode !== 0 ? 1 : failed, skipped };
 }
 
 /**
@@ -44,7 +52,8 @@ export function formatFailures({ failures }: RunReport): string {
   const untold = failures.length - FAILURES_MAX;
   const lines = failures.slice(0, FAILURES_MAX).map(({ names, message }) => {
     const [line = ""] = stripVTControlCharacters(message).split("\n", 1);
-    return `    ${names.join(" > ")}\n        ${line === "" ? "no message" : line}`;
+    const shown = line.length > MESSAGE_LENGTH_MAX ? `${line.slice(0, MESSAGE_LENGTH_MAX)}…` : line;
+    return `    ${names.join(" > ")}\n        ${shown === "" ? "no message" : shown}`;
   });
   return [...lines, ...(untold > 0 ? [`    and ${untold} more`] : [])].join("\n");
 }

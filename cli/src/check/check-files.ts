@@ -69,8 +69,17 @@ export function checkFiles(
  * names nothing.
  */
 export function checkResources(resources: readonly CheckedResource[]): readonly CheckProblem[] {
+  return resolveResources(resources).problems;
+}
+
+/** The resources that own their domains, the oldest first, and why the others do not. */
+export function resolveResources(resources: readonly CheckedResource[]): {
+  readonly owners: readonly CheckedResource[];
+  readonly problems: readonly CheckProblem[];
+} {
   const byName = new Map<string, CheckedResource>();
   const problems: CheckProblem[] = [];
+  const owners: CheckedResource[] = [];
   for (const resource of resources) {
     const first = byName.get(nameOf(resource));
     if (first === undefined) byName.set(nameOf(resource), resource);
@@ -90,13 +99,14 @@ export function checkResources(resources: readonly CheckedResource[]): readonly 
     const owner = ownership.claim(resource)?.owner;
     if (owner === undefined) {
       fleets.add(resource);
+      owners.push(resource);
       continue;
     }
     const place = `${nameOf(owner)} (${placeText(owner.domainAt)})`;
     const message = `domain '${resource.domain}' belongs to ${place}: the oldest resource owns a domain, then the first by namespace and name`;
     problems.push({ ...resource.domainAt, field: "spec.domain", message, also: owner.domainAt });
   }
-  return problems;
+  return { owners, problems };
 }
 
 /** Everything that the validator finds in rule files that are loaded together. */

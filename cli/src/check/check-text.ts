@@ -1,5 +1,6 @@
-// Checks one text, which holds manifests or rules, and lists the domains that it claims. Pure.
+// Checks one text of manifests or rules, and lists the domains that it claims. Pure.
 import { manifestsOf, firstProblems, type ManifestDocument } from "@weir/crds/rate-limit-config/manifest/manifest";
+import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
 import { modelOfResource } from "@weir/crds/rate-limit-config/translate/translate";
 import { readYamlDocuments, type YamlDocument } from "@weir/limits/go-yaml/json-documents";
 import { excerpt, type SourceLocation } from "@weir/limits/go-yaml/node";
@@ -109,7 +110,27 @@ export function fileProblem(path: string, message: string): CheckProblem {
 
 /** A place for people. */
 export function placeText({ path, line, column }: FileLocation): string {
-  return `${path}:${line}:${column}`;
+  return line === 0 ? path : `${path}:${line}:${column}`;
+}
+
+/** A valid resource; `at` is the place of one of its fields. */
+export function resourceAt(resource: RateLimitConfigResource, at: (field: FieldPath) => FileLocation): CheckedResource {
+  const model = modelOfResource(resource);
+  // The schema allows no slash in either.
+  const [namespace = "", name = ""] = model.name.split("/");
+  const { creationTimestamp } = resource.metadata;
+  const { domain, fleets } = resource.spec;
+  return {
+    namespace,
+    name,
+    createdMs: creationTimestamp === undefined ? 0 : Date.parse(creationTimestamp),
+    domain,
+    fleets,
+    nameAt: at(["metadata", "name"]),
+    domainAt: at(["spec", "domain"]),
+    fleetsAt: at(["spec", "fleets"]),
+    rules: { model, placeOf: (field) => at(["spec", ...field]) },
+  };
 }
 
 function emptyText(path: string): CheckedText {
@@ -118,26 +139,7 @@ function emptyText(path: string): CheckedText {
 }
 
 function checkedResource(path: string, { resource, locate }: ManifestDocument): readonly CheckedResource[] {
-  if (resource === undefined) return [];
-  const model = modelOfResource(resource);
-  // The schema allows no slash in either.
-  const [namespace = "", name = ""] = model.name.split("/");
-  const { creationTimestamp } = resource.metadata;
-  const { domain, fleets } = resource.spec;
-  const at = (field: FieldPath): FileLocation => ({ path, ...locate(field) });
-  return [
-    {
-      namespace,
-      name,
-      createdMs: creationTimestamp === undefined ? 0 : Date.parse(creationTimestamp),
-      domain,
-      fleets,
-      nameAt: at(["metadata", "name"]),
-      domainAt: at(["spec", "domain"]),
-      fleetsAt: at(["spec", "fleets"]),
-      rules: { model, placeOf: (field) => at(["spec", ...field]) },
-    },
-  ];
+  return resource === undefined ? [] : [resourceAt(resource, (field) => ({ path, ...locate(field) }))];
 }
 
 function checkRules(path: string, text: string, documents: readonly YamlDocument[]): CheckedText {

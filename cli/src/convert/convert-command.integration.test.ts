@@ -13,7 +13,7 @@ const RULES =
   "# Above.\ndomain: NAME\ndescriptors:\n  - key: user # each\n    rate_limit: { unit: minute, requests_per_unit: 5 }\n";
 
 /** Longest time of one run of the program, in milliseconds. */
-const PROGRAM_TIMEOUT_MS = 15_000;
+const PROGRAM_TIMEOUT_MS = 40_000;
 
 let folder: string;
 beforeEach(() => {

@@ -29,7 +29,7 @@ describe("parseExplainArguments()", () => {
       "--skip-other-kinds",
     ];
     expect(parseExplainArguments([...args, ...rest], NOW_MS)).toEqual({
-      paths: ["a.yaml", "limits"],
+      from: { kind: "files", paths: ["a.yaml", "limits"] },
       domain: "shop",
       descriptors: [
         [
@@ -48,6 +48,23 @@ describe("parseExplainArguments()", () => {
   });
 
   it.each([
+    { args: ["--from-cluster"], usesCluster: false, rest: {} },
+    { args: [], usesCluster: true, rest: {} },
+    { args: ["-n", "web"], usesCluster: false, rest: { namespace: "web" } },
+    { args: ["-A", "--context=prod"], usesCluster: true, rest: { allNamespaces: true, cluster: { context: "prod" } } },
+  ])("reads the rules of a cluster with $args", ({ args, usesCluster, rest }) => {
+    expect(parseExplainArguments([...args, "-d", "k=v"], NOW_MS, { usesCluster })).toMatchObject({
+      from: { kind: "cluster", namespace: undefined, allNamespaces: false, ...rest },
+    });
+  });
+
+  it("reads files although the rules would come from the cluster", () => {
+    expect(parseExplainArguments(["-f", "a", "-d", "k=v"], NOW_MS, { usesCluster: true })).toMatchObject({
+      from: { kind: "files", paths: ["a"] },
+    });
+  });
+
+  it.each([
     { time: undefined, atMs: NOW_MS },
     { time: "0", atMs: 0 },
     { time: "1234", atMs: 1_234_000 },
@@ -62,7 +79,16 @@ describe("parseExplainArguments()", () => {
   });
 
   it.each([
-    { args: [], message: "no file given: name one with --file, or a directory with --dir" },
+    {
+      args: [],
+      message:
+        "no rules given: name a file with --file, a directory with --dir, or the cluster of kubectl with --from-cluster",
+    },
+    { args: ["-f", "a", "-A"], message: "files and --all-namespaces do not go together" },
+    { args: ["-f", "a", "-n", "web"], message: "files and --namespace do not go together" },
+    { args: ["--from-cluster", "-n", ""], message: "--namespace must not be empty" },
+    { args: ["-A", "-n", "web"], message: "--all-namespaces and --namespace do not go together" },
+    { args: ["--context", ""], message: "--context must not be empty" },
     { args: ["-f", "a"], message: "no descriptor given: write one as --descriptor key=value,key=value" },
     { args: ["-f", "a", "b"], message: 'unexpected argument "b": name files with --file' },
     { args: ["-f", "a", "-d", "k"], message: 'an entry must be key=value, is "k" in "k"' },
@@ -90,7 +116,7 @@ describe("parseExplainArguments()", () => {
     {
       args: ["--files", "a"],
       message:
-        'unknown flag "--files", known are: -f, --file, --dir, --domain, -d, --descriptor, --fleet, --at, --key-prefix, --merge-domains, --skip-other-kinds, -o, --output, --help',
+        'unknown flag "--files", known are: -f, --file, --dir, --from-cluster, -n, --namespace, -A, --all-namespaces, --kubeconfig, --context, --domain, -d, --descriptor, --fleet, --at, --key-prefix, --merge-domains, --skip-other-kinds, -o, --output, --help',
     },
   ])("refuses $args", ({ args, message }) => {
     expect(parseExplainArguments(args, NOW_MS)).toBe(message);

@@ -1,13 +1,26 @@
 // The command line of `weir explain`. Pure.
 import type { Entry } from "@weir/limits/rules/rule";
 
+import { CLUSTER_FLAGS, CLUSTER_HELP, type ClusterChoice, readClusterChoice } from "../cluster/cluster-choice.ts";
 import { readOutputFormat } from "../command-line/output-format.ts";
 import type { OutputFormat } from "../command-line/output-format.ts";
-import { readFlags } from "../command-line/read-flags.ts";
+import { type ReadFlags, readFlags } from "../command-line/read-flags.ts";
+
+/** The resources of a cluster that have the rules. */
+export interface ClusterRulesChoice {
+  readonly cluster: ClusterChoice;
+  /** `undefined`: that of the context. */
+  readonly namespace: string | undefined;
+  readonly allNamespaces: boolean;
+}
+
+/** Where the rules come from. */
+export type RulesFrom =
+  { readonly kind: "files"; readonly paths: readonly string[] } | ({ readonly kind: "cluster" } & ClusterRulesChoice);
 
 /** What is to be explained. */
 export interface ExplainArguments {
-  readonly paths: readonly string[];
+  readonly from: RulesFrom;
   readonly domain: string;
   readonly descriptors: readonly (readonly Entry[])[];
   readonly fleet: string | undefined;
@@ -20,16 +33,24 @@ export interface ExplainArguments {
 
 /** What `weir explain --help` prints. */
 export const EXPLAIN_HELP = `Shows which rule limits a request, and why others do not: level by level as a rate limit pod matches
-them. Needs no server. Nothing is counted.
+them. Needs no server but, with --from-cluster, the API server. Nothing is counted.
 
 Usage: weir explain --file FILE --domain NAME --descriptor KEY=VALUE[,KEY=VALUE…] [FLAG…]
+       weir explain --from-cluster [-n NAMESPACE] [-A] --domain NAME --descriptor KEY=VALUE[,KEY=VALUE…] [FLAG…]
 
   -f, --file FILE
       A file with rules or RateLimitConfig manifests, or - for standard input. May be repeated.
   --dir DIRECTORY
       All .yaml, .yml and .json files of a directory and those below it. May be repeated.
-  --domain NAME
-      The domain that the request names. May be left out when the files hold only one.
+  --from-cluster
+      In place of files: reads the RateLimitConfigs from the cluster of kubectl, in the order in which they
+      own domains. The default of kubectl weir. The account must be allowed to list RateLimitConfigs.
+  -n, --namespace NAMESPACE
+      The namespace in the cluster, default is that of the context.
+  -A, --all-namespaces
+      The RateLimitConfigs of all namespaces: a domain may belong to an older one of another namespace.
+${CLUSTER_HELP}  --domain NAME
+      The domain that the request names. May be left out when there is only one.
   -d, --descriptor KEY=VALUE[,KEY=VALUE…]
       One descriptor of the request: its entries in order. Write \\, for a comma and \\\\ for a backslash
       in a key or value, and \\= for an = in a key. May be repeated: the descriptors of one request
@@ -51,20 +72,33 @@ Usage: weir explain --file FILE --domain NAME --descriptor KEY=VALUE[,KEY=VALUE�
       Shows this.
 
 Exit code: 0 when it is explained, also when no rule matches; 1 when the files have problems, 2 when
-the command line is wrong.
+the command line is wrong or the API server does not answer.
 `;
+
+/** The flags that name rules of a cluster. */
+const FROM_CLUSTER_FLAGS = {
+  "from-cluster": { type: "boolean" },
+  namespace: { type: "string", short: "n" },
+  "all-namespaces": { type: "boolean", short: "A" },
+  ...CLUSTER_FLAGS,
+} as const;
 
 /** Most descriptors of one request, as a pod takes by default. */
 const DESCRIPTORS_MAX = 1000;
 
 /**
  * Reads the arguments behind the name of the command; a text says what is wrong. `nowMs` is used
- * when no time is given.
+ * when no time is given. `usesCluster`: the rules come from the cluster unless files are named.
  */
-export function parseExplainArguments(args: readonly string[], nowMs: number): ExplainArguments | string {
+export function parseExplainArguments(
+  args: readonly string[],
+  nowMs: number,
+  { usesCluster = false }: { readonly usesCluster?: boolean | undefined } = {},
+): ExplainArguments | string {
   const flags = readFlags(args, {
     file: { type: "string", short: "f" },
     dir: { type: "string" },
+    ...FROM_CLUSTER_FLAGS,
     domain: { type: "string" },
     descriptor: { type: "string", short: "d" },
     fleet: { type: "string" },
@@ -77,8 +111,8 @@ export function parseExplainArguments(args: readonly string[], nowMs: number): E
   if (typeof flags === "string") return flags;
   const [word] = flags.words;
   if (word !== undefined) return `unexpected argument ${JSON.stringify(word)}: name files with --file`;
-  const paths = [...flags.all("file"), ...flags.all("dir")];
-  if (paths.length === 0) return "no file given: name one with --file, or a directory with --dir";
+  const from = readRulesFrom(flags, usesCluster);
+  if (typeof from === "string") return from;
   const descriptors: (readonly Entry[])[] = [];
   for (const text of flags.all("descriptor")) {
     const entries = parseDescriptor(text);
@@ -94,7 +128,7 @@ export function parseExplainArguments(args: readonly string[], nowMs: number): E
   if (atMs === undefined)
     return `the time must be like 2026-01-31T12:00:00Z or seconds since the epoch, is ${JSON.stringify(at)}`;
   return {
-    paths,
+    from,
     domain: flags.last("domain") ?? "",
     descriptors,
     fleet: flags.last("fleet"),
@@ -104,6 +138,23 @@ export function parseExplainArguments(args: readonly string[], nowMs: number): E
     mergeDomains: flags.has("merge-domains"),
     skipOtherKinds: flags.has("skip-other-kinds"),
   };
+}
+
+/** Where the rules come from; a text is the problem. */
+function readRulesFrom(flags: ReadFlags, usesCluster: boolean): RulesFrom | string {
+  const paths = [...flags.all("file"), ...flags.all("dir")];
+  const given = Object.keys(FROM_CLUSTER_FLAGS).find((flag) => flags.has(flag) || flags.last(flag) !== undefined);
+  if (paths.length > 0) {
+    return given === undefined ? { kind: "files", paths } : `files and --${given} do not go together`;
+  }
+  if (given === undefined && !usesCluster)
+    return "no rules given: name a file with --file, a directory with --dir, or the cluster of kubectl with --from-cluster";
+  const namespace = flags.last("namespace");
+  if (namespace === "") return "--namespace must not be empty";
+  const allNamespaces = flags.has("all-namespaces");
+  if (allNamespaces && namespace !== undefined) return "--all-namespaces and --namespace do not go together";
+  const cluster = readClusterChoice(flags);
+  return typeof cluster === "string" ? cluster : { kind: "cluster", cluster, namespace, allNamespaces };
 }
 
 /** The entries of `key=value,key=value`; a text says what is wrong. */

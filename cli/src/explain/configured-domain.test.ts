@@ -20,10 +20,10 @@ describe("findDomain()", () => {
   });
 
   it.each([
-    { wanted: { domain: "api", fleet: undefined }, message: 'no file has rules for the domain "api": there is "shop"' },
+    { wanted: { domain: "api", fleet: undefined }, message: 'no rules for the domain "api": there is "shop"' },
     {
       wanted: { domain: "shop", fleet: "other" },
-      message: 'no file has rules for the domain "shop" in the fleet "other": there is none',
+      message: 'no rules for the domain "shop" in the fleet "other": there is none',
     },
   ])("says what there is for $wanted", ({ wanted, message }) => {
     expect(findDomain(files, wanted)).toBe(message);

@@ -1,4 +1,4 @@
-// The rules of one domain out of checked files, as a rate limit pod would have them. Pure.
+// The rules of one domain out of checked files or resources, as a rate limit pod would have them. Pure.
 import type { DescriptorModel } from "@weir/limits/model/model";
 
 import type { CheckedFiles } from "../check/check-files.ts";
@@ -18,7 +18,7 @@ export interface ConfiguredDomain {
  * domain.
  */
 export function findDomain(
-  files: CheckedFiles,
+  files: Pick<CheckedFiles, "resources" | "rules">,
   wanted: { readonly domain: string; readonly fleet: string | undefined },
 ): ConfiguredDomain | string {
   const resources = files.resources.filter(
@@ -62,7 +62,7 @@ function unknownDomain(
   const where = wanted.fleet === undefined ? "" : ` in the fleet ${JSON.stringify(wanted.fleet)}`;
   return wanted.domain === ""
     ? `no domain given: name one with --domain, ${known}${where}`
-    : `no file has rules for the domain ${JSON.stringify(wanted.domain)}${where}: ${known}`;
+    : `no rules for the domain ${JSON.stringify(wanted.domain)}${where}: ${known}`;
 }
 
 function collectPlaces(

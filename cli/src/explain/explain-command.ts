@@ -1,43 +1,87 @@
 // The command `weir explain`: reads rules, follows a request through them and prints how a rate limit
 // pod would limit it.
+import { describeError, ServiceError } from "@weir/common/errors/service-error";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { explainRequest } from "@weir/limits/explain/explain";
 import { TEXT_MAX_BYTES } from "@weir/limits/go-yaml/json-documents";
 
-import { checkFiles } from "../check/check-files.ts";
+import { type CheckedFiles, checkFiles } from "../check/check-files.ts";
 import { readInputFiles } from "../check/input-files.ts";
 import type { InputStream } from "../check/input-files.ts";
 import { formatProblem, formatWarning } from "../check/report.ts";
 import { EXIT_OK, EXIT_PROBLEMS, EXIT_USAGE } from "../command-line/exit-codes.ts";
-import { parseExplainArguments } from "./arguments.ts";
+import { printable } from "../command-line/printable.ts";
+import { type ClusterRulesChoice, type ExplainArguments, parseExplainArguments } from "./arguments.ts";
 import { findDomain } from "./configured-domain.ts";
 import { explainJson } from "./explain-json.ts";
 import { explainText } from "./explain-text.ts";
 
+/** What the command uses of its program. */
+export interface ExplainContext extends Pick<ProgramContext, "stdout" | "stderr" | "signal" | "env"> {
+  readonly usesCluster?: boolean;
+}
+
+/** The rules that a request is explained with. */
+type Rules = Pick<CheckedFiles, "resources" | "rules">;
+
 /** Runs the command with the arguments after its name; returns the exit code. */
 export async function runExplain(
-  context: Pick<ProgramContext, "stdout" | "stderr">,
+  context: ExplainContext,
   args: readonly string[],
   from: { readonly stdin: () => InputStream; readonly nowMs: () => number } = {
     stdin: () => process.stdin,
     nowMs: Date.now,
   },
 ): Promise<number> {
-  const parsed = parseExplainArguments(args, from.nowMs());
+  const parsed = parseExplainArguments(args, from.nowMs(), { usesCluster: context.usesCluster });
   if (typeof parsed === "string") return wrong(context, parsed);
-  const files = await readInputFiles(parsed.paths, { stdin: from.stdin, sizeMaxBytes: TEXT_MAX_BYTES });
-  const checked = checkFiles(files, parsed);
+  const rules =
+    parsed.from.kind === "files"
+      ? await readFiles(context, parsed.from.paths, { ...parsed, stdin: from.stdin })
+      : await readCluster(context, parsed.from, parsed.domain);
+  if (typeof rules === "number") return rules;
+  const domain = findDomain(rules, parsed);
+  if (typeof domain === "string") return wrong(context, domain);
+  const explained = explainRequest(domain.domain, domain.rules, parsed);
+  context.stdout(parsed.format === "json" ? explainJson(domain, explained) : explainText(domain, explained));
+  return EXIT_OK;
+}
+
+/** The rules of files; the exit code when they have problems. */
+async function readFiles(
+  context: ExplainContext,
+  paths: readonly string[],
+  options: Pick<ExplainArguments, "mergeDomains" | "skipOtherKinds"> & { readonly stdin: () => InputStream },
+): Promise<Rules | number> {
+  const files = await readInputFiles(paths, { stdin: options.stdin, sizeMaxBytes: TEXT_MAX_BYTES });
+  const checked = checkFiles(files, options);
   if (checked.report.problems.length > 0) {
     const lines = checked.report.problems.map((problem) => `${formatProblem(problem)}\n`);
     context.stderr(`${lines.join("")}weir explain: the files have problems, so that no pod would take them\n`);
     return EXIT_PROBLEMS;
   }
   context.stderr(checked.report.warnings.map((warning) => `${formatWarning(warning)}\n`).join(""));
-  const domain = findDomain(checked, parsed);
-  if (typeof domain === "string") return wrong(context, domain);
-  const explained = explainRequest(domain.domain, domain.rules, parsed);
-  context.stdout(parsed.format === "json" ? explainJson(domain, explained) : explainText(domain, explained));
-  return EXIT_OK;
+  return checked;
+}
+
+/** The rules of a cluster; the exit code when it does not answer. Warns of what concerns the domain. */
+async function readCluster(
+  context: ExplainContext,
+  choice: ClusterRulesChoice,
+  domain: string,
+): Promise<Rules | number> {
+  // Loaded when it is used: it brings the client of the API server.
+  const { readClusterRules } = await import("./cluster-rules.ts");
+  try {
+    const { resources, warnings } = await readClusterRules(choice, context);
+    const concerning = warnings.filter((warning) => domain === "" || warning.domain === domain);
+    context.stderr(concerning.map((warning) => `${formatWarning(warning)}\n`).join(""));
+    return { resources, rules: [] };
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    context.stderr(`weir explain: ${printable(describeError(error))}\n`);
+    return EXIT_USAGE;
+  }
 }
 
 function wrong(context: Pick<ProgramContext, "stderr">, message: string): number {

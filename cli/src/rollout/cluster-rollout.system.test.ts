@@ -3,6 +3,7 @@
 import { eventually } from "@weir/testing/eventually";
 import { type FakeKubelet, startFakeKubelet } from "@weir/testing/kubernetes/fake-kubelet";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { reservePort } from "@weir/testing/reserve-ports";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { FakeControlPlane, rolloutOf, run } from "./rollout.suite.ts";
@@ -27,7 +28,7 @@ describe("weir rollout --from-cluster", () => {
     for (const name of ["cp-0", "cp-1"]) {
       const replica = new FakeControlPlane(rolloutOf(name, name === "cp-0" ? { a: 1 } : { b: 1 }));
       replicas.push(replica);
-      const { port } = new URL(await replica.start());
+      const { port } = new URL(await replica.start(await reservePort())); // No other server gets it when this one stops.
       await cluster.apply(manifestsOf(name, Number(port)));
     }
   });

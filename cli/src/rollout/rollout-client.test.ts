@@ -1,4 +1,4 @@
-// Tests of which replicas a server's name stands for.
+// Tests of the replicas that the name of a server resolves to.
 import { describe, expect, it } from "vitest";
 
 import { findTargets } from "./rollout-client.ts";

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { silentLog } from "../log/log.ts";
 import { HttpListener, type HttpListenerOptions, UNANSWERED_MAX } from "./http-listener.ts";
 
-const WAIT = { timeout: 15_000 };
+const WAIT = { timeout: 40_000 };
 const REQUEST = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
 describe("HttpListener", () => {

@@ -29,7 +29,7 @@ describe("endWithRefusal()", () => {
     server.close();
     await expect
       .poll(() => new Promise((resolve) => server.getConnections((_error, count) => resolve(count))), {
-        timeout: 15_000,
+        timeout: 40_000,
       })
       .toBe(0);
     client.destroy();

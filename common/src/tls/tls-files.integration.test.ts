@@ -16,7 +16,7 @@ import { type TlsFilePaths, TlsFiles, type TlsMaterial } from "./tls-files.ts";
 /** So long that a test which needs events to be seen cannot pass by polling. */
 const NEVER_MS = 3_600_000;
 
-const DEADLINE = { timeout: 20_000, interval: 20 };
+const DEADLINE = { timeout: 40_000, interval: 20 };
 
 let authority: Authority;
 let first: CertificatePair;

@@ -26,7 +26,7 @@ export function conditionSchema(texts: { readonly type: string; readonly reason:
   return z
     .object({
       type: z.string().min(1).max(CONDITION_TYPE_LENGTH_MAX).describe(texts.type),
-      status: z.enum(["True", "False", "Unknown"]).describe("Whether it holds."),
+      status: z.enum(["True", "False", "Unknown"]).describe("Status of the condition."),
       observedGeneration: generation.optional().describe("Generation of the resource that the condition was found on."),
       lastTransitionTime: time.describe("When the status last changed."),
       reason: z.string().min(1).max(CONDITION_REASON_LENGTH_MAX).regex(CONDITION_REASON).describe(texts.reason),

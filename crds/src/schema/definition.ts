@@ -5,7 +5,7 @@ import * as z from "zod";
 
 import { API_VERSION } from "./api-version.ts";
 
-/** A schema as CRDs hold it: structural, without references. */
+/** A schema as CRDs contain it: structural, without references. */
 export type StructuralSchema = Readonly<Record<string, unknown>>;
 
 /** One kind of custom resource. */

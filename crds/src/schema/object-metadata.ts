@@ -49,7 +49,7 @@ const annotations = texts.superRefine((all, context) => {
   if (sizeBytes > ANNOTATIONS_MAX_BYTES) context.addIssue({ code: "custom", message: ANNOTATIONS_MESSAGE, input: all });
 });
 
-/** What `metadata` of a manifest may hold. */
+/** The fields that `metadata` of a manifest may have. */
 export const objectMetadata = z.object({
   name: z.string().max(OBJECT_NAME_LENGTH_MAX).regex(OBJECT_NAME, OBJECT_NAME_MESSAGE),
   // Templates write an empty one where they have none to name: it counts as absent.

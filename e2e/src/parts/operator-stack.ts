@@ -5,15 +5,13 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
+import { loadAuthority } from "@weir/certificates/authority";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { machineEnv } from "@weir/dev/setup/programs";
 import { eventually } from "@weir/testing/eventually";
-import {
-  kubeconfigText,
-  type KubernetesCluster,
-  startKubernetesCluster,
-} from "@weir/testing/kubernetes/kubernetes-cluster";
+import { kubeconfigText } from "@weir/testing/kubernetes/cluster-files";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 
@@ -134,12 +132,58 @@ export class OperatorStack {
     });
   }
 
+  /** Sets whether the endpoint of a control plane is ready, as Kubernetes does when its probes fail. */
+  async setEndpoint({ name, env }: Replica, isReady: boolean): Promise<void> {
+    await this.cluster.apply(
+      JSON.stringify({
+        apiVersion: "discovery.k8s.io/v1",
+        kind: "EndpointSlice",
+        metadata: { name, namespace: NAMESPACE, labels: { "kubernetes.io/service-name": HEADLESS_SERVICE } },
+        addressType: "IPv4",
+        ports: [{ name: "ads", port: Number(env["ADS_PORT"]) }],
+        endpoints: [
+          {
+            addresses: [machineAddress()],
+            conditions: { ready: isReady },
+            targetRef: { kind: "Pod", name, namespace: NAMESPACE, uid: name },
+          },
+        ],
+      }),
+    );
+  }
+
   /** What pods of this machine need in place of cluster DNS: the Service's address, and its name. */
   podEnv(): Env {
     return {
       CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${this.#ads?.port}`,
       CONFIG_GRPC_XDS_SERVER_TLS_SAN: `weir-control-plane.${NAMESPACE}.svc`,
     };
+  }
+
+  /** The texts of a Secret. */
+  async secret(namespace: string, name: string): Promise<Readonly<Record<string, string>>> {
+    const text = await this.#admin("get", "secret", name, "-n", namespace, "--output=json");
+    const { data } = JSON.parse(text) as { readonly data: Readonly<Record<string, string>> };
+    return Object.fromEntries(
+      Object.entries(data).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]),
+    );
+  }
+
+  /** Gives a service of the namespace `shop` a certificate that should have been renewed; returns that. */
+  async issueDue(service: string): Promise<string> {
+    const { "tls.crt": cert = "", "tls.key": key = "" } = await this.secret(NAMESPACE, "weir-ca");
+    const authority = await loadAuthority(cert, key);
+    const due = await authority.issue({
+      commonName: service,
+      uris: [`spiffe://cluster.local/ns/shop/fleet/shop.${service}`],
+      usage: "client",
+      now: new Date(Date.now() - 25 * 86_400_000),
+      validDays: 30,
+    });
+    const stringData = { [`${service}.crt`]: due.certPem, [`${service}.key`]: due.keyPem };
+    const patch = JSON.stringify({ stringData });
+    await this.#admin("patch", "secret", "weir-ratelimit-tls", "-n", "shop", "--type=merge", "-p", patch);
+    return due.certPem;
   }
 
   /** All requests of the operator's and the control plane's accounts so far. */
@@ -194,22 +238,7 @@ export class OperatorStack {
       ADS_REPORT_SANS: `spiffe://cluster.local/ns/${NAMESPACE}/sa/weir-operator`,
     });
     this.controlPlanes.push(replica);
-    await this.cluster.apply(
-      JSON.stringify({
-        apiVersion: "discovery.k8s.io/v1",
-        kind: "EndpointSlice",
-        metadata: { name, namespace: NAMESPACE, labels: { "kubernetes.io/service-name": HEADLESS_SERVICE } },
-        addressType: "IPv4",
-        ports: [{ name: "ads", port: adsPort }],
-        endpoints: [
-          {
-            addresses: [machineAddress()],
-            conditions: { ready: true },
-            targetRef: { kind: "Pod", name, namespace: NAMESPACE, uid: name },
-          },
-        ],
-      }),
-    );
+    await this.setEndpoint(replica, true);
   }
 
   async #replica(launcher: string, name: string, env: Env): Promise<Replica> {

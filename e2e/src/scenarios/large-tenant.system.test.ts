@@ -15,7 +15,7 @@ import { type Replica, startReplica } from "../parts/replica.ts";
 const LARGE = { rules: 860, valueLength: 960 } as const;
 
 /** Longest wait for an edit, in milliseconds: the control plane and the pod parse megabytes. */
-const EDIT_TIMEOUT_MS = 10_000;
+const EDIT_TIMEOUT_MS = 20_000;
 
 describe("five resources of one tenant with 860 kB each", () => {
   const folder = makeTemporaryFolder();

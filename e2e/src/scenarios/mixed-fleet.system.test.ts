@@ -15,7 +15,7 @@ import { openServiceAddress, type ServiceAddress } from "../parts/service-addres
 import { answerOfOldImage, StreamPod } from "../parts/stream-pod.ts";
 
 /** Longest wait for the limits of a pod, in milliseconds: it may connect to the killed replica first. */
-const ARRIVAL_MS = 20_000;
+const ARRIVAL_MS = 40_000;
 
 /** The limit of each domain. */
 type Limits = Readonly<Record<string, number | undefined>>;

@@ -12,7 +12,7 @@ import { type Replica, startReplica } from "../parts/replica.ts";
 import { openServiceAddress, type ServiceAddress } from "../parts/service-address.ts";
 
 /** Longest wait for an edit, in milliseconds: pods reconnect within two seconds, on a busy machine. */
-const ARRIVAL_MS = 20_000;
+const ARRIVAL_MS = 40_000;
 
 describe("two replicas with a STATE_DIRECTORY each", () => {
   const folder = makeTemporaryFolder();

@@ -2,9 +2,8 @@
 import { describe, expect, it } from "vitest";
 
 import { Flag, FrameType } from "../frames/frame.ts";
+import { ByteClient, BYTES, summarize } from "./byte-client.suite.ts";
 import {
-  ByteClient,
-  BYTES,
   cancel,
   frame,
   headerBlock,
@@ -13,10 +12,9 @@ import {
   openCall,
   requestFields,
   settingsFrame,
-  summarize,
   wholeCall,
   windowUpdate,
-} from "./byte-client.suite.ts";
+} from "./client-frames.suite.ts";
 
 const CALM = 11;
 

@@ -1,7 +1,7 @@
 // A client of a Connection for tests: it writes frames by hand and reads the answers, without a
 // socket and without time.
 import { CLIENT_PREFACE } from "../frames/preface.ts";
-import { Flag, FRAME_HEADER_BYTES, FrameType, readFrameLength, readUint31, writeFrameHeader } from "../frames/frame.ts";
+import { Flag, FRAME_HEADER_BYTES, FrameType, readFrameLength, readUint31 } from "../frames/frame.ts";
 import { Deadlines } from "../grpc/deadlines.ts";
 import type {
   MessageEncoder,
@@ -20,6 +20,7 @@ import { createCounters, type Http2Counters } from "../limits/counters.ts";
 import { DEFAULT_LIMITS, type Http2Limits } from "../limits/limits.ts";
 import { ChunkPool } from "../output/chunk-pool.ts";
 import type { ByteSink } from "../output/output.ts";
+import { settingsFrame } from "./client-frames.suite.ts";
 import { Connection } from "./connection.ts";
 import { hpackLimits } from "./connection-deps.ts";
 
@@ -246,83 +247,6 @@ export class ByteClient {
   }
 }
 
-/** A frame. */
-export function frame(type: number, flags: number, streamId: number, payload: Buffer = Buffer.alloc(0)): Buffer {
-  const header = Buffer.alloc(FRAME_HEADER_BYTES);
-  writeFrameHeader(header, 0, payload.length, type, flags, streamId);
-  return Buffer.concat([header, payload]);
-}
-
-/** SETTINGS with identifiers and values. */
-export function settingsFrame(settings: readonly (readonly [number, number])[] = []): Buffer {
-  return frame(
-    FrameType.SETTINGS,
-    0,
-    0,
-    Buffer.concat(
-      settings.map(([id, value]) => {
-        const bytes = Buffer.alloc(6);
-        bytes.writeUInt16BE(id, 0);
-        bytes.writeUInt32BE(value, 2);
-        return bytes;
-      }),
-    ),
-  );
-}
-
-/** A header block of literals that are not indexed. */
-export function headerBlock(fields: readonly (readonly [string, string])[]): Buffer {
-  return Buffer.concat(fields.flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]));
-}
-
-/** The fields of a gRPC request. */
-export function requestFields(method: string, extra: Readonly<Record<string, string>> = {}): [string, string][] {
-  const fields = {
-    ":method": "POST",
-    ":scheme": "http",
-    ":path": `/test.Service/${method}`,
-    ":authority": "test",
-    "content-type": "application/grpc",
-    te: "trailers",
-    ...extra,
-  };
-  return Object.entries(fields).filter(([, value]) => value !== "");
-}
-
-/** HEADERS that open a call of "test.Service"; an extra field of "" removes one. */
-export function openCall(streamId: number, method: string, extra: Readonly<Record<string, string>> = {}): Buffer {
-  return frame(FrameType.HEADERS, Flag.END_HEADERS, streamId, headerBlock(requestFields(method, extra)));
-}
-
-/** A gRPC message. */
-export function message(content: string | Buffer, flag = 0): Buffer {
-  const bytes = Buffer.from(content);
-  const prefix = Buffer.alloc(5);
-  prefix[0] = flag;
-  prefix.writeUInt32BE(bytes.length, 1);
-  return Buffer.concat([prefix, bytes]);
-}
-
-/** DATA that ends its stream. */
-export function lastData(streamId: number, payload: Buffer): Buffer {
-  return frame(FrameType.DATA, Flag.END_STREAM, streamId, payload);
-}
-
-/** A whole call in two frames. */
-export function wholeCall(streamId: number, method: string, content = "hello"): Buffer {
-  return Buffer.concat([openCall(streamId, method), lastData(streamId, message(content))]);
-}
-
-/** WINDOW_UPDATE. */
-export function windowUpdate(streamId: number, increment: number): Buffer {
-  return frame(FrameType.WINDOW_UPDATE, 0, streamId, uint32(increment));
-}
-
-/** RST_STREAM with CANCEL. */
-export function cancel(streamId: number): Buffer {
-  return frame(FrameType.RST_STREAM, 0, streamId, uint32(8));
-}
-
 /** What the frames of the server mean: one line for each. */
 export function summarize(frames: readonly ReceivedFrame[]): readonly string[] {
   return frames.map(({ type, flags, streamId, payload, fields, code }) => {
@@ -348,24 +272,4 @@ function describeFields(fields: Readonly<Record<string, string>>): string {
   const { ":status": status, "grpc-status": grpcStatus, "grpc-message": grpcMessage } = fields;
   const parts = [status, grpcStatus === undefined ? undefined : `grpc-status ${grpcStatus}`, grpcMessage];
   return parts.filter((part) => part !== undefined).join(" ");
-}
-
-function text(value: string): Buffer {
-  const bytes = Buffer.from(value, "latin1");
-  return Buffer.concat([lengthOf(bytes.length), bytes]);
-}
-
-/** An integer with a prefix of seven bits (RFC 7541, 5.1). */
-function lengthOf(value: number): Buffer {
-  if (value < 127) return Buffer.from([value]);
-  const bytes = [127];
-  let rest = value - 127;
-  for (; rest >= 128; rest >>>= 7) bytes.push((rest & 127) | 128);
-  return Buffer.from([...bytes, rest]);
-}
-
-function uint32(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(value);
-  return bytes;
 }

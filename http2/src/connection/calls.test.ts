@@ -2,19 +2,17 @@
 import { describe, expect, it } from "vitest";
 
 import { Flag, FrameType } from "../frames/frame.ts";
+import { ByteClient, BYTES, summarize } from "./byte-client.suite.ts";
 import {
-  ByteClient,
-  BYTES,
   cancel,
   frame,
   headerBlock,
   lastData,
   message,
   openCall,
-  summarize,
   wholeCall,
   windowUpdate,
-} from "./byte-client.suite.ts";
+} from "./client-frames.suite.ts";
 
 const OK = (streamId: number, bytes: number) => [
   `HEADERS ${streamId} 200`,

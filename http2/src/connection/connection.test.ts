@@ -3,9 +3,8 @@ import { describe, expect, it } from "vitest";
 
 import { Flag, FrameType } from "../frames/frame.ts";
 import { CLIENT_PREFACE } from "../frames/preface.ts";
+import { ByteClient, BYTES, summarize } from "./byte-client.suite.ts";
 import {
-  ByteClient,
-  BYTES,
   cancel,
   frame,
   headerBlock,
@@ -13,10 +12,9 @@ import {
   message,
   openCall,
   settingsFrame,
-  summarize,
   wholeCall,
   windowUpdate,
-} from "./byte-client.suite.ts";
+} from "./client-frames.suite.ts";
 
 const OK = (streamId: number, bytes: number) => [
   `HEADERS ${streamId} 200`,

@@ -13,7 +13,7 @@ export const GrpcStatus = {
 /** The longest grpc-message after encoding, in bytes: clients accept headers of 8 KiB and more. */
 const MESSAGE_MAX_BYTES = 4096;
 
-/** A text whose characters stand for themselves in a header value. */
+/** A text that is its own encoding in a header value. */
 const PLAIN = /^[ -$&-~]*$/;
 
 /**

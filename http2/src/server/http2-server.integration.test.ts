@@ -8,7 +8,7 @@ import { eventually } from "@weir/testing/eventually";
 import { afterEach, describe, expect, it } from "vitest";
 
 import { CLIENT_PREFACE } from "../frames/preface.ts";
-import { openCall, lastData, message, settingsFrame } from "../connection/byte-client.suite.ts";
+import { openCall, lastData, message, settingsFrame } from "../connection/client-frames.suite.ts";
 import type { Http2Limits } from "../limits/limits.ts";
 import { type TestProtection, TestServer } from "./test-server.suite.ts";
 

@@ -8,23 +8,12 @@ import { describeError } from "@weir/common/errors/service-error";
 import { type Dispatcher, errors } from "undici";
 
 import type { ClusterAccess, RequestAccess } from "../access/cluster-access.ts";
-import { ApiFailure, type ApiRequest, failureOfAnswer, failureOfConnection } from "./api-failure.ts";
+import { failureOfResponse, linesOf, readEvent, readJson } from "./answer-body.ts";
+import { ApiFailure, type ApiRequest, failureOfConnection } from "./api-failure.ts";
 import { requestPath } from "./api-resource.ts";
 import { createDispatcher } from "./create-dispatcher.ts";
-import { type ObjectPage, readPage, readWatchEvent, type WatchEvent } from "./kubernetes-object.ts";
+import { type ObjectPage, readPage, type WatchEvent } from "./kubernetes-object.ts";
 import { type SlowRequest, SlowTimer } from "./slow-timer.ts";
-
-/**
- * Longest list or page, in bytes, decompressed: while it is parsed, everything else waits. A single
- * object has at most some 3 MiB.
- */
-const PAGE_MAX_BYTES = 16 * 1024 * 1024;
-
-/** Longest event, in UTF-16 code units, of which no text has more than bytes. */
-const LINE_MAX_LENGTH = 8 * 1024 * 1024;
-
-/** Longest part of an error answer that is read, in bytes. */
-const ERROR_MAX_BYTES = 64 * 1024;
 
 /** Time limits of a client. */
 export interface ApiTimeouts {
@@ -119,10 +108,7 @@ export class ApiClient {
     return await this.#call(request, { path, signal, bodyTimeout: answerTimeoutMs }, async ({ headers, body }) => {
       // A reader that stops early destroys the body with it, and so the connection.
       const bytes = headers["content-encoding"] === "gzip" ? pipeline(body, createGunzip(), () => undefined) : body;
-      const text = await readBody(bytes, PAGE_MAX_BYTES);
-      if (text === undefined)
-        throw new ApiFailure("too-large", request, `the answer has more than ${PAGE_MAX_BYTES} bytes`);
-      const page = readPage(parseJson(text));
+      const page = readPage(await readJson(bytes, request));
       if (page === undefined) throw new ApiFailure("broken", request, "the answer is not a list of objects");
       return page;
     });
@@ -153,12 +139,7 @@ export class ApiClient {
   /** Sends one request and resolves with the JSON of its answer. ObjectClient knows what to send. */
   async send(request: ApiRequest, call: ApiCall, signal: AbortSignal): Promise<unknown> {
     const options = { ...call, signal, bodyTimeout: this.#timeouts.answerTimeoutMs };
-    return await this.#call(request, options, async ({ body }) => {
-      const text = await readBody(body, PAGE_MAX_BYTES);
-      if (text === undefined)
-        throw new ApiFailure("too-large", request, `the answer has more than ${PAGE_MAX_BYTES} bytes`);
-      return parseJson(text);
-    });
+    return await this.#call(request, options, async ({ body }) => readJson(body, request));
   }
 
   /** Closes all connections. */
@@ -274,69 +255,5 @@ export class ApiClient {
     if (!isConnecting && !(error instanceof errors.BodyTimeoutError)) return error;
     const timeoutMs = isConnecting ? this.#timeouts.answerTimeoutMs : bodyTimeoutMs;
     return new Error(`nothing was received for ${timeoutMs / 1000} s`);
-  }
-}
-
-/** The limit on the time is that of all answers, also when the request is a watch, which may be silent for longer. */
-async function failureOfResponse(
-  request: ApiRequest,
-  { statusCode, headers, body }: Dispatcher.ResponseData,
-  timeoutMs: number,
-): Promise<ApiFailure> {
-  const reason = `the rest of the answer with HTTP status ${statusCode} was not received within ${timeoutMs / 1000} s`;
-  const timer = setTimeout(() => body.destroy(new Error(reason)), timeoutMs);
-  try {
-    const status = parseJson((await readBody(body, ERROR_MAX_BYTES)) ?? "");
-    return failureOfAnswer(request, {
-      status,
-      code: statusCode,
-      retryAfterSeconds: Number(headers["retry-after"] ?? 0),
-    });
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** The whole text; undefined when it is too long. */
-async function readBody(body: AsyncIterable<Buffer>, maxBytes: number): Promise<string | undefined> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
-}
-
-/** The complete lines of a body. A connection that is cut in the middle of a line fails instead. */
-async function* linesOf(body: Dispatcher.ResponseData["body"], request: ApiRequest): AsyncGenerator<string> {
-  let line = "";
-  for await (const chunk of body.setEncoding("utf8") as AsyncIterable<string>) {
-    const [rest = "", ...next] = chunk.split("\n");
-    line += rest;
-    for (const begun of next) {
-      yield line;
-      line = begun;
-    }
-    if (line.length > LINE_MAX_LENGTH)
-      throw new ApiFailure("broken", request, `an event has more than ${LINE_MAX_LENGTH} bytes`);
-  }
-}
-
-function readEvent(line: string, request: ApiRequest): Exclude<WatchEvent, { readonly kind: "error" }> {
-  const event = readWatchEvent(parseJson(line));
-  if (event === undefined)
-    throw new ApiFailure("broken", request, `an event cannot be understood: ${line.slice(0, 100)}`);
-  if (event.kind === "error") throw failureOfAnswer(request, { status: event.status, code: 500 });
-  return event;
-}
-
-/** The value; undefined when the text is not JSON. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // Callers check the value.
   }
 }

@@ -123,16 +123,18 @@ describe("forwardPort()", () => {
   });
 
   it("names the right that is missing", async () => {
-    await cluster.apply('{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"nobody","namespace":"web"}}');
-    const { stdout } = await cluster.kubectl(["create", "token", "nobody", "-n", "web"]);
-    const nobody: ClusterAccess = {
+    await cluster.apply(
+      '{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"powerless","namespace":"web"}}',
+    );
+    const { stdout } = await cluster.kubectl(["create", "token", "powerless", "-n", "web"]);
+    const powerless: ClusterAccess = {
       ...access,
       forRequest: async () => ({
         ...(await access.forRequest()),
         headers: { authorization: `Bearer ${stdout.trim()}` },
       }),
     };
-    await expect(forwardPort(nobody, { namespace: "web", pod: "on-node", port: 1 }, options)).rejects.toMatchObject({
+    await expect(forwardPort(powerless, { namespace: "web", pod: "on-node", port: 1 }, options)).rejects.toMatchObject({
       kind: "refused",
       message: expect.stringContaining('lacks the verb "get" on "pods/portforward"') as string,
     });

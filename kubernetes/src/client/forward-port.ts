@@ -16,6 +16,9 @@ import { createDispatcher } from "./create-dispatcher.ts";
  */
 const PROTOCOL = "v4.channel.k8s.io";
 
+/** The code of a WebSocket that ended without a close frame: RFC 6455, section 7.4.1. */
+const BROKEN = 1006;
+
 const DATA_CHANNEL = 0;
 const ERROR_CHANNEL = 1;
 
@@ -34,16 +37,28 @@ export interface PodPort {
   readonly port: number;
 }
 
+/** How a connection is opened: the longest wait, in milliseconds, and what ends the attempt. */
+export interface ForwardOptions {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Opens a connection. It fails with ApiFailure: before it is open by rejecting, later as an error of the
  * stream. The kubelet cannot close one direction: ending the stream ends both. Needs the verbs `get` and
  * (from Kubernetes 1.35) `create` on `pods/portforward`.
  */
-export async function forwardPort(
+export async function forwardPort(access: ClusterAccess, port: PodPort, options: ForwardOptions): Promise<Duplex> {
+  return await open(access, port, options, (signal) => findReason(access, port, { ...options, signal }));
+}
+
+/** Opens a connection that calls `explain` when it breaks without a reason. */
+async function open(
   access: ClusterAccess,
   { namespace, pod, port }: PodPort,
-  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
-): Promise<Duplex> {
+  { timeoutMs, signal }: ForwardOptions,
+  explain: Explain,
+): Promise<ForwardedPort> {
   const resource = { ...resourceOf(PODS, namespace), plural: "pods/portforward", name: pod };
   const request: ApiRequest = { verb: "get", resource };
   const { server, headers, tls, proxyUrl } = await access.forRequest();
@@ -60,7 +75,7 @@ export async function forwardPort(
     headers: { ...headers },
   });
   socket.binaryType = "arraybuffer";
-  const stream = new ForwardedPort(socket, dispatcher, request);
+  const stream = new ForwardedPort(socket, { dispatcher, request, explain });
   const timer = AbortSignal.timeout(timeoutMs);
   try {
     await once(stream, "open", { signal: AbortSignal.any([signal, timer]) });
@@ -71,6 +86,28 @@ export async function forwardPort(
     if (refusal !== undefined) throw refusal;
     if (!timer.aborted || signal.aborted) throw error;
     throw new ApiFailure("unreachable", request, `no answer from ${server} within ${timeoutMs / 1000} s`);
+  }
+}
+
+/**
+ * The failure of a second connection, which only listens. A kubelet that cannot connect says so and closes
+ * the connection; what was sent into it meanwhile makes TCP discard its words, here or in the API server.
+ */
+async function findReason(
+  access: ClusterAccess,
+  port: PodPort,
+  { timeoutMs, signal }: ForwardOptions,
+): Promise<ApiFailure | undefined> {
+  const ended = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  let stream: Duplex | undefined;
+  try {
+    stream = await open(access, port, { timeoutMs, signal: ended }, () => Promise.resolve(undefined));
+    await once(stream.resume(), "close", { signal: ended });
+    return undefined;
+  } catch (error) {
+    return error instanceof ApiFailure ? error : undefined;
+  } finally {
+    stream?.destroy();
   }
 }
 
@@ -106,6 +143,9 @@ function parseStatus(text: string): unknown {
   }
 }
 
+/** Finds out why a connection broke; undefined: unknown. */
+type Explain = (signal: AbortSignal) => Promise<ApiFailure | undefined>;
+
 /** The data channel of the socket. Emits `open` when the kubelet is connected. */
 class ForwardedPort extends Duplex {
   /** As of a socket of Node, for clients that wait for a connection otherwise. */
@@ -113,19 +153,26 @@ class ForwardedPort extends Duplex {
   readonly #socket: WebSocket;
   readonly #dispatcher: Dispatcher;
   readonly #request: ApiRequest;
+  readonly #explain: Explain;
+  readonly #destroyed = new AbortController();
   /** Bytes that each channel has yet to skip. */
   readonly #skip = [PORT_BYTES, PORT_BYTES];
-  #said = "";
+  #hasSent = false;
+  #hasReceived = false;
 
-  constructor(socket: WebSocket, dispatcher: Dispatcher, request: ApiRequest) {
+  constructor(
+    socket: WebSocket,
+    deps: { readonly dispatcher: Dispatcher; readonly request: ApiRequest; readonly explain: Explain },
+  ) {
     super({ allowHalfOpen: false });
     this.#socket = socket;
-    this.#dispatcher = dispatcher;
-    this.#request = request;
+    this.#dispatcher = deps.dispatcher;
+    this.#request = deps.request;
+    this.#explain = deps.explain;
     socket.addEventListener("open", () => this.emit("open"));
     socket.addEventListener("message", ({ data }) => this.#receive(Buffer.from(data as ArrayBuffer)));
-    socket.addEventListener("close", () => this.#closed());
-    socket.addEventListener("error", ({ error }) => this.destroy(this.#failure(reasonOf(error))));
+    socket.addEventListener("close", ({ code }) => this.#closed(code));
+    socket.addEventListener("error", ({ error }) => void this.#broken(reasonOf(error)));
   }
 
   override _read(): void {
@@ -133,6 +180,7 @@ class ForwardedPort extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#hasSent = true;
     this.#socket.send(Buffer.concat([Buffer.of(DATA_CHANNEL), chunk]));
     done();
   }
@@ -143,6 +191,7 @@ class ForwardedPort extends Duplex {
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#destroyed.abort();
     // The dispatcher does not know the connection of an open WebSocket any more.
     this.#socket.close();
     this.#dispatcher.destroy().then(
@@ -157,18 +206,21 @@ class ForwardedPort extends Duplex {
     this.#skip[channel] = (this.#skip[channel] ?? 0) - skipped;
     const data = message.subarray(1 + skipped);
     if (data.length === 0) return;
-    if (channel === DATA_CHANNEL) this.push(data);
-    else this.#fail(data.toString());
+    if (channel === DATA_CHANNEL) {
+      this.#hasReceived = true;
+      this.push(data);
+    } else this.destroy(this.#failure(`the kubelet says "${data.toString().trim()}"`)); // In one message.
   }
 
-  /** The kubelet writes its error in one message, and closes. */
-  #fail(text: string): void {
-    this.#said += text;
-    this.destroy(this.#failure(`the kubelet says "${this.#said.trim()}"`));
+  /** After `error` too, which comes for every other end than a close frame. */
+  #closed(code: number): void {
+    if (!this.destroyed && code !== BROKEN) this.push(null);
   }
 
-  #closed(): void {
-    if (!this.destroyed) this.push(null);
+  async #broken(reason: string): Promise<void> {
+    const canExplain = this.#hasSent && !this.#hasReceived && !this.destroyed;
+    const explained = canExplain ? await this.#explain(this.#destroyed.signal) : undefined;
+    this.destroy(explained ?? this.#failure(reason));
   }
 
   #failure(reason: string): ApiFailure {
@@ -176,7 +228,8 @@ class ForwardedPort extends Duplex {
   }
 }
 
+/** The words of Node or undici; those of a connection that just ended are empty. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
-  return cause instanceof Error ? cause.message : "the connection broke";
+  return cause instanceof Error && cause.message !== "" ? cause.message : "the connection broke";
 }

@@ -37,7 +37,7 @@ export interface WriteOptions {
 
 /** How an object is applied on the server's side. */
 export interface ApplyOptions extends WriteOptions {
-  /** Who owns the fields that are sent; fields that this manager applied before and leaves out now are removed. */
+  /** The owner of the fields that are sent; fields that this manager applied before and leaves out now are removed. */
   readonly fieldManager: string;
   /** Takes fields from other managers; without it they are a `conflict`. */
   readonly isForced?: boolean;

@@ -15,6 +15,7 @@ import {
   type ReflectorAction,
   type ReflectorEvent,
   type ReflectorState,
+  type ReflectorWait,
   SHORT_WATCH_MS,
   stepReflector,
 } from "./reflector.ts";
@@ -60,6 +61,8 @@ export interface ReflectorPace {
   readonly backoffMaxMs: number;
   /** The longest wait while attempts can only succeed after a person has changed something. */
   readonly slowMs: number;
+  /** The longest wait while the server does not know the kind; `backoffMaxMs` when absent. */
+  readonly missingMs?: number;
 }
 
 /** What a reflector works with. */
@@ -108,7 +111,7 @@ export class ReflectorRun {
   readonly synced: Promise<void>;
   readonly #deps: ReflectorDeps;
   readonly #resource: ApiResource;
-  readonly #backoffs: Readonly<Record<"back-off" | "slow", Backoff>>;
+  readonly #backoffs: Readonly<Record<ReflectorWait, Backoff>>;
   readonly #stop = new AbortController();
   readonly #resolveSynced: () => void;
   #state: ReflectorState = NEW_REFLECTOR;
@@ -124,11 +127,12 @@ export class ReflectorRun {
     this.#deps = deps;
     this.#resource = resource;
     const shape = { initialMs: pace.backoffInitialMs, factor: 1, jitter: true, random: deps.random };
-    // Both begin with short waits: an API server that has just started refuses for a moment what it
+    // All begin with short waits: an API server that has just started refuses for a moment what it
     // allows.
     this.#backoffs = {
       "back-off": new Backoff({ ...shape, maxMs: pace.backoffMaxMs }),
       slow: new Backoff({ ...shape, maxMs: pace.slowMs }),
+      missing: new Backoff({ ...shape, maxMs: pace.missingMs ?? pace.backoffMaxMs }),
     };
     const { promise, resolve } = Promise.withResolvers<void>();
     this.synced = promise;
@@ -269,7 +273,7 @@ export class ReflectorRun {
     this.#deps.failed?.(error);
   }
 
-  #wait({ pace, atLeastMs }: { readonly pace: "back-off" | "slow"; readonly atLeastMs: number }): void {
+  #wait({ pace, atLeastMs }: { readonly pace: ReflectorWait; readonly atLeastMs: number }): void {
     const waitMs = this.#backoffs[pace].nextMs();
     this.#deps.log.debug("Waiting for the next attempt", {
       resource: describeResource(this.#resource),

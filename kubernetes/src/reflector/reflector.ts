@@ -42,16 +42,16 @@ export interface ListedPage {
   readonly isLast: boolean;
 }
 
+/** Why a reflector waits: `slow` for what a person has to change, `missing` for a kind that is not known. */
+export type ReflectorWait = "back-off" | "slow" | "missing";
+
 /** Something to do. Actions are carried out in their order. */
 export type ReflectorAction =
   /** A limit of 0 asks for everything in one call. */
   | { readonly kind: "list"; readonly limit: number; readonly continueToken: string }
   | { readonly kind: "watch"; readonly resourceVersion: string }
-  /**
-   * Waits grow from one to the next until `calm`; `slow` ones longer, for what a person has to
-   * change.
-   */
-  | { readonly kind: "wait"; readonly pace: "back-off" | "slow"; readonly atLeastMs: number }
+  /** Waits grow from one to the next until `calm`. */
+  | { readonly kind: "wait"; readonly pace: ReflectorWait; readonly atLeastMs: number }
   /** All is well: the next wait is the shortest again. */
   | { readonly kind: "calm" }
   /** The first to the last page have all objects; others have been deleted. */
@@ -164,7 +164,7 @@ function fail(state: ReflectorState, { failure, retryAfterMs, livedMs }: Omit<Fa
   const calm: readonly ReflectorAction[] = isHealthy ? [{ kind: "calm" }] : [];
   const isTooLarge = failure === "too-large" && state.phase === "listing";
   const pageLimit = isTooLarge ? smallerPage(state.pageLimit) : state.pageLimit;
-  const pace = failure === "refused" ? "slow" : "back-off";
+  const pace = failure === "refused" ? "slow" : failure === "absent" ? "missing" : "back-off";
   return {
     state: { phase: "waiting", pageLimit },
     actions: [...calm, { kind: "wait", pace, atLeastMs: retryAfterMs }],

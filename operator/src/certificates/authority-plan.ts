@@ -20,7 +20,7 @@ const RENEWAL_RATIO = 2 / 3;
 
 /**
  * How long the next authority waits for Secrets that cannot be written, in milliseconds: one namespace
- * must not hold up all others until the authority ends.
+ * must not delay all others until the authority ends.
  */
 const PATIENCE_MS = 30 * 86_400_000;
 
@@ -55,14 +55,23 @@ export type AuthorityStep =
   /** Let the next one sign. */
   | { readonly kind: "promote" };
 
+/** Times that the validity of a certificate is compared with, in milliseconds since the epoch. */
+export interface KnownTimes {
+  /** By the clock of this process. */
+  readonly nowMs: number;
+  /** When the Secret was written last, by the clock of the API server. */
+  readonly writtenMs: number | undefined;
+}
+
 /** Reads the Secret; undefined: there is none. */
 export function readAuthority(secret: StoredSecret | undefined, nowMs: number): AuthorityState {
-  const { data = {}, annotations = {} } = secret ?? {};
+  const { data = {}, annotations = {}, writtenMs } = secret ?? {};
+  const times = { nowMs, writtenMs };
   const present = readKnown(data, "tls");
   const next = readKnown(data, "next");
   const sinceMs = Date.parse(annotations[TRUSTED_SINCE] ?? "");
   const [usable, usableNext] = [present, next].map((each) =>
-    typeof each === "object" && reasonNotUsable(each.details, nowMs) === undefined ? each : undefined,
+    typeof each === "object" && reasonNotUsable(each.details, times) === undefined ? each : undefined,
   );
   return {
     present: usable,
@@ -74,7 +83,7 @@ export function readAuthority(secret: StoredSecret | undefined, nowMs: number): 
         ? undefined
         : typeof present === "string"
           ? present
-          : reasonNotUsable(present.details, nowMs),
+          : reasonNotUsable(present.details, times),
   };
 }
 
@@ -91,6 +100,8 @@ export function authorityStep(
   if (present === undefined)
     return next === undefined ? { kind: "create", reason: state.fault ?? "there is none" } : { kind: "promote" };
   if (next === undefined) return isDue(present.details, nowMs) ? { kind: "introduce" } : { kind: "keep" };
+  // The clock was set back: when the next one was trusted everywhere cannot be known.
+  if (nowMs < next.details.validFromMs) return { kind: "keep" };
   if (nowMs >= next.details.validFromMs + PATIENCE_MS) return { kind: "promote" };
   // A time in the future is that of a clock that was set back.
   if (nextTrustedSinceMs === undefined || nextTrustedSinceMs > nowMs)
@@ -157,14 +168,22 @@ export function isDue({ validFromMs, validToMs }: CertificateDetails, nowMs: num
   return nowMs >= validFromMs + (validToMs - validFromMs) * RENEWAL_RATIO;
 }
 
-/** Why a certificate is not valid now; undefined when it is. */
-export function reasonNotValid({ validFromMs, validToMs }: CertificateDetails, nowMs: number): string | undefined {
-  if (nowMs < validFromMs) return `it is not valid before ${new Date(validFromMs).toISOString()}`;
-  return nowMs > validToMs ? `it has expired at ${new Date(validToMs).toISOString()}` : undefined;
+/**
+ * Why a certificate is not valid; undefined when it is. One that is not valid yet by the clock of this
+ * process is good: its issuer was right and this clock was set back. Unless it begins after the API server
+ * took it: then the clock of its issuer was ahead.
+ */
+export function reasonNotValid(
+  { validFromMs, validToMs }: CertificateDetails,
+  { nowMs, writtenMs = Infinity }: KnownTimes,
+): string | undefined {
+  if (nowMs > validToMs) return `it has expired at ${new Date(validToMs).toISOString()}`;
+  if (nowMs >= validFromMs || validFromMs <= writtenMs) return undefined;
+  return `it was issued by a clock that was ahead, and is not valid before ${new Date(validFromMs).toISOString()}`;
 }
 
-function reasonNotUsable(details: CertificateDetails, nowMs: number): string | undefined {
-  return details.isAuthority ? reasonNotValid(details, nowMs) : "its certificate is not one of an authority";
+function reasonNotUsable(details: CertificateDetails, times: KnownTimes): string | undefined {
+  return details.isAuthority ? reasonNotValid(details, times) : "its certificate is not one of an authority";
 }
 
 function readKnown(data: SecretData, name: "tls" | "next"): KnownAuthority | string {

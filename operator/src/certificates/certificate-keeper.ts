@@ -1,6 +1,7 @@
 // Keeps the Secrets with certificates as they should be: reads them all, plans, and writes the
 // difference, the authority first.
 import { createAuthority, loadAuthority } from "@weir/certificates/authority";
+import { readCertificates } from "@weir/certificates/inspect";
 import type { Log } from "@weir/common/log/log";
 import type { ObjectClient, ObjectWriter } from "@weir/kubernetes/client/object-client";
 
@@ -76,6 +77,7 @@ export class CertificateKeeper implements Reconciler {
   readonly #naming: CertificateNaming;
   /** Secrets that are not ours: logged once. */
   readonly #reported = new Set<string>();
+  #isClockBehind = false;
 
   constructor(deps: CertificateKeeperDeps, naming: CertificateNaming) {
     this.#deps = deps;
@@ -110,6 +112,7 @@ export class CertificateKeeper implements Reconciler {
     const webhook = await attempt(() => readWebhookTrust(this.#deps.objects, signal));
     // What could not be read may lack the next authority.
     const bundles = failures.length > 0 ? [""] : bundlesOf(found, webhook);
+    this.#checkClock([storedAuthority, ...found.map(({ stored }) => stored)].filter((each) => each !== undefined));
     const state = await this.#keepAuthority(storedAuthority, bundles, signal);
     for (const one of found) await attempt(() => this.#keepLeaves(state, one, signal));
     if (webhook !== undefined) await attempt(() => this.#keepWebhook(state, webhook, signal));
@@ -150,8 +153,21 @@ export class CertificateKeeper implements Reconciler {
     return after;
   }
 
+  /** Logs once that the clock is behind: certificates that are not valid yet are kept. */
+  #checkClock(secrets: readonly StoredSecret[]): void {
+    const nowMs = this.#deps.clock();
+    const newestMs = Math.max(...secrets.map((secret) => newestStartMs(secret)));
+    const isBehind = nowMs < newestMs;
+    if (isBehind && !this.#isClockBehind)
+      this.#deps.log.warn("The clock is behind the certificates, which are kept", {
+        clock: new Date(nowMs).toISOString(),
+        newestCertificateValidFrom: new Date(newestMs).toISOString(),
+      });
+    this.#isClockBehind = isBehind;
+  }
+
   async #keepLeaves(state: AuthorityState, { wanted, stored }: FoundLeaves, signal: AbortSignal): Promise<void> {
-    // A Secret that nobody needs is not made; one that there is loses the certificates.
+    // A Secret that no service needs is not made; one that exists loses the certificates.
     if (wanted.leaves.length === 0 && stored === undefined) return;
     const data: Record<string, string> = { [BUNDLE_KEY]: bundleOf(state) };
     const reports: (() => void)[] = [];
@@ -173,10 +189,11 @@ export class CertificateKeeper implements Reconciler {
     stored: StoredSecret | undefined,
   ): Promise<{ readonly pairs: SecretData; readonly report?: () => void }> {
     if (present === undefined) throw new TypeError("Cannot issue a certificate without an authority");
-    const nowMs = this.#deps.clock();
-    const { data = {} } = stored ?? {};
+    // A clock that was set back is corrected as far as the authority shows.
+    const nowMs = Math.max(this.#deps.clock(), present.details.validFromMs);
+    const { data = {}, writtenMs } = stored ?? {};
     const [cert, key] = [`${leaf.pair}.crt`, `${leaf.pair}.key`];
-    const fault = leafFault(data, leaf, present.details, nowMs);
+    const fault = leafFault(data, leaf, present.details, { nowMs, writtenMs });
     if (fault === undefined) return { pairs: { [cert]: data[cert] ?? "", [key]: data[key] ?? "" } };
     const authority = await loadAuthority(present.certPem, present.keyPem);
     const made = await authority.issue({ ...leaf.names, now: new Date(nowMs), validDays: LEAF_DAYS });
@@ -238,6 +255,12 @@ export class CertificateKeeper implements Reconciler {
 function bundlesOf(found: readonly FoundLeaves[], webhook: WebhookTrust | undefined): readonly string[] {
   const stored = found.flatMap((each) => (each.stored === undefined ? [] : [each.stored.data[BUNDLE_KEY] ?? ""]));
   return webhook === undefined ? stored : [...stored, webhook.bundle];
+}
+
+/** From when the newest certificate is valid; without those of a clock that was ahead, which are replaced. */
+function newestStartMs({ data, writtenMs = Infinity }: StoredSecret): number {
+  const starts = readCertificates(Object.values(data).join("\n")).map(({ validFromMs }) => validFromMs);
+  return Math.max(...starts.filter((startMs) => startMs <= writtenMs));
 }
 
 function secretSubject({ namespace, name }: ObjectKey, { uid }: StoredSecret): EventObject {

@@ -4,11 +4,8 @@ import { createLog } from "@weir/common/log/log";
 import { openClusterAccess } from "@weir/kubernetes/access/cluster-access";
 import { ApiClient } from "@weir/kubernetes/client/api-client";
 import { ObjectClient, type WrittenObject } from "@weir/kubernetes/client/object-client";
-import {
-  kubeconfigText,
-  type KubernetesCluster,
-  startKubernetesCluster,
-} from "@weir/testing/kubernetes/kubernetes-cluster";
+import { kubeconfigText } from "@weir/testing/kubernetes/cluster-files";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -41,10 +41,10 @@ type Place = keyof typeof PLACES;
 
 describe("certificates that change under running processes", () => {
   const folder = makeTemporaryFolder();
-  const objects = new FakeObjects();
   const realMs = Date.now();
   /** So long ago that the first authority is due. */
   let nowMs = realMs - 245 * DAY_MS;
+  const objects = new FakeObjects(() => nowMs);
   const processes: { readonly child: ChildProcess; readonly output: () => string }[] = [];
   let ports: readonly number[];
   let limit = 0;

@@ -1,13 +1,13 @@
-// The Secrets that hold certificates: their names, how they are read, and how they are written.
+// The Secrets with certificates: their names, how they are read, and how they are written.
 import type { ObjectName, WrittenObject } from "@weir/kubernetes/client/object-client";
 import type { ApiKind } from "@weir/kubernetes/client/api-resource";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
-import { mappingOf } from "@weir/kubernetes/mapping";
+import { fieldsOf, type Mapping, mappingOf, mappingsOf, textOf } from "@weir/kubernetes/mapping";
 
 /** The kind in the API. */
 export const SECRETS: ApiKind = { group: "", version: "v1", plural: "secrets" };
 
-/** Who writes the fields, for the API server. */
+/** The writer of the fields, for the API server. */
 export const FIELD_MANAGER = "weir-operator";
 
 /** The authority, in the operator's namespace. */
@@ -56,6 +56,11 @@ export interface StoredSecret {
   readonly annotations: Readonly<Record<string, string>>;
   /** Names of the data that this operator has written. */
   readonly ownKeys: readonly string[];
+  /**
+   * When this operator wrote it last, by the clock of the API server, in milliseconds since the epoch;
+   * undefined: never.
+   */
+  readonly writtenMs: number | undefined;
   readonly ownerUids: readonly string[];
 }
 
@@ -64,13 +69,16 @@ export function readSecret({ content, uid, resourceVersion }: KubernetesObject):
   const metadata = mappingOf(content["metadata"]) ?? {};
   const owners = Array.isArray(metadata["ownerReferences"]) ? (metadata["ownerReferences"] as unknown[]) : [];
   const encoded = Object.entries(textsOf(content["data"]));
+  const own = ownWrite(metadata["managedFields"]);
+  const writtenMs = Date.parse(textOf(own["time"]) ?? "");
   return {
     uid,
     resourceVersion,
     isManaged: textsOf(metadata["labels"])[MANAGED_LABEL] === MANAGED_VALUE,
     data: Object.fromEntries(encoded.map(([key, value]) => [key, Buffer.from(value, "base64").toString()])),
     annotations: textsOf(metadata["annotations"]),
-    ownKeys: ownKeysOf(metadata["managedFields"]),
+    ownKeys: ownKeysOf(own),
+    writtenMs: Number.isNaN(writtenMs) ? undefined : writtenMs,
     ownerUids: owners.map((owner) => mappingOf(owner)?.["uid"]).filter((uid) => typeof uid === "string"),
   };
 }
@@ -108,12 +116,15 @@ function textsOf(value: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === "string"));
 }
 
-/** Of `metadata.managedFields`; `f:` precedes each name there. */
-function ownKeysOf(managedFields: unknown): readonly string[] {
-  const entries = Array.isArray(managedFields) ? (managedFields as unknown[]).map((entry) => mappingOf(entry)) : [];
-  const own = entries.find((entry) => entry?.["manager"] === FIELD_MANAGER && entry["operation"] === "Apply");
-  const fields = mappingOf(mappingOf(own?.["fieldsV1"])?.["f:data"]) ?? {};
-  return Object.keys(fields)
+/** The entry of this operator in `metadata.managedFields`; empty when there is none. */
+function ownWrite(managedFields: unknown): Mapping {
+  const isOwn = ({ manager, operation }: Mapping): boolean => manager === FIELD_MANAGER && operation === "Apply";
+  return mappingsOf(managedFields).find(isOwn) ?? {};
+}
+
+/** Names of the data in an entry of `metadata.managedFields`; `f:` precedes each name there. */
+function ownKeysOf(own: Mapping): readonly string[] {
+  return Object.keys(fieldsOf(fieldsOf(own["fieldsV1"])["f:data"]))
     .filter((field) => field.startsWith("f:"))
     .map((field) => field.slice("f:".length));
 }

@@ -14,7 +14,13 @@ export class FakeObjects {
   /** Throws what a request for this object fails with. */
   fail: (name: string) => void = () => undefined;
   readonly #objects = new Map<string, Content>();
+  readonly #clock: () => number;
   #version = 0;
+
+  /** `clock` is that of the API server, in milliseconds since the epoch. */
+  constructor(clock: () => number) {
+    this.#clock = clock;
+  }
 
   /** Puts an object there as another writer does. */
   put(kind: ApiKind, object: Content): void {
@@ -61,8 +67,9 @@ export class FakeObjects {
     if (isOther || (before !== undefined && options.isForced !== true))
       throw new ApiFailure("conflict", { verb: "patch", resource: resourceOf(kind, metadata.namespace) }, "conflict");
     const own = Object.keys(data).map((key) => [`f:${key}`, {}] as const);
+    const time = new Date(this.#clock()).toISOString();
     const managedFields = [
-      { manager: options.fieldManager, operation: "Apply", fieldsV1: { "f:data": Object.fromEntries(own) } },
+      { manager: options.fieldManager, operation: "Apply", time, fieldsV1: { "f:data": Object.fromEntries(own) } },
     ];
     this.put(kind, { ...before, ...rest, data, metadata: { ...before?.metadata, ...metadata, managedFields } });
     this.writes.push(name.slice(name.indexOf(" ") + 1));

@@ -8,7 +8,7 @@ import {
   readCertificates,
 } from "@weir/certificates/inspect";
 
-import { isDue, reasonNotValid } from "./authority-plan.ts";
+import { isDue, type KnownTimes, reasonNotValid } from "./authority-plan.ts";
 import {
   CONTROL_PLANE_SECRET,
   OPERATOR_SECRET,
@@ -95,7 +95,7 @@ export function leafFault(
   data: SecretData,
   { pair, names }: WantedLeaf,
   authority: CertificateDetails,
-  nowMs: number,
+  times: KnownTimes,
 ): { readonly kind: "missing" | "due" | "changed" | "broken"; readonly reason: string } | undefined {
   const [certPem, keyPem] = [data[`${pair}.crt`], data[`${pair}.key`]];
   if (certPem === undefined && keyPem === undefined) return { kind: "missing", reason: "there is none" };
@@ -103,11 +103,11 @@ export function leafFault(
   if (details === undefined || more.length > 0)
     return { kind: "broken", reason: `${pair}.crt is not one certificate in PEM` };
   if (!isKeyOf(details, keyPem ?? "")) return { kind: "broken", reason: `${pair}.key does not belong to ${pair}.crt` };
-  const invalid = reasonNotValid(details, nowMs);
+  const invalid = reasonNotValid(details, times);
   if (invalid !== undefined) return { kind: "broken", reason: invalid };
   if (!isIssuedBy(details, authority)) return { kind: "changed", reason: "another authority signs now" };
   if (!hasNames(details, names)) return { kind: "changed", reason: "its names have changed" };
-  return isDue(details, nowMs) ? { kind: "due", reason: "two thirds of its life are over" } : undefined;
+  return isDue(details, times.nowMs) ? { kind: "due", reason: "two thirds of its life are over" } : undefined;
 }
 
 function serviceLeaves(naming: CertificateNaming, services: readonly CertifiedService[]): readonly WantedLeaves[] {

@@ -1,5 +1,5 @@
 // Records events of resources in the API server. A repeat within a while joins the series of the first
-// one, and whoever records never waits: one task writes in the background.
+// one, and its caller never waits: one task writes in the background.
 import { createHash } from "node:crypto";
 
 import type { Part } from "@weir/common/lifecycle/lifecycle";

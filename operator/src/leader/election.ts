@@ -1,4 +1,4 @@
-// Decides who may take a Lease. Pure. Clocks of two machines are never compared: a holder has the time
+// Decides whether a replica may take a Lease. Pure. Clocks of two machines are never compared: a holder has the time
 // of its Lease from when this process has seen the last change of it.
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 

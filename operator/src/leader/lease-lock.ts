@@ -39,7 +39,7 @@ export class LeaseLock {
     this.#options = options;
   }
 
-  /** Who holds it, as far as is known; empty: nobody. */
+  /** Identity of the holder, as far as is known; empty: the Lease is free. */
   get holder(): string {
     return this.#observed === undefined ? "" : readLease(this.#observed.object).holder;
   }
@@ -50,7 +50,7 @@ export class LeaseLock {
    */
   async acquire(signal: AbortSignal): Promise<boolean> {
     const { identity, durationMs } = this.#options;
-    // A leader knows the version that it wrote last; whoever waits must look.
+    // A leader knows the version that it wrote last; a replica that waits must look.
     let current = this.holder === identity ? this.#observed?.object : await this.#read(signal);
     for (let round = 0; round < ROUNDS; round++) {
       const nowMs = this.#deps.monotonicMs();
@@ -63,7 +63,7 @@ export class LeaseLock {
     return false;
   }
 
-  /** Lets others take the Lease immediately, if this process holds it. Fails with ApiFailure. */
+  /** Lets others take the Lease immediately, if this process is the holder. Fails with ApiFailure. */
   async release(signal: AbortSignal): Promise<void> {
     for (let round = 0; round < ROUNDS; round++) {
       const current = await this.#read(signal);

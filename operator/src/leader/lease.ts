@@ -43,7 +43,7 @@ export function readLease(object: KubernetesObject): LeaseRecord {
   };
 }
 
-/** The Lease after `holder` has renewed, taken or (as nobody, with an empty name) released it at `nowMs`. */
+/** The Lease after `holder` has renewed, taken or (with an empty name) released it at `nowMs`. */
 export function leaseObject(
   { namespace, name }: { readonly namespace: string; readonly name: string },
   before: KubernetesObject | undefined,

@@ -1,4 +1,4 @@
-// The objects of one kind as a reflector last saw them, and who wants to hear of changes.
+// The objects of one kind as a reflector last saw them, and the listeners that are notified of changes.
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import type { ListedPage } from "@weir/kubernetes/reflector/reflector";
 import type { ObjectSink } from "@weir/kubernetes/reflector/reflector-run";
@@ -11,7 +11,7 @@ import type { ObjectKey } from "./reconciler.ts";
 export type ObjectListener = (before: KubernetesObject | undefined, after: KubernetesObject | undefined) => void;
 
 /** The part of a cache that those read who do not fill it. */
-export type ObjectLookup = Pick<ObjectCache, "get" | "list" | "onChange">;
+export type ObjectLookup = Pick<ObjectCache, "get" | "list" | "onChange" | "isListed">;
 
 /** Objects by namespace and name. */
 export class ObjectCache implements ObjectSink {
@@ -20,6 +20,7 @@ export class ObjectCache implements ObjectSink {
   /** What the pages of a list have brought so far. */
   #listing = new Map<string, KubernetesObject>();
   readonly #isWithoutManagers: boolean;
+  #isListed = false;
 
   /** Drops `metadata.managedFields` of every object if `isWithoutManagers`. */
   constructor({ isWithoutManagers = false }: { readonly isWithoutManagers?: boolean } = {}) {
@@ -37,6 +38,16 @@ export class ObjectCache implements ObjectSink {
     return namespace === undefined ? all : all.filter((object) => object.namespace === namespace);
   }
 
+  /** Whether the objects were listed, and the cluster has not lost their kind since. */
+  isListed(): boolean {
+    return this.#isListed;
+  }
+
+  /** The cluster does not know the kind. */
+  kindIsMissing(): void {
+    this.#isListed = false;
+  }
+
   /** Calls `listener` after each change from now on. */
   onChange(listener: ObjectListener): void {
     this.#listeners.push(listener);
@@ -45,6 +56,7 @@ export class ObjectCache implements ObjectSink {
   take({ objects, isFirst, isLast }: ListedPage): boolean {
     if (isFirst) this.#listing = new Map();
     for (const object of objects) this.#listing.set(textOf(object), this.#kept(object));
+    this.#isListed ||= isLast;
     return isLast && this.#replace();
   }
 

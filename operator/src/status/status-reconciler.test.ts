@@ -51,7 +51,7 @@ describe("StatusReconciler", () => {
     return (await reconciler.reconcile(KEY, AbortSignal.timeout(60_000))).againAfterMs;
   }
 
-  it("holds a status that waits for a replica no longer because the clock was set back", async () => {
+  it("delays a status that waits for a replica no longer because the clock was set back", async () => {
     expect(await reconcile()).toBe(11_000);
     epochMs -= 3_600_000;
     monotonicMs += 11_000;
@@ -59,7 +59,7 @@ describe("StatusReconciler", () => {
     expect(writes).toHaveLength(1);
   });
 
-  it("holds a status anew when this process becomes the leader again", async () => {
+  it("delays a status anew when this process becomes the leader again", async () => {
     expect(await reconcile()).toBe(11_000);
     monotonicMs += 3_600_000;
     reconciler.start();

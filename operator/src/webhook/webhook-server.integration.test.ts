@@ -10,9 +10,11 @@ import { type Authority, createAuthority } from "@weir/certificates/authority";
 import { errorCode } from "@weir/common/errors/error-code";
 import { createLog } from "@weir/common/log/log";
 import { eventually } from "@weir/testing/eventually";
+import { Registry } from "prom-client";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import type { ReviewContext } from "./review.ts";
+import { newMetrics } from "./webhook-metrics.suite.ts";
 import { WebhookServer } from "./webhook-server.ts";
 
 const HOST = "127.0.0.1";
@@ -29,6 +31,7 @@ describe("WebhookServer", () => {
   let server: WebhookServer;
   let lines: unknown[];
   let context: ReviewContext;
+  let registry: Registry;
 
   beforeAll(async () => {
     authority = await createAuthority({ commonName: "ca", now: new Date(), validDays: 1 });
@@ -37,6 +40,7 @@ describe("WebhookServer", () => {
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), "weir-webhook-"));
     lines = [];
+    registry = new Registry();
     const nothing = { list: () => [] };
     context = { clock: Date.now, configs: nothing, services: nothing, hasPods: () => undefined };
   });
@@ -57,7 +61,7 @@ describe("WebhookServer", () => {
     const write = (line: string): void => void lines.push((JSON.parse(line) as { "@message": unknown })["@message"]);
     const tls = { certPath: join(folder, "tls.crt"), keyPath: join(folder, "tls.key") };
     server = new WebhookServer(
-      { log: createLog({ level: "info", format: "json", write }), context },
+      { log: createLog({ level: "info", format: "json", write }), context, metrics: newMetrics(registry) },
       { host: HOST, port: 0, tls, filesIntervalMs: 20 },
     );
     await server.start();
@@ -153,6 +157,33 @@ describe("WebhookServer", () => {
     const review = { ...REVIEW, request: { ...REVIEW.request, object } };
     expect(await send(JSON.stringify(review))).toEqual({ status: 500, body: { message: "internal error" } });
     expect(lines).toContain("Cannot review a change");
+  });
+
+  it("counts requests of its path by code, and those that are cut off as none", async () => {
+    await writeFiles("first");
+    await start();
+    const metricsOf = async () => await registry.metrics();
+    expect(await metricsOf()).toContain('controller_runtime_webhook_requests_total{webhook="/validate",code="200"} 0');
+    await send(JSON.stringify(REVIEW));
+    await send("{");
+    await send("{}", { path: "/" });
+    const cut = connect({ host: HOST, port: server.address()?.port ?? 0, ca: authority.certPem });
+    cut.on("error", () => undefined); // Its end is the point.
+    cut.write(`POST /validate HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{`);
+    await eventually("the request to be served", async () =>
+      expect(await metricsOf()).toContain('controller_runtime_webhook_requests_in_flight{webhook="/validate"} 1'),
+    );
+    cut.destroy();
+    await eventually("its end", async () =>
+      expect(await metricsOf()).toContain('controller_runtime_webhook_requests_in_flight{webhook="/validate"} 0'),
+    );
+    const lines = (await metricsOf()).split("\n");
+    expect(lines.filter((line) => line.startsWith("controller_runtime_webhook_requests_total"))).toEqual([
+      'controller_runtime_webhook_requests_total{webhook="/validate",code="200"} 1',
+      'controller_runtime_webhook_requests_total{webhook="/validate",code="500"} 0',
+      'controller_runtime_webhook_requests_total{webhook="/validate",code="400"} 1',
+    ]);
+    expect(lines).toContain('controller_runtime_webhook_latency_seconds_count{webhook="/validate"} 2');
   });
 
   it("serves as soon as its certificate is there, and with each new one", async () => {

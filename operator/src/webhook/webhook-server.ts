@@ -11,9 +11,10 @@ import { TlsFiles } from "@weir/common/tls/tls-files";
 
 import { parseReview, reviewAnswer } from "./admission-review.ts";
 import { review, type ReviewContext } from "./review.ts";
+import type { WebhookMetrics } from "./webhook-metrics.ts";
 
 /** The path that the configuration of the webhook names. */
-const WEBHOOK_PATH = "/validate";
+export const WEBHOOK_PATH = "/validate";
 
 /**
  * Largest request, in bytes: the API server takes objects of 3 MiB, and sends the new and the old
@@ -53,6 +54,7 @@ export class WebhookServer implements Part {
   readonly name = "webhook listener";
   readonly #log: Log;
   readonly #context: ReviewContext;
+  readonly #metrics: WebhookMetrics;
   readonly #options: WebhookOptions;
   readonly #loop: RetryLoop;
   #files: TlsFiles | undefined;
@@ -62,9 +64,13 @@ export class WebhookServer implements Part {
   /** The last reason why it does not serve, so that it is logged once. */
   #reason: unknown;
 
-  constructor(deps: { readonly log: Log; readonly context: ReviewContext }, options: WebhookOptions) {
+  constructor(
+    deps: { readonly log: Log; readonly context: ReviewContext; readonly metrics: WebhookMetrics },
+    options: WebhookOptions,
+  ) {
     this.#log = deps.log;
     this.#context = deps.context;
+    this.#metrics = deps.metrics;
     this.#options = options;
     const waitMs = options.filesIntervalMs ?? FILES_INTERVAL_MS;
     this.#loop = new RetryLoop(() => void this.#open(), {
@@ -138,6 +144,10 @@ export class WebhookServer implements Part {
 
   #take(request: IncomingMessage, response: ServerResponse): void {
     const refusal = refusalOf(request);
+    if (pathOf(request) === WEBHOOK_PATH) {
+      const ended = this.#metrics.began();
+      response.once("close", () => ended(response.headersSent ? response.statusCode : undefined));
+    }
     if (refusal !== undefined) {
       refuse(response, ...refusal);
       return;

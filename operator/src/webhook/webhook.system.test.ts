@@ -17,6 +17,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CertificateKeeper } from "../certificates/certificate-keeper.ts";
 import { OPERATOR_SECRET, readSecret, SECRETS } from "../certificates/certificate-secret.ts";
 import { ObjectCache } from "../reconcile/object-cache.ts";
+import { newMetrics } from "./webhook-metrics.suite.ts";
 import { WebhookServer } from "./webhook-server.ts";
 
 const TIMEOUTS = { answerTimeoutMs: 20_000, silenceTimeoutMs: 20_000, slowAfterMs: 20_000 };
@@ -111,7 +112,7 @@ describe("the admission webhook", () => {
       services: new ObjectCache(),
       hasPods: (fleet: string) => fleet !== "empty",
     };
-    server = new WebhookServer({ log, context }, { host: HOST, port: 0, tls });
+    server = new WebhookServer({ log, context, metrics: newMetrics() }, { host: HOST, port: 0, tls });
     await server.start();
     port = server.address()?.port ?? 0;
     await cluster.apply(configuration());
@@ -208,7 +209,7 @@ describe("the admission webhook", () => {
     expect(await apply(config("invalid", INVALID))).toMatchObject({ code: 0 });
     const tls = { certPath: join(cluster.folder, "webhook-tls.crt"), keyPath: join(cluster.folder, "webhook-tls.key") };
     const context = { clock: Date.now, configs, services: new ObjectCache(), hasPods: () => undefined };
-    server = new WebhookServer({ log, context }, { host: HOST, port, tls });
+    server = new WebhookServer({ log, context, metrics: newMetrics() }, { host: HOST, port, tls });
     await server.start();
     await eventually("the webhook to warn", async () => {
       const { code, stderr } = await cluster.kubectl(["label", "ratelimitconfig", "invalid", "a=b", "--overwrite"]);

@@ -1,17 +1,8 @@
 // RateLimitServices in a whole cluster: a resource becomes ready pods, what others do to them is repaired
 // or kept, and the pods' command and environment run real processes that decide.
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-
 import { create } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { createAuthority } from "@weir/certificates/authority";
-import { silentLog } from "@weir/common/log/log";
-import { openClusterAccess } from "@weir/kubernetes/access/cluster-access";
-import { ApiClient } from "@weir/kubernetes/client/api-client";
-import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
-import { ObjectClient, type WrittenObject } from "@weir/kubernetes/client/object-client";
 import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
 import {
   RateLimitRequestSchema,
@@ -19,152 +10,36 @@ import {
   RateLimitService,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { eventually } from "@weir/testing/eventually";
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
-import { reservePorts } from "@weir/testing/reserve-ports";
-import { startRedis } from "@weir/testing/servers/redis";
-import { Registry } from "prom-client";
+import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import type { EventText } from "../events/event-recorder.ts";
-import { ClusterCaches } from "../reconcile/cluster-caches.ts";
-import type { Controller } from "../reconcile/controller.ts";
-import { ControllerMetricsSet } from "../reconcile/controller-metrics.ts";
-import { RATE_LIMIT_SERVICES } from "./owned-kinds.ts";
-import { PodProcess, ProgramProcess } from "./pod-process.suite.ts";
-import { createWorkloadController } from "./workload-controller.ts";
-
-const TIMEOUTS = { answerTimeoutMs: 20_000, silenceTimeoutMs: 100_000, slowAfterMs: 20_000 };
-const PACE = { backoffInitialMs: 50, backoffMaxMs: 1000, slowMs: 20_000 };
-const CRDS = ["ratelimitservices", "ratelimitconfigs"].map((name) =>
-  readFileSync(join(import.meta.dirname, `../../../crds/crds/${name}.yaml`), "utf8"),
-);
-const PASSWORD = "secret";
-const VALIDITY = { now: new Date(), validDays: 1 } as const;
-
-/** Tells what is applied. */
-class WatchedClient extends ObjectClient {
-  readonly #told: (name: WrittenObject["metadata"]) => void;
-
-  constructor(client: ApiClient, told: (name: WrittenObject["metadata"]) => void) {
-    super(client);
-    this.#told = told;
-  }
-
-  override async apply(...[kind, object, ...rest]: Parameters<ObjectClient["apply"]>): Promise<KubernetesObject> {
-    this.#told(object.metadata);
-    return await super.apply(kind, object, ...rest);
-  }
-}
-
-/** A manifest as JSON, which is YAML too. */
-function manifest(
-  apiVersion: string,
-  kind: string,
-  [namespace, name]: readonly [string, string],
-  rest: object,
-): string {
-  return JSON.stringify({ apiVersion, kind, metadata: { name, namespace }, ...rest });
-}
-
-function service(namespace: string, name: string, spec: object): string {
-  return manifest("ratelimit.weir.dev/v1alpha1", "RateLimitService", [namespace, name], { spec });
-}
+import { DataPlaneCluster, manifest, service } from "./data-plane-cluster.suite.ts";
+import { PodProcess } from "./pod-process.suite.ts";
+import { POD_MONITOR_DEFINITION } from "./pod-monitor-definition.suite.ts";
 
 describe("RateLimitServices in a cluster", () => {
+  let fixture: DataPlaneCluster;
   let cluster: KubernetesCluster;
-  let client: ApiClient;
-  let caches: ClusterCaches;
-  let controller: Controller;
-  let controlPlane: ProgramProcess;
-  let redis: Awaited<ReturnType<typeof startRedis>>;
-  let spec: object;
-  const [events, connected] = [[] as (EventText & { name: string })[], new Set<string>()];
-  /** Names of what was written in the namespace other, and each look at its resources. */
-  const [applied, looks] = [[] as string[], [] as string[]];
 
-  const kubectl = async (...args: readonly string[]): Promise<string> => {
-    const { code, stdout, stderr } = await cluster.kubectl(args);
-    if (code !== 0) throw new Error(`kubectl ${args.join(" ")}: ${stderr}`);
-    return stdout;
-  };
-  const get = async (kind: string, name: string, namespace = "shop"): Promise<Mapping> =>
-    JSON.parse(await kubectl("get", kind, name, "-n", namespace, "--output=json")) as Mapping;
-  const list = async (kind: string, namespace = "shop"): Promise<readonly Mapping[]> =>
-    mappingsOf((JSON.parse(await kubectl("get", kind, "-n", namespace, "--output=json")) as Mapping)["items"]);
+  const kubectl = async (...args: readonly string[]): Promise<string> => await fixture.kubectl(...args);
+  const get = async (...args: Parameters<DataPlaneCluster["get"]>) => await fixture.get(...args);
+  const list = async (...args: Parameters<DataPlaneCluster["list"]>) => await fixture.list(...args);
+  const conditionsOf = async (...args: Parameters<DataPlaneCluster["conditionsOf"]>) =>
+    await fixture.conditionsOf(...args);
   const specOf = (object: Mapping): Mapping => fieldsOf(object["spec"]);
-  const conditionsOf = async (name: string, namespace = "shop") => {
-    const { conditions } = fieldsOf((await get("rls", name, namespace))["status"]);
-    return Object.fromEntries(
-      mappingsOf(conditions).map(({ type, status, reason }) => [String(type), `${String(status)} ${String(reason)}`]),
-    );
-  };
   const replicas = async (): Promise<unknown> => specOf(await get("deployment", "limits"))["replicas"];
 
   beforeAll(async () => {
-    cluster = await startKubernetesCluster({ full: true });
-    await cluster.apply(CRDS.join("\n---\n"));
-    const namespaces = ["shop", "shop2", "other"].map(
-      (name) => `{apiVersion: v1, kind: Namespace, metadata: {name: ${name}}}`,
-    );
-    await cluster.apply(namespaces.join("\n---\n"));
-    await kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s");
-    redis = await startRedis(cluster.folder, { flags: ["--requirepass", PASSWORD] });
-    const [adsPort = 0, httpPort = 0] = await reservePorts(2);
-    controlPlane = new ProgramProcess("weir-control-plane", await prepareControlPlane(cluster, { adsPort, httpPort }));
-    spec = {
-      backend: {
-        type: "redis",
-        redis: {
-          type: "single",
-          single: { address: redis.address },
-          auth: { passwordSecretRef: { name: "store", key: "pass" } },
-        },
-      },
-      podAnnotations: { team: "limits" },
-    };
-    const access = await openClusterAccess({ kind: "kubeconfig", paths: [cluster.kubeconfigPath] }, Date.now);
-    client = new ApiClient(access, TIMEOUTS, { userAgent: "test" });
-    const deps = { client, log: silentLog(), clock: Date.now, monotonicMs: () => performance.now(), random: () => 0.5 };
-    caches = new ClusterCaches(deps, PACE);
-    controller = createWorkloadController(
-      {
-        ...deps,
-        caches,
-        services: caches.follow(RATE_LIMIT_SERVICES),
-        objects: new WatchedClient(client, ({ namespace, name }) => {
-          if (namespace === "other") applied.push(name);
-        }),
-        metrics: new ControllerMetricsSet(new Registry()),
-        events: { record: ({ name }, event) => void events.push({ name, ...event }) },
-        connections: {
-          connectedPods: (namespace) => {
-            if (namespace === "other") looks.push(namespace);
-            return connected;
-          },
-        },
-      },
-      {
-        concurrency: 4,
-        resyncMs: 600_000,
-        namespaces: undefined,
-        workload: { image: "weir:1", controlPlane: { address: `127.0.0.1:${adsPort}`, isPlaintext: false } },
-      },
-    );
-    await caches.start();
-    controller.start();
+    fixture = await DataPlaneCluster.start();
+    cluster = fixture.cluster;
   });
 
   afterAll(async () => {
-    await controller.stop();
-    caches.stop();
-    await client.close();
-    await controlPlane.stop();
-    await redis.stop();
-    await cluster.stop();
+    await fixture.stop();
   });
 
   it("a resource becomes ready pods and the objects around them", async () => {
-    await cluster.apply(service("shop", "limits", spec));
+    await cluster.apply(service("shop", "limits", fixture.spec));
     await kubectl("wait", "--for=condition=Available", "rls/limits", "-n", "shop", "--timeout=30s");
     await kubectl("rollout", "status", "deployment/limits", "-n", "shop", "--timeout=30s");
     const kinds = ["deployment", "service", "serviceaccount", "pdb", "networkpolicy"];
@@ -187,7 +62,7 @@ describe("RateLimitServices in a cluster", () => {
     await eventually("three pods", async () => {
       expect(fieldsOf((await get("rls", "limits"))["status"])).toMatchObject({ replicas: 3, readyReplicas: 3 });
     });
-    expect(events).toContainEqual(expect.objectContaining({ reason: "Scaled", note: "from 2 to 3 pods" }));
+    expect(fixture.events).toContainEqual(expect.objectContaining({ reason: "Scaled", note: "from 2 to 3 pods" }));
   });
 
   it("drift is repaired, and what others have added is kept", async () => {
@@ -247,7 +122,7 @@ describe("RateLimitServices in a cluster", () => {
       }),
     );
     expect(await list("deployment", "shop2")).toEqual([]);
-    expect(events).toContainEqual(expect.objectContaining({ name: "second", reason: "FleetConflict" }));
+    expect(fixture.events).toContainEqual(expect.objectContaining({ name: "second", reason: "FleetConflict" }));
     await kubectl("delete", "rls", "first", "-n", "shop");
     await eventually("the heir", async () =>
       expect((await conditionsOf("second", "shop2"))["Available"]).toBe("True PodsReady"),
@@ -315,11 +190,41 @@ describe("RateLimitServices in a cluster", () => {
     );
     // It is looked at every 2 s, as its pods are not connected.
     await eventually("three looks without a write", async () => {
-      const [before, look] = [applied.length, looks.length];
-      await eventually("three looks", () => expect(looks.length).toBeGreaterThanOrEqual(look + 3), 20_000);
-      expect(applied.slice(before)).toEqual([]);
+      const [before, look] = [fixture.applied.length, fixture.looks.length];
+      await eventually("three looks", () => expect(fixture.looks.length).toBeGreaterThanOrEqual(look + 3), 20_000);
+      expect(fixture.applied.slice(before)).toEqual([]);
     });
     await kubectl("delete", "rls", "rest", "-n", "other");
+  });
+
+  it("a PodMonitor exists while the cluster knows the kind", async () => {
+    const statistics = { podMonitor: { labels: { release: "prometheus" }, interval: "15s" } };
+    await cluster.apply(service("other", "seen", { backend: { type: "memory" }, statistics }));
+    await eventually("the pods without the kind", async () =>
+      expect((await conditionsOf("seen", "other"))["Available"]).toBe("True PodsReady"),
+    );
+    await cluster.apply(POD_MONITOR_DEFINITION);
+    await eventually("the PodMonitor", async () => {
+      const monitor = await get("podmonitor", "seen", "other");
+      expect(fieldsOf(monitor["metadata"])["labels"]).toMatchObject({ release: "prometheus" });
+      expect(specOf(monitor)).toEqual({
+        selector: { matchLabels: { "app.kubernetes.io/instance": "seen", "app.kubernetes.io/name": "weir-ratelimit" } },
+        podMetricsEndpoints: [{ port: "metrics", path: "/metrics", interval: "15s" }],
+      });
+    });
+    await cluster.kubectl(["delete", "crd", "podmonitors.monitoring.coreos.com"]);
+    const patch = JSON.stringify({ spec: { statistics: { podMonitor: { interval: "30s" } } } });
+    await kubectl("patch", "rls", "seen", "-n", "other", "--type=merge", "-p", patch);
+    await cluster.apply(POD_MONITOR_DEFINITION);
+    await eventually("the PodMonitor again", async () => {
+      const [endpoint] = mappingsOf(specOf(await get("podmonitor", "seen", "other"))["podMetricsEndpoints"]);
+      expect(endpoint?.["interval"]).toBe("30s");
+    });
+    const off = JSON.stringify({ spec: { statistics: { podMonitor: { enabled: false } } } });
+    await kubectl("patch", "rls", "seen", "-n", "other", "--type=merge", "-p", off);
+    await eventually("the PodMonitor to be gone", async () => expect(await list("podmonitor", "other")).toEqual([]));
+    expect((await conditionsOf("seen", "other"))["Degraded"]).toBe("False AsExpected");
+    await kubectl("delete", "rls", "seen", "-n", "other");
   });
 
   it("an object of another owner is not touched", async () => {
@@ -362,7 +267,7 @@ describe("RateLimitServices in a cluster", () => {
       for (let call = 0; call < 4; call++) codes.push(await ask(Number(ports[call % 2])));
       const { OK, OVER_LIMIT } = RateLimitResponse_Code;
       expect(codes).toEqual([OK, OK, OK, OVER_LIMIT]); // Three between both: they share the store.
-      for (const pod of pods) connected.add(String(fieldsOf(pod["metadata"])["name"]));
+      for (const pod of pods) fixture.connected.add(String(fieldsOf(pod["metadata"])["name"]));
       await kubectl("wait", "--for=condition=Ready", "rls/limits", "-n", "shop", "--timeout=30s");
     } finally {
       await Promise.all(processes.map((each) => each.stop()));
@@ -389,42 +294,4 @@ async function ask(port: number): Promise<RateLimitResponse_Code> {
     create(RateLimitRequestSchema, { domain: "login", descriptors }),
   );
   return overallCode;
-}
-
-/**
- * Writes the certificates of the control plane, and the Secrets of the pods; the environment of a control
- * plane that takes the fleet from a pod's certificate.
- */
-async function prepareControlPlane(
-  cluster: KubernetesCluster,
-  { adsPort, httpPort }: { readonly adsPort: number; readonly httpPort: number },
-): Promise<Record<string, string>> {
-  const authority = await createAuthority({ commonName: "weir", ...VALIDITY });
-  const server = await authority.issue({
-    commonName: "weir-control-plane",
-    ipAddresses: ["127.0.0.1"],
-    usage: "server",
-    ...VALIDITY,
-  });
-  const uris = ["spiffe://cluster.local/ns/shop/fleet/shop.limits"];
-  const pod = await authority.issue({ commonName: "limits", uris, usage: "client", ...VALIDITY });
-  const path = (name: string): string => join(cluster.folder, name);
-  writeFileSync(path("ads-ca.crt"), authority.certPem);
-  writeFileSync(path("ads.crt"), server.certPem);
-  writeFileSync(path("ads.key"), server.keyPem);
-  const pair = { "limits.crt": pod.certPem, "limits.key": pod.keyPem, "ca.crt": authority.certPem };
-  await cluster.apply(manifest("v1", "Secret", ["shop", "weir-ratelimit-tls"], { stringData: pair }));
-  await cluster.apply(manifest("v1", "Secret", ["shop", "store"], { stringData: { pass: PASSWORD } }));
-  return {
-    SOURCE: "kubernetes",
-    KUBECONFIG: cluster.kubeconfigPath,
-    ADS_HOST: "127.0.0.1",
-    ADS_PORT: String(adsPort),
-    ADS_TLS_CERT: path("ads.crt"),
-    ADS_TLS_KEY: path("ads.key"),
-    ADS_TLS_CLIENT_CACERT: path("ads-ca.crt"),
-    ADS_FLEET_FROM_CERTIFICATE: "true",
-    HTTP_HOST: "127.0.0.1",
-    HTTP_PORT: String(httpPort),
-  };
 }

@@ -1,4 +1,4 @@
-// The NetworkPolicy of a workload: who may connect to its pods. Outgoing connections are not restricted.
+// The NetworkPolicy of a workload: the clients that may connect to its pods. Outgoing connections are not restricted.
 import type { WrittenObject } from "@weir/kubernetes/client/object-client";
 
 import { ownedObject, selectorOf, type Workload } from "./workload.ts";

@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { fieldsOf, type Mapping, mappingsOf, textOf } from "@weir/kubernetes/mapping";
+import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
 import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { containerEnvironment } from "@weir/testing/kubernetes/container-environment";
 import { MountedSecret } from "@weir/testing/mounted-secret";
 import { eventually } from "@weir/testing/eventually";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -78,7 +79,7 @@ export class PodProcess extends ProgramProcess {
         await mountSecret(cluster, pod, { volume, path: join(folder, String(mount["mountPath"])) });
     }
     const [command = ""] = container["command"] as readonly string[];
-    return new PodProcess(folder, command, { ...environmentOf(pod, container, folder), ...LISTENERS });
+    return new PodProcess(folder, command, { ...containerEnvironment(pod, container, folder), ...LISTENERS });
   }
 
   override async stop(): Promise<void> {
@@ -102,22 +103,4 @@ async function mountSecret(
     return [String(item["path"]), Buffer.from(value, "base64").toString()] as const;
   });
   return new MountedSecret(Object.fromEntries(files), path);
-}
-
-/** The variables in their order, with $(NAME) replaced, fields of the pod read, and paths below `folder`. */
-function environmentOf(pod: Mapping, container: Mapping, folder: string): Record<string, string> {
-  const env: Record<string, string> = {};
-  for (const variable of mappingsOf(container["env"])) {
-    const path = textOf(fieldsOf(fieldsOf(variable["valueFrom"])["fieldRef"])["fieldPath"]);
-    const written = path === undefined ? String(variable["value"]) : fieldAt(pod, path);
-    const value = written.replaceAll(/\$\(([A-Z_]+)\)/g, (whole, name: string) => env[name] ?? whole);
-    env[String(variable["name"])] = value.startsWith("/etc/weir/") ? join(folder, value) : value;
-  }
-  return env;
-}
-
-function fieldAt(pod: Mapping, path: string): string {
-  let value: unknown = pod;
-  for (const name of path.split(".")) value = fieldsOf(value)[name];
-  return String(value);
 }

@@ -253,7 +253,7 @@ describe("renderWorkload()", () => {
 
   it.each([
     { what: "everyone", networkPolicy: undefined, grpc: [{ ports: [{ port: "grpc", protocol: "TCP" }] }] },
-    { what: "nobody", networkPolicy: { from: [] }, grpc: [] },
+    { what: "no client", networkPolicy: { from: [] }, grpc: [] },
     {
       what: "some",
       networkPolicy: { from: [{ podSelector: {} }] },

@@ -12,18 +12,13 @@ import { renderWorkload } from "./render-workload.ts";
 import { MANAGER, podBounds, type Workload } from "./workload.ts";
 
 /**
- * Field manager that holds the replicas of an autoscaled Deployment until the autoscaler sets them. When
+ * Field manager that owns the replicas of an autoscaled Deployment until the autoscaler sets them. When
  * the operator alone had them, leaving them out would set them to 1.
  */
 const REPLICAS_MANAGER = `${MANAGER}-replicas`;
 
-/** How long a kind counts as unknown to the cluster after it was, in milliseconds. */
-const UNKNOWN_KIND_MS = 5 * 60_000;
-
 /** What the objects are written with. */
 export interface WorkloadObjectsDeps {
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number;
   readonly objects: ObjectWriter & Pick<ObjectClient, "get">;
   /** Objects with the label of the operator. */
   readonly owned: Readonly<Record<OwnedKindName, ObjectLookup>>;
@@ -43,8 +38,6 @@ export type WorkloadOutcome =
 /** Writes the objects of workloads. */
 export class WorkloadObjects {
   readonly #deps: WorkloadObjectsDeps;
-  /** When optional kinds were last found to be unknown, in milliseconds since the epoch. */
-  readonly #unknownKinds = new Map<OwnedKindName, number>();
 
   constructor(deps: WorkloadObjectsDeps) {
     this.#deps = deps;
@@ -81,8 +74,9 @@ export class WorkloadObjects {
     object: WrittenObject,
     signal: AbortSignal,
   ): Promise<KubernetesObject | "name-taken" | undefined> {
-    if (this.#isUnknown(kind)) return undefined;
     const { objects, owned } = this.#deps;
+    const isOptional = "isOptional" in OWNED_KINDS[kind];
+    if (isOptional && !owned[kind].isListed()) return undefined;
     const cached = owned[kind].get(workload);
     if (cached !== undefined && isOwned(cached, workload) && hasAsRendered(cached.content, object)) return cached;
     try {
@@ -91,10 +85,8 @@ export class WorkloadObjects {
       if (present !== undefined && !isOwned(present, workload)) return "name-taken";
       return await objects.apply(OWNED_KINDS[kind], object, { fieldManager: MANAGER, isForced: true }, signal);
     } catch (error) {
-      const isUnknown = "isOptional" in OWNED_KINDS[kind] && error instanceof ApiFailure && error.isKindMissing;
-      if (!isUnknown) throw error;
-      this.#unknownKinds.set(kind, this.#deps.clock());
-      return undefined;
+      if (isOptional && error instanceof ApiFailure && error.isKindMissing) return undefined;
+      throw error;
     }
   }
 
@@ -104,14 +96,9 @@ export class WorkloadObjects {
     await this.#deps.objects.delete(OWNED_KINDS[kind], workload, { uid: present.uid }, signal);
   }
 
-  #isUnknown(kind: OwnedKindName): boolean {
-    const sinceMs = this.#unknownKinds.get(kind);
-    return sinceMs !== undefined && this.#deps.clock() - sinceMs < UNKNOWN_KIND_MS;
-  }
-
   /**
-   * Gives the replicas of an autoscaled Deployment another manager where the operator alone has them, or
-   * nobody: at their present number, or at the least.
+   * Gives the replicas of an autoscaled Deployment another manager where the operator is their only one, or
+   * there is none: at their present number, or at the least.
    */
   async #leaveReplicas(
     workload: Workload,
@@ -145,7 +132,7 @@ function isOwned({ content }: KubernetesObject, { uid }: Pick<Workload, "uid">):
   return owners.some((owner) => owner["uid"] === uid && owner["controller"] === true);
 }
 
-/** Who has set the replicas of a Deployment; nobody: they are the default of the API server. */
+/** Managers of the replicas of a Deployment; none when they are the default of the API server. */
 function replicasManagers({ content }: KubernetesObject): readonly unknown[] {
   return mappingsOf(fieldsOf(content["metadata"])["managedFields"])
     .filter(({ fieldsV1 }) => Object.hasOwn(fieldsOf(fieldsOf(fieldsV1)["f:spec"]), "f:replicas"))

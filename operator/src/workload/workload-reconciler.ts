@@ -13,10 +13,11 @@ import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object
 import type { ObjectClient, ObjectWriter } from "@weir/kubernetes/client/object-client";
 import { fieldsOf, mappingsOf, textOf } from "@weir/kubernetes/mapping";
 
+import { readService } from "../certificates/read-service.ts";
 import type { EventRecorder, EventText } from "../events/event-recorder.ts";
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
 import type { ObjectKey, ReconcileResult, Reconciler } from "../reconcile/reconciler.ts";
-import { fleetConflict, fleetMemberOf } from "./fleet-members.ts";
+import { fleetConflict } from "./fleet-conflict.ts";
 import { apiVersionOf, OWNED_KIND_NAMES, type OwnedKindName, RATE_LIMIT_SERVICES } from "./owned-kinds.ts";
 import { isReadyPod } from "./pods.ts";
 import { MANAGER, selectorOf, type Workload, type WorkloadOptions, workloadOf } from "./workload.ts";
@@ -217,10 +218,8 @@ export class WorkloadReconciler implements Reconciler {
 
   /** The other resources that name the same fleet: its owner may be another one now. */
   #rivalsOf(object: KubernetesObject): readonly ObjectKey[] {
-    const { fleet } = fleetMemberOf(object);
-    return this.#deps.services
-      .list()
-      .filter((other) => other.uid !== object.uid && fleetMemberOf(other).fleet === fleet);
+    const { fleet } = readService(object);
+    return this.#deps.services.list().filter((other) => other.uid !== object.uid && readService(other).fleet === fleet);
   }
 }
 

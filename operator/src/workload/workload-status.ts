@@ -1,4 +1,4 @@
-// The status of a RateLimitService from its Deployment, its pods, and who is connected. Pure.
+// The status of a RateLimitService from its Deployment, its pods, and their connections. Pure.
 import type { RateLimitServiceStatus } from "@weir/crds/rate-limit-service/schema/schema";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import { fieldsOf, type Mapping, mappingsOf, textOf } from "@weir/kubernetes/mapping";

@@ -10,7 +10,7 @@ import type { WrittenObject } from "@weir/kubernetes/client/object-client";
 
 import { apiVersionOf, OWNED_KINDS, type OwnedKindName, RATE_LIMIT_SERVICES } from "./owned-kinds.ts";
 
-/** Who writes the objects: field manager, and value of the label below. */
+/** The writer of the objects: field manager, and value of the label below. */
 export const MANAGER = "weir-operator";
 
 /** Label of everything that the operator makes. */

@@ -45,10 +45,10 @@ async function openWith(
       nodes: { kind: "list", addresses: [node.address] },
       tls: undefined,
       maxConnections: 2,
-      timeoutMs: 5000,
+      timeoutMs: 30_000,
       expiryJitterMaxSeconds: 0,
       unread: "zero",
-      startMaxElapsedMs: 5000,
+      startMaxElapsedMs: 30_000,
     },
   );
   await counter.start();

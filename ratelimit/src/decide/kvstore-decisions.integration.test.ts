@@ -35,9 +35,9 @@ beforeAll(async () => {
     {
       main: serverOptions(server.url),
       perSecond: undefined,
-      commandTimeoutMs: 10_000,
+      commandTimeoutMs: 30_000,
       expiryJitterMaxSeconds: 0,
-      startup: { initialMs: 100, maxMs: 100, maxElapsedMs: 10_000 },
+      startup: { initialMs: 100, maxMs: 100, maxElapsedMs: 30_000 },
     },
   );
   await counter.start?.();

@@ -7,7 +7,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Counter } from "../counters/counter.ts";
 import { createKvstoreCounter } from "../counters/kvstore/kvstore-counter.ts";
-import { COMMAND_TIMEOUT_MS, DEADLINE_MS, serverOptions, SLACK_MS } from "../counters/kvstore/kvstore-counter.suite.ts";
+import { DEADLINE_MS, serverOptions, SLACK_MS } from "../counters/kvstore/kvstore-counter.suite.ts";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { type RedisServer, startRedisServer, until } from "../counters/kvstore/redis-server.suite.ts";
 import { createSingleDeployment } from "../counters/kvstore/single/single-deployment.ts";
@@ -16,6 +16,9 @@ import { configuration, descriptor, entries, limit } from "@weir/limits/rules/co
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { AwaitedCall, DeciderFixture } from "./decider.suite.ts";
 import type { FailureMode } from "./decider.ts";
+
+/** KVSTORE_COMMAND_TIMEOUT of these tests, in milliseconds: most calls of this long table wait for it. */
+const COMMAND_TIMEOUT_MS = 1000;
 
 /** The password of the server in these tests. */
 const PASSWORD = "first";

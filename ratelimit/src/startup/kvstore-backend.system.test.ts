@@ -46,7 +46,13 @@ describe("weir-ratelimit over a key-value store", () => {
 
   /** Starts the service; settings of the store are added. */
   function start(env: Readonly<Record<string, string>>): ChildProcess {
-    const common = { BACKEND_TYPE: "redis", RUNTIME_ROOT: folder, SHUTDOWN_DRAIN: "0", REDIS_SOCKET_TYPE: "tcp" };
+    const common = {
+      BACKEND_TYPE: "redis",
+      RUNTIME_ROOT: folder,
+      SHUTDOWN_DRAIN: "0",
+      REDIS_SOCKET_TYPE: "tcp",
+      KVSTORE_COMMAND_TIMEOUT: "8s",
+    };
     const program = spawn(
       process.execPath,
       ["--conditions=source", fileURLToPath(new URL("../main.ts", import.meta.url))],
@@ -104,10 +110,10 @@ describe("weir-ratelimit over a key-value store", () => {
         REDIS_TYPE: type,
         REDIS_URL: url(place),
         REDIS_STARTUP_INITIAL_INTERVAL: "20ms",
-        REDIS_STARTUP_MAX_ELAPSED_TIME: "2s",
+        REDIS_STARTUP_MAX_ELAPSED_TIME: "4s",
       });
       expect(await exited).toBe(1);
-      expect(stderr).toContain(`Timed out waiting for the counter store ${url(place)} after 2000 ms: `);
+      expect(stderr).toContain(`Timed out waiting for the counter store ${url(place)} after 4000 ms: `);
       expect(stderr).toContain("connection refused");
     },
   );
@@ -151,7 +157,7 @@ describe("weir-ratelimit over a key-value store", () => {
       const settings = {
         REDIS_TYPE: type,
         REDIS_STARTUP_INITIAL_INTERVAL: "20ms",
-        REDIS_STARTUP_MAX_ELAPSED_TIME: "1s",
+        REDIS_STARTUP_MAX_ELAPSED_TIME: "3s",
         LOG_LEVEL: "debug",
       };
       for (const address of [server.url, `127.0.0.1:${await reservePort()}`]) {

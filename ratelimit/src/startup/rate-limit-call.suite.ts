@@ -9,7 +9,7 @@ import {
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 
 /** Longest wait for the response, in milliseconds. */
-const CALL_TIMEOUT_MS = 15_000;
+const CALL_TIMEOUT_MS = 25_000;
 
 /**
  * Calls ShouldRateLimit on a port of 127.0.0.1, with one descriptor per entry. Fails with the

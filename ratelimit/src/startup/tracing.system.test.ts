@@ -160,7 +160,7 @@ describe("weir-ratelimit tracing", () => {
       [`${name}_SOCKET_TYPE`]: "tcp",
       [`${name}_URL`]: url,
     }));
-    return { BACKEND_TYPE: "redis", REDIS_PERSECOND: "true", ...main, ...perSecond };
+    return { BACKEND_TYPE: "redis", KVSTORE_COMMAND_TIMEOUT: "15s", REDIS_PERSECOND: "true", ...main, ...perSecond };
   }
 
   it.each([
@@ -360,7 +360,7 @@ describe("weir-ratelimit tracing", () => {
         OTEL_EXPORTER_OTLP_ENDPOINT: `https://localhost:${receiver.ports[protocol]}`,
         OTEL_EXPORTER_OTLP_CERTIFICATE: ca,
         OTEL_EXPORTER_OTLP_COMPRESSION: "gzip",
-        OTEL_EXPORTER_OTLP_TIMEOUT: "5000",
+        OTEL_EXPORTER_OTLP_TIMEOUT: "30000",
         OTEL_EXPORTER_OTLP_HEADERS: "x-tenant=gold",
       });
       expect(await askJson(url, request("d", "k"), TRACEPARENT)).toBe(200);

@@ -63,6 +63,7 @@ export class WorkersFixture {
       BACKEND_TYPE: "kvstore",
       KVSTORE_SOCKET_TYPE: "tcp",
       KVSTORE_URL: this.redis.address,
+      KVSTORE_COMMAND_TIMEOUT: "15s",
       RUNTIME_ROOT: this.folder,
       SHUTDOWN_DRAIN: "0",
       DISABLE_STATS: "true",

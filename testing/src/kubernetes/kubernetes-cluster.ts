@@ -1,17 +1,17 @@
 // A real API server over a real etcd, for tests, with controllers and nodes on request. On free ports
 // of 127.0.0.1, with certificates and state in a folder of its own.
 import { execFile } from "node:child_process";
-import { generateKeyPairSync, randomBytes } from "node:crypto";
-import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { cpSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { createAuthority } from "@weir/certificates/authority";
 import { eventually } from "../eventually.ts";
 import { ServerProcess } from "../server-process.ts";
 import { reservePorts } from "../reserve-ports.ts";
 import { createControllers, nodeManifests } from "./cluster-controllers.ts";
+import { writeClusterFiles } from "./cluster-files.ts";
 import { apiServerArguments, etcdArguments } from "./server-arguments.ts";
 
 /**
@@ -28,9 +28,6 @@ const ANSWER_TIMEOUT_MS = 5000;
 
 /** Longest time of a first build of the programs, in milliseconds. */
 const BUILD_TIMEOUT_MS = 40 * 60_000;
-
-/** Days that its certificates last. */
-const VALID_DAYS = 7;
 
 /** What kubectl did. */
 export interface KubectlResult {
@@ -230,51 +227,8 @@ async function prepare() {
   const [apiPort = 0, etcdPort = 0, peerPort = 0] = await reservePorts(3);
   const folder = mkdtempSync(join(tmpdir(), "weir-kubernetes-"));
   const token = randomBytes(16).toString("hex");
-  const ca = await writeFiles(folder, apiPort, token);
+  const ca = await writeClusterFiles(folder, apiPort, token);
   return { programs: stdout.trim(), folder, apiPort, etcdPort, peerPort, token, ca };
-}
-
-/**
- * Writes certificates, the key of service accounts, the token and the kubeconfig; returns the
- * authority's certificate.
- */
-async function writeFiles(folder: string, apiPort: number, token: string): Promise<string> {
-  const now = new Date();
-  const authority = await createAuthority({ commonName: "weir test cluster", now, validDays: VALID_DAYS });
-  const server = await authority.issue({
-    commonName: "kube-apiserver",
-    dnsNames: ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"],
-    ipAddresses: ["127.0.0.1"],
-    usage: "server",
-    now,
-    validDays: VALID_DAYS,
-  });
-  const accounts = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  mkdirSync(join(folder, "etcd"), { mode: 0o700 });
-  const files: Readonly<Record<string, string>> = {
-    "ca.crt": authority.certPem,
-    "server.crt": server.certPem,
-    "server.key": server.keyPem,
-    "accounts.key": accounts.privateKey.export({ type: "sec1", format: "pem" }),
-    "accounts.pub": accounts.publicKey.export({ type: "spki", format: "pem" }),
-    "tokens.csv": `${token},admin,admin,"system:masters"\n`,
-    kubeconfig: kubeconfigText(`https://127.0.0.1:${apiPort}`, authority.certPem, token),
-  };
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text, { mode: 0o600 });
-  return authority.certPem;
-}
-
-/** A kubeconfig, as JSON, which is YAML too. */
-export function kubeconfigText(server: string, ca: string, token: string): string {
-  const cluster = { server, "certificate-authority-data": Buffer.from(ca).toString("base64") };
-  return JSON.stringify({
-    apiVersion: "v1",
-    kind: "Config",
-    "current-context": "test",
-    clusters: [{ name: "test", cluster }],
-    users: [{ name: "user", user: { token } }],
-    contexts: [{ name: "test", context: { cluster: "test", user: "user" } }],
-  });
 }
 
 async function getStatus(url: string, ca: string): Promise<number> {

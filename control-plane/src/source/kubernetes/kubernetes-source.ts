@@ -16,6 +16,7 @@ import {
   type ReflectorPace,
   ReflectorRun,
 } from "@weir/kubernetes/reflector/reflector-run";
+import { REPLICA_TIMES } from "@weir/kubernetes/reflector/replica-times";
 
 import { NAMESPACE_RESOURCES_MAX } from "../bound-namespaces.ts";
 import type { Source, SourceCondition, SourceListener, SourceState } from "../source.ts";
@@ -23,20 +24,6 @@ import { DEFINITION, DefinitionState } from "./definition-state.ts";
 import { LastGoodRevisions } from "./last-good-revisions.ts";
 import { ObjectStore } from "./object-store.ts";
 import { VanishedObjects } from "./vanished-objects.ts";
-
-/**
- * Waits and time limits, in milliseconds. A bookmark comes about once a minute, or somewhat later, so
- * that silence is rare. Replicas are few, so that the longest wait can be short: changes come that
- * much later than the API server.
- */
-const TIMES: ReflectorPace & ApiTimeouts = {
-  backoffInitialMs: 250,
-  backoffMaxMs: 5000,
-  slowMs: 15_000,
-  answerTimeoutMs: 30_000,
-  silenceTimeoutMs: 100_000,
-  slowAfterMs: 5000,
-};
 
 /** Longest wait until the watch of the definition is tried again without the right to, in milliseconds. */
 const DEFINITION_SLOW_MS = 60_000;
@@ -107,7 +94,7 @@ export class KubernetesSource implements Source {
   constructor(deps: KubernetesSourceDeps, options: KubernetesSourceOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#times = { ...TIMES, ...options.times };
+    this.#times = { ...REPLICA_TIMES, ...options.times };
     const { log, clock } = deps;
     this.#problems = new ProblemLog(log, () => this.condition().syncedMs !== undefined);
     const isReadable = (): boolean => this.condition().problem === undefined;

@@ -119,7 +119,7 @@ export class LastGoodRevisions {
 
   /**
    * A spec as a form of its owner, if it is valid. The domain must be the present one, which cannot be edited: a revision
-   * that somebody wrote by hand must not claim another domain with the age of its owner.
+   * that a user wrote by hand must not claim another domain with the age of its owner.
    */
   #formOf(spec: unknown, owner: StoredObject): RateLimitConfigResource | undefined {
     if (typeof spec !== "object" || spec === null) return undefined;

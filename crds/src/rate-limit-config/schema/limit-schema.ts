@@ -10,7 +10,7 @@ const LIMIT_NAME_LENGTH_MAX = 256;
 /** Most limits that one limit switches off. */
 const REPLACES_MAX = 32;
 
-/** Largest number of requests per unit: what the 32 bits on the wire hold. */
+/** Largest number of requests per unit: the largest in the 32 bits on the wire. */
 const REQUESTS_MAX = 4_294_967_295;
 
 /**

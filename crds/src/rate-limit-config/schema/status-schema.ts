@@ -29,7 +29,7 @@ const version = z.string().max(VERSION_LENGTH_MAX);
 const condition = conditionSchema({
   type:
     "What the condition is about. Accepted: the rules are valid and own their domain. Programmed: the rate limit pods enforce them. Ready: " +
-    "both, with the reason of the first that does not hold.",
+    "both, with the reason of the first that is not True.",
   reason:
     "Why, in one word for programs. Accepted: Valid, InvalidSpec, DomainConflict, TooManyFleets, TooMany, TooLarge. Programmed: Programmed, " +
     "PartiallyProgrammed, Pending, NoDataPlane, RejectedByDataPlane, NotAccepted. Both: Pending, ReplicaSilent, NoControlPlane.",

@@ -27,7 +27,7 @@ const FIELDS = {
   replaced: ["name"],
 } as const satisfies Record<string, readonly string[]>;
 
-/** Fields that hold a map or a list of maps, and the kind of those. */
+/** Fields that are a map or a list of maps, and the kind of those. */
 const INNER_KINDS: Readonly<Record<string, keyof typeof FIELDS>> = {
   descriptors: "descriptor",
   rateLimit: "limit",

@@ -232,7 +232,7 @@ export const REFUSED_SERVICES: readonly { readonly what: string; readonly spec: 
       refusal: "protocol must be udp or absent with the format dogstatsd",
     },
     {
-      what: "a client that is nobody",
+      what: "a client without a block and without selectors",
       spec: { backend: MEMORY, networkPolicy: { from: [{}] } },
       refusal: "either ipBlock, or podSelector and namespaceSelector, at least one of them, is required, and not both",
     },

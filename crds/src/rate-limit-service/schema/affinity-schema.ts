@@ -19,7 +19,7 @@ const nodeTerm = z
     matchExpressions: nodeRequirements("Requirements on labels of the node."),
     matchFields: nodeRequirements("Requirements on fields of the node."),
   })
-  .describe("Requirements that must all hold.");
+  .describe("Requirements that must all be met.");
 
 const weight = count(1, WEIGHT_MAX, "How much it counts, from 1 to 100.");
 
@@ -31,7 +31,7 @@ const nodeAffinity = z
           .array(nodeTerm)
           .min(1)
           .max(TERMS_MAX)
-          .meta({ "x-kubernetes-list-type": "atomic", description: "Terms of which one must hold." }),
+          .meta({ "x-kubernetes-list-type": "atomic", description: "Terms of which one must be met." }),
       })
       .optional()
       .describe("What a node must have."),
@@ -61,10 +61,13 @@ const podTerm = z
 const podAffinity = (description: string) =>
   z
     .object({
-      requiredDuringSchedulingIgnoredDuringExecution: list(podTerm, { max: TERMS_MAX, description: "What must hold." }),
+      requiredDuringSchedulingIgnoredDuringExecution: list(podTerm, {
+        max: TERMS_MAX,
+        description: "Terms that must be met.",
+      }),
       preferredDuringSchedulingIgnoredDuringExecution: list(
         z.object({ weight, podAffinityTerm: podTerm }).describe("A preference."),
-        { max: TERMS_MAX, description: "What had better hold." },
+        { max: TERMS_MAX, description: "Terms that are preferred." },
       ),
     })
     .describe(description);

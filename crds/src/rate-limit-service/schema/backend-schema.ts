@@ -65,7 +65,7 @@ const listed = { "x-kubernetes-list-type": "atomic" } as const;
 const redisServer = {
   type: z
     .enum(["single", "sentinel", "cluster"])
-    .describe("Kind of deployment; the field of the same name says where it is."),
+    .describe("Kind of deployment. The field of the same name has its addresses."),
   single: z
     .object({
       address: hostPort("host:port of the server."),
@@ -114,7 +114,9 @@ const redis = z
     perSecond: z
       .object({
         ...redisServer,
-        tls: flag("Whether this store is reached by TLS, with what tls of redis says. Absent: as the main store is."),
+        tls: flag(
+          "Whether this store is reached by TLS, with the certificates of redis.tls. Absent: as the main store is.",
+        ),
       })
       .optional()
       .meta({
@@ -182,7 +184,7 @@ export const backendSchema = z
     type: z
       .enum(["memory", "redis", "memcached"])
       .describe(
-        "Where the counters are. The field of the same name says more; it is required for redis and memcached.",
+        "Store of the counters. The field of the same name describes it, and is required for redis and memcached.",
       ),
     memory: memory.optional(),
     redis: redis.optional(),

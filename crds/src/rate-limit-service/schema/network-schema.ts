@@ -50,7 +50,7 @@ export const networkFields = {
       ).optional(),
       certificateSecret: objectName(
         "Name of a Secret in the same namespace with the certificate of the pods (tls.crt), its key (tls.key) and the authority of the control plane (ca.crt). " +
-          "Absent: the operator issues one.",
+          "Absent: its pair in the Secret weir-ratelimit-tls, which the operator makes.",
       ).optional(),
       plaintext: flag(
         "Connect without TLS: only for a control plane that serves plain text, in a network that is trusted.",

@@ -13,7 +13,7 @@ const metric = z
   .object({
     type: z
       .enum(["Resource", "ContainerResource", "Pods", "Object", "External"])
-      .describe("Kind of metric; the field of the same name, in lower camel case, says more."),
+      .describe("Kind of metric. The field of the same name, in lower camel case, describes it."),
     resource: openObject("Resource of the pods, with its target.").optional(),
     containerResource: openObject("Resource of one container, with its target.").optional(),
     pods: openObject("Metric of each pod, with its target.").optional(),

@@ -29,7 +29,7 @@ export function requirement<const Operators extends readonly [string, ...string[
     .describe("One requirement.");
 }
 
-/** What a selector holds. */
+/** The fields of a selector. */
 export interface LabelSelector {
   matchLabels?: Record<string, string> | undefined;
   matchExpressions?:
@@ -43,7 +43,7 @@ export function labelSelector(description: string): z.ZodType<LabelSelector> {
       matchLabels: labels("Labels that must have these values.").optional(),
       matchExpressions: list(requirement(["In", "NotIn", "Exists", "DoesNotExist"]), {
         max: EXPRESSIONS_MAX,
-        description: "Requirements that must all hold.",
+        description: "Requirements that must all be met.",
       }),
     })
     .describe(description);

@@ -13,7 +13,7 @@ const OF_OTHERS =
 /** How many unknown names are compared with the known ones, which takes a millisecond or more each. */
 const HINTS_MAX = 5;
 
-/** The part of a name that stands for any text. */
+/** Part of the name of a setting in the place of which any text may be. */
 const ANY = "<NAME>";
 
 const SPELLINGS = DATA_PLANE_SETTINGS.flatMap((setting) => spellingsOf(setting));

@@ -2,7 +2,7 @@
 
 /** A setting of the data plane. */
 export interface DataPlaneSetting {
-  /** The name, then its aliases. `<NAME>` in a name stands for any text. */
+  /** The name, then its aliases. `<NAME>` in a name is a placeholder for any text. */
   readonly names: readonly [string, ...string[]];
   /** Set when each name can also end in _FILE: the path of a file with the value. */
   readonly isSecret?: true;

@@ -1,7 +1,7 @@
 // The settings that the operator itself gives the pods of a RateLimitService, so that `env` must not.
 import { DATA_PLANE_SETTINGS, type DataPlaneSetting } from "./data-plane-settings.ts";
 
-/** Reserved settings, each with the field of the spec that decides; undefined: the operator alone does. */
+/** Reserved settings, each with the field of the spec that sets it; undefined: no field does, only the operator. */
 const FIELDS: Readonly<Record<string, string | undefined>> = {
   HOST: undefined,
   PORT: undefined,

@@ -29,7 +29,7 @@ import type { ResolveSrv } from "./srv-record.ts";
 const PATIENT_MS = 30_000;
 
 /** The time limit of calls that nothing answers, and what a busy machine may add to it. */
-const TIMEOUT_MS = 400;
+const TIMEOUT_MS = 2000;
 const SLACK_MS = 10_000;
 const HASTY = { timeoutMs: TIMEOUT_MS };
 
@@ -37,10 +37,10 @@ const HASTY = { timeoutMs: TIMEOUT_MS };
  * The time for a start that must fail, in milliseconds: enough for one attempt to fail on a busy
  * machine.
  */
-const START_MS = 2000;
+const START_MS = 4000;
 
 /** Longest wait for a condition, in milliseconds. */
-const DEADLINE_MS = 25_000;
+const DEADLINE_MS = 40_000;
 
 interface CounterChoices {
   readonly options?: Partial<AltstoreCounterOptions>;

@@ -65,19 +65,25 @@ describe("count() on a cluster", () => {
   });
 
   it("count() gathers for each node on its own when a pipeline window and a limit are set", async () => {
-    const { counter } = await counters.start(shared.url, {
-      server: { pipeline: { windowMs: 3000, limit: 2 } },
+    const { counter, active } = await counters.start(shared.url, {
+      server: { pipeline: { windowMs: 600_000, limit: 2 } }, // A window that no test outlasts.
+      options: { commandTimeoutMs: 600_000 },
     });
-    const [first, second, other] = [
-      shared.keyOn(0, "window", SUFFIX),
-      shared.keyOn(0, "limit", SUFFIX),
-      shared.keyOn(1, "window", SUFFIX),
-    ];
-    const alone = new WaitingBatch([check(other)]);
-    counter.count(alone);
-    expect(await Promise.all([count(counter, check(first)), count(counter, check(second))])).toEqual([[1], [1]]);
-    expect(alone.isAnswered).toBe(false); // One command waits for the window, two fill the limit of their node.
-    expect(await alone.counts).toEqual([1]);
+    // What waits for a connection is sent as soon as it is there.
+    await until(() => active.at(-1) === 3, DEADLINE_MS, "all nodes are reached");
+    const first = [0, 1].map((index) => check(shared.keyOn(0, `first-${index}`, SUFFIX)));
+    const other = [0, 1].map((index) => new WaitingBatch([check(shared.keyOn(1, `other-${index}`, SUFFIX))]));
+    counter.count(other[0]!);
+    expect(await Promise.all(first.map((one) => count(counter, one)))).toEqual([[1], [1]]);
+    expect(other[0]?.isAnswered).toBe(false); // One command waits for the window, two fill the limit of their node.
+    counter.count(other[1]!);
+    expect(await Promise.all(other.map(({ counts }) => counts))).toEqual([[1], [1]]);
+  });
+
+  it("count() sends to each node when the pipeline window ends", async () => {
+    const { counter } = await counters.start(shared.url, { server: { pipeline: { windowMs: 50, limit: 0 } } });
+    const calls = [0, 1, 2].map((index) => count(counter, check(shared.keyOn(index, "window", SUFFIX))));
+    expect(await Promise.all(calls)).toEqual([[1], [1], [1]]);
   });
 
   it("count() fails only the calls that touch a key the cluster refuses", async () => {
@@ -116,7 +122,11 @@ describe("count() on a cluster", () => {
     );
     const client = new Redis(perSecond.port, "127.0.0.1");
     try {
-      const { counter } = await pairs.start(shared.url, { perSecond: serverOptions(perSecond.url) });
+      const { counter } = await pairs.start(shared.url, {
+        perSecond: serverOptions(perSecond.url),
+        options: { expiryJitterMaxSeconds: 300 }, // Or the counter of a second would expire in the test.
+        deps: { random: () => 0.9 },
+      });
       const names = [0, 1, 2].map((index) => shared.keyOn(index, "pair", SUFFIX));
       const checks = names.map((name) => check(name));
       expect(await count(counter, check("pair-second", 3, 4_000_000_200, 1), ...checks)).toEqual([3, 1, 1, 1]);

@@ -6,6 +6,7 @@ import { check, count, WaitingBatch } from "../../counter.suite.ts";
 import {
   COMMAND_TIMEOUT_MS,
   DEADLINE_MS,
+  PATIENT,
   SHORT_START,
   SLACK_MS,
   TestedCounters,
@@ -19,11 +20,8 @@ import { type ClusterOptions, type ClusterServers, startCluster } from "./cluste
 /** What the checks of `check()` append to a key. */
 const SUFFIX = "_4000000200";
 
-/**
- * For nodes that hang: the others must not find out, for then they would say that the cluster is
- * down.
- */
-const UNNOTICED: ClusterOptions = { args: ["--cluster-node-timeout", "120000"] };
+/** For nodes that die: the others find out soon. */
+const NOTICED = { nodeTimeoutMs: 2000 };
 
 const counters = new TestedCounters(createClusterDeployment);
 
@@ -62,7 +60,7 @@ async function expectFailure(
 
 describe("a node that hangs", () => {
   it("count() fails only for its slots, within the time limit, and works again when it resumes", async () => {
-    const servers = await open(UNNOTICED);
+    const servers = await open();
     const { counter, active } = await counters.start(servers.url);
     const [hung, fine, other] = [0, 1, 2].map((index) => servers.keyOn(index, "hang", SUFFIX)) as [
       string,
@@ -77,7 +75,7 @@ describe("a node that hangs", () => {
       const { error, tookMs } = await failure;
       expect(error).toMatchObject({
         code: "STORE_TIMEOUT",
-        message: `Cannot count on ${servers.node(0).server.url}: no answer within 400 ms`,
+        message: `Cannot count on ${servers.node(0).server.url}: no answer within ${COMMAND_TIMEOUT_MS} ms`,
       });
       expect(tookMs).toBeGreaterThan(COMMAND_TIMEOUT_MS - 20);
       expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
@@ -95,7 +93,7 @@ describe("a node that hangs", () => {
   });
 
   it("count() does not send the groups behind the one that failed (case 126)", async () => {
-    const servers = await open(UNNOTICED);
+    const servers = await open();
     const { counter } = await counters.start(servers.url);
     const [hung, behind] = [servers.keyOn(0, "first", SUFFIX), servers.keyOn(1, "behind", SUFFIX)];
     expect(await count(counter, check(hung), check(behind))).toEqual([1, 1]);
@@ -111,7 +109,7 @@ describe("a node that hangs", () => {
   });
 
   it("count() sends all groups together when the parallelism is 0 and the pool large enough (case 126)", async () => {
-    const servers = await open(UNNOTICED);
+    const servers = await open();
     const { counter } = await counters.start(servers.url, { server: { poolSize: 3, clusterPipelineParallelism: 0 } });
     const [hung, other] = [servers.keyOn(0, "first", SUFFIX), servers.keyOn(1, "other", SUFFIX)];
     expect(await count(counter, check(hung), check(other))).toEqual([1, 1]);
@@ -127,7 +125,7 @@ describe("a node that hangs", () => {
 
 describe("a node that dies", () => {
   it("count() fails for its slots immediately after a while, and works again when it is back", async () => {
-    const servers = await open({ args: ["--cluster-require-full-coverage", "no"] });
+    const servers = await open({ ...NOTICED, args: ["--cluster-require-full-coverage", "no"] });
     const { counter, active } = await counters.start(servers.url);
     const [dead, fine] = [servers.keyOn(2, "die", SUFFIX), servers.keyOn(0, "die", SUFFIX)];
     expect(await count(counter, check(dead), check(fine))).toEqual([1, 1]);
@@ -143,17 +141,17 @@ describe("a node that dies", () => {
   });
 
   it("count() continues with the replica that takes its place", async () => {
-    const servers = await open({ args: ["--cluster-require-full-coverage", "no"] });
+    const servers = await open({ ...NOTICED, args: ["--cluster-require-full-coverage", "no"] });
     const replica = await servers.joinEmpty();
     await servers.replicate(replica, servers.node(0));
     // Patient, for a call that is given up because the machine is busy may have been carried out
     // all the same; the first one waits so long for the node that is gone.
-    const { counter } = await counters.start(servers.url, { options: { commandTimeoutMs: 8_000 } });
+    const { counter } = await counters.start(servers.url, { options: { commandTimeoutMs: 15_000 } });
     const name = servers.keyOn(0, "replaced", SUFFIX);
     expect(await count(counter, check(name))).toEqual([1]);
     // As if the replica had received the increment, and not the expiry after it.
     await servers.node(0).client.persist(`${name}${SUFFIX}`);
-    await servers.node(0).client.wait(1, 5000);
+    await servers.node(0).client.wait(1, 30_000);
     await servers.node(0).server.kill();
     await until(() => succeeds(counter, name), 2 * DEADLINE_MS, "the replica counts");
     // One call after the other: all that failed were not carried out, and the count continues from
@@ -174,7 +172,7 @@ describe("a node that dies", () => {
 
 describe("a cluster that is down", () => {
   it("count() fails within the time limit with the cluster's words, and works again when the cluster is well", async () => {
-    const servers = await open({ args: ["--cluster-require-full-coverage", "yes"] });
+    const servers = await open({ ...NOTICED, args: ["--cluster-require-full-coverage", "yes"] });
     const { counter } = await counters.start(servers.url);
     const name = servers.keyOn(0, "down", SUFFIX);
     expect(await count(counter, check(name))).toEqual([1]);
@@ -201,7 +199,7 @@ describe("a cluster that is down", () => {
   });
 
   it("count() bridges a cluster that is down for less than the time limit", async () => {
-    const servers = await open({ args: ["--cluster-require-full-coverage", "yes"] });
+    const servers = await open({ ...NOTICED, args: ["--cluster-require-full-coverage", "yes"] });
     const { counter } = await counters.start(servers.url, { options: { commandTimeoutMs: 60_000 } });
     const name = servers.keyOn(0, "bridge", SUFFIX);
     expect(await count(counter, check(name))).toEqual([1]);
@@ -236,6 +234,7 @@ describe("start() and stop() of a cluster", () => {
     const servers = await open();
     const { counter } = await counters.start(
       `127.0.0.1:${await reservePort()},${servers.node(1).server.url},127.0.0.1:1`,
+      { options: PATIENT },
     );
     expect(await count(counter, check(servers.keyOn(0, "reached", SUFFIX)))).toEqual([1]);
   });
@@ -244,7 +243,7 @@ describe("start() and stop() of a cluster", () => {
     const address = `127.0.0.1:${await reservePort()}`;
     const { counter } = counters.create(address, { options: SHORT_START });
     await expect(counter.start?.()).rejects.toThrow(
-      `Timed out waiting for the counter store ${address} after 2000 ms: Cannot reach the counter store ${address}: connection refused`,
+      `Timed out waiting for the counter store ${address} after ${SHORT_START.startup.maxElapsedMs} ms: Cannot reach the counter store ${address}: connection refused`,
     );
     await expectFailure(counter, new WaitingBatch([check("stopped")]), {
       message: `Cannot count on ${address}: the backend is stopping`,
@@ -292,8 +291,8 @@ describe("start() and stop() of a cluster", () => {
   });
 
   it("stop() fails the calls on their way, and those that wait for a slot", async () => {
-    const servers = await open(UNNOTICED);
-    const { counter } = await counters.start(servers.url);
+    const servers = await open();
+    const { counter } = await counters.start(servers.url, { options: PATIENT });
     await servers.node(0).server.pause();
     try {
       const [hung, fine] = [servers.keyOn(0, "stop", SUFFIX), servers.keyOn(1, "stop", SUFFIX)];

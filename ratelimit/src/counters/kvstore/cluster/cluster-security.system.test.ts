@@ -91,7 +91,7 @@ describe("start() with credentials of a cluster", () => {
     });
     await expect(counter.start?.()).rejects.toMatchObject({
       code: "STORE_UNAVAILABLE",
-      message: `Timed out waiting for the counter store ${address} after 2000 ms: Cannot reach the counter store ${address}: ${text}`,
+      message: `Timed out waiting for the counter store ${address} after ${SHORT_START.startup.maxElapsedMs} ms: Cannot reach the counter store ${address}: ${text}`,
     });
   });
 });

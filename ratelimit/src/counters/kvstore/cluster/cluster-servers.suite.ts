@@ -13,7 +13,10 @@ const AGREE_TIMEOUT_MS = 30_000;
 
 /** Keys that one MIGRATE takes. */
 const MIGRATE_KEYS = 100;
-const MIGRATE_TIMEOUT_MS = 5000;
+const MIGRATE_TIMEOUT_MS = 30_000;
+
+/** Longer than any test, in milliseconds. */
+const UNNOTICED_MS = 300_000;
 
 /** What a cluster is made of. */
 export interface ClusterOptions {
@@ -30,6 +33,11 @@ export interface ClusterOptions {
     /** What the test's own connections show and trust. */
     readonly client: { readonly ca: Buffer; readonly cert: Buffer; readonly key: Buffer };
   };
+  /**
+   * Time after which the nodes take a silent one for failed, in milliseconds. By default longer than any
+   * test: a node of a busy machine may be silent for a while, and then the cluster would be down.
+   */
+  readonly nodeTimeoutMs?: number;
   /** Arguments of every node. */
   readonly args?: readonly string[];
 }
@@ -220,7 +228,13 @@ async function startNodes(count: number, options: ClusterOptions): Promise<reado
   return await Promise.all(Array.from({ length: count }, () => startNode(options)));
 }
 
-async function startNode({ password, tls, args = [], isCluster = true }: ClusterOptions): Promise<ClusterNode> {
+async function startNode({
+  password,
+  tls,
+  args = [],
+  isCluster = true,
+  nodeTimeoutMs = UNNOTICED_MS,
+}: ClusterOptions): Promise<ClusterNode> {
   const [port, busPort] = [await reservePort(), await reservePort()];
   const folder = await mkdtemp(join(tmpdir(), "weir-cluster-"));
   // A primary that has given its last slot away stays one, so that the test decides what it is.
@@ -231,7 +245,7 @@ async function startNode({ password, tls, args = [], isCluster = true }: Cluster
         "--cluster-port",
         `${busPort}`,
         "--cluster-node-timeout",
-        "2000",
+        `${nodeTimeoutMs}`,
         "--cluster-allow-replica-migration",
         "no",
       ]

@@ -293,7 +293,7 @@ describe("SentinelDeployment and sentinels that are of no use", () => {
     const port = await reservePort();
     const { counter } = counters.create(`mymaster,127.0.0.1:${port}`, { options: SHORT_START });
     await expect(counter.start?.()).rejects.toThrow(
-      `Timed out waiting for the counter store mymaster,127.0.0.1:${port} after 2000 ms: ` +
+      `Timed out waiting for the counter store mymaster,127.0.0.1:${port} after ${SHORT_START.startup.maxElapsedMs} ms: ` +
         `Cannot reach the counter store 127.0.0.1:${port}: connection refused`,
     );
   });

@@ -18,6 +18,9 @@ export const PRIMARY_NAME = "mymaster";
  */
 const AGREE_TIMEOUT_MS = 40_000;
 
+/** Time after which sentinels take a silent server for dead, in milliseconds: a busy machine may pause it. */
+const DOWN_AFTER_MS = 6000;
+
 /** What is started. */
 export interface SentinelServersOptions {
   /** Password of the servers, and of the user `default` there. */
@@ -207,7 +210,7 @@ function sentinelFile(
       ? []
       : [`requirepass ${sentinelPassword}`, `sentinel sentinel-pass ${sentinelPassword}`]),
     `sentinel monitor ${PRIMARY_NAME} 127.0.0.1 ${primaryPort} 2`,
-    `sentinel down-after-milliseconds ${PRIMARY_NAME} 1000`,
+    `sentinel down-after-milliseconds ${PRIMARY_NAME} ${DOWN_AFTER_MS}`,
     `sentinel failover-timeout ${PRIMARY_NAME} 5000`,
     ...(password === undefined ? [] : [`sentinel auth-pass ${PRIMARY_NAME} ${password}`]),
     "",

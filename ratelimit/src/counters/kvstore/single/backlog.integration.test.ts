@@ -10,10 +10,10 @@ import { createSingleDeployment } from "./single-deployment.ts";
 const CALLS = 99_000;
 
 /**
- * The longest pause of the event loop, in milliseconds: far above the 20 to 50 ms that are measured,
- * and far below the 7 s that a queue of one batch per turn took.
+ * The longest turn of the event loop, in milliseconds of the processor: far above the 20 to 50 ms that
+ * are measured, and far below the 7 s that a queue of one batch per turn took.
  */
-const PAUSE_MAX_MS = 1000;
+const TURN_MAX_MS = 1000;
 
 const counters = new TestedCounters(createSingleDeployment, PATIENT);
 let server: RedisServer;
@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterEach(() => counters.stop());
 afterAll(() => server.close());
 
-it.each([1, 100])("count() counts 99,000 calls that waited, %i per turn, without a long pause", async (perTurn) => {
+it.each([1, 100])("count() counts 99,000 calls that waited, %i per turn, without a long turn", async (perTurn) => {
   const { counter, active } = await counters.start(server.url);
   await until(() => active.at(-1) === 1, DEADLINE_MS, "the connection works");
   await server.kill();
@@ -38,24 +38,24 @@ it.each([1, 100])("count() counts 99,000 calls that waited, %i per turn, without
     await setImmediate();
   }
   expect(calls.some(({ isAnswered }) => isAnswered)).toBe(false);
-  const pauses = watchPauses();
+  const turns = watchTurns();
   await server.start();
   const counts = (await Promise.all(calls.map((call) => call.counts))).flat();
-  const longestMs = await pauses.stop();
+  const longestMs = await turns.stop();
   expect([counts.filter((count) => count === 1).length, counts.filter((count) => count === 2).length]).toEqual([
     50_000, 49_000,
   ]);
-  expect(longestMs).toBeLessThan(PAUSE_MAX_MS);
+  expect(longestMs).toBeLessThan(TURN_MAX_MS);
 });
 
-/** Measures the longest time between two turns of the event loop, in milliseconds. */
-function watchPauses(): { stop(): Promise<number> } {
+/** Measures the longest turn of the event loop, in milliseconds that this thread had the processor. */
+function watchTurns(): { stop(): Promise<number> } {
   const over = new AbortController();
   const measured = (async () => {
     let longestMs = 0;
-    for (let lastMs = performance.now(); !over.signal.aborted;) {
+    for (let lastMs = threadMs(); !over.signal.aborted;) {
       await setImmediate();
-      const nowMs = performance.now();
+      const nowMs = threadMs();
       longestMs = Math.max(longestMs, nowMs - lastMs);
       lastMs = nowMs;
     }
@@ -67,4 +67,9 @@ function watchPauses(): { stop(): Promise<number> } {
       return measured;
     },
   };
+}
+
+function threadMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
 }

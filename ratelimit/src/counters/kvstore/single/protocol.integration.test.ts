@@ -124,7 +124,7 @@ describe("count() by replies", () => {
   it("count() answers every call, and works again, when replies are random bytes", async () => {
     const node = await new ScriptedNode(OBEDIENT).open();
     nodes.push(node);
-    const { counter } = await new TestedCounters(createSingleDeployment).start(node.url);
+    const { counter } = await new TestedCounters(createSingleDeployment, { commandTimeoutMs: 400 }).start(node.url);
     const types = [":", "+", "-", "$", "*", "\r\n", "1", "-1", "7", "x", "\u0000", "\u00ff"];
     let state = 1;
     const random = (below: number): number => {

@@ -68,7 +68,7 @@ describe("count() when the server is silent", () => {
         for (let calls = 0; calls < 5; calls++) {
           expect(await immediateFailure(counter)).toMatchObject({
             code: "STORE_UNAVAILABLE",
-            message: `Cannot reach the counter store ${server.url}: no answer for 400 ms, asking every 100 ms`,
+            message: `Cannot reach the counter store ${server.url}: no answer for ${COMMAND_TIMEOUT_MS} ms, asking every 100 ms`,
             transient: true,
           });
         }
@@ -82,7 +82,10 @@ describe("count() when the server is silent", () => {
         DEADLINE_MS,
         "counting works again",
       );
-      expect(logged("The counter store answers again")).toBe(1);
+      // Once per silence; a busy machine may cause another one.
+      expect(logged("The counter store answers again")).toBe(
+        logged("The counter store is silent, failing calls immediately"),
+      );
     },
   );
 
@@ -96,7 +99,7 @@ describe("count() when the server is silent", () => {
       expect((await timeFailure(counter, writes())).error).toMatchObject({ code: "STORE_TIMEOUT" });
       // A connection was made again, which alone is no sign of life.
       await until(
-        () => lines.filter((line) => line.includes("Connected to the counter store")).length === 2,
+        () => lines.filter((line) => line.includes("Connected to the counter store")).length > 1,
         DEADLINE_MS,
         "another connection",
       );
@@ -111,7 +114,10 @@ describe("count() when the server is silent", () => {
     await until(() => count(counter, check("others")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
     // What failed was not counted later: Redis drops the commands of a connection that has ended.
     expect(await count(counter, check("writes", 0))).toEqual([1]);
-    expect(lines.filter((line) => line.includes("The counter store answers again"))).toHaveLength(1);
+    const logged = (text: string): number => lines.filter((line) => line.includes(text)).length;
+    expect(logged("The counter store answers again")).toBe(
+      logged("The counter store is silent, failing calls immediately"),
+    );
   });
 
   it("count() ends the silence of a server that refuses the probe", async () => {
@@ -144,7 +150,7 @@ describe("count() when the server is silent", () => {
     const { counter, statistics } = await counters.start(server.url);
     const counts = count(counter, check("paused"));
     await setImmediate(); // The command is written.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4 * COMMAND_TIMEOUT_MS);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * COMMAND_TIMEOUT_MS);
     expect(await counts).toEqual([1]);
     expect(statistics.counter("ratelimit.redis_pool.cx_local_close").value).toBe(0);
   });

@@ -124,7 +124,11 @@ describe("count() on a server", () => {
     const perSecond = await startRedisServer();
     const other = new Redis(perSecond.port, "127.0.0.1");
     try {
-      const { counter } = await counters.start(shared.url, { perSecond: serverOptions(perSecond.url) });
+      const { counter } = await counters.start(shared.url, {
+        perSecond: serverOptions(perSecond.url),
+        options: { expiryJitterMaxSeconds: 300 }, // Or the counter of a second would expire in the test.
+        deps: { random: () => 0.9 },
+      });
       expect(await count(counter, check("pair-second", 1, 4_000_000_200, 1), check("pair-minute"))).toEqual([1, 1]);
       expect(await other.keys("pair-*")).toEqual(["pair-second_4000000200"]);
       expect(await redis.keys("pair-*")).toEqual(["pair-minute_4000000200"]);
@@ -225,7 +229,7 @@ describe("start() with credentials", () => {
     );
     expect(error).toMatchObject({
       code: "STORE_UNAVAILABLE",
-      message: `Timed out waiting for the counter store ${locked.url} after 2000 ms: Cannot reach the counter store ${locked.url}: ${text}`,
+      message: `Timed out waiting for the counter store ${locked.url} after ${SHORT_START.startup.maxElapsedMs} ms: Cannot reach the counter store ${locked.url}: ${text}`,
     });
     if (auth !== undefined) expect(inspect(error, { depth: 10, showHidden: true })).not.toContain(`'${auth}'`);
   });
@@ -236,7 +240,7 @@ describe("start() without a server", () => {
     const port = await reservePort();
     const { counter } = counters.create(`127.0.0.1:${port}`, { options: SHORT_START });
     await expect(counter.start?.()).rejects.toThrow(
-      `Timed out waiting for the counter store 127.0.0.1:${port} after 2000 ms: Cannot reach the counter store 127.0.0.1:${port}: connection refused`,
+      `Timed out waiting for the counter store 127.0.0.1:${port} after ${SHORT_START.startup.maxElapsedMs} ms: Cannot reach the counter store 127.0.0.1:${port}: connection refused`,
     );
   });
 
