@@ -242,7 +242,7 @@ class BodyLateError extends Error {
  */
 function discard(socket: Socket): void {
   const { parser } = socket as Socket & { readonly parser?: { onIncoming?: () => number } | null };
-  if (parser != null) parser.onIncoming = () => 2;
+  if (parser !== undefined && parser !== null) parser.onIncoming = () => 2;
   socket.destroy();
 }
 

@@ -23,25 +23,21 @@ function isTypo(name: string, setting: string): boolean {
 
 /**
  * Insertions, deletions, replacements and swaps of neighbours that turn one text into another
- * (optimal string alignment), from its last three rows.
+ * (optimal string alignment).
  */
 function typingErrors(from: string, to: string): number {
-  let [before, above]: readonly number[][] = [[], Array.from({ length: to.length + 1 }, (_, column) => column)];
+  const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, column) => column)];
+  const at = (row: number, column: number): number => rows[row]?.[column] ?? Infinity;
   for (let row = 1; row <= from.length; row += 1) {
     const current = [row];
+    rows.push(current);
     for (let column = 1; column <= to.length; column += 1) {
       const isEqual = from[row - 1] === to[column - 1];
       const isSwap = row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
-      current.push(
-        Math.min(
-          above![column - 1]! + (isEqual ? 0 : 1),
-          isSwap ? before![column - 2]! + 1 : Infinity,
-          above![column]! + 1,
-          current[column - 1]! + 1,
-        ),
-      );
+      const replaced = at(row - 1, column - 1) + (isEqual ? 0 : 1);
+      const swapped = isSwap ? at(row - 2, column - 2) + 1 : Infinity;
+      current.push(Math.min(replaced, swapped, at(row - 1, column) + 1, at(row, column - 1) + 1));
     }
-    [before, above] = [above, current];
   }
-  return above!.at(-1)!;
+  return at(from.length, to.length);
 }

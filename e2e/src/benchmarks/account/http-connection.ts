@@ -15,6 +15,7 @@ export interface HttpAnswer {
 
 /** Receives the answers of a connection in the order of its requests, and its end. */
 export interface AnswerListener {
+  /** Called for each answer. */
   answered(answer: HttpAnswer): void;
   /** Called when the connection ends before it was closed here. */
   failed(reason: string): void;
