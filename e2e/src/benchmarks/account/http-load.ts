@@ -2,16 +2,19 @@
 import { E2eError } from "../../errors.ts";
 import { type HttpAnswer, type HttpConnection, openHttpConnection } from "./http-connection.ts";
 
+/** The status of a service with too much work, and the time after which it wants the request again, in milliseconds. */
+const BUSY_STATUS = 503;
+const BUSY_PAUSE_MS = 1000;
+
 /** What a load sends. */
 export interface LoadOptions {
   readonly port: number;
   readonly connections: number;
   /** The next request of a connection; undefined ends it. */
   readonly next: (connection: number) => Uint8Array | undefined;
-  /** Status of a good answer; any other one ends the benchmark. */
+  /** Status of a good answer; any other one but 503, after which the request is repeated, ends the benchmark. */
   readonly status: number;
-  /** Further statuses that are no failure and do not count. */
-  readonly ignored?: readonly number[];
+  /** Receives the good answers. */
   readonly answered?: (connection: number, answer: HttpAnswer) => void;
 }
 
@@ -57,36 +60,37 @@ export async function runLoad(options: LoadOptions, durationMs: number): Promise
 }
 
 async function runLoop(
-  { port, next, status, ignored = [], answered }: LoadOptions,
+  { port, next, status, answered }: LoadOptions,
   index: number,
   { isStopped, times }: { readonly isStopped: () => boolean; readonly times: number[] },
 ): Promise<void> {
   const ended = Promise.withResolvers<void>();
   let sentMs = 0;
+  let request: Uint8Array | undefined;
   const fail = (reason: string): void =>
     ended.reject(new E2eError("BENCHMARK_FAILED", `Cannot measure the account service: ${reason}`));
   const connection: HttpConnection = await openHttpConnection(port, {
     answered: (answer) => {
-      if (answer.status === status) times.push(performance.now() - sentMs);
-      else if (!ignored.includes(answer.status)) {
-        fail(`it answered ${answer.head.split("\r\n", 1)[0] ?? ""}`);
-        return;
-      }
-      answered?.(index, answer);
-      sendNext();
+      if (answer.status === status) {
+        times.push(performance.now() - sentMs);
+        answered?.(index, answer);
+        request = next(index);
+        send();
+      } else if (answer.status === BUSY_STATUS) setTimeout(send, BUSY_PAUSE_MS);
+      else fail(`it answered ${answer.head.split("\r\n", 1)[0] ?? ""}`);
     },
     failed: fail,
   });
-  const sendNext = (): void => {
-    const request = isStopped() ? undefined : next(index);
-    if (request === undefined) {
+  const send = (): void => {
+    if (request === undefined || isStopped()) {
       ended.resolve();
       return;
     }
     sentMs = performance.now();
     connection.send(request);
   };
-  sendNext();
+  request = next(index);
+  send();
   await ended.promise.finally(() => connection.close());
 }
 

@@ -72,7 +72,6 @@ async function measureCurrentUser(starter: ServiceStarter): Promise<readonly Fig
     connections: CONNECTIONS,
     next: loginRequest,
     status: 200,
-    ignored: [503], // The queue refuses what would wait too long.
   });
   const options = {
     port: service.port,
@@ -114,7 +113,7 @@ async function measureRefresh(starter: ServiceStarter): Promise<readonly Figure[
 async function measureLogins(starter: ServiceStarter): Promise<readonly Figure[]> {
   const service = await starter.start({ BCRYPT_COST: String(COST) });
   await registerUsers(service, CONNECTIONS);
-  const options = { port: service.port, connections: CONNECTIONS, next: loginRequest, status: 200, ignored: [503] };
+  const options = { port: service.port, connections: CONNECTIONS, next: loginRequest, status: 200 };
   let [logins, hashes] = [0, 0];
   for (let round = 0; round < ROUNDS; round += 1) {
     hashes += (await measureHashRate(COST, availableParallelism(), LOAD_MS)) / ROUNDS;
@@ -174,9 +173,7 @@ async function openSessions({ port }: AccountService): Promise<readonly Map<stri
     connections: CONNECTIONS,
     next: (index) => (waiting.has(index) ? loginRequest(index) : undefined),
     status: 200,
-    ignored: [503],
     answered: (index, answer) => {
-      if (answer.status !== 200) return;
       waiting.delete(index);
       takeCookies(sessions[index]!, answer);
     },
