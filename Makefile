@@ -70,8 +70,9 @@ bench-operator: build ## Measure how fast statuses are right, how often they are
 bench-account: build ## Measure calls per second, start and memory of the account service (ARGS='login memory' to narrow)
 	@node --enable-source-maps e2e/dist/benchmarks/account/run.js $(ARGS)
 
-fuzz: $(INSTALLED) ## Send broken input to the codec, HTTP/2 connections and every listener (ARGS='--minutes 10 --seed 1')
+fuzz: $(INSTALLED) ## Send broken input to the codec, the image process, HTTP/2 connections and every listener (ARGS='--minutes 10 --seed 1')
 	@node --conditions=source ratelimit/src/transport/weir/codec/codec-fuzz.suite.ts $(ARGS)
+	@node --conditions=source account/src/media/images/image-fuzz.suite.ts $(ARGS)
 	@node --conditions=source e2e/src/fuzz/run.ts $(ARGS)
 
 differential: build ## Compare with envoyproxy/ratelimit on random rules and requests (ARGS='--seed 7 --configurations 100')

@@ -8,7 +8,7 @@ const config: KnipConfig = ({ production = false }) => ({
   // Every file of a workspace is an entry of its package.json.
   includeEntryExports: true,
   // Programs that tools/test/test-setup.ts installs, or of the machine.
-  ignoreBinaries: ["go", "ip", "memcached", "mkfifo", "promtool", "redis-cli", "redis-server", "taskset"],
+  ignoreBinaries: ["go", "ip", "memcached", "mkfifo", "prlimit", "promtool", "redis-cli", "redis-server", "taskset"],
   ignoreIssues: {
     "**/generated/**": ["exports", "types"],
     // tools/generate reads these by name.

@@ -134,7 +134,7 @@ export const WORKSPACES: readonly Workspace[] = [
     mayImport: ["proto", "common"],
     testsMayImport: ["testing"],
     order: ["errors.ts", "media", "sessions", "store", "users", "metrics", "http"],
-    alternatives: ["store", "media"],
+    alternatives: ["store", "media/{local,s3}"],
   },
   {
     name: "cli",

@@ -39,6 +39,10 @@ export const CALL_ERRORS = {
     remedy: "Log in again.",
   },
   session_revoked: { meaning: "The session of the token has ended.", remedy: "Log in again." },
+  refresh_token_reused: {
+    meaning: "The refresh token was replaced longer than REFRESH_GRACE ago, so it may be stolen; its session is ended.",
+    remedy: "Log in again; when it happens often, look for a client that keeps old cookies.",
+  },
   cross_site_request: {
     meaning: "A page of an origin that is not allowed made the call.",
     remedy: "Add the page's origin to CORS_ORIGINS if it is yours.",
@@ -66,14 +70,14 @@ export const CALL_ERRORS = {
     remedy: "Register takes multipart/form-data, login application/json in UTF-8.",
   },
   avatar_type: {
-    meaning: "The avatar is not an intact PNG, JPEG or WebP image.",
+    meaning: "The avatar is not a PNG, JPEG or WebP image.",
     remedy: "Send an image in one of these formats.",
   },
   headers_too_large: { meaning: "The header block is larger than 16 KiB.", remedy: "Clear the cookies of this host." },
   internal: { meaning: "A fault of the service.", remedy: "Search the service's log for the requestId of the answer." },
   media_store_unavailable: {
-    meaning: "The avatar could not be stored.",
-    remedy: "Look at the disk or the media store, then try again.",
+    meaning: "The avatar could not be processed or stored.",
+    remedy: "Look at the service's log, and at the disk or the media store, then try again.",
   },
   database_unavailable: {
     meaning: "The user store did not answer.",
@@ -82,6 +86,10 @@ export const CALL_ERRORS = {
   busy: {
     meaning: "More work is waiting than the service takes on.",
     remedy: "Try again after Retry-After; add replicas or CPU.",
+  },
+  avatar_invalid: {
+    meaning: "The avatar is damaged, animated, too small or too large in pixels, or takes too long to decode.",
+    remedy: "Send a whole still image of 16 to 4096 pixels on each side.",
   },
 } as const satisfies ErrorTable;
 
@@ -96,8 +104,25 @@ export const START_ERRORS = {
     remedy: "Give the service a directory it owns, or set DATA_DIR to another one.",
   },
   STORE_UNUSABLE: {
-    meaning: "The embedded database cannot be opened, or a newer version of the service wrote it.",
-    remedy: "Check the file that the message names, or run the version that wrote it.",
+    meaning:
+      "The user store cannot be opened: its file is damaged, a newer version of the service wrote it, or its URI is wrong.",
+    remedy: "Check the file or the setting that the message names, or run the version that wrote the file.",
+  },
+  DATA_DIRECTORY_IN_USE: {
+    meaning: "Another process has DATA_DIR: the embedded store is for one process.",
+    remedy: "Stop the other process, or set DATA_DIR to another folder; several processes need STORE=mongo.",
+  },
+  BACKUP_FAILED: {
+    meaning: "The embedded database could not be copied; no file was left.",
+    remedy: "Correct what the message names: a file that exists, a full disk, a missing folder.",
+  },
+  IMAGE_PROCESS_UNUSABLE: {
+    meaning: "The process that decodes avatars does not start.",
+    remedy: "Install the packages for this machine (npm ci); the message ends with the reason.",
+  },
+  BREACH_FILE_INVALID: {
+    meaning: "PASSWORD_BREACH_FILE cannot be read, or is not a list of SHA-1 hashes ordered by hash.",
+    remedy: "Download the SHA-1 list of Have I Been Pwned as one file, ordered by hash.",
   },
 } as const satisfies ErrorTable;
 

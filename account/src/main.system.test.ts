@@ -1,6 +1,8 @@
 // The program as an operator runs it: a process with an environment, signals, and a sudden end.
+import { execFileSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -18,8 +20,8 @@ beforeEach(() => {
 
 afterEach(() => programs.stop());
 
-function run(env: Readonly<Record<string, string>>): Program {
-  return programs.start(env);
+function run(env: Readonly<Record<string, string>>, args: readonly string[] = []): Program {
+  return programs.start(env, { args });
 }
 
 function register(url: string, email: string): Promise<Response> {
@@ -46,6 +48,7 @@ const PRODUCTION = {
   METRICS_HOST: "127.0.0.1",
   ACCESS_TOKEN_SECRET: "rT7-long-enough-access-value-0123456789",
   REFRESH_TOKEN_SECRET: "zQ9-long-enough-refresh-value-987654321",
+  ACCOUNT_LABEL_SECRET: "mK4-long-enough-label-value-5566778899",
 };
 
 describe("weir-account", () => {
@@ -79,19 +82,59 @@ describe("weir-account", () => {
   });
 
   it("finishes what runs at SIGTERM, refuses the rest, and exits with 0", async () => {
-    const program = run({ BCRYPT_COST: "10", BCRYPT_CONCURRENCY: "1", SHUTDOWN_DRAIN: "8s", SHUTDOWN_GRACE: "60s" });
+    const program = run({ BCRYPT_COST: "12", BCRYPT_CONCURRENCY: "1", SHUTDOWN_DRAIN: "8s", SHUTDOWN_GRACE: "60s" });
     const url = await ready(program);
-    // Few enough that none of them waits for its hash longer than one may, on a busy machine
-    // either.
-    const running = Array.from({ length: 6 }, (_, index) => register(url, `user-${index}@x.com`));
+    // So long that the queue is seen, and so few that none waits for its hash longer than one may, which is
+    // three seconds.
+    const running = Array.from({ length: 3 }, (_, index) => register(url, `user-${index}@x.com`));
     while (!/^bcrypt_queue_depth [1-9]/m.test(await text(metricsOf(program)))) await sleep(5);
     program.child.kill("SIGTERM");
     // Within the drain; the signal may arrive after the next question.
     while ((await fetch(`${url}/readyz`)).status !== 503) await sleep(5);
-    expect((await Promise.all(running)).map(({ status }) => status)).toEqual(Array.from({ length: 6 }, () => 201));
+    expect((await Promise.all(running)).map(({ status }) => status)).toEqual(Array.from({ length: 3 }, () => 201));
     // Below the grace period: kept connections that are quiet must not hold the stop up.
     expect(await Promise.race([program.exited, sleep(40_000, "still running")])).toBe(0);
     await expect(fetch(`${url}/healthz`)).rejects.toThrow();
+  });
+
+  it("leaves no image process behind when it is killed", async () => {
+    const program = run({});
+    await ready(program);
+    const children = childrenOf(program.child.pid);
+    expect(children).toHaveLength(1);
+    program.child.kill("SIGKILL");
+    await eventually("the end of the image process", () => expect(children.filter(isAlive)).toEqual([]));
+  });
+
+  it("sweeps images without a user at its start and on command, and needs the user store for it", async () => {
+    const program = run({});
+    const url = await ready(program);
+    await register(url, "a@x.com");
+    const leftOver = (): string => {
+      const path = join(programs.folder, "media", "avatars", randomUUID());
+      mkdirSync(path, { recursive: true });
+      const file = join(path, `${"ab".repeat(16)}.png`);
+      for (const name of [file, `${file}.0123456789ab.partial`]) {
+        writeFileSync(name, "left over");
+        utimesSync(name, 0, 0);
+      }
+      return path;
+    };
+    const byCommand = leftOver();
+    const sweep = run({}, ["sweep"]);
+    expect([await sweep.exited, sweep.output()]).toEqual([
+      0,
+      "Looked at 2 images and removed 2 files that no account uses.\n",
+    ]);
+    expect(existsSync(byCommand)).toBe(false);
+    const atStart = leftOver();
+    program.child.kill("SIGTERM");
+    await program.exited;
+    const again = await ready(run({}));
+    await eventually("the sweep", () => expect(existsSync(atStart)).toBe(false));
+    expect((await login(again, "a@x.com")).status).toBe(200);
+    const elsewhere = run({ DATA_DIR: join(programs.folder, "elsewhere") }, ["sweep"]);
+    expect([await elsewhere.exited, elsewhere.output()]).toEqual([1, expect.stringContaining("accounts.sqlite")]);
   });
 
   it("starts in production with real secrets", async () => {
@@ -112,6 +155,12 @@ describe("weir-account", () => {
       env: { ACCESS_TOKEN_SECRET: "Xy3!hq8Z" },
       setting: "ACCESS_TOKEN_SECRET",
       value: "Xy3!hq8Z",
+    },
+    {
+      name: "a placeholder for the labels' secret",
+      env: { ACCOUNT_LABEL_SECRET: "changeme" },
+      setting: "ACCOUNT_LABEL_SECRET",
+      value: "changeme",
     },
     {
       name: "a placeholder",
@@ -177,12 +226,80 @@ describe("weir-account", () => {
     );
   });
 
+  it("does not start on a data directory that another process has, until that is killed", async () => {
+    const first = run({});
+    await ready(first);
+    const second = run({});
+    expect(await second.exited).toBe(1);
+    expect(second.output()).toContain(`Cannot use DATA_DIR ${programs.folder}: another process has it`);
+    first.child.kill("SIGKILL");
+    await first.exited;
+    await ready(run({}));
+  });
+
+  it("is not ready while it cannot write, keeps serving reads, and recovers", async () => {
+    const program = run({});
+    const url = await ready(program);
+    await register(url, "a@x.com");
+    const cookie = (await login(url, "a@x.com")).headers
+      .getSetCookie()
+      .map((line) => line.split(";")[0])
+      .join("; ");
+    // As on a full disk: no file of the process may grow.
+    limitFileSize(program, "1");
+    expect((await login(url, "a@x.com")).status).toBe(503);
+    await eventually("not to be ready", async () => expect((await fetch(`${url}/readyz`)).status).toBe(503));
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    const me = await fetch(`${url}/api/v1/user/current-user`, { headers: { Cookie: cookie } });
+    expect(me.status).toBe(200);
+    limitFileSize(program, "unlimited");
+    await eventually("to be ready again", async () => expect((await fetch(`${url}/readyz`)).status).toBe(200));
+    expect((await login(url, "a@x.com")).status).toBe(200);
+    expect(program.output()).toContain("The user store works again");
+  });
+
+  it("backs up the accounts of a running service to a file from which another one starts", async () => {
+    const url = await ready(run({}));
+    await register(url, "a@x.com");
+    const copies = join(programs.folder, "copies");
+    mkdirSync(copies);
+    const file = join(copies, "accounts.sqlite");
+    const backup = run({}, ["backup", file]);
+    expect([await backup.exited, backup.output()]).toEqual([0, `Backed up 1 accounts to ${file}\n`]);
+    const again = run({}, ["backup", file]);
+    expect(await again.exited).toBe(1);
+    expect(again.output()).toContain(`to ${file}: the file exists; name another one`);
+    expect((await login(await ready(run({ DATA_DIR: copies })), "a@x.com")).status).toBe(200);
+  });
+
+  it("refuses arguments it does not know with exit code 2", async () => {
+    const program = run({}, ["backup"]);
+    expect(await program.exited).toBe(2);
+    expect(program.output()).toBe(
+      "weir-account: Cannot read the arguments: backup takes one argument, the file to write, and got 0\n",
+    );
+  });
+
   it("keeps the secrets it makes for its owner only", async () => {
     await ready(run({}));
-    expect(statSync(join(programs.folder, "token-secrets.json")).mode & 0o777).toBe(0o600);
-    expect(statSync(join(programs.folder, "accounts.sqlite")).mode & 0o777).toBe(0o600);
+    for (const name of ["token-keys.json", "account-label-secret", "accounts.sqlite"])
+      expect([name, statSync(join(programs.folder, name)).mode & 0o777]).toEqual([name, 0o600]);
   });
 });
+
+/** The processes that the process has started. */
+function childrenOf(pid: number | undefined): readonly number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
+}
+
+function isAlive(pid: number): boolean {
+  return existsSync(`/proc/${pid}`) && !readFileSync(`/proc/${pid}/stat`, "latin1").includes(") Z ");
+}
+
+/** Limits how large any file of the process may become, in bytes (setrlimit(2), RLIMIT_FSIZE). */
+function limitFileSize({ child }: Program, limit: string): void {
+  execFileSync("prlimit", [`--pid=${child.pid}`, `--fsize=${limit}:unlimited`]);
+}
 
 async function text(url: string): Promise<string> {
   return (await fetch(url)).text();

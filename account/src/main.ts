@@ -1,17 +1,42 @@
-// The program weir-account: reads the settings, starts the service, and stops it at a signal.
+// The program weir-account: reads the settings and starts the service, until a signal stops it, or
+// runs the command that its first argument names.
 import { runProgram } from "@weir/common/lifecycle/program";
+import { parseCommand, USAGE } from "./command.ts";
 import { describeSettings, parseSettings } from "./settings.ts";
+
+/** Exit code of a wrong command line. */
+const EXIT_USAGE = 2;
 
 runProgram(
   {
     name: "weir-account",
     summary: "The account service: registration with an avatar, login, refresh, current user and logout.",
+    usage: USAGE,
     settings: describeSettings,
   },
   async (context) => {
+    const command = parseCommand(context.args);
+    if (command.kind === "invalid") {
+      context.stderr(`weir-account: ${command.message}\n`);
+      return EXIT_USAGE;
+    }
     const settings = parseSettings(context.env);
     // Loaded only now, so that --help and a wrong setting are answered quickly.
-    const { runService } = await import("./run-service.ts");
-    await runService(settings, context);
+    switch (command.kind) {
+      case "serve": {
+        const { runService } = await import("./run-service.ts");
+        await runService(settings, context);
+        return 0;
+      }
+      case "backup": {
+        const { runBackup } = await import("./run-backup.ts");
+        await runBackup(settings, command.file, context);
+        return 0;
+      }
+      case "sweep": {
+        const { runSweep } = await import("./run-sweep.ts");
+        return await runSweep(settings, command, context);
+      }
+    }
   },
 );

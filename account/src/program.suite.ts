@@ -27,10 +27,13 @@ export class Programs {
   }
 
   /**
-   * Starts one on free ports with cheap hashes; `env` adds to its environment, `descriptors` is the most
-   * file descriptors that it may open.
+   * Starts one on free ports with cheap hashes; `env` adds to its environment, `args` are its arguments,
+   * `descriptors` is the most file descriptors that it may open.
    */
-  start(env: Readonly<Record<string, string>>, { descriptors }: { readonly descriptors?: number } = {}): Program {
+  start(
+    env: Readonly<Record<string, string>>,
+    { args = [], descriptors }: { readonly args?: readonly string[]; readonly descriptors?: number } = {},
+  ): Program {
     const base = {
       PATH: String(process.env["PATH"]),
       PORT: "0",
@@ -40,13 +43,14 @@ export class Programs {
       SHUTDOWN_DRAIN: "0s",
     };
     const limit = descriptors === undefined ? "" : `ulimit -n ${descriptors}; `;
-    const command = `${limit}exec "$0" --conditions=source "$1"`;
-    const child = spawn("/bin/sh", ["-c", command, process.execPath, MAIN], {
+    const command = `${limit}exec "$0" --conditions=source "$@"`;
+    const child = spawn("/bin/sh", ["-c", command, process.execPath, MAIN, ...args], {
       env: { ...base, ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     let output = "";
-    child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
     const exited = once(child, "close").then(([code]) => code as number | null);
     const program = { child, output: () => output, exited };
     this.#programs.push(program);

@@ -152,6 +152,14 @@ export function cookieHeader(answer: Answer): string {
   return answer.setCookies.map((cookie) => cookie.slice(0, cookie.indexOf(";"))).join("; ");
 }
 
+/** The cookies of an answer without their tokens; the seconds that a slow test took are rounded away. */
+export function cookieAttributes(answer: Answer): readonly string[] {
+  const roundUp = (seconds: string): string => String(Math.ceil(Number(seconds) / 60) * 60);
+  return answer.setCookies.map((cookie) =>
+    cookie.replace(/=[^;]+/, "=…").replace(/Max-Age=(\d+)/, (_, seconds: string) => `Max-Age=${roundUp(seconds)}`),
+  );
+}
+
 /** The value of one cookie in a Cookie header. */
 export function cookieValue(header: string, name: string): string {
   const pair = header.split("; ").find((entry) => entry.startsWith(`${name}=`));

@@ -1,7 +1,7 @@
 // Builds the service, from the inside out: keys, store, media, passwords, calls, HTTP.
-import { randomBytes, randomUUID } from "node:crypto";
+import { type KeyObject, randomBytes, randomUUID } from "node:crypto";
 import { accessSync, constants } from "node:fs";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AdminServer, respondText } from "@weir/common/admin/admin-server";
 import { makeFolder } from "@weir/common/files/make-folder";
@@ -15,17 +15,19 @@ import { AccountCalls } from "./http/account-routes.ts";
 import { ACCOUNT_ROUTES, createApp } from "./http/app.ts";
 import type { OriginOptions } from "./http/cross-site.ts";
 import { Health } from "./http/health.ts";
-import { MEDIA_PATH } from "./http/media-route.ts";
-import { createLocalMediaStore } from "./media/local/local-media-store.ts";
+import type { ImageCleaner } from "./media/image.ts";
 import type { MediaStore } from "./media/media-store.ts";
 import { type AccountMetrics, createAccountMetrics, type RouteSeries } from "./metrics/account-metrics.ts";
 import { createPublicListener, type ListenerPatience } from "./public-listener.ts";
-import { fixedKeys, generatedKeys, type KeySourcePart, watchedKeys } from "./sessions/key-source.ts";
+import { createImageCleaner, createMediaStore, createMediaSweep } from "./service-media.ts";
+import type { KeySourcePart } from "./sessions/key-source.ts";
+import { openLabelKey, openTokenKeys } from "./sessions/open-keys.ts";
 import { createTokens } from "./sessions/tokens.ts";
 import type { Settings } from "./settings.ts";
-import { EmbeddedUserStore } from "./store/embedded/embedded-user-store.ts";
+import { createUserStore } from "./store/create-user-store.ts";
 import type { UserStore } from "./store/user-store.ts";
 import type { AccountDeps } from "./users/account-deps.ts";
+import { type BreachedPasswords, openBreachFile } from "./users/breach-file.ts";
 import { busyError, createPasswordHasher } from "./users/password-hasher.ts";
 import { loadCommonPasswords, type PasswordRules } from "./users/password-rules.ts";
 import { WorkQueue } from "./users/work-queue.ts";
@@ -67,22 +69,32 @@ export function createService(settings: Settings, deps: ServiceDeps, patience: L
     settings.publicOrigin ?? `${scheme}://localhost:${http.address()?.port ?? settings.http.port}`;
   const metrics = createAccountMetrics(ROUTE_SERIES);
   const dataDirectory = makeDataDirectory(settings.dataDirectory);
-  const keys = openKeys(settings, dataDirectory, log);
-  const store = new EmbeddedUserStore(join(dataDirectory, "accounts.sqlite"));
-  const media = createLocalMediaStore({
-    directory: join(dataDirectory, "media"),
-    publicUrl: () => settings.mediaPublicUrl ?? `${url()}${MEDIA_PATH}`,
+  const keys = openTokenKeys(settings.keys, dataDirectory, log);
+  const labelKey = openLabelKey(settings.labelSecret, dataDirectory);
+  const store = createUserStore(settings.store, { log }, { dataDirectory });
+  const media = createMediaStore(settings, { log, dataDirectory, url });
+  const images = createImageCleaner(log, metrics);
+  const { passwordBreachFile: breachFile } = settings;
+  const breached = breachFile === undefined ? undefined : openBreachFile(breachFile, { log });
+  const passwordRules = loadPasswordRules(settings, breached);
+  const handlers = createCalls(settings, {
+    clock,
+    keys,
+    labelKey,
+    store,
+    media: media.store,
+    images,
+    metrics,
+    passwordRules,
   });
-  const passwordRules = loadPasswordRules(settings);
-  const handlers = createCalls(settings, { clock, keys, store, media, metrics, passwordRules });
-  const health = new Health({ ping: () => store.ping(), nowMs: clock });
+  const health = new Health({ ping: () => store.ping(), nowMs: clock, log });
   const origins: OriginOptions = {
     allowedOrigins: new Set(settings.corsOrigins),
     publicOrigin: url,
     requireOrigin: settings.cookies.sameSite === "none",
   };
   const app = createApp(
-    { handlers, media, health, log, tracing, onAnswered: metrics.answered },
+    { handlers, media: media.served, health, log, tracing, onAnswered: metrics.answered },
     { cookies: settings.cookies, origins, trustProxy: settings.trustProxy },
   );
   const tls = settings.http.tls && new TlsFiles(settings.http.tls, { log });
@@ -95,7 +107,9 @@ export function createService(settings: Settings, deps: ServiceDeps, patience: L
   );
   lifecycle.add({ name: "tracing", stop: () => tracing.stop() });
   lifecycle.add(keys);
-  lifecycle.add({ name: "user store", stop: () => store.close() });
+  lifecycle.add({ name: "user store", start: () => store.start(), stop: () => store.stop() });
+  const sweep = createMediaSweep({ store, media: media.store, clock, log });
+  for (const part of [...media.parts, images, sweep]) lifecycle.add(part);
   lifecycle.add({ name: "password rules", start: () => passwordRules.then(() => undefined) });
   if (tls !== undefined) lifecycle.add(tls);
   lifecycle.add(admin);
@@ -128,35 +142,31 @@ function makeDataDirectory(directory: string): string {
   return path;
 }
 
-function openKeys(settings: Settings, dataDirectory: string, log: Log): KeySourcePart {
-  switch (settings.keys.kind) {
-    case "secrets":
-      return fixedKeys({ access: settings.keys.access.reveal(), refresh: settings.keys.refresh.reveal() });
-    case "file":
-      return watchedKeys(settings.keys.path, { log });
-    case "generated":
-      return generatedKeys(dataDirectory);
-  }
-}
-
-async function loadPasswordRules(settings: Settings): Promise<PasswordRules> {
-  const common = await loadCommonPasswords();
-  return { minLength: settings.passwordMinLength, isPeppered: settings.passwordPepper !== undefined, common };
+async function loadPasswordRules(settings: Settings, breached: BreachedPasswords | undefined): Promise<PasswordRules> {
+  return {
+    minLength: settings.passwordMinLength,
+    isPeppered: settings.passwordPepper !== undefined,
+    common: await loadCommonPasswords(settings.passwordMinLength),
+    forbiddenWords: settings.passwordForbiddenWords,
+    breached,
+  };
 }
 
 /** The dependencies of the calls. */
 interface CallParts {
   readonly clock: () => number;
   readonly keys: KeySourcePart;
+  readonly labelKey: KeyObject;
   readonly store: UserStore;
   readonly media: MediaStore;
+  readonly images: ImageCleaner;
   readonly metrics: AccountMetrics;
   readonly passwordRules: Promise<PasswordRules>;
 }
 
 function createCalls(
   settings: Settings,
-  { clock, keys, store, media, metrics, passwordRules }: CallParts,
+  { clock, keys, labelKey, store, media, images, metrics, passwordRules }: CallParts,
 ): AccountCalls {
   const tokenOptions = {
     issuer: settings.tokenIssuer,
@@ -180,18 +190,26 @@ function createCalls(
     clock,
     newId: randomUUID,
     newMediaName: () => randomBytes(16).toString("hex"),
+    random: Math.random,
+    labelKey,
     idKey: () => keys.current().refresh.signing.key,
   };
-  return new AccountCalls(account, {
-    idleMs: settings.refreshIdleMs,
-    absoluteMs: settings.refreshAbsoluteMs,
-    maxSessions: settings.maxSessions,
-    accessTtlMs: settings.accessTtlMs,
-    cookies: settings.cookies,
-    avatarMaxBytes: settings.avatarMaxBytes,
-    avatarRequired: settings.avatarRequired,
-    passwordRules,
-  });
+  return new AccountCalls(
+    { ...account, images },
+    {
+      idleMs: settings.refreshIdleMs,
+      absoluteMs: settings.refreshAbsoluteMs,
+      graceMs: settings.refreshGraceMs,
+      isRotating: settings.refreshRotation,
+      maxSessions: settings.maxSessions,
+      accessTtlMs: settings.accessTtlMs,
+      cookies: settings.cookies,
+      logOutAllowsRefresh: settings.logOutAllowsRefresh,
+      avatarMaxBytes: settings.avatarMaxBytes,
+      avatarRequired: settings.avatarRequired,
+      passwordRules,
+    },
+  );
 }
 
 /** The listener for operators. */
@@ -218,7 +236,7 @@ function createAdmin(
     help: "200 while the service wants traffic, else 503",
     async handle(_request, response) {
       const isReady = await health.isReady();
-      respondText(response, isReady ? 200 : 503, isReady ? "ready\n" : "not ready\n");
+      respondText(response, isReady ? 200 : 503, isReady ? "ready\n" : `not ready: ${health.reason()}\n`);
     },
   });
   return admin;

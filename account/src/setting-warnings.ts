@@ -3,7 +3,6 @@
 import { findMeantSetting } from "@weir/common/settings/misspelt-setting";
 import { type Env, namesOfRows, type SettingRow } from "@weir/common/settings/read-env";
 import { isServiceLinkName } from "@weir/common/settings/service-links";
-import type { StorageSettings } from "./settings.ts";
 
 /** A variable without effect, and the reason. */
 export interface SettingWithoutEffect {
@@ -11,10 +10,16 @@ export interface SettingWithoutEffect {
   readonly reason: string;
 }
 
+/** Which store and media are chosen, as STORE and MEDIA say it. */
+export interface ChosenStorage {
+  readonly store: string;
+  readonly media: string;
+}
+
 /** Settings that one choice of STORE or MEDIA alone reads. */
 const OWNED: readonly {
   readonly settings: RegExp;
-  readonly chosenBy: keyof StorageSettings;
+  readonly chosenBy: keyof ChosenStorage;
   readonly choice: string;
 }[] = [
   { settings: /^MONGODB_/, chosenBy: "store", choice: "mongo" },
@@ -28,7 +33,7 @@ const OWNED: readonly {
 export function findSettingWarnings(
   env: Env,
   rows: readonly SettingRow[],
-  storage: StorageSettings,
+  storage: ChosenStorage,
 ): readonly SettingWithoutEffect[] {
   const known = namesOfRows(rows);
   const names = Object.keys(env).filter((name) => (env[name] ?? "") !== "" && !isServiceLinkName(name));
@@ -41,7 +46,7 @@ export function findSettingWarnings(
   });
 }
 
-function reasonOf({ chosenBy, choice }: (typeof OWNED)[number], storage: StorageSettings): string {
+function reasonOf({ chosenBy, choice }: (typeof OWNED)[number], storage: ChosenStorage): string {
   const setting = chosenBy.toUpperCase();
   return `it belongs to ${setting}=${choice}, and ${setting} is ${storage[chosenBy]}`;
 }

@@ -1,7 +1,8 @@
-// The settings of the token keys, and the check for weak secrets.
+// The settings of the token keys and of the key of account labels, and the check for weak secrets.
 import type { EnvReader } from "@weir/common/settings/read-env";
 import { REDACTED, type Secret } from "@weir/common/settings/secret";
 import { SECRET_MIN_BYTES } from "./sessions/key-ring.ts";
+import type { KeySource } from "./sessions/open-keys.ts";
 
 /** Words of examples that people forget to replace. */
 const PLACEHOLDER =
@@ -12,18 +13,42 @@ const DISTINCT_MIN = 8;
 
 const SECRET_ALLOWED = `at least ${SECRET_MIN_BYTES} random bytes`;
 
-/** Where the keys of tokens come from. */
-export type KeySource =
-  | { readonly kind: "secrets"; readonly access: Secret; readonly refresh: Secret }
-  | { readonly kind: "file"; readonly path: string }
-  /** Made at the first start and kept in DATA_DIR; for development. */
-  | { readonly kind: "generated" };
+/** The secrets of the service, but for passwords. */
+export interface KeySettings {
+  readonly keys: KeySource;
+  /** Keys the labels of accounts; undefined: made at the first start and kept in DATA_DIR. */
+  readonly labelSecret: Secret | undefined;
+}
 
 /**
- * Reads the source of the keys. Weak secrets are a problem in production and a warning elsewhere;
- * no message ever holds one.
+ * Reads the keys. Weak secrets are a problem in production and a warning elsewhere; no message ever
+ * holds one.
  */
-export function readKeySource(read: EnvReader, isProduction: boolean, warnings: string[]): KeySource {
+export function readKeys(read: EnvReader, isProduction: boolean, warnings: string[]): KeySettings {
+  const keys = readKeySource(read, isProduction);
+  const labelSecret = read.secret("ACCOUNT_LABEL_SECRET", {
+    effect:
+      "Keys the labels of accounts in logs and rate limits; the same for all replicas, needed with NODE_ENV=production.",
+  });
+  if (labelSecret === undefined && isProduction)
+    read.problem("ACCOUNT_LABEL_SECRET", undefined, `${SECRET_ALLOWED}, the same for all replicas`);
+  const secrets = [
+    ...(keys.kind === "secrets"
+      ? [
+          { name: "ACCESS_TOKEN_SECRET", secret: keys.access.reveal() },
+          { name: "REFRESH_TOKEN_SECRET", secret: keys.refresh.reveal() },
+        ]
+      : []),
+    ...(labelSecret === undefined ? [] : [{ name: "ACCOUNT_LABEL_SECRET", secret: labelSecret.reveal() }]),
+  ];
+  for (const { name, fault } of findFaults(secrets)) {
+    if (isProduction) read.problem(name, REDACTED, fault);
+    else warnings.push(`${name} must be ${fault} in production`);
+  }
+  return { keys, labelSecret };
+}
+
+function readKeySource(read: EnvReader, isProduction: boolean): KeySource {
   const access = read.secret("ACCESS_TOKEN_SECRET", {
     effect: `Signs access tokens; at least ${SECRET_MIN_BYTES} random bytes.`,
   });
@@ -53,20 +78,21 @@ export function readKeySource(read: EnvReader, isProduction: boolean, warnings: 
     read.problem(missing, undefined, `${SECRET_ALLOWED}, because ${other} is set`);
     return { kind: "generated" };
   }
-  for (const { name, fault } of findFaults(access.reveal(), refresh.reveal())) {
-    if (isProduction) read.problem(name, REDACTED, fault);
-    else warnings.push(`${name} must be ${fault} in production`);
-  }
   return { kind: "secrets", access, refresh };
 }
 
-function findFaults(access: string, refresh: string): readonly { name: string; fault: string }[] {
-  const faults = [
-    { name: "ACCESS_TOKEN_SECRET", fault: faultOf(access) },
-    { name: "REFRESH_TOKEN_SECRET", fault: faultOf(refresh) },
-    { name: "REFRESH_TOKEN_SECRET", fault: access === refresh ? "another secret than ACCESS_TOKEN_SECRET" : undefined },
-  ];
-  return faults.flatMap(({ name, fault }) => (fault === undefined ? [] : [{ name, fault }]));
+/** A secret with the name of its setting. */
+interface NamedSecret {
+  readonly name: string;
+  readonly secret: string;
+}
+
+function findFaults(secrets: readonly NamedSecret[]): readonly { readonly name: string; readonly fault: string }[] {
+  return secrets.flatMap(({ name, secret }, index) => {
+    const earlier = secrets.slice(0, index).find((other) => other.secret === secret);
+    const repeated = earlier === undefined ? undefined : `another secret than ${earlier.name}`;
+    return [faultOf(secret), repeated].flatMap((fault) => (fault === undefined ? [] : [{ name, fault }]));
+  });
 }
 
 function faultOf(secret: string): string | undefined {

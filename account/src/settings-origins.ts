@@ -1,5 +1,5 @@
-// The settings of URLs: where browsers and images reach the service, which front ends may call it,
-// and which proxies are in front.
+// The settings of URLs: where browsers reach the service, which front ends may call it, and which
+// proxies are in front.
 import { isIP } from "node:net";
 import type { EnvReader } from "@weir/common/settings/read-env";
 
@@ -15,8 +15,6 @@ export interface OriginSettings {
   readonly publicOrigin: string | undefined;
   readonly corsOrigins: readonly string[];
   readonly trustProxy: number | readonly string[] | false;
-  /** Undefined: served by this service under /media/. */
-  readonly mediaPublicUrl: string | undefined;
 }
 
 /** Reads them; what is fit for development only is added to `warnings`. */
@@ -47,17 +45,8 @@ export function readOrigins(
     effect: `Origins of front ends that may call, compared exactly; not set, ${DEVELOPMENT_ORIGINS.join(",")}, and none with NODE_ENV=production.`,
   });
   for (const origin of listed.filter((entry) => !isOrigin(entry))) read.problem("CORS_ORIGINS", origin, ORIGIN_ALLOWED);
-  const mediaPublicUrl = read.optionalString("MEDIA_PUBLIC_URL", {
-    effect: "URL in front of the keys of avatars, ending in a slash; not set, PUBLIC_ORIGIN with /media/.",
-  });
-  if (
-    mediaPublicUrl !== undefined &&
-    (!/^https?:$/.test(URL.parse(mediaPublicUrl)?.protocol ?? "") || !mediaPublicUrl.endsWith("/"))
-  ) {
-    read.problem("MEDIA_PUBLIC_URL", mediaPublicUrl, "an http or https URL that ends in a slash");
-  }
   const corsOrigins = listed.length > 0 || isProduction ? listed : DEVELOPMENT_ORIGINS;
-  return { publicOrigin, corsOrigins, trustProxy: readTrustProxy(read), mediaPublicUrl };
+  return { publicOrigin, corsOrigins, trustProxy: readTrustProxy(read) };
 }
 
 /** Whether the text is exactly what browsers send as Origin; neither "*" nor "null" is. */

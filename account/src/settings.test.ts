@@ -4,12 +4,14 @@ import { describeSettings, parseSettings } from "./settings.ts";
 
 const ACCESS = "rT7-long-enough-access-value-0123456789";
 const REFRESH = "zQ9-long-enough-refresh-value-987654321";
+const LABEL = "mK4-long-enough-label-value-5566778899";
 const PRODUCTION: Env = {
   NODE_ENV: "production",
   PUBLIC_ORIGIN: "https://account.example.com",
   ALLOW_EMBEDDED: "true",
   ACCESS_TOKEN_SECRET: ACCESS,
   REFRESH_TOKEN_SECRET: REFRESH,
+  ACCOUNT_LABEL_SECRET: LABEL,
 };
 
 function problems(env: Env): readonly string[] {
@@ -46,9 +48,15 @@ describe("parseSettings()", () => {
       accessTtlMs: 600_000,
       refreshIdleMs: 604_800_000,
       refreshAbsoluteMs: 2_592_000_000,
+      refreshGraceMs: 30_000,
+      refreshRotation: true,
+      logOutAllowsRefresh: false,
+      labelSecret: undefined,
       maxSessions: 10,
       cookies: { scope: "host", sameSite: "strict", insecureDevelopment: false },
       passwordMinLength: 8,
+      passwordForbiddenWords: [],
+      passwordBreachFile: undefined,
       bcryptCost: 12,
       avatarMaxBytes: 2_097_152,
       avatarRequired: true,
@@ -116,8 +124,24 @@ describe("parseSettings()", () => {
     },
     {
       name: "no secrets",
-      env: { ...PRODUCTION, ACCESS_TOKEN_SECRET: "", REFRESH_TOKEN_SECRET: "" },
-      names: ["ACCESS_TOKEN_SECRET", "REFRESH_TOKEN_SECRET"],
+      env: { ...PRODUCTION, ACCESS_TOKEN_SECRET: "", REFRESH_TOKEN_SECRET: "", ACCOUNT_LABEL_SECRET: "" },
+      names: ["ACCESS_TOKEN_SECRET", "REFRESH_TOKEN_SECRET", "ACCOUNT_LABEL_SECRET"],
+    },
+    {
+      name: "no secret for labels",
+      env: { ...PRODUCTION, ACCOUNT_LABEL_SECRET: "" },
+      names: ["ACCOUNT_LABEL_SECRET"],
+    },
+    {
+      name: "the secret of tokens for labels",
+      env: { ...PRODUCTION, ACCOUNT_LABEL_SECRET: REFRESH },
+      names: ["ACCOUNT_LABEL_SECRET"],
+    },
+    { name: "a grace of minutes", env: { REFRESH_GRACE: "2m" }, names: ["REFRESH_GRACE"] },
+    {
+      name: "a forbidden word of two letters",
+      env: { PASSWORD_FORBIDDEN_WORDS: "weir, we" },
+      names: ["PASSWORD_FORBIDDEN_WORDS"],
     },
     { name: "one of two secrets", env: { ACCESS_TOKEN_SECRET: ACCESS }, names: ["REFRESH_TOKEN_SECRET"] },
     {
@@ -126,6 +150,22 @@ describe("parseSettings()", () => {
       names: ["TOKEN_KEYS_FILE"],
     },
     { name: "the embedded store", env: { ...PRODUCTION, ALLOW_EMBEDDED: "false" }, names: ["STORE", "MEDIA"] },
+    {
+      name: "local media next to a document store",
+      env: { ...PRODUCTION, ALLOW_EMBEDDED: "false", STORE: "mongo", MONGODB_URI: "mongodb://db/weir" },
+      names: ["MEDIA"],
+    },
+    { name: "a document store without its URI", env: { STORE: "mongo" }, names: ["MONGODB_URI"] },
+    {
+      name: "a URI without a database",
+      env: { STORE: "mongo", MONGODB_URI: "mongodb://ada:s3cret@db:27017/?tls=true" },
+      names: ["MONGODB_URI"],
+    },
+    {
+      name: "a URI of another database",
+      env: { STORE: "mongo", MONGODB_URI: "postgres://db/weir" },
+      names: ["MONGODB_URI"],
+    },
     {
       name: "insecure cookies",
       env: { ...PRODUCTION, COOKIE_INSECURE_DEV: "true" },
@@ -178,6 +218,21 @@ describe("parseSettings()", () => {
     const message = messageOf({ ...PRODUCTION, ACCESS_TOKEN_SECRET: "tiny-value" });
     expect(message).toContain("ACCESS_TOKEN_SECRET");
     expect(message).not.toContain("tiny-value");
+  });
+
+  it.each([
+    "mongodb://db/weir",
+    "mongodb://ada:s3cret@a:27017,b:27017/weir?replicaSet=rs0",
+    "mongodb+srv://ada:s3cret@cluster.example/weir",
+  ])("takes the URI %s and never prints it", (uri) => {
+    const settings = parseSettings({ STORE: "mongo", MONGODB_URI: uri });
+    expect(settings.store).toMatchObject({ kind: "mongo" });
+    expect(settings.store.kind === "mongo" && settings.store.uri.reveal()).toBe(uri);
+    expect(JSON.stringify(settings)).not.toContain("mongodb");
+  });
+
+  it("does not print a URI that it refuses", () => {
+    expect(messageOf({ STORE: "mongo", MONGODB_URI: "mongodb://ada:s3cret@db" })).not.toContain("s3cret");
   });
 
   it("only warns of weak secrets in development", () => {

@@ -10,6 +10,7 @@ import type { Registry } from "prom-client";
 import { createCertificatePart } from "./certificate-part.ts";
 import { createDataPlaneController } from "./data-plane-part.ts";
 import { EventRecorder } from "./events/event-recorder.ts";
+import { WriteOrder } from "./leader/write-order.ts";
 import type { ClusterCaches } from "./reconcile/cluster-caches.ts";
 import { ControllerMetricsSet } from "./reconcile/controller-metrics.ts";
 import { createRevisionController } from "./revision-part.ts";
@@ -52,9 +53,11 @@ export function createParts({ registry, ...common }: PartDeps): OperatorParts {
   const { log, clock, caches, settings } = common;
   const { namespaces, certificates } = settings;
   const metrics = new ControllerMetricsSet(registry);
-  const events = new EventRecorder({ ...common, instance: hostname() });
+  // People wait for statuses.
+  const { first, later } = new WriteOrder(common.objects, common.monotonicMs);
+  const events = new EventRecorder({ ...common, objects: later, instance: hostname() });
   const deps = { ...common, metrics, events };
-  const status = createStatusParts(deps);
+  const status = createStatusParts({ ...deps, objects: first });
   const { configs, watch } = status;
   const services = caches.follow(RATE_LIMIT_SERVICES, { namespaces });
   const hasPods = (fleet: string): boolean | undefined => {
@@ -70,7 +73,7 @@ export function createParts({ registry, ...common }: PartDeps): OperatorParts {
       events,
       ...(certificates === "operator" ? [createCertificatePart(deps, services)] : []),
       ...status.leading,
-      createRevisionController(deps, status),
+      createRevisionController({ ...deps, objects: later }, status),
       createDataPlaneController(deps, { services, watch }),
     ],
   };

@@ -20,7 +20,7 @@ import { callRateLimit } from "./startup/rate-limit-call.suite.ts";
 import { clearOfMidnight, FREE_PORTS } from "./startup/started-program.suite.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
-const WAIT_MAX_MS = 40_000;
+const WAIT_MAX_MS = 60_000;
 
 const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
 

@@ -8,7 +8,7 @@ const RETRY_INTERVAL_MS = 25;
  * Longest wait when none is named, in milliseconds: generous, because the machine of a test may be
  * busy.
  */
-const DEFAULT_TIMEOUT_MS = 40_000;
+const DEFAULT_TIMEOUT_MS = 60_000;
 
 /**
  * Repeats `attempt` until it does not throw, and returns what it returned. After `timeoutMs` throws

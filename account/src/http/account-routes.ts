@@ -2,7 +2,7 @@
 // with cookies.
 import type { Request, RequestHandler } from "express";
 import { fieldError } from "../errors.ts";
-import { AVATAR_LIMITS, cleanImage, type CleanImage } from "../media/image.ts";
+import { AVATAR_LIMITS, type CleanImage, type ImageCleaner } from "../media/image.ts";
 import { clearCookie, type CookieKind, type CookieOptions, readCookie, serializeCookie } from "../sessions/cookies.ts";
 import type { AccountDeps, AccountOptions } from "../users/account-deps.ts";
 import { parseCredentials, parseRegistration } from "../users/inputs.ts";
@@ -11,7 +11,9 @@ import { logIn } from "../users/log-in.ts";
 import type { PasswordRules } from "../users/password-rules.ts";
 import { publicUser } from "../users/public-user.ts";
 import { register } from "../users/register.ts";
-import { authenticate, logOut, refresh, type SessionCookies } from "../users/session-calls.ts";
+import type { SessionCookies } from "../users/cookie-claims.ts";
+import { refresh } from "../users/refresh.ts";
+import { authenticate, authenticateLogOut, logOut } from "../users/session-calls.ts";
 import { sendJson } from "./answer.ts";
 import { contextOf } from "./request-context.ts";
 import { formMaxBytes, readRegistrationForm } from "./registration-form.ts";
@@ -24,12 +26,20 @@ const AVATAR_MESSAGES = {
   type: "The avatar must be a PNG, JPEG or WebP image.",
   damaged: "The avatar is damaged or not complete.",
   animated: "The avatar must not be animated.",
+  complex: "The avatar takes too long to decode. Send a smaller or simpler image.",
   dimensions: `The avatar must measure ${AVATAR_LIMITS.sideMinPixels} to ${AVATAR_LIMITS.sideMaxPixels} pixels on each side.`,
 } as const;
+
+/** The dependencies of the calls. */
+export interface AccountCallsDeps extends AccountDeps {
+  readonly images: ImageCleaner;
+}
 
 /** The options of the calls. */
 export interface AccountRouteOptions extends AccountOptions {
   readonly cookies: CookieOptions;
+  /** Whether a refresh cookie alone may log out. */
+  readonly logOutAllowsRefresh: boolean;
   readonly avatarMaxBytes: number;
   readonly avatarRequired: boolean;
   /** Awaited once; the list of common passwords loads while the service starts. */
@@ -38,11 +48,11 @@ export interface AccountRouteOptions extends AccountOptions {
 
 /** The handlers of the five calls. Each rejects with an `AccountError`; error-answer.ts answers it. */
 export class AccountCalls {
-  readonly #deps: AccountDeps;
+  readonly #deps: AccountCallsDeps;
   readonly #options: AccountRouteOptions;
   readonly #uploads: UploadBudget;
 
-  constructor(deps: AccountDeps, options: AccountRouteOptions) {
+  constructor(deps: AccountCallsDeps, options: AccountRouteOptions) {
     this.#deps = deps;
     this.#options = options;
     this.#uploads = new UploadBudget(UPLOAD_CONCURRENCY * formMaxBytes(options.avatarMaxBytes));
@@ -58,8 +68,8 @@ export class AccountCalls {
       const missing = isAvatarMissing
         ? [{ field: "avatar", message: "Choose an image as avatar.", code: "avatar_required" }]
         : [];
-      const registration = parseRegistration(form.fields, missing, await passwordRules);
-      const avatar = form.avatar === undefined ? undefined : checkAvatar(form.avatar);
+      const registration = await parseRegistration(form.fields, missing, await passwordRules);
+      const avatar = form.avatar === undefined ? undefined : await this.#cleanAvatar(form.avatar);
       const user = await register(this.#deps, registration, avatar, contextOf(response).caller);
       response.setHeader("Location", "/api/v1/user/current-user");
       const message = "Your account is ready. Log in to use it.";
@@ -75,7 +85,7 @@ export class AccountCalls {
     const { caller } = contextOf(response);
     const result = await logIn(this.#deps, this.#options, { ...credentials, refreshCookie }, caller);
     const { user, access, refresh: refreshToken } = result;
-    response.setHeader("Set-Cookie", [this.#cookie("access", access), this.#cookie("refresh", refreshToken)]);
+    response.setHeader("Set-Cookie", this.#cookies(access, refreshToken, refreshToken.expiresAtMs));
     sendJson(response, 200, {
       message: "You are logged in.",
       user: publicUser(user),
@@ -86,14 +96,15 @@ export class AccountCalls {
 
   readonly refreshToken: RequestHandler = async (request, response) => {
     contextOf(response).clearCookiesWhenRefused = true;
-    const result = await refresh(this.#deps, this.#options, this.#readCookies(request));
-    response.setHeader("Set-Cookie", [this.#cookie("access", result.access)]);
+    const cookies = this.#readCookies(request);
+    const result = await refresh(this.#deps, this.#options, cookies, contextOf(response).caller);
+    response.setHeader("Set-Cookie", this.#cookies(result.access, result.refresh, result.refreshExpiresAtMs));
     sendJson(response, 200, {
       message: "Your session is refreshed.",
       accessTokenExpiresAt: new Date(result.access.expiresAtMs).toISOString(),
       refreshTokenExpiresAt: new Date(result.refreshExpiresAtMs).toISOString(),
     });
-    this.#deps.events.refreshed("issued");
+    this.#deps.events.refreshed(result.result);
   };
 
   readonly currentUser: RequestHandler = async (request, response) => {
@@ -102,12 +113,21 @@ export class AccountCalls {
   };
 
   readonly logout: RequestHandler = async (request, response) => {
-    const { cookies } = this.#options;
-    const signedIn = await authenticate(this.#deps, this.#readCookies(request));
+    const { cookies, logOutAllowsRefresh } = this.#options;
+    const allowRefresh = { allowRefresh: logOutAllowsRefresh };
+    const signedIn = await authenticateLogOut(this.#deps, this.#readCookies(request), allowRefresh);
     await logOut(this.#deps, signedIn, contextOf(response).caller);
     response.setHeader("Set-Cookie", [clearCookie("access", cookies), clearCookie("refresh", cookies)]);
     sendJson(response, 200, { message: "You are logged out." });
   };
+
+  async #cleanAvatar(bytes: Buffer): Promise<CleanImage> {
+    const result = await this.#deps.images.clean(bytes);
+    if (result.ok) return result.image;
+    const { problem } = result;
+    const field = { field: "avatar", message: AVATAR_MESSAGES[problem], code: `avatar_${problem}` };
+    throw fieldError(problem === "type" ? "avatar_type" : "avatar_invalid", field);
+  }
 
   #readCookies({ headers: { cookie } }: Request): SessionCookies {
     const { cookies } = this.#options;
@@ -118,16 +138,16 @@ export class AccountCalls {
     };
   }
 
-  #cookie(kind: CookieKind, { token, expiresAtMs }: IssuedToken): string {
-    const maxAgeSeconds = Math.ceil((expiresAtMs - this.#deps.clock()) / 1000);
-    return serializeCookie(kind, token, maxAgeSeconds, this.#options.cookies);
+  /**
+   * Both cookies live until the refresh token ends. The access token ends before its cookie, so that
+   * a browser keeps sending it and receives `token_expired`.
+   */
+  #cookies(access: IssuedToken, refreshToken: IssuedToken | undefined, endsAtMs: number): string[] {
+    const maxAgeSeconds = Math.ceil((endsAtMs - this.#deps.clock()) / 1000);
+    const cookie = (kind: CookieKind, { token }: IssuedToken): string =>
+      serializeCookie(kind, token, maxAgeSeconds, this.#options.cookies);
+    return refreshToken === undefined
+      ? [cookie("access", access)]
+      : [cookie("access", access), cookie("refresh", refreshToken)];
   }
-}
-
-function checkAvatar(bytes: Buffer): CleanImage {
-  const result = cleanImage(bytes, AVATAR_LIMITS);
-  if (result.ok) return result.image;
-  const { problem } = result;
-  const field = { field: "avatar", message: AVATAR_MESSAGES[problem], code: `avatar_${problem}` };
-  throw fieldError(problem === "dimensions" ? "validation_failed" : "avatar_type", field);
 }

@@ -16,6 +16,7 @@ export const ERROR_STATUS = {
   token_expired: 401,
   token_invalid: 401,
   session_revoked: 401,
+  refresh_token_reused: 401,
   cross_site_request: 403,
   not_found: 404,
   method_not_allowed: 405,
@@ -30,6 +31,7 @@ export const ERROR_STATUS = {
   media_store_unavailable: 503,
   database_unavailable: 503,
   busy: 503,
+  avatar_invalid: 400,
 } as const satisfies Record<CallErrorCode, number>;
 
 /** Codes with a result of their own in metrics. */
@@ -41,7 +43,10 @@ const OWN_RESULT: Readonly<Record<string, CallFailure>> = {
 };
 
 /** How a call failed, as metrics count it. */
-export type CallFailure = Exclude<LoginResult | RefreshResult | RegistrationResult, "success" | "issued">;
+export type CallFailure = Exclude<
+  LoginResult | RefreshResult | RegistrationResult,
+  "success" | "rotated" | "grace" | "issued"
+>;
 
 /** The result of a call that ended with this code. */
 export function failureOf(code: CallErrorCode): CallFailure {

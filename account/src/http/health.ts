@@ -1,16 +1,27 @@
 // Decides whether the service gets traffic: its store answers, and it does not stop.
+import { describeError } from "@weir/common/errors/service-error";
+import type { Log } from "@weir/common/log/log";
 
 /** How long an answer of the store is reused, in milliseconds: many balancers probe. */
 const PING_VALID_MS = 1000;
 
+/** What the state is made of. */
+export interface HealthDeps {
+  /** Rejects while the store does not work. */
+  readonly ping: () => Promise<void>;
+  readonly nowMs: () => number;
+  readonly log: Log;
+}
+
 /** The state for probes. */
 export class Health {
-  readonly #deps: { readonly ping: () => Promise<void>; readonly nowMs: () => number };
+  readonly #deps: HealthDeps;
   #isDraining = false;
-  #last: { readonly atMs: number; readonly answer: Promise<boolean> } | undefined;
+  #last: { readonly atMs: number; readonly answer: Promise<void> } | undefined;
+  /** Why the store did not answer the last time; undefined when it did. */
+  #storeFault: string | undefined;
 
-  /** Asks `ping`, which rejects while the store does not answer. */
-  constructor(deps: { readonly ping: () => Promise<void>; readonly nowMs: () => number }) {
+  constructor(deps: HealthDeps) {
     this.#deps = deps;
   }
 
@@ -19,16 +30,16 @@ export class Health {
    * reused for a second.
    */
   async isReady(): Promise<boolean> {
-    const { ping, nowMs } = this.#deps;
-    const atMs = nowMs();
-    if (this.#last === undefined || atMs - this.#last.atMs >= PING_VALID_MS) {
-      const answer = ping().then(
-        () => true,
-        () => false,
-      );
-      this.#last = { atMs, answer };
-    }
-    return !this.#isDraining && (await this.#last.answer);
+    const atMs = this.#deps.nowMs();
+    if (this.#last === undefined || atMs - this.#last.atMs >= PING_VALID_MS)
+      this.#last = { atMs, answer: this.#askStore() };
+    await this.#last.answer;
+    return !this.#isDraining && this.#storeFault === undefined;
+  }
+
+  /** Why the service was not ready the last time, for operators; empty when it was. */
+  reason(): string {
+    return this.#isDraining ? "the service stops" : (this.#storeFault ?? "");
   }
 
   /** True from `drain` on: answers then end their connections. */
@@ -39,5 +50,18 @@ export class Health {
   /** From now on the service is not ready. */
   drain(): void {
     this.#isDraining = true;
+  }
+
+  /** Asks the store, and logs when its answer changes. */
+  async #askStore(): Promise<void> {
+    const { ping, log } = this.#deps;
+    const fault = await ping().then(
+      () => undefined,
+      (error: unknown) => describeError(error instanceof Error ? (error.cause ?? error) : error),
+    );
+    if (fault !== undefined && this.#storeFault === undefined)
+      log.warn("The user store does not work", { reason: fault });
+    if (fault === undefined && this.#storeFault !== undefined) log.info("The user store works again");
+    this.#storeFault = fault;
   }
 }

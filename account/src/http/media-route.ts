@@ -15,12 +15,12 @@ export function serveMedia(media: LocalMediaStore): RequestHandler {
     const image = await media.read(request.path.slice(MEDIA_PATH.length));
     if (image === undefined || request.originalUrl.includes("?"))
       throw new AccountError("not_found", "There is no such image.");
-    response.setHeader("Content-Type", image.mimeType);
+    response.setHeader("Content-Type", image.headers.contentType);
     response.setHeader("Content-Length", image.bytes.length);
-    response.setHeader("Content-Disposition", `inline; filename="${image.fileName}"`);
+    response.setHeader("Content-Disposition", image.headers.contentDisposition);
     response.setHeader("Content-Security-Policy", "default-src 'none'; sandbox");
     response.setHeader("Cross-Origin-Resource-Policy", "cross-origin"); // Front ends on other origins show avatars.
-    response.setHeader("Cache-Control", "public, max-age=31536000, immutable"); // A key's image never changes.
+    response.setHeader("Cache-Control", image.headers.cacheControl);
     response.end(request.method === "HEAD" ? undefined : image.bytes);
   };
 }

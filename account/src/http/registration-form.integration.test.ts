@@ -4,8 +4,10 @@ import { connect, type Socket } from "node:net";
 import { readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
+import sharp from "sharp";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { jpeg, png } from "../media/sample-images.suite.ts";
+import { bombs, jpegOfScans } from "../media/images/image-corpus.suite.ts";
+import { png } from "../media/sample-images.suite.ts";
 import {
   type Answer,
   formBody,
@@ -358,7 +360,7 @@ describe("avatars", () => {
     {
       name: "half a PNG",
       parts: [...TEXT, { ...AVATAR, value: png().subarray(0, 60) }],
-      status: 415,
+      status: 400,
       field: "avatar: avatar_damaged",
     },
   ])("answer $status $field for $name", async ({ parts, status, field }) => {
@@ -391,14 +393,38 @@ describe("avatars", () => {
     },
   );
 
+  it("are refused when they are made to be slow, without delaying other calls", async () => {
+    const { status } = await service.register(); // The image process has started.
+    const answered: number[] = [];
+    const hostile = Promise.all([
+      sendParts([...TEXT, { ...AVATAR, value: await jpegOfScans(16, 150_000) }]),
+      sendParts([...TEXT, { ...AVATAR, value: png({ width: 60_000, height: 60_000 }) }]),
+      ...bombs().map(({ bytes }) => sendParts([...TEXT, { ...AVATAR, value: bytes }])),
+    ]).finally(() => answered.push(0));
+    while (answered.length === 0) {
+      const startedAt = performance.now();
+      expect((await service.call({ path: "/healthz" })).status).toBe(200);
+      expect(performance.now() - startedAt).toBeLessThan(3000); // Milliseconds, on a machine of its own.
+    }
+    const statuses = (await hostile).map((answer) => answer.status);
+    expect([status, statuses[0], statuses[1]]).toEqual([201, 400, 400]);
+    for (const each of statuses) expect([400, 409, 415]).toContain(each); // 409: a picture with much text is one.
+  });
+
   it("are stored without the bytes behind their end", async () => {
     const answer = await sendParts([...TEXT, { ...AVATAR, value: png({ after: Buffer.from("PK<html>") }) }]);
     const { pathname } = new URL(String((answer.json["user"] as Record<string, string>)["avatar"]));
-    expect((await service.call({ path: pathname })).text).toBe(png().toString("latin1"));
+    const { text } = await service.call({ path: pathname });
+    expect([text.startsWith("\x89PNG"), text.endsWith("IEND\xaeB`\x82"), text.includes("html")]).toEqual([
+      true,
+      true,
+      false,
+    ]);
   });
 
   it("are served by what they are, not by what they were called", async () => {
-    const answer = await sendParts([...TEXT, { ...AVATAR, value: jpeg() }]);
+    const jpeg = await sharp(png()).jpeg().toBuffer();
+    const answer = await sendParts([...TEXT, { ...AVATAR, value: jpeg }]);
     const { pathname } = new URL(String((answer.json["user"] as Record<string, string>)["avatar"]));
     expect(pathname).toMatch(/\.jpg$/);
     expect((await service.call({ path: pathname })).headers["content-type"]).toBe("image/jpeg");

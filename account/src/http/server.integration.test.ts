@@ -1,4 +1,5 @@
 // Broken, slow and hostile connections to the real service, local images, health and metrics.
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -114,7 +115,11 @@ describe("broken requests", () => {
   it("idle connections are closed and others are served meanwhile", async () => {
     await startImpatient();
     const sockets = await Promise.all(Array.from({ length: 200 }, () => open()));
-    const closed = Promise.all(sockets.map((socket) => new Promise((resolve) => socket.on("close", resolve))));
+    const closed = Promise.all(
+      sockets.map(async (socket) => {
+        if (!socket.destroyed) await once(socket, "close"); // On a busy machine some are closed already.
+      }),
+    );
     expect((await service.call({ path: "/healthz" })).status).toBe(200);
     await closed;
   });

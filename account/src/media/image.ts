@@ -1,9 +1,5 @@
-// Checks by content whether bytes are an accepted image, and rewrites them without EXIF and its
-// position, XMP, text, comments and trailing bytes. It decompresses nothing.
-import type { ImageProblem } from "./image-format.ts";
-import { isJpeg, rewriteJpeg } from "./jpeg.ts";
-import { isPng, rewritePng } from "./png.ts";
-import { isWebp, rewriteWebp } from "./webp.ts";
+// What an image is to the service: formats, limits, an image that is safe to store, and the interface
+// of what makes one.
 
 /** The bounds of an accepted image. */
 export interface ImageLimits {
@@ -25,7 +21,7 @@ export const IMAGE_FORMATS = {
 /** One of the accepted formats. */
 export type ImageFormat = keyof typeof IMAGE_FORMATS;
 
-/** An accepted image; `bytes` is the rewritten file. */
+/** An image to store: decoded and encoded again, upright, without metadata. */
 export interface CleanImage {
   readonly format: ImageFormat;
   readonly width: number;
@@ -34,31 +30,23 @@ export interface CleanImage {
 }
 
 /**
- * An image, or why the bytes are refused: the format is not one of ours, the file is damaged, or it
- * is too small or too big to show.
+ * Why a file is not taken: its header is of none of the formats, its picture is damaged, it has more
+ * than one picture, its sides are too short or too long, or it takes too much time or memory.
  */
+export const IMAGE_PROBLEMS = ["type", "damaged", "animated", "dimensions", "complex"] as const;
+
+/** One of the problems. */
+export type ImageProblem = (typeof IMAGE_PROBLEMS)[number];
+
+/** An image, or why the file is not taken. */
 export type ImageResult =
-  | { readonly ok: true; readonly image: CleanImage }
-  | { readonly ok: false; readonly problem: ImageProblem | "dimensions" };
+  { readonly ok: true; readonly image: CleanImage } | { readonly ok: false; readonly problem: ImageProblem };
 
-/** Checks and rewrites `bytes`; takes linear time and never throws, whatever the bytes are. */
-export function cleanImage(bytes: Buffer, limits: ImageLimits): ImageResult {
-  const format = detectFormat(bytes);
-  if (format === undefined) return { ok: false, problem: "type" };
-  const rewritten = REWRITERS[format](bytes);
-  if (!rewritten.ok) return rewritten;
-  const { width, height } = rewritten;
-  if (Math.min(width, height) < limits.sideMinPixels || Math.max(width, height) > limits.sideMaxPixels)
-    return { ok: false, problem: "dimensions" };
-  if (width * height > limits.areaMaxPixels) return { ok: false, problem: "dimensions" };
-  return { ok: true, image: { format, width, height, bytes: rewritten.bytes } };
-}
-
-const REWRITERS = { png: rewritePng, jpeg: rewriteJpeg, webp: rewriteWebp };
-
-function detectFormat(bytes: Buffer): ImageFormat | undefined {
-  if (isPng(bytes)) return "png";
-  if (isJpeg(bytes)) return "jpeg";
-  if (isWebp(bytes)) return "webp";
-  return undefined;
+/** Makes images that are safe to store out of what callers send. */
+export interface ImageCleaner {
+  /**
+   * Decodes the file and encodes it again in its own format. Rejects with `busy` when too many wait,
+   * and with `media_store_unavailable` when no image can be decoded at all.
+   */
+  clean(bytes: Buffer): Promise<ImageResult>;
 }

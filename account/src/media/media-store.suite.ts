@@ -1,20 +1,29 @@
 // What every media store must do. Each implementation runs this suite from its own test file.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { CleanImage } from "./image.ts";
+import type { CleanImage, ImageFormat } from "./image.ts";
 import { avatarKey, type MediaStore } from "./media-store.ts";
+import { sweepMedia } from "./sweep-media.ts";
 
 /** An empty store, a way to see what is in it, and how to take it down. */
 export interface MediaUnderTest {
   readonly store: MediaStore;
   /** URL in front of keys. */
   readonly publicUrl: string;
-  /** The stored bytes, or undefined when there are none. */
-  read(key: string): Promise<Buffer | undefined>;
+  /** Fetches what a browser would get under the URL of a key; undefined for 404. */
+  read(
+    key: string,
+  ): Promise<{ readonly bytes: Buffer; readonly headers: Readonly<Record<string, string>> } | undefined>;
   close(): Promise<void>;
 }
 
-const IMAGE: CleanImage = { format: "png", width: 16, height: 16, bytes: Buffer.from("picture") };
-const KEY = avatarKey("22222222-2222-4222-8222-222222222222", "0123456789abcdef0123456789abcdef", "png");
+const USER = "22222222-2222-4222-8222-222222222222";
+const KEY = avatarKey(USER, "0123456789abcdef0123456789abcdef", "png");
+const OTHER = avatarKey("33333333-3333-4333-8333-333333333333", "fedcba9876543210fedcba9876543210", "webp");
+const DAY_MS = 86_400_000;
+
+function imageOf(text: string, format: ImageFormat = "png"): CleanImage {
+  return { format, width: 16, height: 16, bytes: Buffer.from(text) };
+}
 
 /** Runs the suite over the stores that `open` makes. */
 export function describeMediaStore(name: string, open: () => Promise<MediaUnderTest>): void {
@@ -27,29 +36,80 @@ export function describeMediaStore(name: string, open: () => Promise<MediaUnderT
 
     afterEach(() => subject.close());
 
-    it("put() stores the bytes and returns their URL", async () => {
-      expect(await subject.store.put(KEY, IMAGE)).toBe(`${subject.publicUrl}${KEY}`);
-      expect(await subject.read(KEY)).toEqual(IMAGE.bytes);
+    const names = async (): Promise<readonly string[]> => {
+      const found: string[] = [];
+      for await (const stored of subject.store.list()) found.push(stored.name);
+      return found.toSorted();
+    };
+
+    it("put() stores the bytes and returns the URL that they are read from", async () => {
+      expect(await subject.store.put(KEY, imageOf("picture"))).toBe(`${subject.publicUrl}${KEY}`);
+      expect((await subject.read(KEY))?.bytes.toString()).toBe("picture");
+    });
+
+    it.each([
+      { format: "png", extension: "png", type: "image/png" },
+      { format: "jpeg", extension: "jpg", type: "image/jpeg" },
+      { format: "webp", extension: "webp", type: "image/webp" },
+    ] as const)("put() lets browsers show and keep a $format", async ({ format, extension, type }) => {
+      const key = avatarKey(USER, "0123456789abcdef0123456789abcdef", extension);
+      await subject.store.put(key, imageOf("picture", format));
+      expect((await subject.read(key))?.headers).toMatchObject({
+        "content-type": type,
+        "content-disposition": `inline; filename="avatar.${extension}"`,
+        "cache-control": "public, max-age=31536000, immutable",
+      });
     });
 
     it("put() again replaces the bytes", async () => {
-      await subject.store.put(KEY, IMAGE);
-      await subject.store.put(KEY, { ...IMAGE, bytes: Buffer.from("other") });
-      expect(await subject.read(KEY)).toEqual(Buffer.from("other"));
+      await subject.store.put(KEY, imageOf("picture"));
+      await subject.store.put(KEY, imageOf("other"));
+      expect((await subject.read(KEY))?.bytes.toString()).toBe("other");
+    });
+
+    it("put() stores an image of 2 MiB, byte by byte", async () => {
+      const bytes = Buffer.alloc(2_097_152, "0123456789");
+      await subject.store.put(KEY, { ...imageOf(""), bytes });
+      expect((await subject.read(KEY))?.bytes.equals(bytes)).toBe(true);
     });
 
     it("remove() removes, and does nothing when there is nothing", async () => {
-      await subject.store.put(KEY, IMAGE);
+      await subject.store.put(KEY, imageOf("picture"));
       await subject.store.remove(KEY);
       expect(await subject.read(KEY)).toBeUndefined();
       await expect(subject.store.remove(KEY)).resolves.toBeUndefined();
     });
 
+    it("list() names every image with its time, and nothing when there is none", async () => {
+      expect(await names()).toEqual([]);
+      await subject.store.put(KEY, imageOf("picture"));
+      await subject.store.put(OTHER, imageOf("other", "webp"));
+      expect(await names()).toEqual([KEY, OTHER]);
+      for await (const { modifiedAtMs } of subject.store.list())
+        expect(Math.abs(modifiedAtMs - Date.now())).toBeLessThan(DAY_MS);
+    });
+
+    it("a sweep removes the image without a user, and keeps the other and new ones", async () => {
+      await subject.store.put(KEY, imageOf("picture"));
+      await subject.store.put(OTHER, imageOf("other", "webp"));
+      const sweep = async (clock: () => number): Promise<unknown> =>
+        sweepMedia(
+          { media: subject.store, findAvatarKeys: () => Promise.resolve(new Set([KEY])), clock },
+          { isForced: false, signal: new AbortController().signal },
+        );
+      expect(await sweep(() => Date.now())).toMatchObject({ images: 2, orphans: 0, removed: 0 });
+      expect(await sweep(() => Date.now() + DAY_MS)).toMatchObject({ images: 2, orphans: 1, removed: 1 });
+      expect(await names()).toEqual([KEY]);
+    });
+
     it.each(["../../etc/passwd", "avatars/../../x.png", "/etc/passwd", "avatars/a/b.svg", ""])(
       "refuses %j as key",
       async (key) => {
-        await expect(subject.store.put(key, IMAGE)).rejects.toMatchObject({ code: "media_store_unavailable" });
-        expect(await subject.read(key)).toBeUndefined();
+        await expect(subject.store.put(key, imageOf("picture"))).rejects.toMatchObject({
+          code: "media_store_unavailable",
+        });
+        await expect(subject.store.remove(key)).rejects.toMatchObject({ code: "media_store_unavailable" });
+        expect(await names()).toEqual([]);
       },
     );
   });

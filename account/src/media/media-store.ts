@@ -1,15 +1,38 @@
-// The interface of stores for images. Implementations: local/ (a folder).
-import type { CleanImage } from "./image.ts";
+// The interface of stores for images. Implementations: local/ (a folder), s3/ (what speaks the
+// protocol of S3). media-store.suite.ts tests every implementation.
+import { AccountError } from "../errors.ts";
+import type { CleanImage, ImageFormat } from "./image.ts";
+import { IMAGE_FORMATS } from "./image.ts";
 
 /** Keeps images under keys. */
 export interface MediaStore {
   /**
    * Stores the image under `key` and returns the URL it is read from. Rejects with
-   * `media_store_unavailable`.
+   * `media_store_unavailable`; the image may be stored nevertheless.
    */
   put(key: string, image: CleanImage): Promise<string>;
-  /** Removes the image; does nothing when there is none. Rejects with `media_store_unavailable`. */
-  remove(key: string): Promise<void>;
+  /** Removes what `list` named; does nothing when it is gone. Rejects with `media_store_unavailable`. */
+  remove(name: string): Promise<void>;
+  /**
+   * Everything that `put` has left in the store, in no order: images by their keys, and files that a
+   * crash left unfinished. What others keep in the store is left out. Throws `media_store_unavailable`.
+   */
+  list(): AsyncIterable<StoredMedia>;
+}
+
+/** An image or an unfinished file in the store. */
+export interface StoredMedia {
+  /** The key of the image; that of an unfinished file goes on after it. */
+  readonly name: string;
+  /** Milliseconds since the epoch, by the clock of the store. */
+  readonly modifiedAtMs: number;
+}
+
+/** How an image is served, whatever serves it. */
+export interface MediaHeaders {
+  readonly contentType: string;
+  readonly contentDisposition: string;
+  readonly cacheControl: string;
 }
 
 /**
@@ -18,7 +41,35 @@ export interface MediaStore {
  */
 export const MEDIA_KEY = /^avatars\/[0-9a-f-]{36}\/[0-9a-f]{32}\.(png|jpg|webp)$/;
 
+/** The folder in front of all keys. */
+export const MEDIA_PREFIX = "avatars/";
+
 /** The key of a user's avatar; `random` is 32 hexadecimal digits. */
 export function avatarKey(userId: string, random: string, extension: string): string {
-  return `avatars/${userId}/${random}.${extension}`;
+  return `${MEDIA_PREFIX}${userId}/${random}.${extension}`;
+}
+
+/** The id of the user whose image or unfinished file has this name. */
+export function userOfMedia(name: string): string {
+  return name.split("/")[1] ?? "";
+}
+
+/** The headers of an image of this format. A key's image never changes, so caches keep it. */
+export function mediaHeaders(format: ImageFormat): MediaHeaders {
+  const { mimeType, extension } = IMAGE_FORMATS[format];
+  return {
+    contentType: mimeType,
+    contentDisposition: `inline; filename="avatar.${extension}"`,
+    cacheControl: "public, max-age=31536000, immutable",
+  };
+}
+
+/** The error for a store that does not answer as it should. */
+export function mediaUnavailable(message: string, cause: unknown): AccountError {
+  return new AccountError("media_store_unavailable", message, { cause, retryAfterSeconds: 2 });
+}
+
+/** Throws unless `key` has the shape of one. */
+export function checkMediaKey(key: string): void {
+  if (!MEDIA_KEY.test(key)) throw new RangeError("Cannot use the media key: it does not have the shape of one");
 }

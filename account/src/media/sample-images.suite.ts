@@ -1,5 +1,5 @@
-// Builds image files for tests, piece by piece, so that each test shows which piece it breaks. The
-// pictures are structurally whole; they need not be pretty.
+// Builds image files for tests, piece by piece, so that each test shows which piece it breaks.
+// images/image-corpus.suite.ts has whole ones of every kind.
 import { crc32, deflateSync } from "node:zlib";
 
 const PNG_SIGNATURE = Buffer.from("89504e470d0a1a0a", "hex");
@@ -23,21 +23,21 @@ export function pngHeader(width: number, height: number): Buffer {
   return pngChunk("IHDR", data);
 }
 
-/** A PNG file; `before` comes between header and picture, `after` behind the end. */
+/** A PNG file of these chunks. */
+export function pngFile(chunks: readonly Buffer[], after: Buffer = Buffer.alloc(0)): Buffer {
+  return Buffer.concat([PNG_SIGNATURE, ...chunks, pngChunk("IEND", Buffer.alloc(0)), after]);
+}
+
+/**
+ * A black PNG of 32 by 32 pixels; other sizes are only claimed. `before` comes between header and
+ * picture, `after` behind the end.
+ */
 export function png(
   options: { width?: number; height?: number; before?: readonly Buffer[]; after?: Buffer } = {},
 ): Buffer {
-  const { width = 32, height = 32, before = [], after = Buffer.alloc(0) } = options;
-  const rows = Buffer.alloc(32 * 33); // Grey rows with filter 0; larger sizes are only claimed.
-  const picture = pngChunk("IDAT", deflateSync(rows));
-  return Buffer.concat([
-    PNG_SIGNATURE,
-    pngHeader(width, height),
-    ...before,
-    picture,
-    pngChunk("IEND", Buffer.alloc(0)),
-    after,
-  ]);
+  const { width = 32, height = 32, before = [], after } = options;
+  const rows = Buffer.alloc(32 * 33); // Grey rows with filter 0.
+  return pngFile([pngHeader(width, height), ...before, pngChunk("IDAT", deflateSync(rows))], after);
 }
 
 /** A JPEG segment. */
@@ -48,70 +48,9 @@ export function jpegSegment(marker: number, data: Buffer): Buffer {
   return Buffer.concat([head, data]);
 }
 
-/** A baseline greyscale JPEG; `before` comes before the tables, `after` behind the end. */
-export function jpeg(
-  options: { width?: number; height?: number; before?: readonly Buffer[]; after?: Buffer } = {},
-): Buffer {
-  const { width = 32, height = 32, before = [], after = Buffer.alloc(0) } = options;
-  const frame = Buffer.from([8, 0, 0, 0, 0, 1, 1, 0x11, 0]);
-  frame.writeUInt16BE(height, 1);
-  frame.writeUInt16BE(width, 3);
-  const huffman = Buffer.concat([Buffer.from([0]), Buffer.from([1]), Buffer.alloc(15), Buffer.from([0])]);
-  return Buffer.concat([
-    Buffer.from("ffd8", "hex"),
-    ...before,
-    jpegSegment(0xdb, Buffer.concat([Buffer.from([0]), Buffer.alloc(64, 1)])),
-    jpegSegment(0xc0, frame),
-    jpegSegment(0xc4, huffman),
-    jpegSegment(0xda, Buffer.from([1, 1, 0, 0, 63, 0])),
-    Buffer.from("12ff00a4ffd03456", "hex"), // Coded data with a stuffed byte and a restart.
-    Buffer.from("ffd9", "hex"),
-    after,
-  ]);
-}
-
-/** A RIFF chunk, padded to an even size. */
-export function riffChunk(type: string, data: Buffer): Buffer {
-  const chunk = Buffer.alloc(8 + data.length + (data.length % 2));
-  chunk.write(type, 0, "latin1");
-  chunk.writeUInt32LE(data.length, 4);
-  data.copy(chunk, 8);
-  return chunk;
-}
-
-/** A WebP file of these chunks. */
-export function webpFile(chunks: readonly Buffer[], after: Buffer = Buffer.alloc(0)): Buffer {
-  const body = Buffer.concat(chunks);
-  const header = Buffer.from("RIFF\0\0\0\0WEBP", "latin1");
-  header.writeUInt32LE(4 + body.length, 4);
-  return Buffer.concat([header, body, after]);
-}
-
-/** A lossy picture chunk. */
-export function webpLossy(width = 32, height = 32): Buffer {
-  const data = Buffer.alloc(20);
-  data.writeUIntLE(0x10 | (4 << 5), 0, 3); // A key frame that is shown, first partition of 4 bytes.
-  data.writeUIntBE(0x9d012a, 3, 3);
-  data.writeUInt16LE(width, 6);
-  data.writeUInt16LE(height, 8);
-  return riffChunk("VP8 ", data);
-}
-
-/** A lossless picture chunk. */
-export function webpLossless(width = 32, height = 32): Buffer {
-  const data = Buffer.alloc(11);
-  data.writeUInt8(0x2f, 0);
-  data.writeUInt32LE((width - 1) | ((height - 1) << 14), 1);
-  return riffChunk("VP8L", data);
-}
-
-/** The header chunk of an extended WebP file. */
-export function webpHeader(flags: number, width = 32, height = 32): Buffer {
-  const data = Buffer.alloc(10);
-  data.writeUInt8(flags, 0);
-  data.writeUIntLE(width - 1, 4, 3);
-  data.writeUIntLE(height - 1, 7, 3);
-  return riffChunk("VP8X", data);
+/** The JPEG with segments added behind its start. */
+export function withSegments(jpeg: Buffer, ...segments: readonly Buffer[]): Buffer {
+  return Buffer.concat([jpeg.subarray(0, 2), ...segments, jpeg.subarray(2)]);
 }
 
 /** EXIF data of a big-endian camera: orientation among a text entry, and a position after it. */
@@ -133,5 +72,7 @@ export function cameraExif(orientation: number): Buffer {
   return data;
 }
 
-/** What `cameraExif(6)` must come down to. */
-export const ORIENTATION_6_TIFF = Buffer.from("49492a00080000000100120103000100000006000000" + "00000000", "hex");
+/** The segment of a JPEG with that data. */
+export function exifSegment(orientation: number): Buffer {
+  return jpegSegment(0xe1, Buffer.concat([Buffer.from("Exif\0\0"), cameraExif(orientation)]));
+}

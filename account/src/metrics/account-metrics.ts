@@ -12,10 +12,13 @@ const HASH_SECONDS = [0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2];
 /** Upper bounds of the time to store an image, in seconds. */
 const MEDIA_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3];
 
+/** Upper bounds of the time to decode and encode an image, in seconds; it is killed after 2. */
+const IMAGE_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2];
+
 const FAILURES = ["invalid", "throttled", "busy", "fault"] as const;
 const REGISTRATION_RESULTS: readonly RegistrationResult[] = ["success", "email_taken", ...FAILURES];
 const LOGIN_RESULTS: readonly LoginResult[] = ["success", "invalid_credentials", ...FAILURES];
-const REFRESH_RESULTS: readonly RefreshResult[] = ["issued", "reuse", ...FAILURES];
+const REFRESH_RESULTS: readonly RefreshResult[] = ["rotated", "grace", "issued", "reuse", ...FAILURES];
 
 /** An answer to a request of a route, by its pattern. */
 export interface RouteAnswer {
@@ -38,6 +41,10 @@ export interface AccountMetrics {
   readonly answered: (answer: RouteAnswer & { readonly seconds: number; readonly failure: string | undefined }) => void;
   readonly passwordsWaiting: (waiting: number) => void;
   readonly passwordHashed: (seconds: number) => void;
+  /** An image was decoded and encoded, or refused, in so many seconds. */
+  readonly imageCleaned: (seconds: number) => void;
+  /** An image ended the process that decodes images. */
+  readonly imageProcessEnded: () => void;
   readonly contentType: string;
   /** All metrics in Prometheus' text format. */
   expose(): Promise<string>;
@@ -88,6 +95,7 @@ export function createAccountMetrics(routes: readonly RouteSeries[]): AccountMet
       seconds.observe({ route: answer.route, method: knownMethod(answer.method) }, answer.seconds);
     },
     passwordsWaiting: (waiting) => passwordsWaiting.set(waiting),
+    ...createImageMetrics(registry),
     passwordHashed: (duration) => passwordSeconds.observe(duration),
     contentType: registry.contentType,
     expose: () => registry.metrics(),
@@ -112,6 +120,22 @@ function createResults(registry: Registry): CallResults {
     login: counter("login_total", "Logins by result.", LOGIN_RESULTS),
     refreshToken: counter("refresh_total", "Refreshes by result.", REFRESH_RESULTS),
   };
+}
+
+function createImageMetrics(registry: Registry): Pick<AccountMetrics, "imageCleaned" | "imageProcessEnded"> {
+  const registers = [registry];
+  const seconds = new Histogram({
+    name: "image_seconds",
+    help: "Time to decode and encode an image.",
+    buckets: IMAGE_SECONDS,
+    registers,
+  });
+  const ends = new Counter({
+    name: "image_process_ends_total",
+    help: "Images over which their process ended, or was killed.",
+    registers,
+  });
+  return { imageCleaned: (duration) => seconds.observe(duration), imageProcessEnded: () => ends.inc() };
 }
 
 function createEvents(registry: Registry, results: CallResults): AccountEvents {

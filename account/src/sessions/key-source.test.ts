@@ -1,9 +1,9 @@
-import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { generatedKeys, watchedKeys } from "./key-source.ts";
+import { watchedKeys } from "./key-source.ts";
 
 let folder: ReturnType<typeof makeTemporaryFolder>;
 
@@ -20,25 +20,6 @@ function keyFile(kid: string): string {
   const access = { kid, use: "access", alg: "HS256", key: `access-secret-of-32-bytes-or-more-${kid}`, state: "sign" };
   return JSON.stringify([access, { ...access, use: "refresh", key: `refresh-secret-of-32-bytes-or-more-${kid}` }]);
 }
-
-describe("generatedKeys()", () => {
-  it("makes secrets once, for the owner's eyes only, and finds them again", () => {
-    const first = generatedKeys(folder.path).current();
-    expect(generatedKeys(folder.path).current().access.signing.id).toBe(first.access.signing.id);
-    expect(statSync(join(folder.path, "token-secrets.json")).mode & 0o777).toBe(0o600);
-    expect(first.access.signing.id).not.toBe(first.refresh.signing.id);
-  });
-
-  it.each(["", "{", '{"access":"short","refresh":"short"}'])(
-    "refuses a damaged file %j by name and does not change it",
-    (text) => {
-      const path = join(folder.path, "token-secrets.json");
-      writeFileSync(path, text);
-      expect(() => generatedKeys(folder.path)).toThrow(`Cannot use the secrets in ${path}: the file is damaged`);
-      expect(readFileSync(path, "utf8")).toBe(text);
-    },
-  );
-});
 
 describe("watchedKeys()", () => {
   it("takes over a changed file and keeps the old keys when the change is bad", async () => {

@@ -10,6 +10,7 @@ import {
   refreshTokenId,
   type SessionRecord,
   shortUserAgent,
+  withChanged,
   withoutSession,
   withSession,
   withUse,
@@ -28,10 +29,10 @@ describe("createSession()", () => {
       id: "s",
       generation: 0,
       tokenHash: "3c469e9d6c5875d37a43f353d4f88e61fcf812c66eee3457465a40b0da4153e0",
-      previousTokenHash: null,
       rotatedAtMs: null,
+      graceGeneration: 0,
       createdAtMs: 1_000_000,
-      lastUsedAtMs: 1_000_000,
+      lastUsedAtMs: 1_000_999,
       idleExpiresAtMs: 1_007_000,
       absoluteExpiresAtMs: 1_030_000,
       userAgent: "curl/8",
@@ -45,9 +46,19 @@ describe("createSession()", () => {
 });
 
 describe("withSession()", () => {
-  it("drops the oldest of too many", () => {
+  it("drops the oldest of too many that were never refreshed", () => {
     const three = [session("a", 0), session("b", 0), session("c", 0)];
     expect(withSession(three, session("d", 0), 0, LIMITS).map(({ id }) => id)).toEqual(["b", "c", "d"]);
+  });
+
+  it("drops the least recently used of too many, and keeps the order of logins", () => {
+    const three = [withUse(session("a", 0), 3, LIMITS), session("b", 1), withUse(session("c", 0), 2, LIMITS)];
+    expect(withSession(three, session("d", 4), 4, LIMITS).map(({ id }) => id)).toEqual(["a", "c", "d"]);
+  });
+
+  it("drops several when the limit was lowered", () => {
+    const three = [session("a", 0), session("b", 0), session("c", 0)];
+    expect(withSession(three, session("d", 0), 0, { maxSessions: 2 }).map(({ id }) => id)).toEqual(["c", "d"]);
   });
 
   it("drops ended sessions first", () => {
@@ -75,15 +86,33 @@ describe("findLiveSession()", () => {
   });
 });
 
-describe("withoutSession(), withUse() and newestTokenHash()", () => {
+describe("withUse()", () => {
+  it("moves the idle end, in whole seconds, and not the absolute end", () => {
+    expect(withUse(session("a", 0), 5_900, LIMITS)).toMatchObject({
+      lastUsedAtMs: 5_900,
+      idleExpiresAtMs: 12_000,
+      absoluteExpiresAtMs: 30_000,
+    });
+  });
+
+  it("ends at the absolute end at the latest", () => {
+    expect(withUse(session("a", 0), 29_000, LIMITS).idleExpiresAtMs).toBe(30_000);
+  });
+});
+
+describe("withoutSession(), withChanged() and newestTokenHash()", () => {
   const two = [session("a", 0), session("b", 0)];
 
   it("removes one session", () => {
     expect(withoutSession(two, "a").map(({ id }) => id)).toEqual(["b"]);
   });
 
-  it("notes the use of one session", () => {
-    expect(withUse(two, "b", 42).map(({ lastUsedAtMs }) => lastUsedAtMs)).toEqual([0, 42]);
+  it("changes one session in its place", () => {
+    const changed = { ...session("a", 0), generation: 1 };
+    expect(withChanged(two, changed).map(({ id, generation }) => [id, generation])).toEqual([
+      ["a", 1],
+      ["b", 0],
+    ]);
   });
 
   it("names the token of the newest session, or none", () => {

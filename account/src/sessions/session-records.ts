@@ -14,12 +14,17 @@ export interface SessionRecord {
   readonly generation: number;
   /** SHA-256, in hex, of the id of the current refresh token. The token itself is never stored. */
   readonly tokenHash: string;
-  /** The hash before the last rotation, or null when the refresh token was never rotated. */
-  readonly previousTokenHash: string | null;
+  /** Time of the last rotation, or null when the refresh token was never rotated. */
   readonly rotatedAtMs: number | null;
+  /**
+   * Generation of the token that caused the last rotation: during the grace, this generation and
+   * later ones still get the current token. Equals `generation` before the first rotation.
+   */
+  readonly graceGeneration: number;
   readonly createdAtMs: number;
+  /** Time of the login or of the last refresh. */
   readonly lastUsedAtMs: number;
-  /** End of the current refresh token. */
+  /** End of the session unless it is refreshed before. */
   readonly idleExpiresAtMs: number;
   /** End of the session however often it is used. */
   readonly absoluteExpiresAtMs: number;
@@ -50,36 +55,44 @@ export function createSession(
   nowMs: number,
   limits: SessionLimits,
 ): SessionRecord {
-  // Tokens count in whole seconds; so do the ends of sessions, or a token could outlive its session
-  // by a fraction.
-  const startMs = Math.floor(nowMs / 1000) * 1000;
+  const startMs = wholeSeconds(nowMs);
   return {
     id,
     generation: 0,
     tokenHash: hashTokenId(tokenId),
-    previousTokenHash: null,
     rotatedAtMs: null,
+    graceGeneration: 0,
     createdAtMs: startMs,
-    lastUsedAtMs: startMs,
-    idleExpiresAtMs: startMs + Math.min(limits.idleMs, limits.absoluteMs),
-    absoluteExpiresAtMs: startMs + limits.absoluteMs,
+    lastUsedAtMs: nowMs,
+    ...endsOf(startMs, startMs + limits.absoluteMs, limits),
     userAgent: device.userAgent,
     ipPrefix: device.ipPrefix,
   };
 }
 
+/** The session after a refresh at `nowMs`: its idle end moves, its absolute end does not. */
+export function withUse(session: SessionRecord, nowMs: number, limits: Pick<SessionLimits, "idleMs">): SessionRecord {
+  return {
+    ...session,
+    lastUsedAtMs: nowMs,
+    ...endsOf(wholeSeconds(nowMs), session.absoluteExpiresAtMs, limits),
+  };
+}
+
 /**
- * The sessions after `session` was opened at `nowMs`: ended ones go, and of too many the oldest.
- * The newest is last.
+ * The sessions after `session` was opened at `nowMs`: ended ones go, and of too many the least
+ * recently used. The newest is last.
  */
 export function withSession(
   sessions: readonly SessionRecord[],
   session: SessionRecord,
   nowMs: number,
-  limits: SessionLimits,
+  limits: Pick<SessionLimits, "maxSessions">,
 ): readonly SessionRecord[] {
   const live = sessions.filter((other) => isLive(other, nowMs));
-  return [...live, session].slice(-limits.maxSessions);
+  const excess = Math.max(0, live.length + 1 - limits.maxSessions);
+  const ended = live.toSorted((a, b) => a.lastUsedAtMs - b.lastUsedAtMs).slice(0, excess);
+  return [...live.filter((other) => !ended.includes(other)), session];
 }
 
 /** The sessions without the one called `id`. */
@@ -87,9 +100,9 @@ export function withoutSession(sessions: readonly SessionRecord[], id: string): 
   return sessions.filter((session) => session.id !== id);
 }
 
-/** The sessions with the use of `id` at `nowMs` noted. */
-export function withUse(sessions: readonly SessionRecord[], id: string, nowMs: number): readonly SessionRecord[] {
-  return sessions.map((session) => (session.id === id ? { ...session, lastUsedAtMs: nowMs } : session));
+/** The sessions with `session` in the place of its former state. */
+export function withChanged(sessions: readonly SessionRecord[], session: SessionRecord): readonly SessionRecord[] {
+  return sessions.map((other) => (other.id === session.id ? session : other));
 }
 
 /** The session called `id` if it has not ended at `nowMs`. */
@@ -145,6 +158,22 @@ export function ipPrefix(address: string | undefined): string {
   const [withoutZone] = plain.split("%");
   if (withoutZone?.includes(":") !== true) return "";
   return `${expandIpv6(withoutZone).slice(0, 4).join(":")}::/64`;
+}
+
+/**
+ * Tokens count in whole seconds; so do the ends of sessions, or a token could outlive its session
+ * by a fraction.
+ */
+function wholeSeconds(ms: number): number {
+  return Math.floor(ms / 1000) * 1000;
+}
+
+function endsOf(
+  usedAtMs: number,
+  absoluteExpiresAtMs: number,
+  { idleMs }: Pick<SessionLimits, "idleMs">,
+): Pick<SessionRecord, "idleExpiresAtMs" | "absoluteExpiresAtMs"> {
+  return { idleExpiresAtMs: Math.min(usedAtMs + idleMs, absoluteExpiresAtMs), absoluteExpiresAtMs };
 }
 
 function isLive(session: SessionRecord, nowMs: number): boolean {

@@ -1,22 +1,23 @@
 // What every user store must do. Each implementation runs this suite from its own test file.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SessionRecord } from "../sessions/session-records.ts";
-import type { UserRecord, UserStore } from "./user-store.ts";
+import type { UserChange, UserRecord, UserStore } from "./user-store.ts";
 
-/** An open store and how to take it down. */
+/** The stores of one test. */
 export interface StoreUnderTest {
-  readonly store: UserStore;
-  /** Opens the same data again, as a restart does. */
-  reopen(): Promise<UserStore>;
-  close(): Promise<void>;
+  /** A started store, empty the first time. Each later one has the same data, as after a restart. */
+  open(): Promise<UserStore>;
+  /** Removes the data, when every store is stopped. */
+  remove(): Promise<void>;
 }
 
-const SESSION: SessionRecord = {
+/** A session with every kind of value. */
+export const SESSION: SessionRecord = {
   id: "11111111-1111-4111-8111-111111111111",
   generation: 0,
   tokenHash: "ab".repeat(32),
-  previousTokenHash: null,
   rotatedAtMs: null,
+  graceGeneration: 0,
   createdAtMs: 1_800_000_000_000,
   lastUsedAtMs: 1_800_000_000_000,
   idleExpiresAtMs: 1_800_604_800_000,
@@ -25,7 +26,8 @@ const SESSION: SessionRecord = {
   ipPrefix: "192.0.2.0/24",
 };
 
-const USER: UserRecord = {
+/** A user with every kind of value. */
+export const USER: UserRecord = {
   id: "22222222-2222-4222-8222-222222222222",
   email: "Ada@Example.com",
   emailKey: "ada@example.com",
@@ -47,18 +49,21 @@ const CHANGE = {
   updatedAtMs: 1_800_000_001_000,
 };
 
-/** Runs the suite over the stores that `open` makes, each empty. */
-export function describeUserStore(name: string, open: () => Promise<StoreUnderTest>): void {
+/** Runs the suite over the stores that `create` makes. */
+export function describeUserStore(name: string, create: () => StoreUnderTest): void {
   describe(`${name} as UserStore`, () => {
     let subject: StoreUnderTest;
     let store: UserStore;
 
     beforeEach(async () => {
-      subject = await open();
-      store = subject.store;
+      subject = create();
+      store = await subject.open();
     });
 
-    afterEach(() => subject.close());
+    afterEach(async () => {
+      await store.stop();
+      await subject.remove();
+    });
 
     it("findById() and findByEmailKey() give back what insert() stored, field by field", async () => {
       expect(await store.insert(USER)).toBe("inserted");
@@ -96,45 +101,113 @@ export function describeUserStore(name: string, open: () => Promise<StoreUnderTe
 
     it("update() replaces what may change and raises the revision", async () => {
       await store.insert(USER);
-      expect(await store.update(USER.id, 0, CHANGE)).toBe(true);
+      expect(await store.update(USER.id, 0, CHANGE)).toBe("updated");
       expect(await store.findById(USER.id)).toEqual({ ...USER, ...CHANGE, revision: 1 });
+    });
+
+    it.each<{ what: string; change: Omit<UserChange, "updatedAtMs"> }>([
+      { what: "the address", change: { email: "B@x.com", emailKey: "b@x.com" } },
+      { what: "the name", change: { name: "Countess" } },
+      { what: "the name to none", change: { name: null } },
+      { what: "the avatar", change: { avatar: "http://localhost/media/b.png", avatarKey: "avatars/b.png" } },
+      { what: "the avatar to none", change: { avatar: null, avatarKey: null } },
+      { what: "the sessions to none", change: { sessions: [], refreshToken: null } },
+    ])("update() changes $what and nothing else", async ({ change }) => {
+      const user = { ...USER, sessions: [SESSION], refreshToken: SESSION.tokenHash };
+      await store.insert(user);
+      expect(await store.update(USER.id, 0, { ...change, updatedAtMs: 1_900_000_000_000 })).toBe("updated");
+      const changed = { ...user, ...change, updatedAtMs: 1_900_000_000_000, revision: 1 };
+      expect(await store.findById(USER.id)).toEqual(changed);
+      expect(await store.findByEmailKey(changed.emailKey)).toEqual(changed);
+    });
+
+    it("update() frees the former address", async () => {
+      await store.insert(USER);
+      await store.update(USER.id, 0, { emailKey: "b@x.com", updatedAtMs: 1 });
+      expect(await store.findByEmailKey(USER.emailKey)).toBeUndefined();
+      expect(await store.insert({ ...USER, id: "other" })).toBe("inserted");
+    });
+
+    it("update() changes nothing when another user has the address", async () => {
+      const other = { ...USER, id: "other", emailKey: "b@x.com" };
+      await store.insert(USER);
+      await store.insert(other);
+      const change = { ...CHANGE, emailKey: "b@x.com" };
+      expect(await store.update(USER.id, 0, change)).toBe("email_taken");
+      expect([await store.findById(USER.id), await store.findById("other")]).toEqual([USER, other]);
+    });
+
+    it("update() gives an address to one of many that want it", async () => {
+      const ids = Array.from({ length: 10 }, (_, index) => `user-${index}`);
+      for (const id of ids) await store.insert({ ...USER, id, emailKey: `${id}@x.com` });
+      const results = await Promise.all(
+        ids.map((id) => store.update(id, 0, { emailKey: "wanted@x.com", updatedAtMs: 1 })),
+      );
+      expect(results.filter((result) => result === "updated")).toHaveLength(1);
+      expect(results.filter((result) => result === "email_taken")).toHaveLength(9);
+    });
+
+    it("remove() removes the user, frees the address, and is false for unknown users", async () => {
+      await store.insert(USER);
+      expect([await store.remove(USER.id), await store.remove(USER.id)]).toEqual([true, false]);
+      expect(await store.findById(USER.id)).toBeUndefined();
+      expect(await store.update(USER.id, 0, CHANGE)).toBe("conflict");
+      expect(await store.insert({ ...USER, id: "other" })).toBe("inserted");
     });
 
     it("update() changes nothing when the revision has moved on or the user is unknown", async () => {
       await store.insert(USER);
-      expect(await store.update(USER.id, 1, CHANGE)).toBe(false);
-      expect(await store.update("nobody", 0, CHANGE)).toBe(false);
+      expect(await store.update(USER.id, 1, CHANGE)).toBe("conflict");
+      expect(await store.update("nobody", 0, CHANGE)).toBe("conflict");
       expect(await store.findById(USER.id)).toEqual(USER);
     });
 
     it("update() lets one of many with the same revision win", async () => {
       await store.insert(USER);
-      const results = await Promise.all(Array.from({ length: 20 }, () => store.update(USER.id, 0, CHANGE)));
-      expect(results.filter(Boolean)).toHaveLength(1);
-      expect((await store.findById(USER.id))?.revision).toBe(1);
+      const names = Array.from({ length: 20 }, (_, index) => `name ${index}`);
+      const results = await Promise.all(names.map((name) => store.update(USER.id, 0, { ...CHANGE, name })));
+      const winners = names.filter((_, index) => results[index] === "updated");
+      expect(winners).toHaveLength(1);
+      expect(await store.findById(USER.id)).toMatchObject({ revision: 1, name: winners[0] });
     });
 
     it("keeps everything over a restart", async () => {
       await store.insert(USER);
       await store.update(USER.id, 0, CHANGE);
-      expect(await (await subject.reopen()).findByEmailKey("ada@example.com")).toEqual({
+      await store.stop();
+      store = await subject.open();
+      expect(await store.findByEmailKey("ada@example.com")).toEqual({
         ...USER,
         ...CHANGE,
         revision: 1,
       });
     });
 
+    it("findAvatarKeys() gives the keys of these users that have an avatar, and of no other", async () => {
+      await store.insert(USER);
+      await store.insert({ ...USER, id: "other", emailKey: "b@x.com", avatarKey: "avatars/b.png" });
+      await store.insert({ ...USER, id: "bare", emailKey: "c@x.com", avatarKey: null });
+      expect(await store.findAvatarKeys([USER.id, "bare", "nobody", "' OR 1=1 --"])).toEqual(
+        new Set(["avatars/a.png"]),
+      );
+      expect(await store.findAvatarKeys([])).toEqual(new Set());
+    });
+
     it("ping() resolves while the store is open", async () => {
       await expect(store.ping()).resolves.toBeUndefined();
     });
 
-    it("rejects with database_unavailable once closed", async () => {
-      await subject.close();
-      const failure = { code: "database_unavailable", transient: true };
+    it("rejects with database_unavailable once stopped, and changes nothing", async () => {
+      await store.insert(USER);
+      await store.stop();
+      await store.stop();
+      const failure = { code: "database_unavailable", transient: true, outcome: "not_applied" };
       await expect(store.ping()).rejects.toMatchObject(failure);
       await expect(store.findById(USER.id)).rejects.toMatchObject(failure);
       await expect(store.insert(USER)).rejects.toMatchObject(failure);
       await expect(store.update(USER.id, 0, CHANGE)).rejects.toMatchObject(failure);
+      await expect(store.remove(USER.id)).rejects.toMatchObject(failure);
+      await expect(store.findAvatarKeys([USER.id])).rejects.toMatchObject(failure);
     });
   });
 }

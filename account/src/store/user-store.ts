@@ -1,5 +1,5 @@
 // The interface of stores for user records, and the record itself. Implementations: embedded/
-// (node:sqlite). user-store.suite.ts tests every implementation.
+// (node:sqlite) and mongo/ (mongoose). user-store.suite.ts tests every implementation.
 import type { SessionRecord } from "../sessions/session-records.ts";
 
 /** A user as stored. All times are milliseconds since the epoch. */
@@ -26,19 +26,29 @@ export interface UserRecord {
   readonly updatedAtMs: number;
 }
 
-/** The fields that may change after registration. */
-export interface UserChange {
-  readonly sessions: readonly SessionRecord[];
-  readonly refreshToken: string | null;
-  readonly passwordHash: string;
+/** The fields that may change after registration. Those that are absent stay as they are. */
+export interface UserChange extends Partial<Omit<UserRecord, "id" | "revision" | "createdAtMs" | "updatedAtMs">> {
   readonly updatedAtMs: number;
 }
 
 /**
- * Keeps user records. Every method rejects with `database_unavailable` when the store does not
- * answer.
+ * The result of an update. On "conflict" nothing changed: another call wrote in between, or the user
+ * does not exist. On "email_taken" nothing changed: another user has the new address.
+ */
+export type UpdateResult = "updated" | "conflict" | "email_taken";
+
+/**
+ * Keeps user records. Every method but `start` and `stop` rejects with a StoreError, whose code is
+ * `database_unavailable`, when the store does not answer within three seconds.
  */
 export interface UserStore {
+  /**
+   * Opens the store. Rejects with a StartError when it cannot work before a person has changed
+   * something. A server that does not answer is no error: calls reject until it does.
+   */
+  start(): Promise<void>;
+  /** Closes the store; later calls reject. Stopping twice does nothing. */
+  stop(): Promise<void>;
   /**
    * Stores a new user; once it resolves to "inserted" the record survives a crash of the process
    * and of the machine.
@@ -49,11 +59,17 @@ export interface UserStore {
   /** The user with exactly this key, or undefined when there is none. */
   findByEmailKey(emailKey: string): Promise<UserRecord | undefined>;
   /**
-   * Replaces what may change if the record still has `revision`, and raises the revision by one.
-   * False when another call wrote in between or the user is gone: read again and decide again.
-   * Whole values only, so that every database can do it in one statement.
+   * Changes the record if it still has `revision`, and raises the revision by one. After "conflict"
+   * read again and decide again; users/update-user.ts does that.
    */
-  update(id: string, revision: number, change: UserChange): Promise<boolean>;
-  /** Resolves when the store can answer. */
+  update(id: string, revision: number, change: UserChange): Promise<UpdateResult>;
+  /** Removes the user with the sessions; false when there was none. */
+  remove(id: string): Promise<boolean>;
+  /**
+   * The avatar keys that the records of these users name: what a sweep of the media store must keep.
+   * Unknown users are skipped; callers ask for at most 500 users a call.
+   */
+  findAvatarKeys(userIds: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Resolves when the store reads and writes; the cause of a rejection says what does not work. */
   ping(): Promise<void>;
 }

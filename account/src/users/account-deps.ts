@@ -2,6 +2,7 @@
 import type { KeyObject } from "node:crypto";
 import type { Log } from "@weir/common/log/log";
 import type { MediaStore } from "../media/media-store.ts";
+import type { RotationLimits } from "../sessions/rotation.ts";
 import type { Device, SessionLimits } from "../sessions/session-records.ts";
 import type { Tokens } from "../sessions/tokens.ts";
 import type { UserStore } from "../store/user-store.ts";
@@ -21,12 +22,16 @@ export interface AccountDeps {
   readonly newId: () => string;
   /** 128 new random bits as 32 hexadecimal digits. */
   readonly newMediaName: () => string;
-  /** The key that the ids of refresh tokens and the labels of accounts in the log are made with. */
+  /** A number from 0 to 1, 1 excluded. */
+  readonly random: () => number;
+  /** The key that the ids of refresh tokens are made with: the signing key of the moment. */
   readonly idKey: () => KeyObject;
+  /** The key that labels of accounts are made with. */
+  readonly labelKey: KeyObject;
 }
 
 /** Bounds of sessions and tokens. */
-export interface AccountOptions extends SessionLimits {
+export interface AccountOptions extends SessionLimits, RotationLimits {
   readonly accessTtlMs: number;
 }
 

@@ -12,8 +12,11 @@ export type RegistrationResult = "success" | "email_taken" | FailureResult;
 /** How a login ended. */
 export type LoginResult = "success" | "invalid_credentials" | FailureResult;
 
-/** How a refresh ended. */
-export type RefreshResult = "issued" | "reuse" | FailureResult;
+/**
+ * How a refresh ended: `grace` repeated the current token, `reuse` met an old one, `issued` kept the
+ * token because rotation is off.
+ */
+export type RefreshResult = "rotated" | "grace" | "issued" | "reuse" | FailureResult;
 
 /**
  * Listens to what succeeds and to what becomes of images; the answers count the failures. Its methods

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { AccountError, type FieldError } from "../errors.ts";
 import { type EmailAddress, parseEmail } from "./email.ts";
-import { findPasswordProblem, type PasswordRules } from "./password-rules.ts";
+import { findPasswordProblem, normalizePassword, type PasswordRules } from "./password-rules.ts";
 
 /** Longest name in code points. */
 const NAME_MAX_LENGTH = 80;
@@ -23,6 +23,7 @@ const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
 /** The text of a checked registration. */
 export interface Registration {
   readonly email: EmailAddress;
+  /** Normalized. */
   readonly password: string;
   readonly name: string | null;
 }
@@ -30,6 +31,7 @@ export interface Registration {
 /** A checked login. */
 export interface Credentials {
   readonly email: EmailAddress;
+  /** Normalized. */
   readonly password: string;
 }
 
@@ -52,25 +54,30 @@ const name = z
   })
   .optional();
 
-const registrationSchema = z.object({ email, password: z.string("Enter a password."), name });
+const registrationSchema = z.object({
+  email,
+  password: z.string("Enter a password.").transform(normalizePassword),
+  name,
+});
 
 const credentialsSchema = z.object({
   email,
   password: z
     .string("Enter the password.")
     .min(1, { message: "Enter the password." })
-    .max(LOGIN_PASSWORD_MAX_LENGTH, { message: `A password has at most ${LOGIN_PASSWORD_MAX_LENGTH} characters.` }),
+    .max(LOGIN_PASSWORD_MAX_LENGTH, { message: `A password has at most ${LOGIN_PASSWORD_MAX_LENGTH} characters.` })
+    .transform(normalizePassword),
 });
 
 /**
  * Checks the text fields of a registration; `further` are problems of other fields, reported together.
- * Throws `validation_failed`.
+ * Rejects with `validation_failed`.
  */
-export function parseRegistration(
+export async function parseRegistration(
   fields: ReadonlyMap<string, string>,
   further: readonly FieldError[],
   rules: PasswordRules,
-): Registration {
+): Promise<Registration> {
   const parsed = registrationSchema.safeParse(
     { email: fields.get("email"), password: fields.get("password"), name: fields.get("name") },
     { reportInput: true },
@@ -81,7 +88,7 @@ export function parseRegistration(
     const personal = [fields.get("email"), fields.get("name")]
       .map((value) => value?.trim())
       .filter((value) => value !== undefined);
-    const problem = findPasswordProblem(password, personal, rules);
+    const problem = await findPasswordProblem(normalizePassword(password), personal, rules);
     if (problem !== undefined) problems.push({ field: "password", ...problem });
   }
   problems.push(...further);

@@ -1,17 +1,11 @@
 // Login: from credentials to a new session with its two tokens.
 import { AccountError, fieldError } from "../errors.ts";
 import type { CookieRead } from "../sessions/cookies.ts";
-import {
-  createSession,
-  refreshTokenId,
-  type SessionRecord,
-  withoutSession,
-  withSession,
-} from "../sessions/session-records.ts";
+import { createSession, refreshTokenId, withoutSession, withSession } from "../sessions/session-records.ts";
 import type { UserRecord } from "../store/user-store.ts";
 import type { AccountDeps, AccountOptions, Caller } from "./account-deps.ts";
 import type { Credentials } from "./inputs.ts";
-import { issueAccessToken, type IssuedToken } from "./issue-tokens.ts";
+import { issueAccessToken, type IssuedToken, issueRefreshToken } from "./issue-tokens.ts";
 import { accountLabel } from "./public-user.ts";
 import { changeOfSessions, updateUser } from "./update-user.ts";
 
@@ -32,7 +26,7 @@ export async function logIn(
   input: Credentials & { readonly refreshCookie: CookieRead },
   caller: Caller,
 ): Promise<LogIn> {
-  const account = accountLabel(deps.idKey(), input.email.key);
+  const account = accountLabel(deps.labelKey, input.email.key);
   const user = await deps.store.findByEmailKey(input.email.key);
   const matches = await deps.hasher.verify(input.password, user?.passwordHash);
   if (user === undefined || !matches) {
@@ -51,7 +45,7 @@ export async function logIn(
   });
   if (stored === undefined) throw wrongCredentials(); // The user was deleted meanwhile.
   const access = await issueAccessToken(deps, options, user.id, session);
-  const refresh = await issueRefreshToken(deps, user.id, session, tokenId);
+  const refresh = await issueRefreshToken(deps, options, user.id, session, tokenId);
   deps.events.loggedIn();
   caller.log.info("Login accepted", { account, session: session.id });
   return { user, access, refresh };
@@ -85,23 +79,6 @@ async function renewedHash(deps: AccountDeps, user: UserRecord, password: string
     if (error instanceof AccountError && error.code === "busy") return undefined; // The next login tries again.
     throw error;
   }
-}
-
-async function issueRefreshToken(
-  deps: AccountDeps,
-  userId: string,
-  session: SessionRecord,
-  tokenId: string,
-): Promise<IssuedToken> {
-  const token = await deps.tokens.signRefresh({
-    userId,
-    sessionId: session.id,
-    tokenId,
-    generation: session.generation,
-    issuedAtSeconds: session.createdAtMs / 1000,
-    expiresAtSeconds: session.idleExpiresAtMs / 1000,
-  });
-  return { token, expiresAtMs: session.idleExpiresAtMs };
 }
 
 function wrongCredentials(): AccountError {

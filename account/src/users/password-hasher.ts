@@ -9,8 +9,11 @@ import type { WorkQueue } from "./work-queue.ts";
 /** bcrypt ignores what follows. */
 export const BCRYPT_MAX_BYTES = 72;
 
-/** A bcrypt hash: version, cost, 22 characters of salt and 31 of hash. */
-const BCRYPT_HASH = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
+/** A bcrypt hash: version, cost from 4 to 31, 22 characters of salt and 31 of hash. */
+const BCRYPT_HASH = /^\$2[aby]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}$/;
+
+/** Least cost that bcrypt has. */
+const COST_MIN = 4;
 
 /** Marks a stored hash whose password went through the pepper first. */
 const PEPPER_PREFIX = "{hmac-sha384}";
@@ -24,8 +27,9 @@ export interface PasswordHasher {
    */
   hash(password: string, checkWanted?: () => Promise<void>): Promise<string>;
   /**
-   * Takes as long for an undefined (no such user) or unusable hash as for a real one, and is then
-   * false.
+   * Whether the password has the hash. A false answer takes the same work for every hash up to
+   * today's cost, and for an undefined (no such user) or unusable one: it does not reveal which
+   * accounts exist, nor that the cost was raised since an account's last login.
    */
   verify(password: string, storedHash: string | undefined): Promise<boolean>;
   /** Whether a hash is weaker than the service would make it today. */
@@ -40,9 +44,22 @@ export interface HasherOptions {
   readonly pepper: Secret | undefined;
 }
 
+/** The functions of bcrypt; tests count their work. */
+export interface Bcrypt {
+  /** A hash with a new salt, of 2^cost rounds. */
+  hash(password: string, cost: number): Promise<string>;
+  /** Whether the password has the hash; takes the rounds that the hash names. */
+  compare(password: string, bcryptHash: string): Promise<boolean>;
+}
+
 /** A hasher whose work passes through `queue`. */
-export function createPasswordHasher(queue: Pick<WorkQueue, "run">, options: HasherOptions): PasswordHasher {
+export function createPasswordHasher(
+  queue: Pick<WorkQueue, "run">,
+  options: HasherOptions,
+  bcrypt: Bcrypt = { hash, compare },
+): PasswordHasher {
   const dummyHash = unmatchableHash(options.cost);
+  const padding = paddingHashes(options.cost);
   const pepper = (password: string): string =>
     options.pepper === undefined
       ? password
@@ -53,23 +70,31 @@ export function createPasswordHasher(queue: Pick<WorkQueue, "run">, options: Has
         throw new RangeError("Cannot hash the password: bcrypt would ignore its end");
       const bcryptHash = await queue.run(async () => {
         await checkWanted?.();
-        return hash(pepper(password), options.cost);
+        return bcrypt.hash(pepper(password), options.cost);
       });
       return options.pepper === undefined ? bcryptHash : PEPPER_PREFIX + bcryptHash;
     },
     async verify(password, storedHash) {
       const isPeppered = storedHash?.startsWith(PEPPER_PREFIX) === true;
       const bcryptHash = isPeppered ? storedHash.slice(PEPPER_PREFIX.length) : storedHash;
-      const isUsable =
-        bcryptHash !== undefined && BCRYPT_HASH.test(bcryptHash) && (!isPeppered || options.pepper !== undefined);
+      const cost = costOf(bcryptHash);
+      const isUsable = cost !== undefined && (!isPeppered || options.pepper !== undefined);
       const input = isPeppered ? pepper(password) : password;
-      const matches = await queue.run(() => compare(input, isUsable ? bcryptHash : dummyHash));
-      return matches && isUsable && !isTooLong(input);
+      return queue.run(async () => {
+        if (!isUsable || bcryptHash === undefined) {
+          await bcrypt.compare(input, dummyHash);
+          return false;
+        }
+        if ((await bcrypt.compare(input, bcryptHash)) && !isTooLong(input)) return true;
+        for (const { cost: paddingCost, bcryptHash: paddingHash } of padding)
+          if (paddingCost >= cost) await bcrypt.compare(input, paddingHash);
+        return false;
+      });
     },
     isOutdated(storedHash) {
       if (storedHash.startsWith(PEPPER_PREFIX) !== (options.pepper !== undefined)) return true;
-      const cost = BCRYPT_HASH.exec(storedHash.replace(PEPPER_PREFIX, ""))?.[1];
-      return cost === undefined || Number(cost) < options.cost;
+      const cost = costOf(storedHash.replace(PEPPER_PREFIX, ""));
+      return cost === undefined || cost < options.cost;
     },
   };
 }
@@ -77,6 +102,22 @@ export function createPasswordHasher(queue: Pick<WorkQueue, "run">, options: Has
 /** The error for a call that found the queue full or waited in it too long. */
 export function busyError(): AccountError {
   return new AccountError("busy", "The service is busy. Try again in a moment.", { retryAfterSeconds: 1 });
+}
+
+function costOf(bcryptHash: string | undefined): number | undefined {
+  const cost = BCRYPT_HASH.exec(bcryptHash ?? "")?.[1];
+  return cost === undefined ? undefined : Number(cost);
+}
+
+/**
+ * Hashes of every cost below `cost`. Comparing with one of cost c and then with those from c up
+ * takes 2^c + 2^c + … + 2^(cost-1) = 2^cost rounds, as one comparison at `cost` does.
+ */
+function paddingHashes(cost: number): readonly { readonly cost: number; readonly bcryptHash: string }[] {
+  return Array.from({ length: Math.max(0, cost - COST_MIN) }, (_, index) => ({
+    cost: COST_MIN + index,
+    bcryptHash: unmatchableHash(COST_MIN + index),
+  }));
 }
 
 /**

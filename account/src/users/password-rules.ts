@@ -1,6 +1,8 @@
-// The rules for new passwords: length and a list of the commonest ones, without rules of composition
-// (NIST SP 800-63B section 3.1.1.2).
+// The rules for new passwords: length, and lists of what is guessed first, without rules of
+// composition (NIST SP 800-63B section 3.1.1.2).
+import type { BreachedPasswords } from "./breach-file.ts";
 import { BCRYPT_MAX_BYTES } from "./password-hasher.ts";
+import { isPattern } from "./password-patterns.ts";
 
 /** How many of the commonest passwords are refused (OWASP ASVS 6.2.4). */
 const COMMON_PASSWORDS = 3000;
@@ -16,6 +18,10 @@ export interface PasswordRules {
   readonly isPeppered: boolean;
   /** Lower-case passwords that are refused. */
   readonly common: ReadonlySet<string>;
+  /** Words that no password may contain, in any case. */
+  readonly forbiddenWords: readonly string[];
+  /** Undefined: leaked passwords are not looked up. */
+  readonly breached: BreachedPasswords | undefined;
 }
 
 /** A broken rule: a code for programs and a sentence for people. */
@@ -25,22 +31,50 @@ export interface PasswordProblem {
 }
 
 /**
- * The first rule that `password` breaks; `personal` holds the e-mail address and name, which a
- * password may not equal.
+ * The form in which passwords are checked, hashed and compared: keyboards and systems write one
+ * letter with an accent in two ways, which NFC makes equal.
  */
-export function findPasswordProblem(
+export function normalizePassword(password: string): string {
+  return password.normalize("NFC");
+}
+
+/**
+ * The first rule that `password`, normalized, breaks; `personal` holds the e-mail address and name,
+ * which a password may not equal.
+ */
+export async function findPasswordProblem(
   password: string,
   personal: readonly string[],
   rules: PasswordRules,
+): Promise<PasswordProblem | undefined> {
+  const problem = findFormProblem(password, rules) ?? findGuess(password, personal, rules);
+  if (problem !== undefined || rules.breached === undefined) return problem;
+  if (!(await rules.breached.has(password))) return undefined;
+  return { code: "password_breached", message: "This password is in a list of leaked ones. Choose another." };
+}
+
+/** Loads the commonest passwords that are long enough, in lower case. */
+export async function loadCommonPasswords(minLength: number): Promise<ReadonlySet<string>> {
+  const { dictionary } = await import("@zxcvbn-ts/language-common");
+  const common = new Set<string>();
+  for (const password of dictionary["passwords-common"]) {
+    if (common.size === COMMON_PASSWORDS) break;
+    if (Array.from(password).length >= minLength) common.add(fold(password));
+  }
+  return common;
+}
+
+function findFormProblem(
+  password: string,
+  { minLength, isPeppered }: Pick<PasswordRules, "minLength" | "isPeppered">,
 ): PasswordProblem | undefined {
   const length = Array.from(password).length;
-  if (length < rules.minLength) {
-    return { code: "password_too_short", message: `The password must have at least ${rules.minLength} characters.` };
-  }
-  if (rules.isPeppered && length > PEPPERED_MAX_LENGTH) {
+  if (length < minLength)
+    return { code: "password_too_short", message: `The password must have at least ${minLength} characters.` };
+  if (isPeppered && length > PEPPERED_MAX_LENGTH) {
     return { code: "password_too_long", message: `The password must have at most ${PEPPERED_MAX_LENGTH} characters.` };
   }
-  if (!rules.isPeppered && Buffer.byteLength(password) > BCRYPT_MAX_BYTES) {
+  if (!isPeppered && Buffer.byteLength(password) > BCRYPT_MAX_BYTES) {
     return {
       code: "password_too_long",
       message: `The password must have at most ${BCRYPT_MAX_BYTES} bytes in UTF-8; letters outside ASCII count two to four.`,
@@ -49,17 +83,31 @@ export function findPasswordProblem(
   if (!password.isWellFormed())
     return { code: "password_malformed", message: "The password must be well-formed Unicode text." };
   if (password.trim() === "") return { code: "password_blank", message: "The password must not be only blanks." };
-  const folded = password.toLowerCase();
-  if (rules.common.has(folded))
+  return undefined;
+}
+
+function findGuess(
+  password: string,
+  personal: readonly string[],
+  { common, forbiddenWords }: Pick<PasswordRules, "common" | "forbiddenWords">,
+): PasswordProblem | undefined {
+  const folded = fold(password);
+  if (common.has(folded))
     return { code: "password_common", message: "This password is among the most used ones. Choose another." };
-  if (personal.some((value) => value.toLowerCase() === folded)) {
+  if (isPattern(folded)) {
+    const message = "The password must not be only repeated or sequential characters.";
+    return { code: "password_pattern", message };
+  }
+  if (personal.some((value) => fold(value) === folded))
     return { code: "password_personal", message: "The password must not be the e-mail address or the name." };
+  if (forbiddenWords.some((word) => folded.includes(fold(word)))) {
+    const message = "The password must not contain the name of this site or a word that belongs to it.";
+    return { code: "password_forbidden_word", message };
   }
   return undefined;
 }
 
-/** Loads the list of common passwords. */
-export async function loadCommonPasswords(): Promise<ReadonlySet<string>> {
-  const { dictionary } = await import("@zxcvbn-ts/language-common");
-  return new Set(dictionary["passwords-common"].slice(0, COMMON_PASSWORDS).map((password) => password.toLowerCase()));
+/** The form in which passwords are compared with lists. */
+function fold(text: string): string {
+  return normalizePassword(text).toLowerCase();
 }

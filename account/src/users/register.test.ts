@@ -5,6 +5,7 @@ import { silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { AccountError } from "../errors.ts";
 import type { CleanImage } from "../media/image.ts";
+import { StoreError } from "../store/store-error.ts";
 import type { UserRecord } from "../store/user-store.ts";
 import type { Caller } from "./account-deps.ts";
 import { register, type RegisterDeps } from "./register.ts";
@@ -14,7 +15,8 @@ const KEY = `avatars/${ID}/0123456789abcdef0123456789abcdef.png`;
 const IMAGE: CleanImage = { format: "png", width: 16, height: 16, bytes: Buffer.from("picture") };
 const INPUT = { email: { typed: "Ada@x.com", key: "ada@x.com" }, password: "correct horse battery", name: null };
 const CALLER: Caller = { device: { userAgent: "", ipPrefix: "" }, log: silentLog() };
-const DOWN = new AccountError("database_unavailable", "The store is down.");
+const NOT_STORED = new StoreError("not_applied", new Error("refused"));
+const UNKNOWN = new StoreError("unknown", new Error("no answer"));
 
 /**
  * A store, a media store and a hasher that keep the rules of the real ones; single steps can be
@@ -32,7 +34,10 @@ class Fixture {
     this.users.set(user.id, user);
     return Promise.resolve("inserted");
   };
-  findById = (id: string): Promise<UserRecord | undefined> => Promise.resolve(this.users.get(id));
+  put = (key: string): Promise<string> => {
+    this.images.add(key);
+    return Promise.resolve(`https://media.example/${key}`);
+  };
   remove = (key: string): Promise<void> => {
     this.images.delete(key);
     return Promise.resolve();
@@ -43,17 +48,12 @@ class Fixture {
   readonly deps: RegisterDeps = {
     store: {
       insert: (user) => this.insert(user),
-      findById: (id) => this.findById(id),
       findByEmailKey: (key) => Promise.resolve([...this.users.values()].find(({ emailKey }) => emailKey === key)),
-      update: () => Promise.resolve(false),
-      ping: () => Promise.resolve(),
     },
     media: {
-      put: (key) => {
-        this.images.add(key);
-        return Promise.resolve(`https://media.example/${key}`);
-      },
+      put: (key) => this.put(key),
       remove: (key) => this.remove(key),
+      list: () => ReadableStream.from([]),
     },
     hasher: {
       hash: async (_password, checkWanted) => {
@@ -75,6 +75,8 @@ class Fixture {
     clock: () => 1_800_000_000_000,
     newId: () => ID,
     newMediaName: () => "0123456789abcdef0123456789abcdef",
+    random: () => 0,
+    labelKey: createSecretKey(Buffer.alloc(32, 2)),
     idKey: () => createSecretKey(Buffer.alloc(32, 1)),
   };
 
@@ -128,25 +130,28 @@ describe("register()", () => {
     expect([fixture.images.size, fixture.registered]).toEqual([0, 0]);
   });
 
-  it("keeps image and user when the write arrived although its answer did not", async () => {
-    fixture.insert = (user) => {
-      fixture.users.set(user.id, user);
-      return Promise.reject(DOWN);
+  it("removes the image when its store did not answer, and does not report when that fails too", async () => {
+    const down = new AccountError("media_store_unavailable", "The media store is down.");
+    fixture.put = (key) => {
+      fixture.images.add(key); // It arrived; its answer did not.
+      return Promise.reject(down);
     };
-    await expect(fixture.register()).resolves.toMatchObject({ id: ID });
-    expect([[...fixture.images], fixture.registered]).toEqual([[KEY], 1]);
+    await expect(fixture.register()).rejects.toBe(down);
+    expect([fixture.images.size, fixture.users.size]).toEqual([0, 0]);
+    fixture.remove = () => Promise.reject(down);
+    await expect(fixture.register()).rejects.toBe(down);
+    expect(fixture.orphans).toBe(0);
   });
 
-  it("removes the image when the write failed and the store knows no such user", async () => {
-    fixture.insert = () => Promise.reject(DOWN);
-    await expect(fixture.register()).rejects.toBe(DOWN);
+  it("removes the image when the store refused the write", async () => {
+    fixture.insert = () => Promise.reject(NOT_STORED);
+    await expect(fixture.register()).rejects.toBe(NOT_STORED);
     expect(fixture.images.size).toBe(0);
   });
 
-  it("keeps the image when it is unknown whether the write arrived", async () => {
-    fixture.insert = () => Promise.reject(DOWN);
-    fixture.findById = () => Promise.reject(DOWN);
-    await expect(fixture.register()).rejects.toBe(DOWN);
+  it("keeps the image when it is unknown whether the write was done", async () => {
+    fixture.insert = () => Promise.reject(UNKNOWN);
+    await expect(fixture.register()).rejects.toBe(UNKNOWN);
     expect([...fixture.images]).toEqual([KEY]);
   });
 

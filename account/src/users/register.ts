@@ -1,18 +1,22 @@
 // Registration: from checked text and an avatar to a stored user. Cheap checks come first, the
 // record last.
-import { AccountError, fieldError } from "../errors.ts";
+import { AccountError } from "../errors.ts";
 import { type CleanImage, IMAGE_FORMATS } from "../media/image.ts";
 import { avatarKey } from "../media/media-store.ts";
-import type { UserRecord } from "../store/user-store.ts";
+import { StoreError } from "../store/store-error.ts";
+import type { UserRecord, UserStore } from "../store/user-store.ts";
 import type { AccountDeps, Caller } from "./account-deps.ts";
 import type { Registration } from "./inputs.ts";
 import { accountLabel } from "./public-user.ts";
+import { emailTaken } from "./update-user.ts";
 
 /** How long the removal of an image without a user may take, in milliseconds. */
 const REMOVE_TIMEOUT_MS = 2000;
 
 /** The dependencies of a registration. */
-export type RegisterDeps = Omit<AccountDeps, "tokens">;
+export interface RegisterDeps extends Omit<AccountDeps, "tokens" | "store"> {
+  readonly store: Pick<UserStore, "findByEmailKey" | "insert">;
+}
 
 /**
  * Creates the user; rejects with `email_taken`, `busy`, `media_store_unavailable` or
@@ -50,7 +54,7 @@ export async function register(
   };
   await insertOrCleanUp(deps, user, caller);
   deps.events.registered();
-  caller.log.info("User registered", { account: accountLabel(deps.idKey(), user.emailKey), user: user.id });
+  caller.log.info("User registered", { account: accountLabel(deps.labelKey, user.emailKey), user: user.id });
   return user;
 }
 
@@ -61,25 +65,29 @@ async function putAvatar(
 ): Promise<{ key: string; url: string }> {
   const key = avatarKey(userId, deps.newMediaName(), IMAGE_FORMATS[avatar.format].extension);
   const startedMs = deps.clock();
-  const url = await deps.media.put(key, avatar);
+  let url: string;
+  try {
+    url = await deps.media.put(key, avatar);
+  } catch (error) {
+    // It may be stored although the answer did not arrive. The caller does not wait for the removal, and
+    // the next sweep removes what it cannot.
+    deps.media.remove(key).catch(() => undefined);
+    throw error;
+  }
   deps.events.mediaStored((deps.clock() - startedMs) / 1000);
   return { key, url };
 }
 
 async function insertOrCleanUp(deps: RegisterDeps, user: UserRecord, caller: Caller): Promise<void> {
-  let result: "inserted" | "email_taken";
   try {
-    result = await deps.store.insert(user);
+    if ((await deps.store.insert(user)) === "inserted") return;
   } catch (error) {
-    // The write may have arrived although its answer did not. Only a store that says "no such user"
-    // makes the image an orphan.
-    const found = await deps.store.findById(user.id);
-    if (found !== undefined) return;
-    await removeAvatar(deps, user, caller);
+    // A write that was sent may still be done: its image stays until a sweep finds no user for it.
+    if (!(error instanceof StoreError) || error.outcome === "not_applied")
+      await removeAvatar(deps, user.avatarKey, caller);
     throw error;
   }
-  if (result === "inserted") return;
-  await removeAvatar(deps, user, caller);
+  await removeAvatar(deps, user.avatarKey, caller);
   throw emailTaken();
 }
 
@@ -87,22 +95,18 @@ async function insertOrCleanUp(deps: RegisterDeps, user: UserRecord, caller: Cal
  * Removes the image that no user points to; when that fails it is only reported: the caller's
  * answer is the same.
  */
-async function removeAvatar(deps: RegisterDeps, user: UserRecord, caller: Caller): Promise<void> {
-  if (user.avatarKey === null) return;
+async function removeAvatar(deps: RegisterDeps, key: string | null, caller: Caller): Promise<void> {
+  if (key === null) return;
   const timeout = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     timeout.reject(new AccountError("media_store_unavailable", "The avatar could not be removed in time."));
   }, REMOVE_TIMEOUT_MS);
   try {
-    await Promise.race([deps.media.remove(user.avatarKey), timeout.promise]);
+    await Promise.race([deps.media.remove(key), timeout.promise]);
   } catch (error) {
     deps.events.mediaOrphaned();
-    caller.log.warn("An image stays in the media store without a user", { key: user.avatarKey, error });
+    caller.log.warn("An image stays in the media store without a user", { key, error });
   } finally {
     clearTimeout(timer);
   }
-}
-
-function emailTaken(): AccountError {
-  return fieldError("email_taken", { field: "email", message: "An account with this e-mail address exists already." });
 }

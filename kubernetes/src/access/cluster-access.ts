@@ -9,6 +9,7 @@ import type { KubeConfig } from "@kubernetes/client-node";
 import { describeError } from "@weir/common/errors/service-error";
 
 import { type ProgramCredential, runCredentialProgram } from "./credential-program.ts";
+import { kubeconfigOptions, needsPackage } from "./kubeconfig-options.ts";
 import { type Kubeconfig, readKubeconfig, unusableKubeconfig } from "./kubeconfig.ts";
 
 /** Where Kubernetes mounts the files of a pod's service account. */
@@ -119,7 +120,8 @@ function serviceAccountAccess({
 
 /** The content of the files at one moment. */
 interface LoadedConfig {
-  readonly config: KubeConfig;
+  /** Undefined when the credentials are in the kubeconfig and its files. */
+  readonly config: KubeConfig | undefined;
   readonly kubeconfig: Kubeconfig;
   readonly loadedMs: number;
   /** The last answer of the program. */
@@ -150,16 +152,21 @@ class KubeconfigAccess implements ClusterAccess {
     const nowMs = this.#clock();
     if (this.#loaded !== undefined && nowMs - this.#loaded.loadedMs < KUBECONFIG_AGE_MAX_MS) return this.#loaded;
     const kubeconfig = await readKubeconfig(this.#paths, this.#context);
-    // A large package, loaded only for those who have a kubeconfig.
+    const config = needsPackage(kubeconfig.user) ? await this.#authenticator(kubeconfig) : undefined;
+    this.#loaded = { config, kubeconfig, loadedMs: nowMs, credential: undefined };
+    return this.#loaded;
+  }
+
+  /** Loads a large package, which takes a second and 40 MB: only for those who need it. */
+  async #authenticator({ text }: Kubeconfig): Promise<KubeConfig> {
     const { KubeConfig } = await import("@kubernetes/client-node");
     const config = new KubeConfig();
     try {
-      config.loadFromString(kubeconfig.text);
+      config.loadFromString(text);
     } catch (cause) {
       throw unusableKubeconfig(this.#paths, describeError(cause), cause);
     }
-    this.#loaded = { config, kubeconfig, loadedMs: nowMs, credential: undefined };
-    return this.#loaded;
+    return config;
   }
 
   /** Shares one run of a program among all requests: a hundred namespaces are not a hundred programs. */
@@ -176,10 +183,10 @@ class KubeconfigAccess implements ClusterAccess {
 
   async #prepare(): Promise<RequestAccess> {
     const loaded = await this.load();
-    const { server, proxyUrl, tokenFile } = loaded.kubeconfig;
+    const { server, proxyUrl, tokenFile, cluster, user } = loaded.kubeconfig;
     const credential = await this.#runProgram(loaded);
-    const options: RequestOptions = {};
-    await loaded.config.applyToHTTPSOptions(options);
+    const options: RequestOptions = loaded.config === undefined ? await kubeconfigOptions(cluster, user) : {};
+    await loaded.config?.applyToHTTPSOptions(options);
     const { Authorization: written, ...headers } = (options.headers ?? {}) as Record<string, string>;
     const authorization =
       tokenFile === undefined
@@ -215,7 +222,7 @@ function bearer(token: string | undefined): string | undefined {
   return token === undefined ? undefined : `Bearer ${token.trim()}`;
 }
 
-/** The package reads files and decodes base64 into buffers. */
+/** Files are read, and base64 is decoded, into buffers. */
 function pemOf(value: unknown): string | undefined {
   return Buffer.isBuffer(value) ? value.toString() : undefined;
 }

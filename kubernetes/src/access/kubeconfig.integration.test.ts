@@ -133,6 +133,14 @@ describe("openClusterAccess(), with a kubeconfig", () => {
     expect((await access.forRequest()).headers).toEqual({ authorization, "Impersonate-User": "other" });
   });
 
+  it("asks the authenticator that the user names", async () => {
+    const provider = { name: "gcp", config: { "access-token": "granted", expiry: "2099-01-01T00:00:00Z" } };
+    const cluster = { server: "https://10.0.0.1", "certificate-authority-data": btoa("authority") };
+    const access = await open(write("config", kubeconfig({ "auth-provider": provider }, cluster)));
+    expect(await authorizationOf(access)).toBe("Bearer granted");
+    expect((await access.forRequest()).tls).toMatchObject({ ca: "authority" });
+  });
+
   it("uses no TLS for a server with http://, as kubectl", async () => {
     const access = await open(write("config", kubeconfig({}, { server: "http://127.0.0.1:8001" })));
     expect(await access.forRequest()).toMatchObject({ server: "http://127.0.0.1:8001" });

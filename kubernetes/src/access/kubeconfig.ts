@@ -31,10 +31,14 @@ const EXEC_API_VERSION = "client.authentication.k8s.io/v1";
 /** Namespace of requests whose context names none, as for kubectl. */
 const DEFAULT_NAMESPACE = "default";
 
-/** The chosen context, as far as @kubernetes/client-node reads it, and what that does not do. */
+/** The chosen context. */
 export interface Kubeconfig {
   /** A kubeconfig of the context alone, as JSON, with absolute paths; without its program. */
   readonly text: string;
+  /** The cluster of the context, with absolute paths. */
+  readonly cluster: Mapping;
+  /** The user of the context, with absolute paths; without its program, and without a token that a file gives. */
+  readonly user: Mapping;
   /** The address of the API server, without a slash at its end. */
   readonly server: string;
   /** The namespace of the context; `default` when it names none. */
@@ -74,13 +78,16 @@ export async function readKubeconfig(paths: readonly string[], chosen?: string):
   const tokenFile = textOf(credentials["tokenFile"]);
   // The package requires this field for a connection without TLS; kubectl does not.
   const plain = server.startsWith("http:") ? { "insecure-skip-tls-verify": true } : {};
+  const written = tokenFile === undefined ? { ...credentials, token } : credentials;
   return {
     text: JSON.stringify({
       "current-context": "current",
       contexts: [{ name: "current", context: { cluster: "current", user: "current" } }],
       clusters: [{ name: "current", cluster: { ...cluster, ...plain } }],
-      users: [{ name: "current", user: tokenFile === undefined ? { ...credentials, token } : credentials }],
+      users: [{ name: "current", user: written }],
     }),
+    cluster,
+    user: written,
     server: server.replace(/\/+$/, ""),
     namespace: textOf(context["namespace"]) ?? DEFAULT_NAMESPACE,
     proxyUrl: textOf(cluster["proxy-url"]),

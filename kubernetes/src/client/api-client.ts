@@ -1,7 +1,7 @@
 // Requests to the API server over connections that are kept, with time limits that detect a silent
 // server.
 import { pipeline } from "node:stream";
-import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { createGunzip } from "node:zlib";
 
 import { describeError } from "@weir/common/errors/service-error";
@@ -219,17 +219,18 @@ export class ApiClient {
 
   async #authenticate(request: ApiRequest): Promise<RequestAccess> {
     const { answerTimeoutMs } = this.#timeouts;
-    const timer = new AbortController();
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(
+      () => reject(new Error(`they have not come for ${answerTimeoutMs / 1000} s`)),
+      answerTimeoutMs,
+    ).unref();
     try {
       // A program of a kubeconfig may wait for a person.
-      const late = delay(answerTimeoutMs, undefined, { signal: timer.signal, ref: false }).then(() => {
-        throw new Error(`they have not come for ${answerTimeoutMs / 1000} s`);
-      });
       return await Promise.race([this.#access.forRequest(), late]);
     } catch (cause) {
       throw new ApiFailure("unreachable", request, `there are no credentials: ${describeError(cause)}`, { cause });
     } finally {
-      timer.abort();
+      clearTimeout(timer);
     }
   }
 

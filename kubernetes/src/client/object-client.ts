@@ -88,6 +88,8 @@ export class ObjectClient {
       ...parametersOf(options),
       fieldManager,
       force: isForced ? "true" : "",
+      // Otherwise the server parses the body twice, to warn of fields that it drops; nobody reads that.
+      fieldValidation: "Ignore",
     });
     const body = JSON.stringify(object);
     return await this.#exchange(

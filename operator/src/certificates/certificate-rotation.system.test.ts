@@ -9,6 +9,7 @@ import { join } from "node:path";
 
 import { createLog } from "@weir/common/log/log";
 import { eventually } from "@weir/testing/eventually";
+import { MountedSecret } from "@weir/testing/mounted-secret";
 import { reservePorts } from "@weir/testing/reserve-ports";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -48,6 +49,7 @@ describe("certificates that change under running processes", () => {
   const processes: { readonly child: ChildProcess; readonly output: () => string }[] = [];
   let ports: readonly number[];
   let limit = 0;
+  const mounted = new Map<Place, MountedSecret>();
   /** Both sides of the connections through the relay. */
   const sockets = new Set<Socket>();
   const relay = createServer((fromPod) => {
@@ -81,11 +83,11 @@ describe("certificates that change under running processes", () => {
 
   /** Brings a Secret to its files, as a kubelet does; `edit` changes what is in them. */
   function deliver(place: Place, edit = (_name: string, text: string): string => text): void {
-    for (const [name, text] of Object.entries(objects.dataOf(SECRETS, PLACES[place]) ?? {})) {
-      const path = join(folder.path, place, name);
-      writeFileSync(`${path}.new`, edit(name, text));
-      renameSync(`${path}.new`, path);
-    }
+    const data = Object.entries(objects.dataOf(SECRETS, PLACES[place]) ?? {});
+    const values = Object.fromEntries(data.map(([name, text]) => [name, edit(name, text)]));
+    const before = mounted.get(place);
+    if (before === undefined) mounted.set(place, new MountedSecret(values, join(folder.path, place)));
+    else before.replace(values); // All together: a process must not read the half of it.
   }
 
   function run(main: string, env: Readonly<Record<string, string>>): void {

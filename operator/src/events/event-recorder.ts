@@ -30,9 +30,6 @@ const NAME_LENGTH_MAX = 253 - 1 - 16;
 const ATTEMPTS_MAX = 3;
 const ATTEMPT_WAIT_MS = 1000;
 
-/** Longest time of one write, in milliseconds. */
-const WRITE_TIMEOUT_MS = 10_000;
-
 /** Shortest time between two log lines about the same failure, in milliseconds. */
 const LOG_INTERVAL_MS = 60_000;
 
@@ -61,6 +58,7 @@ export interface EventRecorderDeps {
   readonly log: Log;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
+  /** Gives up a write that takes too long. */
   readonly objects: Pick<ObjectWriter, "apply">;
   /** Name of this process, such as its pod's: `reportingInstance` of its events. */
   readonly instance: string;
@@ -147,9 +145,9 @@ export class EventRecorder implements Part {
   async #write(series: Series): Promise<void> {
     const event = eventOf(series, this.#deps.instance);
     for (let attempt = 1; ; attempt += 1) {
-      const signal = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(WRITE_TIMEOUT_MS)]);
+      const options = { fieldManager: "weir-operator", isForced: true };
       try {
-        await this.#deps.objects.apply(EVENTS, event, { fieldManager: "weir-operator", isForced: true }, signal);
+        await this.#deps.objects.apply(EVENTS, event, options, this.#stopping.signal);
         return;
       } catch (error) {
         if (this.#stopping.signal.aborted) return;

@@ -47,6 +47,7 @@ interface Memory {
   observed: ObservedResource;
   writtenMs: number | undefined;
   awaitsSinceMs: number | undefined;
+  awaitsPodsSinceMs: number | undefined;
   /** What the last write returned, until the cache has that or something newer. */
   written: { readonly replaced: string; readonly object: KubernetesObject } | undefined;
 }
@@ -81,9 +82,10 @@ export class StatusReconciler implements Reconciler, Part {
     const reports = this.#deps.reports().of(text);
     const previous = statusIn(object);
     const computed = statusOf(memory.observed, reports, this.#deps.clock(), previous);
-    memory.awaitsSinceMs = computed.awaits === undefined ? undefined : (memory.awaitsSinceMs ?? nowMs);
-    const context = { previous, history: memory, isReplicaNew: reports.awaited.length > 0 };
-    const delayMs = writeDelayMs(computed, context, nowMs);
+    const { awaits } = computed;
+    memory.awaitsSinceMs = awaits === undefined ? undefined : (memory.awaitsSinceMs ?? nowMs);
+    memory.awaitsPodsSinceMs = awaits === "pods" ? (memory.awaitsPodsSinceMs ?? nowMs) : undefined;
+    const delayMs = writeDelayMs(computed, { previous, history: memory }, nowMs);
     if (delayMs === undefined) return {};
     if (delayMs > 0) return { againAfterMs: delayMs };
     return await this.#write(object, computed.status, { memory, previous, replaced: cached.resourceVersion, signal });
@@ -105,6 +107,7 @@ export class StatusReconciler implements Reconciler, Part {
       observed: observe(object),
       writtenMs: undefined,
       awaitsSinceMs: undefined,
+      awaitsPodsSinceMs: undefined,
       written: undefined,
     };
     this.#memories.set(text, memory);

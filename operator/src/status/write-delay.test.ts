@@ -24,7 +24,6 @@ function statusWith(reason: string, total: number): RateLimitConfigStatus {
 }
 
 const BEFORE = statusWith("Programmed", 2);
-const IDLE = { writtenMs: undefined, awaitsSinceMs: undefined };
 
 describe("writeDelayMs()", () => {
   it.each<{
@@ -34,7 +33,7 @@ describe("writeDelayMs()", () => {
     previous?: RateLimitConfigStatus | undefined;
     writtenMs?: number;
     awaitsSinceMs?: number;
-    isReplicaNew?: boolean;
+    awaitsPodsSinceMs?: number;
     delayMs: number | undefined;
   }>([
     { what: "the same again", next: statusWith("Programmed", 2), delayMs: undefined },
@@ -44,10 +43,11 @@ describe("writeDelayMs()", () => {
     { what: "counts, soon again", next: statusWith("Programmed", 3), writtenMs: NOW_MS - 1000, delayMs: 2000 },
     { what: "counts, later", next: statusWith("Programmed", 3), writtenMs: NOW_MS - 3000, delayMs: 0 },
     {
-      what: "what waits for pods",
+      what: "what waits for pods, after replicas",
       next: statusWith("Pending", 2),
       awaits: "pods",
-      awaitsSinceMs: NOW_MS - 500,
+      awaitsSinceMs: NOW_MS - 5000,
+      awaitsPodsSinceMs: NOW_MS - 500,
       delayMs: 1500,
     },
     {
@@ -55,13 +55,21 @@ describe("writeDelayMs()", () => {
       next: statusWith("Pending", 2),
       awaits: "pods",
       awaitsSinceMs: NOW_MS - 2000,
+      awaitsPodsSinceMs: NOW_MS - 2000,
       delayMs: 0,
     },
     {
-      what: "what waits for a new replica",
+      what: "what has waited for one answer after the other",
+      next: statusWith("Pending", 2),
+      awaits: "pods",
+      awaitsSinceMs: NOW_MS - 11_000,
+      awaitsPodsSinceMs: NOW_MS - 500,
+      delayMs: 0,
+    },
+    {
+      what: "what waits for replicas",
       next: statusWith("Pending", 2),
       awaits: "replicas",
-      isReplicaNew: true,
       awaitsSinceMs: NOW_MS - 5000,
       delayMs: 6000,
     },
@@ -69,13 +77,12 @@ describe("writeDelayMs()", () => {
       what: "invalid rules that wait for replicas",
       next: statusWith("InvalidSpec", 2),
       awaits: "replicas",
-      isReplicaNew: true,
       awaitsSinceMs: NOW_MS,
       delayMs: 500,
     },
-  ])("is $delayMs for $what", ({ next, delayMs, awaits, isReplicaNew = false, ...more }) => {
+  ])("is $delayMs for $what", ({ next, delayMs, awaits, writtenMs, awaitsSinceMs, awaitsPodsSinceMs, ...more }) => {
     const previous = "previous" in more ? more.previous : BEFORE;
-    const history = { ...IDLE, writtenMs: more.writtenMs, awaitsSinceMs: more.awaitsSinceMs };
-    expect(writeDelayMs({ status: next, awaits }, { previous, history, isReplicaNew }, NOW_MS)).toBe(delayMs);
+    const history = { writtenMs, awaitsSinceMs, awaitsPodsSinceMs };
+    expect(writeDelayMs({ status: next, awaits }, { previous, history }, NOW_MS)).toBe(delayMs);
   });
 });

@@ -10,13 +10,13 @@ import type { ComputedStatus } from "./status-of.ts";
 const COUNTS_INTERVAL_MS = 3000;
 
 /**
- * How long a status is held that only waits for answers, in milliseconds: after an edit, control plane
- * and pods take a fraction of that, and one write is enough.
+ * How long a status is held that only waits for answers, in milliseconds: every replica answers or is silent
+ * within ten seconds, and one write is enough.
  */
-const AWAITED_MS = { replicas: 2000, pods: 2000 } as const;
+const AWAITED_MS = 11_000;
 
-/** The same while a replica has just been found, which answers or is silent within ten seconds. */
-const FOUND_MS = 11_000;
+/** How long of that it waits for pods once the replicas have answered, in milliseconds: pods take a fraction. */
+const AWAITED_PODS_MS = 2000;
 
 /** The same for rules that the validator refuses: only whether an earlier form is enforced is open. */
 const REFUSED_MS = 500;
@@ -27,14 +27,14 @@ export interface WriteHistory {
   readonly writtenMs: number | undefined;
   /** Since when its status has waited for answers; undefined: it does not. */
   readonly awaitsSinceMs: number | undefined;
+  /** Since when it has waited for nothing but answers of pods; undefined: it does not. */
+  readonly awaitsPodsSinceMs: number | undefined;
 }
 
 /** What a status is compared with, and how long it may wait. */
 export interface WriteContext {
   readonly previous: RateLimitConfigStatus | undefined;
   readonly history: WriteHistory;
-  /** Whether a replica has just been found that has not answered yet. */
-  readonly isReplicaNew: boolean;
 }
 
 /**
@@ -43,14 +43,15 @@ export interface WriteContext {
  */
 export function writeDelayMs(
   { status, awaits }: ComputedStatus,
-  { previous, history, isReplicaNew }: WriteContext,
+  { previous, history }: WriteContext,
   nowMs: number,
 ): number | undefined {
   if (previous !== undefined && isDeepStrictEqual(status, previous)) return undefined;
   if (awaits !== undefined) {
     const isRefused = status.conditions?.some(({ reason }) => reason === "InvalidSpec") === true;
-    const longestMs = isRefused ? REFUSED_MS : isReplicaNew ? FOUND_MS : AWAITED_MS[awaits];
-    const leftMs = (history.awaitsSinceMs ?? nowMs) + longestMs - nowMs;
+    const untilMs = (history.awaitsSinceMs ?? nowMs) + (isRefused ? REFUSED_MS : AWAITED_MS);
+    const podsUntilMs = awaits === "pods" ? (history.awaitsPodsSinceMs ?? nowMs) + AWAITED_PODS_MS : Infinity;
+    const leftMs = Math.min(untilMs, podsUntilMs) - nowMs;
     if (leftMs > 0) return leftMs;
   }
   if (previous === undefined || !isDeepStrictEqual(withoutCounts(status), withoutCounts(previous))) return 0;

@@ -14,7 +14,7 @@ import { type RedisServer, startRedisServer, until } from "../counters/kvstore/r
 import { clearOfMidnight, FREE_PORTS } from "./started-program.suite.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
-const WAIT_MAX_MS = 40_000;
+const WAIT_MAX_MS = 60_000;
 
 const RULES = `domain: d
 descriptors:

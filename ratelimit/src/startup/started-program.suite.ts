@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 
 /** How long a program may take for what a test waits for, in milliseconds. */
-export const WAIT = { timeout: 40_000, interval: 50 };
+export const WAIT = { timeout: 60_000, interval: 50 };
 
 const DAY_MS = 86_400_000;
 

@@ -1,4 +1,5 @@
-// A TCP proxy in front of a server that cuts connections, refuses them or drops their bytes.
+// A TCP proxy in front of a server that cuts connections, refuses them, drops their bytes or delays
+// them.
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
@@ -18,12 +19,23 @@ export interface CuttingProxy {
    * until `restore`; what was swallowed is lost.
    */
   swallow(): void;
+  /** Passes on what the server sends this many milliseconds later, until `restore`. */
+  delay(ms: number): void;
   restore(): void;
+  /**
+   * Passes on the next `count` requests that contain `text`, one per connection, and cuts the
+   * connection in place of the answer; calls `onLost` then.
+   */
+  loseAnswers(text: string, count: number, onLost?: () => void): void;
+  /** Answers that were lost that way. */
+  readonly lostAnswers: number;
   /**
    * Cuts each connection after this many bytes from the server; 0 for never. The function is called
    * for every new connection.
    */
   cutAfter(bytes: () => number): void;
+  /** Calls the listener with everything that clients send from now on. */
+  onRequest(listener: (chunk: Buffer) => void): void;
   close(): Promise<void>;
 }
 
@@ -33,6 +45,10 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
   let connections = 0;
   let isBlocked = false;
   let isSwallowing = false;
+  let delayMs = 0;
+  let onRequest = (_chunk: Buffer): void => undefined;
+  let losing = { text: "", count: 0, onLost: (): void => undefined };
+  let lostAnswers = 0;
   /** Continues the held connections; undefined while none are held. */
   let held: (() => void)[] | undefined;
   let bytesOf = (): number => 0;
@@ -43,12 +59,11 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
     if (client.destroyed) return;
     const target = connect(targetPort, "127.0.0.1");
     let left = bytesOf() || Infinity;
-    const forward = (from: Socket, to: Socket, count: (bytes: number) => void): void => {
+    let losesAnswer = false;
+    const forward = (from: Socket, to: Socket, pass: (chunk: Buffer) => void): void => {
       sockets.add(from);
       from.on("data", (chunk: Buffer) => {
-        if (isSwallowing) return;
-        to.write(chunk);
-        count(chunk.length);
+        if (!isSwallowing) pass(chunk);
       });
       from.on("error", () => undefined); // Handled when it closes.
       from.on("close", () => {
@@ -56,10 +71,27 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
         to.destroy();
       });
     };
-    forward(client, target, () => undefined);
-    forward(target, client, (bytes) => {
-      left -= bytes;
-      if (left <= 0) client.resetAndDestroy();
+    forward(client, target, (chunk) => {
+      onRequest(chunk);
+      if (losing.count > 0 && chunk.includes(losing.text)) {
+        losing.count -= 1;
+        losesAnswer = true;
+      }
+      target.write(chunk);
+    });
+    forward(target, client, (chunk) => {
+      if (losesAnswer) {
+        if (client.destroyed) return; // A further piece of the same answer.
+        lostAnswers += 1;
+        client.resetAndDestroy();
+        losing.onLost();
+      } else if (delayMs > 0) {
+        setTimeout(() => client.write(chunk), delayMs);
+      } else {
+        client.write(chunk);
+        left -= chunk.length;
+        if (left <= 0) client.resetAndDestroy();
+      }
     });
   };
   const server = createServer((client) => {
@@ -93,7 +125,20 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
     swallow: () => {
       isSwallowing = true;
     },
+    delay: (ms) => {
+      delayMs = ms;
+    },
+    onRequest: (listener) => {
+      onRequest = listener;
+    },
+    loseAnswers: (text, count, onLost = () => undefined) => {
+      losing = { text, count, onLost };
+    },
+    get lostAnswers() {
+      return lostAnswers;
+    },
     restore: () => {
+      delayMs = 0;
       isBlocked = false;
       isSwallowing = false;
       for (const resume of held ?? []) resume();

@@ -16,6 +16,10 @@ export interface StoreOptions {
   readonly pinned?: readonly string[];
   /** See ServerProcessOptions. */
   readonly isGroupLeader?: boolean;
+  /** Its port, where it has to be known before. */
+  readonly port?: number;
+  /** Path of the program, where it is not on the PATH. */
+  readonly programPath?: string;
 }
 
 /** A running store. */
@@ -41,12 +45,12 @@ export class StoreServer extends ServerProcess {
     folder: string,
     program: string,
     argsFor: (port: number, socketPath: string) => readonly string[],
-    { flags = [], pinned = [], isGroupLeader = false }: StoreOptions = {},
+    { flags = [], pinned = [], isGroupLeader = false, programPath = program, port: wantedPort }: StoreOptions = {},
     listensOn: "port" | "socket" = "port",
   ): Promise<StoreServer> {
-    const port = await reservePort();
+    const port = wantedPort ?? (await reservePort());
     const socketPath = join(folder, `${program}-${port}.sock`);
-    const [command = program, ...args] = [...pinned, program, ...argsFor(port, socketPath), ...flags];
+    const [command = programPath, ...args] = [...pinned, programPath, ...argsFor(port, socketPath), ...flags];
     const logPath = join(folder, `${program}-${port}.log`);
     const store = new StoreServer(port, socketPath, { name: program, command, args, logPath, isGroupLeader });
     await store.startAndWait(async () => {

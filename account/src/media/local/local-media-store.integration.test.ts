@@ -24,7 +24,17 @@ describeMediaStore("createLocalMediaStore()", () => {
   return Promise.resolve({
     store,
     publicUrl,
-    read: async (key) => (await store.read(key))?.bytes,
+    async read(key) {
+      const image = await store.read(key);
+      if (image === undefined) return undefined;
+      const { contentType, contentDisposition, cacheControl } = image.headers;
+      const headers = {
+        "content-type": contentType,
+        "content-disposition": contentDisposition,
+        "cache-control": cacheControl,
+      };
+      return { bytes: image.bytes, headers };
+    },
     close: () => Promise.resolve(),
   });
 });
@@ -52,6 +62,24 @@ describe("createLocalMediaStore()", () => {
     const store = createLocalMediaStore({ directory: folder.path, publicUrl: () => publicUrl });
     await expect(store.put(KEY, IMAGE)).rejects.toMatchObject({ code: "media_store_unavailable", transient: true });
     expect(await store.read(KEY)).toBeUndefined();
+  });
+
+  it("lists and removes what a crash left unfinished, and leaves foreign files out", async () => {
+    const store = createLocalMediaStore({ directory: folder.path, publicUrl: () => publicUrl });
+    await store.put(KEY, IMAGE);
+    const unfinished = `${KEY}.0123456789ab.partial`;
+    writeFileSync(join(folder.path, unfinished), "half");
+    writeFileSync(join(folder.path, KEY, "..", "notes.txt"), "foreign");
+    writeFileSync(join(folder.path, "avatars", "notes.txt"), "foreign");
+    const names: string[] = [];
+    for await (const { name } of store.list()) names.push(name);
+    expect(names.toSorted()).toEqual([KEY, unfinished]);
+    expect(await store.read(unfinished)).toBeUndefined();
+    await store.remove(unfinished);
+    expect(readdirSync(join(folder.path, KEY, "..")).toSorted()).toEqual([
+      "0123456789abcdef0123456789abcdef.png",
+      "notes.txt",
+    ]);
   });
 
   it("does not follow a link out of its folder", async () => {

@@ -1,14 +1,25 @@
 // Images in a folder of this machine: for one process, with the embedded store. http/media-route.ts
 // serves them.
 import { randomBytes } from "node:crypto";
-import { constants, mkdir, open, rename, rm, rmdir } from "node:fs/promises";
+import { constants, lstat, mkdir, open, opendir, rename, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 import { errorCode } from "@weir/common/errors/error-code";
 
-import { AccountError } from "../../errors.ts";
-import { type CleanImage, IMAGE_FORMATS } from "../image.ts";
-import { MEDIA_KEY, type MediaStore } from "../media-store.ts";
+import { type CleanImage, IMAGE_FORMATS, type ImageFormat } from "../image.ts";
+import {
+  checkMediaKey,
+  MEDIA_KEY,
+  MEDIA_PREFIX,
+  type MediaHeaders,
+  mediaHeaders,
+  type MediaStore,
+  mediaUnavailable,
+  type StoredMedia,
+} from "../media-store.ts";
+
+/** A file that is being written: its key, random digits, and a suffix. A crash leaves it behind. */
+const UNFINISHED = /^(.*)\.[0-9a-f]{12}\.partial$/;
 
 /** The options of the store. */
 export interface LocalMediaOptions {
@@ -23,8 +34,7 @@ export interface LocalMediaOptions {
 
 /** An image as it is served. */
 export interface StoredImage {
-  readonly mimeType: string;
-  readonly fileName: string;
+  readonly headers: MediaHeaders;
   readonly bytes: Buffer;
 }
 
@@ -36,36 +46,81 @@ export interface LocalMediaStore extends MediaStore {
 
 /** A media store on a folder. */
 export function createLocalMediaStore(options: LocalMediaOptions): LocalMediaStore {
+  const { directory, publicUrl } = options;
   return {
     async put(key, image) {
       try {
-        await writeDurably(pathOf(options.directory, key), image);
+        checkMediaKey(key);
+        await writeDurably(pathOf(directory, key), image);
       } catch (cause) {
-        throw unavailable("The avatar could not be stored. Try again later.", cause);
+        throw mediaUnavailable("The avatar could not be stored. Try again later.", cause);
       }
-      return options.publicUrl() + key;
+      return publicUrl() + key;
     },
-    async remove(key) {
+    async remove(name) {
       try {
-        await rm(pathOf(options.directory, key), { force: true });
-        await removeFolderIfEmpty(dirname(pathOf(options.directory, key)));
+        checkMediaKey(keyOf(name));
+        await rm(pathOf(directory, name), { force: true });
+        await removeFolderIfEmpty(dirname(pathOf(directory, name)));
       } catch (cause) {
-        throw unavailable("The avatar could not be removed. Try again later.", cause);
+        throw mediaUnavailable("The avatar could not be removed. Try again later.", cause);
       }
     },
+    list: () => listFiles(directory),
     async read(key) {
-      const match = MEDIA_KEY.exec(key);
-      const format = Object.values(IMAGE_FORMATS).find(({ extension }) => extension === match?.[1]);
+      const format = formatOf(key);
       if (format === undefined) return undefined;
       try {
-        const bytes = await readPlainFile(pathOf(options.directory, key));
-        return { mimeType: format.mimeType, fileName: `avatar.${format.extension}`, bytes };
+        return { headers: mediaHeaders(format), bytes: await readPlainFile(pathOf(directory, key)) };
       } catch (cause) {
         if (isMissing(cause)) return undefined;
-        throw unavailable("The image cannot be read. Try again later.", cause);
+        throw mediaUnavailable("The image cannot be read. Try again later.", cause);
       }
     },
   };
+}
+
+async function* listFiles(directory: string): AsyncGenerator<StoredMedia> {
+  try {
+    for await (const user of openFolder(join(directory, MEDIA_PREFIX))) {
+      for await (const file of openFolder(join(directory, MEDIA_PREFIX, user))) {
+        const name = `${MEDIA_PREFIX}${user}/${file}`;
+        const modifiedAtMs = MEDIA_KEY.test(keyOf(name)) ? await modifiedAt(pathOf(directory, name)) : undefined;
+        if (modifiedAtMs !== undefined) yield { name, modifiedAtMs };
+      }
+    }
+  } catch (cause) {
+    throw mediaUnavailable("The images cannot be listed.", cause);
+  }
+}
+
+/** The names in a folder; none when it is gone, or none of ours. */
+async function* openFolder(path: string): AsyncGenerator<string> {
+  try {
+    for await (const { name } of await opendir(path)) yield name;
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+}
+
+async function modifiedAt(path: string): Promise<number | undefined> {
+  try {
+    return (await lstat(path)).mtimeMs;
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The key in the name of a file, also of one that is unfinished. */
+function keyOf(name: string): string {
+  return UNFINISHED.exec(name)?.[1] ?? name;
+}
+
+function formatOf(key: string): ImageFormat | undefined {
+  const extension = MEDIA_KEY.exec(key)?.[1];
+  const formats = Object.keys(IMAGE_FORMATS) as ImageFormat[];
+  return formats.find((format) => IMAGE_FORMATS[format].extension === extension);
 }
 
 /**
@@ -123,16 +178,12 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-function pathOf(directory: string, key: string): string {
-  if (!MEDIA_KEY.test(key)) throw new RangeError("Cannot use the media key: it does not have the shape of one");
-  return join(directory, ...key.split("/"));
+/** Where a name is; its shape has been checked. */
+function pathOf(directory: string, name: string): string {
+  return join(directory, ...name.split("/"));
 }
 
 /** Nothing there, or something that is no file of ours: a folder, or a link (ELOOP). */
 function isMissing(error: unknown): boolean {
   return ["ENOENT", "ENOTDIR", "EISDIR", "ELOOP"].includes(errorCode(error) ?? "");
-}
-
-function unavailable(message: string, cause: unknown): AccountError {
-  return new AccountError("media_store_unavailable", message, { cause, retryAfterSeconds: 2 });
 }

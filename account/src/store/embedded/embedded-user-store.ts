@@ -1,136 +1,129 @@
 // Keeps user records in one SQLite file of this machine, for one process: WAL, and a sync to disk
-// before a write is done.
-import { chmodSync } from "node:fs";
-import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
-import { AccountError, StartError } from "../../errors.ts";
-import type { SessionRecord } from "../../sessions/session-records.ts";
-import type { UserChange, UserRecord, UserStore } from "../user-store.ts";
-import { migrate } from "./schema.ts";
+// before a write is done. A thread does the work; one that dies is replaced.
+import type { Worker } from "node:worker_threads";
+import { RetryLoop } from "@weir/common/backoff/retry-loop";
+import type { Log } from "@weir/common/log/log";
+import { StoreError } from "../store-error.ts";
+import type { UpdateResult, UserChange, UserRecord, UserStore } from "../user-store.ts";
+import type { StoreRequest, StoreValues, ThreadData } from "./messages.ts";
+import { startWorker, StoreThread } from "./store-thread.ts";
 
-/**
- * How long a write waits for another process that has the file, such as a backup, in milliseconds.
- */
-const BUSY_TIMEOUT_MS = 2000;
+/** How often what was written is moved into the file, in milliseconds. */
+const CHECKPOINT_INTERVAL_MS = 60_000;
 
-/** SQLite's result code for a broken UNIQUE constraint (https://www.sqlite.org/rescode.html). */
-const SQLITE_CONSTRAINT_UNIQUE = 2067;
+/** Waits before a thread that died is replaced, in milliseconds. */
+const REPLACE_INITIAL_MS = 100;
+const REPLACE_MAX_MS = 5000;
+
+/** What the store needs. */
+export interface EmbeddedStoreDeps {
+  readonly log: Log;
+  /** Starts the thread; tests keep hold of it. */
+  readonly startThread?: (data: ThreadData) => Worker;
+}
+
+/** How the store works. */
+export interface EmbeddedStoreOptions {
+  /** Folder of the database, which exists. */
+  readonly directory: string;
+  /**
+   * True reads next to the process that has the directory: without its lock, and every write
+   * rejects. For commands.
+   */
+  readonly isReadOnly?: boolean;
+  readonly checkpointIntervalMs?: number;
+}
 
 /** A user store on one SQLite file. */
 export class EmbeddedUserStore implements UserStore {
-  readonly #database: DatabaseSync;
-  readonly #statements;
+  readonly #log: Log;
+  readonly #startThread: (data: ThreadData) => Worker;
+  readonly #data: ThreadData;
+  readonly #replacing: RetryLoop;
+  #thread: StoreThread | undefined;
+  #isStopped = false;
 
-  /** Opens the file, made when absent and readable by its owner only. Throws STORE_UNUSABLE. */
-  constructor(path: string) {
-    const database = openDatabase(path);
-    this.#database = database;
-    this.#statements = {
-      insert: database.prepare(
-        `INSERT INTO users VALUES ($id, $email, $emailKey, $name, $passwordHash, $avatar, $avatarKey, $refreshToken, $sessions, $revision,
-                                   $createdAtMs, $updatedAtMs)`,
-      ),
-      findById: database.prepare("SELECT * FROM users WHERE id = ?"),
-      findByEmailKey: database.prepare("SELECT * FROM users WHERE email_key = ?"),
-      update: database.prepare(
-        `UPDATE users SET sessions = $sessions, refresh_token = $refreshToken, password_hash = $passwordHash, updated_at_ms = $updatedAtMs,
-                          revision = revision + 1
-         WHERE id = $id AND revision = $revision`,
-      ),
-      ping: database.prepare("SELECT 1 FROM users LIMIT 1"),
+  constructor({ log, startThread = startWorker }: EmbeddedStoreDeps, options: EmbeddedStoreOptions) {
+    this.#log = log;
+    this.#startThread = startThread;
+    this.#data = {
+      directory: options.directory,
+      isReadOnly: options.isReadOnly ?? false,
+      checkpointIntervalMs: options.checkpointIntervalMs ?? CHECKPOINT_INTERVAL_MS,
     };
+    const backoff = { initialMs: REPLACE_INITIAL_MS, maxMs: REPLACE_MAX_MS, factor: 1, jitter: false };
+    this.#replacing = new RetryLoop(() => void this.#replace(), { ...backoff, random: Math.random });
   }
 
-  async insert(user: UserRecord): Promise<"inserted" | "email_taken"> {
-    try {
-      this.#statements.insert.run({ ...user, sessions: JSON.stringify(user.sessions) });
-      return await Promise.resolve("inserted");
-    } catch (error) {
-      if (isEmailConflict(error)) return "email_taken";
-      throw unavailable(error);
-    }
+  /** Rejects with DATA_DIRECTORY_IN_USE or STORE_UNUSABLE. */
+  async start(): Promise<void> {
+    await this.#open();
   }
 
-  async findById(id: string): Promise<UserRecord | undefined> {
-    return this.#answer(() => readRow(this.#statements.findById.get(id)));
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#replacing.stop();
+    const thread = this.#thread;
+    this.#thread = undefined;
+    await thread?.close();
   }
 
-  async findByEmailKey(emailKey: string): Promise<UserRecord | undefined> {
-    return this.#answer(() => readRow(this.#statements.findByEmailKey.get(emailKey)));
+  insert(user: UserRecord): Promise<"inserted" | "email_taken"> {
+    return this.#call<"insert">({ kind: "insert", user });
   }
 
-  async update(id: string, revision: number, change: UserChange): Promise<boolean> {
-    const values = { ...change, id, revision, sessions: JSON.stringify(change.sessions) };
-    return this.#answer(() => this.#statements.update.run(values).changes === 1);
+  findById(id: string): Promise<UserRecord | undefined> {
+    return this.#call<"findById">({ kind: "findById", id });
+  }
+
+  findByEmailKey(emailKey: string): Promise<UserRecord | undefined> {
+    return this.#call<"findByEmailKey">({ kind: "findByEmailKey", emailKey });
+  }
+
+  update(id: string, revision: number, change: UserChange): Promise<UpdateResult> {
+    return this.#call<"update">({ kind: "update", id, revision, change });
+  }
+
+  remove(id: string): Promise<boolean> {
+    return this.#call<"remove">({ kind: "remove", id });
+  }
+
+  findAvatarKeys(userIds: readonly string[]): Promise<ReadonlySet<string>> {
+    return this.#call<"findAvatarKeys">({ kind: "findAvatarKeys", userIds });
   }
 
   async ping(): Promise<void> {
-    await this.#answer(() => this.#statements.ping.get());
+    await this.#call<"ping">({ kind: "ping" });
   }
 
-  /** Closes the file; later calls reject. Closing twice does nothing. */
-  close(): void {
-    if (this.#database.isOpen) this.#database.close();
+  #call<Kind extends StoreRequest["kind"]>(
+    request: Extract<StoreRequest, { readonly kind: Kind }>,
+  ): Promise<StoreValues[Kind]> {
+    if (this.#thread === undefined) return Promise.reject(new StoreError("not_applied", new Error("it is not open")));
+    return this.#thread.call<Kind>(request);
   }
 
-  /** SQLite answers synchronously; the promise is for other stores. */
-  #answer<T>(query: () => T): Promise<T> {
+  async #open(): Promise<void> {
+    const thread = await StoreThread.open(this.#startThread(this.#data), {
+      checkpointFailed: (reason) => this.#log.warn("Cannot empty the log of the user store", { reason }),
+      ended: (reason) => {
+        if (this.#thread === undefined) return; // It never opened: the start reports that.
+        this.#thread = undefined;
+        this.#log.error("The thread of the user store ended, another one starts", { reason });
+        this.#replacing.retry();
+      },
+    });
+    if (this.#isStopped) await thread.close();
+    else this.#thread = thread;
+  }
+
+  async #replace(): Promise<void> {
     try {
-      return Promise.resolve(query());
+      await this.#open();
+      this.#replacing.succeeded();
     } catch (error) {
-      return Promise.reject(unavailable(error));
+      this.#log.error("Cannot start the thread of the user store", { error });
+      this.#replacing.retry();
     }
   }
-}
-
-function openDatabase(path: string): DatabaseSync {
-  let database: DatabaseSync | undefined;
-  try {
-    database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
-    chmodSync(path, 0o600);
-    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF");
-    migrate(database, path);
-    return database;
-  } catch (cause) {
-    database?.close();
-    if (cause instanceof StartError) throw cause;
-    throw new StartError("STORE_UNUSABLE", `Cannot open the database ${path}`, { cause });
-  }
-}
-
-function readRow(row: Record<string, SQLOutputValue> | undefined): UserRecord | undefined {
-  if (row === undefined) return undefined;
-  return {
-    id: String(row["id"]),
-    email: String(row["email"]),
-    emailKey: String(row["email_key"]),
-    name: textOrNull(row["name"]),
-    passwordHash: String(row["password_hash"]),
-    avatar: textOrNull(row["avatar"]),
-    avatarKey: textOrNull(row["avatar_key"]),
-    refreshToken: textOrNull(row["refresh_token"]),
-    sessions: JSON.parse(String(row["sessions"])) as readonly SessionRecord[], // Only this class writes the column.
-    revision: Number(row["revision"]),
-    createdAtMs: Number(row["created_at_ms"]),
-    updatedAtMs: Number(row["updated_at_ms"]),
-  };
-}
-
-function textOrNull(value: SQLOutputValue | undefined): string | null {
-  return typeof value === "string" ? value : null;
-}
-
-function isEmailConflict(error: unknown): boolean {
-  // Only the address is UNIQUE; a repeated id breaks the primary key, which has a code of its own.
-  return error instanceof Error && "errcode" in error && error.errcode === SQLITE_CONSTRAINT_UNIQUE;
-}
-
-function unavailable(cause: unknown): AccountError {
-  return new AccountError(
-    "database_unavailable",
-    "The service cannot reach its data right now. Try again in a moment.",
-    {
-      cause,
-      retryAfterSeconds: 2,
-    },
-  );
 }

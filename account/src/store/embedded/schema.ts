@@ -21,6 +21,8 @@ const MIGRATIONS: readonly string[] = [
      created_at_ms INTEGER NOT NULL,
      updated_at_ms INTEGER NOT NULL
    ) STRICT, WITHOUT ROWID`,
+  // Written only to find out whether writes work again.
+  "CREATE TABLE write_probe (id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT",
 ];
 
 /**

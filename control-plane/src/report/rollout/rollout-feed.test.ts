@@ -202,6 +202,35 @@ describe("RolloutFeed", () => {
     crowded.stop();
   });
 
+  it("waits for further changes as long as a look takes, for 100 ms at most, and not beyond 250 ms in all", async () => {
+    reportTakesMs = 20;
+    const watcher = new Watcher(feed);
+    await vi.advanceTimersByTimeAsync(0);
+    change(1); // How long a look takes is not known yet.
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(watcher.pods).toEqual([0, 1]);
+    for (const count of [2, 3, 4]) {
+      change(count);
+      await vi.advanceTimersByTimeAsync(19);
+    }
+    expect(watcher.pods).toEqual([0, 1]);
+    reportTakesMs = 600;
+    await vi.advanceTimersByTimeAsync(1);
+    expect(watcher.pods).toEqual([0, 1, 4]);
+    await vi.advanceTimersByTimeAsync(10_000);
+    change(5);
+    await vi.advanceTimersByTimeAsync(99);
+    expect(watcher.pods).toEqual([0, 1, 4]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(watcher.pods).toEqual([0, 1, 4, 5]);
+    await vi.advanceTimersByTimeAsync(10_000);
+    for (let count = 6; count <= 10; count += 1) {
+      change(count);
+      await vi.advanceTimersByTimeAsync(50);
+    }
+    expect(watcher.pods).toEqual([0, 1, 4, 5, 10]);
+  });
+
   it("puts a state off for ten seconds at most, however long a look takes", async () => {
     reportTakesMs = 5000;
     const watcher = new Watcher(feed);

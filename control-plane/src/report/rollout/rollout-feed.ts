@@ -20,6 +20,13 @@ const INTERVAL_MIN_MS = 250;
 const COST_FACTOR = 9;
 const INTERVAL_MAX_MS = 10_000;
 
+/**
+ * Longest time for which a change waits for others before a state is made of them, in milliseconds, when
+ * reports take as long: pods answer a new snapshot together, and a state before that says nothing that
+ * lasts.
+ */
+const QUIET_MAX_MS = 100;
+
 /** When an unchanged state is sent again, in milliseconds: proxies cut idle streams. */
 const REPEAT_MS = 25_000;
 
@@ -60,6 +67,10 @@ export class RolloutFeed implements Part {
   #watchers = 0;
   /** When the next reports may be made. */
   #nextMs = -Infinity;
+  /** How long all reports took last time, in milliseconds. */
+  #tookMs = 0;
+  /** When the first change came that no report has. */
+  #changedMs: number | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(deps: RolloutFeedDeps) {
@@ -73,9 +84,15 @@ export class RolloutFeed implements Part {
 
   /** Something may have changed. */
   changed(): void {
-    if (this.#timer !== undefined || this.#subscribers.size === 0 || this.#stopping.signal.aborted) return;
-    const delayMs = Math.min(this.#nextMs - this.#deps.clock(), INTERVAL_MAX_MS);
-    this.#timer = setTimeout(() => this.#update(), Math.max(0, delayMs));
+    if (this.#subscribers.size === 0 || this.#stopping.signal.aborted) return;
+    const nowMs = this.#deps.clock();
+    // A clock that is set back must not delay a state.
+    this.#changedMs = Math.min(this.#changedMs ?? nowMs, nowMs);
+    const quietMs = Math.min(this.#tookMs, QUIET_MAX_MS);
+    const quietAtMs = Math.min(nowMs + quietMs, this.#changedMs + INTERVAL_MIN_MS);
+    const dueMs = Math.min(Math.max(this.#nextMs, quietAtMs), this.#changedMs + INTERVAL_MAX_MS);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#update(), Math.max(0, dueMs - nowMs));
   }
 
   /** Number of watchers. */
@@ -132,7 +149,7 @@ export class RolloutFeed implements Part {
 
   /** Makes the reports of all watchers; those that differ are sent. */
   #update(): void {
-    this.#timer = undefined;
+    this.#changedMs = undefined;
     const startedMs = this.#deps.clock();
     for (const subscribers of this.#subscribers.values()) {
       const latest = this.#report(subscribers.filter);
@@ -141,7 +158,8 @@ export class RolloutFeed implements Part {
       for (const done of subscribers.waiting) done();
     }
     const endedMs = this.#deps.clock();
-    const intervalMs = Math.max(INTERVAL_MIN_MS, (endedMs - startedMs) * COST_FACTOR);
+    this.#tookMs = endedMs - startedMs;
+    const intervalMs = Math.max(INTERVAL_MIN_MS, this.#tookMs * COST_FACTOR);
     this.#nextMs = endedMs + Math.min(intervalMs, INTERVAL_MAX_MS);
   }
 

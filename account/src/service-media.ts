@@ -1,0 +1,85 @@
+// Builds what stores and cleans avatars: the media store that the settings choose, the image process,
+// and the sweep.
+import { join } from "node:path";
+import type { Part } from "@weir/common/lifecycle/lifecycle";
+import type { Log } from "@weir/common/log/log";
+import { MEDIA_PATH } from "./http/media-route.ts";
+import { ProcessImageCleaner } from "./media/images/process-image-cleaner.ts";
+import { createLocalMediaStore, type LocalMediaStore } from "./media/local/local-media-store.ts";
+import { MediaSweep } from "./media/media-sweep.ts";
+import type { MediaStore } from "./media/media-store.ts";
+import { S3MediaStore } from "./media/s3/s3-media-store.ts";
+import type { AccountMetrics } from "./metrics/account-metrics.ts";
+import type { Settings } from "./settings.ts";
+import type { UserStore } from "./store/user-store.ts";
+import { busyError } from "./users/password-hasher.ts";
+import { WorkQueue } from "./users/work-queue.ts";
+
+/** How many images may wait, and how long, before a registration is refused as busy. */
+const IMAGES_WAITING_MAX = 32;
+const IMAGE_WAIT_MAX_MS = 5000;
+
+/** Longest time for one image, in milliseconds. */
+const IMAGE_TIMEOUT_MS = 2000;
+
+/** Memory of the image process: in which the largest image fits, and what it may keep; in bytes. */
+const IMAGE_MEMORY_MAX_BYTES = 512 * 1024 * 1024;
+const IMAGE_MEMORY_IDLE_BYTES = 128 * 1024 * 1024;
+
+/** A media store with what must start and stop with it. */
+export interface ServiceMediaStore {
+  readonly store: MediaStore;
+  /** The store whose images this service serves itself. */
+  readonly served: LocalMediaStore | undefined;
+  readonly parts: readonly Part[];
+}
+
+/** The store that the settings choose; `dataDirectory` is an absolute path, `url` that of the service. */
+export function createMediaStore(
+  { media }: Pick<Settings, "media">,
+  { log, dataDirectory, url }: { readonly log: Log; readonly dataDirectory: string; readonly url: () => string },
+): ServiceMediaStore {
+  if (media.kind === "s3") {
+    const store = new S3MediaStore({ log }, media);
+    return { store, served: undefined, parts: [store] };
+  }
+  const store = createLocalMediaStore({
+    directory: join(dataDirectory, "media"),
+    publicUrl: () => media.publicUrl ?? `${url()}${MEDIA_PATH}`,
+  });
+  return { store, served: store, parts: [] };
+}
+
+/** What cleans the avatars of all callers, one after the other. */
+export function createImageCleaner(log: Log, metrics: AccountMetrics): ProcessImageCleaner {
+  const queue = new WorkQueue({
+    concurrency: 1,
+    waitingMax: IMAGES_WAITING_MAX,
+    waitMaxMs: IMAGE_WAIT_MAX_MS,
+    refusal: busyError,
+    onDone: metrics.imageCleaned,
+  });
+  return new ProcessImageCleaner(
+    { log, queue, onProcessEnded: metrics.imageProcessEnded },
+    {
+      timeoutMs: IMAGE_TIMEOUT_MS,
+      memoryMaxBytes: IMAGE_MEMORY_MAX_BYTES,
+      idleMemoryMaxBytes: IMAGE_MEMORY_IDLE_BYTES,
+    },
+  );
+}
+
+/** The sweep after the start. */
+export function createMediaSweep({
+  store,
+  media,
+  clock,
+  log,
+}: {
+  store: UserStore;
+  media: MediaStore;
+  clock: () => number;
+  log: Log;
+}): MediaSweep {
+  return new MediaSweep({ media, findAvatarKeys: (ids) => store.findAvatarKeys(ids), clock, log });
+}

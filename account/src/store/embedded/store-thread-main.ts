@@ -1,0 +1,66 @@
+// The program of the store's thread: opens the files, answers batches, and empties the log now and
+// then. The event loop of the service never waits for a lock or a disk.
+import { type MessagePort, parentPort, workerData } from "node:worker_threads";
+import { describeError } from "@weir/common/errors/service-error";
+import { StartError } from "../../errors.ts";
+import { databasePath, lockDataDirectory } from "./data-directory.ts";
+import type { FromThread, ThreadData, ToThread } from "./messages.ts";
+import { UserDatabase } from "./user-database.ts";
+
+interface OpenFiles {
+  readonly database: UserDatabase;
+  readonly lock: { release(): void } | undefined;
+}
+
+function run(port: MessagePort, { directory, isReadOnly, checkpointIntervalMs }: ThreadData): void {
+  const send = (message: FromThread): void => port.postMessage(message);
+  let files: OpenFiles;
+  try {
+    files = openFiles(directory, isReadOnly);
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    // Without a listener for messages the thread ends by itself.
+    send({
+      kind: "unusable",
+      code: error.code,
+      message: error.message,
+      ...(error.cause !== undefined && { reason: describeError(error.cause) }),
+    });
+    return;
+  }
+  const { database, lock } = files;
+  const timer = setInterval(() => {
+    try {
+      if (!isReadOnly) database.checkpoint();
+    } catch (error) {
+      send({ kind: "checkpointFailed", reason: describeError(error) });
+    }
+  }, checkpointIntervalMs);
+  port.on("message", (message: ToThread) => {
+    switch (message.kind) {
+      case "batch":
+        send({ kind: "batch", results: database.execute(message.requests) });
+        return;
+      case "close":
+        clearInterval(timer);
+        database.close();
+        lock?.release();
+        port.close();
+    }
+  });
+  send({ kind: "opened" });
+}
+
+function openFiles(directory: string, isReadOnly: boolean): OpenFiles {
+  const path = databasePath(directory);
+  if (isReadOnly) return { database: new UserDatabase(path, { isReadOnly }), lock: undefined };
+  const lock = lockDataDirectory(directory);
+  try {
+    return { database: new UserDatabase(path), lock };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+if (parentPort !== null) run(parentPort, workerData as ThreadData);

@@ -1,0 +1,135 @@
+// The statements on the table of users, and a record as a row.
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite";
+import type { SessionRecord } from "../../sessions/session-records.ts";
+import type { UpdateResult, UserChange, UserRecord } from "../user-store.ts";
+import { isUniqueConflict } from "./sqlite-codes.ts";
+
+/** The column of each field. */
+const COLUMNS = {
+  id: "id",
+  email: "email",
+  emailKey: "email_key",
+  name: "name",
+  passwordHash: "password_hash",
+  avatar: "avatar",
+  avatarKey: "avatar_key",
+  refreshToken: "refresh_token",
+  sessions: "sessions",
+  revision: "revision",
+  createdAtMs: "created_at_ms",
+  updatedAtMs: "updated_at_ms",
+} as const satisfies Record<keyof UserRecord, string>;
+
+const FIELDS = Object.keys(COLUMNS) as readonly (keyof UserRecord)[];
+
+/** The table. Every method throws what SQLite throws, and is atomic by itself. */
+export class UserTable {
+  readonly #database: DatabaseSync;
+  readonly #statements;
+  /** By the columns that they set; the code that calls has few such sets. */
+  readonly #updates = new Map<string, StatementSync>();
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+    const columns = FIELDS.map((field) => COLUMNS[field]).join(", ");
+    this.#statements = {
+      insert: database.prepare(
+        `INSERT INTO users (${columns}) VALUES (${FIELDS.map((field) => `$${field}`).join(", ")})`,
+      ),
+      findById: database.prepare("SELECT * FROM users WHERE id = ?"),
+      findByEmailKey: database.prepare("SELECT * FROM users WHERE email_key = ?"),
+      findAvatarKeys: database.prepare(
+        "SELECT avatar_key FROM users WHERE avatar_key IS NOT NULL AND id IN (SELECT value FROM json_each(?))",
+      ),
+      remove: database.prepare("DELETE FROM users WHERE id = ?"),
+      any: database.prepare("SELECT 1 FROM users LIMIT 1"),
+    };
+  }
+
+  /** The user with this id. */
+  findById(id: string): UserRecord | undefined {
+    return readRow(this.#statements.findById.get(id));
+  }
+
+  /** The user with this key. */
+  findByEmailKey(emailKey: string): UserRecord | undefined {
+    return readRow(this.#statements.findByEmailKey.get(emailKey));
+  }
+
+  /** The avatar keys of these users. */
+  findAvatarKeys(userIds: readonly string[]): ReadonlySet<string> {
+    const rows = this.#statements.findAvatarKeys.all(JSON.stringify(userIds));
+    return new Set(rows.map((row) => String(row["avatar_key"])));
+  }
+
+  /** Adds a user. */
+  insert(user: UserRecord): "inserted" | "email_taken" {
+    try {
+      this.#statements.insert.run(toParameters(user));
+      return "inserted";
+    } catch (error) {
+      if (isUniqueConflict(error)) return "email_taken";
+      throw error;
+    }
+  }
+
+  /** Changes a user that has the revision. */
+  update(id: string, revision: number, change: UserChange): UpdateResult {
+    const values = toParameters(change);
+    try {
+      const { changes } = this.#updateOf(Object.keys(values)).run({ ...values, id, revision });
+      return changes === 1 ? "updated" : "conflict";
+    } catch (error) {
+      if (isUniqueConflict(error)) return "email_taken";
+      throw error;
+    }
+  }
+
+  /** Removes a user. */
+  remove(id: string): boolean {
+    return this.#statements.remove.run(id).changes === 1;
+  }
+
+  /** Throws unless the table can be read. */
+  read(): void {
+    this.#statements.any.get();
+  }
+
+  #updateOf(fields: readonly string[]): StatementSync {
+    const assignments = FIELDS.filter((field) => fields.includes(field)).map(
+      (field) => `${COLUMNS[field]} = $${field}`,
+    );
+    const sql = `UPDATE users SET ${assignments.join(", ")}, revision = revision + 1 WHERE id = $id AND revision = $revision`;
+    const statement = this.#updates.get(sql) ?? this.#database.prepare(sql);
+    this.#updates.set(sql, statement);
+    return statement;
+  }
+}
+
+/** The values of the fields that are there, as SQLite takes them. */
+function toParameters(fields: Partial<UserRecord>): Record<string, SQLInputValue> {
+  const { sessions, ...others } = fields;
+  return { ...others, ...(sessions !== undefined && { sessions: JSON.stringify(sessions) }) };
+}
+
+function readRow(row: Record<string, SQLOutputValue> | undefined): UserRecord | undefined {
+  if (row === undefined) return undefined;
+  return {
+    id: String(row["id"]),
+    email: String(row["email"]),
+    emailKey: String(row["email_key"]),
+    name: textOrNull(row["name"]),
+    passwordHash: String(row["password_hash"]),
+    avatar: textOrNull(row["avatar"]),
+    avatarKey: textOrNull(row["avatar_key"]),
+    refreshToken: textOrNull(row["refresh_token"]),
+    sessions: JSON.parse(String(row["sessions"])) as readonly SessionRecord[], // Only this class writes the column.
+    revision: Number(row["revision"]),
+    createdAtMs: Number(row["created_at_ms"]),
+    updatedAtMs: Number(row["updated_at_ms"]),
+  };
+}
+
+function textOrNull(value: SQLOutputValue | undefined): string | null {
+  return typeof value === "string" ? value : null;
+}

@@ -1,0 +1,24 @@
+// The error of a user store that does not answer.
+import { AccountError } from "../errors.ts";
+
+/** Seconds after which callers are told to try again. */
+const RETRY_AFTER_SECONDS = 2;
+
+/**
+ * What is known of a write that failed: that it changed nothing and never will, or nothing, because
+ * it was sent and its answer did not arrive.
+ */
+export type WriteOutcome = "not_applied" | "unknown";
+
+/** Ends a call that a store could not answer; `cause` is for the log. */
+export class StoreError extends AccountError {
+  readonly outcome: WriteOutcome;
+
+  constructor(outcome: WriteOutcome, cause: unknown) {
+    super("database_unavailable", "The service cannot reach its data right now. Try again in a moment.", {
+      cause,
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+    });
+    this.outcome = outcome;
+  }
+}

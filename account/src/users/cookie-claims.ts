@@ -1,0 +1,70 @@
+// The claims of the tokens in a call's cookies, or the error that the call ends with.
+import { AccountError } from "../errors.ts";
+import type { CookieRead } from "../sessions/cookies.ts";
+import type { AccessClaims, RefreshClaims, TokenCheck } from "../sessions/tokens.ts";
+import type { AccountDeps } from "./account-deps.ts";
+
+/** The cookies of a call. */
+export interface SessionCookies {
+  readonly access: CookieRead;
+  readonly refresh: CookieRead;
+  /**
+   * True when other hosts of the site could plant one of the two cookies, so that both must name
+   * the same session.
+   */
+  readonly mustAgree: boolean;
+}
+
+/**
+ * The claims of the access cookie. Rejects with `not_authenticated`, `token_expired` or
+ * `token_invalid`.
+ */
+export async function readAccessClaims(
+  { tokens }: Pick<AccountDeps, "tokens">,
+  cookies: SessionCookies,
+  nowMs: number,
+): Promise<AccessClaims> {
+  const claims = claimsOf(await tokens.verifyAccess(cookieValue(cookies.access), nowMs));
+  if (cookies.mustAgree && cookies.refresh.kind !== "absent")
+    refuseOther(await tokens.verifyRefresh(cookieValue(cookies.refresh), nowMs), claims.sessionId);
+  return claims;
+}
+
+/** The claims of the refresh cookie. Rejects like `readAccessClaims`. */
+export async function readRefreshClaims(
+  { tokens }: Pick<AccountDeps, "tokens">,
+  cookies: SessionCookies,
+  nowMs: number,
+): Promise<RefreshClaims> {
+  const claims = claimsOf(await tokens.verifyRefresh(cookieValue(cookies.refresh), nowMs));
+  if (cookies.mustAgree && cookies.access.kind !== "absent")
+    refuseOther(await tokens.verifyAccess(cookieValue(cookies.access), nowMs), claims.sessionId);
+  return claims;
+}
+
+/** The error for a token that is none of this service, or not one of its session. */
+export function tokenInvalid({ clearCookies = false }: { readonly clearCookies?: boolean } = {}): AccountError {
+  return new AccountError("token_invalid", "Your session is not valid. Log in again.", { clearCookies });
+}
+
+/** The error for a token whose session has ended, or whose user is gone. */
+export function sessionRevoked(): AccountError {
+  return new AccountError("session_revoked", "Your session has ended. Log in again.");
+}
+
+/** Refuses a call whose other cookie belongs to another session; an invalid one is ignored. */
+function refuseOther(other: TokenCheck<{ readonly sessionId: string }>, sessionId: string): void {
+  if (other.ok && other.claims.sessionId !== sessionId) throw tokenInvalid({ clearCookies: true });
+}
+
+function cookieValue(cookie: CookieRead): string {
+  if (cookie.kind === "present") return cookie.value;
+  if (cookie.kind === "duplicate") throw tokenInvalid({ clearCookies: true });
+  throw new AccountError("not_authenticated", "You are not logged in.");
+}
+
+function claimsOf<Claims>(check: TokenCheck<Claims>): Claims {
+  if (check.ok) return check.claims;
+  if (check.reason === "expired") throw new AccountError("token_expired", "Your session needs a refresh.");
+  throw tokenInvalid();
+}
