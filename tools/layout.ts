@@ -133,7 +133,7 @@ export const WORKSPACES: readonly Workspace[] = [
     name: "account",
     mayImport: ["proto", "common"],
     testsMayImport: ["testing"],
-    order: ["errors.ts", "media", "sessions", "store", "users", "metrics", "http"],
+    order: ["errors.ts", "media", "sessions", "store", "users", "throttle", "metrics", "http"],
     alternatives: ["store", "media/{local,s3}"],
   },
   {

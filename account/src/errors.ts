@@ -91,6 +91,14 @@ export const CALL_ERRORS = {
     meaning: "The avatar is damaged, animated, too small or too large in pixels, or takes too long to decode.",
     remedy: "Send a whole still image of 16 to 4096 pixels on each side.",
   },
+  rate_limited: {
+    meaning: "The address or the account has made more attempts than its limits allow.",
+    remedy: "Wait as long as Retry-After says. docs/account.md lists the limits.",
+  },
+  rate_limit_unavailable: {
+    meaning: "The rate limit service does not decide, and RATE_LIMIT_FAILURE is closed.",
+    remedy: "Look at the rate limit service; the log names the reason.",
+  },
 } as const satisfies ErrorTable;
 
 /** The error codes with which the account service refuses to start. */

@@ -66,7 +66,7 @@ describe("a whole run of calls", () => {
       "Cross-site call refused",
     ]) {
       expect(linesOf(message).length, message).toBeGreaterThan(0);
-      for (const line of linesOf(message)) expect(line["addressPrefix"], message).toBe("127.0.0.0/24");
+      for (const line of linesOf(message)) expect(line["addressPrefix"], message).toBe("127.0.0.1");
     }
     findPersonal(service.logLines, secrets);
     const metrics = await (await fetch(`${service.metricsUrl}/metrics`)).text();

@@ -27,7 +27,7 @@ export class Programs {
   }
 
   /**
-   * Starts one on free ports with cheap hashes; `env` adds to its environment, `args` are its arguments,
+   * Starts one on free ports with cheap hashes and without limits; `env` adds to its environment, `args` are its arguments,
    * `descriptors` is the most file descriptors that it may open.
    */
   start(
@@ -40,6 +40,7 @@ export class Programs {
       METRICS_PORT: "0",
       DATA_DIR: this.folder,
       BCRYPT_COST: "4",
+      RATE_LIMIT_FAILURE: "open",
       SHUTDOWN_DRAIN: "0s",
     };
     const limit = descriptors === undefined ? "" : `ulimit -n ${descriptors}; `;

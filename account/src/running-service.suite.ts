@@ -70,7 +70,10 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
-/** Starts a service with fast hashes on free ports of 127.0.0.1; `env` adds to its settings. */
+/**
+ * Starts a service with fast hashes and without limits on free ports of 127.0.0.1; `env` adds to its
+ * settings.
+ */
 export async function startService(env: Env = {}, patience: ListenerPatience = {}): Promise<RunningService> {
   const folder = makeTemporaryFolder();
   const logLines: string[] = [];
@@ -83,6 +86,7 @@ export async function startService(env: Env = {}, patience: ListenerPatience = {
       METRICS_PORT: "0",
       DATA_DIR: folder.path,
       BCRYPT_COST: "4",
+      RATE_LIMIT_FAILURE: "open",
       SHUTDOWN_DRAIN: "0s",
     };
     const log = createLog({ level: "debug", format: "json", write: (line) => logLines.push(line) });

@@ -50,17 +50,19 @@ export function createMediaStore(
   return { store, served: store, parts: [] };
 }
 
-/** What cleans the avatars of all callers, one after the other. */
+/** What cleans the avatars of all callers, one after the other; they are one group in the queue. */
 export function createImageCleaner(log: Log, metrics: AccountMetrics): ProcessImageCleaner {
   const queue = new WorkQueue({
     concurrency: 1,
     waitingMax: IMAGES_WAITING_MAX,
     waitMaxMs: IMAGE_WAIT_MAX_MS,
+    groupPlaces: IMAGES_WAITING_MAX,
     refusal: busyError,
+    nowMs: () => performance.now(),
     onDone: metrics.imageCleaned,
   });
   return new ProcessImageCleaner(
-    { log, queue, onProcessEnded: metrics.imageProcessEnded },
+    { log, queue: { run: (work) => queue.run("avatars", work) }, onProcessEnded: metrics.imageProcessEnded },
     {
       timeoutMs: IMAGE_TIMEOUT_MS,
       memoryMaxBytes: IMAGE_MEMORY_MAX_BYTES,

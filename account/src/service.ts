@@ -11,7 +11,7 @@ import { formatAddress } from "@weir/common/net/listen";
 import { TlsFiles } from "@weir/common/tls/tls-files";
 import type { Tracing } from "@weir/common/tracing/tracing";
 import { StartError } from "./errors.ts";
-import { AccountCalls } from "./http/account-routes.ts";
+import { AccountCalls, type AccountCallsDeps } from "./http/account-routes.ts";
 import { ACCOUNT_ROUTES, createApp } from "./http/app.ts";
 import type { OriginOptions } from "./http/cross-site.ts";
 import { Health } from "./http/health.ts";
@@ -26,7 +26,7 @@ import { createTokens } from "./sessions/tokens.ts";
 import type { Settings } from "./settings.ts";
 import { createUserStore } from "./store/create-user-store.ts";
 import type { UserStore } from "./store/user-store.ts";
-import type { AccountDeps } from "./users/account-deps.ts";
+import { createThrottle, type ThrottleParts } from "./throttle/create-throttle.ts";
 import { type BreachedPasswords, openBreachFile } from "./users/breach-file.ts";
 import { busyError, createPasswordHasher } from "./users/password-hasher.ts";
 import { loadCommonPasswords, type PasswordRules } from "./users/password-rules.ts";
@@ -77,16 +77,13 @@ export function createService(settings: Settings, deps: ServiceDeps, patience: L
   const { passwordBreachFile: breachFile } = settings;
   const breached = breachFile === undefined ? undefined : openBreachFile(breachFile, { log });
   const passwordRules = loadPasswordRules(settings, breached);
-  const handlers = createCalls(settings, {
-    clock,
-    keys,
-    labelKey,
-    store,
-    media: media.store,
-    images,
-    metrics,
-    passwordRules,
+  const { throttle, parts: throttleParts } = createThrottle(settings.throttle, {
+    log,
+    nowMs: clock,
+    events: metrics.throttleEvents,
   });
+  const parts = { clock, keys, labelKey, store, media: media.store, images, metrics, passwordRules, throttle };
+  const handlers = createCalls(settings, parts);
   const health = new Health({ ping: () => store.ping(), nowMs: clock, log });
   const origins: OriginOptions = {
     allowedOrigins: new Set(settings.corsOrigins),
@@ -94,7 +91,7 @@ export function createService(settings: Settings, deps: ServiceDeps, patience: L
     requireOrigin: settings.cookies.sameSite === "none",
   };
   const app = createApp(
-    { handlers, media: media.served, health, log, tracing, onAnswered: metrics.answered },
+    { handlers, throttle, media: media.served, health, log, tracing, onAnswered: metrics.answered },
     { cookies: settings.cookies, origins, trustProxy: settings.trustProxy },
   );
   const tls = settings.http.tls && new TlsFiles(settings.http.tls, { log });
@@ -111,6 +108,7 @@ export function createService(settings: Settings, deps: ServiceDeps, patience: L
   const sweep = createMediaSweep({ store, media: media.store, clock, log });
   for (const part of [...media.parts, images, sweep]) lifecycle.add(part);
   lifecycle.add({ name: "password rules", start: () => passwordRules.then(() => undefined) });
+  for (const part of throttleParts) lifecycle.add(part);
   if (tls !== undefined) lifecycle.add(tls);
   lifecycle.add(admin);
   lifecycle.add(http);
@@ -162,11 +160,12 @@ interface CallParts {
   readonly images: ImageCleaner;
   readonly metrics: AccountMetrics;
   readonly passwordRules: Promise<PasswordRules>;
+  readonly throttle: ThrottleParts["throttle"];
 }
 
 function createCalls(
   settings: Settings,
-  { clock, keys, labelKey, store, media, images, metrics, passwordRules }: CallParts,
+  { clock, keys, labelKey, store, media, images, metrics, passwordRules, throttle }: CallParts,
 ): AccountCalls {
   const tokenOptions = {
     issuer: settings.tokenIssuer,
@@ -178,10 +177,13 @@ function createCalls(
     waitingMax: HASH_WAITING_MAX,
     waitMaxMs: HASH_WAIT_MAX_MS,
     refusal: busyError,
+    nowMs: () => performance.now(),
     onDepth: metrics.passwordsWaiting,
     onDone: metrics.passwordHashed,
   });
-  const account: AccountDeps = {
+  const account: AccountCallsDeps = {
+    throttle,
+    images,
     store,
     media,
     hasher: createPasswordHasher(queue, { cost: settings.bcryptCost, pepper: settings.passwordPepper }),
@@ -194,22 +196,19 @@ function createCalls(
     labelKey,
     idKey: () => keys.current().refresh.signing.key,
   };
-  return new AccountCalls(
-    { ...account, images },
-    {
-      idleMs: settings.refreshIdleMs,
-      absoluteMs: settings.refreshAbsoluteMs,
-      graceMs: settings.refreshGraceMs,
-      isRotating: settings.refreshRotation,
-      maxSessions: settings.maxSessions,
-      accessTtlMs: settings.accessTtlMs,
-      cookies: settings.cookies,
-      logOutAllowsRefresh: settings.logOutAllowsRefresh,
-      avatarMaxBytes: settings.avatarMaxBytes,
-      avatarRequired: settings.avatarRequired,
-      passwordRules,
-    },
-  );
+  return new AccountCalls(account, {
+    idleMs: settings.refreshIdleMs,
+    absoluteMs: settings.refreshAbsoluteMs,
+    graceMs: settings.refreshGraceMs,
+    isRotating: settings.refreshRotation,
+    maxSessions: settings.maxSessions,
+    accessTtlMs: settings.accessTtlMs,
+    cookies: settings.cookies,
+    logOutAllowsRefresh: settings.logOutAllowsRefresh,
+    avatarMaxBytes: settings.avatarMaxBytes,
+    avatarRequired: settings.avatarRequired,
+    passwordRules,
+  });
 }
 
 /** The listener for operators. */

@@ -86,7 +86,7 @@ describe("refresh-token", () => {
     expect(outcome(await currentUser(next))).toEqual([401, "session_revoked"]);
     expect((await currentUser(other)).status).toBe(200);
     const line = service.logLines.find((entry) => entry.includes("Refresh token reused"));
-    expect(JSON.parse(String(line))).toMatchObject({ addressPrefix: "127.0.0.0/24" });
+    expect(JSON.parse(String(line))).toMatchObject({ addressPrefix: "127.0.0.1" });
     const metrics = await (await fetch(`${service.metricsUrl}/metrics`)).text();
     expect(metrics).toContain('refresh_total{result="reuse"} 1\n');
   });

@@ -7,6 +7,8 @@ import { readTracingSettings, type TracingSettings } from "@weir/common/tracing/
 import type { CookieOptions } from "./sessions/cookies.ts";
 import { type ListenerSettings, readListeners } from "./settings-listeners.ts";
 import { type OriginSettings, readOrigins } from "./settings-origins.ts";
+import { readThrottle } from "./settings-throttle.ts";
+import type { ThrottleSettings } from "./throttle/create-throttle.ts";
 import { type PasswordSettings, readPasswords } from "./settings-passwords.ts";
 import { readSessions, type SessionSettings } from "./settings-sessions.ts";
 import { readStorage, type StorageSettings } from "./settings-storage.ts";
@@ -19,6 +21,7 @@ export interface Settings extends OriginSettings, ListenerSettings, StorageSetti
   readonly isProduction: boolean;
   readonly dataDirectory: string;
   readonly cookies: CookieOptions;
+  readonly throttle: ThrottleSettings;
   readonly avatarMaxBytes: number;
   readonly avatarRequired: boolean;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
@@ -59,6 +62,7 @@ function readSettings(read: EnvReader): Settings {
     ...readSessions(read, isProduction, warnings),
     cookies: readCookieOptions(read, isProduction, warnings),
     ...readPasswords(read, isProduction),
+    throttle: readThrottle(read, warnings),
     avatarMaxBytes: read.sizeBytes("AVATAR_MAX_BYTES", {
       default: 2_097_152,
       min: 1024,

@@ -77,8 +77,8 @@ export class Stack {
     });
     this.#guard = new Guard(machineEnv(options.machine));
 
-    // The account service does not need the others and starts in parallel; the pod cannot be ready
-    // before the control plane.
+    // The account service starts in parallel: until the rate limit service answers, it limits logins by
+    // itself. The pod cannot be ready before the control plane.
     await Promise.all([this.#startProgram(plans.account), this.#startFlow(plans, ports)]);
     if (this.#isStopping()) return;
     this.#state = "ready";

@@ -1,20 +1,24 @@
 // The handlers of the five calls: they pass requests to users/, and write its results as answers
 // with cookies.
-import type { Request, RequestHandler } from "express";
+import type { Request, RequestHandler, Response } from "express";
 import { fieldError } from "../errors.ts";
 import { AVATAR_LIMITS, type CleanImage, type ImageCleaner } from "../media/image.ts";
 import { clearCookie, type CookieKind, type CookieOptions, readCookie, serializeCookie } from "../sessions/cookies.ts";
-import type { AccountDeps, AccountOptions } from "../users/account-deps.ts";
+import { DEVICE_COOKIE_SECONDS, isDeviceToken, issueDeviceToken } from "../sessions/device-cookie.ts";
+import { loginCheck } from "../throttle/limits.ts";
+import type { Throttle } from "../throttle/throttle.ts";
+import type { AccountDeps, AccountOptions, Caller } from "../users/account-deps.ts";
 import { parseCredentials, parseRegistration } from "../users/inputs.ts";
 import type { IssuedToken } from "../users/issue-tokens.ts";
 import { logIn } from "../users/log-in.ts";
 import type { PasswordRules } from "../users/password-rules.ts";
-import { publicUser } from "../users/public-user.ts";
+import { accountLabel, publicUser } from "../users/public-user.ts";
 import { register } from "../users/register.ts";
 import type { SessionCookies } from "../users/cookie-claims.ts";
 import { refresh } from "../users/refresh.ts";
 import { authenticate, authenticateLogOut, logOut } from "../users/session-calls.ts";
 import { sendJson } from "./answer.ts";
+import { enforceLimits } from "./limit-steps.ts";
 import { contextOf } from "./request-context.ts";
 import { formMaxBytes, readRegistrationForm } from "./registration-form.ts";
 import { UploadBudget } from "./upload-budget.ts";
@@ -32,6 +36,7 @@ const AVATAR_MESSAGES = {
 
 /** The dependencies of the calls. */
 export interface AccountCallsDeps extends AccountDeps {
+  readonly throttle: Pick<Throttle, "decide">;
   readonly images: ImageCleaner;
 }
 
@@ -83,9 +88,13 @@ export class AccountCalls {
     const credentials = parseCredentials(request.body);
     const refreshCookie = readCookie(request.headers.cookie, "refresh", this.#options.cookies);
     const { caller } = contextOf(response);
+    await this.#limitLogin(credentials.email.key, caller, request, response);
     const result = await logIn(this.#deps, this.#options, { ...credentials, refreshCookie }, caller);
     const { user, access, refresh: refreshToken } = result;
-    response.setHeader("Set-Cookie", this.#cookies(access, refreshToken, refreshToken.expiresAtMs));
+    response.setHeader("Set-Cookie", [
+      ...this.#cookies(access, refreshToken, refreshToken.expiresAtMs),
+      this.#deviceCookie(credentials.email.key),
+    ]);
     sendJson(response, 200, {
       message: "You are logged in.",
       user: publicUser(user),
@@ -120,6 +129,24 @@ export class AccountCalls {
     response.setHeader("Set-Cookie", [clearCookie("access", cookies), clearCookie("refresh", cookies)]);
     sendJson(response, 200, { message: "You are logged out." });
   };
+
+  /** Counts the attempt before the password is hashed, alike for accounts that exist and others. */
+  #limitLogin(emailKey: string, { addressPrefix }: Caller, request: Request, response: Response): Promise<void> {
+    const { throttle, clock, labelKey } = this.#deps;
+    const device = readCookie(request.headers.cookie, "device", this.#options.cookies);
+    const check = loginCheck({
+      addressPrefix,
+      account: accountLabel(labelKey, emailKey),
+      accountAndAddress: accountLabel(labelKey, `${emailKey}|${addressPrefix}`),
+      isKnownDevice: device.kind === "present" && isDeviceToken(labelKey, emailKey, device.value, clock()),
+    });
+    return enforceLimits(throttle, check, response);
+  }
+
+  #deviceCookie(emailKey: string): string {
+    const token = issueDeviceToken(this.#deps.labelKey, emailKey, this.#deps.clock());
+    return serializeCookie("device", token, DEVICE_COOKIE_SECONDS, this.#options.cookies);
+  }
 
   async #cleanAvatar(bytes: Buffer): Promise<CleanImage> {
     const result = await this.#deps.images.clean(bytes);

@@ -6,6 +6,8 @@ import type { Tracing } from "@weir/common/tracing/tracing";
 import { AccountError } from "../errors.ts";
 import type { LocalMediaStore } from "../media/local/local-media-store.ts";
 import type { CookieOptions } from "../sessions/cookies.ts";
+import type { LimitedRoute } from "../throttle/limits.ts";
+import type { Throttle } from "../throttle/throttle.ts";
 import type { AccountCalls } from "./account-routes.ts";
 import { COMMON_HEADERS, sendJson } from "./answer.ts";
 import { corsHeaders, isCallAllowed, type OriginOptions, PREFLIGHT_HEADERS } from "./cross-site.ts";
@@ -13,6 +15,7 @@ import { answerErrors } from "./error-answer.ts";
 import { type CallFailure, failureOf } from "./error-status.ts";
 import type { Health } from "./health.ts";
 import { READ_JSON_BODY } from "./json-body.ts";
+import { limitAddress } from "./limit-steps.ts";
 import { serveMedia } from "./media-route.ts";
 import { attachContext, contextOf, describeRequest } from "./request-context.ts";
 import { traceRequests } from "./request-span.ts";
@@ -30,6 +33,7 @@ export type RequestListener = (request: {
 /** The dependencies of the application. */
 export interface AppDeps {
   readonly handlers: Pick<AccountCalls, keyof AccountCalls>;
+  readonly throttle: Pick<Throttle, "decide">;
   /** The store whose images are served here; undefined when another server has them. */
   readonly media: LocalMediaStore | undefined;
   readonly health: Pick<Health, "isReady" | "isDraining">;
@@ -55,6 +59,13 @@ export const ACCOUNT_ROUTES = {
   logout: { method: "post", path: "/api/v1/user/logout" },
 } as const satisfies Record<keyof AccountCalls, { method: "get" | "post"; path: string }>;
 
+/** The calls that are limited, by their value in descriptors. */
+const LIMITED_CALLS: Readonly<Partial<Record<keyof AccountCalls, LimitedRoute>>> = {
+  register: "register",
+  login: "login",
+  refreshToken: "refresh",
+};
+
 /** Builds the application. */
 export function createApp(deps: AppDeps, options: AppOptions): Express {
   const app = express();
@@ -73,7 +84,7 @@ export function createApp(deps: AppDeps, options: AppOptions): Express {
     refuseOddMethods,
     allowOrigins(options.origins),
   );
-  addAccountRoutes(app, deps.handlers, options.origins);
+  addAccountRoutes(app, deps, options.origins);
   if (deps.media !== undefined) addRoute(app, "get", /^\/media\/.*/, "/media/:key", [serveMedia(deps.media)]);
   addRoute(app, "get", "/healthz", "/healthz", [answerHealth]);
   addRoute(app, "get", "/readyz", "/readyz", [answerReadiness(deps.health)]);
@@ -82,10 +93,16 @@ export function createApp(deps: AppDeps, options: AppOptions): Express {
   return app;
 }
 
-function addAccountRoutes(app: Express, handlers: AppDeps["handlers"], origins: OriginOptions): void {
+function addAccountRoutes(
+  app: Express,
+  { handlers, throttle }: Pick<AppDeps, "handlers" | "throttle">,
+  origins: OriginOptions,
+): void {
   const guard = refuseCrossSite(origins);
   for (const [name, { method, path }] of Object.entries(ACCOUNT_ROUTES)) {
-    const steps: RequestHandler[] = method === "get" ? [] : [guard];
+    const steps: RequestHandler[] = method === "post" ? [guard] : [];
+    const limited = LIMITED_CALLS[name as keyof AccountCalls];
+    if (limited !== undefined) steps.push(limitAddress(throttle, limited));
     if (path === ACCOUNT_ROUTES.login.path) steps.push(...READ_JSON_BODY);
     addRoute(app, method, path, path, [...steps, handlers[name as keyof AccountCalls]]);
   }

@@ -19,6 +19,7 @@ beforeEach(async () => {
   const app = createApp(
     {
       handlers: { register: fail, login: fail, refreshToken: fail, currentUser: fail, logout: fail },
+      throttle: { decide: () => Promise.resolve({ isAllowed: true, headers: [] }) },
       media: undefined,
       health: { isReady: () => Promise.resolve(false), isDraining: () => false },
       log: createLog({ level: "info", format: "json", write: (line) => lines.push(line) }),

@@ -32,6 +32,8 @@ export const ERROR_STATUS = {
   database_unavailable: 503,
   busy: 503,
   avatar_invalid: 400,
+  rate_limited: 429,
+  rate_limit_unavailable: 503,
 } as const satisfies Record<CallErrorCode, number>;
 
 /** Codes with a result of their own in metrics. */

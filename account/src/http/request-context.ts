@@ -5,6 +5,7 @@ import type { Log } from "@weir/common/log/log";
 import type { CallErrorCode } from "../errors.ts";
 import { ipPrefix, shortUserAgent } from "../sessions/session-records.ts";
 import type { Caller } from "../users/account-deps.ts";
+import { addressPrefix } from "../users/address-prefix.ts";
 
 /** Ids of callers that are taken over; anything else could be made to confuse a log. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/;
@@ -27,10 +28,11 @@ export function attachContext(log: Log): RequestHandler {
     const given = request.get("x-request-id");
     const id = given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
     const device = { userAgent: shortUserAgent(request.get("user-agent")), ipPrefix: ipPrefix(request.ip) };
+    const network = addressPrefix(request.ip, request.socket.remoteAddress);
     const context: RequestContext = {
       id,
       // Every line about a call names the network it came from.
-      caller: { device, log: log.child({ requestId: id, addressPrefix: device.ipPrefix }) },
+      caller: { device, addressPrefix: network, log: log.child({ requestId: id, addressPrefix: network }) },
       route: "unknown",
       clearCookiesWhenRefused: false,
     };

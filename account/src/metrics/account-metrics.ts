@@ -1,6 +1,8 @@
 // The service's metrics in a registry of their own, every series present at zero from the start.
 // Labels are few and never personal.
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { ThrottleEvents } from "../throttle/throttle.ts";
+import { createThrottleMetrics } from "./throttle-metrics.ts";
 import type { AccountEvents, LoginResult, RefreshResult, RegistrationResult } from "../users/account-events.ts";
 
 /** Upper bounds of answer times, in seconds: from a token check to a queued password hash. */
@@ -38,6 +40,7 @@ export interface RouteSeries extends RouteAnswer {
 /** The metrics. */
 export interface AccountMetrics {
   readonly events: AccountEvents;
+  readonly throttleEvents: ThrottleEvents;
   readonly answered: (answer: RouteAnswer & { readonly seconds: number; readonly failure: string | undefined }) => void;
   readonly passwordsWaiting: (waiting: number) => void;
   readonly passwordHashed: (seconds: number) => void;
@@ -89,6 +92,7 @@ export function createAccountMetrics(routes: readonly RouteSeries[]): AccountMet
   );
   return {
     events: createEvents(registry, results),
+    throttleEvents: createThrottleMetrics(registry),
     answered: (answer) => {
       if (answer.failure !== undefined) resultsByRoute.get(answer.route)?.inc({ result: answer.failure });
       requests.inc({ route: answer.route, method: knownMethod(answer.method), status: answer.status });

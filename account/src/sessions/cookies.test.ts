@@ -37,6 +37,8 @@ describe("serializeCookie()", () => {
       options: { ...INSECURE, sameSite: "lax" },
       text: "refreshToken=t; Max-Age=600; Path=/; HttpOnly; SameSite=Lax",
     },
+    { kind: "device", options: PATH, text: "__Host-device=t; Max-Age=600; Path=/; Secure; HttpOnly; SameSite=Strict" },
+    { kind: "device", options: INSECURE, text: "device=t; Max-Age=600; Path=/; HttpOnly; SameSite=Strict" },
   ] as const)("writes $text", ({ kind, options, text }) => {
     expect(serializeCookie(kind, "t", 600, options)).toBe(text);
   });

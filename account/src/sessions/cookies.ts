@@ -1,5 +1,5 @@
-// The two cookies of a session as text: names, attributes, parsing of the Cookie header. Pure;
-// http/ puts the text on the wire.
+// The cookies as text, two of the session and one of the device: names, attributes, parsing of the
+// Cookie header. Pure; http/ puts the text on the wire.
 
 /**
  * Path of every call that reads the refresh cookie; it scopes the cookie with `COOKIE_SCOPE=path`.
@@ -9,7 +9,7 @@ const REFRESH_PATH = "/api/v1/user";
 /** How cookies are sent. */
 export interface CookieOptions {
   /**
-   * `host`: `__Host-` and Path=/ for both. `path`: the refresh cookie is `__Secure-` and only sent
+   * `host`: `__Host-` and Path=/ for all. `path`: the refresh cookie is `__Secure-` and only sent
    * to the account calls.
    */
   readonly scope: "host" | "path";
@@ -18,8 +18,14 @@ export interface CookieOptions {
   readonly insecureDevelopment: boolean;
 }
 
-/** Which of the two cookies. */
-export type CookieKind = "access" | "refresh";
+/** Which cookie: the tokens of the session, or the mark of a browser that has logged in before. */
+export type CookieKind = "access" | "refresh" | "device";
+
+const NAMES: Readonly<Record<CookieKind, string>> = {
+  access: "accessToken",
+  refresh: "refreshToken",
+  device: "device",
+};
 
 /** One name in a Cookie header. */
 export type CookieRead =
@@ -27,7 +33,7 @@ export type CookieRead =
 
 /** The cookie's exact name. Browsers match the prefixes in any case; the service must not. */
 export function cookieName(kind: CookieKind, options: CookieOptions): string {
-  const name = kind === "access" ? "accessToken" : "refreshToken";
+  const name = NAMES[kind];
   if (options.insecureDevelopment) return name;
   return kind === "refresh" && options.scope === "path" ? `__Secure-${name}` : `__Host-${name}`;
 }

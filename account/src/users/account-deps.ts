@@ -38,6 +38,8 @@ export interface AccountOptions extends SessionLimits, RotationLimits {
 /** The caller. */
 export interface Caller {
   readonly device: Device;
+  /** Network of the address, of users/address-prefix.ts: what limits and fairness count by. */
+  readonly addressPrefix: string;
   /** A log whose lines carry the request's id. */
   readonly log: Log;
 }

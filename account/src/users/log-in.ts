@@ -28,13 +28,13 @@ export async function logIn(
 ): Promise<LogIn> {
   const account = accountLabel(deps.labelKey, input.email.key);
   const user = await deps.store.findByEmailKey(input.email.key);
-  const matches = await deps.hasher.verify(input.password, user?.passwordHash);
+  const matches = await deps.hasher.verify(input.password, user?.passwordHash, caller.addressPrefix);
   if (user === undefined || !matches) {
     caller.log.info("Login refused", { account });
     throw wrongCredentials();
   }
   await endPreviousSession(deps, input.refreshCookie);
-  const passwordHash = await renewedHash(deps, user, input.password);
+  const passwordHash = await renewedHash(deps, user, input.password, caller);
   const sessionId = deps.newId();
   const tokenId = refreshTokenId(deps.idKey(), sessionId, 0);
   const nowMs = deps.clock();
@@ -71,10 +71,15 @@ async function endPreviousSession(deps: AccountDeps, cookie: CookieRead): Promis
  * A hash of today's strength when the stored one is weaker; undefined when it is not, or when there
  * is no capacity to make one now.
  */
-async function renewedHash(deps: AccountDeps, user: UserRecord, password: string): Promise<string | undefined> {
+async function renewedHash(
+  deps: AccountDeps,
+  user: UserRecord,
+  password: string,
+  { addressPrefix }: Caller,
+): Promise<string | undefined> {
   if (!deps.hasher.isOutdated(user.passwordHash)) return undefined;
   try {
-    return await deps.hasher.hash(password);
+    return await deps.hasher.hash(password, addressPrefix);
   } catch (error) {
     if (error instanceof AccountError && error.code === "busy") return undefined; // The next login tries again.
     throw error;

@@ -2,8 +2,11 @@ import { Secret } from "@weir/common/settings/secret";
 import { describe, expect, it } from "vitest";
 import { type Bcrypt, createPasswordHasher, type PasswordHasher } from "./password-hasher.ts";
 
+/** The group of every call. */
+const GROUP = "203.0.113.7";
+
 function hasher(options: { cost?: number; pepper?: string } = {}): PasswordHasher {
-  const queue = { run: <T>(work: () => Promise<T>): Promise<T> => work() };
+  const queue = { run: <T>(_group: string, work: () => Promise<T>): Promise<T> => work() };
   return createPasswordHasher(queue, {
     cost: options.cost ?? 4,
     pepper: options.pepper === undefined ? undefined : new Secret(options.pepper),
@@ -12,30 +15,36 @@ function hasher(options: { cost?: number; pepper?: string } = {}): PasswordHashe
 
 describe("createPasswordHasher()", () => {
   it("stores a bcrypt hash of the cost and verifies it", async () => {
-    const hash = await hasher().hash("correct horse");
+    const hash = await hasher().hash("correct horse", GROUP);
     expect(hash).toMatch(/^\$2b\$04\$.{53}$/);
-    expect([await hasher().verify("correct horse", hash), await hasher().verify("correct hors", hash)]).toEqual([
-      true,
-      false,
-    ]);
+    expect([
+      await hasher().verify("correct horse", hash, GROUP),
+      await hasher().verify("correct hors", hash, GROUP),
+    ]).toEqual([true, false]);
   });
 
   it("refuses what only begins like a password of 72 bytes", async () => {
     const password = "x".repeat(72);
-    const hash = await hasher().hash(password);
-    expect([await hasher().verify(password, hash), await hasher().verify(`${password}X`, hash)]).toEqual([true, false]);
-    await expect(hasher().hash(`${password}X`)).rejects.toThrow(
+    const hash = await hasher().hash(password, GROUP);
+    expect([await hasher().verify(password, hash, GROUP), await hasher().verify(`${password}X`, hash, GROUP)]).toEqual([
+      true,
+      false,
+    ]);
+    await expect(hasher().hash(`${password}X`, GROUP)).rejects.toThrow(
       "Cannot hash the password: bcrypt would ignore its end",
     );
   });
 
   it("counts what follows a NUL", async () => {
-    const hash = await hasher().hash("a\u0000bcdefgh");
-    expect([await hasher().verify("a\u0000bcdefgh", hash), await hasher().verify("a", hash)]).toEqual([true, false]);
+    const hash = await hasher().hash("a\u0000bcdefgh", GROUP);
+    expect([await hasher().verify("a\u0000bcdefgh", hash, GROUP), await hasher().verify("a", hash, GROUP)]).toEqual([
+      true,
+      false,
+    ]);
   });
 
   it.each([undefined, "", "not a hash", "$2b$04$short"])("is false for the stored hash %j", async (stored) => {
-    expect(await hasher().verify("anything", stored)).toBe(false);
+    expect(await hasher().verify("anything", stored, GROUP)).toBe(false);
   });
 
   it.each([
@@ -58,14 +67,14 @@ describe("createPasswordHasher()", () => {
     };
     let turns = 0;
     const queue = {
-      run: <T>(work: () => Promise<T>): Promise<T> => {
+      run: <T>(_group: string, work: () => Promise<T>): Promise<T> => {
         turns += 1;
         return work();
       },
     };
     const counting = createPasswordHasher(queue, { cost: 12, pepper: undefined }, bcrypt);
     const rounds = (): number => costs.reduce((sum, cost) => sum + 2 ** cost, 0);
-    expect(await counting.verify("abdefgjkm".repeat(8) + "X", stored)).toBe(false);
+    expect(await counting.verify("abdefgjkm".repeat(8) + "X", stored, GROUP)).toBe(false);
     // A comparison that ends in a match has no padding: the answer reveals more than its time. Here
     // the password is too long, so the answer is no.
     expect([rounds(), turns]).toEqual([4096, 1]);
@@ -73,21 +82,21 @@ describe("createPasswordHasher()", () => {
 
   it("takes long passwords with a pepper, and marks their hashes", async () => {
     const peppered = hasher({ pepper: "pepper" });
-    const hash = await peppered.hash("é".repeat(100));
+    const hash = await peppered.hash("é".repeat(100), GROUP);
     expect(hash).toMatch(/^\{hmac-sha384\}\$2b\$04\$/);
-    expect([await peppered.verify("é".repeat(100), hash), await peppered.verify("é".repeat(99), hash)]).toEqual([
-      true,
-      false,
-    ]);
     expect([
-      await hasher({ pepper: "other" }).verify("é".repeat(100), hash),
-      await hasher().verify("é".repeat(100), hash),
+      await peppered.verify("é".repeat(100), hash, GROUP),
+      await peppered.verify("é".repeat(99), hash, GROUP),
+    ]).toEqual([true, false]);
+    expect([
+      await hasher({ pepper: "other" }).verify("é".repeat(100), hash, GROUP),
+      await hasher().verify("é".repeat(100), hash, GROUP),
     ]).toEqual([false, false]);
   });
 
   it("still verifies hashes from before the pepper", async () => {
-    const hash = await hasher().hash("correct horse");
-    expect(await hasher({ pepper: "pepper" }).verify("correct horse", hash)).toBe(true);
+    const hash = await hasher().hash("correct horse", GROUP);
+    expect(await hasher({ pepper: "pepper" }).verify("correct horse", hash, GROUP)).toBe(true);
   });
 });
 

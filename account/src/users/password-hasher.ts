@@ -22,16 +22,17 @@ const PEPPER_PREFIX = "{hmac-sha384}";
 export interface PasswordHasher {
   /**
    * A salted hash to store. The password must fit bcrypt, as password-rules.ts sees to; a longer
-   * one is a fault and rejects with a RangeError. `checkWanted` is called when the turn comes,
-   * right before the work; when it rejects, so does the call.
+   * one is a fault and rejects with a RangeError. Callers of one `group` share the turns of one.
+   * `checkWanted` is called when the turn comes, right before the work; when it rejects, so does the
+   * call.
    */
-  hash(password: string, checkWanted?: () => Promise<void>): Promise<string>;
+  hash(password: string, group: string, checkWanted?: () => Promise<void>): Promise<string>;
   /**
    * Whether the password has the hash. A false answer takes the same work for every hash up to
    * today's cost, and for an undefined (no such user) or unusable one: it does not reveal which
    * accounts exist, nor that the cost was raised since an account's last login.
    */
-  verify(password: string, storedHash: string | undefined): Promise<boolean>;
+  verify(password: string, storedHash: string | undefined, group: string): Promise<boolean>;
   /** Whether a hash is weaker than the service would make it today. */
   isOutdated(storedHash: string): boolean;
 }
@@ -65,22 +66,22 @@ export function createPasswordHasher(
       ? password
       : createHmac("sha384", options.pepper.reveal()).update(password).digest("base64");
   return {
-    async hash(password, checkWanted) {
+    async hash(password, group, checkWanted) {
       if (options.pepper === undefined && isTooLong(password))
         throw new RangeError("Cannot hash the password: bcrypt would ignore its end");
-      const bcryptHash = await queue.run(async () => {
+      const bcryptHash = await queue.run(group, async () => {
         await checkWanted?.();
         return bcrypt.hash(pepper(password), options.cost);
       });
       return options.pepper === undefined ? bcryptHash : PEPPER_PREFIX + bcryptHash;
     },
-    async verify(password, storedHash) {
+    async verify(password, storedHash, group) {
       const isPeppered = storedHash?.startsWith(PEPPER_PREFIX) === true;
       const bcryptHash = isPeppered ? storedHash.slice(PEPPER_PREFIX.length) : storedHash;
       const cost = costOf(bcryptHash);
       const isUsable = cost !== undefined && (!isPeppered || options.pepper !== undefined);
       const input = isPeppered ? pepper(password) : password;
-      return queue.run(async () => {
+      return queue.run(group, async () => {
         if (!isUsable || bcryptHash === undefined) {
           await bcrypt.compare(input, dummyHash);
           return false;

@@ -78,7 +78,7 @@ class Instance {
       refresh: { kind: "present" as const, value: token },
       mustAgree: false,
     };
-    return refresh(this.deps, options, cookies, { device: DEVICE, log });
+    return refresh(this.deps, options, cookies, { device: DEVICE, addressPrefix: "192.0.2.1", log });
   }
 }
 
@@ -195,7 +195,7 @@ describe("refresh()", () => {
       "@message": "Refresh token reused, the session is ended",
       account: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
       session: "s",
-      addressPrefix: "192.0.2.0/24",
+      addressPrefix: "192.0.2.1",
     });
     expect(one.logLines.join()).not.toContain("ada@x.com");
     expect(one.logLines.join()).not.toContain(first);

@@ -14,7 +14,7 @@ const ID = "22222222-2222-4222-8222-222222222222";
 const KEY = `avatars/${ID}/0123456789abcdef0123456789abcdef.png`;
 const IMAGE: CleanImage = { format: "png", width: 16, height: 16, bytes: Buffer.from("picture") };
 const INPUT = { email: { typed: "Ada@x.com", key: "ada@x.com" }, password: "correct horse battery", name: null };
-const CALLER: Caller = { device: { userAgent: "", ipPrefix: "" }, log: silentLog() };
+const CALLER: Caller = { device: { userAgent: "", ipPrefix: "" }, addressPrefix: "203.0.113.7", log: silentLog() };
 const NOT_STORED = new StoreError("not_applied", new Error("refused"));
 const UNKNOWN = new StoreError("unknown", new Error("no answer"));
 
@@ -56,7 +56,7 @@ class Fixture {
       list: () => ReadableStream.from([]),
     },
     hasher: {
-      hash: async (_password, checkWanted) => {
+      hash: async (_password, _group, checkWanted) => {
         this.whileWaiting();
         await checkWanted?.();
         this.hashes += 1;

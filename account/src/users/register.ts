@@ -34,7 +34,7 @@ export async function register(
     if ((await deps.store.findByEmailKey(input.email.key)) !== undefined) throw emailTaken();
   };
   await checkFree();
-  const passwordHash = await deps.hasher.hash(input.password, checkFree);
+  const passwordHash = await deps.hasher.hash(input.password, caller.addressPrefix, checkFree);
   const id = deps.newId();
   const stored = avatar === undefined ? undefined : await putAvatar(deps, id, avatar);
   const nowMs = deps.clock();

@@ -38,7 +38,7 @@ describe("describeStack()", () => {
 describe("guideSteps()", () => {
   it("writes commands that can be pasted as they are", () => {
     const commands = guideSteps(PLACE).flatMap((step) => step.commands);
-    expect(commands).toHaveLength(10);
+    expect(commands).toHaveLength(11);
     expect(commands[1]).toBe(
       "node_modules/.bin/weir-client -dial_string 127.0.0.1:8081 -domain api -descriptors plan=gold,user=1815",
     );

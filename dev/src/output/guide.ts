@@ -87,8 +87,17 @@ export function guideSteps({ ports, sourceDirectory, runDirectory }: GuidePlace)
         `curl -s -w '\\n' -X POST ${user}/logout -b ${cookies} -c ${cookies}`,
       ],
     },
+    {
+      title: "guess the password of an account six times, account.yaml allows 5 a minute: 401 five times, then 429",
+      commands: [
+        `for i in 1 2 3 4 5 6; do curl -s -o /dev/null -w '%{http_code}\\n' ${user}/login -H 'content-type: application/json' -d '${JSON.stringify(GUESS)}'; done`,
+      ],
+    },
   ];
 }
+
+/** Nobody has to have the account: the answers are the same. */
+const GUESS = { email: "eve@example.com", password: "guess" } as const;
 
 /** A question that the rule `password-reset` of the examples answers. */
 const PASSWORD_RESET = {

@@ -50,6 +50,11 @@ describe("planPrograms()", () => {
     });
   });
 
+  it("lets the account service ask the stack's own rate limit service", () => {
+    const { rateLimit, account } = planPrograms(PLACE);
+    expect([rateLimit.env["GRPC_PORT"], account.env["RATE_LIMIT_GRPC"]]).toEqual(["3", "127.0.0.1:3"]);
+  });
+
   it("lets everything listen on this machine only", () => {
     const { controlPlane, rateLimit, account } = planPrograms(PLACE);
     const hosts = [controlPlane, rateLimit, account].flatMap(({ env }) =>

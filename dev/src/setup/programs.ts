@@ -119,6 +119,7 @@ function planAccount({ ports, accountDirectory, machine }: StackPlace): ProgramP
       MEDIA: "local",
       DATA_DIR: accountDirectory,
       PUBLIC_ORIGIN: `http://localhost:${ports.accountHttp}`,
+      RATE_LIMIT_GRPC: `${STACK_HOST}:${ports.rateLimitGrpc}`,
     },
   };
 }

@@ -34,13 +34,14 @@ describe("the account service under curl", () => {
     const none = { cert: "", key: "" };
     const certificates = { ca: none, controlPlane: none, rateLimit: none, renewed: [] };
     const accountDirectory = join(folder.path, "account");
-    plan = planPrograms({
+    const { account } = planPrograms({
       ports,
       certificates,
       sourceDirectory: folder.path,
       accountDirectory,
       machine: process.env,
-    }).account;
+    });
+    plan = { ...account, env: { ...account.env, RATE_LIMIT_FAILURE: "open" } }; // No rate limit service runs.
     base = `http://localhost:${ports.accountHttp}/api/v1/user`;
     service = await startPlanned(plan);
   });
@@ -76,10 +77,11 @@ describe("the account service under curl", () => {
     expect(await logIn("wrong horse battery")).toMatchObject({ status: 401, body: { code: "invalid_credentials" } });
   });
 
-  it("logs in with two cookies that scripts cannot read, and knows the person by them", async () => {
+  it("logs in with three cookies that scripts cannot read, and knows the person by them", async () => {
     expect(await logIn(PASSWORD)).toMatchObject({ status: 200, body: { user: { email: EMAIL } } });
     expect(cookies()).toEqual([
       { name: "__Host-accessToken", isHttpOnly: true, isSecure: true, path: "/" },
+      { name: "__Host-device", isHttpOnly: true, isSecure: true, path: "/" },
       { name: "__Host-refreshToken", isHttpOnly: true, isSecure: true, path: "/" },
     ]);
     expect(await curl(`${base}/current-user -b ${jar}`)).toMatchObject({

@@ -10,8 +10,9 @@ const FOLDER = join(import.meta.dirname, "..", "..", "..", "examples", "limits")
 const FILES = readdirSync(FOLDER).toSorted();
 
 describe("the examples", () => {
-  it("are the five that the README explains", () => {
+  it("are the six that the README explains", () => {
     expect(FILES).toEqual([
+      "account.yaml",
       "api-plans.yaml",
       "export-trial.yaml",
       "login-protection.yaml",
@@ -30,6 +31,6 @@ describe("the examples", () => {
     const domains = FILES.flatMap((file) => readManifests(readFileSync(join(FOLDER, file), "utf8"))).map(
       ({ resource }) => resource?.spec.domain,
     );
-    expect(domains).toEqual(["api", "export", "login", "edge", "shop"]);
+    expect(domains).toEqual(["account", "api", "export", "login", "edge", "shop"]);
   });
 });

@@ -56,8 +56,8 @@ describe("make run", () => {
   it("starts, prints commands that all work, reports edits, and stops", async () => {
     const stack = await startStack(env);
     const commands = printedCommands(stack.lines);
-    expect(commands).toHaveLength(10);
-    const [askThrice, askGrpc, raise, breakIt, fix, register, logIn, whoAmI, refresh, logOut] =
+    expect(commands).toHaveLength(11);
+    const [askThrice, askGrpc, raise, breakIt, fix, register, logIn, whoAmI, refresh, logOut, guess] =
       commands as CommandTuple;
 
     expect(await statusesOf(askThrice)).toEqual([200, 200, 429]);
@@ -95,6 +95,9 @@ describe("make run", () => {
     expect(JSON.parse(await outputOf(refresh))).toHaveProperty("accessTokenExpiresAt");
     expect(JSON.parse(await outputOf(logOut))).toHaveProperty("message");
     expect(JSON.parse(await outputOf(whoAmI))).toMatchObject({ status: 401 });
+
+    await startOfMinute();
+    expect((await outputOf(guess)).trim().split("\n")).toEqual(["401", "401", "401", "401", "401", "429"]);
 
     // Nothing but what a person should read: no log lines, no stack traces.
     expect(stack.lines.filter((each) => each.includes("@timestamp") || /^\s+at /.test(each))).toEqual([]);
@@ -193,7 +196,7 @@ describe("make run", () => {
   });
 });
 
-type CommandTuple = [string, string, string, string, string, string, string, string, string, string];
+type CommandTuple = [string, string, string, string, string, string, string, string, string, string, string];
 
 async function stackEnv(folder: string, manifests: string): Promise<Record<string, string>> {
   const ports = await anyPorts();
@@ -289,6 +292,11 @@ async function statusesOf(command: string): Promise<number[]> {
     expect(JSON.parse(body ?? "null"), line).toHaveProperty("overallCode");
     return Number(status);
   });
+}
+
+/** Waits until a minute has time for six logins, so that no window ends between them. */
+async function startOfMinute(): Promise<void> {
+  await eventually("the next minute", () => expect((Date.now() / 1000) % 60).toBeLessThan(35));
 }
 
 function accountOf(stack: RunningStack): number {

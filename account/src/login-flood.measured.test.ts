@@ -1,0 +1,190 @@
+// Logins against the program with the default cost of a hash: whom a flood delays, and what a rate limit
+// service that is silent costs. The load comes from another process, and both share the machine.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { Agent, request as httpRequest } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { eventually } from "@weir/testing/eventually";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { afterEach, describe, expect, it } from "vitest";
+import { png } from "./media/sample-images.suite.ts";
+import { formBody, USER } from "./running-service.suite.ts";
+import { RateLimitServer } from "./throttle/rate-limit-server.suite.ts";
+
+const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
+
+const WRONG = { ...USER, password: "not the password" };
+
+/** How long the flood takes, in milliseconds, and the logins that it sends every 50 ms: 200 a second. */
+const FLOOD_MS = 10_000;
+const FLOOD_BATCH = 10;
+
+let program: Program;
+
+afterEach(() => program.stop());
+
+describe("logins without limits", () => {
+  it("let another address log in, half of the times within 2 s, while one sends 200 wrong passwords a second", async () => {
+    program = await startProgram({ RATE_LIMIT_FAILURE: "open" });
+    const flood: Promise<Timed>[] = [];
+    const timer = setInterval(() => {
+      for (let login = 0; login < FLOOD_BATCH; login++) flood.push(program.logIn(WRONG, "203.0.113.7"));
+    }, 50);
+    await sleep(1000); // The queue has filled.
+    const logins: Timed[] = [];
+    const endMs = performance.now() + FLOOD_MS;
+    while (performance.now() < endMs) logins.push(await program.logIn(USER, "198.51.100.1"));
+    clearInterval(timer);
+    const answers = await Promise.all(flood);
+    expect(Object.keys(countsOf(answers))).toEqual(["401", "503"]);
+    // In one queue for all, nine in ten would be refused.
+    expect(logins.length).toBeGreaterThanOrEqual(3);
+    expect(countsOf(logins)[200]).toBeGreaterThanOrEqual(logins.length / 2);
+    expect(percentile(logins, 0.5)).toBeLessThanOrEqual(2000);
+  });
+
+  it("leave the current user fast while 200 arrive together, and refuse what would wait too long as busy", async () => {
+    program = await startProgram({ RATE_LIMIT_FAILURE: "open" });
+    const { cookies } = await program.logIn(USER, "192.0.2.1");
+    const session = cookies.map((cookie) => cookie.slice(0, cookie.indexOf(";"))).join("; ");
+    const state = { isOver: false };
+    const logins = Promise.all(
+      Array.from({ length: 200 }, (_, from) => program.logIn(WRONG, `198.51.100.${from}`)),
+    ).finally(() => {
+      state.isOver = true;
+    });
+    const others: Timed[] = [];
+    while (!state.isOver) {
+      others.push(await program.call("GET", "current-user", { Cookie: session }));
+      await sleep(2);
+    }
+    const answers = await logins;
+    const { 401: refused = 0, 503: busy = 0, ...further } = countsOf(answers);
+    expect(further).toEqual({}); // Above all no 500.
+    expect(refused).toBeGreaterThanOrEqual(2);
+    expect(busy).toBeGreaterThanOrEqual(100);
+    expect(answers.filter(({ status, retryAfter }) => status === 503 && retryAfter !== "1")).toEqual([]);
+    expect(countsOf(others)).toEqual({ 200: others.length });
+    expect(others.length).toBeGreaterThan(20); // The first one arrives behind all logins.
+    expect(percentile(others, 0.9)).toBeLessThan(100);
+  });
+});
+
+describe("a rate limit service that is silent", () => {
+  it("delays a login by the time limit, once for each of two questions", async () => {
+    const server = new RateLimitServer();
+    await server.start();
+    try {
+      program = await startProgram({ RATE_LIMIT_GRPC: server.target });
+      const usual: Timed[] = [];
+      for (let login = 0; login < 5; login++) usual.push(await program.logIn(USER, "198.51.100.1"));
+      server.behaviour = "silent";
+      server.requests.length = 0;
+      const first = await program.logIn(USER, "198.51.100.1"); // Waits twice.
+      await program.logIn(USER, "198.51.100.1");
+      const later = await program.logIn(USER, "198.51.100.1");
+      expect(countsOf([...usual, first, later])).toEqual({ 200: 7 });
+      expect(server.requests.length).toBeLessThanOrEqual(3);
+      expect(first.ms - percentile(usual, 0.5)).toBeLessThan(1000); // Two limits of 50 ms, on a busy machine.
+    } finally {
+      server.stop();
+    }
+  });
+});
+
+/** An answer, and the time until it was complete. */
+interface Timed {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  readonly cookies: readonly string[];
+  readonly ms: number;
+}
+
+/** Starts the program and registers the user. */
+async function startProgram(env: Readonly<Record<string, string>>): Promise<Program> {
+  const folder = makeTemporaryFolder();
+  const child = spawn(process.execPath, ["--conditions=source", MAIN], {
+    env: {
+      PATH: String(process.env["PATH"]),
+      PORT: "0",
+      METRICS_PORT: "0",
+      DATA_DIR: folder.path,
+      TRUST_PROXY: "1",
+      SHUTDOWN_DRAIN: "0s",
+      ...env,
+    },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let output = "";
+  child.stderr.on("data", (chunk: Buffer) => (output = (output + chunk.toString()).slice(0, 100_000)));
+  const origin = await eventually("the program to be ready", () => {
+    const url = /Account service ready.* url="?([^\s"]+)/.exec(output)?.[1];
+    if (url === undefined) throw new Error(output);
+    return url;
+  });
+  const started = new Program(child, origin, () => folder.remove());
+  const parts = Object.entries(USER).map(([name, value]) => ({ name, value }));
+  const body = formBody([...parts, { name: "avatar", value: png(), fileName: "a.png" }]);
+  const type = { "Content-Type": "multipart/form-data; boundary=WeirTestBoundary" };
+  expect((await started.call("POST", "register", type, body)).status).toBe(201);
+  return started;
+}
+
+/** The running program, and a client whose calls each come from an address of its choice. */
+class Program {
+  readonly #child: ChildProcess;
+  readonly #origin: string;
+  readonly #remove: () => void;
+  /** The current user keeps a connection; logins open one each, as independent clients do. */
+  readonly #agent = new Agent({ keepAlive: true });
+
+  constructor(child: ChildProcess, origin: string, remove: () => void) {
+    this.#child = child;
+    this.#origin = origin;
+    this.#remove = remove;
+  }
+
+  logIn(credentials: object, from: string): Promise<Timed> {
+    const headers = { "Content-Type": "application/json", "X-Forwarded-For": from };
+    return this.call("POST", "login", headers, Buffer.from(JSON.stringify(credentials)));
+  }
+
+  call(method: "GET" | "POST", name: string, headers: Readonly<Record<string, string>>, body?: Buffer): Promise<Timed> {
+    const startedMs = performance.now();
+    const length = body === undefined ? {} : { "Content-Length": body.length };
+    const options = { method, headers: { ...headers, ...length }, agent: method === "GET" ? this.#agent : false };
+    return new Promise((resolve) => {
+      const request = httpRequest(`${this.#origin}/api/v1/user/${name}`, options, (response) => {
+        response.resume().on("end", () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            retryAfter: response.headers["retry-after"],
+            cookies: response.headers["set-cookie"] ?? [],
+            ms: performance.now() - startedMs,
+          }),
+        );
+      });
+      // A status that no test expects: rejections of calls that a failed test left behind would hide its failure.
+      request.on("error", () => resolve({ status: 0, retryAfter: undefined, cookies: [], ms: NaN })).end(body);
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#agent.destroy();
+    this.#child.kill("SIGKILL");
+    await once(this.#child, "close");
+    this.#remove();
+  }
+}
+
+function countsOf(answers: readonly Timed[]): Record<number, number> {
+  const counts: Record<number, number> = {};
+  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+function percentile(answers: readonly Timed[], ratio: number): number {
+  const sorted = answers.map(({ ms }) => ms).toSorted((a, b) => a - b);
+  return sorted[Math.ceil(sorted.length * ratio) - 1] ?? 0;
+}

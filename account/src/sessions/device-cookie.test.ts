@@ -1,0 +1,36 @@
+import { createSecretKey } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { isDeviceToken, issueDeviceToken } from "./device-cookie.ts";
+
+const KEY = createSecretKey(Buffer.alloc(32, 1));
+const OTHER_KEY = createSecretKey(Buffer.alloc(32, 2));
+const NOW_MS = Date.UTC(2026, 0, 1);
+const DAY_MS = 86_400_000;
+
+const TOKEN = issueDeviceToken(KEY, "a@x.com", NOW_MS);
+
+describe("isDeviceToken()", () => {
+  it("accepts the account that logged in, for 180 days", () => {
+    expect(isDeviceToken(KEY, "a@x.com", TOKEN, NOW_MS)).toBe(true);
+    expect(isDeviceToken(KEY, "a@x.com", TOKEN, NOW_MS + 180 * DAY_MS - 1)).toBe(true);
+    expect(isDeviceToken(KEY, "a@x.com", TOKEN, NOW_MS + 180 * DAY_MS)).toBe(false);
+  });
+
+  it("refuses another account and another key", () => {
+    expect(isDeviceToken(KEY, "b@x.com", TOKEN, NOW_MS)).toBe(false);
+    expect(isDeviceToken(OTHER_KEY, "a@x.com", TOKEN, NOW_MS)).toBe(false);
+  });
+
+  it.each([
+    ["a later end", TOKEN.replace(/^\d+/, (seconds) => String(Number(seconds) + 1))],
+    ["another signature", TOKEN.replace(/\..{4}/, ".AAAA")],
+    ["no signature", TOKEN.replace(/\..*/, ".")],
+    ["a longer signature", `${TOKEN}A`],
+    ["no end", TOKEN.replace(/^\d+/, "")],
+    ["an end in another form", TOKEN.replace(/^\d+/, "1e12")],
+    ["text", "device"],
+    ["nothing", ""],
+  ])("refuses %s", (_what, token) => {
+    expect(isDeviceToken(KEY, "a@x.com", token, NOW_MS)).toBe(false);
+  });
+});

@@ -1,0 +1,90 @@
+// What is limited: the descriptors of each route, and the limits that this process applies when no rate
+// limit service decides. examples/limits/account.yaml has the same ones for the service.
+
+/** The routes that are limited, by their value in descriptors. */
+export type LimitedRoute = "register" | "login" | "refresh";
+
+/** The keys below a route. The values of `ip` and `ip_day` are address prefixes, the others are labels. */
+export type LimitKey = "ip" | "ip_day" | "account_ip" | "account";
+
+/** A limit in fixed windows. */
+export interface Limit {
+  readonly requests: number;
+  readonly windowSeconds: number;
+}
+
+/** The limits of this process. A window belongs to a key, so two windows for one value have two keys. */
+export const LIMITS: Readonly<Record<LimitedRoute, Readonly<Partial<Record<LimitKey, Limit>>>>> = {
+  register: {
+    ip: { requests: 5, windowSeconds: 60 },
+    ip_day: { requests: 50, windowSeconds: 86_400 },
+  },
+  login: {
+    ip: { requests: 20, windowSeconds: 60 },
+    account_ip: { requests: 5, windowSeconds: 60 },
+    account: { requests: 100, windowSeconds: 3600 },
+  },
+  refresh: {
+    ip: { requests: 60, windowSeconds: 60 },
+  },
+};
+
+/** One call of the limiter: descriptors `(route, <route>)(<key>, <value>)` that are counted together. */
+export interface LimitCheck {
+  readonly route: LimitedRoute;
+  /** The caller's, for the log. */
+  readonly addressPrefix: string;
+  readonly entries: readonly LimitEntry[];
+}
+
+/** The second entry of a descriptor; the first one is the route. */
+export interface LimitEntry {
+  readonly key: LimitKey;
+  readonly value: string;
+}
+
+/** The attempt to log in, in the terms of its limits. */
+export interface LoginAttempt {
+  readonly addressPrefix: string;
+  /** Label of the account, which does not reveal the e-mail address. */
+  readonly account: string;
+  /** Label of the account together with the address prefix of the caller. */
+  readonly accountAndAddress: string;
+  /** Whether this browser has logged in to the account before. */
+  readonly isKnownDevice: boolean;
+}
+
+/** The check before the body of a request is read. */
+export function addressCheck(route: LimitedRoute, addressPrefix: string): LimitCheck {
+  const keys: readonly LimitKey[] = route === "register" ? ["ip", "ip_day"] : ["ip"];
+  return { route, addressPrefix, entries: keys.map((key) => ({ key, value: addressPrefix })) };
+}
+
+/**
+ * The check of a login after its body is parsed. A known device is not counted in `account`, so that
+ * guesses from many addresses do not lock the owner out.
+ */
+export function loginCheck(attempt: LoginAttempt): LimitCheck {
+  const perAddress: LimitEntry = { key: "account_ip", value: attempt.accountAndAddress };
+  const perAccount: LimitEntry = { key: "account", value: attempt.account };
+  return {
+    route: "login",
+    addressPrefix: attempt.addressPrefix,
+    entries: attempt.isKnownDevice ? [perAddress] : [perAddress, perAccount],
+  };
+}
+
+/** The decision about one check. */
+export type LimitDecision =
+  | { readonly isAllowed: true; readonly headers: LimitHeaders }
+  | {
+      readonly isAllowed: false;
+      /** The key whose limit is reached. */
+      readonly key: LimitKey;
+      /** Whole seconds until its window ends, at least 1. */
+      readonly retryAfterSeconds: number;
+      readonly headers: LimitHeaders;
+    };
+
+/** Headers for the answer, from the rate limit service. */
+export type LimitHeaders = readonly (readonly [name: string, value: string])[];
