@@ -39,18 +39,6 @@ function login(url: string, email: string): Promise<Response> {
   return fetch(`${url}/api/v1/user/login`, { method: "POST", headers: { "Content-Type": "application/json" }, body });
 }
 
-const PRODUCTION = {
-  NODE_ENV: "production",
-  BCRYPT_COST: "10",
-  ALLOW_EMBEDDED: "true",
-  PUBLIC_ORIGIN: "https://account.example.com",
-  HOST: "127.0.0.1",
-  METRICS_HOST: "127.0.0.1",
-  ACCESS_TOKEN_SECRET: "rT7-long-enough-access-value-0123456789",
-  REFRESH_TOKEN_SECRET: "zQ9-long-enough-refresh-value-987654321",
-  ACCOUNT_LABEL_SECRET: "mK4-long-enough-label-value-5566778899",
-};
-
 describe("weir-account", () => {
   it("keeps every account it confirmed, and its sessions, when it is killed in the middle of registrations", async () => {
     const first = run({});
@@ -135,59 +123,6 @@ describe("weir-account", () => {
     expect((await login(again, "a@x.com")).status).toBe(200);
     const elsewhere = run({ DATA_DIR: join(programs.folder, "elsewhere") }, ["sweep"]);
     expect([await elsewhere.exited, elsewhere.output()]).toEqual([1, expect.stringContaining("accounts.sqlite")]);
-  });
-
-  it("starts in production with real secrets", async () => {
-    const program = run(PRODUCTION);
-    await ready(program);
-    expect(program.output()).not.toContain("Not fit for production");
-  });
-
-  it.each([
-    {
-      name: "one secret for both tokens",
-      env: { REFRESH_TOKEN_SECRET: PRODUCTION.ACCESS_TOKEN_SECRET },
-      setting: "REFRESH_TOKEN_SECRET",
-      value: PRODUCTION.ACCESS_TOKEN_SECRET,
-    },
-    {
-      name: "a short secret",
-      env: { ACCESS_TOKEN_SECRET: "Xy3!hq8Z" },
-      setting: "ACCESS_TOKEN_SECRET",
-      value: "Xy3!hq8Z",
-    },
-    {
-      name: "a placeholder for the labels' secret",
-      env: { ACCOUNT_LABEL_SECRET: "changeme" },
-      setting: "ACCOUNT_LABEL_SECRET",
-      value: "changeme",
-    },
-    {
-      name: "a placeholder",
-      env: { ACCESS_TOKEN_SECRET: "changeme" },
-      setting: "ACCESS_TOKEN_SECRET",
-      value: "changeme",
-    },
-    {
-      name: "local avatars without PUBLIC_ORIGIN",
-      env: { PUBLIC_ORIGIN: "" },
-      setting: "PUBLIC_ORIGIN",
-      value: undefined,
-    },
-    { name: "the embedded store", env: { ALLOW_EMBEDDED: "" }, setting: "STORE", value: undefined },
-    {
-      name: "insecure cookies",
-      env: { COOKIE_INSECURE_DEV: "true" },
-      setting: "COOKIE_INSECURE_DEV",
-      value: undefined,
-    },
-    { name: "every origin", env: { CORS_ORIGINS: "*" }, setting: "CORS_ORIGINS", value: undefined },
-    { name: "every proxy", env: { TRUST_PROXY: "true" }, setting: "TRUST_PROXY", value: undefined },
-  ])("does not start in production with $name", async ({ env, setting, value }) => {
-    const program = run({ ...PRODUCTION, ...env });
-    expect(await program.exited).toBe(1);
-    expect(program.output()).toMatch(new RegExp(`^  ${setting}(=| is not set)`, "m"));
-    if (value !== undefined) expect(program.output()).not.toContain(value);
   });
 
   it("warns of variables without effect", async () => {

@@ -7,11 +7,11 @@ import { readTracingSettings, type TracingSettings } from "@weir/common/tracing/
 import type { CookieOptions } from "./sessions/cookies.ts";
 import { type ListenerSettings, readListeners } from "./settings-listeners.ts";
 import { type OriginSettings, readOrigins } from "./settings-origins.ts";
-import { readThrottle } from "./settings-throttle.ts";
-import type { ThrottleSettings } from "./throttle/create-throttle.ts";
 import { type PasswordSettings, readPasswords } from "./settings-passwords.ts";
 import { readSessions, type SessionSettings } from "./settings-sessions.ts";
 import { readStorage, type StorageSettings } from "./settings-storage.ts";
+import { readThrottle } from "./settings-throttle.ts";
+import type { ThrottleSettings } from "./throttle/create-throttle.ts";
 
 /** Longest wait that a timer takes, in milliseconds; used for drains. */
 const DRAIN_MAX_MS = 3_600_000;
