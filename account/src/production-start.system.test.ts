@@ -24,7 +24,7 @@ const PRODUCTION = {
 
 describe("weir-account with NODE_ENV=production", () => {
   it("starts with real secrets", async () => {
-    const program = programs.start(PRODUCTION);
+    const program = programs.start({ ...PRODUCTION, RATE_LIMIT_FAILURE: "local" });
     await ready(program);
     expect(program.output()).not.toContain("Not fit for production");
   });

@@ -8,9 +8,12 @@ import { ServiceStarter } from "../benchmarks/account/service.ts";
 /** How long the clients pipeline, in milliseconds. */
 const DURATION_MS = 5000;
 
-/** Bounds: of /healthz in milliseconds, five times that of the benchmark, and of memory in MiB. */
-const P99_MAX_MS = 500;
-const RSS_GROWTH_MAX = 50;
+/**
+ * Bounds: of /healthz in milliseconds, far beyond that of the benchmark, for machines with other work; and
+ * of memory in MiB.
+ */
+const P99_MAX_MS = 3000;
+const RSS_GROWTH_MAX = 100;
 
 const folder = makeTemporaryFolder();
 const stops: (() => Promise<void>)[] = [];
