@@ -76,7 +76,15 @@ describe("LocalLimiter", () => {
     expect(fixture.allowedOf(1000, login(["account", "owner"]))).toBe(95);
   });
 
-  it("forgets the value that was counted first when there are too many", () => {
+  it("does not reset a value that has used its limit up when many others follow", () => {
+    const fixture = new LimiterFixture({ valuesMax: 100 });
+    const victim = login(["account", "owner"]);
+    expect(fixture.allowedOf(101, victim)).toBe(100);
+    for (let other = 0; other < 1000; other++) fixture.allowedOf(1, login(["account", `other ${other}`]));
+    expect(fixture.allowedOf(1, victim)).toBe(0);
+  });
+
+  it("forgets the value that was counted first when there are too many with as many requests", () => {
     const fixture = new LimiterFixture({ valuesMax: 3 });
     const [a, b, c, d] = ["a", "b", "c", "d"].map((value) => login(["account_ip", value]));
     for (const check of [a, b, c]) fixture.allowedOf(5, check!);
