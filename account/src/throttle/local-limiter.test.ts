@@ -32,6 +32,7 @@ describe("LocalLimiter", () => {
     { check: addressCheck("refresh", "203.0.113.7"), allowed: 60, key: "ip", retryAfterSeconds: 50 },
     { check: login(["account_ip", "x"]), allowed: 5, key: "account_ip", retryAfterSeconds: 50 },
     { check: login(["account", "x"]), allowed: 100, key: "account", retryAfterSeconds: 3590 },
+    { check: login(["device", "x"]), allowed: 100, key: "device", retryAfterSeconds: 3590 },
   ])("allows $allowed of $check.route by $key", ({ check, allowed, key, retryAfterSeconds }) => {
     const fixture = new LimiterFixture();
     expect(fixture.allowedOf(allowed + 10, check)).toBe(allowed);

@@ -17,7 +17,7 @@ import { RateLimitServer, RESET_SECONDS } from "./rate-limit-server.suite.ts";
 /** Half a second into a minute, two minutes before the end of an hour. */
 const NOW_MS = Date.UTC(2026, 0, 1, 12, 58, 0, 500);
 
-const LOGIN = loginCheck({ addressPrefix: "", account: "aaaa", accountAndAddress: "bbbb", isKnownDevice: false });
+const LOGIN = loginCheck({ addressPrefix: "", account: "aaaa", accountAndAddress: "bbbb", device: undefined });
 const ADDRESS = addressCheck("login", "203.0.113.7");
 
 let server: RateLimitServer;
