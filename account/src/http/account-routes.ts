@@ -134,11 +134,12 @@ export class AccountCalls {
   #limitLogin(emailKey: string, { addressPrefix }: Caller, request: Request, response: Response): Promise<void> {
     const { throttle, clock, labelKey } = this.#deps;
     const device = readCookie(request.headers.cookie, "device", this.#options.cookies);
+    const isKnown = device.kind === "present" && isDeviceToken(labelKey, emailKey, device.value, clock());
     const check = loginCheck({
       addressPrefix,
       account: accountLabel(labelKey, emailKey),
       accountAndAddress: accountLabel(labelKey, `${emailKey}|${addressPrefix}`),
-      isKnownDevice: device.kind === "present" && isDeviceToken(labelKey, emailKey, device.value, clock()),
+      device: isKnown ? accountLabel(labelKey, `device|${device.value}`) : undefined,
     });
     return enforceLimits(throttle, check, response);
   }

@@ -4,6 +4,7 @@ import type { CookieRead } from "../sessions/cookies.ts";
 import { createSession, refreshTokenId, withoutSession, withSession } from "../sessions/session-records.ts";
 import type { UserRecord } from "../store/user-store.ts";
 import type { AccountDeps, AccountOptions, Caller } from "./account-deps.ts";
+import { queueGroup } from "./address-prefix.ts";
 import type { Credentials } from "./inputs.ts";
 import { issueAccessToken, type IssuedToken, issueRefreshToken } from "./issue-tokens.ts";
 import { accountLabel } from "./public-user.ts";
@@ -28,7 +29,7 @@ export async function logIn(
 ): Promise<LogIn> {
   const account = accountLabel(deps.labelKey, input.email.key);
   const user = await deps.store.findByEmailKey(input.email.key);
-  const matches = await deps.hasher.verify(input.password, user?.passwordHash, caller.addressPrefix);
+  const matches = await deps.hasher.verify(input.password, user?.passwordHash, queueGroup(caller.addressPrefix));
   if (user === undefined || !matches) {
     caller.log.info("Login refused", { account });
     throw wrongCredentials();
@@ -79,7 +80,7 @@ async function renewedHash(
 ): Promise<string | undefined> {
   if (!deps.hasher.isOutdated(user.passwordHash)) return undefined;
   try {
-    return await deps.hasher.hash(password, addressPrefix);
+    return await deps.hasher.hash(password, queueGroup(addressPrefix));
   } catch (error) {
     if (error instanceof AccountError && error.code === "busy") return undefined; // The next login tries again.
     throw error;
