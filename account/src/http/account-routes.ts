@@ -74,8 +74,9 @@ export class AccountCalls {
         ? [{ field: "avatar", message: "Choose an image as avatar.", code: "avatar_required" }]
         : [];
       const registration = await parseRegistration(form.fields, missing, await passwordRules);
-      const avatar = form.avatar === undefined ? undefined : await this.#cleanAvatar(form.avatar);
-      const user = await register(this.#deps, registration, avatar, contextOf(response).caller);
+      const { caller } = contextOf(response);
+      const avatar = form.avatar === undefined ? undefined : await this.#cleanAvatar(form.avatar, caller);
+      const user = await register(this.#deps, registration, avatar, caller);
       response.setHeader("Location", "/api/v1/user/current-user");
       const message = "Your account is ready. Log in to use it.";
       sendJson(response, 201, { message, user: publicUser(user) });
@@ -149,8 +150,8 @@ export class AccountCalls {
     return serializeCookie("device", token, DEVICE_COOKIE_SECONDS, this.#options.cookies);
   }
 
-  async #cleanAvatar(bytes: Buffer): Promise<CleanImage> {
-    const result = await this.#deps.images.clean(bytes);
+  async #cleanAvatar(bytes: Buffer, { addressPrefix }: Caller): Promise<CleanImage> {
+    const result = await this.#deps.images.clean(bytes, addressPrefix);
     if (result.ok) return result.image;
     const { problem } = result;
     const field = { field: "avatar", message: AVATAR_MESSAGES[problem], code: `avatar_${problem}` };
