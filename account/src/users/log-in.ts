@@ -30,7 +30,6 @@ export async function logIn(
   const user = await deps.store.findByEmailKey(input.email.key);
   const matches = await deps.hasher.verify(input.password, user?.passwordHash, caller.addressPrefix);
   if (user === undefined || !matches) {
-    deps.events.loggedIn("invalid_credentials");
     caller.log.info("Login refused", { account });
     throw wrongCredentials();
   }
@@ -47,7 +46,7 @@ export async function logIn(
   if (stored === undefined) throw wrongCredentials(); // The user was deleted meanwhile.
   const access = await issueAccessToken(deps, options, user.id, session);
   const refresh = await issueRefreshToken(deps, options, user.id, session, tokenId);
-  deps.events.loggedIn("success");
+  deps.events.loggedIn();
   caller.log.info("Login accepted", { account, session: session.id });
   return { user, access, refresh };
 }
