@@ -15,7 +15,7 @@ INSTALLED := node_modules/.installed
 # More arguments for the task's program, for example: make test-unit ARGS=limits/src/rules
 ARGS ?=
 
-.PHONY: help setup build run check test test-fast test-unit test-integration soak generate bench bench-control-plane bench-operator fuzz differential coverage format clean
+.PHONY: help setup build run check test test-fast test-unit test-integration soak generate bench bench-control-plane bench-operator bench-account fuzz differential coverage format clean
 
 help: ## List these tasks
 	@printf 'Usage: make TASK [ARGS=...]\n\n'
@@ -66,6 +66,9 @@ bench-control-plane: build ## Measure how fast changes reach pods, and memory (A
 
 bench-operator: build ## Measure how fast statuses are right, how often they are written, and a rest (ARGS='edit rest' to narrow)
 	@node --enable-source-maps e2e/dist/benchmarks/operator/run.js $(ARGS)
+
+bench-account: build ## Measure calls per second, start and memory of the account service (ARGS='login memory' to narrow)
+	@node --enable-source-maps e2e/dist/benchmarks/account/run.js $(ARGS)
 
 fuzz: $(INSTALLED) ## Send broken input to the codec, the image process, HTTP/2 connections and every listener (ARGS='--minutes 10 --seed 1')
 	@node --conditions=source ratelimit/src/transport/weir/codec/codec-fuzz.suite.ts $(ARGS)

@@ -1,70 +1,27 @@
 // The program as an operator runs it: a process with an environment, signals, and a sudden end.
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { eventually } from "@weir/testing/eventually";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { png } from "./media/sample-images.suite.ts";
+import { metricsOf, type Program, Programs, ready } from "./program.suite.ts";
 import { formBody } from "./running-service.suite.ts";
 
-const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
-
-interface Program {
-  readonly child: ChildProcess;
-  readonly output: () => string;
-  readonly exited: Promise<number | null>;
-}
-
-let folder: ReturnType<typeof makeTemporaryFolder>;
-const programs: Program[] = [];
+let programs: Programs;
 
 beforeEach(() => {
-  folder = makeTemporaryFolder();
+  programs = new Programs();
 });
 
-afterEach(async () => {
-  for (const { child, exited } of programs.splice(0)) {
-    child.kill("SIGKILL");
-    await exited;
-  }
-  folder.remove();
-});
+afterEach(() => programs.stop());
 
 function run(env: Readonly<Record<string, string>>, args: readonly string[] = []): Program {
-  const base = {
-    PATH: String(process.env["PATH"]),
-    PORT: "0",
-    METRICS_PORT: "0",
-    DATA_DIR: folder.path,
-    BCRYPT_COST: "4",
-    RATE_LIMIT_FAILURE: "open",
-    SHUTDOWN_DRAIN: "0s",
-  };
-  const child = spawn(process.execPath, ["--conditions=source", MAIN, ...args], {
-    env: { ...base, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  const exited = once(child, "close").then(([code]) => code as number | null);
-  const program = { child, output: () => output, exited };
-  programs.push(program);
-  return program;
-}
-
-/** The origin of the program once it is ready. */
-function ready(program: Program): Promise<string> {
-  return eventually("the program to be ready", () => {
-    const url = /Account service ready.* url="?([^\s"]+)/.exec(program.output())?.[1];
-    if (url === undefined) throw new Error(program.output());
-    return url;
-  });
+  return programs.start(env, { args });
 }
 
 function register(url: string, email: string): Promise<Response> {
@@ -81,18 +38,6 @@ function login(url: string, email: string): Promise<Response> {
   const body = JSON.stringify({ email, password: "correct horse battery" });
   return fetch(`${url}/api/v1/user/login`, { method: "POST", headers: { "Content-Type": "application/json" }, body });
 }
-
-const PRODUCTION = {
-  NODE_ENV: "production",
-  BCRYPT_COST: "10",
-  ALLOW_EMBEDDED: "true",
-  PUBLIC_ORIGIN: "https://account.example.com",
-  HOST: "127.0.0.1",
-  METRICS_HOST: "127.0.0.1",
-  ACCESS_TOKEN_SECRET: "rT7-long-enough-access-value-0123456789",
-  REFRESH_TOKEN_SECRET: "zQ9-long-enough-refresh-value-987654321",
-  ACCOUNT_LABEL_SECRET: "mK4-long-enough-label-value-5566778899",
-};
 
 describe("weir-account", () => {
   it("keeps every account it confirmed, and its sessions, when it is killed in the middle of registrations", async () => {
@@ -154,7 +99,7 @@ describe("weir-account", () => {
     const url = await ready(program);
     await register(url, "a@x.com");
     const leftOver = (): string => {
-      const path = join(folder.path, "media", "avatars", randomUUID());
+      const path = join(programs.folder, "media", "avatars", randomUUID());
       mkdirSync(path, { recursive: true });
       const file = join(path, `${"ab".repeat(16)}.png`);
       for (const name of [file, `${file}.0123456789ab.partial`]) {
@@ -176,55 +121,16 @@ describe("weir-account", () => {
     const again = await ready(run({}));
     await eventually("the sweep", () => expect(existsSync(atStart)).toBe(false));
     expect((await login(again, "a@x.com")).status).toBe(200);
-    const elsewhere = run({ DATA_DIR: join(folder.path, "elsewhere") }, ["sweep"]);
+    const elsewhere = run({ DATA_DIR: join(programs.folder, "elsewhere") }, ["sweep"]);
     expect([await elsewhere.exited, elsewhere.output()]).toEqual([1, expect.stringContaining("accounts.sqlite")]);
   });
 
-  it("starts in production with real secrets", async () => {
-    const program = run(PRODUCTION);
+  it("warns of variables without effect", async () => {
+    const program = run({ AVATAR_MAX_BYTE: "1", MONGODB_URI: "mongodb://u:pa55word@h" });
     await ready(program);
-    expect(program.output()).not.toContain("Not fit for production");
-  });
-
-  it.each([
-    {
-      name: "one secret for both tokens",
-      env: { REFRESH_TOKEN_SECRET: PRODUCTION.ACCESS_TOKEN_SECRET },
-      setting: "REFRESH_TOKEN_SECRET",
-      value: PRODUCTION.ACCESS_TOKEN_SECRET,
-    },
-    {
-      name: "a short secret",
-      env: { ACCESS_TOKEN_SECRET: "Xy3!hq8Z" },
-      setting: "ACCESS_TOKEN_SECRET",
-      value: "Xy3!hq8Z",
-    },
-    {
-      name: "a placeholder for the labels' secret",
-      env: { ACCOUNT_LABEL_SECRET: "changeme" },
-      setting: "ACCOUNT_LABEL_SECRET",
-      value: "changeme",
-    },
-    {
-      name: "a placeholder",
-      env: { ACCESS_TOKEN_SECRET: "changeme" },
-      setting: "ACCESS_TOKEN_SECRET",
-      value: "changeme",
-    },
-    { name: "the embedded store", env: { ALLOW_EMBEDDED: "" }, setting: "STORE", value: undefined },
-    {
-      name: "insecure cookies",
-      env: { COOKIE_INSECURE_DEV: "true" },
-      setting: "COOKIE_INSECURE_DEV",
-      value: undefined,
-    },
-    { name: "every origin", env: { CORS_ORIGINS: "*" }, setting: "CORS_ORIGINS", value: undefined },
-    { name: "every proxy", env: { TRUST_PROXY: "true" }, setting: "TRUST_PROXY", value: undefined },
-  ])("does not start in production with $name", async ({ env, setting, value }) => {
-    const program = run({ ...PRODUCTION, ...env });
-    expect(await program.exited).toBe(1);
-    expect(program.output()).toContain(`${setting}=`);
-    if (value !== undefined) expect(program.output()).not.toContain(value);
+    expect(program.output()).toContain('name=AVATAR_MAX_BYTE reason="unknown setting; is AVATAR_MAX_BYTES meant?"');
+    expect(program.output()).toContain('name=MONGODB_URI reason="it belongs to STORE=mongo, and STORE is embedded"');
+    expect(program.output()).not.toContain("pa55word");
   });
 
   it("names a port in use and the setting that moves it", async () => {
@@ -240,7 +146,7 @@ describe("weir-account", () => {
   });
 
   it("names a data directory it cannot have", async () => {
-    const file = join(folder.path, "file");
+    const file = join(programs.folder, "file");
     writeFileSync(file, "");
     const program = run({ DATA_DIR: join(file, "data") });
     expect(await program.exited).toBe(1);
@@ -260,7 +166,7 @@ describe("weir-account", () => {
     await ready(first);
     const second = run({});
     expect(await second.exited).toBe(1);
-    expect(second.output()).toContain(`Cannot use DATA_DIR ${folder.path}: another process has it`);
+    expect(second.output()).toContain(`Cannot use DATA_DIR ${programs.folder}: another process has it`);
     first.child.kill("SIGKILL");
     await first.exited;
     await ready(run({}));
@@ -290,7 +196,7 @@ describe("weir-account", () => {
   it("backs up the accounts of a running service to a file from which another one starts", async () => {
     const url = await ready(run({}));
     await register(url, "a@x.com");
-    const copies = join(folder.path, "copies");
+    const copies = join(programs.folder, "copies");
     mkdirSync(copies);
     const file = join(copies, "accounts.sqlite");
     const backup = run({}, ["backup", file]);
@@ -312,7 +218,7 @@ describe("weir-account", () => {
   it("keeps the secrets it makes for its owner only", async () => {
     await ready(run({}));
     for (const name of ["token-keys.json", "account-label-secret", "accounts.sqlite"])
-      expect([name, statSync(join(folder.path, name)).mode & 0o777]).toEqual([name, 0o600]);
+      expect([name, statSync(join(programs.folder, name)).mode & 0o777]).toEqual([name, 0o600]);
   });
 });
 
@@ -323,10 +229,6 @@ function childrenOf(pid: number | undefined): readonly number[] {
 
 function isAlive(pid: number): boolean {
   return existsSync(`/proc/${pid}`) && !readFileSync(`/proc/${pid}/stat`, "latin1").includes(") Z ");
-}
-
-function metricsOf(program: Program): string {
-  return /metrics="?([^\s"]+)/.exec(program.output())?.[1] ?? "";
 }
 
 /** Limits how large any file of the process may become, in bytes (setrlimit(2), RLIMIT_FSIZE). */

@@ -2,15 +2,21 @@
 import { runUntilAborted } from "@weir/common/lifecycle/lifecycle";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { createLog } from "@weir/common/log/log";
-import type { Settings } from "./settings.ts";
+import { startTracing } from "@weir/common/tracing/tracing";
+import { findSettingWarnings } from "./setting-warnings.ts";
+import { describeSettings, type Settings } from "./settings.ts";
 import { createService } from "./service.ts";
 
 /** Runs the service until the context's signal; resolves after a clean stop. */
 export async function runService(settings: Settings, context: ProgramContext): Promise<void> {
   const log = createLog(settings.log);
   context.useLog(log);
+  const chosen = { store: settings.store.kind, media: settings.media.kind };
+  for (const { name, reason } of findSettingWarnings(context.env, describeSettings(), chosen))
+    log.warn("Variable has no effect", { name, reason });
   const service = createService(settings, {
     log,
+    tracing: await startTracing(settings.tracing, { log }),
     clock: Date.now,
     stopsAtOnce: () => context.signalName() === "SIGINT",
   });

@@ -1,8 +1,10 @@
 // Runs `weir-account sweep`: removes the images that no user's record names. The service may run
 // meanwhile.
 import { resolve } from "node:path";
+import { describeError } from "@weir/common/errors/service-error";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { createLog } from "@weir/common/log/log";
+import { maskCredentials } from "@weir/common/settings/secret";
 import { sweepMedia } from "./media/sweep-media.ts";
 import { createMediaStore } from "./service-media.ts";
 import type { Settings } from "./settings.ts";
@@ -10,7 +12,7 @@ import { createUserStore } from "./store/create-user-store.ts";
 
 /**
  * Sweeps once, prints what was found, and resolves to the exit code. Without `isForced` nothing is
- * removed when most images have no user.
+ * removed when most or all images have no user.
  */
 export async function runSweep(
   settings: Settings,
@@ -35,7 +37,10 @@ export async function runSweep(
       return 1;
     }
     context.stdout(`Looked at ${report.images} images and removed ${report.removed} files that no account uses.\n`);
-    return 0;
+    if (report.failed === 0) return 0;
+    const reason = maskCredentials(describeError(report.failure));
+    context.stderr(`weir-account: Cannot remove ${report.failed} more files: ${reason}\n`);
+    return 1;
   } finally {
     for (const part of parts) await part.stop?.();
     await store.stop();

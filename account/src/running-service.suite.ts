@@ -3,15 +3,22 @@
 import { type IncomingHttpHeaders, request as httpRequest } from "node:http";
 import { connect } from "node:net";
 import { createLog } from "@weir/common/log/log";
-import type { HttpTimeouts } from "@weir/common/net/http-listener";
 import type { Env } from "@weir/common/settings/read-env";
+import { startTracing } from "@weir/common/tracing/tracing";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { png } from "./media/sample-images.suite.ts";
+import type { ListenerPatience } from "./public-listener.ts";
 import { createService } from "./service.ts";
 import { parseSettings } from "./settings.ts";
 
 /** Longest wait for an answer in tests, in milliseconds. */
 const ANSWER_TIMEOUT_MS = 60_000;
+
+/** Shortest password that is looked for in the log: shorter ones are part of other words. */
+const PASSWORD_FOUND_MIN = 6;
+
+/** What no line may have: e-mail addresses, tokens (JWT), and hashes of passwords. */
+const PERSONAL = /[\w.+-]+@[\w-]+\.\w+|eyJ[\w-]{10,}|\$2[aby]\$\d\d\$/;
 
 /** The user that tests register. */
 export const USER = { email: "a@x.com", password: "correct horse battery" };
@@ -67,9 +74,10 @@ export interface RunningService {
  * Starts a service with fast hashes and without limits on free ports of 127.0.0.1; `env` adds to its
  * settings.
  */
-export async function startService(env: Env = {}, timeouts: Partial<HttpTimeouts> = {}): Promise<RunningService> {
+export async function startService(env: Env = {}, patience: ListenerPatience = {}): Promise<RunningService> {
   const folder = makeTemporaryFolder();
   const logLines: string[] = [];
+  const passwords = new Set<string>();
   const state = { offsetMs: 0 };
   const start = async (further: Env): Promise<ReturnType<typeof createService>> => {
     const base = {
@@ -82,10 +90,15 @@ export async function startService(env: Env = {}, timeouts: Partial<HttpTimeouts
       SHUTDOWN_DRAIN: "0s",
     };
     const log = createLog({ level: "debug", format: "json", write: (line) => logLines.push(line) });
-    const deps = { log, clock: () => Date.now() + state.offsetMs, stopsAtOnce: () => true };
-    const service = createService(parseSettings({ ...base, ...env, ...further }), deps, { timeouts });
+    const settings = parseSettings({ ...base, ...env, ...further });
+    const tracing = await startTracing(settings.tracing, { log });
+    const deps = { log, tracing, clock: () => Date.now() + state.offsetMs, stopsAtOnce: () => true };
+    const service = createService(settings, deps, patience);
     await service.lifecycle.start();
     return service;
+  };
+  const remember = (password: unknown): void => {
+    if (typeof password === "string" && password.length >= PASSWORD_FOUND_MIN) passwords.add(password);
   };
   let service = await start({});
   const running: RunningService = {
@@ -102,15 +115,20 @@ export async function startService(env: Env = {}, timeouts: Partial<HttpTimeouts
     },
     call: (call) => send(running.port, call),
     raw: (bytes) => sendRaw(running.port, bytes),
-    register: (fields = USER, further = [{ name: "avatar", value: png(), fileName: "a.png", type: "image/png" }]) =>
-      send(running.port, formCall([...Object.entries(fields).map(([name, value]) => ({ name, value })), ...further])),
-    login: (body = USER, headers = {}) =>
-      send(running.port, {
+    register: (fields = USER, further = [{ name: "avatar", value: png(), fileName: "a.png", type: "image/png" }]) => {
+      remember(fields["password"]);
+      const parts = Object.entries(fields).map(([name, value]) => ({ name, value }));
+      return send(running.port, formCall([...parts, ...further]));
+    },
+    login: (body = USER, headers = {}) => {
+      remember((body as { readonly password?: unknown } | null)?.password);
+      return send(running.port, {
         method: "POST",
         path: "/api/v1/user/login",
         headers: { "Content-Type": "application/json", ...headers },
         body: typeof body === "string" ? body : JSON.stringify(body),
-      }),
+      });
+    },
     session: async () => cookieHeader(await running.login()),
     restart: async (further = {}) => {
       await service.lifecycle.stop();
@@ -119,9 +137,18 @@ export async function startService(env: Env = {}, timeouts: Partial<HttpTimeouts
     stop: async () => {
       await service.lifecycle.stop();
       folder.remove();
+      findPersonal(logLines, passwords);
     },
   };
   return running;
+}
+
+/** Throws when a line has an e-mail address, a token, a hash or one of the passwords. */
+export function findPersonal(lines: readonly string[], passwords: ReadonlySet<string>): void {
+  for (const line of lines) {
+    const found = PERSONAL.exec(line)?.[0] ?? [...passwords].find((password) => line.includes(password));
+    if (found !== undefined) throw new Error(`the line holds ${found}, which is personal: ${line}`);
+  }
 }
 
 /** The Cookie header a browser would send after this answer. */

@@ -13,11 +13,14 @@ import type { AccountMetrics } from "./metrics/account-metrics.ts";
 import type { Settings } from "./settings.ts";
 import type { UserStore } from "./store/user-store.ts";
 import { busyError } from "./users/password-hasher.ts";
-import { WorkQueue } from "./users/work-queue.ts";
+import { type QueueOptions, WorkQueue } from "./users/work-queue.ts";
 
-/** How many images may wait, and how long, before a registration is refused as busy. */
+/**
+ * How many images may wait, and how long, before a registration is refused as busy. The wait is
+ * enough for one turn after the slowest images of six addresses.
+ */
 const IMAGES_WAITING_MAX = 32;
-const IMAGE_WAIT_MAX_MS = 5000;
+const IMAGE_WAIT_MAX_MS = 15_000;
 
 /** Longest time for one image, in milliseconds. */
 const IMAGE_TIMEOUT_MS = 2000;
@@ -50,19 +53,22 @@ export function createMediaStore(
   return { store, served: store, parts: [] };
 }
 
-/** What cleans the avatars of all callers, one after the other; they are one group in the queue. */
-export function createImageCleaner(log: Log, metrics: AccountMetrics): ProcessImageCleaner {
-  const queue = new WorkQueue({
+/** The queue of avatars: addresses take turns, and none has more than a quarter of the places. */
+export function createImageQueue(options: Pick<QueueOptions, "nowMs" | "onDone">): WorkQueue {
+  return new WorkQueue({
+    ...options,
     concurrency: 1,
     waitingMax: IMAGES_WAITING_MAX,
     waitMaxMs: IMAGE_WAIT_MAX_MS,
-    groupPlaces: IMAGES_WAITING_MAX,
     refusal: busyError,
-    nowMs: () => performance.now(),
-    onDone: metrics.imageCleaned,
   });
+}
+
+/** Cleans the avatars of all callers, one after the other. */
+export function createImageCleaner(log: Log, metrics: AccountMetrics): ProcessImageCleaner {
+  const queue = createImageQueue({ nowMs: () => performance.now(), onDone: metrics.imageCleaned });
   return new ProcessImageCleaner(
-    { log, queue: { run: (work) => queue.run("avatars", work) }, onProcessEnded: metrics.imageProcessEnded },
+    { log, queue, onProcessEnded: metrics.imageProcessEnded },
     {
       timeoutMs: IMAGE_TIMEOUT_MS,
       memoryMaxBytes: IMAGE_MEMORY_MAX_BYTES,

@@ -7,17 +7,18 @@ import { AdminServer, respondText } from "@weir/common/admin/admin-server";
 import { makeFolder } from "@weir/common/files/make-folder";
 import { Lifecycle } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
-import { HttpListener, type HttpTimeouts } from "@weir/common/net/http-listener";
-import { formatAddress, type ListenAddress } from "@weir/common/net/listen";
+import { formatAddress } from "@weir/common/net/listen";
+import { TlsFiles } from "@weir/common/tls/tls-files";
+import type { Tracing } from "@weir/common/tracing/tracing";
 import { StartError } from "./errors.ts";
 import { AccountCalls, type AccountCallsDeps } from "./http/account-routes.ts";
 import { ACCOUNT_ROUTES, createApp } from "./http/app.ts";
-import { brokenRequestAnswer } from "./http/broken-request.ts";
 import type { OriginOptions } from "./http/cross-site.ts";
 import { Health } from "./http/health.ts";
 import type { ImageCleaner } from "./media/image.ts";
 import type { MediaStore } from "./media/media-store.ts";
 import { type AccountMetrics, createAccountMetrics, type RouteSeries } from "./metrics/account-metrics.ts";
+import { createPublicListener, type ListenerPatience } from "./public-listener.ts";
 import { createImageCleaner, createMediaStore, createMediaSweep } from "./service-media.ts";
 import type { KeySourcePart } from "./sessions/key-source.ts";
 import { openLabelKey, openTokenKeys } from "./sessions/open-keys.ts";
@@ -34,12 +35,6 @@ import { WorkQueue } from "./users/work-queue.ts";
 /** Time that parts other than the HTTP listener have to stop, in milliseconds. */
 const STOP_MARGIN_MS = 2000;
 
-/**
- * How long a connection may be idle between two requests, in milliseconds: longer than load
- * balancers keep theirs (60 s).
- */
-const KEEP_ALIVE_MS = 65_000;
-
 /** How many hashes may wait, and how long, before a call is refused as busy. */
 const HASH_WAITING_MAX = 64;
 const HASH_WAIT_MAX_MS = 3000;
@@ -47,6 +42,8 @@ const HASH_WAIT_MAX_MS = 3000;
 /** The dependencies of the service. */
 export interface ServiceDeps {
   readonly log: Log;
+  /** Ends with the service. */
+  readonly tracing: Tracing;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   /** Whether the stop skips the drain, as a user at a terminal expects. */
@@ -65,13 +62,11 @@ export interface Service {
 }
 
 /** Builds the service; throws a StartError when keys or data cannot be used. */
-export function createService(
-  settings: Settings,
-  deps: ServiceDeps,
-  options: { readonly timeouts?: Partial<HttpTimeouts> } = {},
-): Service {
-  const { log, clock } = deps;
-  const url = (): string => settings.publicOrigin ?? `http://localhost:${http.address()?.port ?? settings.http.port}`;
+export function createService(settings: Settings, deps: ServiceDeps, patience: ListenerPatience = {}): Service {
+  const { log, clock, tracing } = deps;
+  const scheme = settings.http.tls === undefined ? "http" : "https";
+  const url = (): string =>
+    settings.publicOrigin ?? `${scheme}://localhost:${http.address()?.port ?? settings.http.port}`;
   const metrics = createAccountMetrics(ROUTE_SERIES);
   const dataDirectory = makeDataDirectory(settings.dataDirectory);
   const keys = openTokenKeys(settings.keys, dataDirectory, log);
@@ -96,55 +91,43 @@ export function createService(
     requireOrigin: settings.cookies.sameSite === "none",
   };
   const app = createApp(
-    { handlers, throttle, media: media.served, health, log, onAnswered: metrics.answered },
+    { handlers, throttle, media: media.served, health, log, tracing, onAnswered: metrics.answered },
     { cookies: settings.cookies, origins, trustProxy: settings.trustProxy },
   );
-  const http = new HttpListener(
-    deps,
-    { handle: app, refuse: brokenRequestAnswer },
-    {
-      ...settings.http,
-      ...options,
-      setting: "PORT",
-      what: "HTTP",
-      keepAliveMs: KEEP_ALIVE_MS,
-      stopGraceMs: settings.shutdownGraceMs,
-      requireHost: false, // Node's own refusal has no body; app.ts refuses with one.
-    },
-  );
+  const tls = settings.http.tls && new TlsFiles(settings.http.tls, { log });
+  const http = createPublicListener({ log, app, origins, tls }, settings, patience);
   const admin = createAdmin(settings, { log, metrics, health });
 
   const lifecycle = new Lifecycle(
     { log },
     { stopTimeoutMs: settings.shutdownDrainMs + settings.shutdownGraceMs + STOP_MARGIN_MS },
   );
+  lifecycle.add({ name: "tracing", stop: () => tracing.stop() });
   lifecycle.add(keys);
   lifecycle.add({ name: "user store", start: () => store.start(), stop: () => store.stop() });
   const sweep = createMediaSweep({ store, media: media.store, clock, log });
   for (const part of [...media.parts, images, sweep]) lifecycle.add(part);
   lifecycle.add({ name: "password rules", start: () => passwordRules.then(() => undefined) });
   for (const part of throttleParts) lifecycle.add(part);
+  if (tls !== undefined) lifecycle.add(tls);
   lifecycle.add(admin);
   lifecycle.add(http);
   lifecycle.add({ name: "drain", stop: () => drain(settings, health, deps) });
   return {
     lifecycle,
     url,
-    address: () => urlOf(http.address() ?? settings.http),
-    metricsUrl: () => urlOf(admin.address() ?? settings.metrics),
+    address: () => `${scheme}://${formatAddress(http.address() ?? settings.http)}`,
+    metricsUrl: () => `http://${formatAddress(admin.address() ?? settings.metrics)}`,
   };
 }
 
 /** The series that every scrape shows from the start: each route with its success. */
 const ROUTE_SERIES: readonly RouteSeries[] = Object.entries(ACCOUNT_ROUTES).map(([name, { method, path }]) => ({
+  call: name,
   route: path,
   method: method.toUpperCase(),
   status: name === "register" ? 201 : 200,
 }));
-
-function urlOf(address: ListenAddress): string {
-  return `http://${formatAddress(address)}`;
-}
 
 function makeDataDirectory(directory: string): string {
   const path = resolve(directory);

@@ -18,15 +18,29 @@ export interface OriginSettings {
 }
 
 /** Reads them; what is fit for development only is added to `warnings`. */
-export function readOrigins(read: EnvReader, isProduction: boolean, warnings: string[]): OriginSettings {
+export function readOrigins(
+  read: EnvReader,
+  { isProduction, isMediaLocal }: { readonly isProduction: boolean; readonly isMediaLocal: boolean },
+  warnings: string[],
+): OriginSettings {
   const publicOrigin = read.optionalString("PUBLIC_ORIGIN", {
     effect:
-      "Origin under which browsers reach the service, such as https://account.example.com; not set, http://localhost with PORT.",
+      "Origin under which browsers reach the service, such as https://account.example.com; not set, localhost with PORT. Required with MEDIA=local and NODE_ENV=production.",
   });
   if (publicOrigin !== undefined && !isOrigin(publicOrigin))
     read.problem("PUBLIC_ORIGIN", publicOrigin, ORIGIN_ALLOWED);
-  if (publicOrigin === undefined && isProduction)
-    warnings.push("PUBLIC_ORIGIN is not set, so avatars get URLs of http://localhost and stay with them");
+  if (publicOrigin === undefined && isProduction) {
+    if (isMediaLocal)
+      read.problem(
+        "PUBLIC_ORIGIN",
+        undefined,
+        `${ORIGIN_ALLOWED}; with MEDIA=local the URLs of avatars begin with it, and stay as they are`,
+      );
+    else
+      warnings.push(
+        "PUBLIC_ORIGIN is not set, so calls of pages on the service's own origin are refused in browsers without Sec-Fetch-Site",
+      );
+  }
   const listed = read.list("CORS_ORIGINS", {
     effect: `Origins of front ends that may call, compared exactly; not set, ${DEVELOPMENT_ORIGINS.join(",")}, and none with NODE_ENV=production.`,
   });

@@ -38,7 +38,7 @@ describe("parseSettings()", () => {
   it("starts from nothing for development", () => {
     expect(parseSettings({})).toMatchObject({
       isProduction: false,
-      http: { host: "127.0.0.1", port: 8000, connectionsMax: 10_000 },
+      http: { host: "127.0.0.1", port: 8000, connectionsMax: 10_000, tls: undefined },
       metrics: { host: "127.0.0.1", port: 9464 },
       publicOrigin: undefined,
       corsOrigins: ["http://localhost:3000", "http://localhost:5173"],
@@ -84,12 +84,6 @@ describe("parseSettings()", () => {
     );
   });
 
-  it("warns of a production without PUBLIC_ORIGIN, whose avatars no browser could load", () => {
-    expect(parseSettings({ ...PRODUCTION, PUBLIC_ORIGIN: "" }).warnings).toEqual([
-      "PUBLIC_ORIGIN is not set, so avatars get URLs of http://localhost and stay with them",
-    ]);
-  });
-
   it("leaves two threads to other work than hashing", () => {
     expect(parseSettings({ UV_THREADPOOL_SIZE: "3" }).bcryptConcurrency).toBe(1);
     expect(parseSettings({ UV_THREADPOOL_SIZE: "3", BCRYPT_CONCURRENCY: "5" }).bcryptConcurrency).toBe(5);
@@ -130,7 +124,7 @@ describe("parseSettings()", () => {
     },
     {
       name: "no secrets",
-      env: { NODE_ENV: "production", ALLOW_EMBEDDED: "true" },
+      env: { ...PRODUCTION, ACCESS_TOKEN_SECRET: "", REFRESH_TOKEN_SECRET: "", ACCOUNT_LABEL_SECRET: "" },
       names: ["ACCESS_TOKEN_SECRET", "REFRESH_TOKEN_SECRET", "ACCOUNT_LABEL_SECRET"],
     },
     {
@@ -185,6 +179,14 @@ describe("parseSettings()", () => {
       names: ["CORS_ORIGINS"],
     },
     { name: "an origin in capitals", env: { PUBLIC_ORIGIN: "HTTPS://A.EXAMPLE" }, names: ["PUBLIC_ORIGIN"] },
+    {
+      name: "local avatars in production without the origin that their URLs begin with",
+      env: { ...PRODUCTION, PUBLIC_ORIGIN: "" },
+      names: ["PUBLIC_ORIGIN"],
+    },
+    { name: "a certificate without key", env: { TLS_CERT: "/c" }, names: ["TLS_KEY"] },
+    { name: "a key without certificate", env: { TLS_KEY: "/k" }, names: ["TLS_CERT"] },
+    { name: "authorities of clients without TLS", env: { TLS_CLIENT_CACERT: "/a" }, names: ["TLS_CLIENT_CACERT"] },
     { name: "trust in every proxy", env: { ...PRODUCTION, TRUST_PROXY: "true" }, names: ["TRUST_PROXY"] },
     { name: "a network of no bits", env: { TRUST_PROXY: "0.0.0.0/0" }, names: ["TRUST_PROXY"] },
     { name: "a cost below 10 in production", env: { ...PRODUCTION, BCRYPT_COST: "9" }, names: ["BCRYPT_COST"] },

@@ -3,28 +3,29 @@
 import { type LogFormat, type LogLevel, readLogSettings } from "@weir/common/log/log";
 import { settingRowsOf, settingsFrom } from "@weir/common/settings/program-settings";
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
+import { readTracingSettings, type TracingSettings } from "@weir/common/tracing/tracing";
 import type { CookieOptions } from "./sessions/cookies.ts";
+import { type ListenerSettings, readListeners } from "./settings-listeners.ts";
 import { type OriginSettings, readOrigins } from "./settings-origins.ts";
-import { readThrottle } from "./settings-throttle.ts";
-import type { ThrottleSettings } from "./throttle/create-throttle.ts";
 import { type PasswordSettings, readPasswords } from "./settings-passwords.ts";
 import { readSessions, type SessionSettings } from "./settings-sessions.ts";
 import { readStorage, type StorageSettings } from "./settings-storage.ts";
+import { readThrottle } from "./settings-throttle.ts";
+import type { ThrottleSettings } from "./throttle/create-throttle.ts";
 
 /** Longest wait that a timer takes, in milliseconds; used for drains. */
 const DRAIN_MAX_MS = 3_600_000;
 
 /** Everything that can be set. Durations are milliseconds. */
-export interface Settings extends OriginSettings, StorageSettings, SessionSettings, PasswordSettings {
+export interface Settings extends OriginSettings, ListenerSettings, StorageSettings, SessionSettings, PasswordSettings {
   readonly isProduction: boolean;
-  readonly http: { readonly host: string; readonly port: number; readonly connectionsMax: number };
-  readonly metrics: { readonly host: string; readonly port: number };
   readonly dataDirectory: string;
   readonly cookies: CookieOptions;
   readonly throttle: ThrottleSettings;
   readonly avatarMaxBytes: number;
   readonly avatarRequired: boolean;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
+  readonly tracing: TracingSettings;
   readonly shutdownDrainMs: number;
   readonly shutdownGraceMs: number;
   /** Settings that are fit for development only, in sentences for the log. */
@@ -48,11 +49,12 @@ function readSettings(read: EnvReader): Settings {
   const isProduction = environment === "production";
   const warnings: string[] = [];
   const listeners = readListeners(read, isProduction);
+  const storage = readStorage(read, isProduction, warnings);
   return {
     isProduction,
     ...listeners,
-    ...readOrigins(read, isProduction, warnings),
-    ...readStorage(read, isProduction, warnings),
+    ...readOrigins(read, { isProduction, isMediaLocal: storage.media.kind === "local" }, warnings),
+    ...storage,
     dataDirectory: read.string("DATA_DIR", {
       default: "./data",
       effect: "Folder of the embedded store, the local media and generated secrets.",
@@ -72,6 +74,7 @@ function readSettings(read: EnvReader): Settings {
       effect: "Whether a registration must bring an avatar.",
     }),
     log: readLogSettings(read, { level: "info" }),
+    tracing: readTracingSettings(read, { serviceName: "weir-account" }),
     shutdownDrainMs: read.durationMs("SHUTDOWN_DRAIN", {
       default: "5s",
       maxMs: DRAIN_MAX_MS,
@@ -83,29 +86,6 @@ function readSettings(read: EnvReader): Settings {
       effect: "How long running requests may take after that.",
     }),
     warnings,
-  };
-}
-
-function readListeners(read: EnvReader, isProduction: boolean): Pick<Settings, "http" | "metrics"> {
-  const host = isProduction ? "0.0.0.0" : "127.0.0.1";
-  const where = "127.0.0.1 (this machine only) unless NODE_ENV=production, then 0.0.0.0";
-  return {
-    http: {
-      host: read.optionalString("HOST", { effect: `Address the service listens on; ${where}.` }) ?? host,
-      port: read.port("PORT", { default: 8000, effect: "Port the service listens on; 0 takes a free one." }),
-      connectionsMax: read.integer("CONNECTIONS_MAX", {
-        default: 10_000,
-        min: 1,
-        effect: "Most open connections; further ones are closed immediately.",
-      }),
-    },
-    metrics: {
-      host: read.optionalString("METRICS_HOST", { effect: `Address of /metrics and the probes; ${where}.` }) ?? host,
-      port: read.port("METRICS_PORT", {
-        default: 9464,
-        effect: "Port of /metrics, /healthz and /readyz for operators.",
-      }),
-    },
   };
 }
 

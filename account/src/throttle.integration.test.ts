@@ -129,6 +129,11 @@ describe("limits without a rate limit service", () => {
     expect(await logIn(1, USER, { from: "192.0.2.5", cookie: foreign })).toEqual([429]);
     // It does not help to guess faster from one address.
     expect(await logIn(6, WRONG, { from: "192.0.2.6", cookie: device })).toEqual([...repeat(401, 5), 429]);
+    // Nor from many: six of its hundred are used.
+    const stolen: number[] = [];
+    for (let guess = 0; guess < 95; guess++)
+      stolen.push(...(await logIn(1, WRONG, { from: `198.52.${guess}.1`, cookie: device })));
+    expect(stolen).toEqual([...repeat(401, 94), 429]);
     service.advance(3_600_000);
     expect(await logIn(1, USER, { from: "192.0.2.7" })).toEqual([200]);
   });
@@ -198,6 +203,7 @@ describe("limits of a rate limit service", () => {
       "route_login.ip": 100,
       "route_login.account_ip": 2,
       "route_login.account": 100,
+      "route_login.device": 100,
       "route_register.ip": 100,
       "route_register.ip_day": 100,
       "route_refresh.ip": 100,
@@ -248,11 +254,13 @@ describe("limits of a rate limit service", () => {
     expect(server.requests.join()).not.toContain("x.com");
   });
 
-  it("do not count a browser that has logged in before in what the account has left", async () => {
+  it("count a browser that has logged in before by itself, not in what the account has left", async () => {
     const cookie = cookieHeader(await service.login());
     server.requests.length = 0;
     await service.login(USER, { Cookie: cookie });
-    expect(server.requests[1]).toMatch(/^account: \(route, login\)\(account_ip, [0-9a-f]{32}\)$/);
+    expect(server.requests[1]).toMatch(
+      /^account: \(route, login\)\(account_ip, [0-9a-f]{32}\) \(route, login\)\(device, [0-9a-f]{32}\)$/,
+    );
   });
 
   it("set Retry-After from what the service says", async () => {

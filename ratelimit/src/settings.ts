@@ -3,13 +3,13 @@
 import { type LogFormat, type LogLevel, readLogSettings } from "@weir/common/log/log";
 import { settingRowsOf, settingsFrom } from "@weir/common/settings/program-settings";
 import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env";
+import { withoutServiceLinks } from "@weir/common/settings/service-links";
 import { readTracingSettings, type TracingSettings } from "@weir/common/tracing/tracing";
 
 import { type BackendSettings, readBackendSettings } from "./settings/backend-settings.ts";
 import { type ConfigSettings, readConfigSettings } from "./settings/config-settings.ts";
 import { type DecideSettings, readDecideSettings } from "./settings/decide-settings.ts";
 import { readServerSettings, type ServerSettings } from "./settings/server-settings.ts";
-import { withoutServiceLinks } from "./settings/service-links.ts";
 import { SETTINGS_WITHOUT_EFFECT, type SettingWithoutEffect } from "./settings/setting-warnings.ts";
 import { readStatisticsSettings, type StatisticsSettings } from "./settings/statistics-settings.ts";
 

@@ -1,14 +1,13 @@
 // The handlers of the five calls: they pass requests to users/, and write its results as answers
 // with cookies.
 import type { Request, RequestHandler, Response } from "express";
-import { AccountError, fieldError } from "../errors.ts";
+import { fieldError } from "../errors.ts";
 import { AVATAR_LIMITS, type CleanImage, type ImageCleaner } from "../media/image.ts";
 import { clearCookie, type CookieKind, type CookieOptions, readCookie, serializeCookie } from "../sessions/cookies.ts";
 import { DEVICE_COOKIE_SECONDS, isDeviceToken, issueDeviceToken } from "../sessions/device-cookie.ts";
 import { loginCheck } from "../throttle/limits.ts";
 import type { Throttle } from "../throttle/throttle.ts";
 import type { AccountDeps, AccountOptions, Caller } from "../users/account-deps.ts";
-import type { RefreshResult } from "../users/account-events.ts";
 import { parseCredentials, parseRegistration } from "../users/inputs.ts";
 import type { IssuedToken } from "../users/issue-tokens.ts";
 import { logIn } from "../users/log-in.ts";
@@ -75,8 +74,9 @@ export class AccountCalls {
         ? [{ field: "avatar", message: "Choose an image as avatar.", code: "avatar_required" }]
         : [];
       const registration = await parseRegistration(form.fields, missing, await passwordRules);
-      const avatar = form.avatar === undefined ? undefined : await this.#cleanAvatar(form.avatar);
-      const user = await register(this.#deps, registration, avatar, contextOf(response).caller);
+      const { caller } = contextOf(response);
+      const avatar = form.avatar === undefined ? undefined : await this.#cleanAvatar(form.avatar, caller);
+      const user = await register(this.#deps, registration, avatar, caller);
       response.setHeader("Location", "/api/v1/user/current-user");
       const message = "Your account is ready. Log in to use it.";
       sendJson(response, 201, { message, user: publicUser(user) });
@@ -86,46 +86,35 @@ export class AccountCalls {
   };
 
   readonly login: RequestHandler = async (request, response) => {
-    try {
-      const credentials = parseCredentials(request.body);
-      const refreshCookie = readCookie(request.headers.cookie, "refresh", this.#options.cookies);
-      const { caller } = contextOf(response);
-      await this.#limitLogin(credentials.email.key, caller, request, response);
-      const result = await logIn(this.#deps, this.#options, { ...credentials, refreshCookie }, caller);
-      const { user, access, refresh: refreshToken } = result;
-      response.setHeader("Set-Cookie", [
-        ...this.#cookies(access, refreshToken, refreshToken.expiresAtMs),
-        this.#deviceCookie(credentials.email.key),
-      ]);
-      sendJson(response, 200, {
-        message: "You are logged in.",
-        user: publicUser(user),
-        accessTokenExpiresAt: new Date(access.expiresAtMs).toISOString(),
-        refreshTokenExpiresAt: new Date(refreshToken.expiresAtMs).toISOString(),
-      });
-    } catch (error) {
-      if (!(error instanceof AccountError) || error.code !== "invalid_credentials") this.#deps.events.loggedIn("error");
-      throw error;
-    }
+    const credentials = parseCredentials(request.body);
+    const refreshCookie = readCookie(request.headers.cookie, "refresh", this.#options.cookies);
+    const { caller } = contextOf(response);
+    await this.#limitLogin(credentials.email.key, caller, request, response);
+    const result = await logIn(this.#deps, this.#options, { ...credentials, refreshCookie }, caller);
+    const { user, access, refresh: refreshToken } = result;
+    response.setHeader("Set-Cookie", [
+      ...this.#cookies(access, refreshToken, refreshToken.expiresAtMs),
+      this.#deviceCookie(credentials.email.key),
+    ]);
+    sendJson(response, 200, {
+      message: "You are logged in.",
+      user: publicUser(user),
+      accessTokenExpiresAt: new Date(access.expiresAtMs).toISOString(),
+      refreshTokenExpiresAt: new Date(refreshToken.expiresAtMs).toISOString(),
+    });
   };
 
   readonly refreshToken: RequestHandler = async (request, response) => {
-    const { events } = this.#deps;
     contextOf(response).clearCookiesWhenRefused = true;
-    try {
-      const cookies = this.#readCookies(request);
-      const result = await refresh(this.#deps, this.#options, cookies, contextOf(response).caller);
-      response.setHeader("Set-Cookie", this.#cookies(result.access, result.refresh, result.refreshExpiresAtMs));
-      sendJson(response, 200, {
-        message: "Your session is refreshed.",
-        accessTokenExpiresAt: new Date(result.access.expiresAtMs).toISOString(),
-        refreshTokenExpiresAt: new Date(result.refreshExpiresAtMs).toISOString(),
-      });
-      events.refreshed(result.result);
-    } catch (error) {
-      events.refreshed(refreshResultOf(error));
-      throw error;
-    }
+    const cookies = this.#readCookies(request);
+    const result = await refresh(this.#deps, this.#options, cookies, contextOf(response).caller);
+    response.setHeader("Set-Cookie", this.#cookies(result.access, result.refresh, result.refreshExpiresAtMs));
+    sendJson(response, 200, {
+      message: "Your session is refreshed.",
+      accessTokenExpiresAt: new Date(result.access.expiresAtMs).toISOString(),
+      refreshTokenExpiresAt: new Date(result.refreshExpiresAtMs).toISOString(),
+    });
+    this.#deps.events.refreshed(result.result);
   };
 
   readonly currentUser: RequestHandler = async (request, response) => {
@@ -146,11 +135,12 @@ export class AccountCalls {
   #limitLogin(emailKey: string, { addressPrefix }: Caller, request: Request, response: Response): Promise<void> {
     const { throttle, clock, labelKey } = this.#deps;
     const device = readCookie(request.headers.cookie, "device", this.#options.cookies);
+    const isKnown = device.kind === "present" && isDeviceToken(labelKey, emailKey, device.value, clock());
     const check = loginCheck({
       addressPrefix,
       account: accountLabel(labelKey, emailKey),
       accountAndAddress: accountLabel(labelKey, `${emailKey}|${addressPrefix}`),
-      isKnownDevice: device.kind === "present" && isDeviceToken(labelKey, emailKey, device.value, clock()),
+      device: isKnown ? accountLabel(labelKey, `device|${device.value}`) : undefined,
     });
     return enforceLimits(throttle, check, response);
   }
@@ -160,8 +150,8 @@ export class AccountCalls {
     return serializeCookie("device", token, DEVICE_COOKIE_SECONDS, this.#options.cookies);
   }
 
-  async #cleanAvatar(bytes: Buffer): Promise<CleanImage> {
-    const result = await this.#deps.images.clean(bytes);
+  async #cleanAvatar(bytes: Buffer, { addressPrefix }: Caller): Promise<CleanImage> {
+    const result = await this.#deps.images.clean(bytes, addressPrefix);
     if (result.ok) return result.image;
     const { problem } = result;
     const field = { field: "avatar", message: AVATAR_MESSAGES[problem], code: `avatar_${problem}` };
@@ -189,9 +179,4 @@ export class AccountCalls {
       ? [cookie("access", access)]
       : [cookie("access", access), cookie("refresh", refreshToken)];
   }
-}
-
-function refreshResultOf(error: unknown): RefreshResult {
-  if (!(error instanceof AccountError) || error.transient) return "error";
-  return error.code === "refresh_token_reused" ? "reuse" : "invalid";
 }

@@ -1,6 +1,7 @@
 // Writes answers: the headers every answer has, JSON bodies, and the end of requests whose body was
 // not read.
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { hasBody } from "@weir/common/net/body-watch";
 
 /** Headers of every answer; media-route.ts replaces some for images. */
 export const COMMON_HEADERS: Readonly<Record<string, string>> = {
@@ -13,13 +14,11 @@ export const COMMON_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * How much of an unread body is taken in after the answer, in bytes, so that the client gets to
- * read the answer.
+ * How much of an unread body is taken in after the answer, in bytes: browsers read an answer only when
+ * they have sent the whole body, and photographs of telephones have up to 20 MiB. The pace of bodies
+ * bounds the time.
  */
-const DRAIN_MAX_BYTES = 1024 * 1024;
-
-/** How long the rest of an unread body is awaited, in milliseconds. */
-const DRAIN_TIMEOUT_MS = 2000;
+const DRAIN_MAX_BYTES = 32 * 1024 * 1024;
 
 /** Answers with a JSON body. */
 export function sendJson(response: ServerResponse, status: number, body: object, mediaType = "application/json"): void {
@@ -42,19 +41,10 @@ export function sendJson(response: ServerResponse, status: number, body: object,
   });
 }
 
-/**
- * Whether the request has a body at all (RFC 9112 section 6); Node calls one without complete only
- * after its handler ran.
- */
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
-}
-
 /** Reads and forgets the rest of the body within bounds, then calls `done` once. */
 function drain(request: IncomingMessage, done: () => void): void {
   let remaining = DRAIN_MAX_BYTES;
   const finish = (): void => {
-    clearTimeout(timer);
     request.off("data", count).off("end", finish).off("close", finish);
     done();
   };
@@ -62,7 +52,6 @@ function drain(request: IncomingMessage, done: () => void): void {
     remaining -= chunk.length;
     if (remaining < 0) finish();
   };
-  const timer = setTimeout(finish, DRAIN_TIMEOUT_MS);
   request.on("data", count).on("end", finish).on("close", finish);
   request.resume();
 }

@@ -2,6 +2,7 @@
 import express from "express";
 import type { Express, RequestHandler } from "express";
 import type { Log } from "@weir/common/log/log";
+import type { Tracing } from "@weir/common/tracing/tracing";
 import { AccountError } from "../errors.ts";
 import type { LocalMediaStore } from "../media/local/local-media-store.ts";
 import type { CookieOptions } from "../sessions/cookies.ts";
@@ -11,11 +12,13 @@ import type { AccountCalls } from "./account-routes.ts";
 import { COMMON_HEADERS, sendJson } from "./answer.ts";
 import { corsHeaders, isCallAllowed, type OriginOptions, PREFLIGHT_HEADERS } from "./cross-site.ts";
 import { answerErrors } from "./error-answer.ts";
+import { type CallFailure, failureOf } from "./error-status.ts";
 import type { Health } from "./health.ts";
 import { READ_JSON_BODY } from "./json-body.ts";
 import { limitAddress } from "./limit-steps.ts";
 import { serveMedia } from "./media-route.ts";
 import { attachContext, contextOf, describeRequest } from "./request-context.ts";
+import { traceRequests } from "./request-span.ts";
 
 /** Called once for every answered request. */
 export type RequestListener = (request: {
@@ -23,6 +26,8 @@ export type RequestListener = (request: {
   readonly method: string;
   readonly status: number;
   readonly seconds: number;
+  /** How it failed; undefined when it succeeded. */
+  readonly failure: CallFailure | undefined;
 }) => void;
 
 /** The dependencies of the application. */
@@ -33,6 +38,7 @@ export interface AppDeps {
   readonly media: LocalMediaStore | undefined;
   readonly health: Pick<Health, "isReady" | "isDraining">;
   readonly log: Log;
+  readonly tracing: Tracing;
   readonly onAnswered: RequestListener;
 }
 
@@ -73,6 +79,7 @@ export function createApp(deps: AppDeps, options: AppOptions): Express {
     attachContext(deps.log),
     setCommonHeaders(deps.health),
     observe(deps.onAnswered),
+    traceRequests(deps.tracing),
     requireHost,
     refuseOddMethods,
     allowOrigins(options.origins),
@@ -138,9 +145,10 @@ function observe(onAnswered: RequestListener): RequestHandler {
   return (request, response, next) => {
     const startedAt = performance.now();
     response.once("close", () => {
-      const { route, caller } = contextOf(response);
+      const { route, caller, failure } = contextOf(response);
       const seconds = (performance.now() - startedAt) / 1000;
-      onAnswered({ route, method: request.method, status: response.statusCode, seconds });
+      const result = failure && failureOf(failure);
+      onAnswered({ route, method: request.method, status: response.statusCode, seconds, failure: result });
       if (caller.log.isEnabled("debug"))
         caller.log.debug("Request answered", {
           ...describeRequest(request, response),

@@ -113,8 +113,8 @@ describe("answers to pages", () => {
       headers: { Origin: LISTED, ...preflight },
     });
     expect(status).toBe(204);
-    expect(headers["access-control-allow-headers"]).toBe("Content-Type, X-Request-Id");
-    expect(headers["access-control-allow-methods"]).toBe("GET, POST");
+    expect(headers["access-control-allow-headers"]).toBe("Content-Type, X-Request-Id, traceparent, tracestate");
+    expect(headers["access-control-allow-methods"]).toBe("GET, POST, PATCH, DELETE");
     expect(headers["access-control-max-age"]).toBe("600");
   });
 

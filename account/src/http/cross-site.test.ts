@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { corsHeaders, isCallAllowed, type OriginOptions } from "./cross-site.ts";
+import { corsHeaders, isCallAllowed, type OriginOptions, PREFLIGHT_HEADERS } from "./cross-site.ts";
 
 const LISTED = "http://localhost:5173";
 const OPTIONS: OriginOptions = {
@@ -27,6 +27,16 @@ describe("corsHeaders()", () => {
     "",
   ])("says nothing to %s", (origin) => {
     expect(corsHeaders(origin, OPTIONS)).toBeUndefined();
+  });
+});
+
+describe("PREFLIGHT_HEADERS", () => {
+  it("allow the methods of the service, and the headers of requests and traces", () => {
+    expect(PREFLIGHT_HEADERS).toEqual({
+      "Access-Control-Allow-Methods": "GET, POST, PATCH, DELETE",
+      "Access-Control-Allow-Headers": "Content-Type, X-Request-Id, traceparent, tracestate",
+      "Access-Control-Max-Age": "600",
+    });
   });
 });
 

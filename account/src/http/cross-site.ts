@@ -40,8 +40,8 @@ export function corsHeaders(
 
 /** Further headers for a preflight of a listed origin. */
 export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
-  "Access-Control-Allow-Methods": "GET, POST",
-  "Access-Control-Allow-Headers": "Content-Type, X-Request-Id",
+  "Access-Control-Allow-Methods": "GET, POST, PATCH, DELETE",
+  "Access-Control-Allow-Headers": "Content-Type, X-Request-Id, traceparent, tracestate",
   "Access-Control-Max-Age": "600",
 };
 

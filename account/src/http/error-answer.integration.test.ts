@@ -7,6 +7,7 @@ import { createApp } from "./app.ts";
 import { brokenRequestAnswer } from "./broken-request.ts";
 
 const LISTED = "http://localhost:5173";
+const ORIGINS = { allowedOrigins: new Set([LISTED]), publicOrigin: () => "http://localhost", requireOrigin: false };
 
 let lines: string[];
 let failure: Error;
@@ -22,17 +23,18 @@ beforeEach(async () => {
       media: undefined,
       health: { isReady: () => Promise.resolve(false), isDraining: () => false },
       log: createLog({ level: "info", format: "json", write: (line) => lines.push(line) }),
+      tracing: { tracer: undefined, extract: undefined, inject: undefined, stop: () => Promise.resolve() },
       onAnswered: () => undefined,
     },
     {
       cookies: { scope: "host", sameSite: "strict", insecureDevelopment: false },
-      origins: { allowedOrigins: new Set([LISTED]), publicOrigin: () => "http://localhost", requireOrigin: false },
+      origins: ORIGINS,
       trustProxy: false,
     },
   );
   server = new HttpListener(
     { log: silentLog() },
-    { handle: app, refuse: brokenRequestAnswer },
+    { handle: app, refuse: (refusal, request) => brokenRequestAnswer(refusal, request, ORIGINS) },
     { host: "127.0.0.1", port: 0, setting: "PORT", what: "HTTP", connectionsMax: 10, stopGraceMs: 100 },
   );
   await server.start();

@@ -14,7 +14,9 @@ import { contextOf, describeRequest } from "./request-context.ts";
 export function answerErrors(cookies: CookieOptions): ErrorRequestHandler {
   return (error: unknown, request: Request, response: Response, _next) => {
     const failure = toAccountError(error);
-    const { caller, clearCookiesWhenRefused, id } = contextOf(response);
+    const context = contextOf(response);
+    const { caller, clearCookiesWhenRefused, id } = context;
+    context.failure ??= failure.code;
     const status = ERROR_STATUS[failure.code];
     response.statusCode = status;
     if (status >= 500) {
@@ -22,7 +24,7 @@ export function answerErrors(cookies: CookieOptions): ErrorRequestHandler {
       const stack =
         failure.code === "internal" && error instanceof Error ? { stack: maskCredentials(error.stack ?? "") } : {};
       const level = failure.code === "busy" ? "warn" : "error"; // Expected under load, and frequent under attack.
-      caller.log[level]("call failed", {
+      caller.log[level]("Call failed", {
         ...describeRequest(request, response),
         status,
         code: failure.code,

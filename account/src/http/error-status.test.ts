@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AccountError, fieldError } from "../errors.ts";
-import { errorBody, errorHeaders, problemBody } from "./error-status.ts";
+import { errorBody, errorHeaders, failureOf, problemBody } from "./error-status.ts";
 
 describe("errorBody()", () => {
   it("carries message, code, status, inputs and the request's id", () => {
@@ -23,6 +23,23 @@ describe("problemBody()", () => {
       detail: "Nothing here.",
       errors: [],
     });
+  });
+});
+
+describe("failureOf()", () => {
+  it.each([
+    { code: "validation_failed", result: "invalid" },
+    { code: "malformed_json", result: "invalid" },
+    { code: "session_revoked", result: "invalid" },
+    { code: "request_timeout", result: "invalid" },
+    { code: "invalid_credentials", result: "invalid_credentials" },
+    { code: "email_taken", result: "email_taken" },
+    { code: "busy", result: "busy" },
+    { code: "database_unavailable", result: "fault" },
+    { code: "media_store_unavailable", result: "fault" },
+    { code: "internal", result: "fault" },
+  ] as const)("failureOf() counts $code as $result", ({ code, result }) => {
+    expect(failureOf(code)).toBe(result);
   });
 });
 

@@ -1,6 +1,7 @@
 // Maps error codes to HTTP, and makes the body of an error answer. A new code does not compile until
 // it has a status.
 import type { AccountError, CallErrorCode, FieldError } from "../errors.ts";
+import type { LoginResult, RefreshResult, RegistrationResult } from "../users/account-events.ts";
 
 /** The HTTP status of every code that can end a call. */
 export const ERROR_STATUS = {
@@ -34,6 +35,29 @@ export const ERROR_STATUS = {
   rate_limited: 429,
   rate_limit_unavailable: 503,
 } as const satisfies Record<CallErrorCode, number>;
+
+/** Codes with a result of their own in metrics. */
+const OWN_RESULT: Readonly<Record<string, CallFailure>> = {
+  invalid_credentials: "invalid_credentials",
+  email_taken: "email_taken",
+  refresh_token_reused: "reuse",
+  busy: "busy",
+};
+
+/** How a call failed, as metrics count it. */
+export type CallFailure = Exclude<
+  LoginResult | RefreshResult | RegistrationResult,
+  "success" | "rotated" | "grace" | "issued"
+>;
+
+/** The result of a call that ended with this code. */
+export function failureOf(code: CallErrorCode): CallFailure {
+  const own = OWN_RESULT[code];
+  if (own !== undefined) return own;
+  const status: number = ERROR_STATUS[code];
+  if (status === 429) return "throttled";
+  return status >= 500 ? "fault" : "invalid";
+}
 
 /** The body of every error answer. */
 export interface ErrorBody {

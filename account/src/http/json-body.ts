@@ -2,6 +2,7 @@
 import express from "express";
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import { AccountError } from "../errors.ts";
+import { endWhenLate } from "./late-body.ts";
 
 /** Largest JSON body in bytes, after decompression. */
 const BODY_MAX_BYTES = 16 * 1024;
@@ -13,7 +14,7 @@ const BODY_MAX_BYTES = 16 * 1024;
  */
 export const READ_JSON_BODY: readonly RequestHandler[] = [
   requireJson,
-  express.json({ limit: BODY_MAX_BYTES, strict: false, type: "application/json" }),
+  endWhenLate(express.json({ limit: BODY_MAX_BYTES, strict: false, type: "application/json" })),
   requireBody,
 ];
 

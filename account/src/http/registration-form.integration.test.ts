@@ -227,10 +227,32 @@ describe("forms with too much", () => {
   });
 
   it("answer 413 immediately for a body that announces 10 GB", async () => {
-    const head = `POST /api/v1/user/register HTTP/1.1\r\nHost: x\r\nContent-Type: ${CONTENT_TYPE}\r\nContent-Length: 10737418240\r\n\r\n`;
-    const answer = await service.raw(head);
-    expect(answer).toMatch(/^HTTP\/1\.1 413 /);
-    expect(answer).toContain('"code":"body_too_large"');
+    const socket = connect(service.port, "127.0.0.1");
+    let received = "";
+    socket.setEncoding("latin1").on("data", (text: string) => (received += text));
+    socket.write(
+      `POST /api/v1/user/register HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Type: ${CONTENT_TYPE}\r\nContent-Length: 10737418240\r\n\r\n`,
+    );
+    await expect.poll(() => received, { timeout: 5000 }).toContain('"code":"avatar_too_large"');
+    expect(received).toMatch(/^HTTP\/1\.1 413 /); // The client is not asked for the body.
+    socket.destroy();
+  });
+
+  it("answer 413 to a client that reads only when it has sent 20 MB, as browsers do", async () => {
+    const socket = connect(service.port, "127.0.0.1");
+    const body = Buffer.alloc(20_000_000, "x");
+    const head = `POST /api/v1/user/register HTTP/1.1\r\nHost: x\r\nOrigin: http://localhost:5173\r\nContent-Type: ${CONTENT_TYPE}\r\nContent-Length: ${body.length}\r\n\r\n`;
+    socket.write(head);
+    await new Promise((resolve) => socket.write(body, resolve));
+    let received = "";
+    socket.setEncoding("latin1").on("data", (text: string) => (received += text));
+    await new Promise((resolve) => socket.on("close", resolve));
+    expect(received).toMatch(/^HTTP\/1\.1 413 /);
+    expect(received).toContain("Access-Control-Allow-Origin: http://localhost:5173");
+    expect(JSON.parse(received.slice(received.indexOf("\r\n\r\n") + 4))).toMatchObject({
+      message: "The avatar must have at most 2 MiB.",
+      errors: [{ field: "avatar", code: "avatar_too_large", message: "The avatar must have at most 2 MiB." }],
+    });
   });
 
   it("answer 413 for a body that does not end", async () => {
@@ -250,7 +272,7 @@ describe("forms with too much", () => {
     await closed;
     clearInterval(endless);
     expect(received).toMatch(/^HTTP\/1\.1 413 /);
-    expect(received).toContain('"code":"body_too_large"');
+    expect(received).toContain('"code":"avatar_too_large"');
   });
 });
 

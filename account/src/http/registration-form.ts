@@ -4,6 +4,7 @@ import type { IncomingMessage } from "node:http";
 import busboy from "busboy";
 import { AccountError, fieldError } from "../errors.ts";
 import { busyError } from "../users/password-hasher.ts";
+import { onLateBody } from "./late-body.ts";
 import type { UploadHold } from "./upload-budget.ts";
 
 /** Bytes of a body without the avatar: text fields, part headers, boundaries. */
@@ -48,7 +49,7 @@ export async function readRegistrationForm(request: IncomingMessage, options: Fo
   const contentType = request.headers["content-type"] ?? "";
   if (!/^multipart\/form-data\b/i.test(contentType))
     throw new AccountError("unsupported_media_type", "Send the registration as multipart/form-data.");
-  const body = await readBody(request, formMaxBytes(options.avatarMaxBytes), options.hold);
+  const body = await readBody(request, options);
   const parts = await parseParts(contentType, body, options.avatarMaxBytes);
   // busboy silently skips a part without Content-Disposition.
   if (parts.length !== countParts(contentType, body))
@@ -60,22 +61,32 @@ export async function readRegistrationForm(request: IncomingMessage, options: Fo
   };
 }
 
-async function readBody(request: IncomingMessage, maxBytes: number, hold: UploadHold): Promise<Buffer> {
-  if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  try {
-    // The stream stays open after an early end: the answer still has to go out.
-    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+function readBody(request: IncomingMessage, { avatarMaxBytes, hold }: FormOptions): Promise<Buffer> {
+  const maxBytes = formMaxBytes(avatarMaxBytes);
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const take = (chunk: Buffer): void => {
       bytes += chunk.length;
-      if (bytes > maxBytes) throw bodyTooLarge(maxBytes);
-      if (!hold.take(chunk.length)) throw busyError();
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    throw error instanceof AccountError ? error : malformed("The form ends too early.", error);
-  }
-  return Buffer.concat(chunks);
+      if (bytes > maxBytes) stop(avatarTooLarge(avatarMaxBytes));
+      else if (hold.take(chunk.length)) chunks.push(chunk);
+      else stop(busyError());
+    };
+    const end = (): void => stop(undefined);
+    const fail = (cause?: Error): void => stop(malformed("The form ends too early.", cause));
+    // The stream stays open after an early end: the answer still has to go out.
+    const stop = (error: AccountError | undefined): void => {
+      stopLate();
+      request.off("data", take).off("end", end).off("close", fail);
+      const received = chunks.splice(0); // The listener of errors would keep them.
+      if (error === undefined) resolve(Buffer.concat(received));
+      else reject(error);
+    };
+    const stopLate = onLateBody(request, stop);
+    // An error stays listened to: it comes after "close" too, when the connection breaks later.
+    request.on("data", take).on("end", end).on("close", fail).on("error", fail);
+    if (Number(request.headers["content-length"] ?? 0) > maxBytes) stop(avatarTooLarge(avatarMaxBytes));
+  });
 }
 
 /** One part; busboy's own types lack that an empty name arrives as undefined. */
@@ -162,10 +173,7 @@ function readAvatar(parts: readonly Part[], maxBytes: number): Buffer | undefine
   if (!["7bit", "8bit", "binary"].includes(file.encoding.toLowerCase()))
     throw malformed("Send the avatar as plain bytes, without a transfer encoding.", undefined);
   const bytes = Buffer.concat(file.chunks);
-  if (bytes.length > maxBytes) {
-    const message = `The avatar must have at most ${maxBytes} bytes.`;
-    throw fieldError("avatar_too_large", { field: "avatar", message });
-  }
+  if (bytes.length > maxBytes) throw avatarTooLarge(maxBytes);
   // Browsers send a file input in which nothing was chosen as an empty file without a name.
   return bytes.length === 0 && file.name === undefined ? undefined : bytes;
 }
@@ -178,6 +186,8 @@ function malformed(message: string, cause: unknown): AccountError {
   return new AccountError("malformed_multipart", message, { cause });
 }
 
-function bodyTooLarge(maxBytes: number): AccountError {
-  return new AccountError("body_too_large", `The body must have at most ${maxBytes} bytes.`);
+/** Also the error for a form that is too large as a whole: its texts are short. */
+function avatarTooLarge(maxBytes: number): AccountError {
+  const message = `The avatar must have at most ${Number((maxBytes / 2 ** 20).toPrecision(3))} MiB.`;
+  return fieldError("avatar_too_large", { field: "avatar", message });
 }

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { Request, RequestHandler, Response } from "express";
 import type { Log } from "@weir/common/log/log";
+import type { CallErrorCode } from "../errors.ts";
 import { ipPrefix, shortUserAgent } from "../sessions/session-records.ts";
 import type { Caller } from "../users/account-deps.ts";
 import { addressPrefix } from "../users/address-prefix.ts";
@@ -15,6 +16,8 @@ export interface RequestContext {
   readonly caller: Caller;
   /** Pattern of the matched route; the raw path would make a metric of every typing error. */
   route: string;
+  /** The code of the error with which the call ended; undefined while it has not, and after success. */
+  failure?: CallErrorCode;
   /** True on routes whose refusal ends the session in the browser too. */
   clearCookiesWhenRefused: boolean;
 }
@@ -25,13 +28,11 @@ export function attachContext(log: Log): RequestHandler {
     const given = request.get("x-request-id");
     const id = given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
     const device = { userAgent: shortUserAgent(request.get("user-agent")), ipPrefix: ipPrefix(request.ip) };
+    const network = addressPrefix(request.ip, request.socket.remoteAddress);
     const context: RequestContext = {
       id,
-      caller: {
-        device,
-        addressPrefix: addressPrefix(request.ip, request.socket.remoteAddress),
-        log: log.child({ requestId: id }),
-      },
+      // Every line about a call names the network it came from.
+      caller: { device, addressPrefix: network, log: log.child({ requestId: id, addressPrefix: network }) },
       route: "unknown",
       clearCookiesWhenRefused: false,
     };

@@ -7,7 +7,12 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type RunningService, startService, USER } from "../running-service.suite.ts";
 
 /** Short enough for a test that waits for them, in the proportions of the service. */
-const TIMEOUTS = { headersMs: 600, requestMs: 1800, checkIntervalMs: 100 };
+const PATIENCE = {
+  timeouts: { headersMs: 600, checkIntervalMs: 100 },
+  bodyPace: { firstByteMs: 600, windowMs: 600, windowBytes: 4800, totalMs: 60_000 },
+};
+
+const LISTED = "http://localhost:5173";
 
 let service: RunningService;
 
@@ -20,10 +25,10 @@ afterEach(() => service.stop());
 /** Replaces the service by one with short timeouts. */
 async function startImpatient(): Promise<void> {
   await service.stop();
-  service = await startService({}, TIMEOUTS);
+  service = await startService({}, PATIENCE);
 }
 
-const LOGIN_HEAD = "POST /api/v1/user/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";
+const LOGIN_HEAD = `POST /api/v1/user/login HTTP/1.1\r\nHost: x\r\nOrigin: ${LISTED}\r\nContent-Type: application/json\r\n`;
 
 describe("broken requests", () => {
   it.each([
@@ -63,13 +68,22 @@ describe("broken requests", () => {
     { name: "a body that drips", head: `${LOGIN_HEAD}Content-Length: 500\r\n\r\n{"email":` },
     {
       name: "a form that drips",
-      head: "POST /api/v1/user/register HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 500\r\n\r\n--b\r\n",
+      head: `POST /api/v1/user/register HTTP/1.1\r\nHost: x\r\nOrigin: ${LISTED}\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 50000\r\n\r\n--b\r\n`,
     },
   ])("are ended with 408: $name", async ({ head }) => {
     await startImpatient();
     const answer = await drip(head);
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
     expect(answer).toContain('"code":"request_timeout"');
+    // Only of a request with its whole header is the origin known.
+    expect(answer.includes(`Access-Control-Allow-Origin: ${LISTED}`)).toBe(head.includes("Origin"));
+    expect((await service.register()).status).toBe(201);
+  });
+
+  it("a page can read why bytes in the middle of its body are refused", async () => {
+    const answer = await service.raw(`${LOGIN_HEAD}Transfer-Encoding: chunked\r\n\r\nno chunk\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer).toContain(`Access-Control-Allow-Origin: ${LISTED}`);
   });
 
   it("an Expect header that means nothing is ignored, and not refused without a message", async () => {
@@ -181,6 +195,9 @@ describe("health and metrics", () => {
 
   it("show every series from the start and count what happens", async () => {
     const before = await metrics();
+    for (const call of ["registrations", "login", "refresh"])
+      for (const result of ["invalid", "throttled", "busy", "fault"])
+        expect(before).toContain(`${call}_total{result="${result}"} 0`);
     expect(before).toContain('login_total{result="success"} 0');
     expect(before).toContain('refresh_total{result="issued"} 0');
     expect(before).toContain('http_requests_total{route="/api/v1/user/login",method="POST",status="200"} 0');
@@ -189,14 +206,18 @@ describe("health and metrics", () => {
     await service.session();
     await service.login({ ...USER, password: "wrong" });
     await service.login({});
+    await service.register();
+    await service.register({});
     await service.call({ method: "POST", path: "/api/v1/user/refresh-token" });
     await service.call({ path: "/some/path/made/up" });
     const after = await metrics();
     expect(after).toContain('login_total{result="success"} 1');
     expect(after).toContain('login_total{result="invalid_credentials"} 1');
-    expect(after).toContain('login_total{result="error"} 1');
+    expect(after).toContain('login_total{result="invalid"} 1');
     expect(after).toContain('refresh_total{result="invalid"} 1');
-    expect(after).toContain("registrations_total 1");
+    expect(after).toContain('registrations_total{result="success"} 1');
+    expect(after).toContain('registrations_total{result="email_taken"} 1');
+    expect(after).toContain('registrations_total{result="invalid"} 1');
     expect(after).toContain("media_put_seconds_count 1");
     expect(after).toContain("bcrypt_seconds_count 3");
     expect(after).toContain('http_requests_total{route="unknown",method="GET",status="404"} 1');

@@ -45,8 +45,9 @@ export type ImageResult =
 /** Makes images that are safe to store out of what callers send. */
 export interface ImageCleaner {
   /**
-   * Decodes the file and encodes it again in its own format. Rejects with `busy` when too many wait,
-   * and with `media_store_unavailable` when no image can be decoded at all.
+   * Decodes the file and encodes it again in its own format. `addressPrefix` is that of the caller:
+   * prefixes take turns. Rejects with `busy` when too many wait, and with `media_store_unavailable`
+   * when no image can be decoded at all.
    */
-  clean(bytes: Buffer): Promise<ImageResult>;
+  clean(bytes: Buffer, addressPrefix: string): Promise<ImageResult>;
 }

@@ -31,11 +31,16 @@ export class MediaSweep implements Part {
     const { log } = this.#deps;
     const { signal } = this.#stop;
     try {
-      const { isRefused, ...found } = await sweepMedia(this.#deps, { isForced: false, signal });
+      const { isRefused, failure, ...found } = await sweepMedia(this.#deps, { isForced: false, signal });
       if (isRefused)
-        log.error("Did not sweep the media store: most images have no user", {
+        log.error("Did not sweep the media store: most or all images have no user", {
           ...found,
           remedy: "check that this is the right user store, then run weir-account sweep --force",
+        });
+      else if (found.failed > 0)
+        log.warn("Cannot remove some images without a user", {
+          ...found,
+          reason: maskCredentials(describeError(failure)),
         });
       else if (found.removed > 0) log.info("Swept the media store", found);
     } catch (error) {

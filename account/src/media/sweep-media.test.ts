@@ -14,6 +14,8 @@ function keyOf(index: number): string {
 class Fixture {
   readonly stored = new Map<string, number>();
   readonly users = new Set<string>();
+  /** Images that cannot be removed. */
+  readonly locked = new Set<string>();
   readonly lookUps: number[] = [];
   readonly stop = new AbortController();
 
@@ -24,7 +26,7 @@ class Fixture {
   sweep(isForced = false): Promise<SweepReport> {
     return sweepMedia(
       {
-        media: { list: () => this.#list(), remove: (name) => Promise.resolve(void this.stored.delete(name)) },
+        media: { list: () => this.#list(), remove: (name) => this.#remove(name) },
         findAvatarKeys: (ids) => {
           this.lookUps.push(ids.length);
           return Promise.resolve(new Set([...this.users].filter((key) => ids.some((id) => key.includes(id)))));
@@ -33,6 +35,12 @@ class Fixture {
       },
       { isForced, signal: this.stop.signal },
     );
+  }
+
+  #remove(name: string): Promise<void> {
+    if (this.locked.has(name)) return Promise.reject(new Error("locked"));
+    this.stored.delete(name);
+    return Promise.resolve();
   }
 
   async *#list(): AsyncGenerator<StoredMedia> {
@@ -47,7 +55,7 @@ describe("sweepMedia()", () => {
     const unfinished = `${keyOf(1)}.0123456789ab.partial`;
     fixture.add([keyOf(1), keyOf(2), replaced, unfinished]);
     fixture.users.add(keyOf(1));
-    expect(await fixture.sweep()).toEqual({ images: 3, orphans: 3, removed: 3, isRefused: false });
+    expect(await fixture.sweep()).toEqual({ images: 3, orphans: 3, removed: 3, failed: 0, isRefused: false });
     expect([...fixture.stored.keys()]).toEqual([keyOf(1)]);
   });
 
@@ -57,8 +65,10 @@ describe("sweepMedia()", () => {
   ])("leaves $left of an image without a user that is $ageMs ms old", async ({ ageMs, left }) => {
     const fixture = new Fixture();
     fixture.add([keyOf(1)], ageMs);
+    fixture.add([keyOf(2)], 0);
+    fixture.users.add(keyOf(2)); // Of a user who has just registered.
     await fixture.sweep();
-    expect(fixture.stored.size).toBe(left);
+    expect(fixture.stored.has(keyOf(1))).toBe(left === 1);
   });
 
   it("asks for 500 users at a time", async () => {
@@ -74,20 +84,49 @@ describe("sweepMedia()", () => {
     const fixture = new Fixture();
     fixture.add(Array.from({ length: 41 }, (_, index) => keyOf(index)));
     for (let index = 0; index < 20; index++) fixture.users.add(keyOf(index));
-    expect(await fixture.sweep()).toEqual({ images: 41, orphans: 21, removed: 0, isRefused: true });
+    expect(await fixture.sweep()).toEqual({ images: 41, orphans: 21, removed: 0, failed: 0, isRefused: true });
     expect(fixture.stored.size).toBe(41);
-    expect(await fixture.sweep(true)).toEqual({ images: 41, orphans: 21, removed: 21, isRefused: false });
+    expect(await fixture.sweep(true)).toEqual({ images: 41, orphans: 21, removed: 21, failed: 0, isRefused: false });
     expect(fixture.stored.size).toBe(20);
   });
 
-  it("removes half of the images, and a few that are all", async () => {
+  it("removes half of the images, and a few that are most", async () => {
     const fixture = new Fixture();
     fixture.add(Array.from({ length: 42 }, (_, index) => keyOf(index)));
     for (let index = 0; index < 21; index++) fixture.users.add(keyOf(index));
     expect(await fixture.sweep()).toMatchObject({ removed: 21, isRefused: false });
     const few = new Fixture();
-    few.add(Array.from({ length: 20 }, (_, index) => keyOf(index)));
-    expect(await few.sweep()).toMatchObject({ removed: 20, isRefused: false });
+    few.add(Array.from({ length: 21 }, (_, index) => keyOf(index)));
+    few.users.add(keyOf(20));
+    expect(await few.sweep()).toMatchObject({ removed: 20, failed: 0, isRefused: false });
+  });
+
+  it.each([1, 20])("removes none of %i images when none has a user, unless it is forced", async (count) => {
+    const fixture = new Fixture();
+    fixture.add(Array.from({ length: count }, (_, index) => keyOf(index)));
+    expect(await fixture.sweep()).toEqual({ images: count, orphans: count, removed: 0, failed: 0, isRefused: true });
+    expect(fixture.stored.size).toBe(count);
+    expect(await fixture.sweep(true)).toMatchObject({ removed: count, isRefused: false });
+  });
+
+  it("continues after an image that cannot be removed, and ends after 100 of them", async () => {
+    const fixture = new Fixture();
+    fixture.add(Array.from({ length: 3 }, (_, index) => keyOf(index)));
+    fixture.locked.add(keyOf(0));
+    expect(await fixture.sweep(true)).toEqual({
+      images: 3,
+      orphans: 3,
+      removed: 2,
+      failed: 1,
+      failure: new Error("locked"),
+      isRefused: false,
+    });
+    expect([...fixture.stored.keys()]).toEqual([keyOf(0)]);
+    const broken = new Fixture();
+    const keys = Array.from({ length: 101 }, (_, index) => keyOf(index));
+    broken.add(keys);
+    for (const key of keys.slice(0, 100)) broken.locked.add(key);
+    expect(await broken.sweep(true)).toMatchObject({ removed: 0, failed: 100 });
   });
 
   it("stops when the service does", async () => {

@@ -3,7 +3,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { ThrottleEvents } from "../throttle/throttle.ts";
 import { createThrottleMetrics } from "./throttle-metrics.ts";
-import type { AccountEvents, LoginResult, RefreshResult } from "../users/account-events.ts";
+import type { AccountEvents, LoginResult, RefreshResult, RegistrationResult } from "../users/account-events.ts";
 
 /** Upper bounds of answer times, in seconds: from a token check to a queued password hash. */
 const ANSWER_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
@@ -17,23 +17,31 @@ const MEDIA_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3];
 /** Upper bounds of the time to decode and encode an image, in seconds; it is killed after 2. */
 const IMAGE_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2];
 
-const LOGIN_RESULTS: readonly LoginResult[] = ["success", "invalid_credentials", "error"];
-const REFRESH_RESULTS: readonly RefreshResult[] = ["rotated", "grace", "issued", "reuse", "invalid", "error"];
+const FAILURES = ["invalid", "throttled", "busy", "fault"] as const;
+const REGISTRATION_RESULTS: readonly RegistrationResult[] = ["success", "email_taken", ...FAILURES];
+const LOGIN_RESULTS: readonly LoginResult[] = ["success", "invalid_credentials", ...FAILURES];
+const REFRESH_RESULTS: readonly RefreshResult[] = ["rotated", "grace", "issued", "reuse", ...FAILURES];
 
-/**
- * A route with its method and the status of its success, for the series that exist from the start.
- */
-export interface RouteSeries {
+/** An answer to a request of a route, by its pattern. */
+export interface RouteAnswer {
   readonly route: string;
   readonly method: string;
   readonly status: number;
+}
+
+/**
+ * A route with its method and the status of its success, for the series that exist from the start,
+ * and the call that it serves.
+ */
+export interface RouteSeries extends RouteAnswer {
+  readonly call: string;
 }
 
 /** The metrics. */
 export interface AccountMetrics {
   readonly events: AccountEvents;
   readonly throttleEvents: ThrottleEvents;
-  readonly answered: (answer: RouteSeries & { readonly seconds: number }) => void;
+  readonly answered: (answer: RouteAnswer & { readonly seconds: number; readonly failure: string | undefined }) => void;
   readonly passwordsWaiting: (waiting: number) => void;
   readonly passwordHashed: (seconds: number) => void;
   /** An image was decoded and encoded, or refused, in so many seconds. */
@@ -78,10 +86,15 @@ export function createAccountMetrics(routes: readonly RouteSeries[]): AccountMet
     seconds.zero({ route, method });
   }
   collectDefaultMetrics({ register: registry });
+  const results = createResults(registry);
+  const resultsByRoute = new Map(
+    routes.flatMap(({ route, call }) => (call in results ? [[route, results[call as keyof CallResults]]] : [])),
+  );
   return {
-    events: createEvents(registry),
+    events: createEvents(registry, results),
     throttleEvents: createThrottleMetrics(registry),
     answered: (answer) => {
+      if (answer.failure !== undefined) resultsByRoute.get(answer.route)?.inc({ result: answer.failure });
       requests.inc({ route: answer.route, method: knownMethod(answer.method), status: answer.status });
       seconds.observe({ route: answer.route, method: knownMethod(answer.method) }, answer.seconds);
     },
@@ -90,6 +103,26 @@ export function createAccountMetrics(routes: readonly RouteSeries[]): AccountMet
     passwordHashed: (duration) => passwordSeconds.observe(duration),
     contentType: registry.contentType,
     expose: () => registry.metrics(),
+  };
+}
+
+/** The results of the calls that have them, by the name of the call. */
+interface CallResults {
+  readonly register: Counter;
+  readonly login: Counter;
+  readonly refreshToken: Counter;
+}
+
+function createResults(registry: Registry): CallResults {
+  const counter = (name: string, help: string, results: readonly string[]): Counter => {
+    const counted = new Counter({ name, help, labelNames: ["result"], registers: [registry] });
+    for (const result of results) counted.inc({ result }, 0);
+    return counted;
+  };
+  return {
+    register: counter("registrations_total", "Registrations by result.", REGISTRATION_RESULTS),
+    login: counter("login_total", "Logins by result.", LOGIN_RESULTS),
+    refreshToken: counter("refresh_total", "Refreshes by result.", REFRESH_RESULTS),
   };
 }
 
@@ -109,16 +142,8 @@ function createImageMetrics(registry: Registry): Pick<AccountMetrics, "imageClea
   return { imageCleaned: (duration) => seconds.observe(duration), imageProcessEnded: () => ends.inc() };
 }
 
-function createEvents(registry: Registry): AccountEvents {
+function createEvents(registry: Registry, results: CallResults): AccountEvents {
   const registers = [registry];
-  const logins = new Counter({ name: "login_total", help: "Logins by result.", labelNames: ["result"], registers });
-  const refreshes = new Counter({
-    name: "refresh_total",
-    help: "Refreshes by result.",
-    labelNames: ["result"],
-    registers,
-  });
-  const registrations = new Counter({ name: "registrations_total", help: "Registered users.", registers });
   const mediaSeconds = new Histogram({
     name: "media_put_seconds",
     help: "Time to store an image.",
@@ -126,16 +151,10 @@ function createEvents(registry: Registry): AccountEvents {
     registers,
   });
   const orphans = new Counter({ name: "media_orphans_total", help: "Images left behind without a user.", registers });
-  for (const result of LOGIN_RESULTS) logins.inc({ result }, 0);
-  for (const result of REFRESH_RESULTS) refreshes.inc({ result }, 0);
   return {
-    loggedIn: (result) => {
-      logins.inc({ result });
-    },
-    refreshed: (result) => {
-      refreshes.inc({ result });
-    },
-    registered: () => registrations.inc(),
+    loggedIn: () => results.login.inc({ result: "success" }),
+    refreshed: (result) => results.refreshToken.inc({ result }),
+    registered: () => results.register.inc({ result: "success" }),
     mediaStored: (duration) => mediaSeconds.observe(duration),
     mediaOrphaned: () => orphans.inc(),
   };

@@ -9,6 +9,12 @@ const DAY_MS = 86_400_000;
 
 const TOKEN = issueDeviceToken(KEY, "a@x.com", NOW_MS);
 
+/** Another character whose upper four bits are the same: base64url ignores the other two at the end. */
+function sameBits(character: string): string {
+  const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  return digits.charAt(digits.indexOf(character) ^ 1);
+}
+
 describe("isDeviceToken()", () => {
   it("accepts the account that logged in, for 180 days", () => {
     expect(isDeviceToken(KEY, "a@x.com", TOKEN, NOW_MS)).toBe(true);
@@ -28,6 +34,8 @@ describe("isDeviceToken()", () => {
     ["a longer signature", `${TOKEN}A`],
     ["no end", TOKEN.replace(/^\d+/, "")],
     ["an end in another form", TOKEN.replace(/^\d+/, "1e12")],
+    ["an end with another zero", `0${TOKEN}`],
+    ["another form of the signature", `${TOKEN.slice(0, -1)}${sameBits(TOKEN.slice(-1))}`],
     ["text", "device"],
     ["nothing", ""],
   ])("refuses %s", (_what, token) => {

@@ -1,26 +1,33 @@
 // The value of the device cookie: proof that a browser has logged in to an account before. It gives no
-// access; it only takes the browser's logins out of the limit that all browsers share.
+// access; it only gives the browser's logins a limit of their own in place of the one that all browsers
+// share.
 import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
 
 /** How long a browser is remembered after its last login, in seconds. */
 export const DEVICE_COOKIE_SECONDS = 180 * 86_400;
 
 /** Digits of the end, in seconds since the epoch, and a SHA-256. */
-const TOKEN = /^(\d{1,12})\.([A-Za-z0-9_-]{43})$/;
+const TOKEN = /^(\d{1,12})\.[A-Za-z0-9_-]{43}$/;
 
 /** A new value, bound to the account. */
 export function issueDeviceToken(key: KeyObject, emailKey: string, nowMs: number): string {
   const expiresAtSeconds = Math.floor(nowMs / 1000) + DEVICE_COOKIE_SECONDS;
-  return `${expiresAtSeconds}.${signature(key, emailKey, expiresAtSeconds).toString("base64url")}`;
+  return tokenText(key, emailKey, expiresAtSeconds);
 }
 
-/** Whether `token` was issued for the account and has not expired. */
+/**
+ * Whether `token` was issued for the account and has not expired. Only the form that was issued is
+ * accepted, as the logins of a token are counted by its text.
+ */
 export function isDeviceToken(key: KeyObject, emailKey: string, token: string, nowMs: number): boolean {
-  const [, seconds, given = ""] = TOKEN.exec(token) ?? [];
+  const [, seconds] = TOKEN.exec(token) ?? [];
   if (seconds === undefined || nowMs >= Number(seconds) * 1000) return false;
-  return timingSafeEqual(signature(key, emailKey, Number(seconds)), Buffer.from(given, "base64url"));
+  const issued = Buffer.from(tokenText(key, emailKey, Number(seconds)));
+  const given = Buffer.from(token);
+  return issued.length === given.length && timingSafeEqual(issued, given);
 }
 
-function signature(key: KeyObject, emailKey: string, expiresAtSeconds: number): Buffer {
-  return createHmac("sha256", key).update(`device-cookie|${expiresAtSeconds}|${emailKey}`).digest();
+function tokenText(key: KeyObject, emailKey: string, expiresAtSeconds: number): string {
+  const signed = createHmac("sha256", key).update(`device-cookie|${expiresAtSeconds}|${emailKey}`);
+  return `${expiresAtSeconds}.${signed.digest("base64url")}`;
 }

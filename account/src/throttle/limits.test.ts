@@ -18,7 +18,7 @@ describe("loginCheck()", () => {
   const attempt = { addressPrefix: ADDRESS, account: "aaaa", accountAndAddress: "bbbb" };
 
   it("counts the account, and the account at its address", () => {
-    expect(loginCheck({ ...attempt, isKnownDevice: false })).toEqual({
+    expect(loginCheck({ ...attempt, device: undefined })).toEqual({
       route: "login",
       addressPrefix: ADDRESS,
       entries: [
@@ -28,7 +28,10 @@ describe("loginCheck()", () => {
     });
   });
 
-  it("does not count a known device in what all browsers share", () => {
-    expect(loginCheck({ ...attempt, isKnownDevice: true }).entries).toEqual([{ key: "account_ip", value: "bbbb" }]);
+  it("counts a known device by itself in place of what all browsers share", () => {
+    expect(loginCheck({ ...attempt, device: "cccc" }).entries).toEqual([
+      { key: "account_ip", value: "bbbb" },
+      { key: "device", value: "cccc" },
+    ]);
   });
 });

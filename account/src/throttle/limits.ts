@@ -5,7 +5,7 @@
 export type LimitedRoute = "register" | "login" | "refresh";
 
 /** The keys below a route. The values of `ip` and `ip_day` are address prefixes, the others are labels. */
-export type LimitKey = "ip" | "ip_day" | "account_ip" | "account";
+export type LimitKey = "ip" | "ip_day" | "account_ip" | "account" | "device";
 
 /** A limit in fixed windows. */
 export interface Limit {
@@ -23,6 +23,7 @@ export const LIMITS: Readonly<Record<LimitedRoute, Readonly<Partial<Record<Limit
     ip: { requests: 20, windowSeconds: 60 },
     account_ip: { requests: 5, windowSeconds: 60 },
     account: { requests: 100, windowSeconds: 3600 },
+    device: { requests: 100, windowSeconds: 3600 },
   },
   refresh: {
     ip: { requests: 60, windowSeconds: 60 },
@@ -50,8 +51,8 @@ export interface LoginAttempt {
   readonly account: string;
   /** Label of the account together with the address prefix of the caller. */
   readonly accountAndAddress: string;
-  /** Whether this browser has logged in to the account before. */
-  readonly isKnownDevice: boolean;
+  /** Label of the device cookie of a browser that has logged in to the account before. */
+  readonly device: string | undefined;
 }
 
 /** The check before the body of a request is read. */
@@ -61,17 +62,16 @@ export function addressCheck(route: LimitedRoute, addressPrefix: string): LimitC
 }
 
 /**
- * The check of a login after its body is parsed. A known device is not counted in `account`, so that
- * guesses from many addresses do not lock the owner out.
+ * The check of a login after its body is parsed. A known device is counted by itself in place of
+ * `account`, so that guesses from many addresses do not lock the owner out.
  */
 export function loginCheck(attempt: LoginAttempt): LimitCheck {
   const perAddress: LimitEntry = { key: "account_ip", value: attempt.accountAndAddress };
-  const perAccount: LimitEntry = { key: "account", value: attempt.account };
-  return {
-    route: "login",
-    addressPrefix: attempt.addressPrefix,
-    entries: attempt.isKnownDevice ? [perAddress] : [perAddress, perAccount],
-  };
+  const shared: LimitEntry =
+    attempt.device === undefined
+      ? { key: "account", value: attempt.account }
+      : { key: "device", value: attempt.device };
+  return { route: "login", addressPrefix: attempt.addressPrefix, entries: [perAddress, shared] };
 }
 
 /** The decision about one check. */

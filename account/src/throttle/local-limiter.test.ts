@@ -32,6 +32,7 @@ describe("LocalLimiter", () => {
     { check: addressCheck("refresh", "203.0.113.7"), allowed: 60, key: "ip", retryAfterSeconds: 50 },
     { check: login(["account_ip", "x"]), allowed: 5, key: "account_ip", retryAfterSeconds: 50 },
     { check: login(["account", "x"]), allowed: 100, key: "account", retryAfterSeconds: 3590 },
+    { check: login(["device", "x"]), allowed: 100, key: "device", retryAfterSeconds: 3590 },
   ])("allows $allowed of $check.route by $key", ({ check, allowed, key, retryAfterSeconds }) => {
     const fixture = new LimiterFixture();
     expect(fixture.allowedOf(allowed + 10, check)).toBe(allowed);
@@ -76,7 +77,15 @@ describe("LocalLimiter", () => {
     expect(fixture.allowedOf(1000, login(["account", "owner"]))).toBe(95);
   });
 
-  it("forgets the value that was counted first when there are too many", () => {
+  it("does not reset a value that has used its limit up when many others follow", () => {
+    const fixture = new LimiterFixture({ valuesMax: 100 });
+    const victim = login(["account", "owner"]);
+    expect(fixture.allowedOf(101, victim)).toBe(100);
+    for (let other = 0; other < 1000; other++) fixture.allowedOf(1, login(["account", `other ${other}`]));
+    expect(fixture.allowedOf(1, victim)).toBe(0);
+  });
+
+  it("forgets the value that was counted first when there are too many with as many requests", () => {
     const fixture = new LimiterFixture({ valuesMax: 3 });
     const [a, b, c, d] = ["a", "b", "c", "d"].map((value) => login(["account_ip", value]));
     for (const check of [a, b, c]) fixture.allowedOf(5, check!);

@@ -3,10 +3,13 @@
 import { type Limit, type LimitCheck, type LimitDecision, type LimitKey, LIMITS } from "./limits.ts";
 
 /**
- * Values that are counted for one limit, about 2 MiB. When there are more in a window, the value that
- * was counted first is forgotten.
+ * Values that are counted for one limit, about 2 MiB. When there are more in a window, of those that
+ * were counted first the one with the fewest requests is forgotten.
  */
 const VALUES_MAX = 20_000;
+
+/** From how many of the values that were counted first the forgotten one is chosen. */
+const EVICTION_CANDIDATES = 8;
 
 /** The count of one value; `windowStart` in seconds since the epoch. */
 interface Count {
@@ -51,13 +54,25 @@ export class LocalLimiter {
     if (known?.windowStart === windowStart) return known;
     counts.delete(value); // So that it is last in the order.
     for (const [oldest, { windowStart: start }] of counts) {
-      if (start === windowStart && counts.size < this.#valuesMax) break;
+      if (start === windowStart) break;
       counts.delete(oldest);
     }
+    if (counts.size >= this.#valuesMax) forgetOne(counts);
     const count = { windowStart, requests: 0 };
     counts.set(value, count);
     return count;
   }
+}
+
+/**
+ * Forgets the value with the fewest requests of those that were counted first: a value that has used
+ * its limit up is not reset by many others that are new.
+ */
+function forgetOne(counts: Map<string, Count>): void {
+  let fewest: readonly [value: string, requests: number] | undefined;
+  for (const [value, { requests }] of counts.entries().take(EVICTION_CANDIDATES))
+    if (fewest === undefined || requests < fewest[1]) fewest = [value, requests];
+  if (fewest !== undefined) counts.delete(fewest[0]);
 }
 
 function denied(key: LimitKey, secondsLeft: number): LimitDecision {

@@ -17,7 +17,7 @@ import { RateLimitServer, RESET_SECONDS } from "./rate-limit-server.suite.ts";
 /** Half a second into a minute, two minutes before the end of an hour. */
 const NOW_MS = Date.UTC(2026, 0, 1, 12, 58, 0, 500);
 
-const LOGIN = loginCheck({ addressPrefix: "", account: "aaaa", accountAndAddress: "bbbb", isKnownDevice: false });
+const LOGIN = loginCheck({ addressPrefix: "", account: "aaaa", accountAndAddress: "bbbb", device: undefined });
 const ADDRESS = addressCheck("login", "203.0.113.7");
 
 let server: RateLimitServer;
@@ -48,7 +48,7 @@ describe("RateLimitClient", () => {
 
   it("returns the decision, and the seconds until the window ends", async () => {
     const asking = connect();
-    expect(await asking.ask(LOGIN)).toEqual({ decision: { isAllowed: true, headers: [] }, unlimitedKeys: [] });
+    expect(await asking.ask(LOGIN)).toEqual({ decision: { isAllowed: true, headers: [] }, unknownKeys: [] });
     expect((await asking.ask(LOGIN)).decision).toEqual({
       isAllowed: false,
       key: "account_ip",
@@ -105,8 +105,13 @@ describe("RateLimitClient", () => {
     ]);
   });
 
+  it("takes `unlimited: true` for a limit", async () => {
+    server.behaviour = { overallCode: Code.OK, statuses: [{ code: Code.OK, limitRemaining: 0xffff_ffff }] };
+    expect((await connect().ask(ADDRESS)).unknownKeys).toEqual([]);
+  });
+
   it("names keys for which the server has no limit", async () => {
-    expect((await connect().ask(addressCheck("register", "203.0.113.7"))).unlimitedKeys).toEqual(["ip", "ip_day"]);
+    expect((await connect().ask(addressCheck("register", "203.0.113.7"))).unknownKeys).toEqual(["ip", "ip_day"]);
   });
 
   it.each([

@@ -69,6 +69,9 @@ const UNIT_SECONDS: Readonly<Record<number, number>> = {
   [Unit.YEAR]: 31_536_000,
 };
 
+/** What `limit_remaining` is for a rule with `unlimited: true`, which has no `current_limit`. */
+const UNLIMITED_REMAINING = 0xffff_ffff;
+
 /** Where the service is and how it is asked. */
 export interface RateLimitClientOptions {
   /** `host:port`, `[address]:port` or `unix:/path`. */
@@ -82,8 +85,8 @@ export interface RateLimitClientOptions {
 /** An answer of the service. */
 export interface RateLimitAnswer {
   readonly decision: LimitDecision;
-  /** The keys of the check for which the service has no limit. */
-  readonly unlimitedKeys: readonly string[];
+  /** The keys of the check for which the service has no rule. */
+  readonly unknownKeys: readonly string[];
 }
 
 /** A client of the service. It connects when it is opened, and again whenever a connection is lost. */
@@ -129,9 +132,7 @@ export class RateLimitClient {
     if (!isAnswered) throw new RateLimitError("invalid", "The rate limit service did not decide about each descriptor");
     return {
       decision: decisionOf(response, check, this.#nowMs()),
-      unlimitedKeys: check.entries
-        .filter((_, index) => response.statuses[index]?.currentLimit === undefined)
-        .map(({ key }) => key),
+      unknownKeys: check.entries.filter((_, index) => !isKnown(response.statuses[index])).map(({ key }) => key),
     };
   }
 
@@ -172,6 +173,11 @@ function decisionOf(response: RateLimitResponse, { entries }: LimitCheck, nowMs:
     .toSorted((a, b) => b.seconds - a.seconds);
   const [longest = { key: entries[0]?.key ?? "ip", seconds: 1 }] = over;
   return { isAllowed: false, key: longest.key, retryAfterSeconds: longest.seconds, headers };
+}
+
+/** Whether the service has a rule for the descriptor. */
+function isKnown(descriptor: DescriptorStatus | undefined): boolean {
+  return descriptor?.currentLimit !== undefined || descriptor?.limitRemaining === UNLIMITED_REMAINING;
 }
 
 /** Whole seconds until the window ends, at least 1. */

@@ -14,7 +14,7 @@ const DENIED: LimitDecision = { isAllowed: false, key: "ip", retryAfterSeconds: 
 /** A throttle over a service whose answers the test gives. */
 class ThrottleFixture {
   nowMs = Date.UTC(2026, 0, 1);
-  answer: RateLimitAnswer | Error = { decision: ALLOWED, unlimitedKeys: [] };
+  answer: RateLimitAnswer | Error = { decision: ALLOWED, unknownKeys: [] };
   asked = 0;
   connected = 0;
   readonly lines: Record<string, unknown>[] = [];
@@ -59,7 +59,7 @@ class ThrottleFixture {
 describe("Throttle", () => {
   it.each([ALLOWED, DENIED])("gives the decision of the service", async (decision) => {
     const fixture = new ThrottleFixture("local");
-    fixture.answer = { decision, unlimitedKeys: [] };
+    fixture.answer = { decision, unknownKeys: [] };
     expect(await fixture.throttle.decide(CHECK)).toEqual(decision);
     expect(fixture.events).toEqual([`register service ${decision.isAllowed ? "allowed" : "denied"}`]);
   });
@@ -108,7 +108,7 @@ describe("Throttle", () => {
     for (let request = 0; request < 10; request++) await fixture.throttle.decide(CHECK);
     expect([fixture.asked, fixture.connected]).toEqual([4, 2]);
     fixture.nowMs += 5000;
-    fixture.answer = { decision: ALLOWED, unlimitedKeys: [] };
+    fixture.answer = { decision: ALLOWED, unknownKeys: [] };
     for (let request = 0; request < 10; request++) await fixture.throttle.decide(CHECK);
     expect([fixture.asked, fixture.connected]).toEqual([14, 2]);
   });
@@ -118,7 +118,7 @@ describe("Throttle", () => {
     fixture.answer = new RateLimitError("deadline", "late");
     for (let request = 0; request < 10; request++) await fixture.throttle.decide(CHECK);
     fixture.nowMs += 5000;
-    fixture.answer = { decision: ALLOWED, unlimitedKeys: [] };
+    fixture.answer = { decision: ALLOWED, unknownKeys: [] };
     for (let request = 0; request < 3; request++) await fixture.throttle.decide(CHECK);
     expect(fixture.messages()).toEqual([
       "The rate limit service does not decide",
@@ -131,13 +131,43 @@ describe("Throttle", () => {
     fixture.answer = new TypeError("a fault");
     for (let request = 0; request < 3; request++) await fixture.throttle.decide(CHECK);
     fixture.nowMs += 5000;
-    fixture.answer = { decision: DENIED, unlimitedKeys: [] };
+    fixture.answer = { decision: DENIED, unknownKeys: [] };
     expect(await fixture.throttle.decide(CHECK)).toEqual(DENIED);
+  });
+
+  it("local: applies its own limit to a descriptor without one, next to the answer of the service", async () => {
+    const fixture = new ThrottleFixture("local");
+    fixture.answer = { decision: ALLOWED, unknownKeys: ["ip_day"] };
+    const decisions = [];
+    for (let request = 0; request < 51; request++) decisions.push(await fixture.throttle.decide(CHECK));
+    expect(decisions.filter(({ isAllowed }) => isAllowed)).toHaveLength(50);
+    expect(decisions.at(-1)).toMatchObject({ key: "ip_day", headers: ALLOWED.headers });
+    expect(fixture.events.at(-1)).toBe("register local denied");
+  });
+
+  it("local: keeps a refusal of the service that lacks other limits", async () => {
+    const fixture = new ThrottleFixture("local");
+    fixture.answer = { decision: DENIED, unknownKeys: ["ip_day"] };
+    expect(await fixture.throttle.decide(CHECK)).toEqual(DENIED);
+    expect(fixture.events).toEqual(["register service denied"]);
+  });
+
+  it("closed: refuses a descriptor without a limit", async () => {
+    const fixture = new ThrottleFixture("closed");
+    fixture.answer = { decision: ALLOWED, unknownKeys: ["ip_day"] };
+    await expect(fixture.throttle.decide(CHECK)).rejects.toMatchObject({ code: "rate_limit_unavailable" });
+  });
+
+  it("open: allows a descriptor without a limit", async () => {
+    const fixture = new ThrottleFixture("open");
+    fixture.answer = { decision: ALLOWED, unknownKeys: ["ip", "ip_day"] };
+    for (let request = 0; request < 10; request++)
+      expect(await fixture.throttle.decide(CHECK)).toEqual({ isAllowed: true, headers: ALLOWED.headers });
   });
 
   it("warns of descriptors for which the service has no limit", async () => {
     const fixture = new ThrottleFixture("local");
-    fixture.answer = { decision: ALLOWED, unlimitedKeys: ["ip_day"] };
+    fixture.answer = { decision: ALLOWED, unknownKeys: ["ip_day"] };
     for (let request = 0; request < 3; request++) await fixture.throttle.decide(CHECK);
     expect(fixture.messages()).toEqual(["The rate limit service has no limit for a descriptor"]);
     expect(JSON.stringify(fixture.lines)).toContain("ip_day");
@@ -145,7 +175,7 @@ describe("Throttle", () => {
 
   it("logs many refusals of one kind as one line, with the address", async () => {
     const fixture = new ThrottleFixture("local");
-    fixture.answer = { decision: DENIED, unlimitedKeys: [] };
+    fixture.answer = { decision: DENIED, unknownKeys: [] };
     for (let request = 0; request < 100; request++) await fixture.throttle.decide(CHECK);
     expect(fixture.messages()).toEqual(["Request over its limit"]);
     expect(JSON.stringify(fixture.lines)).toContain("203.0.113.7");

@@ -1,5 +1,5 @@
-// Decides whether a request may proceed: by the rate limit service, and without its answer as
-// RATE_LIMIT_FAILURE says.
+// Decides whether a request may proceed: by the rate limit service, and without its answer or a limit of
+// it as RATE_LIMIT_FAILURE says.
 import { describeError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
@@ -7,7 +7,7 @@ import { AccountError } from "../errors.ts";
 import type { CircuitBreaker } from "./circuit-breaker.ts";
 import type { LimitCheck, LimitDecision, LimitedRoute } from "./limits.ts";
 import type { LocalLimiter } from "./local-limiter.ts";
-import type { RateLimitClient } from "./rate-limit-client.ts";
+import type { RateLimitAnswer, RateLimitClient } from "./rate-limit-client.ts";
 import { RateLimitError, type RateLimitErrorReason } from "./rate-limit-error.ts";
 
 /** Shortest time between two lines about the same event, in milliseconds. */
@@ -16,7 +16,7 @@ const LOG_INTERVAL_MS = 10_000;
 /** Retry-After while nothing can decide, in seconds. */
 const UNAVAILABLE_RETRY_SECONDS = 5;
 
-/** What decides when the service does not: the limits of this process, or all requests alike. */
+/** What decides when the service does not, or has no limit: the limits of this process, or all requests alike. */
 export type FailureMode = "local" | "open" | "closed";
 
 /** What decided: the service, this process, or RATE_LIMIT_FAILURE alone. */
@@ -59,12 +59,21 @@ export class Throttle {
   }
 
   /**
-   * Counts the request and decides about it. Rejects with `rate_limit_unavailable` when nothing decides
-   * and RATE_LIMIT_FAILURE is `closed`.
+   * Counts the request and decides about it: RATE_LIMIT_FAILURE applies without an answer of the
+   * service, and to descriptors for which it has no limit. Rejects with `rate_limit_unavailable` when
+   * nothing decides and RATE_LIMIT_FAILURE is `closed`.
    */
   async decide(check: LimitCheck): Promise<LimitDecision> {
-    const decision = await this.#askService(check);
-    if (decision !== undefined) return this.#note(check, "service", decision);
+    const answer = await this.#askService(check);
+    if (answer === undefined) return this.#decideAlone(check);
+    const { decision, unknownKeys } = answer;
+    if (!decision.isAllowed || unknownKeys.length === 0) return this.#note(check, "service", decision);
+    const unknown = check.entries.filter(({ key }) => unknownKeys.includes(key));
+    return { ...this.#decideAlone({ ...check, entries: unknown }), headers: decision.headers };
+  }
+
+  /** Decides about what the service does not. */
+  #decideAlone(check: LimitCheck): LimitDecision {
     switch (this.#failure) {
       case "local":
         return this.#note(check, "local", this.#deps.local.decide(check));
@@ -79,21 +88,21 @@ export class Throttle {
   }
 
   /** Undefined when the service does not decide. */
-  async #askService(check: LimitCheck): Promise<LimitDecision | undefined> {
+  async #askService(check: LimitCheck): Promise<RateLimitAnswer | undefined> {
     const { service } = this.#deps;
     const client = service?.client();
     if (service === undefined || client === undefined || !service.breaker.mayCall()) return undefined;
     try {
-      const { decision, unlimitedKeys } = await client.ask(check);
+      const answer = await client.ask(check);
       service.breaker.succeeded();
       this.#failureLog.recovered("The rate limit service decides again", {});
-      for (const key of unlimitedKeys)
+      for (const key of answer.unknownKeys)
         this.#log.warn(
           "The rate limit service has no limit for a descriptor",
-          { route: check.route, key },
+          { route: check.route, key, failure: this.#failure },
           `no ${key}`,
         );
-      return decision;
+      return answer;
     } catch (error) {
       const reason = error instanceof RateLimitError ? error.reason : "error";
       this.#deps.events.failed(reason);

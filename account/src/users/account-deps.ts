@@ -38,7 +38,7 @@ export interface AccountOptions extends SessionLimits, RotationLimits {
 /** The caller. */
 export interface Caller {
   readonly device: Device;
-  /** Network of the address, of users/address-prefix.ts: what limits and fairness count by. */
+  /** Network of the address, of users/address-prefix.ts: what limits count by. */
   readonly addressPrefix: string;
   /** A log whose lines carry the request's id. */
   readonly log: Log;

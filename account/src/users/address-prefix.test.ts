@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { addressPrefix } from "./address-prefix.ts";
+import { addressPrefix, queueGroup } from "./address-prefix.ts";
 
 describe("addressPrefix()", () => {
   it.each([
@@ -36,5 +36,19 @@ describe("addressPrefix()", () => {
   it("gives callers without any address one prefix", () => {
     expect(addressPrefix(undefined, undefined)).toBe("unknown");
     expect(addressPrefix("nonsense")).toBe("unknown");
+  });
+});
+
+describe("queueGroup()", () => {
+  it.each([
+    ["2001:db8:1:2::3", "2001:db8:1::/48"],
+    ["2001:db8:1:ff02::3", "2001:db8:1::/48"],
+    ["2001:db8:2:2::3", "2001:db8:2::/48"],
+    ["::1", "0:0:0::/48"],
+    ["203.0.113.7", "203.0.113.7"],
+    ["::ffff:203.0.113.7", "203.0.113.7"],
+    ["nonsense", "unknown"],
+  ])("gives %s the group %s", (address, group) => {
+    expect(queueGroup(addressPrefix(address))).toBe(group);
   });
 });

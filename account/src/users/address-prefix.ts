@@ -1,9 +1,14 @@
-// The network of a caller's address: the unit that limits, the hash queue and log lines count by.
+// The network of a caller's address: the unit that limits and log lines count by, and the coarser one
+// that takes turns in the hash queue.
 import { isIPv4, isIPv6 } from "node:net";
 
 /** Groups of 16 bits in an IPv6 address, and those of its /64: the network of one customer. */
 const IPV6_GROUPS = 8;
 const PREFIX_GROUPS = 4;
+const IPV6_SUFFIX = "::/64";
+
+/** Groups of 16 bits in a /48: the networks of one site. */
+const QUEUE_GROUPS = 3;
 
 /** `::ffff:0:0/96`, an IPv4 address written as an IPv6 one (RFC 4291 section 2.5.5.2). */
 const MAPPED_IPV4 = ["0", "0", "0", "0", "0", "ffff"];
@@ -24,13 +29,22 @@ export function addressPrefix(...candidates: readonly (string | undefined)[]): s
   return UNKNOWN_PREFIX;
 }
 
+/**
+ * The group of a prefix in the hash queue: the /48 of an IPv6 prefix, as `2001:db8:0::/48`, and any
+ * other prefix as it is. One home line has up to 256 networks of /64, and would have as many turns.
+ */
+export function queueGroup(prefix: string): string {
+  if (!prefix.endsWith(IPV6_SUFFIX)) return prefix;
+  return `${prefix.split(":", QUEUE_GROUPS).join(":")}::/48`;
+}
+
 function prefixOf(text: string): string | undefined {
   if (isIPv4(text)) return text;
   const [address = ""] = text.split("%"); // The zone is the name of an interface of this machine.
   if (!isIPv6(address)) return undefined;
   const groups = groupsOf(address);
   if (MAPPED_IPV4.every((group, index) => groups[index] === group)) return ipv4Of(groups.slice(MAPPED_IPV4.length));
-  return `${groups.slice(0, PREFIX_GROUPS).join(":")}::/64`;
+  return `${groups.slice(0, PREFIX_GROUPS).join(":")}${IPV6_SUFFIX}`;
 }
 
 /** The eight groups without leading zeros, in lower case. */

@@ -4,6 +4,7 @@ import type { CookieRead } from "../sessions/cookies.ts";
 import { createSession, refreshTokenId, withoutSession, withSession } from "../sessions/session-records.ts";
 import type { UserRecord } from "../store/user-store.ts";
 import type { AccountDeps, AccountOptions, Caller } from "./account-deps.ts";
+import { queueGroup } from "./address-prefix.ts";
 import type { Credentials } from "./inputs.ts";
 import { issueAccessToken, type IssuedToken, issueRefreshToken } from "./issue-tokens.ts";
 import { accountLabel } from "./public-user.ts";
@@ -28,9 +29,8 @@ export async function logIn(
 ): Promise<LogIn> {
   const account = accountLabel(deps.labelKey, input.email.key);
   const user = await deps.store.findByEmailKey(input.email.key);
-  const matches = await deps.hasher.verify(input.password, user?.passwordHash, caller.addressPrefix);
+  const matches = await deps.hasher.verify(input.password, user?.passwordHash, queueGroup(caller.addressPrefix));
   if (user === undefined || !matches) {
-    deps.events.loggedIn("invalid_credentials");
     caller.log.info("Login refused", { account });
     throw wrongCredentials();
   }
@@ -47,7 +47,7 @@ export async function logIn(
   if (stored === undefined) throw wrongCredentials(); // The user was deleted meanwhile.
   const access = await issueAccessToken(deps, options, user.id, session);
   const refresh = await issueRefreshToken(deps, options, user.id, session, tokenId);
-  deps.events.loggedIn("success");
+  deps.events.loggedIn();
   caller.log.info("Login accepted", { account, session: session.id });
   return { user, access, refresh };
 }
@@ -80,7 +80,7 @@ async function renewedHash(
 ): Promise<string | undefined> {
   if (!deps.hasher.isOutdated(user.passwordHash)) return undefined;
   try {
-    return await deps.hasher.hash(password, addressPrefix);
+    return await deps.hasher.hash(password, queueGroup(addressPrefix));
   } catch (error) {
     if (error instanceof AccountError && error.code === "busy") return undefined; // The next login tries again.
     throw error;

@@ -195,7 +195,6 @@ describe("refresh()", () => {
       "@message": "Refresh token reused, the session is ended",
       account: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
       session: "s",
-      addressPrefix: "192.0.2.1",
     });
     expect(one.logLines.join()).not.toContain("ada@x.com");
     expect(one.logLines.join()).not.toContain(first);

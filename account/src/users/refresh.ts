@@ -69,7 +69,6 @@ export async function refresh(
       caller.log.warn("Refresh token reused, the session is ended", {
         account: accountLabel(deps.labelKey, user.emailKey),
         session: claims.sessionId,
-        addressPrefix: caller.addressPrefix,
       });
       throw new AccountError("refresh_token_reused", "Your session was used from another place. Log in again.");
     case "ended":

@@ -26,6 +26,7 @@ class Fixture {
   readonly users = new Map<string, UserRecord>();
   readonly images = new Set<string>();
   hashes = 0;
+  readonly groups: string[] = [];
   orphans = 0;
   registered = 0;
   insert = (user: UserRecord): Promise<"inserted" | "email_taken"> => {
@@ -56,7 +57,8 @@ class Fixture {
       list: () => ReadableStream.from([]),
     },
     hasher: {
-      hash: async (_password, _group, checkWanted) => {
+      hash: async (_password, group, checkWanted) => {
+        this.groups.push(group);
         this.whileWaiting();
         await checkWanted?.();
         this.hashes += 1;
@@ -80,8 +82,8 @@ class Fixture {
     idKey: () => createSecretKey(Buffer.alloc(32, 1)),
   };
 
-  register(): Promise<UserRecord> {
-    return register(this.deps, INPUT, IMAGE, CALLER);
+  register(caller = CALLER): Promise<UserRecord> {
+    return register(this.deps, INPUT, IMAGE, caller);
   }
 
   /** Another call takes the address. */
@@ -119,6 +121,11 @@ describe("register()", () => {
     };
     await expect(fixture.register()).rejects.toMatchObject({ code: "email_taken" });
     expect([fixture.hashes, fixture.images.size]).toEqual([0, 0]);
+  });
+
+  it("takes turns with its /48", async () => {
+    await fixture.register({ ...CALLER, addressPrefix: "2001:db8:1:2::/64" });
+    expect(fixture.groups).toEqual(["2001:db8:1::/48"]);
   });
 
   it("removes the image when another call takes the address at the last moment", async () => {

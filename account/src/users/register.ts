@@ -6,6 +6,7 @@ import { avatarKey } from "../media/media-store.ts";
 import { StoreError } from "../store/store-error.ts";
 import type { UserRecord, UserStore } from "../store/user-store.ts";
 import type { AccountDeps, Caller } from "./account-deps.ts";
+import { queueGroup } from "./address-prefix.ts";
 import type { Registration } from "./inputs.ts";
 import { accountLabel } from "./public-user.ts";
 import { emailTaken } from "./update-user.ts";
@@ -34,7 +35,7 @@ export async function register(
     if ((await deps.store.findByEmailKey(input.email.key)) !== undefined) throw emailTaken();
   };
   await checkFree();
-  const passwordHash = await deps.hasher.hash(input.password, caller.addressPrefix, checkFree);
+  const passwordHash = await deps.hasher.hash(input.password, queueGroup(caller.addressPrefix), checkFree);
   const id = deps.newId();
   const stored = avatar === undefined ? undefined : await putAvatar(deps, id, avatar);
   const nowMs = deps.clock();

@@ -45,8 +45,7 @@ export function endWithRefusal(
   { type, body, headers }: RefusalAnswer,
   closeMaxMs: number,
 ): void {
-  const timer = setTimeout(() => socket.destroy(), closeMaxMs).unref();
-  socket.once("close", () => clearTimeout(timer));
+  destroyAfter(socket, closeMaxMs);
   const all = {
     "Content-Type": type,
     "Content-Length": String(Buffer.byteLength(body)),
@@ -56,4 +55,10 @@ export function endWithRefusal(
   };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${lines.join("")}\r\n${body}`);
+}
+
+/** Closes a connection that is still open after `ms` milliseconds. */
+export function destroyAfter(socket: Duplex, ms: number): void {
+  const timer = setTimeout(() => socket.destroy(), ms).unref();
+  socket.once("close", () => clearTimeout(timer));
 }

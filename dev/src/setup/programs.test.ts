@@ -55,6 +55,10 @@ describe("planPrograms()", () => {
     expect([rateLimit.env["GRPC_PORT"], account.env["RATE_LIMIT_GRPC"]]).toEqual(["3", "127.0.0.1:3"]);
   });
 
+  it("lets a login that one limit refuses not use up the other limits of the account", () => {
+    expect(planPrograms(PLACE).rateLimit.env["STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT"]).toBe("true");
+  });
+
   it("lets everything listen on this machine only", () => {
     const { controlPlane, rateLimit, account } = planPrograms(PLACE);
     const hosts = [controlPlane, rateLimit, account].flatMap(({ env }) =>

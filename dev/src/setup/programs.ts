@@ -88,6 +88,8 @@ function planRateLimit({ ports, certificates, machine }: StackPlace): ProgramPla
       USE_PULLSTATS: "true",
       PULLSTATS_ADDR: `${STACK_HOST}:${ports.rateLimitMetrics}`,
       BACKEND_TYPE: "memory",
+      // A login that one limit of examples/limits/account.yaml refuses does not use up the others.
+      STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: "true",
       CONFIG_TYPE: "GRPC_XDS_SOTW",
       CONFIG_GRPC_XDS_NODE_ID: POD_NODE_ID,
       CONFIG_GRPC_XDS_SERVER_URL: `localhost:${ports.ads}`, // A name, as TLS knows servers by name.

@@ -64,6 +64,7 @@ describe("the account service behind the rate limit service", () => {
     expect(lines.map((line) => line.replace(/, shadow_mode.*/, ""))).toEqual([
       "account.route_login.account: unit=HOUR requests_per_unit=100",
       "account.route_login.account_ip: unit=MINUTE requests_per_unit=5",
+      "account.route_login.device: unit=HOUR requests_per_unit=100",
       "account.route_login.ip: unit=MINUTE requests_per_unit=20",
       "account.route_refresh.ip: unit=MINUTE requests_per_unit=60",
       "account.route_register.ip: unit=MINUTE requests_per_unit=5",

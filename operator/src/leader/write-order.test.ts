@@ -91,13 +91,30 @@ describe("WriteOrder", () => {
     expect(await deleted).toBe(true);
   });
 
-  it("lets none wait for more than a second", async () => {
+  it("lets others wait for the first five seconds of a row, and for no more of it", async () => {
     void write("first", "s1");
     void write("later", "a");
-    await vi.advanceTimersByTimeAsync(999);
+    await vi.advanceTimersByTimeAsync(4999);
     expect(begun).toEqual(["s1"]);
     await vi.advanceTimersByTimeAsync(26);
     expect(begun).toEqual(["s1", "a"]);
+    void write("later", "b");
+    void write("first", "s2");
+    await end("s1");
+    void write("later", "c");
+    await vi.advanceTimersByTimeAsync(0);
+    expect(begun.toSorted()).toEqual(["a", "b", "c", "s1", "s2"]);
+  });
+
+  it("lets others wait again in the next row", async () => {
+    void write("first", "s1");
+    await vi.advanceTimersByTimeAsync(60_000);
+    await end("s1");
+    await vi.advanceTimersByTimeAsync(50);
+    void write("first", "s2");
+    void write("later", "a");
+    await vi.advanceTimersByTimeAsync(4000);
+    expect(begun).toEqual(["s1", "s2"]);
   });
 
   it("hands a write over whose signal is aborted, to be refused", async () => {

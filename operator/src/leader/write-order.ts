@@ -4,8 +4,11 @@ import type { ObjectWriter } from "@weir/kubernetes/client/object-client";
 /** Longest gap between two writes of a row, in milliseconds; also how often it is looked whether the row is over. */
 const GAP_MS = 25;
 
-/** How long one of the other writes waits at most, in milliseconds: a row without an end delays, but blocks nothing. */
-const WAIT_MAX_MS = 1000;
+/**
+ * How long a row holds the other writes, in milliseconds; what is written later in it is not held. Not how long
+ * each waits: writers that write one at a time would wait as long again for every write.
+ */
+const HELD_MAX_MS = 5000;
 
 /** The writes that are put in order. */
 type OrderedWriter = Pick<ObjectWriter, "apply" | "delete">;
@@ -18,6 +21,8 @@ export class WriteOrder {
   readonly later: OrderedWriter;
   readonly #monotonicMs: () => number;
   #underWay = 0;
+  /** When the row began. */
+  #beganMs = -Infinity;
   /** When the last write of a row ended. */
   #endedMs = -Infinity;
 
@@ -41,6 +46,9 @@ export class WriteOrder {
   }
 
   async #first<T>(write: () => Promise<T>): Promise<T> {
+    const nowMs = this.#monotonicMs();
+    // After two gaps: who waits looks once in a gap, and has seen then that the row was over.
+    if (this.#underWay === 0 && nowMs - this.#endedMs >= 2 * GAP_MS) this.#beganMs = nowMs;
     this.#underWay += 1;
     try {
       return await write();
@@ -50,12 +58,13 @@ export class WriteOrder {
     }
   }
 
-  /** Resolves when no write of a row is under way. */
+  /** Resolves when no write of a row is under way, or the row has held others for long enough. */
   async #turn(signal: AbortSignal): Promise<void> {
-    const untilMs = this.#monotonicMs() + WAIT_MAX_MS;
+    const askedMs = this.#monotonicMs();
     while (!signal.aborted) {
       const nowMs = this.#monotonicMs();
-      if (nowMs >= untilMs || (this.#underWay === 0 && nowMs - this.#endedMs >= GAP_MS)) return;
+      if (this.#underWay === 0 && nowMs - this.#endedMs >= GAP_MS) return;
+      if (nowMs - Math.min(this.#beganMs, askedMs) >= HELD_MAX_MS) return;
       await new Promise((resolve) => void setTimeout(resolve, GAP_MS));
     }
   }

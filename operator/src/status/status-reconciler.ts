@@ -86,7 +86,11 @@ export class StatusReconciler implements Reconciler, Part {
     memory.awaitsSinceMs = awaits === undefined ? undefined : (memory.awaitsSinceMs ?? nowMs);
     memory.awaitsPodsSinceMs = awaits === "pods" ? (memory.awaitsPodsSinceMs ?? nowMs) : undefined;
     const delayMs = writeDelayMs(computed, { previous, history: memory }, nowMs);
-    if (delayMs === undefined) return {};
+    if (delayMs === undefined) {
+      // What is written holds nothing: a pod that never answers must not use up the time of what comes later.
+      memory.awaitsSinceMs = memory.awaitsPodsSinceMs = undefined;
+      return {};
+    }
     if (delayMs > 0) return { againAfterMs: delayMs };
     return await this.#write(object, computed.status, { memory, previous, replaced: cached.resourceVersion, signal });
   }

@@ -1,9 +1,9 @@
 // Settings of the configuration source: files, or a configuration server.
 import type { EnvReader } from "@weir/common/settings/read-env";
+import { checkCertificatePair, readTlsPaths } from "@weir/common/tls/tls-settings";
 
 import type { RuleDirectoryOptions } from "../config/files/rule-directory.ts";
 import type { XdsOptions, XdsTlsOptions } from "../config/xds/xds-options.ts";
-import { checkCertificatePair, readTlsPaths } from "./tls-settings.ts";
 
 /** The source of the configuration. */
 export type ConfigSourceSettings =

@@ -1,11 +1,11 @@
 // Settings of the listeners, of health, and of the stop of the process.
 import type { EnvReader } from "@weir/common/settings/read-env";
 import type { TlsFilePaths } from "@weir/common/tls/tls-files";
+import { readTlsPaths } from "@weir/common/tls/tls-settings";
 
 import type { HealthOptions } from "../health/health.ts";
 import type { DebugListenerOptions } from "../transport/debug/debug-listener.ts";
 import type { GrpcTransportOptions } from "../transport/grpc-transport.ts";
-import { readTlsPaths } from "./tls-settings.ts";
 
 /**
  * Longest age of a connection, in milliseconds (22 days): a tenth is added at random, and a timer

@@ -1,23 +1,15 @@
 // Finds variables of the environment that have no effect: settings of envoyproxy/ratelimit without
 // a meaning here, and misspelt settings. They are logged at the start. Pure.
+import { findMeantSetting } from "@weir/common/settings/misspelt-setting";
 import { parseBoolean } from "@weir/common/settings/parse-values";
-import type { Env, SettingRow } from "@weir/common/settings/read-env";
-import { editDistance } from "@weir/limits/validate/edit-distance";
-
-import { isServiceLinkName } from "./service-links.ts";
+import { type Env, namesOfRows, type SettingRow } from "@weir/common/settings/read-env";
+import { isServiceLinkName } from "@weir/common/settings/service-links";
 
 /** A variable without effect, and the reason. */
 export interface SettingWithoutEffect {
   readonly name: string;
   readonly reason: string;
 }
-
-/**
- * Shortest names in which one typing error, and two of them, are recognized; shorter names are
- * alike by chance.
- */
-const TYPO_LENGTH_MIN = 8;
-const SECOND_TYPO_LENGTH_MIN = 14;
 
 const GO_RUNTIME = "it tunes the runtime of Go; this service runs on Node.js";
 const GO_GRPC_LOG = "it tunes the log of Go's gRPC library; LOG_LEVEL is the only level here";
@@ -90,9 +82,7 @@ export function findSettingWarnings(
   backend: string,
 ): readonly SettingWithoutEffect[] {
   const idle = WITHOUT_EFFECT_BY_BACKEND[backend] ?? [];
-  const known = rows.flatMap(({ names, type }) =>
-    type.startsWith("secret") ? names.flatMap((name) => [name, `${name}_FILE`]) : names,
-  );
+  const known = namesOfRows(rows);
   const families = new Set(known.map(familyOf));
   const warnings: SettingWithoutEffect[] = [];
   for (const [name, value] of Object.entries(env)) {
@@ -102,7 +92,7 @@ export function findSettingWarnings(
     if (withoutEffect !== undefined) warnings.push(withoutEffect);
     else if (idleTlsReason !== undefined && known.includes(name)) warnings.push({ name, reason: idleTlsReason });
     else if (!known.includes(name) && families.has(familyOf(name)) && !isServiceLinkName(name)) {
-      const meant = known.find((candidate) => isTypo(name, candidate));
+      const meant = findMeantSetting(name, known);
       if (meant !== undefined) warnings.push({ name, reason: `unknown setting; is ${meant} meant?` });
     }
   }
@@ -112,16 +102,6 @@ export function findSettingWarnings(
 /** The first word of a name; only names that share it with a setting can be a misspelt one. */
 function familyOf(name: string): string {
   return name.split("_", 1)[0] ?? name;
-}
-
-/**
- * Whether `name` differs from `setting` by underscores only, or by one typing error, in a long name
- * two.
- */
-function isTypo(name: string, setting: string): boolean {
-  if (setting.length < TYPO_LENGTH_MIN || setting.includes("<")) return false;
-  if (name.replaceAll("_", "") === setting.replaceAll("_", "")) return true;
-  return editDistance(name, setting) <= (setting.length >= SECOND_TYPO_LENGTH_MIN ? 2 : 1);
 }
 
 /**

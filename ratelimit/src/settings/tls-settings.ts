@@ -1,32 +1,7 @@
-// Reads the settings of TLS files, and the TLS settings of connections to a counter store.
+// Reads the TLS settings of connections to a counter store.
 import type { EnvReader, Names } from "@weir/common/settings/read-env";
 import type { TlsFilePaths } from "@weir/common/tls/tls-files";
-
-/** The setting of one file. */
-interface FileSetting {
-  readonly names: Names;
-  readonly effect: string;
-}
-
-/** Reads the paths of a certificate, its key and an authority. */
-export function readTlsPaths(
-  read: EnvReader,
-  { cert, key, ca }: Readonly<Record<"cert" | "key" | "ca", FileSetting>>,
-): TlsFilePaths {
-  const path = ({ names, effect }: FileSetting): string | undefined => read.optionalString(names, { effect });
-  return { certPath: path(cert), keyPath: path(key), caPath: path(ca) };
-}
-
-/** Reports a certificate without its key, or a key without its certificate. */
-export function checkCertificatePair(
-  read: EnvReader,
-  { certPath, keyPath }: TlsFilePaths,
-  names: { readonly cert: Names; readonly key: Names },
-): void {
-  if ((certPath === undefined) === (keyPath === undefined)) return;
-  const missing = certPath === undefined ? names.cert : names.key;
-  read.problem(missing, undefined, "the path of a file: certificate and key are given together or not at all");
-}
+import { checkCertificatePair, readTlsPaths } from "@weir/common/tls/tls-settings";
 
 /** TLS to a store. */
 export interface StoreTlsSettings {

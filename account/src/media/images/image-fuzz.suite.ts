@@ -42,10 +42,10 @@ export async function fuzzImages(
     span,
     span,
     async (file, changes, cut, paste) => {
-      const result = await cleaner.clean(damage(file, changes, cut, paste));
+      const result = await cleaner.clean(damage(file, changes, cut, paste), "fuzz");
       totals[result.ok ? "taken" : "refused"] += 1;
       if (!result.ok) return;
-      const again = await cleaner.clean(result.image.bytes);
+      const again = await cleaner.clean(result.image.bytes, "fuzz");
       const { format, width, height } = result.image;
       if (!again.ok) throw new Error(`an image that was given out is refused: ${again.problem}`);
       if (again.image.format !== format || again.image.width !== width || again.image.height !== height)
@@ -73,7 +73,7 @@ function damage(
 /** A cleaner with the bounds of the service, whose callers wait for each other. */
 export function createFuzzedCleaner(log: Log, totals: FuzzTotals): ProcessImageCleaner {
   return new ProcessImageCleaner(
-    { log, queue: { run: (work) => work() }, onProcessEnded: () => (totals.ended += 1) },
+    { log, queue: { run: (_group, work) => work() }, onProcessEnded: () => (totals.ended += 1) },
     { timeoutMs: 40_000, memoryMaxBytes: 512 * MIB, idleMemoryMaxBytes: 128 * MIB },
   );
 }

@@ -22,6 +22,8 @@ const execute = promisify(execFile);
 
 const MIB = 1024 * 1024;
 
+const ADDRESS = "203.0.113.7";
+
 /** Bounds as of the service, but for a time that machines with other work to do keep too. */
 const OPTIONS: ImageCleanerOptions = {
   timeoutMs: 40_000,
@@ -34,7 +36,7 @@ let ends = 0;
 function createCleaner(options: Partial<ImageCleanerOptions> = {}): ProcessImageCleaner {
   let last: Promise<unknown> = Promise.resolve();
   const queue = {
-    run: <T>(work: () => Promise<T>): Promise<T> => {
+    run: <T>(_group: string, work: () => Promise<T>): Promise<T> => {
       const next = last.then(work);
       last = next.catch(() => undefined);
       return next;
@@ -70,7 +72,7 @@ beforeAll(async () => {
 afterAll(() => cleaner.stop());
 
 async function cleanBytes(file: Buffer): Promise<Buffer> {
-  const result = await cleaner.clean(file);
+  const result = await cleaner.clean(file, ADDRESS);
   if (!result.ok) throw new Error(`expected an image, got ${result.problem}`);
   return result.image.bytes;
 }
@@ -84,7 +86,7 @@ describe("ProcessImageCleaner", () => {
   it("takes every good file of the corpus, upright and without what was hidden in it", async () => {
     const files = await goodImages();
     for (const { name, bytes, format, width, height } of files) {
-      const result = await cleaner.clean(bytes);
+      const result = await cleaner.clean(bytes, ADDRESS);
       expect([name, result.ok ? { ...result.image, bytes: undefined } : result]).toEqual([
         name,
         { format, width, height, bytes: undefined },
@@ -107,7 +109,7 @@ describe("ProcessImageCleaner", () => {
     const pid = cleaner.pid;
     const files = await badImages();
     for (const { name, bytes, problems } of files) {
-      const result = await cleaner.clean(bytes);
+      const result = await cleaner.clean(bytes, ADDRESS);
       expect([name, result.ok ? "taken" : result.problem]).toEqual([name, expect.toBeOneOf([...problems])]);
     }
     expect(cleaner.pid).toBe(pid);
@@ -143,7 +145,7 @@ describe("ProcessImageCleaner", () => {
   it("is not stopped by much data that is not of the picture", async () => {
     const pid = cleaner.pid;
     for (const { name, bytes } of bombs()) {
-      const result = await cleaner.clean(bytes);
+      const result = await cleaner.clean(bytes, ADDRESS);
       // Skipped, or refused: as the decoder likes.
       expect([name, result.ok ? "taken" : result.problem]).toEqual([
         name,
@@ -158,7 +160,7 @@ describe("ProcessImageCleaner", () => {
     { name: "180000 scans of a small picture", side: 16, scans: 180_000 },
     { name: "5000 scans of the largest picture", side: 4096, scans: 5000 },
   ])("refuses a JPEG of $name", async ({ side, scans }) => {
-    expect(await cleaner.clean(await jpegOfScans(side, scans))).toEqual({
+    expect(await cleaner.clean(await jpegOfScans(side, scans), ADDRESS)).toEqual({
       ok: false,
       problem: expect.toBeOneOf(["damaged", "complex"]) as unknown,
     });
@@ -168,21 +170,21 @@ describe("ProcessImageCleaner", () => {
     await withCleaner({ timeoutMs: 3000 }, async (hurried) => {
       const before = { pid: hurried.pid ?? 0, ends };
       process.kill(before.pid, "SIGSTOP"); // As over an image without end.
-      expect(await hurried.clean(png())).toEqual({ ok: false, problem: "complex" });
-      expect(await hurried.clean(png())).toMatchObject({ ok: true });
+      expect(await hurried.clean(png(), ADDRESS)).toEqual({ ok: false, problem: "complex" });
+      expect(await hurried.clean(png(), ADDRESS)).toMatchObject({ ok: true });
       expect([hurried.pid === before.pid, ends]).toEqual([false, before.ends + 1]);
     });
   });
 
   it("kills the process over an image that takes too much memory", async () => {
     await withCleaner({ memoryMaxBytes: 30 * MIB }, async (small) => {
-      expect(await small.clean(largestPng())).toEqual({ ok: false, problem: "complex" });
+      expect(await small.clean(largestPng(), ADDRESS)).toEqual({ ok: false, problem: "complex" });
     });
   });
 
   it("keeps at most 150 MiB between two images, also after the largest", async () => {
     for (const file of await largestImages()) {
-      expect((await cleaner.clean(file)).ok).toBe(true);
+      expect((await cleaner.clean(file, ADDRESS)).ok).toBe(true);
       await eventually("little memory", () => expect(residentBytes(cleaner.pid)).toBeLessThan(150 * MIB));
     }
   });
@@ -192,7 +194,7 @@ describe("ProcessImageCleaner", () => {
       const pid = killed.pid ?? 0;
       process.kill(pid, "SIGKILL");
       await eventually("the end of the process", () => expect(killed.pid).not.toBe(pid));
-      expect((await killed.clean(png())).ok).toBe(true);
+      expect((await killed.clean(png(), ADDRESS)).ok).toBe(true);
     });
   });
 
@@ -200,7 +202,11 @@ describe("ProcessImageCleaner", () => {
     await withCleaner({}, async (killed) => {
       const pid = killed.pid ?? 0;
       process.kill(pid, "SIGSTOP");
-      const [first, ...others] = [killed.clean(png()), killed.clean(png()), killed.clean(png())];
+      const [first, ...others] = [
+        killed.clean(png(), ADDRESS),
+        killed.clean(png(), ADDRESS),
+        killed.clean(png(), ADDRESS),
+      ];
       await new Promise((resolve) => setImmediate(resolve)); // The first is sent.
       process.kill(pid, "SIGKILL");
       expect(await first).toEqual({ ok: false, problem: "complex" });

@@ -9,8 +9,8 @@ import { ImageProcess, type ImageWorkLimits } from "./image-process.ts";
 /** The dependencies of the cleaner. */
 export interface ImageCleanerDeps {
   readonly log: Log;
-  /** Runs one piece of work at a time, in order, and bounds how many wait and how long. */
-  readonly queue: { run<T>(work: () => Promise<T>): Promise<T> };
+  /** Runs one piece of work at a time, groups by turns, and bounds how many wait and how long. */
+  readonly queue: { run<T>(group: string, work: () => Promise<T>): Promise<T> };
   /** Called when an image ended the process. */
   readonly onProcessEnded: () => void;
 }
@@ -50,8 +50,8 @@ export class ProcessImageCleaner implements ImageCleaner, Part {
     await process?.ended;
   }
 
-  clean(bytes: Buffer): Promise<ImageResult> {
-    return this.#deps.queue.run(() => this.#clean(bytes));
+  clean(bytes: Buffer, addressPrefix: string): Promise<ImageResult> {
+    return this.#deps.queue.run(addressPrefix, () => this.#clean(bytes));
   }
 
   /** The id of the process; undefined while there is none. */

@@ -1,7 +1,8 @@
-import { readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readlinkSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { open, type FileHandle } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { describeMediaStore } from "../media-store.suite.ts";
 import { createLocalMediaStore } from "./local-media-store.ts";
 
@@ -25,15 +26,17 @@ describeMediaStore("createLocalMediaStore()", () => {
     store,
     publicUrl,
     async read(key) {
-      const image = await store.read(key);
+      const image = await store.open(key);
       if (image === undefined) return undefined;
+      const bytes = await image.file.readFile();
+      await image.file.close();
       const { contentType, contentDisposition, cacheControl } = image.headers;
       const headers = {
         "content-type": contentType,
         "content-disposition": contentDisposition,
         "cache-control": cacheControl,
       };
-      return { bytes: image.bytes, headers };
+      return { bytes, headers };
     },
     close: () => Promise.resolve(),
   });
@@ -46,13 +49,39 @@ describe("createLocalMediaStore()", () => {
     expect(statSync(join(folder.path, KEY)).mode & 0o777).toBe(0o600);
   });
 
+  it("syncs the image, then its name and those of all folders above it", async () => {
+    const handle = await open(folder.path);
+    const prototype = Object.getPrototypeOf(handle) as FileHandle;
+    await handle.close();
+    const { sync } = prototype;
+    const synced: string[] = [];
+    const spy = vi.spyOn(prototype, "sync").mockImplementation(function (this: FileHandle) {
+      synced.push(readlinkSync(`/proc/self/fd/${this.fd}`));
+      return sync.call(this);
+    });
+    const root = join(folder.path, "media");
+    try {
+      await createLocalMediaStore({ directory: root, publicUrl: () => publicUrl }).put(KEY, IMAGE);
+    } finally {
+      spy.mockRestore();
+    }
+    const user = dirname(join(root, KEY));
+    expect(synced).toEqual([expect.stringMatching(/\.partial$/), user, join(root, "avatars"), root, folder.path]);
+  });
+
+  it("does not open a folder as an image", async () => {
+    mkdirSync(join(folder.path, KEY), { recursive: true });
+    const store = createLocalMediaStore({ directory: folder.path, publicUrl: () => publicUrl });
+    expect(await store.open(KEY)).toBeUndefined();
+  });
+
   it("removes the user's folder with its last image, and not before", async () => {
     const store = createLocalMediaStore({ directory: folder.path, publicUrl: () => publicUrl });
     const other = KEY.replace("0123", "4567");
     await store.put(KEY, IMAGE);
     await store.put(other, IMAGE);
     await store.remove(KEY);
-    expect(await store.read(other)).toBeDefined();
+    expect(existsSync(join(folder.path, other))).toBe(true);
     await store.remove(other);
     expect(readdirSync(join(folder.path, "avatars"))).toEqual([]);
   });
@@ -61,7 +90,7 @@ describe("createLocalMediaStore()", () => {
     writeFileSync(join(folder.path, "avatars"), "a file where a folder should be");
     const store = createLocalMediaStore({ directory: folder.path, publicUrl: () => publicUrl });
     await expect(store.put(KEY, IMAGE)).rejects.toMatchObject({ code: "media_store_unavailable", transient: true });
-    expect(await store.read(KEY)).toBeUndefined();
+    expect(await store.open(KEY)).toBeUndefined();
   });
 
   it("lists and removes what a crash left unfinished, and leaves foreign files out", async () => {
@@ -74,7 +103,7 @@ describe("createLocalMediaStore()", () => {
     const names: string[] = [];
     for await (const { name } of store.list()) names.push(name);
     expect(names.toSorted()).toEqual([KEY, unfinished]);
-    expect(await store.read(unfinished)).toBeUndefined();
+    expect(await store.open(unfinished)).toBeUndefined();
     await store.remove(unfinished);
     expect(readdirSync(join(folder.path, KEY, "..")).toSorted()).toEqual([
       "0123456789abcdef0123456789abcdef.png",
@@ -87,6 +116,6 @@ describe("createLocalMediaStore()", () => {
     await store.put(KEY, IMAGE);
     const link = KEY.replace("0123", "4567");
     symlinkSync("/etc/passwd", join(folder.path, link));
-    expect(await store.read(link)).toBeUndefined();
+    expect(await store.open(link)).toBeUndefined();
   });
 });

@@ -1,7 +1,7 @@
 // Images in a folder of this machine: for one process, with the embedded store. http/media-route.ts
 // serves them.
 import { randomBytes } from "node:crypto";
-import { constants, lstat, mkdir, open, opendir, rename, rm, rmdir } from "node:fs/promises";
+import { constants, type FileHandle, lstat, mkdir, open, opendir, rename, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 import { errorCode } from "@weir/common/errors/error-code";
@@ -35,13 +35,15 @@ export interface LocalMediaOptions {
 /** An image as it is served. */
 export interface StoredImage {
   readonly headers: MediaHeaders;
-  readonly bytes: Buffer;
+  readonly sizeBytes: number;
+  /** The open file; the caller closes it. */
+  readonly file: FileHandle;
 }
 
 /** A media store that can also read what it stored. */
 export interface LocalMediaStore extends MediaStore {
-  /** The image under `key`, or undefined when there is none or `key` is not a key. */
-  read(key: string): Promise<StoredImage | undefined>;
+  /** Opens the image under `key`; undefined when there is none or `key` is not a key. */
+  open(key: string): Promise<StoredImage | undefined>;
 }
 
 /** A media store on a folder. */
@@ -51,7 +53,7 @@ export function createLocalMediaStore(options: LocalMediaOptions): LocalMediaSto
     async put(key, image) {
       try {
         checkMediaKey(key);
-        await writeDurably(pathOf(directory, key), image);
+        await writeDurably(directory, key, image);
       } catch (cause) {
         throw mediaUnavailable("The avatar could not be stored. Try again later.", cause);
       }
@@ -67,11 +69,12 @@ export function createLocalMediaStore(options: LocalMediaOptions): LocalMediaSto
       }
     },
     list: () => listFiles(directory),
-    async read(key) {
+    async open(key) {
       const format = formatOf(key);
       if (format === undefined) return undefined;
       try {
-        return { headers: mediaHeaders(format), bytes: await readPlainFile(pathOf(directory, key)) };
+        const opened = await openPlainFile(pathOf(directory, key));
+        return opened && { headers: mediaHeaders(format), ...opened };
       } catch (cause) {
         if (isMissing(cause)) return undefined;
         throw mediaUnavailable("The image cannot be read. Try again later.", cause);
@@ -126,7 +129,8 @@ function formatOf(key: string): ImageFormat | undefined {
 /**
  * Writes a temporary file and renames it, so that a reader and a crash see the whole image or none.
  */
-async function writeDurably(path: string, image: CleanImage): Promise<void> {
+async function writeDurably(directory: string, key: string, image: CleanImage): Promise<void> {
+  const path = pathOf(directory, key);
   const folder = dirname(path);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const temporary = `${path}.${randomBytes(6).toString("hex")}.partial`;
@@ -139,21 +143,26 @@ async function writeDurably(path: string, image: CleanImage): Promise<void> {
       await file.close();
     }
     await rename(temporary, path);
-    await syncFolder(folder);
+    // Always all: a put() at the same time may have made a folder and not synced its name yet.
+    for (const synced of [folder, dirname(folder), directory, dirname(directory)]) await syncFolder(synced);
   } catch (error) {
     await rm(temporary, { force: true });
     throw error;
   }
 }
 
-/** Reads a file that is one: a link could lead out of the folder. */
-async function readPlainFile(path: string): Promise<Buffer> {
+/** Opens a file that is one: a link could lead out of the folder. */
+async function openPlainFile(path: string): Promise<Pick<StoredImage, "file" | "sizeBytes"> | undefined> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
-    return await file.readFile();
-  } finally {
+    const found = await file.stat();
+    if (found.isFile()) return { file, sizeBytes: found.size };
+  } catch (error) {
     await file.close();
+    throw error;
   }
+  await file.close();
+  return undefined;
 }
 
 /** Removes a user's folder when it holds no image. */
@@ -166,7 +175,7 @@ async function removeFolderIfEmpty(folder: string): Promise<void> {
 }
 
 /**
- * Makes the new name itself durable: without it the record of a user could outlive the image it
+ * Makes the names in a folder durable: without them the record of a user could outlive the image it
  * points to.
  */
 async function syncFolder(folder: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { silentLog } from "@weir/common/log/log";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
@@ -58,6 +58,19 @@ describe("backUp()", () => {
     });
     expect(readFileSync(file, "utf8")).toBe("mine");
     expect(readdirSync(folder.path)).toEqual(before);
+  });
+
+  it("does not write through a link at a name that can be guessed, and does not remove it", async () => {
+    const copies = makeTemporaryFolder();
+    file = join(copies.path, "accounts.sqlite");
+    const victim = join(copies.path, "victim");
+    const planted = `${file}.${process.pid}.partial`;
+    writeFileSync(victim, "");
+    symlinkSync(victim, planted);
+    expect(await backUp(folder.path, file)).toMatchObject({ users: 1 });
+    expect(readFileSync(victim, "utf8")).toBe("");
+    expect(readlinkSync(planted)).toBe(victim);
+    copies.remove();
   });
 
   it("fails by name when the folder of the file is missing, or the database", async () => {

@@ -1,10 +1,11 @@
 // Copies the embedded database while the service uses it, by SQLite's online backup.
+import { randomUUID } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import { errorCode } from "@weir/common/errors/error-code";
 import { StartError } from "../../errors.ts";
-import { createPrivateFile, databasePath } from "./data-directory.ts";
+import { databasePath } from "./data-directory.ts";
 
 /** How long the copy waits for a lock of the service, such as that of a checkpoint, in milliseconds. */
 const BUSY_TIMEOUT_MS = 5000;
@@ -26,12 +27,17 @@ export interface Backup {
  */
 export async function backUp(directory: string, file: string): Promise<Backup> {
   const target = resolve(file);
-  const partial = `${target}.${process.pid}.partial`;
+  const partial = `${target}.${randomUUID()}.partial`;
   const message = `Cannot back up ${databasePath(directory)} to ${target}`;
   const exists = `${message}: the file exists; name another one`;
   if (existsSync(target)) throw new StartError("BACKUP_FAILED", exists);
   try {
-    createPrivateFile(partial);
+    // Neither a file nor a link of another process is written to, or removed below.
+    closeSync(openSync(partial, "wx", 0o600));
+  } catch (cause) {
+    throw new StartError("BACKUP_FAILED", message, { cause });
+  }
+  try {
     await copy(databasePath(directory), partial);
     const users = check(partial);
     syncToDisk(partial);

@@ -26,18 +26,6 @@ const BREAKER = { failuresMax: 5, openMs: 2000 };
 /** Waits between attempts to connect, in milliseconds. */
 const CONNECT_BACKOFF = { initialMs: 250, maxMs: 5000, factor: 1, jitter: true };
 
-/**
- * Names of the driver's errors about a URI, whose classes are loaded with it. The last is its answer
- * to a host or port that cannot be read.
- */
-const URI_ERRORS: readonly string[] = [
-  "MongoParseError",
-  "MongoAPIError",
-  "MongoInvalidArgumentError",
-  "MongoMissingCredentialsError",
-  "MongoRuntimeError",
-];
-
 /** The connection to the server. */
 type State =
   | { readonly kind: "connecting"; readonly reason: string }
@@ -78,6 +66,7 @@ export class MongoUserStore implements UserStore {
    * with STORE_UNUSABLE when the URI cannot be read.
    */
   async start(): Promise<void> {
+    await this.#checkUri();
     this.#connecting.start();
     await this.#firstAttempt.promise;
   }
@@ -148,11 +137,20 @@ export class MongoUserStore implements UserStore {
     return this.#read((users) => users.checkIndex());
   }
 
+  async #checkUri(): Promise<void> {
+    const { UserCollection } = await loadUserCollection();
+    try {
+      UserCollection.checkUri(this.#uri.reveal(), TIMEOUTS);
+    } catch (error) {
+      const cause = new Error(reasonOf(error));
+      throw new StartError("STORE_UNUSABLE", "Cannot use MONGODB_URI", { cause });
+    }
+  }
+
   async #connect(): Promise<void> {
     let users: UserCollection | undefined;
     try {
-      // Loaded only by services that use it.
-      const { UserCollection } = await import("./user-collection.ts");
+      const { UserCollection } = await loadUserCollection();
       users = await UserCollection.connect(this.#uri.reveal(), TIMEOUTS);
       await users.createIndex();
       await users.checkIndex();
@@ -163,20 +161,14 @@ export class MongoUserStore implements UserStore {
         this.#log.info("Connected to the user store");
       }
     } catch (error) {
-      await users?.close();
+      await users?.close().catch(() => undefined); // What failed before says why.
       this.#connectFailed(error);
     }
     this.#firstAttempt.resolve();
   }
 
   #connectFailed(error: unknown): void {
-    // The driver quotes a URI that it cannot read, with its password.
-    const reason = maskCredentials(describeError(error));
-    if (isUriError(error)) {
-      const cause = new Error(reason);
-      this.#firstAttempt.reject(new StartError("STORE_UNUSABLE", "Cannot use MONGODB_URI", { cause }));
-      return;
-    }
+    const reason = reasonOf(error);
     if (this.#state.kind === "stopped") return;
     if (this.#state.kind !== "connecting" || this.#state.reason !== reason)
       this.#log.warn("Cannot connect to the user store, trying again", { reason });
@@ -238,9 +230,14 @@ export class MongoUserStore implements UserStore {
   }
 }
 
-/** Whether the URI itself is at fault, and no later attempt can succeed. */
-function isUriError(error: unknown): boolean {
-  return error instanceof Error && URI_ERRORS.includes(error.name);
+/** Loads the driver, which only services that use it need. */
+function loadUserCollection(): Promise<typeof import("./user-collection.ts")> {
+  return import("./user-collection.ts");
+}
+
+/** The driver quotes a URI that it cannot read, with its password. */
+function reasonOf(error: unknown): string {
+  return maskCredentials(describeError(error));
 }
 
 /** Whether `stored` is what the change makes of that revision: the change itself, or its repetition. */

@@ -44,11 +44,16 @@ export class UserCollection {
     this.#users = compileModel(connection);
   }
 
+  /** Parses the URI without connecting; throws when that cannot succeed. The error may quote its password. */
+  static checkUri(uri: string, timeouts: MongoTimeouts): void {
+    new mongo.MongoClient(uri, driverOptions(timeouts));
+  }
+
   /**
    * Connects, and rejects when no server answers. Credentials of the URI are not in the messages of
    * errors.
    */
-  static async connect(uri: string, { connectMs, socketMs }: MongoTimeouts): Promise<UserCollection> {
+  static async connect(uri: string, timeouts: MongoTimeouts): Promise<UserCollection> {
     const mongoose = new Mongoose();
     // A text of a request can never become an operator of a query, and a field without a place in
     // the schema is a fault.
@@ -56,19 +61,10 @@ export class UserCollection {
     const connection = mongoose.createConnection();
     try {
       await connection.openUri(uri, {
-        appName: "weir-account",
+        ...driverOptions(timeouts),
         bufferCommands: false,
         autoIndex: false,
         autoCreate: false,
-        maxPoolSize: 20,
-        serverSelectionTimeoutMS: connectMs,
-        connectTimeoutMS: connectMs,
-        waitQueueTimeoutMS: connectMs,
-        socketTimeoutMS: socketMs,
-        heartbeatFrequencyMS: connectMs,
-        // A write that was acknowledged survives the loss of any one server.
-        writeConcern: { w: "majority", journal: true },
-        readPreference: "primary",
       });
     } catch (error) {
       await connection.close(true);
@@ -140,6 +136,21 @@ export class UserCollection {
     }
     return { kind: "lost" };
   }
+}
+
+function driverOptions({ connectMs, socketMs }: MongoTimeouts): mongo.MongoClientOptions {
+  return {
+    appName: "weir-account",
+    maxPoolSize: 20,
+    serverSelectionTimeoutMS: connectMs,
+    connectTimeoutMS: connectMs,
+    waitQueueTimeoutMS: connectMs,
+    socketTimeoutMS: socketMs,
+    heartbeatFrequencyMS: connectMs,
+    // A write that was acknowledged survives the loss of any one server.
+    writeConcern: { w: "majority", journal: true },
+    readPreference: "primary",
+  };
 }
 
 function compileModel(connection: Connection) {

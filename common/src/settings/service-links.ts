@@ -1,6 +1,6 @@
 // Removes the variables that Kubernetes adds to every container for the services of its namespace:
 // for a service named "statsd", STATSD_PORT contains an address. Pure.
-import type { Env } from "@weir/common/settings/read-env";
+import type { Env } from "./read-env.ts";
 
 /** The value of such a variable, for example tcp://10.0.0.7:8125. */
 const LINK_VALUE = /^(tcp|udp|sctp):\/\/[^/]+:\d+$/;

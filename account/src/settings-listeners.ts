@@ -1,0 +1,64 @@
+// The settings of the listeners: for callers, with or without TLS, and for operators.
+import type { EnvReader } from "@weir/common/settings/read-env";
+import type { TlsFilePaths } from "@weir/common/tls/tls-files";
+import { checkCertificatePair, readTlsPaths } from "@weir/common/tls/tls-settings";
+
+/** The listeners. */
+export interface ListenerSettings {
+  readonly http: {
+    readonly host: string;
+    readonly port: number;
+    readonly connectionsMax: number;
+    /** Undefined: plaintext. */
+    readonly tls: TlsFilePaths | undefined;
+  };
+  readonly metrics: { readonly host: string; readonly port: number };
+}
+
+/** Reads them. */
+export function readListeners(read: EnvReader, isProduction: boolean): ListenerSettings {
+  const host = isProduction ? "0.0.0.0" : "127.0.0.1";
+  const where = "127.0.0.1 (this machine only) unless NODE_ENV=production, then 0.0.0.0";
+  return {
+    http: {
+      host: read.optionalString("HOST", { effect: `Address the service listens on; ${where}.` }) ?? host,
+      port: read.port("PORT", { default: 8000, effect: "Port the service listens on; 0 takes a free one." }),
+      connectionsMax: read.integer("CONNECTIONS_MAX", {
+        default: 10_000,
+        min: 1,
+        effect: "Most open connections; further ones are closed immediately.",
+      }),
+      tls: readTls(read),
+    },
+    metrics: {
+      host: read.optionalString("METRICS_HOST", { effect: `Address of /metrics and the probes; ${where}.` }) ?? host,
+      port: read.port("METRICS_PORT", {
+        default: 9464,
+        effect: "Port of /metrics, /healthz and /readyz for operators.",
+      }),
+    },
+  };
+}
+
+function readTls(read: EnvReader): TlsFilePaths | undefined {
+  const paths = readTlsPaths(read, {
+    cert: {
+      names: "TLS_CERT",
+      effect:
+        "File with the certificate chain of the listener on PORT, PEM; not set, it has no TLS. The three files are read again when they change.",
+    },
+    key: { names: "TLS_KEY", effect: "File with the private key of that certificate, PEM." },
+    ca: {
+      names: "TLS_CLIENT_CACERT",
+      effect:
+        "File with authorities, PEM: clients, such as a proxy in front, then need a certificate of one of them. Not set: no client needs one.",
+    },
+  });
+  checkCertificatePair(read, paths, { cert: "TLS_CERT", key: "TLS_KEY" });
+  if (paths.certPath === undefined && paths.keyPath === undefined) {
+    if (paths.caPath !== undefined)
+      read.problem("TLS_CLIENT_CACERT", paths.caPath, "set only together with TLS_CERT and TLS_KEY");
+    return undefined;
+  }
+  return paths;
+}

@@ -1,0 +1,196 @@
+// The measures of the account service. Each starts services of its own, and checks every answer.
+import { availableParallelism } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
+import { childProcesses, residentMebibytes } from "../cpu-time.ts";
+import { measureHashRate } from "./hash-rate.ts";
+import { type LoadResult, runLoad, startLoad } from "./http-load.ts";
+import { measureBesidePipelining } from "./pipelining.ts";
+import { currentUserRequest, loginRequest, refreshRequest, registerRequest, takeCookies } from "./requests.ts";
+import type { AccountService, ServiceStarter } from "./service.ts";
+
+/** Connections of every load. */
+const CONNECTIONS = 16;
+
+/** How long each load lasts, in milliseconds, after a shorter one that warms the service up. */
+const LOAD_MS = 10_000;
+const WARM_UP_MS = 2000;
+
+const STARTS = 5;
+const REGISTRATIONS = 10_000;
+
+/** Cost of the hashes of logins: the default of the service. */
+const COST = 12;
+
+/** Cost where hashes are not what is measured. */
+const CHEAP_COST = 4;
+
+/** Rounds of logins and of hashes alone, one after the other. */
+const ROUNDS = 2;
+
+/** A figure with its bar; undefined: it is only printed. */
+export interface Figure {
+  readonly what: string;
+  readonly bar?: { readonly kind: "least" | "most"; readonly value: number };
+  readonly value: number;
+  readonly unit: "/s" | "ms" | "s" | "MiB" | "%";
+}
+
+/** A measure: its name on the command line, and what it does. */
+export interface AccountMeasure {
+  readonly id: string;
+  readonly run: (starter: ServiceStarter) => Promise<readonly Figure[]>;
+}
+
+/** All measures in their order. */
+export const MEASURES: readonly AccountMeasure[] = [
+  { id: "start", run: measureStart },
+  { id: "current-user", run: measureCurrentUser },
+  { id: "refresh", run: measureRefresh },
+  { id: "login", run: measureLogins },
+  { id: "pipelining", run: measurePipelining },
+  { id: "memory", run: measureMemory },
+];
+
+async function measureStart(starter: ServiceStarter): Promise<readonly Figure[]> {
+  let longestMs = 0;
+  for (let start = 0; start < STARTS; start += 1) {
+    const service = await starter.start();
+    longestMs = Math.max(longestMs, service.readyMs);
+    await service.stop();
+  }
+  return [{ what: `start → ready, longest of ${STARTS}`, bar: atMost(1), value: longestMs / 1000, unit: "s" }];
+}
+
+/** The current user while the one hash that runs at a time always has others waiting. */
+async function measureCurrentUser(starter: ServiceStarter): Promise<readonly Figure[]> {
+  const service = await starter.start({ BCRYPT_COST: String(COST), BCRYPT_CONCURRENCY: "1" });
+  await registerUsers(service, CONNECTIONS);
+  const sessions = await openSessions(service);
+  const requests = sessions.map(currentUserRequest);
+  const logins = startLoad({
+    port: service.port,
+    connections: CONNECTIONS,
+    next: loginRequest,
+    status: 200,
+  });
+  const options = {
+    port: service.port,
+    connections: CONNECTIONS,
+    next: (index: number) => requests[index],
+    status: 200,
+  };
+  const result = await measured(options);
+  logins.stop();
+  const { perSecond } = await logins.done;
+  await service.stop();
+  const what = "current user while logins saturate the hash queue";
+  return [
+    { what, bar: atLeast(2000), value: result.perSecond, unit: "/s" },
+    { what: "the same, p99", bar: atMost(20), value: result.p99Ms, unit: "ms" },
+    { what: "the same, logins meanwhile", value: perSecond, unit: "/s" },
+  ];
+}
+
+async function measureRefresh(starter: ServiceStarter): Promise<readonly Figure[]> {
+  const service = await starter.start({ BCRYPT_COST: String(CHEAP_COST) });
+  await registerUsers(service, CONNECTIONS);
+  const sessions = await openSessions(service);
+  const result = await measured({
+    port: service.port,
+    connections: CONNECTIONS,
+    next: (index) => refreshRequest(sessions[index]!),
+    status: 200,
+    answered: (index, answer) => takeCookies(sessions[index]!, answer),
+  });
+  await service.stop();
+  return [
+    { what: "refreshes of 16 sessions", bar: atLeast(1000), value: result.perSecond, unit: "/s" },
+    { what: "the same, p99", value: result.p99Ms, unit: "ms" },
+  ];
+}
+
+/** Logins next to what the hash alone allows, which both take as many threads for as the machine has. */
+async function measureLogins(starter: ServiceStarter): Promise<readonly Figure[]> {
+  const service = await starter.start({ BCRYPT_COST: String(COST) });
+  await registerUsers(service, CONNECTIONS);
+  const options = { port: service.port, connections: CONNECTIONS, next: loginRequest, status: 200 };
+  let [logins, hashes] = [0, 0];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    hashes += (await measureHashRate(COST, availableParallelism(), LOAD_MS)) / ROUNDS;
+    logins += (await measured(options)).perSecond / ROUNDS;
+  }
+  await service.stop();
+  return [
+    {
+      what: "logins per hash that the machine makes alone",
+      bar: atLeast(90),
+      value: (logins / hashes) * 100,
+      unit: "%",
+    },
+    { what: `the same, logins (BCRYPT_COST=${COST})`, value: logins, unit: "/s" },
+  ];
+}
+
+async function measurePipelining(starter: ServiceStarter): Promise<readonly Figure[]> {
+  const service = await starter.start();
+  const { p99Ms, growthMib } = await measureBesidePipelining(service, LOAD_MS);
+  await service.stop();
+  return [
+    { what: "/healthz next to 20 clients that pipeline, p99", bar: atMost(100), value: p99Ms, unit: "ms" },
+    { what: "the same, growth of RSS", bar: atMost(50), value: growthMib, unit: "MiB" },
+  ];
+}
+
+/** Memory after many registrations, of the service and of the process that decodes its images. */
+async function measureMemory(starter: ServiceStarter): Promise<readonly Figure[]> {
+  const service = await starter.start({ BCRYPT_COST: String(CHEAP_COST) });
+  const { perSecond } = await registerUsers(service, REGISTRATIONS);
+  const { pid } = service.process;
+  const children = childProcesses(pid).map(residentMebibytes);
+  const main = residentMebibytes(pid);
+  await service.stop();
+  const what = `RSS after ${REGISTRATIONS} registrations, main process`;
+  return [
+    { what, bar: atMost(150), value: main, unit: "MiB" },
+    ...children.map((value) => ({ what: "the same, image process", bar: atMost(150), value, unit: "MiB" }) as const),
+    { what: `the same, registrations (BCRYPT_COST=${CHEAP_COST})`, value: perSecond, unit: "/s" },
+  ];
+}
+
+/** Registers the users from 0 on. */
+function registerUsers({ port }: AccountService, count: number): Promise<LoadResult> {
+  let user = 0;
+  const next = (): Buffer | undefined => (user < count ? registerRequest(user++) : undefined);
+  return startLoad({ port, connections: Math.min(CONNECTIONS, count), next, status: 201 }).done;
+}
+
+/** Logs one user in for each connection; gives the cookies of each. */
+async function openSessions({ port }: AccountService): Promise<readonly Map<string, string>[]> {
+  const sessions = Array.from({ length: CONNECTIONS }, () => new Map<string, string>());
+  const waiting = new Set(sessions.keys());
+  await startLoad({
+    port,
+    connections: CONNECTIONS,
+    next: (index) => (waiting.has(index) ? loginRequest(index) : undefined),
+    status: 200,
+    answered: (index, answer) => {
+      waiting.delete(index);
+      takeCookies(sessions[index]!, answer);
+    },
+  }).done;
+  return sessions;
+}
+
+async function measured(options: Parameters<typeof runLoad>[0]): Promise<LoadResult> {
+  await runLoad(options, WARM_UP_MS);
+  await delay(200); // Both sides forget the connections of the warm-up.
+  return runLoad(options, LOAD_MS);
+}
+
+function atMost(value: number): Figure["bar"] & object {
+  return { kind: "most", value };
+}
+
+function atLeast(value: number): Figure["bar"] & object {
+  return { kind: "least", value };
+}
