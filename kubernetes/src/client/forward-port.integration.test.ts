@@ -129,15 +129,18 @@ describe("forwardPort()", () => {
     });
   });
 
-  it("fails with a general reason when the second connection has none", async () => {
-    const stream = await open(
-      (socket, head) => socket.write(Buffer.concat([head, GREETING])),
-      (socket, head) => socket.end(Buffer.concat([head, GREETING, DATA, CLOSE])),
-    );
+  it.each<{ when: string; second: Serve }>([
+    { when: "has none", second: (socket, head) => socket.end(Buffer.concat([head, GREETING, DATA, CLOSE])) },
+    { when: "stays open and has data", second: (socket, head) => socket.write(Buffer.concat([head, GREETING, DATA])) },
+    { when: "stays open and is silent", second: (socket, head) => socket.write(Buffer.concat([head, GREETING])) },
+  ])("fails soon with a general reason when the second connection $when", async ({ second }) => {
+    const stream = await open((socket, head) => socket.write(Buffer.concat([head, GREETING])), second);
+    const startedMs = performance.now();
     stream.write("question");
     sockets[0]?.destroy();
     await expect(text(stream)).rejects.toMatchObject({ kind: "unreachable", message: BROKE });
     expect(serves).toEqual([]);
+    expect(performance.now() - startedMs).toBeLessThan(10_000); // Of 30 s that the caller allows.
   });
 
   it.each<{ when: string; last: readonly Buffer[] }>([

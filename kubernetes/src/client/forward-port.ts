@@ -19,6 +19,9 @@ const PROTOCOL = "v4.channel.k8s.io";
 /** The code of a WebSocket that ended without a close frame: RFC 6455, section 7.4.1. */
 const BROKEN = 1006;
 
+/** How long the second connection is listened to after it is open, in milliseconds. */
+const REASON_MS = 1000;
+
 const DATA_CHANNEL = 0;
 const ERROR_CHANNEL = 1;
 
@@ -92,6 +95,7 @@ async function open(
 /**
  * The failure of a second connection, which only listens. A kubelet that cannot connect says so and closes
  * the connection; what was sent into it meanwhile makes TCP discard its words, here or in the API server.
+ * One that is open and silent, or has data, has no reason.
  */
 async function findReason(
   access: ClusterAccess,
@@ -102,7 +106,8 @@ async function findReason(
   let stream: Duplex | undefined;
   try {
     stream = await open(access, port, { timeoutMs, signal: ended }, () => Promise.resolve(undefined));
-    await once(stream.resume(), "close", { signal: ended });
+    stream.once("data", () => stream?.destroy());
+    await once(stream, "close", { signal: AbortSignal.any([ended, AbortSignal.timeout(REASON_MS)]) });
     return undefined;
   } catch (error) {
     return error instanceof ApiFailure ? error : undefined;

@@ -123,4 +123,16 @@ describe("CertificateKeeper, authorities", () => {
     expect(fixture.dataOf(SHOP)["ca.crt"]).toBe(own.certPem);
     expect(fixture.trusts(own.certPem, fixture.dataOf(SHOP)["core.crt"]!)).toBe(true);
   });
+
+  it("takes an authority that was stored just now while its clock is 25 seconds behind", async () => {
+    await fixture.pass();
+    fixture.nowMs += DAY_MS;
+    fixture.clockErrorMs = -25_000;
+    const own = await createAuthority({ commonName: "own", now: new Date(fixture.nowMs + 5 * 60_000), validDays: 3650 });
+    const data = { "tls.crt": own.certPem, "tls.key": own.keyPem };
+    fixture.objects.edit(SECRETS, CA, (earlier) => ({ ...earlier, ...data }));
+    await fixture.pass();
+    expect(fixture.dataOf(CA)).toMatchObject(data);
+    expect(fixture.trusts(own.certPem, fixture.dataOf(SHOP)["core.crt"]!)).toBe(true);
+  });
 });

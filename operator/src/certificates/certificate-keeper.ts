@@ -113,8 +113,9 @@ export class CertificateKeeper implements Reconciler {
     // What could not be read may lack the next authority.
     const bundles = failures.length > 0 ? [""] : bundlesOf(found, webhook);
     this.#checkClock([storedAuthority, ...found.map(({ stored }) => stored)].filter((each) => each !== undefined));
-    const state = await this.#keepAuthority(storedAuthority, bundles, signal);
-    for (const one of found) await attempt(() => this.#keepLeaves(state, one, signal));
+    const latestMs = this.#latestMs(storedAuthority, found);
+    const state = await this.#keepAuthority(storedAuthority, { bundles, latestMs }, signal);
+    for (const one of found) await attempt(() => this.#keepLeaves(state, { ...one, latestMs }, signal));
     if (webhook !== undefined) await attempt(() => this.#keepWebhook(state, webhook, signal));
     if (failures.length > 0) throw failures[0];
   }
@@ -122,7 +123,7 @@ export class CertificateKeeper implements Reconciler {
   /** Does the next step of the authority. */
   async #keepAuthority(
     stored: StoredSecret | undefined,
-    bundles: readonly string[],
+    { bundles, latestMs }: { readonly bundles: readonly string[]; readonly latestMs: number },
     signal: AbortSignal,
   ): Promise<AuthorityState> {
     const nowMs = this.#deps.clock();
@@ -130,7 +131,7 @@ export class CertificateKeeper implements Reconciler {
     const isNextTrusted = bundles.every((bundle) => bundle.includes(state.next?.details.pem ?? ""));
     const step = authorityStep(state, { isNextTrusted, nowMs, settleMs: SETTLE_MS });
     const isMade = step.kind === "create" || step.kind === "introduce";
-    const now = new Date(nowMs);
+    const now = new Date(latestMs);
     const made = isMade
       ? await createAuthority({ commonName: `Weir ${now.toISOString()}`, now, validDays: AUTHORITY_DAYS })
       : undefined;
@@ -166,13 +167,27 @@ export class CertificateKeeper implements Reconciler {
     this.#isClockBehind = isBehind;
   }
 
-  async #keepLeaves(state: AuthorityState, { wanted, stored }: FoundLeaves, signal: AbortSignal): Promise<void> {
+  /**
+   * The latest time that is known, which certificates are made with: a clock that is behind would make such
+   * as have expired already. Secrets of other namespaces do not count: who may write there could set it.
+   */
+  #latestMs(authority: StoredSecret | undefined, found: readonly FoundLeaves[]): number {
+    const own = found.filter(({ wanted }) => wanted.namespace === this.#naming.namespace);
+    const written = [authority, ...own.map(({ stored }) => stored)].map((each) => each?.writtenMs ?? -Infinity);
+    return Math.max(this.#deps.clock(), ...written);
+  }
+
+  async #keepLeaves(
+    state: AuthorityState,
+    { wanted, stored, latestMs }: FoundLeaves & { readonly latestMs: number },
+    signal: AbortSignal,
+  ): Promise<void> {
     // A Secret that no service needs is not made; one that exists loses the certificates.
     if (wanted.leaves.length === 0 && stored === undefined) return;
     const data: Record<string, string> = { [BUNDLE_KEY]: bundleOf(state) };
     const reports: (() => void)[] = [];
     for (const leaf of wanted.leaves) {
-      const { pairs, report } = await this.#leafData(state, wanted, leaf, stored);
+      const { pairs, report } = await this.#leafData(state, leaf, { wanted, stored, latestMs });
       Object.assign(data, pairs);
       if (report !== undefined) reports.push(report);
     }
@@ -184,13 +199,11 @@ export class CertificateKeeper implements Reconciler {
   /** The pair as it is, or a new one, which is reported after it was written. */
   async #leafData(
     { present }: AuthorityState,
-    secret: WantedLeaves,
     leaf: WantedLeaf,
-    stored: StoredSecret | undefined,
+    { wanted: secret, stored, latestMs }: FoundLeaves & { readonly latestMs: number },
   ): Promise<{ readonly pairs: SecretData; readonly report?: () => void }> {
     if (present === undefined) throw new TypeError("Cannot issue a certificate without an authority");
-    // A clock that was set back is corrected as far as the authority shows.
-    const nowMs = Math.max(this.#deps.clock(), present.details.validFromMs);
+    const nowMs = Math.max(latestMs, present.details.validFromMs);
     const { data = {}, writtenMs } = stored ?? {};
     const [cert, key] = [`${leaf.pair}.crt`, `${leaf.pair}.key`];
     const fault = leafFault(data, leaf, present.details, { nowMs, writtenMs });

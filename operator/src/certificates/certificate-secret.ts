@@ -57,8 +57,8 @@ export interface StoredSecret {
   /** Names of the data that this operator has written. */
   readonly ownKeys: readonly string[];
   /**
-   * When this operator wrote it last, by the clock of the API server, in milliseconds since the epoch;
-   * undefined: never.
+   * When anyone wrote it last, by the clock of the API server, in milliseconds since the epoch; undefined: it
+   * does not say.
    */
   readonly writtenMs: number | undefined;
   readonly ownerUids: readonly string[];
@@ -69,16 +69,16 @@ export function readSecret({ content, uid, resourceVersion }: KubernetesObject):
   const metadata = mappingOf(content["metadata"]) ?? {};
   const owners = Array.isArray(metadata["ownerReferences"]) ? (metadata["ownerReferences"] as unknown[]) : [];
   const encoded = Object.entries(textsOf(content["data"]));
-  const own = ownWrite(metadata["managedFields"]);
-  const writtenMs = Date.parse(textOf(own["time"]) ?? "");
+  const writers = mappingsOf(metadata["managedFields"]);
+  const times = writers.map(({ time }) => Date.parse(textOf(time) ?? "")).filter((time) => !Number.isNaN(time));
   return {
     uid,
     resourceVersion,
     isManaged: textsOf(metadata["labels"])[MANAGED_LABEL] === MANAGED_VALUE,
     data: Object.fromEntries(encoded.map(([key, value]) => [key, Buffer.from(value, "base64").toString()])),
     annotations: textsOf(metadata["annotations"]),
-    ownKeys: ownKeysOf(own),
-    writtenMs: Number.isNaN(writtenMs) ? undefined : writtenMs,
+    ownKeys: ownKeysOf(writers.find(isOwn) ?? {}),
+    writtenMs: times.length === 0 ? undefined : Math.max(...times),
     ownerUids: owners.map((owner) => mappingOf(owner)?.["uid"]).filter((uid) => typeof uid === "string"),
   };
 }
@@ -116,10 +116,9 @@ function textsOf(value: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === "string"));
 }
 
-/** The entry of this operator in `metadata.managedFields`; empty when there is none. */
-function ownWrite(managedFields: unknown): Mapping {
-  const isOwn = ({ manager, operation }: Mapping): boolean => manager === FIELD_MANAGER && operation === "Apply";
-  return mappingsOf(managedFields).find(isOwn) ?? {};
+/** Whether an entry of `metadata.managedFields` is that of this operator. */
+function isOwn({ manager, operation }: Mapping): boolean {
+  return manager === FIELD_MANAGER && operation === "Apply";
 }
 
 /** Names of the data in an entry of `metadata.managedFields`; `f:` precedes each name there. */

@@ -5,7 +5,18 @@ import { type ApiKind, resourceOf } from "@weir/kubernetes/client/api-resource";
 import type { ApplyOptions, ObjectName, WrittenObject } from "@weir/kubernetes/client/object-client";
 import { type KubernetesObject, readObject } from "@weir/kubernetes/client/kubernetes-object";
 
-type Content = WrittenObject & { readonly data?: Readonly<Record<string, string>> };
+type Content = WrittenObject & {
+  readonly metadata: { readonly managedFields?: readonly Writer[] };
+  readonly data?: Readonly<Record<string, string>>;
+};
+
+/** An entry of `metadata.managedFields`. */
+interface Writer {
+  readonly manager: string;
+  readonly operation: string;
+  readonly time: string;
+  readonly fieldsV1: object;
+}
 
 /** The objects. */
 export class FakeObjects {
@@ -44,7 +55,10 @@ export class FakeObjects {
     if (object === undefined) throw new Error(`There is no ${name.name}`);
     const edited = Object.entries(edit(this.dataOf(kind, name) ?? {}));
     const data = Object.fromEntries(edited.map(([key, value]) => [key, Buffer.from(value).toString("base64")]));
-    this.put(kind, { ...object, data });
+    const time = new Date(this.#clock()).toISOString();
+    const editor = { manager: "kubectl-edit", operation: "Update", time, fieldsV1: {} };
+    const managedFields = [...othersThan(editor.manager, object), editor];
+    this.put(kind, { ...object, data, metadata: { ...object.metadata, managedFields } });
   }
 
   remove(kind: ApiKind, name: ObjectName): void {
@@ -69,12 +83,18 @@ export class FakeObjects {
     const own = Object.keys(data).map((key) => [`f:${key}`, {}] as const);
     const time = new Date(this.#clock()).toISOString();
     const managedFields = [
+      ...othersThan(options.fieldManager, before),
       { manager: options.fieldManager, operation: "Apply", time, fieldsV1: { "f:data": Object.fromEntries(own) } },
     ];
     this.put(kind, { ...before, ...rest, data, metadata: { ...before?.metadata, ...metadata, managedFields } });
     this.writes.push(name.slice(name.indexOf(" ") + 1));
     return readObject(this.#objects.get(name))!;
   }
+}
+
+/** What the other managers have written. */
+function othersThan(manager: string, object: Content | undefined): readonly Writer[] {
+  return (object?.metadata.managedFields ?? []).filter((each) => each.manager !== manager);
 }
 
 function textOf({ plural }: ApiKind, { namespace = "", name }: ObjectName): string {

@@ -21,7 +21,7 @@ class ServerWithoutKind {
       this.lists += 1;
       await Promise.resolve();
       if (this.knowsKind) return { objects: [], resourceVersion: "1", continueToken: "" };
-      throw new ApiFailure("absent", { verb: "list", resource }, "not found", { isKindMissing: true });
+      throw new ApiFailure("refused", { verb: "list", resource }, "not found", { isKindMissing: true });
     },
     watch: async (_request, _from, listener) => {
       listener.opened();

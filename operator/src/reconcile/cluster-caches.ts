@@ -127,7 +127,8 @@ export class ClusterCaches implements Part {
         clock,
         random,
         failed: ({ isKindMissing }) => {
-          if (isKindMissing) cache.kindIsMissing();
+          // A required kind that is missing is a fault, not the end of all its objects.
+          if (isKindMissing && isOptional) cache.kindIsMissing();
         },
       },
       resource,

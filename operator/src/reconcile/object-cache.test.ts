@@ -38,6 +38,14 @@ describe("ObjectCache", () => {
     expect(cache.take({ objects: [objectOf("b", "2")], ...WHOLE })).toBe(false);
   });
 
+  it("forgets everything when the cluster does not know the kind any more", () => {
+    cache.take({ objects: [objectOf("a", "1")], ...WHOLE });
+    cache.take({ objects: [objectOf("b", "2")], isFirst: true, isLast: false });
+    changes.length = 0;
+    cache.kindIsMissing();
+    expect([cache.list(), cache.isListed(), changes]).toEqual([[], false, ["1 -"]]);
+  });
+
   it("says what became of an object, once", () => {
     cache.put(objectOf("a", "1"));
     expect(cache.put(objectOf("a", "1"))).toBe(false);

@@ -43,9 +43,11 @@ export class ObjectCache implements ObjectSink {
     return this.#isListed;
   }
 
-  /** The cluster does not know the kind. */
+  /** The cluster does not know the kind any more: there are no objects. */
   kindIsMissing(): void {
     this.#isListed = false;
+    this.#listing = new Map();
+    this.#replace();
   }
 
   /** Calls `listener` after each change from now on. */
