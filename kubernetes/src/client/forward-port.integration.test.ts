@@ -78,11 +78,13 @@ describe("forwardPort()", () => {
     },
     {
       when: "come in pieces",
-      serve: async (socket, head) => {
-        for (const piece of [head, GREETING, WORDS.subarray(0, 9), WORDS.subarray(9), CLOSE]) {
-          socket.write(piece);
-          await new Promise(setImmediate);
-        }
+      serve: (socket, head) => {
+        const pieces = [head, GREETING, WORDS.subarray(0, 9), WORDS.subarray(9), CLOSE];
+        const writeNext = (): void => {
+          const piece = pieces.shift();
+          if (piece !== undefined) socket.write(piece, () => setImmediate(writeNext));
+        };
+        writeNext();
       },
     },
     {

@@ -128,7 +128,11 @@ describe("CertificateKeeper, authorities", () => {
     await fixture.pass();
     fixture.nowMs += DAY_MS;
     fixture.clockErrorMs = -25_000;
-    const own = await createAuthority({ commonName: "own", now: new Date(fixture.nowMs + 5 * 60_000), validDays: 3650 });
+    const own = await createAuthority({
+      commonName: "own",
+      now: new Date(fixture.nowMs + 5 * 60_000),
+      validDays: 3650,
+    });
     const data = { "tls.crt": own.certPem, "tls.key": own.keyPem };
     fixture.objects.edit(SECRETS, CA, (earlier) => ({ ...earlier, ...data }));
     await fixture.pass();

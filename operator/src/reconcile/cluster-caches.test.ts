@@ -53,7 +53,7 @@ describe("ClusterCaches, an optional kind", () => {
   it("looks for a kind that the cluster does not know less and less often, and notices it", async () => {
     const server = new ServerWithoutKind();
     caches = new ClusterCaches(
-      { client: server.client, log: silentLog(), clock: () => Date.now(), random: () => 0.5 },
+      { client: server.client, log: silentLog(), clock: () => 0, random: () => 0.5 },
       { backoffInitialMs: 250, backoffMaxMs: 5000, slowMs: 15_000 },
     );
     const monitors = caches.follow(KIND, { isOptional: true });
