@@ -19,7 +19,7 @@ import { type QueueOptions, WorkQueue } from "./users/work-queue.ts";
  * How many images may wait, and how long, before a registration is refused as busy. The wait is
  * enough for one turn after the slowest images of six addresses.
  */
-const IMAGES_WAITING_MAX = 32;
+const IMAGES_WAITING_MAX = 128;
 const IMAGE_WAIT_MAX_MS = 15_000;
 
 /** Longest time for one image, in milliseconds. */
