@@ -73,7 +73,11 @@ describe("logins without limits", () => {
 
 describe("a rate limit service that is silent", () => {
   it("delays a login by the time limit, once for each of two questions", async () => {
-    const server = new RateLimitServer();
+    const server = new RateLimitServer({
+      "route_login.ip": 1000,
+      "route_login.account_ip": 1000,
+      "route_login.account": 1000,
+    });
     await server.start();
     try {
       program = await startProgram({ RATE_LIMIT_GRPC: server.target });
