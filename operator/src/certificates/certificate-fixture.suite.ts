@@ -3,6 +3,7 @@ import { type CertificateDetails, isIssuedBy, readCertificates } from "@weir/cer
 import { createLog } from "@weir/common/log/log";
 
 import type { EventObject, EventText } from "../events/event-recorder.ts";
+import type { ReconcileResult } from "../reconcile/reconciler.ts";
 import { CertificateKeeper } from "./certificate-keeper.ts";
 import { SECRETS } from "./certificate-secret.ts";
 import { FakeObjects } from "./fake-objects.suite.ts";
@@ -55,7 +56,7 @@ export class CertificateFixture {
   #keeper = this.#newKeeper();
 
   /** One look at all Secrets. */
-  async pass() {
+  async pass(): Promise<ReconcileResult> {
     return await this.#keeper.reconcile(this.#keeper.key, new AbortController().signal);
   }
 
