@@ -37,7 +37,7 @@ async function runCalls(): Promise<ReadonlySet<string>> {
   await service.register();
   await service.register({ ...USER, email: "not an address", password: "short77" });
   await service.login({ ...USER, password: WRONG });
-  await service.login({ email: "nobody@x.com", password: WRONG });
+  await service.login({ email: "unknown@x.com", password: WRONG });
   await service.login(`{"email":"a@x.com","password":"${WRONG}`);
   await service.login(USER, { "Sec-Fetch-Site": "cross-site", Origin: "https://evil.example" });
   const first = cookieHeader(await service.login());

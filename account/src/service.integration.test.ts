@@ -118,7 +118,7 @@ describe("login", () => {
 
   it("answers alike for an unknown address and a wrong password", async () => {
     const wrong = await service.login({ ...USER, password: "wrong" });
-    const unknown = await service.login({ ...USER, email: "nobody@x.com" });
+    const unknown = await service.login({ ...USER, email: "unknown@x.com" });
     const comparable = ({ status, json, headers }: Answer): unknown => [
       status,
       { ...json, requestId: "" },
@@ -135,7 +135,7 @@ describe("login", () => {
     const cookie = await service.session();
     let open = 200;
     const logins = Array.from({ length: 200 }, async () => {
-      const answer = await service.login({ ...USER, email: "nobody@x.com" });
+      const answer = await service.login({ ...USER, email: "unknown@x.com" });
       open -= 1;
       return answer;
     });

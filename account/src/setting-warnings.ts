@@ -1,7 +1,8 @@
 // Finds variables of the environment that have no effect: misspelt settings, and settings of a store that
 // is not chosen. They are logged at the start. Pure.
 import { findMeantSetting } from "@weir/common/settings/misspelt-setting";
-import { type Env, namesOfRows, type SettingRow } from "@weir/common/settings/read-env";
+import { namesOfRows } from "@weir/common/settings/program-settings";
+import type { Env, SettingRow } from "@weir/common/settings/read-env";
 import { isServiceLinkName } from "@weir/common/settings/service-links";
 
 /** A variable without effect, and the reason. */

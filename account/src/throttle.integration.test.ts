@@ -17,7 +17,7 @@ import {
 import { RateLimitServer } from "./throttle/rate-limit-server.suite.ts";
 
 const WRONG = { ...USER, password: "not the password" };
-const UNKNOWN = { email: "nobody@x.com", password: "not the password" };
+const UNKNOWN = { email: "unknown@x.com", password: "not the password" };
 
 let service: RunningService;
 

@@ -19,7 +19,7 @@ const SAMPLED = ["min", "max", "mean", "stddev", "p50", "p90", "p99"].map(
   (statistic) => `nodejs_eventloop_lag_${statistic}_seconds`,
 );
 
-/** Time between two samples that nobody reads, in milliseconds: the longest that Node takes. */
+/** Time between two samples that are not read, in milliseconds: the longest that Node takes. */
 const SAMPLE_PERIOD_MS = 2 ** 31 - 1;
 
 /** The metrics of one process. */

@@ -28,7 +28,7 @@ export class ScriptedPod {
 
   constructor(script: PodScript) {
     this.#script = script;
-    void this.#run().catch(() => undefined); // A test sees in statuses what became of it.
+    void this.#run().catch(() => undefined); // A test sees its result in statuses.
   }
 
   close(): void {

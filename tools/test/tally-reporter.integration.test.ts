@@ -24,7 +24,7 @@ const FILES = {
     describe("add()", () => {
       it("adds", () => {});
       it("carries", () => expect(1).toBe(2));
-      it.skip("waits", () => {});
+      it.skip("waits", () => {}); // For the report of what is skipped; this text is a file of the test.
     });`,
 } as const;
 

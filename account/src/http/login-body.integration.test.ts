@@ -153,7 +153,7 @@ describe("login", () => {
     for (let round = 0; round < 15; round++) {
       costs.known.push(await costOf({ ...USER, password: "wrong" }));
       costs.old.push(await costOf({ email: "old@x.com", password: "wrong" }));
-      costs.unknown.push(await costOf({ ...USER, email: "nobody@x.com" }));
+      costs.unknown.push(await costOf({ ...USER, email: "unknown@x.com" }));
     }
     for (const kind of ["old", "unknown"] as const) {
       const ratio = Math.min(...costs[kind]) / Math.min(...costs.known);

@@ -22,7 +22,7 @@ export interface MediaStore {
 
 /** An image or an unfinished file in the store. */
 export interface StoredMedia {
-  /** The key of the image; that of an unfinished file goes on after it. */
+  /** The key of the image; that of an unfinished file continues it. */
   readonly name: string;
   /** Milliseconds since the epoch, by the clock of the store. */
   readonly modifiedAtMs: number;

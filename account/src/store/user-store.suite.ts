@@ -73,7 +73,7 @@ export function describeUserStore(name: string, create: () => StoreUnderTest): v
 
     it("findById() and findByEmailKey() give nothing for unknown users and for what looks like a pattern", async () => {
       await store.insert(USER);
-      expect(await store.findById("nobody")).toBeUndefined();
+      expect(await store.findById("unknown")).toBeUndefined();
       for (const key of ["Ada@Example.com", "%", "ada@example.com' OR '1'='1", ""])
         expect(await store.findByEmailKey(key)).toBeUndefined();
     });
@@ -158,7 +158,7 @@ export function describeUserStore(name: string, create: () => StoreUnderTest): v
     it("update() changes nothing when the revision has moved on or the user is unknown", async () => {
       await store.insert(USER);
       expect(await store.update(USER.id, 1, CHANGE)).toBe("conflict");
-      expect(await store.update("nobody", 0, CHANGE)).toBe("conflict");
+      expect(await store.update("unknown", 0, CHANGE)).toBe("conflict");
       expect(await store.findById(USER.id)).toEqual(USER);
     });
 
@@ -187,7 +187,7 @@ export function describeUserStore(name: string, create: () => StoreUnderTest): v
       await store.insert(USER);
       await store.insert({ ...USER, id: "other", emailKey: "b@x.com", avatarKey: "avatars/b.png" });
       await store.insert({ ...USER, id: "bare", emailKey: "c@x.com", avatarKey: null });
-      expect(await store.findAvatarKeys([USER.id, "bare", "nobody", "' OR 1=1 --"])).toEqual(
+      expect(await store.findAvatarKeys([USER.id, "bare", "unknown", "' OR 1=1 --"])).toEqual(
         new Set(["avatars/a.png"]),
       );
       expect(await store.findAvatarKeys([])).toEqual(new Set());

@@ -2,7 +2,7 @@
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import { TlsFiles } from "@weir/common/tls/tls-files";
-import { CircuitBreaker } from "./circuit-breaker.ts";
+import { CircuitBreaker } from "@weir/common/backoff/circuit-breaker";
 import { LocalLimiter } from "./local-limiter.ts";
 import type { RateLimitClient, RateLimitClientOptions } from "./rate-limit-client.ts";
 import { type FailureMode, Throttle, type ThrottleEvents } from "./throttle.ts";

@@ -1,6 +1,6 @@
 import { createLog } from "@weir/common/log/log";
 import { describe, expect, it } from "vitest";
-import { CircuitBreaker } from "./circuit-breaker.ts";
+import { CircuitBreaker } from "@weir/common/backoff/circuit-breaker";
 import { addressCheck, type LimitDecision } from "./limits.ts";
 import { LocalLimiter } from "./local-limiter.ts";
 import type { RateLimitAnswer } from "./rate-limit-client.ts";
@@ -126,7 +126,7 @@ describe("Throttle", () => {
     ]);
   });
 
-  it("asks again after an error that nobody expects", async () => {
+  it("asks again after an unexpected error", async () => {
     const fixture = new ThrottleFixture("local");
     fixture.answer = new TypeError("a fault");
     for (let request = 0; request < 3; request++) await fixture.throttle.decide(CHECK);

@@ -4,7 +4,7 @@ import { describeError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import { AccountError } from "../errors.ts";
-import type { CircuitBreaker } from "./circuit-breaker.ts";
+import type { CircuitBreaker } from "@weir/common/backoff/circuit-breaker";
 import type { LimitCheck, LimitDecision, LimitedRoute } from "./limits.ts";
 import type { LocalLimiter } from "./local-limiter.ts";
 import type { RateLimitAnswer, RateLimitClient } from "./rate-limit-client.ts";

@@ -61,7 +61,7 @@ describe("parseRegistration()", () => {
   });
 
   it("makes the only field's message the message", async () => {
-    const error = await errorOf(() => registration({ ...GOOD, email: "nobody" }));
+    const error = await errorOf(() => registration({ ...GOOD, email: "unknown" }));
     expect([error.code, error.message, fieldCodes(error)]).toEqual([
       "validation_failed",
       "Enter a valid e-mail address, such as ada@example.com.",

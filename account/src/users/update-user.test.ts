@@ -33,7 +33,7 @@ describe("updateUser()", () => {
 
   it("writes nothing without such a user, or when the change is none", async () => {
     const { store, attempts } = storeWith(["updated"]);
-    expect(await updateUser(store, "nobody", () => CHANGE)).toBeUndefined();
+    expect(await updateUser(store, "unknown", () => CHANGE)).toBeUndefined();
     expect(await updateUser(store, "ada", () => undefined)).toMatchObject({ id: "ada" });
     expect(attempts).toEqual([]);
   });

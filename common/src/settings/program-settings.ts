@@ -18,3 +18,10 @@ export function settingRowsOf(read: (reader: EnvReader) => unknown): readonly Se
   read(reader);
   return reader.rows();
 }
+
+/** Every variable that the settings of these rows are read from. */
+export function namesOfRows(rows: readonly SettingRow[]): readonly string[] {
+  return rows.flatMap(({ names, type }) =>
+    type.startsWith("secret") ? names.flatMap((name) => [name, `${name}_FILE`]) : names,
+  );
+}

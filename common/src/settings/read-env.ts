@@ -285,13 +285,6 @@ export class EnvReader {
   }
 }
 
-/** Every variable that the settings of these rows are read from. */
-export function namesOfRows(rows: readonly SettingRow[]): readonly string[] {
-  return rows.flatMap(({ names, type }) =>
-    type.startsWith("secret") ? names.flatMap((name) => [name, `${name}_FILE`]) : names,
-  );
-}
-
 function namesOf(names: Names): readonly string[] {
   return typeof names === "string" ? [names] : names;
 }

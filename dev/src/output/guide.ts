@@ -96,7 +96,7 @@ export function guideSteps({ ports, sourceDirectory, runDirectory }: GuidePlace)
   ];
 }
 
-/** Nobody has to have the account: the answers are the same. */
+/** No account needs to exist: the answers are the same. */
 const GUESS = { email: "eve@example.com", password: "guess" } as const;
 
 /** A question that the rule `password-reset` of the examples answers. */

@@ -82,7 +82,7 @@ describe("the account service behind the rate limit service", () => {
     expect(retryAfter).toBeGreaterThan(0);
     expect(retryAfter).toBeLessThanOrEqual(60);
     expect(await refused.json()).toMatchObject({ code: "rate_limited", errors: [] });
-    const unknown = { email: "nobody@example.com", password: "guess" };
+    const unknown = { email: "unknown@example.com", password: "guess" };
     expect(await statusesOf(6, unknown, "203.0.113.2")).toEqual([401, 401, 401, 401, 401, 429]);
     expect(await statusesOf(1, PERSON, "203.0.113.3")).toEqual([200]);
     expect(await metricOf('ratelimit_decisions_total{route="login",decided_by="local",decision="allowed"}')).toBe(0);

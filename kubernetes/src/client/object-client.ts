@@ -88,7 +88,7 @@ export class ObjectClient {
       ...parametersOf(options),
       fieldManager,
       force: isForced ? "true" : "",
-      // Otherwise the server parses the body twice, to warn of fields that it drops; nobody reads that.
+      // Otherwise the server parses the body twice, to warn of fields that it drops, and the answer is not read.
       fieldValidation: "Ignore",
     });
     const body = JSON.stringify(object);

@@ -61,8 +61,6 @@ export interface ReflectorPace {
   readonly backoffMaxMs: number;
   /** The longest wait while attempts can only succeed after a person has changed something. */
   readonly slowMs: number;
-  /** The longest wait while the server does not know the kind; `backoffMaxMs` when absent. */
-  readonly missingMs?: number;
 }
 
 /** What a reflector works with. */
@@ -132,7 +130,6 @@ export class ReflectorRun {
     this.#backoffs = {
       "back-off": new Backoff({ ...shape, maxMs: pace.backoffMaxMs }),
       slow: new Backoff({ ...shape, maxMs: pace.slowMs }),
-      missing: new Backoff({ ...shape, maxMs: pace.missingMs ?? pace.backoffMaxMs }),
     };
     const { promise, resolve } = Promise.withResolvers<void>();
     this.synced = promise;

@@ -52,7 +52,7 @@ describe("WriteOrder", () => {
     await vi.advanceTimersByTimeAsync(0);
   }
 
-  it("begins every write at once while there is none that goes first", async () => {
+  it("begins every write immediately while there is none that goes first", async () => {
     void write("later", "a");
     void order.later.delete(KIND, { name: "b" }, {}, signal);
     void write("first", "c");

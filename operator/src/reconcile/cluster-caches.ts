@@ -132,7 +132,7 @@ export class ClusterCaches implements Part {
         },
       },
       resource,
-      isOptional ? { ...this.#pace, slowMs: optionalSlowMs, missingMs: optionalSlowMs } : this.#pace,
+      isOptional ? { ...this.#pace, slowMs: optionalSlowMs } : this.#pace,
     );
   }
 }

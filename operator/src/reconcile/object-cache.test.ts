@@ -46,7 +46,7 @@ describe("ObjectCache", () => {
     expect([cache.list(), cache.isListed(), changes]).toEqual([[], false, ["1 -"]]);
   });
 
-  it("says what became of an object, once", () => {
+  it("says how an object changed, once", () => {
     cache.put(objectOf("a", "1"));
     expect(cache.put(objectOf("a", "1"))).toBe(false);
     cache.put(objectOf("a", "2"));

@@ -2,7 +2,8 @@
 // a meaning here, and misspelt settings. They are logged at the start. Pure.
 import { findMeantSetting } from "@weir/common/settings/misspelt-setting";
 import { parseBoolean } from "@weir/common/settings/parse-values";
-import { type Env, namesOfRows, type SettingRow } from "@weir/common/settings/read-env";
+import { namesOfRows } from "@weir/common/settings/program-settings";
+import type { Env, SettingRow } from "@weir/common/settings/read-env";
 import { isServiceLinkName } from "@weir/common/settings/service-links";
 
 /** A variable without effect, and the reason. */

@@ -21,7 +21,7 @@ const FORMATS = Object.keys(IMAGE_FORMATS) as readonly ImageFormat[];
 /** The longest payload of a reply, in bytes. */
 export const REPLY_MAX_BYTES = REPLY_HEAD_BYTES + IMAGE_MAX_BYTES;
 
-/** A message of the image process: it has loaded, or what became of a file. */
+/** A message of the image process: it has loaded, or the result of a file. */
 export type Reply = { readonly kind: "ready" } | { readonly kind: "result"; readonly result: ImageResult };
 
 /** The bytes of a frame, in pieces to be written one after the other. */

@@ -1,4 +1,4 @@
-// The program of the image process: a file per frame on standard input, what became of it on standard
+// The program of the image process: a file per frame on standard input, its result on standard
 // output. It ends with its input, so it never outlives the service.
 import { AVATAR_LIMITS } from "../image.ts";
 import { encodeReply, FILE_MAX_BYTES, FrameReader, type Reply } from "./frames.ts";

@@ -79,7 +79,7 @@ export class ImageProcess {
   }
 
   /**
-   * What became of a file, or undefined when the process ended over it. One file at a time, once the
+   * The result of a file, or undefined when the process ended over it. One file at a time, once the
    * process is ready.
    */
   async work(file: Buffer): Promise<ImageResult | undefined> {

@@ -163,7 +163,7 @@ describe("new EmbeddedUserStore()", () => {
       store.insert({ ...USER, emailKey: "c@x.com" }),
       store.insert({ ...USER, id: "d" }),
       store.update("b", 0, { name: "Bea", updatedAtMs: 1 }),
-      store.remove("nobody"),
+      store.remove("unknown"),
     ]);
     expect(results.map((result) => (result.status === "fulfilled" ? result.value : "rejected"))).toEqual([
       undefined,

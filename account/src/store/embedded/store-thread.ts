@@ -147,7 +147,7 @@ export class StoreThread {
     if (this.#state === "open") this.#sendNext();
   }
 
-  /** The batch takes too long: nobody waits for it any longer, and until it ends nobody starts to. */
+  /** The batch takes too long: no call waits for it after that, and until it ends none begins to. */
   #stall(): void {
     if (this.#state === "open") this.#state = "stalled";
     const reason = `a batch took more than ${BATCH_TIMEOUT_MS} ms`;

@@ -93,7 +93,7 @@ describe("new MongoUserStore()", () => {
       store.findByEmailKey(USER.emailKey),
       store.update(USER.id, 0, { name: "Ada", updatedAtMs: 1 }),
       store.insert({ ...USER, id: "other", emailKey: "b@x.com" }),
-      store.remove("nobody"),
+      store.remove("unknown"),
     ];
     const codes = (await Promise.allSettled(calls)).map((result) =>
       result.status === "rejected" ? (result.reason as { code: string }).code : "answered",
@@ -138,7 +138,7 @@ describe("new MongoUserStore()", () => {
     }
   });
 
-  it("fails at once after five failures, and asks one call at a time two seconds later", async () => {
+  it("fails immediately after five failures, and asks one call at a time two seconds later", async () => {
     proxy.block();
     await Promise.allSettled(Array.from({ length: 5 }, () => store.findById(USER.id)));
     const startedMs = performance.now();

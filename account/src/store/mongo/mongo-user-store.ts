@@ -6,7 +6,7 @@ import { describeError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 import { maskCredentials, type Secret } from "@weir/common/settings/secret";
 import { StartError } from "../../errors.ts";
-import { CircuitBreaker } from "../circuit-breaker.ts";
+import { CircuitBreaker } from "@weir/common/backoff/circuit-breaker";
 import { StoreError } from "../store-error.ts";
 import type { UpdateResult, UserChange, UserRecord, UserStore } from "../user-store.ts";
 import type { MongoFailure, MongoTimeouts, UserCollection } from "./user-collection.ts";
@@ -20,7 +20,7 @@ const TIMEOUTS: MongoTimeouts = { connectMs: 2000, socketMs: 2000 };
  */
 const CALL_TIMEOUT_MS = 2800;
 
-/** Calls that fail in a row before further ones fail at once, and for how long, in milliseconds. */
+/** Calls that fail in a row before further ones fail immediately, and for how long, in milliseconds. */
 const BREAKER = { failuresMax: 5, openMs: 2000 };
 
 /** Waits between attempts to connect, in milliseconds. */
@@ -52,7 +52,7 @@ export class MongoUserStore implements UserStore {
   readonly #uri: Secret;
   readonly #connecting: RetryLoop;
   readonly #firstAttempt = Promise.withResolvers<void>();
-  readonly #breaker = new CircuitBreaker(() => performance.now(), BREAKER);
+  readonly #breaker = new CircuitBreaker({ nowMs: () => performance.now() }, BREAKER);
   #state: State = { kind: "connecting", reason: "it was not started" };
 
   constructor({ log }: { readonly log: Log }, { uri }: { readonly uri: Secret }) {
@@ -221,7 +221,7 @@ export class MongoUserStore implements UserStore {
     const state = this.#state;
     if (state.kind !== "ready")
       throw notSent(state.kind === "stopped" ? "it is not open" : `it is not connected: ${state.reason}`);
-    if (!this.#breaker.admits()) throw notSent("it did not answer the last calls");
+    if (!this.#breaker.mayCall()) throw notSent("it did not answer the last calls");
     return state.users;
   }
 

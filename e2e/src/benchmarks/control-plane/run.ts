@@ -2,10 +2,7 @@
 // prints each figure with its bar. docs/benchmarks.md has its results.
 import { join } from "node:path";
 
-import { type ProgramContext, runProgram } from "@weir/common/lifecycle/program";
-
-import { E2eError } from "../../errors.ts";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { runProgram } from "@weir/common/lifecycle/program";
 import { ensureCertificates } from "@weir/dev/setup/certificates";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import {
@@ -18,8 +15,7 @@ import {
   measureKilledReplica,
   measureLargePush,
 } from "./measures.ts";
-import { describeMachine } from "../machine.ts";
-import { formatTable } from "../summary.ts";
+import { chooseMeasures, runMeasures, usageOf } from "../run-measures.ts";
 
 /** One figure with its bar. */
 interface Measure {
@@ -126,63 +122,25 @@ runProgram(
   {
     name: "make bench-control-plane",
     summary: "Measures how fast the control plane brings changes to pods, and what memory it takes.",
-    usage: `[${MEASURES.map(({ id }) => id).join("|")}]...`,
+    usage: usageOf(MEASURES),
   },
-  benchControlPlane,
+  (context) =>
+    runMeasures(context, {
+      measures: chooseMeasures(MEASURES, context.args),
+      header: ["Measure", "Bar", "p50", "p99", "max", "CPU", "Peak RSS", "Result"],
+      begin: async ({ folder, onStarted, stopAll }) => {
+        const certificates = await ensureCertificates(join(folder, "certificates"), {
+          hostNames: ["localhost", STACK_HOST],
+          now: new Date(),
+        });
+        return async (measure) => {
+          const measured = await measure.run({ folder, certificates, onStarted });
+          await stopAll();
+          return [describeMeasured(measure, measured)];
+        };
+      },
+    }),
 );
-
-async function benchControlPlane(context: ProgramContext): Promise<number> {
-  const chosen = choose(context.args);
-  const folder = makeTemporaryFolder();
-  process.on("exit", () => folder.remove());
-  const stops: (() => Promise<void>)[] = [];
-  const stopAll = async (): Promise<void> => {
-    await Promise.all(stops.splice(0).map((stop) => stop()));
-  };
-  let interruption: Promise<void> | undefined;
-  const interrupt = (): void => {
-    interruption = stopAll().finally(() => process.exit(130));
-  };
-  context.signal.addEventListener("abort", interrupt, { once: true });
-  const certificates = await ensureCertificates(join(folder.path, "certificates"), {
-    hostNames: ["localhost", STACK_HOST],
-    now: new Date(),
-  });
-  const bench: Bench = {
-    folder: folder.path,
-    certificates,
-    onStarted: (stop) => stops.push(stop),
-  };
-  context.stdout(`${describeMachine()}\n\n`);
-  const rows: (readonly string[])[] = [];
-  try {
-    for (const measure of chosen) {
-      context.stderr(`${measure.title} …\n`);
-      rows.push(describeMeasured(measure, await measure.run(bench)));
-      await stopAll();
-    }
-  } catch (error) {
-    await interruption; // A failure caused by the stop must not end the process before all is stopped.
-    throw error;
-  } finally {
-    // What was measured before a failure is worth reading, also when something cannot be stopped.
-    if (rows.length > 0)
-      context.stdout(`${formatTable(["Measure", "Bar", "p50", "p99", "max", "CPU", "Peak RSS", "Result"], rows)}\n`);
-    await stopAll();
-  }
-  return 0;
-}
-
-function choose(ids: readonly string[]): readonly Measure[] {
-  for (const id of ids) {
-    if (MEASURES.some((measure) => measure.id === id)) continue;
-    throw new E2eError(
-      "BENCHMARK_FAILED",
-      `Cannot measure '${id}': there are ${MEASURES.map((measure) => measure.id).join(", ")}; without a name all are measured`,
-    );
-  }
-  return ids.length === 0 ? MEASURES : MEASURES.filter(({ id }) => ids.includes(id));
-}
 
 function describeMeasured(measure: Measure, { samples, peakMemoryMib, cpuSeconds }: Measured): readonly string[] {
   const sorted = samples.toSorted((a, b) => a - b);

@@ -57,7 +57,7 @@ export const MEASURES: readonly OperatorMeasure[] = [
   { id: "silent", run: measureSilentReplica },
 ];
 
-/** Connects all pods to a cluster whose resources no pod has: 1,000 statuses change at once. */
+/** Connects all pods to a cluster whose resources no pod has: 1,000 statuses change together. */
 async function measureConnect(fixture: Fixture): Promise<readonly Figure[]> {
   await settle(fixture, ({ ready }) => ready.startsWith("False NoDataPlane"));
   const before = fixture.writes().length;

@@ -80,7 +80,7 @@ describe("refusals that pass", () => {
     expect(error).toMatchObject({ code: "STORE_UNAVAILABLE", message: `Cannot count on ${node.url}: TRYAGAIN later` });
     expect(tookMs).toBeGreaterThan(COMMAND_TIMEOUT_MS - 20);
     expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
-    expect(node.count("INCRBY")).toBeLessThanOrEqual(1 + COMMAND_TIMEOUT_MS / 100); // At once and then every 100 ms.
+    expect(node.count("INCRBY")).toBeLessThanOrEqual(1 + COMMAND_TIMEOUT_MS / 100); // Immediately and then every 100 ms.
   });
 
   it("count() does not send again what was refused for another reason", async () => {
