@@ -98,6 +98,7 @@ const TEST_PACKAGES: readonly DebianNeed[] = [
   { program: "redis-sentinel", packageName: "redis-sentinel" },
   { program: "promtool", packageName: "prometheus" },
   { program: "h2load", packageName: "nghttp2-client" },
+  { program: "chromium", packageName: "chromium" },
 ];
 
 /** Builds with Go what a test is compared with or runs on; each keeps its result in the cache folder. */
