@@ -79,6 +79,7 @@ export class Container {
 
   /** Stops all of its threads by SIGSTOP until {@link resume}. */
   async pause(): Promise<void> {
+    this.process?.signal("SIGSTOP"); // The whole group; then it is awaited.
     await pauseProcess(this.process?.pid);
   }
 
