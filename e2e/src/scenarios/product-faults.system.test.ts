@@ -29,7 +29,7 @@ describe("faults under load", () => {
 
   afterAll(async () => {
     await faults.stop();
-    console.log(faults.table());
+    process.stdout.write(`${faults.table()}\n`);
     await product.stop();
   });
 

@@ -1,11 +1,12 @@
 // The product from outside: installed in a real cluster, limits applied with kubectl, traffic through a real Envoy
 // limited to the number. Each test applies the limits of its own paths.
 import { fieldsOf } from "@weir/kubernetes/mapping";
+import { eventually } from "@weir/testing/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import type { Rule } from "../parts/flow.ts";
 import { DOMAIN, perPath, podUrl, POD_COUNT, type Product, startProduct } from "../parts/nodes/product-fixture.ts";
-import { startTraffic } from "../parts/nodes/traffic.ts";
+import { startTraffic, type Traffic } from "../parts/nodes/traffic.ts";
 
 /** Edits under load. */
 const EDITS = 4;
@@ -18,7 +19,7 @@ describe("the installed product", () => {
 
   beforeAll(async () => {
     product = await startProduct();
-    console.log("Milliseconds since the installation began:", product.laps);
+    process.stdout.write(`Milliseconds since the installation began: ${JSON.stringify(product.laps)}\n`);
   });
 
   afterAll(async () => {
@@ -123,24 +124,46 @@ describe("the installed product", () => {
   it("brings an edit to every pod before kubectl wait returns, without one failed request under load", async () => {
     const rules = (requestsPerUnit: number) => [perPath("/open", requestsPerUnit), perPath("/closed", 1)];
     await product.applyLimits(rules(LARGE));
-    await product.get("/closed", "hal");
-    const traffic = startTraffic(product.envoy.url, [
-      { path: "/open", user: "hal", right: 200 },
-      { path: "/closed", user: "hal", right: 429 },
-    ]);
+    const traffic = await startHalves();
     const seen: unknown[] = [];
     for (let edit = 1; edit <= EDITS; edit += 1) {
       await product.applyLimits(rules(LARGE + edit));
       seen.push(await Promise.all(product.rateLimitPods().map((pod) => limitOf(podUrl(pod), "/open"))));
     }
-    await traffic.stop();
+    await expectNothingLost(traffic);
     expect(seen).toEqual(Array.from({ length: EDITS }, (_, index) => Array<number>(POD_COUNT).fill(LARGE + index + 1)));
+  });
+
+  it("drains a pod that is scaled away without one failed request under load", async () => {
+    await product.applyLimits([perPath("/open", LARGE), perPath("/closed", 1)]);
+    const traffic = await startHalves();
+    const before = product.rateLimitPods();
+    await product.kubectl("scale", "rls", "core", `--replicas=${POD_COUNT - 1}`);
+    await eventually("one pod to end", () => expect(product.rateLimitPods()).toHaveLength(POD_COUNT - 1));
+    await expectNothingLost(traffic);
+    const left = product.rateLimitPods();
+    const ended = before.find((pod) => !left.includes(pod))!;
+    expect([ended.main.exitCode, ended.main.lastEnd]).toEqual([0, "exit code 0"]); // Not killed after its grace time.
+    await product.kubectl("wait", "--for=condition=Ready", "rls/core", "--timeout=60s");
+  });
+
+  /** Traffic that is within its limit, and as much that is over it. */
+  async function startHalves(): Promise<Traffic> {
+    while ((await product.get("/closed", "hal")).status !== 429);
+    return startTraffic(product.envoy.url, [
+      { path: "/open", user: "hal", right: 200 },
+      { path: "/closed", user: "hal", right: 429 },
+    ]);
+  }
+
+  async function expectNothingLost(traffic: Traffic): Promise<void> {
+    await traffic.stop();
     const losses = traffic.take();
     expect(losses).toMatchObject({ failed: 0, wronglyAllowed: 0, wronglyDenied: 0 });
     expect(losses.requests).toBeGreaterThan(EDITS);
     // Envoy lists a counter once it has counted: there is neither an error nor an allowed failure.
     expect(Object.keys(await product.envoy.rateLimitCounters()).toSorted()).toEqual(["ok", "over_limit"]);
-  });
+  }
 });
 
 /** A counter of a rule on one pod. */

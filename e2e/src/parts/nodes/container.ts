@@ -89,7 +89,7 @@ export class Container {
 
   async #run(): Promise<void> {
     const { restartPolicy, onChange } = this.#start;
-    for (let isFirst = true; !this.#isStopping; isFirst = false) {
+    for (let isFirst = true; !this.#mustEnd(); isFirst = false) {
       if (!isFirst) {
         this.restarts += 1;
         if (this.restarts > 1) await delay(RESTART_WAIT_MS);
@@ -97,10 +97,14 @@ export class Container {
       const code = await this.#runOnce();
       [this.isReady, this.isStarted] = [false, false];
       const isLast = restartPolicy === "Never" || (restartPolicy === "OnFailure" && code === 0);
-      if (isLast || this.#isStopping) this.exitCode = code;
+      if (isLast || this.#mustEnd()) this.exitCode = code;
       onChange();
       if (isLast) return;
     }
+  }
+
+  #mustEnd(): boolean {
+    return this.#isStopping; // stop() may have been called during the last await.
   }
 
   async #runOnce(): Promise<number> {

@@ -25,6 +25,8 @@ const USER = "always";
 
 /** Settings under which no decision is lost to a machine that stands still for a moment. */
 export const FAULT_FILTER = { failure_mode_deny: false, timeout: "10s" };
+
+/** How long Redis may take for a command meanwhile. */
 export const FAULT_COMMAND_TIMEOUT = "4s";
 
 /**

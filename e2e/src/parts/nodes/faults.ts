@@ -2,6 +2,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import { eventually } from "@weir/testing/eventually";
+import { sendCommand } from "@weir/testing/servers/redis";
+import type { StoreServer } from "@weir/testing/servers/store-server";
 import { expect } from "vitest";
 
 import type { Fault } from "./fault-run.ts";
@@ -11,6 +13,9 @@ import type { RunningPod } from "./running-pod.ts";
 
 /** Longest wait for new certificates, in milliseconds: the operator compares them once a minute. */
 const CERTIFICATES_TIMEOUT_MS = 120_000;
+
+/** Longest wait for a restart by a liveness probe, in milliseconds: six failures, and the grace time. */
+const LIVENESS_TIMEOUT_MS = 240_000;
 
 /** Secrets with a certificate that the operator makes, with the namespace of each. */
 const CERTIFICATES = [
@@ -77,7 +82,6 @@ export function clusterFaults(product: Product, awayMs: number): readonly Fault[
         cluster.etcd.start();
       },
     },
-    { name: "All certificates replaced", cost: "nothing", happen: () => replaceCertificates(product) },
     {
       name: "DNS answers 3 s late, while one control plane is killed",
       cost: "nothing",
@@ -94,6 +98,115 @@ export function clusterFaults(product: Product, awayMs: number): readonly Fault[
       },
     },
   ];
+}
+
+/** Faults of several parts at once, and those that take a minute or more. */
+export function longFaults(product: Product, awayMs: number): readonly Fault[] {
+  const { cluster, nodes } = product.pods;
+  const killAll = async (program: string): Promise<void> => {
+    await Promise.all(nodes.pods(program).map(killed));
+  };
+  return [
+    { name: "kill -9 of both operators", cost: "nothing", happen: () => killAll("weir-operator") },
+    { name: "kill -9 of both control planes", cost: "nothing", happen: () => killAll("weir-control-plane") },
+    { name: "kill -9 of all rate limit pods", cost: "decisions", happen: () => killAll("weir-ratelimit") },
+    {
+      name: "SIGSTOP of one control plane until its liveness probe restarts it",
+      cost: "nothing",
+      happen: async () => {
+        const pod = first(product, "weir-control-plane");
+        const before = pod.main.restarts;
+        await pod.main.pause();
+        await eventually("the restart", () => expect(pod.main.restarts).toBe(before + 1), LIVENESS_TIMEOUT_MS);
+      },
+    },
+    {
+      name: "All certificates replaced, then one control plane killed",
+      cost: "nothing",
+      happen: async () => {
+        await replaceCertificates(product);
+        await killed(first(product, "weir-control-plane"));
+      },
+    },
+    {
+      name: `API server gone for ${awayMs / 1000} s, while one process of each kind is killed`,
+      cost: "decisions",
+      happen: async () => {
+        const backMs = performance.now() + awayMs;
+        const leader = await product.leader();
+        await cluster.apiServer.kill();
+        await Promise.all([leader, first(product, "weir-control-plane"), first(product, "weir-ratelimit")].map(killed));
+        await eventually("the rate limit pods to be ready", () =>
+          expect(product.rateLimitPods().filter((pod) => !pod.isReady)).toEqual([]),
+        );
+        await delay(Math.max(0, backMs - performance.now()));
+        await cluster.startApiServer();
+      },
+    },
+    {
+      name: "API server and etcd killed together",
+      cost: "nothing",
+      happen: async () => {
+        await cluster.apiServer.kill();
+        await cluster.etcd.kill();
+        cluster.etcd.start();
+        await cluster.startApiServer();
+      },
+    },
+  ];
+}
+
+/** A Redis with a replica and a sentinel: a planned failover, and the loss of the primary in two ways. */
+export function failoverFaults({ nodes, sentinel }: SentinelServers, pauseMs: number): readonly Fault[] {
+  const primary = async (): Promise<StoreServer> => {
+    const reply = await sendCommand(sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "mymaster");
+    const found = nodes.find(({ port }) => reply.includes(String(port)));
+    if (found === undefined) throw new Error(`The sentinel knows no primary: ${reply}`);
+    return found;
+  };
+  const another = async (before: StoreServer): Promise<void> => {
+    await eventually("another primary", async () => expect((await primary()).port).not.toBe(before.port));
+  };
+  return [
+    {
+      name: "Redis failed over by command",
+      cost: "counters",
+      happen: async () => {
+        const before = await primary();
+        await eventually("the sentinel to begin", async () =>
+          expect(await sendCommand(sentinel, "SENTINEL", "FAILOVER", "mymaster")).toContain("OK"),
+        );
+        await another(before);
+      },
+    },
+    {
+      name: "Redis primary killed",
+      cost: "counters",
+      happen: async () => {
+        const before = await primary();
+        await before.kill();
+        await another(before);
+        before.start();
+      },
+    },
+    {
+      name: `Redis primary frozen for ${pauseMs / 1000} s`,
+      cost: "counters",
+      happen: async () => {
+        const before = await primary();
+        await before.pause();
+        await delay(pauseMs);
+        before.resume();
+        await another(before);
+      },
+    },
+  ];
+}
+
+/** The servers of {@link failoverFaults}. */
+export interface SentinelServers {
+  readonly nodes: readonly StoreServer[];
+  readonly sentinel: StoreServer;
 }
 
 function first(product: Product, program: string): RunningPod {

@@ -8,7 +8,7 @@ import { fieldsOf, type Mapping, textOf } from "@weir/kubernetes/mapping";
 import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 
 import type { Env } from "../programs.ts";
-import { type AddressBlock } from "./address-block.ts";
+import type { AddressBlock } from "./address-block.ts";
 import { ClusterApi } from "./cluster-api.ts";
 import { CLUSTER_DOMAIN, type ClusterDns, startClusterDns } from "./cluster-dns.ts";
 import type { ReferencedData } from "./pod-environment.ts";
@@ -32,6 +32,8 @@ export async function startNodeAgent(cluster: KubernetesCluster, block: AddressB
 export class NodeAgent {
   readonly api: ClusterApi;
   readonly dns: ClusterDns;
+  /** Why the last look at the cluster failed; undefined when it did not. */
+  problem: unknown;
   readonly #cluster: KubernetesCluster;
   readonly #block: AddressBlock;
   readonly #services: ServiceProxy;
@@ -81,8 +83,10 @@ export class NodeAgent {
     while (!this.#end.signal.aborted) {
       try {
         await this.#look();
-      } catch {
+        this.problem = undefined;
+      } catch (error) {
         // The API server may be away for a while: everything continues as it is, as it does on a node.
+        this.problem = error;
       }
       await delay(INTERVAL_MS);
     }

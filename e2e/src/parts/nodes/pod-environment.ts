@@ -19,7 +19,9 @@ const METRICS_ADDRESS = "PULLSTATS_ADDR";
 
 /** Reads what variables refer to: data of Secrets and ConfigMaps by `namespace/name`. */
 export interface ReferencedData {
+  /** Undefined when it does not exist. */
   secret(name: string): Env | undefined;
+  /** Undefined when it does not exist. */
   configMap(name: string): Env | undefined;
 }
 

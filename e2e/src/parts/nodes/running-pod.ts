@@ -160,7 +160,7 @@ export class RunningPod {
       spec,
       podName: this.name,
       podAddress: this.address,
-      restartPolicy: restartPolicy ?? (String(podSpec["restartPolicy"] ?? "Always") as "Always"),
+      restartPolicy: restartPolicy ?? ((podSpec["restartPolicy"] ?? "Always") as "Always" | "OnFailure" | "Never"),
       graceSeconds: Number(podSpec["terminationGracePeriodSeconds"] ?? 30),
       onChange: () => this.#node.report(this),
       onLine: (line) => {
