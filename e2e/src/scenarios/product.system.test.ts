@@ -34,6 +34,12 @@ describe("the installed product", () => {
     expect(programs).toEqual([two, two, three]);
   });
 
+  it("passes helm test, whose pods run", async () => {
+    expect(await product.pods.helm("test", "weir")).toMatch(/TEST SUITE:\s+weir-test-decision[^]*Phase:\s+Succeeded/);
+    const [pod] = product.pods.nodes.pods("weir-test");
+    expect([pod?.main.exitCode, pod?.lines.join("\n")]).toEqual([0, expect.stringContaining("OK") as string]);
+  });
+
   it("limits simultaneous traffic over all pods to the number", async () => {
     await product.applyLimits([perPath("/cart", 10)]);
     expect(await product.getMany("/cart", "ann", 30)).toEqual({ 200: 10, 429: 20 });
