@@ -87,6 +87,8 @@ const TEST_PACKAGES: readonly DebianNeed[] = [
   { program: "redis-sentinel", packageName: "redis-sentinel" },
   { program: "promtool", packageName: "prometheus" },
   { program: "h2load", packageName: "nghttp2-client" },
+  { program: "ip", packageName: "iproute2" },
+  { program: "unshare", packageName: "util-linux" },
 ];
 
 /** Builds with Go what a test is compared with or runs on; each keeps its result in the cache folder. */
