@@ -99,6 +99,8 @@ const TEST_PACKAGES: readonly DebianNeed[] = [
   { program: "promtool", packageName: "prometheus" },
   { program: "h2load", packageName: "nghttp2-client" },
   { program: "chromium", packageName: "chromium" },
+  { program: "ip", packageName: "iproute2" },
+  { program: "unshare", packageName: "util-linux" },
 ];
 
 /** Builds with Go what a test is compared with or runs on; each keeps its result in the cache folder. */
