@@ -31,6 +31,12 @@ build: $(INSTALLED) ## Compile everything; the programs are then node_modules/.b
 run: build ## Build, then run the whole system on this machine; Ctrl-C stops it
 	@exec node --enable-source-maps dev/dist/run.js $(ARGS)
 
+run-docker: ## Build the images and run the system in containers, with Envoy and Grafana; needs Docker Compose
+	@docker compose up --build $(ARGS)
+
+release: build ## Write layers of images, charts, bill of materials, notes and checksums into dist/
+	@node tools/release/release.ts $(ARGS)
+
 check: $(INSTALLED) ## Run every gate: format, lint, types, exports, imports, dependencies, generated files
 	@node tools/gates/check.ts $(ARGS)
 
@@ -89,7 +95,7 @@ format: $(INSTALLED) ## Format every file
 	@prettier --write --log-level warn .
 
 clean: ## Remove what was built (packages and downloaded tools stay)
-	@rm -rf */dist coverage node_modules/.cache
+	@rm -rf dist */dist coverage node_modules/.cache
 
 $(INSTALLED): package-lock.json
 	@sh tools/require.sh

@@ -2,8 +2,11 @@
 import { join } from "node:path";
 import { runCommand } from "../run-command.ts";
 
-/** The driver that works on every file system, and steps in a chroot: no container engine is needed. */
-const ENV = { STORAGE_DRIVER: "vfs", BUILDAH_ISOLATION: "chroot" } as const;
+/** The driver that works on every file system, also in a container. */
+const DRIVER = "vfs";
+
+/** Steps run in a chroot: no container engine is needed. */
+const ENV = { BUILDAH_ISOLATION: "chroot" } as const;
 
 /** What runs a program as root: nothing for root, otherwise sudo, which must not ask for a password. */
 export const AS_ROOT: readonly string[] =
@@ -80,7 +83,7 @@ export class Buildah {
 
   /** Runs buildah and returns what it printed. */
   async run(args: readonly string[]): Promise<string> {
-    const place = ["--root", join(this.#folder, "images"), "--runroot", join(this.#folder, "run")];
+    const place = ["--storage-driver", DRIVER, "--root", join(this.#folder, "images"), "--runroot", join(this.#folder, "run")];
     const command = [...AS_ROOT, "buildah", ...place, ...args];
     const { code, output } = await runCommand(command, { env: ENV });
     if (code !== 0) throw new Error(`Cannot build images: "${command.join(" ")}" ended with ${code}\n${output}`);

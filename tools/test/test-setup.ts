@@ -60,6 +60,8 @@ const GO_PROGRAMS: readonly GoProgram[] = [
   { program: "h2spec", version: "2.2.1+incompatible", path: "github.com/summerwind/h2spec/cmd/h2spec" },
   // An S3 server over a folder: what the media store is tested on.
   { program: "versitygw", version: "1.8.0", path: "github.com/versity/versitygw/cmd/versitygw" },
+  // The library that Docker Compose reads its files with: what compose.yaml is checked with.
+  { program: "cmd", version: "2.16.2", path: "github.com/compose-spec/compose-go/v2/cmd", folder: "compose-go" },
   ENVOY_RATELIMIT,
 ];
 
