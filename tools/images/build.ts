@@ -13,10 +13,9 @@ import {
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { readCommit, readVersion } from "../commit.ts";
-import { runCommand } from "../run-command.ts";
 import { cacheFolder } from "../test/test-setup.ts";
 import { baseFolder, baseOf } from "./base-image.ts";
-import { AS_ROOT, Buildah, type ImageDescription } from "./buildah.ts";
+import { Buildah, driverFor, type ImageDescription, runAsRoot } from "./buildah.ts";
 import { collectImages } from "./collect.ts";
 import { IMAGES } from "./images.ts";
 
@@ -46,20 +45,25 @@ async function buildImages(root: string, folder: string, digestsOnly: boolean): 
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const dockerfile = join(root, "Dockerfile");
-  const base = baseFolder(cacheFolder(process.env), baseOf(readFileSync(dockerfile, "utf8")));
+  const baseName = baseOf(readFileSync(dockerfile, "utf8"));
+  const cache = cacheFolder(process.env);
+  const driver = driverFor(cache);
+  const base = baseFolder(cache, baseName, driver);
   if (!existsSync(join(base, ".complete")))
     throw new Error(`Cannot build images: ${base} is not complete; run make test-images`);
-  await mustRun([...AS_ROOT, "cp", "-a", join(base, "images"), folder]);
+  await runAsRoot(["cp", "-a", join(base, "images"), folder]);
 
   const collected = join(folder, "collected");
   await collectImages(root, collected);
   // A context without anything else: what is built depends on the collected files alone.
   const context = join(folder, "context");
   mkdirSync(context);
+  mkdirSync(join(folder, "roots"));
   copyFileSync(dockerfile, join(context, "Dockerfile"));
   const commit = await readCommit();
-  const buildah = new Buildah(folder);
+  const buildah = new Buildah(folder, driver);
   const args = {
+    BASE: baseName,
     VERSION: readVersion(root),
     REVISION: commit.hash,
     CREATED: new Date(commit.seconds * 1000).toISOString(),
@@ -69,9 +73,11 @@ async function buildImages(root: string, folder: string, digestsOnly: boolean): 
   for (const { name } of IMAGES) {
     await buildah.build({ ...shared, target: name, timestampSeconds: commit.seconds });
     const describe = async (): Promise<ImageDetails> => {
+      const unpacked = join(folder, "roots", name);
       await buildah.push(name, join(folder, "oci"));
+      await buildah.unpack(name, unpacked);
       return {
-        root: await buildah.unpack(name),
+        root: unpacked,
         sizeBytes: sizeOf(join(collected, "node")) + sizeOf(join(collected, name)),
         layers: readLayers(join(folder, "oci"), name),
       };
@@ -97,12 +103,6 @@ function sizeOf(folder: string): number {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
-}
-
-async function mustRun(command: readonly string[]): Promise<string> {
-  const { code, output } = await runCommand(command);
-  if (code !== 0) throw new Error(`Cannot build images: "${command.join(" ")}" ended with ${code}\n${output}`);
-  return output;
 }
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { "digests-only": { type: "boolean" } } });

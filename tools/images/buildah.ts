@@ -1,15 +1,25 @@
 // Runs buildah without a daemon and without a network: images in a folder of its own.
+import { readFileSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import { runCommand } from "../run-command.ts";
 
-/** The driver that works on every file system, also in a container. */
-const DRIVER = "vfs";
+/** Number of the overlay file system, on which another overlay cannot be: that of most containers. */
+const OVERLAY_MAGIC = 0x79_4c_76_30;
 
 /** Steps run in a chroot: no container engine is needed. */
 const ENV = { BUILDAH_ISOLATION: "chroot" } as const;
 
+/** How layers are kept: as overlays, or as whole copies, which work everywhere and take several times as long. */
+export type Driver = "overlay" | "vfs";
+
+/** The driver that works in `folder` on this machine. */
+export function driverFor(folder: string): Driver {
+  const isKnown = readFileSync("/proc/filesystems", "utf8").includes("\toverlay\n");
+  return isKnown && statfsSync(folder).type !== OVERLAY_MAGIC ? "overlay" : "vfs";
+}
+
 /** What runs a program as root: nothing for root, otherwise sudo, which must not ask for a password. */
-export const AS_ROOT: readonly string[] =
+const AS_ROOT: readonly string[] =
   process.getuid?.() === 0 ? [] : ["sudo", "-n", ...Object.entries(ENV).map(([name, value]) => `${name}=${value}`)];
 
 /** What an image is built from. */
@@ -41,9 +51,11 @@ export interface ImageDescription {
 /** The images in one folder. */
 export class Buildah {
   readonly #folder: string;
+  readonly #driver: Driver;
 
-  constructor(folder: string) {
+  constructor(folder: string, driver: Driver) {
     this.#folder = folder;
+    this.#driver = driver;
   }
 
   /** Builds one target of a Dockerfile and names the image after it. Pulls nothing. */
@@ -51,7 +63,9 @@ export class Buildah {
     const { target, dockerfile, context, replaced, args, timestampSeconds } = options;
     await this.run([
       "bud",
-      ...["--pull-never", "--format", "oci", "--layers", `--timestamp=${timestampSeconds}`],
+      ...["--pull-never", "--format", "oci", `--timestamp=${timestampSeconds}`],
+      // Keeps the shared layer between builds; with whole copies, a copy per instruction takes longer.
+      `--layers=${this.#driver === "overlay"}`,
       ...Object.entries(replaced).flatMap(([name, folder]) => ["--build-context", `${name}=${folder}`]),
       ...Object.entries(args).flatMap(([name, value]) => ["--build-arg", `${name}=${value}`]),
       ...["--target", target, "--tag", target, "--file", dockerfile, context],
@@ -67,13 +81,15 @@ export class Buildah {
     return { digest: inspected.FromImageDigest, config: inspected.OCIv1.config };
   }
 
-  /** Unpacks the image `name` and returns the folder; it lasts as long as the folder of images. */
-  async unpack(name: string): Promise<string> {
+  /** Copies the file system of the image `name` to `folder`, which must not exist. */
+  async unpack(name: string, folder: string): Promise<void> {
     const container = (await this.run(["from", "--pull-never", name])).trim();
-    const folder = (await this.run(["mount", container])).trim();
-    // With this driver the files are there without the mount, which would keep the folder from being removed.
-    await this.run(["umount", container]);
-    return folder;
+    const mounted = (await this.run(["mount", container])).trim();
+    try {
+      await runAsRoot(["cp", "-a", mounted, folder]);
+    } finally {
+      await this.run(["rm", container]);
+    }
   }
 
   /** Writes the image `name` with compressed layers into the OCI layout `folder`, in which images share layers. */
@@ -83,10 +99,21 @@ export class Buildah {
 
   /** Runs buildah and returns what it printed. */
   async run(args: readonly string[]): Promise<string> {
-    const place = ["--storage-driver", DRIVER, "--root", join(this.#folder, "images"), "--runroot", join(this.#folder, "run")];
-    const command = [...AS_ROOT, "buildah", ...place, ...args];
-    const { code, output } = await runCommand(command, { env: ENV });
-    if (code !== 0) throw new Error(`Cannot build images: "${command.join(" ")}" ended with ${code}\n${output}`);
-    return output;
+    const place = [
+      "--storage-driver",
+      this.#driver,
+      "--root",
+      join(this.#folder, "images"),
+      "--runroot",
+      join(this.#folder, "run"),
+    ];
+    return await runAsRoot(["buildah", ...place, ...args]);
   }
+}
+
+/** Runs a command as root and returns what it printed. */
+export async function runAsRoot(command: readonly string[]): Promise<string> {
+  const { code, output } = await runCommand([...AS_ROOT, ...command], { env: ENV });
+  if (code !== 0) throw new Error(`Cannot build images: "${command.join(" ")}" ended with ${code}\n${output}`);
+  return output;
 }

@@ -36,7 +36,7 @@ export interface Platform {
 }
 
 /** The platform that images are built for: Debian on the processor of this machine. */
-export const PLATFORM: Platform = { os: "linux", cpu: process.arch, libc: "glibc" };
+const PLATFORM: Platform = { os: "linux", cpu: process.arch, libc: "glibc" };
 
 const FOLDER = "node_modules/";
 

@@ -15,6 +15,3 @@ export const IMAGES: readonly Image[] = [
   { name: "weir-account", workspaces: ["account"] },
   { name: "weir", workspaces: ["cli"] },
 ];
-
-/** Numeric user and group of every image; Kubernetes can check a number, and no name has to exist. */
-export const USER_ID = 65_532;

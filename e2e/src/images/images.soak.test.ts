@@ -58,15 +58,15 @@ describe("images", () => {
     expect(layers.size).toBe(images.length + 1); // One each, and Node.js.
     for (const { name, details } of images) {
       const [, own = 0] = Object.values(details.layers);
-      console.info(`${name}: ${megabytes(details.sizeBytes)} above the base, ${megabytes(own)} of its own compressed`);
+      print(`${name}: ${megabytes(details.sizeBytes)} above the base, ${megabytes(own)} of its own compressed`);
       expect(details.sizeBytes, name).toBeLessThan(IMAGE_BYTES_MAX);
     }
-    console.info(`all images: ${megabytes(compressedBytes)} compressed, without the base`);
+    print(`all images: ${megabytes(compressedBytes)} compressed, without the base`);
     expect(compressedBytes).toBeLessThan(COMPRESSED_BYTES_MAX);
   });
 
   it("contain what programs need at run time, and nothing else", () => {
-    const { devDependencies } = readJson<{ devDependencies: Record<string, string> }>(join(ROOT, "package.json"));
+    const { devDependencies } = readJson(join(ROOT, "package.json")) as { devDependencies: Record<string, string> };
     for (const { name, details } of images) {
       const home = join(details.root, "opt/weir");
       const unwanted = globSync("**/*.{ts,mts,cts,test.js,suite.js}", { cwd: home });
@@ -86,7 +86,7 @@ describe("images", () => {
 
   it("name their version and the commit, and run as a user without rights", async () => {
     const { stdout } = await runCommand("git rev-parse HEAD", { cwd: ROOT });
-    const { version } = readJson<{ version: string }>(join(ROOT, "package.json"));
+    const { version } = readJson(join(ROOT, "package.json")) as { version: string };
     for (const { name, config } of images) {
       expect(config.User).toBe("65532:65532");
       expect(config.Labels).toMatchObject({
@@ -115,7 +115,7 @@ describe("images", () => {
   it("answer decisions from the rate limit image, asked by the client of the control plane's image", async () => {
     const rules = makeFolder("rules/config");
     writeFileSync(join(rules, "shop.yaml"), RULES);
-    const [port, grpcPort, debugPort] = await somePorts(3);
+    const [port = "", grpcPort = "", debugPort = ""] = await somePorts(3);
     const env = {
       ...{ PORT: port, GRPC_PORT: grpcPort, DEBUG_PORT: debugPort, BACKEND_TYPE: "memory", USE_STATSD: "false" },
       ...{ RUNTIME_ROOT: "/mnt/rules", RUNTIME_SUBDIRECTORY: "" },
@@ -128,13 +128,13 @@ describe("images", () => {
     const answers: string[] = [];
     for (let call = 0; call < 3; call += 1)
       answers.push((await runInContainer(imageOf("weir-control-plane"), ask)).output);
-    expect(answers.map((answer) => /overall_?code: ?"?(\w+)/i.exec(answer)?.[1])).toEqual(["OK", "OK", "OVER_LIMIT"]);
+    expect(answers.map((answer) => /^overall: (\w+)$/m.exec(answer)?.[1])).toEqual(["OK", "OK", "OVER_LIMIT"]);
   });
 
   it("serve limits from the control plane's image", async () => {
     const manifests = makeFolder("manifests");
     cpSync(join(ROOT, "examples/limits/per-address.yaml"), join(manifests, "per-address.yaml"));
-    const [port, adsPort] = await somePorts(2);
+    const [port = "", adsPort = ""] = await somePorts(2);
     const env = {
       ...{ SOURCE: "directory", SOURCE_DIRECTORY: "/mnt/manifests", ADS_PLAINTEXT: "true" },
       ...{ HTTP_PORT: port, ADS_PORT: adsPort },
@@ -150,7 +150,7 @@ describe("images", () => {
   it("serve accounts from the account image, which writes to its volume alone", async () => {
     const data = makeFolder("data");
     await chmod(data, 0o777);
-    const [port, metricsPort] = await somePorts(2);
+    const [port = "", metricsPort = ""] = await somePorts(2);
     const env = { PORT: port, METRICS_PORT: metricsPort, DATA_DIR: "/data", PUBLIC_ORIGIN: "http://localhost" };
     await startUntilReady("weir-account", { env, mounts: { "/data": data } }, `http://127.0.0.1:${port}/readyz`);
     expect(await health("weir-account", env)).toBe(0);
@@ -165,7 +165,7 @@ describe("images", () => {
       await cluster.apply([namespace, ...crds].join("\n---\n"));
       const files = makeFolder("kubeconfig");
       writeFileSync(join(files, "config"), readFileSync(cluster.kubeconfigPath), { mode: 0o644 });
-      const [port] = await somePorts(1);
+      const [port = ""] = await somePorts(1);
       const env = { KUBECONFIG: "/mnt/kubeconfig/config", OPERATOR_NAMESPACE: "weir-system", HTTP_PORT: port };
       await startUntilReady(
         "weir-operator",
@@ -185,8 +185,10 @@ describe("images", () => {
     const mounts = { "/mnt/checked": manifests };
     const { code, output } = await runInContainer(imageOf("weir"), ["weir", "check", "/mnt/checked"], { mounts });
     expect(code, output).toBe(0);
-    for (const program of ["weir-config-check", "weir-client", "kubectl-weir"])
-      expect((await runInContainer(imageOf("weir"), [program, "-help"])).output).toMatch(/usage/i);
+    for (const program of ["weir-config-check", "weir-client", "kubectl-weir"]) {
+      const help = await runInContainer(imageOf("weir"), [program, "--help"]);
+      expect(help.code, help.output).toBe(0);
+    }
   });
 
   /** Starts a container, which must be ready within the bar; it ends with the test. */
@@ -200,7 +202,7 @@ describe("images", () => {
     processes.push(process);
     await process.waitUntilReady(url, 60_000);
     const readyMs = performance.now() - startedMs;
-    console.info(`${name}: ready after ${(readyMs / 1000).toFixed(1)} s`);
+    print(`${name}: ready after ${(readyMs / 1000).toFixed(1)} s`);
     expect(readyMs, `${name} is ready`).toBeLessThan(READY_MS_MAX);
   }
 
@@ -230,11 +232,10 @@ describe("images", () => {
 
 async function build(folder: string, ...flags: readonly string[]): Promise<readonly BuiltImage[]> {
   const command = [join(ROOT, "node_modules/.bin/node"), "tools/images/build.ts", folder, ...flags];
-  // eslint-disable-next-line no-restricted-syntax -- the build needs the PATH of the test to find its tools
   const env = machineEnv(process.env);
   const building = await startProcess({ name: "build", command: command[0]!, args: command.slice(1), env, cwd: ROOT });
   expect((await building.exited).code, building.lastLines().join("\n")).toBe(0);
-  return readJson(join(folder, "report.json"));
+  return readJson(join(folder, "report.json")) as readonly BuiltImage[];
 }
 
 function digests(images: readonly BuiltImage[]): Readonly<Record<string, string>> {
@@ -247,15 +248,22 @@ function importedPackages(folder: string): readonly string[] {
   const found = texts.flatMap((text) =>
     [...text.matchAll(/(?:^import .*?from |^import |\bimport\()"([^".][^"]*)"/gms)].map(([, name = ""]) => name),
   );
-  return [...new Set(found)].filter((name) => !name.startsWith("node:")).toSorted();
+  const packages = [...new Set(found)].filter((name) => !name.startsWith("node:")).toSorted();
+  // @peculiar/x509 needs it to be loaded before.
+  const first = "reflect-metadata";
+  return packages.includes(first) ? [first, ...packages.filter((name) => name !== first)] : packages;
 }
 
 async function somePorts(count: number): Promise<readonly string[]> {
   return (await reservePorts(count)).map(String);
 }
 
-function readJson<T>(path: string): T {
-  return JSON.parse(readFileSync(path, "utf8")) as T;
+function readJson(path: string): unknown {
+  return JSON.parse(readFileSync(path, "utf8"));
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
 }
 
 function megabytes(bytes: number): string {

@@ -129,7 +129,6 @@ describe("compose.yaml", () => {
   /** Starts the program of a service and waits until `path` answers. */
   async function start(name: keyof typeof PORTS, path: string, port: string): Promise<void> {
     const service = services[name]!;
-    // eslint-disable-next-line no-restricted-syntax -- the programs need the PATH of the test to find their tools
     const env: Record<string, string> = { ...machineEnv(process.env), SHUTDOWN_DRAIN: "0s" };
     for (const [setting, containerPort] of Object.entries(PORTS[name])) {
       const address = addresses.get(`${name}:${containerPort}`) ?? "";
@@ -182,7 +181,6 @@ describe("compose.yaml", () => {
 
 /** compose.yaml with defaults and anchors resolved; fails when it breaks the specification. */
 async function readCompose(): Promise<Readonly<Record<string, Service>>> {
-  // eslint-disable-next-line no-restricted-syntax -- tools/test/test-setup.ts keeps its tools there
   const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
   const program = join(cache, "weir", `compose-go-${COMPOSE_GO_VERSION}`, "bin", "cmd");
   const { code, stdout, stderr } = await runCommand(`${program} --format json compose.yaml`, { cwd: ROOT });
