@@ -163,7 +163,7 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "e2e",
     mayImport: ["proto", "limits", "crds", "common", "http2", "kubernetes", "certificates", "dev", "testing"],
-    order: ["errors.ts", "parts", "conformance", "scenarios", "benchmarks", "soak", "fuzz", "attacks"],
+    order: ["errors.ts", "parts", "docs", "conformance", "scenarios", "benchmarks", "soak", "fuzz", "attacks"],
   },
 ];
 
