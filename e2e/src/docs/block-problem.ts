@@ -4,7 +4,7 @@ import { parseRateLimitService } from "@weir/crds/rate-limit-service/schema/sche
 import { fieldPath } from "@weir/limits/model/field-path";
 import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
 import { parseAllDocuments } from "yaml";
-import { type CodeBlock, hasCommands, hasData } from "./code-blocks.ts";
+import { type CodeBlock, hasCommands, hasData, saysHow } from "./code-blocks.ts";
 
 /** How the author of a page satisfies the gate. */
 export const REMEDY =
@@ -27,7 +27,7 @@ export function problemOfBlock(block: CodeBlock, known: KnownTests): string | un
 }
 
 function problemOfDirectives(block: CodeBlock, { fixtures, textOf }: KnownTests): string | undefined {
-  const [directive, ...others] = block.directives.filter(({ kind }) => kind !== "file" && kind !== "before");
+  const [directive, ...others] = block.directives.filter(saysHow);
   if (others.length > 0) return "has more than one of the comments run, run by, not run";
   switch (directive?.kind) {
     case undefined:

