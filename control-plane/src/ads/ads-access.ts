@@ -1,5 +1,6 @@
 // Decides what a client of the listener for pods may do: open a stream, for which fleet, and read
 // reports. Refusals are counted and logged.
+import { status } from "@grpc/grpc-js";
 import type { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { Node } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
 
@@ -26,6 +27,9 @@ export interface PodAccess {
   readonly granted?: CertificateFleet | undefined;
 }
 
+/** The answer to a call whose connection is gone, which no client receives. */
+const GONE: CallRefusal = { code: status.UNAVAILABLE, details: "the connection is gone" };
+
 /** The decisions. */
 export class AdsAccess {
   readonly #deps: AdsAccessDeps;
@@ -37,6 +41,7 @@ export class AdsAccess {
   /** Whether a pod may use a discovery method, and for which fleet. */
   admitPod(call: SecuredCall): PodAccess {
     const { security, warnings } = this.#deps;
+    if (isGone(call, security)) return { refusal: GONE };
     const refusal = this.#countName(nameRefusal(call, security, warnings));
     if (refusal !== undefined) return { refusal };
     if (security.kind === "plaintext" || security.isFleetFromCertificate !== true) return {};
@@ -53,6 +58,7 @@ export class AdsAccess {
   /** Refuses a client that may not read reports. */
   refuseReports(call: SecuredCall): CallRefusal | undefined {
     const { security, warnings } = this.#deps;
+    if (isGone(call, security)) return GONE;
     return this.#countName(reportRefusal(call, security, warnings));
   }
 
@@ -66,4 +72,9 @@ export class AdsAccess {
     this.#deps.warnings.warn(message, { peer: call.getPeer(), ...fields });
     return { code, details };
   }
+}
+
+/** Whether the connection ended before its call was looked at: the listener admits none without a certificate. */
+function isGone(call: SecuredCall, security: AdsSecurity): boolean {
+  return security.kind !== "plaintext" && call.getAuthContext().sslPeerCertificate === undefined;
 }

@@ -20,8 +20,13 @@ const CONNECT_TIMEOUT = "20s";
 export interface EnvoyOptions {
   readonly folder: string;
   readonly domain: string;
-  readonly rateLimitPort: number;
+  /** Of a service on this machine; not used with `rateLimitCluster`. */
+  readonly rateLimitPort?: number;
   readonly upstreamPort: number;
+  /** Fields of the cluster of the rate limit service, in place of one address. */
+  readonly rateLimitCluster?: Readonly<Record<string, unknown>>;
+  /** Further fields of the rate limit filter. */
+  readonly filter?: Readonly<Record<string, unknown>>;
 }
 
 /** Starts Envoy in front of one upstream and resolves when it serves. */
@@ -98,22 +103,27 @@ async function readListener(admin: string): Promise<string> {
   return `${address}:${port}`;
 }
 
-function envoyConfig({ domain, rateLimitPort, upstreamPort }: EnvoyOptions): unknown {
+function envoyConfig({ domain, rateLimitPort = 0, upstreamPort, rateLimitCluster, filter }: EnvoyOptions): unknown {
+  const rateLimit = rateLimitCluster ?? cluster("ratelimit", rateLimitPort);
   return {
     node: { id: "scenario", cluster: "scenario" },
     static_resources: {
       listeners: [
-        { name: "ingress", address: socketAddress(0), filter_chains: [{ filters: [connectionManager(domain)] }] },
+        {
+          name: "ingress",
+          address: socketAddress(0),
+          filter_chains: [{ filters: [connectionManager({ domain, ...filter })] }],
+        },
       ],
       clusters: [
-        { ...cluster("ratelimit", rateLimitPort), typed_extension_protocol_options: HTTP2_ONLY },
+        { name: "ratelimit", ...rateLimit, typed_extension_protocol_options: HTTP2_ONLY },
         cluster("upstream", upstreamPort),
       ],
     },
   };
 }
 
-function connectionManager(domain: string): unknown {
+function connectionManager(filter: Readonly<Record<string, unknown>>): unknown {
   return {
     name: "envoy.filters.network.http_connection_manager",
     typed_config: {
@@ -133,22 +143,22 @@ function connectionManager(domain: string): unknown {
         ],
       },
       http_filters: [
-        rateLimitFilter(domain),
+        rateLimitFilter(filter),
         { name: "envoy.filters.http.router", typed_config: { "@type": `${EXTENSIONS}.filters.http.router.v3.Router` } },
       ],
     },
   };
 }
 
-function rateLimitFilter(domain: string): unknown {
+function rateLimitFilter(filter: Readonly<Record<string, unknown>>): unknown {
   return {
     name: "envoy.filters.http.ratelimit",
     typed_config: {
       "@type": `${EXTENSIONS}.filters.http.ratelimit.v3.RateLimit`,
-      domain,
       failure_mode_deny: true, // Without an answer the request gets a 500, so that no test passes unlimited.
       timeout: FILTER_TIMEOUT,
       rate_limit_service: { transport_api_version: "V3", grpc_service: { envoy_grpc: { cluster_name: "ratelimit" } } },
+      ...filter,
     },
   };
 }

@@ -65,17 +65,16 @@ async function runLoop(
   { isStopped, times }: { readonly isStopped: () => boolean; readonly times: number[] },
 ): Promise<void> {
   const ended = Promise.withResolvers<void>();
-  let sentMs = 0;
+  let startedMs = 0;
   let request: Uint8Array | undefined;
   const fail = (reason: string): void =>
     ended.reject(new E2eError("BENCHMARK_FAILED", `Cannot measure the account service: ${reason}`));
   const connection: HttpConnection = await openHttpConnection(port, {
     answered: (answer) => {
       if (answer.status === status) {
-        times.push(performance.now() - sentMs);
+        times.push(performance.now() - startedMs);
         answered?.(index, answer);
-        request = next(index);
-        send();
+        sendNext();
       } else if (answer.status === BUSY_STATUS) setTimeout(send, BUSY_PAUSE_MS);
       else fail(`it answered ${answer.head.split("\r\n", 1)[0] ?? ""}`);
     },
@@ -86,11 +85,14 @@ async function runLoop(
       ended.resolve();
       return;
     }
-    sentMs = performance.now();
     connection.send(request);
   };
-  request = next(index);
-  send();
+  const sendNext = (): void => {
+    request = next(index);
+    startedMs = performance.now(); // The time of a request that is repeated counts from its first sending.
+    send();
+  };
+  sendNext();
   await ended.promise.finally(() => connection.close());
 }
 

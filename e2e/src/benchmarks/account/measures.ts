@@ -5,7 +5,14 @@ import { childProcesses, residentMebibytes } from "../cpu-time.ts";
 import { measureHashRate } from "./hash-rate.ts";
 import { type LoadResult, runLoad, startLoad } from "./http-load.ts";
 import { measureBesidePipelining } from "./pipelining.ts";
-import { currentUserRequest, loginRequest, refreshRequest, registerRequest, takeCookies } from "./requests.ts";
+import {
+  currentUserRequest,
+  loginRequest,
+  refreshRequest,
+  registerRequest,
+  takeCookies,
+  wrongLoginRequest,
+} from "./requests.ts";
 import type { AccountService, ServiceStarter } from "./service.ts";
 
 /** Connections of every load. */
@@ -17,6 +24,9 @@ const WARM_UP_MS = 2000;
 
 const STARTS = 5;
 const REGISTRATIONS = 10_000;
+
+/** Connections of a flood: each is refused as busy, and tries again after a second. */
+const FLOOD_CONNECTIONS = 200;
 
 /** Cost of the hashes of logins: the default of the service. */
 const COST = 12;
@@ -47,6 +57,7 @@ export const MEASURES: readonly AccountMeasure[] = [
   { id: "current-user", run: measureCurrentUser },
   { id: "refresh", run: measureRefresh },
   { id: "login", run: measureLogins },
+  { id: "flood", run: measureFlood },
   { id: "pipelining", run: measurePipelining },
   { id: "memory", run: measureMemory },
 ];
@@ -70,7 +81,7 @@ async function measureCurrentUser(starter: ServiceStarter): Promise<readonly Fig
   const logins = startLoad({
     port: service.port,
     connections: CONNECTIONS,
-    next: loginRequest,
+    next: (index) => loginRequest(index),
     status: 200,
   });
   const options = {
@@ -113,7 +124,12 @@ async function measureRefresh(starter: ServiceStarter): Promise<readonly Figure[
 async function measureLogins(starter: ServiceStarter): Promise<readonly Figure[]> {
   const service = await starter.start({ BCRYPT_COST: String(COST) });
   await registerUsers(service, CONNECTIONS);
-  const options = { port: service.port, connections: CONNECTIONS, next: loginRequest, status: 200 };
+  const options = {
+    port: service.port,
+    connections: CONNECTIONS,
+    next: (index: number) => loginRequest(index),
+    status: 200,
+  };
   let [logins, hashes] = [0, 0];
   for (let round = 0; round < ROUNDS; round += 1) {
     hashes += (await measureHashRate(COST, availableParallelism(), LOAD_MS)) / ROUNDS;
@@ -128,6 +144,29 @@ async function measureLogins(starter: ServiceStarter): Promise<readonly Figure[]
       unit: "%",
     },
     { what: `the same, logins (BCRYPT_COST=${COST})`, value: logins, unit: "/s" },
+  ];
+}
+
+/** Logins from one address while another one, of another network, guesses 200 times a second. */
+async function measureFlood(starter: ServiceStarter): Promise<readonly Figure[]> {
+  const service = await starter.start({ BCRYPT_COST: String(COST), TRUST_PROXY: "1" });
+  await registerUsers(service, 1);
+  const { port } = service;
+  const next = (): Buffer => wrongLoginRequest(0, "203.0.113.7");
+  const flood = startLoad({ port, connections: FLOOD_CONNECTIONS, next, status: 401 });
+  const options = { port, connections: 1, next: () => loginRequest(0, "198.51.100.1"), status: 200 };
+  const { p50Ms, p99Ms } = await measured(options);
+  flood.stop();
+  await flood.done;
+  await service.stop();
+  return [
+    {
+      what: "login while another network guesses 200 times a second, p99",
+      bar: atMost(2000),
+      value: p99Ms,
+      unit: "ms",
+    },
+    { what: "the same, p50", value: p50Ms, unit: "ms" },
   ];
 }
 

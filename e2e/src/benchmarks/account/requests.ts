@@ -29,10 +29,20 @@ export function registerRequest(user: number): Buffer {
   return request("POST", "register", { "Content-Type": `multipart/form-data; boundary=${BOUNDARY}` }, body);
 }
 
-/** A login. */
-export function loginRequest(user: number): Buffer {
-  const body = Buffer.from(JSON.stringify({ email: emailOf(user), password: PASSWORD }));
-  return request("POST", "login", { "Content-Type": "application/json" }, body);
+/** A login; `from` is the address that a proxy reports. */
+export function loginRequest(user: number, from?: string): Buffer {
+  return login(user, PASSWORD, from);
+}
+
+/** A login with a wrong password, from an address that a proxy reports. */
+export function wrongLoginRequest(user: number, from: string): Buffer {
+  return login(user, "not the password", from);
+}
+
+function login(user: number, password: string, from: string | undefined): Buffer {
+  const body = Buffer.from(JSON.stringify({ email: emailOf(user), password }));
+  const forwarded = from === undefined ? {} : { "X-Forwarded-For": from };
+  return request("POST", "login", { "Content-Type": "application/json", ...forwarded }, body);
 }
 
 /** The current user of a session. */
