@@ -3,9 +3,10 @@ import { cpSync, existsSync, globSync, readdirSync, readFileSync, symlinkSync, w
 import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { PORT_OWNERS, type StackPorts } from "@weir/dev/settings";
-import { startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 import { reservePorts } from "@weir/testing/reserve-ports";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { startPodCluster } from "../parts/nodes/installed-cluster.ts";
 import { localStackEnv, spawnLocalStack, untilLocalStackRuns } from "../parts/local-stack.ts";
 import { type Env, ROOT } from "../parts/programs.ts";
 import type { FixtureName } from "./fixture-names.ts";
@@ -64,6 +65,7 @@ export async function startFixture(name: FixtureName): Promise<Fixture> {
   try {
     if (name === "stack") return await withStack(fixture, ports);
     if (name === "api-server") return await withApiServer(fixture, ports);
+    if (name === "cluster") return await withCluster(fixture);
     return fixture;
   } catch (error) {
     remove();
@@ -111,18 +113,24 @@ async function withStack(fixture: Fixture, ports: StackPorts): Promise<Fixture> 
 
 async function withApiServer(fixture: Fixture, ports: StackPorts): Promise<Fixture> {
   const cluster = await startKubernetesCluster();
-  const env = {
-    ...fixture.env,
-    PATH: [dirname(cluster.kubectlPath), fixture.env["PATH"]!].join(delimiter),
-    KUBECONFIG: cluster.kubeconfigPath,
-    ADS_PORT: String(ports.ads),
-    HTTP_PORT: String(ports.controlPlaneHttp),
-  };
+  const { env, ...rest } = withKubectl(fixture, cluster, cluster);
+  // For a control plane that a page starts.
+  return { ...rest, env: { ...env, ADS_PORT: String(ports.ads), HTTP_PORT: String(ports.controlPlaneHttp) } };
+}
+
+async function withCluster(fixture: Fixture): Promise<Fixture> {
+  const pods = await startPodCluster();
+  return withKubectl(fixture, pods.cluster, pods);
+}
+
+/** A fixture whose kubectl and helm use the cluster, and which stops `server`. */
+function withKubectl(fixture: Fixture, cluster: KubernetesCluster, server: { stop: () => Promise<void> }): Fixture {
+  const PATH = [dirname(cluster.kubectlPath), fixture.env["PATH"]!].join(delimiter);
   const stop = async (): Promise<void> => {
-    await cluster.stop();
+    await server.stop();
     await fixture.stop();
   };
-  return { ...fixture, env, stop };
+  return { ...fixture, env: { ...fixture.env, PATH, KUBECONFIG: cluster.kubeconfigPath }, stop };
 }
 
 /** The programs of the repository and those that the tests installed, and a home of their own. */

@@ -9,7 +9,7 @@ import { differenceOfOutput, readConsoleSteps } from "./console.ts";
 import type { Fixture } from "./fixtures.ts";
 
 /** Longest time of one block, in milliseconds. */
-const BLOCK_TIMEOUT_MS = 60_000;
+const BLOCK_TIMEOUT_MS = 110_000;
 
 /** What a failure shows of the output of commands, in characters: the end says why. */
 const OUTPUT_SHOWN_MAX = 2000;
