@@ -59,6 +59,8 @@ const GO_PROGRAMS: readonly GoProgram[] = [
   { program: "h2spec", version: "2.2.1+incompatible", path: "github.com/summerwind/h2spec/cmd/h2spec" },
   // An S3 server over a folder: what the media store is tested on.
   { program: "versitygw", version: "1.8.0", path: "github.com/versity/versitygw/cmd/versitygw" },
+  // Installs the charts.
+  { program: "helm", version: "3.18.6", path: "helm.sh/helm/v3/cmd/helm" },
   ENVOY_RATELIMIT,
 ];
 
@@ -85,6 +87,8 @@ const TEST_PACKAGES: readonly DebianNeed[] = [
   { program: "redis-sentinel", packageName: "redis-sentinel" },
   { program: "promtool", packageName: "prometheus" },
   { program: "h2load", packageName: "nghttp2-client" },
+  { program: "ip", packageName: "iproute2" },
+  { program: "unshare", packageName: "util-linux" },
 ];
 
 /** Builds with Go what a test is compared with or runs on; each keeps its result in the cache folder. */

@@ -28,11 +28,16 @@ describe("the installed product", () => {
 
   it("runs two operators, two control planes and three rate limit pods, none of which was restarted", () => {
     const { nodes } = product.pods;
-    const programs = ["weir-operator", "weir-control-plane", "weir-ratelimit"].map((program) =>
-      nodes.pods(program).map(({ isReady, main }) => `${isReady} ${main.restarts}`),
-    );
+    const pods = [nodes.pods("weir-operator"), nodes.pods("weir-control-plane"), product.rateLimitPods()];
+    const programs = pods.map((each) => each.map(({ isReady, main }) => `${isReady} ${main.restarts}`));
     const [two, three] = [2, POD_COUNT].map((count) => Array<string>(count).fill("true 0"));
     expect(programs).toEqual([two, two, three]);
+  });
+
+  it("passes helm test, whose pods run", async () => {
+    expect(await product.pods.helm("test", "weir")).toMatch(/TEST SUITE:\s+weir-test-decision[^]*Phase:\s+Succeeded/);
+    const [pod] = product.pods.nodes.pods("weir-test");
+    expect([pod?.main.exitCode, pod?.lines.join("\n")]).toEqual([0, expect.stringContaining("OK") as string]);
   });
 
   it("limits simultaneous traffic over all pods to the number", async () => {

@@ -1,18 +1,21 @@
 // A whole cluster in which Weir is installed: a real API server with its controllers, and nodes that run every pod.
-import { readdirSync, readFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 
-import { ROOT } from "../programs.ts";
+import { type Env, ROOT } from "../programs.ts";
 import { reserveAddressBlock } from "./address-block.ts";
 import { type NodeAgent, startNodeAgent } from "./node-agent.ts";
 
 /** Namespace of the release. */
 export const SYSTEM_NAMESPACE = "weir-system";
 
-/** Roles for another choice of namespaces than all. */
-const OTHER_SCOPES = new Set(["role-binding.yaml", "namespace-reader.yaml"]);
+/** The version that `make test` builds. */
+const HELM_VERSION = "3.18.6";
 
 /** Starts a cluster with nodes and nothing installed. */
 export async function startPodCluster(): Promise<PodCluster> {
@@ -48,20 +51,29 @@ export class PodCluster {
     await this.cluster.stop();
   }
 
-  /** Installs the operator and the control plane, two replicas each; they are not awaited. */
+  /** Installs the charts of this repository with the values that they come with; nothing is awaited. */
   async install(): Promise<void> {
-    const files = ["crds/crds", "operator/rbac", "control-plane/rbac"].flatMap((folder) =>
-      readdirSync(join(ROOT, folder))
-        .filter((name) => !OTHER_SCOPES.has(name))
-        .map((name) => readFileSync(join(ROOT, folder, name), "utf8")),
-    );
-    await this.cluster.apply(
-      [
-        `apiVersion: v1\nkind: Namespace\nmetadata: {name: ${SYSTEM_NAMESPACE}}\n`,
-        ...files,
-        readFileSync(join(ROOT, "examples/operator/operator.yaml"), "utf8"),
-        readFileSync(join(import.meta.dirname, "manifests/control-plane.yaml"), "utf8"),
-      ].join("\n---\n"),
-    );
+    await this.helm("install", "weir-crds", join(ROOT, "charts/weir-crds"), "--create-namespace");
+    await this.helm("install", "weir", join(ROOT, "charts/weir"));
   }
+
+  /** Runs helm in the namespace of the release; returns its output. */
+  async helm(...args: readonly string[]): Promise<string> {
+    const own = ["--kubeconfig", this.cluster.kubeconfigPath, "--namespace", SYSTEM_NAMESPACE];
+    // Its caches, and those of the API, are in the folder of the cluster.
+    const homes = ["HOME", "HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"].map((name) => [name, this.cluster.folder]);
+    const { stdout } = await promisify(execFile)(findHelm(), [...args, ...own], {
+      env: Object.fromEntries(homes) as Env,
+    });
+    return stdout;
+  }
+}
+
+function findHelm(): string {
+  // eslint-disable-next-line no-restricted-syntax -- the cache of the machine, where every tool of the tests is found
+  const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
+  const path = join(cache, "weir", `helm-${HELM_VERSION}`, "bin", "helm");
+  if (!existsSync(path))
+    throw new Error(`Cannot install charts: ${path} does not exist; node tools/test/test-setup.ts installs it`);
+  return path;
 }
