@@ -60,8 +60,8 @@ export class PodCluster {
   /** Runs helm in the namespace of the release; returns its output. */
   async helm(...args: readonly string[]): Promise<string> {
     const own = ["--kubeconfig", this.cluster.kubeconfigPath, "--namespace", SYSTEM_NAMESPACE];
-    // Its caches are in the folder of the cluster, not in the home folder.
-    const homes = ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"].map((name) => [name, this.cluster.folder]);
+    // Its caches, and those of the API, are in the folder of the cluster.
+    const homes = ["HOME", "HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"].map((name) => [name, this.cluster.folder]);
     const { stdout } = await promisify(execFile)(findHelm(), [...args, ...own], {
       env: Object.fromEntries(homes) as Env,
     });
