@@ -35,7 +35,7 @@ export function startEnvoy(options: EnvoyOptions): Promise<Envoy> {
 }
 
 /** Starts Envoy with the configuration `config`, in YAML and without an admin address, and resolves when it serves. */
-async function startEnvoyWith(folder: string, config: string): Promise<Envoy> {
+export async function startEnvoyWith(folder: string, config: string): Promise<Envoy> {
   const configPath = join(folder, "envoy.yaml");
   const adminPath = join(folder, "envoy-admin-address");
   writeFileSync(configPath, config);
