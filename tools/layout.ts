@@ -161,8 +161,14 @@ export const WORKSPACES: readonly Workspace[] = [
     order: ["errors.ts", "settings.ts", "processes", "setup", "output"],
   },
   {
+    name: "charts",
+    mayImport: ["kubernetes"],
+    testsMayImport: ["testing"],
+    order: ["values", "chart-files.ts", "helm.ts", "render.ts"],
+  },
+  {
     name: "e2e",
-    mayImport: ["proto", "limits", "crds", "common", "http2", "kubernetes", "certificates", "dev", "testing"],
+    mayImport: ["proto", "limits", "crds", "common", "http2", "kubernetes", "certificates", "dev", "charts", "testing"],
     order: ["errors.ts", "parts", "conformance", "scenarios", "benchmarks", "soak", "fuzz", "attacks"],
   },
 ];

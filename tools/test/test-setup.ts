@@ -41,6 +41,8 @@ interface GoProgram {
   readonly path: string;
   /** Name of its folder in the cache, without the version; by default that of the program. */
   readonly folder?: string;
+  /** Variables of its packages that its own builds set at link time, as `package.variable=value`. */
+  readonly variables?: readonly string[];
 }
 
 /** The service that Weir is compared with: what it answers in the tests, what it costs in the benchmark. */
@@ -59,9 +61,18 @@ const GO_PROGRAMS: readonly GoProgram[] = [
   { program: "h2spec", version: "2.2.1+incompatible", path: "github.com/summerwind/h2spec/cmd/h2spec" },
   // An S3 server over a folder: what the media store is tested on.
   { program: "versitygw", version: "1.8.0", path: "github.com/versity/versitygw/cmd/versitygw" },
-  // Installs the charts.
-  { program: "helm", version: "3.18.6", path: "helm.sh/helm/v3/cmd/helm" },
   ENVOY_RATELIMIT,
+  // What installs the charts. Without these it believes in Kubernetes 1.20 and refuses the charts, which need 1.31.
+  {
+    program: "helm",
+    version: "3.18.6",
+    path: "helm.sh/helm/v3/cmd/helm",
+    variables: ["chartutil", "lint/rules"].flatMap((name) => [
+      `helm.sh/helm/v3/pkg/${name}.k8sVersionMajor=1`,
+      `helm.sh/helm/v3/pkg/${name}.k8sVersionMinor=33`,
+    ]),
+  },
+  { program: "kubeconform", version: "0.7.0", path: "github.com/yannh/kubeconform/cmd/kubeconform" },
 ];
 
 /** Oldest Go that fetches by itself the newer one a module asks for. */
@@ -210,7 +221,8 @@ async function buildWithGo(wanted: GoProgram, goFolder: string, say: (line: stri
   if (existsSync(join(programs, wanted.program))) return;
   say(`Building ${wanted.program} ${wanted.version} into ${folder} (a minute or two)`);
   // Go moves a program to its place when it is complete: a broken build leaves none.
-  await mustRun(["go", "install", "-ldflags=-s -w", `${wanted.path}@v${wanted.version}`], GO_HINT, {
+  const flags = ["-s", "-w", ...(wanted.variables ?? []).flatMap((variable) => ["-X", variable])];
+  await mustRun(["go", "install", `-ldflags=${flags.join(" ")}`, `${wanted.path}@v${wanted.version}`], GO_HINT, {
     PATH: `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`,
     GOBIN: programs,
     GOWORK: "off",
