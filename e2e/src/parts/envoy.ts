@@ -21,6 +21,12 @@ export interface EnvoyOptions {
   readonly folder: string;
   readonly domain: string;
   readonly rateLimitPort: number;
+  /** Ports of further rate limit pods. */
+  readonly moreRateLimitPorts?: readonly number[];
+  /** Further fields of the cluster of the rate limit service, such as health checks. */
+  readonly rateLimitCluster?: object;
+  /** Further fields of the filter's gRPC service, such as retries. */
+  readonly rateLimitGrpcService?: object;
   readonly upstreamPort: number;
 }
 
@@ -98,22 +104,27 @@ async function readListener(admin: string): Promise<string> {
   return `${address}:${port}`;
 }
 
-function envoyConfig({ domain, rateLimitPort, upstreamPort }: EnvoyOptions): unknown {
+function envoyConfig(options: EnvoyOptions): unknown {
+  const { rateLimitPort, moreRateLimitPorts = [], rateLimitCluster, upstreamPort } = options;
   return {
     node: { id: "scenario", cluster: "scenario" },
     static_resources: {
       listeners: [
-        { name: "ingress", address: socketAddress(0), filter_chains: [{ filters: [connectionManager(domain)] }] },
+        { name: "ingress", address: socketAddress(0), filter_chains: [{ filters: [connectionManager(options)] }] },
       ],
       clusters: [
-        { ...cluster("ratelimit", rateLimitPort), typed_extension_protocol_options: HTTP2_ONLY },
+        {
+          ...cluster("ratelimit", rateLimitPort, ...moreRateLimitPorts),
+          typed_extension_protocol_options: HTTP2_ONLY,
+          ...rateLimitCluster,
+        },
         cluster("upstream", upstreamPort),
       ],
     },
   };
 }
 
-function connectionManager(domain: string): unknown {
+function connectionManager(options: EnvoyOptions): unknown {
   return {
     name: "envoy.filters.network.http_connection_manager",
     typed_config: {
@@ -133,14 +144,14 @@ function connectionManager(domain: string): unknown {
         ],
       },
       http_filters: [
-        rateLimitFilter(domain),
+        rateLimitFilter(options),
         { name: "envoy.filters.http.router", typed_config: { "@type": `${EXTENSIONS}.filters.http.router.v3.Router` } },
       ],
     },
   };
 }
 
-function rateLimitFilter(domain: string): unknown {
+function rateLimitFilter({ domain, rateLimitGrpcService }: EnvoyOptions): unknown {
   return {
     name: "envoy.filters.http.ratelimit",
     typed_config: {
@@ -148,7 +159,10 @@ function rateLimitFilter(domain: string): unknown {
       domain,
       failure_mode_deny: true, // Without an answer the request gets a 500, so that no test passes unlimited.
       timeout: FILTER_TIMEOUT,
-      rate_limit_service: { transport_api_version: "V3", grpc_service: { envoy_grpc: { cluster_name: "ratelimit" } } },
+      rate_limit_service: {
+        transport_api_version: "V3",
+        grpc_service: { envoy_grpc: { cluster_name: "ratelimit" }, ...rateLimitGrpcService },
+      },
     },
   };
 }
@@ -157,13 +171,13 @@ function headerAction(header: string, key: string): unknown {
   return { request_headers: { header_name: header, descriptor_key: key } };
 }
 
-function cluster(name: string, port: number): Record<string, unknown> {
-  const endpoint = { endpoint: { address: socketAddress(port) } };
+function cluster(name: string, ...ports: readonly number[]): Record<string, unknown> {
+  const endpoints = ports.map((port) => ({ endpoint: { address: socketAddress(port) } }));
   return {
     name,
     type: "STATIC",
     connect_timeout: CONNECT_TIMEOUT,
-    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [endpoint] }] },
+    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: endpoints }] },
   };
 }
 
