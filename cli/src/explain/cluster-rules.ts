@@ -72,7 +72,7 @@ export function orderRules(objects: readonly KubernetesObject[]): ClusterRules {
 }
 
 /** The claim of an invalid resource, without rules: what it had before is not in the cluster's object. */
-function invalidClaim({ namespace = "", name, content }: KubernetesObject, domain: string): CheckedResource {
+function invalidClaim({ namespace, name, content }: KubernetesObject, domain: string): CheckedResource {
   const key = `${namespace}/${name}`;
   const created = Date.parse(textOf(fieldsOf(content["metadata"])["creationTimestamp"]) ?? "");
   const { fleets } = fieldsOf(content["spec"]);

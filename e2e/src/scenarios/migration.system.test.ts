@@ -57,7 +57,8 @@ describe("docs/migrating.md", () => {
     const rules = join(folder.path, page["RUNTIME_SUBDIRECTORY"]!, "config");
     mkdirSync(rules, { recursive: true });
     writeFileSync(join(rules, "shop.yaml"), GUIDE.block("yaml", "domain: shop"));
-    const here = { ...page, REDIS_URL: redis.address, RUNTIME_ROOT: folder.path };
+    // Patience for a busy machine, which only Weir reads.
+    const here = { ...page, REDIS_URL: redis.address, RUNTIME_ROOT: folder.path, KVSTORE_COMMAND_TIMEOUT: "20s" };
     for (const _ of [1, 2]) {
       const pod: PodPlace = { env: { ...here, ...(await listeners()) }, process: undefined };
       pods.push(pod);

@@ -58,7 +58,6 @@ describe("the previous version next to this one", () => {
     const { commit } = JSON.parse(readFileSync(join(ROOT, "e2e", "previous.json"), "utf8")) as {
       readonly commit: string;
     };
-    // eslint-disable-next-line no-restricted-syntax -- the cache folder of the machine
     const env = process.env;
     const say = (text: string): void => void process.stderr.write(text);
     const built = await buildEarlier(commit, { root: ROOT, env, say, workspaces: ["ratelimit", "control-plane"] });
