@@ -10,13 +10,13 @@ import { startRedis } from "@weir/testing/servers/redis";
 import type { StoreServer } from "@weir/testing/servers/store-server";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { parse } from "yaml";
 import { readReplies } from "../conformance/differential/redis-replies.ts";
-import { type Envoy, startEnvoy } from "../parts/envoy.ts";
+import type { Envoy } from "../parts/envoy.ts";
 import { findEnvoyRatelimit } from "../parts/envoy-ratelimit.ts";
 import { startFlow } from "../parts/flow.ts";
 import { Guide } from "../parts/guide.ts";
 import { type Env, launcher, runCommand } from "../parts/programs.ts";
+import { startRollingEnvoy } from "../parts/rolling-envoy.ts";
 import { spend, Traffic } from "../parts/traffic.ts";
 import { startUpstream, type Upstream } from "../parts/upstream.ts";
 
@@ -65,13 +65,10 @@ describe("docs/migrating.md", () => {
       await start(pod, findEnvoyRatelimit());
     }
     const [first, second] = pods.map(({ env }) => Number(env["GRPC_PORT"]));
-    envoy = await startEnvoy({
+    envoy = await startRollingEnvoy(GUIDE, {
       folder: folder.path,
       domain: "shop",
-      rateLimitPort: first!,
-      moreRateLimitPorts: [second!],
-      rateLimitCluster: parse(GUIDE.block("yaml", "health_checks")) as object,
-      rateLimitGrpcService: parse(GUIDE.block("yaml", "retry_policy")) as object,
+      podPorts: [first!, second!],
       upstreamPort: upstream.port,
     });
   });

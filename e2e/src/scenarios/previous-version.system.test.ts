@@ -9,14 +9,14 @@ import { startRedis } from "@weir/testing/servers/redis";
 import type { StoreServer } from "@weir/testing/servers/store-server";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { parse } from "yaml";
 import { buildEarlier } from "../parts/earlier-build.ts";
-import { type Envoy, startEnvoy } from "../parts/envoy.ts";
+import type { Envoy } from "../parts/envoy.ts";
 import { manifestOf, saveManifest } from "../parts/flow.ts";
 import { Guide } from "../parts/guide.ts";
 import { type Pod, startPod } from "../parts/pod.ts";
 import { anyPorts, ROOT } from "../parts/programs.ts";
 import { type Replica, startReplica } from "../parts/replica.ts";
+import { startRollingEnvoy } from "../parts/rolling-envoy.ts";
 import { spend, Traffic } from "../parts/traffic.ts";
 import { startUpstream, type Upstream } from "../parts/upstream.ts";
 
@@ -72,13 +72,10 @@ describe("the previous version next to this one", () => {
     [ports, podPorts] = [await anyPorts(), await reservePorts(2)];
     controlPlane = await launchControlPlane("previous");
     for (const index of [0, 1]) pods[index] = await launchPod(index, "previous");
-    envoy = await startEnvoy({
+    envoy = await startRollingEnvoy(GUIDE, {
       folder: folder.path,
       domain: "shop",
-      rateLimitPort: podPorts[0]!,
-      moreRateLimitPorts: [podPorts[1]!],
-      rateLimitCluster: parse(GUIDE.block("yaml", "health_checks")) as object,
-      rateLimitGrpcService: parse(GUIDE.block("yaml", "retry_policy")) as object,
+      podPorts: podPorts,
       upstreamPort: upstream.port,
     });
   }, BUILD_TIMEOUT_MS);
