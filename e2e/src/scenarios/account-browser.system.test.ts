@@ -100,9 +100,7 @@ describe("the account service under a browser", () => {
   });
 
   it("is refused after five guesses, which both replicas count together, and may read when to retry", async () => {
-    await eventually("the next minute", () =>
-      expect((Date.now() / 1000) % 60).toBeLessThan(MINUTE_LATEST_SECOND),
-    );
+    await eventually("the next minute", () => expect((Date.now() / 1000) % 60).toBeLessThan(MINUTE_LATEST_SECOND));
     await fillIn(page, { ...PERSON, email: "victim@example.com" });
     const answers: string[] = [];
     for (let guess = 0; guess < 6; guess += 1) answers.push(await press(page, "login"));
