@@ -64,7 +64,9 @@ describe("the chart weir", () => {
         const template = fieldsOf(fieldsOf(deployment["spec"])["template"]);
         const [container = {}] = mappingsOf(fieldsOf(template["spec"])["containers"]);
         const names = mappingsOf(container["env"]).map(({ name }) => String(name));
-        const unknown = names.filter((name) => !name.startsWith("OTEL_") && !settingsOf(nameOf(deployment)).includes(name));
+        const unknown = names.filter(
+          (name) => !name.startsWith("OTEL_") && !settingsOf(nameOf(deployment)).includes(name),
+        );
         expect({ chart, golden, unknown }).toEqual({ chart, golden, unknown: [] });
         expect(names).toHaveLength(new Set(names).size);
       }

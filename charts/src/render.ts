@@ -25,7 +25,8 @@ export class RenderError extends Error {
 }
 
 /** Renders a chart to YAML. Throws a RenderError with Helm's message. */
-export async function renderYaml({ chart, release = chart, namespace = "weir-system", values = {} }: Rendering) {
+export async function renderYaml(rendering: Rendering): Promise<string> {
+  const { chart, release = chart, namespace = "weir-system", values = {} } = rendering;
   const args = ["template", release, join(CHARTS, chart), "--namespace", namespace, "--values", "-"];
   const { code, stdout, stderr } = await helm([...args, "--kube-version", KUBERNETES_VERSION], stringify(values));
   if (code !== 0) throw new RenderError(stderr.trim());

@@ -6,7 +6,7 @@ import { renderYaml } from "./render.ts";
 import { CHART_NAMES, VALUES_FILES } from "./values-files.suite.ts";
 
 describe("a chart", () => {
-  it.each(VALUES_FILES)("$chart renders $name.yaml to its golden", async ({ chart, values, golden }) => {
+  it.each(VALUES_FILES)("$chart with $name renders to its golden", async ({ chart, values, golden }) => {
     await expect(await renderYaml({ chart, values })).toMatchFileSnapshot(golden);
   });
 

@@ -92,7 +92,9 @@ export async function startAccountSite(folder: string): Promise<AccountSite> {
       pods,
       address: new URL(envoy.url).host,
       certificatePath: certificates.serverCert,
-      stopFirst: async () => void (await stopPod(pods[0]!)),
+      stopFirst: async () => {
+        await stopPod(pods[0]!);
+      },
       stop,
     };
   } catch (error) {
