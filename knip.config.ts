@@ -21,7 +21,9 @@ const config: KnipConfig = ({ production = false }) => ({
   },
   workspaces: {
     ".": {
-      entry: ["tools/{gates/check*,generate/*-docs,generate/{data-plane-settings,generate},test/test}.ts!"],
+      entry: [
+        "tools/{gates/check*,generate/*-docs,generate/{data-plane-settings,generate},images/{build,collect},release/release,test/test}.ts!",
+      ],
       project: ["tools/**/*.ts!", "!tools/**/*.test.ts!"],
       // Launchers and proto/generate.sh run them.
       ignoreDependencies: ["node", "@bufbuild/buf", "@bufbuild/protoc-gen-es"],

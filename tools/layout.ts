@@ -169,7 +169,18 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "e2e",
     mayImport: ["proto", "limits", "crds", "common", "http2", "kubernetes", "certificates", "dev", "charts", "testing"],
-    order: ["errors.ts", "parts", "conformance", "scenarios", "benchmarks", "soak", "fuzz", "attacks"],
+    order: [
+      "errors.ts",
+      "parts",
+      "docs",
+      "conformance",
+      "images",
+      "scenarios",
+      "benchmarks",
+      "soak",
+      "fuzz",
+      "attacks",
+    ],
   },
 ];
 

