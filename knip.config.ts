@@ -13,6 +13,7 @@ const config: KnipConfig = ({ production = false }) => ({
     "**/generated/**": ["exports", "types"],
     // tools/generate reads these by name.
     "*/src/errors.ts": ["exports"],
+    "charts/src/chart-files.ts": ["exports"],
     "**/settings.ts": ["exports"],
     // vitest loads it by its path.
     "tools/test/tally-reporter.ts": ["exports"],

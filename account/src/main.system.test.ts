@@ -1,4 +1,4 @@
-// The program as an operator runs it: a process with an environment, signals, and a sudden end.
+// The program as an operator runs it (docs/account.md): a process with an environment, signals, and a sudden end.
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";

@@ -26,7 +26,6 @@ export class MountedSecret {
     this.folder = folder;
     mkdirSync(folder, { recursive: true });
     this.replace(values);
-    for (const name of Object.keys(values)) symlinkSync(join(DATA, name), join(folder, name));
   }
 
   /** The path of a file. */
@@ -34,7 +33,7 @@ export class MountedSecret {
     return join(this.folder, name);
   }
 
-  /** Swaps in new values of the same names, as the kubelet does. */
+  /** Swaps in new values, as the kubelet does; the links of names that are gone stay, and lead nowhere. */
   replace(values: Readonly<Record<string, string>>): void {
     this.#version += 1;
     const version = `..version-${this.#version}`;
@@ -44,6 +43,9 @@ export class MountedSecret {
     symlinkSync(version, join(this.folder, `${DATA}_tmp`));
     renameSync(join(this.folder, `${DATA}_tmp`), join(this.folder, DATA));
     if (before !== undefined) rmSync(join(this.folder, before), { recursive: true });
+    const linked = new Set(readdirSync(this.folder));
+    for (const name of Object.keys(values))
+      if (!linked.has(name)) symlinkSync(join(DATA, name), join(this.folder, name));
   }
 
   /** Removes the folder. */

@@ -5,6 +5,7 @@ import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { baseOf, prepareBase } from "../images/base-image.ts";
 import { runCommand } from "../run-command.ts";
+import { fetchGoModuleFiles } from "./go-module-files.ts";
 
 /**
  * What comes from PyPI: a package with others it needs at fixed versions, and the program that
@@ -42,6 +43,8 @@ interface GoProgram {
   readonly path: string;
   /** Name of its folder in the cache, without the version; by default that of the program. */
   readonly folder?: string;
+  /** Variables of its packages that its own builds set at link time, as `package.variable=value`. */
+  readonly variables?: readonly string[];
 }
 
 /** The service that Weir is compared with: what it answers in the tests, what it costs in the benchmark. */
@@ -63,6 +66,17 @@ const GO_PROGRAMS: readonly GoProgram[] = [
   // The library that Docker Compose reads its files with: what compose.yaml is checked with.
   { program: "cmd", version: "2.16.2", path: "github.com/compose-spec/compose-go/v2/cmd", folder: "compose-go" },
   ENVOY_RATELIMIT,
+  // What installs the charts. Without these it believes in Kubernetes 1.20 and refuses the charts, which need 1.31.
+  {
+    program: "helm",
+    version: "3.18.6",
+    path: "helm.sh/helm/v3/cmd/helm",
+    variables: ["chartutil", "lint/rules"].flatMap((name) => [
+      `helm.sh/helm/v3/pkg/${name}.k8sVersionMajor=1`,
+      `helm.sh/helm/v3/pkg/${name}.k8sVersionMinor=33`,
+    ]),
+  },
+  { program: "kubeconform", version: "0.7.0", path: "github.com/yannh/kubeconform/cmd/kubeconform" },
 ];
 
 /** Oldest Go that fetches by itself the newer one a module asks for. */
@@ -95,6 +109,9 @@ const TEST_PACKAGES: readonly DebianNeed[] = [
   { program: "redis-sentinel", packageName: "redis-sentinel" },
   { program: "promtool", packageName: "prometheus" },
   { program: "h2load", packageName: "nghttp2-client" },
+  { program: "chromium", packageName: "chromium" },
+  { program: "ip", packageName: "iproute2" },
+  { program: "unshare", packageName: "util-linux" },
 ];
 
 /** Builds with Go what a test is compared with or runs on; each keeps its result in the cache folder. */
@@ -130,6 +147,8 @@ export async function setUpTests(say: (line: string) => void): Promise<void> {
     say(`Building, unless it is there: ${what}`);
     await mustRun(["sh", ...command], GO_HINT, { PATH: path });
   }
+  const failure = await fetchGoModuleFiles(cacheFolder(process.env), path, say);
+  if (failure !== undefined) throw new SetupError(`Cannot prepare this machine: ${GO_HINT}: ${failure}`);
 }
 
 /** Makes sure that what the benchmark needs is there. Throws a SetupError that lists what is not. */
@@ -227,7 +246,8 @@ async function buildWithGo(wanted: GoProgram, goFolder: string, say: (line: stri
   if (existsSync(join(programs, wanted.program))) return;
   say(`Building ${wanted.program} ${wanted.version} into ${folder} (a minute or two)`);
   // Go moves a program to its place when it is complete: a broken build leaves none.
-  await mustRun(["go", "install", "-ldflags=-s -w", `${wanted.path}@v${wanted.version}`], GO_HINT, {
+  const flags = ["-s", "-w", ...(wanted.variables ?? []).flatMap((variable) => ["-X", variable])];
+  await mustRun(["go", "install", `-ldflags=${flags.join(" ")}`, `${wanted.path}@v${wanted.version}`], GO_HINT, {
     PATH: `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`,
     GOBIN: programs,
     GOWORK: "off",

@@ -1,4 +1,4 @@
-// Tests of `weir rollout` against servers with TLS and against proxies that want to know who asks:
+// Tests of `weir rollout` (docs/cli.md) against servers with TLS and against proxies that authenticate:
 // what is trusted, what is shown, what is told.
 import { spawn } from "node:child_process";
 import { once } from "node:events";

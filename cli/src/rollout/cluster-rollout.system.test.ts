@@ -1,4 +1,4 @@
-// Tests of `weir rollout` with the replicas of a cluster: found through their Service by a real API
+// Tests of `weir rollout` with the replicas of a cluster (docs/cli.md): found through their Service by a real API
 // server, and reached through it and a kubelet of the test.
 import { eventually } from "@weir/testing/eventually";
 import { type FakeKubelet, startFakeKubelet } from "@weir/testing/kubernetes/fake-kubelet";

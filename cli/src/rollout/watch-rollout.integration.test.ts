@@ -1,4 +1,4 @@
-// Tests of `weir rollout --watch` and `--wait`: what they print, how they end, and that they
+// Tests of `weir rollout --watch` and `--wait` (docs/cli.md): what they print, how they end, and that they
 // survive servers that go, come back elsewhere or say nothing.
 import { once } from "node:events";
 import { createServer } from "node:http";

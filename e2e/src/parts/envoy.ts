@@ -20,8 +20,13 @@ const CONNECT_TIMEOUT = "20s";
 export interface EnvoyOptions {
   readonly folder: string;
   readonly domain: string;
-  readonly rateLimitPort: number;
+  /** Of a service on this machine; not used with `rateLimitCluster`. */
+  readonly rateLimitPort?: number;
   readonly upstreamPort: number;
+  /** Fields of the cluster of the rate limit service, in place of one address. */
+  readonly rateLimitCluster?: Readonly<Record<string, unknown>>;
+  /** Further fields of the rate limit filter. */
+  readonly filter?: Readonly<Record<string, unknown>>;
 }
 
 /** Starts Envoy in front of one upstream and resolves when it serves. */
@@ -74,6 +79,19 @@ export class Envoy {
     return Object.fromEntries([...counters].map(([, name = "", value]) => [name, Number(value)]));
   }
 
+  /** The address of one of several listeners by its name. */
+  async listenerUrl(name: string): Promise<string> {
+    const listener = (await listListeners(this.#admin)).find((status) => status.name === name);
+    if (listener === undefined) throw new Error(`Envoy has no listener ${name}`);
+    return `http://${addressOf(listener)}`;
+  }
+
+  /** One of its counters or gauges by its full name; 0 when it does not exist yet. */
+  async statistic(name: string): Promise<number> {
+    const response = await fetch(`http://${this.#admin}/stats?filter=^${name.replaceAll(".", String.raw`\.`)}$`);
+    return Number((await response.text()).split(": ")[1] ?? 0);
+  }
+
   async stop(): Promise<void> {
     await this.#process.stop("SIGTERM", 30_000);
   }
@@ -88,32 +106,49 @@ function findEnvoy(): string {
   return path;
 }
 
-async function readListener(admin: string): Promise<string> {
-  const response = await fetch(`http://${admin}/listeners?format=json`);
-  const { listener_statuses: [listener] = [] } = (await response.json()) as {
-    listener_statuses?: { local_address: { socket_address: { address: string; port_value: number } } }[];
-  };
-  if (listener === undefined) throw new Error("Envoy has no listener");
-  const { address, port_value: port } = listener.local_address.socket_address;
-  return `${address}:${port}`;
+/** A listener in Envoy's admin interface. */
+interface ListenerStatus {
+  readonly name: string;
+  readonly local_address: { readonly socket_address: { readonly address: string; readonly port_value: number } };
 }
 
-function envoyConfig({ domain, rateLimitPort, upstreamPort }: EnvoyOptions): unknown {
+async function readListener(admin: string): Promise<string> {
+  const [listener] = await listListeners(admin);
+  if (listener === undefined) throw new Error("Envoy has no listener");
+  return addressOf(listener);
+}
+
+async function listListeners(admin: string): Promise<readonly ListenerStatus[]> {
+  const response = await fetch(`http://${admin}/listeners?format=json`);
+  const { listener_statuses: statuses = [] } = (await response.json()) as { listener_statuses?: ListenerStatus[] };
+  return statuses;
+}
+
+function addressOf({ local_address: { socket_address: socket } }: ListenerStatus): string {
+  return `${socket.address}:${socket.port_value}`;
+}
+
+function envoyConfig({ domain, rateLimitPort = 0, upstreamPort, rateLimitCluster, filter }: EnvoyOptions): unknown {
+  const rateLimit = rateLimitCluster ?? cluster("ratelimit", rateLimitPort);
   return {
     node: { id: "scenario", cluster: "scenario" },
     static_resources: {
       listeners: [
-        { name: "ingress", address: socketAddress(0), filter_chains: [{ filters: [connectionManager(domain)] }] },
+        {
+          name: "ingress",
+          address: socketAddress(0),
+          filter_chains: [{ filters: [connectionManager({ domain, ...filter })] }],
+        },
       ],
       clusters: [
-        { ...cluster("ratelimit", rateLimitPort), typed_extension_protocol_options: HTTP2_ONLY },
+        { name: "ratelimit", ...rateLimit, typed_extension_protocol_options: HTTP2_ONLY },
         cluster("upstream", upstreamPort),
       ],
     },
   };
 }
 
-function connectionManager(domain: string): unknown {
+function connectionManager(filter: Readonly<Record<string, unknown>>): unknown {
   return {
     name: "envoy.filters.network.http_connection_manager",
     typed_config: {
@@ -133,22 +168,22 @@ function connectionManager(domain: string): unknown {
         ],
       },
       http_filters: [
-        rateLimitFilter(domain),
+        rateLimitFilter(filter),
         { name: "envoy.filters.http.router", typed_config: { "@type": `${EXTENSIONS}.filters.http.router.v3.Router` } },
       ],
     },
   };
 }
 
-function rateLimitFilter(domain: string): unknown {
+function rateLimitFilter(filter: Readonly<Record<string, unknown>>): unknown {
   return {
     name: "envoy.filters.http.ratelimit",
     typed_config: {
       "@type": `${EXTENSIONS}.filters.http.ratelimit.v3.RateLimit`,
-      domain,
       failure_mode_deny: true, // Without an answer the request gets a 500, so that no test passes unlimited.
       timeout: FILTER_TIMEOUT,
       rate_limit_service: { transport_api_version: "V3", grpc_service: { envoy_grpc: { cluster_name: "ratelimit" } } },
+      ...filter,
     },
   };
 }

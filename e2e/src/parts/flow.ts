@@ -17,7 +17,14 @@ const STOP_GRACE_MS = 30_000;
 export interface Rule {
   readonly key: string;
   readonly value?: string;
-  readonly rateLimit?: { readonly unit: string; readonly requestsPerUnit: number };
+  readonly rateLimit?:
+    | { readonly unlimited: true }
+    | {
+        readonly unit: string;
+        readonly requestsPerUnit: number;
+        readonly name?: string;
+        readonly replaces?: readonly { readonly name: string }[];
+      };
   readonly shadowMode?: boolean;
   readonly descriptors?: readonly Rule[];
 }

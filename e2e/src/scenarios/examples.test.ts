@@ -4,6 +4,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { readManifests } from "@weir/crds/rate-limit-config/manifest/manifest";
 import { describe, expect, it } from "vitest";
+import { findCodeBlocks } from "../docs/code-blocks.ts";
 
 const FOLDER = join(import.meta.dirname, "..", "..", "..", "examples", "limits");
 
@@ -34,3 +35,20 @@ describe("the examples", () => {
     expect(domains).toEqual(["account", "api", "export", "login", "edge", "shop"]);
   });
 });
+
+describe("README.md", () => {
+  const root = join(FOLDER, "..", "..");
+  const config = readFileSync(join(root, "examples/envoy/envoy.yaml"), "utf8");
+  const snippets = findCodeBlocks("README.md", readFileSync(join(root, "README.md"), "utf8")).filter(
+    ({ language }) => language === "yaml",
+  );
+
+  it("shows two parts of examples/envoy/envoy.yaml", () => {
+    expect(snippets).toHaveLength(2);
+    for (const { text } of snippets) expect(withoutIndent(config)).toContain(withoutIndent(text));
+  });
+});
+
+function withoutIndent(text: string): string {
+  return text.replace(/^ +/gm, "");
+}

@@ -1,31 +1,29 @@
-// The local stack as a newcomer meets it: started as `make run` starts it, every printed command
-// pasted into a shell, a manifest edited and broken, stopped with Ctrl-C, started again. What it
-// prints is the promise, so the commands are taken from there.
-import { cpSync, readFileSync, writeFileSync } from "node:fs";
+// The local stack as README.md, docs/development.md and examples/envoy/README.md start it: each command that it prints,
+// a manifest edited and broken, stopped with Ctrl-C, started again.
+import { cpSync, readFileSync } from "node:fs";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
 import { pauseProcess } from "@weir/testing/pause-process";
+import {
+  type LocalStack,
+  localStackEnv,
+  READY_LINE,
+  spawnLocalStack,
+  untilLocalStackRuns,
+} from "../parts/local-stack.ts";
 import { anyPorts, ROOT, runCommand } from "../parts/programs.ts";
 import { childrenOf, commandOf, isRunning } from "@weir/testing/processes";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import type { ProcessExit, ProcessGroup } from "@weir/dev/processes/process-group";
-import { startProcess } from "@weir/dev/processes/process-group";
-import { PORT_OWNERS } from "@weir/dev/settings";
+import type { ProcessExit } from "@weir/dev/processes/process-group";
 
-/** The page says so last; everything runs by then. */
-const READY_LINE = "Ctrl-C stops everything.";
-
-/** Longest wait for a start, and for an end. */
-const START_TIMEOUT_MS = 120_000;
+/** Longest wait for an end, in milliseconds. */
 const STOP_TIMEOUT_MS = 30_000;
 
 /** A stack started as a child process, and what it wrote. */
-interface RunningStack {
-  readonly process: ProcessGroup;
-  readonly lines: readonly string[];
+interface RunningStack extends LocalStack {
   /** Every process it started. */
   readonly children: readonly number[];
 }
@@ -199,49 +197,19 @@ describe("make run", () => {
 type CommandTuple = [string, string, string, string, string, string, string, string, string, string, string];
 
 async function stackEnv(folder: string, manifests: string): Promise<Record<string, string>> {
-  const ports = await anyPorts();
-  const env: Record<string, string> = {
-    PATH: process.env["PATH"] ?? "",
-    RUN_DIRECTORY: join(folder, "run"),
-    SOURCE_DIRECTORY: manifests,
-  };
-  for (const { port, setting } of PORT_OWNERS)
-    env[setting] = setting.endsWith("_ADDR") ? `:${ports[port]}` : String(ports[port]);
-  writeFileSync(join(folder, "ports.json"), JSON.stringify(ports)); // To look into a failed test.
-  return env;
+  return localStackEnv(folder, manifests, await anyPorts());
 }
 
 async function spawnStack(env: Readonly<Record<string, string>>): Promise<RunningStack> {
-  const lines: string[] = [];
-  const node = join(ROOT, "node_modules", ".bin", "node");
-  const program = join(ROOT, "dev", "dist", "run.js");
-  const started = await startProcess({
-    name: "make run",
-    command: node,
-    args: [program],
-    env,
-    cwd: ROOT,
-    onLine: (line) => lines.push(line),
-  });
-  const stack = { process: started, lines, children: [] };
+  const stack = { ...(await spawnLocalStack(env)), children: [] };
   running.push(stack);
   return stack;
 }
 
 async function startStack(env: Readonly<Record<string, string>>): Promise<RunningStack> {
-  const { process: started, lines } = await spawnStack(env);
-  await eventually(
-    "the stack to run",
-    () => {
-      if (!started.isRunning()) throw new Error(`it ended:\n${lines.join("\n")}`);
-      expect(
-        lines.some((line) => line.startsWith(READY_LINE)),
-        lines.join("\n"),
-      ).toBe(true);
-    },
-    START_TIMEOUT_MS,
-  );
-  const stack = { process: started, lines, children: childrenOf(started.pid) };
+  const spawned = await spawnStack(env);
+  await untilLocalStackRuns(spawned);
+  const stack = { ...spawned, children: childrenOf(spawned.process.pid) };
   expect(stack.children.length).toBeGreaterThanOrEqual(3);
   running.push(stack);
   return stack;

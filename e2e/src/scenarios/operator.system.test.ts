@@ -1,5 +1,5 @@
-// The operator as it is installed: a user of one namespace who has nothing but kubectl gets data planes and
-// rate limits, and keeps every limit through mistakes and crashes. Each test continues where the one before ended.
+// The operator as docs/operator-data-planes.md and docs/status.md show it, for a user of one namespace who has nothing
+// but kubectl: data planes and limits survive mistakes and crashes. Each test continues where the one before ended.
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";

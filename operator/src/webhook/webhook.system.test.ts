@@ -1,4 +1,4 @@
-// The webhook in a real API server, over certificates that the operator makes: what kubectl shows, and
+// The webhook of docs/webhook.md in a real API server, over certificates that the operator makes: what kubectl shows, and
 // what happens while authorities follow each other and when the webhook is gone.
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";

@@ -17,10 +17,13 @@ export interface ControllerParts {
 }
 
 /**
- * The three programs, not started. They may do everything. kwok reports each scheduled pod as running
- * and ready a moment later, at an address that no process listens on.
+ * The three programs, not started; without kwok two. They may do everything. kwok reports each scheduled pod
+ * as running and ready a moment later, at an address that no process listens on.
  */
-export async function createControllers({ programs, folder }: ControllerParts): Promise<readonly ServerProcess[]> {
+export async function createControllers(
+  { programs, folder }: ControllerParts,
+  hasKwok = true,
+): Promise<readonly ServerProcess[]> {
   const [managerPort = 0, schedulerPort = 0, kwokPort = 0] = await reservePorts(3);
   const file = (name: string): string => join(folder, name);
   const kubeconfig = ["kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"].map(
@@ -42,12 +45,14 @@ export async function createControllers({ programs, folder }: ControllerParts): 
       "--node-monitor-grace-period=1h",
     ],
     "kube-scheduler": [...kubeconfig, ...serving("kube-scheduler", schedulerPort)],
-    kwok: [
-      `--kubeconfig=${file("kubeconfig")}`,
-      "--manage-all-nodes=true",
-      "--node-ip=127.0.0.1",
-      `--server-address=127.0.0.1:${kwokPort}`,
-    ],
+    ...(hasKwok && {
+      kwok: [
+        `--kubeconfig=${file("kubeconfig")}`,
+        "--manage-all-nodes=true",
+        "--node-ip=127.0.0.1",
+        `--server-address=127.0.0.1:${kwokPort}`,
+      ],
+    }),
   };
   return Object.entries(argumentsOf).map(
     ([name, args]) =>
@@ -62,7 +67,12 @@ export function nodeManifests(): string {
     apiVersion: "v1",
     kind: "Node",
     metadata: { name: `node-${index + 1}`, labels: { "kubernetes.io/hostname": `node-${index + 1}` } },
-    status: { allocatable: resources, capacity: resources },
+    // kwok writes the condition too; without it nothing else does.
+    status: {
+      allocatable: resources,
+      capacity: resources,
+      conditions: [{ type: "Ready", status: "True", reason: "KubeletReady" }],
+    },
   }));
   return items.map((item) => JSON.stringify(item)).join("\n---\n");
 }

@@ -44,6 +44,8 @@ export interface ClusterOptions {
    * pods that become ready. 0.6 GB of memory in all.
    */
   readonly full?: boolean;
+  /** Whether kwok plays the nodes of a full cluster; otherwise the caller runs their pods. True by default. */
+  readonly hasKwok?: boolean;
 }
 
 /** Starts etcd and an API server with further flags, and resolves when it is ready. */
@@ -51,7 +53,7 @@ export async function startKubernetesCluster(options: ClusterOptions = {}): Prom
   const parts = await prepare();
   const cluster = new KubernetesCluster(parts, {
     ...options,
-    controllers: options.full === true ? await createControllers(parts) : [],
+    controllers: options.full === true ? await createControllers(parts, options.hasKwok) : [],
   });
   try {
     cluster.etcd.start();

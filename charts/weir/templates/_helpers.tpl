@@ -1,0 +1,109 @@
+{{- define "weir.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/part-of: weir
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* The metadata of an object: (list root name [component]). Objects of a namespace are in that of the release. */}}
+{{- define "weir.metadata" -}}
+{{- $root := index . 0 -}}
+name: {{ index . 1 }}
+namespace: {{ $root.Release.Namespace }}
+labels:
+  app.kubernetes.io/name: {{ default (index . 1) (index (append . "") 2) }}
+  {{- include "weir.labels" $root | nindent 2 }}
+{{- end -}}
+
+{{/* The metadata of an object of the cluster: (list root name component). */}}
+{{- define "weir.clusterMetadata" -}}
+name: {{ index . 1 }}
+labels:
+  app.kubernetes.io/name: {{ index . 2 }}
+  {{- include "weir.labels" (index . 0) | nindent 2 }}
+{{- end -}}
+
+{{/* An image: (list root component), with component.repository and component.digest. */}}
+{{- define "weir.image" -}}
+{{- $root := index . 0 -}}
+{{- $image := index . 1 -}}
+{{- $path := list $root.Values.image.registry $image.repository | compact | join "/" -}}
+{{- if $image.digest -}}{{ printf "%s@%s" $path $image.digest }}{{- else -}}{{ printf "%s:%s" $path (default $root.Chart.AppVersion $root.Values.image.tag) }}{{- end -}}
+{{- end -}}
+
+{{/* The name in the operator's certificate that may read reports. */}}
+{{- define "weir.operatorUri" -}}
+spiffe://cluster.local/ns/{{ .Release.Namespace }}/sa/weir-operator
+{{- end -}}
+
+{{/* Variables of a program from the map `settings`, in the order of their names. */}}
+{{- define "weir.settings" -}}
+{{- range $name, $value := . }}
+- name: {{ $name }}
+  value: {{ $value | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* A ServiceAccount bound to rules everywhere, or in each watched namespace: (dict root account role rules). */}}
+{{- define "weir.grant" -}}
+{{- $root := .root -}}
+{{- $account := .account -}}
+{{- $role := .role -}}
+{{- $rules := .rules -}}
+{{- if $root.Values.watchNamespaces }}
+{{- range $namespace := $root.Values.watchNamespaces }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  namespace: {{ $namespace }}
+  {{- include "weir.clusterMetadata" (list $root $role $account) | nindent 2 }}
+rules:
+  {{- $rules | trim | nindent 2 }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  namespace: {{ $namespace }}
+  {{- include "weir.clusterMetadata" (list $root $role $account) | nindent 2 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: {{ $role }}
+subjects:
+  - kind: ServiceAccount
+    name: {{ $account }}
+    namespace: {{ $root.Release.Namespace }}
+{{- end }}
+{{- else }}
+{{- include "weir.clusterGrant" . }}
+{{- end }}
+{{- end -}}
+
+{{/* The same for the whole cluster, whatever is watched. */}}
+{{- define "weir.clusterGrant" }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  {{- include "weir.clusterMetadata" (list .root .role .account) | nindent 2 }}
+rules:
+  {{- .rules | trim | nindent 2 }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  {{- include "weir.clusterMetadata" (list .root .role .account) | nindent 2 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: {{ .role }}
+subjects:
+  - kind: ServiceAccount
+    name: {{ .account }}
+    namespace: {{ .root.Release.Namespace }}
+{{- end -}}

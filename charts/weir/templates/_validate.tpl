@@ -1,0 +1,22 @@
+{{/* Refuses values that contradict each other, with the name of the value and what is allowed. */}}
+{{- define "weir.validate" -}}
+{{- $values := .Values -}}
+{{- if and $values.watchNamespaces $values.watchNamespaceSelector -}}
+  {{- fail "Cannot watch by name and by label: set watchNamespaces or watchNamespaceSelector" -}}
+{{- end -}}
+{{- if and $values.watchNamespaces $values.rateLimitService.create (not (has .Release.Namespace $values.watchNamespaces)) -}}
+  {{- fail (printf "Cannot run the RateLimitService: its namespace %q is not among watchNamespaces. Add it, or set rateLimitService.create to false" .Release.Namespace) -}}
+{{- end -}}
+{{- if and (eq $values.certificates.source "cert-manager") (not $values.certificates.issuerRef.name) -}}
+  {{- fail "Cannot order certificates without an issuer: certificates.issuerRef.name must be set when certificates.source is cert-manager" -}}
+{{- end -}}
+{{- if and $values.webhook.enabled (eq $values.certificates.source "external") (not $values.certificates.webhookCaBundle) -}}
+  {{- fail "Cannot make the webhook trusted: certificates.webhookCaBundle must be set when certificates.source is external, or webhook.enabled must be false" -}}
+{{- end -}}
+{{- if and $values.certificates.webhookCaBundle (ne $values.certificates.source "external") -}}
+  {{- fail "Cannot use certificates.webhookCaBundle: certificates.source is not external" -}}
+{{- end -}}
+{{- if and $values.rateLimitService.create (eq $values.certificates.source "external") (not (dig "controlPlane" "certificateSecret" "" $values.rateLimitService.spec)) -}}
+  {{- fail "Cannot connect the RateLimitService: rateLimitService.spec.controlPlane.certificateSecret must name the Secret with its certificate when certificates.source is external, or rateLimitService.create must be false" -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,195 @@
+// The product from outside: installed in a real cluster, limits applied with kubectl, traffic through a real Envoy
+// limited to the number. Each test applies the limits of its own paths.
+import { fieldsOf } from "@weir/kubernetes/mapping";
+import { eventually } from "@weir/testing/eventually";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+import type { Rule } from "../parts/flow.ts";
+import { DOMAIN, perPath, podUrl, POD_COUNT, type Product, startProduct } from "../parts/nodes/product-fixture.ts";
+import { startTraffic, type Traffic } from "../parts/nodes/traffic.ts";
+
+/** Edits under load. */
+const EDITS = 4;
+
+/** Limits as large that traffic of this test stays below. */
+const LARGE = 1_000_000;
+
+describe("the installed product", () => {
+  let product: Product;
+
+  beforeAll(async () => {
+    product = await startProduct();
+    process.stdout.write(`Milliseconds since the installation began: ${JSON.stringify(product.laps)}\n`);
+  });
+
+  afterAll(async () => {
+    await product.stop();
+  });
+
+  it("runs two operators, two control planes and three rate limit pods, none of which was restarted", () => {
+    const { nodes } = product.pods;
+    const pods = [nodes.pods("weir-operator"), nodes.pods("weir-control-plane"), product.rateLimitPods()];
+    const programs = pods.map((each) => each.map(({ isReady, main }) => `${isReady} ${main.restarts}`));
+    const [two, three] = [2, POD_COUNT].map((count) => Array<string>(count).fill("true 0"));
+    expect(programs).toEqual([two, two, three]);
+  });
+
+  it("passes helm test, whose pods run", async () => {
+    expect(await product.pods.helm("test", "weir")).toMatch(/TEST SUITE:\s+weir-test-decision[^]*Phase:\s+Succeeded/);
+    const [pod] = product.pods.nodes.pods("weir-test");
+    expect([pod?.main.exitCode, pod?.lines.join("\n")]).toEqual([0, expect.stringContaining("OK") as string]);
+  });
+
+  it("limits simultaneous traffic over all pods to the number", async () => {
+    await product.applyLimits([perPath("/cart", 10)]);
+    expect(await product.getMany("/cart", "ann", 30)).toEqual({ 200: 10, 429: 20 });
+    expect(product.upstream.requestsOf("ann")).toBe(10);
+    const asked = await Promise.all(
+      product.rateLimitPods().map((pod) => counter(podUrl(pod), "path_/cart.user", "total_hits")),
+    );
+    expect(asked.reduce((sum, hits) => sum + hits)).toBe(30);
+    expect(Math.min(...asked)).toBeGreaterThan(0);
+  });
+
+  it("counts each value by itself", async () => {
+    const vip = { key: "user", value: "vip", rateLimit: { unit: "day", requestsPerUnit: 5 } };
+    const any = { key: "user", rateLimit: { unit: "day", requestsPerUnit: 2 } };
+    await product.applyLimits([{ key: "path", value: "/search", descriptors: [vip, any] }]);
+    const users = ["bob", "cid", "vip"];
+    const counts = await Promise.all(users.map((user) => product.getMany("/search", user, 8)));
+    expect(counts).toEqual([
+      { 200: 2, 429: 6 },
+      { 200: 2, 429: 6 },
+      { 200: 5, 429: 3 },
+    ]);
+  });
+
+  it("forwards and counts what is over a limit in shadow mode", async () => {
+    const rule: Rule = { key: "user", shadowMode: true, rateLimit: { unit: "day", requestsPerUnit: 3 } };
+    await product.applyLimits([{ key: "path", value: "/shadow", descriptors: [rule] }]);
+    expect(await product.getMany("/shadow", "dan", 8)).toEqual({ 200: 8 });
+    const counts = await Promise.all(
+      product.rateLimitPods().map((pod) => counter(podUrl(pod), "path_/shadow.user", "shadow_mode")),
+    );
+    expect(counts.reduce((sum, count) => sum + count)).toBe(5);
+  });
+
+  it("answers with the limit, what is left of it, and when it ends", async () => {
+    await product.applyLimits([perPath("/headers", 2)]);
+    const answers: Response[] = [];
+    for (let sent = 0; sent < 3; sent += 1) answers.push(await product.get("/headers", "eve"));
+    const headersOf = (name: string) => answers.map(({ headers }) => headers.get(name));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect(headersOf("ratelimit-limit")[0]).toContain("2");
+    expect(headersOf("ratelimit-remaining")).toEqual(["1", "0", "0"]);
+    const resets = headersOf("ratelimit-reset").map(Number);
+    expect(Math.min(...resets)).toBeGreaterThanOrEqual(0);
+    expect(Math.max(...resets)).toBeLessThanOrEqual(86_400);
+  });
+
+  it("limits nothing by an unlimited rule, nor without a rule", async () => {
+    await product.applyLimits([
+      {
+        key: "path",
+        value: "/free",
+        descriptors: [
+          { key: "user", value: "fay", rateLimit: { unlimited: true } },
+          { key: "user", rateLimit: { unit: "day", requestsPerUnit: 1 } },
+        ],
+      },
+    ]);
+    expect(await product.getMany("/free", "fay", 10)).toEqual({ 200: 10 });
+    expect(await product.getMany("/free", "gil", 10)).toEqual({ 200: 1, 429: 9 });
+    expect(await product.getMany("/unknown", "gil", 10)).toEqual({ 200: 10 });
+  });
+
+  it("applies the limit that replaces another in place of it", async () => {
+    const named = (name: string, requestsPerUnit: number) => ({ unit: "day", requestsPerUnit, name });
+    await product.applyLimits([
+      { key: "path", value: "/replaced", rateLimit: named("everyone", 1) },
+      { key: "plan", value: "gold", rateLimit: { ...named("gold", 4), replaces: [{ name: "everyone" }] } },
+    ]);
+    const ask = async (...descriptors: readonly object[]): Promise<number> => {
+      const [pod] = product.rateLimitPods();
+      const response = await fetch(`${podUrl(pod!)}/json`, {
+        method: "POST",
+        body: JSON.stringify({ domain: DOMAIN, descriptors }),
+      });
+      await response.body?.cancel();
+      return response.status;
+    };
+    const everyone = { entries: [{ key: "path", value: "/replaced" }] };
+    const gold = { entries: [{ key: "plan", value: "gold" }] };
+    const codes: number[] = [];
+    for (let sent = 0; sent < 5; sent += 1) codes.push(await ask(everyone, gold));
+    expect(codes).toEqual([200, 200, 200, 200, 429]);
+    expect([await ask(everyone), await ask(everyone)]).toEqual([200, 429]);
+  });
+
+  it("brings an edit to every pod before kubectl wait returns, without one failed request under load", async () => {
+    const rules = (requestsPerUnit: number) => [perPath("/open", requestsPerUnit), perPath("/closed", 1)];
+    await product.applyLimits(rules(LARGE));
+    const traffic = await startHalves();
+    const seen: unknown[] = [];
+    for (let edit = 1; edit <= EDITS; edit += 1) {
+      await product.applyLimits(rules(LARGE + edit));
+      seen.push(await Promise.all(product.rateLimitPods().map((pod) => limitOf(podUrl(pod), "/open"))));
+    }
+    await expectNothingLost(traffic);
+    expect(seen).toEqual(Array.from({ length: EDITS }, (_, index) => Array<number>(POD_COUNT).fill(LARGE + index + 1)));
+  });
+
+  it("drains a pod that is scaled away without one failed request under load", async () => {
+    await product.applyLimits([perPath("/open", LARGE), perPath("/closed", 1)]);
+    const traffic = await startHalves();
+    const before = product.rateLimitPods();
+    await product.kubectl("scale", "rls", "core", `--replicas=${POD_COUNT - 1}`);
+    await eventually("one pod to end", () => expect(product.rateLimitPods()).toHaveLength(POD_COUNT - 1));
+    await expectNothingLost(traffic);
+    const left = product.rateLimitPods();
+    const ended = before.find((pod) => !left.includes(pod))!;
+    expect([ended.main.exitCode, ended.main.lastEnd]).toEqual([0, "exit code 0"]); // Not killed after its grace time.
+    await product.kubectl("wait", "--for=condition=Ready", "rls/core", "--timeout=60s");
+  });
+
+  /** Traffic that is within its limit, and as much that is over it. */
+  async function startHalves(): Promise<Traffic> {
+    while ((await product.get("/closed", "hal")).status !== 429);
+    return startTraffic(product.envoy.url, [
+      { path: "/open", user: "hal", right: 200 },
+      { path: "/closed", user: "hal", right: 429 },
+    ]);
+  }
+
+  async function expectNothingLost(traffic: Traffic): Promise<void> {
+    await traffic.stop();
+    const losses = traffic.take();
+    expect(losses).toMatchObject({ failed: 0, wronglyAllowed: 0, wronglyDenied: 0 });
+    expect(losses.requests).toBeGreaterThan(EDITS);
+    // Envoy lists a counter once it has counted: there is neither an error nor an allowed failure.
+    expect(Object.keys(await product.envoy.rateLimitCounters()).toSorted()).toEqual(["ok", "over_limit"]);
+  }
+});
+
+/** A counter of a rule on one pod. */
+async function counter(url: string, rule: string, name: string): Promise<number> {
+  const text = await (await fetch(`${url.replace(":8080", ":6070")}/stats`)).text();
+  const line = text
+    .split("\n")
+    .find((each) => each.startsWith(`ratelimit.service.rate_limit.${DOMAIN}.${rule}.${name}: `));
+  return Number(line?.split(": ")[1] ?? 0);
+}
+
+/** The limit that one pod applies to a path. */
+async function limitOf(url: string, path: string): Promise<unknown> {
+  const entries = [
+    { key: "path", value: path },
+    { key: "user", value: "probe" },
+  ];
+  const response = await fetch(`${url}/json`, {
+    method: "POST",
+    body: JSON.stringify({ domain: DOMAIN, descriptors: [{ entries }] }),
+  });
+  const { statuses } = (await response.json()) as { readonly statuses: readonly { readonly currentLimit?: unknown }[] };
+  return fieldsOf(statuses[0]?.currentLimit)["requestsPerUnit"];
+}
