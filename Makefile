@@ -15,7 +15,7 @@ INSTALLED := node_modules/.installed
 # More arguments for the task's program, for example: make test-unit ARGS=limits/src/rules
 ARGS ?=
 
-.PHONY: help setup build run check test test-fast test-unit test-integration soak generate bench bench-control-plane bench-operator bench-account fuzz differential coverage format clean
+.PHONY: help setup build run run-docker release check test test-images test-fast test-unit test-integration soak generate bench bench-control-plane bench-operator bench-account fuzz differential coverage format clean
 
 help: ## List these tasks
 	@printf 'Usage: make TASK [ARGS=...]\n\n'
@@ -30,6 +30,12 @@ build: $(INSTALLED) ## Compile everything; the programs are then node_modules/.b
 
 run: build ## Build, then run the whole system on this machine; Ctrl-C stops it
 	@exec node --enable-source-maps dev/dist/run.js $(ARGS)
+
+run-docker: ## Build the images and run the system in containers, with Envoy and Grafana; needs Docker Compose
+	@docker compose up --build $(ARGS)
+
+release: build ## Write layers of images, charts, bill of materials, notes and checksums into dist/
+	@node tools/release/release.ts $(ARGS)
 
 check: $(INSTALLED) ## Run every gate: format, lint, types, exports, imports, dependencies, generated files
 	@node tools/gates/check.ts $(ARGS)
@@ -47,8 +53,14 @@ test-integration: build ## Run all tests with real servers (ARGS=folder to narro
 	@node tools/test/test-setup.ts
 	@vitest run --project integration --project system --project measured $(ARGS)
 
+test-images: build ## Build the container images twice without a container engine, start them, and compare their digests
+	@node tools/test/test-setup.ts --images
+	@node tools/test/test-setup.ts
+	@vitest run --project soak e2e/src/images $(ARGS)
+
 soak: build ## Run what takes minutes by nature: memory under load, long fuzzing, long outages
 	@node tools/test/test-setup.ts
+	@node tools/test/test-setup.ts --images
 	@vitest run --project soak $(ARGS)
 
 coverage: $(INSTALLED) ## Run the unit tests and show which lines they reach (ARGS=folder to narrow)
@@ -83,7 +95,7 @@ format: $(INSTALLED) ## Format every file
 	@prettier --write --log-level warn .
 
 clean: ## Remove what was built (packages and downloaded tools stay)
-	@rm -rf */dist coverage node_modules/.cache
+	@rm -rf dist */dist coverage node_modules/.cache
 
 $(INSTALLED): package-lock.json
 	@sh tools/require.sh

@@ -13,6 +13,7 @@ const config: KnipConfig = ({ production = false }) => ({
     "**/generated/**": ["exports", "types"],
     // tools/generate reads these by name.
     "*/src/errors.ts": ["exports"],
+    "charts/src/chart-files.ts": ["exports"],
     "**/settings.ts": ["exports"],
     // vitest loads it by its path.
     "tools/test/tally-reporter.ts": ["exports"],
@@ -20,7 +21,9 @@ const config: KnipConfig = ({ production = false }) => ({
   },
   workspaces: {
     ".": {
-      entry: ["tools/{gates/check*,generate/*-docs,generate/{data-plane-settings,generate},test/test}.ts!"],
+      entry: [
+        "tools/{gates/check*,generate/*-docs,generate/{data-plane-settings,generate},images/{build,collect},release/release,test/test}.ts!",
+      ],
       project: ["tools/**/*.ts!", "!tools/**/*.test.ts!"],
       // Launchers and proto/generate.sh run them.
       ignoreDependencies: ["node", "@bufbuild/buf", "@bufbuild/protoc-gen-es"],

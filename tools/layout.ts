@@ -161,9 +161,26 @@ export const WORKSPACES: readonly Workspace[] = [
     order: ["errors.ts", "settings.ts", "processes", "setup", "output"],
   },
   {
+    name: "charts",
+    mayImport: ["kubernetes"],
+    testsMayImport: ["testing"],
+    order: ["values", "chart-files.ts", "helm.ts", "render.ts"],
+  },
+  {
     name: "e2e",
-    mayImport: ["proto", "limits", "crds", "common", "http2", "kubernetes", "certificates", "dev", "testing"],
-    order: ["errors.ts", "parts", "docs", "conformance", "scenarios", "benchmarks", "soak", "fuzz", "attacks"],
+    mayImport: ["proto", "limits", "crds", "common", "http2", "kubernetes", "certificates", "dev", "charts", "testing"],
+    order: [
+      "errors.ts",
+      "parts",
+      "docs",
+      "conformance",
+      "images",
+      "scenarios",
+      "benchmarks",
+      "soak",
+      "fuzz",
+      "attacks",
+    ],
   },
 ];
 

@@ -35,12 +35,21 @@ describe("parseCommand()", () => {
         message: 'Cannot read the arguments: sweep takes --force or nothing, and got "--forced"',
       },
     },
+    { args: ["check-login", "http://a:8000"], command: { kind: "check-login", url: "http://a:8000" } },
+    {
+      args: ["check-login", "a:8000"],
+      command: {
+        kind: "invalid",
+        message:
+          'Cannot read the arguments: check-login takes one http or https URL of a service, and got "a:8000"',
+      },
+    },
     {
       args: ["restore", "a"],
       command: {
         kind: "invalid",
         message:
-          'Cannot read the arguments: "restore" is no command; allowed are backup and sweep, or nothing to serve',
+          'Cannot read the arguments: "restore" is no command; allowed are backup, sweep and check-login, or nothing to serve',
       },
     },
   ])("gives $command.kind for $args", ({ args, command }) => {

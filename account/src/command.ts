@@ -1,7 +1,7 @@
 // The command line of weir-account: what to run, by its first argument.
 
 /** The arguments, for --help. */
-export const USAGE = "[backup FILE | sweep [--force]]";
+export const USAGE = "[backup FILE | sweep [--force] | check-login URL]";
 
 /** What to run. */
 export type Command =
@@ -10,6 +10,8 @@ export type Command =
   | { readonly kind: "backup"; readonly file: string }
   /** Removes avatars without a user; forced, also when most have none. */
   | { readonly kind: "sweep"; readonly isForced: boolean }
+  /** Registers, logs in, refreshes and logs out at a running service. */
+  | { readonly kind: "check-login"; readonly url: string }
   | { readonly kind: "invalid"; readonly message: string };
 
 /** Reads the arguments after the name of the program. */
@@ -28,8 +30,15 @@ export function parseCommand(args: readonly string[]): Command {
       if (rest.length === 0 || isForced) return { kind: "sweep", isForced };
       return invalid(`sweep takes --force or nothing, and got ${JSON.stringify(rest.join(" "))}`);
     }
+    case "check-login": {
+      const [url = ""] = rest;
+      if (rest.length === 1 && /^https?:$/.test(URL.parse(url)?.protocol ?? "")) return { kind: "check-login", url };
+      return invalid(
+        `check-login takes one http or https URL of a service, and got ${JSON.stringify(rest.join(" "))}`,
+      );
+    }
     default:
-      return invalid(`${JSON.stringify(name)} is no command; allowed are backup and sweep, or nothing to serve`);
+      return invalid(`${JSON.stringify(name)} is no command; allowed are backup, sweep and check-login, or nothing to serve`);
   }
 }
 

@@ -37,6 +37,10 @@ runProgram(
         const { runSweep } = await import("./run-sweep.ts");
         return await runSweep(settings, command, context);
       }
+      case "check-login": {
+        const { runLoginCheck } = await import("./run-login-check.ts");
+        return await runLoginCheck(settings, command.url, context);
+      }
     }
   },
 );

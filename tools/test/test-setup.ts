@@ -1,9 +1,11 @@
 // Installs the servers and tools that tests start from Debian, PyPI and Go, where they are missing;
-// with --bench only what the benchmark needs. They are on the PATH or in the cache folder then.
-import { accessSync, constants, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+// with --bench or --images only what the benchmark or images need. They are on the PATH or in the cache folder then.
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
+import { baseOf, prepareBase } from "../images/base-image.ts";
 import { runCommand } from "../run-command.ts";
+import { fetchGoModuleFiles } from "./go-module-files.ts";
 
 /**
  * What comes from PyPI: a package with others it needs at fixed versions, and the program that
@@ -41,6 +43,8 @@ interface GoProgram {
   readonly path: string;
   /** Name of its folder in the cache, without the version; by default that of the program. */
   readonly folder?: string;
+  /** Variables of its packages that its own builds set at link time, as `package.variable=value`. */
+  readonly variables?: readonly string[];
 }
 
 /** The service that Weir is compared with: what it answers in the tests, what it costs in the benchmark. */
@@ -59,9 +63,20 @@ const GO_PROGRAMS: readonly GoProgram[] = [
   { program: "h2spec", version: "2.2.1+incompatible", path: "github.com/summerwind/h2spec/cmd/h2spec" },
   // An S3 server over a folder: what the media store is tested on.
   { program: "versitygw", version: "1.8.0", path: "github.com/versity/versitygw/cmd/versitygw" },
-  // Installs the charts.
-  { program: "helm", version: "3.18.6", path: "helm.sh/helm/v3/cmd/helm" },
+  // The library that Docker Compose reads its files with: what compose.yaml is checked with.
+  { program: "cmd", version: "2.16.2", path: "github.com/compose-spec/compose-go/v2/cmd", folder: "compose-go" },
   ENVOY_RATELIMIT,
+  // What installs the charts. Without these it believes in Kubernetes 1.20 and refuses the charts, which need 1.31.
+  {
+    program: "helm",
+    version: "3.18.6",
+    path: "helm.sh/helm/v3/cmd/helm",
+    variables: ["chartutil", "lint/rules"].flatMap((name) => [
+      `helm.sh/helm/v3/pkg/${name}.k8sVersionMajor=1`,
+      `helm.sh/helm/v3/pkg/${name}.k8sVersionMinor=33`,
+    ]),
+  },
+  { program: "kubeconform", version: "0.7.0", path: "github.com/yannh/kubeconform/cmd/kubeconform" },
 ];
 
 /** Oldest Go that fetches by itself the newer one a module asks for. */
@@ -80,6 +95,13 @@ const BENCH_PACKAGES: readonly DebianNeed[] = [
   { file: "/usr/include/openssl/ssl.h", packageName: "libssl-dev" },
 ];
 
+/** What building container images needs of Debian. */
+const IMAGE_PACKAGES: readonly DebianNeed[] = [
+  { program: "buildah", packageName: "buildah" },
+  { file: "/usr/sbin/debootstrap", packageName: "debootstrap" },
+  { program: "strip", packageName: "binutils" },
+];
+
 /** What the tests need of Debian. */
 const TEST_PACKAGES: readonly DebianNeed[] = [
   ...BENCH_PACKAGES,
@@ -87,6 +109,7 @@ const TEST_PACKAGES: readonly DebianNeed[] = [
   { program: "redis-sentinel", packageName: "redis-sentinel" },
   { program: "promtool", packageName: "prometheus" },
   { program: "h2load", packageName: "nghttp2-client" },
+  { program: "chromium", packageName: "chromium" },
   { program: "ip", packageName: "iproute2" },
   { program: "unshare", packageName: "util-linux" },
 ];
@@ -124,12 +147,25 @@ export async function setUpTests(say: (line: string) => void): Promise<void> {
     say(`Building, unless it is there: ${what}`);
     await mustRun(["sh", ...command], GO_HINT, { PATH: path });
   }
+  const failure = await fetchGoModuleFiles(cacheFolder(process.env), path, say);
+  if (failure !== undefined) throw new SetupError(`Cannot prepare this machine: ${GO_HINT}: ${failure}`);
 }
 
 /** Makes sure that what the benchmark needs is there. Throws a SetupError that lists what is not. */
 async function setUpBench(say: (line: string) => void): Promise<void> {
   await installDebianPackages(BENCH_PACKAGES, say);
   await buildWithGo(ENVOY_RATELIMIT, await findGo(say), say);
+}
+
+/** Makes sure that container images can be built. Throws a SetupError that says what is missing. */
+async function setUpImages(say: (line: string) => void): Promise<void> {
+  await installDebianPackages(IMAGE_PACKAGES, say);
+  const base = baseOf(readFileSync("Dockerfile", "utf8"));
+  try {
+    await prepareBase(cacheFolder(process.env), base, say);
+  } catch (error) {
+    throw new SetupError(error instanceof Error ? error.message : String(error));
+  }
 }
 
 /** The folder where tools are kept: shared by all checkouts, named after their versions. */
@@ -210,7 +246,8 @@ async function buildWithGo(wanted: GoProgram, goFolder: string, say: (line: stri
   if (existsSync(join(programs, wanted.program))) return;
   say(`Building ${wanted.program} ${wanted.version} into ${folder} (a minute or two)`);
   // Go moves a program to its place when it is complete: a broken build leaves none.
-  await mustRun(["go", "install", "-ldflags=-s -w", `${wanted.path}@v${wanted.version}`], GO_HINT, {
+  const flags = ["-s", "-w", ...(wanted.variables ?? []).flatMap((variable) => ["-X", variable])];
+  await mustRun(["go", "install", `-ldflags=${flags.join(" ")}`, `${wanted.path}@v${wanted.version}`], GO_HINT, {
     PATH: `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`,
     GOBIN: programs,
     GOWORK: "off",
@@ -250,7 +287,9 @@ async function mustRun(
 
 if (import.meta.main) {
   try {
-    const setUp = process.argv.includes("--bench") ? setUpBench : setUpTests;
+    const setUps = { "--bench": setUpBench, "--images": setUpImages } as const;
+    const [argument] = process.argv.slice(2);
+    const setUp = argument === "--bench" || argument === "--images" ? setUps[argument] : setUpTests;
     await setUp((line) => {
       console.log(`==> ${line}`);
     });

@@ -35,7 +35,7 @@ export function startEnvoy(options: EnvoyOptions): Promise<Envoy> {
 }
 
 /** Starts Envoy with the configuration `config`, in YAML and without an admin address, and resolves when it serves. */
-async function startEnvoyWith(folder: string, config: string): Promise<Envoy> {
+export async function startEnvoyWith(folder: string, config: string): Promise<Envoy> {
   const configPath = join(folder, "envoy.yaml");
   const adminPath = join(folder, "envoy-admin-address");
   writeFileSync(configPath, config);
@@ -79,6 +79,19 @@ export class Envoy {
     return Object.fromEntries([...counters].map(([, name = "", value]) => [name, Number(value)]));
   }
 
+  /** The address of one of several listeners by its name. */
+  async listenerUrl(name: string): Promise<string> {
+    const listener = (await listListeners(this.#admin)).find((status) => status.name === name);
+    if (listener === undefined) throw new Error(`Envoy has no listener ${name}`);
+    return `http://${addressOf(listener)}`;
+  }
+
+  /** One of its counters or gauges by its full name; 0 when it does not exist yet. */
+  async statistic(name: string): Promise<number> {
+    const response = await fetch(`http://${this.#admin}/stats?filter=^${name.replaceAll(".", String.raw`\.`)}$`);
+    return Number((await response.text()).split(": ")[1] ?? 0);
+  }
+
   async stop(): Promise<void> {
     await this.#process.stop("SIGTERM", 30_000);
   }
@@ -93,14 +106,26 @@ function findEnvoy(): string {
   return path;
 }
 
+/** A listener in Envoy's admin interface. */
+interface ListenerStatus {
+  readonly name: string;
+  readonly local_address: { readonly socket_address: { readonly address: string; readonly port_value: number } };
+}
+
 async function readListener(admin: string): Promise<string> {
-  const response = await fetch(`http://${admin}/listeners?format=json`);
-  const { listener_statuses: [listener] = [] } = (await response.json()) as {
-    listener_statuses?: { local_address: { socket_address: { address: string; port_value: number } } }[];
-  };
+  const [listener] = await listListeners(admin);
   if (listener === undefined) throw new Error("Envoy has no listener");
-  const { address, port_value: port } = listener.local_address.socket_address;
-  return `${address}:${port}`;
+  return addressOf(listener);
+}
+
+async function listListeners(admin: string): Promise<readonly ListenerStatus[]> {
+  const response = await fetch(`http://${admin}/listeners?format=json`);
+  const { listener_statuses: statuses = [] } = (await response.json()) as { listener_statuses?: ListenerStatus[] };
+  return statuses;
+}
+
+function addressOf({ local_address: { socket_address: socket } }: ListenerStatus): string {
+  return `${socket.address}:${socket.port_value}`;
 }
 
 function envoyConfig({ domain, rateLimitPort = 0, upstreamPort, rateLimitCluster, filter }: EnvoyOptions): unknown {

@@ -1,0 +1,36 @@
+// What tools/generate/chart-docs.ts writes into the charts: schemas, tables of values, and the custom resources.
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { listLeaves, readValues, type ValueGroup } from "./values/documented-values.ts";
+import type { JsonSchema } from "./values/constraints.ts";
+import { valuesSchema } from "./values/values-schema.ts";
+
+/** The charts whose schema and table are generated. */
+const GENERATED_CHARTS = ["weir-crds", "weir"] as const;
+
+/** What is generated for one chart. */
+export interface ChartFiles {
+  /** Folder of the chart below `charts`. */
+  readonly chart: string;
+  readonly schema: JsonSchema;
+  /** Rows of the table: value, default, effect. */
+  readonly rows: readonly (readonly [string, string, string])[];
+}
+
+/** What is generated from the values of each chart of `root`, the folder of the repository. */
+export function chartFiles(root: string): readonly ChartFiles[] {
+  return GENERATED_CHARTS.map((chart) => {
+    const values = readValues(readFileSync(join(root, "charts", chart, "values.yaml"), "utf8"));
+    return { chart, schema: valuesSchema(chart, values), rows: rowsOf(values) };
+  });
+}
+
+/** The definitions that the chart weir-crds contains: those of the workspace crds, by the name of the file. */
+export function definitionFiles(root: string): ReadonlyMap<string, string> {
+  const folder = join(root, "crds", "crds");
+  return new Map(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), "utf8")]));
+}
+
+function rowsOf(values: ValueGroup): ChartFiles["rows"] {
+  return listLeaves(values).map(({ path, leaf }) => [path, JSON.stringify(leaf.default), leaf.description]);
+}

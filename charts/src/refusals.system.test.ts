@@ -1,0 +1,60 @@
+// Values that the chart weir refuses, each with the name of what is wrong.
+import { expect, it } from "vitest";
+import { renderChart } from "./render.ts";
+
+it.each([
+  { what: "an unknown key", values: { replicas: 2 }, message: "additional properties 'replicas' not allowed" },
+  {
+    what: "a typing error below a group",
+    values: { operator: { replica: 3 } },
+    message: "at '/operator': additional properties 'replica' not allowed",
+  },
+  {
+    what: "a typing error two levels down",
+    values: { monitoring: { podMonitor: { enable: true } } },
+    message: "at '/monitoring/podMonitor': additional properties 'enable' not allowed",
+  },
+  { what: "a text for a number", values: { operator: { replicas: "two" } }, message: "at '/operator/replicas'" },
+  { what: "a negative number", values: { controlPlane: { replicas: -1 } }, message: "at '/controlPlane/replicas'" },
+  { what: "an unknown choice", values: { certificates: { source: "vault" } }, message: "at '/certificates/source'" },
+  { what: "an unknown level", values: { log: { level: "verbose" } }, message: "at '/log/level'" },
+  { what: "a digest that is none", values: { operator: { image: { digest: "latest" } } }, message: "/image/digest'" },
+  {
+    what: "a setting that is no text",
+    values: { operator: { settings: { RECONCILE_CONCURRENCY: 4 } } },
+    message: "at '/operator/settings/RECONCILE_CONCURRENCY'",
+  },
+  { what: "a setting in lower case", values: { controlPlane: { settings: { resync: "5m" } } }, message: "resync" },
+  {
+    what: "namespaces by name and by label",
+    values: { watchNamespaces: ["weir-system"], watchNamespaceSelector: "a=b" },
+    message: "set watchNamespaces or watchNamespaceSelector",
+  },
+  {
+    what: "a RateLimitService in a namespace that is not watched",
+    values: { watchNamespaces: ["shop"] },
+    message: `its namespace "weir-system" is not among watchNamespaces`,
+  },
+  {
+    what: "cert-manager without an issuer",
+    values: { certificates: { source: "cert-manager" } },
+    message: "certificates.issuerRef.name must be set when certificates.source is cert-manager",
+  },
+  {
+    what: "a webhook that the API server cannot trust",
+    values: { certificates: { source: "external" }, rateLimitService: { create: false } },
+    message: "certificates.webhookCaBundle must be set",
+  },
+  {
+    what: "a bundle next to the operator's",
+    values: { certificates: { webhookCaBundle: "YQ==" } },
+    message: "certificates.source is not external",
+  },
+  {
+    what: "a data plane without a certificate",
+    values: { certificates: { source: "external" }, webhook: { enabled: false } },
+    message: "rateLimitService.spec.controlPlane.certificateSecret must name the Secret",
+  },
+])("the chart weir refuses $what", async ({ values, message }) => {
+  await expect(renderChart({ chart: "weir", values })).rejects.toThrow(message);
+});

@@ -1,0 +1,19 @@
+// The renderings of the charts are the committed ones, and Helm's linter accepts the charts with all values files.
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { CHARTS, helm } from "./helm.ts";
+import { renderYaml } from "./render.ts";
+import { CHART_NAMES, VALUES_FILES } from "./values-files.suite.ts";
+
+describe("a chart", () => {
+  it.each(VALUES_FILES)("$chart with $name renders to its golden", async ({ chart, values, golden }) => {
+    await expect(await renderYaml({ chart, values })).toMatchFileSnapshot(golden);
+  });
+
+  it.each(CHART_NAMES)("%s passes helm lint --strict with each values file", async (chart) => {
+    for (const { path } of VALUES_FILES.filter((file) => file.chart === chart)) {
+      const { code, stdout } = await helm(["lint", "--strict", "--quiet", "--values", path, join(CHARTS, chart)]);
+      expect({ code, path }, stdout).toEqual({ code: 0, path });
+    }
+  });
+});

@@ -1,0 +1,33 @@
+// Makes values.schema.json from the values: every key of the chart, and no other.
+import { constraintOf, type JsonSchema } from "./constraints.ts";
+import type { DocumentedValue, ValueGroup } from "./documented-values.ts";
+
+/** The schema of the values of a chart. */
+export function valuesSchema(chart: string, values: ValueGroup): JsonSchema {
+  const { properties, ...rest } = schemaOf(chart, values, "");
+  return {
+    $schema: "http://json-schema.org/draft-07/schema#",
+    title: `Values of ${chart}`,
+    ...rest,
+    // Helm hands these in when the chart is a part of another one.
+    properties: { ...(properties as JsonSchema), global: { type: "object" } },
+  };
+}
+
+function schemaOf(chart: string, value: DocumentedValue, path: string): JsonSchema {
+  if (value.kind === "leaf") {
+    return { description: value.description, ...(constraintOf(chart, path) ?? typeOf(value.default)) };
+  }
+  const prefix = path === "" ? "" : `${path}.`;
+  const entries = [...value.values].map(([key, child]) => [key, schemaOf(chart, child, prefix + key)] as const);
+  return { type: "object", additionalProperties: false, properties: Object.fromEntries(entries) };
+}
+
+/** The type of a default. Whole numbers are counts, and never negative. */
+function typeOf(value: unknown): JsonSchema {
+  if (Array.isArray(value)) return { type: "array", items: { type: "object" } };
+  if (typeof value === "number") return { type: "integer", minimum: 0 };
+  if (typeof value === "boolean") return { type: "boolean" };
+  if (typeof value === "string") return { type: "string" };
+  return { type: "object" };
+}

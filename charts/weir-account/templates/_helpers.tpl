@@ -1,0 +1,108 @@
+{{/* Name of the chart, in labels. */}}
+{{- define "weir-account.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* Name of the objects: that of the release, with the chart's name unless it contains it. */}}
+{{- define "weir-account.fullname" -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- else if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "weir-account.namespace" -}}
+{{- default .Release.Namespace .Values.namespaceOverride -}}
+{{- end -}}
+
+{{- define "weir-account.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "weir-account.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "weir-account.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "weir-account.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/part-of: weir
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* The metadata of an object. */}}
+{{- define "weir-account.metadata" -}}
+name: {{ include "weir-account.fullname" . }}
+namespace: {{ include "weir-account.namespace" . }}
+labels:
+  {{- include "weir-account.labels" . | nindent 2 }}
+{{- end -}}
+
+{{- define "weir-account.image" -}}
+{{- with .Values.image -}}
+{{- $path := list .registry .repository | compact | join "/" -}}
+{{- if .digest -}}{{ printf "%s@%s" $path .digest }}{{- else -}}{{ printf "%s:%s" $path (default $.Chart.AppVersion .tag) }}{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "weir-account.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "weir-account.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Name of the Secret with the keys. */}}
+{{- define "weir-account.keysSecret" -}}
+{{- default (printf "%s-keys" (include "weir-account.fullname" .)) .Values.keys.existingSecret -}}
+{{- end -}}
+
+{{/* "true" when users or avatars are in the data folder, which one process may use. */}}
+{{- define "weir-account.isLocal" -}}
+{{- if or (eq .Values.store.type "embedded") (eq .Values.media.type "local") }}true{{ end -}}
+{{- end -}}
+
+{{/* Name of the claim with the data. */}}
+{{- define "weir-account.claim" -}}
+{{- default (printf "%s-data" (include "weir-account.fullname" .)) .Values.persistence.existingClaim -}}
+{{- end -}}
+
+{{/* Origin under which browsers reach the service; empty when unknown. */}}
+{{- define "weir-account.publicOrigin" -}}
+{{- if .Values.publicOrigin -}}
+{{- .Values.publicOrigin -}}
+{{- else if and .Values.ingress.enabled .Values.ingress.hosts -}}
+{{- printf "https://%s" (first .Values.ingress.hosts) -}}
+{{- else if and .Values.httpRoute.enabled .Values.httpRoute.hostnames -}}
+{{- printf "https://%s" (first .Values.httpRoute.hostnames) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Address of the Service in the cluster. */}}
+{{- define "weir-account.serviceHost" -}}
+{{- printf "%s.%s.svc:%v" (include "weir-account.fullname" .) (include "weir-account.namespace" .) .Values.service.port -}}
+{{- end -}}
+
+{{/* The paths that callers need, as a JSON list. */}}
+{{- define "weir-account.paths" -}}
+{{- $paths := list "/api/v1/user" -}}
+{{- if eq .Values.media.type "local" -}}{{- $paths = append $paths "/media" -}}{{- end -}}
+{{- toJson $paths -}}
+{{- end -}}
+
+{{/* URL of the calls for `helm test`; empty when it cannot reach them. */}}
+{{- define "weir-account.testUrl" -}}
+{{- if .Values.tests.url -}}
+{{- .Values.tests.url -}}
+{{- else if .Values.tls.existingSecret -}}
+{{- include "weir-account.publicOrigin" . -}}
+{{- else -}}
+{{- printf "http://%s" (include "weir-account.serviceHost" .) -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,48 @@
+{{/* Refuses values that contradict each other, with the name of the value and what is allowed. */}}
+{{- define "weir-account.validate" -}}
+{{- $values := .Values -}}
+{{- if gt (int $values.replicaCount) 1 -}}
+  {{- if eq $values.store.type "embedded" -}}
+    {{- fail (printf "Cannot run %v replicas with the embedded store: one process at a time may use its file. Set replicaCount to 1, or store.type to mongo" $values.replicaCount) -}}
+  {{- end -}}
+  {{- if eq $values.media.type "local" -}}
+    {{- fail (printf "Cannot run %v replicas with local media: each pod would have its own avatars. Set replicaCount to 1, or media.type to s3" $values.replicaCount) -}}
+  {{- end -}}
+{{- end -}}
+{{- if and (eq $values.store.type "mongo") (not $values.store.mongo.existingSecret) -}}
+  {{- fail "Cannot use MongoDB without its URI: store.mongo.existingSecret must name a Secret with it, when store.type is mongo" -}}
+{{- end -}}
+{{- if and (eq $values.media.type "s3") (not $values.media.s3.bucket) -}}
+  {{- fail "Cannot use S3 without a bucket: media.s3.bucket must be set when media.type is s3" -}}
+{{- end -}}
+{{- if and (eq $values.media.type "local") (not (include "weir-account.publicOrigin" .)) -}}
+  {{- fail "Cannot make the URLs of avatars: publicOrigin must be set with media.type local, such as https://account.example.com, or a host of ingress or httpRoute" -}}
+{{- end -}}
+{{- if not $values.rateLimit.address -}}
+  {{- if eq $values.rateLimit.failure "closed" -}}
+    {{- fail "Cannot refuse calls without a rate limit service: rateLimit.failure must be local or open when rateLimit.address is empty" -}}
+  {{- end -}}
+  {{- if $values.rateLimit.tls.enabled -}}
+    {{- fail "Cannot use TLS without a rate limit service: rateLimit.tls.enabled needs rateLimit.address" -}}
+  {{- end -}}
+{{- end -}}
+{{- if and $values.rateLimit.tls.existingSecret (not $values.rateLimit.tls.enabled) -}}
+  {{- fail "Cannot use rateLimit.tls.existingSecret: rateLimit.tls.enabled is false" -}}
+{{- end -}}
+{{- if ne (empty $values.rateLimit.tls.certKey) (empty $values.rateLimit.tls.keyKey) -}}
+  {{- fail "Cannot use half a client certificate: rateLimit.tls.certKey and rateLimit.tls.keyKey are set together or not at all" -}}
+{{- end -}}
+{{- if and $values.tls.clientCaKey (not $values.tls.existingSecret) -}}
+  {{- fail "Cannot ask clients for certificates without TLS: tls.clientCaKey needs tls.existingSecret" -}}
+{{- end -}}
+{{- if and $values.ingress.enabled (not $values.ingress.hosts) -}}
+  {{- fail "Cannot make an Ingress without a host: ingress.hosts is empty" -}}
+{{- end -}}
+{{- if and $values.httpRoute.enabled (not $values.httpRoute.parentRefs) -}}
+  {{- fail "Cannot make an HTTPRoute without a Gateway: httpRoute.parentRefs is empty" -}}
+{{- end -}}
+{{- $budget := $values.podDisruptionBudget -}}
+{{- if and (ne (toString $budget.minAvailable) "") (ne (toString $budget.maxUnavailable) "") (ne (toString $budget.maxUnavailable) "1") -}}
+  {{- fail "Cannot make a PodDisruptionBudget with two bounds: set podDisruptionBudget.minAvailable or maxUnavailable" -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,271 @@
+// The container images: built twice without a container engine, weighed, searched for what does not belong
+// in them, and started as containers are.
+import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmod } from "node:fs/promises";
+import { join } from "node:path";
+import { type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
+import { machineEnv } from "@weir/dev/setup/programs";
+import { eventually } from "@weir/testing/eventually";
+import { startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { reservePorts } from "@weir/testing/reserve-ports";
+import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { ROOT, runCommand } from "../parts/programs.ts";
+import { type BuiltImage, runInContainer, startContainer } from "./container.ts";
+
+/** Longest time of one build of all images, in milliseconds, on a busy machine. */
+const BUILD_TIMEOUT_MS = 900_000;
+
+/** Bars: bytes of an image above its base, bytes of all compressed layers, time to be ready. */
+const IMAGE_BYTES_MAX = 250e6;
+const COMPRESSED_BYTES_MAX = 150e6;
+const READY_MS_MAX = 5000;
+
+const RULES = "domain: shop\ndescriptors:\n  - key: user\n    rate_limit: { unit: hour, requests_per_unit: 2 }\n";
+
+describe("images", () => {
+  const folder = makeTemporaryFolder();
+  const processes: ProcessGroup[] = [];
+  let images: readonly BuiltImage[] = [];
+  let again: readonly BuiltImage[] = [];
+
+  beforeAll(async () => {
+    images = await build(join(folder.path, "first"));
+    again = await build(join(folder.path, "second"), "--digests-only");
+    await chmod(folder.path, 0o755); // Containers run under another user.
+  }, 2 * BUILD_TIMEOUT_MS);
+
+  afterEach(async () => {
+    await Promise.all(processes.splice(0).map((process) => process.stop("SIGTERM", 20_000)));
+  });
+
+  afterAll(() => folder.remove());
+
+  it("have the same digests when they are built again", () => {
+    expect(images.map(({ name }) => name)).toEqual([
+      "weir-operator",
+      "weir-control-plane",
+      "weir-ratelimit",
+      "weir-account",
+      "weir",
+    ]);
+    expect(digests(again)).toEqual(digests(images));
+  });
+
+  it("are small, and share what they have in common", () => {
+    const layers = new Map(images.flatMap(({ details }) => Object.entries(details.layers)));
+    const compressedBytes = [...layers.values()].reduce((sum, size) => sum + size, 0);
+    expect(layers.size).toBe(images.length + 1); // One each, and Node.js.
+    for (const { name, details } of images) {
+      const [, own = 0] = Object.values(details.layers);
+      print(`${name}: ${megabytes(details.sizeBytes)} above the base, ${megabytes(own)} of its own compressed`);
+      expect(details.sizeBytes, name).toBeLessThan(IMAGE_BYTES_MAX);
+    }
+    print(`all images: ${megabytes(compressedBytes)} compressed, without the base`);
+    expect(compressedBytes).toBeLessThan(COMPRESSED_BYTES_MAX);
+  });
+
+  it("contain what programs need at run time, and nothing else", () => {
+    const { devDependencies } = readJson(join(ROOT, "package.json")) as { devDependencies: Record<string, string> };
+    for (const { name, details } of images) {
+      const home = join(details.root, "opt/weir");
+      const unwanted = globSync("**/*.{ts,mts,cts,test.js,suite.js}", { cwd: home });
+      expect(unwanted, name).toEqual([]);
+      const packages = globSync("**/node_modules/{*,@*/*}", { cwd: home }).map((path) =>
+        path.split("node_modules/").at(-1),
+      );
+      expect(
+        Object.keys(devDependencies).filter((wanted) => packages.includes(wanted)),
+        name,
+      ).toEqual([]);
+      expect(packages.includes("sharp"), name).toBe(name === "weir-account");
+      expect(existsSync(join(home, "testing")), name).toBe(false);
+      expect(existsSync(join(details.root, "usr/local/lib/node_modules")), name).toBe(false);
+    }
+  });
+
+  it("name their version and the commit, and run as a user without rights", async () => {
+    const { stdout } = await runCommand("git rev-parse HEAD", { cwd: ROOT });
+    const { version } = readJson(join(ROOT, "package.json")) as { version: string };
+    for (const { name, config } of images) {
+      expect(config.User).toBe("65532:65532");
+      expect(config.Labels).toMatchObject({
+        "org.opencontainers.image.title": name,
+        "org.opencontainers.image.version": version,
+        "org.opencontainers.image.revision": stdout.trim(),
+        "org.opencontainers.image.licenses": "Apache-2.0",
+      });
+    }
+  });
+
+  it("find every package that their programs import, also those that are loaded late", async () => {
+    for (const image of images) {
+      const home = join(image.details.root, "opt/weir");
+      const workspaces = readdirSync(home).filter((name) => existsSync(join(home, name, "dist")));
+      const tried = workspaces.map(async (workspace) => {
+        const specifiers = importedPackages(join(home, workspace, "dist"));
+        const script = specifiers.map((name) => `await import(${JSON.stringify(name)});`).join("\n");
+        const inWorkspace = ["env", "-C", `/opt/weir/${workspace}`, "node", "--input-type=module", "--eval", script];
+        return await runInContainer(image, inWorkspace);
+      });
+      for (const { code, output } of await Promise.all(tried)) expect(code, `${image.name}: ${output}`).toBe(0);
+    }
+  });
+
+  it("answer decisions from the rate limit image, asked by the client of the control plane's image", async () => {
+    const rules = makeFolder("rules/config");
+    writeFileSync(join(rules, "shop.yaml"), RULES);
+    const [port = "", grpcPort = "", debugPort = ""] = await somePorts(3);
+    const env = {
+      ...{ PORT: port, GRPC_PORT: grpcPort, DEBUG_PORT: debugPort, BACKEND_TYPE: "memory", USE_STATSD: "false" },
+      ...{ RUNTIME_ROOT: "/mnt/rules", RUNTIME_SUBDIRECTORY: "" },
+    };
+    expect(await health("weir-ratelimit", env)).not.toBe(0); // Nothing listens yet.
+    const mounts = { "/mnt/rules": join(folder.path, "rules") };
+    await startUntilReady("weir-ratelimit", { env, mounts }, `http://127.0.0.1:${port}/healthcheck`);
+    expect(await health("weir-ratelimit", env)).toBe(0);
+    const ask = ["weir-client", `--dial_string=127.0.0.1:${grpcPort}`, "--domain=shop", "--descriptors=user=ada"];
+    const answers: string[] = [];
+    for (let call = 0; call < 3; call += 1)
+      answers.push((await runInContainer(imageOf("weir-control-plane"), ask)).output);
+    expect(answers.map((answer) => /^overall: (\w+)$/m.exec(answer)?.[1])).toEqual(["OK", "OK", "OVER_LIMIT"]);
+  });
+
+  it("serve limits from the control plane's image", async () => {
+    const manifests = makeFolder("manifests");
+    cpSync(join(ROOT, "examples/limits/per-address.yaml"), join(manifests, "per-address.yaml"));
+    const [port = "", adsPort = ""] = await somePorts(2);
+    const env = {
+      ...{ SOURCE: "directory", SOURCE_DIRECTORY: "/mnt/manifests", ADS_PLAINTEXT: "true" },
+      ...{ HTTP_PORT: port, ADS_PORT: adsPort },
+    };
+    await startUntilReady(
+      "weir-control-plane",
+      { env, mounts: { "/mnt/manifests": manifests } },
+      `http://127.0.0.1:${port}/readyz`,
+    );
+    expect(await health("weir-control-plane", env)).toBe(0);
+  });
+
+  it("serve accounts from the account image, which writes to its volume alone", async () => {
+    const data = makeFolder("data");
+    await chmod(data, 0o777);
+    const [port = "", metricsPort = ""] = await somePorts(2);
+    const env = { PORT: port, METRICS_PORT: metricsPort, DATA_DIR: "/data", PUBLIC_ORIGIN: "http://localhost" };
+    await startUntilReady("weir-account", { env, mounts: { "/data": data } }, `http://127.0.0.1:${port}/readyz`);
+    expect(await health("weir-account", env)).toBe(0);
+    expect(readdirSync(data)).not.toEqual([]);
+  });
+
+  it("watch a cluster from the operator's image", async () => {
+    const cluster = await startKubernetesCluster();
+    try {
+      const crds = globSync("crds/crds/*.yaml", { cwd: ROOT }).map((path) => readFileSync(join(ROOT, path), "utf8"));
+      const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: weir-system}\n";
+      await cluster.apply([namespace, ...crds].join("\n---\n"));
+      const files = makeFolder("kubeconfig");
+      writeFileSync(join(files, "config"), readFileSync(cluster.kubeconfigPath), { mode: 0o644 });
+      const [port = ""] = await somePorts(1);
+      const env = { KUBECONFIG: "/mnt/kubeconfig/config", OPERATOR_NAMESPACE: "weir-system", HTTP_PORT: port };
+      await startUntilReady(
+        "weir-operator",
+        { env, mounts: { "/mnt/kubeconfig": files } },
+        `http://127.0.0.1:${port}/readyz`,
+      );
+      expect(await health("weir-operator", env)).toBe(0);
+      await Promise.all(processes.splice(0).map((process) => process.stop("SIGTERM", 20_000)));
+    } finally {
+      await cluster.stop();
+    }
+  });
+
+  it("check manifests with the image of the command line", async () => {
+    const manifests = makeFolder("checked");
+    cpSync(join(ROOT, "examples/limits"), manifests, { recursive: true });
+    const mounts = { "/mnt/checked": manifests };
+    const { code, output } = await runInContainer(imageOf("weir"), ["weir", "check", "/mnt/checked"], { mounts });
+    expect(code, output).toBe(0);
+    for (const program of ["weir-config-check", "weir-client", "kubectl-weir"]) {
+      const help = await runInContainer(imageOf("weir"), [program, "--help"]);
+      expect(help.code, help.output).toBe(0);
+    }
+  });
+
+  /** Starts a container, which must be ready within the bar; it ends with the test. */
+  async function startUntilReady(
+    name: string,
+    options: Parameters<typeof startContainer>[1],
+    url: string,
+  ): Promise<void> {
+    const startedMs = performance.now();
+    const process = await startContainer(imageOf(name), options);
+    processes.push(process);
+    await process.waitUntilReady(url, 60_000);
+    const readyMs = performance.now() - startedMs;
+    print(`${name}: ready after ${(readyMs / 1000).toFixed(1)} s`);
+    expect(readyMs, `${name} is ready`).toBeLessThan(READY_MS_MAX);
+  }
+
+  /** Exit code of the health check that the Dockerfile gives the image. */
+  async function health(name: string, env: Readonly<Record<string, string>>): Promise<number | null> {
+    const stage = readFileSync(join(ROOT, "Dockerfile"), "utf8")
+      .split(/^FROM /m)
+      .find((text) => text.includes(` AS ${name}\n`));
+    const [, command = ""] = /^HEALTHCHECK .*CMD (.+)$/m.exec(stage ?? "") ?? [];
+    expect(command).toContain("weir-health");
+    return await eventually(
+      "the health check",
+      async () => (await runInContainer(imageOf(name), ["sh", "-c", command], { env })).code,
+    );
+  }
+
+  function imageOf(name: string): BuiltImage {
+    return images.find((image) => image.name === name)!;
+  }
+
+  function makeFolder(name: string): string {
+    const path = join(folder.path, name);
+    mkdirSync(path, { recursive: true });
+    return path;
+  }
+});
+
+async function build(folder: string, ...flags: readonly string[]): Promise<readonly BuiltImage[]> {
+  const command = [join(ROOT, "node_modules/.bin/node"), "tools/images/build.ts", folder, ...flags];
+  const env = machineEnv(process.env);
+  const building = await startProcess({ name: "build", command: command[0]!, args: command.slice(1), env, cwd: ROOT });
+  expect((await building.exited).code, building.lastLines().join("\n")).toBe(0);
+  return readJson(join(folder, "report.json")) as readonly BuiltImage[];
+}
+
+function digests(images: readonly BuiltImage[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(images.map(({ name, digest }) => [name, digest]));
+}
+
+/** The packages that the modules in `folder` import, ours and others'. */
+function importedPackages(folder: string): readonly string[] {
+  const texts = globSync("**/*.js", { cwd: folder }).map((path) => readFileSync(join(folder, path), "utf8"));
+  const found = texts.flatMap((text) =>
+    [...text.matchAll(/(?:^import .*?from |^import |\bimport\()"([^".][^"]*)"/gms)].map(([, name = ""]) => name),
+  );
+  const packages = [...new Set(found)].filter((name) => !name.startsWith("node:")).toSorted();
+  // @peculiar/x509 needs it to be loaded before.
+  const first = "reflect-metadata";
+  return packages.includes(first) ? [first, ...packages.filter((name) => name !== first)] : packages;
+}
+
+async function somePorts(count: number): Promise<readonly string[]> {
+  return (await reservePorts(count)).map(String);
+}
+
+function readJson(path: string): unknown {
+  return JSON.parse(readFileSync(path, "utf8"));
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(0)} MB`;
+}
