@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fieldsOf, type Mapping, mappingOf, mappingsOf } from "@weir/kubernetes/mapping";
 
 /** Where kubeconform finds the schema of a kind below the folder. */
-export const SCHEMA_LOCATION = "{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json";
+export const SCHEMA_LOCATION = "{{.ResourceKind}}{{.KindSuffix}}.json";
 
 /** The prefix of references between definitions. */
 const REFERENCE = "#/definitions/";
@@ -12,15 +12,14 @@ const REFERENCE = "#/definitions/";
 /** Writes a schema for each kind of `openApi`, the document of /openapi/v2, below `folder`. */
 export function writeSchemas(openApi: Mapping, folder: string): void {
   const definitions = fieldsOf(openApi["definitions"]);
-  for (const [name, definition] of Object.entries(definitions)) {
+  mkdirSync(folder, { recursive: true });
+  for (const [root, definition] of Object.entries(definitions)) {
     for (const kind of mappingsOf(fieldsOf(definition)["x-kubernetes-group-version-kind"])) {
-      const path = join(folder, String(kind["group"]));
-      mkdirSync(path, { recursive: true });
-      const schema = { $ref: REFERENCE + name, definitions: reachable(definitions, name) };
-      writeFileSync(
-        join(path, `${String(kind["kind"]).toLowerCase()}_${String(kind["version"])}.json`),
-        JSON.stringify(schema),
-      );
+      const [group = ""] = String(kind["group"]).split(".");
+      const suffix = [group, String(kind["version"])].filter((part) => part !== "").join("-");
+      const schema = { $ref: REFERENCE + root, definitions: reachable(definitions, root) };
+      const name = `${String(kind["kind"])}-${suffix}.json`.toLowerCase();
+      writeFileSync(join(folder, name), JSON.stringify(schema));
     }
   }
 }
@@ -41,22 +40,22 @@ function reachable(definitions: Mapping, root: string): Mapping {
 
 /** The schema with what OpenAPI 2 cannot say: texts that may be numbers, and no further fields. */
 function strict(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(strict);
   const fields = mappingOf(schema);
   if (fields === undefined) return schema;
-  const { type, format, ...rest } = fields;
-  if (type === "string" && format === "int-or-string") return { ...rest, type: ["string", "integer"] };
-  const inner = Object.fromEntries(
-    Object.entries(rest).map(([key, value]) => [key, key === "default" ? value : strict(value)]),
-  );
-  const isClosed =
-    mappingOf(fields["properties"]) !== undefined &&
-    fields["additionalProperties"] === undefined &&
-    fields["x-kubernetes-preserve-unknown-fields"] !== true;
   // Formats such as byte and int64 are OpenAPI's own.
+  const { format, properties, items, additionalProperties, ...rest } = fields;
+  const isNumberToo = format === "int-or-string" || fields["x-kubernetes-int-or-string"] === true;
+  const isClosed = additionalProperties === undefined && fields["x-kubernetes-preserve-unknown-fields"] !== true;
   return {
-    ...inner,
-    ...(typeof type === "string" ? { type } : {}),
-    ...(isClosed ? { additionalProperties: false } : {}),
+    ...rest,
+    ...(isNumberToo ? { type: ["string", "integer"] } : {}),
+    ...(items === undefined ? {} : { items: strict(items) }),
+    ...(additionalProperties === undefined ? {} : { additionalProperties: strict(additionalProperties) }),
+    ...(properties === undefined ? {} : { properties: strictProperties(fieldsOf(properties)) }),
+    ...(properties !== undefined && isClosed ? { additionalProperties: false } : {}),
   };
+}
+
+function strictProperties(properties: Mapping): Mapping {
+  return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, strict(schema)]));
 }

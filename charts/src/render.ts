@@ -5,7 +5,7 @@ import { parseAllDocuments, stringify } from "yaml";
 import { CHARTS, helm } from "./helm.ts";
 
 /** The Kubernetes that renderings are for: that of the API server of the tests. */
-export const KUBERNETES_VERSION = "1.33.0";
+const KUBERNETES_VERSION = "1.33.0";
 
 /** What is rendered. */
 export interface Rendering {
@@ -20,12 +20,13 @@ export interface Rendering {
 }
 
 /** Helm refused to render a chart. The message is Helm's. */
-export class RenderError extends Error {
+class RenderError extends Error {
   override readonly name = "RenderError";
 }
 
 /** Renders a chart to YAML. Throws a RenderError with Helm's message. */
-export async function renderYaml({ chart, release = chart, namespace = "weir-system", values = {} }: Rendering) {
+export async function renderYaml(rendering: Rendering): Promise<string> {
+  const { chart, release = chart, namespace = "weir-system", values = {} } = rendering;
   const args = ["template", release, join(CHARTS, chart), "--namespace", namespace, "--values", "-"];
   const { code, stdout, stderr } = await helm([...args, "--kube-version", KUBERNETES_VERSION], stringify(values));
   if (code !== 0) throw new RenderError(stderr.trim());
