@@ -14,7 +14,7 @@ import { nameOf, RenderedChart, renderYaml } from "./render.ts";
 import { VALUES_FILES } from "./values-files.suite.ts";
 
 /** Namespaces that the values files name; pods in them must be restricted. */
-const NAMESPACES = ["weir-system", "shop", "search"];
+const NAMESPACES = ["weir-system", "shop", "search", "accounts"];
 
 let cluster: KubernetesCluster;
 let schemas: string;

@@ -5,7 +5,7 @@ import { parseAllDocuments, stringify } from "yaml";
 import { CHARTS, helm } from "./helm.ts";
 
 /** The Kubernetes that renderings are for: that of the API server of the tests. */
-export const KUBERNETES_VERSION = "1.33.0";
+const KUBERNETES_VERSION = "1.33.0";
 
 /** What is rendered. */
 export interface Rendering {
@@ -20,7 +20,7 @@ export interface Rendering {
 }
 
 /** Helm refused to render a chart. The message is Helm's. */
-export class RenderError extends Error {
+class RenderError extends Error {
   override readonly name = "RenderError";
 }
 
