@@ -5,7 +5,7 @@ import { eventually } from "@weir/testing/eventually";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type AccountSite, HOSTS, startAccountSite } from "../parts/account-site.ts";
+import { type AccountSite, HOSTS, startAccountSite } from "../parts/account-site.suite.ts";
 import { startBrowser } from "../parts/browser.ts";
 
 const PERSON = { email: "grace@example.com", password: "nanoseconds of wire", name: "Grace" };
