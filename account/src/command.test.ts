@@ -40,8 +40,7 @@ describe("parseCommand()", () => {
       args: ["check-login", "a:8000"],
       command: {
         kind: "invalid",
-        message:
-          'Cannot read the arguments: check-login takes one http or https URL of a service, and got "a:8000"',
+        message: 'Cannot read the arguments: check-login takes one http or https URL of a service, and got "a:8000"',
       },
     },
     {

@@ -33,12 +33,12 @@ export function parseCommand(args: readonly string[]): Command {
     case "check-login": {
       const [url = ""] = rest;
       if (rest.length === 1 && /^https?:$/.test(URL.parse(url)?.protocol ?? "")) return { kind: "check-login", url };
-      return invalid(
-        `check-login takes one http or https URL of a service, and got ${JSON.stringify(rest.join(" "))}`,
-      );
+      return invalid(`check-login takes one http or https URL of a service, and got ${JSON.stringify(rest.join(" "))}`);
     }
     default:
-      return invalid(`${JSON.stringify(name)} is no command; allowed are backup, sweep and check-login, or nothing to serve`);
+      return invalid(
+        `${JSON.stringify(name)} is no command; allowed are backup, sweep and check-login, or nothing to serve`,
+      );
   }
 }
 

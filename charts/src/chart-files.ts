@@ -6,7 +6,7 @@ import type { JsonSchema } from "./values/constraints.ts";
 import { valuesSchema } from "./values/values-schema.ts";
 
 /** The charts whose schema and table are generated. */
-const GENERATED_CHARTS = ["weir-crds", "weir"] as const;
+const GENERATED_CHARTS = ["weir-crds", "weir", "weir-account"] as const;
 
 /** What is generated for one chart. */
 export interface ChartFiles {

@@ -4,6 +4,8 @@
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 const LABELS: JsonSchema = { type: "object", additionalProperties: { type: "string" } };
+const PORT: JsonSchema = { type: "integer", minimum: 1, maximum: 65_535 };
+const NUMBER_OR_TEXT: JsonSchema = { type: ["integer", "string"] };
 const TEXTS: JsonSchema = { type: "array", items: { type: "string" } };
 
 /** By the last key of a value, in every chart. */
@@ -20,6 +22,37 @@ const BY_KEY: Readonly<Record<string, JsonSchema>> = {
   settings: { ...LABELS, propertyNames: { pattern: "^[A-Z][A-Z0-9_]*$" } },
 };
 
+/** Settings of the account service that its chart has no value of its own for. */
+export const ACCOUNT_SETTINGS: readonly string[] = [
+  "ACCESS_TTL",
+  "AVATAR_MAX_BYTES",
+  "AVATAR_REQUIRED",
+  "BCRYPT_CONCURRENCY",
+  "BCRYPT_COST",
+  "CONNECTIONS_MAX",
+  "COOKIE_SAMESITE",
+  "COOKIE_SCOPE",
+  "LOGOUT_ALLOW_REFRESH",
+  "MAX_SESSIONS",
+  "PASSWORD_BREACH_FILE",
+  "PASSWORD_FORBIDDEN_WORDS",
+  "PASSWORD_MIN",
+  "REFRESH_ABSOLUTE",
+  "REFRESH_GRACE",
+  "REFRESH_IDLE",
+  "REFRESH_ROTATION",
+  "SHUTDOWN_DRAIN",
+  "SHUTDOWN_GRACE",
+  "TOKEN_ISSUER",
+  "TRACING_ENABLED",
+  "TRACING_EXPORTER_PROTOCOL",
+  "TRACING_SAMPLING_RATE",
+  "TRACING_SERVICE_INSTANCE_ID",
+  "TRACING_SERVICE_NAME",
+  "TRACING_SERVICE_NAMESPACE",
+  "UV_THREADPOOL_SIZE",
+];
+
 /** By the path of a value, for each chart. */
 const BY_PATH: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = {
   "weir-crds": {},
@@ -30,7 +63,33 @@ const BY_PATH: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = 
     "certificates.source": { enum: ["operator", "cert-manager", "external"] },
     "webhook.failurePolicy": { enum: ["Ignore", "Fail"] },
     "webhook.timeoutSeconds": { type: "integer", minimum: 1, maximum: 30 },
-    "podDisruptionBudget.maxUnavailable": { type: ["integer", "string"] },
+    "podDisruptionBudget.maxUnavailable": NUMBER_OR_TEXT,
+  },
+  "weir-account": {
+    publicOrigin: { type: "string", pattern: "^(https?://[^/]+)?$" },
+    corsOrigins: TEXTS,
+    trustProxy: NUMBER_OR_TEXT,
+    "store.type": { enum: ["embedded", "mongo"] },
+    "media.type": { enum: ["local", "s3"] },
+    "media.publicUrl": { type: "string", pattern: "^(https?://.*/)?$" },
+    "persistence.accessModes": TEXTS,
+    "rateLimit.address": { type: "string", pattern: "^([^/ ]+:[0-9]+|unix:/.+)?$" },
+    "rateLimit.failure": { enum: ["local", "open", "closed"] },
+    "rateLimit.config.fleets": TEXTS,
+    "log.level": { enum: ["debug", "info", "warn", "error"] },
+    "log.format": { enum: ["text", "json"] },
+    settings: {
+      type: "object",
+      additionalProperties: false,
+      properties: Object.fromEntries(ACCOUNT_SETTINGS.map((name) => [name, { type: "string" }])),
+    },
+    "service.type": { enum: ["ClusterIP", "NodePort", "LoadBalancer"] },
+    "service.port": PORT,
+    "service.metricsPort": PORT,
+    "ingress.hosts": TEXTS,
+    "httpRoute.hostnames": TEXTS,
+    "podDisruptionBudget.maxUnavailable": NUMBER_OR_TEXT,
+    "podDisruptionBudget.minAvailable": NUMBER_OR_TEXT,
   },
 };
 

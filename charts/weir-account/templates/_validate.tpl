@@ -1,12 +1,12 @@
 {{/* Refuses values that contradict each other, with the name of the value and what is allowed. */}}
 {{- define "weir-account.validate" -}}
 {{- $values := .Values -}}
-{{- if gt (int $values.replicaCount) 1 -}}
+{{- if gt (int $values.replicas) 1 -}}
   {{- if eq $values.store.type "embedded" -}}
-    {{- fail (printf "Cannot run %v replicas with the embedded store: one process at a time may use its file. Set replicaCount to 1, or store.type to mongo" $values.replicaCount) -}}
+    {{- fail (printf "Cannot run %v replicas with the embedded store: one process at a time may use its file. Set replicas to 1, or store.type to mongo" $values.replicas) -}}
   {{- end -}}
   {{- if eq $values.media.type "local" -}}
-    {{- fail (printf "Cannot run %v replicas with local media: each pod would have its own avatars. Set replicaCount to 1, or media.type to s3" $values.replicaCount) -}}
+    {{- fail (printf "Cannot run %v replicas with local media: each pod would have its own avatars. Set replicas to 1, or media.type to s3" $values.replicas) -}}
   {{- end -}}
 {{- end -}}
 {{- if and (eq $values.store.type "mongo") (not $values.store.mongo.existingSecret) -}}

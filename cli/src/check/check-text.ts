@@ -47,6 +47,8 @@ export interface CheckedResource {
   readonly domainAt: FileLocation;
   readonly fleetsAt: FileLocation;
   readonly rules: CheckedRules;
+  /** Set for an invalid resource of a cluster, which keeps its domain: pods enforce its last good form. */
+  readonly isInvalid?: true;
 }
 
 /** Rules that could be read. Those of rule files are not validated: that needs all files together. */

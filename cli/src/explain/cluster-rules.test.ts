@@ -3,6 +3,7 @@ import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object
 import { describe, expect, it } from "vitest";
 
 import { orderRules } from "./cluster-rules.ts";
+import { findDomain } from "./configured-domain.ts";
 
 interface Fields {
   readonly created?: string;
@@ -53,13 +54,19 @@ describe("orderRules()", () => {
     ]);
   });
 
-  it("leaves out what is invalid, so that a younger resource owns the domain", () => {
+  it("leaves the domain to the oldest resource when that is invalid, and a younger one out", () => {
     const invalid = objectOf("a/broken", { descriptors: [{ key: "k" }, { key: "k" }] });
-    const [owners, warnings] = ordered(invalid, objectOf("b/young", { created: "2026-02-01T00:00:00Z" }));
-    expect(owners).toEqual(["b/young"]);
+    const objects = [invalid, objectOf("b/young", { created: "2026-02-01T00:00:00Z" })];
+    const [owners, warnings] = ordered(...objects);
+    expect(owners).toEqual(["a/broken"]);
     expect(warnings).toEqual([
       expect.stringMatching(/^shop \| a\/broken spec\.descriptors\[1\]\.key \| duplicate .*: left out, pods enforce/),
+      expect.stringMatching(/^shop \| b\/young spec\.domain \| domain 'shop' belongs to a\/broken /),
     ]);
+    const { resources } = orderRules(objects);
+    expect(findDomain({ resources, rules: [] }, { domain: "shop", fleet: undefined })).toBe(
+      'cannot explain the domain "shop": its owner a/broken is invalid, and pods enforce its last good form, which the cluster does not show',
+    );
   });
 
   it.each([

@@ -15,7 +15,7 @@ import type { ClusterRulesChoice } from "./arguments.ts";
 
 /** The rules of a cluster. */
 export interface ClusterRules {
-  /** The resources that own their domains. */
+  /** The resources that own their domains, also invalid ones, whose last good form pods enforce. */
   readonly resources: readonly CheckedResource[];
   /** Why pods may not have the rules as they are written. */
   readonly warnings: readonly ClusterWarning[];
@@ -44,28 +44,54 @@ export async function readClusterRules(
 /** Checks RateLimitConfigs as the API server stores them, and resolves who owns each domain. Pure. */
 export function orderRules(objects: readonly KubernetesObject[]): ClusterRules {
   const warnings: ClusterWarning[] = [];
-  const valid: CheckedResource[] = [];
+  const claims: CheckedResource[] = [];
   for (const object of objects) {
     const key = `${object.namespace}/${object.name}`;
     const domain = textOf(fieldsOf(object.content["spec"])["domain"]) ?? "";
     const warn = (field: FieldPath, message: string): void =>
       void warnings.push({ ...placeIn(key, field), field: "", message, domain });
     const checked = checkStoredObject(object.content);
-    if (checked.ok) valid.push(resourceAt(checked.resource, (field) => placeIn(key, field)));
-    else
+    if (checked.ok) claims.push(resourceAt(checked.resource, (field) => placeIn(key, field)));
+    else {
+      // Its last good form keeps the domain, so a younger resource must not be taken for the owner.
+      if (domain !== "") claims.push(invalidClaim(object, domain));
       for (const { path, message } of checked.problems)
         warn(path, `${message}: left out, pods enforce the last good form of the resource if there is one`);
+    }
     const refusal = refusalOf(object);
     if (refusal !== undefined && checked.ok) warn([], `the cluster does not accept these rules: ${refusal}`);
   }
-  const { owners, problems } = resolveResources(valid);
+  const { owners, problems } = resolveResources(claims);
   for (const problem of problems) {
-    const domain = valid.find(({ domainAt, fleetsAt }) =>
+    const domain = claims.find(({ domainAt, fleetsAt }) =>
       [domainAt.path, fleetsAt.path].includes(problem.path),
     )?.domain;
     warnings.push({ ...problem, field: "", message: `${problem.message}: left out`, domain: domain ?? "" });
   }
   return { resources: owners, warnings };
+}
+
+/** The claim of an invalid resource, without rules: what it had before is not in the cluster's object. */
+function invalidClaim({ namespace, name, content }: KubernetesObject, domain: string): CheckedResource {
+  const key = `${namespace}/${name}`;
+  const created = Date.parse(textOf(fieldsOf(content["metadata"])["creationTimestamp"]) ?? "");
+  const { fleets } = fieldsOf(content["spec"]);
+  const named = Array.isArray(fleets) ? fleets.filter((fleet) => typeof fleet === "string") : [];
+  return {
+    namespace,
+    name,
+    createdMs: Number.isNaN(created) ? 0 : created,
+    domain,
+    fleets: named.length === 0 ? undefined : named,
+    nameAt: placeIn(key, ["metadata", "name"]),
+    domainAt: placeIn(key, ["spec", "domain"]),
+    fleetsAt: placeIn(key, ["spec", "fleets"]),
+    rules: {
+      model: { name: key, domain, descriptors: [] },
+      placeOf: (field) => placeIn(key, ["spec", ...field]),
+    },
+    isInvalid: true,
+  };
 }
 
 /** Such as `web/shop spec.descriptors[0]`, without line and column. */

@@ -246,7 +246,7 @@ function digests(images: readonly BuiltImage[]): Readonly<Record<string, string>
 function importedPackages(folder: string): readonly string[] {
   const texts = globSync("**/*.js", { cwd: folder }).map((path) => readFileSync(join(folder, path), "utf8"));
   const found = texts.flatMap((text) =>
-    [...text.matchAll(/(?:^import .*?from |^import |\bimport\()"([^".][^"]*)"/gms)].map(([, name = ""]) => name),
+    [...text.matchAll(/(?:^import [^"]*?from |^import |\bimport\()"([^".][^"]*)"/gm)].map(([, name = ""]) => name),
   );
   const packages = [...new Set(found)].filter((name) => !name.startsWith("node:")).toSorted();
   // @peculiar/x509 needs it to be loaded before.

@@ -72,7 +72,7 @@ export async function startEnvoyRatelimit(options: EnvoyRatelimitOptions): Promi
 }
 
 /** The built program. Throws when the set-up has not run. */
-function findEnvoyRatelimit(): string {
+export function findEnvoyRatelimit(): string {
   // eslint-disable-next-line no-restricted-syntax -- the cache folder of the machine
   const cache = process.env["XDG_CACHE_HOME"];
   const base = cache === undefined || cache === "" ? join(homedir(), ".cache") : cache;

@@ -68,15 +68,18 @@ export async function startFlow(
   return new Flow(place, controlPlaneEnv, await startReplica(place, controlPlaneEnv));
 }
 
+/** A place whose ports are known. */
+type FlowPlace = ReplicaPlace & Required<Pick<ReplicaPlace, "ports">>;
+
 /** The running flow. */
 export class Flow {
   /** The control plane that was started last. */
   controlPlane: Replica;
-  readonly #place: Required<ReplicaPlace>;
+  readonly #place: FlowPlace;
   readonly #controlPlaneEnv: Env;
   readonly #pods: Pod[] = [];
 
-  constructor(place: Required<ReplicaPlace>, controlPlaneEnv: Env, controlPlane: Replica) {
+  constructor(place: FlowPlace, controlPlaneEnv: Env, controlPlane: Replica) {
     this.#place = place;
     this.#controlPlaneEnv = controlPlaneEnv;
     this.controlPlane = controlPlane;

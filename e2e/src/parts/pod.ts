@@ -12,10 +12,13 @@ const PAUSE_MS = 20;
 /** The entries of one descriptor, such as `{ path: "/x", user: "ada" }`. */
 type Entries = Readonly<Record<string, string>>;
 
-/** Starts a pod of the control plane at these ports, itself on free ones. */
-export async function startPod(place: Pick<StackPlace, "ports" | "certificates">, env: Env = {}): Promise<Pod> {
+/** Starts a pod of the control plane at these ports, itself on free ones, by default of this checkout. */
+export async function startPod(
+  place: Pick<StackPlace, "ports" | "certificates"> & { readonly root?: string },
+  env: Env = {},
+): Promise<Pod> {
   const ports = { ...(await anyPorts()), ads: place.ports.ads };
-  const process = await startProgram("rateLimit", { certificates: place.certificates, ports }, env);
+  const process = await startProgram("rateLimit", { ...place, ports }, env);
   return new Pod(process, ports.rateLimitGrpc, `http://${STACK_HOST}:${ports.rateLimitHttp}`);
 }
 

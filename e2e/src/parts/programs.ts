@@ -27,26 +27,32 @@ export async function anyPorts(): Promise<StackPorts> {
   return Object.fromEntries(entries) as Record<keyof StackPorts, number>;
 }
 
-/** The path of a program. */
-export function launcher(name: string): string {
-  return join(ROOT, "node_modules", ".bin", name);
+/** The path of a program of the checkout at `root`. */
+export function launcher(name: string, root = ROOT): string {
+  return join(root, "node_modules", ".bin", name);
 }
 
-/** Starts one program of the stack at `place` and waits until it is ready. */
+/** Starts one program of the stack at `place`, by default of this checkout, and waits until it is ready. */
 export async function startProgram(
   program: keyof ReturnType<typeof planPrograms>,
-  place: Pick<StackPlace, "ports" | "certificates"> & { readonly sourceDirectory?: string },
+  {
+    root,
+    ...place
+  }: Pick<StackPlace, "ports" | "certificates"> & { readonly sourceDirectory?: string; readonly root?: string },
   env: Env = {},
 ): Promise<ProcessGroup> {
   // eslint-disable-next-line no-restricted-syntax -- the programs need the PATH of the test to find their tools
   const machine = process.env;
   const plan = planPrograms({ sourceDirectory: "", accountDirectory: "", machine, ...place })[program];
-  return startPlanned({ ...plan, env: { ...plan.env, ...env } });
+  return startPlanned({ ...plan, env: { ...plan.env, ...env } }, root);
 }
 
 /** Starts one program of the stack and waits until it is ready; kills it when it is not. */
-export async function startPlanned({ name, launcher: command, env, readyUrl }: ProgramPlan): Promise<ProcessGroup> {
-  const program = await startProcess({ name, command: launcher(command), env, cwd: ROOT });
+export async function startPlanned(
+  { name, launcher: command, env, readyUrl }: ProgramPlan,
+  root = ROOT,
+): Promise<ProcessGroup> {
+  const program = await startProcess({ name, command: launcher(command, root), env, cwd: ROOT });
   try {
     await program.waitUntilReady(readyUrl, READY_TIMEOUT_MS);
   } catch (error) {

@@ -57,7 +57,6 @@ async function startRenderedPod(deployment: Mapping, place: PodPlace, index: num
     launcher: String(command),
     readyUrl: `http://${at(String(port))}${String(path)}`,
     env: {
-      // eslint-disable-next-line no-restricted-syntax -- the program needs the PATH of the machine
       ...machineEnv(globalThis.process.env),
       ...environmentOf(container, paths),
       ...Object.fromEntries(place.hostVariables.map((variable) => [variable, address])),
@@ -72,13 +71,14 @@ function mountVolumes(spec: Mapping, container: Mapping, place: PodPlace): Reado
     const volume = mappingsOf(spec["volumes"]).find((each) => each["name"] === mount["name"]);
     const mountPath = String(mount["mountPath"]);
     const folder = join(place.folder, mountPath);
-    const { secretName, items } = fieldsOf(volume?.["secret"]);
+    const { secretName: rawName, items } = fieldsOf(volume?.["secret"]);
+    const secretName = textOf(rawName);
     if (secretName === undefined) mkdirSync(folder, { recursive: true });
     else {
-      const values = place.secrets[String(secretName)];
+      const values = place.secrets[secretName];
       const files = mappingsOf(items).map((item): [string, string] => {
         const value = values?.[String(item["key"])];
-        if (value === undefined) throw new Error(`the Secret ${String(secretName)} has no ${String(item["key"])}`);
+        if (value === undefined) throw new Error(`the Secret ${secretName} has no ${String(item["key"])}`);
         return [String(item["path"]), value];
       });
       new MountedSecret(Object.fromEntries(files), folder);

@@ -61,18 +61,17 @@ export interface ReplicaPlace {
   /** Folder of the manifests. */
   readonly manifests: string;
   readonly ports?: StackPorts;
+  /** Root of the checkout whose program it is; by default this one. */
+  readonly root?: string;
 }
 
 /** Starts a replica with further environment variables, and waits until it is ready. */
 export async function startReplica(
-  { certificates, manifests, ports: given }: ReplicaPlace,
+  { manifests, ports: given, ...place }: ReplicaPlace,
   env: Env = {},
 ): Promise<Replica> {
   const ports = given ?? (await anyPorts());
-  return new Replica(
-    ports,
-    await startProgram("controlPlane", { ports, certificates, sourceDirectory: manifests }, env),
-  );
+  return new Replica(ports, await startProgram("controlPlane", { ...place, ports, sourceDirectory: manifests }, env));
 }
 
 /** A running replica. */

@@ -5,7 +5,7 @@ import { eventually } from "@weir/testing/eventually";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type AccountSite, HOSTS, startAccountSite } from "../parts/account-site.ts";
+import { type AccountSite, HOSTS, startAccountSite } from "../parts/account-site.suite.ts";
 import { startBrowser } from "../parts/browser.ts";
 
 const PERSON = { email: "grace@example.com", password: "nanoseconds of wire", name: "Grace" };
@@ -17,8 +17,8 @@ const MINUTE_LATEST_SECOND = 45;
 
 describe("the account service under a browser", () => {
   const folder = makeTemporaryFolder();
-  let site: AccountSite;
-  let browser: Browser;
+  let site: AccountSite | undefined;
+  let browser: Browser | undefined;
   let context: BrowserContext;
   let page: Page;
 
@@ -100,9 +100,7 @@ describe("the account service under a browser", () => {
   });
 
   it("is refused after five guesses, which both replicas count together, and may read when to retry", async () => {
-    await eventually("the next minute", () =>
-      expect((Date.now() / 1000) % 60).toBeLessThan(MINUTE_LATEST_SECOND),
-    );
+    await eventually("the next minute", () => expect((Date.now() / 1000) % 60).toBeLessThan(MINUTE_LATEST_SECOND));
     await fillIn(page, { ...PERSON, email: "victim@example.com" });
     const answers: string[] = [];
     for (let guess = 0; guess < 6; guess += 1) answers.push(await press(page, "login"));
@@ -110,7 +108,7 @@ describe("the account service under a browser", () => {
       ...Array.from({ length: 5 }, () => "login 401 invalid_credentials"),
       "login 429 rate_limited retry",
     ]);
-    for (const pod of site.pods) {
+    for (const pod of site!.pods) {
       const metrics = await (await fetch(`http://${pod.at("metrics")}/metrics`)).text();
       expect(metrics).toMatch(/^ratelimit_decisions_total\{route="login",decided_by="service".*\} [1-9]/m);
       expect(metrics).toMatch(/^ratelimit_decisions_total\{route="login",decided_by="local".*\} 0/m);
@@ -118,7 +116,7 @@ describe("the account service under a browser", () => {
   });
 
   it("keeps the session when the replica that opened it is gone", async () => {
-    await site.stopFirst();
+    await site!.stopFirst();
     for (let call = 0; call < 3; call += 1)
       expect(await press(page, "current-user")).toBe(`current-user 200 ${PERSON.email}`);
     expect(await press(page, "refresh-token")).toBe("refresh-token 200 done");

@@ -17,7 +17,7 @@ import { ROOT } from "../../parts/programs.ts";
 import type { Cores } from "../machine.ts";
 import { assignCores, describeMachine } from "../machine.ts";
 import { type BenchArguments, BENCH_USAGE, parseBenchArguments } from "./bench-arguments.ts";
-import { buildEarlier } from "./earlier-build.ts";
+import { buildEarlier } from "../../parts/earlier-build.ts";
 import { buildGenerator } from "./generator.ts";
 import { selectGroups } from "./loads.ts";
 import { type BenchPlace, measureGroup, type MeasureOptions } from "./measure-group.ts";

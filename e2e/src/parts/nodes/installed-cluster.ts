@@ -61,7 +61,10 @@ export class PodCluster {
   async helm(...args: readonly string[]): Promise<string> {
     const own = ["--kubeconfig", this.cluster.kubeconfigPath, "--namespace", SYSTEM_NAMESPACE];
     // Its caches, and those of the API, are in the folder of the cluster.
-    const homes = ["HOME", "HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"].map((name) => [name, this.cluster.folder]);
+    const homes = ["HOME", "HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"].map((name) => [
+      name,
+      this.cluster.folder,
+    ]);
     const { stdout } = await promisify(execFile)(findHelm(), [...args, ...own], {
       env: Object.fromEntries(homes) as Env,
     });

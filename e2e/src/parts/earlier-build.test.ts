@@ -9,7 +9,7 @@ describe("buildEarlier()", () => {
     const folder = makeTemporaryFolder();
     try {
       const options = {
-        root: join(import.meta.dirname, "..", "..", "..", ".."),
+        root: join(import.meta.dirname, "..", "..", ".."),
         env: { XDG_CACHE_HOME: folder.path },
         say: () => undefined,
       };

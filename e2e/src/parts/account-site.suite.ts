@@ -6,6 +6,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { CreateBucketCommand, PutBucketPolicyCommand, S3Client } from "@aws-sdk/client-s3";
+import { renderChart } from "@weir/charts/render";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { reservePort } from "@weir/testing/reserve-ports";
 import { type CertificateFiles, writeCertificates } from "@weir/testing/servers/certificate-files";
@@ -16,7 +17,6 @@ import { type Envoy, startEnvoyWith } from "./envoy.ts";
 import { ingressConfig } from "./envoy-ingress.ts";
 import { startFlow } from "./flow.ts";
 import { type PodPlace, type RenderedPod, startRenderedPods } from "./rendered-pods.ts";
-import { renderChart } from "./rendered-chart.ts";
 
 /** The hosts. Pages of the first may call the service; `stranger` is of the same site, `thief` is not. */
 export const HOSTS = {
@@ -32,7 +32,10 @@ const BUCKET = "avatars";
 /** How long a pod may take to stop, in milliseconds. */
 const STOP_GRACE_MS = 30_000;
 
-const S3_SECRET = { S3_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId, S3_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey };
+const S3_SECRET = {
+  S3_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
+  S3_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+};
 
 /** Keys of a Secret; nothing outside of the test reads what they sign. */
 const KEYS = {
@@ -72,7 +75,7 @@ export async function startAccountSite(folder: string): Promise<AccountSite> {
       () => page.stop(),
     );
     await makePublicBucket(s3.url);
-    const chart = await renderChart("weir-account", valuesOf({ endpoint: s3.url, grpcPort }), folder);
+    const chart = await renderChart({ chart: "weir-account", values: valuesOf({ endpoint: s3.url, grpcPort }) });
     const limits = { "account.yaml": stringify(chart.only("RateLimitConfig")) };
     const flow = await startFlow(folder, limits);
     stops.push(() => flow.stop());
@@ -89,7 +92,9 @@ export async function startAccountSite(folder: string): Promise<AccountSite> {
       pods,
       address: new URL(envoy.url).host,
       certificatePath: certificates.serverCert,
-      stopFirst: async () => void (await stopPod(pods[0]!)),
+      stopFirst: async () => {
+        await stopPod(pods[0]!);
+      },
       stop,
     };
   } catch (error) {
@@ -101,7 +106,7 @@ export async function startAccountSite(folder: string): Promise<AccountSite> {
 /** The values of an installation with two replicas. */
 function valuesOf({ endpoint, grpcPort }: { readonly endpoint: string; readonly grpcPort: number }): object {
   return {
-    replicaCount: 2,
+    replicas: 2,
     store: { type: "mongo", mongo: { existingSecret: "weir-account-mongo" } },
     media: {
       type: "s3",

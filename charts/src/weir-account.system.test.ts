@@ -1,0 +1,87 @@
+// The chart weir-account: what it refuses, and that it agrees with the service and its limits.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fieldsOf } from "@weir/kubernetes/mapping";
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { CHARTS } from "./helm.ts";
+import { renderChart, renderYaml } from "./render.ts";
+import { ACCOUNT_SETTINGS } from "./values/constraints.ts";
+
+const ORIGIN = { publicOrigin: "https://account.example.com" };
+const MONGO = { store: { type: "mongo", mongo: { existingSecret: "m" } } };
+
+/** Settings that values of their own set, or that are not for production. */
+const SET_BY_VALUES =
+  /^(NODE_ENV|(METRICS_)?(HOST|PORT)|STORE|MONGODB_.*|MEDIA.*|S3_.*|ALLOW_EMBEDDED|PUBLIC_ORIGIN|CORS_ORIGINS|TRUST_PROXY|DATA_DIR|(ACCESS|REFRESH)_TOKEN_SECRET|TOKEN_KEYS_FILE|ACCOUNT_LABEL_SECRET|PASSWORD_PEPPER|COOKIE_INSECURE_DEV|TLS_.*|LOG_.*|RATE_LIMIT_.*)$/;
+
+describe("the chart weir-account", () => {
+  it.each([
+    {
+      what: "two replicas with the embedded store",
+      values: { ...ORIGIN, replicas: 2 },
+      message: "Cannot run 2 replicas with the embedded store",
+    },
+    {
+      what: "two replicas with local media",
+      values: { ...ORIGIN, ...MONGO, replicas: 2 },
+      message: "Cannot run 2 replicas with local media",
+    },
+    { what: "local media without an origin", values: {}, message: "publicOrigin must be set" },
+    { what: "MongoDB without its Secret", values: { ...ORIGIN, store: { type: "mongo" } }, message: "existingSecret" },
+    { what: "S3 without a bucket", values: { media: { type: "s3" } }, message: "media.s3.bucket must be set" },
+    {
+      what: "closed without a rate limit service",
+      values: { ...ORIGIN, rateLimit: { failure: "closed" } },
+      message: "rateLimit.failure must be local or open",
+    },
+    {
+      what: "half a client certificate",
+      values: { ...ORIGIN, rateLimit: { address: "a:1", tls: { enabled: true, certKey: "tls.crt" } } },
+      message: "rateLimit.tls.certKey and rateLimit.tls.keyKey",
+    },
+    {
+      what: "an authority of clients without TLS",
+      values: { ...ORIGIN, tls: { clientCaKey: "ca.crt" } },
+      message: "tls.clientCaKey needs tls.existingSecret",
+    },
+    { what: "an Ingress without a host", values: { ...ORIGIN, ingress: { enabled: true } }, message: "ingress.hosts" },
+    { what: "a route without a Gateway", values: { ...ORIGIN, httpRoute: { enabled: true } }, message: "parentRefs" },
+    {
+      what: "a typing error",
+      values: { ...ORIGIN, rateLimit: { adress: "a:1" } },
+      message: "at '/rateLimit': additional properties 'adress' not allowed",
+    },
+    {
+      what: "an unknown setting",
+      values: { ...ORIGIN, settings: { MAX_SESSION: "3" } },
+      message: "additional properties 'MAX_SESSION' not allowed",
+    },
+    { what: "an address without a port", values: { ...ORIGIN, rateLimit: { address: "a" } }, message: "'/rateLimit/a" },
+  ])("refuses $what", async ({ values, message }) => {
+    await expect(renderChart({ chart: "weir-account", values })).rejects.toThrow(message);
+  });
+
+  it("has by default the limits of examples/limits/account.yaml", async () => {
+    const values = { ...ORIGIN, rateLimit: { address: "limits:8081" } };
+    const chart = await renderChart({ chart: "weir-account", values });
+    const example = readFileSync(join(CHARTS, "..", "examples/limits/account.yaml"), "utf8");
+    expect(chart.only("RateLimitConfig")["spec"]).toEqual(fieldsOf(parse(example))["spec"]);
+  });
+
+  it("takes each setting of the service, by a value of its own or in settings", () => {
+    const page = readFileSync(join(CHARTS, "..", "docs/settings.md"), "utf8");
+    const [, section = ""] = page.split("## `weir-account`\n");
+    const rows = section.slice(0, section.indexOf("\n## ")).matchAll(/^\| `([A-Z0-9_]+)`/gm);
+    const names = [...rows].map(([, name = ""]) => name);
+    expect(names.filter((name) => !SET_BY_VALUES.test(name)).toSorted()).toEqual(ACCOUNT_SETTINGS);
+  });
+
+  it("renders the same twice", async () => {
+    const rendering = {
+      chart: "weir-account",
+      values: { ...ORIGIN, settings: { MAX_SESSIONS: "3", ACCESS_TTL: "5m" } },
+    };
+    expect(await renderYaml(rendering)).toBe(await renderYaml(rendering));
+  });
+});
