@@ -26,8 +26,7 @@ beforeAll(async () => {
     await cluster.apply(stringify({ apiVersion: "v1", kind: "Namespace", metadata: { name, labels: level } }));
   await cluster.apply(FOREIGN_DEFINITIONS);
   await cluster.apply(await renderYaml({ chart: "weir-crds" }));
-  // Pods need it, and no controller makes it here.
-  await cluster.apply("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: default, namespace: weir-system}\n");
+  await cluster.apply(serviceAccounts());
   schemas = join(cluster.folder, "schemas");
   await eventually("the API server to publish the custom resources", async () => {
     const { stdout } = await cluster.kubectl(["get", "--raw", "/openapi/v2"]);
@@ -72,6 +71,22 @@ it("kubeconform refuses a field that does not exist", async () => {
   const { code, stdout } = await kubeconform(args, yaml);
   expect({ code, names: stdout.includes("port") }).toEqual({ code: 1, names: true });
 });
+
+/** Accounts of the pods for `helm test`: a pod needs its own, and a dry run creates none. */
+function serviceAccounts(): string {
+  const accounts = VALUES_FILES.flatMap(({ golden }) =>
+    RenderedChart.parse(readFileSync(golden, "utf8"))
+      .ofKind("Pod")
+      .map(({ metadata, spec }) => {
+        const { namespace } = fieldsOf(metadata);
+        const { serviceAccountName: name = "default" } = fieldsOf(spec);
+        return stringify({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace } });
+      }),
+  );
+  const ofPods = { name: "default", namespace: "weir-system" };
+  accounts.push(stringify({ apiVersion: "v1", kind: "ServiceAccount", metadata: ofPods }));
+  return [...new Set(accounts)].join("---\n");
+}
 
 /** The pods of a rendering, and those that its Deployments make. Nothing that a pod needs exists, so its account goes. */
 function podsOf(chart: RenderedChart): readonly Mapping[] {

@@ -6,8 +6,8 @@ import { renderYaml } from "./render.ts";
 import { CHART_NAMES, VALUES_FILES } from "./values-files.suite.ts";
 
 describe("a chart", () => {
-  it.each(VALUES_FILES)("$chart with $name renders to its golden", async ({ chart, namespace, values, golden }) => {
-    await expect(await renderYaml({ chart, namespace, values })).toMatchFileSnapshot(golden);
+  it.each(VALUES_FILES)("$chart with $name renders to its golden", async ({ chart, values, golden }) => {
+    await expect(await renderYaml({ chart, values })).toMatchFileSnapshot(golden);
   });
 
   it.each(CHART_NAMES)("%s passes helm lint --strict with each values file", async (chart) => {

@@ -9,9 +9,6 @@ export const CHART_NAMES: readonly string[] = readdirSync(CHARTS).filter((name) 
   existsSync(join(CHARTS, name, "Chart.yaml")),
 );
 
-/** Namespaces of the releases that are rendered; weir-system where none is named. */
-const NAMESPACES: Readonly<Record<string, string>> = { "weir-account": "accounts" };
-
 /** A values file of a chart. */
 export interface ValuesFile {
   readonly chart: string;
@@ -19,8 +16,6 @@ export interface ValuesFile {
   readonly name: string;
   readonly path: string;
   readonly values: object;
-  /** Namespace of the release. */
-  readonly namespace: string;
   /** The committed rendering. */
   readonly golden: string;
 }
@@ -33,7 +28,6 @@ export const VALUES_FILES: readonly ValuesFile[] = CHART_NAMES.flatMap((chart) =
     chart,
     name: file.slice(0, -".yaml".length),
     path: join(folder, file),
-    namespace: NAMESPACES[chart] ?? "weir-system",
     values: (parse(readFileSync(join(folder, file), "utf8")) ?? {}) as object,
     golden: join(folder, "golden", file),
   }));

@@ -75,7 +75,7 @@ describe("the previous version next to this one", () => {
     envoy = await startRollingEnvoy(GUIDE, {
       folder: folder.path,
       domain: "shop",
-      podPorts: podPorts,
+      podPorts,
       upstreamPort: upstream.port,
     });
   }, BUILD_TIMEOUT_MS);
