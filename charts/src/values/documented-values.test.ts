@@ -66,7 +66,7 @@ it("valuesSchema() accepts the keys of a group only, and any key of a free mappi
   });
 });
 
-it.each(["weir", "weir-crds"])("constrainedPaths() are values of %s", (chart) => {
+it.each(["weir", "weir-crds", "weir-account"])("constrainedPaths() are values of %s", (chart) => {
   const text = readFileSync(join(import.meta.dirname, "../..", chart, "values.yaml"), "utf8");
   const paths = listLeaves(readValues(text)).map(({ path }) => path);
   expect(constrainedPaths(chart).filter((path) => !paths.includes(path))).toEqual([]);
