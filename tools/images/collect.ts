@@ -21,6 +21,7 @@ const MODE = { plain: 0o644, program: 0o755 } as const;
 
 /** Collects the shared layer and that of each image into folders of `out`, which is emptied first. */
 export async function collectImages(root: string, out: string, images: readonly Image[] = IMAGES): Promise<void> {
+  process.umask(0o022); // Folders that are made on the way have this mode, too.
   rmSync(out, { recursive: true, force: true });
   const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as {
     packages: LockedPackages;

@@ -24,6 +24,7 @@ describe("isPackageFile()", () => {
 describe("isWorkspaceFile()", () => {
   it.each([
     { path: "package.json", carried: true },
+    { path: "statistics-mapping.yaml", carried: true },
     { path: "bin/weir-ratelimit", carried: true },
     { path: "dist/main.js", carried: true },
     { path: "dist/main.js.map", carried: true },

@@ -39,9 +39,12 @@ export function isPackageFile(path: string): boolean {
   return !UNUSED_ENDING.test(name) && !FOREIGN_ADDON.test(path);
 }
 
+/** Files at the top of a workspace that its program reads: the mapping of statistics of weir-ratelimit. */
+const READ_FILES = new Set(["package.json", "statistics-mapping.yaml"]);
+
 /** Whether an image carries the file `path` of a workspace, relative to its folder, when it is built. */
 export function isWorkspaceFile(path: string): boolean {
-  if (path === "package.json") return true;
+  if (READ_FILES.has(path)) return true;
   if (path.startsWith("bin/")) return true;
   // Source maps stay: stack traces name the line of the source.
   return path.startsWith("dist/") && !/\.(d\.ts|d\.ts\.map|tsbuildinfo)$/.test(path) && !isTestFile(path);

@@ -62,6 +62,7 @@ describe("make release", () => {
       env: {
         ...{ PATH: "/usr/bin:/bin", PORT: String(port), GRPC_PORT: "0", DEBUG_PORT: "0", BACKEND_TYPE: "memory" },
         ...{ RUNTIME_ROOT: join(folder, "rules"), RUNTIME_SUBDIRECTORY: "", USE_STATSD: "false" },
+        ...{ USE_PULLSTATS: "true", PULLSTATS_ADDR: "127.0.0.1:0" },
       },
       stdio: "ignore",
     });

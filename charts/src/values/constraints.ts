@@ -8,18 +8,31 @@ const PORT: JsonSchema = { type: "integer", minimum: 1, maximum: 65_535 };
 const NUMBER_OR_TEXT: JsonSchema = { type: ["integer", "string"] };
 const TEXTS: JsonSchema = { type: "array", items: { type: "string" } };
 
+/** Labels next to those by which the chart selects pods, which no label may replace. */
+const OWN_LABELS: JsonSchema = {
+  ...LABELS,
+  propertyNames: { not: { pattern: String.raw`^(app\.kubernetes\.io|helm\.sh)/` } },
+};
+
+/** Settings but those that values of the chart set, or that its ports and roles depend on. */
+function settingsBut(owned: string): JsonSchema {
+  // A number or a boolean would be a surprise in the environment, where all is text.
+  return { ...LABELS, propertyNames: { pattern: "^[A-Z][A-Z0-9_]*$", not: { pattern: `^(${owned})$` } } };
+}
+
+/** Settings of both programs that the chart sets. */
+const OWNED_BY_CHART = "HTTP_.*|LOG_.*|WATCH_.*|KUBE.*";
+
 /** By the last key of a value, in every chart. */
 const BY_KEY: Readonly<Record<string, JsonSchema>> = {
-  commonLabels: LABELS,
-  podLabels: LABELS,
+  commonLabels: OWN_LABELS,
+  podLabels: OWN_LABELS,
   podAnnotations: LABELS,
   nodeSelector: LABELS,
   labels: LABELS,
   annotations: LABELS,
   pullPolicy: { enum: ["Always", "IfNotPresent", "Never"] },
   digest: { type: "string", pattern: "^(sha256:[0-9a-f]{64})?$" },
-  // A setting with a number or a boolean would be a surprise in the environment, where all is text.
-  settings: { ...LABELS, propertyNames: { pattern: "^[A-Z][A-Z0-9_]*$" } },
 };
 
 /** Settings of the account service that its chart has no value of its own for. */
@@ -59,7 +72,13 @@ const BY_PATH: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = 
   weir: {
     "log.level": { enum: ["debug", "info", "warn", "error"] },
     "log.format": { enum: ["text", "json"] },
-    watchNamespaces: TEXTS,
+    watchNamespaces: { type: "array", items: { type: "string", minLength: 1 }, uniqueItems: true },
+    "operator.settings": settingsBut(
+      `IMAGE|CERTIFICATES|CONTROL_PLANE_.*|OPERATOR_NAMESPACE|WEBHOOK_.*|LEASE_NAME|${OWNED_BY_CHART}`,
+    ),
+    "controlPlane.settings": settingsBut(
+      `SOURCE.*|STATE_DIRECTORY|ADS_(HOST|PORT|TLS_.*|PLAINTEXT|FLEET.*|REPORT_SANS)|${OWNED_BY_CHART}`,
+    ),
     "certificates.source": { enum: ["operator", "cert-manager", "external"] },
     "webhook.failurePolicy": { enum: ["Ignore", "Fail"] },
     "webhook.timeoutSeconds": { type: "integer", minimum: 1, maximum: 30 },

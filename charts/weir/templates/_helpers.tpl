@@ -107,3 +107,9 @@ subjects:
     name: {{ .account }}
     namespace: {{ .root.Release.Namespace }}
 {{- end -}}
+
+{{/* "true" when the chart orders the certificate of the RateLimitService from cert-manager. */}}
+{{- define "weir.ordersCertificate" -}}
+{{- $controlPlane := default dict .Values.rateLimitService.spec.controlPlane -}}
+{{- if and (eq .Values.certificates.source "cert-manager") (not $controlPlane.certificateSecret) (not $controlPlane.plaintext) }}true{{ end -}}
+{{- end -}}

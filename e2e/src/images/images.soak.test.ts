@@ -118,6 +118,8 @@ describe("images", () => {
     const [port = "", grpcPort = "", debugPort = ""] = await somePorts(3);
     const env = {
       ...{ PORT: port, GRPC_PORT: grpcPort, DEBUG_PORT: debugPort, BACKEND_TYPE: "memory", USE_STATSD: "false" },
+      // As the operator and compose.yaml start it.
+      ...{ USE_PULLSTATS: "true", PULLSTATS_ADDR: "127.0.0.1:0" },
       ...{ RUNTIME_ROOT: "/mnt/rules", RUNTIME_SUBDIRECTORY: "" },
     };
     expect(await health("weir-ratelimit", env)).not.toBe(0); // Nothing listens yet.

@@ -1,6 +1,7 @@
 // Envoy before several rate limit pods that are replaced, with the health checks and retries of the guide
 // to migration.
 import { STACK_HOST } from "@weir/dev/setup/ports";
+import { eventually } from "@weir/testing/eventually";
 import { parse } from "yaml";
 import { type Envoy, startEnvoy } from "./envoy.ts";
 import type { Guide } from "./guide.ts";
@@ -36,5 +37,13 @@ export function startRollingEnvoy(guide: Guide, { podPorts, ...options }: Rollin
         },
       },
     },
+  });
+}
+
+/** Waits until Envoy has found so many pods healthy, as a rollout does that waits for each pod. */
+export async function untilHealthy(envoy: Envoy, pods: number): Promise<void> {
+  await eventually("all pods to be healthy for Envoy", async () => {
+    const healthy = await envoy.statistic("cluster.ratelimit.membership_healthy");
+    if (healthy !== pods) throw new Error(`${healthy} of ${pods} are`);
   });
 }

@@ -16,7 +16,7 @@ import { findEnvoyRatelimit } from "../parts/envoy-ratelimit.ts";
 import { startFlow } from "../parts/flow.ts";
 import { Guide } from "../parts/guide.ts";
 import { type Env, launcher, runCommand } from "../parts/programs.ts";
-import { startRollingEnvoy } from "../parts/rolling-envoy.ts";
+import { startRollingEnvoy, untilHealthy } from "../parts/rolling-envoy.ts";
 import { spend, Traffic } from "../parts/traffic.ts";
 import { startUpstream, type Upstream } from "../parts/upstream.ts";
 
@@ -153,6 +153,7 @@ describe("docs/migrating.md", () => {
         await underLoad();
         await pod.process!.stop("SIGTERM", STOP_GRACE_MS);
         await start(pod, program);
+        await untilHealthy(envoy!, pods.length);
         await underLoad();
         if (index === 0) expect(await spend(as(user), 11)).toEqual([...Array<number>(10).fill(200), 429]);
       }

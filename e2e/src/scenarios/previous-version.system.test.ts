@@ -16,7 +16,7 @@ import { Guide } from "../parts/guide.ts";
 import { type Pod, startPod } from "../parts/pod.ts";
 import { anyPorts, ROOT } from "../parts/programs.ts";
 import { type Replica, startReplica } from "../parts/replica.ts";
-import { startRollingEnvoy } from "../parts/rolling-envoy.ts";
+import { startRollingEnvoy, untilHealthy } from "../parts/rolling-envoy.ts";
 import { spend, Traffic } from "../parts/traffic.ts";
 import { startUpstream, type Upstream } from "../parts/upstream.ts";
 
@@ -128,6 +128,7 @@ describe("the previous version next to this one", () => {
     for (const [index, pod] of pods.entries()) {
       await pod.process.stop("SIGTERM", STOP_GRACE_MS);
       pods[index] = await launchPod(index, version);
+      await untilHealthy(envoy!, pods.length);
     }
   }
 

@@ -147,10 +147,10 @@ export class FileSource implements ConfigSource {
    * belongs together: a link that is swapped meanwhile gives a list of files that are gone, or files
    * of two versions. What changes after this makes an event.
    */
-  async #isStill({ fingerprint, content }: DirectoryState): Promise<boolean> {
+  async #isStill({ fingerprint, content, isWhole }: DirectoryState): Promise<boolean> {
     try {
       const now = await readRuleDirectory(this.#options);
-      return now.fingerprint === fingerprint && now.content === content;
+      return isWhole && now.isWhole && now.fingerprint === fingerprint && now.content === content;
     } catch {
       return false; // The next look reports why it cannot be read.
     }

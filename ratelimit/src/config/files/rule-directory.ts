@@ -61,6 +61,8 @@ export interface DirectoryState {
    * half of a change.
    */
   readonly content: string;
+  /** Whether every entry was still there when it was looked at; otherwise the files may belong to two versions. */
+  readonly isWhole: boolean;
 }
 
 /** The folder that the files are in. */
@@ -88,6 +90,7 @@ export async function readRuleDirectory(options: RuleDirectoryOptions): Promise<
     skipped: scan.skipped,
     fingerprint,
     content,
+    isWhole: scan.isWhole,
   };
 }
 
@@ -143,6 +146,7 @@ class Scan {
    * permissions.
    */
   readonly stamps: string[] = [];
+  isWhole = true;
   readonly #options: RuleDirectoryOptions;
   readonly #nameRoot: string;
   #entries = 0;
@@ -176,6 +180,7 @@ class Scan {
     const found = await statOf(path);
     if (found === undefined) {
       if (await isLink(path)) this.skipped.set(path, "it is a link without a target");
+      else this.isWhole = false;
     } else if (found.isDirectory()) await this.#visitFolder(path);
     else if (!found.isFile()) this.skipped.set(path, "it is neither a file nor a folder");
     else if (!RULE_FILE.test(path)) this.skipped.set(path, "its name ends in neither .yaml nor .yml");
