@@ -26,6 +26,21 @@ it.each([
   },
   { what: "a setting in lower case", values: { controlPlane: { settings: { resync: "5m" } } }, message: "resync" },
   {
+    what: "a setting that the chart's ports depend on",
+    values: { controlPlane: { settings: { HTTP_PORT: "9000" } } },
+    message: "invalid propertyName 'HTTP_PORT'",
+  },
+  {
+    what: "a label that selects pods",
+    values: { commonLabels: { "app.kubernetes.io/instance": "mine" } },
+    message: "invalid propertyName 'app.kubernetes.io/instance'",
+  },
+  {
+    what: "a namespace that is watched twice",
+    values: { watchNamespaces: ["weir-system", "weir-system"] },
+    message: "at '/watchNamespaces'",
+  },
+  {
     what: "namespaces by name and by label",
     values: { watchNamespaces: ["weir-system"], watchNamespaceSelector: "a=b" },
     message: "set watchNamespaces or watchNamespaceSelector",

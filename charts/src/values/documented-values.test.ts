@@ -51,6 +51,7 @@ it("valuesSchema() accepts the keys of a group only, and any key of a free mappi
         description: "Labels of all objects.",
         type: "object",
         additionalProperties: { type: "string" },
+        propertyNames: { not: { pattern: String.raw`^(app\.kubernetes\.io|helm\.sh)/` } },
       },
       image: {
         type: "object",
