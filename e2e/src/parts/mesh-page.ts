@@ -42,7 +42,10 @@ export function onThisMachine<T>(config: T, ports: MeshPorts): T {
     if (address === "limits.shop.svc.cluster.local") return { address: "127.0.0.1", port_value: ports.rateLimit };
     if (address === "web.shop.svc.cluster.local") return { address: "127.0.0.1", port_value: ports.upstream };
     if (address === "0.0.0.0" || address === "::") return { address: "127.0.0.1", port_value: 0 };
-    return { ...value, ...(timeout === "0.25s" && { timeout: "20s" }), ...(connect !== undefined && LONG_CONNECT) };
+    // Envoy Gateway leaves the filter's timeout at 20 ms, after which a request is let through.
+    const isFilter = value["@type"] === `${EXTENSIONS}.filters.http.ratelimit.v3.RateLimit`;
+    const isShort = timeout === "0.25s" || (isFilter && timeout === undefined);
+    return { ...value, ...(isShort && { timeout: "20s" }), ...(connect !== undefined && LONG_CONNECT) };
   }) as T;
 }
 
