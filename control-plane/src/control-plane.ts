@@ -1,6 +1,6 @@
 // Puts the parts of the control plane together, in the order of the flow: from the source of
 // resources to the streams of the pods, and the reports about them.
-import { randomUUID } from "node:crypto";
+import { randomUUID, X509Certificate } from "node:crypto";
 import { hostname } from "node:os";
 
 import { setLogger } from "@grpc/grpc-js";
@@ -156,6 +156,7 @@ export class ControlPlane {
   }
 
   #createMetrics(): Metrics {
+    const files = this.#security.kind === "mutual-tls" ? this.#security.files : undefined;
     return createMetrics({
       report: () => this.#report(),
       streams: () => this.ads.streams(),
@@ -163,6 +164,7 @@ export class ControlPlane {
       pods: this.#pods,
       publisher: () => this.#publisher.state(),
       sourceCounts: countsOf(this.#source),
+      certificateEndMs: () => expiryOf(files?.current().cert),
     });
   }
 
@@ -283,4 +285,9 @@ function openSecurity(security: AdsSecuritySettings, log: Log): AdsSecurity {
 function addressOf(listener: AdsServer | AdminServer): string {
   const address = listener.address();
   return address === undefined ? "not open" : formatAddress(address);
+}
+
+/** In milliseconds since the epoch, for the first certificate of a chain in PEM. */
+function expiryOf(chain: Buffer | undefined): number | undefined {
+  return chain && new X509Certificate(chain).validToDate.getTime();
 }

@@ -4,6 +4,8 @@ import { describe, expect, it } from "vitest";
 import { docCommentOf, formatErrorPage } from "./error-docs.ts";
 import { formatGroupedPage, formatSettingsPage } from "./settings-docs.ts";
 import { inlineCode, markdownTable } from "./generated-page.ts";
+import { mappedMetrics, metricsIn } from "./metrics-of-programs.ts";
+import { formatAlerts, formatCapacity, formatMetrics } from "./operations-docs.ts";
 
 describe("formatErrorPage()", () => {
   it("gives each workspace a section and each table its sentence and rows", () => {
@@ -84,5 +86,61 @@ describe("docCommentOf()", () => {
     expect(() =>
       docCommentOf("/** Of another. */\nconst A = 1;\nexport const CALL_ERRORS = {};", "CALL_ERRORS"),
     ).toThrow("Cannot describe CALL_ERRORS: it has no doc comment");
+  });
+});
+
+describe("formatCapacity()", () => {
+  const measured = ([group, load]: readonly [string, string], perSecond: number) => ({
+    ...{ group, load, contender: "weir" },
+    samples: [perSecond - 1, perSecond, perSecond + 1].map((each) => ({ perSecond: each, residentBytes: 99_000_001 })),
+  });
+  const rows = [
+    measured(["redis", "8x64"], 100_000),
+    measured(["redis", "16x1"], 10_000),
+    measured(["tls", "8x64"], 100_000),
+    measured(["over-limit", "8x64"], 400_000),
+    measured(["memcached", "16x1"], 10_000),
+    measured(["everything-on", "16x1"], 10_000),
+  ];
+
+  it("plans with 60 % of the median, and at least two replicas", () => {
+    const page = formatCapacity(rows);
+    expect(page).toContain("| Redis, few busy proxies | 100,000 | 100 MB | 2 | 2 | 4 |");
+    expect(page).toContain("| Redis, proxies that send one request at a time | 10,000 | 100 MB | 2 | 9 | 34 |");
+  });
+
+  it("throws when a row is missing", () => {
+    expect(() => formatCapacity(rows.slice(1))).toThrow("Cannot plan with redis/8x64/weir");
+  });
+});
+
+describe("formatAlerts()", () => {
+  it("has the severity, the time, the texts without templates, and the expression", () => {
+    const annotations = { summary: "{{ $value | humanize }} of {{ $labels.fleet }}", description: "Wait for <error>." };
+    const rule = { alert: "WeirGone", expr: "up == 0", for: "5m", labels: { severity: "info" }, annotations };
+    expect(formatAlerts([rule])).toBe(
+      "#### WeirGone\n\n**info**, after 5m: _value_ of _fleet_\n\nWait for `<error>`.\n\n```promql\nup == 0\n```",
+    );
+  });
+});
+
+describe("formatMetrics()", () => {
+  it("lists the metrics of a scrape with type and labels, without those of the process", () => {
+    const text = [
+      "# HELP process_x Of the process.\n# TYPE process_x gauge\nprocess_x 1",
+      '# HELP b_seconds Time.\n# TYPE b_seconds histogram\nb_seconds_bucket{le="1",route="/"} 0',
+      "# HELP a_total Things.\n# TYPE a_total counter\na_total 0",
+    ].join("\n");
+    expect(
+      formatMetrics([{ program: "weir-x", metrics: metricsIn(text) }])
+        .split("\n")
+        .slice(4),
+    ).toEqual(["| `a_total` | counter |  | Things |", "| `b_seconds` | histogram | `route` | Time |"]);
+  });
+
+  it("reads a mapping file: the labels of all lines of a metric, and none without help", () => {
+    const line = "  - { match_metric_type: counter, name: hits, help: Hits, labels: ";
+    const text = `mappings:\n${line}{ domain: $1 } }\n${line}{ domain: $1, key: $2 } }\n  - { match_metric_type: gauge, name: other }\n`;
+    expect(mappedMetrics(text)).toEqual([{ name: "hits", type: "counter", help: "Hits", labels: ["domain", "key"] }]);
   });
 });

@@ -25,6 +25,7 @@ export const GENERATORS: readonly Generator[] = [
   fromSource("settings", "tools/generate/settings-docs.ts"),
   fromSource("conformance", "tools/generate/conformance-docs.ts"),
   fromSource("benchmarks", "tools/generate/benchmark-docs.ts"),
+  fromSource("operations", "tools/generate/operations-docs.ts"),
 ];
 
 function fromSource(name: string, program: string): Generator {

@@ -38,6 +38,8 @@ export interface ScrapedFacts {
   readonly watchers: number;
   /** Undefined: the source has no server. */
   readonly source: SourceCounts | undefined;
+  /** When the certificate of the ADS listener expires, in milliseconds since the epoch. Undefined: it has none. */
+  readonly certificateEndMs: number | undefined;
 }
 
 /** A value and the values of its labels; values with equal labels are summed up. */
@@ -113,6 +115,10 @@ function addReplica(add: Add): void {
   const synced = "When the source was last known to be synchronised with its origin; 0 before the first time.";
   add("weir_source_last_sync_timestamp_seconds", [], synced, ({ report }) => [[secondsOf(report.source.syncedAt)]]);
   add("weir_ready", [], "1 while the replica serves configuration.", ({ report }) => [[Number(report.ready)]]);
+  const expiry = "When the certificate of the ADS listener expires; no series without TLS.";
+  add("weir_ads_certificate_expiry_timestamp_seconds", [], expiry, ({ certificateEndMs }) =>
+    certificateEndMs === undefined ? [] : [[certificateEndMs / 1000]],
+  );
   add("weir_ads_streams", [], "Open ADS streams.", ({ streams }) => [[streams]]);
   add("weir_rollout_watchers", [], "Clients that watch the rollout.", ({ watchers }) => [[watchers]]);
 }

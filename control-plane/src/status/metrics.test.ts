@@ -38,6 +38,7 @@ class Process {
       pods: this.pods,
       publisher: () => this.publisher,
       sourceCounts,
+      certificateEndMs: () => AT_MS,
     });
   }
 
@@ -99,6 +100,7 @@ describe("createMetrics()", () => {
       "weir_ads_streams 3",
       "weir_rollout_watchers 2",
       "weir_ready 1",
+      "weir_ads_certificate_expiry_timestamp_seconds 1769860800",
       "weir_fleets 1",
       `weir_snapshot_info{fleet="*",version="${VERSION}"} 1`,
       'weir_snapshot_bytes{fleet="*"} 204',

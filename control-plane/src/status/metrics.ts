@@ -35,6 +35,8 @@ export interface MetricsDeps {
   readonly publisher: () => PublisherState;
   /** Undefined: the source has no server. */
   readonly sourceCounts?: (() => SourceCounts) | undefined;
+  /** When the certificate of the ADS listener expires, in milliseconds since the epoch. Undefined: no TLS. */
+  readonly certificateEndMs?: () => number | undefined;
 }
 
 /** Makes the metrics with their own registry. */
@@ -56,7 +58,14 @@ export function createMetrics(deps: MetricsDeps): Metrics {
     refused: (reason) => refusals.inc({ reason }),
     scrape: async () => {
       const source = deps.sourceCounts?.();
-      setGauges({ report: deps.report(), streams: deps.streams(), watchers: deps.watchers(), source });
+      const certificateEndMs = deps.certificateEndMs?.();
+      setGauges({
+        report: deps.report(),
+        streams: deps.streams(),
+        watchers: deps.watchers(),
+        source,
+        certificateEndMs,
+      });
       return { contentType: registry.contentType, text: await registry.metrics() };
     },
   };
