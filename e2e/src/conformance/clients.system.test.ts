@@ -1,11 +1,11 @@
 // Calls the built program with the gRPC and HTTP/2 clients that people have: grpc-js, grpcurl, ghz and
 // h2load; checks the answers and the counts.
 import { writeFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { RateLimitRequestSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { findTool } from "@weir/testing/tools";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROOT, runCommand } from "../parts/programs.ts";
 import { type RateLimitService, startRateLimitService } from "./rate-limit-service.ts";
@@ -132,7 +132,7 @@ describe.each(["weir", "grpc-js"])("the rate limit service with GRPC_ENGINE=%s",
 
 /** The path of a program that the set-up of the tests builds. */
 function tool(name: string, version: string): string {
-  return join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "weir", `${name}-${version}`, "bin", name);
+  return findTool(`${name}-${version}`, name);
 }
 
 /** Runs a program to its end. */

@@ -1,11 +1,11 @@
 // What the commands of a page find around them: a folder that looks like the repository, and servers.
 import { cpSync, existsSync, globSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { PORT_OWNERS, type StackPorts } from "@weir/dev/settings";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 import { reservePorts } from "@weir/testing/reserve-ports";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { toolsFolder } from "@weir/testing/tools";
 import { startPodCluster } from "../parts/nodes/installed-cluster.ts";
 import { localStackEnv, spawnLocalStack, untilLocalStackRuns } from "../parts/local-stack.ts";
 import { type Env, ROOT } from "../parts/programs.ts";
@@ -136,9 +136,9 @@ function withKubectl(fixture: Fixture, cluster: KubernetesCluster, server: { sto
 /** The programs of the repository and those that the tests installed, and a home of their own. */
 function shellEnv(folder: string): Env {
   // eslint-disable-next-line no-restricted-syntax -- commands need the programs of the machine
-  const { PATH = "", XDG_CACHE_HOME = join(homedir(), ".cache") } = process.env;
+  const { PATH = "" } = process.env;
   const own = [join(ROOT, "node_modules", ".bin"), ...PATH.split(delimiter)];
-  return { PATH: [...own, ...installedFolders(join(XDG_CACHE_HOME, "weir"))].join(delimiter), HOME: folder };
+  return { PATH: [...own, ...installedFolders(toolsFolder())].join(delimiter), HOME: folder };
 }
 
 /** Folders of the programs that `tools/test/test-setup.ts` installs; the newest version first. */

@@ -2,10 +2,10 @@
 // and run next to the current ones. A second use of the same commit builds nothing.
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { E2eError } from "../errors.ts";
+import { toolsFolder } from "@weir/testing/tools";
 
 /** Written last, so that an interrupted check-out or build does not count as a complete one. */
 const STAMP = ".built";
@@ -40,7 +40,7 @@ export async function buildEarlier(
   const { root, env, say, workspaces = ["ratelimit"] } = options;
   const hash = await findCommit(root, commit);
   const description = await run("git", ["-C", root, "log", "-1", "--format=%h (%s)", hash], root);
-  const folder = join(cacheFolder(env), `commit-${hash.slice(0, NAME_LENGTH)}`);
+  const folder = join(toolsFolder(env), `commit-${hash.slice(0, NAME_LENGTH)}`);
   const stampOf = (workspace: EarlierWorkspace): string => join(folder, `${STAMP}-${workspace}`);
   const missing = workspaces.filter((workspace) => !existsSync(stampOf(workspace)));
   if (missing.length === 0) return { root: folder, description };
@@ -73,12 +73,6 @@ async function checkOut(root: string, hash: string, folder: string): Promise<voi
   await run("git", ["-C", root, "worktree", "add", "--detach", "--force", folder, hash], root);
   await run("npm", ["ci", "--prefer-offline", "--loglevel=error"], folder);
   writeFileSync(join(folder, STAMP), "");
-}
-
-/** The folder where what is built or fetched is kept between runs. */
-function cacheFolder(env: Readonly<Record<string, string | undefined>>): string {
-  const base = env["XDG_CACHE_HOME"];
-  return join(base === undefined || base === "" ? join(homedir(), ".cache") : base, "weir");
 }
 
 async function run(command: string, args: readonly string[], cwd: string): Promise<string> {

@@ -1,11 +1,9 @@
 // A running envoyproxy/ratelimit, the Go service that Weir is compared with: what it answers in the
 // tests, what it costs in the benchmark.
-import { existsSync } from "node:fs";
-import { homedir } from "node:os";
-import { join } from "node:path";
 import { type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { reservePorts } from "@weir/testing/reserve-ports";
+import { findTool } from "@weir/testing/tools";
 import type { Env } from "./programs.ts";
 
 /** The version that the set-up of tests and benchmark builds. */
@@ -73,11 +71,5 @@ export async function startEnvoyRatelimit(options: EnvoyRatelimitOptions): Promi
 
 /** The built program. Throws when the set-up has not run. */
 export function findEnvoyRatelimit(): string {
-  // eslint-disable-next-line no-restricted-syntax -- the cache folder of the machine
-  const cache = process.env["XDG_CACHE_HOME"];
-  const base = cache === undefined || cache === "" ? join(homedir(), ".cache") : cache;
-  const path = join(base, "weir", `envoyproxy-ratelimit-${ENVOY_RATELIMIT_VERSION}`, "bin", "service_cmd");
-  if (!existsSync(path))
-    throw new Error(`Cannot start envoyproxy/ratelimit: ${path} does not exist; run node tools/test/test-setup.ts`);
-  return path;
+  return findTool(`envoyproxy-ratelimit-${ENVOY_RATELIMIT_VERSION}`, "service_cmd");
 }

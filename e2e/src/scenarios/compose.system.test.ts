@@ -1,7 +1,6 @@
 // compose.yaml: read by the library of Docker Compose, and its programs started with the environment in it, behind
 // a real Envoy with its configuration. Only the names and ports of containers become addresses of this machine.
 import { readFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { startProcess, type ProcessGroup } from "@weir/dev/processes/process-group";
 import { machineEnv } from "@weir/dev/setup/programs";
@@ -10,6 +9,7 @@ import { reservePorts } from "@weir/testing/reserve-ports";
 import { startRedis } from "@weir/testing/servers/redis";
 import type { StoreServer } from "@weir/testing/servers/store-server";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { findTool } from "@weir/testing/tools";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { type Envoy, startEnvoyWith } from "../parts/envoy.ts";
@@ -181,8 +181,7 @@ describe("compose.yaml", () => {
 
 /** compose.yaml with defaults and anchors resolved; fails when it breaks the specification. */
 async function readCompose(): Promise<Readonly<Record<string, Service>>> {
-  const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
-  const program = join(cache, "weir", `compose-go-${COMPOSE_GO_VERSION}`, "bin", "cmd");
+  const program = findTool(`compose-go-${COMPOSE_GO_VERSION}`, "cmd");
   const { code, stdout, stderr } = await runCommand(`${program} --format json compose.yaml`, { cwd: ROOT });
   expect(code, stderr).toBe(0);
   return (JSON.parse(stdout) as { readonly services: Readonly<Record<string, Service>> }).services;

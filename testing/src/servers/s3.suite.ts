@@ -1,10 +1,10 @@
 // A real server of the S3 protocol for tests: versitygw over a folder, with signatures checked.
 import { mkdirSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { reservePort } from "../reserve-ports.ts";
 import { ServerProcess } from "../server-process.ts";
 import { HOST } from "./store-server.ts";
+import { findTool } from "../tools.ts";
 
 /** Its version, and with it the folder that tools/test/test-setup.ts built it in. */
 const VERSION = "1.8.0";
@@ -29,10 +29,9 @@ export async function startS3(folder: string): Promise<S3Server> {
   for (const path of [objects, accounts]) mkdirSync(path, { recursive: true });
   const port = await reservePort();
   const { accessKeyId, secretAccessKey } = S3_CREDENTIALS;
-  const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
   const server = new ServerProcess({
     name: "versitygw",
-    command: join(cache, "weir", `versitygw-${VERSION}`, "bin", "versitygw"),
+    command: findTool(`versitygw-${VERSION}`, "versitygw"),
     args: [
       ...["--port", `${HOST}:${port}`, "--access", accessKeyId, "--secret", secretAccessKey, "--quiet"],
       // Without a folder of accounts, an unknown access key answers 404 instead of 403.

@@ -3,7 +3,6 @@
 // its results.
 import { execFile } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
@@ -11,6 +10,7 @@ import { runProgram } from "@weir/common/lifecycle/program";
 import { Guard } from "@weir/dev/processes/guard";
 import { writeCertificates } from "@weir/testing/servers/certificate-files";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { toolsFolder } from "@weir/testing/tools";
 import { E2eError } from "../../errors.ts";
 import { ENVOY_RATELIMIT_VERSION } from "../../parts/envoy-ratelimit.ts";
 import { ROOT } from "../../parts/programs.ts";
@@ -83,7 +83,7 @@ async function bench(context: ProgramContext): Promise<number> {
   const guard = new Guard({});
   const sink = await startTelemetrySink();
   try {
-    const generator = await buildGenerator(cacheFolder(context.env));
+    const generator = await buildGenerator(toolsFolder(context.env));
     const earlier = wanted.against === undefined ? undefined : await build(wanted.against, context);
     const place: BenchPlace = {
       folder: folder.path,
@@ -164,11 +164,6 @@ async function commitOf(root: string): Promise<string> {
   } catch {
     return "unknown"; // Not a checkout, as in an unpacked archive.
   }
-}
-
-function cacheFolder(env: Readonly<Record<string, string | undefined>>): string {
-  const base = env["XDG_CACHE_HOME"];
-  return join(base === undefined || base === "" ? join(homedir(), ".cache") : base, "weir");
 }
 
 async function runInner(path: string, cores: Cores, isQuick: boolean): Promise<string> {

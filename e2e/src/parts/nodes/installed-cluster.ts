@@ -1,11 +1,10 @@
 // A whole cluster in which Weir is installed: a real API server with its controllers, and nodes that run every pod.
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { findTool } from "@weir/testing/tools";
 
 import { type Env, ROOT } from "../programs.ts";
 import { reserveAddressBlock } from "./address-block.ts";
@@ -65,18 +64,9 @@ export class PodCluster {
       name,
       this.cluster.folder,
     ]);
-    const { stdout } = await promisify(execFile)(findHelm(), [...args, ...own], {
+    const { stdout } = await promisify(execFile)(findTool(`helm-${HELM_VERSION}`, "helm"), [...args, ...own], {
       env: Object.fromEntries(homes) as Env,
     });
     return stdout;
   }
-}
-
-function findHelm(): string {
-  // eslint-disable-next-line no-restricted-syntax -- the cache of the machine, where every tool of the tests is found
-  const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
-  const path = join(cache, "weir", `helm-${HELM_VERSION}`, "bin", "helm");
-  if (!existsSync(path))
-    throw new Error(`Cannot install charts: ${path} does not exist; node tools/test/test-setup.ts installs it`);
-  return path;
 }
