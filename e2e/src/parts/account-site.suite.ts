@@ -115,7 +115,7 @@ function valuesOf({ endpoint, grpcPort }: { readonly endpoint: string; readonly 
     },
     rateLimit: {
       address: `localhost:${grpcPort}`,
-      timeout: "5s", // Long, for a busy machine.
+      timeout: "10s", // The longest that is allowed, for a busy machine.
       tls: { enabled: true, existingSecret: "weir-account-ratelimit", certKey: "tls.crt", keyKey: "tls.key" },
     },
     ingress: { enabled: true, hosts: [HOSTS.account] },

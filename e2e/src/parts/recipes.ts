@@ -61,7 +61,8 @@ function readRecipe(section: string): Recipe {
   const documents = parseAllDocuments(manifest).map((document) => document.toJS() as { spec: { domain: string } });
   const parsed = fragments.map((fragment) => parse(fragment) as Record<string, unknown>);
   const virtualHost = parsed.find((fragment) => !("typed_config" in fragment));
-  const rows = [...section.matchAll(/^\| (.*\d × \d{3}.*) \|$/gm)].map(([, row = ""]) => readRow(row));
+  const [, table = ""] = section.split(/^\| Request .*\n\|[-| ]+\n/m);
+  const rows = [...table.matchAll(/^\| (.*) \|$/gm)].map(([, row = ""]) => readRow(row));
   if (virtualHost === undefined || rows.length === 0) throw new Error(`${title}: no Envoy configuration, or no table`);
   return {
     title,
@@ -79,6 +80,7 @@ function readRow(row: string): RecipeRow {
   const [request = "", answers = "", last = ""] = row.split(" | ").map((cell) => cell.trim());
   const [call = "", ...headers] = [...request.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code);
   const [method = "", path = ""] = call.split(" ");
+  if (!/^\d+ × \d{3}/.test(answers)) throw new Error(`Cannot read the answers of "${request}": ${answers}`);
   const [, name, value] = /^`([^:]+): ([^`]+)`$/.exec(last) ?? [];
   return {
     request,

@@ -164,7 +164,7 @@ describe("docs/mesh.md with Envoy Gateway's discovery server", () => {
     await gateway?.stop();
     await upstream?.stop();
     await redis?.stop();
-    await cluster.stop();
+    await (cluster as KubernetesCluster | undefined)?.stop(); // Not there when it did not start.
     folder.remove();
   });
 

@@ -34,6 +34,15 @@ const ROLL_TIMEOUT_MS = 240_000;
 /** Answers before a step counts as taken under load. */
 const LOAD_ANSWERS = 50;
 
+/** What a pod needs to connect to a control plane; the rest has defaults that fit. */
+const CONNECTION_SETTINGS = [
+  "CONFIG_GRPC_XDS_CLIENT_TLS_CERT",
+  "CONFIG_GRPC_XDS_CLIENT_TLS_KEY",
+  "CONFIG_GRPC_XDS_NODE_ID",
+  "CONFIG_GRPC_XDS_SERVER_TLS_CACERT",
+  "CONFIG_GRPC_XDS_SERVER_URL",
+];
+
 /** The last four of ten requests of a user, and one more. */
 const FOUR_LEFT = [200, 200, 200, 200, 429];
 
@@ -118,7 +127,10 @@ describe("docs/migrating.md", () => {
     expect(await run("weir convert")).toMatchObject({ code: 0 });
     const flow = await startFlow(folder.path, {});
     try {
-      const env = { ...GUIDE.env("BACKEND_TYPE"), ...GUIDE.env("CONFIG_TYPE"), REDIS_URL: redis!.address };
+      const { CONFIG_TYPE, ...connection } = GUIDE.env("CONFIG_TYPE");
+      // The values of this machine are those of the local stack, under these names and no other ones.
+      expect(Object.keys(connection).toSorted()).toEqual(CONNECTION_SETTINGS);
+      const env = { ...GUIDE.env("BACKEND_TYPE"), CONFIG_TYPE: CONFIG_TYPE!, REDIS_URL: redis!.address };
       const pod = await flow.startPod({ ...env, USE_PUSHSTATS: "false", USE_STATSD: "false" });
       const statuses: number[] = [];
       while (statuses.length < FOUR_LEFT.length)

@@ -143,7 +143,7 @@ describe("the previous version next to this one", () => {
   }
 
   function save(): void {
-    const user = { key: "user", rateLimit: { unit: "day", requestsPerUnit: limit } };
+    const user = { key: "user", rateLimit: { unit: "year", requestsPerUnit: limit } };
     const rule = { key: "path", value: "/checkout", descriptors: [user] };
     saveManifest(manifests, "shop.yaml", manifestOf("shop", "shop", [rule]));
   }

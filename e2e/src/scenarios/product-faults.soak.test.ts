@@ -28,9 +28,9 @@ const FIRST_LIMITED_MS = 60_000;
 
 describe("long faults under load", () => {
   const folder = makeTemporaryFolder();
-  let redis: SentinelServers;
-  let product: Product;
-  let faults: FaultRun;
+  let redis: SentinelServers | undefined;
+  let product: Product | undefined;
+  let faults: FaultRun | undefined;
 
   beforeAll(async () => {
     redis = await startFailover(folder.path);
@@ -43,27 +43,27 @@ describe("long faults under load", () => {
   });
 
   afterAll(async () => {
-    await faults.stop();
-    process.stdout.write(`${faults.table()}\n`);
-    await product.stop();
-    for (const server of [redis.sentinel, ...redis.nodes]) await server.stop();
+    await faults?.stop();
+    process.stdout.write(`${faults?.table() ?? ""}\n`);
+    await product?.stop();
+    for (const server of redis === undefined ? [] : [redis.sentinel, ...redis.nodes]) await server.stop();
     folder.remove();
   });
 
   it("limited the first request within a minute of the installation", () => {
-    expect(product.laps["the first request was limited"]).toBeLessThanOrEqual(FIRST_LIMITED_MS);
+    expect(product!.laps["the first request was limited"]).toBeLessThanOrEqual(FIRST_LIMITED_MS);
   });
 
   it.each(["processes", "several parts", "the cluster", "the counter store"] as const)(
     "of %s cost nothing but the stated failure mode",
     async (group) => {
       const all = {
-        processes: () => processFaults(product, PAUSE_MS),
-        "several parts": () => longFaults(product, API_SERVER_AWAY_MS),
-        "the cluster": () => clusterFaults(product, API_SERVER_AWAY_MS),
-        "the counter store": () => failoverFaults(redis, PAUSE_MS),
+        processes: () => processFaults(product!, PAUSE_MS),
+        "several parts": () => longFaults(product!, API_SERVER_AWAY_MS),
+        "the cluster": () => clusterFaults(product!, API_SERVER_AWAY_MS),
+        "the counter store": () => failoverFaults(redis!, PAUSE_MS),
       };
-      for (const fault of all[group]()) await faults.run(fault);
+      for (const fault of all[group]()) await faults!.run(fault);
     },
   );
 });

@@ -19,8 +19,8 @@ const API_SERVER_AWAY_MS = 1000;
 const GROUP_TEST_MS = 600_000;
 
 describe("faults under load", () => {
-  let product: Product;
-  let faults: FaultRun;
+  let product: Product | undefined;
+  let faults: FaultRun | undefined;
 
   beforeAll(async () => {
     product = await startProduct({ filter: FAULT_FILTER, commandTimeout: FAULT_COMMAND_TIMEOUT });
@@ -28,20 +28,20 @@ describe("faults under load", () => {
   });
 
   afterAll(async () => {
-    await faults.stop();
-    process.stdout.write(`${faults.table()}\n`);
-    await product.stop();
+    await faults?.stop();
+    process.stdout.write(`${faults?.table() ?? ""}\n`);
+    await product?.stop();
   });
 
   it.each(["processes", "the counter store", "the cluster"] as const)(
     "of %s cost nothing but the stated failure mode",
     async (group) => {
       const all = {
-        processes: () => processFaults(product, PAUSE_MS),
-        "the counter store": () => storeFaults(product, STORE_PAUSE_MS),
-        "the cluster": () => clusterFaults(product, API_SERVER_AWAY_MS),
+        processes: () => processFaults(product!, PAUSE_MS),
+        "the counter store": () => storeFaults(product!, STORE_PAUSE_MS),
+        "the cluster": () => clusterFaults(product!, API_SERVER_AWAY_MS),
       };
-      for (const fault of all[group]()) await faults.run(fault);
+      for (const fault of all[group]()) await faults!.run(fault);
     },
     GROUP_TEST_MS,
   );

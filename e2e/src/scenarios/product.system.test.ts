@@ -23,7 +23,7 @@ describe("the installed product", () => {
   });
 
   afterAll(async () => {
-    await product.stop();
+    await (product as Product | undefined)?.stop(); // Not there when it did not start.
   });
 
   it("runs two operators, two control planes and three rate limit pods, none of which was restarted", () => {
@@ -52,8 +52,8 @@ describe("the installed product", () => {
   });
 
   it("counts each value by itself", async () => {
-    const vip = { key: "user", value: "vip", rateLimit: { unit: "day", requestsPerUnit: 5 } };
-    const any = { key: "user", rateLimit: { unit: "day", requestsPerUnit: 2 } };
+    const vip = { key: "user", value: "vip", rateLimit: { unit: "year", requestsPerUnit: 5 } };
+    const any = { key: "user", rateLimit: { unit: "year", requestsPerUnit: 2 } };
     await product.applyLimits([{ key: "path", value: "/search", descriptors: [vip, any] }]);
     const users = ["bob", "cid", "vip"];
     const counts = await Promise.all(users.map((user) => product.getMany("/search", user, 8)));
@@ -65,7 +65,7 @@ describe("the installed product", () => {
   });
 
   it("forwards and counts what is over a limit in shadow mode", async () => {
-    const rule: Rule = { key: "user", shadowMode: true, rateLimit: { unit: "day", requestsPerUnit: 3 } };
+    const rule: Rule = { key: "user", shadowMode: true, rateLimit: { unit: "year", requestsPerUnit: 3 } };
     await product.applyLimits([{ key: "path", value: "/shadow", descriptors: [rule] }]);
     expect(await product.getMany("/shadow", "dan", 8)).toEqual({ 200: 8 });
     const counts = await Promise.all(
@@ -84,7 +84,7 @@ describe("the installed product", () => {
     expect(headersOf("ratelimit-remaining")).toEqual(["1", "0", "0"]);
     const resets = headersOf("ratelimit-reset").map(Number);
     expect(Math.min(...resets)).toBeGreaterThanOrEqual(0);
-    expect(Math.max(...resets)).toBeLessThanOrEqual(86_400);
+    expect(Math.max(...resets)).toBeLessThanOrEqual(366 * 86_400);
   });
 
   it("limits nothing by an unlimited rule, nor without a rule", async () => {
@@ -94,7 +94,7 @@ describe("the installed product", () => {
         value: "/free",
         descriptors: [
           { key: "user", value: "fay", rateLimit: { unlimited: true } },
-          { key: "user", rateLimit: { unit: "day", requestsPerUnit: 1 } },
+          { key: "user", rateLimit: { unit: "year", requestsPerUnit: 1 } },
         ],
       },
     ]);
@@ -104,7 +104,7 @@ describe("the installed product", () => {
   });
 
   it("applies the limit that replaces another in place of it", async () => {
-    const named = (name: string, requestsPerUnit: number) => ({ unit: "day", requestsPerUnit, name });
+    const named = (name: string, requestsPerUnit: number) => ({ unit: "year", requestsPerUnit, name });
     await product.applyLimits([
       { key: "path", value: "/replaced", rateLimit: named("everyone", 1) },
       { key: "plan", value: "gold", rateLimit: { ...named("gold", 4), replaces: [{ name: "everyone" }] } },
@@ -154,7 +154,7 @@ describe("the installed product", () => {
 
   /** Traffic that is within its limit, and as much that is over it. */
   async function startHalves(): Promise<Traffic> {
-    while ((await product.get("/closed", "hal")).status !== 429);
+    await eventually("the limit", async () => expect((await product.get("/closed", "hal")).status).toBe(429));
     return startTraffic(product.envoy.url, [
       { path: "/open", user: "hal", right: 200 },
       { path: "/closed", user: "hal", right: 429 },
