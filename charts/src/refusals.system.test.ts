@@ -35,6 +35,13 @@ it.each([
     values: { commonLabels: { "app.kubernetes.io/instance": "mine" } },
     message: "invalid propertyName 'app.kubernetes.io/instance'",
   },
+  { what: "a service without a name", values: { rateLimitService: { name: "" } }, message: "at '/rateLimitService/name'" },
+  {
+    what: "a name that no Service can have",
+    values: { rateLimitService: { name: "2024" } },
+    message: "at '/rateLimitService/name'",
+  },
+  { what: "a number for a tag", values: { image: { tag: 1 } }, message: "at '/image/tag': got number, want string" },
   {
     what: "a namespace that is watched twice",
     values: { watchNamespaces: ["weir-system", "weir-system"] },
@@ -69,6 +76,14 @@ it.each([
     what: "a data plane without a certificate",
     values: { certificates: { source: "external" }, webhook: { enabled: false } },
     message: "rateLimitService.spec.controlPlane.certificateSecret must name the Secret",
+  },
+  {
+    what: "to order a certificate for a fleet that has another name",
+    values: {
+      certificates: { source: "cert-manager", issuerRef: { name: "weir" } },
+      rateLimitService: { name: "a-name-that-is-too-long-next-to-that-of-its-namespace" },
+    },
+    message: "Set rateLimitService.spec.fleet",
   },
 ])("the chart weir refuses $what", async ({ values, message }) => {
   await expect(renderChart({ chart: "weir", values })).rejects.toThrow(message);

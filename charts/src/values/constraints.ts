@@ -79,6 +79,8 @@ const BY_PATH: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = 
     "controlPlane.settings": settingsBut(
       `SOURCE.*|STATE_DIRECTORY|ADS_(HOST|PORT|TLS_.*|PLAINTEXT|FLEET.*|REPORT_SANS)|${OWNED_BY_CHART}`,
     ),
+    // As the definition of RateLimitServices requires: a Service and files are named after it.
+    "rateLimitService.name": { type: "string", pattern: "^[a-z]([-a-z0-9]{0,50}[a-z0-9])?$", not: { const: "ca" } },
     "certificates.source": { enum: ["operator", "cert-manager", "external"] },
     "webhook.failurePolicy": { enum: ["Ignore", "Fail"] },
     "webhook.timeoutSeconds": { type: "integer", minimum: 1, maximum: 30 },

@@ -20,8 +20,8 @@
 {{- end -}}
 
 {{- define "weir-account.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "weir-account.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "weir-account.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "weir-account.labels" -}}
@@ -38,7 +38,7 @@ app.kubernetes.io/part-of: weir
 {{/* The metadata of an object. */}}
 {{- define "weir-account.metadata" -}}
 name: {{ include "weir-account.fullname" . }}
-namespace: {{ include "weir-account.namespace" . }}
+namespace: {{ include "weir-account.namespace" . | quote }}
 labels:
   {{- include "weir-account.labels" . | nindent 2 }}
 {{- end -}}

@@ -1,6 +1,9 @@
 {{/* Refuses values that contradict each other, with the name of the value and what is allowed. */}}
 {{- define "weir-account.validate" -}}
 {{- $values := .Values -}}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" (include "weir-account.fullname" .)) -}}
+  {{- fail (printf "Cannot name a Service %q: it must begin with a letter and have lower-case letters, digits and \"-\" only. Set fullnameOverride" (include "weir-account.fullname" .)) -}}
+{{- end -}}
 {{- if gt (int $values.replicas) 1 -}}
   {{- if eq $values.store.type "embedded" -}}
     {{- fail (printf "Cannot run %v replicas with the embedded store: one process at a time may use its file. Set replicas to 1, or store.type to mongo" $values.replicas) -}}
