@@ -81,7 +81,7 @@ it.each([
     what: "to order a certificate for a fleet that has another name",
     values: {
       certificates: { source: "cert-manager", issuerRef: { name: "weir" } },
-      rateLimitService: { name: "a-name-that-is-too-long-next-to-that-of-its-namespace" },
+      rateLimitService: { name: "n".repeat(52) },
     },
     message: "Set rateLimitService.spec.fleet",
   },
