@@ -14,6 +14,22 @@ it.each([
     values: { monitoring: { podMonitor: { enable: true } } },
     message: "at '/monitoring/podMonitor': additional properties 'enable' not allowed",
   },
+  {
+    what: "a typing error in the spec of the data plane",
+    values: { rateLimitService: { spec: { bakend: { type: "memory" } } } },
+    message: "at '/rateLimitService/spec': additional properties 'bakend' not allowed",
+  },
+  {
+    what: "a text for a number in the spec of the data plane",
+    values: { rateLimitService: { spec: { replicas: "3" } } },
+    message: "at '/rateLimitService/spec/replicas': got string, want integer",
+  },
+  { what: "an image without a name", values: { operator: { image: { repository: "" } } }, message: "image/repository" },
+  {
+    what: "a budget that admits no eviction, by accident",
+    values: { podDisruptionBudget: { maxUnavailable: "" } },
+    message: "at '/podDisruptionBudget/maxUnavailable'",
+  },
   { what: "a text for a number", values: { operator: { replicas: "two" } }, message: "at '/operator/replicas'" },
   { what: "a negative number", values: { controlPlane: { replicas: -1 } }, message: "at '/controlPlane/replicas'" },
   { what: "an unknown choice", values: { certificates: { source: "vault" } }, message: "at '/certificates/source'" },

@@ -58,6 +58,11 @@ describe("the chart weir-account", () => {
       message: "additional properties 'MAX_SESSION' not allowed",
     },
     {
+      what: "an Ingress for all hosts, by accident",
+      values: { ingress: { enabled: true, hosts: [""] } },
+      message: "at '/ingress/hosts/0'",
+    },
+    {
       what: "a name that no Service can have",
       values: { ...ORIGIN, fullnameOverride: "2024" },
       message: `Cannot name a Service "2024"`,

@@ -35,6 +35,11 @@ app.kubernetes.io/part-of: weir
 {{- end }}
 {{- end -}}
 
+{{/* The labels of an object with further ones, which win: (list root labels). A key is there once. */}}
+{{- define "weir-account.allLabels" -}}
+{{- merge (deepCopy (default dict (index . 1))) (include "weir-account.labels" (index . 0) | fromYaml) | toYaml -}}
+{{- end -}}
+
 {{/* The metadata of an object. */}}
 {{- define "weir-account.metadata" -}}
 name: {{ include "weir-account.fullname" . }}

@@ -45,6 +45,9 @@
   {{- fail "Cannot make an HTTPRoute without a Gateway: httpRoute.parentRefs is empty" -}}
 {{- end -}}
 {{- $budget := $values.podDisruptionBudget -}}
+{{- if and $budget.enabled (eq (toString $budget.minAvailable) "") (eq (toString $budget.maxUnavailable) "") -}}
+  {{- fail "Cannot make a PodDisruptionBudget without a bound, which admits no eviction: set podDisruptionBudget.minAvailable or maxUnavailable" -}}
+{{- end -}}
 {{- if and (ne (toString $budget.minAvailable) "") (ne (toString $budget.maxUnavailable) "") (ne (toString $budget.maxUnavailable) "1") -}}
   {{- fail "Cannot make a PodDisruptionBudget with two bounds: set podDisruptionBudget.minAvailable or maxUnavailable" -}}
 {{- end -}}

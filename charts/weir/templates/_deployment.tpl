@@ -23,11 +23,7 @@ spec:
   template:
     metadata:
       labels:
-        app.kubernetes.io/name: {{ .name }}
-        {{- include "weir.labels" $root | nindent 8 }}
-        {{- with $values.podLabels }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
+        {{- include "weir.allLabels" (list $root .name $values.podLabels) | nindent 8 }}
       {{- with $values.podAnnotations }}
       annotations:
         {{- toYaml . | nindent 8 }}

@@ -9,14 +9,18 @@ app.kubernetes.io/part-of: weir
 {{- end }}
 {{- end -}}
 
-{{/* The metadata of an object: (list root name [component]). Objects of a namespace are in that of the release. */}}
+{{/* The labels of an object with a name, and further ones, which win: (list root name labels). A key is there once. */}}
+{{- define "weir.allLabels" -}}
+{{- merge (deepCopy (default dict (index . 2))) (dict "app.kubernetes.io/name" (index . 1)) (include "weir.labels" (index . 0) | fromYaml) | toYaml -}}
+{{- end -}}
+
+{{/* The metadata of an object: (list root name [component [labels]]). Objects of a namespace are in that of the release. */}}
 {{- define "weir.metadata" -}}
 {{- $root := index . 0 -}}
 name: {{ index . 1 }}
 namespace: {{ $root.Release.Namespace | quote }}
 labels:
-  app.kubernetes.io/name: {{ default (index . 1) (index (append . "") 2) }}
-  {{- include "weir.labels" $root | nindent 2 }}
+  {{- include "weir.allLabels" (list $root (default (index . 1) (index (append . "") 2)) (index (concat . (list "" dict)) 3)) | nindent 2 }}
 {{- end -}}
 
 {{/* The metadata of an object of the cluster: (list root name component). */}}
