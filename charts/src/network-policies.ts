@@ -61,7 +61,11 @@ function hasPeer(peers: readonly Mapping[], client: PolicyClient, namespace: unk
   return peers.length === 0 || peers.some((peer) => isPeer(peer, client, namespace));
 }
 
-function isPeer({ ipBlock, podSelector, namespaceSelector }: Mapping, client: PolicyClient, namespace: unknown): boolean {
+function isPeer(
+  { ipBlock, podSelector, namespaceSelector }: Mapping,
+  client: PolicyClient,
+  namespace: unknown,
+): boolean {
   if ("address" in client) return ipBlock !== undefined && isInBlock(fieldsOf(ipBlock), client.address);
   if (ipBlock !== undefined) return false; // Blocks are for what is not a pod.
   const namespaceLabels = { ...client.namespaceLabels, [NAMESPACE_LABEL]: client.namespace };

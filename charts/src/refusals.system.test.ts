@@ -51,7 +51,11 @@ it.each([
     values: { commonLabels: { "app.kubernetes.io/instance": "mine" } },
     message: "invalid propertyName 'app.kubernetes.io/instance'",
   },
-  { what: "a service without a name", values: { rateLimitService: { name: "" } }, message: "at '/rateLimitService/name'" },
+  {
+    what: "a service without a name",
+    values: { rateLimitService: { name: "" } },
+    message: "at '/rateLimitService/name'",
+  },
   {
     what: "a name that no Service can have",
     values: { rateLimitService: { name: "2024" } },

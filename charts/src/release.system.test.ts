@@ -128,7 +128,13 @@ describe("a release of the previous chart weir-account", () => {
       const claim = await dataClaim();
       expect(claim).toMatch(/^accounts Bound /);
 
-      await releases.succeed("upgrade", "weir-account", releases.nextVersion("weir-account"), "--reuse-values", ...WAIT);
+      await releases.succeed(
+        "upgrade",
+        "weir-account",
+        releases.nextVersion("weir-account"),
+        "--reuse-values",
+        ...WAIT,
+      );
       expect([await releases.deployment("weir-account"), await dataClaim()]).toEqual(["1 weir-account-99.0.0", claim]);
 
       await releases.succeed("rollback", "weir-account", "1", ...WAIT);

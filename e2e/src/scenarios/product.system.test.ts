@@ -7,7 +7,15 @@ import { eventually } from "@weir/testing/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import type { Rule } from "../parts/flow.ts";
-import { DOMAIN, perPath, podUrl, POD_COUNT, type Product, SHOP, startProduct } from "../parts/nodes/product-fixture.ts";
+import {
+  DOMAIN,
+  perPath,
+  podUrl,
+  POD_COUNT,
+  type Product,
+  SHOP,
+  startProduct,
+} from "../parts/nodes/product-fixture.ts";
 import { SYSTEM_NAMESPACE } from "../parts/nodes/installed-cluster.ts";
 import { startTraffic, type Traffic } from "../parts/nodes/traffic.ts";
 import { ROOT } from "../parts/programs.ts";

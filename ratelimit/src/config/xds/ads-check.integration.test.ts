@@ -70,7 +70,10 @@ describe("checkAds()", () => {
 
   it("names why there is no connection when the time is over", async () => {
     server.close();
-    expect(await check(SHORT_MS)).toEqual({ kind: "failed", reason: expect.stringContaining("ECONNREFUSED") as string });
+    expect(await check(SHORT_MS)).toEqual({
+      kind: "failed",
+      reason: expect.stringContaining("ECONNREFUSED") as string,
+    });
     expect(failures.length).toBeGreaterThan(0);
   });
 
