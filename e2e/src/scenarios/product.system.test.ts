@@ -63,6 +63,7 @@ describe("the installed product", () => {
         /^weir-control-plane\.weir-system\.svc:18000 sent version [0-9a-f]{32}, resources: 2$/,
       ) as string,
     ]);
+    // The lines that docs/discovery.md shows.
     expect(stream?.lines.slice(1)).toEqual(["shop/first", "shop/limits"]);
     const logged = product.pods.nodes
       .pods("weir-control-plane")
@@ -81,6 +82,7 @@ describe("the installed product", () => {
     const list = async (kind: string): Promise<readonly Mapping[]> =>
       mappingsOf(fieldsOf(JSON.parse(await product.pods.kubectl(["get", kind, "-A", "-o", "json"])))["items"]);
     const policies = await list("networkpolicies");
+    for (const { spec } of policies) expect(fieldsOf(spec)["policyTypes"]).toEqual(["Ingress"]); // DNS, stores, API server.
     const pods = (await list("pods")).map((pod) => policyPodOf(pod));
     const find = (name: string, namespace = SYSTEM_NAMESPACE): PolicyPod =>
       pods.find((pod) => pod.labels["app.kubernetes.io/name"] === name && pod.namespace === namespace)!;
