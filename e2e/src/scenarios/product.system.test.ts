@@ -46,9 +46,7 @@ describe("the installed product", () => {
     expect(programs).toEqual([two, two, three]);
   });
 
-  it("passes helm test: a stream over mutual TLS that no report counts as a pod, and a decision", async () => {
-    const podsOf = "{.items[*].status.pods.total}";
-    const counted = await product.pods.kubectl(["get", "rlc", "-A", "-o", `jsonpath=${podsOf}`]);
+  it("passes helm test: a stream over mutual TLS, as a probe, and a decision", async () => {
     const output = await product.pods.helm("test", "weir");
     const succeeded = [...output.matchAll(/TEST SUITE:\s+(\S+)[^]*?Phase:\s+(\S+)/g)].map(([, ...found]) => found);
     expect(succeeded).toEqual([
@@ -71,7 +69,6 @@ describe("the installed product", () => {
       .filter((line) => line.includes('"weir-system/weir-test-stream"'));
     expect(logged.find((line) => line.includes("Pod ACKed snapshot"))).toBeDefined();
     expect(logged.find((line) => line.includes('"isProbe":true'))).toBeDefined();
-    expect(await product.pods.kubectl(["get", "rlc", "-A", "-o", `jsonpath=${podsOf}`])).toBe(counted);
   });
 
   it("is admitted by its NetworkPolicies, and others are not", async () => {
