@@ -74,6 +74,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "processes.ts",
       "reserve-ports.ts",
       "server-process.ts",
+      "tools.ts",
       "temporary-folder.ts",
       "servers",
       "kubernetes",

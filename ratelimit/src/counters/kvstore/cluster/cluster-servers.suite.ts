@@ -143,11 +143,13 @@ export class ClusterServers {
 
   /**
    * Ends the move: the slot is the target's. The target receives it first, as the Redis cluster specification
-   * asks.
+   * asks. Then waits until the nodes agree: the next target takes an epoch above all that it has heard of,
+   * and would lose its slot to a move of which it has not.
    */
   async endMove(slot: number, to: ClusterNode): Promise<void> {
     for (const { client } of [to, ...this.nodes.filter((node) => node !== to)])
       await client.cluster("SETSLOT", slot, "NODE", to.id);
+    await this.agree();
   }
 
   /** Moves a slot with all its keys. */
@@ -159,8 +161,7 @@ export class ClusterServers {
 
   /**
    * Waits until the nodes say that the cluster is well, and the same of which node has which slots
-   * since when. Moves to another target begin only then: a node that has not received the latest
-   * one may take a slot back.
+   * since when.
    */
   async agree(nodes: readonly ClusterNode[] = this.nodes): Promise<void> {
     await until(
