@@ -118,7 +118,7 @@ describe("the account service under a browser", () => {
       for (const { pod, root, person, next } of steps) {
         await site!.replace(pod, root);
         // The session of the step before, at each of the pods in turn.
-        for (let call = 0; call < 3; call += 1) {
+        for (let call = 0; call < 2; call += 1) {
           expect(await press(page, "current-user")).toBe(`current-user 200 ${person.email}`);
           await eventually("the avatar", async () => expect(await page.textContent("#size")).toBe("64x64"));
           expect(await press(page, "refresh-token")).toBe("refresh-token 200 done");

@@ -131,7 +131,9 @@ describe("the account service under curl", () => {
           const user = await curl(`${base}/current-user -b ${each.jar}`);
           expect(user).toMatchObject({ status: 200, body: { user: { email: each.email } } });
           expect((await fetch(user.body.user!.avatar)).status).toBe(200);
-          expect(await curl(`-X POST ${base}/refresh-token -b ${each.jar} -c ${each.jar}`)).toMatchObject({ status: 200 });
+          expect(await curl(`-X POST ${base}/refresh-token -b ${each.jar} -c ${each.jar}`)).toMatchObject({
+            status: 200,
+          });
           expect(await curl(`${base}/current-user -b ${each.jar}`)).toMatchObject({ status: 200 });
           expect(await logIn(PASSWORD, each)).toMatchObject({ status: 200 });
         }
