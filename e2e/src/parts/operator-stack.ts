@@ -242,6 +242,7 @@ export class OperatorStack {
     const tls = this.kubelet.mount(`${NAMESPACE}/weir-control-plane-tls`, join(this.#files.folder, name));
     const replica = await this.#replica("weir-control-plane", name, {
       SOURCE: "kubernetes",
+      SHUTDOWN_DRAIN: "1s",
       ADS_PORT: String(adsPort),
       ADS_TLS_CERT: join(tls, "tls.crt"),
       ADS_TLS_KEY: join(tls, "tls.key"),
