@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { text as readText } from "node:stream/consumers";
 import { type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
 import { eventually } from "@weir/testing/eventually";
-import type { CodeBlock } from "./code-blocks.ts";
+import type { CodeBlock } from "../parts/code-blocks.ts";
 import { differenceOfOutput, readConsoleSteps } from "./console.ts";
 import type { Fixture } from "./fixtures.ts";
 

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
+import { textsOf } from "./code-blocks.ts";
 import { ROOT } from "./programs.ts";
 
 /** A YAML object. */
@@ -16,8 +17,7 @@ export interface Manifest {
 
 /** The YAML blocks of the page, in their order. */
 export function readMeshPage(): readonly string[] {
-  const page = readFileSync(join(ROOT, "docs/mesh.md"), "utf8");
-  return [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = ""]) => text);
+  return textsOf("yaml", "docs/mesh.md", readFileSync(join(ROOT, "docs/mesh.md"), "utf8"));
 }
 
 /** The block that is the object of that kind and name; the name may be left out where the kind has one. */
