@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import type { Rule } from "../parts/flow.ts";
 import { DOMAIN, perPath, podUrl, POD_COUNT, type Product, startProduct } from "../parts/nodes/product-fixture.ts";
-import { startTraffic, type Traffic } from "../parts/nodes/traffic.ts";
+import { startTraffic, type Traffic } from "../parts/traffic.ts";
 
 /** Edits under load. */
 const EDITS = 4;
