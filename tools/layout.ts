@@ -163,8 +163,7 @@ export const WORKSPACES: readonly Workspace[] = [
   },
   {
     name: "charts",
-    mayImport: ["kubernetes"],
-    testsMayImport: ["testing"],
+    mayImport: ["kubernetes", "testing"],
     order: ["values", "chart-files.ts", "helm.ts", "render.ts"],
   },
   {

@@ -1,8 +1,9 @@
 // Runs the Helm that tools/test/test-setup.ts builds.
 import { execFile } from "node:child_process";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+
+import { findTool } from "@weir/testing/tools";
 
 /** The version that tools/test/test-setup.ts builds. */
 const HELM_VERSION = "3.18.6";
@@ -25,18 +26,12 @@ export interface CommandResult {
 
 /** Runs helm; does not throw when it fails. `input` is its standard input. */
 export async function helm(args: readonly string[], input = ""): Promise<CommandResult> {
-  return await run(toolPath("helm", HELM_VERSION), args, input);
+  return await run(findTool(`helm-${HELM_VERSION}`, "helm"), args, input);
 }
 
 /** Runs kubeconform; does not throw when it fails. */
 export async function kubeconform(args: readonly string[], input: string): Promise<CommandResult> {
-  return await run(toolPath("kubeconform", KUBECONFORM_VERSION), args, input);
-}
-
-function toolPath(name: string, version: string): string {
-  // eslint-disable-next-line no-restricted-syntax -- the cache of the machine, where every tool of the tests is found
-  const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
-  return join(cache, "weir", `${name}-${version}`, "bin", name);
+  return await run(findTool(`kubeconform-${KUBECONFORM_VERSION}`, "kubeconform"), args, input);
 }
 
 async function run(command: string, args: readonly string[], input: string): Promise<CommandResult> {
