@@ -68,6 +68,7 @@ export const WORKSPACES: readonly Workspace[] = [
     name: "testing",
     mayImport: ["common", "certificates"],
     order: [
+      "bound-command.ts",
       "eventually.ts",
       "mounted-secret.ts",
       "pause-process.ts",

@@ -1,10 +1,11 @@
 // A running envoyproxy/ratelimit, the Go service that Weir is compared with: what it answers in the
 // tests, what it costs in the benchmark.
-import { type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { reservePorts } from "@weir/testing/reserve-ports";
 import { findTool } from "@weir/testing/tools";
 import type { Env } from "./programs.ts";
+import { startProcess } from "./start-process.ts";
 
 /** The version that the set-up of tests and benchmark builds. */
 export const ENVOY_RATELIMIT_VERSION = "1.4.1-0.20260122083618-3fb702589d36";

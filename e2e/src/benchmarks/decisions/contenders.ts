@@ -2,13 +2,14 @@
 // and one that decides nothing; each the real program, over the same store and rules.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { eventually } from "@weir/testing/eventually";
 import { reservePorts } from "@weir/testing/reserve-ports";
 import type { CertificateFiles } from "@weir/testing/servers/certificate-files";
 import { startEnvoyRatelimit } from "../../parts/envoy-ratelimit.ts";
 import { type Env, ROOT } from "../../parts/programs.ts";
+import { startProcess } from "../../parts/start-process.ts";
 import type { Cores } from "../machine.ts";
 import type { Contender, LoadGroup } from "./loads.ts";
 
