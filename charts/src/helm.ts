@@ -24,9 +24,13 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
-/** Runs helm; does not throw when it fails. `input` is its standard input. */
-export async function helm(args: readonly string[], input = ""): Promise<CommandResult> {
-  return await run(findTool(`helm-${HELM_VERSION}`, "helm"), args, input);
+/** Runs helm; does not throw when it fails. `input` is its standard input; `env`, if given, its whole environment. */
+export async function helm(
+  args: readonly string[],
+  input = "",
+  env?: Readonly<Record<string, string>>,
+): Promise<CommandResult> {
+  return await run(findTool(`helm-${HELM_VERSION}`, "helm"), args, input, env);
 }
 
 /** Runs kubeconform; does not throw when it fails. */
@@ -34,8 +38,16 @@ export async function kubeconform(args: readonly string[], input: string): Promi
   return await run(findTool(`kubeconform-${KUBECONFORM_VERSION}`, "kubeconform"), args, input);
 }
 
-async function run(command: string, args: readonly string[], input: string): Promise<CommandResult> {
-  const running = promisify(execFile)(command, args, { maxBuffer: OUTPUT_MAX_BYTES });
+async function run(
+  command: string,
+  args: readonly string[],
+  input: string,
+  env?: Readonly<Record<string, string>>,
+): Promise<CommandResult> {
+  const running = promisify(execFile)(command, args, {
+    maxBuffer: OUTPUT_MAX_BYTES,
+    ...(env !== undefined && { env }),
+  });
   running.child.stdin?.on("error", () => {
     // A command that fails early does not read its input; its exit code says so.
   });

@@ -58,7 +58,7 @@ describe("weir-ratelimit tracing", () => {
   }
 
   /** A receiver, its ports, and the spans that it has got. */
-  async function startReceiver(tls?: Parameters<typeof startOtlpReceiver>[1]) {
+  async function startReceiver(tls?: Parameters<typeof startOtlpReceiver>[0]) {
     const receiver = await startOtlpReceiver(tls);
     receivers.push(receiver);
     /**
