@@ -99,14 +99,15 @@ describe("formatCapacity()", () => {
     measured(["redis", "16x1"], 10_000),
     measured(["tls", "8x64"], 100_000),
     measured(["over-limit", "8x64"], 400_000),
-    measured(["memcached", "16x1"], 10_000),
+    measured(["memcached", "16x1"], 45_000),
     measured(["everything-on", "16x1"], 10_000),
   ];
 
-  it("plans with 60 % of the median, and at least two replicas", () => {
+  it("plans with 60 % of the median, and with enough when one replica is gone", () => {
     const page = formatCapacity(rows);
     expect(page).toContain("| Redis, few busy proxies | 100,000 | 100 MB | 2 | 2 | 4 |");
     expect(page).toContain("| Redis, proxies that send one request at a time | 10,000 | 100 MB | 2 | 9 | 34 |");
+    expect(page).toContain("| memcached, proxies that send one request at a time | 45,000 | 100 MB | 2 | 3 | 8 |");
   });
 
   it("throws when a row is missing", () => {

@@ -7,11 +7,8 @@ import { type ProgramMetrics, readPrograms } from "./metrics-of-programs.ts";
 
 const PAGE = "docs/operations.md";
 
-/** Share of a core that a replica may use, so that the loss of one and bursts fit. */
+/** Share of a core that a replica may use, so that bursts fit. */
 const TARGET_SHARE = 0.6;
-
-/** Fewest replicas: one may be gone. */
-const REPLICAS_MIN = 2;
 
 /** Loads for which replicas are counted, in requests per second. */
 const LOADS = [10_000, 50_000, 200_000] as const;
@@ -50,7 +47,10 @@ export function formatCapacity(rows: readonly MeasuredRow[]): string {
     if (row === undefined) throw new Error(`Cannot plan with ${group}/${load}/weir: the results do not have it`);
     const perSecond = median(row.samples.map((sample) => sample.perSecond));
     const memory = Math.max(...row.samples.map(({ residentBytes }) => residentBytes));
-    const replicas = LOADS.map((wanted) => Math.max(REPLICAS_MIN, Math.ceil(wanted / (perSecond * TARGET_SHARE))));
+    // The second number leaves enough when one replica is gone.
+    const replicas = LOADS.map((wanted) =>
+      Math.max(Math.ceil(wanted / (perSecond * TARGET_SHARE)), Math.ceil(wanted / perSecond) + 1),
+    );
     return [title, thousands(perSecond), `${Math.ceil(memory / 1e6)} MB`, ...replicas.map(String)];
   });
   const columns = LOADS.map((load) => `Replicas for ${thousands(load)}/s`);

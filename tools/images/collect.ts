@@ -55,6 +55,7 @@ function collectImage(root: string, layer: string, image: Image, locked: LockedP
   for (const workspace of image.workspaces)
     for (const launcher of readdirSync(join(root, workspace, "bin")).toSorted())
       linkInto(layer, `usr/local/bin/${launcher}`, `${HOME}/${workspace}/bin/${launcher}`);
+  for (const [path, launcher] of Object.entries(image.links ?? {})) linkInto(layer, path, `usr/local/bin/${launcher}`);
 }
 
 /** Copies what `isWanted` of `from`, but no packages in it: those are copied one by one. */

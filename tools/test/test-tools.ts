@@ -59,6 +59,8 @@ export const GO_PROGRAMS: readonly GoProgram[] = [
   { program: "versitygw", version: "1.8.0", path: "github.com/versity/versitygw/cmd/versitygw" },
   // The library that Docker Compose reads its files with: what compose.yaml is checked with.
   { program: "cmd", version: "2.16.2", path: "github.com/compose-spec/compose-go/v2/cmd", folder: "compose-go" },
+  // What reads the workflows as GitHub does.
+  { program: "actionlint", version: "1.7.12", path: "github.com/rhysd/actionlint/cmd/actionlint" },
   ENVOY_RATELIMIT,
   // What installs the charts. Without these it believes in Kubernetes 1.20 and refuses the charts, which need 1.31.
   {

@@ -3,7 +3,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { parse } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
 import { ROOT } from "../parts/programs.ts";
 import { anchorsOf } from "./links.ts";
 import { readPage } from "./pages.ts";
@@ -12,6 +12,19 @@ const RUNBOOK = "https://github.com/weir-dev/weir/blob/main/docs/operations.md#"
 
 /** Columns of Grafana's grid. */
 const GRID_WIDTH = 24;
+
+/** A row of the listeners: program, setting, default port, and that of the charts where it differs. */
+const LISTENER = /^\| `(weir-[a-z-]+)` +\| `([A-Z_]+)` +\| (\d+)(?:[^|(]*\((\d+)\))?/gm;
+
+interface Rendered {
+  readonly kind: string;
+  readonly spec: { readonly template: { readonly spec: { readonly containers: readonly Container[] } } };
+}
+
+interface Container {
+  readonly command: readonly string[];
+  readonly ports: readonly { readonly containerPort: number }[];
+}
 
 interface Rule {
   readonly alert: string;
@@ -87,9 +100,7 @@ describe("the listeners of docs/security.md", () => {
   const pods = defaultsIn(
     `## \`weir-ratelimit\`\n${readPage(ROOT, "docs/ratelimit-settings.md").replaceAll(/^## /gm, "### ")}`,
   );
-  const listeners = [
-    ...readPage(ROOT, "docs/security.md").matchAll(/^\| `(weir-[a-z-]+)` +\| `([A-Z_]+)` +\| (\d+)/gm),
-  ];
+  const listeners = [...readPage(ROOT, "docs/security.md").matchAll(LISTENER)];
 
   it("are ten", () => {
     expect(listeners).toHaveLength(10);
@@ -103,6 +114,30 @@ describe("the listeners of docs/security.md", () => {
     },
   );
 });
+
+describe("the ports of the charts", () => {
+  it("are those of the listeners of docs/security.md", () => {
+    const listeners = [...readPage(ROOT, "docs/security.md").matchAll(LISTENER)].flatMap(
+      ([, program = "", , port = "", inCharts = port]) =>
+        program === "weir-ratelimit" ? [] : [`${program} ${inCharts}`],
+    );
+    expect(chartPorts().toSorted()).toEqual(listeners.toSorted());
+  });
+});
+
+/** Program and port of every container of the charts with everything on. */
+function chartPorts(): readonly string[] {
+  const documents = globSync("charts/*/ci/golden/everything.yaml", { cwd: ROOT }).flatMap((path) =>
+    parseAllDocuments(readFileSync(join(ROOT, path), "utf8")).map((document) => document.toJS() as Rendered | null),
+  );
+  return documents.flatMap((object) =>
+    object?.kind === "Deployment"
+      ? object.spec.template.spec.containers.flatMap(({ command, ports }) =>
+          ports.map(({ containerPort }) => `${command[0]} ${containerPort}`),
+        )
+      : [],
+  );
+}
 
 function overlap({ gridPos: one }: Panel, { gridPos: other }: Panel): boolean {
   const isBeside = one.x + one.w <= other.x || other.x + other.w <= one.x;

@@ -27,6 +27,8 @@ export interface BuiltImage {
 export interface ContainerOptions {
   /** In place of the image's entry point. */
   readonly command?: readonly string[];
+  /** In place of the image's user, as UID:GID. */
+  readonly user?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** Folders of the machine by their path in the container, which may write to them. */
   readonly mounts?: Readonly<Record<string, string>>;
@@ -47,10 +49,10 @@ exec chroot --userspec="$user" "$root" /usr/bin/env -i -C "$directory" "$@"
 /** Starts a container. */
 export function startContainer(image: BuiltImage, options: ContainerOptions = {}): Promise<ProcessGroup> {
   const { root } = image.details;
-  const { command = image.config.Entrypoint, env = {}, mounts = {} } = options;
+  const { command = image.config.Entrypoint, user = image.config.User, env = {}, mounts = {} } = options;
   for (const path of Object.keys(mounts)) mkdirSync(join(root, path), { recursive: true });
   const args = [
-    ...[root, image.config.User, image.config.WorkingDir],
+    ...[root, user, image.config.WorkingDir],
     ...Object.entries(mounts).flatMap(([path, folder]) => [folder, path]),
     ...["--", ...image.config.Env, ...Object.entries(env).map(([name, value]) => `${name}=${value}`), ...command],
   ];

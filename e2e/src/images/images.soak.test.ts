@@ -67,7 +67,11 @@ describe("images", () => {
   });
 
   it("contain what programs need at run time, and nothing else", () => {
-    const { devDependencies } = readJson(join(ROOT, "package.json")) as { devDependencies: Record<string, string> };
+    const { packages: locked } = readJson(join(ROOT, "package-lock.json")) as {
+      readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>;
+    };
+    const onlyForDevelopment = Object.keys(locked).filter((path) => locked[path]?.dev === true);
+    expect(onlyForDevelopment).toContain("node_modules/vitest");
     for (const { name, details } of images) {
       const home = join(details.root, "opt/weir");
       const unwanted = globSync("**/*.{ts,mts,cts,test.js,suite.js}", { cwd: home });
@@ -76,7 +80,7 @@ describe("images", () => {
         path.split("node_modules/").at(-1),
       );
       expect(
-        Object.keys(devDependencies).filter((wanted) => packages.includes(wanted)),
+        onlyForDevelopment.filter((path) => existsSync(join(home, path))),
         name,
       ).toEqual([]);
       expect(packages.includes("sharp"), name).toBe(name === "weir-account");
@@ -132,6 +136,27 @@ describe("images", () => {
     for (let call = 0; call < 3; call += 1)
       answers.push((await runInContainer(imageOf("weir-control-plane"), ask)).output);
     expect(answers.map((answer) => /^overall: (\w+)$/m.exec(answer)?.[1])).toEqual(["OK", "OK", "OVER_LIMIT"]);
+  });
+
+  it.each([
+    { platform: "a manifest with a user of its own", user: "1000:1000" },
+    { platform: "OpenShift", user: "1000730000:0" },
+  ])("take the place of envoyproxy/ratelimit's image, as $platform starts it", async ({ user }) => {
+    const rules = makeFolder("data/ratelimit/config");
+    writeFileSync(join(rules, "shop.yaml"), RULES);
+    const [port = "", grpcPort = "", debugPort = ""] = await somePorts(3);
+    const env = {
+      ...{ PORT: port, GRPC_PORT: grpcPort, DEBUG_PORT: debugPort, BACKEND_TYPE: "memory", USE_STATSD: "false" },
+      ...{ RUNTIME_ROOT: "/data", RUNTIME_SUBDIRECTORY: "ratelimit", RUNTIME_WATCH_ROOT: "false" },
+    };
+    const mounts = { "/data": join(folder.path, "data") };
+    const url = `http://127.0.0.1:${port}`;
+    await startUntilReady("weir-ratelimit", { command: ["/bin/ratelimit"], user, env, mounts }, `${url}/healthcheck`);
+    const body = JSON.stringify({ domain: "shop", descriptors: [{ entries: [{ key: "user", value: "ada" }] }] });
+    const statuses: number[] = [];
+    for (let call = 0; call < 3; call += 1)
+      statuses.push((await fetch(`${url}/json`, { method: "POST", body })).status);
+    expect(statuses).toEqual([200, 200, 429]);
   });
 
   it("serve limits from the control plane's image", async () => {

@@ -1,6 +1,6 @@
 // Every program of Weir with what it depends on, and the addresses of its metrics: healthy after the start, and with
 // parts that a test breaks.
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadAuthority } from "@weir/certificates/authority";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
@@ -46,6 +46,8 @@ export interface MonitoredSystem {
   readonly account: Account;
   /** Starts a pod that NACKs limits per week, as an old image does. */
   startOldPod(): Promise<void>;
+  /** Starts a pod whose only rule file is invalid from the start. */
+  startRejectingPod(): Promise<void>;
   /** Starts another control plane for the cluster, and does not wait until it is ready. */
   startLateControlPlane(): Promise<ProcessGroup>;
   /** Ends everything. */
@@ -111,7 +113,8 @@ async function startAll(owned: Owned): Promise<MonitoredSystem> {
   await limits.writeKubeconfig(kubeconfig);
   const source = { SOURCE: "kubernetes", SOURCE_DIRECTORY: "", KUBECONFIG: kubeconfig };
   const flow = owned.add(await startFlow(folder, {}, { controlPlaneEnv: source }), (each) => each.stop());
-  const [metrics, oldMetrics, late] = [await metricsAddress(), await metricsAddress(), await metricsAddress()];
+  const [metrics, oldMetrics] = [await metricsAddress(), await metricsAddress()];
+  const [rejectingMetrics, late] = [await metricsAddress(), await metricsAddress()];
   const redisEnv = { BACKEND_TYPE: "redis", REDIS_SOCKET_TYPE: "tcp", REDIS_URL: redis.address };
   const pod = await flow.startPod({ ...redisEnv, KVSTORE_COMMAND_TIMEOUT: "10s", PULLSTATS_ADDR: metrics });
   const second = owned.add(await startSecond(folder), ({ replica }) => end(replica.process));
@@ -124,6 +127,7 @@ async function startAll(owned: Owned): Promise<MonitoredSystem> {
     "late-control-plane": late,
     ratelimit: metrics,
     "old-ratelimit": oldMetrics,
+    "rejecting-ratelimit": rejectingMetrics,
     "weir-operator": operator.address,
     "weir-account": account.metrics,
   }).map(([job, address]) => ({ job, address }));
@@ -133,6 +137,13 @@ async function startAll(owned: Owned): Promise<MonitoredSystem> {
       const relay = await startOldImageRelay(flow.controlPlane.adsPort, flow.certificates);
       owned.add(relay, (each) => each.stop());
       await flow.startPod({ ...relay.podEnv, CONFIG_GRPC_XDS_NODE_ID: "edge/old", PULLSTATS_ADDR: oldMetrics });
+    },
+    async startRejectingPod() {
+      const files = join(folder, "rejected");
+      mkdirSync(join(files, "config"), { recursive: true });
+      writeFileSync(join(files, "config", "rules.yaml"), "domain: [");
+      const source = { CONFIG_TYPE: "FILE", RUNTIME_ROOT: files, RUNTIME_WATCH_ROOT: "false" };
+      owned.add(await startQuietly("weir-ratelimit", { ...source, ...(await podEnv(rejectingMetrics)) }), end);
     },
     async startLateControlPlane() {
       const http = { HTTP_HOST: STACK_HOST, HTTP_PORT: portOf(late) };
@@ -153,6 +164,16 @@ function endOf({ process }: { readonly process: ProcessGroup }): Promise<unknown
 
 function portOf(address: string): string {
   return new URL(`http://${address}`).port;
+}
+
+/** The settings of a pod that is alone, with its metrics at this address. */
+async function podEnv(metrics: string): Promise<Env> {
+  const ports = await anyPorts();
+  return {
+    ...{ HOST: STACK_HOST, PORT: String(ports.rateLimitHttp), GRPC_HOST: STACK_HOST, DEBUG_HOST: STACK_HOST },
+    ...{ GRPC_PORT: String(ports.rateLimitGrpc), DEBUG_PORT: String(ports.rateLimitDebug), BACKEND_TYPE: "memory" },
+    ...{ USE_PUSHSTATS: "false", USE_PULLSTATS: "true", PULLSTATS_ADDR: metrics },
+  };
 }
 
 /** The kinds, the operator's roles, a control plane's right to read last good forms, and limits. */

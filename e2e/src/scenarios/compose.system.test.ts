@@ -1,7 +1,7 @@
 // compose.yaml: read by the library of Docker Compose, and its programs started with the environment in it, behind
 // a real Envoy with its configuration. Only the names and ports of containers become addresses of this machine.
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { machineEnv } from "@weir/dev/setup/programs";
 import { eventually } from "@weir/testing/eventually";
@@ -114,6 +114,28 @@ describe("compose.yaml", () => {
       expect(await answer.text(), target).toContain("# TYPE");
     }
     expect(services["envoy"]?.command?.join(" ")).toContain("port_value: 9901");
+  });
+
+  it("gives Grafana dashboards, where its provisioning looks for them, and a source of their type", () => {
+    const mounts = services["grafana"]!.volumes!.filter(({ type }) => type === "bind");
+    const readMount = (path: string): string =>
+      readFileSync(mounts.find(({ target }) => target === path)?.source ?? "", "utf8");
+    const { providers } = parse(readMount("/etc/grafana/provisioning/dashboards/weir.yaml")) as {
+      readonly providers: readonly [{ readonly type: string; readonly options: { readonly path: string } }];
+    };
+    const { datasources } = parse(readMount("/etc/grafana/provisioning/datasources/weir.yaml")) as {
+      readonly datasources: readonly [{ readonly type: string; readonly url: string }];
+    };
+    expect(providers).toMatchObject([{ type: "file" }]);
+    const dashboards = mounts.filter(({ target }) => dirname(target) === providers[0].options.path);
+    expect(dashboards.map(({ target }) => basename(target))).toEqual(["control-plane.json", "rate-limits.json"]);
+    for (const { target } of dashboards) {
+      const { templating } = JSON.parse(readMount(target)) as { readonly templating: { readonly list: unknown[] } };
+      expect(templating.list, target).toContainEqual(
+        expect.objectContaining({ type: "datasource", query: datasources[0].type }),
+      );
+    }
+    expect(new URL(datasources[0].url).hostname in services).toBe(true);
   });
 
   it("builds targets of the Dockerfile, and listens on this machine only", () => {

@@ -19,7 +19,12 @@ export function renderNetworkPolicy(workload: Workload): WrittenObject | undefin
     spec: {
       podSelector: { matchLabels: selectorOf(workload) },
       policyTypes: ["Ingress"],
-      ingress: [...clients, { from: [{ podSelector: {} }, ...monitoring], ports: portsOf("http", "debug", "metrics") }],
+      ingress: [
+        ...clients,
+        { from: [{ podSelector: {} }], ports: portsOf("http", "debug", "metrics") },
+        // Not /json, which uses up limits.
+        ...(monitoring.length === 0 ? [] : [{ from: monitoring, ports: portsOf("debug", "metrics") }]),
+      ],
     },
   });
 }

@@ -264,12 +264,10 @@ describe("renderWorkload()", () => {
     const spec = rendered("networkPolicy", { ...MEMORY, networkPolicy: { ...networkPolicy, ...monitoring } })?.["spec"];
     expect((spec as { ingress: object[] }).ingress).toEqual([
       ...grpc,
+      { from: [{ podSelector: {} }], ports: ["http", "debug", "metrics"].map((port) => ({ port, protocol: "TCP" })) },
       {
-        from: [
-          { podSelector: {} },
-          { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "prometheus" } } },
-        ],
-        ports: ["http", "debug", "metrics"].map((port) => ({ port, protocol: "TCP" })),
+        from: [{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "prometheus" } } }],
+        ports: ["debug", "metrics"].map((port) => ({ port, protocol: "TCP" })),
       },
     ]);
   });

@@ -96,4 +96,20 @@ describe("ActiveRules", () => {
     expect(rules.current()).toBe(before);
     expect([statistics.configLoadSuccess.value, statistics.configLoadError.value]).toEqual([1, 1]);
   });
+
+  it("config_rejected is 1 from a rejected set, of either kind, to the next that becomes active", () => {
+    const { rules, statistics } = setUp();
+    const error = new ConfigError("CONFIG_INVALID", "one.yaml: error checking config");
+    const duplicates = [config("one.yaml", ONE), config("duplicate_domain.yaml", OTHER)];
+    const values = [
+      () => rules.reject(error),
+      () => rules.apply([config("one.yaml", ONE)]),
+      () => rules.apply(duplicates),
+      () => rules.apply([]),
+    ].map((load) => {
+      load();
+      return statistics.configRejected.value;
+    });
+    expect(values).toEqual([1, 0, 1, 0]);
+  });
 });

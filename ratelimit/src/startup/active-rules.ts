@@ -47,19 +47,25 @@ export class ActiveRules implements ConfigListener {
     const { store, statistics, health, distribute } = this.#deps;
     const [problem] = findSetProblems(configs, this.#options);
     if (problem !== undefined) {
-      statistics.configLoadError.add(1);
+      this.#countRejected();
       const name = configs[problem.config]?.name ?? "";
       return new ConfigError("CONFIG_INVALID", `${name}: ${problem.message}`, { problem });
     }
     this.#rules = compileCountedRules(configs, store);
     if (distribute !== undefined) this.#distributed = distribute(configs);
     statistics.configLoadSuccess.add(1);
+    statistics.configRejected.set(0);
     health.set("config", this.#rules.domains > 0);
     this.#first.resolve();
     return undefined;
   }
 
   reject(_error: ConfigError): void {
+    this.#countRejected();
+  }
+
+  #countRejected(): void {
     this.#deps.statistics.configLoadError.add(1);
+    this.#deps.statistics.configRejected.set(1);
   }
 }

@@ -22,6 +22,8 @@ export class ServiceStatistics {
   readonly configLoadSuccess: StatisticsCounter;
   /** ratelimit.service.config_load_error */
   readonly configLoadError: StatisticsCounter;
+  /** ratelimit.service.config_rejected: 1 while the last configuration was rejected */
+  readonly configRejected: StatisticsGauge;
   readonly #store: StatisticsStore;
 
   constructor(store: StatisticsStore) {
@@ -45,6 +47,7 @@ export class ServiceStatistics {
     this.globalShadowMode = counter("global_shadow_mode");
     this.configLoadSuccess = counter("config_load_success");
     this.configLoadError = counter("config_load_error");
+    this.configRejected = store.gauge("ratelimit.service.config_rejected", "max");
     this.#store = store;
   }
 

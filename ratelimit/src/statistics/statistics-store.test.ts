@@ -132,6 +132,7 @@ describe("new ServiceStatistics()", () => {
         "ratelimit.service.call.should_rate_limit.service_error: 0",
         "ratelimit.service.config_load_error: 0",
         "ratelimit.service.config_load_success: 0",
+        "ratelimit.service.config_rejected: 0",
         "ratelimit.service.global_shadow_mode: 0",
         "ratelimit.service.rate_limit.d.k.near_limit: 0",
         "ratelimit.service.rate_limit.d.k.over_limit: 0",

@@ -20,6 +20,7 @@ describe("findRefusal()", () => {
   it.each([
     ["a peer elsewhere", "10.0.0.1", { host: "localhost" }, RULE],
     ["a peer elsewhere, as IPv6 carries it", "::ffff:10.0.0.1", { host: "localhost" }, RULE],
+    ["a peer elsewhere, whose connection Istio's sidecar passes on", "127.0.0.6", { host: "localhost" }, RULE],
     ["no peer any more", undefined, { host: "localhost" }, RULE],
     [
       "a proxy on this machine",
@@ -47,7 +48,7 @@ describe("findRefusal()", () => {
 describe("isLoopback()", () => {
   it.each([
     ["127.0.0.1", true],
-    ["127.9.9.9", true],
+    ["127.0.0.6", false],
     ["::1", true],
     ["::ffff:127.0.0.1", true],
     ["::FFFF:127.0.0.1", true],

@@ -21,9 +21,12 @@ export function findRefusal(
   return undefined;
 }
 
-/** Whether a peer's address is one of this machine itself, also where IPv6 carries it. */
+/**
+ * Whether a peer's address is that of this machine itself, also where IPv6 carries it. Other addresses of 127.0.0.0/8
+ * are not: Istio's sidecar passes connections of other pods on from 127.0.0.6, without a header.
+ */
 export function isLoopback(address: string | undefined): boolean {
-  return address !== undefined && (address === "::1" || /^(::ffff:)?127\.\d+\.\d+\.\d+$/i.test(address));
+  return address !== undefined && /^(::1|(::ffff:)?127\.0\.0\.1)$/i.test(address);
 }
 
 /** Whether a Host header names this machine as only this machine does. HTTP/1.0 has none. */
