@@ -1,8 +1,9 @@
-// Pods and the control plane of the previous version (e2e/previous.json) next to those of this one, behind
+// Pods and the control plane of the previous version (the last release, else e2e/previous.json) next to those of this one, behind
 // a real Envoy and over one Redis: each is replaced under load, forward and back.
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
+import { previousVersion } from "@weir/testing/earlier-commit";
 import { eventually } from "@weir/testing/eventually";
 import { reservePorts } from "@weir/testing/reserve-ports";
 import { startRedis } from "@weir/testing/servers/redis";
@@ -55,9 +56,7 @@ describe("the previous version next to this one", () => {
   let limit = 10;
 
   beforeAll(async () => {
-    const { commit } = JSON.parse(readFileSync(join(ROOT, "e2e", "previous.json"), "utf8")) as {
-      readonly commit: string;
-    };
+    const commit = await previousVersion(ROOT, "programs");
     const env = process.env;
     const say = (text: string): void => void process.stderr.write(text);
     const built = await buildEarlier(commit, { root: ROOT, env, say, workspaces: ["ratelimit", "control-plane"] });
