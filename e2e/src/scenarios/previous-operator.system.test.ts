@@ -103,8 +103,8 @@ describe("the operator of the previous version and of this one", () => {
       }
       const written = stack.audit().slice(audited).filter(isWrite);
       const applied = new Set(written.map(({ resource }) => resource).filter((resource) => !REPORTS.test(resource)));
-      // A new leader applies each object once. On a busy machine a leader may lose its Lease and lead again, so times
-      // are not counted: these two versions make the same objects, so no application changes one.
+      // A new leader applies each object, and on a busy machine a leader may do so again: times are not counted. These
+      // two versions make the same objects, so no application changes one.
       expect(WORKLOAD).toEqual(expect.arrayContaining([...applied]));
       expect(await ownedObjects()).toEqual(owned);
     },
