@@ -2,10 +2,17 @@
 // and run next to the current ones. A second use of the same commit builds nothing.
 import { execFile } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { earlierFiles } from "@weir/testing/earlier-commit";
+import { earlierFiles, previousVersion } from "@weir/testing/earlier-commit";
+import { eventually } from "@weir/testing/eventually";
 import { E2eError } from "../errors.ts";
+import { ROOT } from "./programs.ts";
+
+/** Longest time in which the previous version is built: packages are installed and compiled, in milliseconds. */
+export const BUILD_TIMEOUT_MS = 900_000;
 
 /** Written last, so that an interrupted installation or build does not count as a complete one. */
 const STAMP = ".built";
@@ -19,6 +26,37 @@ export interface EarlierBuild {
   readonly root: string;
   /** Short name and first line of its message. */
   readonly description: string;
+}
+
+/**
+ * Builds `workspaces` of the previous version; returns the root of its files.
+ * Several tests may call it at a time: one builds, the others wait.
+ */
+export async function buildPrevious(
+  env: Readonly<Record<string, string | undefined>>,
+  ...workspaces: readonly EarlierWorkspace[]
+): Promise<string> {
+  const commit = await previousVersion(ROOT, "programs");
+  const release = await lock(`weir-build-${commit}`);
+  try {
+    const say = (text: string): void => void process.stderr.write(text);
+    return (await buildEarlier(commit, { root: ROOT, env, say, workspaces })).root;
+  } finally {
+    release();
+  }
+}
+
+/** Waits for the lock of this name; Linux gives up the abstract socket that holds it when its process ends. */
+async function lock(name: string): Promise<() => void> {
+  return await eventually(
+    `the lock ${name}`,
+    async () => {
+      const server = createServer();
+      await once(server.listen(`\0${name}`), "listening");
+      return () => void server.close();
+    },
+    BUILD_TIMEOUT_MS,
+  );
 }
 
 /**

@@ -1,12 +1,16 @@
 // The product from outside: installed in a real cluster, limits applied with kubectl, traffic through a real Envoy
 // limited to the number. Each test applies the limits of its own paths.
-import { join } from "node:path";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
 import { isAdmitted, type PolicyPod, policyPodOf } from "@weir/charts/network-policies";
 import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
 import { eventually } from "@weir/testing/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import type { Rule } from "../parts/flow.ts";
+import { Guide } from "../parts/guide.ts";
+import { launcher, ROOT, runCommand } from "../parts/programs.ts";
+import { SYSTEM_NAMESPACE } from "../parts/nodes/installed-cluster.ts";
 import {
   DOMAIN,
   perPath,
@@ -16,8 +20,6 @@ import {
   SHOP,
   startProduct,
 } from "../parts/nodes/product-fixture.ts";
-import { SYSTEM_NAMESPACE } from "../parts/nodes/installed-cluster.ts";
-import { ROOT } from "../parts/programs.ts";
 import { startTraffic, type Traffic } from "../parts/traffic.ts";
 
 /** Edits under load. */
@@ -212,6 +214,24 @@ describe("the installed product", () => {
     expect(seen).toEqual(Array.from({ length: EDITS }, (_, index) => Array<number>(POD_COUNT).fill(LARGE + index + 1)));
   });
 
+  it("applies converted rule files with the commands of docs/migrating.md", async () => {
+    const guide = new Guide("migrating.md");
+    const { folder, kubectlPath, kubeconfigPath } = product.pods.cluster;
+    const rules = join(folder, "ratelimit", "config");
+    mkdirSync(rules, { recursive: true });
+    writeFileSync(join(rules, "shop.yaml"), guide.block("yaml", "domain: shop").replace("shop", "moved"));
+    const PATH = [dirname(launcher("weir")), dirname(kubectlPath), "/usr/bin", "/bin"].join(delimiter);
+    const env = { PATH, KUBECONFIG: kubeconfigPath, RUNTIME_ROOT: folder, RUNTIME_SUBDIRECTORY: "ratelimit" };
+    await product.pods.kubectl(["create", "namespace", "gateway"]);
+    const commands = ["set -e", guide.block("sh", "weir convert"), guide.block("sh", "kubectl apply")].join("\n");
+    const { code, stdout, stderr } = await runCommand(commands, { cwd: folder, env });
+    expect([code, stdout, stderr]).toEqual([0, expect.stringMatching(/ condition met\n$/) as string, ""]);
+    const [pod] = product.rateLimitPods();
+    await eventually("the limit in a pod", async () =>
+      expect(await limitOf(podUrl(pod!), "/checkout", "moved")).toBe(10),
+    );
+  });
+
   it("drains a pod that is scaled away without one failed request under load", async () => {
     await product.applyLimits([perPath("/open", LARGE), perPath("/closed", 1)]);
     const traffic = await startHalves();
@@ -254,14 +274,14 @@ async function counter(url: string, rule: string, name: string): Promise<number>
 }
 
 /** The limit that one pod applies to a path. */
-async function limitOf(url: string, path: string): Promise<unknown> {
+async function limitOf(url: string, path: string, domain = DOMAIN): Promise<unknown> {
   const entries = [
     { key: "path", value: path },
     { key: "user", value: "probe" },
   ];
   const response = await fetch(`${url}/json`, {
     method: "POST",
-    body: JSON.stringify({ domain: DOMAIN, descriptors: [{ entries }] }),
+    body: JSON.stringify({ domain, descriptors: [{ entries }] }),
   });
   const { statuses } = (await response.json()) as { readonly statuses: readonly { readonly currentLimit?: unknown }[] };
   return fieldsOf(statuses[0]?.currentLimit)["requestsPerUnit"];
