@@ -1,7 +1,6 @@
 // The operator of the previous version (e2e/previous.json) and that of this one, in one cluster with the roles and
 // definitions of this one: operators and control planes are replaced under load, forward and back.
 import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
-import { eventually } from "@weir/testing/eventually";
 import { startRedis } from "@weir/testing/servers/redis";
 import type { StoreServer } from "@weir/testing/servers/store-server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
