@@ -60,7 +60,7 @@ describe("the dashboards of the charts", () => {
       expect(x + w, panel.title).toBeLessThanOrEqual(GRID_WIDTH);
       if (panel.type === "row") continue;
       expect(UNITS, panel.title).toContain(panel.fieldConfig.defaults.unit);
-      expect(panel.datasource?.uid, panel.title).toBe("${datasource}");
+      expect(panel.datasource?.uid, panel.title).toMatch(/^\$\{datasource\}$/);
       expect(panel.targets.length, panel.title).toBeGreaterThan(0);
       expect(new Set(panel.targets.map(({ refId }) => refId)).size, panel.title).toBe(panel.targets.length);
     }
@@ -134,7 +134,7 @@ describe("the dashboards of the charts", () => {
         [...flags, "--allowImportingTsExtensions", ...files],
         { cwd: folder.path },
         (error, stdout) => {
-          resolve(error === null || stdout !== "" ? stdout : String(error));
+          resolve(error === null || stdout !== "" ? stdout : error.message);
         },
       );
     });

@@ -27,7 +27,7 @@ type WithDefaults<Value> = Value extends readonly unknown[]
 /** A query of Grafana's Prometheus plugin, whose types are in no package. */
 interface PrometheusQuery {
   readonly refId: string;
-  readonly datasource: { readonly type: "prometheus"; readonly uid: "${datasource}" };
+  readonly datasource: { readonly type: "prometheus"; readonly uid: `\${datasource}` };
   readonly expr: string;
   readonly legendFormat: string;
   readonly editorMode: "code";
