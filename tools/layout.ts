@@ -165,7 +165,7 @@ export const WORKSPACES: readonly Workspace[] = [
     name: "charts",
     mayImport: ["kubernetes"],
     testsMayImport: ["testing"],
-    order: ["values", "chart-files.ts", "helm.ts", "render.ts"],
+    order: ["values", "chart-files.ts", "helm.ts", "render.ts", "network-policies.ts"],
   },
   {
     name: "e2e",

@@ -14,7 +14,7 @@ import { nameOf, RenderedChart, renderYaml } from "./render.ts";
 import { VALUES_FILES } from "./values-files.suite.ts";
 
 /** Namespaces that the values files name; pods in them must be restricted. */
-const NAMESPACES = ["weir-system", "shop", "search", "accounts"];
+const NAMESPACES = ["weir-system", "shop", "search", "accounts", "2024"];
 
 let cluster: KubernetesCluster;
 let schemas: string;
@@ -65,6 +65,17 @@ describe.each(VALUES_FILES)("$chart with $name", ({ golden }) => {
   });
 });
 
+it.each([
+  { chart: "weir", release: "123", values: {} },
+  { chart: "weir", release: "a".repeat(53), values: { watchNamespaces: ["2024"], networkPolicy: { enabled: true } } },
+  { chart: "weir-account", release: "on", values: { publicOrigin: "https://a.example" } },
+  { chart: "weir-account", release: "a".repeat(53), values: { publicOrigin: "https://a.example", nameOverride: "1" } },
+])("accepts the release $release of $chart in the namespace 2024", async ({ chart, release, values }) => {
+  const yaml = await renderYaml({ chart, release, values, namespace: "2024" });
+  const apply = ["apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"];
+  expect(await cluster.kubectl(apply, yaml)).toMatchObject({ code: 0, stderr: "" });
+});
+
 it("kubeconform refuses a field that does not exist", async () => {
   const yaml = stringify({ apiVersion: "v1", kind: "Service", metadata: { name: "a" }, spec: { port: [] } });
   const args = ["-strict", "-schema-location", join(schemas, SCHEMA_LOCATION)];
@@ -83,8 +94,10 @@ function serviceAccounts(): string {
         return stringify({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace } });
       }),
   );
-  const ofPods = { name: "default", namespace: "weir-system" };
-  accounts.push(stringify({ apiVersion: "v1", kind: "ServiceAccount", metadata: ofPods }));
+  for (const namespace of ["weir-system", "2024"])
+    accounts.push(stringify({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default", namespace } }));
+  for (const name of ["on-weir-account", `${"a".repeat(53)}-1`])
+    accounts.push(stringify({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: "2024" } }));
   return [...new Set(accounts)].join("---\n");
 }
 

@@ -1,6 +1,9 @@
 // What tools/generate/chart-docs.ts writes into the charts: schemas, tables of values, and the custom resources.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { fieldsOf } from "@weir/kubernetes/mapping";
+import { parse } from "yaml";
+import { specSchema } from "./values/custom-resource-schema.ts";
 import { listLeaves, readValues, type ValueGroup } from "./values/documented-values.ts";
 import type { JsonSchema } from "./values/constraints.ts";
 import { valuesSchema } from "./values/values-schema.ts";
@@ -19,9 +22,12 @@ export interface ChartFiles {
 
 /** What is generated from the values of each chart of `root`, the folder of the repository. */
 export function chartFiles(root: string): readonly ChartFiles[] {
+  const service = readFileSync(join(root, "crds", "crds", "ratelimitservices.yaml"), "utf8");
+  const serviceSpec = specSchema(fieldsOf(parse(service)));
   return GENERATED_CHARTS.map((chart) => {
     const values = readValues(readFileSync(join(root, "charts", chart, "values.yaml"), "utf8"));
-    return { chart, schema: valuesSchema(chart, values), rows: rowsOf(values) };
+    const given = chart === "weir" ? { "rateLimitService.spec": serviceSpec } : {};
+    return { chart, schema: valuesSchema(chart, values, given), rows: rowsOf(values) };
   });
 }
 

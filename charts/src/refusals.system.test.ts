@@ -14,6 +14,22 @@ it.each([
     values: { monitoring: { podMonitor: { enable: true } } },
     message: "at '/monitoring/podMonitor': additional properties 'enable' not allowed",
   },
+  {
+    what: "a typing error in the spec of the data plane",
+    values: { rateLimitService: { spec: { bakend: { type: "memory" } } } },
+    message: "at '/rateLimitService/spec': additional properties 'bakend' not allowed",
+  },
+  {
+    what: "a text for a number in the spec of the data plane",
+    values: { rateLimitService: { spec: { replicas: "3" } } },
+    message: "at '/rateLimitService/spec/replicas': got string, want integer",
+  },
+  { what: "an image without a name", values: { operator: { image: { repository: "" } } }, message: "image/repository" },
+  {
+    what: "a budget that admits no eviction, by accident",
+    values: { podDisruptionBudget: { maxUnavailable: "" } },
+    message: "at '/podDisruptionBudget/maxUnavailable'",
+  },
   { what: "a text for a number", values: { operator: { replicas: "two" } }, message: "at '/operator/replicas'" },
   { what: "a negative number", values: { controlPlane: { replicas: -1 } }, message: "at '/controlPlane/replicas'" },
   { what: "an unknown choice", values: { certificates: { source: "vault" } }, message: "at '/certificates/source'" },
@@ -35,6 +51,17 @@ it.each([
     values: { commonLabels: { "app.kubernetes.io/instance": "mine" } },
     message: "invalid propertyName 'app.kubernetes.io/instance'",
   },
+  {
+    what: "a service without a name",
+    values: { rateLimitService: { name: "" } },
+    message: "at '/rateLimitService/name'",
+  },
+  {
+    what: "a name that no Service can have",
+    values: { rateLimitService: { name: "2024" } },
+    message: "at '/rateLimitService/name'",
+  },
+  { what: "a number for a tag", values: { image: { tag: 1 } }, message: "at '/image/tag': got number, want string" },
   {
     what: "a namespace that is watched twice",
     values: { watchNamespaces: ["weir-system", "weir-system"] },
@@ -69,6 +96,14 @@ it.each([
     what: "a data plane without a certificate",
     values: { certificates: { source: "external" }, webhook: { enabled: false } },
     message: "rateLimitService.spec.controlPlane.certificateSecret must name the Secret",
+  },
+  {
+    what: "to order a certificate for a fleet that has another name",
+    values: {
+      certificates: { source: "cert-manager", issuerRef: { name: "weir" } },
+      rateLimitService: { name: "n".repeat(52) },
+    },
+    message: "Set rateLimitService.spec.fleet",
   },
 ])("the chart weir refuses $what", async ({ values, message }) => {
   await expect(renderChart({ chart: "weir", values })).rejects.toThrow(message);

@@ -1,14 +1,20 @@
-// The life of a release in a cluster: both charts are installed, upgraded, rolled back and uninstalled, and limits survive.
-import { cpSync, readFileSync, writeFileSync } from "node:fs";
+// The life of releases in a cluster: the previous charts are installed, upgraded to those of this tree, rolled back and
+// uninstalled; limits, accounts and keys survive.
 import { join } from "node:path";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { CHARTS, type CommandResult, helm } from "./helm.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CHARTS } from "./helm.ts";
+import { renderYaml } from "./render.ts";
+import { chartVersion, previousCharts, Releases } from "./releases.suite.ts";
+import { valuesFilesOf } from "./values-files.suite.ts";
 
 const NAMESPACE = "weir-system";
 
 /** Longest wait of Helm for pods; two replicas take seconds. */
 const WAIT = ["--wait", "--timeout", "3m"];
+
+/** Longest time of a test, in milliseconds: commands wait for pods. */
+const TIMEOUT_MS = 300_000;
 
 const LIMIT = `
 apiVersion: ratelimit.weir.dev/v1alpha1
@@ -17,10 +23,33 @@ metadata: {name: kept, namespace: ${NAMESPACE}}
 spec: {domain: kept, descriptors: [{key: path, rateLimit: {unit: minute, requestsPerUnit: 5}}]}
 `;
 
+/** Pods that kwok runs make no Secrets, so these are said to be brought along; the test never starts a program. */
+const EXTERNAL = {
+  "certificates.source": "external",
+  "webhook.enabled": "false",
+  "rateLimitService.spec.controlPlane.certificateSecret": "brought",
+};
+
+/** A volume without a storage class, for the claim of the account service. */
+const VOLUME = `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: accounts}
+spec:
+  capacity: {storage: 8Gi}
+  accessModes: [ReadWriteOnce]
+  persistentVolumeReclaimPolicy: Retain
+  hostPath: {path: /nowhere}
+`;
+
 let cluster: KubernetesCluster;
+let releases: Releases;
+let previous: string;
 
 beforeAll(async () => {
+  previous = await previousCharts();
   cluster = await startKubernetesCluster({ full: true });
+  releases = new Releases(cluster, NAMESPACE);
   await cluster.apply(`{apiVersion: v1, kind: Namespace, metadata: {name: ${NAMESPACE}}}`);
 });
 
@@ -28,86 +57,109 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-it("the charts install in two commands, upgrade, roll back, and leave limits when they go", async () => {
-  // Nothing is created before all kinds are known, so the remedy is a second command, not a cleaning.
-  const early = await inCluster("install", "weir", join(CHARTS, "weir"));
-  expect(early.code).toBe(1);
-  expect(early.stderr).toContain(`no matches for kind "RateLimitService" in version "ratelimit.weir.dev/v1alpha1"`);
-  expect(early.stderr).toContain("ensure CRDs are installed first");
+describe("a release of the previous charts weir-crds and weir", () => {
+  it(
+    "is upgraded and rolled back, and leaves limits when it goes",
+    async () => {
+      // Nothing is created before all kinds are known, so the remedy is a second command, not a cleaning.
+      const early = await releases.helm("install", "weir", join(CHARTS, "weir"));
+      expect(early.code).toBe(1);
+      expect(early.stderr).toContain(`no matches for kind "RateLimitService" in version "ratelimit.weir.dev/v1alpha1"`);
+      expect(early.stderr).toContain("ensure CRDs are installed first");
 
-  await succeed("install", "weir-crds", join(CHARTS, "weir-crds"), ...WAIT);
-  await succeed("install", "weir", join(CHARTS, "weir"), "--set", "certificates.source=external", ...EXTERNAL);
-  expect(await get("deployments", "{.items[*].metadata.name}")).toBe("weir-control-plane weir-operator");
-  expect(await get("rls/ratelimit", "{.spec.backend.type}")).toBe("memory");
-  await cluster.apply(LIMIT);
+      await releases.succeed("install", "weir-crds", join(previous, "weir-crds"), ...WAIT);
+      await releases.succeed("install", "weir", join(previous, "weir"), ...set(EXTERNAL), ...WAIT);
+      const before = `2 weir-${chartVersion(join(previous, "weir"))}`;
+      expect(await releases.deployment("weir-operator")).toBe(before);
+      await cluster.apply(LIMIT);
 
-  await succeed("upgrade", "weir-crds", nextVersion("weir-crds"), ...WAIT);
-  await succeed(
-    "upgrade",
-    "weir",
-    nextVersion("weir"),
-    "--reset-then-reuse-values",
-    "--set",
-    "operator.replicas=3",
-    ...WAIT,
+      const next = releases.nextVersion("weir");
+      await releases.succeed("upgrade", "weir-crds", releases.nextVersion("weir-crds"), ...WAIT);
+      const values = ["--reset-then-reuse-values", ...set({ "operator.replicas": "3" })];
+      await releases.succeed("upgrade", "weir", next, ...values, ...WAIT);
+      expect(await releases.deployment("weir-operator")).toBe("3 weir-99.0.0");
+      expect(await releases.chartOf("crd/ratelimitconfigs.ratelimit.weir.dev")).toBe("weir-crds-99.0.0");
+      expect(await releases.get("deployments", "{.items[*].metadata.name}")).toBe("weir-control-plane weir-operator");
+      expect(await releases.get("rls/ratelimit", "{.spec.backend.type}")).toBe("memory");
+
+      await releases.succeed("rollback", "weir", "1", ...WAIT);
+      expect(await releases.deployment("weir-operator")).toBe(before);
+
+      // These values lack what the chart has had since.
+      await releases.succeed("upgrade", "weir", next, "--reuse-values", ...WAIT);
+      expect(await releases.deployment("weir-operator")).toBe("2 weir-99.0.0");
+
+      await releases.succeed("uninstall", "weir", "--wait");
+      await releases.succeed("uninstall", "weir-crds", "--wait");
+      expect(await releases.get("deployments", "{.items[*].metadata.name}")).toBe("");
+      expect(await releases.get("rlc/kept", "{.spec.domain}")).toBe("kept");
+
+      // The definitions carry the name of the release that made them, so the same command takes them over again.
+      await releases.succeed("install", "weir-crds", join(CHARTS, "weir-crds"), ...set({ keep: "false" }), ...WAIT);
+      await releases.succeed("install", "weir", join(CHARTS, "weir"), ...set(EXTERNAL), ...WAIT);
+      expect(await releases.get("rlc/kept", "{.spec.domain}")).toBe("kept");
+
+      await releases.succeed("uninstall", "weir", "--wait");
+      await releases.succeed("uninstall", "weir-crds", "--wait");
+      expect(await releases.get("crd", "{.items[*].metadata.name}")).toBe("");
+    },
+    TIMEOUT_MS,
   );
-  expect(await operator()).toBe("3 weir-99.0.0");
-  expect(await get("crd/ratelimitconfigs.ratelimit.weir.dev", LABEL)).toBe("weir-crds-99.0.0");
 
-  await succeed("rollback", "weir", "1", ...WAIT);
-  expect(await operator()).toBe(`2 weir-${versionOf("weir")}`);
+  it("has values that the charts of this tree accept, whatever users had set", async () => {
+    const files = valuesFilesOf(previous);
+    expect(files.length).toBeGreaterThan(30);
+    for (const { chart, values } of files) await renderYaml({ chart, values });
+  });
+});
 
-  await succeed("uninstall", "weir", "--wait");
-  await succeed("uninstall", "weir-crds", "--wait");
-  expect(await get("deployments", "{.items[*].metadata.name}")).toBe("");
-  expect(await get("rlc/kept", "{.spec.domain}")).toBe("kept");
+describe("a release of the previous chart weir-account", () => {
+  it(
+    "is upgraded and rolled back, and leaves claim and keys, with which it is installed again",
+    async () => {
+      await cluster.apply(VOLUME);
+      await cluster.apply(
+        `{apiVersion: v1, kind: Secret, metadata: {name: weir-account-keys, namespace: ${NAMESPACE}}, stringData: {k: v}}`,
+      );
+      const origin = set({ publicOrigin: "https://account.example.com" });
+      await releases.succeed("install", "weir-account", join(previous, "weir-account"), ...origin, ...WAIT);
+      const before = `1 weir-account-${chartVersion(join(previous, "weir-account"))}`;
+      expect(await releases.deployment("weir-account")).toBe(before);
+      const claim = await dataClaim();
+      expect(claim).toMatch(/^accounts Bound /);
 
-  // The definitions carry the name of the release that made them, so the same command takes them over again.
-  await succeed("install", "weir-crds", join(CHARTS, "weir-crds"), "--set", "keep=false", ...WAIT);
-  await succeed("uninstall", "weir-crds", "--wait");
-  expect(await get("crd", "{.items[*].metadata.name}")).toBe("");
-}, 300_000);
+      await releases.succeed(
+        "upgrade",
+        "weir-account",
+        releases.nextVersion("weir-account"),
+        "--reuse-values",
+        ...WAIT,
+      );
+      expect([await releases.deployment("weir-account"), await dataClaim()]).toEqual(["1 weir-account-99.0.0", claim]);
 
-/** Pods that kwok runs make no Secrets, so these are said to be brought along; the test never starts a program. */
-const EXTERNAL = [
-  "--set",
-  "webhook.enabled=false",
-  "--set",
-  "rateLimitService.spec.controlPlane.certificateSecret=brought",
-  ...WAIT,
-];
+      await releases.succeed("rollback", "weir-account", "1", ...WAIT);
+      expect([await releases.deployment("weir-account"), await dataClaim()]).toEqual([before, claim]);
 
-const LABEL = String.raw`{.metadata.labels.helm\.sh/chart}`;
+      await releases.succeed("uninstall", "weir-account", "--wait");
+      expect(await releases.get("deployments", "{.items[*].metadata.name}")).toBe("");
+      expect([await dataClaim(), await releases.get("secret/weir-account-keys", "{.data.k}")]).toEqual([claim, "dg=="]);
 
-async function operator(): Promise<string> {
-  const replicas = await get("deployment/weir-operator", "{.status.readyReplicas}");
-  return `${replicas} ${await get("deployment/weir-operator", LABEL)}`;
+      const forgotten = set({ "persistence.retain": "false" });
+      await releases.succeed("install", "weir-account", join(CHARTS, "weir-account"), ...origin, ...forgotten, ...WAIT);
+      expect(await dataClaim()).toBe(claim);
+      await releases.succeed("uninstall", "weir-account", "--wait");
+      expect(await releases.get("pvc", "{.items[*].metadata.name}")).toBe("");
+      expect(await releases.get("secret/weir-account-keys", "{.data.k}")).toBe("dg==");
+    },
+    TIMEOUT_MS,
+  );
+});
+
+/** Volume, phase and identity of the claim with the accounts. */
+async function dataClaim(): Promise<string> {
+  return await releases.get("pvc/weir-account-data", "{.spec.volumeName} {.status.phase} {.metadata.uid}");
 }
 
-/** A copy of a chart with a later version. */
-function nextVersion(chart: string): string {
-  const copy = join(cluster.folder, `${chart}-next`);
-  cpSync(join(CHARTS, chart), copy, { recursive: true });
-  const path = join(copy, "Chart.yaml");
-  writeFileSync(path, readFileSync(path, "utf8").replace(/^version: .*$/m, "version: 99.0.0"));
-  return copy;
-}
-
-function versionOf(chart: string): string {
-  return /^version: (.*)$/m.exec(readFileSync(join(CHARTS, chart, "Chart.yaml"), "utf8"))?.[1] ?? "";
-}
-
-async function get(what: string, path: string): Promise<string> {
-  const { code, stdout, stderr } = await cluster.kubectl(["get", what, "-n", NAMESPACE, "-o", `jsonpath=${path}`]);
-  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  return stdout;
-}
-
-async function inCluster(...args: readonly string[]): Promise<CommandResult> {
-  return await helm([...args, "--namespace", NAMESPACE, "--kubeconfig", cluster.kubeconfigPath]);
-}
-
-async function succeed(...args: readonly string[]): Promise<void> {
-  const { code, stderr } = await inCluster(...args);
-  expect({ args, code }, stderr).toEqual({ args, code: 0 });
+function set(values: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(values).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
 }

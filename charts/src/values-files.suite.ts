@@ -21,14 +21,19 @@ export interface ValuesFile {
 }
 
 /** Every values file of every chart. */
-export const VALUES_FILES: readonly ValuesFile[] = CHART_NAMES.flatMap((chart) => {
-  const folder = join(CHARTS, chart, "ci");
-  const names = readdirSync(folder).filter((name) => name.endsWith(".yaml"));
-  return names.map((file) => ({
-    chart,
-    name: file.slice(0, -".yaml".length),
-    path: join(folder, file),
-    values: (parse(readFileSync(join(folder, file), "utf8")) ?? {}) as object,
-    golden: join(folder, "golden", file),
-  }));
-});
+export const VALUES_FILES: readonly ValuesFile[] = valuesFilesOf(CHARTS);
+
+/** The values files of the charts of a folder. */
+export function valuesFilesOf(charts: string): readonly ValuesFile[] {
+  return CHART_NAMES.flatMap((chart) => {
+    const folder = join(charts, chart, "ci");
+    const names = readdirSync(folder).filter((name) => name.endsWith(".yaml"));
+    return names.map((file) => ({
+      chart,
+      name: file.slice(0, -".yaml".length),
+      path: join(folder, file),
+      values: (parse(readFileSync(join(folder, file), "utf8")) ?? {}) as object,
+      golden: join(folder, "golden", file),
+    }));
+  });
+}

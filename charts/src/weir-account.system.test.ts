@@ -57,6 +57,16 @@ describe("the chart weir-account", () => {
       values: { ...ORIGIN, settings: { MAX_SESSION: "3" } },
       message: "additional properties 'MAX_SESSION' not allowed",
     },
+    {
+      what: "an Ingress for all hosts, by accident",
+      values: { ingress: { enabled: true, hosts: [""] } },
+      message: "at '/ingress/hosts/0'",
+    },
+    {
+      what: "a name that no Service can have",
+      values: { ...ORIGIN, fullnameOverride: "2024" },
+      message: `Cannot name a Service "2024"`,
+    },
     { what: "an address without a port", values: { ...ORIGIN, rateLimit: { address: "a" } }, message: "'/rateLimit/a" },
   ])("refuses $what", async ({ values, message }) => {
     await expect(renderChart({ chart: "weir-account", values })).rejects.toThrow(message);

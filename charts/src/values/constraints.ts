@@ -5,8 +5,12 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 const LABELS: JsonSchema = { type: "object", additionalProperties: { type: "string" } };
 const PORT: JsonSchema = { type: "integer", minimum: 1, maximum: 65_535 };
-const NUMBER_OR_TEXT: JsonSchema = { type: ["integer", "string"] };
-const TEXTS: JsonSchema = { type: "array", items: { type: "string" } };
+const TEXT: JsonSchema = { type: "string", minLength: 1 };
+const TEXTS: JsonSchema = { type: "array", items: TEXT };
+
+/** A number of pods, or a share of them; without either, a budget admits no eviction at all. */
+const PODS: JsonSchema = { type: ["integer", "string"], minimum: 0, pattern: "^[0-9]+%$" };
+const PODS_OR_NONE: JsonSchema = { ...PODS, pattern: "^([0-9]+%)?$" };
 
 /** Labels next to those by which the chart selects pods, which no label may replace. */
 const OWN_LABELS: JsonSchema = {
@@ -32,6 +36,7 @@ const BY_KEY: Readonly<Record<string, JsonSchema>> = {
   labels: LABELS,
   annotations: LABELS,
   pullPolicy: { enum: ["Always", "IfNotPresent", "Never"] },
+  repository: TEXT,
   digest: { type: "string", pattern: "^(sha256:[0-9a-f]{64})?$" },
 };
 
@@ -72,26 +77,29 @@ const BY_PATH: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = 
   weir: {
     "log.level": { enum: ["debug", "info", "warn", "error"] },
     "log.format": { enum: ["text", "json"] },
-    watchNamespaces: { type: "array", items: { type: "string", minLength: 1 }, uniqueItems: true },
+    watchNamespaces: { ...TEXTS, uniqueItems: true },
     "operator.settings": settingsBut(
       `IMAGE|CERTIFICATES|CONTROL_PLANE_.*|OPERATOR_NAMESPACE|WEBHOOK_.*|LEASE_NAME|${OWNED_BY_CHART}`,
     ),
     "controlPlane.settings": settingsBut(
       `SOURCE.*|STATE_DIRECTORY|ADS_(HOST|PORT|TLS_.*|PLAINTEXT|FLEET.*|REPORT_SANS)|${OWNED_BY_CHART}`,
     ),
+    // As the definition of RateLimitServices requires: a Service and files are named after it.
+    "rateLimitService.name": { type: "string", pattern: "^[a-z]([-a-z0-9]{0,50}[a-z0-9])?$", not: { const: "ca" } },
     "certificates.source": { enum: ["operator", "cert-manager", "external"] },
     "webhook.failurePolicy": { enum: ["Ignore", "Fail"] },
     "webhook.timeoutSeconds": { type: "integer", minimum: 1, maximum: 30 },
-    "podDisruptionBudget.maxUnavailable": NUMBER_OR_TEXT,
+    "podDisruptionBudget.maxUnavailable": PODS,
   },
   "weir-account": {
     publicOrigin: { type: "string", pattern: "^(https?://[^/]+)?$" },
     corsOrigins: TEXTS,
-    trustProxy: NUMBER_OR_TEXT,
+    trustProxy: { type: ["integer", "string"] },
     "store.type": { enum: ["embedded", "mongo"] },
     "media.type": { enum: ["local", "s3"] },
     "media.publicUrl": { type: "string", pattern: "^(https?://.*/)?$" },
     "persistence.accessModes": TEXTS,
+    "persistence.size": TEXT,
     "rateLimit.address": { type: "string", pattern: "^([^/ ]+:[0-9]+|unix:/.+)?$" },
     "rateLimit.failure": { enum: ["local", "open", "closed"] },
     "rateLimit.config.fleets": TEXTS,
@@ -107,8 +115,8 @@ const BY_PATH: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = 
     "service.metricsPort": PORT,
     "ingress.hosts": TEXTS,
     "httpRoute.hostnames": TEXTS,
-    "podDisruptionBudget.maxUnavailable": NUMBER_OR_TEXT,
-    "podDisruptionBudget.minAvailable": NUMBER_OR_TEXT,
+    "podDisruptionBudget.maxUnavailable": PODS_OR_NONE,
+    "podDisruptionBudget.minAvailable": PODS_OR_NONE,
   },
 };
 

@@ -2,9 +2,13 @@
 import { constraintOf, type JsonSchema } from "./constraints.ts";
 import type { DocumentedValue, ValueGroup } from "./documented-values.ts";
 
-/** The schema of the values of a chart. */
-export function valuesSchema(chart: string, values: ValueGroup): JsonSchema {
-  const { properties, ...rest } = schemaOf(chart, values, "");
+/** The schema of the values of a chart; `given` has those of values by their paths, which nothing is added to. */
+export function valuesSchema(
+  chart: string,
+  values: ValueGroup,
+  given: Readonly<Record<string, JsonSchema>> = {},
+): JsonSchema {
+  const { properties, ...rest } = schemaOf({ chart, given }, values, "");
   return {
     $schema: "http://json-schema.org/draft-07/schema#",
     title: `Values of ${chart}`,
@@ -14,12 +18,17 @@ export function valuesSchema(chart: string, values: ValueGroup): JsonSchema {
   };
 }
 
-function schemaOf(chart: string, value: DocumentedValue, path: string): JsonSchema {
+function schemaOf(
+  context: { readonly chart: string; readonly given: Readonly<Record<string, JsonSchema>> },
+  value: DocumentedValue,
+  path: string,
+): JsonSchema {
   if (value.kind === "leaf") {
-    return { description: value.description, ...(constraintOf(chart, path) ?? typeOf(value.default)) };
+    const constraint = context.given[path] ?? constraintOf(context.chart, path) ?? typeOf(value.default);
+    return { description: value.description, ...constraint };
   }
   const prefix = path === "" ? "" : `${path}.`;
-  const entries = [...value.values].map(([key, child]) => [key, schemaOf(chart, child, prefix + key)] as const);
+  const entries = [...value.values].map(([key, child]) => [key, schemaOf(context, child, prefix + key)] as const);
   return { type: "object", additionalProperties: false, properties: Object.fromEntries(entries) };
 }
 

@@ -20,8 +20,8 @@
 {{- end -}}
 
 {{- define "weir-account.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "weir-account.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "weir-account.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "weir-account.labels" -}}
@@ -35,10 +35,15 @@ app.kubernetes.io/part-of: weir
 {{- end }}
 {{- end -}}
 
+{{/* The labels of an object with further ones, which win: (list root labels). A key is there once. */}}
+{{- define "weir-account.allLabels" -}}
+{{- merge (deepCopy (default dict (index . 1))) (include "weir-account.labels" (index . 0) | fromYaml) | toYaml -}}
+{{- end -}}
+
 {{/* The metadata of an object. */}}
 {{- define "weir-account.metadata" -}}
 name: {{ include "weir-account.fullname" . }}
-namespace: {{ include "weir-account.namespace" . }}
+namespace: {{ include "weir-account.namespace" . | quote }}
 labels:
   {{- include "weir-account.labels" . | nindent 2 }}
 {{- end -}}

@@ -1,6 +1,9 @@
 {{/* Refuses values that contradict each other, with the name of the value and what is allowed. */}}
 {{- define "weir-account.validate" -}}
 {{- $values := .Values -}}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" (include "weir-account.fullname" .)) -}}
+  {{- fail (printf "Cannot name a Service %q: it must begin with a letter and have lower-case letters, digits and \"-\" only. Set fullnameOverride" (include "weir-account.fullname" .)) -}}
+{{- end -}}
 {{- if gt (int $values.replicas) 1 -}}
   {{- if eq $values.store.type "embedded" -}}
     {{- fail (printf "Cannot run %v replicas with the embedded store: one process at a time may use its file. Set replicas to 1, or store.type to mongo" $values.replicas) -}}
@@ -42,6 +45,9 @@
   {{- fail "Cannot make an HTTPRoute without a Gateway: httpRoute.parentRefs is empty" -}}
 {{- end -}}
 {{- $budget := $values.podDisruptionBudget -}}
+{{- if and $budget.enabled (eq (toString $budget.minAvailable) "") (eq (toString $budget.maxUnavailable) "") -}}
+  {{- fail "Cannot make a PodDisruptionBudget without a bound, which admits no eviction: set podDisruptionBudget.minAvailable or maxUnavailable" -}}
+{{- end -}}
 {{- if and (ne (toString $budget.minAvailable) "") (ne (toString $budget.maxUnavailable) "") (ne (toString $budget.maxUnavailable) "1") -}}
   {{- fail "Cannot make a PodDisruptionBudget with two bounds: set podDisruptionBudget.minAvailable or maxUnavailable" -}}
 {{- end -}}

@@ -23,11 +23,7 @@ spec:
   template:
     metadata:
       labels:
-        app.kubernetes.io/name: {{ .name }}
-        {{- include "weir.labels" $root | nindent 8 }}
-        {{- with $values.podLabels }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
+        {{- include "weir.allLabels" (list $root .name $values.podLabels) | nindent 8 }}
       {{- with $values.podAnnotations }}
       annotations:
         {{- toYaml . | nindent 8 }}
@@ -40,7 +36,7 @@ spec:
         {{- toYaml . | nindent 8 }}
       {{- end }}
       {{- with $values.priorityClassName }}
-      priorityClassName: {{ . }}
+      priorityClassName: {{ . | quote }}
       {{- end }}
       terminationGracePeriodSeconds: {{ $values.terminationGracePeriodSeconds }}
       securityContext:
@@ -128,7 +124,7 @@ spec:
 
 {{- define "weir.selector" -}}
 app.kubernetes.io/name: {{ .name }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 {{- end -}}
 
 {{- define "weir.disruptionBudget" -}}

@@ -1,6 +1,6 @@
 {{- define "weir.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/part-of: weir
@@ -9,14 +9,18 @@ app.kubernetes.io/part-of: weir
 {{- end }}
 {{- end -}}
 
-{{/* The metadata of an object: (list root name [component]). Objects of a namespace are in that of the release. */}}
+{{/* The labels of an object with a name, and further ones, which win: (list root name labels). A key is there once. */}}
+{{- define "weir.allLabels" -}}
+{{- merge (deepCopy (default dict (index . 2))) (dict "app.kubernetes.io/name" (index . 1)) (include "weir.labels" (index . 0) | fromYaml) | toYaml -}}
+{{- end -}}
+
+{{/* The metadata of an object: (list root name [component [labels]]). Objects of a namespace are in that of the release. */}}
 {{- define "weir.metadata" -}}
 {{- $root := index . 0 -}}
 name: {{ index . 1 }}
-namespace: {{ $root.Release.Namespace }}
+namespace: {{ $root.Release.Namespace | quote }}
 labels:
-  app.kubernetes.io/name: {{ default (index . 1) (index (append . "") 2) }}
-  {{- include "weir.labels" $root | nindent 2 }}
+  {{- include "weir.allLabels" (list $root (default (index . 1) (index (append . "") 2)) (index (concat . (list "" dict)) 3)) | nindent 2 }}
 {{- end -}}
 
 {{/* The metadata of an object of the cluster: (list root name component). */}}
@@ -60,7 +64,7 @@ spiffe://cluster.local/ns/{{ .Release.Namespace }}/sa/weir-operator
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
-  namespace: {{ $namespace }}
+  namespace: {{ $namespace | quote }}
   {{- include "weir.clusterMetadata" (list $root $role $account) | nindent 2 }}
 rules:
   {{- $rules | trim | nindent 2 }}
@@ -68,7 +72,7 @@ rules:
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata:
-  namespace: {{ $namespace }}
+  namespace: {{ $namespace | quote }}
   {{- include "weir.clusterMetadata" (list $root $role $account) | nindent 2 }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
@@ -77,7 +81,7 @@ roleRef:
 subjects:
   - kind: ServiceAccount
     name: {{ $account }}
-    namespace: {{ $root.Release.Namespace }}
+    namespace: {{ $root.Release.Namespace | quote }}
 {{- end }}
 {{- else }}
 {{- include "weir.clusterGrant" . }}
@@ -105,7 +109,13 @@ roleRef:
 subjects:
   - kind: ServiceAccount
     name: {{ .account }}
-    namespace: {{ .root.Release.Namespace }}
+    namespace: {{ .root.Release.Namespace | quote }}
+{{- end -}}
+
+{{/* The fleet of the RateLimitService, as the operator names it; a longer name, which it shortens with a hash, is empty. */}}
+{{- define "weir.fleet" -}}
+{{- $fleet := default (printf "%s.%s" .Release.Namespace .Values.rateLimitService.name) .Values.rateLimitService.spec.fleet -}}
+{{- if le (len $fleet) 63 -}}{{ $fleet }}{{- end -}}
 {{- end -}}
 
 {{/* "true" when the chart orders the certificate of the RateLimitService from cert-manager. */}}

@@ -10,6 +10,9 @@
 {{- if and (eq $values.certificates.source "cert-manager") (not $values.certificates.issuerRef.name) -}}
   {{- fail "Cannot order certificates without an issuer: certificates.issuerRef.name must be set when certificates.source is cert-manager" -}}
 {{- end -}}
+{{- if and $values.rateLimitService.create (include "weir.ordersCertificate" .) (not (include "weir.fleet" .)) -}}
+  {{- fail (printf "Cannot order a certificate for a fleet whose name is shortened: \"%s.%s\" has more than 63 characters. Set rateLimitService.spec.fleet" .Release.Namespace $values.rateLimitService.name) -}}
+{{- end -}}
 {{- if and $values.webhook.enabled (eq $values.certificates.source "external") (not $values.certificates.webhookCaBundle) -}}
   {{- fail "Cannot make the webhook trusted: certificates.webhookCaBundle must be set when certificates.source is external, or webhook.enabled must be false" -}}
 {{- end -}}

@@ -1,4 +1,4 @@
-// Tests of `weir rollout` against servers of the rollout API: what it prints and how it ends.
+// Tests of `weir rollout` (docs/cli.md) against servers of the rollout API: what it prints and how it ends.
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";

@@ -72,6 +72,11 @@ export class PodRegistry {
     return report;
   }
 
+  /** Takes the reports of a stream that is no pod's: no list, status or metric has it. */
+  unlisted(pod: ConnectedPod): PodReport {
+    return new PodReport(pod, this.#clock, () => undefined);
+  }
+
   /** Every connected pod, by node id and then by age of its stream. */
   list(): readonly PodState[] {
     // Sorting is stable, and a set keeps the order of insertion.

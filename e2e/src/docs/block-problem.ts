@@ -8,7 +8,8 @@ import { type CodeBlock, hasCommands, hasData, saysHow } from "./code-blocks.ts"
 
 /** How the author of a page satisfies the gate. */
 export const REMEDY =
-  "Write <!-- run: FIXTURE --> or <!-- run by: TEST FILE --> on the line before such a block, or <!-- not run: REASON -->; " +
+  'Write <!-- run: FIXTURE --> or <!-- run by: TEST FILE, "TITLE" --> on the line before such a block, or ' +
+  "<!-- not run: REASON -->; " +
   "docs/development.md#code-blocks-in-pages explains them";
 
 /** What the gate knows of the repository. */
@@ -38,9 +39,12 @@ function problemOfDirectives(block: CodeBlock, { fixtures, textOf }: KnownTests)
       if (fixtures.includes(directive.fixture)) return undefined;
       return `names the unknown fixture "${directive.fixture}", known are ${fixtures.join(", ")}`;
     case "run-by": {
-      const test = textOf(directive.test);
-      if (test === undefined) return `names ${directive.test}, which does not exist`;
-      return test.includes(block.page) ? undefined : `names ${directive.test}, which does not mention ${block.page}`;
+      const { test: file, title } = directive;
+      const test = textOf(file);
+      if (test === undefined) return `names ${file}, which does not exist`;
+      if (!test.includes(block.page)) return `names ${file}, which does not mention ${block.page}`;
+      if (title === undefined) return `names no test of ${file}`;
+      return test.includes(`"${title}"`) ? undefined : `names the test "${title}", which ${file} does not have`;
     }
     default:
       return undefined;

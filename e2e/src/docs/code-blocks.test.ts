@@ -7,7 +7,7 @@ const RESOURCE = "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig
 
 const KNOWN = {
   fixtures: ["shell"],
-  textOf: (path: string) => (path === "e2e/src/x.test.ts" ? "// Runs docs/page.md" : undefined),
+  textOf: (path: string) => (path === "e2e/src/x.test.ts" ? '// Runs docs/page.md\nit("works", f);' : undefined),
 };
 
 function problemsOf(text: string): readonly (string | undefined)[] {
@@ -47,11 +47,16 @@ describe("findCodeBlocks()", () => {
     ]);
   });
 
-  it("gives the comment of the page to each block without one of its own", () => {
-    const text = "<!-- all blocks run by: a.ts -->\n\nText\n\n```\na\n```\n\n<!-- not run: b -->\n```\nb\n```";
+  it("gives the comment of the page to each block of its language without one of its own", () => {
+    const text = [
+      '<!-- all yaml blocks run by: a.ts, "all of them" -->\n\nText\n\n```yaml\na\n```',
+      "<!-- not run: b -->\n```yaml\nb\n```",
+      "```sh\nc\n```",
+    ].join("\n\n");
     expect(findCodeBlocks("docs/page.md", text).map(({ directives }) => directives)).toEqual([
-      [{ kind: "run-by", test: "a.ts" }],
+      [{ kind: "run-by", test: "a.ts", title: "all of them" }],
       [{ kind: "not-run", reason: "b" }],
+      [],
     ]);
   });
 
@@ -64,7 +69,7 @@ describe("problemOfBlock()", () => {
   it.each([
     { what: "a marked block", text: "<!-- not run: needs a cloud -->\n```\nrm -rf /\n```" },
     { what: "a block that is run", text: "<!-- run: shell -->\n```console\n$ true\n```" },
-    { what: "a block that another test runs", text: "<!-- run by: e2e/src/x.test.ts -->\n```sh\ntrue\n```" },
+    { what: "a block that another test runs", text: '<!-- run by: e2e/src/x.test.ts, "works" -->\n```sh\ntrue\n```' },
     { what: "output", text: "```text\nno command\n```" },
     { what: "a rule file", text: "```yaml\ndomain: shop\ndescriptors: [{ key: user }]\n```" },
     {
@@ -88,6 +93,14 @@ describe("problemOfBlock()", () => {
     {
       text: "<!-- run by: e2e/src/y.test.ts -->\n```\nmake\n```",
       problem: "docs/page.md:2: names e2e/src/y.test.ts, which does not exist",
+    },
+    {
+      text: "<!-- run by: e2e/src/x.test.ts -->\n```\nmake\n```",
+      problem: "docs/page.md:2: names no test of e2e/src/x.test.ts",
+    },
+    {
+      text: '<!-- run by: e2e/src/x.test.ts, "fails" -->\n```\nmake\n```',
+      problem: 'docs/page.md:2: names the test "fails", which e2e/src/x.test.ts does not have',
     },
     {
       text: "<!-- run: shell -->\n<!-- not run: slow -->\n```\nmake\n```",

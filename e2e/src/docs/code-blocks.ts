@@ -4,8 +4,8 @@
 export type Directive =
   /** `run: FIXTURE`, or `run: FIXTURE, until URL answers` for a command that keeps running. */
   | { readonly kind: "run"; readonly fixture: string; readonly untilUrl: string | undefined }
-  /** `run by: PATH`, a test of the repository. */
-  | { readonly kind: "run-by"; readonly test: string }
+  /** `run by: PATH, "TITLE"`, one test of a file of the repository. */
+  | { readonly kind: "run-by"; readonly test: string; readonly title: string | undefined }
   /** `not run: REASON`. */
   | { readonly kind: "not-run"; readonly reason: string }
   /** `before: COMMAND`, run before the block without being shown. */
@@ -31,8 +31,8 @@ const COMMAND_LANGUAGES = new Set(["", "bash", "console", "sh", "shell"]);
 const DATA_LANGUAGES = new Set(["json", "yaml"]);
 
 const FENCE = /^(?<indent>\s*)(?<ticks>`{3,}|~{3,})(?<language>[^`]*)$/;
-/** A comment for all blocks of a page that have none of their own: a test that takes every block from the page. */
-const PAGE_RUN_BY = /^<!-- all blocks run by: (?<test>.+) -->$/m;
+/** For all blocks of one language that have no comment of their own: a test that takes each of them from the page. */
+const PAGE_RUN_BY = /^<!-- all (?<language>[a-z]+) blocks run by: (?<test>.+) -->$/m;
 const COMMENT = /^\s*<!-- (?<text>.*) -->$/;
 
 /** Whether a reader would paste the block into a shell. */
@@ -49,7 +49,7 @@ export function hasData({ language }: CodeBlock): boolean {
 export function findCodeBlocks(page: string, text: string): readonly CodeBlock[] {
   const lines = text.split("\n");
   const blocks: CodeBlock[] = [];
-  const pageTest = PAGE_RUN_BY.exec(text)?.groups?.["test"];
+  const { language: pageLanguage, test: pageTest = "" } = PAGE_RUN_BY.exec(text)?.groups ?? {};
   for (let index = 0; index < lines.length; index++) {
     const { indent = "", ticks, language = "" } = FENCE.exec(lines[index]!)?.groups ?? {};
     if (ticks === undefined) continue;
@@ -64,7 +64,7 @@ export function findCodeBlocks(page: string, text: string): readonly CodeBlock[]
         .slice(index + 1, end)
         .map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line.trimStart()))
         .join("\n"),
-      directives: pageTest === undefined || own.some(saysHow) ? own : [...own, { kind: "run-by", test: pageTest }],
+      directives: pageLanguage !== language.trim() || own.some(saysHow) ? own : [...own, parseRunBy(pageTest)],
     });
     index = end;
   }
@@ -92,8 +92,13 @@ function parseDirective(comment: string): Directive | undefined {
   const run = /^run: (?<fixture>[a-z-]+)(?:, until (?<url>\S+) answers)?$/.exec(comment)?.groups;
   if (run !== undefined) return { kind: "run", fixture: run["fixture"]!, untilUrl: run["url"] };
   const { keyword, value = "" } = /^(?<keyword>run by|not run|before|file): (?<value>.+)$/.exec(comment)?.groups ?? {};
-  if (keyword === "run by") return { kind: "run-by", test: value };
+  if (keyword === "run by") return parseRunBy(value);
   if (keyword === "not run") return { kind: "not-run", reason: value };
   if (keyword === "before") return { kind: "before", command: value };
   return keyword === "file" ? { kind: "file", name: value } : undefined;
+}
+
+function parseRunBy(value: string): Directive {
+  const { test = value, title } = /^(?<test>\S+), "(?<title>.+)"$/.exec(value)?.groups ?? {};
+  return { kind: "run-by", test, title };
 }

@@ -16,6 +16,7 @@ import { stringify } from "yaml";
 import { type Envoy, startEnvoyWith } from "./envoy.ts";
 import { ingressConfig } from "./envoy-ingress.ts";
 import { startFlow } from "./flow.ts";
+import { startPlanned } from "./programs.ts";
 import { type PodPlace, type RenderedPod, startRenderedPods } from "./rendered-pods.ts";
 
 /** The hosts. Pages of the first may call the service; `stranger` is of the same site, `thief` is not. */
@@ -52,6 +53,8 @@ export interface AccountSite {
   readonly certificatePath: string;
   /** Stops the first pod as a rollout does. */
   stopFirst(): Promise<void>;
+  /** Replaces the program of a pod by that of the checkout at `root`. */
+  replace(pod: RenderedPod, root: string): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -94,6 +97,10 @@ export async function startAccountSite(folder: string): Promise<AccountSite> {
       certificatePath: certificates.serverCert,
       stopFirst: async () => {
         await stopPod(pods[0]!);
+      },
+      replace: async (pod, root) => {
+        await stopPod(pod);
+        pod.process = await startPlanned(pod.plan, root);
       },
       stop,
     };

@@ -15,7 +15,7 @@ describe("buildEarlier()", () => {
       };
       await expect(buildEarlier("no-such-commit", options)).rejects.toMatchObject({
         code: "BENCHMARK_FAILED",
-        message: "Cannot compare with 'no-such-commit': this repository has no such commit; fetch it first",
+        message: "Cannot find 'no-such-commit': this repository has no such commit; fetch it first",
       });
       expect(readdirSync(folder.path)).toEqual([]);
     } finally {

@@ -30,6 +30,9 @@ const REPLICAS = [0, 1] as const;
 /** Roles for another choice of namespaces than all. */
 const OTHER_SCOPES = new Set(["role-binding.yaml", "namespace-reader.yaml"]);
 
+/** How long a replica may take to stop, in milliseconds. */
+const STOP_GRACE_MS = 30_000;
+
 /** Short, so that the test need not wait long for another leader. */
 const LEASE = { LEASE_DURATION: "6s", LEASE_RENEW_DEADLINE: "4s", LEASE_RETRY_PERIOD: "1s" };
 
@@ -42,8 +45,8 @@ interface Replica {
   process?: ProcessGroup;
 }
 
-/** Starts everything but data planes; resolves when all replicas are ready. */
-export async function startOperatorStack(): Promise<OperatorStack> {
+/** Starts everything but data planes, of the checkout at `root`; resolves when all replicas are ready. */
+export async function startOperatorStack(root = ROOT): Promise<OperatorStack> {
   const folder = makeTemporaryFolder();
   const logPath = join(folder.path, "audit.log");
   const flags = auditFlags(["weir-operator", "weir-control-plane"], {
@@ -53,7 +56,7 @@ export async function startOperatorStack(): Promise<OperatorStack> {
   const cluster = await startKubernetesCluster({ full: true, apiServerFlags: flags });
   const stack = new OperatorStack(cluster, { folder: folder.path, remove: () => folder.remove(), logPath });
   try {
-    await stack.install();
+    await stack.install(root);
     return stack;
   } catch (error) {
     await stack.stop();
@@ -79,8 +82,8 @@ export class OperatorStack {
     this.kubelet = new Kubelet(cluster);
   }
 
-  /** Kinds, roles, accounts, programs. */
-  async install(): Promise<void> {
+  /** Kinds, roles and accounts of this checkout, programs of the one at `root`. */
+  async install(root = ROOT): Promise<void> {
     const { cluster } = this;
     const namespaces = [NAMESPACE, "shop"].map(
       (name) => `apiVersion: v1\nkind: Namespace\nmetadata: {name: ${name}}\n`,
@@ -102,8 +105,8 @@ export class OperatorStack {
     const ports = [await reservePort(), await reservePort()] as const;
     this.#ads = await openServiceAddress(...ports);
     for (const index of REPLICAS) await this.#prepareControlPlane(index, ports[index]);
-    await Promise.all(this.operators.map((replica) => this.start(replica)));
-    await Promise.all(this.controlPlanes.map((replica) => this.start(replica)));
+    await Promise.all(this.operators.map((replica) => this.start(replica, root)));
+    await Promise.all(this.controlPlanes.map((replica) => this.start(replica, root)));
   }
 
   /** Runs kubectl as the user of the namespace `shop`; fails with what it said. */
@@ -115,9 +118,18 @@ export class OperatorStack {
   }
 
   /** Starts a replica (again), with its files if it needs them, and waits until it is ready. */
-  async start(replica: Replica): Promise<void> {
+  async start(replica: Replica, root = ROOT): Promise<void> {
     if (replica.launcher === "weir-control-plane") await this.kubelet.mounted(join(this.#files.folder, replica.name));
-    replica.process = await startPlanned({ ...replica, readyUrl: `${replica.httpUrl}/readyz` });
+    replica.process = await startPlanned({ ...replica, readyUrl: `${replica.httpUrl}/readyz` }, root);
+  }
+
+  /** Replaces the program of a replica by that of the checkout at `root`, as a rollout does. */
+  async replace(replica: Replica, root: string): Promise<void> {
+    const hasEndpoint = this.controlPlanes.includes(replica);
+    if (hasEndpoint) await this.setEndpoint(replica, false);
+    await replica.process!.stop("SIGTERM", STOP_GRACE_MS);
+    await this.start(replica, root);
+    if (hasEndpoint) await this.setEndpoint(replica, true);
   }
 
   /** The operator that is the leader, as it says itself. */
@@ -193,7 +205,7 @@ export class OperatorStack {
 
   async stop(): Promise<void> {
     const replicas = [...this.operators, ...this.controlPlanes];
-    await Promise.all(replicas.map(async ({ process: running }) => running?.stop("SIGTERM", 10_000)));
+    await Promise.all(replicas.map(async ({ process: running }) => running?.stop("SIGTERM", STOP_GRACE_MS)));
     await this.#ads?.close();
     await this.kubelet.stop();
     await this.cluster.stop();
@@ -230,6 +242,7 @@ export class OperatorStack {
     const tls = this.kubelet.mount(`${NAMESPACE}/weir-control-plane-tls`, join(this.#files.folder, name));
     const replica = await this.#replica("weir-control-plane", name, {
       SOURCE: "kubernetes",
+      SHUTDOWN_DRAIN: "1s",
       ADS_PORT: String(adsPort),
       ADS_TLS_CERT: join(tls, "tls.crt"),
       ADS_TLS_KEY: join(tls, "tls.key"),

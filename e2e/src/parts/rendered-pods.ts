@@ -4,7 +4,7 @@ import { randomInt } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
-import { machineEnv } from "@weir/dev/setup/programs";
+import { machineEnv, type ProgramPlan } from "@weir/dev/setup/programs";
 import { fieldsOf, type Mapping, mappingsOf, textOf } from "@weir/kubernetes/mapping";
 import { MountedSecret } from "@weir/testing/mounted-secret";
 import { type Env, startPlanned } from "./programs.ts";
@@ -21,7 +21,10 @@ export interface PodPlace {
 
 /** A running pod. */
 export interface RenderedPod {
-  readonly process: ProcessGroup;
+  /** The process that was started last. */
+  process: ProcessGroup;
+  /** How it is started. */
+  readonly plan: ProgramPlan;
   readonly address: string;
   /** `host:port` of a port of the container, by its name. */
   at(portName: string): string;
@@ -52,7 +55,7 @@ async function startRenderedPod(deployment: Mapping, place: PodPlace, index: num
   };
   const { path, port } = fieldsOf(fieldsOf(container["readinessProbe"])["httpGet"]);
   const [command] = container["command"] as readonly string[];
-  const process = await startPlanned({
+  const plan: ProgramPlan = {
     name: `${String(name)}-${index}`,
     launcher: String(command),
     readyUrl: `http://${at(String(port))}${String(path)}`,
@@ -61,8 +64,8 @@ async function startRenderedPod(deployment: Mapping, place: PodPlace, index: num
       ...environmentOf(container, paths),
       ...Object.fromEntries(place.hostVariables.map((variable) => [variable, address])),
     },
-  });
-  return { process, address, at };
+  };
+  return { process: await startPlanned(plan), plan, address, at };
 }
 
 /** Makes the folders of the volumes that the container mounts; returns them by their path in the container. */

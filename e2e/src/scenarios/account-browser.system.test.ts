@@ -1,5 +1,6 @@
 // The account service as a browser meets it: a page of another origin, two replicas started from the rendered chart
-// behind an Ingress, and the rules of the browser for cookies and origins.
+// behind an Ingress, the rules of the browser for cookies and origins, and pods of the previous version
+// (e2e/previous.json).
 import { SAMPLE_AVATAR } from "@weir/dev/output/guide";
 import { eventually } from "@weir/testing/eventually";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
@@ -7,6 +8,8 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AccountSite, HOSTS, startAccountSite } from "../parts/account-site.suite.ts";
 import { startBrowser } from "../parts/browser.ts";
+import { BUILD_TIMEOUT_MS, buildPrevious } from "../parts/earlier-build.ts";
+import { ROOT } from "../parts/programs.ts";
 
 const PERSON = { email: "grace@example.com", password: "nanoseconds of wire", name: "Grace" };
 
@@ -98,6 +101,36 @@ describe("the account service under a browser", () => {
     expect((await own.allHeaders())["cookie"]).toContain("__Host-accessToken=");
     await thief.close();
   });
+
+  it(
+    "serves users, sessions and avatars of either version while both run, and after the old one is gone",
+    async () => {
+      const previous = await buildPrevious(process.env, "account");
+      const [first, second] = site!.pods;
+      const earlier = { ...PERSON, email: "earlier@example.com" };
+      // One old pod next to a new one, two old ones, then new ones again.
+      const steps = [
+        { pod: first!, root: previous, person: PERSON },
+        { pod: second!, root: previous, person: PERSON, next: earlier },
+        { pod: first!, root: ROOT, person: earlier },
+        { pod: second!, root: ROOT, person: earlier, next: PERSON },
+      ];
+      for (const { pod, root, person, next } of steps) {
+        await site!.replace(pod, root);
+        // The session of the step before, at each of the pods in turn.
+        for (let call = 0; call < 2; call += 1) {
+          expect(await press(page, "current-user")).toBe(`current-user 200 ${person.email}`);
+          await eventually("the avatar", async () => expect(await page.textContent("#size")).toBe("64x64"));
+          expect(await press(page, "refresh-token")).toBe("refresh-token 200 done");
+        }
+        if (next === undefined) continue;
+        await fillIn(page, next);
+        if (next === earlier) expect(await press(page, "register")).toBe(`register 201 ${next.email}`);
+        expect(await press(page, "login")).toBe(`login 200 ${next.email}`);
+      }
+    },
+    BUILD_TIMEOUT_MS,
+  );
 
   it("is refused after five guesses, which both replicas count together, and may read when to retry", async () => {
     await eventually("the next minute", () => expect((Date.now() / 1000) % 60).toBeLessThan(MINUTE_LATEST_SECOND));

@@ -1,7 +1,9 @@
-// The account service as curl meets it: real program, real cookies in a real jar, real restart.
+// The account service as curl meets it: real program, real cookies in a real jar, real restart, also as the previous
+// version (e2e/previous.json) and back.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { BUILD_TIMEOUT_MS, buildPrevious } from "../parts/earlier-build.ts";
 import { anyPorts, type CommandResult, ROOT, runCommand, startPlanned } from "../parts/programs.ts";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { SAMPLE_AVATAR } from "@weir/dev/output/guide";
@@ -117,6 +119,33 @@ describe("the account service under curl", () => {
     });
   });
 
+  it(
+    "keeps accounts, sessions and avatars when the previous version takes over, and those of that one after it",
+    async () => {
+      const previous = await buildPrevious(process.env, "account");
+      const earlier = { email: "ada@example.com", jar: join(folder.path, "earlier-cookies") };
+      for (const root of [previous, ROOT]) {
+        await service.stop("SIGTERM", 5000);
+        service = await startPlanned(plan, root);
+        for (const each of root === previous ? [{ email: EMAIL, jar }] : [{ email: EMAIL, jar }, earlier]) {
+          const user = await curl(`${base}/current-user -b ${each.jar}`);
+          expect(user).toMatchObject({ status: 200, body: { user: { email: each.email } } });
+          expect((await fetch(user.body.user!.avatar)).status).toBe(200);
+          expect(await curl(`-X POST ${base}/refresh-token -b ${each.jar} -c ${each.jar}`)).toMatchObject({
+            status: 200,
+          });
+          expect(await curl(`${base}/current-user -b ${each.jar}`)).toMatchObject({ status: 200 });
+          expect(await logIn(PASSWORD, each)).toMatchObject({ status: 200 });
+        }
+        if (root === ROOT) continue;
+        const form = `-F email=${earlier.email} -F 'password=${PASSWORD}' -F avatar=@${folder.path}/avatar.png`;
+        expect(await curl(`${base}/register ${form}`)).toMatchObject({ status: 201 });
+        expect(await logIn(PASSWORD, earlier)).toMatchObject({ status: 200 });
+      }
+    },
+    BUILD_TIMEOUT_MS,
+  );
+
   it("ends the session at logout, for the old cookies too", async () => {
     const old = join(folder.path, "old-cookies");
     writeFileSync(old, readFileSync(jar));
@@ -130,10 +159,9 @@ describe("the account service under curl", () => {
     expect(await curl(`-X POST ${base}/refresh-token -b ${old}`)).toMatchObject({ status: 401 });
   });
 
-  function logIn(password: string): Promise<Answer> {
-    return curl(
-      `${base}/login -c ${jar} -H 'content-type: application/json' -d '${JSON.stringify({ email: EMAIL, password })}'`,
-    );
+  function logIn(password: string, as = { email: EMAIL, jar }): Promise<Answer> {
+    const body = JSON.stringify({ email: as.email, password });
+    return curl(`${base}/login -c ${as.jar} -H 'content-type: application/json' -d '${body}'`);
   }
 
   async function curl(args: string): Promise<Answer> {

@@ -1,6 +1,6 @@
-// Pods and the control plane of the previous version (e2e/previous.json) next to those of this one, behind
+// Pods and the control plane of the previous version next to those of this one, behind
 // a real Envoy and over one Redis: each is replaced under load, forward and back.
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
 import { eventually } from "@weir/testing/eventually";
@@ -9,7 +9,7 @@ import { startRedis } from "@weir/testing/servers/redis";
 import type { StoreServer } from "@weir/testing/servers/store-server";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildEarlier } from "../parts/earlier-build.ts";
+import { BUILD_TIMEOUT_MS, buildPrevious } from "../parts/earlier-build.ts";
 import type { Envoy } from "../parts/envoy.ts";
 import { manifestOf, saveManifest } from "../parts/flow.ts";
 import { Guide } from "../parts/guide.ts";
@@ -21,9 +21,6 @@ import { spend, Traffic } from "../parts/traffic.ts";
 import { startUpstream, type Upstream } from "../parts/upstream.ts";
 
 const GUIDE = new Guide("migrating.md");
-
-/** A first build installs packages and compiles, in milliseconds. */
-const BUILD_TIMEOUT_MS = 900_000;
 
 /** Time limit of a step, in milliseconds. */
 const STEP_TIMEOUT_MS = 240_000;
@@ -55,13 +52,7 @@ describe("the previous version next to this one", () => {
   let limit = 10;
 
   beforeAll(async () => {
-    const { commit } = JSON.parse(readFileSync(join(ROOT, "e2e", "previous.json"), "utf8")) as {
-      readonly commit: string;
-    };
-    const env = process.env;
-    const say = (text: string): void => void process.stderr.write(text);
-    const built = await buildEarlier(commit, { root: ROOT, env, say, workspaces: ["ratelimit", "control-plane"] });
-    roots.previous = built.root;
+    roots.previous = await buildPrevious(process.env, "ratelimit", "control-plane");
     mkdirSync(manifests);
     save();
     certificates = await ensureCertificates(join(folder.path, "certificates"), {

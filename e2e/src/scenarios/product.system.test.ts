@@ -1,11 +1,25 @@
 // The product from outside: installed in a real cluster, limits applied with kubectl, traffic through a real Envoy
 // limited to the number. Each test applies the limits of its own paths.
-import { fieldsOf } from "@weir/kubernetes/mapping";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { isAdmitted, type PolicyPod, policyPodOf } from "@weir/charts/network-policies";
+import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
 import { eventually } from "@weir/testing/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import type { Rule } from "../parts/flow.ts";
-import { DOMAIN, perPath, podUrl, POD_COUNT, type Product, startProduct } from "../parts/nodes/product-fixture.ts";
+import { Guide } from "../parts/guide.ts";
+import { launcher, ROOT, runCommand } from "../parts/programs.ts";
+import { SYSTEM_NAMESPACE } from "../parts/nodes/installed-cluster.ts";
+import {
+  DOMAIN,
+  perPath,
+  podUrl,
+  POD_COUNT,
+  type Product,
+  SHOP,
+  startProduct,
+} from "../parts/nodes/product-fixture.ts";
 import { startTraffic, type Traffic } from "../parts/nodes/traffic.ts";
 
 /** Edits under load. */
@@ -26,18 +40,79 @@ describe("the installed product", () => {
     await (product as Product | undefined)?.stop(); // Not there when it did not start.
   });
 
-  it("runs two operators, two control planes and three rate limit pods, none of which was restarted", () => {
+  it("runs two operators, two control planes and three rate limit pods, none of which was restarted", async () => {
     const { nodes } = product.pods;
-    const pods = [nodes.pods("weir-operator"), nodes.pods("weir-control-plane"), product.rateLimitPods()];
-    const programs = pods.map((each) => each.map(({ isReady, main }) => `${isReady} ${main.restarts}`));
     const [two, three] = [2, POD_COUNT].map((count) => Array<string>(count).fill("true 0"));
-    expect(programs).toEqual([two, two, three]);
+    // The first limited request needs one of each program.
+    await eventually("all pods to be ready", () => {
+      const pods = [nodes.pods("weir-operator"), nodes.pods("weir-control-plane"), product.rateLimitPods()];
+      const programs = pods.map((each) => each.map(({ isReady, main }) => `${isReady} ${main.restarts}`));
+      expect(programs).toEqual([two, two, three]);
+    });
   });
 
-  it("passes helm test, whose pods run", async () => {
-    expect(await product.pods.helm("test", "weir")).toMatch(/TEST SUITE:\s+weir-test-decision[^]*Phase:\s+Succeeded/);
-    const [pod] = product.pods.nodes.pods("weir-test");
-    expect([pod?.main.exitCode, pod?.lines.join("\n")]).toEqual([0, expect.stringContaining("OK") as string]);
+  it("passes helm test: a stream over mutual TLS, as a probe, and a decision", async () => {
+    const ready = ["wait", "--for=condition=Ready", "rls/ratelimit", "-n", SYSTEM_NAMESPACE, "--timeout=100s"];
+    await product.pods.kubectl(ready);
+    const output = await product.pods.helm("test", "weir");
+    const succeeded = [...output.matchAll(/TEST SUITE:\s+(\S+)[^]*?Phase:\s+(\S+)/g)].map(([, ...found]) => found);
+    expect(succeeded).toEqual([
+      ["weir-test-decision", "Succeeded"],
+      ["weir-test-stream", "Succeeded"],
+    ]);
+    const [decision, stream] = product.pods.nodes.pods("weir-test");
+    expect([decision?.main.exitCode, decision?.lines.join("\n")]).toEqual([0, expect.stringContaining("OK") as string]);
+    expect(stream?.main.exitCode).toBe(0);
+    // The lines that docs/discovery.md shows, after those of attempts that failed.
+    expect(stream?.lines.slice(-3)).toEqual([
+      expect.stringMatching(/^weir-control-plane\.weir-system\.svc:18000 sent version [0-9a-f]{32}, resources: 2$/),
+      "shop/first",
+      "shop/limits",
+    ]);
+    await eventually("the log of the control plane", () => {
+      const lines = product.pods.nodes.pods("weir-control-plane").flatMap((pod) => pod.lines);
+      const logged = lines.filter((line) => line.includes('"weir-system/weir-test-stream"'));
+      expect(logged.find((line) => line.includes("Pod ACKed snapshot"))).toBeDefined();
+      expect(logged.find((line) => line.includes('"isProbe":true'))).toBeDefined();
+    });
+  });
+
+  it("is admitted by its NetworkPolicies, and others are not", async () => {
+    const peer = (name: string) => [{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": name } } }];
+    const networkPolicy = { enabled: true, metricsFrom: peer("monitoring"), podsFrom: peer(SHOP) };
+    const set = ["--reuse-values", "--set-json", `networkPolicy=${JSON.stringify(networkPolicy)}`];
+    await product.pods.helm("upgrade", "weir", join(ROOT, "charts/weir"), ...set);
+    const list = async (kind: string): Promise<readonly Mapping[]> =>
+      mappingsOf(fieldsOf(JSON.parse(await product.pods.kubectl(["get", kind, "-A", "-o", "json"])))["items"]);
+    const policies = await list("networkpolicies");
+    for (const { spec } of policies) expect(fieldsOf(spec)["policyTypes"]).toEqual(["Ingress"]); // DNS, stores, API server.
+    const pods = (await list("pods")).map((pod) => policyPodOf(pod));
+    const find = (name: string, namespace = SYSTEM_NAMESPACE): PolicyPod =>
+      pods.find((pod) => pod.labels["app.kubernetes.io/name"] === name && pod.namespace === namespace)!;
+    const [operator, controlPlane, own] = ["weir-operator", "weir-control-plane", "weir-ratelimit"].map((name) =>
+      find(name),
+    );
+    const [test, shop] = [find("weir-test"), find("weir-ratelimit", SHOP)];
+    const envoy = { namespace: SHOP, labels: {} };
+    const prometheus = { namespace: "monitoring", labels: {} };
+    const stranger = { namespace: "other", labels: {} };
+    const table: readonly (readonly [string, PolicyPod, PolicyPod, number, boolean])[] = [
+      ["data plane of the release to ADS", own!, controlPlane!, 18_000, true],
+      ["data plane of a team to ADS", shop, controlPlane!, 18_000, true],
+      ["operator to the reports of the control plane", operator!, controlPlane!, 18_000, true],
+      ["helm test to ADS", test, controlPlane!, 18_000, true],
+      ["helm test to a decision", test, own!, 8081, true],
+      ["Envoy to a decision", envoy, shop, 8081, true],
+      ["Prometheus to the control plane", prometheus, controlPlane!, 8090, true],
+      ["Prometheus to the operator", prometheus, operator!, 8091, true],
+      ["API server to the webhook", stranger, operator!, 9443, true],
+      ["another namespace to ADS", stranger, controlPlane!, 18_000, false],
+      ["another namespace to metrics", stranger, controlPlane!, 8090, false],
+      ["another namespace to the debug port", stranger, shop, 6070, false],
+      ["Envoy to metrics of the operator", envoy, operator!, 8091, false],
+    ];
+    const decided = table.map(([what, from, to, port]) => [what, isAdmitted(policies, from, to, port)]);
+    expect(decided).toEqual(table.map(([what, , , , isRight]) => [what, isRight]));
   });
 
   it("limits simultaneous traffic over all pods to the number", async () => {
@@ -139,6 +214,24 @@ describe("the installed product", () => {
     expect(seen).toEqual(Array.from({ length: EDITS }, (_, index) => Array<number>(POD_COUNT).fill(LARGE + index + 1)));
   });
 
+  it("applies converted rule files with the commands of docs/migrating.md", async () => {
+    const guide = new Guide("migrating.md");
+    const { folder, kubectlPath, kubeconfigPath } = product.pods.cluster;
+    const rules = join(folder, "ratelimit", "config");
+    mkdirSync(rules, { recursive: true });
+    writeFileSync(join(rules, "shop.yaml"), guide.block("yaml", "domain: shop").replace("shop", "moved"));
+    const PATH = [dirname(launcher("weir")), dirname(kubectlPath), "/usr/bin", "/bin"].join(delimiter);
+    const env = { PATH, KUBECONFIG: kubeconfigPath, RUNTIME_ROOT: folder, RUNTIME_SUBDIRECTORY: "ratelimit" };
+    await product.pods.kubectl(["create", "namespace", "gateway"]);
+    const commands = ["set -e", guide.block("sh", "weir convert"), guide.block("sh", "kubectl apply")].join("\n");
+    const { code, stdout, stderr } = await runCommand(commands, { cwd: folder, env });
+    expect([code, stdout, stderr]).toEqual([0, expect.stringMatching(/ condition met\n$/) as string, ""]);
+    const [pod] = product.rateLimitPods();
+    await eventually("the limit in a pod", async () =>
+      expect(await limitOf(podUrl(pod!), "/checkout", "moved")).toBe(10),
+    );
+  });
+
   it("drains a pod that is scaled away without one failed request under load", async () => {
     await product.applyLimits([perPath("/open", LARGE), perPath("/closed", 1)]);
     const traffic = await startHalves();
@@ -181,14 +274,14 @@ async function counter(url: string, rule: string, name: string): Promise<number>
 }
 
 /** The limit that one pod applies to a path. */
-async function limitOf(url: string, path: string): Promise<unknown> {
+async function limitOf(url: string, path: string, domain = DOMAIN): Promise<unknown> {
   const entries = [
     { key: "path", value: path },
     { key: "user", value: "probe" },
   ];
   const response = await fetch(`${url}/json`, {
     method: "POST",
-    body: JSON.stringify({ domain: DOMAIN, descriptors: [{ entries }] }),
+    body: JSON.stringify({ domain, descriptors: [{ entries }] }),
   });
   const { statuses } = (await response.json()) as { readonly statuses: readonly { readonly currentLimit?: unknown }[] };
   return fieldsOf(statuses[0]?.currentLimit)["requestsPerUnit"];

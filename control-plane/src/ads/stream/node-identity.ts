@@ -41,6 +41,11 @@ export function fleetNamedBy(node: Node | undefined): string | undefined {
   return rest.length === 0 || prefix === "" ? undefined : prefix;
 }
 
+/** Whether the client checks its way to the control plane, and enforces nothing of what it is sent. */
+export function isProbe(node: Node | undefined): boolean {
+  return metadataText(node, "probe") === "true";
+}
+
 /** The name of a pod in the log: `<namespace>/<pod>`, else its node id, else its address. */
 export function podName({ nodeId, namespace, pod }: Omit<PodIdentity, "fleet">, peer: string): string {
   return namespace !== "" && pod !== "" ? `${namespace}/${pod}` : pod || nodeId || peer;

@@ -76,6 +76,17 @@ describe("PodStream.receive()", () => {
     expect(pods.list().map(({ nodeId, fleet }) => [nodeId, fleet])).toEqual([["gold/pod-1", "gold"]]);
   });
 
+  it("serves a probe and counts it as no pod: neither its stream nor its answers are in a report", () => {
+    const pods = new PodRegistry({ clock: () => 0 });
+    const probe = new FakeAdsStream(new FakePublisher(ONE), { pods });
+    probe.request({ node: { id: "gold/check", metadata: { probe: "true" } } });
+    probe.accept();
+    expect([sentNames(probe), pods.list(), probe.counts.acknowledgements]).toEqual([[["default/a"]], [], 0]);
+    const pod = new FakeAdsStream(new FakePublisher(ONE), { pods });
+    pod.request({ node: { id: "gold/pod-1", metadata: { probe: "false" } } });
+    expect(pods.list().map(({ nodeId }) => nodeId)).toEqual(["gold/pod-1"]);
+  });
+
   it("case 6: sends nothing of an old subscription when the pod drops it while a response is under way", () => {
     const publisher = new FakePublisher(ONE);
     const pod = new FakeAdsStream(publisher);

@@ -10,7 +10,7 @@ import type { Publisher } from "../../snapshot/publisher.ts";
 import { encodeTail } from "../../snapshot/response-bytes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { WriteChunks } from "./chunked-writer.ts";
-import { identityOf, type PodIdentity, podName } from "./node-identity.ts";
+import { identityOf, isProbe, type PodIdentity, podName } from "./node-identity.ts";
 import type { SendPermit, SendSemaphore } from "./send-semaphore.ts";
 import { afterSending, type Meaning, NEW_TYPE, nextResponse, receiveRequest, type TypeState } from "./sotw.ts";
 import { isWildcard } from "./subscription.ts";
@@ -151,8 +151,12 @@ export class PodStream {
     const identity = identityOf(request.node, this.#options.certificateFleet);
     const { peer } = this.#deps.channel;
     const log = this.#deps.log.child({ pod: podName(identity, peer), fleet: identity.fleet });
-    log.info("Pod connected", { peer, has: request.versionInfo === "" ? undefined : request.versionInfo });
-    return { identity, log, report: this.#deps.pods.connected({ ...identity, peer }) };
+    const { pods } = this.#deps;
+    const isProbed = isProbe(request.node);
+    const has = request.versionInfo === "" ? undefined : request.versionInfo;
+    log.info("Pod connected", { peer, has, isProbe: isProbed ? true : undefined });
+    // A status that counted a probe would say that a pod enforces what none does.
+    return { identity, log, report: pods[isProbed ? "unlisted" : "connected"]({ ...identity, peer }) };
   }
 
   #report({ report, log }: KnownPod, meaning: Meaning): void {

@@ -106,6 +106,11 @@ export class AdsStream {
     this.#call.write(request);
   }
 
+  /** Sends nothing more; the server ends the stream when it has read everything. */
+  finish(): void {
+    this.#call.end();
+  }
+
   /** Ends stream and connection; the listener is not called any more. */
   close(): void {
     this.#listener = undefined;

@@ -132,7 +132,10 @@ export class FakeAdsServer {
   #serve(stream: Stream): void {
     this.headers = stream.metadata.getMap();
     stream.on("error", () => this.#streams.delete(stream));
-    stream.on("end", () => this.#streams.delete(stream));
+    stream.on("end", () => {
+      this.#streams.delete(stream);
+      stream.end();
+    });
     stream.on("data", (request: DiscoveryRequest) => this.#take(stream, request));
   }
 
