@@ -1,5 +1,6 @@
-// A release of one program, written twice; then used as a user does: unpacked, started, asked for decisions.
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+// A release of one program, written from two checkouts; then used as a user does: unpacked, started, asked for
+// decisions.
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -15,19 +16,45 @@ const RELEASE_TIMEOUT_MS = 300_000;
 const PARTS = ["charts", "bill-of-materials", "release-notes", "weir-ratelimit"] as const;
 const RULES = "domain: shop\ndescriptors:\n  - key: user\n    rate_limit: { unit: hour, requests_per_unit: 1 }\n";
 
+/**
+ * Copies the working tree and builds one program there: in another folder, later, and with modes that nobody else may
+ * read. Packages are links to those of the first, and git answers for both.
+ */
+const COPY = `
+umask 077
+root=$PWD copy=$1
+mkdir -p "$copy/node_modules"
+git ls-files -z --cached --others --exclude-standard |
+  tar --create --null --files-from - --ignore-failed-read |
+  tar --extract --no-same-permissions --directory "$copy"
+printf 'gitdir: %s\\n' "$(git rev-parse --absolute-git-dir)" > "$copy/.git"
+for name in $(ls -A node_modules); do [ "$name" = @weir ] || ln -s "$root/node_modules/$name" "$copy/node_modules/"; done
+cp -a node_modules/@weir "$copy/node_modules/"
+for folder in */node_modules; do ln -s "$root/$folder" "$copy/$folder"; done
+cd "$copy"
+tsc -b ratelimit/tsconfig.build.json
+`;
+
+/** Neither root nor the user of the image, as OpenShift chooses; only root can become another. */
+const USER = process.getuid?.() === 0 ? { uid: 1_000_730_000, gid: 0 } : {};
+
 describe("make release", () => {
   const folder = mkdtempSync(join(tmpdir(), "weir-release-test-"));
   const [first, second] = [join(folder, "first"), join(folder, "second")];
   const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
 
   beforeAll(async () => {
-    await writeRelease(first);
-    await writeRelease(second);
+    chmodSync(folder, 0o755); // The program runs under another user.
+    const copy = join(folder, "copy");
+    await Promise.all([
+      writeRelease(".", first),
+      mustRun(["sh", "-euc", COPY, "sh", copy]).then(() => writeRelease(copy, second)),
+    ]);
   }, 2 * RELEASE_TIMEOUT_MS);
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("writes the same bytes again", () => {
+  it("writes the same bytes from another checkout", () => {
     const sums = readFileSync(join(first, "SHA256SUMS"), "utf8");
     expect(sums).toContain(`  weir-ratelimit-${version}-linux-${process.arch}.tar.gz\n`);
     expect(readFileSync(join(second, "SHA256SUMS"), "utf8")).toBe(sums);
@@ -47,18 +74,18 @@ describe("make release", () => {
     });
   });
 
-  it("writes programs that run without the repository", async () => {
+  it("writes programs that run without the repository, as manifests of envoyproxy/ratelimit start them", async () => {
     const root = join(folder, "unpacked");
     const rules = join(folder, "rules/config");
     for (const path of [root, rules]) mkdirSync(path, { recursive: true });
     writeFileSync(join(rules, "shop.yaml"), RULES);
     for (const name of readdirSync(first).filter((file) => file.endsWith("tar.gz"))) {
-      const { code, output } = await runCommand(["tar", "--extract", "--file", join(first, name), "--directory", root]);
-      expect(code, output).toBe(0);
+      await mustRun(["tar", "--extract", "--file", join(first, name), "--directory", root]);
     }
     const port = await freePort();
-    const program = spawn(join(root, "usr/local/bin/weir-ratelimit"), {
-      cwd: root,
+    const program = spawn(join(root, "usr/bin/ratelimit"), {
+      ...USER,
+      cwd: "/",
       env: {
         ...{ PATH: "/usr/bin:/bin", PORT: String(port), GRPC_PORT: "0", DEBUG_PORT: "0", BACKEND_TYPE: "memory" },
         ...{ RUNTIME_ROOT: join(folder, "rules"), RUNTIME_SUBDIRECTORY: "", USE_STATSD: "false" },
@@ -78,9 +105,14 @@ describe("make release", () => {
   });
 });
 
-async function writeRelease(out: string): Promise<void> {
+/** Writes a release of the checkout in `root`. */
+async function writeRelease(root: string, out: string): Promise<void> {
   const only = PARTS.flatMap((part) => ["--only", part]);
-  const { code, output } = await runCommand(["node", "tools/release/release.ts", "--out", out, ...only]);
+  await mustRun(["env", "-C", root, "node", "tools/release/release.ts", "--out", out, ...only]);
+}
+
+async function mustRun(command: readonly string[]): Promise<void> {
+  const { code, output } = await runCommand(command);
   expect(code, output).toBe(0);
 }
 

@@ -1,5 +1,5 @@
 // Starts the program of an unpacked image as a container does: its root file system read-only, under its
-// user, with its environment. Only the network and the processes are those of the machine.
+// user, without capabilities, with its environment. Only the network and the processes are those of the machine.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
@@ -34,7 +34,10 @@ export interface ContainerOptions {
   readonly mounts?: Readonly<Record<string, string>>;
 }
 
-/** Mounts what a container has, makes the root read-only and becomes the command. */
+/**
+ * Mounts what a container has, makes the root read-only, and becomes the command, which can gain no right: the
+ * capabilities that are left are those of chroot, which end with its change of the user.
+ */
 const SCRIPT = `
 root=$1 user=$2 directory=$3; shift 3
 mount --bind "$root" "$root"
@@ -43,7 +46,8 @@ mount --rbind /dev "$root/dev"
 while [ "$1" != -- ]; do mount --bind "$1" "$root$2"; shift 2; done
 shift
 mount -o remount,bind,ro "$root"
-exec chroot --userspec="$user" "$root" /usr/bin/env -i -C "$directory" "$@"
+exec setpriv --no-new-privs --inh-caps=-all --bounding-set=-all,+sys_chroot,+setuid,+setgid \\
+  chroot --userspec="$user" "$root" /usr/bin/env -i -C "$directory" "$@"
 `;
 
 /** Starts a container. */

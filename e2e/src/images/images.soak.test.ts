@@ -10,6 +10,7 @@ import { startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-clus
 import { reservePorts } from "@weir/testing/reserve-ports";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { waitedForCoreMs } from "../benchmarks/cpu-time.ts";
 import { ROOT, runCommand } from "../parts/programs.ts";
 import { startProcess } from "../parts/start-process.ts";
 import { type BuiltImage, runInContainer, startContainer } from "./container.ts";
@@ -17,7 +18,7 @@ import { type BuiltImage, runInContainer, startContainer } from "./container.ts"
 /** Longest time of one build of all images, in milliseconds, on a busy machine. */
 const BUILD_TIMEOUT_MS = 900_000;
 
-/** Bars: bytes of an image above its base, bytes of all compressed layers, time to be ready. */
+/** Bars: bytes of an image above its base, bytes of all compressed layers, time to be ready with a processor. */
 const IMAGE_BYTES_MAX = 250e6;
 const COMPRESSED_BYTES_MAX = 150e6;
 const READY_MS_MAX = 5000;
@@ -43,13 +44,8 @@ describe("images", () => {
   afterAll(() => folder.remove());
 
   it("have the same digests when they are built again", () => {
-    expect(images.map(({ name }) => name)).toEqual([
-      "weir-operator",
-      "weir-control-plane",
-      "weir-ratelimit",
-      "weir-account",
-      "weir",
-    ]);
+    const names = ["weir-operator", "weir-control-plane", "weir-ratelimit", "weir-account", "weir"];
+    expect(images.map(({ name }) => name)).toEqual(names);
     expect(digests(again)).toEqual(digests(images));
   });
 
@@ -140,6 +136,7 @@ describe("images", () => {
 
   it.each([
     { platform: "a manifest with a user of its own", user: "1000:1000" },
+    { platform: "a manifest for nobody", user: "65534:65534" },
     { platform: "OpenShift", user: "1000730000:0" },
   ])("take the place of envoyproxy/ratelimit's image, as $platform starts it", async ({ user }) => {
     const rules = makeFolder("data/ratelimit/config");
@@ -230,8 +227,10 @@ describe("images", () => {
     processes.push(process);
     await process.waitUntilReady(url, 60_000);
     const readyMs = performance.now() - startedMs;
-    print(`${name}: ready after ${(readyMs / 1000).toFixed(1)} s`);
-    expect(readyMs, `${name} is ready`).toBeLessThan(READY_MS_MAX);
+    const waitedMs = waitedForCoreMs(process.pid); // Other programs of the machine had it.
+    const ownMs = Number.isNaN(waitedMs) ? readyMs : readyMs - waitedMs;
+    print(`${name}: ready after ${(readyMs / 1000).toFixed(1)} s, ${(ownMs / 1000).toFixed(1)} s with a processor`);
+    expect(ownMs, `${name} is ready`).toBeLessThan(READY_MS_MAX);
   }
 
   /** Exit code of the health check that the Dockerfile gives the image. */

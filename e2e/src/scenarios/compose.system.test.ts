@@ -1,7 +1,7 @@
 // compose.yaml: read by the library of Docker Compose, and its programs started with the environment in it, behind
 // a real Envoy with its configuration. Only the names and ports of containers become addresses of this machine.
-import { readFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { cpSync, readFileSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { machineEnv } from "@weir/dev/setup/programs";
 import { eventually } from "@weir/testing/eventually";
@@ -98,9 +98,10 @@ describe("compose.yaml", () => {
     expect.fail("The hour ended three times in a row");
   });
 
-  it("lets Prometheus read each target of its configuration", async () => {
-    const { stdout, code } = await runCommand("promtool check config examples/compose/prometheus.yaml", { cwd: ROOT });
+  it("lets Prometheus read each target of its configuration, and alert rules", async () => {
+    const { stdout, code } = await runCommand("promtool check config prometheus.yml", { cwd: prometheusFolder() });
     expect(code, stdout).toBe(0);
+    expect(stdout).toContain("SUCCESS: 2 rule files found");
     const config = parse(readFileSync(join(ROOT, "examples/compose/prometheus.yaml"), "utf8")) as {
       readonly scrape_configs: readonly {
         readonly metrics_path?: string;
@@ -148,6 +149,14 @@ describe("compose.yaml", () => {
       for (const volume of service.volumes ?? []) expect(volume.type === "volume" || volume.read_only, name).toBe(true);
     }
   });
+
+  /** A folder with what is mounted into that of Prometheus. */
+  function prometheusFolder(): string {
+    const files = join(folder.path, "prometheus");
+    for (const { source, target, type } of services["prometheus"]!.volumes!)
+      if (type === "bind") cpSync(source, join(files, relative("/etc/prometheus", target)));
+    return files;
+  }
 
   /** Starts the program of a service and waits until `path` answers. */
   async function start(name: keyof typeof PORTS, path: string, port: string): Promise<void> {
