@@ -68,6 +68,7 @@ export const WORKSPACES: readonly Workspace[] = [
     name: "testing",
     mayImport: ["common", "certificates"],
     order: [
+      "bound-command.ts",
       "eventually.ts",
       "mounted-secret.ts",
       "pause-process.ts",
@@ -163,8 +164,7 @@ export const WORKSPACES: readonly Workspace[] = [
   },
   {
     name: "charts",
-    mayImport: ["kubernetes"],
-    testsMayImport: ["testing"],
+    mayImport: ["kubernetes", "testing"],
     order: ["values", "chart-files.ts", "helm.ts", "render.ts", "network-policies.ts"],
   },
   {

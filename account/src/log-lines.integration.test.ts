@@ -1,7 +1,7 @@
 // What the log, the metrics and the spans say of a whole run of calls: which network they came from and
 // how they ended, and nothing personal.
 import { setTimeout as sleep } from "node:timers/promises";
-import { startOtlpReceiver } from "@weir/common/tracing/otlp-receiver.suite";
+import { startOtlpReceiver } from "@weir/testing/servers/otlp-receiver.suite";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   cookieHeader,
@@ -77,7 +77,7 @@ describe("a whole run of calls", () => {
   });
 
   it("leaves spans that continue the trace of the caller, and nothing personal in them", async () => {
-    const receiver = await startOtlpReceiver(process.env);
+    const receiver = await startOtlpReceiver();
     try {
       vi.stubEnv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.endpoint("http"));
       service = await startService({ TRACING_ENABLED: "true" });

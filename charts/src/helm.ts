@@ -1,8 +1,9 @@
 // Runs the Helm that tools/test/test-setup.ts builds.
 import { execFile } from "node:child_process";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+
+import { findTool } from "@weir/testing/tools";
 
 /** The version that tools/test/test-setup.ts builds. */
 const HELM_VERSION = "3.18.6";
@@ -23,24 +24,30 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
-/** Runs helm; does not throw when it fails. `input` is its standard input. */
-export async function helm(args: readonly string[], input = ""): Promise<CommandResult> {
-  return await run(toolPath("helm", HELM_VERSION), args, input);
+/** Runs helm; does not throw when it fails. `input` is its standard input; `env`, if given, its whole environment. */
+export async function helm(
+  args: readonly string[],
+  input = "",
+  env?: Readonly<Record<string, string>>,
+): Promise<CommandResult> {
+  return await run(findTool(`helm-${HELM_VERSION}`, "helm"), args, input, env);
 }
 
 /** Runs kubeconform; does not throw when it fails. */
 export async function kubeconform(args: readonly string[], input: string): Promise<CommandResult> {
-  return await run(toolPath("kubeconform", KUBECONFORM_VERSION), args, input);
+  return await run(findTool(`kubeconform-${KUBECONFORM_VERSION}`, "kubeconform"), args, input);
 }
 
-function toolPath(name: string, version: string): string {
-  // eslint-disable-next-line no-restricted-syntax -- the cache of the machine, where every tool of the tests is found
-  const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
-  return join(cache, "weir", `${name}-${version}`, "bin", name);
-}
-
-async function run(command: string, args: readonly string[], input: string): Promise<CommandResult> {
-  const running = promisify(execFile)(command, args, { maxBuffer: OUTPUT_MAX_BYTES });
+async function run(
+  command: string,
+  args: readonly string[],
+  input: string,
+  env?: Readonly<Record<string, string>>,
+): Promise<CommandResult> {
+  const running = promisify(execFile)(command, args, {
+    maxBuffer: OUTPUT_MAX_BYTES,
+    ...(env !== undefined && { env }),
+  });
   running.child.stdin?.on("error", () => {
     // A command that fails early does not read its input; its exit code says so.
   });

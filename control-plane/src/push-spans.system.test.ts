@@ -6,7 +6,7 @@ import { mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "@weir/common/tracing/otlp-receiver.suite";
+import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "@weir/testing/servers/otlp-receiver.suite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { RealPod, until } from "./ads/ads-client.suite.ts";
@@ -101,7 +101,7 @@ describe("weir-control-plane with tracing", () => {
   beforeEach(async () => {
     folder = realpathSync(mkdtempSync(join(tmpdir(), "weir-push-spans-")));
     save("a", 1);
-    receiver = await startOtlpReceiver(process.env);
+    receiver = await startOtlpReceiver();
   });
 
   afterEach(async () => {

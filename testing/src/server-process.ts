@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readFileSync } from "node:fs";
+import { boundCommand } from "./bound-command.ts";
 import { eventually } from "./eventually.ts";
 import { pauseProcess } from "./pause-process.ts";
 
@@ -40,7 +41,7 @@ export class ServerProcess {
     const { command, args, logPath, isGroupLeader = false } = this.#options;
     const log = openSync(logPath, "a");
     try {
-      this.#child = spawn(command, args, { stdio: ["ignore", log, log], detached: isGroupLeader });
+      this.#child = spawn(...boundCommand(command, args), { stdio: ["ignore", log, log], detached: isGroupLeader });
     } finally {
       closeSync(log);
     }

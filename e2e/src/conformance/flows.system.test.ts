@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/testing/eventually";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { BACKENDS } from "./backends.ts";
+import { FLOW_RULES } from "./flow-rules.ts";
 import { type Answer, type RateLimitService, type Status, startRateLimitService } from "./rate-limit-service.ts";
 
 /** The start of the name of a rule's statistics. */
@@ -11,94 +12,6 @@ const RULES = "ratelimit.service.rate_limit";
 
 /** How often a flow may begin again because its window ended in the middle of it. */
 const ATTEMPTS_MAX = 20;
-
-/** The rules of the flows, a file per domain. */
-const FILES = {
-  "basic.yaml": `
-domain: basic
-descriptors:
-  - key: key1
-    rate_limit: {unit: second, requests_per_unit: 50}
-  - key: one_per_day
-    rate_limit: {unit: day, requests_per_unit: 1}
-`,
-  "another.yaml": `
-domain: another
-descriptors:
-  - key: key2
-    rate_limit: {unit: minute, requests_per_unit: 20}
-  - key: key3
-    rate_limit: {unit: hour, requests_per_unit: 10}
-`,
-  "values.yaml": `
-domain: values
-descriptors:
-  - key: shared
-    value: files/*
-    share_threshold: true
-    rate_limit: {unit: hour, requests_per_unit: 10}
-  - key: separate
-    value: files/*
-    rate_limit: {unit: hour, requests_per_unit: 10}
-  - key: foo
-    value: "*"
-    rate_limit: {unit: minute, requests_per_unit: 3}
-  - key: baz
-    value: not-so-shady
-    rate_limit: {unit: minute, requests_per_unit: 3}
-  - key: baz
-    value: shady
-    shadow_mode: true
-    rate_limit: {unit: minute, requests_per_unit: 3}
-  - key: unspec
-    detailed_metric: true
-    rate_limit: {unit: minute, requests_per_unit: 2}
-`,
-  "replaces.yaml": `
-domain: replaces
-descriptors:
-  - key: banned
-    rate_limit: {name: banned_limit, unit: minute, requests_per_unit: 0}
-  - key: pardoned
-    rate_limit: {unit: minute, requests_per_unit: 2, replaces: [{name: banned_limit}]}
-  - key: one
-    rate_limit: {name: one_limit, unit: hour, requests_per_unit: 1}
-  - key: two
-    rate_limit: {unit: hour, requests_per_unit: 2, replaces: [{name: one_limit}]}
-  - key: both
-    rate_limit: {unit: hour, requests_per_unit: 3, replaces: [{name: banned_limit}, {name: one_limit}]}
-`,
-  "quotas.yaml": `
-domain: quotas
-descriptors:
-  - key: slow_1
-    quota_mode: true
-    rate_limit: {unit: minute, requests_per_unit: 1}
-  - key: slow_2
-    quota_mode: true
-    rate_limit: {unit: minute, requests_per_unit: 2}
-  - key: quick_1
-    quota_mode: true
-    rate_limit: {unit: second, requests_per_unit: 1}
-  - key: quick_2
-    quota_mode: true
-    rate_limit: {unit: second, requests_per_unit: 2}
-`,
-  "tokens.yaml": `
-domain: tokens
-descriptors:
-  - key: tokens
-    rate_limit: {unit: minute, requests_per_unit: 2}
-  - key: service_1
-    quota_mode: true
-    metadata: {name: service_1}
-    rate_limit: {unit: minute, requests_per_unit: 1}
-  - key: service_2
-    quota_mode: true
-    metadata: {name: service_2}
-    rate_limit: {unit: minute, requests_per_unit: 2}
-`,
-} as const;
 
 describe.each(BACKENDS)("the rate limit service over $name (case 200)", (backend) => {
   const folder = makeTemporaryFolder();
@@ -109,7 +22,7 @@ describe.each(BACKENDS)("the rate limit service over $name (case 200)", (backend
   beforeAll(async () => {
     const store = await backend.start(folder.path);
     stops.push(() => store.stop());
-    service = await startRateLimitService(folder.path, FILES, { ...store.env, RESPONSE_DYNAMIC_METADATA: "true" });
+    service = await startRateLimitService(folder.path, FLOW_RULES, { ...store.env, RESPONSE_DYNAMIC_METADATA: "true" });
     stops.push(() => service.stop());
   });
 

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type JsonObject, create } from "@bufbuild/protobuf";
 import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
-import { type ProcessExit, type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
+import type { ProcessExit, ProcessGroup } from "@weir/dev/processes/process-group";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { unitOfNumber } from "@weir/limits/model/unit";
 import {
@@ -16,6 +16,7 @@ import {
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { eventually } from "@weir/testing/eventually";
 import { type Env, ROOT } from "../parts/programs.ts";
+import { startProcess } from "../parts/start-process.ts";
 
 /** Longest time of a call, in milliseconds, on a busy machine. */
 const CALL_TIMEOUT_MS = 30_000;

@@ -10,6 +10,7 @@ import { eventually } from "@weir/testing/eventually";
 import { sendCommand, startRedis } from "@weir/testing/servers/redis";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { STACK_HOST } from "@weir/dev/setup/ports";
+import type { Env } from "../parts/programs.ts";
 import { type RateLimitService, startRateLimitService } from "./rate-limit-service.ts";
 
 const RULES = `
@@ -23,8 +24,6 @@ descriptors:
     rate_limit: {unit: minute, requests_per_unit: 10}
 `;
 
-type Variables = Readonly<Record<string, string>>;
-
 /** A new folder for each start, and what has to end after it. */
 const folders: { remove(): void }[] = [];
 
@@ -36,15 +35,12 @@ afterAll(() => {
  * Runs `look` on a service that is started with `env`, counting in memory unless that says
  * otherwise, and stops it.
  */
-async function withService<T>(
-  env: Variables,
-  look: (service: RateLimitService, folder: string) => Promise<T>,
-): Promise<T> {
+async function withService<T>(env: Env, look: (service: RateLimitService) => Promise<T>): Promise<T> {
   const folder = makeTemporaryFolder();
   folders.push(folder);
   const service = await startRateLimitService(folder.path, { "d.yaml": RULES }, { BACKEND_TYPE: "memory", ...env });
   try {
-    return await look(service, folder.path);
+    return await look(service);
   } finally {
     await service.stop();
   }
@@ -53,14 +49,10 @@ async function withService<T>(
 /** Asks /json about one descriptor per entry. */
 async function askJson(
   service: RateLimitService,
-  ...descriptors: readonly Variables[]
+  ...descriptors: readonly Env[]
 ): Promise<{ readonly status: number; readonly body: unknown }> {
-  const body = JSON.stringify({
-    domain: "d",
-    descriptors: descriptors.map((entries) => ({
-      entries: Object.entries(entries).map(([key, value]) => ({ key, value })),
-    })),
-  });
+  const all = descriptors.map((each) => ({ entries: Object.entries(each).map(([key, value]) => ({ key, value })) }));
+  const body = JSON.stringify({ domain: "d", descriptors: all });
   const response = await fetch(`http://${STACK_HOST}:${service.httpPort}/json`, { method: "POST", body });
   return { status: response.status, body: await response.json() };
 }

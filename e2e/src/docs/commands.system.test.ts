@@ -6,7 +6,7 @@ import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { eventually } from "@weir/testing/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROOT } from "../parts/programs.ts";
-import type { CodeBlock } from "./code-blocks.ts";
+import type { CodeBlock } from "../parts/code-blocks.ts";
 import { type Fixture, startFixture } from "./fixtures.ts";
 import { FIXTURE_NAMES, type FixtureName } from "./fixture-names.ts";
 import { listCodeBlocks } from "./pages.ts";

@@ -2,9 +2,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text as readText } from "node:stream/consumers";
-import { type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { eventually } from "@weir/testing/eventually";
-import type { CodeBlock } from "./code-blocks.ts";
+import type { CodeBlock } from "../parts/code-blocks.ts";
+import { startProcess } from "../parts/start-process.ts";
 import { differenceOfOutput, readConsoleSteps } from "./console.ts";
 import type { Fixture } from "./fixtures.ts";
 

@@ -2,7 +2,8 @@
 // user, without capabilities, with its environment. Only the network and the processes are those of the machine.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
+import { startProcess } from "../parts/start-process.ts";
 
 /** An image as tools/images/build.ts reports it. */
 export interface BuiltImage {

@@ -3,7 +3,7 @@
 import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { machineEnv } from "@weir/dev/setup/programs";
 import { eventually } from "@weir/testing/eventually";
 import { startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
@@ -12,6 +12,7 @@ import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { waitedForCoreMs } from "../benchmarks/cpu-time.ts";
 import { ROOT, runCommand } from "../parts/programs.ts";
+import { startProcess } from "../parts/start-process.ts";
 import { type BuiltImage, runInContainer, startContainer } from "./container.ts";
 
 /** Longest time of one build of all images, in milliseconds, on a busy machine. */

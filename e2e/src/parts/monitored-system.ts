@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadAuthority } from "@weir/certificates/authority";
-import { type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import type { CertificatePaths } from "@weir/dev/setup/certificates";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { machineEnv, planPrograms } from "@weir/dev/setup/programs";
@@ -19,6 +19,7 @@ import type { Pod } from "./pod.ts";
 import { anyPorts, type Env, launcher, ROOT, startPlanned } from "./programs.ts";
 import type { ScrapeTarget } from "./prometheus.ts";
 import type { Replica } from "./replica.ts";
+import { startProcess } from "./start-process.ts";
 
 /** How long a program may take to stop, in milliseconds. */
 const STOP_GRACE_MS = 10_000;

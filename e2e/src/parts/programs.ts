@@ -3,10 +3,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { PORT_OWNERS, type StackPorts } from "@weir/dev/settings";
 import { planPrograms, type ProgramPlan, type StackPlace } from "@weir/dev/setup/programs";
 import { reservePorts } from "@weir/testing/reserve-ports";
+import { startProcess } from "./start-process.ts";
 
 /** Root of the repository. */
 export const ROOT = join(import.meta.dirname, "..", "..", "..");

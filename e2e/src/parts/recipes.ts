@@ -1,5 +1,6 @@
 // Reads docs/recipes.md: of each recipe its manifest, the Envoy configuration and the table of requests.
 import { parse, parseAllDocuments } from "yaml";
+import { textsOf } from "./code-blocks.ts";
 
 /** One row of a recipe's table. */
 export interface RecipeRow {
@@ -56,7 +57,7 @@ export function readRecipes(page: string): readonly Recipe[] {
 function readRecipe(section: string): Recipe {
   const [title = ""] = section.split("\n", 1);
   const file = /\(\.\.\/examples\/recipes\/([a-z-]+\.yaml)\)/.exec(section)?.[1];
-  const [manifest, ...fragments] = [...section.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = ""]) => text);
+  const [manifest, ...fragments] = textsOf("yaml", "docs/recipes.md", section);
   if (file === undefined || manifest === undefined) throw new Error(`${title}: no manifest, or no link to its file`);
   const documents = parseAllDocuments(manifest).map((document) => document.toJS() as { spec: { domain: string } });
   const parsed = fragments.map((fragment) => parse(fragment) as Record<string, unknown>);
@@ -67,7 +68,7 @@ function readRecipe(section: string): Recipe {
   return {
     title,
     file,
-    manifest,
+    manifest: `${manifest}\n`,
     domain: documents[0]!.spec.domain,
     windowSeconds: shortestWindowSeconds(manifest),
     virtualHost,

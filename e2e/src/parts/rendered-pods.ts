@@ -30,7 +30,10 @@ export interface RenderedPod {
   at(portName: string): string;
 }
 
-/** Starts as many pods as the Deployment has replicas, and resolves when they are ready. */
+/**
+ * Starts as many pods as the Deployment has replicas, and resolves when they are ready. It needs no cluster, whose start
+ * with the nodes of parts/nodes takes longer than these pods.
+ */
 export async function startRenderedPods(deployment: Mapping, place: PodPlace): Promise<readonly RenderedPod[]> {
   const { replicas } = fieldsOf(deployment["spec"]);
   return await Promise.all(

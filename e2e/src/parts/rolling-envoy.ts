@@ -1,9 +1,9 @@
 // Envoy before several rate limit pods that are replaced, with the health checks and retries of the guide
 // to migration.
-import { STACK_HOST } from "@weir/dev/setup/ports";
 import { eventually } from "@weir/testing/eventually";
 import { parse } from "yaml";
 import { type Envoy, startEnvoy } from "./envoy.ts";
+import { endpoints, type Fields, rateLimitService, socketAddress } from "./envoy-config.ts";
 import type { Guide } from "./guide.ts";
 
 /** The place of an Envoy and of its pods. */
@@ -17,26 +17,14 @@ export interface RollingEnvoyOptions {
 
 /** Starts Envoy with the two blocks of `guide` and resolves when it serves. */
 export function startRollingEnvoy(guide: Guide, { podPorts, ...options }: RollingEnvoyOptions): Promise<Envoy> {
-  const endpoints = podPorts.map((port) => ({
-    endpoint: { address: { socket_address: { address: STACK_HOST, port_value: port } } },
-  }));
+  const servers = podPorts.map((port) => socketAddress(port));
   return startEnvoy({
     ...options,
     rateLimitCluster: {
-      type: "STATIC",
-      connect_timeout: "20s",
-      load_assignment: { cluster_name: "ratelimit", endpoints: [{ lb_endpoints: endpoints }] },
-      ...(parse(guide.block("yaml", "health_checks")) as object),
+      ...endpoints("ratelimit", servers),
+      ...(parse(guide.block("yaml", "health_checks")) as Fields),
     },
-    filter: {
-      rate_limit_service: {
-        transport_api_version: "V3",
-        grpc_service: {
-          envoy_grpc: { cluster_name: "ratelimit" },
-          ...(parse(guide.block("yaml", "retry_policy")) as object),
-        },
-      },
-    },
+    filter: { rate_limit_service: rateLimitService("ratelimit", parse(guide.block("yaml", "retry_policy")) as Fields) },
   });
 }
 

@@ -3,6 +3,8 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
+import { joinSockets } from "./join-sockets.ts";
+
 /** Opens an address for servers at these ports. */
 export async function openServiceAddress(...ports: readonly [number, ...number[]]): Promise<ServiceAddress> {
   const address = new ServiceAddress(ports);
@@ -22,7 +24,7 @@ export class ServiceAddress {
       const port = ports[this.#connections % ports.length] ?? ports[0];
       this.#connections += 1;
       if (this.#isBlocked) client.resetAndDestroy();
-      else join(client, connect(port, "127.0.0.1"), this.#sockets);
+      else joinSockets(client, connect(port, "127.0.0.1"), this.#sockets);
     });
   }
 
@@ -59,22 +61,5 @@ export class ServiceAddress {
   async close(): Promise<void> {
     this.cut();
     await once(this.#server.close(), "close");
-  }
-}
-
-/** Connects the two until one of them ends. */
-function join(client: Socket, server: Socket, sockets: Set<Socket>): void {
-  for (const [from, to] of [
-    [client, server],
-    [server, client],
-  ] as const) {
-    sockets.add(from);
-    from.setNoDelay(true);
-    from.on("error", () => undefined); // "close" follows.
-    from.on("close", () => {
-      sockets.delete(from);
-      to.destroy();
-    });
-    from.pipe(to);
   }
 }

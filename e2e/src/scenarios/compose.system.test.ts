@@ -2,7 +2,7 @@
 // a real Envoy with its configuration. Only the names and ports of containers become addresses of this machine.
 import { cpSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
-import { startProcess, type ProcessGroup } from "@weir/dev/processes/process-group";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { machineEnv } from "@weir/dev/setup/programs";
 import { eventually } from "@weir/testing/eventually";
 import { reservePorts } from "@weir/testing/reserve-ports";
@@ -14,6 +14,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { type Envoy, startEnvoyWith } from "../parts/envoy.ts";
 import { launcher, ROOT, runCommand } from "../parts/programs.ts";
+import { startProcess } from "../parts/start-process.ts";
 
 const HOST = "127.0.0.1";
 

@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { readManifests } from "@weir/crds/rate-limit-config/manifest/manifest";
 import { describe, expect, it } from "vitest";
-import { findCodeBlocks } from "../docs/code-blocks.ts";
+import { textsOf } from "../parts/code-blocks.ts";
 
 const FOLDER = join(import.meta.dirname, "..", "..", "..", "examples", "limits");
 
@@ -39,13 +39,11 @@ describe("the examples", () => {
 describe("README.md", () => {
   const root = join(FOLDER, "..", "..");
   const config = readFileSync(join(root, "examples/envoy/envoy.yaml"), "utf8");
-  const snippets = findCodeBlocks("README.md", readFileSync(join(root, "README.md"), "utf8")).filter(
-    ({ language }) => language === "yaml",
-  );
+  const snippets = textsOf("yaml", "README.md", readFileSync(join(root, "README.md"), "utf8"));
 
   it("shows two parts of examples/envoy/envoy.yaml", () => {
     expect(snippets).toHaveLength(2);
-    for (const { text } of snippets) expect(withoutIndent(config)).toContain(withoutIndent(text));
+    for (const text of snippets) expect(withoutIndent(config)).toContain(withoutIndent(text));
   });
 });
 

@@ -4,10 +4,8 @@ import { once } from "node:events";
 import { Agent, type IncomingMessage, request as httpRequest } from "node:http";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { startProcess, type ProcessGroup } from "@weir/dev/processes/process-group";
-import { STACK_HOST } from "@weir/dev/setup/ports";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
-import { reservePorts } from "@weir/testing/reserve-ports";
 import { writeCertificates, type CertificateFiles } from "@weir/testing/servers/certificate-files";
 import { startRedis } from "@weir/testing/servers/redis";
 import type { StoreServer } from "@weir/testing/servers/store-server";
@@ -27,6 +25,7 @@ import {
   withGatewayFiles,
 } from "../parts/gateway-files.ts";
 import { type GoControlPlane, startGoControlPlane } from "../parts/go-control-plane.ts";
+import { startListening } from "../parts/listening-service.ts";
 import {
   applyEnvoyFilters,
   applyPatchPolicy,
@@ -41,9 +40,6 @@ import { startUpstream, type Upstream } from "../parts/upstream.ts";
 
 /** The node id that Envoy Gateway gives to all rate limit pods, and publishes for. */
 const GATEWAY_NODE = "envoy-ratelimit";
-
-/** Longest wait for a pod, in milliseconds, on a busy machine. */
-const READY_TIMEOUT_MS = 120_000;
 
 const BLOCKS = readMeshPage();
 const agent = new Agent({ keepAlive: true });
@@ -131,9 +127,7 @@ describe("docs/mesh.md with Envoy Gateway's discovery server", () => {
     const mapping = join(folder.path, "conf.yaml");
     writeFileSync(mapping, gatewayStatisticsMapping());
     const given = Object.fromEntries(container.env.map(({ name, value }) => [name, value]));
-    const [http = 0, grpc = 0, debug = 0, metrics = 0] = await reservePorts(4);
-    grpcPort = grpc;
-    pod = await startProcess({
+    const service = await startListening({
       name: "envoy-ratelimit",
       command: launcher("weir-ratelimit"),
       cwd: ROOT,
@@ -150,12 +144,10 @@ describe("docs/mesh.md with Envoy Gateway's discovery server", () => {
         CONFIG_GRPC_XDS_SERVER_URL: `localhost:${gateway.port}`,
         REDIS_URL: redis.address,
         PROMETHEUS_MAPPER_YAML: mapping,
-        ...{ HOST: STACK_HOST, PORT: String(http), GRPC_HOST: STACK_HOST, GRPC_PORT: String(grpc) },
-        ...{ DEBUG_HOST: STACK_HOST, DEBUG_PORT: String(debug), PROMETHEUS_ADDR: `${STACK_HOST}:${metrics}` },
         KVSTORE_COMMAND_TIMEOUT: "20s", // The machine of a test may be busy.
       },
     });
-    await pod.waitUntilReady(`http://${STACK_HOST}:${http}/healthcheck`, READY_TIMEOUT_MS);
+    [pod, grpcPort] = [service.process, service.grpcPort];
   });
 
   afterAll(async () => {

@@ -2,7 +2,7 @@
 // back under load, then its rule files become resources. Counters are kept all the time.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { eventually } from "@weir/testing/eventually";
 import { reservePorts } from "@weir/testing/reserve-ports";
@@ -17,7 +17,8 @@ import { startFlow } from "../parts/flow.ts";
 import { Guide } from "../parts/guide.ts";
 import { type Env, launcher, runCommand } from "../parts/programs.ts";
 import { startRollingEnvoy, untilHealthy } from "../parts/rolling-envoy.ts";
-import { spend, Traffic } from "../parts/traffic.ts";
+import { startProcess } from "../parts/start-process.ts";
+import { spend, startLoad } from "../parts/traffic.ts";
 import { startUpstream, type Upstream } from "../parts/upstream.ts";
 
 const GUIDE = new Guide("migrating.md");
@@ -155,23 +156,18 @@ describe("docs/migrating.md", () => {
 
   /** Replaces one pod after the other; `user` has ten requests while both programs run. */
   async function roll(program: string, load: string, user: string): Promise<void> {
-    const traffic = new Traffic(as(load));
-    const underLoad = async (): Promise<void> => {
-      const answers = traffic.answers() + LOAD_ANSWERS;
-      await eventually("more answers", () => expect(traffic.answers()).toBeGreaterThan(answers));
-    };
+    const traffic = startLoad(as(load));
     try {
       for (const [index, pod] of pods.entries()) {
-        await underLoad();
+        await traffic.answers(LOAD_ANSWERS);
         await pod.process!.stop("SIGTERM", STOP_GRACE_MS);
         await start(pod, program);
         await untilHealthy(envoy!, pods.length);
-        await underLoad();
+        await traffic.answers(LOAD_ANSWERS);
         if (index === 0) expect(await spend(as(user), 11)).toEqual([...Array<number>(10).fill(200), 429]);
       }
     } finally {
-      const { 200: _passed, 429: _limited, ...failed } = await traffic.end();
-      expect(failed).toEqual({});
+      expect(await traffic.stop()).toEqual({});
     }
   }
 

@@ -20,7 +20,7 @@ import {
   SHOP,
   startProduct,
 } from "../parts/nodes/product-fixture.ts";
-import { startTraffic, type Traffic } from "../parts/nodes/traffic.ts";
+import { startTraffic, type Traffic } from "../parts/traffic.ts";
 
 /** Edits under load. */
 const EDITS = 4;

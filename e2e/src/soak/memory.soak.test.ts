@@ -11,12 +11,11 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { CallTarget } from "../benchmarks/load/call-connection.ts";
 import { KEY_MARKER } from "../benchmarks/load/call-connection.ts";
 import { eventually } from "@weir/testing/eventually";
+import { startListening } from "../parts/listening-service.ts";
 import { ROOT } from "../parts/programs.ts";
 import { startRedis } from "@weir/testing/servers/redis";
-import { reservePorts } from "@weir/testing/reserve-ports";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { STACK_HOST } from "@weir/dev/setup/ports";
-import { startProcess } from "@weir/dev/processes/process-group";
 import { askAboutKeys } from "./counted-calls.suite.ts";
 import type { HeldMemory, InspectedHeap } from "./inspected-heap.suite.ts";
 import { INSPECTED, inspectorUrlOf, openInspectedHeap } from "./inspected-heap.suite.ts";
@@ -44,8 +43,6 @@ const WINDOW_TURN_MS = 1100;
 
 /** Statistics of request values; far fewer than there are values. */
 const DYNAMIC_KEYS = 20_000;
-
-const READY_TIMEOUT_MS = 120_000;
 
 /** About 20 s on a machine with nothing else to do. */
 const SOAK_TIMEOUT_MS = 900_000;
@@ -116,20 +113,12 @@ async function startServer(
   const rules = join(folder, "rules", "config");
   mkdirSync(rules, { recursive: true });
   writeFileSync(join(rules, "soak.yaml"), rulesOf(unit));
-  const [httpPort = 0, grpcPort = 0, debugPort = 0, metricsPort = 0] = await reservePorts(4);
   const env: Record<string, string> = {
     PATH: process.env["PATH"] ?? "",
     ...INSPECTED,
     LOG_LEVEL: "error",
-    HOST: STACK_HOST,
-    PORT: String(httpPort),
-    GRPC_HOST: STACK_HOST,
-    GRPC_PORT: String(grpcPort),
-    DEBUG_HOST: STACK_HOST,
-    DEBUG_PORT: String(debugPort),
     USE_PUSHSTATS: "false",
     USE_PULLSTATS: "true",
-    PULLSTATS_ADDR: `${STACK_HOST}:${metricsPort}`,
     STATS_MAX_DYNAMIC_KEYS: String(DYNAMIC_KEYS),
     CONFIG_TYPE: "FILE",
     RUNTIME_ROOT: join(folder, "rules"),
@@ -142,7 +131,11 @@ async function startServer(
     ...backend,
   };
   let inspectorUrl: string | undefined;
-  const program = await startProcess({
+  const {
+    process: program,
+    grpcPort,
+    metricsPort,
+  } = await startListening({
     name: "weir-ratelimit",
     command: join(ROOT, "node_modules", ".bin", "weir-ratelimit"),
     env,
@@ -153,7 +146,6 @@ async function startServer(
   closers.push(async () => {
     await program.stop("SIGTERM", 5000);
   });
-  await program.waitUntilReady(`http://${STACK_HOST}:${httpPort}/healthcheck`, READY_TIMEOUT_MS);
   const url = await eventually("the program to say where it can be looked into", () => {
     if (inspectorUrl === undefined) throw new Error(program.lastLines().join("\n"));
     return inspectorUrl;

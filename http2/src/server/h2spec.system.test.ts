@@ -1,22 +1,13 @@
 // The public conformance suite of HTTP/2, h2spec, in strict mode: no case fails, none is skipped.
 import { spawn } from "node:child_process";
-import { homedir } from "node:os";
-import { join } from "node:path";
 
+import { findTool } from "@weir/testing/tools";
 import { afterEach, describe, expect, it } from "vitest";
 
 import { type TestProtection, TestServer } from "./test-server.suite.ts";
 
 const H2SPEC_VERSION = "2.2.1+incompatible";
-
-/** The program that `node tools/test/test-setup.ts` builds. */
-const H2SPEC = join(
-  process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),
-  "weir",
-  `h2spec-${H2SPEC_VERSION}`,
-  "bin",
-  "h2spec",
-);
+const H2SPEC = findTool(`h2spec-${H2SPEC_VERSION}`, "h2spec");
 
 /** The groups of the suite, and the number of their cases. */
 const GROUPS: readonly (readonly [string, number])[] = [

@@ -1,10 +1,9 @@
 // Equipment of the tests that compare the statistics with other programs: where they are,
 // and what the text format of Prometheus says.
-import { homedir } from "node:os";
-import { join } from "node:path";
+import { findTool } from "@weir/testing/tools";
 
 /** The statsd_exporter that `node tools/test/test-setup.ts` builds. */
-export const STATSD_EXPORTER = cachedProgram("statsd_exporter-0.31.0", "statsd_exporter");
+export const STATSD_EXPORTER = findTool("statsd_exporter-0.31.0", "statsd_exporter");
 
 /** One line of the text format. */
 export interface Series {
@@ -36,9 +35,4 @@ export function readExposition(text: string): {
     series.set(key, { name: match[1] ?? "", labels, value: Number(match[3]) });
   }
   return { series, types };
-}
-
-function cachedProgram(folder: string, program: string): string {
-  const cache = process.env["XDG_CACHE_HOME"];
-  return join(cache === undefined || cache === "" ? join(homedir(), ".cache") : cache, "weir", folder, "bin", program);
 }

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { credentials, makeClientConstructor, Metadata } from "@grpc/grpc-js";
 import { createAuthority } from "@weir/certificates/authority";
-import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "@weir/common/tracing/otlp-receiver.suite";
+import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "@weir/testing/servers/otlp-receiver.suite";
 import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { reservePort } from "@weir/testing/reserve-ports";
@@ -58,8 +58,8 @@ describe("weir-ratelimit tracing", () => {
   }
 
   /** A receiver, its ports, and the spans that it has got. */
-  async function startReceiver(tls?: Parameters<typeof startOtlpReceiver>[1]) {
-    const receiver = await startOtlpReceiver(process.env, tls);
+  async function startReceiver(tls?: Parameters<typeof startOtlpReceiver>[0]) {
+    const receiver = await startOtlpReceiver(tls);
     receivers.push(receiver);
     /**
      * All spans, once so many have come: what sent them may end before this process has read what

@@ -1,8 +1,6 @@
 // Reflection as its users see it, for every gRPC engine: a real grpcurl that has none of our .proto
 // files, and raw streams where it is too polite.
 import { spawn } from "node:child_process";
-import { homedir } from "node:os";
-import { join } from "node:path";
 
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Client, type ClientDuplexStream, credentials, type ServiceError as GrpcError, status } from "@grpc/grpc-js";
@@ -10,20 +8,13 @@ import {
   ServerReflectionRequestSchema,
   ServerReflectionResponseSchema,
 } from "@weir/proto/generated/grpc/reflection/v1/reflection_pb";
+import { findTool } from "@weir/testing/tools";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { type GrpcEngine, openEngine, type OpenedEngine } from "./grpc-engine.suite.ts";
 
 const GRPCURL_VERSION = "1.9.4";
-
-/** The program that the set-up of the tests builds. */
-const GRPCURL = join(
-  process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),
-  "weir",
-  `grpcurl-${GRPCURL_VERSION}`,
-  "bin",
-  "grpcurl",
-);
+const GRPCURL = findTool(`grpcurl-${GRPCURL_VERSION}`, "grpcurl");
 
 /** Exit code and everything that grpcurl prints. */
 function grpcurl(...args: readonly string[]): Promise<{ readonly code: number | null; readonly output: string }> {

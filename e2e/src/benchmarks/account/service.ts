@@ -3,12 +3,13 @@
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { machineEnv } from "@weir/dev/setup/programs";
 import { reservePorts } from "@weir/testing/reserve-ports";
 import { E2eError } from "../../errors.ts";
 import { launcher } from "../../parts/programs.ts";
+import { startProcess } from "../../parts/start-process.ts";
 
 /** Longest wait for readiness, in milliseconds: far beyond its bar, so that a miss is measured. */
 const READY_MAX_MS = 60_000;

@@ -2,18 +2,15 @@
 // and one that decides nothing; each the real program, over the same store and rules.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
-import { STACK_HOST } from "@weir/dev/setup/ports";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { eventually } from "@weir/testing/eventually";
-import { reservePorts } from "@weir/testing/reserve-ports";
 import type { CertificateFiles } from "@weir/testing/servers/certificate-files";
 import { startEnvoyRatelimit } from "../../parts/envoy-ratelimit.ts";
+import { startListening } from "../../parts/listening-service.ts";
 import { type Env, ROOT } from "../../parts/programs.ts";
+import { startProcess } from "../../parts/start-process.ts";
 import type { Cores } from "../machine.ts";
 import type { Contender, LoadGroup } from "./loads.ts";
-
-/** Longest wait for a program to be ready, in milliseconds. */
-const READY_TIMEOUT_MS = 30_000;
 
 /** Longest time of a program to stop, in milliseconds. */
 const STOP_GRACE_MS = 3000;
@@ -148,32 +145,21 @@ async function startGo(place: GroupPlace): Promise<RunningContender> {
 }
 
 async function startWeir(contender: Contender, root: string, own: Env, place: GroupPlace): Promise<RunningContender> {
-  const [httpPort = 0, grpcPort = 0, debugPort = 0, metricsPort = 0] = await reservePorts(4);
-  const env: Env = {
-    HOST: STACK_HOST,
-    PORT: String(httpPort),
-    GRPC_HOST: STACK_HOST,
-    GRPC_PORT: String(grpcPort),
-    DEBUG_HOST: STACK_HOST,
-    DEBUG_PORT: String(debugPort),
-    PROMETHEUS_ADDR: `${STACK_HOST}:${metricsPort}`,
-    RUNTIME_ROOT: writeRules(place, contender.replaceAll(/\W+/g, "-")),
-    RUNTIME_WATCH_ROOT: "false",
-    SHUTDOWN_DRAIN: "0s",
-    ...settingsOf(place),
-    ...place.weirEnv,
-    ...own,
-  };
   const pinned = place.group.usesBothCores === true ? place.cores.both : place.cores.server;
-  const args = [...pinned, join(root, "ratelimit", "bin", "weir-ratelimit")];
-  const process = await startProcess({ name: contender, command: "env", args, env });
-  try {
-    await process.waitUntilReady(`http://${STACK_HOST}:${httpPort}/healthcheck`, READY_TIMEOUT_MS);
-  } catch (error) {
-    process.kill();
-    throw error;
-  }
-  return { contender, process, grpcPort, settings: formatSettings(env) };
+  const service = await startListening({
+    name: contender,
+    command: "env",
+    args: [...pinned, join(root, "ratelimit", "bin", "weir-ratelimit")],
+    env: {
+      RUNTIME_ROOT: writeRules(place, contender.replaceAll(/\W+/g, "-")),
+      RUNTIME_WATCH_ROOT: "false",
+      SHUTDOWN_DRAIN: "0s",
+      ...settingsOf(place),
+      ...place.weirEnv,
+      ...own,
+    },
+  });
+  return { contender, ...service, settings: formatSettings(service.env) };
 }
 
 function writeRules(place: GroupPlace, name: string): string {

@@ -18,12 +18,12 @@ import {
   RateLimitService,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
-import { startProcess } from "@weir/dev/processes/process-group";
 import { eventually } from "@weir/testing/eventually";
 import { writeCertificates } from "@weir/testing/servers/certificate-files";
 import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { runCommand } from "../../parts/programs.ts";
+import { startProcess } from "../../parts/start-process.ts";
 import { buildGenerator, runGenerator } from "./generator.ts";
 
 type Answer = MessageInitShape<typeof RateLimitResponseSchema> | "error" | "silence";

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { eventually } from "@weir/testing/eventually";
 import type { StoreServer } from "@weir/testing/servers/store-server";
-import { type EnvoyRatelimit, startEnvoyRatelimit } from "../../parts/envoy-ratelimit.ts";
+import { startEnvoyRatelimit } from "../../parts/envoy-ratelimit.ts";
+import type { ListeningService } from "../../parts/listening-service.ts";
 import type { Env } from "../../parts/programs.ts";
 import { type RateLimitService, startRateLimitService } from "../rate-limit-service.ts";
 import { ComparedService } from "./compared-service.ts";
@@ -36,13 +37,13 @@ export interface BothStores {
 export class ServicePair {
   readonly theirs: ComparedService;
   readonly ours: ComparedService;
-  readonly #envoy: EnvoyRatelimit;
+  readonly #envoy: ListeningService;
   readonly #weir: RateLimitService;
   readonly #lines: StatisticsLines;
   readonly #sink: RandomConfiguration["sink"];
 
   private constructor(
-    services: { readonly envoy: EnvoyRatelimit; readonly weir: RateLimitService },
+    services: { readonly envoy: ListeningService; readonly weir: RateLimitService },
     stores: BothStores,
     statistics: { readonly lines: StatisticsLines; readonly sink: RandomConfiguration["sink"] },
   ) {
@@ -114,7 +115,7 @@ export class ServicePair {
   async #series(): Promise<BothStatistics> {
     const page = async (port: number): Promise<string> => (await fetch(`http://${STACK_HOST}:${port}/metrics`)).text();
     const read = async (): Promise<BothStatistics> => ({
-      theirs: pickGrown(readSeries(await page(this.#envoy.statisticsPort)), isComparedSeries),
+      theirs: pickGrown(readSeries(await page(this.#envoy.metricsPort)), isComparedSeries),
       ours: pickGrown(readSeries(await page(this.#weir.statisticsPort)), isComparedSeries),
     });
     // Their page has what was flushed, and only grows: what is still different then stays so.

@@ -5,7 +5,7 @@ import { randomInt } from "node:crypto";
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 
-/** What the loopback interface is made to answer for. */
+/** Where the blocks are. */
 const TEST_NETWORK = "198.18.0.0/15";
 
 /** Blocks of 256 addresses in that network. */
@@ -22,7 +22,7 @@ const DNS_LAST_BYTE = 127;
 const SIGN_PORT = 9;
 
 /**
- * Reserves a block for this process. Needs root, or the route to exist.
+ * Reserves a block for this process, and routes it to the loopback interface. Needs root.
  *
  * @throws Error when this user may not make the addresses usable
  */
@@ -30,14 +30,14 @@ export async function reserveAddressBlock(): Promise<AddressBlock> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
     const index = randomInt(BLOCK_COUNT);
     const block = `198.${18 + Math.floor(index / 256)}.${index % 256}`;
-    addRoute(block);
+    changeRoute("replace", block);
     const sign = createSocket("udp4");
     try {
       sign.bind({ port: SIGN_PORT, address: `${block}.${DNS_LAST_BYTE}`, exclusive: true });
       await once(sign, "listening");
       return new AddressBlock(block, sign);
     } catch {
-      sign.close(); // Another cluster has it.
+      sign.close(); // Another cluster has it, or removes its route at this moment.
     }
   }
   throw new Error(`Cannot find a free block of addresses in ${TEST_NETWORK}`);
@@ -76,19 +76,18 @@ export class AddressBlock {
     this.#used.delete(Number(address.split(".")[3]));
   }
 
-  /** Gives the block up. */
+  /** Gives the block up: first its route, so that the next process that binds the sign has made a route of its own. */
   release(): void {
+    changeRoute("del", this.#block);
     this.#sign.close();
   }
 }
 
-function addRoute(block: string): void {
+function changeRoute(verb: "replace" | "del", block: string): void {
+  const args = ["route", verb, "local", `${block}.0/24`, "dev", "lo"];
   try {
-    execFileSync("ip", ["route", "replace", "local", TEST_NETWORK, "dev", "lo"], { stdio: "ignore" });
+    execFileSync("ip", args, { stdio: "ignore" });
   } catch (cause) {
-    throw new Error(
-      `Cannot give pods addresses such as ${block}.1: this needs root, to run \`ip route replace local ${TEST_NETWORK} dev lo\``,
-      { cause },
-    );
+    throw new Error(`Cannot route the addresses of pods: this needs root, to run \`ip ${args.join(" ")}\``, { cause });
   }
 }

@@ -43,11 +43,11 @@ export interface ContainerOptions {
 
 /**
  * Arguments of the shell: root folder, host name, "ro" or "rw", user and group, then source, target and "ro" or "rw" of
- * each mount, "--", and the command.
+ * each mount, "--", and the command. It is bound to the test again after the change of its user.
  */
 const SCRIPT = `
 set -eu
-root=$1; name=$2; access=$3; user=$4; shift 4
+root=$1; name=$2; access=$3; user=$4; group=$5; shift 5
 mount -t tmpfs -o mode=0755 tmpfs "$root"
 while [ "$1" != -- ]; do
   if [ "$3" = link ]; then ln -s "$1" "$root$2"; shift 3; continue; fi
@@ -59,7 +59,7 @@ done
 shift
 echo "$name" > /proc/sys/kernel/hostname
 if [ "$access" = ro ]; then mount -o remount,bind,ro "$root"; fi
-exec chroot --userspec="$user" "$root" "$@"
+exec chroot "$root" setpriv --reuid="$user" --regid="$group" --clear-groups --pdeathsig KILL -- "$@"
 `;
 
 /** The command that runs the container; it becomes the container's process. */
@@ -72,7 +72,7 @@ export function containerCommand(options: ContainerOptions): readonly [string, r
     [ROOT, ROOT, "ro"],
     ...RUNTIME_FOLDERS.map((path) => [path, path, "rw"]),
   ];
-  const own = [root, hostname, access(isRootReadOnly), `${user}:${group}`, ...all.flat(), "--", ...command];
+  const own = [root, hostname, access(isRootReadOnly), String(user), String(group), ...all.flat(), "--", ...command];
   return ["unshare", ["--mount", "--uts", "--propagation", "private", "sh", "-c", SCRIPT, "sh", ...own]];
 }
 

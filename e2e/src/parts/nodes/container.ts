@@ -1,10 +1,11 @@
 // One container of a pod: its process, its probes, and its restarts.
 import { setTimeout as delay } from "node:timers/promises";
 
-import { type ProcessGroup, startProcess } from "@weir/dev/processes/process-group";
+import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { fieldsOf, type Mapping } from "@weir/kubernetes/mapping";
 import { pauseProcess } from "@weir/testing/pause-process";
 
+import { startProcess } from "../start-process.ts";
 import { Probe } from "./probe.ts";
 
 /** Wait before a restart after the first, in milliseconds. A kubelet waits 10 s and longer. */

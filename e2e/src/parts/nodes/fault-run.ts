@@ -5,8 +5,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { eventually } from "@weir/testing/eventually";
 import { expect } from "vitest";
 
+import { type Losses, startTraffic, type Traffic } from "../traffic.ts";
 import { perPath, type Product } from "./product-fixture.ts";
-import { type Losses, startTraffic, type Traffic } from "./traffic.ts";
 
 /** A limit that traffic stays below. */
 const LARGE = 1_000_000;

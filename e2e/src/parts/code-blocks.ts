@@ -71,6 +71,11 @@ export function findCodeBlocks(page: string, text: string): readonly CodeBlock[]
   return blocks;
 }
 
+/** The texts of the blocks of one language in `text`, which is of `page`. */
+export function textsOf(language: string, page: string, text: string): readonly string[] {
+  return findCodeBlocks(page, text).flatMap((block) => (block.language === language ? [block.text] : []));
+}
+
 /** Whether a directive says how its block is tested. */
 export function saysHow({ kind }: Directive): boolean {
   return kind !== "before" && kind !== "file";

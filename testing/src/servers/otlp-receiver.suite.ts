@@ -1,18 +1,18 @@
 // A receiver of OTLP in another language, made of OpenTelemetry's published messages: what programs
 // under test export, as others read it. The receiver itself is a program in Python, which `node
 // tools/test/test-setup.ts` makes ready. Only integration tests import it.
+import assert from "node:assert";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { homedir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { expect } from "vitest";
+import { eventually } from "../eventually.ts";
+import { findTool } from "../tools.ts";
 
 const RECEIVER = fileURLToPath(new URL("../../../ratelimit/oracle/otlp-receiver/receiver.py", import.meta.url));
 
-/** Python with the official messages, in the cache. */
-const PYTHON = join("weir", "opentelemetry-proto-1.45.2", "bin", "python");
+/** The folder of a Python with the official messages. */
+const PYTHON_FOLDER = "opentelemetry-proto-1.45.2";
 
 /** Longest wait for the receiver, in milliseconds: Python loads much before it listens. */
 const START_TIMEOUT_MS = 40_000;
@@ -49,29 +49,21 @@ export interface OtlpReceiver {
   stop(): Promise<void>;
 }
 
-/**
- * Starts a receiver on free ports of 127.0.0.1; the environment says where the cache is. With paths
- * of a certificate and its key it speaks TLS.
- */
-export async function startOtlpReceiver(
-  env: Readonly<Record<string, string | undefined>>,
-  tls?: { readonly certPath: string; readonly keyPath: string },
-): Promise<OtlpReceiver> {
-  const cache = env["XDG_CACHE_HOME"];
-  const python = join(cache === undefined || cache === "" ? join(homedir(), ".cache") : cache, PYTHON);
-  const child: ChildProcess = spawn(python, [RECEIVER, ...(tls === undefined ? [] : [tls.certPath, tls.keyPath])], {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+/** Starts a receiver on free ports of 127.0.0.1. With paths of a certificate and its key it speaks TLS. */
+export async function startOtlpReceiver(tls?: {
+  readonly certPath: string;
+  readonly keyPath: string;
+}): Promise<OtlpReceiver> {
+  const args = [RECEIVER, ...(tls === undefined ? [] : [tls.certPath, tls.keyPath])];
+  const child: ChildProcess = spawn(findTool(PYTHON_FOLDER, "python"), args, { stdio: ["ignore", "pipe", "pipe"] });
   let [output, errors] = ["", ""];
   child.stdout?.on("data", (chunk: Buffer) => (output += chunk.toString()));
   child.stderr?.on("data", (chunk: Buffer) => (errors += chunk.toString()));
-  child.on(
-    "error",
-    (error) => (errors += `cannot start ${python}: ${error.message}; node tools/test/test-setup.ts installs it\n`),
-  );
+  child.on("error", (error) => (errors += `${error.message}\n`));
   const lines = (): readonly string[] => output.split("\n").slice(0, -1);
   // What it has to say immediately is either its ports or why there is none.
-  await expect.poll(() => output + errors, { timeout: START_TIMEOUT_MS, interval: 50 }).toContain("\n");
+  const said = (): boolean => (output + errors).includes("\n");
+  await eventually("the receiver to listen", () => assert(said()), START_TIMEOUT_MS);
   const [first] = lines();
   if (first === undefined) throw new Error(errors);
   const ports = JSON.parse(first) as Readonly<Record<"grpc" | "http", number>>;
