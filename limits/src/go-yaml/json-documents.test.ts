@@ -166,6 +166,11 @@ describe("readYamlDocuments() on problems", () => {
       text: "a: [1\nb: 2\n",
       problem: "2:1: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ]",
     },
+    {
+      when: "a tab indents a list, which the parser takes for a part of the key",
+      text: "a:\n  b:\n\t- c: 1\n",
+      problem: "3:1: not valid YAML: tabs are not allowed as indentation",
+    },
     { when: "a key is repeated", text: "a: 1\nb: 2\na: 3\n", problem: '3:1: duplicate key "a", first on line 1' },
     {
       when: "a key is repeated in another spelling",

@@ -128,8 +128,12 @@ function readDocument(
   };
   const start = locationOf(document.contents?.range[0] ?? document.range[0]);
   // The parser continues behind a mistake and reports each token that follows: only its first error
-  // is one of the text.
-  const [error] = document.errors.toSorted((left, right) => left.pos[0] - right.pos[0]);
+  // is one of the text. A tab that it reports first is the cause of those on the lines above it.
+  const [reported] = document.errors;
+  const error =
+    reported?.code === "TAB_AS_INDENT"
+      ? reported
+      : document.errors.toSorted((left, right) => left.pos[0] - right.pos[0])[0];
   if (error !== undefined) {
     const problem = { ...locationOf(error.pos[0]), message: excerpt(syntaxMessage(error.code, error.message)) };
     return { ...brokenDocument(problem), start, isSyntaxBroken: true };
