@@ -151,7 +151,7 @@ describe("runCheck() on files", () => {
       code: 1,
       stdout: [
         "missing.yaml: cannot read: no such file or directory",
-        "empty: cannot read: the directory holds no .yaml, .yml or .json file",
+        "empty: cannot read: the directory has no .yaml, .yml or .json file",
         "binary.yaml: cannot read: the file is not UTF-8 text",
         "big.yaml: cannot read: the file is larger than the 1048576 bytes that are read",
         "5 files with 0 resources and 1 rule file: 4 problems",
@@ -164,16 +164,16 @@ describe("runCheck() on files", () => {
 
 describe("runCheck() on what is wrong in a file", () => {
   it.each([
-    { file: "", line: "1:1: holds neither a RateLimitConfig manifest nor rules" },
+    { file: "", line: "1:1: has neither a RateLimitConfig manifest nor rules" },
     {
       file: "apiVersion: v1\nkind: List\nitems: []\n",
-      line: "1:1: holds neither a RateLimitConfig manifest nor rules",
+      line: "1:1: has neither a RateLimitConfig manifest nor rules",
     },
     {
       file: rules("a").replace("requests_per_unit: 5", "requests_per_unit: 1e3"),
       line: "4:51: error checking config: a value must be a text, a whole number that fits 64 bits, true or false",
     },
-    { file: "# nothing\n---\n", line: "1:1: holds neither a RateLimitConfig manifest nor rules" },
+    { file: "# nothing\n---\n", line: "1:1: has neither a RateLimitConfig manifest nor rules" },
     { file: manifest("a", "''"), line: "4:16: spec.domain: must not be empty" },
     {
       file: manifest("a", '"a\\0"'),
@@ -399,9 +399,10 @@ describe("runCheck() on manifests of other kinds", () => {
 
   it("refuses them, because their kind may be misspelt", async () => {
     write({ "a.yaml": `${OTHERS}---\n${manifest("a", "shop")}` });
-    const { code, stdout } = await check(["a.yaml"]);
+    const { code, stdout, stderr } = await check(["a.yaml"]);
     expect(code).toBe(1);
     expect(stdout).toContain('a.yaml:2:7: kind: must be "RateLimitConfig", is "Namespace"\n');
+    expect(stderr).toBe("weir check: --skip-other-kinds skips manifests of other kinds\n");
   });
 
   it("counts them and looks at the others with --skip-other-kinds", async () => {

@@ -22,5 +22,7 @@ export async function runCheck(
   const files = await readInputFiles(parsed.paths, { stdin, sizeMaxBytes: TEXT_MAX_BYTES });
   const { report } = checkFiles(files, parsed);
   context.stdout(parsed.format === "json" ? formatJson(report) : formatText(report));
+  if (!parsed.skipOtherKinds && report.problems.some(({ field }) => field === "kind"))
+    context.stderr("weir check: --skip-other-kinds skips manifests of other kinds\n");
   return report.problems.length === 0 ? EXIT_OK : EXIT_PROBLEMS;
 }

@@ -136,7 +136,7 @@ export function resourceAt(resource: RateLimitConfigResource, at: (field: FieldP
 }
 
 function emptyText(path: string): CheckedText {
-  const message = "holds neither a RateLimitConfig manifest nor rules";
+  const message = "has neither a RateLimitConfig manifest nor rules";
   return { ...NOTHING, problems: [{ path, line: 1, column: 1, field: "", message }] };
 }
 

@@ -72,7 +72,7 @@ class FileSearch {
     if (path === STANDARD_INPUT) {
       if (!this.found.includes(path)) this.found.push(path);
     } else if (!(await this.#find(path, DEPTH_MAX, true)) && this.found.length === foundBefore)
-      this.#report(path, "the directory holds no .yaml, .yml or .json file");
+      this.#report(path, "the directory has no .yaml, .yml or .json file");
   }
 
   /** Finds a file or those below a folder; true when any exists, also one that was found before. */

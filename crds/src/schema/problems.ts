@@ -35,8 +35,24 @@ export interface ManifestProblem {
   readonly first?: FieldPath;
 }
 
-/** The problem of a failed check of the schema, which must have been run with `reportInput`. */
-export function problemOfIssue(issue: z.core.$ZodIssue): ManifestProblem {
+/** The problems of a failed check of the schema, which must have been run with `reportInput`. */
+export function problemsOfError({ issues }: z.core.$ZodError): readonly ManifestProblem[] {
+  // zod reports a number that is not exact, too, when it exceeds the bound of its field.
+  const paths = new Set(
+    issues.flatMap((issue) => (isTooBig(issue) && !isInexact(issue) ? [issue.path.join("/")] : [])),
+  );
+  return issues.filter((issue) => !isInexact(issue) || !paths.has(issue.path.join("/"))).map(problemOfIssue);
+}
+
+function isTooBig(issue: z.core.$ZodIssue): issue is z.core.$ZodIssueTooBig {
+  return issue.code === "too_big";
+}
+
+function isInexact(issue: z.core.$ZodIssue): boolean {
+  return isTooBig(issue) && issue.maximum === Number.MAX_SAFE_INTEGER;
+}
+
+function problemOfIssue(issue: z.core.$ZodIssue): ManifestProblem {
   const path = issue.path.map((step) => (typeof step === "number" ? step : String(step)));
   const isAboutName = issue.code === "custom" && issue.params?.["about"] === "name";
   return { path, message: messageOfIssue(issue), ...(isAboutName && { about: "name" }) };

@@ -9,7 +9,7 @@ import { FLEET_NAME_RULE, fleetName } from "../../schema/fleet-name.ts";
 import { flag, list, printableText } from "../../schema/fields.ts";
 import { LIMIT_VALIDATIONS, limitSchema, REPLACES_VALIDATION } from "./limit-schema.ts";
 import { objectMetadata, storedObjectMetadata } from "../../schema/object-metadata.ts";
-import { omitUnknown, problemOfIssue } from "../../schema/problems.ts";
+import { omitUnknown, problemsOfError } from "../../schema/problems.ts";
 import type { ManifestProblem } from "../../schema/problems.ts";
 
 export { API_VERSION };
@@ -191,7 +191,7 @@ export function parseRateLimitConfigResource(
 ): ParsedResource {
   const named = identity.safeParse(value, { reportInput: true });
   // What is not a RateLimitConfig at all would only collect unknown fields.
-  if (!named.success) return { ok: false, problems: named.error.issues.map((issue) => problemOfIssue(issue)) };
+  if (!named.success) return { ok: false, problems: problemsOfError(named.error) };
   const schema = options.unknownFields === "ignore" ? storedResource : resource;
   const known = omitUnknown(value, schema, { descriptors: `rules nest at most ${DESCRIPTOR_DEPTH_MAX} levels deep` });
   const parsed = schema.safeParse(known.value, { reportInput: true });
@@ -199,7 +199,7 @@ export function parseRateLimitConfigResource(
   if (!parsed.success) {
     // A required field that is null is not also missing.
     const reported = new Set(problems.map(({ path }) => fieldPath(path)));
-    const found = parsed.error.issues.map((issue) => problemOfIssue(issue));
+    const found = problemsOfError(parsed.error);
     problems.push(...found.filter(({ path }) => !reported.has(fieldPath(path))));
   }
   return parsed.success && problems.length === 0 ? { ok: true, resource: parsed.data } : { ok: false, problems };

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { API_VERSION } from "../../schema/api-version.ts";
 import { FLEET_NAME_RULE, fleetName } from "../../schema/fleet-name.ts";
 import { objectMetadata, storedObjectMetadata } from "../../schema/object-metadata.ts";
-import { type ManifestProblem, omitUnknown, problemOfIssue } from "../../schema/problems.ts";
+import { type ManifestProblem, omitUnknown, problemsOfError } from "../../schema/problems.ts";
 import { backendSchema } from "./backend-schema.ts";
 import { behaviorFields } from "./behavior-schema.ts";
 import { envSchema } from "./env-schema.ts";
@@ -105,7 +105,7 @@ export function parseRateLimitService(
   options: { readonly unknownFields?: "refuse" | "ignore" } = {},
 ): ParsedService {
   const named = identity.safeParse(value, { reportInput: true });
-  if (!named.success) return { ok: false, problems: named.error.issues.map((issue) => problemOfIssue(issue)) };
+  if (!named.success) return { ok: false, problems: problemsOfError(named.error) };
   const isStored = options.unknownFields === "ignore";
   const schema = isStored ? storedResource : resource;
   const known = omitUnknown(value, schema, {});
@@ -113,7 +113,7 @@ export function parseRateLimitService(
   const problems = isStored ? [] : [...known.problems];
   if (!parsed.success) {
     const reported = new Set(problems.map(({ path }) => fieldPath(path)));
-    const found = parsed.error.issues.map((issue) => problemOfIssue(issue));
+    const found = problemsOfError(parsed.error);
     problems.push(...found.filter(({ path }) => !reported.has(fieldPath(path))));
   }
   return parsed.success && problems.length === 0

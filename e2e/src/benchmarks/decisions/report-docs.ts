@@ -52,13 +52,17 @@ function headlineOf(results: BenchResults): string {
   const costs = `a decision costs ${cpu.toFixed(1)} µs of processor time, and ${theirCpu.toFixed(0)} µs there`;
   if (![weir, other].every((row) => isMeasurable(results, row)))
     return `Over the same Redis, with 100,000 keys, ${costs}.`;
-  const bar = judgeBars(results).find(
-    ({ bar: { row, by } }) => row[0] === "redis" && row[1] === "8x64" && by !== undefined,
-  );
-  const ratio = bar?.value?.median ?? ours / theirs;
+  const bars = judgeBars(results);
+  const timesOf = (load: string): number | undefined =>
+    bars.find(({ bar: { row, by } }) => row[0] === "redis" && row[1] === load && by !== undefined)?.value?.median;
+  const ratio = timesOf("8x64") ?? ours / theirs;
+  const alone = timesOf("16x1");
   return (
     `On one core, over the same Redis and with 100,000 keys, Weir decides ${inThousands(ours)} requests a second and ` +
-    `envoyproxy/ratelimit ${inThousands(theirs)}: **${ratio.toFixed(ratio < 10 ? 1 : 0)} times as many**; ${costs}.`
+    `envoyproxy/ratelimit ${inThousands(theirs)}: **${ratio.toFixed(1)} times as many**; ${costs}.` +
+    (alone === undefined
+      ? ""
+      : ` With one call at a time on each of 16 connections it is ${alone.toFixed(1)} times as many.`)
   );
 }
 

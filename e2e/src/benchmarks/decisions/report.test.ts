@@ -40,12 +40,21 @@ describe("documentResults()", () => {
     const { readme, page, plot } = documentResults(RUN);
     const sentence =
       "On one core, over the same Redis and with 100,000 keys, Weir decides 200,000 requests a second and " +
-      `${GO} 13,000: **16 times as many**; a decision costs 4.0 µs of processor time, and 75 µs there.`;
+      `${GO} 13,000: **16.0 times as many**; a decision costs 4.0 µs of processor time, and 75 µs there.`;
     expect(readme["speed"]).toContain(sentence);
     expect(page["summary"]).toContain(sentence);
     expect(page["results"]).toContain("2026-11-22, commit abc1234; 3 rounds.");
     expect(page["settings"]).toBe("- redis, weir: `GRPC_ENGINE=weir`");
     expect(plot).toContain("Commit abc1234, 2026-11-22; 2 × CPU");
+  });
+
+  it("says what is left of it when each connection has one call", () => {
+    const speeds = { weir: 20_000, [GO]: 5000, nothing: 90_000 };
+    const alone = Object.entries(speeds).map(([name, perSecond]) =>
+      row("redis/16x1", name as Contender, { perSecond }),
+    );
+    const { readme } = documentResults(results(...RUN.rows.slice(0, 3), ...alone));
+    expect(readme["speed"]).toContain("With one call at a time on each of 16 connections it is 4.0 times as many.");
   });
 
   it("draws bars as long as their values, and says how they compare", () => {
