@@ -23,7 +23,7 @@ const STEP_TIMEOUT_MS = 240_000;
 /** Answers before and after a step. */
 const LOAD_ANSWERS = 50;
 
-/** What the operator makes for one data plane, and applies once when it becomes the leader. */
+/** The objects of one data plane, which the operator applies when it becomes the leader. */
 const WORKLOAD = ["deployments", "networkpolicies", "poddisruptionbudgets", "serviceaccounts", "services"];
 
 /** What it writes because limits change and because it reports. */
@@ -122,6 +122,8 @@ describe("the operator of the previous version and of this one", () => {
     const rule = { key: "path", value: "/checkout", descriptors: [user] };
     await stack.kubectl(["apply", "-f", "-"], manifestOf("mail", "mail", [rule]));
     await stack.kubectl(["wait", "--timeout=60s", "--for=condition=Ready", "rlc/mail"]);
+    // A pod that has lost its stream to a stopped control plane counts again when it is back.
+    await stack.kubectl(["wait", "--timeout=60s", "--for=jsonpath={.status.pods.summary}=2/2", "rlc/mail"]);
     const { metadata, status } = await get("rlc", "mail");
     expect(fieldsOf(status)["observedGeneration"]).toBe(fieldsOf(metadata)["generation"]);
     const limits = pods.map((pod) => pod.limitOf("mail", { path: "/checkout", user: "probe" }));
