@@ -1,4 +1,4 @@
-// Tests of what becomes of a server when the process that started it is killed.
+// Tests that a server ends when the process that started it is killed.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";

@@ -17,8 +17,8 @@ const PARTS = ["charts", "bill-of-materials", "release-notes", "weir-ratelimit"]
 const RULES = "domain: shop\ndescriptors:\n  - key: user\n    rate_limit: { unit: hour, requests_per_unit: 1 }\n";
 
 /**
- * Copies the working tree and builds one program there: in another folder, later, and with modes that nobody else may
- * read. Packages are links to those of the first, and git answers for both.
+ * Copies the working tree and builds one program there: in another folder, later, and with modes that let no other
+ * user read. Packages are links to those of the first, and git answers for both.
  */
 const COPY = `
 umask 077

@@ -1,5 +1,5 @@
 // Explains what is wrong with a resource: every message says what is allowed and what was found.
-import type { FieldPath } from "@weir/limits/model/field-path";
+import { fieldPath, type FieldPath } from "@weir/limits/model/field-path";
 import { editDistance } from "@weir/limits/validate/edit-distance";
 import * as z from "zod";
 
@@ -37,25 +37,24 @@ export interface ManifestProblem {
 
 /** The problems of a failed check of the schema, which must have been run with `reportInput`. */
 export function problemsOfError({ issues }: z.core.$ZodError): readonly ManifestProblem[] {
-  // zod reports a number that is not exact, too, when it exceeds the bound of its field.
-  const paths = new Set(
-    issues.flatMap((issue) => (isTooBig(issue) && !isInexact(issue) ? [issue.path.join("/")] : [])),
-  );
-  return issues.filter((issue) => !isInexact(issue) || !paths.has(issue.path.join("/"))).map(problemOfIssue);
-}
-
-function isTooBig(issue: z.core.$ZodIssue): issue is z.core.$ZodIssueTooBig {
-  return issue.code === "too_big";
+  // A number beyond the exact ones is beyond the bound of its field, too, which says what is allowed.
+  const others = new Set(issues.flatMap((issue) => (isInexact(issue) ? [] : [fieldPath(pathOf(issue))])));
+  return issues
+    .filter((issue) => !isInexact(issue) || !others.has(fieldPath(pathOf(issue))))
+    .map((issue) => problemOfIssue(issue));
 }
 
 function isInexact(issue: z.core.$ZodIssue): boolean {
-  return isTooBig(issue) && issue.maximum === Number.MAX_SAFE_INTEGER;
+  return issue.code === "too_big" && issue.maximum === Number.MAX_SAFE_INTEGER;
+}
+
+function pathOf({ path }: z.core.$ZodIssue): FieldPath {
+  return path.map((step) => (typeof step === "number" ? step : String(step)));
 }
 
 function problemOfIssue(issue: z.core.$ZodIssue): ManifestProblem {
-  const path = issue.path.map((step) => (typeof step === "number" ? step : String(step)));
   const isAboutName = issue.code === "custom" && issue.params?.["about"] === "name";
-  return { path, message: messageOfIssue(issue), ...(isAboutName && { about: "name" }) };
+  return { path: pathOf(issue), message: messageOfIssue(issue), ...(isAboutName && { about: "name" }) };
 }
 
 /**

@@ -136,7 +136,7 @@ describe("images", () => {
 
   it.each([
     { platform: "a manifest with a user of its own", user: "1000:1000" },
-    { platform: "a manifest for nobody", user: "65534:65534" },
+    { platform: "Envoy Gateway", user: "65534:65534" },
     { platform: "OpenShift", user: "1000730000:0" },
   ])("take the place of envoyproxy/ratelimit's image, as $platform starts it", async ({ user }) => {
     const rules = makeFolder("data/ratelimit/config");

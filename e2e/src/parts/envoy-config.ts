@@ -80,7 +80,7 @@ export function grpcCluster(name: string, ...servers: readonly Fields[]): Fields
   return { ...cluster(name, ...servers), ...HTTP2_ONLY };
 }
 
-/** The field of a cluster with its servers. */
+/** The servers of a cluster: its `load_assignment`. */
 export function endpoints(name: string, servers: readonly Fields[]): Fields {
   const all = servers.map((address) => ({ endpoint: { address } }));
   return { load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: all }] } };

@@ -1,5 +1,5 @@
-// RateLimitServices in a whole cluster (docs/operator-data-planes.md): a resource becomes ready pods, what others do to them is repaired
-// or kept, and the pods' command and environment run real processes that decide.
+// RateLimitServices in a whole cluster (docs/operator-data-planes.md): a resource becomes ready pods, changes of
+// others are repaired or kept, and the pods' command and environment run real processes that decide.
 import { create } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";

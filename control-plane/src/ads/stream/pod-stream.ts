@@ -155,8 +155,10 @@ export class PodStream {
     const isProbed = isProbe(request.node);
     const has = request.versionInfo === "" ? undefined : request.versionInfo;
     log.info("Pod connected", { peer, has, isProbe: isProbed ? true : undefined });
+    const pod = { ...identity, peer };
     // A status that counted a probe would say that a pod enforces what none does.
-    return { identity, log, report: pods[isProbed ? "unlisted" : "connected"]({ ...identity, peer }) };
+    const report = isProbed ? pods.unlisted(pod) : pods.connected(pod);
+    return { identity, log, report };
   }
 
   #report({ report, log }: KnownPod, meaning: Meaning): void {

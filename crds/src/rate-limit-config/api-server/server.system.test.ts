@@ -14,6 +14,7 @@ import { DIFFERENT } from "./server-different.suite.ts";
 import { applyRefusalBy, refusalBy } from "./server-dry-run.suite.ts";
 import { NULLS } from "./server-nulls.suite.ts";
 import { REFUSED_AT_EVERY_LEVEL, REFUSED_LIMITS } from "./server-refused-limits.suite.ts";
+import { REFUSED_OBJECTS } from "./server-refused-objects.suite.ts";
 import { REFUSED } from "./server-refused.suite.ts";
 
 const CRD = readFileSync(new URL("../../../crds/ratelimitconfigs.yaml", import.meta.url), "utf8");
@@ -72,7 +73,7 @@ describe("the API server", () => {
     expect({ refusal: await refusalOf(text), isValid: isValid(text) }).toEqual({ refusal: undefined, isValid: true });
   });
 
-  it.each([...REFUSED, ...REFUSED_LIMITS])(
+  it.each([...REFUSED, ...REFUSED_OBJECTS, ...REFUSED_LIMITS])(
     "refuses $what, and so does readManifests()",
     async ({ manifest: text, refusal }) => {
       expect(refusal).toBeDefined();

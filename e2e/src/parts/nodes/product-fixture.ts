@@ -184,7 +184,7 @@ export class Product {
   }
 }
 
-/** A limit per user and day on one path. */
+/** A limit per user and year on one path. */
 export function perPath(path: string, requestsPerUnit: number): Rule {
   // No window ends while a test runs.
   return { key: "path", value: path, descriptors: [{ key: "user", rateLimit: { unit: "year", requestsPerUnit } }] };
