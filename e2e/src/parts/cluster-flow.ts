@@ -6,7 +6,7 @@ import { type Flow, manifestOf, startFlow } from "./flow.ts";
 import { type LimitsCluster, startLimitsCluster } from "./limits-cluster.ts";
 import type { Pod } from "./pod.ts";
 
-/** Starts everything, with a limit of two a day for the domain `mail`. */
+/** Starts everything, with a limit of two a year for the domain `mail`. */
 export async function startClusterFlow(): Promise<ClusterFlow> {
   const folder = makeTemporaryFolder();
   const stops: (() => Promise<void> | void)[] = [() => folder.remove()];
@@ -45,7 +45,7 @@ export class ClusterFlow {
     this.stop = stop;
   }
 
-  /** Applies a resource for the domain of its name with kubectl: so many requests of each user a day. */
+  /** Applies a resource for the domain of its name with kubectl: so many requests of each user a year. */
   async apply(name: string, requestsPerUnit: number): Promise<void> {
     const args = ["apply", "--namespace=shop", "-f", "-"];
     const { code, stderr } = await this.limits.cluster.kubectl(args, limitManifest(name, requestsPerUnit));
@@ -66,5 +66,5 @@ export class ClusterFlow {
 }
 
 function limitManifest(name: string, requestsPerUnit: number): string {
-  return manifestOf(name, name, [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }]);
+  return manifestOf(name, name, [{ key: "user", rateLimit: { unit: "year", requestsPerUnit } }]);
 }

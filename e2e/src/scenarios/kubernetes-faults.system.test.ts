@@ -126,7 +126,7 @@ describe("real pods behind an API server with faults", () => {
   function set(domain: string, requestsPerUnit: number): Promise<void> {
     return limits.apply(
       domain,
-      manifestOf(domain, domain, [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }]),
+      manifestOf(domain, domain, [{ key: "user", rateLimit: { unit: "year", requestsPerUnit } }]),
     );
   }
 

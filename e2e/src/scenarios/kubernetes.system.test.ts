@@ -62,7 +62,7 @@ describe("the configuration flow from Kubernetes", () => {
     expect(await questions.end()).toBe("2");
     await limits.apply(
       "mail",
-      manifestOf("mail", "mail", [{ key: "user", rateLimit: { unit: "day", requestsPerUnit: 2 } }]),
+      manifestOf("mail", "mail", [{ key: "user", rateLimit: { unit: "year", requestsPerUnit: 2 } }]),
     );
     await eventually("the end of the report", async () => expect((await flow.status()).troubles).toEqual([]));
     await limits.delete("search");
@@ -76,7 +76,7 @@ describe("the configuration flow from Kubernetes", () => {
     await eventually("the next second", () => expect(Math.floor(Date.now() / 1000)).toBeGreaterThan(second));
     await limits.apply(
       "a-later",
-      manifestOf("a-later", "search", [{ key: "user", rateLimit: { unit: "day", requestsPerUnit: 7 } }]),
+      manifestOf("a-later", "search", [{ key: "user", rateLimit: { unit: "year", requestsPerUnit: 7 } }]),
     );
     await eventually("the conflict to be reported", async () => {
       const [trouble] = (await flow.status()).troubles;

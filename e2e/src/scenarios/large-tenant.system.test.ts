@@ -86,7 +86,7 @@ describe("five resources of one tenant with 860 kB each", () => {
     const padding = Array.from({ length: rules }, (_, index) => ({
       key: "path",
       value: String(index).padStart(LARGE.valueLength, "/"),
-      rateLimit: { unit: "day", requestsPerUnit: 1 },
+      rateLimit: { unit: "year", requestsPerUnit: 1 },
     }));
     save({ namespace: "greedy", name: `large-${year}`, year, requestsPerUnit: year, padding });
   }
@@ -108,7 +108,7 @@ describe("five resources of one tenant with 860 kB each", () => {
       apiVersion: "ratelimit.weir.dev/v1alpha1",
       kind: "RateLimitConfig",
       metadata: { namespace, name, creationTimestamp: `${year}-01-01T00:00:00Z` },
-      spec: { domain: name, descriptors: [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }, ...padding] },
+      spec: { domain: name, descriptors: [{ key: "user", rateLimit: { unit: "year", requestsPerUnit } }, ...padding] },
     };
     saveManifest(manifests, `${name}.yaml`, stringify(manifest));
   }

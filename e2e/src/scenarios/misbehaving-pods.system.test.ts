@@ -98,7 +98,7 @@ describe("pods that NACK everything or never answer", () => {
     saveManifest(
       manifests,
       `${domain}.yaml`,
-      manifestOf(domain, domain, [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }]),
+      manifestOf(domain, domain, [{ key: "user", rateLimit: { unit: "year", requestsPerUnit } }]),
     );
   }
 

@@ -151,7 +151,7 @@ describe("two replicas of the control plane", () => {
     saveManifest(
       manifests,
       `${name}.yaml`,
-      manifestOf(name, domain, [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }]),
+      manifestOf(name, domain, [{ key: "user", rateLimit: { unit: "year", requestsPerUnit } }]),
     );
   }
 

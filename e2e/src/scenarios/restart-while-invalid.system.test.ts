@@ -33,7 +33,7 @@ describe("two replicas with a STATE_DIRECTORY each", () => {
     address = await openServiceAddress(replicas[0]!.adsPort, replicas[1]!.adsPort);
     for (const id of ["edge/one", "edge/two"]) pods.push(await connect(id));
     // One is invalid, the other one no YAML.
-    saveManifest(manifests, "mail.yaml", manifest("mail", 9).replace("unit: day", "unit: fortnight"));
+    saveManifest(manifests, "mail.yaml", manifest("mail", 9).replace("unit: year", "unit: fortnight"));
     saveManifest(manifests, "search.yaml", "apiVersion: [unclosed\n");
     for (const replica of replicas) await expectLastGood(replica);
   });
@@ -111,5 +111,5 @@ describe("two replicas with a STATE_DIRECTORY each", () => {
 });
 
 function manifest(name: string, requestsPerUnit: number): string {
-  return manifestOf(name, name, [{ key: "user", rateLimit: { unit: "day", requestsPerUnit } }]);
+  return manifestOf(name, name, [{ key: "user", rateLimit: { unit: "year", requestsPerUnit } }]);
 }

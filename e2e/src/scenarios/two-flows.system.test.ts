@@ -44,7 +44,7 @@ describe("the two flows", () => {
     expect(answers[0]!.body.statuses).toEqual([
       {
         code: "OK",
-        currentLimit: { requestsPerUnit: 2, unit: "DAY" },
+        currentLimit: { requestsPerUnit: 2, unit: "YEAR" },
         limitRemaining: 1,
         durationUntilReset: expect.stringMatching(/^\d+s$/) as string,
       },
@@ -52,7 +52,7 @@ describe("the two flows", () => {
     expect(answers[2]!.body.statuses).toEqual([
       {
         code: "OVER_LIMIT",
-        currentLimit: { requestsPerUnit: 2, unit: "DAY" },
+        currentLimit: { requestsPerUnit: 2, unit: "YEAR" },
         durationUntilReset: expect.stringMatching(/^\d+s$/) as string,
       },
     ]);
@@ -65,7 +65,7 @@ describe("the two flows", () => {
     expect(answers[0]!.statuses[0]).toMatchObject({
       code: Code.OK,
       limitRemaining: 1,
-      currentLimit: { requestsPerUnit: 2, unit: Unit.DAY },
+      currentLimit: { requestsPerUnit: 2, unit: Unit.YEAR },
     });
   });
 
@@ -106,7 +106,7 @@ describe("the two flows", () => {
 
   it("keeps the old limits when a manifest is broken, and names file, line, field and reason", async () => {
     const before = (await flow.status()).pods[0]!.accepted;
-    flow.writeManifest("mail.yaml", mail(9).replace("unit: day", "unit: fortnight"));
+    flow.writeManifest("mail.yaml", mail(9).replace("unit: year", "unit: fortnight"));
     const trouble = await eventually("the trouble to be reported", async () => {
       const { troubles } = await flow.status();
       expect(troubles).toHaveLength(1);
@@ -270,10 +270,10 @@ describe("the two flows", () => {
 
 function mail(requestsPerUnit: number): string {
   return manifestOf("mail", "mail", [
-    { key: "action", value: "reset", descriptors: [{ key: "account", rateLimit: { unit: "day", requestsPerUnit } }] },
+    { key: "action", value: "reset", descriptors: [{ key: "account", rateLimit: { unit: "year", requestsPerUnit } }] },
   ]);
 }
 
 function search(requestsPerUnit: number): string {
-  return manifestOf("search", "search", [{ key: "tenant", rateLimit: { unit: "hour", requestsPerUnit } }]);
+  return manifestOf("search", "search", [{ key: "tenant", rateLimit: { unit: "year", requestsPerUnit } }]);
 }

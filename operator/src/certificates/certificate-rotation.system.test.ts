@@ -114,7 +114,7 @@ describe("certificates that change under running processes", () => {
 
   async function expectEdit(): Promise<void> {
     limit += 1;
-    const rule = { key: "user", rateLimit: { unit: "day", requestsPerUnit: limit } };
+    const rule = { key: "user", rateLimit: { unit: "year", requestsPerUnit: limit } };
     const metadata = { name: "a", namespace: "shop" };
     const spec = { domain: "d", fleets: ["shop.core"], descriptors: [rule] };
     const manifest = { apiVersion: "ratelimit.weir.dev/v1alpha1", kind: "RateLimitConfig", metadata, spec };

@@ -247,7 +247,7 @@ describe("RateLimitServices in a cluster", () => {
         spec: {
           domain: "login",
           fleets: ["shop.limits"],
-          descriptors: [{ key: "user", rateLimit: { unit: "day", requestsPerUnit: 3 } }],
+          descriptors: [{ key: "user", rateLimit: { unit: "year", requestsPerUnit: 3 } }],
         },
       }),
     );
