@@ -125,6 +125,13 @@ describe("ApiClient", () => {
     });
   });
 
+  it("list() gives an object the type of the list when it has none, as a watch does", async () => {
+    const own = { apiVersion: "v1", kind: "Secret", ...OBJECT };
+    const list = { apiVersion: "v1", kind: "SecretList", ...EMPTY_LIST };
+    const { objects } = await listAnswered(200, { ...list, items: [OBJECT, { ...own, kind: "Other" }] });
+    expect(objects.map(({ content }) => content)).toEqual([own, { ...own, kind: "Other" }]);
+  });
+
   it("list() requests everything in one call when there is no limit", async () => {
     const page = client.list({ verb: "list", resource: RESOURCE }, { limit: 0, continueToken: "" }, stop.signal);
     const call = await server.next();

@@ -30,7 +30,7 @@ export type WatchEvent =
   | { readonly kind: "bookmark"; readonly resourceVersion: string }
   | { readonly kind: "error"; readonly status: unknown };
 
-/** Reads a page; undefined when the value is no list of objects. */
+/** Reads a page; undefined when the value is no list of objects. Its objects are as a watch sends them. */
 export function readPage(value: unknown): ObjectPage | undefined {
   const list = mappingOf(value);
   const metadata = mappingOf(list?.["metadata"]);
@@ -40,8 +40,15 @@ export function readPage(value: unknown): ObjectPage | undefined {
   const continueToken = metadata?.["continue"] ?? "";
   if (!Array.isArray(items) || typeof resourceVersion !== "string" || typeof continueToken !== "string")
     return undefined;
-  const objects = items.map(readObject).filter((object) => object !== undefined);
+  const objects = items.map((item) => readObject(withType(item, list))).filter((object) => object !== undefined);
   return objects.length === items.length ? { objects, resourceVersion, continueToken } : undefined;
+}
+
+/** An item with the type of its list; the API server leaves it out of the items of kinds that are built in. */
+function withType(item: unknown, list: Readonly<Record<string, unknown>> | undefined): unknown {
+  const fields = mappingOf(item);
+  if (fields === undefined || fields["kind"] !== undefined || typeof list?.["kind"] !== "string") return item;
+  return { apiVersion: list["apiVersion"], kind: list["kind"].replace(/List$/, ""), ...fields };
 }
 
 /** Reads an event; undefined when the value is no event or one of an unknown type. */

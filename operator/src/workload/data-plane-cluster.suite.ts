@@ -73,8 +73,9 @@ export class DataPlaneCluster {
   /** A spec with the Redis. */
   readonly spec: object;
   readonly #client: ApiClient;
-  readonly #caches: ClusterCaches;
-  readonly #controller: Controller;
+  readonly #adsPort: number;
+  #caches: ClusterCaches;
+  #controller: Controller;
   readonly #stop: () => Promise<void>;
 
   private constructor(
@@ -96,9 +97,8 @@ export class DataPlaneCluster {
       },
       podAnnotations: { team: "limits" },
     };
-    const deps = { client, log: silentLog(), clock: Date.now, monotonicMs: () => performance.now(), random: () => 0.5 };
-    this.#caches = new ClusterCaches(deps, PACE);
-    this.#controller = this.#createController(deps, adsPort);
+    this.#adsPort = adsPort;
+    [this.#caches, this.#controller] = this.#create();
   }
 
   static async start(): Promise<DataPlaneCluster> {
@@ -121,14 +121,19 @@ export class DataPlaneCluster {
       await cluster.stop();
     };
     const started = new DataPlaneCluster(cluster, client, { adsPort, redisAddress: redis.address, stop });
-    await started.#caches.start();
-    started.#controller.start();
+    await started.#begin();
     return started;
   }
 
+  /** Puts another controller in place of this one, as with another leader: it reads the cluster anew. */
+  async replaceController(): Promise<void> {
+    await this.#end();
+    [this.#caches, this.#controller] = this.#create();
+    await this.#begin();
+  }
+
   async stop(): Promise<void> {
-    await this.#controller.stop();
-    this.#caches.stop();
+    await this.#end();
     await this.#client.close();
     await this.#stop();
   }
@@ -157,18 +162,26 @@ export class DataPlaneCluster {
     );
   }
 
-  #createController(
-    deps: Pick<ConstructorParameters<typeof ClusterCaches>[0], "log" | "clock" | "random"> & {
-      readonly monotonicMs: () => number;
-    },
-    adsPort: number,
-  ): Controller {
-    return createWorkloadController(
+  async #begin(): Promise<void> {
+    await this.#caches.start();
+    this.#controller.start();
+  }
+
+  async #end(): Promise<void> {
+    await this.#controller.stop();
+    this.#caches.stop();
+  }
+
+  #create(): [ClusterCaches, Controller] {
+    const client = this.#client;
+    const deps = { client, log: silentLog(), clock: Date.now, monotonicMs: () => performance.now(), random: () => 0.5 };
+    const caches = new ClusterCaches(deps, PACE);
+    const controller = createWorkloadController(
       {
         ...deps,
-        caches: this.#caches,
-        services: this.#caches.follow(RATE_LIMIT_SERVICES),
-        objects: new WatchedClient(this.#client, ({ namespace, name }) => {
+        caches,
+        services: caches.follow(RATE_LIMIT_SERVICES),
+        objects: new WatchedClient(client, ({ namespace, name }) => {
           if (namespace === "other") this.applied.push(name);
         }),
         metrics: new ControllerMetricsSet(new Registry()),
@@ -184,9 +197,10 @@ export class DataPlaneCluster {
         concurrency: 4,
         resyncMs: 600_000,
         namespaces: undefined,
-        workload: { image: "weir:1", controlPlane: { address: `127.0.0.1:${adsPort}`, isPlaintext: false } },
+        workload: { image: "weir:1", controlPlane: { address: `127.0.0.1:${this.#adsPort}`, isPlaintext: false } },
       },
     );
+    return [caches, controller];
   }
 }
 

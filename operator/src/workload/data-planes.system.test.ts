@@ -194,6 +194,13 @@ describe("RateLimitServices in a cluster", () => {
       await eventually("three looks", () => expect(fixture.looks.length).toBeGreaterThanOrEqual(look + 3), 20_000);
       expect(fixture.applied.slice(before)).toEqual([]);
     });
+    // A list of the API server has less of each object than a watch.
+    const [before, look] = [fixture.applied.length, fixture.looks.length];
+    await fixture.replaceController();
+    await eventually("two looks of another controller", () =>
+      expect(fixture.looks.length).toBeGreaterThanOrEqual(look + 2),
+    );
+    expect(fixture.applied.slice(before)).toEqual([]);
     await kubectl("delete", "rls", "rest", "-n", "other");
   });
 
