@@ -427,9 +427,11 @@ describe("runCheck() on manifests of other kinds", () => {
     },
     { what: "no version", text: "kind: ConfigMap\n" },
     { what: "what is no YAML", text: "apiVersion: v1\nkind: [\n" },
-  ])("refuses $what with --skip-other-kinds, too", async ({ text }) => {
+  ])("refuses $what with --skip-other-kinds, too, and does not name that flag as a remedy", async ({ text }) => {
     write({ "a.yaml": text });
     expect((await check(["a.yaml", "--skip-other-kinds"])).code).toBe(1);
+    const { code, stderr } = await check(["a.yaml"]);
+    expect([code, stderr]).toEqual([1, ""]);
   });
 });
 

@@ -22,7 +22,9 @@ export async function runCheck(
   const files = await readInputFiles(parsed.paths, { stdin, sizeMaxBytes: TEXT_MAX_BYTES });
   const { report } = checkFiles(files, parsed);
   context.stdout(parsed.format === "json" ? formatJson(report) : formatText(report));
-  if (!parsed.skipOtherKinds && report.problems.some(({ field }) => field === "kind"))
+  // Not for a kind that is misspelt: that is a problem with the flag, too.
+  const wouldSkip = (): number => checkFiles(files, { ...parsed, skipOtherKinds: true }).report.skipped;
+  if (report.problems.length > 0 && report.skipped === 0 && wouldSkip() > 0)
     context.stderr("weir check: --skip-other-kinds skips manifests of other kinds\n");
   return report.problems.length === 0 ? EXIT_OK : EXIT_PROBLEMS;
 }

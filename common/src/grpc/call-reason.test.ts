@@ -19,7 +19,11 @@ describe("callReason", () => {
     ],
     [
       "Last error: 40E3166CEF7F0000:error:0A00045C:SSL routines:ssl3_read_bytes:tlsv13 alert certificate required:../deps/openssl/openssl/ssl/record/rec_layer_s3.c:918:SSL alert number 116; (2026-11-21T13:16:29.163Z)",
-      'Last error: TLS failed with "tlsv13 alert certificate required" (2026-11-21T13:16:29.163Z)',
+      'Last error: TLS failed with "tlsv13 alert certificate required"',
+    ],
+    [
+      "14 UNAVAILABLE: Last error: connect ECONNREFUSED 127.0.0.1:9 (2026-11-21T13:16:29.163Z)",
+      "14 UNAVAILABLE: Last error: connect ECONNREFUSED 127.0.0.1:9",
     ],
   ])("callReason() keeps what helps of %j", (message, expected) => {
     expect(callReason(new Error(message))).toBe(expected);

@@ -5,6 +5,8 @@ import { describeError } from "../errors/service-error.ts";
 const NOTES = [
   /\.? Resolution note: *$/,
   /; if the root CA is installed locally, try running Node\.js with --use-system-ca/,
+  // When the last connection failed: with it no reason would equal the one before.
+  / *\(\d{4}-\d\d-\d\dT[\d:.]+Z\)/,
 ];
 
 /** An error of OpenSSL as Node prints it: numbers, function, reason, source file and line. */

@@ -45,7 +45,10 @@ export function problemsOfError({ issues }: z.core.$ZodError): readonly Manifest
 }
 
 function isInexact(issue: z.core.$ZodIssue): boolean {
-  return issue.code === "too_big" && issue.maximum === Number.MAX_SAFE_INTEGER;
+  return (
+    (issue.code === "too_big" && issue.maximum === Number.MAX_SAFE_INTEGER) ||
+    (issue.code === "too_small" && issue.minimum === Number.MIN_SAFE_INTEGER)
+  );
 }
 
 function pathOf({ path }: z.core.$ZodIssue): FieldPath {

@@ -1,4 +1,7 @@
 // Tests of the command check-ads: what it prints, and its exit code.
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { FakeAdsServer, rateLimitConfig } from "../config/xds/fake-ads-server.suite.ts";
@@ -53,6 +56,18 @@ describe("runAdsCheck()", () => {
     expect(lines[0]).toContain(`${place} yet: the configuration server `);
     expect(lines[1]).toContain(`weir-ratelimit: ${place} within 2 s: the configuration server `);
     for (const line of lines) expect(line).toContain("CONFIG_GRPC_XDS_SERVER_USE_TLS=false is for servers without TLS");
+  });
+
+  it("prints a reason that stays the same once", async () => {
+    const closing = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
+    await once(closing, "listening");
+    const { port } = closing.address() as AddressInfo;
+    const url = { CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${port}` };
+    const { code, stderr } = await run({ ...settings(false), ...url }, 2500);
+    closing.close();
+    const lines = stderr.trimEnd().split("\n");
+    expect([code, lines.length]).toEqual([1, 2]);
+    for (const line of lines) expect(line).toContain("No connection established");
   });
 
   it("says that there is no configuration server to check when rules are in files", async () => {

@@ -241,6 +241,10 @@ describe("parseRateLimitConfigResource() refuses", () => {
       problems: [`${RULE}.rateLimit.requestsPerUnit: must be at most 4294967295, is the number 100000000000000000000`],
     },
     {
+      value: withRule({ rateLimit: { ...LIMIT, requestsPerUnit: -1e20 } }),
+      problems: [`${RULE}.rateLimit.requestsPerUnit: must be at least 0, is the number -100000000000000000000`],
+    },
+    {
       value: withRule({ rateLimit: { ...LIMIT, requestsPerUnit: 1.5 } }),
       problems: [`${RULE}.rateLimit.requestsPerUnit: must be a whole number, is the number 1.5`],
     },

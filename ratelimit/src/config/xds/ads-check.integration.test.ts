@@ -29,7 +29,11 @@ describe("checkAds()", () => {
     expect(server.violations).toEqual([]);
   });
 
-  async function check(timeoutMs: number): Promise<AdsCheck> {
+  function check(timeoutMs: number): Promise<AdsCheck> {
+    return checkUntil(AbortSignal.timeout(timeoutMs));
+  }
+
+  async function checkUntil(end: AbortSignal): Promise<AdsCheck> {
     const options = {
       serverUrl: `127.0.0.1:${server.port}`,
       nodeId: "check",
@@ -41,7 +45,7 @@ describe("checkAds()", () => {
       backoff: { initialMs: 5, maxMs: 20, factor: 0.5, jitter: false },
     };
     const failed = (reason: string): void => void failures.push(reason);
-    return await checkAds({ listener, failed }, options, AbortSignal.timeout(timeoutMs));
+    return await checkAds({ listener, failed }, options, end);
   }
 
   it("loads and ACKs the first response, as a probe of the fleet", async () => {
@@ -80,6 +84,17 @@ describe("checkAds()", () => {
   it("says that the server has sent nothing when the time is over", async () => {
     expect(await check(SHORT_MS)).toEqual({ kind: "failed", reason: "the configuration server has sent nothing" });
     expect(server.received).toEqual([{ kind: "subscribed", version: "" }]);
+  });
+
+  it("says that the server has sent nothing when only an earlier attempt found no server", async () => {
+    server.close();
+    const end = new AbortController();
+    const result = checkUntil(end.signal);
+    await expect.poll(() => failures.length, { timeout: LONG_MS }).toBeGreaterThan(0);
+    await server.open();
+    await expect.poll(() => server.received.length, { timeout: LONG_MS }).toBeGreaterThan(0);
+    end.abort();
+    expect(await result).toEqual({ kind: "failed", reason: "the configuration server has sent nothing" });
   });
 
   it("tries again until the server can be reached", async () => {

@@ -34,7 +34,7 @@ export async function checkAds(
   for (let last = ""; ;) {
     const attempt = await connectOnce(deps.listener, client, end);
     if (attempt.kind !== "again") return attempt;
-    // An earlier failure explains more than the end of the time does.
+    // An earlier failure explains more than the end of the time during a connection attempt does.
     if (end.aborted) return { kind: "failed", reason: last === "" ? attempt.reason : last };
     last = attempt.reason;
     deps.failed(last);
@@ -47,8 +47,10 @@ async function connectOnce(listener: ConfigListener, options: XdsOptions, end: A
   let isConnected = false;
   let result: AdsCheck | undefined;
   const stop = (): void => {
-    const reason = isConnected ? "the configuration server has sent nothing" : "there is no connection";
-    resolve(result ?? { kind: "again", reason });
+    const none: Attempt = isConnected
+      ? { kind: "failed", reason: "the configuration server has sent nothing" }
+      : { kind: "again", reason: "there is no connection" };
+    resolve(result ?? none);
   };
   end.addEventListener("abort", stop, { once: true });
   let stream: AdsStream | undefined;
