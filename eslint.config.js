@@ -208,7 +208,7 @@ export default tseslint.config(
   {
     // Tests, and the local stack and scenarios: they look into what they have just been given, and
     // a wrong guess fails at once.
-    files: [...TEST_FILES, "{dev,e2e,testing}/src/**/*.ts"],
+    files: [...TEST_FILES, "{dev,e2e,harness}/src/**/*.ts"],
     rules: {
       "@typescript-eslint/no-non-null-assertion": "off",
       // `expect(fake.send)` names a method without calling it.

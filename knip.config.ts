@@ -17,7 +17,7 @@ const config: KnipConfig = ({ production = false }) => ({
     "**/settings.ts": ["exports"],
     // vitest loads it by its path.
     "tools/test/tally-reporter.ts": ["exports"],
-    ...(production && { "**/*.suite.ts": ["exports", "types"], "{charts,e2e,testing}/**": ["exports", "types"] }),
+    ...(production && { "**/*.suite.ts": ["exports", "types"], "{charts,e2e,harness}/**": ["exports", "types"] }),
   },
   workspaces: {
     ".": {

@@ -32,7 +32,7 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "crds",
     mayImport: ["proto", "limits"],
-    testsMayImport: ["testing"],
+    testsMayImport: ["harness"],
     order: ["schema", "rate-limit-config", "rate-limit-service", "rate-limit-config-revision"],
   },
   {
@@ -60,44 +60,27 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "http2",
     mayImport: [],
-    testsMayImport: ["testing", "certificates"],
+    testsMayImport: ["harness", "certificates"],
     order: ["hpack", "frames", "headers", "flow", "grpc", "limits", "output", "streams", "connection", "server"],
   },
   { name: "certificates", mayImport: ["common"], order: ["usages.ts", "authority.ts", "inspect.ts"] },
   {
-    name: "testing",
-    mayImport: ["common", "certificates"],
-    order: [
-      "bound-command.ts",
-      "eventually.ts",
-      "mounted-secret.ts",
-      "pause-process.ts",
-      "processes.ts",
-      "reserve-ports.ts",
-      "server-process.ts",
-      "tools.ts",
-      "temporary-folder.ts",
-      "servers",
-      "kubernetes",
-    ],
-  },
-  {
     name: "kubernetes",
     mayImport: ["common"],
-    testsMayImport: ["testing", "certificates"],
+    testsMayImport: ["harness", "certificates"],
     order: ["mapping.ts", "access", "client", "reflector"],
   },
   {
     name: "control-plane",
     mayImport: ["proto", "limits", "crds", "common", "kubernetes"],
-    testsMayImport: ["testing", "certificates"],
+    testsMayImport: ["harness", "certificates"],
     order: ["errors.ts", "source", "assemble", "snapshot", "pods", "ads", "report", "status"],
     alternatives: ["source"],
   },
   {
     name: "operator",
     mayImport: ["proto", "limits", "crds", "common", "kubernetes", "certificates"],
-    testsMayImport: ["testing"],
+    testsMayImport: ["harness"],
     order: [
       "errors.ts",
       "leader",
@@ -115,7 +98,7 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "ratelimit",
     mayImport: ["proto", "limits", "common", "http2"],
-    testsMayImport: ["testing", "certificates"],
+    testsMayImport: ["harness", "certificates"],
     order: [
       "errors.ts",
       "statistics",
@@ -134,14 +117,14 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "account",
     mayImport: ["proto", "common"],
-    testsMayImport: ["testing"],
+    testsMayImport: ["harness"],
     order: ["errors.ts", "media", "sessions", "store", "users", "throttle", "metrics", "http"],
     alternatives: ["store", "media/{local,s3}"],
   },
   {
     name: "cli",
     mayImport: ["proto", "limits", "crds", "common", "kubernetes"],
-    testsMayImport: ["testing", "certificates"],
+    testsMayImport: ["harness", "certificates"],
     order: [
       "errors.ts",
       "command-line",
@@ -159,29 +142,24 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "dev",
     mayImport: ["proto", "limits", "crds", "common", "certificates"],
-    testsMayImport: ["testing"],
+    testsMayImport: ["harness"],
     order: ["errors.ts", "settings.ts", "processes", "setup", "output"],
   },
   {
     name: "charts",
-    mayImport: ["kubernetes", "testing"],
-    order: ["values", "chart-files.ts", "helm.ts", "render.ts", "network-policies.ts"],
+    mayImport: ["kubernetes"],
+    testsMayImport: ["harness"],
+    order: ["values", "chart-files.ts"],
+  },
+  {
+    name: "harness",
+    mayImport: ["proto", "kubernetes", "certificates", "dev"],
+    order: ["processes", "servers", "envoy", "kubernetes", "helm", "http2", "ads", "weir", "pages", "nodes"],
   },
   {
     name: "e2e",
-    mayImport: ["proto", "limits", "crds", "common", "http2", "kubernetes", "certificates", "dev", "charts", "testing"],
-    order: [
-      "errors.ts",
-      "parts",
-      "docs",
-      "conformance",
-      "scenarios",
-      "benchmarks",
-      "images",
-      "soak",
-      "fuzz",
-      "attacks",
-    ],
+    mayImport: ["proto", "limits", "crds", "common", "http2", "kubernetes", "certificates", "dev", "harness"],
+    order: ["errors.ts", "docs", "conformance", "scenarios", "benchmarks", "images", "soak", "fuzz", "attacks"],
   },
 ];
 

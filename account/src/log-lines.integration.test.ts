@@ -1,7 +1,7 @@
 // What the log, the metrics and the spans say of a whole run of calls: which network they came from and
 // how they ended, and nothing personal.
 import { setTimeout as sleep } from "node:timers/promises";
-import { startOtlpReceiver } from "@weir/testing/servers/otlp-receiver.suite";
+import { startOtlpReceiver } from "@weir/harness/servers/otlp-receiver.suite";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   cookieHeader,

@@ -3,8 +3,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { eventually } from "@weir/testing/eventually";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 
 const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
 

@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { createLog } from "@weir/common/log/log";
 import type { Env } from "@weir/common/settings/read-env";
 import { startTracing } from "@weir/common/tracing/tracing";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { png } from "./media/sample-images.suite.ts";
 import type { ListenerPatience } from "./public-listener.ts";
 import { createService } from "./service.ts";

@@ -1,9 +1,9 @@
 // The whole service on a document database, while its network works and while it does not.
-import { eventually } from "@weir/testing/eventually";
-import { type CuttingProxy, startCuttingProxy } from "@weir/testing/servers/cutting-proxy.suite";
-import { mongoUri, startMongo } from "@weir/testing/servers/mongo";
-import type { StoreServer } from "@weir/testing/servers/store-server";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy.suite";
+import { mongoUri, startMongo } from "@weir/harness/servers/mongo";
+import type { StoreServer } from "@weir/harness/servers/store-server";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Answer, type RunningService, startService, USER } from "./running-service.suite.ts";
 

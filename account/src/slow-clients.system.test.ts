@@ -1,7 +1,7 @@
 // Clients that never close their side, against the program with its own limits: for how long they can
 // keep others out, and that a slow client is none of them.
 import { connect, type Socket } from "node:net";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { describe, expect, it } from "vitest";
 import { png } from "./media/sample-images.suite.ts";
 import { metricsOf, type Program, Programs, ready } from "./program.suite.ts";

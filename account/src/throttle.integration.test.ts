@@ -2,9 +2,9 @@
 // does not answer.
 import { readFileSync } from "node:fs";
 import { ServerCredentials } from "@grpc/grpc-js";
-import { eventually } from "@weir/testing/eventually";
-import { writeCertificates } from "@weir/testing/servers/certificate-files";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { writeCertificates } from "@weir/harness/servers/certificate-files";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   type Answer,

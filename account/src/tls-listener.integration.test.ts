@@ -3,8 +3,8 @@ import { copyFileSync, readFileSync } from "node:fs";
 import { request as httpsRequest } from "node:https";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
-import { type CertificateFiles, writeCertificates } from "@weir/testing/servers/certificate-files";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { type CertificateFiles, writeCertificates } from "@weir/harness/servers/certificate-files";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type RunningService, startService } from "./running-service.suite.ts";
 

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
 import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { CHARTS } from "./helm.ts";
-import { nameOf, RenderedChart, renderChart } from "./render.ts";
+import { CHARTS } from "@weir/harness/helm/helm";
+import { nameOf, RenderedChart, renderChart } from "@weir/harness/helm/render";
 import { VALUES_FILES } from "./values-files.suite.ts";
 
 const ROOT = join(CHARTS, "..");

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { globSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { CHARTS } from "./helm.ts";
+import { CHARTS } from "@weir/harness/helm/helm";
 
 function promtool(...args: readonly string[]): { readonly status: number | null; readonly output: string } {
   const { status, stdout, stderr, error } = spawnSync("promtool", args, { encoding: "utf8" });

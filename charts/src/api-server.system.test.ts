@@ -3,14 +3,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fieldsOf, type Mapping } from "@weir/kubernetes/mapping";
-import { eventually } from "@weir/testing/eventually";
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { eventually } from "@weir/harness/processes/eventually";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { FOREIGN_DEFINITIONS } from "./foreign-definitions.suite.ts";
-import { kubeconform } from "./helm.ts";
+import { kubeconform } from "@weir/harness/helm/helm";
 import { SCHEMA_LOCATION, writeSchemas } from "./openapi-schemas.suite.ts";
-import { nameOf, RenderedChart, renderYaml } from "./render.ts";
+import { nameOf, RenderedChart, renderYaml } from "@weir/harness/helm/render";
 import { VALUES_FILES } from "./values-files.suite.ts";
 
 /** Namespaces that the values files name; pods in them must be restricted. */

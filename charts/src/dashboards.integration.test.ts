@@ -2,9 +2,9 @@
 import { execFile } from "node:child_process";
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { CHARTS } from "./helm.ts";
+import { CHARTS } from "@weir/harness/helm/helm";
 import type { GrafanaDashboard } from "./grafana-dashboard.suite.ts";
 
 type Panel = GrafanaDashboard["panels"][number];

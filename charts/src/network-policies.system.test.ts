@@ -1,8 +1,8 @@
 // The NetworkPolicies of the charts admit every connection that the system needs, and no other.
 import { fieldsOf, type Mapping } from "@weir/kubernetes/mapping";
 import { describe, expect, it } from "vitest";
-import { isAdmitted, type PolicyClient, type PolicyPod, policyPodOf } from "./network-policies.ts";
-import { nameOf, type RenderedChart, renderChart } from "./render.ts";
+import { isAdmitted, type PolicyClient, type PolicyPod, policyPodOf } from "@weir/harness/helm/network-policies";
+import { nameOf, type RenderedChart, renderChart } from "@weir/harness/helm/render";
 
 const SYSTEM = "weir-system";
 

@@ -1,6 +1,6 @@
 // Values that the chart weir refuses, each with the name of what is wrong.
 import { expect, it } from "vitest";
-import { renderChart } from "./render.ts";
+import { renderChart } from "@weir/harness/helm/render";
 
 it.each([
   { what: "an unknown key", values: { replicas: 2 }, message: "additional properties 'replicas' not allowed" },

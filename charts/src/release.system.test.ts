@@ -1,10 +1,10 @@
 // The life of releases in a cluster: the previous charts are installed, upgraded to those of this tree, rolled back and
 // uninstalled; limits, accounts and keys survive.
 import { join } from "node:path";
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { CHARTS } from "./helm.ts";
-import { renderYaml } from "./render.ts";
+import { CHARTS } from "@weir/harness/helm/helm";
+import { renderYaml } from "@weir/harness/helm/render";
 import { chartVersion, previousCharts, Releases } from "./releases.suite.ts";
 import { valuesFilesOf } from "./values-files.suite.ts";
 

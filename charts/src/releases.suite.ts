@@ -1,10 +1,10 @@
 // Releases of charts in a real cluster: of this tree, in a later version, and of the previous version of the charts.
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { earlierFiles, previousVersion } from "@weir/testing/earlier-commit";
-import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { earlierFiles, previousVersion } from "@weir/harness/weir/earlier-commit";
+import type { KubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { expect } from "vitest";
-import { CHARTS, type CommandResult, helm } from "./helm.ts";
+import { CHARTS, type CommandResult, helm } from "@weir/harness/helm/helm";
 
 /** The version of the charts of this tree in the tests: the versions of the charts differ only from release to release. */
 const VERSION = "99.0.0";

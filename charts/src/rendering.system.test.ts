@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { CHARTS, helm } from "./helm.ts";
-import { renderYaml } from "./render.ts";
+import { CHARTS, helm } from "@weir/harness/helm/helm";
+import { renderYaml } from "@weir/harness/helm/render";
 import { CHART_NAMES, VALUES_FILES } from "./values-files.suite.ts";
 
 describe("a chart", () => {

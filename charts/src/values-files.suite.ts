@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { CHARTS } from "./helm.ts";
+import { CHARTS } from "@weir/harness/helm/helm";
 
 /** The charts of this folder. */
 export const CHART_NAMES: readonly string[] = readdirSync(CHARTS).filter((name) =>

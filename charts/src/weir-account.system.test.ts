@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { fieldsOf } from "@weir/kubernetes/mapping";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { CHARTS } from "./helm.ts";
-import { renderChart, renderYaml } from "./render.ts";
+import { CHARTS } from "@weir/harness/helm/helm";
+import { renderChart, renderYaml } from "@weir/harness/helm/render";
 import { ACCOUNT_SETTINGS } from "./values/constraints.ts";
 
 const ORIGIN = { publicOrigin: "https://account.example.com" };

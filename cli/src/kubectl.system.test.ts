@@ -4,13 +4,13 @@ import { execFile, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-import { eventually } from "@weir/testing/eventually";
-import { kubeconfigText } from "@weir/testing/kubernetes/cluster-files";
+import { eventually } from "@weir/harness/processes/eventually";
+import { kubeconfigText } from "@weir/harness/kubernetes/cluster-files";
 import {
   type KubernetesCluster,
   type KubectlResult,
   startKubernetesCluster,
-} from "@weir/testing/kubernetes/kubernetes-cluster";
+} from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const ROOT = join(import.meta.dirname, "../..");

@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
 import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
-import { eventually } from "@weir/testing/eventually";
-import { reservePort } from "@weir/testing/reserve-ports";
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { eventually } from "@weir/harness/processes/eventually";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import { RealPod } from "./ads/ads-client.suite.ts";

@@ -8,7 +8,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { createLog } from "@weir/common/log/log";
 import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { RealPod } from "./ads/ads-client.suite.ts";

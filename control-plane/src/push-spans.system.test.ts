@@ -6,7 +6,7 @@ import { mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "@weir/testing/servers/otlp-receiver.suite";
+import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "@weir/harness/servers/otlp-receiver.suite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { RealPod, until } from "./ads/ads-client.suite.ts";

@@ -6,12 +6,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { eventually } from "@weir/testing/eventually";
-import { kubeconfigText } from "@weir/testing/kubernetes/cluster-files";
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
-import { pauseProcess } from "@weir/testing/pause-process";
-import { reservePort } from "@weir/testing/reserve-ports";
-import { type CuttingProxy, startCuttingProxy } from "@weir/testing/servers/cutting-proxy.suite";
+import { eventually } from "@weir/harness/processes/eventually";
+import { kubeconfigText } from "@weir/harness/kubernetes/cluster-files";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
+import { pauseProcess } from "@weir/harness/processes/pause-process";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy.suite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import { auditFlags, type AuditedWrite, readAudit } from "./audit-log.suite.ts";

@@ -7,8 +7,8 @@ import { createLog } from "@weir/common/log/log";
 import { openClusterAccess } from "@weir/kubernetes/access/cluster-access";
 import { ApiClient } from "@weir/kubernetes/client/api-client";
 import { ObjectClient } from "@weir/kubernetes/client/object-client";
-import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
-import type { CertificateFiles } from "@weir/testing/servers/certificate-files";
+import type { KubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
+import type { CertificateFiles } from "@weir/harness/servers/certificate-files";
 import { Registry } from "prom-client";
 
 import { EventRecorder } from "./events/event-recorder.ts";

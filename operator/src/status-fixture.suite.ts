@@ -4,11 +4,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { readTlsMaterial } from "@weir/common/tls/tls-material";
-import { eventually } from "@weir/testing/eventually";
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
-import { reservePorts } from "@weir/testing/reserve-ports";
-import { ServerProcess } from "@weir/testing/server-process";
-import { type CertificateFiles, writeCertificates } from "@weir/testing/servers/certificate-files";
+import { eventually } from "@weir/harness/processes/eventually";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
+import { reservePorts } from "@weir/harness/processes/reserve-ports";
+import { ServerProcess } from "@weir/harness/processes/server-process";
+import { type CertificateFiles, writeCertificates } from "@weir/harness/servers/certificate-files";
 
 import { ObjectCache } from "./reconcile/object-cache.ts";
 import { RunningOperator } from "./running-operator.suite.ts";

@@ -1,6 +1,6 @@
 // Statuses with a real API server and two real control plane replicas: whatever happens, they end right.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 
 import type { ScriptedPod } from "./scripted-pod.suite.ts";
 import { conditionTexts, installCrd, startStatusFixture, type StatusFixture } from "./status-fixture.suite.ts";

@@ -11,7 +11,7 @@ import {
   RateLimitResponse_Code as Code,
   RateLimitResponse_RateLimit_Unit as Unit,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
-import { reservePort } from "@weir/testing/reserve-ports";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { FakeAdsServer, rateLimitConfig } from "./config/xds/fake-ads-server.suite.ts";

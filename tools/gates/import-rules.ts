@@ -24,7 +24,7 @@ export function importRules(workspaces: readonly Workspace[]): IRegularForbidden
 
 function generalRules(workspaces: readonly Workspace[]): IRegularForbiddenRuleType[] {
   const anyWorkspace = `^(${workspaces.map((workspace) => workspace.name).join("|")})/`;
-  const ships = { path: `${anyWorkspace}src/`, pathNot: [NOT_A_TEST, "^(dev|e2e|testing)/"] };
+  const ships = { path: `${anyWorkspace}src/`, pathNot: [NOT_A_TEST, "^(dev|e2e|harness)/"] };
   return [
     rule(
       "no-cycle",

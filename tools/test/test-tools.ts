@@ -114,7 +114,7 @@ export const GO_BUILDS: readonly { readonly command: readonly string[]; readonly
     what: `${folder} (up to a minute the first time)`,
   })),
   {
-    command: ["testing/kubernetes/build.sh"],
+    command: ["harness/kubernetes/build.sh"],
     what: "etcd, kubectl, and the Kubernetes servers (twenty minutes the first time)",
   },
 ];

@@ -1,6 +1,6 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { watchedKeys } from "./key-source.ts";

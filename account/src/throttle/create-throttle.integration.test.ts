@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLog, silentLog } from "@weir/common/log/log";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { describe, expect, it } from "vitest";
 import { createThrottle, type ThrottleSettings } from "./create-throttle.ts";
 import { addressCheck } from "./limits.ts";

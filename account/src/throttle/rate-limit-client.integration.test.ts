@@ -6,9 +6,9 @@ import {
   RateLimitResponse_Code as Code,
   RateLimitResponse_RateLimit_Unit as Unit,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
-import { eventually } from "@weir/testing/eventually";
-import { writeCertificates } from "@weir/testing/servers/certificate-files";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { writeCertificates } from "@weir/harness/servers/certificate-files";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { addressCheck, loginCheck } from "./limits.ts";
 import { RateLimitClient, type RateLimitClientOptions } from "./rate-limit-client.ts";

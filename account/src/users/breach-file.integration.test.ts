@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLog } from "@weir/common/log/log";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type BreachedPasswords, openBreachFile } from "./breach-file.ts";
 

@@ -13,8 +13,8 @@ import { type ExplainedDescriptor, explainRequest } from "@weir/limits/explain/e
 import { unitOfNumber } from "@weir/limits/model/unit";
 import { validConfig } from "@weir/limits/model/valid-config.suite";
 import type { Entry } from "@weir/limits/rules/rule";
-import { eventually } from "@weir/testing/eventually";
-import { reservePort } from "@weir/testing/reserve-ports";
+import { eventually } from "@weir/harness/processes/eventually";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { type Authority, createAuthority } from "@weir/certificates/authority";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import { FakeControlPlane, type FakeControlPlaneOptions, rolloutOf, run, WAIT_MS } from "./rollout.suite.ts";

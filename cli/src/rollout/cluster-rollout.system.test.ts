@@ -1,9 +1,9 @@
 // Tests of `weir rollout` with the replicas of a cluster (docs/cli.md): found through their Service by a real API
 // server, and reached through it and a kubelet of the test.
-import { eventually } from "@weir/testing/eventually";
-import { type FakeKubelet, startFakeKubelet } from "@weir/testing/kubernetes/fake-kubelet";
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
-import { reservePort } from "@weir/testing/reserve-ports";
+import { eventually } from "@weir/harness/processes/eventually";
+import { type FakeKubelet, startFakeKubelet } from "@weir/harness/kubernetes/fake-kubelet";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { FakeControlPlane, rolloutOf, run } from "./rollout.suite.ts";

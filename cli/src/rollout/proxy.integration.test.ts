@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { type Authority, createAuthority } from "@weir/certificates/authority";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import { FakeControlPlane, rolloutOf, type Run, run } from "./rollout.suite.ts";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { afterEach, describe, expect, it } from "vitest";
 
 import { FakeControlPlane, rolloutOf, run, WAIT_MS } from "./rollout.suite.ts";

@@ -1,5 +1,5 @@
 // The behaviour of every source: it reports and reads what changes. Only tests import it.
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { manifest } from "../assemble/manifests.suite.ts";

@@ -1,8 +1,8 @@
 // Tests of the CRD of RateLimitConfigRevision on a real API server.
 import { readFileSync } from "node:fs";
 
-import { eventually } from "@weir/testing/eventually";
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { eventually } from "@weir/harness/processes/eventually";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { revisionOf } from "./revision.ts";

@@ -4,8 +4,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { eventually } from "@weir/testing/eventually";
-import { childrenOf, isRunning } from "@weir/testing/processes";
+import { eventually } from "@weir/harness/processes/eventually";
+import { childrenOf, isRunning } from "@weir/harness/processes/processes";
 
 const HOLDER = `
 import { Guard } from ${JSON.stringify(join(import.meta.dirname, "guard.ts"))};

@@ -1,7 +1,7 @@
 // Real processes: what stop() and kill() leave behind is the point of the file under test.
 import { describe, expect, it } from "vitest";
-import { eventually } from "@weir/testing/eventually";
-import { isRunning } from "@weir/testing/processes";
+import { eventually } from "@weir/harness/processes/eventually";
+import { isRunning } from "@weir/harness/processes/processes";
 import type { ProcessGroup } from "./process-group.ts";
 import { startProcess } from "./process-group.ts";
 

@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { ensureCertificates } from "./certificates.ts";
 
 const NOW = new Date("2026-03-01T12:00:00Z");

@@ -1,7 +1,7 @@
 import type { Server } from "node:net";
 import { createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { reservePort } from "@weir/testing/reserve-ports";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { claimPorts } from "./ports.ts";
 import type { StackPorts } from "../settings.ts";
 

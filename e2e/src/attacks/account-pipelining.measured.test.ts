@@ -1,6 +1,6 @@
 // The account service next to clients that pipeline as fast as it answers: others are served, and memory
 // is bounded.
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, describe, expect, it } from "vitest";
 import { measureBesidePipelining } from "../benchmarks/account/pipelining.ts";
 import { ServiceStarter } from "../benchmarks/account/service.ts";

@@ -1,6 +1,6 @@
 // The known attacks on HTTP/2 servers, as bytes. Each is sent as fast as the server takes it, on new
 // connections when the server closes one.
-import { FLAG, FRAME, frame, grpcMessage, literalBlock, openingBytes, PREFACE } from "../parts/http2-frames.ts";
+import { FLAG, FRAME, frame, grpcMessage, literalBlock, openingBytes, PREFACE } from "@weir/harness/http2/http2-frames";
 
 /** One attack. */
 export interface Attack {

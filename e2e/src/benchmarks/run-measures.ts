@@ -1,7 +1,7 @@
 // What the benchmarks with named measures have in common: the choice on the command line, the end of what
 // was started, and the table.
 import type { ProgramContext } from "@weir/common/lifecycle/program";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 
 import { E2eError } from "../errors.ts";
 import { describeMachine } from "./machine.ts";

@@ -1,10 +1,10 @@
 // The kinds of counter store over which the flows from end to end are the same, and the other gRPC
 // engine: the servers of each, and the environment of the service.
-import { writeCertificates } from "@weir/testing/servers/certificate-files";
-import { startMemcached } from "@weir/testing/servers/memcached";
-import { startRedis, startRedisCluster, startSentinel } from "@weir/testing/servers/redis";
-import type { StoreServer } from "@weir/testing/servers/store-server";
-import type { Env } from "../parts/programs.ts";
+import { writeCertificates } from "@weir/harness/servers/certificate-files";
+import { startMemcached } from "@weir/harness/servers/memcached";
+import { startRedis, startRedisCluster, startSentinel } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
+import type { Env } from "@weir/harness/processes/programs";
 
 /** A kind of store that runs. */
 export interface RunningBackend {

@@ -4,10 +4,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { RateLimitRequestSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import { findTool } from "@weir/testing/tools";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { findTool } from "@weir/harness/processes/tools";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ROOT, runCommand } from "../parts/programs.ts";
+import { ROOT, runCommand } from "@weir/harness/processes/programs";
 import { type RateLimitService, startRateLimitService } from "./rate-limit-service.ts";
 
 const GRPCURL_VERSION = "1.9.4";

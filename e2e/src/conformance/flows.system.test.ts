@@ -1,8 +1,8 @@
 // The flows from end to end, over every kind of store: the real program with real stores, asked as
 // a proxy asks it.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "@weir/testing/eventually";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { BACKENDS } from "./backends.ts";
 import { FLOW_RULES } from "./flow-rules.ts";
 import { type Answer, type RateLimitService, type Status, startRateLimitService } from "./rate-limit-service.ts";

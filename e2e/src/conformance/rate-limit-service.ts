@@ -14,9 +14,9 @@ import {
   RateLimitService as RateLimitSchema,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
-import { eventually } from "@weir/testing/eventually";
-import { type Env, ROOT } from "../parts/programs.ts";
-import { startProcess } from "../parts/start-process.ts";
+import { eventually } from "@weir/harness/processes/eventually";
+import { type Env, ROOT } from "@weir/harness/processes/programs";
+import { startProcess } from "@weir/harness/processes/start-process";
 
 /** Longest time of a call, in milliseconds, on a busy machine. */
 const CALL_TIMEOUT_MS = 30_000;

@@ -6,11 +6,11 @@ import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { eventually } from "@weir/testing/eventually";
-import { sendCommand, startRedis } from "@weir/testing/servers/redis";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { sendCommand, startRedis } from "@weir/harness/servers/redis";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { STACK_HOST } from "@weir/dev/setup/ports";
-import type { Env } from "../parts/programs.ts";
+import type { Env } from "@weir/harness/processes/programs";
 import { type RateLimitService, startRateLimitService } from "./rate-limit-service.ts";
 
 const RULES = `

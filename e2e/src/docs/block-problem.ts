@@ -4,7 +4,7 @@ import { parseRateLimitService } from "@weir/crds/rate-limit-service/schema/sche
 import { fieldPath } from "@weir/limits/model/field-path";
 import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
 import { parseAllDocuments } from "yaml";
-import { type CodeBlock, hasCommands, hasData, saysHow } from "../parts/code-blocks.ts";
+import { type CodeBlock, hasCommands, hasData, saysHow } from "@weir/harness/pages/code-blocks";
 
 /** How the author of a page satisfies the gate. */
 export const REMEDY =

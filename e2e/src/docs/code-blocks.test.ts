@@ -1,7 +1,7 @@
 // Tests of what is found in a page: blocks, their comments, and what is wrong with them.
 import { describe, expect, it } from "vitest";
 import { problemOfBlock } from "./block-problem.ts";
-import { findCodeBlocks } from "../parts/code-blocks.ts";
+import { findCodeBlocks } from "@weir/harness/pages/code-blocks";
 
 const RESOURCE = "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: { name: shop }";
 

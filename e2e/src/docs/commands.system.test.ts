@@ -3,10 +3,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ROOT } from "../parts/programs.ts";
-import type { CodeBlock } from "../parts/code-blocks.ts";
+import { ROOT } from "@weir/harness/processes/programs";
+import type { CodeBlock } from "@weir/harness/pages/code-blocks";
 import { type Fixture, startFixture } from "./fixtures.ts";
 import { FIXTURE_NAMES, type FixtureName } from "./fixture-names.ts";
 import { listCodeBlocks } from "./pages.ts";

@@ -2,13 +2,13 @@
 import { cpSync, existsSync, globSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { PORT_OWNERS, type StackPorts } from "@weir/dev/settings";
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
-import { reservePorts } from "@weir/testing/reserve-ports";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import { toolsFolder } from "@weir/testing/tools";
-import { startPodCluster } from "../parts/nodes/installed-cluster.ts";
-import { localStackEnv, spawnLocalStack, untilLocalStackRuns } from "../parts/local-stack.ts";
-import { type Env, ROOT } from "../parts/programs.ts";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
+import { reservePorts } from "@weir/harness/processes/reserve-ports";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { toolsFolder } from "@weir/harness/processes/tools";
+import { startPodCluster } from "@weir/harness/nodes/installed-cluster";
+import { localStackEnv, spawnLocalStack, untilLocalStackRuns } from "@weir/harness/weir/local-stack";
+import { type Env, ROOT } from "@weir/harness/processes/programs";
 import type { FixtureName } from "./fixture-names.ts";
 
 /** Ports that pages show, by their place in the local stack. */

@@ -4,7 +4,7 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
-import { ROOT } from "../parts/programs.ts";
+import { ROOT } from "@weir/harness/processes/programs";
 import { anchorsOf } from "./links.ts";
 import { readPage } from "./pages.ts";
 

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ROOT } from "../parts/programs.ts";
+import { ROOT } from "@weir/harness/processes/programs";
 import { problemOfBlock, REMEDY } from "./block-problem.ts";
 import { FIXTURE_NAMES } from "./fixture-names.ts";
 import { findBrokenLinks } from "./links.ts";

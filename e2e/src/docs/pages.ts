@@ -1,7 +1,7 @@
 // The Markdown pages of the repository that readers get.
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type CodeBlock, findCodeBlocks } from "../parts/code-blocks.ts";
+import { type CodeBlock, findCodeBlocks } from "@weir/harness/pages/code-blocks";
 
 const PATTERNS = ["*.md", "docs/*.md", "examples/**/*.md", "charts/**/*.md"];
 

@@ -3,9 +3,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text as readText } from "node:stream/consumers";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
-import { eventually } from "@weir/testing/eventually";
-import type { CodeBlock } from "../parts/code-blocks.ts";
-import { startProcess } from "../parts/start-process.ts";
+import { eventually } from "@weir/harness/processes/eventually";
+import type { CodeBlock } from "@weir/harness/pages/code-blocks";
+import { startProcess } from "@weir/harness/processes/start-process";
 import { differenceOfOutput, readConsoleSteps } from "./console.ts";
 import type { Fixture } from "./fixtures.ts";
 

@@ -1,8 +1,8 @@
 // The workflows of .github, read by actionlint as GitHub reads them.
 import { globSync } from "node:fs";
-import { findTool } from "@weir/testing/tools";
+import { findTool } from "@weir/harness/processes/tools";
 import { expect, it } from "vitest";
-import { ROOT, runCommand } from "../parts/programs.ts";
+import { ROOT, runCommand } from "@weir/harness/processes/programs";
 
 /** The version that tools/test/test-setup.ts installs. */
 const ACTIONLINT_VERSION = "1.7.12";

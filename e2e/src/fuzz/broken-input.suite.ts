@@ -1,10 +1,10 @@
 // Broken input on every listener of the real service, the same at every run (`make fuzz` draws
 // others): the process lives, answers, and complains of nothing.
 import { afterEach, describe, expect, it } from "vitest";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { fuzzListener, type FuzzTotals } from "./fuzz-listener.ts";
 import { type FuzzedService, type GrpcKind, startFuzzedService } from "./fuzzed-service.ts";
-import { Random } from "../parts/random.ts";
+import { Random } from "@weir/harness/processes/random";
 
 const ROUNDS = 4;
 

@@ -1,9 +1,9 @@
 // Fixture of the tests with many connections: a service, and the connections to it.
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import type { FuzzTarget } from "./fuzz-listener.ts";
 import { type FuzzedService, startFuzzedService } from "./fuzzed-service.ts";
 import { goodRequest } from "./http1-inputs.ts";
-import { openingBytes } from "../parts/http2-frames.ts";
+import { openingBytes } from "@weir/harness/http2/http2-frames";
 import { createPongReader, ping } from "./http2-inputs.ts";
 import { Wire } from "./wire.ts";
 

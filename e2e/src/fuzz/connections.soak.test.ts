@@ -1,6 +1,6 @@
 // 5,000 idle connections on each listener: memory per connection, and that each is still answered.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { ConnectionFixture } from "./connection-fixture.suite.ts";
 
 const IDLE_CONNECTIONS = 5000;

@@ -1,7 +1,7 @@
 // Connections beyond the file descriptors of the process, and peers that go silent.
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { ConnectionFixture } from "./connection-fixture.suite.ts";
 
 let fixture: ConnectionFixture;

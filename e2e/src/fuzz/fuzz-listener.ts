@@ -2,8 +2,8 @@
 // inputs' files; whether the process stands it is asked by fuzzed-service.ts.
 import { ANSWER_START, brokenRequest, type Http1Target, oddRequest } from "./http1-inputs.ts";
 import { brokenFrames, brokenMessage, createPongReader, noSession, ping } from "./http2-inputs.ts";
-import { openingBytes, placesOf } from "../parts/http2-frames.ts";
-import type { Random } from "../parts/random.ts";
+import { openingBytes, placesOf } from "@weir/harness/http2/http2-frames";
+import type { Random } from "@weir/harness/processes/random";
 import { Wire, type WireAddress } from "./wire.ts";
 
 /**

@@ -1,6 +1,6 @@
 // 100,000 broken inputs on every listener: the service also closes every connection of theirs.
 import { expect } from "vitest";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { describeBrokenInput } from "./broken-input.suite.ts";
 
 /**

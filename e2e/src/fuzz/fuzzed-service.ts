@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createSecureContext } from "node:tls";
 import { credentials } from "@grpc/grpc-js";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
-import { writeCertificates } from "@weir/testing/servers/certificate-files";
+import { writeCertificates } from "@weir/harness/servers/certificate-files";
 import { residentMebibytes } from "../benchmarks/cpu-time.ts";
 import { type RateLimitService, startRateLimitService } from "../conformance/rate-limit-service.ts";
 import type { FuzzTarget } from "./fuzz-listener.ts";

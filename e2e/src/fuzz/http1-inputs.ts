@@ -1,7 +1,7 @@
 // Inputs for listeners that speak HTTP/1.1: random bytes, broken requests, and well-formed requests
 // with broken JSON.
 import { mutate } from "./mutation.ts";
-import type { Random } from "../parts/random.ts";
+import type { Random } from "@weir/harness/processes/random";
 
 /** Header lines that mean something to a server, in good and in bad forms. */
 const HEADER_LINES = [

@@ -11,9 +11,9 @@ import {
   grpcMessage,
   literalBlock,
   openingBytes,
-} from "../parts/http2-frames.ts";
+} from "@weir/harness/http2/http2-frames";
 import { mutate } from "./mutation.ts";
-import type { Random } from "../parts/random.ts";
+import type { Random } from "@weir/harness/processes/random";
 
 /** Frame types that broken input is made of (RFC 9113, section 6); the last is not defined. */
 const FRAME_TYPES = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xbb] as const;

@@ -2,10 +2,10 @@
 import { describe, expect, it } from "vitest";
 
 import { brokenRequest, goodRequest, oddRequest } from "./http1-inputs.ts";
-import { openingBytes } from "../parts/http2-frames.ts";
+import { openingBytes } from "@weir/harness/http2/http2-frames";
 import { brokenFrames, brokenMessage, createPongReader, goodCall, noSession, ping } from "./http2-inputs.ts";
 import { mutate } from "./mutation.ts";
-import { Random } from "../parts/random.ts";
+import { Random } from "@weir/harness/processes/random";
 
 const TARGET = { paths: ["/json"], body: '{"domain":"d"}' } as const;
 

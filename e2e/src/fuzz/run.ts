@@ -2,10 +2,10 @@
 // real service for as long as wanted, and says with which seed it can be done again.
 import { parseArgs } from "node:util";
 
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { fuzzListener, type FuzzTotals } from "./fuzz-listener.ts";
 import { type FuzzedService, type GrpcKind, startFuzzedService } from "./fuzzed-service.ts";
-import { Random } from "../parts/random.ts";
+import { Random } from "@weir/harness/processes/random";
 import { INPUT_KINDS, runInputs } from "./connection/run-inputs.ts";
 
 const USAGE = "usage: make fuzz [ARGS='--minutes 10 --seed 1']";

@@ -3,7 +3,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
-import { startProcess } from "../parts/start-process.ts";
+import { startProcess } from "@weir/harness/processes/start-process";
 
 /** An image as tools/images/build.ts reports it. */
 export interface BuiltImage {

@@ -5,14 +5,14 @@ import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { machineEnv } from "@weir/dev/setup/programs";
-import { eventually } from "@weir/testing/eventually";
-import { startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
-import { reservePorts } from "@weir/testing/reserve-ports";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
+import { reservePorts } from "@weir/harness/processes/reserve-ports";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { waitedForCoreMs } from "../benchmarks/cpu-time.ts";
-import { ROOT, runCommand } from "../parts/programs.ts";
-import { startProcess } from "../parts/start-process.ts";
+import { ROOT, runCommand } from "@weir/harness/processes/programs";
+import { startProcess } from "@weir/harness/processes/start-process";
 import { type BuiltImage, runInContainer, startContainer } from "./container.ts";
 
 /** Longest time of one build of all images, in milliseconds, on a busy machine. */

@@ -2,14 +2,14 @@
 // behind an Ingress, the rules of the browser for cookies and origins, and pods of the previous version
 // (e2e/previous.json).
 import { SAMPLE_AVATAR } from "@weir/dev/output/guide";
-import { eventually } from "@weir/testing/eventually";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type AccountSite, HOSTS, startAccountSite } from "../parts/account-site.suite.ts";
-import { startBrowser } from "../parts/browser.ts";
-import { BUILD_TIMEOUT_MS, buildPrevious } from "../parts/earlier-build.ts";
-import { ROOT } from "../parts/programs.ts";
+import { type AccountSite, HOSTS, startAccountSite } from "@weir/harness/weir/account-site.suite";
+import { startBrowser } from "@weir/harness/weir/browser";
+import { BUILD_TIMEOUT_MS, buildPrevious } from "@weir/harness/weir/earlier-build";
+import { ROOT } from "@weir/harness/processes/programs";
 
 const PERSON = { email: "grace@example.com", password: "nanoseconds of wire", name: "Grace" };
 

@@ -7,10 +7,10 @@ import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { ensureCertificates } from "@weir/dev/setup/certificates";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { planPrograms } from "@weir/dev/setup/programs";
-import { eventually } from "@weir/testing/eventually";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { anyPorts, ROOT, startPlanned } from "../parts/programs.ts";
+import { anyPorts, ROOT, startPlanned } from "@weir/harness/processes/programs";
 
 const PERSON = { email: "grace@example.com", password: "nanoseconds of wire" };
 

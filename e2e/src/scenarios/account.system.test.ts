@@ -3,9 +3,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { BUILD_TIMEOUT_MS, buildPrevious } from "../parts/earlier-build.ts";
-import { anyPorts, type CommandResult, ROOT, runCommand, startPlanned } from "../parts/programs.ts";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { BUILD_TIMEOUT_MS, buildPrevious } from "@weir/harness/weir/earlier-build";
+import { anyPorts, type CommandResult, ROOT, runCommand, startPlanned } from "@weir/harness/processes/programs";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { SAMPLE_AVATAR } from "@weir/dev/output/guide";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import type { ProgramPlan } from "@weir/dev/setup/programs";

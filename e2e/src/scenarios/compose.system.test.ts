@@ -4,17 +4,17 @@ import { cpSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { machineEnv } from "@weir/dev/setup/programs";
-import { eventually } from "@weir/testing/eventually";
-import { reservePorts } from "@weir/testing/reserve-ports";
-import { startRedis } from "@weir/testing/servers/redis";
-import type { StoreServer } from "@weir/testing/servers/store-server";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import { findTool } from "@weir/testing/tools";
+import { eventually } from "@weir/harness/processes/eventually";
+import { reservePorts } from "@weir/harness/processes/reserve-ports";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { findTool } from "@weir/harness/processes/tools";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { type Envoy, startEnvoyWith } from "../parts/envoy.ts";
-import { launcher, ROOT, runCommand } from "../parts/programs.ts";
-import { startProcess } from "../parts/start-process.ts";
+import { type Envoy, startEnvoyWith } from "@weir/harness/envoy/envoy";
+import { launcher, ROOT, runCommand } from "@weir/harness/processes/programs";
+import { startProcess } from "@weir/harness/processes/start-process";
 
 const HOST = "127.0.0.1";
 

@@ -3,7 +3,7 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ROOT } from "../parts/programs.ts";
+import { ROOT } from "@weir/harness/processes/programs";
 
 /** "case A7", "cases 3 and A12", "cases 1, 2 and 3". */
 const CASES = /\bcases? (A?\d+(?:(?:, | and )A?\d+)*)/g;

@@ -1,10 +1,10 @@
 // Envoy → pod → real redis-server; and two pods over one redis-server, which must count as one.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Flow, manifestOf, startFlow } from "../parts/flow.ts";
-import type { Pod } from "../parts/pod.ts";
-import { sendCommand, startRedis } from "@weir/testing/servers/redis";
-import type { StoreServer } from "@weir/testing/servers/store-server";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { type Flow, manifestOf, startFlow } from "@weir/harness/weir/flow";
+import type { Pod } from "@weir/harness/weir/pod";
+import { sendCommand, startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { describeEnvoy } from "./envoy.suite.ts";
 
 describeEnvoy("counters in Redis", async (folder) => {

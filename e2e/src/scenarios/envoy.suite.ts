@@ -1,14 +1,14 @@
 // What a rate limit pod behind a real Envoy must do, whatever its counters are kept in.
 import { request as httpRequest, Agent } from "node:http";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Envoy } from "../parts/envoy.ts";
-import { startEnvoy } from "../parts/envoy.ts";
-import { type Flow, manifestOf, startFlow } from "../parts/flow.ts";
-import type { Pod } from "../parts/pod.ts";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import type { Upstream } from "../parts/upstream.ts";
-import { startUpstream } from "../parts/upstream.ts";
+import type { Envoy } from "@weir/harness/envoy/envoy";
+import { startEnvoy } from "@weir/harness/envoy/envoy";
+import { type Flow, manifestOf, startFlow } from "@weir/harness/weir/flow";
+import type { Pod } from "@weir/harness/weir/pod";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import type { Upstream } from "@weir/harness/servers/upstream";
+import { startUpstream } from "@weir/harness/servers/upstream";
 
 /** How many requests of one user are under way at a time while a manifest is edited. */
 const TRAFFIC_WORKERS = 6;

@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { readManifests } from "@weir/crds/rate-limit-config/manifest/manifest";
 import { describe, expect, it } from "vitest";
-import { textsOf } from "../parts/code-blocks.ts";
+import { textsOf } from "@weir/harness/pages/code-blocks";
 
 const FOLDER = join(import.meta.dirname, "..", "..", "..", "examples", "limits");
 

@@ -2,12 +2,12 @@
 // request meanwhile has its limit.
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { eventually } from "@weir/testing/eventually";
-import { type Flow, manifestOf, startFlow } from "../parts/flow.ts";
-import type { Pod, Questions } from "../parts/pod.ts";
-import { type LimitsCluster, startLimitsCluster } from "../parts/limits-cluster.ts";
-import { openServiceAddress, type ServiceAddress } from "../parts/service-address.ts";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { type Flow, manifestOf, startFlow } from "@weir/harness/weir/flow";
+import type { Pod, Questions } from "@weir/harness/weir/pod";
+import { type LimitsCluster, startLimitsCluster } from "@weir/harness/kubernetes/limits-cluster";
+import { openServiceAddress, type ServiceAddress } from "@weir/harness/servers/service-address";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 
 /** Longest wait for the end of a fault's effects, in milliseconds. */
 const RECOVERY_TIMEOUT_MS = 60_000;

@@ -1,8 +1,8 @@
 // An API server that is away for a minute: real pods keep every limit meanwhile.
 import { setTimeout as delay } from "node:timers/promises";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ClusterFlow, startClusterFlow } from "../parts/cluster-flow.ts";
+import { type ClusterFlow, startClusterFlow } from "@weir/harness/weir/cluster-flow";
 
 /** Longest wait for the end of an outage's effects, in milliseconds. */
 const RECOVERY_TIMEOUT_MS = 60_000;

@@ -1,13 +1,13 @@
 // The configuration flow from a real Kubernetes API server: kubectl → API server → control plane
 // under its own account → mutual TLS → real pods.
-import { eventually } from "@weir/testing/eventually";
-import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { eventually } from "@weir/harness/processes/eventually";
+import type { KubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ClusterFlow, startClusterFlow } from "../parts/cluster-flow.ts";
-import { type Flow, manifestOf } from "../parts/flow.ts";
-import type { LimitsCluster } from "../parts/limits-cluster.ts";
-import type { Pod } from "../parts/pod.ts";
-import { watchRolloutApi } from "../parts/replica.ts";
+import { type ClusterFlow, startClusterFlow } from "@weir/harness/weir/cluster-flow";
+import { type Flow, manifestOf } from "@weir/harness/weir/flow";
+import type { LimitsCluster } from "@weir/harness/kubernetes/limits-cluster";
+import type { Pod } from "@weir/harness/weir/pod";
+import { watchRolloutApi } from "@weir/harness/weir/replica";
 
 /** Longest wait for the end of an outage's effects, in milliseconds. */
 const RECOVERY_TIMEOUT_MS = 60_000;

@@ -4,12 +4,12 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "@weir/testing/eventually";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
-import { saveManifest } from "../parts/flow.ts";
-import { type Pod, startPod } from "../parts/pod.ts";
-import { type Replica, startReplica } from "../parts/replica.ts";
+import { saveManifest } from "@weir/harness/weir/flow";
+import { type Pod, startPod } from "@weir/harness/weir/pod";
+import { type Replica, startReplica } from "@weir/harness/weir/replica";
 
 /** Rules of one large resource, and characters in the value of each: about 860 kB. */
 const LARGE = { rules: 860, valueLength: 960 } as const;

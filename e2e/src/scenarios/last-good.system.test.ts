@@ -2,11 +2,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { revisionOf } from "@weir/crds/rate-limit-config-revision/revision";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ClusterFlow, startClusterFlow } from "../parts/cluster-flow.ts";
-import { manifestOf } from "../parts/flow.ts";
-import { ROOT } from "../parts/programs.ts";
+import { type ClusterFlow, startClusterFlow } from "@weir/harness/weir/cluster-flow";
+import { manifestOf } from "@weir/harness/weir/flow";
+import { ROOT } from "@weir/harness/processes/programs";
 
 /** Rules that the API server accepts and the control plane does not: two with one counter. */
 const TWINS = [{ key: "user", value: "a" }, { key: "user_a" }];

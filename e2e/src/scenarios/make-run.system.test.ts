@@ -5,18 +5,18 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "@weir/testing/eventually";
-import { pauseProcess } from "@weir/testing/pause-process";
+import { eventually } from "@weir/harness/processes/eventually";
+import { pauseProcess } from "@weir/harness/processes/pause-process";
 import {
   type LocalStack,
   localStackEnv,
   READY_LINE,
   spawnLocalStack,
   untilLocalStackRuns,
-} from "../parts/local-stack.ts";
-import { anyPorts, ROOT, runCommand } from "../parts/programs.ts";
-import { childrenOf, commandOf, isRunning } from "@weir/testing/processes";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+} from "@weir/harness/weir/local-stack";
+import { anyPorts, ROOT, runCommand } from "@weir/harness/processes/programs";
+import { childrenOf, commandOf, isRunning } from "@weir/harness/processes/processes";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import type { ProcessExit } from "@weir/dev/processes/process-group";
 
 /** Longest wait for an end, in milliseconds. */

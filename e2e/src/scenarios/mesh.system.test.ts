@@ -5,15 +5,15 @@ import { Agent, type IncomingMessage, request as httpRequest } from "node:http";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
-import { writeCertificates, type CertificateFiles } from "@weir/testing/servers/certificate-files";
-import { startRedis } from "@weir/testing/servers/redis";
-import type { StoreServer } from "@weir/testing/servers/store-server";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
+import { writeCertificates, type CertificateFiles } from "@weir/harness/servers/certificate-files";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
-import { startEnvoyWith } from "../parts/envoy.ts";
-import { type Flow, startFlow } from "../parts/flow.ts";
+import { startEnvoyWith } from "@weir/harness/envoy/envoy";
+import { type Flow, startFlow } from "@weir/harness/weir/flow";
 import {
   envoyFilterCrd,
   gatewayCrd,
@@ -23,9 +23,9 @@ import {
   gatewayResources,
   gatewayStatisticsMapping,
   withGatewayFiles,
-} from "../parts/gateway-files.ts";
-import { type GoControlPlane, startGoControlPlane } from "../parts/go-control-plane.ts";
-import { startListening } from "../parts/listening-service.ts";
+} from "@weir/harness/pages/gateway-files";
+import { type GoControlPlane, startGoControlPlane } from "@weir/harness/servers/go-control-plane";
+import { startListening } from "@weir/harness/servers/listening-service";
 import {
   applyEnvoyFilters,
   applyPatchPolicy,
@@ -33,10 +33,10 @@ import {
   type MeshPorts,
   onThisMachine,
   readMeshPage,
-} from "../parts/mesh-page.ts";
-import type { Pod } from "../parts/pod.ts";
-import { launcher, ROOT } from "../parts/programs.ts";
-import { startUpstream, type Upstream } from "../parts/upstream.ts";
+} from "@weir/harness/pages/mesh-page";
+import type { Pod } from "@weir/harness/weir/pod";
+import { launcher, ROOT } from "@weir/harness/processes/programs";
+import { startUpstream, type Upstream } from "@weir/harness/servers/upstream";
 
 /** The node id that Envoy Gateway gives to all rate limit pods, and publishes for. */
 const GATEWAY_NODE = "envoy-ratelimit";

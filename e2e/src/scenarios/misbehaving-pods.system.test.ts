@@ -3,12 +3,12 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "@weir/testing/eventually";
-import { manifestOf, saveManifest } from "../parts/flow.ts";
-import { type Pod, startPod } from "../parts/pod.ts";
-import { type Replica, startReplica } from "../parts/replica.ts";
-import { type Answer, StreamPod } from "../parts/stream-pod.ts";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
+import { type Pod, startPod } from "@weir/harness/weir/pod";
+import { type Replica, startReplica } from "@weir/harness/weir/replica";
+import { type Answer, StreamPod } from "@weir/harness/ads/stream-pod";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
 
 /** An edit should arrive within a second; the rest is for a busy test machine. */

@@ -3,16 +3,16 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "@weir/testing/eventually";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
-import { manifestOf, saveManifest } from "../parts/flow.ts";
-import { type OldImageRelay, startOldImageRelay } from "../parts/old-image-relay.ts";
-import { type Pod, type Questions, startPod } from "../parts/pod.ts";
-import { launcher, runCommand } from "../parts/programs.ts";
-import { type Replica, type ReportedResource, startReplica } from "../parts/replica.ts";
-import { openServiceAddress, type ServiceAddress } from "../parts/service-address.ts";
-import { answerOfOldImage, StreamPod } from "../parts/stream-pod.ts";
+import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
+import { type OldImageRelay, startOldImageRelay } from "@weir/harness/ads/old-image-relay";
+import { type Pod, type Questions, startPod } from "@weir/harness/weir/pod";
+import { launcher, runCommand } from "@weir/harness/processes/programs";
+import { type Replica, type ReportedResource, startReplica } from "@weir/harness/weir/replica";
+import { openServiceAddress, type ServiceAddress } from "@weir/harness/servers/service-address";
+import { answerOfOldImage, StreamPod } from "@weir/harness/ads/stream-pod";
 
 /** Longest wait for the limits of a pod, in milliseconds: it may connect to the killed replica first. */
 const ARRIVAL_MS = 40_000;

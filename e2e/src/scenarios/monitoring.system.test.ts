@@ -6,12 +6,12 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { SAMPLE_AVATAR } from "@weir/dev/output/guide";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { manifestOf } from "../parts/flow.ts";
-import { limitOf, type MonitoredSystem, startMonitoredSystem } from "../parts/monitored-system.ts";
-import { launcher, ROOT, runCommand } from "../parts/programs.ts";
-import { type Prometheus, shortenRanges, shortenRules, startPrometheus } from "../parts/prometheus.ts";
+import { manifestOf } from "@weir/harness/weir/flow";
+import { limitOf, type MonitoredSystem, startMonitoredSystem } from "@weir/harness/weir/monitored-system";
+import { launcher, ROOT, runCommand } from "@weir/harness/processes/programs";
+import { type Prometheus, shortenRanges, shortenRules, startPrometheus } from "@weir/harness/servers/prometheus";
 
 /** Evaluations of the rules, one a second, after which a healthy system has shown that no alert fires. */
 const HEALTHY_EVALUATIONS_MS = 5000;

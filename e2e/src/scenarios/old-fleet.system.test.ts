@@ -2,11 +2,11 @@
 // restarts.
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "@weir/testing/eventually";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
-import { type Flow, manifestOf, startFlow } from "../parts/flow.ts";
-import { type OldImageRelay, startOldImageRelay } from "../parts/old-image-relay.ts";
-import type { Pod } from "../parts/pod.ts";
+import { eventually } from "@weir/harness/processes/eventually";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { type Flow, manifestOf, startFlow } from "@weir/harness/weir/flow";
+import { type OldImageRelay, startOldImageRelay } from "@weir/harness/ads/old-image-relay";
+import type { Pod } from "@weir/harness/weir/pod";
 
 /** Resources of one tenant: more than the NACKs after which its resources come one by one. */
 const BULK = 12;

@@ -7,15 +7,15 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
-import { eventually } from "@weir/testing/eventually";
-import { startRedis } from "@weir/testing/servers/redis";
+import { eventually } from "@weir/harness/processes/eventually";
+import { startRedis } from "@weir/harness/servers/redis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import { isWrite } from "../parts/audit-log.ts";
-import { manifestOf } from "../parts/flow.ts";
-import { type OperatorStack, startOperatorStack } from "../parts/operator-stack.ts";
-import type { Pod } from "../parts/pod.ts";
-import { ROOT } from "../parts/programs.ts";
+import { isWrite } from "@weir/harness/kubernetes/audit-log";
+import { manifestOf } from "@weir/harness/weir/flow";
+import { type OperatorStack, startOperatorStack } from "@weir/harness/weir/operator-stack";
+import type { Pod } from "@weir/harness/weir/pod";
+import { ROOT } from "@weir/harness/processes/programs";
 
 /** Rules that the API server accepts and the control plane does not: two with one counter. */
 const TWINS = [{ key: "user", value: "a" }, { key: "user_a" }];

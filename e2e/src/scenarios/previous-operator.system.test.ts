@@ -1,21 +1,21 @@
 // The operator of the previous version and that of this one, in one cluster with the roles and
 // definitions of this one: operators and control planes are replaced under load, forward and back.
 import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
-import { startRedis } from "@weir/testing/servers/redis";
-import type { StoreServer } from "@weir/testing/servers/store-server";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import { isWrite } from "../parts/audit-log.ts";
-import { BUILD_TIMEOUT_MS, buildPrevious } from "../parts/earlier-build.ts";
-import type { Envoy } from "../parts/envoy.ts";
-import { manifestOf } from "../parts/flow.ts";
-import { Guide } from "../parts/guide.ts";
-import { type OperatorStack, startOperatorStack } from "../parts/operator-stack.ts";
-import type { Pod } from "../parts/pod.ts";
-import { ROOT } from "../parts/programs.ts";
-import { startRollingEnvoy } from "../parts/rolling-envoy.ts";
-import { startLoad } from "../parts/traffic.ts";
-import { startUpstream, type Upstream } from "../parts/upstream.ts";
+import { isWrite } from "@weir/harness/kubernetes/audit-log";
+import { BUILD_TIMEOUT_MS, buildPrevious } from "@weir/harness/weir/earlier-build";
+import type { Envoy } from "@weir/harness/envoy/envoy";
+import { manifestOf } from "@weir/harness/weir/flow";
+import { Guide } from "@weir/harness/pages/guide";
+import { type OperatorStack, startOperatorStack } from "@weir/harness/weir/operator-stack";
+import type { Pod } from "@weir/harness/weir/pod";
+import { ROOT } from "@weir/harness/processes/programs";
+import { startRollingEnvoy } from "@weir/harness/pages/rolling-envoy";
+import { startLoad } from "@weir/harness/weir/traffic";
+import { startUpstream, type Upstream } from "@weir/harness/servers/upstream";
 
 /** Time limit of a step, in milliseconds. */
 const STEP_TIMEOUT_MS = 240_000;

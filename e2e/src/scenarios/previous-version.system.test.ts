@@ -3,22 +3,22 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
-import { eventually } from "@weir/testing/eventually";
-import { reservePorts } from "@weir/testing/reserve-ports";
-import { startRedis } from "@weir/testing/servers/redis";
-import type { StoreServer } from "@weir/testing/servers/store-server";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { reservePorts } from "@weir/harness/processes/reserve-ports";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { BUILD_TIMEOUT_MS, buildPrevious } from "../parts/earlier-build.ts";
-import type { Envoy } from "../parts/envoy.ts";
-import { manifestOf, saveManifest } from "../parts/flow.ts";
-import { Guide } from "../parts/guide.ts";
-import { type Pod, startPod } from "../parts/pod.ts";
-import { anyPorts, ROOT } from "../parts/programs.ts";
-import { type Replica, startReplica } from "../parts/replica.ts";
-import { startRollingEnvoy, untilHealthy } from "../parts/rolling-envoy.ts";
-import { spend, startLoad } from "../parts/traffic.ts";
-import { startUpstream, type Upstream } from "../parts/upstream.ts";
+import { BUILD_TIMEOUT_MS, buildPrevious } from "@weir/harness/weir/earlier-build";
+import type { Envoy } from "@weir/harness/envoy/envoy";
+import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
+import { Guide } from "@weir/harness/pages/guide";
+import { type Pod, startPod } from "@weir/harness/weir/pod";
+import { anyPorts, ROOT } from "@weir/harness/processes/programs";
+import { type Replica, startReplica } from "@weir/harness/weir/replica";
+import { startRollingEnvoy, untilHealthy } from "@weir/harness/pages/rolling-envoy";
+import { spend, startLoad } from "@weir/harness/weir/traffic";
+import { startUpstream, type Upstream } from "@weir/harness/servers/upstream";
 
 const GUIDE = new Guide("migrating.md");
 

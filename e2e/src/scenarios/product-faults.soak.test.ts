@@ -1,18 +1,18 @@
 // Faults of an installed Weir that take a minute, hit several parts at once, or fail the counter store over. The test
 // prints a table of what each one cost; docs/faults.md explains it.
-import { sendCommand, startRedis, startSentinel } from "@weir/testing/servers/redis";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { sendCommand, startRedis, startSentinel } from "@weir/harness/servers/redis";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import { FAULT_COMMAND_TIMEOUT, FAULT_FILTER, type FaultRun, startFaultRun } from "../parts/nodes/fault-run.ts";
+import { FAULT_COMMAND_TIMEOUT, FAULT_FILTER, type FaultRun, startFaultRun } from "@weir/harness/nodes/fault-run";
 import {
   clusterFaults,
   failoverFaults,
   longFaults,
   processFaults,
   type SentinelServers,
-} from "../parts/nodes/faults.ts";
-import { type Product, startProduct } from "../parts/nodes/product-fixture.ts";
+} from "@weir/harness/nodes/faults";
+import { type Product, startProduct } from "@weir/harness/nodes/product-fixture";
 
 /** How long processes stand still, in milliseconds. */
 const PAUSE_MS = 20_000;

@@ -2,9 +2,9 @@
 // test prints a table of what each one cost; docs/faults.md explains it.
 import { afterAll, beforeAll, describe, it } from "vitest";
 
-import { FAULT_COMMAND_TIMEOUT, FAULT_FILTER, type FaultRun, startFaultRun } from "../parts/nodes/fault-run.ts";
-import { clusterFaults, processFaults, storeFaults } from "../parts/nodes/faults.ts";
-import { type Product, startProduct } from "../parts/nodes/product-fixture.ts";
+import { FAULT_COMMAND_TIMEOUT, FAULT_FILTER, type FaultRun, startFaultRun } from "@weir/harness/nodes/fault-run";
+import { clusterFaults, processFaults, storeFaults } from "@weir/harness/nodes/faults";
+import { type Product, startProduct } from "@weir/harness/nodes/product-fixture";
 
 /** How long a process stands still, in milliseconds. */
 const PAUSE_MS = 2000;

@@ -2,15 +2,15 @@
 // limited to the number. Each test applies the limits of its own paths.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
-import { isAdmitted, type PolicyPod, policyPodOf } from "@weir/charts/network-policies";
+import { isAdmitted, type PolicyPod, policyPodOf } from "@weir/harness/helm/network-policies";
 import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import type { Rule } from "../parts/flow.ts";
-import { Guide } from "../parts/guide.ts";
-import { launcher, ROOT, runCommand } from "../parts/programs.ts";
-import { SYSTEM_NAMESPACE } from "../parts/nodes/installed-cluster.ts";
+import type { Rule } from "@weir/harness/weir/flow";
+import { Guide } from "@weir/harness/pages/guide";
+import { launcher, ROOT, runCommand } from "@weir/harness/processes/programs";
+import { SYSTEM_NAMESPACE } from "@weir/harness/nodes/installed-cluster";
 import {
   DOMAIN,
   perPath,
@@ -19,8 +19,8 @@ import {
   type Product,
   SHOP,
   startProduct,
-} from "../parts/nodes/product-fixture.ts";
-import { startTraffic, type Traffic } from "../parts/traffic.ts";
+} from "@weir/harness/nodes/product-fixture";
+import { startTraffic, type Traffic } from "@weir/harness/weir/traffic";
 
 /** Edits under load. */
 const EDITS = 4;

@@ -6,18 +6,18 @@ import { Agent, createServer, type IncomingMessage, request as httpRequest, type
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { STACK_HOST } from "@weir/dev/setup/ports";
-import { eventually } from "@weir/testing/eventually";
-import { reservePort } from "@weir/testing/reserve-ports";
-import { sendCommand, startRedis } from "@weir/testing/servers/redis";
-import type { StoreServer } from "@weir/testing/servers/store-server";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
+import { sendCommand, startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stringify } from "yaml";
-import { type Envoy, startEnvoyWith } from "../parts/envoy.ts";
-import { type Flow, startFlow } from "../parts/flow.ts";
-import { ROOT } from "../parts/programs.ts";
-import { listenerOf, recipeEnvoyConfig } from "../parts/recipe-envoy.ts";
-import { type Recipe, readRecipes, type RecipeRow } from "../parts/recipes.ts";
+import { type Envoy, startEnvoyWith } from "@weir/harness/envoy/envoy";
+import { type Flow, startFlow } from "@weir/harness/weir/flow";
+import { ROOT } from "@weir/harness/processes/programs";
+import { listenerOf, recipeEnvoyConfig } from "@weir/harness/pages/recipe-envoy";
+import { type Recipe, readRecipes, type RecipeRow } from "@weir/harness/pages/recipes";
 
 /** Recipes that the page must have at least. */
 const RECIPES_MIN = 15;

@@ -2,11 +2,11 @@
 // that resource and receives everything else; a pod of a new image receives everything.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import { eventually } from "@weir/testing/eventually";
-import { type Flow, manifestOf, startFlow } from "../parts/flow.ts";
-import type { Pod } from "../parts/pod.ts";
-import { type OldImageRelay, startOldImageRelay } from "../parts/old-image-relay.ts";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { type Flow, manifestOf, startFlow } from "@weir/harness/weir/flow";
+import type { Pod } from "@weir/harness/weir/pod";
+import { type OldImageRelay, startOldImageRelay } from "@weir/harness/ads/old-image-relay";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 
 describe("a pod that NACKs a resource", () => {
   const folder = makeTemporaryFolder();

@@ -3,12 +3,12 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "@weir/testing/eventually";
-import { manifestOf, saveManifest } from "../parts/flow.ts";
-import { type Pod, startPod } from "../parts/pod.ts";
-import { type Replica, startReplica } from "../parts/replica.ts";
-import { openServiceAddress, type ServiceAddress } from "../parts/service-address.ts";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
+import { type Pod, startPod } from "@weir/harness/weir/pod";
+import { type Replica, startReplica } from "@weir/harness/weir/replica";
+import { openServiceAddress, type ServiceAddress } from "@weir/harness/servers/service-address";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
 
 const POD_IDS = ["edge/one", "edge/two", "edge/three"] as const;

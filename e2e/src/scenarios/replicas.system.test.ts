@@ -3,11 +3,11 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "@weir/testing/eventually";
-import { manifestOf, saveManifest } from "../parts/flow.ts";
-import { type Replica, type Rollout, startReplica } from "../parts/replica.ts";
-import { StreamPod } from "../parts/stream-pod.ts";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
+import { type Replica, type Rollout, startReplica } from "@weir/harness/weir/replica";
+import { StreamPod } from "@weir/harness/ads/stream-pod";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
 
 /**

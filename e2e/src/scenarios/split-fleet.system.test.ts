@@ -3,12 +3,12 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "@weir/testing/eventually";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
-import { manifestOf, saveManifest } from "../parts/flow.ts";
-import { type Replica, startReplica } from "../parts/replica.ts";
-import { answerOfOldImage, StreamPod } from "../parts/stream-pod.ts";
+import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
+import { type Replica, startReplica } from "@weir/harness/weir/replica";
+import { answerOfOldImage, StreamPod } from "@weir/harness/ads/stream-pod";
 
 describe("two replicas, one with new pods and one with old ones", () => {
   const folder = makeTemporaryFolder();

@@ -14,11 +14,11 @@ import {
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "@weir/testing/eventually";
-import { type Flow, manifestOf, startFlow } from "../parts/flow.ts";
-import type { Pod } from "../parts/pod.ts";
-import { ROOT } from "../parts/programs.ts";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { type Flow, manifestOf, startFlow } from "@weir/harness/weir/flow";
+import type { Pod } from "@weir/harness/weir/pod";
+import { ROOT } from "@weir/harness/processes/programs";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { ensureCertificates } from "@weir/dev/setup/certificates";
 
 describe("the two flows", () => {

@@ -1,7 +1,7 @@
 // The public conformance suite of HTTP/2, h2spec, in strict mode: no case fails, none is skipped.
 import { spawn } from "node:child_process";
 
-import { findTool } from "@weir/testing/tools";
+import { findTool } from "@weir/harness/processes/tools";
 import { afterEach, describe, expect, it } from "vitest";
 
 import { type TestProtection, TestServer } from "./test-server.suite.ts";

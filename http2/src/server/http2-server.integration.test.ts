@@ -4,7 +4,7 @@ import { type ClientHttp2Session, connect as connectHttp2, constants } from "nod
 import { connect, type Socket } from "node:net";
 
 import { Client, type ClientDuplexStream, credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { afterEach, describe, expect, it } from "vitest";
 
 import { CLIENT_PREFACE } from "../frames/preface.ts";

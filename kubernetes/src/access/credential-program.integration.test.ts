@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { type CredentialProgram, type ProgramCredential, runCredentialProgram } from "./credential-program.ts";

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer } from "node:net";
 import { gzipSync } from "node:zlib";
 
 import { createAuthority } from "@weir/certificates/authority";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { ApiClient, type WatchEnd } from "./api-client.ts";

@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
-import { reservePorts } from "@weir/testing/reserve-ports";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
+import { reservePorts } from "@weir/harness/processes/reserve-ports";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { type ClusterAccess, openClusterAccess } from "../access/cluster-access.ts";
-import { type FakeKubelet, startFakeKubelet } from "@weir/testing/kubernetes/fake-kubelet";
+import { type FakeKubelet, startFakeKubelet } from "@weir/harness/kubernetes/fake-kubelet";
 import { forwardPort } from "./forward-port.ts";
 
 /** Longer than any buffer on the way. */

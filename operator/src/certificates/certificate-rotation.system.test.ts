@@ -8,10 +8,10 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 
 import { createLog } from "@weir/common/log/log";
-import { eventually } from "@weir/testing/eventually";
-import { MountedSecret } from "@weir/testing/mounted-secret";
-import { reservePorts } from "@weir/testing/reserve-ports";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { MountedSecret } from "@weir/harness/kubernetes/mounted-secret";
+import { reservePorts } from "@weir/harness/processes/reserve-ports";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { CertificateKeeper } from "./certificate-keeper.ts";

@@ -6,8 +6,8 @@ import { openClusterAccess } from "@weir/kubernetes/access/cluster-access";
 import { ApiClient } from "@weir/kubernetes/client/api-client";
 import { type ApiKind, resourceOf } from "@weir/kubernetes/client/api-resource";
 import { ObjectClient } from "@weir/kubernetes/client/object-client";
-import { eventually } from "@weir/testing/eventually";
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { eventually } from "@weir/harness/processes/eventually";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import { ObjectCache } from "../reconcile/object-cache.ts";

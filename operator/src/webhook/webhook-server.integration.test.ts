@@ -9,7 +9,7 @@ import { connect } from "node:tls";
 import { type Authority, createAuthority } from "@weir/certificates/authority";
 import { errorCode } from "@weir/common/errors/error-code";
 import { createLog } from "@weir/common/log/log";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { Registry } from "prom-client";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 

@@ -10,8 +10,8 @@ import { openClusterAccess } from "@weir/kubernetes/access/cluster-access";
 import { ApiClient } from "@weir/kubernetes/client/api-client";
 import { ObjectClient } from "@weir/kubernetes/client/object-client";
 import { readObject } from "@weir/kubernetes/client/kubernetes-object";
-import { eventually } from "@weir/testing/eventually";
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { eventually } from "@weir/harness/processes/eventually";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { CertificateKeeper } from "../certificates/certificate-keeper.ts";

@@ -9,9 +9,9 @@ import { ApiClient } from "@weir/kubernetes/client/api-client";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import { ObjectClient, type WrittenObject } from "@weir/kubernetes/client/object-client";
 import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
-import { reservePorts } from "@weir/testing/reserve-ports";
-import { startRedis } from "@weir/testing/servers/redis";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
+import { reservePorts } from "@weir/harness/processes/reserve-ports";
+import { startRedis } from "@weir/harness/servers/redis";
 import { Registry } from "prom-client";
 
 import type { EventText } from "../events/event-recorder.ts";

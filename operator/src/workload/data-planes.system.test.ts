@@ -9,8 +9,8 @@ import {
   RateLimitResponse_Code,
   RateLimitService,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
-import { eventually } from "@weir/testing/eventually";
-import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { eventually } from "@weir/harness/processes/eventually";
+import type { KubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { DataPlaneCluster, manifest, service } from "./data-plane-cluster.suite.ts";

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
-import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
-import { containerEnvironment } from "@weir/testing/kubernetes/container-environment";
-import { MountedSecret } from "@weir/testing/mounted-secret";
-import { eventually } from "@weir/testing/eventually";
+import type { KubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
+import { containerEnvironment } from "@weir/harness/kubernetes/container-environment";
+import { MountedSecret } from "@weir/harness/kubernetes/mounted-secret";
+import { eventually } from "@weir/harness/processes/eventually";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Counter } from "../counters/counter.ts";
 import { createKvstoreCounter } from "../counters/kvstore/kvstore-counter.ts";
 import { DEADLINE_MS, serverOptions, SLACK_MS } from "../counters/kvstore/kvstore-counter.suite.ts";
-import { reservePort } from "@weir/testing/reserve-ports";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { type RedisServer, startRedisServer, until } from "../counters/kvstore/redis-server.suite.ts";
 import { createSingleDeployment } from "../counters/kvstore/single/single-deployment.ts";
 import { startStoreProxy, type StoreProxy } from "../counters/kvstore/store-proxy.suite.ts";

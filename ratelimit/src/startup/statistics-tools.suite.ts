@@ -1,6 +1,6 @@
 // Equipment of the tests that compare the statistics with other programs: where they are,
 // and what the text format of Prometheus says.
-import { findTool } from "@weir/testing/tools";
+import { findTool } from "@weir/harness/processes/tools";
 
 /** The statsd_exporter that `node tools/test/test-setup.ts` builds. */
 export const STATSD_EXPORTER = findTool("statsd_exporter-0.31.0", "statsd_exporter");

@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import { createLog, silentLog } from "@weir/common/log/log";
-import { reservePort } from "@weir/testing/reserve-ports";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { AltstoreStatistics } from "../counters/altstore/altstore-statistics.ts";

@@ -8,10 +8,10 @@ import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { credentials, makeClientConstructor, Metadata } from "@grpc/grpc-js";
 import { createAuthority } from "@weir/certificates/authority";
-import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "@weir/testing/servers/otlp-receiver.suite";
+import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "@weir/harness/servers/otlp-receiver.suite";
 import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
-import { reservePort } from "@weir/testing/reserve-ports";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { clearOfMidnight, FREE_PORTS, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";

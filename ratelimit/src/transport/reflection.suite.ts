@@ -8,7 +8,7 @@ import {
   ServerReflectionRequestSchema,
   ServerReflectionResponseSchema,
 } from "@weir/proto/generated/grpc/reflection/v1/reflection_pb";
-import { findTool } from "@weir/testing/tools";
+import { findTool } from "@weir/harness/processes/tools";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { type GrpcEngine, openEngine, type OpenedEngine } from "./grpc-engine.suite.ts";

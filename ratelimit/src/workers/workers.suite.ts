@@ -13,10 +13,10 @@ import {
   RateLimitService,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
-import { eventually } from "@weir/testing/eventually";
-import { childrenOf, isRunning } from "@weir/testing/processes";
-import { startRedis } from "@weir/testing/servers/redis";
-import type { StoreServer } from "@weir/testing/servers/store-server";
+import { eventually } from "@weir/harness/processes/eventually";
+import { childrenOf, isRunning } from "@weir/harness/processes/processes";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
 
 import { FREE_PORTS, startProgram, type StartedProgram } from "../startup/started-program.suite.ts";
 

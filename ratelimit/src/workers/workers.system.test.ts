@@ -6,9 +6,9 @@ import { connect } from "node:tls";
 
 import { createAuthority } from "@weir/certificates/authority";
 import { credentials } from "@grpc/grpc-js";
-import { eventually } from "@weir/testing/eventually";
-import { pauseProcess } from "@weir/testing/pause-process";
-import { isRunning } from "@weir/testing/processes";
+import { eventually } from "@weir/harness/processes/eventually";
+import { pauseProcess } from "@weir/harness/processes/pause-process";
+import { isRunning } from "@weir/harness/processes/processes";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { FakeAdsServer, rateLimitConfig } from "../config/xds/fake-ads-server.suite.ts";

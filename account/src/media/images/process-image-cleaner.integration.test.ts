@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { promisify } from "node:util";
 import { silentLog } from "@weir/common/log/log";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import sharp from "sharp";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { cameraExif, exifSegment, png, pngChunk, withSegments } from "../sample-images.suite.ts";

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readlinkSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { describeMediaStore } from "../media-store.suite.ts";
 import { createLocalMediaStore } from "./local-media-store.ts";

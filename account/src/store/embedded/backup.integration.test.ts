@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { silentLog } from "@weir/common/log/log";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { USER } from "../user-store.suite.ts";
 import { backUp } from "./backup.ts";

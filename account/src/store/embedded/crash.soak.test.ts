@@ -1,4 +1,4 @@
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { killUnderLoad } from "./crash.suite.ts";
 

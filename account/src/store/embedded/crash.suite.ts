@@ -1,6 +1,6 @@
 // Kills processes that write to an embedded store, and looks for what they were promised.
 import { DatabaseSync } from "node:sqlite";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { expect } from "vitest";
 import { databasePath } from "./data-directory.ts";
 import { type Acknowledged, findLost, StoreLoad } from "./store-load-process.suite.ts";

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { eventually } from "@weir/testing/eventually";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { backUp } from "./backup.ts";
 import { killUnderLoad, readRecords } from "./crash.suite.ts";

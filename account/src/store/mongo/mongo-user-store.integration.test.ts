@@ -2,7 +2,7 @@
 import dns from "node:dns";
 import { createLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { MongoUserStore } from "./mongo-user-store.ts";
 import { UserCollection } from "./user-collection.ts";

@@ -2,12 +2,12 @@
 import { randomUUID } from "node:crypto";
 import { Secret } from "@weir/common/settings/secret";
 import { createLog, silentLog } from "@weir/common/log/log";
-import { eventually } from "@weir/testing/eventually";
-import { reservePort } from "@weir/testing/reserve-ports";
-import { type CuttingProxy, startCuttingProxy } from "@weir/testing/servers/cutting-proxy.suite";
-import { mongoUri, startMongo } from "@weir/testing/servers/mongo";
-import type { StoreServer } from "@weir/testing/servers/store-server";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy.suite";
+import { mongoUri, startMongo } from "@weir/harness/servers/mongo";
+import type { StoreServer } from "@weir/harness/servers/store-server";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { type Connection, createConnection } from "mongoose";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { describeUserStore, USER } from "../user-store.suite.ts";

@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { silentLog } from "@weir/common/log/log";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { manifest } from "../../assemble/manifests.suite.ts";

@@ -7,8 +7,8 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { join } from "node:path";
 
 import { createLog } from "@weir/common/log/log";
-import { eventually } from "@weir/testing/eventually";
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { eventually } from "@weir/harness/processes/eventually";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import { createTestAuthority } from "../../ads/ads-client.suite.ts";

@@ -3,14 +3,14 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { eventually } from "@weir/testing/eventually";
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { eventually } from "@weir/harness/processes/eventually";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import { manifest, type ManifestText } from "../../assemble/manifests.suite.ts";
 import { limitOf } from "../source.suite.ts";
 import { resourceKey } from "../source.ts";
-import { startCuttingProxy } from "@weir/testing/servers/cutting-proxy.suite";
+import { startCuttingProxy } from "@weir/harness/servers/cutting-proxy.suite";
 import {
   applyConfig,
   callApi,

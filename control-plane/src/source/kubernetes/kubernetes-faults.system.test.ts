@@ -4,13 +4,13 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { createLog } from "@weir/common/log/log";
-import { eventually } from "@weir/testing/eventually";
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { eventually } from "@weir/harness/processes/eventually";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import { manifest } from "../../assemble/manifests.suite.ts";
 import { keysOf, limitOf } from "../source.suite.ts";
-import { type CuttingProxy, startCuttingProxy } from "@weir/testing/servers/cutting-proxy.suite";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy.suite";
 import {
   applyConfig,
   callApi,

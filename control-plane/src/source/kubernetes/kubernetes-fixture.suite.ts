@@ -4,8 +4,8 @@ import { request } from "node:https";
 import { join } from "node:path";
 
 import { type Log, silentLog } from "@weir/common/log/log";
-import { eventually } from "@weir/testing/eventually";
-import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { eventually } from "@weir/harness/processes/eventually";
+import type { KubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { expect } from "vitest";
 
 import type { SourceListener } from "../source.ts";

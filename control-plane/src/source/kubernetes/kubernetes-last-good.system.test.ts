@@ -5,8 +5,8 @@ import { join } from "node:path";
 
 import { createLog } from "@weir/common/log/log";
 import { REVISION_PLURAL, revisionOf } from "@weir/crds/rate-limit-config-revision/revision";
-import { eventually } from "@weir/testing/eventually";
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { eventually } from "@weir/harness/processes/eventually";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import { manifest } from "../../assemble/manifests.suite.ts";

@@ -1,6 +1,6 @@
 // Tests of kubernetes-source.ts on a real API server: the behaviour of every source, and what only
 // clusters do.
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 
 import { manifest } from "../../assemble/manifests.suite.ts";

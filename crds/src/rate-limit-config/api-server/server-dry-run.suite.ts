@@ -1,7 +1,7 @@
 // Asks a real API server whether it accepts a manifest, for tests. The server stores nothing.
 import { type Agent, request } from "node:https";
 
-import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import type { KubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 
 const RESOURCES = "/apis/ratelimit.weir.dev/v1alpha1/namespaces/default";
 const DRY_RUN = "dryRun=All&fieldValidation=Strict";

@@ -2,12 +2,12 @@
 // and resources that were stored under an earlier CRD.
 import { readFileSync } from "node:fs";
 
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import {
   type KubectlResult,
   type KubernetesCluster,
   startKubernetesCluster,
-} from "@weir/testing/kubernetes/kubernetes-cluster";
+} from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 

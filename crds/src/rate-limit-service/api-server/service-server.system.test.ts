@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { Agent } from "node:https";
 
 import { refusalBy } from "../../rate-limit-config/api-server/server-dry-run.suite.ts";
-import { eventually } from "@weir/testing/eventually";
-import { type KubernetesCluster, startKubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import { eventually } from "@weir/harness/processes/eventually";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { ACCEPTED_SERVICES, FULL_SPEC, REFUSED_SERVICES, serviceManifest } from "./service-case.suite.ts";

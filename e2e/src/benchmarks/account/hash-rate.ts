@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { ROOT } from "../../parts/programs.ts";
+import { ROOT } from "@weir/harness/processes/programs";
 
 /** Compares at a given cost, so many at a time, for so long; prints how many per second. */
 const PROGRAM = `

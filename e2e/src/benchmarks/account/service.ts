@@ -6,10 +6,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { machineEnv } from "@weir/dev/setup/programs";
-import { reservePorts } from "@weir/testing/reserve-ports";
+import { reservePorts } from "@weir/harness/processes/reserve-ports";
 import { E2eError } from "../../errors.ts";
-import { launcher } from "../../parts/programs.ts";
-import { startProcess } from "../../parts/start-process.ts";
+import { launcher } from "@weir/harness/processes/programs";
+import { startProcess } from "@weir/harness/processes/start-process";
 
 /** Longest wait for readiness, in milliseconds: far beyond its bar, so that a miss is measured. */
 const READY_MAX_MS = 60_000;

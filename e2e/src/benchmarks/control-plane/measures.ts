@@ -3,9 +3,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import { E2eError } from "../../errors.ts";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
-import { reservePort } from "@weir/testing/reserve-ports";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { type Fleet, type FleetOptions, startFleet } from "./fleet.ts";
 import type { PodsAnswer } from "./pods.ts";
 import { type MeasuredControlPlane, startControlPlane, stopOnceStarted } from "./server.ts";

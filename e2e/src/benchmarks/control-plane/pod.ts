@@ -19,7 +19,7 @@ import {
   messageFrame,
   openingBytes,
   windowUpdate,
-} from "../../parts/http2-frames.ts";
+} from "@weir/harness/http2/http2-frames";
 
 /** The one stream of a connection. */
 const STREAM_ID = 1;

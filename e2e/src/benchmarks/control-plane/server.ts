@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 
 import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
 import { E2eError } from "../../errors.ts";
-import { anyPorts } from "../../parts/programs.ts";
-import { type Replica, type Rollout, startReplica } from "../../parts/replica.ts";
+import { anyPorts } from "@weir/harness/processes/programs";
+import { type Replica, type Rollout, startReplica } from "@weir/harness/weir/replica";
 import { cpuTimeMs } from "../cpu-time.ts";
 
 /** The settings of a control plane without TLS. */

@@ -3,7 +3,7 @@
 import { mkdirSync, mkdtempSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { startLimitsCluster } from "../../parts/limits-cluster.ts";
+import { startLimitsCluster } from "@weir/harness/kubernetes/limits-cluster";
 import { stopOnceStarted } from "./server.ts";
 
 /** Characters of the value of a long rule. */

@@ -3,12 +3,12 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
-import { eventually } from "@weir/testing/eventually";
-import type { CertificateFiles } from "@weir/testing/servers/certificate-files";
-import { startEnvoyRatelimit } from "../../parts/envoy-ratelimit.ts";
-import { startListening } from "../../parts/listening-service.ts";
-import { type Env, ROOT } from "../../parts/programs.ts";
-import { startProcess } from "../../parts/start-process.ts";
+import { eventually } from "@weir/harness/processes/eventually";
+import type { CertificateFiles } from "@weir/harness/servers/certificate-files";
+import { startEnvoyRatelimit } from "@weir/harness/servers/envoy-ratelimit";
+import { startListening } from "@weir/harness/servers/listening-service";
+import { type Env, ROOT } from "@weir/harness/processes/programs";
+import { startProcess } from "@weir/harness/processes/start-process";
 import type { Cores } from "../machine.ts";
 import type { Contender, LoadGroup } from "./loads.ts";
 

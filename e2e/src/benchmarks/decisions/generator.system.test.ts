@@ -18,12 +18,12 @@ import {
   RateLimitService,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
-import { eventually } from "@weir/testing/eventually";
-import { writeCertificates } from "@weir/testing/servers/certificate-files";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { eventually } from "@weir/harness/processes/eventually";
+import { writeCertificates } from "@weir/harness/servers/certificate-files";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { runCommand } from "../../parts/programs.ts";
-import { startProcess } from "../../parts/start-process.ts";
+import { runCommand } from "@weir/harness/processes/programs";
+import { startProcess } from "@weir/harness/processes/start-process";
 import { buildGenerator, runGenerator } from "./generator.ts";
 
 type Answer = MessageInitShape<typeof RateLimitResponseSchema> | "error" | "silence";

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from "no
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { E2eError } from "../../errors.ts";
-import { ROOT } from "../../parts/programs.ts";
+import { ROOT } from "@weir/harness/processes/programs";
 
 /** Folder of its sources. */
 const SOURCE_FOLDER = join(ROOT, "e2e", "load-generator");

@@ -1,7 +1,7 @@
 // Starts the servers of a group and measures them under every load in turn, round by round, so that a
 // change of the machine meets all of them.
 import { setTimeout as delay } from "node:timers/promises";
-import type { CertificateFiles } from "@weir/testing/servers/certificate-files";
+import type { CertificateFiles } from "@weir/harness/servers/certificate-files";
 import { cpuTimeMs } from "../cpu-time.ts";
 import { E2eError } from "../../errors.ts";
 import type { Cores } from "../machine.ts";

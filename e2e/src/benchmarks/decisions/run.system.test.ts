@@ -1,7 +1,7 @@
 // `make bench` of one row, as short as it can be: that it measures says that servers, load generator
 // and report fit together.
 import { describe, expect, it } from "vitest";
-import { ROOT, runCommand } from "../../parts/programs.ts";
+import { ROOT, runCommand } from "@weir/harness/processes/programs";
 
 /** Longest time, in milliseconds: the load generator may have to be compiled. */
 const TIMEOUT_MS = 120_000;

@@ -2,9 +2,9 @@
 // commands they got.
 import { mkdirSync } from "node:fs";
 import { STACK_HOST } from "@weir/dev/setup/ports";
-import { startMemcached } from "@weir/testing/servers/memcached";
-import { sendCommand, startRedis } from "@weir/testing/servers/redis";
-import type { Env } from "../../parts/programs.ts";
+import { startMemcached } from "@weir/harness/servers/memcached";
+import { sendCommand, startRedis } from "@weir/harness/servers/redis";
+import type { Env } from "@weir/harness/processes/programs";
 import { everythingOn } from "./everything-on.ts";
 import type { LoadGroup } from "./loads.ts";
 import type { TelemetryPorts } from "./telemetry-sink.ts";

@@ -2,7 +2,7 @@
 // calls of one turn of the event loop go out in one write.
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import type { CallTemplate } from "../../parts/http2-frames.ts";
+import type { CallTemplate } from "@weir/harness/http2/http2-frames";
 import {
   FLAG,
   FRAME,
@@ -12,7 +12,7 @@ import {
   openingBytes,
   placesOf,
   windowUpdate,
-} from "../../parts/http2-frames.ts";
+} from "@weir/harness/http2/http2-frames";
 
 /** Digits of the number in a key: a hundred million different keys. */
 const DIGITS = 8;

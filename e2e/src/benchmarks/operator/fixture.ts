@@ -8,11 +8,11 @@ import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { machineEnv } from "@weir/dev/setup/programs";
-import { reservePort } from "@weir/testing/reserve-ports";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
 
-import { type LimitsCluster, startLimitsCluster } from "../../parts/limits-cluster.ts";
-import { ROOT, startPlanned } from "../../parts/programs.ts";
-import { type Replica, startReplica } from "../../parts/replica.ts";
+import { type LimitsCluster, startLimitsCluster } from "@weir/harness/kubernetes/limits-cluster";
+import { ROOT, startPlanned } from "@weir/harness/processes/programs";
+import { type Replica, startReplica } from "@weir/harness/weir/replica";
 import { BenchmarkPod, type PodTargets } from "../control-plane/pod.ts";
 import { manifestText } from "../control-plane/sets.ts";
 import { type OperatorWrite, operatorAuditFlags, readOperatorWrites } from "./operator-audit.ts";

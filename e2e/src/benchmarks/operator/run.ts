@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { runProgram } from "@weir/common/lifecycle/program";
 import { ensureCertificates } from "@weir/dev/setup/certificates";
 
-import { machineAddress } from "../../parts/machine-address.ts";
+import { machineAddress } from "@weir/harness/kubernetes/machine-address";
 import { chooseMeasures, runMeasures, usageOf } from "../run-measures.ts";
 import { SERVICE, startFixture } from "./fixture.ts";
 import { type Figure, MEASURES, type OperatorMeasure } from "./measures.ts";

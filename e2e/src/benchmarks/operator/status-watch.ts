@@ -4,7 +4,7 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 
-import type { KubernetesCluster } from "@weir/testing/kubernetes/kubernetes-cluster";
+import type { KubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 
 const PATH = "/apis/ratelimit.weir.dev/v1alpha1/ratelimitconfigs?watch=true";
 

@@ -5,7 +5,7 @@ import {
   RateLimitResponseSchema,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { describe, expect, it } from "vitest";
-import { Random } from "../../parts/random.ts";
+import { Random } from "@weir/harness/processes/random";
 import { compareAnswers } from "./compare-answers.ts";
 import { drawConfiguration } from "./random-configuration.ts";
 

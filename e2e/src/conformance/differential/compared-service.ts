@@ -4,7 +4,7 @@ import { toBinary } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { type RateLimitRequest, RateLimitRequestSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
-import type { StoreServer } from "@weir/testing/servers/store-server";
+import type { StoreServer } from "@weir/harness/servers/store-server";
 import { readReplies } from "./redis-replies.ts";
 
 /** Path of the method that is asked. */

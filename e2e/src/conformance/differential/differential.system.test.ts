@@ -1,7 +1,7 @@
 // Weir and envoyproxy/ratelimit over the same random rules and requests: the same answers, rules,
 // statistics and counters.
 import { afterAll, describe, expect, it } from "vitest";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { runDifferential } from "./differential.ts";
 
 /** Any other number makes other rules and requests; `make differential` takes one at random. */

@@ -1,7 +1,7 @@
 // Random configurations of both services: rule files, and the settings that change decisions.
 import { stringify } from "yaml";
-import type { Env } from "../../parts/programs.ts";
-import type { Random } from "../../parts/random.ts";
+import type { Env } from "@weir/harness/processes/programs";
+import type { Random } from "@weir/harness/processes/random";
 import { drawDomains, type RandomDomain } from "./random-rules.ts";
 
 /** Rules and settings of both services. */

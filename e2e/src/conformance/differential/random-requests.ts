@@ -2,7 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type RateLimitRequest, RateLimitRequestSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { RateLimitUnit } from "@weir/proto/generated/envoy/type/v3/ratelimit_unit_pb";
-import type { Random } from "../../parts/random.ts";
+import type { Random } from "@weir/harness/processes/random";
 import { type RandomDomain, type RandomRule, UNLIMITED_KEY } from "./random-rules.ts";
 
 /** Texts in the place of the star of a pattern; in keys without dots, which separate the parts of a statistic's name. */

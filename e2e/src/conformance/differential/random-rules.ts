@@ -1,6 +1,6 @@
 // Random rule files: every feature of rules that both services have, with few keys and values, so
 // that rules overlap and limits are exceeded.
-import type { Random } from "../../parts/random.ts";
+import type { Random } from "@weir/harness/processes/random";
 
 /** One descriptor of a rule file, as it is written. */
 export interface RandomRule {

@@ -2,7 +2,7 @@
 // arrays of strings, which is all that a comparison of counters needs.
 import { once } from "node:events";
 import { connect } from "node:net";
-import { HOST } from "@weir/testing/servers/store-server";
+import { HOST } from "@weir/harness/servers/store-server";
 
 /** Longest wait for a part of the replies, in milliseconds. */
 const REPLY_TIMEOUT_MS = 20_000;

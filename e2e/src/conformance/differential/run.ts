@@ -2,7 +2,7 @@
 // tests do, and says with which seed it can be done again.
 import { mkdirSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { runDifferential } from "./differential.ts";
 import { EXPECTED_DIFFERENCES } from "./exceptions.ts";
 

@@ -3,11 +3,11 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { STACK_HOST } from "@weir/dev/setup/ports";
-import { eventually } from "@weir/testing/eventually";
-import type { StoreServer } from "@weir/testing/servers/store-server";
-import { startEnvoyRatelimit } from "../../parts/envoy-ratelimit.ts";
-import type { ListeningService } from "../../parts/listening-service.ts";
-import type { Env } from "../../parts/programs.ts";
+import { eventually } from "@weir/harness/processes/eventually";
+import type { StoreServer } from "@weir/harness/servers/store-server";
+import { startEnvoyRatelimit } from "@weir/harness/servers/envoy-ratelimit";
+import type { ListeningService } from "@weir/harness/servers/listening-service";
+import type { Env } from "@weir/harness/processes/programs";
 import { type RateLimitService, startRateLimitService } from "../rate-limit-service.ts";
 import { ComparedService } from "./compared-service.ts";
 import { byRule, isComparedSeries, isComparedStatistic } from "./exceptions.ts";

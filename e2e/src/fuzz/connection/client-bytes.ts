@@ -1,6 +1,6 @@
 // Reads what a client sends on a connection, sound or not, as far as a server could: what it opened,
 // what it allowed the server to send, and how many bytes are missing from its last frame.
-import { FLAG, FRAME, frame, PREFACE } from "../../parts/http2-frames.ts";
+import { FLAG, FRAME, frame, PREFACE } from "@weir/harness/http2/http2-frames";
 
 const FRAME_HEADER_BYTES = 9;
 const INITIAL_WINDOW_SIZE = 4;

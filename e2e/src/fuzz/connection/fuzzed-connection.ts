@@ -11,8 +11,8 @@ import { DEFAULT_LIMITS, type Http2Limits } from "@weir/http2/limits/limits";
 import { ChunkPool } from "@weir/http2/output/chunk-pool";
 import type { ByteSink } from "@weir/http2/output/output";
 
-import type { Random } from "../../parts/random.ts";
-import { frame } from "../../parts/http2-frames.ts";
+import type { Random } from "@weir/harness/processes/random";
+import { frame } from "@weir/harness/http2/http2-frames";
 import { ClientBytes } from "./client-bytes.ts";
 import { FuzzedMethods, UNKNOWN_PATH, requestBlock } from "./fuzzed-methods.ts";
 import { newFieldList, ServerBytes } from "./server-bytes.ts";

@@ -2,7 +2,7 @@
 // failure, and look at what they are given.
 import type { MessageEncoder, Methods, StreamingCall, UnaryCall } from "@weir/http2/grpc/method";
 
-import type { Random } from "../../parts/random.ts";
+import type { Random } from "@weir/harness/processes/random";
 
 const NOT_FOUND = 5;
 

@@ -1,8 +1,8 @@
 // Random sessions of a client, frame by frame: some with nothing worse than malformed calls, some
 // with frames that are wrong in type, flags, stream, length, order or content.
-import type { Random } from "../../parts/random.ts";
+import type { Random } from "@weir/harness/processes/random";
 import { mutate } from "../mutation.ts";
-import { frame, PREFACE } from "../../parts/http2-frames.ts";
+import { frame, PREFACE } from "@weir/harness/http2/http2-frames";
 import { type Field, PATHS, requestBlock, text } from "./fuzzed-methods.ts";
 
 const DATA = 0;

@@ -8,10 +8,10 @@ import { type ClientHttp2Session, connect } from "node:http2";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { Http2Server } from "@weir/http2/server/http2-server";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 
-import { startEnvoy } from "../../parts/envoy.ts";
-import { Random } from "../../parts/random.ts";
+import { startEnvoy } from "@weir/harness/envoy/envoy";
+import { Random } from "@weir/harness/processes/random";
 import { FuzzedMethods, PATHS } from "./fuzzed-methods.ts";
 
 /** Longest recording of one connection, in bytes: mutated ones are copied often. */

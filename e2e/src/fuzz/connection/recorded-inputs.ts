@@ -3,9 +3,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import type { Random } from "../../parts/random.ts";
+import type { Random } from "@weir/harness/processes/random";
 import { mutate } from "../mutation.ts";
-import { PREFACE } from "../../parts/http2-frames.ts";
+import { PREFACE } from "@weir/harness/http2/http2-frames";
 
 const FRAME_HEADER_BYTES = 9;
 

@@ -1,5 +1,5 @@
 // Runs inputs against connections of the HTTP/2 server, and says with which seed one can be run again.
-import { Random } from "../../parts/random.ts";
+import { Random } from "@weir/harness/processes/random";
 import { RandomFrames } from "./random-frames.ts";
 import { damagedRecording } from "./recorded-inputs.ts";
 import { createSharedParts, FuzzedConnection, type FuzzEnd } from "./fuzzed-connection.ts";

@@ -1,7 +1,7 @@
 import { HpackEncoder } from "@weir/http2/hpack/hpack-encoder";
 import { describe, expect, it } from "vitest";
 
-import { frame, PREFACE } from "../../parts/http2-frames.ts";
+import { frame, PREFACE } from "@weir/harness/http2/http2-frames";
 import { ClientBytes } from "./client-bytes.ts";
 import { requestBlock } from "./fuzzed-methods.ts";
 import { newFieldList, ServerBytes } from "./server-bytes.ts";

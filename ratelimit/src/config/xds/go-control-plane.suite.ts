@@ -6,7 +6,7 @@ import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 
 import type { JsonValue } from "@bufbuild/protobuf";
-import { pauseProcess } from "@weir/testing/pause-process";
+import { pauseProcess } from "@weir/harness/processes/pause-process";
 
 const BUILD_SCRIPT = fileURLToPath(new URL("../../../../tools/build-oracle.sh", import.meta.url));
 const ORACLE = fileURLToPath(new URL("../../../oracle/ads-server", import.meta.url));

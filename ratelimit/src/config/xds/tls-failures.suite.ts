@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createAuthority } from "@weir/certificates/authority";
 import { createLog } from "@weir/common/log/log";
 import type { TlsFilePaths } from "@weir/common/tls/tls-files";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { RecordingListener } from "../config-source.suite.ts";

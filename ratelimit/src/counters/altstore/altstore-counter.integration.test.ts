@@ -11,7 +11,7 @@ import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { check, count, describeCounter, WaitingBatch } from "../counter.suite.ts";
 import { AltstoreCounter } from "./altstore-counter.ts";
 import { DnsServer, type SrvRecord } from "./dns-server.suite.ts";
-import { reservePort } from "@weir/testing/reserve-ports";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
 import {
   type MemcachedServer,
   startMemcachedServer,

@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { silentLog } from "@weir/common/log/log";
 import { SecretFile } from "@weir/common/secrets/secret-file";
 import { Secret } from "@weir/common/settings/secret";
-import { MountedSecret } from "@weir/testing/mounted-secret";
+import { MountedSecret } from "@weir/harness/kubernetes/mounted-secret";
 import type { Redis } from "ioredis";
 import { expect } from "vitest";
 

@@ -6,8 +6,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pauseProcess } from "@weir/testing/pause-process";
-import { reservePort } from "@weir/testing/reserve-ports";
+import { pauseProcess } from "@weir/harness/processes/pause-process";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
 
 /** Longest wait for the server to accept connections, in milliseconds. */
 const START_TIMEOUT_MS = 30_000;

@@ -9,7 +9,7 @@ import { delimiter, join } from "node:path";
 import { buffer } from "node:stream/consumers";
 
 import { silentLog } from "@weir/common/log/log";
-import { toolsFolder } from "@weir/testing/tools";
+import { toolsFolder } from "@weir/harness/processes/tools";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { Health } from "../../health/health.ts";

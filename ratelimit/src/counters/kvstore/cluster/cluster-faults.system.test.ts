@@ -12,7 +12,7 @@ import {
   TestedCounters,
   timeFailure,
 } from "../kvstore-counter.suite.ts";
-import { reservePort } from "@weir/testing/reserve-ports";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { until } from "../redis-server.suite.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
 import { type ClusterOptions, type ClusterServers, startCluster } from "./cluster-servers.suite.ts";

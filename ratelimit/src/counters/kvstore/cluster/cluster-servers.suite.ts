@@ -4,7 +4,7 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { reservePort } from "@weir/testing/reserve-ports";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { RedisServer, until } from "../redis-server.suite.ts";
 import { hashSlot, SLOT_COUNT } from "./hash-slot.ts";
 

@@ -20,7 +20,7 @@ import {
   timeFailure,
 } from "../kvstore-counter.suite.ts";
 import { addUser, expectNoLoss, MountedCredentials } from "../credentials-change.suite.ts";
-import { reservePort } from "@weir/testing/reserve-ports";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { createSentinelDeployment } from "./sentinel-deployment.ts";
 import { PRIMARY_NAME, type SentinelServers, startSentinelServers } from "./sentinel-servers.suite.ts";

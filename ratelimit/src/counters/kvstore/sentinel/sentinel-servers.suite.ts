@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { reservePort } from "@weir/testing/reserve-ports";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 
 /** What the sentinels call the primary. */

@@ -1,7 +1,7 @@
 // The availability of a server to which no new connection can be made.
 import { join } from "node:path";
 import { createLog } from "@weir/common/log/log";
-import { makeTemporaryFolder } from "@weir/testing/temporary-folder";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, describe, expect, it } from "vitest";
 import { StatisticsStore } from "../../../statistics/statistics-store.ts";
 import { CommandBuffer } from "../connection/command-buffer.ts";

@@ -17,7 +17,7 @@ import {
   TestedCounters,
 } from "../kvstore-counter.suite.ts";
 import type { KvstoreServerOptions } from "../options.ts";
-import { reservePort } from "@weir/testing/reserve-ports";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 

@@ -16,7 +16,7 @@ import {
   TestedCounters,
   timeFailure,
 } from "../kvstore-counter.suite.ts";
-import { reservePort } from "@weir/testing/reserve-ports";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { startStoreProxy, type StoreProxy } from "../store-proxy.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";

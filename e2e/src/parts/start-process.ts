@@ -1,9 +1,0 @@
-// Starts a program in its own process group, as the local stack does, and binds it to the test.
-import { type ProcessGroup, type ProcessOptions, startProcess as start } from "@weir/dev/processes/process-group";
-import { boundCommand } from "@weir/testing/bound-command";
-
-/** Starts it. It ends with this process, however that ends. */
-export function startProcess(options: ProcessOptions): Promise<ProcessGroup> {
-  const [command, args] = boundCommand(options.command, options.args);
-  return start({ ...options, command, args });
-}

@@ -1,0 +1,257 @@
+// A real API server over a real etcd, for tests, with controllers and nodes on request. On free ports
+// of 127.0.0.1, with certificates and state in a folder of its own.
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { cpSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { eventually } from "../processes/eventually.ts";
+import { ServerProcess } from "../processes/server-process.ts";
+import { reservePorts } from "../processes/reserve-ports.ts";
+import { createControllers, nodeManifests } from "./cluster-controllers.ts";
+import { writeClusterFiles } from "./cluster-files.ts";
+import { apiServerArguments, etcdArguments } from "./server-arguments.ts";
+
+/**
+ * Longest wait for the API server to be ready, in milliseconds: three to six seconds on an idle
+ * machine.
+ */
+const READY_TIMEOUT_MS = 120_000;
+
+/** Without a step that takes a second, and that only pods need. */
+const READY_PATH = "/readyz?exclude=poststarthook%2Fscheduling%2Fbootstrap-system-priority-classes";
+
+/** Longest wait for the answer to whether it is ready, in milliseconds. */
+const ANSWER_TIMEOUT_MS = 5000;
+
+/** Longest time of a first build of the programs, in milliseconds. */
+const BUILD_TIMEOUT_MS = 40 * 60_000;
+
+/** What kubectl did. */
+export interface KubectlResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** What a cluster has beyond etcd and an API server. */
+export interface ClusterOptions {
+  readonly apiServerFlags?: readonly string[];
+  /**
+   * Starts kube-controller-manager, kube-scheduler and kwok with two nodes too, so that Deployments get
+   * pods that become ready. 0.6 GB of memory in all.
+   */
+  readonly full?: boolean;
+  /** Whether kwok plays the nodes of a full cluster; otherwise the caller runs their pods. True by default. */
+  readonly hasKwok?: boolean;
+}
+
+/** Starts etcd and an API server with further flags, and resolves when it is ready. */
+export async function startKubernetesCluster(options: ClusterOptions = {}): Promise<KubernetesCluster> {
+  const parts = await prepare();
+  const cluster = new KubernetesCluster(parts, {
+    ...options,
+    controllers: options.full === true ? await createControllers(parts, options.hasKwok) : [],
+  });
+  try {
+    cluster.etcd.start();
+    await cluster.startApiServer();
+    await cluster.startControllers();
+  } catch (error) {
+    await cluster.stop();
+    throw error;
+  }
+  return cluster;
+}
+
+/** A running cluster. Its two servers can be ended and started again one by one. */
+export class KubernetesCluster {
+  /** The API server, such as https://127.0.0.1:41234. */
+  readonly url: string;
+  /** Certificate of the authority that signed the API server's, PEM. */
+  readonly caPem: string;
+  /** Bearer token of a user who may do everything. */
+  readonly adminToken: string;
+  /** A kubeconfig of that user. */
+  readonly kubeconfigPath: string;
+  /** Where its files are; tests may put files of their own there. */
+  readonly folder: string;
+  /** Its state survives a kill. */
+  readonly etcd: ServerProcess;
+  /** Started again by {@link startApiServer}. */
+  readonly apiServer: ServerProcess;
+  /** kube-controller-manager, kube-scheduler and kwok of a full cluster; otherwise empty. */
+  readonly controllers: readonly ServerProcess[];
+  /** The program kubectl, for tests that run it as another user. */
+  readonly kubectlPath: string;
+  readonly #programs: string;
+  readonly #etcdUrl: string;
+
+  constructor(
+    parts: Awaited<ReturnType<typeof prepare>>,
+    { apiServerFlags = [], controllers }: ClusterOptions & { readonly controllers: readonly ServerProcess[] },
+  ) {
+    const { programs, folder, apiPort, etcdPort, peerPort, token, ca } = parts;
+    this.url = `https://127.0.0.1:${apiPort}`;
+    this.caPem = ca;
+    this.adminToken = token;
+    this.kubeconfigPath = join(folder, "kubeconfig");
+    this.folder = folder;
+    this.controllers = controllers;
+    this.kubectlPath = join(programs, "kubectl");
+    this.#programs = programs;
+    this.#etcdUrl = `http://127.0.0.1:${etcdPort}`;
+    const args = etcdArguments(folder, this.#etcdUrl, `http://127.0.0.1:${peerPort}`);
+    this.etcd = new ServerProcess({
+      name: "etcd",
+      command: join(programs, "etcd"),
+      args,
+      logPath: join(folder, "etcd.log"),
+    });
+    this.apiServer = new ServerProcess({
+      name: "kube-apiserver",
+      command: join(programs, "kube-apiserver"),
+      args: [...apiServerArguments(folder, apiPort, this.#etcdUrl), ...apiServerFlags],
+      logPath: join(folder, "kube-apiserver.log"),
+    });
+  }
+
+  /**
+   * Copies the state of the running etcd, as a snapshot of its disk does. The function stops both
+   * servers, puts the copy in the place of the state, and starts both; it can be called once.
+   */
+  async backUpEtcd(): Promise<() => Promise<void>> {
+    const [state, backup] = [join(this.folder, "etcd"), join(this.folder, "etcd-backup")];
+    await this.etcd.pause();
+    try {
+      cpSync(state, backup, { recursive: true });
+    } finally {
+      this.etcd.resume();
+    }
+    return async () => {
+      await this.apiServer.kill();
+      await this.etcd.kill();
+      rmSync(state, { recursive: true });
+      renameSync(backup, state);
+      this.etcd.start();
+      await this.startApiServer();
+    };
+  }
+
+  /**
+   * Starts the API server (again) on the same port and waits until it is ready. As often as
+   * necessary: while it was away another test may have been given that port.
+   */
+  async startApiServer(): Promise<void> {
+    const attempt = async (): Promise<void> => {
+      if (this.apiServer.pid === undefined) this.apiServer.start();
+      const status = await getStatus(this.url + READY_PATH, this.caPem);
+      if (status !== 200) throw new Error(`${READY_PATH} answered ${status}`);
+    };
+    try {
+      await eventually("the API server to be ready", attempt, READY_TIMEOUT_MS);
+    } catch (cause) {
+      throw new Error(`The API server does not start. ${this.apiServer.logTail()}`, { cause });
+    }
+  }
+
+  /** Starts the controllers of a full cluster, and resolves when pods can be created and have nodes. */
+  async startControllers(): Promise<void> {
+    if (this.controllers.length === 0) return;
+    for (const controller of this.controllers) controller.start();
+    await this.apply(nodeManifests());
+    const isThere = async (args: readonly string[], wanted: string): Promise<void> => {
+      const { stdout, stderr } = await this.kubectl(["get", ...args]);
+      if (!stdout.includes(wanted)) throw new Error(`${stdout}${stderr}`);
+    };
+    const attempt = async (): Promise<void> => {
+      await isThere(["serviceaccount", "default", "--output=name"], "serviceaccount/default");
+      await isThere(["nodes", "--no-headers"], " Ready ");
+    };
+    try {
+      await eventually("the controllers to work", attempt, READY_TIMEOUT_MS);
+    } catch (cause) {
+      const logs = this.controllers.map((controller) => controller.logTail()).join("\n");
+      throw new Error(`The controllers do not start. ${logs}`, { cause });
+    }
+  }
+
+  /**
+   * Runs kubectl as the user who may do everything; `input` is its standard input. Does not throw
+   * when kubectl fails.
+   */
+  async kubectl(args: readonly string[], input?: string): Promise<KubectlResult> {
+    // What it keeps of an API server is kept by port, which another cluster may have had before.
+    const own = ["--kubeconfig", this.kubeconfigPath, "--cache-dir", join(this.folder, "kubectl-cache")];
+    return await run(this.kubectlPath, [...own, ...args], input);
+  }
+
+  /**
+   * Applies manifests on the server's side, with strict checks; throws with the message of kubectl
+   * when one is invalid.
+   */
+  async apply(manifests: string): Promise<void> {
+    const { code, stderr } = await this.kubectl(
+      ["apply", "--server-side", "--force-conflicts", "--validate=strict", "-f", "-"],
+      manifests,
+    );
+    if (code !== 0) throw new Error(`kubectl apply failed: ${stderr.trim()}`);
+  }
+
+  /** Compacts etcd to its last revision, so that earlier watches get 410. */
+  async compact(): Promise<void> {
+    const environment = ["--endpoints", this.#etcdUrl, "--dial-timeout=60s", "--command-timeout=60s"];
+    const etcdctl = join(this.#programs, "etcdctl");
+    const status = await run(etcdctl, [...environment, "endpoint", "status", "--write-out=json"]);
+    const [{ Status }] = JSON.parse(status.stdout) as [{ Status: { header: { revision: number } } }];
+    const result = await run(etcdctl, [...environment, "compact", String(Status.header.revision)]);
+    if (result.code !== 0) throw new Error(`etcdctl compact failed: ${result.stderr.trim()}`);
+  }
+
+  /** Ends the servers and removes the folder. */
+  async stop(): Promise<void> {
+    await Promise.all(this.controllers.map(async (controller) => controller.kill()));
+    await this.apiServer.kill();
+    await this.etcd.kill();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * What a cluster is made of. The script prints the folder of the programs, which are built on the first
+ * call on a machine and kept in the cache folder; fails with what the build said.
+ */
+async function prepare() {
+  const script = join(import.meta.dirname, "../../kubernetes/build.sh");
+  const { stdout } = await promisify(execFile)("sh", [script], { timeout: BUILD_TIMEOUT_MS });
+  const [apiPort = 0, etcdPort = 0, peerPort = 0] = await reservePorts(3);
+  const folder = mkdtempSync(join(tmpdir(), "weir-kubernetes-"));
+  const token = randomBytes(16).toString("hex");
+  const ca = await writeClusterFiles(folder, apiPort, token);
+  return { programs: stdout.trim(), folder, apiPort, etcdPort, peerPort, token, ca };
+}
+
+async function getStatus(url: string, ca: string): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const call = request(url, { ca, agent: false, signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) }, (response) => {
+    response.resume();
+    resolve(response.statusCode ?? 0);
+  });
+  call.on("error", reject).end();
+  return await promise;
+}
+
+async function run(command: string, args: readonly string[], input?: string): Promise<KubectlResult> {
+  const running = promisify(execFile)(command, args, { maxBuffer: 64 * 1024 * 1024 });
+  running.child.stdin?.end(input);
+  try {
+    const { stdout, stderr } = await running;
+    return { code: 0, stdout, stderr };
+  } catch (error) {
+    const { code, stdout = "", stderr = "" } = error as { code?: number | string; stdout?: string; stderr?: string };
+    if (typeof code !== "number") throw error; // It could not even be started.
+    return { code, stdout, stderr };
+  }
+}

@@ -1,0 +1,158 @@
+// Runs faults one after the other under steady traffic, and notes what each of them cost. A fault is over when every
+// pod is ready, an edit has reached each of them, and traffic is decided without a mistake again.
+import { setTimeout as delay } from "node:timers/promises";
+
+import { eventually } from "../processes/eventually.ts";
+import { expect } from "vitest";
+
+import { type Losses, startTraffic, type Traffic } from "../weir/traffic.ts";
+import { perPath, type Product } from "./product-fixture.ts";
+
+/** A limit that traffic stays below. */
+const LARGE = 1_000_000;
+
+/** Longest wait for the end of the effects of a fault, in milliseconds. */
+const RECOVERY_TIMEOUT_MS = 120_000;
+
+/** Requests without a mistake that show the end. */
+const CLEAN_REQUESTS = 20;
+
+/** Time between two looks at them, in milliseconds. */
+const CLEAN_LOOK_MS = 100;
+
+/** User of the traffic. */
+const USER = "always";
+
+/** Settings under which no decision is lost to a machine that stands still for a moment. */
+export const FAULT_FILTER = { failure_mode_deny: false, timeout: "10s" };
+
+/** How long Redis may take for a command meanwhile. */
+export const FAULT_COMMAND_TIMEOUT = "4s";
+
+/**
+ * What a fault may cost: nothing; decisions, so that Envoy's `failure_mode_deny: false` allows requests; or also the
+ * counters, which begin anew.
+ */
+export type Cost = "nothing" | "decisions" | "counters";
+
+/** A fault. */
+export interface Fault {
+  readonly name: string;
+  readonly cost: Cost;
+  /** Makes the fault and ends it. */
+  readonly happen: () => Promise<void>;
+}
+
+type Row = Losses & { readonly fault: string; readonly mayCost: Cost; readonly tookMs: number };
+
+/** Starts the traffic. */
+export async function startFaultRun(product: Product): Promise<FaultRun> {
+  const run = new FaultRun(product);
+  await run.begin();
+  return run;
+}
+
+/** Traffic, and the table of what faults cost. */
+export class FaultRun {
+  readonly #product: Product;
+  readonly #rows: Row[] = [];
+  #traffic: Traffic | undefined;
+  #edits = 0;
+
+  constructor(product: Product) {
+    this.#product = product;
+  }
+
+  /** Applies the limits, and begins to send. */
+  async begin(): Promise<void> {
+    await this.#edit();
+    await this.#useUp();
+    this.#traffic = startTraffic(this.#product.envoy.url, [
+      { path: "/open", user: USER, right: 200 },
+      { path: "/closed", user: USER, right: 429 },
+    ]);
+  }
+
+  /** Lets the fault happen, waits for the end of its effects, and checks that it cost no more than it may. */
+  async run({ name, cost, happen }: Fault): Promise<void> {
+    await this.#lossesUntilClean();
+    const startedMs = performance.now();
+    await happen();
+    await eventually("every pod to be ready", () => this.#allReady(), RECOVERY_TIMEOUT_MS);
+    await eventually("an edit to reach every pod", () => this.#edit(), RECOVERY_TIMEOUT_MS);
+    const tookMs = Math.round(performance.now() - startedMs);
+    if (cost === "counters") await this.#useUp();
+    const losses = await this.#lossesUntilClean();
+    this.#rows.push({ fault: name, mayCost: cost, ...losses, tookMs });
+    const { failed, wronglyAllowed, wronglyDenied } = losses;
+    expect({ failed, wronglyDenied, wronglyAllowed: cost === "nothing" ? wronglyAllowed : 0 }).toEqual({
+      failed: 0,
+      wronglyDenied: 0,
+      wronglyAllowed: 0,
+    });
+  }
+
+  /** The table, in Markdown. */
+  table(): string {
+    const heads = [
+      "Fault",
+      "May cost",
+      "Requests",
+      "Failed",
+      "Wrongly denied",
+      "Wrongly allowed",
+      "Longest gap",
+      "Over after",
+    ];
+    const rows = this.#rows.map((row) => [
+      ...[row.fault, row.mayCost, row.requests, row.failed, row.wronglyDenied, row.wronglyAllowed],
+      ...[`${row.longestGapMs} ms`, `${row.tookMs} ms`],
+    ]);
+    return [heads, heads.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+  }
+
+  /** Ends the traffic. */
+  async stop(): Promise<void> {
+    await this.#traffic?.stop();
+  }
+
+  async #edit(): Promise<void> {
+    this.#edits += 1;
+    await this.#product.applyLimits([perPath("/open", LARGE + this.#edits), perPath("/closed", 1)]);
+  }
+
+  /** Uses the limit of the one path up. */
+  async #useUp(): Promise<void> {
+    await eventually("the limit", async () => expect((await this.#product.get("/closed", USER)).status).toBe(429));
+  }
+
+  #allReady(): void {
+    const waiting = this.#product.allPods().filter((pod) => !pod.isReady);
+    expect(waiting.map(({ name }) => name)).toEqual([]);
+  }
+
+  /** Everything lost since the last look, until a few requests in a row came without a mistake. */
+  async #lossesUntilClean(): Promise<Losses> {
+    const traffic = this.#traffic!;
+    const deadlineMs = performance.now() + RECOVERY_TIMEOUT_MS;
+    let all = traffic.take();
+    for (let clean = 0; clean < CLEAN_REQUESTS;) {
+      if (performance.now() > deadlineMs) throw new Error(`traffic is still decided wrongly: ${JSON.stringify(all)}`);
+      await delay(CLEAN_LOOK_MS);
+      const losses = traffic.take();
+      clean = losses.failed + losses.wronglyAllowed + losses.wronglyDenied === 0 ? clean + losses.requests : 0;
+      all = sumOf(all, losses);
+    }
+    return all;
+  }
+}
+
+function sumOf(one: Losses, other: Losses): Losses {
+  return {
+    requests: one.requests + other.requests,
+    failed: one.failed + other.failed,
+    wronglyAllowed: one.wronglyAllowed + other.wronglyAllowed,
+    wronglyDenied: one.wronglyDenied + other.wronglyDenied,
+    longestGapMs: Math.max(one.longestGapMs, other.longestGapMs),
+  };
+}

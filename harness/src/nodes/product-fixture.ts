@@ -1,0 +1,224 @@
+// The product as a platform team has it: Weir installed in a cluster, one data plane of three pods on a Redis, and
+// an Envoy in front of a service that finds these pods by their DNS name.
+import { eventually } from "../processes/eventually.ts";
+import { startRedis } from "../servers/redis.ts";
+
+import { type Envoy, startEnvoy } from "../envoy/envoy.ts";
+import { endpoints, type Fields, socketAddress } from "../envoy/envoy-config.ts";
+import { manifestOf, type Rule } from "../weir/flow.ts";
+import { startUpstream, type Upstream } from "../servers/upstream.ts";
+import { type PodCluster, startPodCluster, SYSTEM_NAMESPACE } from "./installed-cluster.ts";
+import type { RunningPod } from "./running-pod.ts";
+
+/** Namespace of the team whose limits are applied. */
+export const SHOP = "shop";
+
+/** Domain that Envoy asks about. */
+export const DOMAIN = "shop";
+
+/** Pods of the data plane. */
+export const POD_COUNT = 3;
+
+/** Longest wait of one kubectl command. */
+const WAIT_TIMEOUT = "--timeout=100s";
+
+/** Headless: Envoy needs the addresses of the pods, to spread calls over them. */
+const PODS_SERVICE = {
+  apiVersion: "v1",
+  kind: "Service",
+  metadata: { name: "core-pods", namespace: SHOP },
+  spec: {
+    clusterIP: "None",
+    selector: { "app.kubernetes.io/name": "weir-ratelimit", "app.kubernetes.io/instance": "core" },
+    ports: [{ name: "grpc", port: 8081, targetPort: "grpc" }],
+  },
+};
+
+/** Fields of the backend of the RateLimitService, for a Redis that is not a single one. */
+export type RedisBackend = Readonly<Record<string, unknown>>;
+
+/** What may differ. */
+export interface ProductOptions {
+  /** By default a Redis of this fixture. */
+  readonly redis?: RedisBackend;
+  /** How long Redis may take for a command; by default longer than a busy machine stands still. */
+  readonly commandTimeout?: string;
+  /** Fields of Envoy's rate limit filter. */
+  readonly filter?: Readonly<Record<string, unknown>>;
+}
+
+/** Starts everything; resolves when the first request was limited. */
+export async function startProduct(options: ProductOptions = {}): Promise<Product> {
+  const pods = await startPodCluster();
+  const redis = await startRedis(pods.cluster.folder);
+  const upstream = await startUpstream();
+  const product = new Product(pods, redis, upstream);
+  try {
+    await product.install(options);
+    return product;
+  } catch (error) {
+    await product.stop();
+    throw error;
+  }
+}
+
+/** The running product. */
+export class Product {
+  readonly pods: PodCluster;
+  readonly redis: Awaited<ReturnType<typeof startRedis>>;
+  readonly upstream: Upstream;
+  /** What happened when, in milliseconds since the installation began. */
+  readonly laps: Record<string, number> = {};
+  #envoy: Envoy | undefined;
+
+  constructor(pods: PodCluster, redis: Product["redis"], upstream: Upstream) {
+    this.pods = pods;
+    this.redis = redis;
+    this.upstream = upstream;
+  }
+
+  get envoy(): Envoy {
+    if (this.#envoy === undefined) throw new Error("Envoy does not run yet");
+    return this.#envoy;
+  }
+
+  /** Installs Weir, then makes the data plane and its first limit, and sends requests until one is limited. */
+  async install({ redis, commandTimeout = "20s", filter }: ProductOptions): Promise<void> {
+    const startedMs = performance.now();
+    const lap = (name: string): number => (this.laps[name] = Math.round(performance.now() - startedMs));
+    await this.pods.install();
+    lap("installed");
+    await this.pods.kubectl(["create", "namespace", SHOP]);
+    await this.apply("first", "first", [perPath("/first", 1)]);
+    const server = redis ?? { type: "single", single: { address: this.redis.address } };
+    await this.applyObject({
+      apiVersion: "ratelimit.weir.dev/v1alpha1",
+      kind: "RateLimitService",
+      metadata: { name: "core", namespace: SHOP },
+      spec: {
+        replicas: POD_COUNT,
+        backend: { type: "redis", redis: { ...server, commandTimeout } },
+        responseHeaders: { enabled: true },
+      },
+    });
+    await this.applyObject(PODS_SERVICE);
+    await this.kubectl("wait", "--for=condition=Ready", "rls/core", WAIT_TIMEOUT);
+    lap("the RateLimitService is Ready");
+    await this.apply("limits", DOMAIN, [perPath("/first", 1)]);
+    await this.kubectl("wait", "--for=condition=Ready", "rlc/limits", WAIT_TIMEOUT);
+    this.#envoy = await startEnvoy({
+      folder: this.pods.cluster.folder,
+      domain: DOMAIN,
+      upstreamPort: this.upstream.port,
+      rateLimitCluster: podsCluster(this.pods.nodes.dns.address),
+      ...(filter !== undefined && { filter }),
+    });
+    await eventually("a limited request", async () => {
+      const { status } = await this.get("/first", "first");
+      if (status !== 429) throw new Error(`the answer is ${status}`);
+    });
+    lap("the first request was limited");
+  }
+
+  /** Applies a RateLimitConfig to the namespace. */
+  async apply(name: string, domain: string, descriptors: readonly Rule[]): Promise<void> {
+    await this.pods.kubectl(["apply", "-n", SHOP, "-f", "-"], manifestOf(name, domain, descriptors));
+  }
+
+  /** Applies the limits of the domain that Envoy asks about, and waits as `kubectl wait` does. */
+  async applyLimits(descriptors: readonly Rule[]): Promise<void> {
+    await this.apply("limits", DOMAIN, descriptors);
+    await this.kubectl("wait", "--for=condition=Ready", "rlc/limits", WAIT_TIMEOUT);
+  }
+
+  /** Runs kubectl in the namespace. */
+  async kubectl(...args: readonly string[]): Promise<string> {
+    return await this.pods.kubectl(["-n", SHOP, ...args]);
+  }
+
+  /** Applies an object, in its own namespace. */
+  async applyObject(object: object): Promise<void> {
+    await this.pods.kubectl(["apply", "-f", "-"], JSON.stringify(object));
+  }
+
+  /** The rate limit pods. */
+  rateLimitPods(): readonly RunningPod[] {
+    return this.pods.nodes.pods("weir-ratelimit", SHOP);
+  }
+
+  /** Every pod of Weir. */
+  allPods(): readonly RunningPod[] {
+    return ["weir-operator", "weir-control-plane", "weir-ratelimit"].flatMap((name) => this.pods.nodes.pods(name));
+  }
+
+  /** The operator that is the leader, by its Lease. */
+  async leader(): Promise<RunningPod> {
+    const path = "jsonpath={.spec.holderIdentity}";
+    const holder = await this.pods.kubectl(["get", "lease", "weir-operator", "-n", SYSTEM_NAMESPACE, "-o", path]);
+    const leader = this.pods.nodes.pods("weir-operator").find(({ name }) => holder.startsWith(name));
+    if (leader === undefined) throw new Error(`No pod is the leader ${holder}`);
+    return leader;
+  }
+
+  /** Sends one request through Envoy. */
+  async get(path: string, user: string): Promise<Response> {
+    const response = await fetch(this.envoy.url + path, { headers: { "x-user": user } });
+    await response.body?.cancel();
+    return response;
+  }
+
+  /** Sends requests at once; resolves with how many had each status. */
+  async getMany(path: string, user: string, count: number): Promise<Readonly<Record<string, number>>> {
+    const all = await Promise.all(Array.from({ length: count }, () => this.get(path, user)));
+    const counts: Record<string, number> = {};
+    for (const { status } of all) counts[status] = (counts[status] ?? 0) + 1;
+    return counts;
+  }
+
+  /** Ends everything. */
+  async stop(): Promise<void> {
+    await this.#envoy?.stop();
+    await this.pods.stop();
+    await this.upstream.stop();
+    await this.redis.stop();
+  }
+}
+
+/** A limit per user and year on one path. */
+export function perPath(path: string, requestsPerUnit: number): Rule {
+  // No window ends while a test runs.
+  return { key: "path", value: path, descriptors: [{ key: "user", rateLimit: { unit: "year", requestsPerUnit } }] };
+}
+
+/** Envoy's cluster: the pods of the headless Service, and only those that are healthy. */
+function podsCluster(dnsAddress: string): Fields {
+  return {
+    type: "STRICT_DNS",
+    dns_lookup_family: "V4_ONLY",
+    dns_refresh_rate: "1s",
+    connect_timeout: "5s",
+    typed_dns_resolver_config: {
+      name: "envoy.network.dns_resolver.cares",
+      typed_config: {
+        "@type": "type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig",
+        resolvers: [socketAddress(53, dnsAddress)],
+      },
+    },
+    health_checks: [
+      {
+        timeout: "2s",
+        interval: "0.5s",
+        no_traffic_interval: "0.5s",
+        unhealthy_threshold: 2,
+        healthy_threshold: 1,
+        grpc_health_check: {},
+      },
+    ],
+    ...endpoints("ratelimit", [socketAddress(8081, `core-pods.${SHOP}.svc.cluster.local`)]),
+  };
+}
+
+/** Where the HTTP listener of a pod is. */
+export function podUrl({ address }: RunningPod): string {
+  return `http://${address}:8080`;
+}

@@ -1,0 +1,132 @@
+// Reads docs/mesh.md, and puts the parts of an Envoy configuration that it shows into a whole one.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { textsOf } from "./code-blocks.ts";
+import { allRoutes, endpoints, EXTENSIONS, listener, socketAddress } from "../envoy/envoy-config.ts";
+import { ROOT } from "../processes/programs.ts";
+
+/** A YAML object. */
+export type YamlObject = Record<string, unknown>;
+
+/** A Kubernetes object of the page. */
+export interface Manifest {
+  readonly kind: string;
+  readonly metadata?: { readonly name: string; readonly namespace?: string };
+  readonly spec: YamlObject;
+}
+
+/** The YAML blocks of the page, in their order. */
+export function readMeshPage(): readonly string[] {
+  return textsOf("yaml", "docs/mesh.md", readFileSync(join(ROOT, "docs/mesh.md"), "utf8"));
+}
+
+/** The block that is the object of that kind and name; the name may be left out where the kind has one. */
+export function findManifest(blocks: readonly string[], kind: string, name?: string): Manifest {
+  const found = blocks
+    .map((block) => parse(block) as Manifest)
+    .filter((manifest) => manifest.kind === kind && (name === undefined || manifest.metadata?.name === name));
+  if (found.length !== 1) throw new Error(`The page has ${found.length} blocks of ${kind} ${name ?? ""}`);
+  return found[0]!;
+}
+
+/** Ports of 127.0.0.1 in the place of the page's addresses. */
+export interface MeshPorts {
+  readonly rateLimit: number;
+  readonly upstream: number;
+}
+
+/** The same configuration on this machine: its addresses are local, and it waits for busy machines. */
+export function onThisMachine<T>(config: T, ports: MeshPorts): T {
+  return mapTree(config, (value) => {
+    const { address, timeout, connect_timeout: connect } = value;
+    if (address === "limits.shop.svc.cluster.local") return { address: "127.0.0.1", port_value: ports.rateLimit };
+    if (address === "web.shop.svc.cluster.local") return { address: "127.0.0.1", port_value: ports.upstream };
+    if (address === "0.0.0.0" || address === "::") return { address: "127.0.0.1", port_value: 0 };
+    // Envoy Gateway leaves the filter's timeout at 20 ms, after which a request is let through.
+    const isFilter = value["@type"] === `${EXTENSIONS}.filters.http.ratelimit.v3.RateLimit`;
+    const isShort = timeout === "0.25s" || (isFilter && timeout === undefined);
+    return { ...value, ...(isShort && { timeout: "20s" }), ...(connect !== undefined && LONG_CONNECT) };
+  }) as T;
+}
+
+const LONG_CONNECT = { connect_timeout: "20s" };
+
+/** An Envoy configuration with what two EnvoyFilters patch into a gateway that Istio would configure. */
+export function applyEnvoyFilters(filters: readonly Manifest[]): unknown {
+  const patches = filters.flatMap(({ spec }) => spec["configPatches"] as EnvoyFilterPatch[]);
+  const valuesOf = (applyTo: string): YamlObject[] =>
+    patches.filter((patch) => patch.applyTo === applyTo).map(({ patch }) => patch.value);
+  const hosts = valuesOf("VIRTUAL_HOST").reduce((merged, value) => ({ ...merged, ...value }), {});
+  const host = { name: "shop.example.com:80", domains: ["*"], routes: allRoutes("web"), ...hosts };
+  return {
+    static_resources: {
+      listeners: [listener("ingress", { virtualHosts: [host], filters: valuesOf("HTTP_FILTER") })],
+      clusters: [...valuesOf("CLUSTER"), webCluster("web")],
+    },
+  };
+}
+
+/** A cluster of the upstream. */
+export function webCluster(name: string): YamlObject {
+  const server = socketAddress(8080, "web.shop.svc.cluster.local");
+  return { name, type: "STRICT_DNS", ...endpoints(name, [server]) };
+}
+
+interface EnvoyFilterPatch {
+  readonly applyTo: string;
+  readonly patch: { readonly operation: string; readonly value: YamlObject };
+}
+
+/** An EnvoyPatchPolicy's patch. */
+interface JsonPatch {
+  readonly type: string;
+  readonly operation: { readonly op: string; readonly path: string; readonly value: YamlObject };
+}
+
+/** What Envoy Gateway sends to its proxies, with the names of fields as in JSON patches. */
+export interface GatewayResources {
+  readonly listener: YamlObject;
+  readonly routes: YamlObject;
+}
+
+/** `resources` with what an EnvoyPatchPolicy adds to them, and the clusters that it adds. */
+export function applyPatchPolicy(
+  policy: Manifest,
+  resources: GatewayResources,
+): GatewayResources & { readonly clusters: readonly YamlObject[] } {
+  const clusters: YamlObject[] = [];
+  const { listener, routes } = structuredClone(resources);
+  for (const { type, operation } of policy.spec["jsonPatches"] as JsonPatch[]) {
+    if (operation.op !== "add") throw new Error(`Cannot apply the operation ${operation.op}: only add`);
+    if (type.endsWith(".Cluster")) clusters.push(operation.value);
+    else add(type.endsWith(".Listener") ? listener : routes, operation.path, operation.value);
+  }
+  return { listener, routes, clusters };
+}
+
+/** The operation "add" of RFC 6902: inserts into a list, or sets a field; the parent must exist. */
+function add(target: YamlObject, path: string, value: unknown): void {
+  const segments = path.split("/").slice(1);
+  const last = segments.pop() ?? "";
+  const parent = segments.reduce<unknown>((node, segment) => (node as YamlObject)[segment], target);
+  if (Array.isArray(parent)) parent.splice(Number(last), 0, value);
+  else if (typeof parent === "object" && parent !== null) (parent as YamlObject)[last] = value;
+  else throw new Error(`Cannot add at ${path}: its parent does not exist`);
+}
+
+/** `tree` with each object replaced, from the leaves up. */
+export function mapTree(tree: unknown, replace: (value: YamlObject) => unknown): unknown {
+  if (Array.isArray(tree)) return tree.map((item) => mapTree(item, replace));
+  if (typeof tree !== "object" || tree === null) return tree;
+  return replace(Object.fromEntries(Object.entries(tree).map(([key, value]) => [key, mapTree(value, replace)])));
+}
+
+/** `tree` with field names in snake case, as Envoy Gateway has them when it applies patches. */
+export function withProtoNames(tree: unknown): unknown {
+  const rename = (key: string): string =>
+    key.includes(".") ? key : key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return mapTree(tree, (value) =>
+    Object.fromEntries(Object.entries(value).map(([key, field]) => [rename(key), field])),
+  );
+}

@@ -1,0 +1,99 @@
+// Real Redis servers for tests: alone, with TLS, as a cluster, behind a sentinel. Their files are in
+// the folder of the test; nothing is persisted.
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { eventually } from "../processes/eventually.ts";
+import { reservePort } from "../processes/reserve-ports.ts";
+import type { CertificateFiles } from "./certificate-files.ts";
+import { HOST, type StoreOptions, StoreServer } from "./store-server.ts";
+
+/** Nodes of a cluster: the fewest that Redis takes. */
+const CLUSTER_NODES = 3;
+
+/** Longest wait for a reply, in milliseconds. */
+const REPLY_TIMEOUT_MS = 20_000;
+
+/** How to start a Redis server. */
+export interface RedisOptions extends StoreOptions {
+  /** Speaks only TLS on its port, and asks clients for a certificate. */
+  readonly tls?: CertificateFiles;
+}
+
+/** Starts a Redis server with an empty keyspace, on a port and on a unix socket. */
+export async function startRedis(folder: string, { tls, ...options }: RedisOptions = {}): Promise<StoreServer> {
+  return StoreServer.run(
+    folder,
+    "redis-server",
+    (port, socketPath) => [
+      ...(tls === undefined ? ["--port", String(port)] : ["--port", "0", "--tls-port", String(port), ...tlsFlags(tls)]),
+      ...["--bind", HOST, "--unixsocket", socketPath],
+      ...["--save", "", "--appendonly", "no", "--dir", folder],
+    ],
+    options,
+  );
+}
+
+/** Starts a sentinel that watches the server on `masterPort` under the name `mymaster`. */
+export async function startSentinel(folder: string, masterPort: number): Promise<StoreServer> {
+  return StoreServer.run(folder, "redis-sentinel", (port) => {
+    const path = join(folder, `sentinel-${port}.conf`);
+    const lines = [
+      `port ${port}`,
+      `bind ${HOST}`,
+      `dir ${folder}`,
+      `sentinel monitor mymaster ${HOST} ${masterPort} 1`,
+    ];
+    writeFileSync(path, `${lines.join("\n")}\n`);
+    return [path];
+  });
+}
+
+/** Starts a cluster whose nodes cover every slot. */
+export async function startRedisCluster(folder: string): Promise<readonly StoreServer[]> {
+  const nodes: StoreServer[] = [];
+  const addresses: string[] = [];
+  try {
+    for (let index = 0; index < CLUSTER_NODES; index++) {
+      const busPort = await reservePort();
+      const config = ["--cluster-enabled", "yes", "--cluster-config-file", `nodes-${index}.conf`];
+      const node = await startRedis(folder, { flags: [...config, "--cluster-port", String(busPort)] });
+      nodes.push(node);
+      addresses.push(`${node.address}@${busPort}`);
+    }
+    await promisify(execFile)("redis-cli", ["--cluster", "create", ...addresses, "--cluster-yes"]);
+    for (const node of nodes) {
+      await eventually("the cluster to cover every slot", async () => {
+        const info = await sendCommand(node, "CLUSTER", "INFO");
+        if (!info.includes("cluster_state:ok")) throw new Error(info);
+      });
+    }
+  } catch (error) {
+    await Promise.all(nodes.map((node) => node.stop()));
+    throw error;
+  }
+  return nodes;
+}
+
+/** Sends one command over a connection of its own, and resolves with the beginning of the raw reply. */
+export async function sendCommand({ port }: StoreServer, ...words: readonly string[]): Promise<string> {
+  const socket = connect({ host: HOST, port });
+  socket.setEncoding("utf8");
+  socket.write(`*${words.length}\r\n${words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join("")}`);
+  try {
+    const [reply] = (await once(socket, "data", { signal: AbortSignal.timeout(REPLY_TIMEOUT_MS) })) as [string];
+    return reply;
+  } finally {
+    socket.destroy();
+  }
+}
+
+function tlsFlags({ ca, serverCert, serverKey }: CertificateFiles): readonly string[] {
+  return [
+    ...["--tls-cert-file", serverCert, "--tls-key-file", serverKey],
+    ...["--tls-ca-cert-file", ca, "--tls-auth-clients", "yes"],
+  ];
+}

@@ -1,0 +1,135 @@
+// The configuration and decision flow of a test: the real control plane over a folder of manifests
+// with mutual TLS, and any number of real rate limit pods, in one temporary folder on free ports.
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { stringify } from "yaml";
+import type { RolloutState } from "@weir/dev/output/rollout-state";
+import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
+import { STACK_HOST } from "@weir/dev/setup/ports";
+import { type Pod, startPod } from "./pod.ts";
+import { anyPorts, type Env } from "../processes/programs.ts";
+import { type Replica, type ReplicaPlace, startReplica } from "./replica.ts";
+
+/** How long a program may take to stop, in milliseconds. */
+const STOP_GRACE_MS = 30_000;
+
+/** A rule in a manifest. */
+export interface Rule {
+  readonly key: string;
+  readonly value?: string;
+  readonly rateLimit?:
+    | { readonly unlimited: true }
+    | {
+        readonly unit: string;
+        readonly requestsPerUnit: number;
+        readonly name?: string;
+        readonly replaces?: readonly { readonly name: string }[];
+      };
+  readonly shadowMode?: boolean;
+  readonly descriptors?: readonly Rule[];
+}
+
+/** The text of a manifest for one domain; of the namespace `default` and for every fleet by default. */
+export function manifestOf(
+  name: string,
+  domain: string,
+  descriptors: readonly Rule[],
+  { namespace, fleets }: { readonly namespace?: string; readonly fleets?: readonly string[] | undefined } = {},
+): string {
+  return stringify({
+    apiVersion: "ratelimit.weir.dev/v1alpha1",
+    kind: "RateLimitConfig",
+    metadata: { name, namespace },
+    spec: { domain, fleets, descriptors },
+  });
+}
+
+/** Writes a manifest in one step, as an editor that saves by renaming does. */
+export function saveManifest(folder: string, file: string, text: string): void {
+  const path = join(folder, file);
+  writeFileSync(`${path}.new`, text);
+  renameSync(`${path}.new`, path);
+}
+
+/** Starts a control plane in `folder` over the manifests given by file name. */
+export async function startFlow(
+  folder: string,
+  manifests: Readonly<Record<string, string>>,
+  { controlPlaneEnv = {} }: { readonly controlPlaneEnv?: Env } = {},
+): Promise<Flow> {
+  const manifestFolder = join(folder, "manifests");
+  mkdirSync(manifestFolder, { recursive: true });
+  for (const [file, text] of Object.entries(manifests)) saveManifest(manifestFolder, file, text);
+  const certificates = await ensureCertificates(join(folder, "certificates"), {
+    hostNames: ["localhost", STACK_HOST],
+    now: new Date(),
+  });
+  const place = { ports: await anyPorts(), certificates, manifests: manifestFolder };
+  return new Flow(place, controlPlaneEnv, await startReplica(place, controlPlaneEnv));
+}
+
+/** A place whose ports are known. */
+type FlowPlace = ReplicaPlace & Required<Pick<ReplicaPlace, "ports">>;
+
+/** The running flow. */
+export class Flow {
+  /** The control plane that was started last. */
+  controlPlane: Replica;
+  readonly #place: FlowPlace;
+  readonly #controlPlaneEnv: Env;
+  readonly #pods: Pod[] = [];
+
+  constructor(place: FlowPlace, controlPlaneEnv: Env, controlPlane: Replica) {
+    this.#place = place;
+    this.#controlPlaneEnv = controlPlaneEnv;
+    this.controlPlane = controlPlane;
+  }
+
+  /** Writes a manifest in one step, as an editor that saves by renaming does. */
+  writeManifest(file: string, text: string): void {
+    saveManifest(this.#place.manifests, file, text);
+  }
+
+  /** Empties the file and writes it again, as other editors do. */
+  overwriteManifest(file: string, text: string): void {
+    writeFileSync(join(this.#place.manifests, file), text);
+  }
+
+  /** Deletes a manifest. */
+  removeManifest(file: string): void {
+    rmSync(join(this.#place.manifests, file));
+  }
+
+  /** Starts a pod with further environment variables. */
+  async startPod(env: Env = {}): Promise<Pod> {
+    const pod = await startPod(this.#place, env);
+    this.#pods.push(pod);
+    return pod;
+  }
+
+  /** Kills the control plane as a crash would. */
+  async killControlPlane(): Promise<void> {
+    this.controlPlane.process.kill();
+    await this.controlPlane.process.exited;
+  }
+
+  /** Starts the control plane again, at its old address. */
+  async startControlPlane(): Promise<void> {
+    this.controlPlane = await startReplica(this.#place, this.#controlPlaneEnv);
+  }
+
+  get certificates(): DevelopmentCertificates {
+    return this.#place.certificates;
+  }
+
+  /** The control plane's status of manifests and pods. */
+  status(): Promise<RolloutState> {
+    return this.controlPlane.status();
+  }
+
+  /** Stops the pods, then the control plane. */
+  async stop(): Promise<void> {
+    for (const pod of this.#pods.toReversed()) await pod.process.stop("SIGTERM", STOP_GRACE_MS);
+    await this.controlPlane.process.stop("SIGTERM", STOP_GRACE_MS);
+  }
+}
