@@ -15,7 +15,7 @@ const KUBECONFORM_VERSION = "0.7.0";
 const OUTPUT_MAX_BYTES = 64 * 1024 * 1024;
 
 /** Folder of the charts. */
-export const CHARTS = join(import.meta.dirname, "..");
+export const CHARTS = join(import.meta.dirname, "..", "..", "..", "charts");
 
 /** The result of a command. */
 export interface CommandResult {
