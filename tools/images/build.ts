@@ -1,5 +1,5 @@
-// Builds every image without a network into a folder: `node tools/images/build.ts FOLDER [--digests-only]`.
-// FOLDER/report.json then describes them. Expects installed packages and a build.
+// Builds every image without a network into a folder: `node tools/images/build.ts FOLDER [--digests-only] [--archive FILE]`.
+// FOLDER/report.json then describes them; FILE is an archive of all for containerd. Expects installed packages and a build.
 import {
   copyFileSync,
   existsSync,
@@ -40,8 +40,15 @@ interface Manifest {
   readonly layers: readonly { readonly digest: string; readonly size: number }[];
 }
 
+/** The names that the charts use, without the tag. */
+const REPOSITORIES = "ghcr.io/weir-dev";
+
 /** Builds all images in `folder`, which is emptied first. */
-async function buildImages(root: string, folder: string, digestsOnly: boolean): Promise<readonly BuiltImage[]> {
+async function buildImages(
+  root: string,
+  folder: string,
+  { digestsOnly, archive }: { readonly digestsOnly: boolean; readonly archive: string | undefined },
+): Promise<readonly BuiltImage[]> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const dockerfile = join(root, "Dockerfile");
@@ -84,7 +91,24 @@ async function buildImages(root: string, folder: string, digestsOnly: boolean): 
     };
     images.push({ ...(await buildah.describe(name)), name, details: digestsOnly ? undefined : await describe() });
   }
+  if (archive !== undefined) await writeArchive(buildah, folder, archive, args.VERSION);
   return images;
+}
+
+/** Writes one archive of all images, in which layers that they share are once: an OCI layout with containerd's names. */
+async function writeArchive(buildah: Buildah, folder: string, archive: string, version: string): Promise<void> {
+  const layout = join(folder, "archive");
+  for (const { name } of IMAGES) await buildah.push(name, layout);
+  const path = join(layout, "index.json");
+  const index = JSON.parse(readFileSync(path, "utf8")) as {
+    readonly manifests: readonly { readonly annotations: Record<string, string> }[];
+  };
+  for (const { annotations } of index.manifests) {
+    const name = annotations["org.opencontainers.image.ref.name"] ?? "";
+    annotations["io.containerd.image.name"] = `${REPOSITORIES}/${name}:${version}`;
+  }
+  writeFileSync(path, JSON.stringify(index));
+  await runAsRoot(["tar", "-C", layout, "-cf", archive, "."]);
 }
 
 /** The compressed layers of an image above its base, which is one layer. */
@@ -105,13 +129,19 @@ function sizeOf(folder: string): number {
     .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
 }
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { "digests-only": { type: "boolean" } } });
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { "digests-only": { type: "boolean" }, archive: { type: "string" } },
+});
 const [folder] = positionals;
 if (folder === undefined) {
-  console.error("Usage: node tools/images/build.ts FOLDER [--digests-only]");
+  console.error("Usage: node tools/images/build.ts FOLDER [--digests-only] [--archive FILE]");
   process.exitCode = 2;
 } else {
-  const images = await buildImages(process.cwd(), resolve(folder), values["digests-only"] ?? false);
+  const images = await buildImages(process.cwd(), resolve(folder), {
+    digestsOnly: values["digests-only"] ?? values.archive !== undefined,
+    archive: values.archive,
+  });
   writeFileSync(join(folder, "report.json"), JSON.stringify(images, undefined, 2));
   for (const { name, digest } of images) console.log(`${name}  ${digest}`);
 }

@@ -72,6 +72,8 @@ export const GO_PROGRAMS: readonly GoProgram[] = [
       `helm.sh/helm/v3/pkg/${name}.k8sVersionMinor=33`,
     ]),
   },
+  // The DNS server of the node that runs pods.
+  { program: "coredns", version: "1.12.1", path: "github.com/coredns/coredns" },
   { program: "kubeconform", version: "0.7.0", path: "github.com/yannh/kubeconform/cmd/kubeconform" },
 ];
 
@@ -105,6 +107,12 @@ export const TEST_PACKAGES: readonly DebianNeed[] = [
   { program: "chromium", packageName: "chromium" },
   { program: "ip", packageName: "iproute2" },
   { program: "unshare", packageName: "util-linux" },
+  // The node that runs pods.
+  { program: "containerd", packageName: "containerd" },
+  { program: "runc", packageName: "runc" },
+  { file: "/usr/lib/cni/bridge", packageName: "containernetworking-plugins" },
+  { program: "nft", packageName: "nftables" },
+  ...IMAGE_PACKAGES,
 ];
 
 /** Builds with Go what a test is compared with or runs on; each keeps its result in the cache folder. */

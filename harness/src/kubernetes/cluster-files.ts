@@ -10,15 +10,20 @@ const VALID_DAYS = 7;
 
 /**
  * Writes certificates, the key of service accounts, the token and the kubeconfig; returns the
- * authority's certificate.
+ * authority's certificate. The API server is at 127.0.0.1 and `addresses`.
  */
-export async function writeClusterFiles(folder: string, apiPort: number, token: string): Promise<string> {
+export async function writeClusterFiles(
+  folder: string,
+  apiPort: number,
+  token: string,
+  addresses: readonly string[] = [],
+): Promise<string> {
   const now = new Date();
   const authority = await createAuthority({ commonName: "weir test cluster", now, validDays: VALID_DAYS });
   const server = await authority.issue({
     commonName: "kube-apiserver",
     dnsNames: ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"],
-    ipAddresses: ["127.0.0.1"],
+    ipAddresses: ["127.0.0.1", ...addresses],
     usage: "server",
     now,
     validDays: VALID_DAYS,

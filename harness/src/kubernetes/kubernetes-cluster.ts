@@ -44,16 +44,16 @@ export interface ClusterOptions {
    * pods that become ready. 0.6 GB of memory in all.
    */
   readonly full?: boolean;
-  /** Whether kwok plays the nodes of a full cluster; otherwise the caller runs their pods. True by default. */
-  readonly hasKwok?: boolean;
+  /** Where a real node finds the API server; without it kwok plays the nodes of a full cluster. */
+  readonly node?: { readonly host: string; readonly apiService: string; readonly serviceRange: string };
 }
 
 /** Starts etcd and an API server with further flags, and resolves when it is ready. */
 export async function startKubernetesCluster(options: ClusterOptions = {}): Promise<KubernetesCluster> {
-  const parts = await prepare();
+  const parts = await prepare(options.node);
   const cluster = new KubernetesCluster(parts, {
     ...options,
-    controllers: options.full === true ? await createControllers(parts, options.hasKwok) : [],
+    controllers: options.full === true ? await createControllers(parts, options.node === undefined) : [],
   });
   try {
     cluster.etcd.start();
@@ -86,12 +86,14 @@ export class KubernetesCluster {
   readonly controllers: readonly ServerProcess[];
   /** The program kubectl, for tests that run it as another user. */
   readonly kubectlPath: string;
-  readonly #programs: string;
+  /** Folder of the programs of Kubernetes. */
+  readonly programs: string;
   readonly #etcdUrl: string;
+  readonly #node: ClusterOptions["node"];
 
   constructor(
     parts: Awaited<ReturnType<typeof prepare>>,
-    { apiServerFlags = [], controllers }: ClusterOptions & { readonly controllers: readonly ServerProcess[] },
+    { apiServerFlags = [], controllers, node }: ClusterOptions & { readonly controllers: readonly ServerProcess[] },
   ) {
     const { programs, folder, apiPort, etcdPort, peerPort, token, ca } = parts;
     this.url = `https://127.0.0.1:${apiPort}`;
@@ -101,7 +103,8 @@ export class KubernetesCluster {
     this.folder = folder;
     this.controllers = controllers;
     this.kubectlPath = join(programs, "kubectl");
-    this.#programs = programs;
+    this.programs = programs;
+    this.#node = node;
     this.#etcdUrl = `http://127.0.0.1:${etcdPort}`;
     const args = etcdArguments(folder, this.#etcdUrl, `http://127.0.0.1:${peerPort}`);
     this.etcd = new ServerProcess({
@@ -113,7 +116,7 @@ export class KubernetesCluster {
     this.apiServer = new ServerProcess({
       name: "kube-apiserver",
       command: join(programs, "kube-apiserver"),
-      args: [...apiServerArguments(folder, apiPort, this.#etcdUrl), ...apiServerFlags],
+      args: [...apiServerArguments(folder, apiPort, this.#etcdUrl, node), ...apiServerFlags],
       logPath: join(folder, "kube-apiserver.log"),
     });
   }
@@ -161,14 +164,14 @@ export class KubernetesCluster {
   async startControllers(): Promise<void> {
     if (this.controllers.length === 0) return;
     for (const controller of this.controllers) controller.start();
-    await this.apply(nodeManifests());
+    if (this.#node === undefined) await this.apply(nodeManifests());
     const isThere = async (args: readonly string[], wanted: string): Promise<void> => {
       const { stdout, stderr } = await this.kubectl(["get", ...args]);
       if (!stdout.includes(wanted)) throw new Error(`${stdout}${stderr}`);
     };
     const attempt = async (): Promise<void> => {
       await isThere(["serviceaccount", "default", "--output=name"], "serviceaccount/default");
-      await isThere(["nodes", "--no-headers"], " Ready ");
+      if (this.#node === undefined) await isThere(["nodes", "--no-headers"], " Ready ");
     };
     try {
       await eventually("the controllers to work", attempt, READY_TIMEOUT_MS);
@@ -203,7 +206,7 @@ export class KubernetesCluster {
   /** Compacts etcd to its last revision, so that earlier watches get 410. */
   async compact(): Promise<void> {
     const environment = ["--endpoints", this.#etcdUrl, "--dial-timeout=60s", "--command-timeout=60s"];
-    const etcdctl = join(this.#programs, "etcdctl");
+    const etcdctl = join(this.programs, "etcdctl");
     const status = await run(etcdctl, [...environment, "endpoint", "status", "--write-out=json"]);
     const [{ Status }] = JSON.parse(status.stdout) as [{ Status: { header: { revision: number } } }];
     const result = await run(etcdctl, [...environment, "compact", String(Status.header.revision)]);
@@ -223,13 +226,14 @@ export class KubernetesCluster {
  * What a cluster is made of. The script prints the folder of the programs, which are built on the first
  * call on a machine and kept in the cache folder; fails with what the build said.
  */
-async function prepare() {
+async function prepare(node: ClusterOptions["node"]) {
   const script = join(import.meta.dirname, "../../kubernetes/build.sh");
   const { stdout } = await promisify(execFile)("sh", [script], { timeout: BUILD_TIMEOUT_MS });
   const [apiPort = 0, etcdPort = 0, peerPort = 0] = await reservePorts(3);
   const folder = mkdtempSync(join(tmpdir(), "weir-kubernetes-"));
   const token = randomBytes(16).toString("hex");
-  const ca = await writeClusterFiles(folder, apiPort, token);
+  const addresses = node === undefined ? [] : [node.host, node.apiService];
+  const ca = await writeClusterFiles(folder, apiPort, token, addresses);
   return { programs: stdout.trim(), folder, apiPort, etcdPort, peerPort, token, ca };
 }
 

@@ -17,15 +17,25 @@ export function etcdArguments(folder: string, clientUrl: string, peerUrl: string
   ].flat();
 }
 
-/** Arguments of an API server with the certificates, keys and tokens in `folder`. */
-export function apiServerArguments(folder: string, port: number, etcdUrl: string): readonly string[] {
+/**
+ * Arguments of an API server with the certificates, keys and tokens in `folder`; with a real `node` it is also at
+ * that address of the machine, to which the Service `kubernetes` leads.
+ */
+export function apiServerArguments(
+  folder: string,
+  port: number,
+  etcdUrl: string,
+  node?: { readonly host: string; readonly serviceRange: string },
+): readonly string[] {
   const file = (name: string): string => join(folder, name);
   return [
     `--etcd-servers=${etcdUrl}`,
-    "--bind-address=127.0.0.1",
-    "--advertise-address=127.0.0.1",
+    `--bind-address=${node === undefined ? "127.0.0.1" : "0.0.0.0"}`,
+    `--advertise-address=${node?.host ?? "127.0.0.1"}`,
     `--secure-port=${port}`,
-    "--endpoint-reconciler-type=none",
+    `--endpoint-reconciler-type=${node === undefined ? "none" : "lease"}`,
+    // The names of nodes are in no DNS.
+    "--kubelet-preferred-address-types=InternalIP",
     `--tls-cert-file=${file("server.crt")}`,
     `--tls-private-key-file=${file("server.key")}`,
     `--client-ca-file=${file("ca.crt")}`,
@@ -33,7 +43,7 @@ export function apiServerArguments(folder: string, port: number, etcdUrl: string
     "--authorization-mode=RBAC",
     "--anonymous-auth=true",
     "--profiling=false",
-    "--service-cluster-ip-range=10.96.0.0/16",
+    `--service-cluster-ip-range=${node?.serviceRange ?? "10.96.0.0/16"}`,
     "--service-account-issuer=https://kubernetes.default.svc",
     `--service-account-signing-key-file=${file("accounts.key")}`,
     `--service-account-key-file=${file("accounts.pub")}`,

@@ -1,0 +1,33 @@
+#!/bin/bash
+# PID 1 of a node: containerd, kubelet and kube-proxy in a network, mount and PID namespace of its own. When it is killed, all of it
+# and every pod ends. It expects $STATE (a folder on a file system that overlays work on) with kubeconfig, kubelet.yaml, proxy.yaml,
+# containerd.toml and cni/, the folder $PROGRAMS, and a network interface eth0, which the parent moves here.
+set -euo pipefail
+run() { # name command...: restarts nothing; a node with a program that ended is reported by its tests
+  local name=$1
+  shift
+  "$@" >"$STATE/$name.log" 2>&1 </dev/null &
+}
+ip link set lo up
+until ip link show eth0 >/dev/null 2>&1; do sleep 0.02; done
+ip addr add "$NODE_ADDRESS/24" dev eth0
+ip link set eth0 up
+ip route add default via "$HOST_ADDRESS"
+sysctl -qw net.ipv4.ip_forward=1
+sysctl -qw net.bridge.bridge-nf-call-iptables=1 || true # Without the module br_netfilter, bridged packets are not filtered.
+# A cgroup of its own, which holds every process of every pod; the parent removes it.
+for controller in /sys/fs/cgroup/*/; do
+  [ -w "$controller/cgroup.procs" ] && mkdir -p "$controller/$CGROUP"
+done
+for file in cpuset.cpus cpuset.mems; do
+  [ -e "/sys/fs/cgroup/cpuset/$file" ] && cat "/sys/fs/cgroup/cpuset/$file" >"/sys/fs/cgroup/cpuset/$CGROUP/$file"
+done
+# In memory: importing images waits for no disk, and nothing has to be removed.
+mkdir -p "$STATE/containerd"
+mount -t tmpfs -o size=6g weir "$STATE/containerd"
+run containerd containerd --config "$STATE/containerd.toml"
+until [ -S "$STATE/containerd.sock" ]; do sleep 0.02; done
+run kubelet "$PROGRAMS/kubelet" --config="$STATE/kubelet.yaml" --kubeconfig="$STATE/kubeconfig" --root-dir="$STATE/kubelet" \
+  --cert-dir="$STATE/kubelet-certificates" --hostname-override=node-1 --node-ip="$NODE_ADDRESS"
+run kube-proxy "$PROGRAMS/kube-proxy" --config="$STATE/proxy.yaml"
+while :; do wait -n || true; sleep 1; done # Reaps what its programs leave.

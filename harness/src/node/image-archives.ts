@@ -1,0 +1,98 @@
+// The images of a node, as archives that containerd imports: those of the Dockerfile, built once per content and kept in the
+// cache folder, and programs of this machine with the libraries that they are linked with.
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { chmodSync, cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+
+import { withLock } from "../processes/with-lock.ts";
+import { ROOT } from "../processes/programs.ts";
+import { toolsFolder } from "../processes/tools.ts";
+
+const run = promisify(execFile);
+
+/** Characters of the checksum in the name of an archive. */
+const KEY_LENGTH = 16;
+
+/** What the images of the Dockerfile are made of, below the root of the repository. */
+const CONTENT = ["*/dist/**/*.js", "*/bin/*", "*/package.json", "package-lock.json", "Dockerfile", "tools/images/*.ts", "tools/images/weir-health"];
+
+/** Longest time in which all images are built, in milliseconds: a minute on an idle machine. */
+const BUILD_TIMEOUT_MS = 900_000;
+
+/** The archive of all images of the Dockerfile, of the built checkout at `root`; layers that images share are in it once. */
+export async function weirImages(root = ROOT): Promise<string> {
+  const key = contentKey(root);
+  const archive = join(toolsFolder(), `images-${key}.tar`);
+  return await withLock(`weir-images-${key}`, BUILD_TIMEOUT_MS, async () => {
+    if (existsSync(archive)) return archive;
+    const folder = mkdtempSync(join(toolsFolder(), "building-images-"));
+    try {
+      const build = join(ROOT, "tools/images/build.ts");
+      const made = join(folder, "images.tar");
+      await run(process.execPath, [build, join(folder, "work"), "--archive", made], { cwd: root, maxBuffer: 1 << 26 });
+      renameSync(made, archive);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+    return archive;
+  });
+}
+
+/** A program as an image. */
+export interface ProgramImage {
+  /** Its name, such as `localhost/redis:1`. */
+  readonly name: string;
+  /** Paths of files and folders on this machine, which have the same path in the image; the first is the program. */
+  readonly files: readonly string[];
+  /** Its command; by default the program. */
+  readonly entrypoint?: readonly string[];
+}
+
+/** Writes the archive of an image with one layer into `folder`. */
+export async function programImage({ name, files, entrypoint = files.slice(0, 1) }: ProgramImage, folder: string): Promise<string> {
+  const work = mkdtempSync(join(folder, "image-"));
+  const root = join(work, "root");
+  for (const file of [...files, ...(await librariesOf(files[0]!))]) {
+    mkdirSync(dirname(join(root, file)), { recursive: true });
+    cpSync(file, join(root, file), { dereference: true, recursive: true });
+  }
+  mkdirSync(join(root, "tmp"), { recursive: true });
+  chmodSync(join(root, "tmp"), 0o1777);
+  const layer = join(work, "layer.tar");
+  await run("tar", ["-C", root, "--owner=0", "--group=0", "-cf", layer, "."]);
+  const diffId = sha256(readFileSync(layer));
+  const config = {
+    architecture: process.arch === "arm64" ? "arm64" : "amd64",
+    os: "linux",
+    config: { Entrypoint: entrypoint, Env: ["PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"] },
+    rootfs: { type: "layers", diff_ids: [`sha256:${diffId}`] },
+  };
+  writeFileSync(join(work, "config.json"), JSON.stringify(config));
+  const manifest = [{ Config: "config.json", RepoTags: [name], Layers: ["layer.tar"] }];
+  writeFileSync(join(work, "manifest.json"), JSON.stringify(manifest));
+  const archive = join(work, "image.tar");
+  await run("tar", ["-C", work, "-cf", archive, "config.json", "layer.tar", "manifest.json"]);
+  rmSync(root, { recursive: true });
+  return archive;
+}
+
+/** The libraries and the loader that a program is linked with; none of a static one. */
+async function librariesOf(program: string): Promise<readonly string[]> {
+  const { stdout } = await run("ldd", [program]).catch(() => ({ stdout: "" })); // "not a dynamic executable"
+  return [...stdout.matchAll(/(?:=> |^\s+)(\/\S+)/gm)].map(([, path = ""]) => path);
+}
+
+function contentKey(root: string): string {
+  const hash = createHash("sha256");
+  for (const path of CONTENT.flatMap((pattern) => globSync(pattern, { cwd: root })).toSorted()) {
+    if (path.startsWith("node_modules/")) continue;
+    hash.update(`${path}\0${sha256(readFileSync(join(root, path)))}\n`);
+  }
+  return hash.digest("hex").slice(0, KEY_LENGTH);
+}
+
+function sha256(bytes: Buffer): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}

@@ -1,0 +1,62 @@
+// The addresses of one node: itself, the machine as the node sees it, pods and Services. They are in 198.18.0.0/15, which
+// RFC 2544 keeps for tests.
+import { randomInt } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type Server } from "node:net";
+
+/** Blocks of 4,096 addresses in the network of tests. */
+const BLOCK_COUNT = 32;
+
+/** How many blocks are tried for a free one. */
+const ATTEMPTS_MAX = 200;
+
+/** The addresses of a node, in one block. */
+export interface NodeAddresses {
+  /** Number of the block, which no other node of this machine has. */
+  readonly index: number;
+  /** The whole block, for the route of the machine. */
+  readonly block: string;
+  /** Where programs of the machine, such as tests, are reached by pods. */
+  readonly host: string;
+  readonly node: string;
+  readonly podRange: string;
+  readonly serviceRange: string;
+  /** The Service `kubernetes`: the first address of the range. */
+  readonly apiService: string;
+  readonly dns: string;
+}
+
+/** Reserves a block until this process ends or `release` is called; Linux gives up the abstract socket that holds it. */
+export async function reserveNodeAddresses(): Promise<NodeAddresses & { readonly release: () => void }> {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+    const index = randomInt(BLOCK_COUNT);
+    const sign = await listen(`\0weir-node-${index}`);
+    if (sign !== undefined) return { ...addressesOf(index), release: () => void sign.close() };
+  }
+  throw new Error(`Cannot start a node: all ${BLOCK_COUNT} blocks of 198.18.0.0/15 are in use`);
+}
+
+function addressesOf(index: number): NodeAddresses {
+  const [network, first] = [`198.${18 + Math.floor(index / 16)}`, (index % 16) * 16];
+  const inBlock = (third: number, last: number): string => `${network}.${first + third}.${last}`;
+  return {
+    index,
+    block: `${inBlock(0, 0)}/20`,
+    host: inBlock(0, 1),
+    node: inBlock(0, 2),
+    podRange: `${inBlock(1, 0)}/24`,
+    serviceRange: `${inBlock(8, 0)}/21`,
+    apiService: inBlock(8, 1),
+    dns: inBlock(8, 10),
+  };
+}
+
+async function listen(path: string): Promise<Server | undefined> {
+  const server = createServer();
+  try {
+    await once(server.listen(path), "listening");
+    return server.unref();
+  } catch {
+    return undefined; // Another test has it.
+  }
+}
