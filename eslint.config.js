@@ -229,7 +229,7 @@ export default tseslint.config(
   },
   {
     files: ["**/*.test.ts"],
-    ignores: ["**/*.{integration,system,measured,soak}.test.ts", "e2e/**"],
+    ignores: ["**/*.{integration,system,node,measured,soak}.test.ts", "e2e/**"],
     rules: {
       "no-restricted-syntax": ["error", ...FORBIDDEN_EVERYWHERE, ...FORBIDDEN_IN_TESTS, ...FORBIDDEN_IN_UNIT_TESTS],
     },

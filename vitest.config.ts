@@ -47,6 +47,11 @@ function project(name: string, order: number, timeoutMs: number, maxWorkers = WA
   };
 }
 
+/** The project with the node that its tests share. */
+function withSharedNode<T extends ReturnType<typeof project>>({ test, ...rest }: T) {
+  return { ...rest, test: { ...test, globalSetup: ["harness/src/node/shared-node.ts"] } };
+}
+
 // Milliseconds each; the limit is for a machine that stands still meanwhile.
 const unit = project("unit", 0, 20_000, WORKERS);
 
@@ -66,17 +71,19 @@ export default defineConfig({
           ...unit.test,
           pool: "threads", // They start faster than processes.
           include: ["*/src/**/*.test.ts", "tools/**/*.test.ts"],
-          exclude: ["**/*.{integration,system,measured,soak}.test.ts", "**/node_modules/**"],
+          exclude: ["**/*.{integration,system,node,measured,soak}.test.ts", "**/node_modules/**"],
         },
       },
       // Real servers that need nothing but Node, Redis and memcached, and no build.
       project("integration", 1, REAL_TIMEOUT_MS),
       // Everything else that is real: the built programs, Envoy, Kubernetes, tools built with Go.
       project("system", 2, REAL_TIMEOUT_MS),
+      // Weir installed on a real Kubernetes node, which these files share: each has namespaces of its own.
+      withSharedNode(project("node", 3, REAL_TIMEOUT_MS, WORKERS)),
       // What measures time or memory: one file at a time, after all others.
-      project("measured", 3, REAL_TIMEOUT_MS, 1),
+      project("measured", 4, REAL_TIMEOUT_MS, 1),
       // What takes minutes by nature.
-      project("soak", 4, 1_800_000, WORKERS),
+      project("soak", 5, 1_800_000, WORKERS),
     ],
   },
 });

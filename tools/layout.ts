@@ -154,7 +154,7 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "harness",
     mayImport: ["proto", "kubernetes", "certificates", "dev"],
-    order: ["processes", "servers", "envoy", "kubernetes", "helm", "http2", "ads", "weir", "pages", "nodes"],
+    order: ["processes", "servers", "envoy", "kubernetes", "helm", "http2", "ads", "weir", "pages", "node"],
   },
   {
     name: "e2e",

@@ -6,11 +6,8 @@ import { delimiter, join } from "node:path";
 
 import { eventually } from "@weir/harness/processes/eventually";
 import { kubeconfigText } from "@weir/harness/kubernetes/cluster-files";
-import {
-  type KubernetesCluster,
-  type KubectlResult,
-  startKubernetesCluster,
-} from "@weir/harness/kubernetes/kubernetes-cluster";
+import type { KubectlResult } from "@weir/harness/kubernetes/cluster-access";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const ROOT = join(import.meta.dirname, "../..");

@@ -6,7 +6,8 @@ import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/ku
 import { reservePorts } from "@weir/harness/processes/reserve-ports";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { toolsFolder } from "@weir/harness/processes/tools";
-import { startPodCluster } from "@weir/harness/nodes/installed-cluster";
+import { weirImages } from "@weir/harness/node/image-archives";
+import { startRealNode } from "@weir/harness/node/real-node";
 import { localStackEnv, spawnLocalStack, untilLocalStackRuns } from "@weir/harness/weir/local-stack";
 import { type Env, ROOT } from "@weir/harness/processes/programs";
 import type { FixtureName } from "./fixture-names.ts";
@@ -119,8 +120,10 @@ async function withApiServer(fixture: Fixture, ports: StackPorts): Promise<Fixtu
 }
 
 async function withCluster(fixture: Fixture): Promise<Fixture> {
-  const pods = await startPodCluster();
-  return withKubectl(fixture, pods.cluster, pods);
+  const images = await weirImages();
+  const node = await startRealNode();
+  await node.importImages(images);
+  return withKubectl(fixture, node.cluster, node);
 }
 
 /** A fixture whose kubectl and helm use the cluster, and which stops `server`. */

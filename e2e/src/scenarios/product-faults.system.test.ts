@@ -1,10 +1,9 @@
 // Faults of each part of an installed Weir under steady traffic: none costs more than its stated failure mode. The
 // test prints a table of what each one cost; docs/faults.md explains it.
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import { FAULT_COMMAND_TIMEOUT, FAULT_FILTER, type FaultRun, startFaultRun } from "@weir/harness/nodes/fault-run";
-import { clusterFaults, processFaults, storeFaults } from "@weir/harness/nodes/faults";
-import { type Product, startProduct } from "@weir/harness/nodes/product-fixture";
+import { type FaultRun, startFaultRun } from "@weir/harness/node/fault-run";
+import { clusterFaults, processFaults, storeFaults } from "@weir/harness/node/faults";
 
 /** How long a process stands still, in milliseconds. */
 const PAUSE_MS = 2000;
@@ -18,28 +17,34 @@ const API_SERVER_AWAY_MS = 1000;
 /** Time limit of all faults of one group, in milliseconds. */
 const GROUP_TEST_MS = 600_000;
 
+/** Longest time from `helm install` to the first limited request, in milliseconds. */
+const FIRST_LIMITED_MS = 40_000;
+
 describe("faults under load", () => {
-  let product: Product | undefined;
   let faults: FaultRun | undefined;
 
   beforeAll(async () => {
-    product = await startProduct({ filter: FAULT_FILTER, commandTimeout: FAULT_COMMAND_TIMEOUT });
-    faults = await startFaultRun(product);
+    faults = await startFaultRun();
   });
 
   afterAll(async () => {
-    await faults?.stop();
     process.stdout.write(`${faults?.table() ?? ""}\n`);
-    await product?.stop();
+    await faults?.stop();
+  });
+
+  it("do not begin before a request is limited, soon after the installation", () => {
+    process.stdout.write(`First limited request after ${faults!.firstLimitedMs} ms\n`);
+    expect(faults!.firstLimitedMs).toBeLessThanOrEqual(FIRST_LIMITED_MS);
   });
 
   it.each(["processes", "the counter store", "the cluster"] as const)(
     "of %s cost nothing but the stated failure mode",
     async (group) => {
+      const { node, product } = faults!;
       const all = {
-        processes: () => processFaults(product!, PAUSE_MS),
-        "the counter store": () => storeFaults(product!, STORE_PAUSE_MS),
-        "the cluster": () => clusterFaults(product!, API_SERVER_AWAY_MS),
+        processes: () => processFaults(product, PAUSE_MS),
+        "the counter store": () => storeFaults(product, STORE_PAUSE_MS),
+        "the cluster": () => clusterFaults(product, node.cluster, API_SERVER_AWAY_MS),
       };
       for (const fault of all[group]()) await faults!.run(fault);
     },

@@ -6,7 +6,7 @@ import { Agent, request } from "node:https";
 import { text } from "node:stream/consumers";
 
 import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
-import type { KubernetesCluster } from "./kubernetes-cluster.ts";
+import type { ClusterPlace } from "./cluster-access.ts";
 
 /** Longest wait for an answer, in milliseconds. */
 const ANSWER_TIMEOUT_MS = 10_000;
@@ -20,10 +20,10 @@ export interface ApiAnswer {
 
 /** The client. Fails when the API server does not answer. */
 export class ClusterApi {
-  readonly #cluster: KubernetesCluster;
+  readonly #cluster: ClusterPlace;
   readonly #agent: Agent;
 
-  constructor(cluster: KubernetesCluster) {
+  constructor(cluster: ClusterPlace) {
     this.#cluster = cluster;
     this.#agent = new Agent({ ca: cluster.caPem, keepAlive: true });
   }

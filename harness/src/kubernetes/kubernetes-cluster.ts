@@ -10,6 +10,7 @@ import { promisify } from "node:util";
 import { eventually } from "../processes/eventually.ts";
 import { ServerProcess } from "../processes/server-process.ts";
 import { reservePorts } from "../processes/reserve-ports.ts";
+import { ClusterAccess, runToEnd } from "./cluster-access.ts";
 import { createControllers, nodeManifests } from "./cluster-controllers.ts";
 import { writeClusterFiles } from "./cluster-files.ts";
 import { apiServerArguments, etcdArguments } from "./server-arguments.ts";
@@ -28,13 +29,6 @@ const ANSWER_TIMEOUT_MS = 5000;
 
 /** Longest time of a first build of the programs, in milliseconds. */
 const BUILD_TIMEOUT_MS = 40 * 60_000;
-
-/** What kubectl did. */
-export interface KubectlResult {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 /** What a cluster has beyond etcd and an API server. */
 export interface ClusterOptions {
@@ -67,27 +61,13 @@ export async function startKubernetesCluster(options: ClusterOptions = {}): Prom
 }
 
 /** A running cluster. Its two servers can be ended and started again one by one. */
-export class KubernetesCluster {
-  /** The API server, such as https://127.0.0.1:41234. */
-  readonly url: string;
-  /** Certificate of the authority that signed the API server's, PEM. */
-  readonly caPem: string;
-  /** Bearer token of a user who may do everything. */
-  readonly adminToken: string;
-  /** A kubeconfig of that user. */
-  readonly kubeconfigPath: string;
-  /** Where its files are; tests may put files of their own there. */
-  readonly folder: string;
+export class KubernetesCluster extends ClusterAccess {
   /** Its state survives a kill. */
   readonly etcd: ServerProcess;
   /** Started again by {@link startApiServer}. */
   readonly apiServer: ServerProcess;
   /** kube-controller-manager, kube-scheduler and kwok of a full cluster; otherwise empty. */
   readonly controllers: readonly ServerProcess[];
-  /** The program kubectl, for tests that run it as another user. */
-  readonly kubectlPath: string;
-  /** Folder of the programs of Kubernetes. */
-  readonly programs: string;
   readonly #etcdUrl: string;
   readonly #node: ClusterOptions["node"];
 
@@ -96,14 +76,8 @@ export class KubernetesCluster {
     { apiServerFlags = [], controllers, node }: ClusterOptions & { readonly controllers: readonly ServerProcess[] },
   ) {
     const { programs, folder, apiPort, etcdPort, peerPort, token, ca } = parts;
-    this.url = `https://127.0.0.1:${apiPort}`;
-    this.caPem = ca;
-    this.adminToken = token;
-    this.kubeconfigPath = join(folder, "kubeconfig");
-    this.folder = folder;
+    super({ url: `https://127.0.0.1:${apiPort}`, caPem: ca, adminToken: token, folder, programs });
     this.controllers = controllers;
-    this.kubectlPath = join(programs, "kubectl");
-    this.programs = programs;
     this.#node = node;
     this.#etcdUrl = `http://127.0.0.1:${etcdPort}`;
     const args = etcdArguments(folder, this.#etcdUrl, `http://127.0.0.1:${peerPort}`);
@@ -181,35 +155,13 @@ export class KubernetesCluster {
     }
   }
 
-  /**
-   * Runs kubectl as the user who may do everything; `input` is its standard input. Does not throw
-   * when kubectl fails.
-   */
-  async kubectl(args: readonly string[], input?: string): Promise<KubectlResult> {
-    // What it keeps of an API server is kept by port, which another cluster may have had before.
-    const own = ["--kubeconfig", this.kubeconfigPath, "--cache-dir", join(this.folder, "kubectl-cache")];
-    return await run(this.kubectlPath, [...own, ...args], input);
-  }
-
-  /**
-   * Applies manifests on the server's side, with strict checks; throws with the message of kubectl
-   * when one is invalid.
-   */
-  async apply(manifests: string): Promise<void> {
-    const { code, stderr } = await this.kubectl(
-      ["apply", "--server-side", "--force-conflicts", "--validate=strict", "-f", "-"],
-      manifests,
-    );
-    if (code !== 0) throw new Error(`kubectl apply failed: ${stderr.trim()}`);
-  }
-
   /** Compacts etcd to its last revision, so that earlier watches get 410. */
   async compact(): Promise<void> {
     const environment = ["--endpoints", this.#etcdUrl, "--dial-timeout=60s", "--command-timeout=60s"];
     const etcdctl = join(this.programs, "etcdctl");
-    const status = await run(etcdctl, [...environment, "endpoint", "status", "--write-out=json"]);
+    const status = await runToEnd(etcdctl, [...environment, "endpoint", "status", "--write-out=json"]);
     const [{ Status }] = JSON.parse(status.stdout) as [{ Status: { header: { revision: number } } }];
-    const result = await run(etcdctl, [...environment, "compact", String(Status.header.revision)]);
+    const result = await runToEnd(etcdctl, [...environment, "compact", String(Status.header.revision)]);
     if (result.code !== 0) throw new Error(`etcdctl compact failed: ${result.stderr.trim()}`);
   }
 
@@ -245,17 +197,4 @@ async function getStatus(url: string, ca: string): Promise<number> {
   });
   call.on("error", reject).end();
   return await promise;
-}
-
-async function run(command: string, args: readonly string[], input?: string): Promise<KubectlResult> {
-  const running = promisify(execFile)(command, args, { maxBuffer: 64 * 1024 * 1024 });
-  running.child.stdin?.end(input);
-  try {
-    const { stdout, stderr } = await running;
-    return { code: 0, stdout, stderr };
-  } catch (error) {
-    const { code, stdout = "", stderr = "" } = error as { code?: number | string; stdout?: string; stderr?: string };
-    if (typeof code !== "number") throw error; // It could not even be started.
-    return { code, stdout, stderr };
-  }
 }

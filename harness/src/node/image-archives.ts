@@ -2,7 +2,18 @@
 // cache folder, and programs of this machine with the libraries that they are linked with.
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmodSync, cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 
@@ -15,8 +26,14 @@ const run = promisify(execFile);
 /** Characters of the checksum in the name of an archive. */
 const KEY_LENGTH = 16;
 
+/** Workspaces that ship. */
+const SHIPPED = "{proto,limits,crds,common,http2,kubernetes,certificates,control-plane,operator,ratelimit,account,cli}";
+
 /** What the images of the Dockerfile are made of, below the root of the repository. */
-const CONTENT = ["*/dist/**/*.js", "*/bin/*", "*/package.json", "package-lock.json", "Dockerfile", "tools/images/*.ts", "tools/images/weir-health"];
+const CONTENT = [
+  ...["dist/**/*.js", "bin/*", "package.json"].map((pattern) => `${SHIPPED}/${pattern}`),
+  ...["package-lock.json", "Dockerfile", "tools/images/*.ts", "tools/images/weir-health"],
+];
 
 /** Longest time in which all images are built, in milliseconds: a minute on an idle machine. */
 const BUILD_TIMEOUT_MS = 900_000;
@@ -51,7 +68,10 @@ export interface ProgramImage {
 }
 
 /** Writes the archive of an image with one layer into `folder`. */
-export async function programImage({ name, files, entrypoint = files.slice(0, 1) }: ProgramImage, folder: string): Promise<string> {
+export async function programImage(
+  { name, files, entrypoint = files.slice(0, 1) }: ProgramImage,
+  folder: string,
+): Promise<string> {
   const work = mkdtempSync(join(folder, "image-"));
   const root = join(work, "root");
   for (const file of [...files, ...(await librariesOf(files[0]!))]) {
@@ -87,7 +107,6 @@ async function librariesOf(program: string): Promise<readonly string[]> {
 function contentKey(root: string): string {
   const hash = createHash("sha256");
   for (const path of CONTENT.flatMap((pattern) => globSync(pattern, { cwd: root })).toSorted()) {
-    if (path.startsWith("node_modules/")) continue;
     hash.update(`${path}\0${sha256(readFileSync(join(root, path)))}\n`);
   }
   return hash.digest("hex").slice(0, KEY_LENGTH);

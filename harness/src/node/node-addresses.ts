@@ -26,8 +26,11 @@ export interface NodeAddresses {
   readonly dns: string;
 }
 
+/** The addresses of a node that runs, until they are released. */
+export type ReservedAddresses = NodeAddresses & { readonly release: () => void };
+
 /** Reserves a block until this process ends or `release` is called; Linux gives up the abstract socket that holds it. */
-export async function reserveNodeAddresses(): Promise<NodeAddresses & { readonly release: () => void }> {
+export async function reserveNodeAddresses(): Promise<ReservedAddresses> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
     const index = randomInt(BLOCK_COUNT);
     const sign = await listen(`\0weir-node-${index}`);

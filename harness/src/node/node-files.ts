@@ -4,8 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { kubeconfigText } from "../kubernetes/cluster-files.ts";
-import type { KubernetesCluster } from "../kubernetes/kubernetes-cluster.ts";
-import type { NodeAddresses } from "./node-addresses.ts";
+import type { NodePlace } from "./node-access.ts";
 
 /** Image of the container that holds a pod's namespaces. */
 export const PAUSE_IMAGE = "localhost/pause:1";
@@ -16,17 +15,8 @@ export const COREDNS_IMAGE = "localhost/coredns:1";
 /** Where Debian's package of network plugins has them. */
 const CNI_PLUGINS = "/usr/lib/cni";
 
-/** Where the files are. */
-export interface NodePlace {
-  /** Folder for everything that the node writes. */
-  readonly folder: string;
-  readonly addresses: NodeAddresses;
-  /** Cgroup of every pod. */
-  readonly cgroup: string;
-}
-
 /** Writes the files; JSON is YAML, too. */
-export function writeNodeFiles({ folder, addresses, cgroup }: NodePlace, cluster: KubernetesCluster): void {
+export function writeNodeFiles({ folder, addresses, cgroup, cluster }: NodePlace): void {
   const server = cluster.url.replace("127.0.0.1", addresses.host);
   mkdirSync(join(folder, "cni"), { recursive: true });
   const kubeconfig = join(folder, "kubeconfig");

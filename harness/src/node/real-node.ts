@@ -13,19 +13,14 @@ import { ROOT } from "../processes/programs.ts";
 import { ServerProcess } from "../processes/server-process.ts";
 import { findTool } from "../processes/tools.ts";
 import { programImage } from "./image-archives.ts";
-import { type NodeAddresses, reserveNodeAddresses } from "./node-addresses.ts";
+import { CGROUPS, NodeAccess } from "./node-access.ts";
+import { type ReservedAddresses, reserveNodeAddresses } from "./node-addresses.ts";
 import { COREDNS_IMAGE, coreDnsManifests, PAUSE_IMAGE, writeNodeFiles } from "./node-files.ts";
 
 const run = promisify(execFile);
 
 /** Longest wait for the node to run pods, in milliseconds: eleven seconds on an idle machine. */
 const READY_TIMEOUT_MS = 180_000;
-
-/** Longest output of a command, in bytes. */
-const OUTPUT_MAX_BYTES = 1 << 28;
-
-/** Controllers of cgroups, version 1; in version 2 there is one hierarchy. */
-const CGROUPS = "/sys/fs/cgroup";
 
 /** Starts a cluster with a node; resolves when it runs pods and its DNS answers. */
 export async function startRealNode(): Promise<RealNode> {
@@ -43,29 +38,33 @@ export async function startRealNode(): Promise<RealNode> {
 }
 
 /** A cluster with a node that runs pods. */
-export class RealNode {
-  readonly cluster: KubernetesCluster;
-  readonly addresses: NodeAddresses;
-  /** Folder of containerd, kubelet and their logs. */
-  readonly folder: string;
-  readonly #cgroup: string;
+export class RealNode extends NodeAccess {
+  override readonly cluster: KubernetesCluster;
   readonly #init: ServerProcess;
   readonly #release: () => void;
 
-  constructor(cluster: KubernetesCluster, addresses: NodeAddresses & { readonly release: () => void }) {
+  constructor(cluster: KubernetesCluster, { release, ...addresses }: ReservedAddresses) {
+    const folder = mkdtempSync(join(cluster.folder, "node-"));
+    super({ cluster, addresses, folder, cgroup: `/weir-node-${process.pid}-${addresses.index}` });
     this.cluster = cluster;
-    this.addresses = addresses;
-    this.folder = mkdtempSync(join(cluster.folder, "node-"));
-    this.#cgroup = `/weir-node-${process.pid}-${addresses.index}`;
-    this.#release = addresses.release;
+    this.#release = release;
     const environment = {
       PROGRAMS: cluster.programs,
-      STATE: this.folder,
+      STATE: folder,
       NODE_ADDRESS: addresses.node,
       HOST_ADDRESS: addresses.host,
-      CGROUP: this.#cgroup.slice(1),
+      CGROUP: this.cgroup.slice(1),
     };
-    const namespaces = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private"];
+    const namespaces = [
+      "--net",
+      "--mount",
+      "--pid",
+      "--fork",
+      "--kill-child",
+      "--mount-proc",
+      "--propagation",
+      "private",
+    ];
     this.#init = new ServerProcess({
       name: "the node",
       command: "/usr/bin/env",
@@ -73,17 +72,17 @@ export class RealNode {
         ...Object.entries(environment).map(([name, value]) => `${name}=${value}`),
         ...["unshare", ...namespaces, "bash", join(ROOT, "harness/node/node.sh")],
       ],
-      logPath: join(this.folder, "node.log"),
+      logPath: join(folder, "node.log"),
     });
   }
 
   /** Starts the programs and waits until pods run. */
   async start(): Promise<void> {
-    writeNodeFiles({ folder: this.folder, addresses: this.addresses, cgroup: this.#cgroup }, this.cluster);
+    writeNodeFiles(this);
     this.#init.start();
     await this.#connect();
     const images = await Promise.all([this.#pause(), this.#coreDns()]);
-    await eventually("containerd", async () => await this.#ctr("version"), READY_TIMEOUT_MS);
+    await eventually("containerd", async () => await this.ctr("version"), READY_TIMEOUT_MS);
     for (const image of images) await this.importImages(image);
     await this.cluster.apply(coreDnsManifests(this.addresses.dns));
     await eventually(
@@ -95,29 +94,6 @@ export class RealNode {
       READY_TIMEOUT_MS,
     );
     await this.kubectl(["-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s"]);
-  }
-
-  /** Runs kubectl as the user who may do everything; fails with what it said. */
-  async kubectl(args: readonly string[], input?: string): Promise<string> {
-    const { code, stdout, stderr } = await this.cluster.kubectl(args, input);
-    if (code !== 0) throw new Error(`kubectl ${args.join(" ")} failed: ${stderr.trim()}`);
-    return stdout;
-  }
-
-  /** Imports the images of an archive; returns how long this took, in milliseconds. */
-  async importImages(archive: string): Promise<number> {
-    const startedMs = performance.now();
-    await this.#ctr("images", "import", archive);
-    return Math.round(performance.now() - startedMs);
-  }
-
-  /** Processes of a pod, as this machine numbers them; without the one that holds its namespaces. */
-  processesOf(podUid: string): readonly number[] {
-    const [root] = [join(CGROUPS, "pids", this.#cgroup), join(CGROUPS, this.#cgroup)];
-    const own = readdirSync(root!, { recursive: true, encoding: "utf8" })
-      .filter((path) => path.includes(`pod${podUid}`) && path.endsWith("cgroup.procs"))
-      .flatMap((path) => readFileSync(join(root!, path), "utf8").split("\n").filter(Boolean).map(Number));
-    return own.filter((pid) => readFileSync(`/proc/${pid}/comm`, "utf8").trim() !== "pause");
   }
 
   /** The ends of all logs, for failures. */
@@ -164,13 +140,8 @@ export class RealNode {
     return await programImage({ name: COREDNS_IMAGE, files: [findTool("coredns-1.12.1", "coredns")] }, this.folder);
   }
 
-  async #ctr(...args: readonly string[]): Promise<void> {
-    const own = ["--address", join(this.folder, "containerd.sock"), "--namespace", "k8s.io"];
-    await run("ctr", [...own, ...args], { maxBuffer: OUTPUT_MAX_BYTES });
-  }
-
   #removeCgroups(): void {
-    for (const controller of ["", ...readdirSync(CGROUPS)]) removeEmptyCgroup(join(CGROUPS, controller, this.#cgroup));
+    for (const controller of ["", ...readdirSync(CGROUPS)]) removeEmptyCgroup(join(CGROUPS, controller, this.cgroup));
   }
 }
 

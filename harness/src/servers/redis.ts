@@ -30,7 +30,7 @@ export async function startRedis(folder: string, { tls, ...options }: RedisOptio
     "redis-server",
     (port, socketPath) => [
       ...(tls === undefined ? ["--port", String(port)] : ["--port", "0", "--tls-port", String(port), ...tlsFlags(tls)]),
-      ...["--bind", HOST, "--unixsocket", socketPath],
+      ...["--bind", options.host ?? HOST, "--protected-mode", "no", "--unixsocket", socketPath],
       ...["--save", "", "--appendonly", "no", "--dir", folder],
     ],
     options,
@@ -38,18 +38,23 @@ export async function startRedis(folder: string, { tls, ...options }: RedisOptio
 }
 
 /** Starts a sentinel that watches the server on `masterPort` under the name `mymaster`. */
-export async function startSentinel(folder: string, masterPort: number): Promise<StoreServer> {
-  return StoreServer.run(folder, "redis-sentinel", (port) => {
+export async function startSentinel(
+  folder: string,
+  masterPort: number,
+  { host = HOST }: StoreOptions = {},
+): Promise<StoreServer> {
+  const argsFor = (port: number): readonly string[] => {
     const path = join(folder, `sentinel-${port}.conf`);
     const lines = [
       `port ${port}`,
-      `bind ${HOST}`,
+      `bind ${host}`,
       `dir ${folder}`,
-      `sentinel monitor mymaster ${HOST} ${masterPort} 1`,
+      `sentinel monitor mymaster ${host} ${masterPort} 1`,
     ];
     writeFileSync(path, `${lines.join("\n")}\n`);
     return [path];
-  });
+  };
+  return StoreServer.run(folder, "redis-sentinel", argsFor, { host });
 }
 
 /** Starts a cluster whose nodes cover every slot. */
@@ -79,8 +84,8 @@ export async function startRedisCluster(folder: string): Promise<readonly StoreS
 }
 
 /** Sends one command over a connection of its own, and resolves with the beginning of the raw reply. */
-export async function sendCommand({ port }: StoreServer, ...words: readonly string[]): Promise<string> {
-  const socket = connect({ host: HOST, port });
+export async function sendCommand({ host, port }: StoreServer, ...words: readonly string[]): Promise<string> {
+  const socket = connect({ host, port });
   socket.setEncoding("utf8");
   socket.write(`*${words.length}\r\n${words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join("")}`);
   try {

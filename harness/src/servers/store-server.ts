@@ -18,22 +18,29 @@ export interface StoreOptions {
   readonly isGroupLeader?: boolean;
   /** Its port, where it has to be known before. */
   readonly port?: number;
+  /** Its address; by default {@link HOST}. */
+  readonly host?: string;
   /** Path of the program, where it is not on the PATH. */
   readonly programPath?: string;
 }
 
 /** A running store. */
 export class StoreServer extends ServerProcess {
+  readonly host: string;
   readonly port: number;
   /** Such as 127.0.0.1:41234. */
   readonly address: string;
   /** Its unix socket, if it listens on one. */
   readonly socketPath: string;
 
-  private constructor(port: number, socketPath: string, options: ServerProcessOptions) {
+  private constructor(
+    { host, port, socketPath }: { readonly host: string; readonly port: number; readonly socketPath: string },
+    options: ServerProcessOptions,
+  ) {
     super(options);
+    this.host = host;
     this.port = port;
-    this.address = `${HOST}:${port}`;
+    this.address = `${host}:${port}`;
     this.socketPath = socketPath;
   }
 
@@ -45,16 +52,23 @@ export class StoreServer extends ServerProcess {
     folder: string,
     program: string,
     argsFor: (port: number, socketPath: string) => readonly string[],
-    { flags = [], pinned = [], isGroupLeader = false, programPath = program, port: wantedPort }: StoreOptions = {},
+    {
+      flags = [],
+      pinned = [],
+      isGroupLeader = false,
+      programPath = program,
+      port: wantedPort,
+      host = HOST,
+    }: StoreOptions = {},
     listensOn: "port" | "socket" = "port",
   ): Promise<StoreServer> {
     const port = wantedPort ?? (await reservePort());
     const socketPath = join(folder, `${program}-${port}.sock`);
     const [command = programPath, ...args] = [...pinned, programPath, ...argsFor(port, socketPath), ...flags];
     const logPath = join(folder, `${program}-${port}.log`);
-    const store = new StoreServer(port, socketPath, { name: program, command, args, logPath, isGroupLeader });
+    const store = new StoreServer({ host, port, socketPath }, { name: program, command, args, logPath, isGroupLeader });
     await store.startAndWait(async () => {
-      const socket = listensOn === "port" ? connect({ host: HOST, port }) : connect(socketPath);
+      const socket = listensOn === "port" ? connect({ host, port }) : connect(socketPath);
       await once(socket, "connect");
       socket.destroy();
     });

@@ -3,11 +3,8 @@
 import { readFileSync } from "node:fs";
 
 import { eventually } from "@weir/harness/processes/eventually";
-import {
-  type KubectlResult,
-  type KubernetesCluster,
-  startKubernetesCluster,
-} from "@weir/harness/kubernetes/kubernetes-cluster";
+import type { KubectlResult } from "@weir/harness/kubernetes/cluster-access";
+import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 

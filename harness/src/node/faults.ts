@@ -7,15 +7,18 @@ import type { StoreServer } from "../servers/store-server.ts";
 import { expect } from "vitest";
 
 import type { Fault } from "./fault-run.ts";
-import { SYSTEM_NAMESPACE } from "./installed-cluster.ts";
-import { type Product, SHOP } from "./product-fixture.ts";
-import type { RunningPod } from "./running-pod.ts";
+import type { KubernetesCluster } from "../kubernetes/kubernetes-cluster.ts";
+import { type NodePod, SYSTEM_NAMESPACE } from "./node-access.ts";
+import { type Product, SHOP } from "./product.ts";
 
 /** Longest wait for new certificates, in milliseconds: the operator compares them once a minute. */
 const CERTIFICATES_TIMEOUT_MS = 120_000;
 
 /** Longest wait for a restart by a liveness probe, in milliseconds: six failures, and the grace time. */
 const LIVENESS_TIMEOUT_MS = 240_000;
+
+/** How long DNS does not answer, in milliseconds: longer than a resolver waits. */
+const DNS_FROZEN_MS = 6000;
 
 /** Secrets with a certificate that the operator makes, with the namespace of each. */
 const CERTIFICATES = [
@@ -29,12 +32,12 @@ export function processFaults(product: Product, pauseMs: number): readonly Fault
   const seconds = pauseMs / 1000;
   const kinds = [
     { what: "the leading operator", cost: "nothing", find: () => product.leader() },
-    { what: "one control plane", cost: "nothing", find: () => Promise.resolve(first(product, "weir-control-plane")) },
-    { what: "one rate limit pod", cost: "decisions", find: () => Promise.resolve(first(product, "weir-ratelimit")) },
+    { what: "one control plane", cost: "nothing", find: () => first(product, "weir-control-plane") },
+    { what: "one rate limit pod", cost: "decisions", find: () => first(product, "weir-ratelimit") },
   ] as const;
   return kinds.flatMap(({ what, cost, find }) => [
-    { name: `kill -9 of ${what}`, cost, happen: async () => killed(await find()) },
-    { name: `SIGSTOP of ${what} for ${seconds} s`, cost, happen: async () => paused(await find(), pauseMs) },
+    { name: `kill -9 of ${what}`, cost, happen: async () => killed(product, await find()) },
+    { name: `SIGSTOP of ${what} for ${seconds} s`, cost, happen: async () => paused(product, await find(), pauseMs) },
   ]);
 }
 
@@ -61,9 +64,9 @@ export function storeFaults({ redis }: Product, pauseMs: number): readonly Fault
   ];
 }
 
-/** The cluster: API server, etcd, certificates, DNS. */
-export function clusterFaults(product: Product, awayMs: number): readonly Fault[] {
-  const { cluster, nodes } = product.pods;
+/** The cluster: API server, etcd, certificates, DNS, and what nodes and administrators do to pods. */
+export function clusterFaults(product: Product, cluster: KubernetesCluster, awayMs: number): readonly Fault[] {
+  const programs = ["weir-operator", "weir-control-plane", "weir-ratelimit"];
   return [
     {
       name: `API server gone for ${awayMs / 1000} s`,
@@ -83,28 +86,39 @@ export function clusterFaults(product: Product, awayMs: number): readonly Fault[
       },
     },
     {
-      name: "DNS answers 3 s late, while one control plane is killed",
+      name: "DNS frozen, while one control plane is killed",
       cost: "nothing",
       happen: async () => {
-        nodes.dns.delayMs = 3000;
-        const asked = nodes.dns.questions;
+        const dns = await product.node.podsBy("k8s-app=kube-dns", "kube-system");
+        for (const pod of dns) await product.node.signal(pod, "SIGSTOP");
         try {
-          await killed(first(product, "weir-control-plane"));
-          await eventually("questions to DNS", () => expect(nodes.dns.questions).toBeGreaterThan(asked));
-          await ready(product);
+          await killed(product, await first(product, "weir-control-plane"));
+          await delay(DNS_FROZEN_MS);
         } finally {
-          nodes.dns.delayMs = 0;
+          for (const pod of dns) await product.node.signal(pod, "SIGCONT");
         }
       },
+    },
+    // The call behind `kubectl drain`.
+    ...programs.map((program): Fault => ({
+      name: `Eviction of each pod of ${program} in turn`,
+      cost: "nothing",
+      happen: async () => {
+        for (const pod of await product.node.pods(program)) await evicted(product, pod);
+      },
+    })),
+    {
+      name: "One rate limit pod killed for its memory",
+      cost: "decisions",
+      happen: async () => await outOfMemory(product, await first(product, "weir-ratelimit")),
     },
   ];
 }
 
 /** Faults of several parts at once, and those that take a minute or more. */
-export function longFaults(product: Product, awayMs: number): readonly Fault[] {
-  const { cluster, nodes } = product.pods;
+export function longFaults(product: Product, cluster: KubernetesCluster, awayMs: number): readonly Fault[] {
   const killAll = async (program: string): Promise<void> => {
-    await Promise.all(nodes.pods(program).map(killed));
+    await Promise.all((await product.node.pods(program)).map(async (pod) => await killed(product, pod)));
   };
   return [
     { name: "kill -9 of both operators", cost: "nothing", happen: () => killAll("weir-operator") },
@@ -114,10 +128,9 @@ export function longFaults(product: Product, awayMs: number): readonly Fault[] {
       name: "SIGSTOP of one control plane until its liveness probe restarts it",
       cost: "nothing",
       happen: async () => {
-        const pod = first(product, "weir-control-plane");
-        const before = pod.main.restarts;
-        await pod.main.pause();
-        await eventually("the restart", () => expect(pod.main.restarts).toBe(before + 1), LIVENESS_TIMEOUT_MS);
+        const pod = await first(product, "weir-control-plane");
+        await product.node.signal(pod, "SIGSTOP");
+        await restarted(product, pod, LIVENESS_TIMEOUT_MS);
       },
     },
     {
@@ -125,7 +138,7 @@ export function longFaults(product: Product, awayMs: number): readonly Fault[] {
       cost: "nothing",
       happen: async () => {
         await replaceCertificates(product);
-        await killed(first(product, "weir-control-plane"));
+        await killed(product, await first(product, "weir-control-plane"));
       },
     },
     {
@@ -133,12 +146,10 @@ export function longFaults(product: Product, awayMs: number): readonly Fault[] {
       cost: "decisions",
       happen: async () => {
         const backMs = performance.now() + awayMs;
-        const leader = await product.leader();
+        const others = ["weir-control-plane", "weir-ratelimit"].map(async (name) => await first(product, name));
+        const pods = await Promise.all([product.leader(), ...others]);
         await cluster.apiServer.kill();
-        await Promise.all([leader, first(product, "weir-control-plane"), first(product, "weir-ratelimit")].map(killed));
-        await eventually("the rate limit pods to be ready", () =>
-          expect(product.rateLimitPods().filter((pod) => !pod.isReady)).toEqual([]),
-        );
+        for (const pod of pods) await product.node.signal(pod, "SIGKILL");
         await delay(Math.max(0, backMs - performance.now()));
         await cluster.startApiServer();
       },
@@ -209,38 +220,56 @@ export interface SentinelServers {
   readonly sentinel: StoreServer;
 }
 
-function first(product: Product, program: string): RunningPod {
-  const [pod] = product.pods.nodes.pods(program);
+async function first(product: Product, program: string): Promise<NodePod> {
+  const [pod] = await product.node.pods(program);
   if (pod === undefined) throw new Error(`No pod of ${program} runs`);
   return pod;
 }
 
-/** Kills the process, and resolves when it has been started again. */
-async function killed(pod: RunningPod): Promise<void> {
-  const before = pod.main.restarts;
-  pod.main.kill();
-  await eventually("the restart", () => expect(pod.main.restarts).toBe(before + 1));
+/** Kills the process, and resolves when the kubelet has started it again. */
+async function killed(product: Product, pod: NodePod): Promise<void> {
+  await product.node.signal(pod, "SIGKILL");
+  await restarted(product, pod);
 }
 
-async function paused(pod: RunningPod, pauseMs: number): Promise<void> {
-  await pod.main.pause();
+async function restarted({ node }: Product, pod: NodePod, timeoutMs?: number): Promise<void> {
+  const attempt = async (): Promise<void> => expect((await node.pod(pod)).restarts).toBeGreaterThan(pod.restarts);
+  await eventually(`the restart of ${pod.name}`, attempt, timeoutMs);
+}
+
+async function paused({ node }: Product, pod: NodePod, pauseMs: number): Promise<void> {
+  await node.signal(pod, "SIGSTOP");
   await delay(pauseMs);
-  pod.main.resume();
+  await node.signal(pod, "SIGCONT");
 }
 
-async function ready(product: Product): Promise<void> {
-  await eventually("every pod to be ready", () =>
-    expect(product.allPods().filter((pod) => !pod.isReady).length).toBe(0),
-  );
+/** Evicts a pod as soon as its disruption budget allows this, and resolves when another one is ready. */
+async function evicted({ node }: Product, { name, namespace }: NodePod): Promise<void> {
+  const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace } };
+  const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
+  await eventually(`the eviction of ${name}`, async () => {
+    const { status, body } = await node.api.send("POST", `${path}/eviction`, eviction);
+    expect([status, body["message"]]).toEqual([201, undefined]);
+  });
+  await eventually(`the end of ${name}`, async () => expect((await node.api.send("GET", path)).status).toBe(404));
+}
+
+/** Takes memory in the cgroup of the pod until the kernel kills its processes, and resolves when they run again. */
+async function outOfMemory(product: Product, pod: NodePod): Promise<void> {
+  const fill = "const all = []; for (;;) all.push(Buffer.alloc(1 << 24, 1));";
+  const exec = ["exec", "-n", pod.namespace, pod.name, "--", "node", "-e", fill];
+  await product.node.kubectl(exec).catch(() => undefined); // It ends with what it fills.
+  await restarted(product, pod);
+  expect((await product.node.pod(pod)).endReasons).toContain("OOMKilled");
 }
 
 /** Deletes the Secrets; the operator makes new ones, which the processes read while they run. */
-async function replaceCertificates({ pods }: Product): Promise<void> {
-  for (const [namespace, name] of CERTIFICATES) await pods.kubectl(["delete", "secret", name, "-n", namespace]);
+async function replaceCertificates({ node }: Product): Promise<void> {
+  for (const [namespace, name] of CERTIFICATES) await node.kubectl(["delete", "secret", name, "-n", namespace]);
   await eventually(
     "new certificates",
     async () => {
-      for (const [namespace, name] of CERTIFICATES) await pods.kubectl(["get", "secret", name, "-n", namespace]);
+      for (const [namespace, name] of CERTIFICATES) await node.kubectl(["get", "secret", name, "-n", namespace]);
     },
     CERTIFICATES_TIMEOUT_MS,
   );

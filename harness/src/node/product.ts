@@ -7,8 +7,9 @@ import { type Envoy, startEnvoy } from "../envoy/envoy.ts";
 import { endpoints, type Fields, socketAddress } from "../envoy/envoy-config.ts";
 import { manifestOf, type Rule } from "../weir/flow.ts";
 import { startUpstream, type Upstream } from "../servers/upstream.ts";
-import { type PodCluster, startPodCluster, SYSTEM_NAMESPACE } from "./installed-cluster.ts";
-import type { RunningPod } from "./running-pod.ts";
+import { weirImages } from "./image-archives.ts";
+import { type NodeAccess, type NodePod, SYSTEM_NAMESPACE } from "./node-access.ts";
+import { type RealNode, startRealNode } from "./real-node.ts";
 
 /** Namespace of the team whose limits are applied. */
 export const SHOP = "shop";
@@ -47,14 +48,29 @@ export interface ProductOptions {
   readonly filter?: Readonly<Record<string, unknown>>;
 }
 
-/** Starts everything; resolves when the first request was limited. */
-export async function startProduct(options: ProductOptions = {}): Promise<Product> {
-  const pods = await startPodCluster();
-  const redis = await startRedis(pods.cluster.folder);
-  const upstream = await startUpstream();
-  const product = new Product(pods, redis, upstream);
+/** Starts a node of its own and installs Weir with the images of this checkout; nothing is awaited after that. `installedMs` is when that began. */
+export async function startInstalledNode(): Promise<RealNode & { readonly installedMs: number }> {
+  const images = await weirImages();
+  const node = await startRealNode();
   try {
-    await product.install(options);
+    const tookMs = await node.importImages(images);
+    process.stdout.write(`Imported the images in ${tookMs} ms\n`);
+    const installedMs = performance.now();
+    await node.install();
+    return Object.assign(node, { installedMs });
+  } catch (error) {
+    await node.stop();
+    throw error;
+  }
+}
+
+/** Starts a data plane on a node on which Weir is installed; resolves when the first request was limited. */
+export async function startProduct(node: NodeAccess, options: ProductOptions = {}): Promise<Product> {
+  const redis = await startRedis(node.folder, { host: node.addresses.host });
+  const upstream = await startUpstream();
+  const product = new Product(node, redis, upstream);
+  try {
+    await product.begin(options);
     return product;
   } catch (error) {
     await product.stop();
@@ -64,15 +80,13 @@ export async function startProduct(options: ProductOptions = {}): Promise<Produc
 
 /** The running product. */
 export class Product {
-  readonly pods: PodCluster;
+  readonly node: NodeAccess;
   readonly redis: Awaited<ReturnType<typeof startRedis>>;
   readonly upstream: Upstream;
-  /** What happened when, in milliseconds since the installation began. */
-  readonly laps: Record<string, number> = {};
   #envoy: Envoy | undefined;
 
-  constructor(pods: PodCluster, redis: Product["redis"], upstream: Upstream) {
-    this.pods = pods;
+  constructor(node: NodeAccess, redis: Product["redis"], upstream: Upstream) {
+    this.node = node;
     this.redis = redis;
     this.upstream = upstream;
   }
@@ -82,47 +96,42 @@ export class Product {
     return this.#envoy;
   }
 
-  /** Installs Weir, then makes the data plane and its first limit, and sends requests until one is limited. */
-  async install({ redis, commandTimeout = "20s", filter }: ProductOptions): Promise<void> {
-    const startedMs = performance.now();
-    const lap = (name: string): number => (this.laps[name] = Math.round(performance.now() - startedMs));
-    await this.pods.install();
-    lap("installed");
-    await this.pods.kubectl(["create", "namespace", SHOP]);
+  /** Makes the data plane and its first limit, and sends requests until one is limited. */
+  async begin({ redis, commandTimeout = "20s", filter }: ProductOptions): Promise<void> {
+    await this.node.kubectl(["create", "namespace", SHOP]);
     await this.apply("first", "first", [perPath("/first", 1)]);
     const server = redis ?? { type: "single", single: { address: this.redis.address } };
-    await this.applyObject({
+    await this.node.apply({
       apiVersion: "ratelimit.weir.dev/v1alpha1",
       kind: "RateLimitService",
       metadata: { name: "core", namespace: SHOP },
       spec: {
         replicas: POD_COUNT,
+        resources: { limits: { memory: "384Mi" } },
         backend: { type: "redis", redis: { ...server, commandTimeout } },
         responseHeaders: { enabled: true },
       },
     });
-    await this.applyObject(PODS_SERVICE);
+    await this.node.apply(PODS_SERVICE);
     await this.kubectl("wait", "--for=condition=Ready", "rls/core", WAIT_TIMEOUT);
-    lap("the RateLimitService is Ready");
     await this.apply("limits", DOMAIN, [perPath("/first", 1)]);
     await this.kubectl("wait", "--for=condition=Ready", "rlc/limits", WAIT_TIMEOUT);
     this.#envoy = await startEnvoy({
-      folder: this.pods.cluster.folder,
+      folder: this.node.folder,
       domain: DOMAIN,
       upstreamPort: this.upstream.port,
-      rateLimitCluster: podsCluster(this.pods.nodes.dns.address),
+      rateLimitCluster: podsCluster(this.node.addresses.dns),
       ...(filter !== undefined && { filter }),
     });
     await eventually("a limited request", async () => {
       const { status } = await this.get("/first", "first");
       if (status !== 429) throw new Error(`the answer is ${status}`);
     });
-    lap("the first request was limited");
   }
 
   /** Applies a RateLimitConfig to the namespace. */
   async apply(name: string, domain: string, descriptors: readonly Rule[]): Promise<void> {
-    await this.pods.kubectl(["apply", "-n", SHOP, "-f", "-"], manifestOf(name, domain, descriptors));
+    await this.node.kubectl(["apply", "-n", SHOP, "-f", "-"], manifestOf(name, domain, descriptors));
   }
 
   /** Applies the limits of the domain that Envoy asks about, and waits as `kubectl wait` does. */
@@ -133,29 +142,25 @@ export class Product {
 
   /** Runs kubectl in the namespace. */
   async kubectl(...args: readonly string[]): Promise<string> {
-    return await this.pods.kubectl(["-n", SHOP, ...args]);
-  }
-
-  /** Applies an object, in its own namespace. */
-  async applyObject(object: object): Promise<void> {
-    await this.pods.kubectl(["apply", "-f", "-"], JSON.stringify(object));
+    return await this.node.kubectl(["-n", SHOP, ...args]);
   }
 
   /** The rate limit pods. */
-  rateLimitPods(): readonly RunningPod[] {
-    return this.pods.nodes.pods("weir-ratelimit", SHOP);
+  async rateLimitPods(): Promise<readonly NodePod[]> {
+    return await this.node.pods("weir-ratelimit", SHOP);
   }
 
   /** Every pod of Weir. */
-  allPods(): readonly RunningPod[] {
-    return ["weir-operator", "weir-control-plane", "weir-ratelimit"].flatMap((name) => this.pods.nodes.pods(name));
+  async allPods(): Promise<readonly NodePod[]> {
+    const programs = ["weir-operator", "weir-control-plane", "weir-ratelimit"];
+    return (await Promise.all(programs.map((name) => this.node.pods(name)))).flat();
   }
 
   /** The operator that is the leader, by its Lease. */
-  async leader(): Promise<RunningPod> {
+  async leader(): Promise<NodePod> {
     const path = "jsonpath={.spec.holderIdentity}";
-    const holder = await this.pods.kubectl(["get", "lease", "weir-operator", "-n", SYSTEM_NAMESPACE, "-o", path]);
-    const leader = this.pods.nodes.pods("weir-operator").find(({ name }) => holder.startsWith(name));
+    const holder = await this.node.kubectl(["get", "lease", "weir-operator", "-n", SYSTEM_NAMESPACE, "-o", path]);
+    const leader = (await this.node.pods("weir-operator")).find(({ name }) => holder.startsWith(name));
     if (leader === undefined) throw new Error(`No pod is the leader ${holder}`);
     return leader;
   }
@@ -175,10 +180,9 @@ export class Product {
     return counts;
   }
 
-  /** Ends everything. */
+  /** Ends what it started outside of the node. */
   async stop(): Promise<void> {
     await this.#envoy?.stop();
-    await this.pods.stop();
     await this.upstream.stop();
     await this.redis.stop();
   }
@@ -219,6 +223,6 @@ function podsCluster(dnsAddress: string): Fields {
 }
 
 /** Where the HTTP listener of a pod is. */
-export function podUrl({ address }: RunningPod): string {
+export function podUrl({ address }: NodePod): string {
   return `http://${address}:8080`;
 }

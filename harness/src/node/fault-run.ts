@@ -6,7 +6,8 @@ import { eventually } from "../processes/eventually.ts";
 import { expect } from "vitest";
 
 import { type Losses, startTraffic, type Traffic } from "../weir/traffic.ts";
-import { perPath, type Product } from "./product-fixture.ts";
+import { perPath, type Product, type RedisBackend, startInstalledNode, startProduct } from "./product.ts";
+import type { RealNode } from "./real-node.ts";
 
 /** A limit that traffic stays below. */
 const LARGE = 1_000_000;
@@ -24,10 +25,10 @@ const CLEAN_LOOK_MS = 100;
 const USER = "always";
 
 /** Settings under which no decision is lost to a machine that stands still for a moment. */
-export const FAULT_FILTER = { failure_mode_deny: false, timeout: "10s" };
+const FAULT_FILTER = { failure_mode_deny: false, timeout: "10s" };
 
 /** How long Redis may take for a command meanwhile. */
-export const FAULT_COMMAND_TIMEOUT = "4s";
+const FAULT_COMMAND_TIMEOUT = "4s";
 
 /**
  * What a fault may cost: nothing; decisions, so that Envoy's `failure_mode_deny: false` allows requests; or also the
@@ -45,29 +46,46 @@ export interface Fault {
 
 type Row = Losses & { readonly fault: string; readonly mayCost: Cost; readonly tookMs: number };
 
-/** Starts the traffic. */
-export async function startFaultRun(product: Product): Promise<FaultRun> {
-  const run = new FaultRun(product);
-  await run.begin();
-  return run;
+/** Installs Weir on a node of its own, and starts a data plane and traffic. */
+export async function startFaultRun(redis?: (host: string) => Promise<RedisBackend>): Promise<FaultRun> {
+  const node = await startInstalledNode();
+  try {
+    const product = await startProduct(node, {
+      filter: FAULT_FILTER,
+      commandTimeout: FAULT_COMMAND_TIMEOUT,
+      ...(redis !== undefined && { redis: await redis(node.addresses.host) }),
+    });
+    const run = new FaultRun(node, product, Math.round(performance.now() - node.installedMs));
+    await run.begin();
+    return run;
+  } catch (error) {
+    await node.stop();
+    throw error;
+  }
 }
 
 /** Traffic, and the table of what faults cost. */
 export class FaultRun {
-  readonly #product: Product;
+  readonly product: Product;
+  /** The node, which the faults may break. */
+  readonly node: RealNode;
+  /** Time from the installation to the first limited request, in milliseconds. */
+  readonly firstLimitedMs: number;
   readonly #rows: Row[] = [];
   #traffic: Traffic | undefined;
   #edits = 0;
 
-  constructor(product: Product) {
-    this.#product = product;
+  constructor(node: RealNode, product: Product, firstLimitedMs: number) {
+    this.node = node;
+    this.product = product;
+    this.firstLimitedMs = firstLimitedMs;
   }
 
   /** Applies the limits, and begins to send. */
   async begin(): Promise<void> {
     await this.#edit();
     await this.#useUp();
-    this.#traffic = startTraffic(this.#product.envoy.url, [
+    this.#traffic = startTraffic(this.product.envoy.url, [
       { path: "/open", user: USER, right: 200 },
       { path: "/closed", user: USER, right: 429 },
     ]);
@@ -111,23 +129,25 @@ export class FaultRun {
     return [heads, heads.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
   }
 
-  /** Ends the traffic. */
+  /** Ends everything. */
   async stop(): Promise<void> {
     await this.#traffic?.stop();
+    await this.product.stop();
+    await this.node.stop();
   }
 
   async #edit(): Promise<void> {
     this.#edits += 1;
-    await this.#product.applyLimits([perPath("/open", LARGE + this.#edits), perPath("/closed", 1)]);
+    await this.product.applyLimits([perPath("/open", LARGE + this.#edits), perPath("/closed", 1)]);
   }
 
   /** Uses the limit of the one path up. */
   async #useUp(): Promise<void> {
-    await eventually("the limit", async () => expect((await this.#product.get("/closed", USER)).status).toBe(429));
+    await eventually("the limit", async () => expect((await this.product.get("/closed", USER)).status).toBe(429));
   }
 
-  #allReady(): void {
-    const waiting = this.#product.allPods().filter((pod) => !pod.isReady);
+  async #allReady(): Promise<void> {
+    const waiting = (await this.product.allPods()).filter((pod) => !pod.isReady);
     expect(waiting.map(({ name }) => name)).toEqual([]);
   }
 

@@ -1,0 +1,173 @@
+// Access to a cluster with a real node, from any process of this machine: kubectl, helm, pods and their processes.
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+import { fieldsOf, type Mapping, mappingsOf, textOf } from "@weir/kubernetes/mapping";
+import { CHARTS, helm } from "../helm/helm.ts";
+import { ClusterAccess, type ClusterPlace } from "../kubernetes/cluster-access.ts";
+import { ClusterApi } from "../kubernetes/cluster-api.ts";
+import { pauseProcess } from "../processes/pause-process.ts";
+import type { NodeAddresses } from "./node-addresses.ts";
+
+const run = promisify(execFile);
+
+/** Namespace of the release. */
+export const SYSTEM_NAMESPACE = "weir-system";
+
+/** Controllers of cgroups, version 1; in version 2 there is one hierarchy. */
+export const CGROUPS = "/sys/fs/cgroup";
+
+/** Longest output of a command, in bytes. */
+const OUTPUT_MAX_BYTES = 1 << 28;
+
+/** Label that the charts give to the pods of a program. */
+const NAME_LABEL = "app.kubernetes.io/name";
+
+/** Where a node is; plain data, so that one process can pass it to another. */
+export interface NodePlace {
+  readonly cluster: ClusterPlace;
+  readonly addresses: NodeAddresses;
+  /** Folder of containerd, kubelet and their logs. */
+  readonly folder: string;
+  /** Cgroup of every pod. */
+  readonly cgroup: string;
+}
+
+/** A pod, as the API server describes it. */
+export interface NodePod {
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+  /** Empty before it has one. */
+  readonly address: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly phase: string;
+  readonly isReady: boolean;
+  /** Restarts of all containers. */
+  readonly restarts: number;
+  /** Why each container ended last, such as `OOMKilled` or `Completed`. */
+  readonly endReasons: readonly string[];
+}
+
+/** A node that runs. */
+export class NodeAccess implements NodePlace {
+  readonly cluster: ClusterAccess;
+  readonly addresses: NodeAddresses;
+  readonly folder: string;
+  readonly cgroup: string;
+  readonly api: ClusterApi;
+
+  constructor({ cluster, addresses, folder, cgroup }: NodePlace) {
+    this.cluster = new ClusterAccess(cluster);
+    this.addresses = addresses;
+    this.folder = folder;
+    this.cgroup = cgroup;
+    this.api = new ClusterApi(cluster);
+  }
+
+  /** Runs kubectl as the user who may do everything; fails with what it said. */
+  async kubectl(args: readonly string[], input?: string): Promise<string> {
+    const { code, stdout, stderr } = await this.cluster.kubectl(args, input);
+    if (code !== 0) throw new Error(`kubectl ${args.join(" ")} failed: ${stderr.trim()}`);
+    return stdout;
+  }
+
+  /** Applies an object, in its own namespace. */
+  async apply(object: object): Promise<void> {
+    await this.kubectl(["apply", "-f", "-"], JSON.stringify(object));
+  }
+
+  /** Installs the charts of this repository with the values that they come with; nothing is awaited. */
+  async install(charts = CHARTS): Promise<void> {
+    await this.helm("install", "weir-crds", join(charts, "weir-crds"), "--create-namespace");
+    await this.helm("install", "weir", join(charts, "weir"));
+  }
+
+  /** Runs helm in the namespace of the release; returns its output. */
+  async helm(...args: readonly string[]): Promise<string> {
+    const { folder, kubeconfigPath } = this.cluster;
+    const namespace = args.includes("--namespace") ? [] : ["--namespace", SYSTEM_NAMESPACE];
+    // Its caches, and those of the API, are in the folder of the cluster.
+    const homes = ["HOME", "HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"];
+    const env = Object.fromEntries(homes.map((name) => [name, folder]));
+    const { code, stdout, stderr } = await helm([...args, ...namespace, "--kubeconfig", kubeconfigPath], "", env);
+    if (code !== 0) throw new Error(`helm ${args.join(" ")} failed: ${stderr.trim()}`);
+    return stdout;
+  }
+
+  /** The pods of a program that are not being deleted, such as `weir-operator`; in all namespaces without one. */
+  async pods(program: string, namespace?: string): Promise<readonly NodePod[]> {
+    return await this.podsBy(`${NAME_LABEL}=${program}`, namespace);
+  }
+
+  /** The pods with these labels that are not being deleted. */
+  async podsBy(labels: string, namespace?: string): Promise<readonly NodePod[]> {
+    const path = namespace === undefined ? "/api/v1/pods" : `/api/v1/namespaces/${namespace}/pods`;
+    const found = await this.api.list(`${path}?labelSelector=${encodeURIComponent(labels)}`);
+    return found.filter((pod) => fieldsOf(pod["metadata"])["deletionTimestamp"] === undefined).map(toPod);
+  }
+
+  /** The pod as it is now. */
+  async pod({ name, namespace }: NodePod): Promise<NodePod> {
+    return toPod((await this.api.send("GET", `/api/v1/namespaces/${namespace}/pods/${name}`)).body);
+  }
+
+  /** The log of a pod that is there, or of its earlier container. */
+  async logs({ name, namespace }: NodePod, ...flags: readonly string[]): Promise<string> {
+    return await this.kubectl(["logs", "-n", namespace, name, ...flags]);
+  }
+
+  /** Processes of a pod, as this machine numbers them; without the one that holds its namespaces. */
+  processesOf({ uid }: NodePod): readonly number[] {
+    const root = join(CGROUPS, "pids", this.cgroup);
+    const found = readdirSync(root, { recursive: true, encoding: "utf8" })
+      .filter((path) => path.includes(`pod${uid}`) && path.endsWith("cgroup.procs"))
+      .flatMap((path) => readFileSync(join(root, path), "utf8").split("\n").filter(Boolean).map(Number));
+    return found.filter((pid) => readFileSync(`/proc/${pid}/comm`, "utf8").trim() !== "pause");
+  }
+
+  /** Sends a signal to every process of a pod; after SIGSTOP resolves when all of them are stopped. */
+  async signal(pod: NodePod, signal: "SIGKILL" | "SIGSTOP" | "SIGCONT"): Promise<void> {
+    for (const pid of this.processesOf(pod))
+      if (signal === "SIGSTOP") await pauseProcess(pid);
+      else process.kill(pid, signal);
+  }
+
+  /** Imports the images of an archive; returns how long this took, in milliseconds. */
+  async importImages(archive: string): Promise<number> {
+    const startedMs = performance.now();
+    await this.ctr("images", "import", archive);
+    return Math.round(performance.now() - startedMs);
+  }
+
+  /** Runs the client of containerd. */
+  protected async ctr(...args: readonly string[]): Promise<void> {
+    const own = ["--address", join(this.folder, "containerd.sock"), "--namespace", "k8s.io"];
+    await run("ctr", [...own, ...args], { maxBuffer: OUTPUT_MAX_BYTES });
+  }
+}
+
+function toPod(pod: Mapping): NodePod {
+  const { metadata, status } = { metadata: fieldsOf(pod["metadata"]), status: fieldsOf(pod["status"]) };
+  const containers = mappingsOf(status["containerStatuses"]);
+  const ready = mappingsOf(status["conditions"]).find(({ type }) => type === "Ready");
+  return {
+    name: textAt(metadata["name"]),
+    namespace: textAt(metadata["namespace"]),
+    uid: textAt(metadata["uid"]),
+    address: textAt(status["podIP"]),
+    labels: fieldsOf(metadata["labels"]) as Readonly<Record<string, string>>,
+    phase: textAt(status["phase"]),
+    isReady: ready?.["status"] === "True",
+    restarts: containers.reduce((sum, { restartCount }) => sum + Number(restartCount), 0),
+    endReasons: containers.flatMap(({ lastState, state }) =>
+      [state, lastState].map((each) => textAt(fieldsOf(fieldsOf(each)["terminated"])["reason"])).filter(Boolean),
+    ),
+  };
+}
+
+function textAt(value: unknown): string {
+  return textOf(value) ?? "";
+}
