@@ -183,6 +183,7 @@ export class Connection implements FrameReceiver, TurnTask {
   closed(): void {
     this.#phase = "closed";
     this.#forget();
+    this.#output.close();
   }
 
   #waitForTurnEnd(): void {
@@ -281,7 +282,6 @@ export class Connection implements FrameReceiver, TurnTask {
   }
 
   #forget(): void {
-    this.#output.close();
     for (const stream of this.#streams) this.#answers.drop(stream);
     this.#reader.free();
     this.#blocks.free();
