@@ -153,7 +153,6 @@ export class Connection implements FrameReceiver, TurnTask {
     const action = this.#upkeep.check(nowMs, {
       hasSettings: this.#control.hasSettings,
       lastId: this.#streams.lastId,
-      isBusy: this.#streams.size > 0 || this.#answers.callsInFlight > 0,
       reads: this.#reads,
       isReading: !this.#output.isCongested,
       framesRead: this.#reader.progress,
