@@ -16,6 +16,13 @@ const NODE_LAYER = "node";
 /** A library that Node.js is linked with and that Debian's slim images lack. */
 const EXTRA_LIBRARY = /libatomic\.so\.1 => (\S+)/;
 
+/**
+ * Where programs look for the authorities of the system. The list is that of Node.js: newer than
+ * Debian's package, the same on every machine, and without authorities of the build's machine.
+ */
+const AUTHORITIES = "etc/ssl/certs/ca-certificates.crt";
+const WRITE_AUTHORITIES = "fs.writeFileSync(process.argv[1], tls.rootCertificates.join('\\n'))";
+
 /** Modes of files and folders: the same whatever the umask of the checkout was. */
 const MODE = { plain: 0o644, program: 0o755 } as const;
 
@@ -30,12 +37,15 @@ export async function collectImages(root: string, out: string, images: readonly 
   for (const image of images) collectImage(root, join(out, image.name), image, packages);
 }
 
-/** The health check, and the binary of Node.js without its symbols for debuggers: 116 MB instead of 150. */
+/** The health check, authorities, and the binary of Node.js without its symbols for debuggers: 116 MB instead of 150. */
 async function collectNode(root: string, layer: string): Promise<void> {
   const binary = join(layer, "usr/local/bin/node");
   copy(join(root, "node_modules/node/bin/node"), binary, MODE.program);
   copy(join(root, "tools/images/weir-health"), join(layer, "usr/local/bin/weir-health"), MODE.program);
   await mustRun(["strip", "--strip-all", binary]);
+  const authorities = join(layer, AUTHORITIES);
+  mkdirSync(dirname(authorities), { recursive: true, mode: MODE.program });
+  await mustRun([binary, "--eval", WRITE_AUTHORITIES, authorities]);
   const [, library] = EXTRA_LIBRARY.exec(await mustRun(["ldd", binary])) ?? [];
   if (library !== undefined) {
     // In /lib on machines where that is a link to /usr/lib, as it is in the images.

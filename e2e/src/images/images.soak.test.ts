@@ -3,6 +3,7 @@
 import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
+import { rootCertificates } from "node:tls";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { machineEnv } from "@weir/dev/setup/programs";
 import { eventually } from "@weir/harness/processes/eventually";
@@ -110,6 +111,14 @@ describe("images", () => {
         return await runInContainer(image, inWorkspace);
       });
       for (const { code, output } of await Promise.all(tried)) expect(code, `${image.name}: ${output}`).toBe(0);
+    }
+  });
+
+  it("contain the public authorities, so that no program prints that it cannot find them", async () => {
+    const script = "console.log(tls.getCACertificates('system').length)";
+    for (const image of images) {
+      const { output } = await runInContainer(image, ["node", "--eval", script]);
+      expect(output, image.name).toBe(String(rootCertificates.length));
     }
   });
 

@@ -443,6 +443,19 @@ describe("a slow reader", () => {
     expect(client.budget.usedBytes).toBeLessThanOrEqual(256 * 1024);
   });
 
+  it.each([
+    ["it takes them", (client: ByteClient) => void client.drainSink()],
+    ["its connection is closed", (client: ByteClient) => client.connection.closed()],
+  ])("with a protocol error leaves its answers in the budget until %s", (_, release) => {
+    const client = new ByteClient().open();
+    client.sink.isFast = false;
+    client.send(wholeCall(1, "Echo"));
+    client.send(frame(FrameType.DATA, 0, 0));
+    expect([client.sink.state, client.budget.usedBytes]).toEqual(["ended", 2 * 16_384]);
+    release(client);
+    expect(client.budget.usedBytes).toBe(0);
+  });
+
   it("is not read from while the process has no memory left", () => {
     const client = new ByteClient({ processMaxBytes: 10_000 }).open();
     client.sink.isFast = false;

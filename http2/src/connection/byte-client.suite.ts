@@ -49,6 +49,7 @@ class RecordingSink implements ByteSink {
   preface: string | undefined;
 
   write(bytes: Buffer): boolean {
+    if (this.state === "ended") throw new Error("The connection has written after its end");
     this.writes += 1;
     this.written.push(Buffer.from(bytes));
     if (!this.isFast) this.pendingBytes += bytes.length;

@@ -390,16 +390,6 @@ describe("a graceful close", () => {
     expect(client.sink.state).toBe("destroyed");
     expect(client.counters.ageCloses).toBe(1);
   });
-
-  it("comes when the connection was idle, not while it has calls", () => {
-    const client = new ByteClient({ idleTimeoutMs: 30_000, keepAliveIntervalMs: 1e6 }).open();
-    client.send(wholeCall(1, "Later"));
-    expect(client.wait(60_000)).toEqual([]);
-    client.service.waiting[0]?.reply(BYTES, Buffer.from("done"));
-    client.turn();
-    expect(client.wait(29_000)).toEqual([]);
-    expect(summarize(client.wait(1000))).toEqual(["GOAWAY 2147483647 0", "PING"]);
-  });
 });
 
 describe("a sink that takes its time", () => {

@@ -153,7 +153,6 @@ export class Connection implements FrameReceiver, TurnTask {
     const action = this.#upkeep.check(nowMs, {
       hasSettings: this.#control.hasSettings,
       lastId: this.#streams.lastId,
-      isBusy: this.#streams.size > 0 || this.#answers.callsInFlight > 0,
       reads: this.#reads,
       isReading: !this.#output.isCongested,
       framesRead: this.#reader.progress,
@@ -183,6 +182,7 @@ export class Connection implements FrameReceiver, TurnTask {
   closed(): void {
     this.#phase = "closed";
     this.#forget();
+    this.#output.close();
   }
 
   #waitForTurnEnd(): void {
@@ -281,7 +281,6 @@ export class Connection implements FrameReceiver, TurnTask {
   }
 
   #forget(): void {
-    this.#output.close();
     for (const stream of this.#streams) this.#answers.drop(stream);
     this.#reader.free();
     this.#blocks.free();

@@ -8,7 +8,6 @@ import { type ConnectionFacts, Upkeep } from "./upkeep.ts";
 const QUIET: ConnectionFacts = {
   hasSettings: true,
   lastId: 1,
-  isBusy: false,
   reads: 1,
   isReading: true,
   framesRead: 1,
@@ -27,10 +26,10 @@ function createUpkeep(limits: Partial<Http2Limits> = {}, maxAgeMs = Infinity) {
 }
 
 describe("Upkeep", () => {
-  it("does nothing with a connection that is read from and has calls", () => {
+  it("does nothing with a connection that is read from", () => {
     const seconds = Array.from({ length: 1000 }, (_, second) => second);
-    const { actions } = createUpkeep({ idleTimeoutMs: 5000 });
-    expect(new Set(actions(seconds, (second) => ({ reads: second, isBusy: true })))).toEqual(new Set(["nothing"]));
+    const { actions } = createUpkeep();
+    expect(new Set(actions(seconds, (second) => ({ reads: second })))).toEqual(new Set(["nothing"]));
   });
 
   it("pings a quiet connection once, and closes it without an answer", () => {
@@ -45,16 +44,10 @@ describe("Upkeep", () => {
     expect(actions([0, 30, 35, 64, 65], answered)).toEqual(["nothing", "ping", "nothing", "nothing", "ping"]);
   });
 
-  it("drains an idle connection once", () => {
-    const { actions } = createUpkeep({ idleTimeoutMs: 10_000 });
-    const busy = (second: number) => ({ isBusy: second === 5, reads: second });
-    expect(actions([0, 5, 14, 15, 16], busy)).toEqual(["nothing", "nothing", "nothing", "drain", "nothing"]);
-  });
-
   it("drains a connection at its age, and closes it after the time of grace", () => {
     const { actions, counters } = createUpkeep({ connectionAgeGraceMs: 5000 }, 20_000);
-    const busy = (second: number) => ({ isBusy: true, reads: second });
-    expect(actions([19, 20, 24, 25], busy)).toEqual(["nothing", "drain", "nothing", "destroy"]);
+    const read = (second: number) => ({ reads: second });
+    expect(actions([19, 20, 24, 25], read)).toEqual(["nothing", "drain", "nothing", "destroy"]);
     expect(counters.ageCloses).toBe(1);
   });
 
@@ -80,6 +73,7 @@ describe("Upkeep", () => {
   it("gives a connection time for its preface and its first request", () => {
     expect(createUpkeep().actions([9, 10], () => ({ hasSettings: false, lastId: 0 }))).toEqual(["nothing", "destroy"]);
     const { actions } = createUpkeep({ firstRequestTimeoutMs: 60_000 });
-    expect(actions([59, 60], (second) => ({ lastId: 0, reads: second }))).toEqual(["nothing", "drain"]);
+    const unused = (second: number) => ({ lastId: 0, reads: second });
+    expect(actions([59, 60, 61], unused)).toEqual(["nothing", "drain", "nothing"]);
   });
 });

@@ -1,4 +1,4 @@
-// Decides about a connection by time: whether it is alive, idle, stalled or old.
+// Decides about a connection by time: whether it is alive, unused, stalled or old.
 import type { Http2Counters } from "../limits/counters.ts";
 import type { Http2Limits } from "../limits/limits.ts";
 
@@ -8,8 +8,6 @@ export interface ConnectionFacts {
   readonly hasSettings: boolean;
   /** The highest stream identifier of the client; 0 before the first. */
   readonly lastId: number;
-  /** Whether streams are open or calls in flight. */
-  readonly isBusy: boolean;
   readonly reads: number;
   /** False while reading is paused: until the client takes its answers. */
   readonly isReading: boolean;
@@ -48,7 +46,6 @@ export class Upkeep {
   readonly #reads = new Progress();
   readonly #frames = new Progress();
   readonly #sends = new Progress();
-  #busyMs: number;
   #pingedAtReads = -1;
   #drainedMs: number | undefined;
 
@@ -57,13 +54,11 @@ export class Upkeep {
     this.#limits = limits;
     this.#counters = counters;
     this.#startedMs = startedMs;
-    this.#busyMs = startedMs;
     this.#maxAgeMs = maxAgeMs;
   }
 
   /** Decides. A connection that is drained already is not drained again. */
   check(nowMs: number, facts: ConnectionFacts): UpkeepAction {
-    if (facts.isBusy) this.#busyMs = nowMs;
     return this.#checkDead(nowMs, facts) ?? this.#checkDrain(nowMs, facts) ?? this.#checkAlive(nowMs, facts);
   }
 
@@ -80,11 +75,11 @@ export class Upkeep {
 
   #checkDrain(nowMs: number, { hasSettings, lastId }: ConnectionFacts): UpkeepAction | undefined {
     if (this.#drainedMs !== undefined || !hasSettings) return undefined;
-    const { firstRequestTimeoutMs, idleTimeoutMs, streamIdMax } = this.#limits;
-    if (nowMs - this.#startedMs >= this.#maxAgeMs) return this.#drain(nowMs, "ageCloses");
+    const { firstRequestTimeoutMs, streamIdMax } = this.#limits;
+    const ageMs = nowMs - this.#startedMs;
+    if (ageMs >= this.#maxAgeMs) return this.#drain(nowMs, "ageCloses");
     if (lastId >= streamIdMax) return this.#drain(nowMs, "streamIdCloses");
-    const idleMaxMs = lastId === 0 ? Math.min(firstRequestTimeoutMs, idleTimeoutMs) : idleTimeoutMs;
-    if (nowMs - this.#busyMs >= idleMaxMs) return this.#drain(nowMs, "idleCloses");
+    if (lastId === 0 && ageMs >= firstRequestTimeoutMs) return this.#drain(nowMs, "idleCloses");
     return undefined;
   }
 

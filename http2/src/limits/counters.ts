@@ -44,7 +44,7 @@ export interface Http2Counters {
   connectionStalls: number;
   prefaceTimeouts: number;
   keepAliveTimeouts: number;
-  /** Connections closed gracefully: idle ones, old ones, and those near the last stream identifier. */
+  /** Connections closed gracefully: those without a request, old ones, and those near the last stream identifier. */
   idleCloses: number;
   ageCloses: number;
   streamIdCloses: number;

@@ -47,8 +47,6 @@ export interface Http2Limits {
   readonly keepAliveIntervalMs: number;
   /** Without any byte for this time after the PING, the connection is closed. */
   readonly keepAliveTimeoutMs: number;
-  /** Without a call for this time, the connection is closed gracefully. Infinity = never. */
-  readonly idleTimeoutMs: number;
   /**
    * An answer, a request or a frame that makes no progress for this time ends with its stream or
    * connection; so does a stream that is answered and that the client does not end.
@@ -87,7 +85,6 @@ export const DEFAULT_LIMITS: Http2Limits = {
   firstRequestTimeoutMs: 300_000,
   keepAliveIntervalMs: 30_000,
   keepAliveTimeoutMs: 20_000,
-  idleTimeoutMs: Infinity,
   stallTimeoutMs: 20_000,
   messageTimeoutMs: 60_000,
   connectionAgeMs: Infinity,

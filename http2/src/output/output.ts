@@ -9,7 +9,7 @@ import type { Http2Counters } from "../limits/counters.ts";
 export interface ByteSink extends PausableSource {
   /**
    * Takes bytes. True when they are sent, and their buffer may be used again; otherwise
-   * `Connection.sent` is called when they are.
+   * `Connection.sent` is called when they are. Drops bytes after `end`.
    */
   write(bytes: Buffer): boolean;
   /** Bytes that are not sent yet. */
@@ -47,7 +47,6 @@ export class Output {
   /** Chunks that the sink has not sent yet. */
   #held: Buffer[] = [];
   #isScheduled = false;
-  #isClosed = false;
   #progress = 0;
 
   /** From `unsentMaxBytes` on, reading is paused until everything is sent. */
@@ -96,8 +95,7 @@ export class Output {
     this.chunk = NO_CHUNK;
     this.position = 0;
     if (chunk === NO_CHUNK) return;
-    if (position === 0 || this.#isClosed || this.#deps.sink.write(chunk.subarray(0, position)))
-      this.#deps.pool.give(chunk);
+    if (position === 0 || this.#deps.sink.write(chunk.subarray(0, position))) this.#deps.pool.give(chunk);
     else this.#hold(chunk);
   }
 
@@ -113,9 +111,8 @@ export class Output {
     this.#deps.gate.resume(ReadPause.UNSENT);
   }
 
-  /** The sink is gone: what is written from now on is dropped. */
+  /** The sink is gone, and what it held. */
   close(): void {
-    this.#isClosed = true;
     // The chunks are not used again: a write may still be under way.
     for (const chunk of this.#held) this.#deps.budget.give(chunk.length);
     this.#held = [];

@@ -1,6 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { createTextTable, lookUp } from "./text-table.ts";
 
+const [SEED, OTHER_SEED] = [0x2f1d_9c47, 0x7ab3_60e5];
+
+function numbered(texts: readonly string[]): ReadonlyMap<string, number> {
+  return new Map(texts.map((text, index) => [text, index]));
+}
+
+/** Slots of other texts that one lookup of each of these passes. */
+function passedSlots(texts: readonly string[], seed: number): number {
+  const { slots, mask } = createTextTable(numbered(texts), seed);
+  return slots.reduce((sum, hash, at) => sum + (hash === 0 ? 0 : (at - (hash >>> 1)) & mask), 0);
+}
+
 describe("createTextTable", () => {
   it("lookUp() finds nothing when the table is empty", () => {
     const table = createTextTable(new Map<string, number>());
@@ -56,5 +68,28 @@ describe("createTextTable", () => {
     const table = createTextTable(new Map(texts.map((text, index) => [text, index])));
     expect(texts.map((text) => lookUp(table, text))).toEqual([0, 1, 2, 3, 4, 5, 6]);
     expect(lookUp(table, "\ufffd")).toBeUndefined();
+  });
+
+  it("lookUp() passes no more slots with texts composed for another seed than with any others", () => {
+    const texts = Array.from({ length: 100_000 }, (_, index) => `${1_000_000 + index}`);
+    const { pairs, slots } = createTextTable(numbered(texts), SEED);
+    // Those in the first sixteenth of the slots of a table that contains only them.
+    const composed = pairs.filter(
+      (text, at): text is string => typeof text === "string" && ((slots[at / 2] ?? 0) & 0x7800) === 0,
+    );
+    expect(passedSlots(composed, SEED) / composed.length).toBeGreaterThan(1000);
+    const others = passedSlots(texts.slice(0, composed.length), OTHER_SEED);
+    expect(passedSlots(composed, OTHER_SEED)).toBeLessThan(1.2 * others);
+  });
+
+  it("lookUp() passes few slots with texts that collide under every seed that only starts FNV-1a", () => {
+    // Units of one bit add powers of the multiplier; exchanging them in a Thue-Morse sequence adds a multiple of 2^32.
+    const bitOf = (unit: number) => unit.toString(2).replaceAll("0", "").length % 2;
+    const block = (flip: number) =>
+      Array.from({ length: 128 }, (_, unit) => String.fromCharCode(bitOf(unit) ^ flip)).join("");
+    const texts = Array.from({ length: 256 }, (_, index) =>
+      Array.from({ length: 8 }, (_, bit) => block((index >>> bit) & 1)).join(""),
+    );
+    for (const seed of [SEED, OTHER_SEED]) expect(passedSlots(texts, seed) / texts.length).toBeLessThan(1);
   });
 });

@@ -1,5 +1,6 @@
 // A table from texts to values, built once. It finds a received text without leaving compiled code,
 // where a Map calls the runtime for the text's hash, and reads less memory.
+import { getRandomValues } from "node:crypto";
 
 /** The table. Its parts are for `lookUp` only. */
 export interface TextTable<Value> {
@@ -26,6 +27,8 @@ export interface TextTable<Value> {
   /** Lengths of the shortest and the longest text in the table: others need not be hashed. */
   readonly shortest: number;
   readonly longest: number;
+  /** The secret of the hash: 32 bits. */
+  readonly seed: number;
 }
 
 /** Most texts that are compared one by one. */
@@ -40,11 +43,15 @@ const NO_SLOTS = new Int32Array(0);
 const TAILS = [1, 2, 4, 8, 16] as const;
 const WHOLE = 2 ** 30;
 
-const FNV_OFFSET = 0x811c9dc5 | 0;
 const FNV_PRIME = 0x01000193;
 
-/** Builds the table. */
-export function createTextTable<Value>(entries: ReadonlyMap<string, Value>): TextTable<Value> {
+const [PROCESS_SEED = 0] = getRandomValues(new Int32Array(1));
+
+/** Builds the table. Tests choose the seed. */
+export function createTextTable<Value>(
+  entries: ReadonlyMap<string, Value>,
+  seed: number = PROCESS_SEED,
+): TextTable<Value> {
   const texts = [...entries.keys()];
   const lengths = texts.map((text) => text.length);
   const shortest = lengths.reduce((least, length) => Math.min(least, length), WHOLE);
@@ -52,22 +59,22 @@ export function createTextTable<Value>(entries: ReadonlyMap<string, Value>): Tex
   const pairs: (string | Value | undefined)[] = [];
   if (isComparedByEach(lengths)) {
     for (const [text, value] of entries) pairs.push(flatCopyOf(text), value);
-    return { pairs, mask: -1, slots: NO_SLOTS, tail: 0, shortest, longest };
+    return { pairs, mask: -1, slots: NO_SLOTS, tail: 0, shortest, longest, seed };
   }
   let size = 2;
   while (size * 3 < (entries.size + 1) * 4) size *= 2;
   const slots = new Int32Array(size);
   for (let at = 0; at < size; at++) pairs.push(undefined, undefined);
-  const tail = tailOf(texts);
+  const tail = tailOf(texts, seed);
   for (const [text, value] of entries) {
-    const hash = hashOf(text, tail);
+    const hash = hashOf(text, tail, seed);
     let at = slotOf(hash, size - 1);
     while (slots[at] !== 0) at = (at + 1) & (size - 1);
     slots[at] = hash;
     pairs[2 * at] = flatCopyOf(text);
     pairs[2 * at + 1] = value;
   }
-  return { pairs, mask: size - 1, slots, tail, shortest, longest };
+  return { pairs, mask: size - 1, slots, tail, shortest, longest, seed };
 }
 
 /** The value of the text; undefined when it is not in the table. */
@@ -79,7 +86,7 @@ export function lookUp<Value>(table: TextTable<Value>, text: string): Value | un
   }
   if (text.length < table.shortest || text.length > table.longest) return undefined;
   const { slots } = table;
-  const hash = hashOf(text, table.tail);
+  const hash = hashOf(text, table.tail, table.seed);
   for (let at = slotOf(hash, mask); ; at = (at + 1) & mask) {
     const found = slots[at];
     if (found === hash && pairs[2 * at] === text) return pairs[2 * at + 1] as Value;
@@ -96,8 +103,8 @@ function isComparedByEach(lengths: readonly number[]): boolean {
  * The fewest units at the ends of these texts that, with the lengths, give each text a hash of its
  * own.
  */
-function tailOf(texts: readonly string[]): number {
-  return TAILS.find((tail) => new Set(texts.map((text) => hashOf(text, tail))).size === texts.length) ?? WHOLE;
+function tailOf(texts: readonly string[], seed: number): number {
+  return TAILS.find((tail) => new Set(texts.map((text) => hashOf(text, tail, seed))).size === texts.length) ?? WHOLE;
 }
 
 /**
@@ -114,12 +121,13 @@ function slotOf(hash: number, mask: number): number {
 
 /**
  * FNV-1a over the length and the last UTF-16 units, with its high bits folded into the low ones
- * that choose the slot. Never 0.
+ * that choose the slot. Never 0. The seed keeps tenants from composing texts that share slots. It is
+ * mixed in with every unit: under a seed that only starts the hash, texts exist that always collide.
  */
-function hashOf(text: string, tail: number): number {
+function hashOf(text: string, tail: number, seed: number): number {
   const { length } = text;
-  let hash = FNV_OFFSET ^ length;
+  let hash: number = length;
   for (let at = length > tail ? length - tail : 0; at < length; at++)
-    hash = Math.imul(hash ^ text.charCodeAt(at), FNV_PRIME);
+    hash = Math.imul(hash ^ seed ^ text.charCodeAt(at), FNV_PRIME);
   return (hash ^ (hash >>> 15)) | 1;
 }

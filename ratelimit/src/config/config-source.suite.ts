@@ -29,6 +29,8 @@ export class RecordingListener implements ConfigListener {
   configs: readonly RateLimitConfigModel[] = [];
   readonly accepted: string[] = [];
   readonly errors: string[] = [];
+  /** See ConfigListener. */
+  settled: (() => Promise<void>) | undefined;
   #changed = Promise.withResolvers<void>();
 
   apply(configs: readonly RateLimitConfigModel[]): ConfigError | undefined {

@@ -263,6 +263,25 @@ describe("XdsSource", () => {
     expect(server.violations).toEqual([]);
   });
 
+  it("a NACK waits until the workers have the configuration before, and names it", async () => {
+    const server = await openFake();
+    server.publish("v0", [rateLimitConfig("a")]);
+    await start(server.port);
+    await server.until(() => server.received.length === 2);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    listener.settled = () => promise;
+    server.publish("v1", [rateLimitConfig("b")]);
+    server.sendAll("v2", [rateLimitConfig("c", { unit: RateLimitUnit.UNKNOWN })]);
+    await listener.until(() => listener.errors.length === 1);
+    resolve();
+    await server.until(() => server.received.length === 4);
+    expect(server.received.slice(2)).toEqual([
+      { kind: "ACK", version: "v1" },
+      expect.objectContaining({ kind: "NACK", version: "v2", keeps: "v1" }),
+    ]);
+    expect(server.violations).toEqual([]);
+  });
+
   it("an empty set is applied and ACKed", async () => {
     const server = await openFake();
     server.publish("v1", [rateLimitConfig("a")]);

@@ -153,7 +153,6 @@ export class XdsSource implements ConfigSource {
     this.#streamBackoff.reset();
     this.#noteResponse();
     const content = decodeResponse(response);
-    if (content.kind !== "foreign") clearTimeout(this.#nackTimer); // That NACK would be out of date.
     switch (content.kind) {
       case "foreign":
         this.#deps.log.warn("Ignored a response of another type", { typeUrl: content.typeUrl });
@@ -161,30 +160,35 @@ export class XdsSource implements ConfigSource {
       case "invalid": {
         const error = new ConfigError("CONFIG_INVALID", `configuration server: ${content.reason}`);
         this.#deps.listener.reject(error);
-        this.#nack(response, error);
+        this.#answer(() => this.#nack(response, error));
         return;
       }
       case "configs": {
-        const error = this.#deps.listener.apply(content.configs);
-        if (error !== undefined) {
-          this.#nack(response, error);
-          return;
-        }
-        const resources = content.configs.length;
-        const { settled } = this.#deps.listener;
-        if (settled === undefined) {
-          this.#ack(response, resources);
-          return;
-        }
-        const stream = this.#stream;
-        void settled().then(() => {
-          if (stream === this.#stream && !this.#isStopped) this.#ack(response, resources);
+        const { configs } = content;
+        const error = this.#deps.listener.apply(configs);
+        this.#answer(() => {
+          if (error === undefined) this.#ack(response, configs.length);
+          else this.#nack(response, error);
         });
       }
     }
   }
 
+  /** Sends an ACK or a NACK when the ACKs of earlier responses are sent: a NACK names the last one. */
+  #answer(send: () => void): void {
+    const settled = this.#deps.listener.settled?.();
+    if (settled === undefined) {
+      send();
+      return;
+    }
+    const stream = this.#stream;
+    void settled.then(() => {
+      if (stream === this.#stream && !this.#isStopped) send();
+    });
+  }
+
   #ack(response: DiscoveryResponse, resources: number): void {
+    clearTimeout(this.#nackTimer); // That NACK would be out of date.
     this.#ackedVersion = response.versionInfo;
     this.#nackedVersion = undefined;
     this.#nacks = 0;
@@ -197,10 +201,12 @@ export class XdsSource implements ConfigSource {
   }
 
   #nack(response: DiscoveryResponse, error: ConfigError): void {
+    clearTimeout(this.#nackTimer);
+    const stream = this.#stream;
     const isRepeated = response.versionInfo === this.#nackedVersion;
     this.#nacks += 1;
     const send = (): void => {
-      this.#stream?.send(nack(this.#ackedVersion, response, error.message));
+      stream?.send(nack(this.#ackedVersion, response, error.message));
       if (isRepeated) return;
       this.#nackedVersion = response.versionInfo;
       this.#isNackLogged = true;
