@@ -101,7 +101,7 @@ function newestStreams(rollouts: readonly Rollout[]): ReadonlySet<Pod> {
 /** Pods without a name may share a node id: then their addresses tell them apart. */
 function identityOf(pod: Pod): string {
   if (pod.pod !== "") return `${pod.namespace}/${pod.pod}`;
-  return JSON.stringify([pod.nodeId, pod.peer.replace(/:\d+$/, "")]);
+  return `${pod.nodeId} ${pod.peer.replace(/:\d+$/, "")}`;
 }
 
 function compareTimes(left: Timestamp | undefined, right: Timestamp | undefined): number {
