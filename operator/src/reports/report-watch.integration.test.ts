@@ -7,7 +7,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { silentLog } from "@weir/common/log/log";
 import { RolloutService, type WatchRolloutResponseSchema } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
-import { eventually } from "@weir/testing/eventually";
+import { eventually } from "@weir/harness/processes/eventually";
 import { expect, it, vi } from "vitest";
 
 import { ReportWatch } from "./report-watch.ts";
