@@ -26,6 +26,9 @@ const STEP_TIMEOUT_MS = 300_000;
 /** Answers before a step counts as taken under load. */
 const LOAD_ANSWERS = 50;
 
+/** Pods of the data plane of the test and of the chart's own. */
+const ALL_PODS = POD_COUNT + 1;
+
 /** Kinds that the operator owns besides Secrets. */
 const OWNED = "deployments,services,serviceaccounts,poddisruptionbudgets,secrets";
 
@@ -149,7 +152,7 @@ describe("the previous version and this one", () => {
     limit += 2;
     await product.applyLimits([perPath("/checkout", limit)]);
     // A pod that has lost its stream to a stopped control plane counts again when it is back.
-    const summary = `--for=jsonpath={.status.pods.summary}=${POD_COUNT}/${POD_COUNT}`;
+    const summary = `--for=jsonpath={.status.pods.summary}=${ALL_PODS}/${ALL_PODS}`;
     await product.kubectl("wait", "--timeout=60s", summary, "rlc/limits");
     for (const pod of await product.rateLimitPods()) {
       const entries = [
