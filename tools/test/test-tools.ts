@@ -112,7 +112,6 @@ export const TEST_PACKAGES: readonly DebianNeed[] = [
   { program: "runc", packageName: "runc" },
   { file: "/usr/lib/cni/bridge", packageName: "containernetworking-plugins" },
   { program: "nft", packageName: "nftables" },
-  ...IMAGE_PACKAGES,
 ];
 
 /** Builds with Go what a test is compared with or runs on; each keeps its result in the cache folder. */
