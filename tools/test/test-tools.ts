@@ -49,6 +49,13 @@ export const ENVOY_RATELIMIT: GoProgram = {
   folder: "envoyproxy-ratelimit",
 };
 
+/** Reads the workflows as GitHub does: a gate. */
+export const ACTIONLINT: GoProgram = {
+  program: "actionlint",
+  version: "1.7.12",
+  path: "github.com/rhysd/actionlint/cmd/actionlint",
+};
+
 /** Programs that Go builds from source: what the tests compare ours with, or ask ours with. */
 export const GO_PROGRAMS: readonly GoProgram[] = [
   { program: "statsd_exporter", version: "0.31.0", path: "github.com/prometheus/statsd_exporter" },
@@ -59,8 +66,7 @@ export const GO_PROGRAMS: readonly GoProgram[] = [
   { program: "versitygw", version: "1.8.0", path: "github.com/versity/versitygw/cmd/versitygw" },
   // The library that Docker Compose reads its files with: what compose.yaml is checked with.
   { program: "cmd", version: "2.16.2", path: "github.com/compose-spec/compose-go/v2/cmd", folder: "compose-go" },
-  // What reads the workflows as GitHub does.
-  { program: "actionlint", version: "1.7.12", path: "github.com/rhysd/actionlint/cmd/actionlint" },
+  ACTIONLINT,
   ENVOY_RATELIMIT,
   // What installs the charts. Without these it believes in Kubernetes 1.20 and refuses the charts, which need 1.31.
   {
