@@ -53,7 +53,7 @@ test-integration: build ## Run all tests with real servers (ARGS=folder to narro
 	@node tools/test/test-setup.ts
 	@vitest run --project integration --project system --project measured $(ARGS)
 
-test-images: build ## Build the container images twice without a container engine, start them, and compare their digests
+test-images: build ## Build the container images twice without a container engine, compare and start them, run compose.yaml in Docker
 	@node tools/test/test-setup.ts --images
 	@node tools/test/test-setup.ts
 	@vitest run --project soak e2e/src/images $(ARGS)

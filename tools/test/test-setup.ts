@@ -10,6 +10,8 @@ import {
   ACTIONLINT,
   BENCH_PACKAGES,
   type DebianNeed,
+  DOCKER_COMPOSE,
+  DOCKER_PACKAGES,
   ENVOY_PACKAGE,
   ENVOY_RATELIMIT,
   GO_BUILDS,
@@ -62,9 +64,10 @@ export async function setUpActionlint(say: (line: string) => void): Promise<stri
   return await buildWithGo(ACTIONLINT, await findGo(say), say);
 }
 
-/** Makes sure that container images can be built. Throws a SetupError that says what is missing. */
+/** Makes sure that container images can be built and run. Throws a SetupError that says what is missing. */
 async function setUpImages(say: (line: string) => void): Promise<void> {
-  await installDebianPackages(IMAGE_PACKAGES, say);
+  await installDebianPackages([...IMAGE_PACKAGES, ...DOCKER_PACKAGES], say);
+  await buildWithGo(DOCKER_COMPOSE, await findGo(say), say);
   const base = baseOf(readFileSync("Dockerfile", "utf8"));
   try {
     await prepareBase(cacheFolder(process.env), base, say);
