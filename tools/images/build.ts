@@ -1,5 +1,5 @@
 // Builds every image without a network into a folder: `node tools/images/build.ts FOLDER [--digests-only] [--archive FILE [--tag TAG]]`.
-// FOLDER/report.json then describes them; FILE is an archive of all for containerd. Expects installed packages and a build.
+// FOLDER/report.json describes them, `docker load` reads FOLDER/NAME.tar, containerd FILE with all. Expects a build.
 import {
   copyFileSync,
   existsSync,
@@ -75,14 +75,22 @@ async function buildImages(
     REVISION: commit.hash,
     CREATED: new Date(commit.seconds * 1000).toISOString(),
   };
-  const shared = { context, dockerfile: join(context, "Dockerfile"), replaced: { collected }, args };
+  const shared = {
+    context,
+    dockerfile: join(context, "Dockerfile"),
+    replaced: { collected },
+    args,
+    timestampSeconds: commit.seconds,
+  };
   const images: BuiltImage[] = [];
   for (const { name } of IMAGES) {
-    await buildah.build({ ...shared, target: name, timestampSeconds: commit.seconds });
+    await buildah.build({ ...shared, target: name, format: "oci" });
     const describe = async (): Promise<ImageDetails> => {
       const unpacked = join(folder, "roots", name);
       await buildah.push(name, join(folder, "oci"));
       await buildah.unpack(name, unpacked);
+      await buildah.build({ ...shared, target: name, format: "docker" });
+      await buildah.save(name, join(folder, `${name}.tar`), `ghcr.io/weir-dev/${name}:local`);
       return {
         root: unpacked,
         sizeBytes: sizeOf(join(collected, "node")) + sizeOf(join(collected, name)),

@@ -49,6 +49,21 @@ export const ENVOY_RATELIMIT: GoProgram = {
   folder: "envoyproxy-ratelimit",
 };
 
+/** Reads the workflows as GitHub does: a gate. */
+export const ACTIONLINT: GoProgram = {
+  program: "actionlint",
+  version: "1.7.12",
+  path: "github.com/rhysd/actionlint/cmd/actionlint",
+};
+
+/** Docker Compose, which runs compose.yaml with the images. Go cannot install later versions. */
+export const DOCKER_COMPOSE: GoProgram = {
+  program: "cmd",
+  version: "2.28.1",
+  path: "github.com/docker/compose/v2/cmd",
+  folder: "docker-compose",
+};
+
 /** Programs that Go builds from source: what the tests compare ours with, or ask ours with. */
 export const GO_PROGRAMS: readonly GoProgram[] = [
   { program: "statsd_exporter", version: "0.31.0", path: "github.com/prometheus/statsd_exporter" },
@@ -57,10 +72,7 @@ export const GO_PROGRAMS: readonly GoProgram[] = [
   { program: "h2spec", version: "2.2.1+incompatible", path: "github.com/summerwind/h2spec/cmd/h2spec" },
   // An S3 server over a folder: what the media store is tested on.
   { program: "versitygw", version: "1.8.0", path: "github.com/versity/versitygw/cmd/versitygw" },
-  // The library that Docker Compose reads its files with: what compose.yaml is checked with.
-  { program: "cmd", version: "2.16.2", path: "github.com/compose-spec/compose-go/v2/cmd", folder: "compose-go" },
-  // What reads the workflows as GitHub does.
-  { program: "actionlint", version: "1.7.12", path: "github.com/rhysd/actionlint/cmd/actionlint" },
+  ACTIONLINT,
   ENVOY_RATELIMIT,
   // What installs the charts. Without these it believes in Kubernetes 1.20 and refuses the charts, which need 1.31.
   {
@@ -95,6 +107,13 @@ export const IMAGE_PACKAGES: readonly DebianNeed[] = [
   { program: "buildah", packageName: "buildah" },
   { file: "/usr/sbin/debootstrap", packageName: "debootstrap" },
   { program: "strip", packageName: "binutils" },
+];
+
+/** What runs the images. */
+export const DOCKER_PACKAGES: readonly DebianNeed[] = [
+  { program: "dockerd", packageName: "docker.io" },
+  { program: "docker", packageName: "docker.io" },
+  { program: "curl", packageName: "curl" },
 ];
 
 /** What the tests need of Debian. */
