@@ -90,7 +90,7 @@ async function buildImages(
       await buildah.push(name, join(folder, "oci"));
       await buildah.unpack(name, unpacked);
       await buildah.build({ ...shared, target: name, format: "docker" });
-      await buildah.save(name, join(folder, `${name}.tar`), `ghcr.io/weir-dev/${name}:local`);
+      await buildah.save(name, join(folder, `${name}.tar`), `${REPOSITORIES}/${name}:local`);
       return {
         root: unpacked,
         sizeBytes: sizeOf(join(collected, "node")) + sizeOf(join(collected, name)),
