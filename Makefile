@@ -73,7 +73,7 @@ bench: build ## Measure what a decision costs, next to envoyproxy/ratelimit (ARG
 	@node tools/test/test-setup.ts --bench
 	@node --enable-source-maps e2e/dist/benchmarks/decisions/run.js $(ARGS)
 
-bench-control-plane: build ## Measure how fast changes reach pods, and memory (ARGS='edit cold push' to narrow)
+bench-control-plane: build ## Measure how fast changes reach pods, and memory (ARGS='edit cold push' to narrow, '10 --against COMMIT')
 	@node --enable-source-maps e2e/dist/benchmarks/control-plane/run.js $(ARGS)
 
 bench-operator: build ## Measure how fast statuses are right, how often they are written, and a rest (ARGS='edit rest' to narrow)

@@ -41,7 +41,6 @@ typedef struct {
     uint64_t *waiting;
     uint64_t waiting_first, waiting_end;
     unsigned turn;
-    uint64_t waiting_peak;
     // The time of the events that are being handled.
     uint64_t now_ns;
     enum { WARMING_UP, MEASURING, DRAINING } phase;
@@ -105,11 +104,6 @@ static void add_fields(const Options *options, HpackEncoder *encoder) {
         encoder_add_field(encoder, "x-request-id", "00000000-0000-4000-8000-000000000000", true);
         encoder_add_field(encoder, "traceparent", "00-00000000000000000000000000000000-0000000000000000-01", true);
     }
-    if (options->has_b3_headers) {
-        encoder_add_field(encoder, "x-b3-traceid", "00000000000000000000000000000000", true);
-        encoder_add_field(encoder, "x-b3-spanid", "0000000000000000", true);
-        encoder_add_field(encoder, "x-b3-sampled", "1", false);
-    }
 }
 
 static void watch(Load *load, CallConnection *connection, int operation) {
@@ -124,8 +118,7 @@ static void flush(Load *load, CallConnection *connection) {
 }
 
 static void send_call(Load *load, CallConnection *connection, uint64_t due_ns) {
-    bool has_trace = load->options->has_trace_headers || load->options->has_b3_headers;
-    if (has_trace) renew_trace_fields(load, &connection->encoder);
+    if (load->options->has_trace_headers) renew_trace_fields(load, &connection->encoder);
     uint32_t key = load->options->keys == 1 ? 0 : (uint32_t)(next_share(load) * load->options->keys);
     connection_call(connection, &load->request, key, due_ns);
 }
@@ -163,8 +156,6 @@ static void send_due(Load *load) {
         load->waiting[load->waiting_end % WAITING_MAX] = load->next_due_ns;
         load->next_due_ns += 1 + (uint64_t)(-log(1 - next_share(load)) * 1e9 / load->options->rate);
     }
-    uint64_t count = load->waiting_end - load->waiting_first;
-    if (count > load->waiting_peak) load->waiting_peak = count;
     while (load->waiting_first < load->waiting_end) {
         CallConnection *connection = next_connection(load);
         if (connection == NULL) return;
@@ -251,10 +242,9 @@ static void report(const Load *load, double seconds, double cpu_ms, const double
     const Histogram *histogram = &load->histogram;
     printf("{\"answers\":%llu,\"allAnswers\":%llu,\"seconds\":%.6f,", (unsigned long long)load->answers,
            (unsigned long long)(load->answers + load->other_answers), seconds);
-    printf("\"p50Micros\":%.1f,\"p99Micros\":%.1f,\"p999Micros\":%.1f,\"maxMicros\":%.1f,",
-           histogram_micros(histogram, 0.5), histogram_micros(histogram, 0.99), histogram_micros(histogram, 0.999),
-           (double)histogram->max_ns / 1000);
-    printf("\"waitingPeak\":%llu,", (unsigned long long)load->waiting_peak);
+    printf("\"p50Micros\":%.1f,\"p90Micros\":%.1f,\"p99Micros\":%.1f,\"p999Micros\":%.1f,\"maxMicros\":%.1f,",
+           histogram_micros(histogram, 0.5), histogram_micros(histogram, 0.9), histogram_micros(histogram, 0.99),
+           histogram_micros(histogram, 0.999), (double)histogram->max_ns / 1000);
     printf("\"generatorCpuMs\":%.1f,\"watched\":[", cpu_ms);
     for (unsigned at = 0; at < load->options->watched_count; at++)
         printf("%s{\"pid\":%d,\"cpuMs\":%.1f,\"residentBytes\":%.0f}", at > 0 ? "," : "", load->options->watched[at],

@@ -36,7 +36,6 @@ static const char HELP[] =
     "  --keys N           different keys (100000)\n"
     "  --expect ok|over   what every answer must be (ok)\n"
     "  --trace-headers    a fresh traceparent and x-request-id on every call, as Envoy sends them\n"
-    "  --b3-headers       fresh x-b3-traceid and x-b3-spanid on every call\n"
     "  --tls-ca FILE      TLS; the server must have a certificate of this authority for localhost\n"
     "\n"
     "Report\n"
@@ -49,7 +48,7 @@ static const char HELP[] =
     "  load-generator --port 8081 --rate 5000 --trace-headers\n";
 
 enum { PORT = 256, SERVE, CONNECTIONS, IN_FLIGHT, RATE, WARM_UP, SECONDS, DOMAIN, ENTRY, KEYS, EXPECT, TRACE_HEADERS,
-       B3_HEADERS, TLS_CA, TLS_CERT, TLS_KEY, WATCH, SEED, HELP_FLAG };
+       TLS_CA, TLS_CERT, TLS_KEY, WATCH, SEED, HELP_FLAG };
 
 static const struct option FLAGS[] = {
     {"port", required_argument, NULL, PORT},
@@ -64,7 +63,6 @@ static const struct option FLAGS[] = {
     {"keys", required_argument, NULL, KEYS},
     {"expect", required_argument, NULL, EXPECT},
     {"trace-headers", no_argument, NULL, TRACE_HEADERS},
-    {"b3-headers", no_argument, NULL, B3_HEADERS},
     {"tls-ca", required_argument, NULL, TLS_CA},
     {"tls-cert", required_argument, NULL, TLS_CERT},
     {"tls-key", required_argument, NULL, TLS_KEY},
@@ -102,7 +100,6 @@ static void read_flag(Options *options, int flag) {
         options->expected = strcmp(optarg, "ok") == 0 ? CODE_OK : CODE_OVER_LIMIT;
         break;
     case TRACE_HEADERS: options->has_trace_headers = true; break;
-    case B3_HEADERS: options->has_b3_headers = true; break;
     case TLS_CA: options->tls_ca = optarg; break;
     case TLS_CERT: options->tls_certificate = optarg; break;
     case TLS_KEY: options->tls_key = optarg; break;

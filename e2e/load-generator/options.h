@@ -26,7 +26,6 @@ typedef struct {
     unsigned entry_count;
     Code expected;
     bool has_trace_headers;
-    bool has_b3_headers;
     // NULL in plaintext.
     const char *tls_ca;
     const char *tls_certificate;

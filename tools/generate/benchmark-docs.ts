@@ -8,7 +8,7 @@ import { emitPage, emitText, replaceBlocks } from "./generated-page.ts";
 const RESULTS = "docs/benchmarks-results.json";
 
 /** The module that makes text of them. */
-const REPORT = "e2e/src/benchmarks/decisions/report-docs.ts";
+const REPORT = "e2e/src/benchmarks/decisions/report/report-docs.ts";
 
 /** The exports of that file that are used here. */
 interface Report {

@@ -3,7 +3,7 @@
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, describe, expect, it } from "vitest";
 import { measureBesidePipelining } from "../benchmarks/account/pipelining.ts";
-import { ServiceStarter } from "../benchmarks/account/service.ts";
+import { startService } from "../benchmarks/account/service.ts";
 
 /** How long the clients pipeline, in milliseconds. */
 const DURATION_MS = 5000;
@@ -16,7 +16,7 @@ const P99_MAX_MS = 3000;
 const RSS_GROWTH_MAX = 100;
 
 const folder = makeTemporaryFolder();
-const stops: (() => Promise<void>)[] = [];
+const stops: (() => Promise<unknown>)[] = [];
 
 afterAll(async () => {
   for (const stop of stops) await stop();
@@ -25,7 +25,7 @@ afterAll(async () => {
 
 describe("weir-account next to 20 clients that pipeline", () => {
   it("serves others and bounds its memory", async () => {
-    const service = await new ServiceStarter(folder.path, (stop) => void stops.push(stop)).start();
+    const service = await startService({ folder: folder.path, onStarted: (stop) => void stops.push(stop) });
     const { p99Ms, growthMib } = await measureBesidePipelining(service, DURATION_MS);
     expect(p99Ms).toBeLessThan(P99_MAX_MS);
     expect(growthMib).toBeLessThan(RSS_GROWTH_MAX);

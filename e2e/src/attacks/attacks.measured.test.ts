@@ -6,15 +6,18 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/harness/processes/eventually";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { toolsFolder } from "@weir/harness/processes/tools";
 import { residentMebibytes } from "../benchmarks/cpu-time.ts";
+import { buildGenerator, type GeneratorReport, runGenerator } from "../benchmarks/decisions/generator.ts";
 import { type RateLimitService, startRateLimitService } from "../conformance/rate-limit-service.ts";
 import { INSPECTED, inspectorUrlOf, type InspectedHeap, openInspectedHeap } from "../soak/inspected-heap.suite.ts";
 import { ATTACKS, type Attack } from "./attacks.ts";
-import { measureAnswers } from "./good-client.ts";
 
-/** How long each attack lasts at least, in milliseconds, and the calls of the good client meanwhile. */
-const ATTACK_MS = 2500;
-const CALLS_MIN = 100;
+/** The calls of the good client: a hundred a second during each attack, all of which must be answered with OK. */
+const GOOD_CALLS = "--rate 100 --connections 1 --warm-up 0 --seconds 2.5 --domain attacks --entry user=alice";
+
+/** Time between two looks at the memory of the service, in milliseconds. */
+const LOOK_MS = 10;
 
 /**
  * Bounds: of nine in ten answers to the good client in milliseconds (a machine may stand still for one in
@@ -33,10 +36,12 @@ descriptors:
 
 const folder = makeTemporaryFolder();
 let service: RateLimitService;
+let generator: string;
 let heap: InspectedHeap;
 let atRest: { readonly heap: number };
 
 beforeAll(async () => {
+  generator = await buildGenerator(toolsFolder());
   const env = { BACKEND_TYPE: "memory", LOG_LEVEL: "warn", ...INSPECTED };
   service = await startRateLimitService(folder.path, { "rules.yaml": RULES }, env);
   const url = service.lines.map(inspectorUrlOf).find((each) => each !== undefined);
@@ -44,9 +49,7 @@ beforeAll(async () => {
   // The heap takes the size that load gives it, and the code is compiled.
   await during(
     ATTACKS.find(({ name }) => name === "correct calls as fast as possible")!,
-    async () => {
-      await measureAnswers(service, after(ATTACK_MS, CALLS_MIN), () => undefined);
-    },
+    () => undefined,
   );
   atRest = await heap.look();
 });
@@ -64,10 +67,8 @@ describe("weir-ratelimit under attack", () => {
     const { pid } = service.process;
     const before = residentMebibytes(pid);
     let peak = 0;
-    const times = await during(attack, () =>
-      measureAnswers(service, after(ATTACK_MS, CALLS_MIN), () => (peak = Math.max(peak, residentMebibytes(pid)))),
-    );
-    expect(times[Math.floor(times.length * 0.9)]).toBeLessThan(P90_MAX_MS);
+    const { p90Micros } = await during(attack, () => (peak = Math.max(peak, residentMebibytes(pid))));
+    expect(p90Micros / 1000).toBeLessThan(P90_MAX_MS);
     expect(peak - before).toBeLessThan(RSS_GROWTH_MAX);
     await eventually("the memory to come back", async () => {
       const now = await heap.look();
@@ -77,26 +78,18 @@ describe("weir-ratelimit under attack", () => {
   });
 });
 
-/** Runs `measure` during the attack. */
-async function during<T>(attack: Attack, measure: () => Promise<T>): Promise<T> {
+/** What the good client measures during the attack; looks at the service meanwhile. */
+async function during(attack: Attack, look: () => void): Promise<GeneratorReport> {
   const program = join(import.meta.dirname, "attacker.ts");
   const args = ["--conditions=source", program, attack.name, String(service.grpcPort)];
   const attacker = spawn(process.execPath, args, { stdio: "inherit" });
+  const timer = setInterval(look, LOOK_MS);
   try {
-    return await measure();
+    return await runGenerator([generator], [...GOOD_CALLS.split(" "), "--port", String(service.grpcPort)], attack.name);
   } finally {
+    clearInterval(timer);
     const gone = once(attacker, "exit");
     attacker.kill("SIGKILL");
     await gone;
   }
-}
-
-/** Whether so much time has passed since this call, and it was asked so often. */
-function after(durationMs: number, questions: number): () => boolean {
-  const endMs = performance.now() + durationMs;
-  let asked = 0;
-  return () => {
-    asked += 1;
-    return performance.now() > endMs && asked > questions;
-  };
 }

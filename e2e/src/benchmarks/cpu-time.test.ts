@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cpuTimeMs, parseCpuTimeMs, parseResidentMebibytes, waitedForCoreMs } from "./cpu-time.ts";
+import { cpuTimeMs, parseCpuTimeMs, parseMebibytes, waitedForCoreMs } from "./cpu-time.ts";
 
 describe("parseCpuTimeMs()", () => {
   it("adds user and kernel time when the name of the program holds spaces and brackets", () => {
@@ -21,11 +21,14 @@ describe("waitedForCoreMs()", () => {
   });
 });
 
-describe("parseResidentMebibytes()", () => {
+describe("parseMebibytes()", () => {
+  const status = "Name:\tnode\nVmPeak:\t 1000000 kB\nVmHWM:\t  262144 kB\nVmRSS:\t  131072 kB\nRssAnon:\t 90000 kB\n";
+
   it.each([
-    { status: "Name:\tnode\nVmPeak:\t 1000000 kB\nVmRSS:\t  131072 kB\nRssAnon:\t 90000 kB\n", mebibytes: 128 },
-    { status: "Name:\tnode\nState:\tZ (zombie)\n", mebibytes: NaN },
-  ])("is $mebibytes when the status is $status", ({ status, mebibytes }) => {
-    expect(parseResidentMebibytes(status)).toBe(mebibytes);
+    { status, field: "VmRSS", mebibytes: 128 },
+    { status, field: "VmHWM", mebibytes: 256 },
+    { status: "Name:\tnode\nState:\tZ (zombie)\n", field: "VmRSS", mebibytes: NaN },
+  ] as const)("is $mebibytes when the field is $field and the status $status", ({ field, mebibytes, ...row }) => {
+    expect(parseMebibytes(row.status, field)).toBe(mebibytes);
   });
 });

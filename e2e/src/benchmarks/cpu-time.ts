@@ -38,15 +38,20 @@ export function parseCpuTimeMs(stat: string): number {
 
 /** Resident memory of a process in MiB. */
 export function residentMebibytes(pid: number): number {
-  return parseResidentMebibytes(readFileSync(`/proc/${pid}/status`, "utf8"));
+  return parseMebibytes(readFileSync(`/proc/${pid}/status`, "utf8"), "VmRSS");
+}
+
+/** The largest so far. */
+export function peakMebibytes(pid: number): number {
+  return parseMebibytes(readFileSync(`/proc/${pid}/status`, "utf8"), "VmHWM");
 }
 
 /**
- * The same from the text of /proc/<pid>/status (proc(5), VmRSS, in units of 1024 bytes). NaN when
- * it has none, as of a process that ended.
+ * A field of the text of /proc/<pid>/status (proc(5), in units of 1024 bytes). NaN when it has none, as of a process
+ * that ended.
  */
-export function parseResidentMebibytes(status: string): number {
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
+export function parseMebibytes(status: string, field: "VmRSS" | "VmHWM"): number {
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) / 1024;
 }
 
 /** Ids of the processes that a process has started, those of its threads included. */

@@ -1,88 +1,113 @@
-// What the benchmarks with named measures have in common: the choice on the command line, the end of what
-// was started, and the table.
-import type { ProgramContext } from "@weir/common/lifecycle/program";
-import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+// The benchmarks with named measures, each of which gives figures: their rounds, and the table of medians with bars.
+import { ROOT } from "@weir/harness/processes/programs";
+import type { EarlierWorkspace } from "@weir/harness/weir/earlier-build";
+import { type Bench, runBenchmark, turnsOf } from "./run-benchmark.ts";
+import { formatCost, formatNumber, formatTable, ratiosOf, type Spread, spreadOf } from "./summary.ts";
 
-import { E2eError } from "../errors.ts";
-import { describeMachine } from "./machine.ts";
-import { formatTable } from "./summary.ts";
-
-/** A measure has a name on the command line. */
-interface Measure {
-  readonly id: string;
+/** What was measured; without a bar it is only printed. */
+export interface Figure {
+  readonly what: string;
+  readonly bar?: { readonly kind: "least" | "most"; readonly value: number };
+  readonly value: number;
+  readonly unit: string;
+  /** The ratio of this figure to that of an earlier commit counts. */
+  readonly isCost?: true;
 }
 
-/** Where a benchmark works. */
-export interface BenchPlace {
-  /** A temporary folder, removed at the end of the process. */
-  readonly folder: string;
-  /** Notes how something that was started is stopped; the last one is stopped first. */
-  readonly onStarted: (stop: () => Promise<void>) => void;
-  /** Stops everything that was started. */
-  readonly stopAll: () => Promise<void>;
+/** A measure: its name on the command line, and what it does. */
+export interface Measure<Fixture> {
+  readonly id: string;
+  readonly run: (fixture: Fixture) => Promise<readonly Figure[]>;
 }
 
 /** A benchmark with measures of one kind. */
-export interface MeasuredBench<M extends Measure> {
-  readonly measures: readonly M[];
-  readonly header: readonly string[];
-  /** Starts what all measures need, and gives what runs one: it resolves to the rows of the table. */
-  readonly begin: (place: BenchPlace) => Promise<(measure: M) => Promise<readonly (readonly string[])[]>>;
+export interface MeasuredBench<Fixture> {
+  readonly name: string;
+  readonly summary: string;
+  /** What `--against` builds. */
+  readonly workspace?: EarlierWorkspace;
+  readonly measures: readonly Measure<Fixture>[];
+  /** The first measure is always run: the others begin where it ends. */
+  readonly needsFirst?: true;
+  /** Starts what all measures need; then gives the fixture of one, with the programs of the checkout at `root`. */
+  readonly begin: (bench: Bench) => Promise<(measure: Measure<Fixture>, root: string) => Promise<Fixture>>;
 }
 
-/** The names of the measures, for --help. */
-export function usageOf(measures: readonly Measure[]): string {
-  return `[${measures.map(({ id }) => id).join("|")}]...`;
+/** The figures of each round, of ours and of the earlier commit. */
+interface Row<Fixture> {
+  readonly measure: Measure<Fixture>;
+  readonly contenders: readonly ("weir" | "earlier")[];
+  readonly weir: (readonly Figure[])[];
+  readonly earlier: (readonly Figure[])[];
 }
 
-/** The measures of these names, in their order; all without a name. Throws an E2eError for an unknown name. */
-export function chooseMeasures<M extends Measure>(measures: readonly M[], ids: readonly string[]): readonly M[] {
-  for (const id of ids) {
-    if (measures.some((measure) => measure.id === id)) continue;
-    throw new E2eError(
-      "BENCHMARK_FAILED",
-      `Cannot measure '${id}': there are ${measures.map((measure) => measure.id).join(", ")}; without a name all are measured`,
-    );
-  }
-  return ids.length === 0 ? measures : measures.filter(({ id }) => ids.includes(id));
+/** At most so much. */
+export function atMost(value: number): Figure["bar"] & object {
+  return { kind: "most", value };
 }
 
-/**
- * Runs the measures one after the other and prints their rows: each as it is measured on stderr, the table at
- * the end. Resolves to the exit code.
- */
-export async function runMeasures<M extends Measure>(
-  context: ProgramContext,
-  { measures, header, begin }: MeasuredBench<M>,
-): Promise<number> {
-  const folder = makeTemporaryFolder();
-  process.on("exit", () => folder.remove());
-  const stops: (() => Promise<void>)[] = [];
-  const stopAll = async (): Promise<void> => {
-    for (const stop of stops.splice(0).toReversed()) await stop();
-  };
-  let interruption: Promise<void> | undefined;
-  const interrupt = (): void => {
-    interruption = stopAll().finally(() => process.exit(130));
-  };
-  context.signal.addEventListener("abort", interrupt, { once: true });
-  context.stdout(`${describeMachine()}\n\n`);
-  const rows: (readonly string[])[] = [];
-  try {
-    const run = await begin({ folder: folder.path, onStarted: (stop) => void stops.push(stop), stopAll });
-    for (const measure of measures) {
-      context.stderr(`${measure.id} …\n`);
-      const measured = await run(measure);
-      rows.push(...measured);
-      for (const row of measured) context.stderr(`  ${row.join("  ")}\n`);
+/** At least so much. */
+export function atLeast(value: number): Figure["bar"] & object {
+  return { kind: "least", value };
+}
+
+/** Runs the measures as the program of this process and prints their figures: each on stderr, the table at the end. */
+export function runMeasures<Fixture>({ measures, begin, needsFirst, ...program }: MeasuredBench<Fixture>): void {
+  const run = async (bench: Bench): Promise<void> => {
+    const { args, context, earlier } = bench;
+    const rows = measures
+      .filter(({ id }, index) => args.names.length === 0 || args.names.includes(id) || (needsFirst && index === 0))
+      .map((measure): Row<Fixture> => {
+        const contenders = earlier === undefined ? (["weir"] as const) : (["weir", "earlier"] as const);
+        return { measure, contenders, weir: [], earlier: [] };
+      });
+    try {
+      const fixtureOf = await begin(bench);
+      for (const { round, item, contender } of turnsOf(args.rounds, rows)) {
+        context.stderr(`round ${round} of ${args.rounds}: ${item.measure.id}/${contender} …\n`);
+        const root = contender === "earlier" ? earlier!.root : ROOT;
+        const figures = await item.measure.run(await fixtureOf(item.measure, root));
+        item[contender].push(figures);
+        for (const { what, value, unit } of figures) context.stderr(`  ${what}: ${numberText(value)} ${unit}\n`);
+      }
+    } finally {
+      // What was measured before a failure is worth reading.
+      const measured = rows.filter(({ weir }) => weir.length > 0);
+      if (measured.length > 0) context.stdout(`\n${formatRows(measured)}\n`);
     }
-  } catch (error) {
-    await interruption; // A failure caused by the stop must not end the process before all is stopped.
-    throw error;
-  } finally {
-    // What was measured before a failure is worth reading, also when something cannot be stopped.
-    if (rows.length > 0) context.stdout(`${formatTable(header, rows)}\n`);
-    await stopAll();
-  }
-  return 0;
+  };
+  runBenchmark({ ...program, measures: measures.map(({ id }) => id), run });
+}
+
+function formatRows<Fixture>(rows: readonly Row<Fixture>[]): string {
+  const costs: { readonly name: string; readonly ratio: Spread }[] = [];
+  const lines = rows.flatMap(({ measure, weir, earlier }) =>
+    weir[0]!.map(({ what, bar, unit, isCost }, index) => {
+      const [ours, theirs] = [weir, earlier].map((rounds) => rounds.map((figures) => figures[index]?.value ?? NaN));
+      const spread = spreadOf(ours!);
+      const cells = [
+        what,
+        bar === undefined ? "" : `${bar.kind === "least" ? "≥" : "≤"} ${numberText(bar.value)} ${unit}`,
+      ];
+      const isMet = bar?.kind === "least" ? spread.median >= bar.value : spread.median <= (bar?.value ?? NaN);
+      const result = bar === undefined ? "" : isMet ? "PASS" : "MISS";
+      if (theirs!.length === 0) return [...cells, spreadText(spread, unit), result];
+      const ratio = ratiosOf(ours!, theirs!);
+      if (isCost) costs.push({ name: measure.id, ratio });
+      const compared = [spreadText(spreadOf(theirs!), unit), formatNumber(ratio, 2)];
+      return [...cells, spreadText(spread, unit), ...compared, result];
+    }),
+  );
+  const compared = rows.some(({ earlier }) => earlier.length > 0) ? ["Earlier", "Ratio"] : [];
+  const table = formatTable(["Measure", "Bar", "Measured", ...compared, "Result"], lines);
+  return costs.length === 0 ? table : `${table}\n\n${formatCost(costs)}`;
+}
+
+function numberText(value: number): string {
+  return String(Number(value.toPrecision(3)));
+}
+
+function spreadText({ median, min, max }: Spread, unit: string): string {
+  const range = min === max ? "" : ` (${numberText(min)}–${numberText(max)})`;
+  return `${numberText(median)}${range} ${unit}`;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatNumber, formatShare, formatTable, formatThousands, ratioCells, spreadOf } from "./summary.ts";
+import { formatCost, formatNumber, formatTable, formatThousands, ratiosOf, spreadOf } from "./summary.ts";
 
 describe("spreadOf()", () => {
   it.each([
@@ -22,22 +22,34 @@ describe("formatThousands() and formatNumber()", () => {
   });
 });
 
-describe("formatShare()", () => {
+describe("ratiosOf()", () => {
   it.each([
-    { share: 0.314, text: "31 %" },
-    { share: NaN, text: "unknown" },
-  ])("is '$text' when the share is $share", ({ share, text }) => {
-    expect(formatShare(share)).toBe(text);
+    // The median of the ratios within the rounds, whatever the machine did in between.
+    { ours: [100, 30, 200], theirs: [10, 2, 25], spread: { median: 10, min: 8, max: 15 } },
+    { ours: [100, 30, 200], theirs: [10, NaN], spread: { median: 10, min: 10, max: 10 } },
+    { ours: [0], theirs: [0], spread: { median: NaN, min: NaN, max: NaN } },
+  ])("is $spread when the rounds gave $ours and $theirs", ({ ours, theirs, spread }) => {
+    expect(ratiosOf(ours, theirs)).toEqual(spread);
   });
 });
 
-describe("ratioCells()", () => {
+describe("formatCost()", () => {
+  const row = (name: string, median: number) => ({ name, ratio: { median, min: 1, max: 2 } });
+
   it.each([
-    { median: 1.2, bar: 1.2, cells: ["1.20 (1.00–2.00)", "≤ 1.2", "PASS"] },
-    { median: 1.21, bar: 1.2, cells: ["1.21 (1.00–2.00)", "≤ 1.2", "MISS"] },
-    { median: 1.21, bar: undefined, cells: ["1.21 (1.00–2.00)", "", ""] },
-  ])("are $cells when the median is $median and the bar $bar", ({ median, bar, cells }) => {
-    expect(ratioCells({ median, min: 1, max: 2 }, bar)).toEqual(cells);
+    {
+      ratios: [row("a", 1.1), row("b", 0.9), row("c", 1.03)],
+      last: "Median of 3 rows: 1.030 (≤ 1.03 PASS); highest: 1.100 (≤ 1.10 PASS), a",
+    },
+    {
+      ratios: [row("a", 1.031), row("b", 1.101), row("c", 1.031)],
+      last: "Median of 3 rows: 1.031 (≤ 1.03 MISS); highest: 1.101 (≤ 1.10 MISS), b",
+    },
+  ])("has a line for each row, and ends with '$last'", ({ ratios, last }) => {
+    const lines = formatCost(ratios).split("\n");
+    expect(lines).toHaveLength(7);
+    expect(lines.at(2)).toMatch(/^\| a +\| 1\.\d+ \(1\.000–2\.000\) +\|$/);
+    expect(lines.at(-1)).toBe(last);
   });
 });
 

@@ -29,21 +29,29 @@ export function formatNumber(spread: Spread, decimals: number): string {
   return `${text(spread.median)} (${text(spread.min)}–${text(spread.max)})`;
 }
 
-/** "31 %"; "unknown" when it could not be measured. */
-export function formatShare(share: number): string {
-  return Number.isNaN(share) ? "unknown" : `${(share * 100).toFixed(0)} %`;
+/** The ratios of two figures within each round; without the rounds that have none, such as of a stalled machine. */
+export function ratiosOf(ours: readonly number[], theirs: readonly number[]): Spread {
+  const ratios = ours.map((value, round) => value / (theirs[round] ?? NaN)).filter(Number.isFinite);
+  return spreadOf(ratios.length > 0 ? ratios : [NaN]);
 }
 
-/**
- * "1.08 (1.02–1.13)" with what it may be at most behind it and whether it is; without a bar both
- * cells are empty.
- */
-export function ratioCells(
-  spread: Spread,
-  bar: number | undefined,
-): readonly [ratio: string, bar: string, verdict: string] {
-  const ratio = formatNumber(spread, 2);
-  return bar === undefined ? [ratio, "", ""] : [ratio, `≤ ${bar}`, spread.median <= bar ? "PASS" : "MISS"];
+/** What a change may cost, against the commit before it: the median over all rows, and each row. */
+const COST_MAX = { median: 1.03, row: 1.1 } as const;
+
+/** What a change costs in each row, and whether that is no more than it may: the median over all rows and the highest. */
+export function formatCost(rows: readonly { readonly name: string; readonly ratio: Spread }[]): string {
+  const table = formatTable(
+    ["Row", "Processor time, ratio to the earlier commit"],
+    rows.map(({ name, ratio }) => [name, formatNumber(ratio, 3)]),
+  );
+  const measured = rows.filter(({ ratio }) => Number.isFinite(ratio.median));
+  const [highest] = measured.toSorted((one, other) => other.ratio.median - one.ratio.median);
+  if (highest === undefined) return table;
+  const { median } = spreadOf(measured.map(({ ratio }) => ratio.median));
+  const verdict = (value: number, bar: number): string =>
+    `${value.toFixed(3)} (≤ ${bar.toFixed(2)} ${value <= bar ? "PASS" : "MISS"})`;
+  const total = `Median of ${measured.length} rows: ${verdict(median, COST_MAX.median)}`;
+  return `${table}\n\n${total}; highest: ${verdict(highest.ratio.median, COST_MAX.row)}, ${highest.name}`;
 }
 
 /**

@@ -1,11 +1,11 @@
 // What a rate limit pod behind a real Envoy must do, whatever its counters are kept in.
-import { request as httpRequest, Agent } from "node:http";
 import { eventually } from "@weir/harness/processes/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Envoy } from "@weir/harness/envoy/envoy";
 import { startEnvoy } from "@weir/harness/envoy/envoy";
 import { type Flow, manifestOf, startFlow } from "@weir/harness/weir/flow";
 import type { Pod } from "@weir/harness/weir/pod";
+import { spend, Traffic } from "@weir/harness/weir/traffic";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import type { Upstream } from "@weir/harness/servers/upstream";
 import { startUpstream } from "@weir/harness/servers/upstream";
@@ -42,7 +42,6 @@ function rules(editedLimit: number): string {
 export function describeEnvoy(name: string, startStore: (folder: string) => Promise<CounterStore>): void {
   describe(`a rate limit pod behind Envoy with ${name}`, () => {
     const folder = makeTemporaryFolder();
-    const agent = new Agent({ keepAlive: true });
     let store: CounterStore | undefined;
     let upstream: Upstream | undefined;
     let flow: Flow | undefined;
@@ -64,7 +63,6 @@ export function describeEnvoy(name: string, startStore: (folder: string) => Prom
     });
 
     afterAll(async () => {
-      agent.destroy();
       await envoy?.stop();
       await flow?.stop();
       await upstream?.stop();
@@ -79,15 +77,15 @@ export function describeEnvoy(name: string, startStore: (folder: string) => Prom
     });
 
     it("lets exactly the configured number through when they come at the same time", async () => {
-      const statuses = await Promise.all(Array.from({ length: 40 }, () => send("/limited", "at-once")));
-      expect(statuses.filter((status) => status === 200)).toHaveLength(5);
-      expect(statuses.filter((status) => status === 429)).toHaveLength(35);
+      const statuses = await Promise.all(Array.from({ length: 40 }, () => sendInTurn("/limited", "at-once", 1)));
+      expect(statuses.filter(([status]) => status === 200)).toHaveLength(5);
+      expect(statuses.filter(([status]) => status === 429)).toHaveLength(35);
       expect(upstream!.requestsOf("at-once")).toBe(5);
     });
 
     it("counts every user alone", async () => {
       await sendInTurn("/limited", "first-user", 6);
-      expect(await send("/limited", "second-user")).toBe(200);
+      expect(await sendInTurn("/limited", "second-user", 1)).toEqual([200]);
     });
 
     it("lets everything through a rule in shadow mode, and counts it", async () => {
@@ -106,16 +104,31 @@ export function describeEnvoy(name: string, startStore: (folder: string) => Prom
     });
 
     async function editWhileTrafficFlows(from: number, to: number): Promise<void> {
-      const traffic = startTraffic();
-      await traffic.untilAllowed(from, 0); // Some users see the old number only.
+      const users: UserRecord[] = [];
+      /** One user, with as many requests as show its limit. */
+      const ask = async () => {
+        const startedMs = Date.now();
+        const statuses = await sendInTurn("/edited", `traffic-${trafficUsers++}`, REQUESTS_PER_USER);
+        if (statuses.some((status) => status !== 200 && status !== 429)) throw new Error(statuses.join());
+        const allowed = statuses.filter((status) => status === 200).length;
+        users.push({ startedMs, endedMs: Date.now(), allowed });
+        return { code: "limited", limit: allowed } as const;
+      };
+      /** Resolves with the time at which the first user was done who began then or later and was allowed so many. */
+      const untilAllowed = (allowed: number, sinceMs: number): Promise<number> =>
+        eventually(`a user who is allowed ${allowed} requests`, () => {
+          const first = users.find((user) => user.startedMs >= sinceMs && user.allowed === allowed);
+          if (first === undefined) throw new Error(`there were ${users.length} users`);
+          return first.endedMs;
+        });
+      const lanes = Array.from({ length: TRAFFIC_WORKERS }, () => ({ ask }));
+      const traffic = new Traffic(lanes, { periodMs: 0, waitingMax: 1 });
+      await untilAllowed(from, 0); // Some users see the old number only.
       const editedMs = Date.now();
       flow!.writeManifest("suite.yaml", rules(to));
-      const firstMs = await traffic.untilAllowed(to, editedMs);
-      await traffic.untilAllowed(to, firstMs + 1); // Some users see the new number only.
-      const users = await traffic.stop();
-
-      const failures = users.flatMap(({ statuses }) => statuses).filter((status) => status !== 200 && status !== 429);
-      expect(failures).toEqual([]);
+      const firstMs = await untilAllowed(to, editedMs);
+      await untilAllowed(to, firstMs + 1); // Some users see the new number only.
+      expect(await traffic.stop()).toEqual({});
       for (const { startedMs, endedMs, allowed } of users) {
         if (endedMs < editedMs) expect(allowed).toBe(from);
         else if (startedMs > firstMs) expect(allowed).toBe(to);
@@ -123,66 +136,8 @@ export function describeEnvoy(name: string, startStore: (folder: string) => Prom
       }
     }
 
-    /** Users one after another, each with as many requests as show its limit; several at a time. */
-    function startTraffic(): {
-      /**
-       * Resolves with the time at which the first user was done who began at `sinceMs` or later and
-       * was allowed so many requests.
-       */
-      untilAllowed(allowed: number, sinceMs: number): Promise<number>;
-      stop(): Promise<readonly UserRecord[]>;
-    } {
-      const users: UserRecord[] = [];
-      let isStopping = false;
-      const work = async (): Promise<void> => {
-        while (!isStopping) {
-          const user = `traffic-${trafficUsers++}`;
-          const startedMs = Date.now();
-          const statuses = await sendInTurn("/edited", user, REQUESTS_PER_USER);
-          users.push({
-            startedMs,
-            endedMs: Date.now(),
-            statuses,
-            allowed: statuses.filter((status) => status === 200).length,
-          });
-        }
-      };
-      const workers = Array.from({ length: TRAFFIC_WORKERS }, work);
-      return {
-        untilAllowed: (allowed, sinceMs) =>
-          eventually(`a user who is allowed ${allowed} requests`, () => {
-            const first = users.find((user) => user.startedMs >= sinceMs && user.allowed === allowed);
-            if (first === undefined) throw new Error(`there were ${users.length} users`);
-            return first.endedMs;
-          }),
-        stop: async () => {
-          isStopping = true;
-          await Promise.all(workers);
-          return users.toSorted((a, b) => a.startedMs - b.startedMs);
-        },
-      };
-    }
-
-    async function sendInTurn(path: string, user: string, count: number): Promise<number[]> {
-      const statuses: number[] = [];
-      for (let request = 0; request < count; request++) statuses.push(await send(path, user));
-      return statuses;
-    }
-
-    /**
-     * Resolves with the HTTP status, and with 0 when there was none: a reset or a refused
-     * connection.
-     */
-    function send(path: string, user: string): Promise<number> {
-      return new Promise((resolve) => {
-        const sent = httpRequest(`${envoy!.url}${path}`, { agent, headers: { "x-user": user } }, (response) => {
-          response.resume();
-          response.once("end", () => resolve(response.statusCode ?? 0));
-          response.once("error", () => resolve(0));
-        });
-        sent.once("error", () => resolve(0));
-        sent.end();
-      });
+    function sendInTurn(path: string, user: string, count: number): Promise<readonly number[]> {
+      return spend({ url: `${envoy!.url}${path}`, user }, count);
     }
   });
 }
@@ -191,6 +146,5 @@ export function describeEnvoy(name: string, startStore: (folder: string) => Prom
 interface UserRecord {
   readonly startedMs: number;
   readonly endedMs: number;
-  readonly statuses: readonly number[];
   readonly allowed: number;
 }

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { eventually } from "@weir/harness/processes/eventually";
 import { type Flow, manifestOf, startFlow } from "@weir/harness/weir/flow";
-import type { Pod, Questions } from "@weir/harness/weir/pod";
+import type { Pod } from "@weir/harness/weir/pod";
+import type { Traffic } from "@weir/harness/weir/traffic";
 import { type LimitsCluster, startLimitsCluster } from "@weir/harness/kubernetes/limits-cluster";
 import { openServiceAddress, type ServiceAddress } from "@weir/harness/servers/service-address";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
@@ -30,7 +31,7 @@ describe("real pods behind an API server with faults", () => {
   let address: ServiceAddress;
   let flow: Flow;
   let pod: Pod;
-  let questions: Questions;
+  let questions: Traffic;
 
   beforeAll(async () => {
     limits = await startLimitsCluster();

@@ -8,7 +8,8 @@ import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
 import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
 import { type OldImageRelay, startOldImageRelay } from "@weir/harness/ads/old-image-relay";
-import { type Pod, type Questions, startPod } from "@weir/harness/weir/pod";
+import { type Pod, startPod } from "@weir/harness/weir/pod";
+import type { Traffic } from "@weir/harness/weir/traffic";
 import { launcher, runCommand } from "@weir/harness/processes/programs";
 import { type Replica, type ReportedResource, startReplica } from "@weir/harness/weir/replica";
 import { openServiceAddress, type ServiceAddress } from "@weir/harness/servers/service-address";
@@ -214,7 +215,7 @@ describe("a fleet of pods of an old and a new image", () => {
   }
 
   /** Asks the old pod and the new one for mail and search without a pause. */
-  function askAll(): readonly Questions[] {
+  function askAll(): readonly Traffic[] {
     return [old, current].flatMap((pod) => [pod.keepAsking("mail"), pod.keepAsking("search")]);
   }
 

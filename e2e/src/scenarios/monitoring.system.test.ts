@@ -10,6 +10,7 @@ import { eventually } from "@weir/harness/processes/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { manifestOf } from "@weir/harness/weir/flow";
 import { limitOf, type MonitoredSystem, startMonitoredSystem } from "@weir/harness/weir/monitored-system";
+import { Traffic } from "@weir/harness/weir/traffic";
 import { launcher, ROOT, runCommand } from "@weir/harness/processes/programs";
 import { type Prometheus, shortenRanges, shortenRules, startPrometheus } from "@weir/harness/servers/prometheus";
 
@@ -57,8 +58,7 @@ describe("monitoring", () => {
   let system: MonitoredSystem;
   let prometheus: Prometheus;
   const fired = new Set<string>();
-  const ended = new AbortController();
-  const loops: Promise<void>[] = [];
+  const started: Traffic[] = [];
 
   beforeAll(async () => {
     system = await startMonitoredSystem();
@@ -74,21 +74,15 @@ describe("monitoring", () => {
   }, STEP_TIMEOUT_MS);
 
   afterAll(async () => {
-    ended.abort();
-    await Promise.all(loops);
+    await Promise.all(started.map((each) => each.stop()));
     await prometheus.stop();
     await system.stop();
   });
 
-  /** Repeats a call until the end of the test, whatever it answers. */
+  /** Repeats a call until the end of the test, whatever it answers: only what the programs count is of interest. */
   function traffic(call: () => Promise<unknown>): void {
-    const repeat = async (): Promise<void> => {
-      while (!ended.signal.aborted) {
-        await call().catch(() => undefined); // It may be refused: only what the programs count is of interest.
-        await delay(PAUSE_MS);
-      }
-    };
-    loops.push(repeat());
+    const ask = () => call().then(() => ({ code: "allowed" as const }));
+    started.push(new Traffic([{ ask }], { periodMs: PAUSE_MS, waitingMax: 1 }));
   }
 
   async function untilFiring(...names: readonly string[]): Promise<void> {

@@ -1,24 +1,18 @@
 // Memory stays flat while the real program answers about a million different descriptors: counters,
 // statistics of request values, the cache of keys over their limit and what it remembers of Redis
 // are all bounded. A leak of 100 bytes per descriptor would be 48 MiB between the two last looks.
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { create, toBinary } from "@bufbuild/protobuf";
-import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
-import { serviceDefinition } from "@weir/proto/grpc/service-definition";
-import { afterEach, describe, expect, it } from "vitest";
-import type { CallTarget } from "../benchmarks/load/call-connection.ts";
-import { KEY_MARKER } from "../benchmarks/load/call-connection.ts";
-import { eventually } from "@weir/harness/processes/eventually";
-import { startListening } from "@weir/harness/servers/listening-service";
-import { ROOT } from "@weir/harness/processes/programs";
-import { startRedis } from "@weir/harness/servers/redis";
-import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { STACK_HOST } from "@weir/dev/setup/ports";
-import { askAboutKeys } from "./counted-calls.suite.ts";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { startRedis } from "@weir/harness/servers/redis";
+import { type Decision, Traffic } from "@weir/harness/weir/traffic";
+import { afterEach, describe, expect, it } from "vitest";
+import { type RateLimitService, startRateLimitService } from "../conformance/rate-limit-service.ts";
 import type { HeldMemory, InspectedHeap } from "./inspected-heap.suite.ts";
 import { INSPECTED, inspectorUrlOf, openInspectedHeap } from "./inspected-heap.suite.ts";
+
+/** Calls at a time: enough to keep the server busy. */
+const LANES = 16;
 
 /** Descriptors of one call: every second one is over its limit. */
 const DESCRIPTORS_PER_CALL = 100;
@@ -69,26 +63,27 @@ describe("weir-ratelimit", () => {
       );
       const looks: { readonly descriptors: number; readonly memory: HeldMemory }[] = [];
       const look = async (descriptors: number): Promise<HeldMemory> => {
-        if (unit === "second") await turnWindows(server.target);
-        await scrape(server.metricsUrl);
+        if (unit === "second") await turnWindows(server.service);
+        await scrape(server.service);
         const memory = await server.heap.look();
         looks.push({ descriptors, memory });
         return memory;
       };
       await look(0);
-      let asked = 0;
-      const calls = { within: 0, over: 0 };
+      let calls = 0;
       for (const end of LOOKS) {
-        const { within, over } = await askAboutKeys(server.target, asked, end);
-        calls.within += within;
-        calls.over += over;
-        asked = end;
-        await look(end);
+        const traffic = new Traffic(
+          Array.from({ length: LANES }, () => ({ ask: () => askAboutKeys(server.service, calls++), right: "limited" })),
+          { periodMs: 0, waitingMax: 1 },
+        );
+        await traffic.answers(end / DESCRIPTORS_PER_CALL - calls, SOAK_TIMEOUT_MS);
+        await traffic.stop();
+        // Every call had descriptors over their limit, and none failed.
+        expect(traffic.take()).toMatchObject({ failed: 0, wronglyAllowed: 0 });
+        await look(calls * DESCRIPTORS_PER_CALL);
       }
       process.stdout.write(`${formatLooks(store, looks)}\n`);
-      // Every call had descriptors over their limit, and none failed.
-      expect(calls).toEqual({ within: 0, over: 1_000_000 / DESCRIPTORS_PER_CALL });
-      const page = await scrape(server.metricsUrl);
+      const page = await scrape(server.service);
       expect(seriesOf(page, "ratelimit_service_rate_limit_total_hits")).toBeGreaterThanOrEqual(DYNAMIC_KEYS);
       expect(seriesOf(page, "ratelimit_service_rate_limit_total_hits")).toBeLessThan(DYNAMIC_KEYS + 10);
       const [half, all] = [looks.at(-2)!.memory, looks.at(-1)!.memory];
@@ -100,8 +95,7 @@ describe("weir-ratelimit", () => {
 });
 
 interface SoakServer {
-  readonly target: CallTarget;
-  readonly metricsUrl: string;
+  readonly service: RateLimitService;
   readonly heap: InspectedHeap;
 }
 
@@ -110,54 +104,26 @@ async function startServer(
   unit: string,
   backend: Readonly<Record<string, string>>,
 ): Promise<SoakServer> {
-  const rules = join(folder, "rules", "config");
-  mkdirSync(rules, { recursive: true });
-  writeFileSync(join(rules, "soak.yaml"), rulesOf(unit));
-  const env: Record<string, string> = {
+  const env = {
     PATH: process.env["PATH"] ?? "",
     ...INSPECTED,
-    LOG_LEVEL: "error",
+    LOG_LEVEL: "warn", // The listeners are in the log.
     USE_PUSHSTATS: "false",
-    USE_PULLSTATS: "true",
     STATS_MAX_DYNAMIC_KEYS: String(DYNAMIC_KEYS),
-    CONFIG_TYPE: "FILE",
-    RUNTIME_ROOT: join(folder, "rules"),
-    RUNTIME_WATCH_ROOT: "false",
     LOCAL_CACHE_SIZE_IN_BYTES: String(4 * 1024 * 1024),
     RESPONSE_DYNAMIC_METADATA: "true",
     LIMIT_RESPONSE_HEADERS_ENABLED: "true",
     LIMIT_RULE_HEADER: "x-ratelimit-rule",
-    SHUTDOWN_DRAIN: "0s",
     ...backend,
   };
-  let inspectorUrl: string | undefined;
-  const {
-    process: program,
-    grpcPort,
-    metricsPort,
-  } = await startListening({
-    name: "weir-ratelimit",
-    command: join(ROOT, "node_modules", ".bin", "weir-ratelimit"),
-    env,
-    onLine: (line) => {
-      inspectorUrl ??= inspectorUrlOf(line);
-    },
-  });
+  const service = await startRateLimitService(folder, { "soak.yaml": rulesOf(unit) }, env, { isBuilt: true });
   closers.push(async () => {
-    await program.stop("SIGTERM", 5000);
+    await service.stop();
   });
-  const url = await eventually("the program to say where it can be looked into", () => {
-    if (inspectorUrl === undefined) throw new Error(program.lastLines().join("\n"));
-    return inspectorUrl;
-  });
-  const heap = await openInspectedHeap(url, program.pid);
+  const url = service.lines.map(inspectorUrlOf).find((each) => each !== undefined);
+  const heap = await openInspectedHeap(url ?? "", service.process.pid);
   closers.push(() => heap.close());
-  const path = serviceDefinition(RateLimitService).shouldRateLimit.path;
-  return {
-    target: { host: STACK_HOST, port: grpcPort, path, message: soakRequest() },
-    metricsUrl: `http://${STACK_HOST}:${metricsPort}/metrics`,
-    heap,
-  };
+  return { service, heap };
 }
 
 async function startStore(folder: string): Promise<Readonly<Record<string, string>>> {
@@ -187,24 +153,26 @@ descriptors:
 `;
 }
 
-function soakRequest(): Uint8Array {
-  const descriptors = Array.from({ length: DESCRIPTORS_PER_CALL }, (_, index) => ({
-    entries: [{ key: index % 2 === 0 ? "user" : "blocked", value: KEY_MARKER }],
+/** Asks about a hundred descriptors that no other call asks about. */
+async function askAboutKeys(service: RateLimitService, call: number): Promise<Decision> {
+  const questions = Array.from({ length: DESCRIPTORS_PER_CALL }, (_, index) => ({
+    entries: { [index % 2 === 0 ? "user" : "blocked"]: String(call * DESCRIPTORS_PER_CALL + index).padStart(8, "0") },
   }));
-  return toBinary(RateLimitRequestSchema, create(RateLimitRequestSchema, { domain: "soak", descriptors }));
+  const { code } = await service.ask("soak", ...questions);
+  return { code: code === "OK" ? "allowed" : "limited" };
 }
 
 // A call in each of two windows, about the same keys every time: only the counters of the last two
 // windows are held.
-async function turnWindows(target: CallTarget): Promise<void> {
+async function turnWindows(service: RateLimitService): Promise<void> {
   for (let window = 0; window < 2; window++) {
     await delay(WINDOW_TURN_MS);
-    await askAboutKeys(target, 0, DESCRIPTORS_PER_CALL);
+    await askAboutKeys(service, 0);
   }
 }
 
-async function scrape(url: string): Promise<string> {
-  const response = await fetch(url);
+async function scrape({ statisticsPort }: RateLimitService): Promise<string> {
+  const response = await fetch(`http://${STACK_HOST}:${statisticsPort}/metrics`);
   return response.text();
 }
 

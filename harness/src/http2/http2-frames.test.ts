@@ -1,39 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { callTemplate, createFrameReader, openingBytes } from "./http2-frames.ts";
-
-const CALL = { path: "/s/M", authority: "h:1", message: Buffer.from("a########z"), marker: "########" };
-
-describe("callTemplate()", () => {
-  it("is a HEADERS frame and a DATA frame that ends the stream, with the places to patch", () => {
-    const { bytes, streamIdAt, digitsAt } = callTemplate({ ...CALL, isFirst: false });
-    // 6 bytes of HEADERS with END_HEADERS, all fields by their index; then 15 bytes of DATA with
-    // END_STREAM.
-    expect(bytes.toString("hex")).toBe(
-      ["000006010400000000", "8386c1c0bfbe", "00000f000100000000", "000000000a", "6123232323232323237a"]
-        .join("")
-        .replace("6123232323232323237a", Buffer.from("a########z").toString("hex")),
-    );
-    expect(streamIdAt).toEqual([5, 20]);
-    expect(digitsAt).toEqual([30]);
-    expect(bytes.toString("latin1", 30, 38)).toBe("########");
-  });
-
-  it("names every place of the marker when the message holds several", () => {
-    const { digitsAt } = callTemplate({ ...CALL, message: Buffer.from("a########z########"), isFirst: false });
-    expect(digitsAt).toEqual([30, 39]);
-  });
-
-  it("names the header fields in full when it is the first of its connection", () => {
-    const { bytes } = callTemplate({ ...CALL, isFirst: true });
-    expect(bytes.toString("latin1")).toContain("\x44\x04/s/M\x41\x03h:1\x5f\x10application/grpc\x40\x02te\x08trailers");
-  });
-
-  it("throws when the message lacks the marker", () => {
-    expect(() => callTemplate({ ...CALL, marker: "@@@@", isFirst: false })).toThrow(
-      "The message does not hold the marker @@@@",
-    );
-  });
-});
+import { createFrameReader, openingBytes } from "./http2-frames.ts";
 
 describe("openingBytes()", () => {
   it("is the preface, a SETTINGS frame and the rest of the largest window", () => {

@@ -1,5 +1,5 @@
-// The bytes of gRPC calls over HTTP/2, built once and patched per call, and a reader of frames. For
-// load generators, benchmark pods and the fuzzer: it trusts the server.
+// The bytes of gRPC calls over HTTP/2, and a reader of frames. For benchmark pods and the fuzzer: it
+// trusts the server.
 
 /** What a client sends first on a connection (RFC 9113, section 3.4). */
 export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
@@ -15,16 +15,6 @@ export const FLAG = { END_STREAM: 0x1, ACK: 0x1, END_HEADERS: 0x4 } as const;
 
 /** The largest flow-control window and the one of a new connection, in bytes (RFC 9113, section 6.9). */
 const WINDOW = { max: 0x7fffffff, initial: 65_535 } as const;
-
-/** A call as bytes, with the places that differ from call to call. */
-export interface CallTemplate {
-  /** HEADERS and DATA frame, back to back. */
-  readonly bytes: Buffer;
-  /** Offsets of the two stream identifiers. */
-  readonly streamIdAt: readonly [number, number];
-  /** Offsets of the numbers of keys, as decimal digits; at least one. */
-  readonly digitsAt: readonly number[];
-}
 
 /**
  * The opening of a connection: no dynamic table towards us, and windows of this size; unless said
@@ -50,28 +40,6 @@ export function windowUpdate(bytes: number, streamId = 0): Buffer {
 export function acknowledgementOf(type: number, flags: number, payload: Buffer): Buffer | undefined {
   if ((type !== FRAME.SETTINGS && type !== FRAME.PING) || (flags & FLAG.ACK) !== 0) return undefined;
   return frame(type, FLAG.ACK, 0, type === FRAME.PING ? payload : Buffer.alloc(0));
-}
-
-/**
- * A call of `path` with `message`, in which each `marker` will be replaced by digits. The first
- * call of a connection puts the header fields into the server's table, the later ones only name
- * them, as proxies do.
- */
-export function callTemplate(options: {
-  readonly path: string;
-  readonly authority: string;
-  readonly message: Uint8Array;
-  readonly marker: string;
-  readonly isFirst: boolean;
-}): CallTemplate {
-  const headers = options.isFirst
-    ? indexedLiterals(options.path, options.authority)
-    : Buffer.from([0x83, 0x86, 0xc1, 0xc0, 0xbf, 0xbe]);
-  const first = frame(FRAME.HEADERS, FLAG.END_HEADERS, 0, headers);
-  const bytes = Buffer.concat([first, frame(FRAME.DATA, FLAG.END_STREAM, 0, grpcMessage(options.message))]);
-  const digitsAt = placesOf(options.marker, bytes, first.length);
-  if (digitsAt.length === 0) throw new RangeError(`The message does not hold the marker ${options.marker}`);
-  return { bytes, streamIdAt: [5, first.length + 5], digitsAt };
 }
 
 /** Offsets of `marker` in `bytes` from `start` on. */

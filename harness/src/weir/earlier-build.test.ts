@@ -14,7 +14,6 @@ describe("buildEarlier()", () => {
         say: () => undefined,
       };
       await expect(buildEarlier("no-such-commit", options)).rejects.toMatchObject({
-        code: "BENCHMARK_FAILED",
         message: "Cannot find 'no-such-commit': this repository has no such commit; fetch it first",
       });
       expect(readdirSync(folder.path)).toEqual([]);

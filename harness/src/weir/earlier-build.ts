@@ -54,9 +54,7 @@ export async function buildEarlier(
   },
 ): Promise<EarlierBuild> {
   const { root, env, say, workspaces = ["ratelimit"] } = options;
-  const { hash, folder } = await earlierFiles(commit, { root, env }).catch((cause: unknown) => {
-    throw new Error(cause instanceof Error ? cause.message : String(cause), { cause });
-  });
+  const { hash, folder } = await earlierFiles(commit, { root, env });
   const description = await run("git", ["-C", root, "log", "-1", "--format=%h (%s)", hash], root);
   const stampOf = (workspace: EarlierWorkspace): string => join(folder, `${STAMP}-${workspace}`);
   const missing = workspaces.filter((workspace) => !existsSync(stampOf(workspace)));

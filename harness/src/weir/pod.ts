@@ -1,10 +1,10 @@
 // A real rate limit pod, asked over HTTP; also continuously during a fault, so that a test notices a
 // moment without a limit.
-import { setTimeout as delay } from "node:timers/promises";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import type { StackPlace } from "@weir/dev/setup/programs";
 import { anyPorts, type Env, startProgram } from "../processes/programs.ts";
+import { type Decision, Traffic } from "./traffic.ts";
 
 /** Time between two requests of keepAsking(), in milliseconds. */
 const PAUSE_MS = 20;
@@ -41,22 +41,26 @@ export class Pod {
     return response.status;
   }
 
-  /**
-   * Asks the same, and resolves with the requests per unit of the limit that was applied; undefined
-   * when no limit applies. Throws without a decision.
-   */
-  async limitOf(domain: string, entries: Entries): Promise<number | undefined> {
+  /** Asks the same, and resolves with the decision and the limit that was applied. Throws without a decision. */
+  async decide(domain: string, entries: Entries): Promise<Decision> {
     const response = await this.#post(domain, entries);
     if (response.status !== 200 && response.status !== 429) throw new Error(`The pod answered ${response.status}`);
     const { statuses } = (await response.json()) as {
       readonly statuses: readonly { currentLimit?: { requestsPerUnit: number } }[];
     };
-    return statuses[0]?.currentLimit?.requestsPerUnit;
+    const limit = statuses[0]?.currentLimit?.requestsPerUnit;
+    return { code: response.status === 200 ? "allowed" : "limited", limit };
   }
 
-  /** Begins to ask about one user of a domain without a pause. */
-  keepAsking(domain: string): Questions {
-    return new Questions(this, domain);
+  /** The requests per unit of the limit that is applied; undefined when there is none. */
+  async limitOf(domain: string, entries: Entries): Promise<number | undefined> {
+    return (await this.decide(domain, entries)).limit;
+  }
+
+  /** Begins to ask about one user of a domain, one request after the other. */
+  keepAsking(domain: string): Traffic {
+    const ask = (): Promise<Decision> => this.decide(domain, { user: "always" });
+    return new Traffic([{ ask }], { periodMs: PAUSE_MS, waitingMax: 1 });
   }
 
   #post(domain: string, entries: Entries): Promise<Response> {
@@ -65,38 +69,5 @@ export class Pod {
       method: "POST",
       body: JSON.stringify({ domain, descriptors: [descriptor] }),
     });
-  }
-}
-
-/** Requests of Pod.keepAsking(). */
-export class Questions {
-  readonly #end = new AbortController();
-  readonly #changes: string[] = [];
-  readonly #ended: Promise<void>;
-
-  constructor(pod: Pod, domain: string) {
-    this.#ended = this.#ask(pod, domain);
-  }
-
-  /**
-   * Ends them; resolves with the limits in the answers, without repetitions: "2 → 3" is one change,
-   * whatever time it took. "none" is an answer without a limit.
-   */
-  async end(): Promise<string> {
-    this.#end.abort();
-    await this.#ended;
-    return this.#changes.join(" → ");
-  }
-
-  async #ask(pod: Pod, domain: string): Promise<void> {
-    for (let isLast = false; !isLast;) {
-      isLast = this.#end.signal.aborted; // One more request after the call of end().
-      const answer = await pod.limitOf(domain, { user: "always" }).then(
-        (limit) => String(limit ?? "none"),
-        (error: unknown) => String(error),
-      );
-      if (answer !== this.#changes.at(-1)) this.#changes.push(answer);
-      if (!isLast) await delay(PAUSE_MS);
-    }
   }
 }

@@ -1,6 +1,5 @@
-// Steady traffic through Envoy during a change or a fault, each answer of which is counted: some requests are within
-// their limit and some are over it, so that each wrong answer is seen, whichever way it is wrong.
-import { Agent, request } from "node:http";
+// Steady traffic during a change or a fault, each answer of which is counted: some requests are within their limit
+// and some are over it, so that each wrong answer is seen, whichever way it is wrong.
 import { setTimeout as delay } from "node:timers/promises";
 
 import { eventually } from "../processes/eventually.ts";
@@ -22,12 +21,26 @@ export interface Target {
   readonly user: string;
 }
 
+/** A decision. */
+export interface Decision {
+  readonly code: "allowed" | "limited";
+  /** Requests per unit of the limit that was applied; undefined without one, and where the target does not report it. */
+  readonly limit?: number | undefined;
+}
+
 /** Requests that have one right answer. */
 export interface Lane {
-  readonly path: string;
-  readonly user: string;
+  /** Sends one; rejects without a decision. */
+  readonly ask: () => Promise<Decision>;
   /** By default both are right. */
-  readonly right?: 200 | 429;
+  readonly right?: Decision["code"] | undefined;
+}
+
+/** The rhythm of each lane. */
+export interface Pace {
+  readonly periodMs: number;
+  /** Requests that may be waiting; with one, answers come in the order of the requests. */
+  readonly waitingMax?: number;
 }
 
 /** What was lost. */
@@ -41,36 +54,49 @@ export interface Losses {
   readonly longestGapMs: number;
 }
 
-/** Begins to send requests to the address. */
-export function startTraffic(url: string, lanes: readonly Lane[]): Traffic {
-  return new Traffic(url, lanes, PERIOD_MS);
+/** Begins to send requests through the Envoy at this URL. */
+export function startTraffic(
+  url: string,
+  lanes: readonly { readonly path: string; readonly user: string; readonly right?: 200 | 429 }[],
+): Traffic {
+  const right = { 200: "allowed", 429: "limited" } as const;
+  return new Traffic(
+    lanes.map((lane) => ({
+      ask: () => askEnvoy({ url: url + lane.path, user: lane.user }),
+      right: lane.right && right[lane.right],
+    })),
+    { periodMs: PERIOD_MS },
+  );
 }
 
 /** Begins to send many requests, of users whose names begin with `user`. */
 export function startLoad({ url, user }: Target): Traffic {
-  const lanes = Array.from({ length: LOAD_LANES }, (_, index) => ({ path: "", user: `${user}-${index}` }));
-  return new Traffic(url, lanes, LOAD_PERIOD_MS);
+  const lanes = Array.from({ length: LOAD_LANES }, (_, index) => ({
+    ask: () => askEnvoy({ url, user: `${user}-${index}` }),
+  }));
+  return new Traffic(lanes, { periodMs: LOAD_PERIOD_MS });
 }
 
-/** Traffic that runs. */
+/** Traffic that runs from its construction on. */
 export class Traffic {
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 });
   readonly #end = new AbortController();
   readonly #lanes: readonly Promise<void>[];
   readonly #failures = new Map<string, number>();
+  readonly #limits: string[] = [];
   #answers = 0;
   #losses = nothingLost();
 
-  constructor(url: string, lanes: readonly Lane[], periodMs: number) {
-    this.#lanes = lanes.map((lane) => this.#send(url, lane, periodMs));
+  constructor(lanes: readonly Lane[], pace: Pace) {
+    this.#lanes = lanes.map((lane) => this.#send(lane, pace));
   }
 
   /** Resolves after `count` further answers. */
-  async answers(count: number): Promise<void> {
+  async answers(count: number, timeoutMs?: number): Promise<void> {
     const wanted = this.#answers + count;
-    await eventually("more answers", () => {
+    const enough = (): void => {
       if (this.#answers < wanted) throw new Error(`${this.#answers} of ${wanted}`);
-    });
+    };
+    await eventually("more answers", enough, timeoutMs);
   }
 
   /** What was lost since the last call. */
@@ -80,68 +106,82 @@ export class Traffic {
     return losses;
   }
 
-  /** Ends it, after the answers of the requests that are on the way; returns the number of failures of each kind. */
+  /** Ends it after one more request of each lane, and all answers; returns the number of failures of each kind. */
   async stop(): Promise<Readonly<Record<string, number>>> {
     this.#end.abort();
     await Promise.all(this.#lanes);
-    this.#agent.destroy();
     return Object.fromEntries(this.#failures);
   }
 
-  async #send(url: string, lane: Lane, periodMs: number): Promise<void> {
+  /**
+   * The same; returns the limits in the answers without repetitions: "2 → 3" is one change, whatever time it took.
+   * "none" is a decision without a limit, and a failure is its reason.
+   */
+  async end(): Promise<string> {
+    await this.stop();
+    return this.#limits.join(" → ");
+  }
+
+  async #send(lane: Lane, { periodMs, waitingMax = WAITING_MAX }: Pace): Promise<void> {
     let lastRightMs = performance.now();
     const waiting = new Set<Promise<void>>();
+    const ask = async (): Promise<void> => {
+      const answer = await lane.ask().catch((error: unknown) => reasonOf(error));
+      if (this.#count(answer, lane)) lastRightMs = performance.now();
+    };
     while (!this.#end.signal.aborted) {
-      if (waiting.size < WAITING_MAX) {
-        const answer = this.#ask(url, lane).then((result) => {
-          if (this.#count(result, lane)) lastRightMs = performance.now();
-        });
+      if (waiting.size < waitingMax) {
+        const answer: Promise<void> = ask().finally(() => waiting.delete(answer));
         waiting.add(answer);
-        void answer.then(() => waiting.delete(answer));
       }
       await delay(periodMs);
       const gapMs = Math.round(performance.now() - lastRightMs);
       this.#losses.longestGapMs = Math.max(this.#losses.longestGapMs, gapMs);
     }
     await Promise.all(waiting);
+    await ask();
   }
 
-  /** Counts an answer; returns whether it is right. */
-  #count(result: number | string, { right }: Lane): boolean {
+  /** Counts an answer, or the reason why there is none; returns whether it is right. */
+  #count(answer: Decision | string, { right }: Lane): boolean {
     this.#answers += 1;
     this.#losses.requests += 1;
-    if (result !== 200 && result !== 429) {
+    const text = typeof answer === "string" ? answer : String(answer.limit ?? "none");
+    if (text !== this.#limits.at(-1)) this.#limits.push(text);
+    if (typeof answer === "string") {
       this.#losses.failed += 1;
-      this.#failures.set(String(result), (this.#failures.get(String(result)) ?? 0) + 1);
+      this.#failures.set(answer, (this.#failures.get(answer) ?? 0) + 1);
       return false;
     }
-    if (right === undefined || result === right) return true;
-    this.#losses[result === 200 ? "wronglyAllowed" : "wronglyDenied"] += 1;
+    if (right === undefined || answer.code === right) return true;
+    this.#losses[answer.code === "allowed" ? "wronglyAllowed" : "wronglyDenied"] += 1;
     return false;
-  }
-
-  /** The status of one request, or why it has none. Never rejects. */
-  #ask(url: string, { path, user }: Lane): Promise<number | string> {
-    return new Promise((resolve) => {
-      const call = request(url + path, { agent: this.#agent, headers: { "x-user": user } }, (response) => {
-        response.resume();
-        response.on("close", () => resolve(response.complete ? (response.statusCode ?? 0) : "incomplete response"));
-      });
-      call.on("error", (error) => resolve(String(error)));
-      call.end();
-    });
   }
 }
 
 /** The status of each of `count` requests of one user, one after the other. */
-export async function spend({ url, user }: Target, count: number): Promise<readonly number[]> {
+export async function spend(target: Target, count: number): Promise<readonly number[]> {
   const statuses: number[] = [];
-  while (statuses.length < count) {
-    const response = await fetch(url, { headers: { "x-user": user } });
-    await response.body?.cancel();
-    statuses.push(response.status);
-  }
+  while (statuses.length < count) statuses.push(await statusOf(target));
   return statuses;
+}
+
+async function askEnvoy(target: Target): Promise<Decision> {
+  const status = await statusOf(target);
+  if (status !== 200 && status !== 429) throw new Error(String(status));
+  return { code: status === 200 ? "allowed" : "limited" };
+}
+
+/** The status of one complete answer. */
+async function statusOf({ url, user }: Target): Promise<number> {
+  const response = await fetch(url, { headers: { "x-user": user } });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+/** A failed fetch has its reason in its cause. */
+function reasonOf(error: unknown): string {
+  return String(error instanceof Error ? (error.cause ?? error) : error);
 }
 
 function nothingLost(): { -readonly [field in keyof Losses]: number } {

@@ -1,10 +1,23 @@
-// Load in closed loops: each connection sends its next request when the one before is answered.
+// Load over HTTP/1.1 in closed loops, which the load generator in C does not speak: each connection sends its next
+// request, bytes already, when the one before is answered, and as little as possible of the answer is read.
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { STACK_HOST } from "@weir/dev/setup/ports";
 import { E2eError } from "../../errors.ts";
-import { type HttpAnswer, type HttpConnection, openHttpConnection } from "./http-connection.ts";
 
 /** The status of a service with too much work, and the time after which it wants the request again, in milliseconds. */
 const BUSY_STATUS = 503;
 const BUSY_PAUSE_MS = 1000;
+
+const HEAD_END = "\r\n\r\n";
+
+/** An answer. */
+export interface HttpAnswer {
+  readonly status: number;
+  /** The status line and the headers. */
+  readonly head: string;
+}
 
 /** What a load sends. */
 export interface LoadOptions {
@@ -20,8 +33,7 @@ export interface LoadOptions {
 
 /** What a load measured. */
 export interface LoadResult {
-  /** Good answers. */
-  readonly count: number;
+  /** Good answers in a second. */
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -38,66 +50,86 @@ export interface RunningLoad {
 /** Starts a load. */
 export function startLoad(options: LoadOptions): RunningLoad {
   let isStopped = false;
-  const times: number[] = [];
+  const run = { isStopped: () => isStopped, times: [] as number[] };
   const startedMs = performance.now();
-  const loops = Array.from({ length: options.connections }, (_, index) =>
-    runLoop(options, index, { isStopped: () => isStopped, times }),
-  );
-  const done = Promise.all(loops).then(() => resultOf(times, performance.now() - startedMs));
-  done.catch(() => (isStopped = true)); // Also reported to who awaits it.
-  return { stop: () => void (isStopped = true), done };
+  const loops = Array.from({ length: options.connections }, (_, index) => runLoop(options, index, run));
+  const done = Promise.all(loops).then(() => ({
+    perSecond: (run.times.length / (performance.now() - startedMs)) * 1000,
+    p50Ms: percentile(run.times, 0.5),
+    p99Ms: percentile(run.times, 0.99),
+  }));
+  const stop = (): void => void (isStopped = true);
+  done.catch(stop); // Also reported to who awaits it.
+  return { stop, done };
 }
 
 /** Runs a load for so long. */
 export async function runLoad(options: LoadOptions, durationMs: number): Promise<LoadResult> {
   const load = startLoad(options);
   const timer = setTimeout(() => load.stop(), durationMs);
-  try {
-    return await load.done;
-  } finally {
-    clearTimeout(timer);
-  }
+  return load.done.finally(() => clearTimeout(timer));
+}
+
+/** The smallest value that so many of the values do not exceed. */
+export function percentile(values: readonly number[], share: number): number {
+  return values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * share) - 1)] ?? NaN;
 }
 
 async function runLoop(
   { port, next, status, answered }: LoadOptions,
   index: number,
-  { isStopped, times }: { readonly isStopped: () => boolean; readonly times: number[] },
+  run: { readonly isStopped: () => boolean; readonly times: number[] },
 ): Promise<void> {
-  const ended = Promise.withResolvers<void>();
-  let startedMs = 0;
-  let request: Uint8Array | undefined;
-  const fail = (reason: string): void =>
-    ended.reject(new E2eError("BENCHMARK_FAILED", `Cannot measure the account service: ${reason}`));
-  const connection: HttpConnection = await openHttpConnection(port, {
-    answered: (answer) => {
-      if (answer.status === status) {
-        times.push(performance.now() - startedMs);
-        answered?.(index, answer);
-        sendNext();
-      } else if (answer.status === BUSY_STATUS) setTimeout(send, BUSY_PAUSE_MS);
-      else fail(`it answered ${answer.head.split("\r\n", 1)[0] ?? ""}`);
-    },
-    failed: fail,
-  });
-  const send = (): void => {
-    if (request === undefined || isStopped()) {
-      ended.resolve();
-      return;
+  const socket = connect({ host: STACK_HOST, port, noDelay: true });
+  await once(socket, "connect");
+  const ask = asker(socket);
+  try {
+    for (let request = next(index); request !== undefined && !run.isStopped(); request = next(index)) {
+      const startedMs = performance.now(); // The time of a request that is repeated counts from its first sending.
+      let answer = await ask(request);
+      while (answer.status === BUSY_STATUS) {
+        await delay(BUSY_PAUSE_MS);
+        if (run.isStopped()) return;
+        answer = await ask(request);
+      }
+      if (answer.status !== status) throw failed(`it answered ${answer.head.split("\r\n", 1)[0] ?? ""}`);
+      run.times.push(performance.now() - startedMs);
+      answered?.(index, answer);
     }
-    connection.send(request);
-  };
-  const sendNext = (): void => {
-    request = next(index);
-    startedMs = performance.now(); // The time of a request that is repeated counts from its first sending.
-    send();
-  };
-  sendNext();
-  await ended.promise.finally(() => connection.close());
+  } finally {
+    socket.destroy();
+  }
 }
 
-function resultOf(times: readonly number[], durationMs: number): LoadResult {
-  const sorted = times.toSorted((a, b) => a - b);
-  const at = (share: number): number => sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
-  return { count: times.length, perSecond: (times.length / durationMs) * 1000, p50Ms: at(0.5), p99Ms: at(0.99) };
+/** Sends a request on the connection, and resolves with its answer. */
+function asker(socket: Socket): (request: Uint8Array) => Promise<HttpAnswer> {
+  let received: Buffer = Buffer.alloc(0);
+  let waiting: PromiseWithResolvers<HttpAnswer> | undefined;
+  let end: E2eError | undefined;
+  const fail = (reason: string): void => {
+    end ??= failed(reason);
+    waiting?.reject(end);
+  };
+  socket.on("data", (part: Buffer) => {
+    received = received.length === 0 ? part : Buffer.concat([received, part]);
+    const headEnd = received.indexOf(HEAD_END);
+    if (headEnd === -1) return;
+    const head = received.toString("latin1", 0, headEnd);
+    const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0);
+    if (received.length < headEnd + HEAD_END.length + length) return;
+    received = Buffer.alloc(0);
+    waiting?.resolve({ status: Number(head.slice(9, 12)), head });
+  });
+  socket.on("error", (error) => fail(error.message));
+  socket.on("close", () => fail("the service closed the connection"));
+  return (request) => {
+    if (end !== undefined) return Promise.reject(end);
+    waiting = Promise.withResolvers();
+    socket.write(request);
+    return waiting.promise;
+  };
+}
+
+function failed(reason: string): E2eError {
+  return new E2eError("BENCHMARK_FAILED", `Cannot measure the account service: ${reason}`);
 }

@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { childProcesses, residentMebibytes } from "../cpu-time.ts";
 import { measureHashRate } from "./hash-rate.ts";
+import { atLeast, atMost, type Figure, type Measure } from "../run-measures.ts";
 import { type LoadResult, runLoad, startLoad } from "./http-load.ts";
 import { measureBesidePipelining } from "./pipelining.ts";
 import {
@@ -13,7 +14,7 @@ import {
   takeCookies,
   wrongLoginRequest,
 } from "./requests.ts";
-import type { AccountService, ServiceStarter } from "./service.ts";
+import { type AccountPlace, type AccountService, startService } from "./service.ts";
 
 /** Connections of every load. */
 const CONNECTIONS = 16;
@@ -37,22 +38,8 @@ const CHEAP_COST = 4;
 /** Rounds of logins and of hashes alone, one after the other. */
 const ROUNDS = 2;
 
-/** A figure with its bar; undefined: it is only printed. */
-export interface Figure {
-  readonly what: string;
-  readonly bar?: { readonly kind: "least" | "most"; readonly value: number };
-  readonly value: number;
-  readonly unit: "/s" | "ms" | "s" | "MiB" | "%";
-}
-
-/** A measure: its name on the command line, and what it does. */
-export interface AccountMeasure {
-  readonly id: string;
-  readonly run: (starter: ServiceStarter) => Promise<readonly Figure[]>;
-}
-
 /** All measures in their order. */
-export const MEASURES: readonly AccountMeasure[] = [
+export const MEASURES: readonly Measure<AccountPlace>[] = [
   { id: "start", run: measureStart },
   { id: "current-user", run: measureCurrentUser },
   { id: "refresh", run: measureRefresh },
@@ -62,10 +49,10 @@ export const MEASURES: readonly AccountMeasure[] = [
   { id: "memory", run: measureMemory },
 ];
 
-async function measureStart(starter: ServiceStarter): Promise<readonly Figure[]> {
+async function measureStart(place: AccountPlace): Promise<readonly Figure[]> {
   let longestMs = 0;
   for (let start = 0; start < STARTS; start += 1) {
-    const service = await starter.start();
+    const service = await startService(place);
     longestMs = Math.max(longestMs, service.readyMs);
     await service.stop();
   }
@@ -73,8 +60,8 @@ async function measureStart(starter: ServiceStarter): Promise<readonly Figure[]>
 }
 
 /** The current user while the one hash that runs at a time always has others waiting. */
-async function measureCurrentUser(starter: ServiceStarter): Promise<readonly Figure[]> {
-  const service = await starter.start({ BCRYPT_COST: String(COST), BCRYPT_CONCURRENCY: "1" });
+async function measureCurrentUser(place: AccountPlace): Promise<readonly Figure[]> {
+  const service = await startService(place, { BCRYPT_COST: String(COST), BCRYPT_CONCURRENCY: "1" });
   await registerUsers(service, CONNECTIONS);
   const sessions = await openSessions(service);
   const requests = sessions.map(currentUserRequest);
@@ -84,13 +71,12 @@ async function measureCurrentUser(starter: ServiceStarter): Promise<readonly Fig
     next: (index) => loginRequest(index),
     status: 200,
   });
-  const options = {
+  const result = await measured({
     port: service.port,
     connections: CONNECTIONS,
-    next: (index: number) => requests[index],
+    next: (index) => requests[index],
     status: 200,
-  };
-  const result = await measured(options);
+  });
   logins.stop();
   const { perSecond } = await logins.done;
   await service.stop();
@@ -102,8 +88,8 @@ async function measureCurrentUser(starter: ServiceStarter): Promise<readonly Fig
   ];
 }
 
-async function measureRefresh(starter: ServiceStarter): Promise<readonly Figure[]> {
-  const service = await starter.start({ BCRYPT_COST: String(CHEAP_COST) });
+async function measureRefresh(place: AccountPlace): Promise<readonly Figure[]> {
+  const service = await startService(place, { BCRYPT_COST: String(CHEAP_COST) });
   await registerUsers(service, CONNECTIONS);
   const sessions = await openSessions(service);
   const result = await measured({
@@ -121,8 +107,8 @@ async function measureRefresh(starter: ServiceStarter): Promise<readonly Figure[
 }
 
 /** Logins next to what the hash alone allows, which both take as many threads for as the machine has. */
-async function measureLogins(starter: ServiceStarter): Promise<readonly Figure[]> {
-  const service = await starter.start({ BCRYPT_COST: String(COST) });
+async function measureLogins(place: AccountPlace): Promise<readonly Figure[]> {
+  const service = await startService(place, { BCRYPT_COST: String(COST) });
   await registerUsers(service, CONNECTIONS);
   const options = {
     port: service.port,
@@ -148,8 +134,8 @@ async function measureLogins(starter: ServiceStarter): Promise<readonly Figure[]
 }
 
 /** Logins from one address while another one, of another network, guesses 200 times a second. */
-async function measureFlood(starter: ServiceStarter): Promise<readonly Figure[]> {
-  const service = await starter.start({ BCRYPT_COST: String(COST), TRUST_PROXY: "1" });
+async function measureFlood(place: AccountPlace): Promise<readonly Figure[]> {
+  const service = await startService(place, { BCRYPT_COST: String(COST), TRUST_PROXY: "1" });
   await registerUsers(service, 1);
   const { port } = service;
   const next = (): Buffer => wrongLoginRequest(0, "203.0.113.7");
@@ -170,8 +156,8 @@ async function measureFlood(starter: ServiceStarter): Promise<readonly Figure[]>
   ];
 }
 
-async function measurePipelining(starter: ServiceStarter): Promise<readonly Figure[]> {
-  const service = await starter.start();
+async function measurePipelining(place: AccountPlace): Promise<readonly Figure[]> {
+  const service = await startService(place);
   const { p99Ms, growthMib } = await measureBesidePipelining(service, LOAD_MS);
   await service.stop();
   return [
@@ -181,8 +167,8 @@ async function measurePipelining(starter: ServiceStarter): Promise<readonly Figu
 }
 
 /** Memory after many registrations, of the service and of the process that decodes its images. */
-async function measureMemory(starter: ServiceStarter): Promise<readonly Figure[]> {
-  const service = await starter.start({ BCRYPT_COST: String(CHEAP_COST) });
+async function measureMemory(place: AccountPlace): Promise<readonly Figure[]> {
+  const service = await startService(place, { BCRYPT_COST: String(CHEAP_COST) });
   const { perSecond } = await registerUsers(service, REGISTRATIONS);
   const { pid } = service.process;
   const children = childProcesses(pid).map(residentMebibytes);
@@ -191,7 +177,7 @@ async function measureMemory(starter: ServiceStarter): Promise<readonly Figure[]
   const what = `RSS after ${REGISTRATIONS} registrations, main process`;
   return [
     { what, bar: atMost(150), value: main, unit: "MiB" },
-    ...children.map((value) => ({ what: "the same, image process", bar: atMost(150), value, unit: "MiB" }) as const),
+    ...children.map((value) => ({ what: "the same, image process", bar: atMost(150), value, unit: "MiB" })),
     { what: `the same, registrations (BCRYPT_COST=${CHEAP_COST})`, value: perSecond, unit: "/s" },
   ];
 }
@@ -224,12 +210,4 @@ async function measured(options: Parameters<typeof runLoad>[0]): Promise<LoadRes
   await runLoad(options, WARM_UP_MS);
   await delay(200); // Both sides forget the connections of the warm-up.
   return runLoad(options, LOAD_MS);
-}
-
-function atMost(value: number): Figure["bar"] & object {
-  return { kind: "most", value };
-}
-
-function atLeast(value: number): Figure["bar"] & object {
-  return { kind: "least", value };
 }

@@ -1,10 +1,9 @@
 // What other callers notice of clients that pipeline: the time of /healthz, and the memory of the service.
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { STACK_HOST } from "@weir/dev/setup/ports";
+import { startProcess } from "@weir/harness/processes/start-process";
 import { residentMebibytes } from "../cpu-time.ts";
-import { runLoad } from "./http-load.ts";
+import { percentile, startLoad } from "./http-load.ts";
 import type { AccountService } from "./service.ts";
 
 const CLIENTS = 20;
@@ -17,6 +16,9 @@ const WARM_UP_MS = 3000;
 
 /** Time between two requests of the measured caller, in milliseconds. */
 const PAUSE_MS = 10;
+
+/** Where Debian and others install h2load. */
+const PATHS = { PATH: "/usr/local/bin:/usr/bin:/bin" } as const;
 
 const HEALTH_REQUEST = Buffer.from("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
 
@@ -32,55 +34,35 @@ export async function measureBesidePipelining(
   { port, process }: AccountService,
   durationMs: number,
 ): Promise<BesidePipelining> {
-  const warmUp = await startClients(port);
-  await delay(WARM_UP_MS);
-  await warmUp();
+  await whilePipelining(port, () => delay(WARM_UP_MS));
   const before = residentMebibytes(process.pid);
   let peak = before;
-  const stop = await startClients(port);
-  try {
-    const times = await measureHealth(port, durationMs, () => {
-      peak = Math.max(peak, residentMebibytes(process.pid));
-    });
-    const sorted = times.toSorted((a, b) => a - b);
-    return { p99Ms: sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN, growthMib: peak - before };
-  } finally {
-    await stop();
-  }
-}
-
-async function measureHealth(port: number, durationMs: number, look: () => void): Promise<readonly number[]> {
   const times: number[] = [];
-  const endMs = performance.now() + durationMs;
-  while (performance.now() < endMs) {
-    let isSent = false;
-    const next = (): Buffer | undefined => {
-      if (isSent) return undefined;
-      isSent = true;
-      return HEALTH_REQUEST;
-    };
-    // A connection of its own each time: a probe waits for its acceptance, too.
-    const startedMs = performance.now();
-    await runLoad({ port, connections: 1, next, status: 200 }, durationMs);
-    times.push(performance.now() - startedMs);
-    look();
-    await delay(PAUSE_MS);
-  }
-  return times;
+  await whilePipelining(port, async () => {
+    const endMs = performance.now() + durationMs;
+    while (performance.now() < endMs) {
+      const requests = [HEALTH_REQUEST];
+      // A connection of its own each time: a probe waits for its acceptance, too.
+      const startedMs = performance.now();
+      await startLoad({ port, connections: 1, next: () => requests.pop(), status: 200 }).done;
+      times.push(performance.now() - startedMs);
+      peak = Math.max(peak, residentMebibytes(process.pid));
+      await delay(PAUSE_MS);
+    }
+  });
+  return { p99Ms: percentile(times, 0.99), growthMib: peak - before };
 }
 
-/** Starts the clients; gives what ends them. */
-async function startClients(port: number): Promise<() => Promise<void>> {
-  const extension = import.meta.filename.slice(import.meta.filename.lastIndexOf("."));
-  const program = join(import.meta.dirname, `pipelining-clients${extension}`);
-  const child = fork(program, [port, CLIENTS, IN_FLIGHT].map(String), {
-    stdio: ["ignore", "inherit", "inherit", "ipc"],
-    ...(extension === ".ts" && { execArgv: ["--conditions=source"] }),
-  });
-  await once(child, "spawn");
-  return async () => {
-    const gone = once(child, "exit");
-    child.kill("SIGKILL");
-    await gone;
-  };
+/** Runs `measure` next to clients that pipeline as fast as the service answers, in a process of their own. */
+async function whilePipelining(port: number, measure: () => Promise<void>): Promise<void> {
+  const url = `http://${STACK_HOST}:${port}/api/v1/user/current-user`;
+  const args = ["--h1", `--clients=${CLIENTS}`, `--max-concurrent-streams=${IN_FLIGHT}`, "--duration=3600", url];
+  const clients = await startProcess({ name: "pipelining clients", command: "h2load", args, env: PATHS });
+  try {
+    await measure();
+    if (!clients.isRunning()) throw clients.endedError(await clients.exited);
+  } finally {
+    clients.kill();
+    await clients.exited;
+  }
 }

@@ -1,6 +1,6 @@
 // The requests of the account service's benchmark, as bytes, and the cookies of its answers.
 import { crc32, deflateSync } from "node:zlib";
-import type { HttpAnswer } from "./http-connection.ts";
+import type { HttpAnswer } from "./http-load.ts";
 
 const BOUNDARY = "weir-benchmark";
 const PASSWORD = "correct horse battery";

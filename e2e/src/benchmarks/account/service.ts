@@ -6,10 +6,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { machineEnv } from "@weir/dev/setup/programs";
+import { type Env, launcher } from "@weir/harness/processes/programs";
 import { reservePorts } from "@weir/harness/processes/reserve-ports";
-import { E2eError } from "../../errors.ts";
-import { launcher } from "@weir/harness/processes/programs";
 import { startProcess } from "@weir/harness/processes/start-process";
+import { E2eError } from "../../errors.ts";
 
 /** Longest wait for readiness, in milliseconds: far beyond its bar, so that a miss is measured. */
 const READY_MAX_MS = 60_000;
@@ -23,46 +23,44 @@ export interface AccountService {
   readonly process: ProcessGroup;
   /** From the start of the process to the first answer that it is ready, in milliseconds. */
   readonly readyMs: number;
-  stop(): Promise<void>;
+  stop(): Promise<unknown>;
 }
 
-/** Starts services with data below `folder`; `onStarted` gets what stops each. */
-export class ServiceStarter {
-  readonly #folder: string;
-  readonly #onStarted: (stop: () => Promise<void>) => void;
+/** Where services run. */
+export interface AccountPlace {
+  /** For their data. */
+  readonly folder: string;
+  /** Root of the checkout whose service it is; by default this one. */
+  readonly root?: string;
+  readonly onStarted: (stop: () => Promise<unknown>) => void;
+}
 
-  constructor(folder: string, onStarted: (stop: () => Promise<void>) => void) {
-    this.#folder = folder;
-    this.#onStarted = onStarted;
-  }
-
-  /** Starts one; `env` adds to its settings. */
-  async start(env: Readonly<Record<string, string>> = {}): Promise<AccountService> {
-    const [port = 0, metricsPort = 0] = await reservePorts(2);
-    const startedMs = performance.now();
-    const process = await startProcess({
-      name: "account service",
-      command: launcher("weir-account"),
-      env: {
-        ...machineEnv(globalEnv()),
-        HOST: STACK_HOST,
-        PORT: String(port),
-        METRICS_HOST: STACK_HOST,
-        METRICS_PORT: String(metricsPort),
-        DATA_DIR: mkdtempSync(join(this.#folder, "data-")),
-        LOG_LEVEL: "error",
-        SHUTDOWN_DRAIN: "0s",
-        RATE_LIMIT_FAILURE: "open", // Without a rate limit service: no limits.
-        ...env,
-      },
-    });
-    const stop = async (): Promise<void> => {
-      await process.stop("SIGTERM", 5000);
-    };
-    this.#onStarted(stop);
-    await waitUntilReady(process, `http://${STACK_HOST}:${metricsPort}/readyz`, startedMs);
-    return { port, process, readyMs: performance.now() - startedMs, stop };
-  }
+/** Starts a service; `env` adds to its settings. */
+export async function startService({ folder, root, onStarted }: AccountPlace, env: Env = {}): Promise<AccountService> {
+  const [port = 0, metricsPort = 0] = await reservePorts(2);
+  // eslint-disable-next-line no-restricted-syntax -- the program needs the PATH of the machine
+  const machine = machineEnv(process.env);
+  const startedMs = performance.now();
+  const service = await startProcess({
+    name: "account service",
+    command: launcher("weir-account", root),
+    env: {
+      ...machine,
+      HOST: STACK_HOST,
+      PORT: String(port),
+      METRICS_HOST: STACK_HOST,
+      METRICS_PORT: String(metricsPort),
+      DATA_DIR: mkdtempSync(join(folder, "data-")),
+      LOG_LEVEL: "error",
+      SHUTDOWN_DRAIN: "0s",
+      RATE_LIMIT_FAILURE: "open", // Without a rate limit service: no limits.
+      ...env,
+    },
+  });
+  const stop = (): Promise<unknown> => service.stop("SIGTERM", 5000);
+  onStarted(stop);
+  await waitUntilReady(service, `http://${STACK_HOST}:${metricsPort}/readyz`, startedMs);
+  return { port, process: service, readyMs: performance.now() - startedMs, stop };
 }
 
 async function waitUntilReady(process: ProcessGroup, url: string, startedMs: number): Promise<void> {
@@ -76,9 +74,4 @@ async function waitUntilReady(process: ProcessGroup, url: string, startedMs: num
       throw new E2eError("BENCHMARK_FAILED", `Cannot start the account service: ${process.lastLines().join("\n")}`);
     await delay(READY_INTERVAL_MS);
   }
-}
-
-function globalEnv(): NodeJS.ProcessEnv {
-  // eslint-disable-next-line no-restricted-syntax -- the program needs the PATH of the machine
-  return process.env;
 }

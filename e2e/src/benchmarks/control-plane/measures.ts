@@ -5,10 +5,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { E2eError } from "../../errors.ts";
 import { eventually } from "@weir/harness/processes/eventually";
 import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
+import { anyPorts } from "@weir/harness/processes/programs";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
+import { type Replica, type Rollout, startReplica } from "@weir/harness/weir/replica";
+import { cpuTimeMs, peakMebibytes } from "../cpu-time.ts";
+import type { Bench } from "../run-benchmark.ts";
 import { type Fleet, type FleetOptions, startFleet } from "./fleet.ts";
 import type { PodsAnswer } from "./pods.ts";
-import { type MeasuredControlPlane, startControlPlane, stopOnceStarted } from "./server.ts";
 import { makeClusterSet, makeFolderSet, type ResourceSet, type SetSize } from "./sets.ts";
 
 /** The usual set. */
@@ -43,13 +46,20 @@ const WINDOW_BYTES = { usual: 65_535, wide: 16 * 1024 * 1024 } as const;
  */
 const BACKOFF_MS = { start: [20, 20], lost: [250, 1000] } as const;
 
+/** The settings of a control plane without TLS. */
+const PLAINTEXT = {
+  ADS_PLAINTEXT: "true",
+  ADS_TLS_CERT: "",
+  ADS_TLS_KEY: "",
+  ADS_TLS_CLIENT_CACERT: "",
+  ADS_ALLOWED_SANS: "",
+} as const;
+
 /** The parts of the program that a measure needs. */
-export interface Bench {
-  /** Where folders of manifests are made. */
-  readonly folder: string;
+export interface ControlPlaneBench extends Bench {
   readonly certificates: DevelopmentCertificates;
-  /** Receives what must be stopped at the end, and when the program is interrupted. */
-  readonly onStarted: (stop: () => Promise<void>) => void;
+  /** Root of the checkout whose control plane is measured. */
+  readonly root: string;
 }
 
 /** Where the resources of a measure are. */
@@ -72,7 +82,7 @@ export type Nacks = NonNullable<FleetOptions["nacks"]>;
 
 /** Time from one edit in a set of 500 resources to its acceptance by each of 100 pods. */
 export async function measureEdits(
-  bench: Bench,
+  bench: ControlPlaneBench,
   options: { readonly place: Place; readonly nacks?: Nacks },
 ): Promise<Measured> {
   const { resources, controlPlane, fleet } = await start(bench, { ...options, set: USUAL_SET, pods: 100, isTls: true });
@@ -81,7 +91,7 @@ export async function measureEdits(
 }
 
 /** Memory for edits of a set of 2 MiB while each of 50 pods lacks another resource because of a NACK. */
-export async function measureChoices(bench: Bench): Promise<Measured> {
+export async function measureChoices(bench: ControlPlaneBench): Promise<Measured> {
   const nacks = { pods: 50, resources: 1 };
   const { resources, controlPlane, fleet } = await start(bench, { set: LARGE_SET, pods: 50, isTls: true, nacks });
   const samples = await timeEdits(resources, fleet);
@@ -102,10 +112,13 @@ async function timeEdits(resources: ResourceSet, fleet: Fleet): Promise<readonly
 }
 
 /** Time from the start of the process over 5,000 resources to the first snapshot that a pod has. */
-export async function measureColdStart(bench: Bench, options: { readonly place: Place }): Promise<Measured> {
-  const { controlPlane, fleet } = await start(bench, { ...options, set: HUGE_SET, pods: 1, isTls: true });
+export async function measureColdStart(
+  bench: ControlPlaneBench,
+  options: { readonly place: Place },
+): Promise<Measured> {
+  const { controlPlane, fleet, startedMs } = await start(bench, { ...options, set: HUGE_SET, pods: 1, isTls: true });
   const { arrivals } = await fleet.awaitResponse(1);
-  const samples = arrivals.map(({ atMs }) => atMs - controlPlane.startedMs);
+  const samples = arrivals.map(({ atMs }) => atMs - startedMs);
   return finish(controlPlane, fleet, samples);
 }
 
@@ -113,7 +126,7 @@ export async function measureColdStart(bench: Bench, options: { readonly place: 
  * Time from one edit in a set of 2 MiB to the moment at which each of 1,000 streams has all of it.
  */
 export async function measureLargePush(
-  bench: Bench,
+  bench: ControlPlaneBench,
   options: { readonly isTls: boolean; readonly isWide: boolean },
 ): Promise<Measured> {
   const { resources, controlPlane, fleet } = await start(bench, { set: LARGE_SET, pods: 1000, ...options });
@@ -129,7 +142,7 @@ export async function measureLargePush(
 }
 
 /** Pushes that each of 100 pods gets from 1,000 edits, made in one go or spread over some time. */
-export async function measureBurst(bench: Bench, options: { readonly overMs: number }): Promise<Measured> {
+export async function measureBurst(bench: ControlPlaneBench, options: { readonly overMs: number }): Promise<Measured> {
   const { resources, controlPlane, fleet } = await start(bench, { set: USUAL_SET, pods: 100, isTls: true });
   const startedMs = performance.now();
   for (let edit = 0; edit < BURST_EDITS; edit++) {
@@ -151,13 +164,13 @@ export async function measureBurst(bench: Bench, options: { readonly overMs: num
 /**
  * What a pod of a killed replica waits beyond its own back-off until another replica has served it.
  */
-export async function measureKilledReplica(bench: Bench): Promise<Measured> {
+export async function measureKilledReplica(bench: ControlPlaneBench): Promise<Measured> {
   const other = await reservePort();
   const setup = { set: USUAL_SET, pods: 100, isTls: true, otherPort: other };
   const { resources, controlPlane, fleet } = await start(bench, setup);
   const second = await launch(bench, resources, { isTls: true, adsPort: other });
   const killedMs = Date.now();
-  controlPlane.replica.process.kill();
+  controlPlane.process.kill();
   const { arrivals } = await fleet.awaitResponse(2);
   const samples = arrivals.map(({ atMs, waitedMs }) => atMs - killedMs - waitedMs);
   return finish(second, fleet, samples);
@@ -176,10 +189,18 @@ interface Setup {
   readonly nacks?: Nacks | undefined;
 }
 
+interface Running {
+  readonly resources: ResourceSet;
+  readonly controlPlane: Replica;
+  readonly fleet: Fleet;
+  /** When the process of the control plane was started, in milliseconds since the epoch. */
+  readonly startedMs: number;
+}
+
 async function start(
-  bench: Bench,
+  bench: ControlPlaneBench,
   { place = "folder", set, pods, isTls, isWide = false, otherPort, nacks }: Setup,
-): Promise<{ readonly resources: ResourceSet; readonly controlPlane: MeasuredControlPlane; readonly fleet: Fleet }> {
+): Promise<Running> {
   const resources = place === "folder" ? makeFolderSet(bench.folder, set) : await makeClusterSet(bench, set);
   const { ca, rateLimit } = bench.certificates;
   const adsPort = await reservePort();
@@ -192,24 +213,28 @@ async function start(
     ...(isTls ? { tls: { ca: ca.cert, cert: rateLimit.cert, key: rateLimit.key } } : {}),
   });
   bench.onStarted(() => fleet.stop());
+  const startedMs = Date.now();
   const controlPlane = await launch(bench, resources, { isTls, adsPort });
   await fleet.awaitResponse(1);
-  return { resources, controlPlane, fleet };
+  return { resources, controlPlane, fleet, startedMs };
 }
 
-function launch(
-  { certificates, onStarted }: Bench,
+/** Starts a control plane with its default settings except for addresses, and waits until it is ready. */
+async function launch(
+  { certificates, root, onStarted }: ControlPlaneBench,
   { source }: ResourceSet,
-  listener: { readonly isTls: boolean; readonly adsPort: number },
-): Promise<MeasuredControlPlane> {
-  const starting = startControlPlane({ source, certificates, ...listener });
-  onStarted(stopOnceStarted(starting));
-  return starting;
+  { isTls, adsPort }: { readonly isTls: boolean; readonly adsPort: number },
+): Promise<Replica> {
+  const ports = { ...(await anyPorts()), ads: adsPort };
+  const env = { LOG_LEVEL: "error", ...source, ...(isTls ? {} : PLAINTEXT) };
+  const replica = await startReplica({ ports, certificates, manifests: "", root }, env);
+  onStarted(() => replica.process.stop("SIGTERM", 5000));
+  return replica;
 }
 
 // A figure over a fleet that disagrees in the end would be worthless.
 async function finish(
-  controlPlane: MeasuredControlPlane,
+  controlPlane: Replica,
   fleet: Fleet,
   samples: readonly number[],
   nacks: Nacks = { pods: 0, resources: 0 },
@@ -221,9 +246,13 @@ async function finish(
   if (versions.size !== expected)
     throw new E2eError("BENCHMARK_FAILED", `Pods ended up with ${versions.size} versions instead of ${expected}`);
   await eventually("the control plane to know what all pods have accepted", async () => {
-    const { total, accepted } = await controlPlane.podCounts();
+    const { fleets = [] } = (await controlPlane.rollout()) as Partial<Rollout>;
+    const [total = 0, accepted = 0] = (["total", "accepted"] as const).map((count) =>
+      fleets.reduce((sum, { pods: counts }) => sum + (counts?.[count] ?? 0), 0),
+    );
     if (total !== last.counts.length || accepted !== total - nacks.pods)
       throw new Error(`${accepted} of ${total} have`);
   });
-  return { samples, peakMemoryMib: controlPlane.peakMemoryMib(), cpuSeconds: controlPlane.cpuSeconds() };
+  const { pid } = controlPlane.process;
+  return { samples, peakMemoryMib: peakMebibytes(pid), cpuSeconds: cpuTimeMs(pid) / 1000 };
 }

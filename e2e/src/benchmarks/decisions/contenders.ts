@@ -1,6 +1,6 @@
 // The servers of the benchmark: Weir with either engine, an earlier commit of it, envoyproxy/ratelimit,
 // and one that decides nothing; each the real program, over the same store and rules.
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { eventually } from "@weir/harness/processes/eventually";
@@ -9,8 +9,11 @@ import { startEnvoyRatelimit } from "@weir/harness/servers/envoy-ratelimit";
 import { startListening } from "@weir/harness/servers/listening-service";
 import { type Env, ROOT } from "@weir/harness/processes/programs";
 import { startProcess } from "@weir/harness/processes/start-process";
+import { childProcesses } from "../cpu-time.ts";
 import type { Cores } from "../machine.ts";
+import type { Bench } from "../run-benchmark.ts";
 import type { Contender, LoadGroup } from "./loads.ts";
+import type { RunningStores } from "./stores.ts";
 
 /** Longest time of a program to stop, in milliseconds. */
 const STOP_GRACE_MS = 3000;
@@ -46,21 +49,24 @@ const LOCAL_CACHE = { LOCAL_CACHE_SIZE_IN_BYTES: String(16 * 1024 * 1024) } as c
 /** Settings that the results leave out: addresses and folders. */
 const OMITTED_SETTINGS = /^(PATH|(GRPC_|DEBUG_)?(HOST|PORT)|PROMETHEUS_ADDR|RUNTIME_ROOT)$/;
 
-/** Everything that the servers of a group share. */
-export interface GroupPlace {
-  readonly group: LoadGroup;
-  readonly folder: string;
+/** Everything that the groups of a run share. */
+export interface DecisionsPlace extends Bench {
   readonly path: string;
   readonly cores: Cores;
   readonly certificates: CertificateFiles;
-  /** Settings of the store, as both services read them. */
-  readonly storeEnv: Env;
-  /** Further settings of Weir. */
-  readonly weirEnv: Env;
   /** Path of the load generator. */
   readonly generator: string;
-  /** Root of the checkout of the earlier commit. */
-  readonly earlierRoot: string | undefined;
+  readonly times: {
+    /** Seconds of load on each server before the first round, and before each measurement. */
+    readonly startSeconds: number;
+    readonly warmUpSeconds: number;
+    readonly seconds: number;
+  };
+}
+
+/** Everything that the servers of a group share; `folder` is that of the group. */
+export interface GroupPlace extends DecisionsPlace, RunningStores {
+  readonly group: LoadGroup;
 }
 
 /** A running server. */
@@ -74,36 +80,36 @@ export interface RunningContender {
 
 /** Starts a server. */
 export async function startContender(contender: Contender, place: GroupPlace): Promise<RunningContender> {
+  const started = await start(contender, place);
+  place.onStarted(() => started.process.stop("SIGTERM", STOP_GRACE_MS));
+  return { contender, ...started };
+}
+
+/** Its processes: the one that was started, and those that it started. */
+export function processIds({ process: { pid } }: RunningContender): readonly number[] {
+  return [pid, ...childProcesses(pid)];
+}
+
+type Started = Omit<RunningContender, "contender">;
+
+function start(contender: Contender, place: GroupPlace): Promise<Started> {
   switch (contender) {
     case "nothing":
       return startNothing(place);
     case "envoyproxy/ratelimit":
       return startGo(place);
     case "weir":
-      return startWeir(contender, ROOT, { GRPC_ENGINE: "weir" }, place);
+      return startWeir(contender, { GRPC_ENGINE: "weir" }, place);
     case "weir, 2 workers":
-      return startWeir(contender, ROOT, { GRPC_ENGINE: "weir", WORKERS: "2" }, place);
+      return startWeir(contender, { GRPC_ENGINE: "weir", WORKERS: "2" }, place);
     case "weir, grpc-js":
-      return startWeir(contender, ROOT, { GRPC_ENGINE: "grpc-js" }, place);
+      return startWeir(contender, { GRPC_ENGINE: "grpc-js" }, place);
     case "earlier":
-      return startWeir(contender, place.earlierRoot ?? ROOT, {}, place);
+      return startWeir(contender, {}, place, place.earlier!.root);
   }
 }
 
-/** Its processes: the one that was started, and those that it started. */
-export function processIds({ process: { pid } }: RunningContender): readonly number[] {
-  const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
-    readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").split(" ").filter(Boolean).map(Number),
-  );
-  return [pid, ...children];
-}
-
-/** Stops it. */
-export async function stopContender({ process }: RunningContender): Promise<void> {
-  await process.stop("SIGTERM", STOP_GRACE_MS);
-}
-
-async function startNothing(place: GroupPlace): Promise<RunningContender> {
+async function startNothing(place: GroupPlace): Promise<Started> {
   const { serverCert, serverKey } = place.certificates;
   const flags = [
     ...["--serve", "--port", "0"],
@@ -118,7 +124,7 @@ async function startNothing(place: GroupPlace): Promise<RunningContender> {
     if (first === undefined) throw new Error("it has written nothing");
     return Number(first);
   });
-  return { contender: "nothing", process, grpcPort, settings: "" };
+  return { process, grpcPort, settings: "" };
 }
 
 function settingsOf({ group, storeEnv, certificates, path }: GroupPlace): Env {
@@ -137,14 +143,14 @@ function settingsOf({ group, storeEnv, certificates, path }: GroupPlace): Env {
   };
 }
 
-async function startGo(place: GroupPlace): Promise<RunningContender> {
+async function startGo(place: GroupPlace): Promise<Started> {
   const folder = writeRules(place, "envoy");
   const env = { ...settingsOf(place), GOMAXPROCS: "1" };
   const { process, grpcPort, env: whole } = await startEnvoyRatelimit({ folder, env, prefix: place.cores.server });
-  return { contender: "envoyproxy/ratelimit", process, grpcPort, settings: formatSettings(whole) };
+  return { process, grpcPort, settings: formatSettings(whole) };
 }
 
-async function startWeir(contender: Contender, root: string, own: Env, place: GroupPlace): Promise<RunningContender> {
+async function startWeir(contender: Contender, own: Env, place: GroupPlace, root = ROOT): Promise<Started> {
   const pinned = place.group.usesBothCores === true ? place.cores.both : place.cores.server;
   const service = await startListening({
     name: contender,
@@ -159,7 +165,7 @@ async function startWeir(contender: Contender, root: string, own: Env, place: Gr
       ...own,
     },
   });
-  return { contender, ...service, settings: formatSettings(service.env) };
+  return { ...service, settings: formatSettings(service.env) };
 }
 
 function writeRules(place: GroupPlace, name: string): string {

@@ -24,11 +24,10 @@ export interface GeneratorReport {
   readonly seconds: number;
   /** Times of calls, also of those without an answer at the end, which count with their waiting. */
   readonly p50Micros: number;
+  readonly p90Micros: number;
   readonly p99Micros: number;
   readonly p999Micros: number;
   readonly maxMicros: number;
-  /** Most calls of an open loop that waited because the server took no more. */
-  readonly waitingPeak: number;
   readonly generatorCpuMs: number;
   readonly watched: readonly { readonly pid: number; readonly cpuMs: number; readonly residentBytes: number }[];
 }

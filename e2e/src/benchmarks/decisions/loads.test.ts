@@ -23,6 +23,18 @@ describe("selectGroups()", () => {
     const rows = names({ ...ALL, hasEarlier: true });
     expect(rows).toContain("memory/16x1/earlier");
     expect(rows).toContain("everything-on/8x64/earlier");
+    expect(rows.filter((name) => name.endsWith("/earlier"))).toHaveLength(
+      rows.filter((name) => name.endsWith("/weir")).length,
+    );
+  });
+
+  it("has the rows of the earlier commit with those of Weir, and no ceiling, when only these are wanted", () => {
+    expect(names({ only: ["earlier", "tls"], hasEarlier: true, isQuick: false })).toEqual([
+      "tls/8x64/weir",
+      "tls/8x64/earlier",
+      "workers-tls/8x64/weir",
+      "workers-tls/8x64/earlier",
+    ]);
   });
 
   it("has only rows with every word, and their ceilings", () => {

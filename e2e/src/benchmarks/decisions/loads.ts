@@ -31,6 +31,7 @@ export interface LoadGroup {
   readonly isEverythingOn?: boolean;
   /** The servers may use both cores of the benchmark; otherwise one. */
   readonly usesBothCores?: boolean;
+  /** Without the earlier commit, which is next to "weir" when one is named, and without "nothing". */
   readonly contenders: readonly Contender[];
   readonly loads: readonly Load[];
 }
@@ -74,7 +75,7 @@ export const LOAD_GROUPS: readonly LoadGroup[] = [
     name: "memory",
     title: "Memory",
     store: "memory",
-    contenders: ["weir", "weir, grpc-js", "earlier"],
+    contenders: ["weir", "weir, grpc-js"],
     loads: [P100K, HOT, P1M, FEW, MORE, OPEN_5K, OPEN_50K],
   },
   {
@@ -116,7 +117,7 @@ export const LOAD_GROUPS: readonly LoadGroup[] = [
     title: "Redis, everything switched on",
     store: "redis",
     isEverythingOn: true,
-    contenders: ["weir", "earlier"],
+    contenders: ["weir"],
     loads: [P100K, FEW],
   },
   { name: "memcached", title: "memcached", store: "memcached", contenders: ["weir"], loads: [P100K, FEW, OPEN_5K] },
@@ -126,8 +127,9 @@ export const LOAD_GROUPS: readonly LoadGroup[] = [
 const QUICK_LOADS = ["8x64", "16x1", "open-5k"] as const;
 
 /**
- * The groups with what is wanted of them: only rows whose names have every word of `only`, the earlier
- * commit only where `hasEarlier`, and every load with "nothing".
+ * The groups with what is wanted of them: only rows whose names have every word of `only`, the earlier commit and its
+ * row of Weir only where `hasEarlier`, and every load with "nothing", unless only versions of Weir are compared: their
+ * processor time needs no ceiling.
  */
 export function selectGroups(options: {
   readonly only: readonly string[];
@@ -138,18 +140,22 @@ export function selectGroups(options: {
   return LOAD_GROUPS.flatMap((group) => {
     const isAlone = group.isEverythingOn === true && !hasEarlier;
     if (isAlone || (isQuick && !hasEarlier && group.name === "memcached")) return [];
-    const isWanted = (load: Load, contender: Contender): boolean =>
-      only.every((word) => rowName(group.name, load.name, contender).includes(word));
     const rows = group.loads
       .filter((load) => !isQuick || QUICK_LOADS.some((name) => name === load.name))
-      .map((load) => ({
-        load,
-        contenders: group.contenders.filter(
-          (contender) => (hasEarlier || contender !== "earlier") && isWanted(load, contender),
-        ),
-      }))
-      .filter(({ contenders }) => contenders.length > 0)
-      .map(({ load, contenders }) => ({ load, contenders: [...contenders, "nothing"] as const }));
+      .map((load) => {
+        const isWanted = (contender: Contender): boolean =>
+          only.every((word) => rowName(group.name, load.name, contender).includes(word));
+        const hasPair = hasEarlier && isWanted("earlier");
+        const contenders = group.contenders.flatMap((contender): readonly Contender[] => {
+          if (contender === "weir" && hasPair) return ["weir", "earlier"];
+          return isWanted(contender) ? [contender] : [];
+        });
+        return {
+          load,
+          contenders: contenders.join() === "weir,earlier" ? contenders : [...contenders, "nothing" as const],
+        };
+      })
+      .filter(({ contenders }) => contenders[0] !== "nothing");
     return rows.length === 0 ? [] : [{ group, rows }];
   });
 }

@@ -1,41 +1,13 @@
 // Starts the servers of a group and measures them under every load in turn, round by round, so that a
 // change of the machine meets all of them.
 import { setTimeout as delay } from "node:timers/promises";
-import type { CertificateFiles } from "@weir/harness/servers/certificate-files";
 import { cpuTimeMs } from "../cpu-time.ts";
-import { E2eError } from "../../errors.ts";
-import type { Cores } from "../machine.ts";
-import { BENCH_ENTRIES, processIds, type RunningContender, startContender, stopContender } from "./contenders.ts";
+import { turnsOf } from "../run-benchmark.ts";
+import { BENCH_ENTRIES, type DecisionsPlace, processIds, type RunningContender, startContender } from "./contenders.ts";
 import { runGenerator } from "./generator.ts";
 import { type Contender, type Load, type LoadGroup, rowName, type SelectedGroup } from "./loads.ts";
-import type { Row, Sample } from "./results.ts";
+import type { Row, Sample } from "./report/results.ts";
 import { type RunningStores, startStores } from "./stores.ts";
-import type { TelemetryPorts } from "./telemetry-sink.ts";
-
-/** Everything that the groups of a run share. */
-export interface BenchPlace {
-  readonly folder: string;
-  readonly path: string;
-  readonly cores: Cores;
-  readonly certificates: CertificateFiles;
-  readonly telemetry: TelemetryPorts;
-  readonly generator: string;
-  readonly earlierRoot: string | undefined;
-}
-
-/** Rounds and times of a run, and its observers. */
-export interface MeasureOptions {
-  readonly rounds: number;
-  /** Seconds of load on each server before the first round, and before each measurement. */
-  readonly startSeconds: number;
-  readonly warmUpSeconds: number;
-  readonly seconds: number;
-  readonly progress: (text: string) => void;
-  /** Called with each process group that is started, so that none outlives a crash. */
-  readonly watch: (group: number) => void;
-  /** Measuring ends early when it is aborted. */
-  readonly signal: AbortSignal;
-}
 
 /** The rows of a group, and the settings of its servers by their names. */
 export interface GroupResult {
@@ -51,101 +23,52 @@ const QUIET_TIMEOUT_MS = 10_000;
 const QUIET_LOOK_MS = 100;
 
 /** Measures a group. */
-export async function measureGroup(
-  { group, rows }: SelectedGroup,
-  place: BenchPlace,
-  options: MeasureOptions,
-): Promise<GroupResult> {
+export async function measureGroup({ group, rows }: SelectedGroup, place: DecisionsPlace): Promise<GroupResult> {
+  const { args, context } = place;
   const folder = `${place.folder}/${group.name}`;
-  const stores = await startStores(group, { folder, pinned: place.cores.generator, telemetry: place.telemetry });
-  stores.groups.forEach(options.watch);
-  const servers: RunningContender[] = [];
-  try {
-    const wanted = new Set(rows.flatMap(({ contenders }) => contenders));
-    for (const contender of wanted) {
-      const server = await startContender(contender, { ...place, group, folder, ...stores });
-      options.watch(server.process.pid);
-      servers.push(server);
-    }
-    const samples = await measureRounds({ group, rows }, { servers, stores, place, options });
-    const withSettings = servers.filter(({ settings }) => settings !== "");
-    return {
-      rows: rowsOf({ group, rows }, samples),
-      settings: Object.fromEntries(
-        withSettings.map(({ contender, settings }) => [`${group.name}, ${contender}`, settings]),
-      ),
-    };
-  } finally {
-    await Promise.all(servers.map(stopContender));
-    await stores.stop();
+  const stores = await startStores(group, { folder, pinned: place.cores.generator, onStarted: place.onStarted });
+  const servers = new Map<Contender, RunningContender>();
+  for (const contender of new Set(rows.flatMap(({ contenders }) => contenders)))
+    servers.set(contender, await startContender(contender, { ...place, group, folder, ...stores }));
+  for (const [contender, server] of servers) {
+    // Lets it compile what it runs.
+    context.stderr(`warm up: ${group.name}/${contender}\n`);
+    await generate(group, rows[0]!.load, {
+      server,
+      place,
+      times: { warmUpSeconds: 0, seconds: place.times.startSeconds },
+    });
   }
-}
-
-interface GroupRun {
-  readonly servers: readonly RunningContender[];
-  readonly stores: RunningStores;
-  readonly place: BenchPlace;
-  readonly options: MeasureOptions;
-}
-
-async function measureRounds(
-  { group, rows }: SelectedGroup,
-  run: GroupRun,
-): Promise<ReadonlyMap<string, readonly Sample[]>> {
   const samples = new Map<string, Sample[]>();
-  for (const server of run.servers) await warmUp(group, rows[0]!.load, server, run);
-  for (let round = 1; round <= run.options.rounds; round++) {
-    for (const { load, contenders } of rows) {
-      // The order turns round by round: who goes first has no advantage.
-      const order = round % 2 === 1 ? contenders : contenders.toReversed();
-      for (const contender of order) {
-        endIfInterrupted(run.options);
-        const name = rowName(group.name, load.name, contender);
-        run.options.progress(`round ${round} of ${run.options.rounds}: ${name}`);
-        const server = run.servers.find((each) => each.contender === contender)!;
-        samples.set(name, [...(samples.get(name) ?? []), await measure(group, load, server, run)]);
-      }
-    }
+  for (const { round, item, contender } of turnsOf(args.rounds, rows)) {
+    const name = rowName(group.name, item.load.name, contender);
+    context.stderr(`round ${round} of ${args.rounds}: ${name}\n`);
+    const sample = await measure(group, item.load, { server: servers.get(contender)!, stores, place });
+    samples.set(name, [...(samples.get(name) ?? []), sample]);
   }
-  return samples;
-}
-
-function endIfInterrupted({ signal }: MeasureOptions): void {
-  if (signal.aborted) throw new E2eError("BENCHMARK_FAILED", "Cannot finish the benchmark: it was interrupted");
-}
-
-/** Lets a server compile what it runs. */
-async function warmUp(
-  group: LoadGroup,
-  load: Load,
-  server: RunningContender,
-  { place, options }: GroupRun,
-): Promise<void> {
-  endIfInterrupted(options);
-  options.progress(`warm up: ${group.name}/${server.contender}`);
-  const times = { warmUpSeconds: 0, seconds: options.startSeconds };
-  const flags = generatorFlags(group, load, place, times);
-  const command = ["env", ...place.cores.generator, place.generator];
-  await runGenerator(command, ["--port", String(server.grpcPort), ...flags], `${group.title}, ${server.contender}`);
+  await place.stopAll();
+  const settings = [...servers].filter(([, server]) => server.settings !== "");
+  return {
+    rows: rowsOf({ group, rows }, samples),
+    settings: Object.fromEntries(
+      settings.map(([contender, server]) => [`${group.name}, ${contender}`, server.settings]),
+    ),
+  };
 }
 
 /** One measurement. Throws BENCHMARK_FAILED when an answer was not what it had to be. */
 async function measure(
   group: LoadGroup,
   load: Load,
-  server: RunningContender,
-  { stores, place, options }: GroupRun,
+  run: { readonly server: RunningContender; readonly stores: RunningStores; readonly place: DecisionsPlace },
 ): Promise<Sample> {
-  await stores.clear();
+  const { server, stores, place } = run;
+  await stores.clear?.();
   const pids = processIds(server);
   await untilQuiet(pids);
-  const before = await stores.commands();
-  const flags = generatorFlags(group, load, place, options);
-  const watched = pids.flatMap((pid) => ["--watch", String(pid)]);
-  const command = ["env", ...place.cores.generator, place.generator];
-  const args = ["--port", String(server.grpcPort), ...flags, ...watched];
-  const report = await runGenerator(command, args, `${group.title}, ${load.title}, ${server.contender}`);
-  const after = await stores.commands();
+  const before = await stores.commands?.();
+  const report = await generate(group, load, { server, place, times: place.times, pids });
+  const after = await stores.commands?.();
   const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
   return {
     perSecond: report.answers / report.seconds,
@@ -162,22 +85,32 @@ async function measure(
   };
 }
 
-function generatorFlags(
+/** Puts the load on a server. */
+function generate(
   group: LoadGroup,
   load: Load,
-  place: BenchPlace,
-  options: Pick<MeasureOptions, "warmUpSeconds" | "seconds">,
-): readonly string[] {
+  run: {
+    readonly server: RunningContender;
+    readonly place: DecisionsPlace;
+    readonly times: { readonly warmUpSeconds: number; readonly seconds: number };
+    /** Processes whose cost is reported. */
+    readonly pids?: readonly number[];
+  },
+): ReturnType<typeof runGenerator> {
+  const { server, place, times, pids = [] } = run;
   const entries = BENCH_ENTRIES[group.isOverLimit === true ? "over" : "within"];
-  return [
-    ...["--connections", String(load.connections), "--keys", String(load.keys)],
+  const flags = [
+    ...["--port", String(server.grpcPort), "--connections", String(load.connections), "--keys", String(load.keys)],
     ...(load.rate === undefined ? ["--in-flight", String(load.inFlight ?? 1)] : ["--rate", String(load.rate)]),
-    ...["--warm-up", String(options.warmUpSeconds), "--seconds", String(options.seconds)],
+    ...["--warm-up", String(times.warmUpSeconds), "--seconds", String(times.seconds)],
     ...entries.flatMap((entry) => ["--entry", entry]),
     ...(group.isOverLimit === true ? ["--expect", "over"] : []),
     ...(load.hasTraceHeaders === true ? ["--trace-headers"] : []),
     ...(group.isTls === true ? ["--tls-ca", place.certificates.ca] : []),
+    ...pids.flatMap((pid) => ["--watch", String(pid)]),
   ];
+  const command = ["env", ...place.cores.generator, place.generator];
+  return runGenerator(command, flags, `${group.title}, ${load.title}, ${server.contender}`);
 }
 
 /** Waits until the server has dealt with what the measurement before left, for a bounded time. */

@@ -1,6 +1,6 @@
 // What the operator's benchmark runs: an API server with two control plane replicas, simulated pods and
 // the operator, each with the account and the rights that it has anywhere.
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createSecureContext } from "node:tls";
 
@@ -10,12 +10,13 @@ import { STACK_HOST } from "@weir/dev/setup/ports";
 import { machineEnv } from "@weir/dev/setup/programs";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
 
+import { type AuditedRequest, auditFlags, isWrite, readAudit } from "@weir/harness/kubernetes/audit-log";
 import { type LimitsCluster, startLimitsCluster } from "@weir/harness/kubernetes/limits-cluster";
 import { ROOT, startPlanned } from "@weir/harness/processes/programs";
 import { type Replica, startReplica } from "@weir/harness/weir/replica";
 import { BenchmarkPod, type PodTargets } from "../control-plane/pod.ts";
-import { manifestText } from "../control-plane/sets.ts";
-import { type OperatorWrite, operatorAuditFlags, readOperatorWrites } from "./operator-audit.ts";
+import { fillCluster } from "../control-plane/sets.ts";
+import type { Bench } from "../run-benchmark.ts";
 import { type StatusWatch, watchStatuses } from "./status-watch.ts";
 
 /** Service of the replicas; the name in their certificates is `<service>.weir-system.svc`. */
@@ -26,52 +27,43 @@ export const RESOURCES = 1000;
 /** Pods that are connected when nothing happens. */
 export const PODS = 20;
 
-/** Resources that are written before the next ones are made up. */
-const BATCH = 200;
-
 /** Back-off of a pod that has lost its stream, in milliseconds. */
 const BACKOFF_MS = [250, 1000] as const;
 
 /** Window of a pod, in bytes: the initial one of HTTP/2. */
 const WINDOW_BYTES = 65_535;
 
-/** Where it runs, and who stops it. */
-export interface FixturePlace {
-  /** For files of its own. */
-  readonly folder: string;
+/** Where it runs. */
+export interface FixturePlace extends Bench {
   readonly certificates: DevelopmentCertificates;
   /** Address of this machine at which the replicas are endpoints. */
   readonly address: string;
-  /** Receives what must be stopped at the end, in the order of the starts. */
-  readonly onStarted: (stop: () => Promise<void>) => void;
 }
 
 /** Starts everything but the pods, with all resources in the cluster; resolves when the operator is ready. */
 export async function startFixture(place: FixturePlace): Promise<Fixture> {
-  const file = (name: string): string => join(place.folder, name);
-  const limits = await startLimitsCluster({
-    apiServerFlags: operatorAuditFlags(file("policy.json"), file("audit.log")),
-  });
+  const folder = mkdtempSync(join(place.folder, "fixture-"));
+  const file = (name: string): string => join(folder, name);
+  const logPath = file("audit.log");
+  const apiServerFlags = auditFlags(["weir-operator"], { policyPath: file("policy.json"), logPath });
+  const limits = await startLimitsCluster({ apiServerFlags });
   place.onStarted(() => limits.stop());
   await installOperator(limits);
-  for (let first = 0; first < RESOURCES; first += BATCH)
-    await Promise.all(Array.from({ length: BATCH }, (_, index) => writeLimit(limits, first + index, 1)));
+  const edit = await fillCluster(limits, { resources: RESOURCES, longRules: 0 });
   const watch = await watchStatuses(limits.cluster);
   place.onStarted(async () => watch.close());
   await limits.writeKubeconfig(file("control-plane"));
-  const port = Number(new URL(limits.cluster.url).port);
-  await limits.writeKubeconfig(file("operator"), port, "weir-operator");
+  await limits.writeKubeconfig(file("operator"), undefined, "weir-operator");
   const start = (): Promise<Replica> =>
     startReplica(
       { certificates: place.certificates, manifests: "" },
       { SOURCE: "kubernetes", KUBECONFIG: file("control-plane"), ADS_HOST: place.address, LOG_LEVEL: "error" },
     );
   const replicas = await Promise.all([start(), start()]);
-  for (const { process } of replicas)
-    place.onStarted(async () => {
-      await process.stop("SIGTERM", 5000);
-    });
-  const fixture = new Fixture({ place, limits, watch, replicas, operator: await startOperator(place) });
+  for (const { process } of replicas) place.onStarted(() => process.stop("SIGTERM", 5000));
+  const operator = await startOperator(place, file("operator"));
+  place.onStarted(() => operator.stop("SIGTERM", 5000));
+  const fixture = new Fixture({ place, limits, watch, replicas, operator, edit, logPath });
   await fixture.setEndpoints(0, 1);
   return fixture;
 }
@@ -83,6 +75,8 @@ interface FixtureParts {
   readonly watch: StatusWatch;
   readonly replicas: readonly Replica[];
   readonly operator: ProcessGroup;
+  readonly edit: Awaited<ReturnType<typeof fillCluster>>;
+  readonly logPath: string;
 }
 
 /** Everything that runs. */
@@ -90,17 +84,22 @@ export class Fixture {
   readonly watch: StatusWatch;
   readonly replicas: readonly Replica[];
   readonly operator: ProcessGroup;
+  /** Gives one resource another limit. */
+  readonly edit: (index: number, requestsPerUnit: number) => Promise<void>;
+  readonly #logPath: string;
   readonly #place: FixturePlace;
   readonly #limits: LimitsCluster;
   readonly #pods: BenchmarkPod[] = [];
   #podCount = 0;
 
-  constructor({ place, limits, watch, replicas, operator }: FixtureParts) {
+  constructor({ place, limits, watch, replicas, operator, edit, logPath }: FixtureParts) {
     this.#place = place;
     this.#limits = limits;
     this.watch = watch;
     this.replicas = replicas;
     this.operator = operator;
+    this.edit = edit;
+    this.#logPath = logPath;
     place.onStarted(async () => {
       for (const pod of this.#pods) pod.close();
     });
@@ -138,11 +137,6 @@ export class Fixture {
     return times.includes(undefined) ? undefined : Math.max(...times.map((time) => time ?? 0));
   }
 
-  /** Gives one resource another limit. */
-  edit(index: number, requestsPerUnit: number): Promise<void> {
-    return writeLimit(this.#limits, index, requestsPerUnit);
-  }
-
   /** Makes the replicas of these numbers the ready endpoints of the Service, as the controller of slices would. */
   async setEndpoints(...ready: readonly number[]): Promise<void> {
     const slices = this.replicas.map(({ adsPort }, index) =>
@@ -170,9 +164,9 @@ export class Fixture {
     await this.#limits.cluster.apply(slices.join("\n---\n"));
   }
 
-  /** All writes of the operator so far. */
-  writes(): readonly OperatorWrite[] {
-    return readOperatorWrites(join(this.#place.folder, "audit.log"));
+  /** All writes of the operator so far but those of its Lease, in the order in which they were answered. */
+  writes(): readonly AuditedRequest[] {
+    return readAudit(this.#logPath).filter(isWrite);
   }
 }
 
@@ -195,9 +189,9 @@ async function installOperator({ cluster }: LimitsCluster): Promise<void> {
   if (code !== 0) throw new Error(`The kinds are not served: ${stderr.trim()}`);
 }
 
-async function startOperator({ folder, certificates, onStarted }: FixturePlace): Promise<ProcessGroup> {
+async function startOperator({ certificates }: FixturePlace, kubeconfig: string): Promise<ProcessGroup> {
   const port = await reservePort();
-  const operator = await startPlanned({
+  return startPlanned({
     name: "operator",
     launcher: "weir-operator",
     readyUrl: `http://${STACK_HOST}:${port}/readyz`,
@@ -206,7 +200,7 @@ async function startOperator({ folder, certificates, onStarted }: FixturePlace):
       ...machineEnv(process.env),
       LOG_LEVEL: "error",
       OPERATOR_NAMESPACE: "weir-system",
-      KUBECONFIG: join(folder, "operator"),
+      KUBECONFIG: kubeconfig,
       HTTP_HOST: STACK_HOST,
       HTTP_PORT: String(port),
       CERTIFICATES: "external",
@@ -215,12 +209,4 @@ async function startOperator({ folder, certificates, onStarted }: FixturePlace):
       CONTROL_PLANE_TLS_KEY: certificates.rateLimit.key,
     },
   });
-  onStarted(async () => {
-    await operator.stop("SIGTERM", 5000);
-  });
-  return operator;
-}
-
-function writeLimit(limits: LimitsCluster, index: number, requestsPerUnit: number): Promise<void> {
-  return limits.apply(`limits-${index}`, manifestText(index, { requestsPerUnit, longRules: 0 }));
 }

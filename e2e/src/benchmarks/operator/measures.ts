@@ -2,10 +2,11 @@
 // statuses of all resources.
 import { setTimeout as delay } from "node:timers/promises";
 
+import type { AuditedRequest } from "@weir/harness/kubernetes/audit-log";
 import { E2eError } from "../../errors.ts";
 import { cpuTimeMs, residentMebibytes } from "../cpu-time.ts";
+import { atMost, type Figure, type Measure } from "../run-measures.ts";
 import { type Fixture, PODS, RESOURCES } from "./fixture.ts";
-import type { OperatorWrite } from "./operator-audit.ts";
 import type { SeenStatus } from "./status-watch.ts";
 
 /** Time without a write that ends a measure, in milliseconds: longer than every wait of the operator. */
@@ -31,23 +32,8 @@ const REST_MS = 60_000;
 /** The status of a resource that all pods have ACKed. */
 const READY = "True Ready";
 
-/** A figure that was measured. */
-export interface Figure {
-  readonly what: string;
-  /** Undefined: it is only printed. */
-  readonly bar?: number;
-  readonly value: number;
-  readonly unit: "s" | "writes" | "%" | "MiB";
-}
-
-/** A measure: its name on the command line, and what it does. */
-export interface OperatorMeasure {
-  readonly id: string;
-  readonly run: (fixture: Fixture) => Promise<readonly Figure[]>;
-}
-
 /** All measures in their order; each needs the first one before it. */
-export const MEASURES: readonly OperatorMeasure[] = [
+export const MEASURES: readonly Measure<Fixture>[] = [
   { id: "connect", run: measureConnect },
   { id: "edit", run: measureEdits },
   { id: "burst", run: measureBurst },
@@ -67,7 +53,7 @@ async function measureConnect(fixture: Fixture): Promise<readonly Figure[]> {
   return [
     {
       what: `${RESOURCES} resources × ${PODS} pods connect: last ACK → last right status`,
-      bar: 5,
+      bar: atMost(5),
       value: (lastStatusMs - lastAckMs) / 1000,
       unit: "s",
     },
@@ -89,9 +75,14 @@ async function measureEdits(fixture: Fixture): Promise<readonly Figure[]> {
   await settle(fixture, isRight);
   const writes = statusWrites(fixture, before);
   return [
-    { what: `${EDITS} edits: writes of statuses per edit`, bar: 1, value: writes.length / EDITS, unit: "writes" },
-    { what: "the same, most writes of one status", bar: 1, value: mostWrites(writes), unit: "writes" },
-    { what: "the same: last ACK → right status, longest", bar: 5, value: longestMs / 1000, unit: "s" },
+    {
+      what: `${EDITS} edits: writes of statuses per edit`,
+      bar: atMost(1),
+      value: writes.length / EDITS,
+      unit: "writes",
+    },
+    { what: "the same, most writes of one status", bar: atMost(1), value: mostWrites(writes), unit: "writes" },
+    { what: "the same: last ACK → right status, longest", bar: atMost(5), value: longestMs / 1000, unit: "s" },
   ];
 }
 
@@ -111,13 +102,13 @@ async function measureBurst(fixture: Fixture): Promise<readonly Figure[]> {
   return [
     {
       what: `${BURST_EDITS} edits in one second: most writes of a status`,
-      bar: 2,
+      bar: atMost(2),
       value: mostWrites(statusWrites(fixture, before)),
       unit: "writes",
     },
     {
       what: "the same: last ACK → last right status",
-      bar: 5,
+      bar: atMost(5),
       value: (lastStatusMs - (fixture.lastAckMs() ?? Number.NaN)) / 1000,
       unit: "s",
     },
@@ -138,7 +129,7 @@ async function measureRollingRestart(fixture: Fixture): Promise<readonly Figure[
   return [
     {
       what: `rolling restart of ${PODS} pods in ${(PODS * ROLLING.pauseMs) / 1000} s: most writes of a status`,
-      bar: 6,
+      bar: atMost(6),
       value: most,
       unit: "writes",
     },
@@ -154,16 +145,16 @@ async function measureRest(fixture: Fixture): Promise<readonly Figure[]> {
   const [startedMs, usedMs] = [performance.now(), cpuTimeMs(pid)];
   await delay(REST_MS);
   const share = (cpuTimeMs(pid) - usedMs) / (performance.now() - startedMs);
-  const writes = fixture.writes().slice(before);
+  const writes = fixture.writes().length - before;
   return [
     {
       what: `at rest for ${REST_MS / 1000} s: writes but those of the Lease`,
-      bar: 0,
-      value: writes.filter(({ resource }) => resource !== "leases").length,
+      bar: atMost(0),
+      value: writes,
       unit: "writes",
     },
-    { what: "at rest: share of a core", bar: 1, value: share * 100, unit: "%" },
-    { what: "resident memory after all of this", bar: 200, value: residentMebibytes(pid), unit: "MiB" },
+    { what: "at rest: share of a core", bar: atMost(1), value: share * 100, unit: "%" },
+    { what: "resident memory after all of this", bar: atMost(200), value: residentMebibytes(pid), unit: "MiB" },
   ];
 }
 
@@ -177,7 +168,7 @@ async function measureKilledReplica(fixture: Fixture): Promise<readonly Figure[]
   const lastStatusMs = await settle(fixture, isRight);
   const value = Math.max(0, lastStatusMs - killedMs) / 1000;
   return [
-    { what: "a replica killed, its endpoint gone after 1 s: → last right status", bar: 20, value, unit: "s" },
+    { what: "a replica killed, its endpoint gone after 1 s: → last right status", bar: atMost(20), value, unit: "s" },
     { what: "the same, most writes of a status", value: mostWrites(statusWrites(fixture, before)), unit: "writes" },
   ];
 }
@@ -196,11 +187,11 @@ async function measureSilentReplica(fixture: Fixture): Promise<readonly Figure[]
   return [
     {
       what: "a replica that is an endpoint and does not answer → all statuses say so",
-      bar: 20,
+      bar: atMost(20),
       value: (unknownMs - lostMs) / 1000,
       unit: "s",
     },
-    { what: "its endpoint gone → last right status", bar: 20, value: (rightMs - goneMs) / 1000, unit: "s" },
+    { what: "its endpoint gone → last right status", bar: atMost(20), value: (rightMs - goneMs) / 1000, unit: "s" },
   ];
 }
 
@@ -208,14 +199,14 @@ function isRight({ isCurrent, ready, pods }: SeenStatus): boolean {
   return isCurrent && ready === READY && pods === `${PODS}/${PODS}`;
 }
 
-function statusWrites(fixture: Fixture, before: number): readonly OperatorWrite[] {
+function statusWrites(fixture: Fixture, before: number): readonly AuditedRequest[] {
   return fixture
     .writes()
     .slice(before)
     .filter(({ resource }) => resource === "ratelimitconfigs/status");
 }
 
-function mostWrites(writes: readonly OperatorWrite[]): number {
+function mostWrites(writes: readonly AuditedRequest[]): number {
   const counts = Map.groupBy(writes, ({ name }) => name);
   return Math.max(0, ...Array.from(counts.values(), (each) => each.length));
 }
@@ -232,9 +223,8 @@ async function settle(fixture: Fixture, isWanted: (status: SeenStatus) => boolea
 
 /** Resolves when nothing but the Lease has been written for a while: events may come later than statuses. */
 async function settleWrites(fixture: Fixture): Promise<void> {
-  const count = (): number => fixture.writes().filter(({ resource }) => resource !== "leases").length;
-  for (let before = -1; before !== count();) {
-    before = count();
+  for (let before = -1; before !== fixture.writes().length;) {
+    before = fixture.writes().length;
     await delay(QUIET_MS);
   }
 }

@@ -2,46 +2,28 @@
 // written, and prints each figure with its bar. docs/status.md has its results.
 import { join } from "node:path";
 
-import { runProgram } from "@weir/common/lifecycle/program";
 import { ensureCertificates } from "@weir/dev/setup/certificates";
-
 import { machineAddress } from "@weir/harness/kubernetes/machine-address";
-import { chooseMeasures, runMeasures, usageOf } from "../run-measures.ts";
-import { SERVICE, startFixture } from "./fixture.ts";
-import { type Figure, MEASURES, type OperatorMeasure } from "./measures.ts";
+import { runMeasures } from "../run-measures.ts";
+import { type Fixture, SERVICE, startFixture } from "./fixture.ts";
+import { MEASURES } from "./measures.ts";
 
-runProgram(
-  {
-    name: "make bench-operator",
-    summary: "Measures how fast the operator's statuses are right, and how often they are written.",
-    usage: usageOf(MEASURES),
-  },
-  (context) => {
-    const measures = choose(context.args);
+runMeasures<Fixture>({
+  name: "make bench-operator",
+  summary: "Measures how fast the operator's statuses are right, and how often they are written.",
+  measures: MEASURES,
+  needsFirst: true,
+  begin: async (bench) => {
     const address = machineAddress();
-    return runMeasures(context, {
-      measures,
-      header: ["Measure", "Bar", "Measured", "Result"],
-      begin: async ({ folder, onStarted }) => {
-        const certificates = await ensureCertificates(join(folder, "certificates"), {
-          hostNames: ["localhost", address, `${SERVICE}.weir-system.svc`],
-          now: new Date(),
-        });
-        const fixture = await startFixture({ folder, certificates, address, onStarted });
-        return async ({ run }) => (await run(fixture)).map((figure) => cellsOf(figure));
-      },
+    const certificates = await ensureCertificates(join(bench.folder, "certificates"), {
+      hostNames: ["localhost", address, `${SERVICE}.weir-system.svc`],
+      now: new Date(),
     });
+    let fixture: Fixture;
+    return async (measure) => {
+      if (measure !== MEASURES[0]) return fixture;
+      await bench.stopAll();
+      return (fixture = await startFixture({ ...bench, certificates, address }));
+    };
   },
-);
-
-/** The measures of these names; the first one always, because the others begin where it ends. */
-function choose(ids: readonly string[]): readonly OperatorMeasure[] {
-  const chosen = chooseMeasures(MEASURES, ids);
-  return MEASURES.filter((measure, index) => index === 0 || chosen.includes(measure));
-}
-
-function cellsOf({ what, bar, value, unit }: Figure): readonly string[] {
-  const text = (number: number): string => `${Number(number.toFixed(2))} ${unit}`;
-  if (bar === undefined) return [what, "", text(value), ""];
-  return [what, `≤ ${text(bar)}`, text(value), value <= bar ? "PASS" : "MISS"];
-}
+});

@@ -1,11 +1,10 @@
 // What every deployment type does when the file with its credentials changes: it moves all connections to
 // the new user, and loses no call.
-import { setImmediate as nextTurn } from "node:timers/promises";
-
 import { silentLog } from "@weir/common/log/log";
 import { SecretFile } from "@weir/common/secrets/secret-file";
 import { Secret } from "@weir/common/settings/secret";
 import { MountedSecret } from "@weir/harness/kubernetes/mounted-secret";
+import { type Decision, Traffic } from "@weir/harness/weir/traffic";
 import type { Redis } from "ioredis";
 import { expect } from "vitest";
 
@@ -15,7 +14,7 @@ import { DEADLINE_MS } from "./kvstore-counter.suite.ts";
 import { until } from "./redis-server.suite.ts";
 
 /** Calls that must succeed before, while and after the credentials change, each. */
-const CALLS = 50;
+export const CALLS = 50;
 
 /** A mounted Secret with the credentials of the user `first`, and the live secret that follows it. */
 export class MountedCredentials {
@@ -42,44 +41,14 @@ export async function addUser(admins: readonly Redis[], name: string, password: 
   for (const admin of admins) await admin.call("ACL", "SETUSER", name, "on", `>${password}`, "~*", "&*", "+@all");
 }
 
-/** Counts without a pause until it is stopped; every call must succeed. */
-export class Traffic {
-  readonly #counter: Counter;
-  readonly #done: Promise<void>;
-  #isStopped = false;
-  #succeeded = 0;
-  readonly #failures: unknown[] = [];
-
-  constructor(counter: Counter) {
-    this.#counter = counter;
-    this.#done = this.#run();
-  }
-
-  /** Waits until some more calls have ended. */
-  async more(): Promise<void> {
-    const before = this.#succeeded + this.#failures.length;
-    await until(() => this.#succeeded + this.#failures.length >= before + CALLS, DEADLINE_MS, "calls are answered");
-  }
-
-  /** Ends it, and checks that no call has failed. */
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    await this.#done;
-    expect(this.#failures).toEqual([]);
-    expect(this.#succeeded).toBeGreaterThan(CALLS);
-  }
-
-  async #run(): Promise<void> {
-    for (let call = 0; !this.#isStopped; call++) {
-      try {
-        await count(this.#counter, check(`traffic-${call % 20}`));
-        this.#succeeded += 1;
-      } catch (error) {
-        this.#failures.push(error);
-      }
-      await nextTurn();
-    }
-  }
+/** Counts one check after the other until it is stopped; every call must succeed. */
+export function startCounting(counter: Counter): Traffic {
+  let calls = 0;
+  const ask = async (): Promise<Decision> => {
+    await count(counter, check(`traffic-${calls++ % 20}`));
+    return { code: "allowed" };
+  };
+  return new Traffic([{ ask }], { periodMs: 0, waitingMax: 1 });
 }
 
 /** The connections of a user to a server, by id. */
@@ -98,8 +67,8 @@ export async function expectNoLoss(
   { admins, credentials }: { readonly admins: readonly Redis[]; readonly credentials: MountedCredentials },
 ): Promise<void> {
   await addUser(admins, "second", "pass:two");
-  const traffic = new Traffic(counter);
-  await traffic.more();
+  const traffic = startCounting(counter);
+  await traffic.answers(CALLS);
   credentials.mounted.replace({ auth: "second:pass:two\n" });
   const haveMoved = async (): Promise<boolean> => {
     const left = await Promise.all(admins.map((admin) => connectionsOf(admin, "first")));
@@ -107,6 +76,6 @@ export async function expectNoLoss(
   };
   await until(haveMoved, DEADLINE_MS, "no connection is left that the user first has opened");
   for (const admin of admins) await admin.call("ACL", "DELUSER", "first");
-  await traffic.more();
-  await traffic.stop();
+  await traffic.answers(CALLS);
+  expect(await traffic.stop()).toEqual({});
 }

@@ -3,7 +3,14 @@ import { createLog } from "@weir/common/log/log";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { addUser, connectionsOf, expectNoLoss, MountedCredentials, Traffic } from "../credentials-change.suite.ts";
+import {
+  addUser,
+  CALLS,
+  connectionsOf,
+  expectNoLoss,
+  MountedCredentials,
+  startCounting,
+} from "../credentials-change.suite.ts";
 import { DEADLINE_MS, PATIENT, TestedCounters } from "../kvstore-counter.suite.ts";
 import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
@@ -46,8 +53,8 @@ describe("a single server whose credentials change", () => {
 
   it("connects with the new password when the server has changed it first", async () => {
     const { counter } = await start("one");
-    const traffic = new Traffic(counter);
-    await traffic.more();
+    const traffic = startCounting(counter);
+    await traffic.answers(CALLS);
     const before = await connectionsOf(admin, "default");
     await admin.config("SET", "requirepass", "two");
     credentials.mounted.replace({ auth: "two" });
@@ -56,15 +63,15 @@ describe("a single server whose credentials change", () => {
       return after.length === before.length && after.filter((id) => before.includes(id)).length === 1; // The test's own.
     };
     await until(areNew, DEADLINE_MS, "all connections are new");
-    await traffic.stop();
+    expect(await traffic.stop()).toEqual({});
   });
 
   it("keeps its connections while the server refuses the new password, and moves when it accepts it", async () => {
     const lines: string[] = [];
     const log = createLog({ level: "info", format: "text", write: (line) => void lines.push(line) });
     const { counter } = await start("first:pass:one", { log });
-    const traffic = new Traffic(counter);
-    await traffic.more();
+    const traffic = startCounting(counter);
+    await traffic.answers(CALLS);
     credentials.mounted.replace({ auth: "second:pass:two" });
     await until(() => lines.some((line) => line.includes("WRONGPASS")), DEADLINE_MS, "the new password is refused");
     expect(lines.join("")).toContain("keeping the connections");
@@ -72,7 +79,7 @@ describe("a single server whose credentials change", () => {
     await addUser([admin], "second", "pass:two");
     const haveMoved = async (): Promise<boolean> => (await connectionsOf(admin, "first")).length === 0;
     await until(haveMoved, DEADLINE_MS, "all connections have moved");
-    await traffic.stop();
+    expect(await traffic.stop()).toEqual({});
   });
 
   it("opens lost connections with the new credentials", async () => {
@@ -82,8 +89,8 @@ describe("a single server whose credentials change", () => {
     await until(async () => (await connectionsOf(admin, "first")).length === 0, DEADLINE_MS, "they are closed");
     credentials.mounted.replace({ auth: "second:pass:two" });
     await until(async () => (await connectionsOf(admin, "second")).length > 0, DEADLINE_MS, "new ones are open");
-    const traffic = new Traffic(counter);
-    await traffic.more();
-    await traffic.stop();
+    const traffic = startCounting(counter);
+    await traffic.answers(CALLS);
+    expect(await traffic.stop()).toEqual({});
   });
 });

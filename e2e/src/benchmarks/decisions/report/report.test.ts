@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { documentResults } from "./report-docs.ts";
 import { formatBars, formatResults } from "./report-tables.ts";
-import type { Contender } from "./loads.ts";
+import type { Contender } from "../loads.ts";
 import { results, row } from "./results.suite.ts";
 
 const GO = "envoyproxy/ratelimit";

@@ -1,7 +1,7 @@
 // The results of a run as tables, which read in a terminal and in Markdown.
-import { formatNumber, formatTable, formatThousands, type Spread } from "../summary.ts";
+import { formatNumber, formatTable, formatThousands, type Spread } from "../../summary.ts";
 import { judgeBars } from "./bars.ts";
-import type { Contender } from "./loads.ts";
+import type { Contender } from "../loads.ts";
 import { type BenchResults, figureOf, isMeasurable, type Row, type Sample } from "./results.ts";
 
 /** Instead of figures that would be those of the generator. */

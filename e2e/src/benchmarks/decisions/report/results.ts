@@ -1,6 +1,6 @@
 // The results of a run as data: what docs/benchmarks-results.json has, and what can be read from it.
-import { type Spread, spreadOf } from "../summary.ts";
-import type { Contender } from "./loads.ts";
+import { ratiosOf, type Spread, spreadOf } from "../../summary.ts";
+import { type Contender, rowName } from "../loads.ts";
 
 /** The figures of one measurement. */
 export interface Sample {
@@ -82,7 +82,15 @@ export function ratioOf(
   read: (sample: Sample) => number,
 ): Spread | undefined {
   if (row === undefined || other === undefined) return undefined;
-  const rounds = Math.min(row.samples.length, other.samples.length);
-  const ratios = Array.from({ length: rounds }, (_, round) => read(row.samples[round]!) / read(other.samples[round]!));
-  return ratios.length === 0 ? undefined : spreadOf(ratios);
+  return row.samples.length === 0 ? undefined : ratiosOf(row.samples.map(read), other.samples.map(read));
+}
+
+/** Processor time per decision of each row of Weir against that of the earlier commit, where both were measured. */
+export function costRatios(results: BenchResults): readonly { readonly name: string; readonly ratio: Spread }[] {
+  return results.rows.flatMap((row) => {
+    if (row.contender !== "weir") return [];
+    const earlier = findRow(results, row.group, row.load, "earlier");
+    const ratio = ratioOf(row, earlier, ({ cpuMicrosPerDecision = NaN }) => cpuMicrosPerDecision);
+    return ratio === undefined ? [] : [{ name: rowName(row.group, row.load, "weir"), ratio }];
+  });
 }

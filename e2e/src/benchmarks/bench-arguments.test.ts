@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseBenchArguments } from "./bench-arguments.ts";
 
-const DEFAULTS = { rounds: 3, isQuick: false, against: undefined, only: [], isWritten: false };
+const DEFAULTS = { rounds: 3, names: [], isQuick: false, against: undefined, only: [], isWritten: false };
 
 describe("parseBenchArguments()", () => {
   it.each([
@@ -27,5 +27,21 @@ describe("parseBenchArguments()", () => {
     { args: ["--write", "--only", "tls"], message: "--write goes without --only" },
   ])("throws when the arguments are $args", ({ args, message }) => {
     expect(() => parseBenchArguments(args)).toThrow(message);
+  });
+
+  it.each([
+    { args: [], parsed: { ...DEFAULTS, rounds: 1 } },
+    { args: ["push", "edit"], parsed: { ...DEFAULTS, rounds: 1, names: ["push", "edit"] } },
+    {
+      args: ["10", "edit", "--against", "b4da872"],
+      parsed: { ...DEFAULTS, rounds: 10, names: ["edit"], against: "b4da872" },
+    },
+  ])("gives $parsed when the arguments are $args and there are measures", ({ args, parsed }) => {
+    expect(parseBenchArguments(args, ["edit", "push"])).toEqual(parsed);
+  });
+
+  it.each([["pull"], ["edit", "3"], ["--quick"]])("throws for the arguments %s when there are measures", (...args) => {
+    const allowed = "allowed are a number of rounds from 1 to 99, edit, push, --against COMMIT";
+    expect(() => parseBenchArguments(args, ["edit", "push"])).toThrow(`'${args.at(-1)}': ${allowed}`);
   });
 });

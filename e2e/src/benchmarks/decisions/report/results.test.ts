@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isMeasurable, ratioOf } from "./results.ts";
+import { costRatios, isMeasurable, ratioOf } from "./results.ts";
 import { results, row } from "./results.suite.ts";
 
 describe("isMeasurable()", () => {
@@ -32,5 +32,16 @@ describe("ratioOf()", () => {
     const weir = row("redis/8x64", "weir", { perSecond: 100 }, { perSecond: 30 }, { perSecond: 200 });
     const other = row("redis/8x64", "envoyproxy/ratelimit", { perSecond: 10 }, { perSecond: 2 }, { perSecond: 25 });
     expect(ratioOf(weir, other, ({ perSecond }) => perSecond)).toEqual({ median: 10, min: 8, max: 15 });
+  });
+});
+
+describe("costRatios()", () => {
+  it("has the rows of Weir that the earlier commit has too", () => {
+    const run = results(
+      row("redis/8x64", "weir", { cpuMicrosPerDecision: 5 }, { cpuMicrosPerDecision: 6 }),
+      row("redis/8x64", "earlier", { cpuMicrosPerDecision: 4 }, { cpuMicrosPerDecision: 4 }),
+      row("redis/16x1", "weir", {}),
+    );
+    expect(costRatios(run)).toEqual([{ name: "redis/8x64/weir", ratio: { median: 1.375, min: 1.25, max: 1.5 } }]);
   });
 });

@@ -1,5 +1,5 @@
 // Results of a run that did not happen, for tests of what is made of them.
-import type { Contender } from "./loads.ts";
+import type { Contender } from "../loads.ts";
 import type { BenchResults, Row, Sample } from "./results.ts";
 
 /** A measurement with these figures. */
