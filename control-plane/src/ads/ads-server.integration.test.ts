@@ -5,7 +5,10 @@ import { connect, createServer, type Socket } from "node:net";
 import { status } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";
 import { TlsFiles } from "@weir/common/tls/tls-files";
+import { namesOf, requestOf, type RequestText } from "@weir/harness/ads/pod-end";
+import { ScriptedPod, type StreamMethod } from "@weir/harness/ads/scripted-pod";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
+import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigDiscoveryService } from "@weir/proto/generated/ratelimit/service/ratelimit/v3/rls_conf_ds_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -15,18 +18,17 @@ import { PodRegistry } from "../pods/pod-registry.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { largeSnapshot, snapshotOf } from "../snapshot/snapshots-of.suite.ts";
 import {
-  fetchOnce,
   createTestAuthority,
   createTestCertificates,
-  RealPod,
-  type StreamMethod,
+  credentialsOf,
+  callOnce,
   type TestCertificates,
   type TestIdentity,
   until,
 } from "./ads-client.suite.ts";
 import type { AdsSecurity } from "./ads-security.ts";
 import { AdsServer, type AdsServerOptions } from "./ads-server.ts";
-import { AnswerCounts, FakePublisher, namesOf } from "./stream/fake-ads-stream.suite.ts";
+import { AnswerCounts, FakePublisher } from "./stream/fake-ads-stream.suite.ts";
 
 const A: ManifestText = { name: "a", domain: "alpha" };
 const B: ManifestText = { name: "b", domain: "beta" };
@@ -78,8 +80,8 @@ async function serve(
 }
 
 /** A pod that is closed after the test. */
-function connectPod(port: number, as: TestIdentity | undefined = identity): RealPod {
-  const pod = new RealPod(port, as);
+function connectPod(port: number, as: TestIdentity | undefined = identity): ScriptedPod {
+  const pod = new ScriptedPod(port, { credentials: credentialsOf(as) });
   running.push({ stop: () => pod.close() });
   return pod;
 }
@@ -134,7 +136,7 @@ describe("AdsServer over mutual TLS", () => {
 
   it("refuses the connection when the client has no certificate or no TLS", async () => {
     const { port } = await serve(snapshotOf(A));
-    const plain = new RealPod(port);
+    const plain = new ScriptedPod(port);
     running.push({ stop: () => plain.close() });
     plain.request();
     expect((await plain.ended()).code).toBe(status.UNAVAILABLE);
@@ -265,7 +267,7 @@ describe("AdsServer over mutual TLS", () => {
 describe("AdsServer in plaintext", () => {
   it("serves a pod without TLS when that was asked for by name", async () => {
     const { port } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
-    const pod = new RealPod(port);
+    const pod = new ScriptedPod(port);
     running.push({ stop: () => pod.close() });
     pod.request();
     expect(namesOf(await pod.response(1))).toEqual(["default/a"]);
@@ -275,7 +277,7 @@ describe("AdsServer in plaintext", () => {
 describe("AdsServer and a pod that has nothing more to say", () => {
   it("ends the stream with OK and forgets the pod", async () => {
     const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
-    const pod = new RealPod(port);
+    const pod = new ScriptedPod(port);
     running.push({ stop: () => pod.close() });
     pod.request();
     await pod.response(1);
@@ -289,7 +291,7 @@ describe("AdsServer and a pod that has nothing more to say", () => {
 describe("AdsServer and a client that asks once", () => {
   it("sends all of the active snapshot, and then OK, to a client that has ended its side already", async () => {
     const { port } = await serve(largeSnapshot(1), { security: { kind: "plaintext" } });
-    const pod = new RealPod(port);
+    const pod = new ScriptedPod(port);
     running.push({ stop: () => pod.close() });
     pod.request();
     pod.finish();
@@ -299,7 +301,7 @@ describe("AdsServer and a client that asks once", () => {
 
   it("sends the whole of what is under way before it says that it shuts down", async () => {
     const { port, server, publish } = await serve(undefined, { security: { kind: "plaintext" } });
-    const pod = new RealPod(port);
+    const pod = new ScriptedPod(port);
     running.push({ stop: () => pod.close() });
     pod.request();
     await until("the stream is open", () => server.streams() === 1 && pods.list().length === 1);
@@ -314,7 +316,7 @@ describe("AdsServer and the incremental protocol", () => {
   it("answers UNIMPLEMENTED, so that a client knows immediately that there is none", async () => {
     const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
     const { deltaAggregatedResources } = serviceDefinition(AggregatedDiscoveryService);
-    const pod = new RealPod(port, undefined, deltaAggregatedResources as unknown as StreamMethod);
+    const pod = new ScriptedPod(port, { method: deltaAggregatedResources as unknown as StreamMethod });
     running.push({ stop: () => pod.close() });
     expect((await pod.ended()).code).toBe(status.UNIMPLEMENTED);
     expect(server.streams()).toBe(0);
@@ -323,11 +325,13 @@ describe("AdsServer and the incremental protocol", () => {
 
 describe("AdsServer as the single-type service of the data plane", () => {
   const PLAINTEXT: AdsSecurity = { kind: "plaintext" };
-  const { streamRlsConfigs } = serviceDefinition(RateLimitConfigDiscoveryService);
+  const { streamRlsConfigs, fetchRlsConfigs } = serviceDefinition(RateLimitConfigDiscoveryService);
+  const fetchOnce = (port: number, text: RequestText): Promise<DiscoveryResponse> =>
+    callOnce(port, fetchRlsConfigs, requestOf(text));
 
   it("serves a stream on which no request names the type, and takes its answers", async () => {
     const { port, publish, counts } = await serve(snapshotOf(A), { security: PLAINTEXT });
-    const pod = new RealPod(port, undefined, streamRlsConfigs);
+    const pod = new ScriptedPod(port, { method: streamRlsConfigs });
     running.push({ stop: () => pod.close() });
     pod.request({ type: "", node: { id: "gateway/pod-7" } });
     expect(namesOf(await pod.response(1))).toEqual(["default/a"]);
@@ -340,7 +344,7 @@ describe("AdsServer as the single-type service of the data plane", () => {
 
   it("ends a stream that asks for another type with INVALID_ARGUMENT", async () => {
     const { port } = await serve(snapshotOf(A), { security: PLAINTEXT });
-    const pod = new RealPod(port, undefined, streamRlsConfigs);
+    const pod = new ScriptedPod(port, { method: streamRlsConfigs });
     running.push({ stop: () => pod.close() });
     pod.request({ type: "type.googleapis.com/envoy.config.cluster.v3.Cluster" });
     expect(await pod.ended()).toEqual({
@@ -370,13 +374,13 @@ describe("AdsServer and the age of connections", () => {
   it("ends a connection that has reached its greatest age, and serves the pod when it comes back", async () => {
     const options = { connectionAgeMaxMs: 3000, connectionAgeGraceMs: 500, security: { kind: "plaintext" } as const };
     const { port, server } = await serve(snapshotOf(A), options);
-    const pod = new RealPod(port);
+    const pod = new ScriptedPod(port);
     running.push({ stop: () => pod.close() });
     pod.request();
     await pod.response(1);
     await pod.ended();
     await until("no stream is left", () => server.streams() === 0 && pods.list().length === 0);
-    const again = new RealPod(port);
+    const again = new ScriptedPod(port);
     running.push({ stop: () => again.close() });
     again.request({ version: pod.last.versionInfo, nonce: pod.last.nonce });
     expect(namesOf(await again.response(1))).toEqual(["default/a"]);
@@ -386,7 +390,7 @@ describe("AdsServer and the age of connections", () => {
 describe("AdsServer and a pod that NACKs an edit by name", () => {
   it("keeps it at the form that it has, serves others the edit, and brings it the next one", async () => {
     const { port, publish, publisher, server } = await serve(snapshotOf(A, B), { security: { kind: "plaintext" } });
-    const [picky, sound] = [new RealPod(port), new RealPod(port)];
+    const [picky, sound] = [new ScriptedPod(port), new ScriptedPod(port)];
     for (const pod of [picky, sound]) {
       running.push({ stop: () => pod.close() });
       pod.request();
@@ -412,7 +416,7 @@ describe("AdsServer and a pod that NACKs an edit by name", () => {
 describe("AdsServer.drain()", () => {
   it("ends the streams one after the other with UNAVAILABLE, and continues to serve those that come", async () => {
     const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
-    const leaving = Array.from({ length: 4 }, () => new RealPod(port));
+    const leaving = Array.from({ length: 4 }, () => new ScriptedPod(port));
     running.push({ stop: () => leaving.forEach((pod) => pod.close()) });
     for (const pod of leaving) pod.request();
     for (const pod of leaving) await pod.response(1);
@@ -422,7 +426,7 @@ describe("AdsServer.drain()", () => {
     const watching = Promise.all(
       leaving.map(async (pod) => [(await pod.ended()).code, ended.push(performance.now() - startedMs)]),
     );
-    const late = new RealPod(port);
+    const late = new ScriptedPod(port);
     running.push({ stop: () => late.close() });
     late.request();
     await late.response(1);

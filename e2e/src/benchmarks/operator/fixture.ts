@@ -2,7 +2,6 @@
 // the operator, each with the account and the rights that it has anywhere.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createSecureContext } from "node:tls";
 
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
@@ -11,9 +10,10 @@ import { machineEnv } from "@weir/dev/setup/programs";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
 
 import { type LimitsCluster, startLimitsCluster } from "@weir/harness/kubernetes/limits-cluster";
+import { credentialsOf } from "@weir/harness/ads/scripted-pod";
 import { ROOT, startPlanned } from "@weir/harness/processes/programs";
 import { type Replica, startReplica } from "@weir/harness/weir/replica";
-import { BenchmarkPod, type PodTargets } from "../control-plane/pod.ts";
+import { BenchmarkPod } from "../control-plane/pod.ts";
 import { manifestText } from "../control-plane/sets.ts";
 import { type OperatorWrite, operatorAuditFlags, readOperatorWrites } from "./operator-audit.ts";
 import { type StatusWatch, watchStatuses } from "./status-watch.ts";
@@ -31,9 +31,6 @@ const BATCH = 200;
 
 /** Back-off of a pod that has lost its stream, in milliseconds. */
 const BACKOFF_MS = [250, 1000] as const;
-
-/** Window of a pod, in bytes: the initial one of HTTP/2. */
-const WINDOW_BYTES = 65_535;
 
 /** Where it runs, and who stops it. */
 export interface FixturePlace {
@@ -111,20 +108,12 @@ export class Fixture {
     const { address, certificates } = this.#place;
     const ports = this.replicas.map(({ adsPort }) => adsPort);
     const number = this.#podCount++;
-    const targets: PodTargets = {
+    const pod = new BenchmarkPod(number, number % 2 === 0 ? ports : ports.toReversed(), {
       host: address,
-      ports: number % 2 === 0 ? ports : ports.toReversed(),
-      tls: createSecureContext({
-        ca: readFileSync(certificates.ca.cert),
-        cert: readFileSync(certificates.rateLimit.cert),
-        key: readFileSync(certificates.rateLimit.key),
-      }),
-      windowBytes: WINDOW_BYTES,
+      credentials: credentialsOf(certificates),
       backoffMs: BACKOFF_MS,
-    };
-    const pod = new BenchmarkPod(`bench/pod-${number}`, targets, [], () => undefined);
+    });
     this.#pods.push(pod);
-    pod.open();
   }
 
   /** Disconnects the oldest pod. */
