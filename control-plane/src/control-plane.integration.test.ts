@@ -19,7 +19,7 @@ import { namesOf } from "@weir/harness/ads/pod-end";
 import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createTestCertificates, credentialsOf, type TestCertificates, until } from "./ads/ads-client.suite.ts";
+import { createTestCertificates, tlsOf, type TestCertificates, until } from "./ads/ads-client.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
@@ -74,7 +74,7 @@ describe("ControlPlane", () => {
 
   async function connect(nodeId: string): Promise<ScriptedPod> {
     const pod = new ScriptedPod(controlPlane.ads.address()?.port ?? 0, {
-      credentials: credentialsOf(await certificates.issueClient()),
+      tls: tlsOf(await certificates.issueClient()),
     });
     pods.push(pod);
     pod.request({ node: { id: nodeId } });
@@ -132,7 +132,7 @@ describe("ControlPlane", () => {
     save("a.yaml", manifest({ name: "a", domain: "alpha" }));
     await start();
     const pod = new ScriptedPod(controlPlane.ads.address()?.port ?? 0, {
-      credentials: credentialsOf(await certificates.issueClient()),
+      tls: tlsOf(await certificates.issueClient()),
     });
     pods.push(pod);
     pod.request({ node: { id: "gateway/x", metadata: { namespace: "edge", pod: "pod-7" } } });

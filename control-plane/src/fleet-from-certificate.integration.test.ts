@@ -24,7 +24,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   callOnce,
   createTestCertificates,
-  credentialsOf,
+  tlsOf,
   type TestCertificates,
   type TestIdentity,
   until,
@@ -34,7 +34,7 @@ import { ControlPlane } from "./control-plane.ts";
 import type { RolloutReport } from "./report/rollout/rollout-report.ts";
 import { parseSettings } from "./settings.ts";
 
-const AGGREGATED = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources;
+const AGGREGATED = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources.path;
 const { streamRlsConfigs, fetchRlsConfigs } = serviceDefinition(RateLimitConfigDiscoveryService);
 const { getRollout } = serviceDefinition(RolloutService);
 const { fetchClientStatus } = serviceDefinition(ClientStatusDiscoveryService);
@@ -86,8 +86,8 @@ describe("ADS_FLEET_FROM_CERTIFICATE", () => {
     return controlPlane.ads.address()?.port ?? 0;
   }
 
-  async function stream(identity: TestIdentity, method: typeof AGGREGATED, node: NodeText): Promise<Outcome> {
-    const pod = new ScriptedPod(port(), { credentials: credentialsOf(identity), method });
+  async function stream(identity: TestIdentity, path: string, node: NodeText): Promise<Outcome> {
+    const pod = new ScriptedPod(port(), { tls: tlsOf(identity), path });
     open.push(pod);
     pod.request({ node });
     await until("a response or the end", () => pod.responses.length > 0 || pod.end !== undefined);
@@ -108,7 +108,7 @@ describe("ADS_FLEET_FROM_CERTIFICATE", () => {
   async function outcomes(identity: TestIdentity, node: NodeText = { id: "pod-7" }): Promise<readonly Outcome[]> {
     return [
       await stream(identity, AGGREGATED, node),
-      await stream(identity, streamRlsConfigs, node),
+      await stream(identity, streamRlsConfigs.path, node),
       await fetchOnce(identity, node),
     ];
   }
@@ -189,7 +189,7 @@ describe("ADS_FLEET_FROM_CERTIFICATE", () => {
 
   it("refuses a pod that names another fleet only later on its stream", async () => {
     await start();
-    const pod = new ScriptedPod(port(), { credentials: credentialsOf(await issue({ uris: [CORE] })) });
+    const pod = new ScriptedPod(port(), { tls: tlsOf(await issue({ uris: [CORE] })) });
     open.push(pod);
     pod.request({ node: { id: "core/pod-7" } });
     await pod.response(1);

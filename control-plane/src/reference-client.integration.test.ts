@@ -284,7 +284,8 @@ describe("ControlPlane and the reference service's client", () => {
     const client = connect(plane);
     await until("the first rules", () => rulesOf(client)["domain-a"] === 1);
     const before = client.ackedVersion;
-    client.answer = (response) => upTo(100)(response) && "cannot load: more than 100 requests per unit";
+    client.answer = (response, sizeBytes) =>
+      upTo(100)(response, sizeBytes) && "cannot load: more than 100 requests per unit";
     saveLimit("a", 500);
     await until("the report", async () => (await resource(plane, "a"))?.["state"] === "RESOURCE_STATE_QUARANTINED");
     expect([rulesOf(client), client.ackedVersion, client.responses.length]).toEqual([{ "domain-a": 1 }, before, 2]);

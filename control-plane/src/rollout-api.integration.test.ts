@@ -30,7 +30,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import {
   createTestCertificates,
-  credentialsOf,
+  tlsOf,
   type TestCertificates,
   type TestIdentity,
   until,
@@ -86,7 +86,7 @@ describe("rollout API", () => {
   }
 
   function connectPod(identity?: TestIdentity): ScriptedPod {
-    pod = new ScriptedPod(controlPlane.ads.address()?.port ?? 0, { credentials: credentialsOf(identity) });
+    pod = new ScriptedPod(controlPlane.ads.address()?.port ?? 0, { tls: tlsOf(identity) });
     pod.request({ node: { id: "gateway/pod-7" } });
     return pod;
   }

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { cannotLoad, credentialsOf, ScriptedPod } from "@weir/harness/ads/scripted-pod";
+import { cannotLoad, ScriptedPod, tlsOf } from "@weir/harness/ads/scripted-pod";
 import { eventually } from "@weir/harness/processes/eventually";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { reservePorts } from "@weir/harness/processes/reserve-ports";
@@ -60,7 +60,7 @@ export class StatusFixture {
   pod(nodeId: string, replica = 0, rejects?: string): ScriptedPod {
     const pod = new ScriptedPod(this.replicas[replica]!.adsPort, {
       nodeId,
-      credentials: credentialsOf(this.certificates),
+      tls: tlsOf(this.certificates),
       answer: cannotLoad(({ domain }) => domain === rejects, "no such unit"),
     });
     this.#pods.push(pod);

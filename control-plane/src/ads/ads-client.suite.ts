@@ -1,7 +1,8 @@
 // Certificates for both ends of ADS, and calls with one answer. Only integration tests import it.
 import { writeFileSync } from "node:fs";
+import { createSecureContext, type SecureContext } from "node:tls";
 
-import { type ChannelCredentials, Client, credentials } from "@grpc/grpc-js";
+import { Client, credentials } from "@grpc/grpc-js";
 import { type Authority, type CertificatePair, createAuthority } from "@weir/certificates/authority";
 import { eventually } from "@weir/harness/processes/eventually";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
@@ -57,11 +58,9 @@ export async function createTestAuthority(): Promise<Authority> {
   return createAuthority({ commonName: "another authority", now: new Date(), validDays: 2 });
 }
 
-/** Of an identity; without one plaintext. */
-export function credentialsOf(identity: TestIdentity | undefined): ChannelCredentials {
-  if (identity === undefined) return credentials.createInsecure();
-  const [ca, key, cert] = [identity.caPem, identity.keyPem, identity.certPem].map((pem) => Buffer.from(pem));
-  return credentials.createSsl(ca, key, cert);
+/** TLS of an identity; without one plaintext. */
+export function tlsOf(identity: TestIdentity | undefined): SecureContext | undefined {
+  return identity && createSecureContext({ ca: identity.caPem, key: identity.keyPem, cert: identity.certPem });
 }
 
 /** Calls a method that has one answer; rejects with the status. */
@@ -71,7 +70,9 @@ export async function callOnce<Request, Answer>(
   request: Request,
   identity?: TestIdentity,
 ): Promise<Answer> {
-  const client = new Client(`127.0.0.1:${port}`, credentialsOf(identity), {
+  const tls = tlsOf(identity);
+  const secure = tls === undefined ? credentials.createInsecure() : credentials.createFromSecureContext(tls);
+  const client = new Client(`127.0.0.1:${port}`, secure, {
     "grpc.use_local_subchannel_pool": 1,
     "grpc.ssl_target_name_override": "localhost",
   });

@@ -6,7 +6,7 @@ import { status } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";
 import { TlsFiles } from "@weir/common/tls/tls-files";
 import { namesOf, requestOf, type RequestText } from "@weir/harness/ads/pod-end";
-import { ScriptedPod, type StreamMethod } from "@weir/harness/ads/scripted-pod";
+import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigDiscoveryService } from "@weir/proto/generated/ratelimit/service/ratelimit/v3/rls_conf_ds_pb";
@@ -20,7 +20,7 @@ import { largeSnapshot, snapshotOf } from "../snapshot/snapshots-of.suite.ts";
 import {
   createTestAuthority,
   createTestCertificates,
-  credentialsOf,
+  tlsOf,
   callOnce,
   type TestCertificates,
   type TestIdentity,
@@ -81,7 +81,7 @@ async function serve(
 
 /** A pod that is closed after the test. */
 function connectPod(port: number, as: TestIdentity | undefined = identity): ScriptedPod {
-  const pod = new ScriptedPod(port, { credentials: credentialsOf(as) });
+  const pod = new ScriptedPod(port, { tls: tlsOf(as) });
   running.push({ stop: () => pod.close() });
   return pod;
 }
@@ -316,7 +316,7 @@ describe("AdsServer and the incremental protocol", () => {
   it("answers UNIMPLEMENTED, so that a client knows immediately that there is none", async () => {
     const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
     const { deltaAggregatedResources } = serviceDefinition(AggregatedDiscoveryService);
-    const pod = new ScriptedPod(port, { method: deltaAggregatedResources as unknown as StreamMethod });
+    const pod = new ScriptedPod(port, { path: deltaAggregatedResources.path });
     running.push({ stop: () => pod.close() });
     expect((await pod.ended()).code).toBe(status.UNIMPLEMENTED);
     expect(server.streams()).toBe(0);
@@ -331,7 +331,7 @@ describe("AdsServer as the single-type service of the data plane", () => {
 
   it("serves a stream on which no request names the type, and takes its answers", async () => {
     const { port, publish, counts } = await serve(snapshotOf(A), { security: PLAINTEXT });
-    const pod = new ScriptedPod(port, { method: streamRlsConfigs });
+    const pod = new ScriptedPod(port, { path: streamRlsConfigs.path });
     running.push({ stop: () => pod.close() });
     pod.request({ type: "", node: { id: "gateway/pod-7" } });
     expect(namesOf(await pod.response(1))).toEqual(["default/a"]);
@@ -344,7 +344,7 @@ describe("AdsServer as the single-type service of the data plane", () => {
 
   it("ends a stream that asks for another type with INVALID_ARGUMENT", async () => {
     const { port } = await serve(snapshotOf(A), { security: PLAINTEXT });
-    const pod = new ScriptedPod(port, { method: streamRlsConfigs });
+    const pod = new ScriptedPod(port, { path: streamRlsConfigs.path });
     running.push({ stop: () => pod.close() });
     pod.request({ type: "type.googleapis.com/envoy.config.cluster.v3.Cluster" });
     expect(await pod.ended()).toEqual({

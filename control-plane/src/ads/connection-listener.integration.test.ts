@@ -13,7 +13,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   createTestAuthority,
   createTestCertificates,
-  credentialsOf,
+  tlsOf,
   type TestCertificates,
   type TestIdentity,
   until,
@@ -237,7 +237,7 @@ describe("ConnectionListener", () => {
   it("counts a pod with no name that is allowed, and shortens its names in the log", async () => {
     const port = await open({ kind: "mutual-tls", files, allowedNames: ["ratelimit"] });
     const names = Array.from({ length: 300 }, (_, index) => `pod-${index}.example.test`);
-    const pod = new ScriptedPod(port, { credentials: credentialsOf(await certificates.issueClient(names)) });
+    const pod = new ScriptedPod(port, { tls: tlsOf(await certificates.issueClient(names)) });
     running.push(pod);
     pod.request();
     const shown =

@@ -2,7 +2,8 @@
 // live.
 import { status } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";
-import { ScriptedPod, WITHOUT_RESOURCES } from "@weir/harness/ads/scripted-pod";
+import { createHeadReader } from "@weir/harness/ads/head-reader";
+import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import { afterEach, expect, it } from "vitest";
 
 import { PodRegistry } from "../pods/pod-registry.ts";
@@ -32,7 +33,7 @@ afterEach(async () => {
 
 /** A pod that reads no resources: hundreds of them cost little. */
 function subscribe(port: number): ScriptedPod {
-  const pod = new ScriptedPod(port, { method: WITHOUT_RESOURCES });
+  const pod = new ScriptedPod(port, { createReader: createHeadReader });
   pod.request();
   return pod;
 }

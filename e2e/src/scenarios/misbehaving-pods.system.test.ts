@@ -7,7 +7,7 @@ import { eventually } from "@weir/harness/processes/eventually";
 import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
 import { type Pod, startPod } from "@weir/harness/weir/pod";
 import { type Replica, startReplica } from "@weir/harness/weir/replica";
-import { type Answer, cannotLoad, credentialsOf, ScriptedPod } from "@weir/harness/ads/scripted-pod";
+import { type Answer, cannotLoad, ScriptedPod, tlsOf } from "@weir/harness/ads/scripted-pod";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
 
@@ -42,7 +42,7 @@ describe("pods that NACK everything or never answer", () => {
     replica = await startReplica({ certificates, manifests });
     // The others connect and answer first.
     for (const [nodeId, answer] of Object.entries(ANSWERS)) {
-      others.push(new ScriptedPod(replica.adsPort, { nodeId, credentials: credentialsOf(certificates), answer }));
+      others.push(new ScriptedPod(replica.adsPort, { nodeId, tls: tlsOf(certificates), answer }));
     }
     for (const other of others) await other.response(1);
     pod = await startPod({ ports: replica.ports, certificates }, { CONFIG_GRPC_XDS_NODE_ID: "edge/correct" });

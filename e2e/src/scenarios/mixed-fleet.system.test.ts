@@ -13,7 +13,7 @@ import { launcher, runCommand } from "@weir/harness/processes/programs";
 import { type Replica, type ReportedResource, startReplica } from "@weir/harness/weir/replica";
 import { openServiceAddress, type ServiceAddress } from "@weir/harness/servers/service-address";
 import { limitsIn } from "@weir/harness/ads/pod-end";
-import { answerOfOldImage, credentialsOf, ScriptedPod } from "@weir/harness/ads/scripted-pod";
+import { answerOfOldImage, ScriptedPod, tlsOf } from "@weir/harness/ads/scripted-pod";
 
 /** Longest wait for the limits of a pod, in milliseconds: it may connect to the killed replica first. */
 const ARRIVAL_MS = 40_000;
@@ -204,7 +204,7 @@ describe("a fleet of pods of an old and a new image", () => {
   function connectScripted(): ScriptedPod {
     return new ScriptedPod(address.port, {
       nodeId: "edge/three",
-      credentials: credentialsOf(certificates),
+      tls: tlsOf(certificates),
       answer: answerOfOldImage,
     });
   }

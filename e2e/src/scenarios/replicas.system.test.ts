@@ -7,7 +7,7 @@ import { eventually } from "@weir/harness/processes/eventually";
 import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
 import { type Replica, type Rollout, startReplica } from "@weir/harness/weir/replica";
 import { limitsIn } from "@weir/harness/ads/pod-end";
-import { ACK, credentialsOf, ScriptedPod } from "@weir/harness/ads/scripted-pod";
+import { ACK, ScriptedPod, tlsOf } from "@weir/harness/ads/scripted-pod";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
 
@@ -144,7 +144,7 @@ describe("two replicas of the control plane", () => {
 
   function connect(nodeId: string, to: readonly Replica[]): ScriptedPod {
     const ports = to.map(({ adsPort }) => adsPort);
-    const pod = new ScriptedPod(ports, { nodeId, credentials: credentialsOf(certificates), answer: ACK });
+    const pod = new ScriptedPod(ports, { nodeId, tls: tlsOf(certificates), answer: ACK });
     pods.push(pod);
     return pod;
   }

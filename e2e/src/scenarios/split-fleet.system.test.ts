@@ -9,7 +9,7 @@ import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setu
 import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
 import { type Replica, startReplica } from "@weir/harness/weir/replica";
 import { limitsIn } from "@weir/harness/ads/pod-end";
-import { ACK, answerOfOldImage, credentialsOf, ScriptedPod } from "@weir/harness/ads/scripted-pod";
+import { ACK, answerOfOldImage, ScriptedPod, tlsOf } from "@weir/harness/ads/scripted-pod";
 
 describe("two replicas, one with new pods and one with old ones", () => {
   const folder = makeTemporaryFolder();
@@ -29,9 +29,9 @@ describe("two replicas, one with new pods and one with old ones", () => {
     });
     for (const index of [0, 1]) await launch(index);
     const ports = replicas.map(({ adsPort }) => adsPort);
-    const credentials = credentialsOf(certificates);
-    current = new ScriptedPod(ports, { nodeId: "edge/new", credentials, answer: ACK });
-    old = new ScriptedPod(ports.toReversed(), { nodeId: "edge/old", credentials, answer: answerOfOldImage });
+    const tls = tlsOf(certificates);
+    current = new ScriptedPod(ports, { nodeId: "edge/new", tls, answer: ACK });
+    old = new ScriptedPod(ports.toReversed(), { nodeId: "edge/old", tls, answer: answerOfOldImage });
     await expectAcked(current, { mail: 1, search: 1 });
     await expectAcked(old, { mail: 1, search: 1 });
     save("search", 2, "week"); // What the old image cannot load.

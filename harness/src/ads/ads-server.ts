@@ -24,9 +24,7 @@ import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
 import { grpcMessage } from "../http2/http2-frames.ts";
 import { eventually } from "../processes/eventually.ts";
-
-/** Length of the prefix of each message of gRPC: whether it is compressed, and its length. */
-const PREFIX_BYTES = 5;
+import { createMessageReader } from "./message-reader.ts";
 
 /** A request of a client: the first of a stream, or an answer to a response. */
 export type ClientRequest =
@@ -81,17 +79,12 @@ export class AdsStream {
     [this.stream, this.session, this.socket] = [stream, session, socket];
     for (const event of ["error", "close"]) stream.on(event, () => this.#notify());
     stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": String(this.#status) }));
-    let received = Buffer.alloc(0);
-    stream.on("data", (chunk: Buffer) => {
-      received = Buffer.concat([received, chunk]);
-      while (received.length >= PREFIX_BYTES && received.length >= PREFIX_BYTES + received.readUInt32BE(1)) {
-        const end = PREFIX_BYTES + received.readUInt32BE(1);
-        this.requests.push(fromBinary(DiscoveryRequestSchema, received.subarray(PREFIX_BYTES, end)));
-        received = received.subarray(end);
-        onRequest(this);
-      }
+    const read = createMessageReader((message) => {
+      this.requests.push(fromBinary(DiscoveryRequestSchema, message));
+      onRequest(this);
       this.#notify();
     });
+    stream.on("data", read);
   }
 
   /** Resolves when the client has sent so many requests, or with false when its stream is over before. */

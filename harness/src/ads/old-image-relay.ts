@@ -13,7 +13,7 @@ import {
 import type { Env } from "../processes/programs.ts";
 import { messageBytes, ScriptedAdsServer } from "./ads-server.ts";
 import { configsIn } from "./pod-end.ts";
-import { credentialsOf, ScriptedPod } from "./scripted-pod.ts";
+import { ScriptedPod, tlsOf } from "./scripted-pod.ts";
 
 /** A number that no unit has. */
 const UNKNOWN_UNIT = 99;
@@ -30,12 +30,12 @@ export async function startOldImageRelay(
   controlPlanePort: number,
   certificates: DevelopmentCertificates,
 ): Promise<OldImageRelay> {
-  const credentials = credentialsOf(certificates);
+  const tls = tlsOf(certificates);
   const server = new ScriptedAdsServer(async (stream) => {
     const answer = (response: DiscoveryResponse): undefined => {
       stream.write(messageBytes(withoutWeeks(response)));
     };
-    const upstream = new ScriptedPod(controlPlanePort, { credentials, answer });
+    const upstream = new ScriptedPod(controlPlanePort, { tls, answer });
     void upstream.ended().then(() => stream.end(status.UNAVAILABLE));
     for (let count = 1; await stream.hasReceived(count); count += 1) upstream.send(stream.requests[count - 1]!);
     upstream.close();

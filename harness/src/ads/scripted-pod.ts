@@ -1,36 +1,38 @@
-// A scripted pod: a gRPC client that keeps every response, and answers by hand or as its script does; a
-// scripted one connects to the next replica when it loses its stream.
+// A scripted pod: a client over Node's HTTP/2, of which hundreds cost little, that keeps every response. It answers
+// by hand or as its script does; a scripted one connects to the next replica when it loses its stream.
 import { readFileSync } from "node:fs";
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from "node:http2";
+import { createSecureContext, type SecureContext } from "node:tls";
 
-import { create, type JsonObject } from "@bufbuild/protobuf";
-import { BinaryReader } from "@bufbuild/protobuf/wire";
-import {
-  type ChannelCredentials,
-  Client,
-  type ClientDuplexStream,
-  credentials,
-  type StatusObject,
-  status,
-} from "@grpc/grpc-js";
+import { fromBinary, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import {
   type DiscoveryRequest,
+  DiscoveryRequestSchema,
   type DiscoveryResponse,
   DiscoveryResponseSchema,
 } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { type RateLimitConfig, RateLimitUnit } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
-import { type MethodDefinition, serviceDefinition } from "@weir/proto/grpc/service-definition";
+import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 
+import { grpcMessage } from "../http2/http2-frames.ts";
 import { eventually } from "../processes/eventually.ts";
 import type { CertificateFiles } from "../servers/certificate-files.ts";
+import type { createHeadReader, ResponseListener } from "./head-reader.ts";
+import { createMessageReader } from "./message-reader.ts";
 import { configsIn, PodEnd, requestOf, type RequestText } from "./pod-end.ts";
+
+const AGGREGATED = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources.path;
+
+/** Status codes of gRPC. */
+const CODE = { OK: 0, INVALID_ARGUMENT: 3, UNAVAILABLE: 14 } as const;
 
 /** Back-off of a pod unless it has another, in milliseconds. */
 const BACKOFF_MS = [100, 500] as const;
 
 /** The answer to a response: "" is an ACK, another text a NACK; undefined: it does not answer. */
-export type Answer = (response: DiscoveryResponse) => string | undefined;
+export type Answer = (response: DiscoveryResponse, sizeBytes: number) => string | undefined;
 
 /** ACKs everything. */
 export const ACK: Answer = () => "";
@@ -49,14 +51,6 @@ export const answerOfOldImage = cannotLoad(
   "invalid rate limit unit",
 );
 
-/** A method that opens a stream. */
-export type StreamMethod = MethodDefinition<DiscoveryRequest, DiscoveryResponse>;
-
-const AGGREGATED: StreamMethod = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources;
-
-/** The stream of the aggregated service whose resources are skipped: hundreds of pods in one process cost little. */
-export const WITHOUT_RESOURCES: StreamMethod = { ...AGGREGATED, responseDeserialize: readHead };
-
 /** How a pod connects and speaks. */
 export interface ScriptedPodOptions {
   /** A pod with an identifier subscribes by itself, and connects again when it loses its stream. */
@@ -70,11 +64,13 @@ export interface ScriptedPodOptions {
    */
   readonly isReference?: boolean;
   /** Default: plaintext. */
-  readonly credentials?: ChannelCredentials;
+  readonly tls?: SecureContext | undefined;
   /** Default: this machine. */
   readonly host?: string;
-  /** Default: the stream of the aggregated service. */
-  readonly method?: StreamMethod;
+  /** Path of the method; default: the stream of the aggregated service. */
+  readonly path?: string;
+  /** Reads DATA; default: whole responses. */
+  readonly createReader?: typeof createHeadReader;
   /** Shortest and longest back-off, in milliseconds. */
   readonly backoffMs?: readonly [number, number];
   /** How much a replica may send before it receives more window; default: the initial one of HTTP/2. */
@@ -82,7 +78,10 @@ export interface ScriptedPodOptions {
 }
 
 /** The status of a stream that has ended. */
-export type StreamEnd = Pick<StatusObject, "code" | "details">;
+export interface StreamEnd {
+  readonly code: number;
+  readonly details: string;
+}
 
 /** The client; it connects immediately. */
 export class ScriptedPod extends PodEnd {
@@ -102,8 +101,8 @@ export class ScriptedPod extends PodEnd {
   /** How its stream ended; undefined while it is open. */
   end: StreamEnd | undefined;
   readonly #options: ScriptedPodOptions;
-  #client!: Client;
-  #stream!: ClientDuplexStream<DiscoveryRequest, DiscoveryResponse>;
+  #session!: ClientHttp2Session;
+  #stream!: ClientHttp2Stream;
   readonly #ended = Promise.withResolvers<StreamEnd>();
   #timer: NodeJS.Timeout | undefined;
   #isServed = false;
@@ -134,7 +133,7 @@ export class ScriptedPod extends PodEnd {
 
   send(request: DiscoveryRequest): void {
     this.requests.push(request);
-    this.#stream.write(request);
+    this.#stream.write(grpcMessage(toBinary(DiscoveryRequestSchema, request)));
   }
 
   /** Resolves with the response of this number, counted from 1. */
@@ -164,34 +163,43 @@ export class ScriptedPod extends PodEnd {
 
   /** Loses the connection, as when a node in between fails. */
   cut(): void {
-    this.#stream.cancel();
+    this.#session.destroy();
   }
 
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    this.#stream.cancel();
-    this.#client.close();
+    this.#session.destroy();
   }
 
   #open(): void {
-    const {
-      host = "127.0.0.1",
-      credentials: secure = credentials.createInsecure(),
-      method = AGGREGATED,
-      windowBytes,
-    } = this.#options;
-    // Connections are shared by address otherwise, and a test of the handshake would see none.
-    this.#client = new Client(`${host}:${this.port}`, secure, {
-      "grpc.use_local_subchannel_pool": 1,
-      "grpc.enable_retries": 0,
-      "grpc.ssl_target_name_override": "localhost", // Node refuses an IP address as the name of a TLS server.
-      ...(windowBytes !== undefined && { "grpc-node.flow_control_window": windowBytes }),
+    const { host = "127.0.0.1", tls, path = AGGREGATED, windowBytes = 65_535 } = this.#options;
+    const session = connect(`${tls === undefined ? "http" : "https"}://${host}:${this.port}`, {
+      // Node refuses an IP address as the name of a TLS server.
+      ...(tls && { secureContext: tls, servername: "localhost" }),
+      settings: { initialWindowSize: windowBytes },
     });
-    this.#stream = this.#client.makeBidiStreamRequest(method.path, method.requestSerialize, method.responseDeserialize);
-    this.#stream.on("data", (response: DiscoveryResponse) => this.#take(response));
-    this.#stream.on("error", () => undefined); // "status" follows.
-    this.#stream.on("status", ({ code, details }: StatusObject) => this.#lost({ code, details }));
+    session.on("connect", () => session.setLocalWindowSize(windowBytes));
+    const stream = session.request({
+      ":method": "POST",
+      ":path": path,
+      "content-type": "application/grpc",
+      te: "trailers",
+    });
+    [this.#session, this.#stream] = [session, stream];
+    let end: StreamEnd = { code: CODE.UNAVAILABLE, details: "the connection was lost" };
+    const readStatus = ({ "grpc-status": code, "grpc-message": details = "" }: IncomingHttpHeaders): void => {
+      if (code !== undefined) end = { code: Number(code), details: decodeURIComponent(String(details)) };
+    };
+    for (const event of ["response", "trailers"]) stream.on(event, readStatus);
+    const { createReader = createResponseReader } = this.#options;
+    stream.on(
+      "data",
+      createReader((response, sizeBytes) => this.#take(response, sizeBytes)),
+    );
+    for (const part of [session, stream]) part.on("error", () => undefined); // "close" follows.
+    stream.on("end", () => stream.close()); // A status ends both sides of a gRPC stream.
+    stream.on("close", () => this.#lost(end));
     this.begin();
     [this.end, this.#isServed] = [undefined, false];
     if (this.nodeId === undefined) return;
@@ -205,24 +213,24 @@ export class ScriptedPod extends PodEnd {
     return { node: { id: nodeId, ...(metadata && { metadata }) } };
   }
 
-  #take(response: DiscoveryResponse): void {
+  #take(response: DiscoveryResponse, sizeBytes: number): void {
     if (!this.#isServed) this.servedAgainMs = performance.now();
     this.#isServed = true;
     this.receive(response);
-    const message = this.answer(response);
+    const message = this.answer(response, sizeBytes);
     if (message === undefined) return;
     if (message === "") this.acked.push(response);
     const { isReference = false } = this.#options;
     this.request({
       version: this.ackedVersion,
       nonce: response.nonce,
-      error: message === "" ? undefined : { code: isReference ? status.OK : status.INVALID_ARGUMENT, message },
+      error: message === "" ? undefined : { code: isReference ? CODE.OK : CODE.INVALID_ARGUMENT, message },
       ...(isReference && this.#node),
     });
   }
 
   #lost(end: StreamEnd): void {
-    this.#client.close();
+    this.#session.destroy();
     this.end = end;
     this.#ended.resolve(end);
     if (this.#isClosed || this.nodeId === undefined) return;
@@ -240,25 +248,15 @@ export class ScriptedPod extends PodEnd {
   }
 }
 
-/** Of a pod with one of these certificates, and the authority of its control plane. */
-export function credentialsOf(certificates: DevelopmentCertificates | CertificateFiles): ChannelCredentials {
+/** TLS with the certificate of a pod, and the authority of its control plane. */
+export function tlsOf(certificates: DevelopmentCertificates | CertificateFiles): SecureContext {
   const { ca, key, cert } =
     "rateLimit" in certificates
       ? { ca: certificates.ca.cert, ...certificates.rateLimit }
       : { ca: certificates.ca, key: certificates.clientKey, cert: certificates.clientCert };
-  return credentials.createSsl(readFileSync(ca), readFileSync(key), readFileSync(cert));
+  return createSecureContext({ ca: readFileSync(ca), key: readFileSync(key), cert: readFileSync(cert) });
 }
 
-function readHead(bytes: Uint8Array): DiscoveryResponse {
-  const head = create(DiscoveryResponseSchema);
-  const { versionInfo, typeUrl, nonce } = DiscoveryResponseSchema.field;
-  const reader = new BinaryReader(bytes);
-  while (reader.pos < reader.len) {
-    const [number, wireType] = reader.tag();
-    if (number === versionInfo.number) head.versionInfo = reader.string();
-    else if (number === typeUrl.number) head.typeUrl = reader.string();
-    else if (number === nonce.number) head.nonce = reader.string();
-    else reader.skip(wireType, number);
-  }
-  return head;
+function createResponseReader(onResponse: ResponseListener): (chunk: Buffer) => void {
+  return createMessageReader((message) => onResponse(fromBinary(DiscoveryResponseSchema, message), message.length));
 }

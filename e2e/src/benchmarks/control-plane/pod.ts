@@ -1,6 +1,7 @@
 // One simulated pod: a scripted pod that skips resources and keeps when it ACKed each response, or NACKs the
 // first ones by name.
-import { ScriptedPod, type ScriptedPodOptions, WITHOUT_RESOURCES } from "@weir/harness/ads/scripted-pod";
+import { createHeadReader } from "@weir/harness/ads/head-reader";
+import { ScriptedPod, type ScriptedPodOptions } from "@weir/harness/ads/scripted-pod";
 
 /** A response that a pod has received. */
 export interface Arrival {
@@ -13,10 +14,7 @@ export interface Arrival {
 }
 
 /** How a pod connects and answers. */
-export interface BenchmarkPodOptions extends Pick<
-  ScriptedPodOptions,
-  "host" | "credentials" | "backoffMs" | "windowBytes"
-> {
+export interface BenchmarkPodOptions extends Pick<ScriptedPodOptions, "host" | "tls" | "backoffMs" | "windowBytes"> {
   /** Names of the resources that it NACKs, one by one, before it ACKs. */
   readonly rejects?: readonly string[];
   /** Receives every response that it ACKs. */
@@ -31,18 +29,11 @@ export class BenchmarkPod extends ScriptedPod {
   constructor(number: number, ports: readonly number[], options: BenchmarkPodOptions) {
     const { rejects = [], onArrival, ...connection } = options;
     const left = [...rejects];
-    let sizeBytes = 0;
     super(ports, {
       nodeId: `bench/pod-${number}`,
       ...connection,
-      method: {
-        ...WITHOUT_RESOURCES,
-        responseDeserialize: (bytes) => {
-          sizeBytes = bytes.length;
-          return WITHOUT_RESOURCES.responseDeserialize(bytes);
-        },
-      },
-      answer: ({ versionInfo: version }) => {
+      createReader: createHeadReader,
+      answer: ({ versionInfo: version }, sizeBytes) => {
         const rejected = left.shift();
         if (rejected !== undefined) return `${rejected}: unknown field`;
         this.arrivals.push({ version, sizeBytes, atMs: Date.now(), waitedMs: this.backoffMs });

@@ -1,7 +1,7 @@
 // The process of all simulated pods, so that they cost the control plane only a share of the machine.
 // It gets its orders over its parent's channel and ends with its parent.
 import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
-import { credentialsOf } from "@weir/harness/ads/scripted-pod";
+import { tlsOf } from "@weir/harness/ads/scripted-pod";
 
 import { type Arrival, BenchmarkPod } from "./pod.ts";
 
@@ -57,7 +57,7 @@ process.once("disconnect", () => process.exit(0));
 
 function openAll(order: Extract<PodsOrder, { kind: "open" }>): void {
   const { ports, certificates, backoffMs, windowBytes, nacks = { pods: 0, resources: 0 } } = order;
-  const options = { backoffMs, windowBytes, ...(certificates && { credentials: credentialsOf(certificates) }) };
+  const options = { backoffMs, windowBytes, ...(certificates && { tls: tlsOf(certificates) }) };
   wanted = order.pods;
   let opened = 0;
   const openNext = (): void => {

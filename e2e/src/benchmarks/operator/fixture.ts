@@ -10,7 +10,7 @@ import { machineEnv } from "@weir/dev/setup/programs";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
 
 import { type LimitsCluster, startLimitsCluster } from "@weir/harness/kubernetes/limits-cluster";
-import { credentialsOf } from "@weir/harness/ads/scripted-pod";
+import { tlsOf } from "@weir/harness/ads/scripted-pod";
 import { ROOT, startPlanned } from "@weir/harness/processes/programs";
 import { type Replica, startReplica } from "@weir/harness/weir/replica";
 import { BenchmarkPod } from "../control-plane/pod.ts";
@@ -110,7 +110,7 @@ export class Fixture {
     const number = this.#podCount++;
     const pod = new BenchmarkPod(number, number % 2 === 0 ? ports : ports.toReversed(), {
       host: address,
-      credentials: credentialsOf(certificates),
+      tls: tlsOf(certificates),
       backoffMs: BACKOFF_MS,
     });
     this.#pods.push(pod);
