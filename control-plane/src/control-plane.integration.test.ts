@@ -15,10 +15,11 @@ import { join } from "node:path";
 
 import { status } from "@grpc/grpc-js";
 import { createLog } from "@weir/common/log/log";
+import { namesOf } from "@weir/harness/ads/pod-end";
+import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createTestCertificates, RealPod, type TestCertificates, until } from "./ads/ads-client.suite.ts";
-import { namesOf } from "./ads/stream/fake-ads-stream.suite.ts";
+import { createTestCertificates, tlsOf, type TestCertificates, until } from "./ads/ads-client.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
@@ -41,7 +42,7 @@ describe("ControlPlane", () => {
   let certificates: TestCertificates;
   let controlPlane: ControlPlane;
   let lines: Record<string, unknown>[];
-  const pods: RealPod[] = [];
+  const pods: ScriptedPod[] = [];
 
   /** Saves a file as editors do: written next to and renamed. */
   function save(name: string, text: string): void {
@@ -71,8 +72,10 @@ describe("ControlPlane", () => {
     await controlPlane.lifecycle.start();
   }
 
-  async function connect(nodeId: string): Promise<RealPod> {
-    const pod = new RealPod(controlPlane.ads.address()?.port ?? 0, await certificates.issueClient());
+  async function connect(nodeId: string): Promise<ScriptedPod> {
+    const pod = new ScriptedPod(controlPlane.ads.address()?.port ?? 0, {
+      tls: tlsOf(await certificates.issueClient()),
+    });
     pods.push(pod);
     pod.request({ node: { id: nodeId } });
     return pod;
@@ -128,7 +131,9 @@ describe("ControlPlane", () => {
   it("calls a pod by the namespace and name in its metadata in every line about it", async () => {
     save("a.yaml", manifest({ name: "a", domain: "alpha" }));
     await start();
-    const pod = new RealPod(controlPlane.ads.address()?.port ?? 0, await certificates.issueClient());
+    const pod = new ScriptedPod(controlPlane.ads.address()?.port ?? 0, {
+      tls: tlsOf(await certificates.issueClient()),
+    });
     pods.push(pod);
     pod.request({ node: { id: "gateway/x", metadata: { namespace: "edge", pod: "pod-7" } } });
     await pod.response(1);

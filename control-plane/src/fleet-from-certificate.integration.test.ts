@@ -5,13 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js";
+import { type ServiceError, status } from "@grpc/grpc-js";
 import { createLog } from "@weir/common/log/log";
+import { namesOf } from "@weir/harness/ads/pod-end";
+import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import type { NodeSchema } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
-import {
-  type DiscoveryResponse,
-  DiscoveryRequestSchema,
-} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import { DiscoveryRequestSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import {
   ClientStatusDiscoveryService,
   ClientStatusRequestSchema,
@@ -23,19 +22,19 @@ import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import {
+  callOnce,
   createTestCertificates,
-  RealPod,
+  tlsOf,
   type TestCertificates,
   type TestIdentity,
   until,
 } from "./ads/ads-client.suite.ts";
-import { namesOf } from "./ads/stream/fake-ads-stream.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
 import { ControlPlane } from "./control-plane.ts";
 import type { RolloutReport } from "./report/rollout/rollout-report.ts";
 import { parseSettings } from "./settings.ts";
 
-const AGGREGATED = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources;
+const AGGREGATED = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources.path;
 const { streamRlsConfigs, fetchRlsConfigs } = serviceDefinition(RateLimitConfigDiscoveryService);
 const { getRollout } = serviceDefinition(RolloutService);
 const { fetchClientStatus } = serviceDefinition(ClientStatusDiscoveryService);
@@ -87,36 +86,8 @@ describe("ADS_FLEET_FROM_CERTIFICATE", () => {
     return controlPlane.ads.address()?.port ?? 0;
   }
 
-  function clientOf({ caPem, keyPem, certPem }: TestIdentity): Client {
-    const secure = credentials.createSsl(Buffer.from(caPem), Buffer.from(keyPem), Buffer.from(certPem));
-    const client = new Client(`127.0.0.1:${port()}`, secure, {
-      "grpc.use_local_subchannel_pool": 1,
-      "grpc.enable_retries": 0,
-      "grpc.ssl_target_name_override": "control-plane.test",
-    });
-    open.push(client);
-    return client;
-  }
-
-  async function unary<Request, Answer>(
-    identity: TestIdentity,
-    method: {
-      path: string;
-      requestSerialize: (request: Request) => Buffer;
-      responseDeserialize: (bytes: Buffer) => Answer;
-    },
-    request: Request,
-  ): Promise<Answer> {
-    const { path, requestSerialize, responseDeserialize } = method;
-    return new Promise((resolve, reject) => {
-      clientOf(identity).makeUnaryRequest(path, requestSerialize, responseDeserialize, request, (error, answer) =>
-        answer === undefined ? reject(error ?? new Error("Neither an answer nor an error")) : resolve(answer),
-      );
-    });
-  }
-
-  async function stream(identity: TestIdentity, method: typeof AGGREGATED, node: NodeText): Promise<Outcome> {
-    const pod = new RealPod(port(), identity, method);
+  async function stream(identity: TestIdentity, path: string, node: NodeText): Promise<Outcome> {
+    const pod = new ScriptedPod(port(), { tls: tlsOf(identity), path });
     open.push(pod);
     pod.request({ node });
     await until("a response or the end", () => pod.responses.length > 0 || pod.end !== undefined);
@@ -126,7 +97,7 @@ describe("ADS_FLEET_FROM_CERTIFICATE", () => {
   async function fetchOnce(identity: TestIdentity, node: NodeText): Promise<Outcome> {
     try {
       const request = create(DiscoveryRequestSchema, { node });
-      return namesOf(await unary<typeof request, DiscoveryResponse>(identity, fetchRlsConfigs, request));
+      return namesOf(await callOnce(port(), fetchRlsConfigs, request, identity));
     } catch (error) {
       const { code, details } = error as ServiceError;
       return { code, details };
@@ -137,7 +108,7 @@ describe("ADS_FLEET_FROM_CERTIFICATE", () => {
   async function outcomes(identity: TestIdentity, node: NodeText = { id: "pod-7" }): Promise<readonly Outcome[]> {
     return [
       await stream(identity, AGGREGATED, node),
-      await stream(identity, streamRlsConfigs, node),
+      await stream(identity, streamRlsConfigs.path, node),
       await fetchOnce(identity, node),
     ];
   }
@@ -218,7 +189,7 @@ describe("ADS_FLEET_FROM_CERTIFICATE", () => {
 
   it("refuses a pod that names another fleet only later on its stream", async () => {
     await start();
-    const pod = new RealPod(port(), await issue({ uris: [CORE] }));
+    const pod = new ScriptedPod(port(), { tls: tlsOf(await issue({ uris: [CORE] })) });
     open.push(pod);
     pod.request({ node: { id: "core/pod-7" } });
     await pod.response(1);
@@ -294,8 +265,8 @@ describe("ADS_FLEET_FROM_CERTIFICATE", () => {
           (error: unknown) => (error as ServiceError).details,
         );
       return [
-        await attempt(unary(identity, getRollout, create(GetRolloutRequestSchema))),
-        await attempt(unary(identity, fetchClientStatus, create(ClientStatusRequestSchema))),
+        await attempt(callOnce(port(), getRollout, create(GetRolloutRequestSchema), identity)),
+        await attempt(callOnce(port(), fetchClientStatus, create(ClientStatusRequestSchema), identity)),
       ];
     }
 

@@ -4,15 +4,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 
-import { fromBinary } from "@bufbuild/protobuf";
-import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
-import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+import { limitsIn } from "@weir/harness/ads/pod-end";
+import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import { eventually } from "@weir/harness/processes/eventually";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
-import { RealPod } from "./ads/ads-client.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
 import {
   applyConfig,
@@ -103,32 +101,28 @@ async function startControlPlane(): Promise<ControlPlaneProcess> {
   };
 }
 
-/** Limits by domain. */
-function limitsOf(response: DiscoveryResponse): Readonly<Record<string, number | undefined>> {
-  const configs = response.resources.map(({ value }) => fromBinary(RateLimitConfigSchema, value));
-  return Object.fromEntries(
-    configs.map(({ domain, descriptors }) => [domain, descriptors[0]?.rateLimit?.requestsPerUnit]),
-  );
-}
-
 describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOUT_MS }, () => {
   let program: ControlPlaneProcess;
-  const pods: RealPod[] = [];
+  const pods: ScriptedPod[] = [];
 
   /** A pod that ACKs everything. */
-  function connect(): RealPod {
-    const pod = new RealPod(program.adsPort());
+  function connect(): ScriptedPod {
+    const pod = new ScriptedPod(program.adsPort());
     pods.push(pod);
     pod.request();
     return pod;
   }
 
   async function expectLimits(
-    pod: RealPod,
+    pod: ScriptedPod,
     limits: Readonly<Record<string, number>>,
     withinMs = START_MS,
   ): Promise<void> {
-    await eventually(`limits ${JSON.stringify(limits)}`, () => expect(limitsOf(pod.last)).toEqual(limits), withinMs);
+    await eventually(
+      `limits ${JSON.stringify(limits)}`,
+      () => expect(limitsIn(pod.last, ({ domain }) => domain)).toEqual(limits),
+      withinMs,
+    );
     pod.accept();
   }
 
@@ -292,9 +286,9 @@ describe("weir-control-plane with SOURCE=kubernetes, started while the API serve
         expect(program.output()).toContain("Cannot follow the API server, nothing is served yet");
         await cluster.startApiServer();
         await eventually("the start", () => program.adsPort(), START_MS);
-        const pod = new RealPod(program.adsPort());
+        const pod = new ScriptedPod(program.adsPort());
         pod.request();
-        expect(limitsOf(await pod.response(1))).toEqual({ alpha: 9 });
+        expect(limitsIn(await pod.response(1), ({ domain }) => domain)).toEqual({ alpha: 9 });
         pod.close();
         expect((await fetch(`${program.http}/readyz`)).status).toBe(200);
       } finally {

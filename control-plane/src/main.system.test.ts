@@ -8,9 +8,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { status } from "@grpc/grpc-js";
+import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { createTestCertificates, RealPod, type TestCertificates, until } from "./ads/ads-client.suite.ts";
+import { createTestCertificates, tlsOf, type TestCertificates, until } from "./ads/ads-client.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
 
 const PROGRAM = join(import.meta.dirname, "main.ts");
@@ -127,7 +128,9 @@ describe("weir-control-plane", () => {
     // A person at the terminal waits for no drain, and a process that is ended because its grace is
     // over ends with another code.
     const running = run({ ...environment(), SHUTDOWN_DRAIN: "1h", SHUTDOWN_GRACE: "20s" });
-    const pod = new RealPod(await portOf(running), await certificates.issueClient());
+    const pod = new ScriptedPod(await portOf(running), {
+      tls: tlsOf(await certificates.issueClient()),
+    });
     pod.request();
     await pod.response(1);
     running.process.kill("SIGINT");
@@ -138,7 +141,9 @@ describe("weir-control-plane", () => {
 
   it("continues serving for SHUTDOWN_DRAIN when it is terminated, and then ends with 0", async () => {
     const running = run({ ...environment(), SHUTDOWN_DRAIN: "8s" });
-    const pod = new RealPod(await portOf(running), await certificates.issueClient());
+    const pod = new ScriptedPod(await portOf(running), {
+      tls: tlsOf(await certificates.issueClient()),
+    });
     pod.request();
     await pod.response(1);
     running.process.kill("SIGTERM");
@@ -159,7 +164,7 @@ describe("weir-control-plane", () => {
     // The files and nothing else of the settings.
     const line = /msg="Reloaded TLS files" certPath=\S+ keyPath=\S+ caPath=\S+\n/;
     await until("the reload", () => line.test(running.output()));
-    const pod = new RealPod(port, await certificates.issueClient());
+    const pod = new ScriptedPod(port, { tls: tlsOf(await certificates.issueClient()) });
     pod.request();
     await pod.response(1);
     pod.close();

@@ -6,10 +6,11 @@ import { mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "@weir/harness/servers/otlp-receiver.suite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { RealPod, until } from "./ads/ads-client.suite.ts";
+import { until } from "./ads/ads-client.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
 
 const PROGRAM = join(import.meta.dirname, "main.ts");
@@ -27,7 +28,7 @@ describe("weir-control-plane with tracing", () => {
   let receiver: OtlpReceiver;
   let program: ChildProcess | undefined;
   let output: string;
-  const pods: RealPod[] = [];
+  const pods: ScriptedPod[] = [];
 
   /** Writes a file with the resource, and with others that are no different. */
   function save(name: string, requestsPerUnit: number, ...others: readonly string[]): void {
@@ -63,8 +64,8 @@ describe("weir-control-plane with tracing", () => {
     return Number(/ads="127\.0\.0\.1:(\d+)"/.exec(output)?.[1]);
   }
 
-  async function connect(port: number, nodeId: string): Promise<RealPod> {
-    const pod = new RealPod(port);
+  async function connect(port: number, nodeId: string): Promise<ScriptedPod> {
+    const pod = new ScriptedPod(port);
     pods.push(pod);
     pod.request({ node: { id: nodeId } });
     await pod.response(1);

@@ -6,17 +6,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { silentLog } from "@weir/common/log/log";
-import type { RateLimitConfig } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+import { limitsIn } from "@weir/harness/ads/pod-end";
+import { ACK, type Answer, cannotLoad, ScriptedPod, type ScriptedPodOptions } from "@weir/harness/ads/scripted-pod";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { until } from "./ads/ads-client.suite.ts";
-import { ReferenceClient, type ReferenceClientOptions } from "./ads/reference-client.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
 
-/** Short, so that tests end; the server cannot tell. */
-const REDIAL_MS = 50;
+/** The pause before it connects again, in milliseconds: ten seconds with envoyproxy/ratelimit, short so that tests end. */
+const RECONNECT_MS = 50;
 
 /** A part of the answer of the rollout API. */
 interface Rollout {
@@ -26,15 +26,23 @@ interface Rollout {
 }
 
 /** Cannot load rules above this many requests per unit. */
-function upTo(max: number): (config: RateLimitConfig) => string | undefined {
-  return ({ descriptors }) =>
-    (descriptors[0]?.rateLimit?.requestsPerUnit ?? 0) > max ? `more than ${max} requests per unit` : undefined;
+function upTo(max: number): Answer {
+  return cannotLoad(
+    ({ descriptors }) => (descriptors[0]?.rateLimit?.requestsPerUnit ?? 0) > max,
+    `more than ${max} requests per unit`,
+  );
+}
+
+/** Active domains, with the requests per unit of their first rule. */
+function rulesOf({ acked }: ScriptedPod): Readonly<Record<string, number | undefined>> {
+  const last = acked.at(-1);
+  return last === undefined ? {} : limitsIn(last, ({ domain }) => domain);
 }
 
 describe("ControlPlane and the reference service's client", () => {
   let folder: string;
   const planes: ControlPlane[] = [];
-  const clients: ReferenceClient[] = [];
+  const clients: ScriptedPod[] = [];
 
   function save(name: string, text: string): void {
     writeFileSync(join(folder, `.${name}.tmp`), text);
@@ -64,8 +72,15 @@ describe("ControlPlane and the reference service's client", () => {
     return plane.ads.address()?.port ?? 0;
   }
 
-  function connect(plane: ControlPlane, options: Partial<ReferenceClientOptions> = {}): ReferenceClient {
-    const client = new ReferenceClient({ port: portOf(plane), redialMs: REDIAL_MS, ...options });
+  function connect(plane: ControlPlane, options: ScriptedPodOptions = {}): ScriptedPod {
+    const backoffMs = [RECONNECT_MS, RECONNECT_MS] as const;
+    const client = new ScriptedPod(portOf(plane), {
+      nodeId: "default",
+      answer: ACK,
+      backoffMs,
+      isReference: true,
+      ...options,
+    });
     clients.push(client);
     return client;
   }
@@ -102,10 +117,10 @@ describe("ControlPlane and the reference service's client", () => {
       nodeId: "default",
       metadata: { fleet: "edge", pod: "rls-0", namespace: "limits" },
     });
-    await until("the first rules", () => client.rules["domain-b"] === 2);
+    await until("the first rules", () => rulesOf(client)["domain-b"] === 2);
     unlinkSync(join(folder, "b.yaml"));
     saveLimit("a", 3);
-    await until("the rules after the change", () => JSON.stringify(client.rules) === '{"domain-a":3}');
+    await until("the rules after the change", () => JSON.stringify(rulesOf(client)) === '{"domain-a":3}');
     await until("acceptance", async () => (await rollout(plane)).pods?.[0]?.["state"] === "POD_STATE_ACCEPTED");
     expect((await rollout(plane)).pods).toMatchObject([
       { nodeId: "default", pod: "rls-0", namespace: "limits", fleet: "edge" },
@@ -119,58 +134,58 @@ describe("ControlPlane and the reference service's client", () => {
     saveLimit("a", 1);
     const plane = await start();
     const client = connect(plane);
-    await until("the first rules", () => client.rules["domain-a"] === 1);
-    const { received } = client;
+    await until("the first rules", () => rulesOf(client)["domain-a"] === 1);
+    const received = client.responses.length;
     client.cut();
-    await until("the second stream", () => client.received === received + 1);
+    await until("the second stream", () => client.responses.length === received + 1);
     const first = client.requests.findLast(({ responseNonce }, index) => index > 0 && responseNonce === "1");
-    expect([first?.versionInfo, client.dials]).toEqual([client.acceptedVersion, 2]);
+    expect([first?.versionInfo, client.losses + 1]).toEqual([client.ackedVersion, 2]);
     // One for each stream; the first request of the second one is none.
     await until("acceptance", async () => /^weir_ads_acks_total(\{[^}]*\})? 2$/m.test(await metrics(plane)));
     expect((await rollout(plane)).pods).toMatchObject([{ state: "POD_STATE_ACCEPTED" }]);
-    expect(client.received).toBe(received + 1);
+    expect(client.responses.length).toBe(received + 1);
   });
 
   it("serves it again when the replica was away, and from another replica under the same version", async () => {
     saveLimit("a", 1);
     const [first, second] = [await start(), await start()];
     const client = connect(first);
-    await until("the first rules", () => client.rules["domain-a"] === 1);
-    const version = client.acceptedVersion;
-    client.moveTo(portOf(second));
+    await until("the first rules", () => rulesOf(client)["domain-a"] === 1);
+    const version = client.ackedVersion;
+    client.ports = [portOf(second)];
     await first.lifecycle.stop();
     await until("the other replica", async () => (await rollout(second)).pods?.[0]?.["state"] === "POD_STATE_ACCEPTED");
-    expect([client.acceptedVersion, client.received]).toEqual([version, 2]);
+    expect([client.ackedVersion, client.responses.length]).toEqual([version, 2]);
     saveLimit("a", 2);
-    await until("the change", () => client.rules["domain-a"] === 2);
+    await until("the change", () => rulesOf(client)["domain-a"] === 2);
   });
 
   it("case A9: keeps what it rejects by name with code 0 at the form that it has, serves the rest under a new version and tells why, until the edit", async () => {
     saveLimit("a", 1);
     saveLimit("b", 1);
     const plane = await start();
-    const client = connect(plane, { refusal: upTo(100) });
-    await until("the first rules", () => client.rules["domain-a"] === 1);
-    const before = client.acceptedVersion;
+    const client = connect(plane, { answer: upTo(100) });
+    await until("the first rules", () => rulesOf(client)["domain-a"] === 1);
+    const before = client.ackedVersion;
     saveLimit("b", 500);
     saveLimit("c", 1);
-    await until("everything else", () => client.rules["domain-c"] === 1);
-    expect(client.rules).toEqual({ "domain-a": 1, "domain-b": 1, "domain-c": 1 });
-    expect(client.acceptedVersion).not.toBe(before);
+    await until("everything else", () => rulesOf(client)["domain-c"] === 1);
+    expect(rulesOf(client)).toEqual({ "domain-a": 1, "domain-b": 1, "domain-c": 1 });
+    expect(client.ackedVersion).not.toBe(before);
     await until("the report", async () => (await resource(plane, "b"))?.["state"] === "RESOURCE_STATE_QUARANTINED");
     expect(await resource(plane, "b")).toMatchObject({ reason: "RejectedByDataPlane", servesLastGood: true });
     expect(JSON.stringify(await resource(plane, "b"))).toContain("default/b: more than 100 requests per unit");
     const rejection = client.requests.find(({ errorDetail }) => errorDetail !== undefined);
     expect([rejection?.errorDetail?.code, rejection?.versionInfo]).toEqual([0, before]);
     // An edit that it cannot load either reaches it, as every edit does, and changes nothing of the rest.
-    const { received } = client;
+    const received = client.responses.length;
     saveLimit("b", 501);
-    await until("the second rejection", () => client.received > received);
+    await until("the second rejection", () => client.responses.length > received);
     saveLimit("a", 2);
-    await until("the edit of another one", () => client.rules["domain-a"] === 2);
-    expect(client.rules).toEqual({ "domain-a": 2, "domain-b": 1, "domain-c": 1 });
+    await until("the edit of another one", () => rulesOf(client)["domain-a"] === 2);
+    expect(rulesOf(client)).toEqual({ "domain-a": 2, "domain-b": 1, "domain-c": 1 });
     saveLimit("b", 50);
-    await until("the repair", () => client.rules["domain-b"] === 50);
+    await until("the repair", () => rulesOf(client)["domain-b"] === 50);
     await until(
       "the end of the quarantine",
       async () => (await resource(plane, "b"))?.["state"] === "RESOURCE_STATE_SERVED",
@@ -182,12 +197,12 @@ describe("ControlPlane and the reference service's client", () => {
     saveLimit("a", 1);
     const plane = await start();
     const sound = connect(plane, { nodeId: "sound" });
-    await until("the first rules", () => sound.rules["domain-a"] === 1);
+    await until("the first rules", () => rulesOf(sound)["domain-a"] === 1);
     saveLimit("a", 500);
-    await until("the edit", () => sound.rules["domain-a"] === 500);
-    const old = connect(plane, { nodeId: "old", refusal: upTo(100) });
-    await until("the form of before", () => old.rules["domain-a"] === 1);
-    expect([sound.rules, sound.received, old.received]).toEqual([{ "domain-a": 500 }, 2, 2]);
+    await until("the edit", () => rulesOf(sound)["domain-a"] === 500);
+    const old = connect(plane, { nodeId: "old", answer: upTo(100) });
+    await until("the form of before", () => rulesOf(old)["domain-a"] === 1);
+    expect([rulesOf(sound), sound.responses.length, old.responses.length]).toEqual([{ "domain-a": 500 }, 2, 2]);
     const podsOf = async (): Promise<unknown> => JSON.stringify((await resource(plane, "a"))?.["pods"]);
     await until("both answers", async () => (await podsOf()) === '{"total":2,"accepted":1,"rejected":1}');
     expect(await resource(plane, "a")).toMatchObject({ state: "RESOURCE_STATE_QUARANTINED", servesLastGood: true });
@@ -199,17 +214,18 @@ describe("ControlPlane and the reference service's client", () => {
     saveLimit("a", 1);
     saveLimit("b", 500);
     const plane = await start();
-    const client = connect(plane, { refusal: upTo(100) });
-    await until("the rest", () => client.rules["domain-a"] === 1);
-    const quarantined = client.acceptedVersion;
+    const client = connect(plane, { answer: upTo(100) });
+    await until("the rest", () => rulesOf(client)["domain-a"] === 1);
+    const quarantined = client.ackedVersion;
     for (let count = 0; count < 3; count += 1) {
-      const { dials, received } = client;
+      const { losses } = client;
+      const received = client.responses.length;
       client.cut();
-      await until("the next stream", () => client.dials > dials && client.received > received);
+      await until("the next stream", () => client.losses > losses && client.responses.length > received);
     }
     await until("the report", async () => (await resource(plane, "b"))?.["state"] === "RESOURCE_STATE_QUARANTINED");
     await until("its answer", async () => (await rollout(plane)).pods?.[0]?.["accepted"] !== undefined);
-    expect([client.acceptedVersion, client.rules]).toEqual([quarantined, { "domain-a": 1 }]);
+    expect([client.ackedVersion, rulesOf(client)]).toEqual([quarantined, { "domain-a": 1 }]);
     expect((await rollout(plane)).pods).toMatchObject([{ state: "POD_STATE_REJECTED" }]);
     expect(await resource(plane, "b")).toMatchObject({
       state: "RESOURCE_STATE_QUARANTINED",
@@ -221,7 +237,7 @@ describe("ControlPlane and the reference service's client", () => {
 
   it("leaves out several bad resources immediately, though each rejection names only the first", async () => {
     const plane = await start();
-    const client = connect(plane, { refusal: upTo(100) });
+    const client = connect(plane, { answer: upTo(100) });
     const startedMs = performance.now();
     save(
       "all.yaml",
@@ -229,32 +245,32 @@ describe("ControlPlane and the reference service's client", () => {
         .map((name, index) => manifest({ name, domain: `domain-${name}`, requestsPerUnit: index % 2 === 0 ? 1 : 500 }))
         .join("---\n"),
     );
-    await until("the good ones", () => Object.keys(client.rules).length === 3);
+    await until("the good ones", () => Object.keys(rulesOf(client)).length === 3);
     // From the edit on, so with the time that changes are collected; without it there are four
     // sends.
     expect(performance.now() - startedMs).toBeLessThan(10_000);
-    expect([client.rules, client.received]).toEqual([{ "domain-a": 1, "domain-c": 1, "domain-e": 1 }, 4]);
+    expect([rulesOf(client), client.responses.length]).toEqual([{ "domain-a": 1, "domain-c": 1, "domain-e": 1 }, 4]);
   });
 
   it("keeps sound clients whole when one of them rejects everything, also after they all come back", async () => {
     saveLimit("a", 1);
     saveLimit("b", 1);
     const plane = await start();
-    const hostile = connect(plane, { nodeId: "hostile", refusal: () => "no" });
+    const hostile = connect(plane, { nodeId: "hostile", answer: cannotLoad(() => true, "no") });
     await until(
       "its rejections",
       () => hostile.requests.filter(({ errorDetail }) => errorDetail !== undefined).length >= 2,
     );
     const sound = Array.from({ length: 10 }, (_, index) => connect(plane, { nodeId: `sound-${index}` }));
-    const isWhole = ({ rules }: ReferenceClient): boolean =>
-      rules["domain-a"] !== undefined && rules["domain-b"] !== undefined;
+    const isWhole = (client: ScriptedPod): boolean =>
+      rulesOf(client)["domain-a"] !== undefined && rulesOf(client)["domain-b"] !== undefined;
     await until("all rules", () => sound.every(isWhole));
     for (const client of [hostile, ...sound]) client.cut();
     saveLimit("a", 2);
-    await until("the edit", () => sound.every((client) => client.rules["domain-a"] === 2 && isWhole(client)));
+    await until("the edit", () => sound.every((client) => rulesOf(client)["domain-a"] === 2 && isWhole(client)));
     for (const client of sound)
       expect(client.requests.filter(({ errorDetail }) => errorDetail !== undefined)).toEqual([]);
-    expect(hostile.rules).toEqual({});
+    expect(rulesOf(hostile)).toEqual({});
     const podsOf = async (): Promise<unknown> => JSON.stringify((await rollout(plane)).fleets?.[0]?.["pods"]);
     await until("all answers", async () => (await podsOf()) === '{"total":11,"accepted":10,"rejected":1}');
     hostile.close();
@@ -266,41 +282,41 @@ describe("ControlPlane and the reference service's client", () => {
     saveLimit("a", 1);
     const plane = await start();
     const client = connect(plane);
-    await until("the first rules", () => client.rules["domain-a"] === 1);
-    const before = client.acceptedVersion;
-    client.refusal = upTo(100);
-    client.wording = (_name, problem) => `cannot load: ${problem}`;
+    await until("the first rules", () => rulesOf(client)["domain-a"] === 1);
+    const before = client.ackedVersion;
+    client.answer = (response, sizeBytes) =>
+      upTo(100)(response, sizeBytes) && "cannot load: more than 100 requests per unit";
     saveLimit("a", 500);
     await until("the report", async () => (await resource(plane, "a"))?.["state"] === "RESOURCE_STATE_QUARANTINED");
-    expect([client.rules, client.acceptedVersion, client.received]).toEqual([{ "domain-a": 1 }, before, 2]);
+    expect([rulesOf(client), client.ackedVersion, client.responses.length]).toEqual([{ "domain-a": 1 }, before, 2]);
     expect((await rollout(plane)).pods).toMatchObject([
       { state: "POD_STATE_REJECTED", rejection: "cannot load: more than 100 requests per unit" },
     ]);
     expect(await metrics(plane)).toMatch(/^weir_quarantined_resources 1$/m);
     expect(await metrics(plane)).toMatch(/^weir_ads_nacks_total\{reason="other"\} 1$/m);
     saveLimit("a", 50);
-    await until("the edit", () => client.rules["domain-a"] === 50);
+    await until("the edit", () => rulesOf(client)["domain-a"] === 50);
     await until("the end", async () => (await resource(plane, "a"))?.["state"] === "RESOURCE_STATE_SERVED");
-    expect([client.received, client.dials]).toEqual([3, 1]);
+    expect([client.responses.length, client.losses + 1]).toEqual([3, 1]);
   });
 
   it("case A13: leaves out what does not fit into its 4 MiB, names it, serves everything else, and never sends it into an endless loop", async () => {
     saveLimit("small", 1);
     const plane = await start();
     const client = connect(plane);
-    await until("the first rules", () => client.rules["domain-small"] === 1);
+    await until("the first rules", () => rulesOf(client)["domain-small"] === 1);
     for (const name of ["p", "q", "r"]) save(`${name}.yaml`, manifest({ name, domain: name, largeRules: 1000 }));
-    await until("what a Go client receives", () => Object.keys(client.rules).length === 4);
+    await until("what a Go client receives", () => Object.keys(rulesOf(client)).length === 4);
     save("s.yaml", manifest({ name: "s", domain: "s", largeRules: 1000 }));
     save("t.yaml", manifest({ name: "t", domain: "t", largeRules: 1000 }));
     await until("the reason", async () => (await resource(plane, "t"))?.["reason"] === "TooLarge");
     expect((await rollout(plane)).fleets).toMatchObject([{ hold: "HOLD_TOO_LARGE" }]);
     saveLimit("small", 2);
-    await until("an edit meanwhile", () => client.rules["domain-small"] === 2);
-    expect([Object.keys(client.rules), client.dials]).toEqual([["p", "q", "r", "s", "domain-small"], 1]);
+    await until("an edit meanwhile", () => rulesOf(client)["domain-small"] === 2);
+    expect([Object.keys(rulesOf(client)), client.losses + 1]).toEqual([["p", "q", "r", "s", "domain-small"], 1]);
     expect(await resource(plane, "t")).toMatchObject({ state: "RESOURCE_STATE_REFUSED", reason: "TooLarge" });
     unlinkSync(join(folder, "p.yaml"));
-    await until("room for it", () => client.rules["t"] !== undefined);
+    await until("room for it", () => rulesOf(client)["t"] !== undefined);
     await until("the end", async () => (await resource(plane, "t"))?.["state"] === "RESOURCE_STATE_SERVED");
     expect((await rollout(plane)).fleets?.[0]?.["hold"]).toBeUndefined();
   });

@@ -9,6 +9,7 @@ import { Code, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { Client, credentials, type StatusObject } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";
+import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import {
   ClientStatusDiscoveryService,
   ClientStatusRequestSchema,
@@ -29,7 +30,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import {
   createTestCertificates,
-  RealPod,
+  tlsOf,
   type TestCertificates,
   type TestIdentity,
   until,
@@ -44,7 +45,7 @@ describe("rollout API", () => {
   let folder: string;
   let controlPlane: ControlPlane;
   let certificates: TestCertificates | undefined;
-  let pod: RealPod | undefined;
+  let pod: ScriptedPod | undefined;
   const clients: Client[] = [];
 
   function save(name: string, text: string): void {
@@ -84,8 +85,8 @@ describe("rollout API", () => {
     return fetch(`${httpUrl()}${path}`, { method: "POST", body, headers });
   }
 
-  function connectPod(identity?: TestIdentity): RealPod {
-    pod = new RealPod(controlPlane.ads.address()?.port ?? 0, identity);
+  function connectPod(identity?: TestIdentity): ScriptedPod {
+    pod = new ScriptedPod(controlPlane.ads.address()?.port ?? 0, { tls: tlsOf(identity) });
     pod.request({ node: { id: "gateway/pod-7" } });
     return pod;
   }
@@ -102,7 +103,7 @@ describe("rollout API", () => {
     const client = new Client(`127.0.0.1:${controlPlane.ads.address()?.port ?? 0}`, secure, {
       "grpc.use_local_subchannel_pool": 1,
       "grpc.enable_retries": 0,
-      "grpc.ssl_target_name_override": "control-plane.test",
+      "grpc.ssl_target_name_override": "localhost",
     });
     clients.push(client);
     return client;

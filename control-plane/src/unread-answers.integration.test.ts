@@ -6,9 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { silentLog } from "@weir/common/log/log";
+import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import { RealPod, until } from "./ads/ads-client.suite.ts";
+import { until } from "./ads/ads-client.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
@@ -35,7 +36,7 @@ interface Call {
 describe("clients that do not read their answers", () => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "weir-unread-")));
   let controlPlane: ControlPlane;
-  let pod: RealPod;
+  let pod: ScriptedPod;
   const sessions: ClientHttp2Session[] = [];
 
   beforeAll(async () => {
@@ -55,7 +56,7 @@ describe("clients that do not read their answers", () => {
       parseSettings({ SOURCE_DIRECTORY: folder, ...listeners }),
     );
     await controlPlane.lifecycle.start();
-    pod = new RealPod(controlPlane.ads.address()?.port ?? 0);
+    pod = new ScriptedPod(controlPlane.ads.address()?.port ?? 0);
     pod.request();
     await pod.response(1);
   });

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { readTlsMaterial } from "@weir/common/tls/tls-material";
+import { cannotLoad, ScriptedPod, tlsOf } from "@weir/harness/ads/scripted-pod";
 import { eventually } from "@weir/harness/processes/eventually";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { reservePorts } from "@weir/harness/processes/reserve-ports";
@@ -12,7 +12,6 @@ import { type CertificateFiles, writeCertificates } from "@weir/harness/servers/
 
 import { ObjectCache } from "./reconcile/object-cache.ts";
 import { RunningOperator } from "./running-operator.suite.ts";
-import { ScriptedPod } from "./scripted-pod.suite.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 /** A replica, and the address at which it is an endpoint. */
@@ -57,10 +56,13 @@ export class StatusFixture {
     this.#operator = undefined;
   }
 
+  /** Connects a pod that NACKs resources of one domain. */
   pod(nodeId: string, replica = 0, rejects?: string): ScriptedPod {
-    const { ca, clientCert, clientKey } = this.certificates;
-    const tls = readTlsMaterial({ caPath: ca, certPath: clientCert, keyPath: clientKey });
-    const pod = new ScriptedPod({ nodeId, port: this.replicas[replica]!.adsPort, tls, rejects });
+    const pod = new ScriptedPod(this.replicas[replica]!.adsPort, {
+      nodeId,
+      tls: tlsOf(this.certificates),
+      answer: cannotLoad(({ domain }) => domain === rejects, "no such unit"),
+    });
     this.#pods.push(pod);
     return pod;
   }

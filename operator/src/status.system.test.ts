@@ -1,8 +1,8 @@
 // Statuses with a real API server and two real control plane replicas: whatever happens, they end right.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import { eventually } from "@weir/harness/processes/eventually";
 
-import type { ScriptedPod } from "./scripted-pod.suite.ts";
 import { conditionTexts, installCrd, startStatusFixture, type StatusFixture } from "./status-fixture.suite.ts";
 
 const READY = { Accepted: "True Valid", Programmed: "True Programmed", Ready: "True Ready" };

@@ -11,10 +11,10 @@ import {
   RateLimitResponse_Code as Code,
   RateLimitResponse_RateLimit_Unit as Unit,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+import { rateLimitConfig, ScriptedAdsServer } from "@weir/harness/ads/ads-server";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { FakeAdsServer, rateLimitConfig } from "./config/xds/fake-ads-server.suite.ts";
 import { type MemcachedServer, startMemcachedServer, until } from "./counters/altstore/memcached-server.suite.ts";
 import { callRateLimit } from "./startup/rate-limit-call.suite.ts";
 import { clearOfMidnight, FREE_PORTS } from "./startup/started-program.suite.ts";
@@ -74,7 +74,7 @@ describe("weir-ratelimit", () => {
   let folder: string;
   const programs: Program[] = [];
   let blocker: Server | undefined;
-  let ads: FakeAdsServer | undefined;
+  let ads: ScriptedAdsServer | undefined;
   let collector: HttpServer | undefined;
   let memcached: MemcachedServer | undefined;
 
@@ -222,7 +222,7 @@ describe("weir-ratelimit", () => {
   );
 
   it("loads over ADS, accepts, rejects with the text, and comes back after the server was away", async () => {
-    ads = new FakeAdsServer();
+    ads = new ScriptedAdsServer();
     await ads.open();
     ads.publish("v1", [rateLimitConfig("d")]);
     const program = service({

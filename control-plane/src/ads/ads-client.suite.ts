@@ -1,45 +1,23 @@
-// A real gRPC client in the part of a pod, and certificates for both ends. Only integration tests
-// import it. It keeps the laws of fake-ads-stream.suite.ts.
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+// Certificates for both ends of ADS, and calls with one answer. Only integration tests import it.
+import { writeFileSync } from "node:fs";
+import { createSecureContext, type SecureContext } from "node:tls";
 
-import { Client, type ClientDuplexStream, credentials, type StatusObject } from "@grpc/grpc-js";
-import { type Authority, createAuthority } from "@weir/certificates/authority";
-import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
-import type {
-  DiscoveryRequest,
-  DiscoveryResponse,
-} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
-import { RateLimitConfigDiscoveryService } from "@weir/proto/generated/ratelimit/service/ratelimit/v3/rls_conf_ds_pb";
-import { type MethodDefinition, serviceDefinition } from "@weir/proto/grpc/service-definition";
+import { Client, credentials } from "@grpc/grpc-js";
+import { type Authority, type CertificatePair, createAuthority } from "@weir/certificates/authority";
+import { eventually } from "@weir/harness/processes/eventually";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { writeCertificates } from "@weir/harness/servers/certificate-files";
+import type { MethodDefinition } from "@weir/proto/grpc/service-definition";
 
-import { expectLawful, requestOf, type RequestText } from "./stream/fake-ads-stream.suite.ts";
-
-/** Longest wait for anything, in milliseconds. */
-const DEADLINE_MS = 40_000;
-
-/** Time between two looks, in milliseconds. */
-const LOOK_INTERVAL_MS = 5;
-
-/** The name in the server's certificate. Node refuses an IP address as the name of a TLS server. */
-const SERVER_NAME = "control-plane.test";
-
-/** Resolves when the condition holds; rejects with `what` when it does not in time. */
+/** Resolves when the condition is true; rejects with `what` when it is not in time. */
 export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadlineMs = performance.now() + DEADLINE_MS;
-  while (!(await condition())) {
-    if (performance.now() > deadlineMs) throw new Error(`Waited in vain: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, LOOK_INTERVAL_MS));
-  }
+  await eventually(what, async () => {
+    if (!(await condition())) throw new Error("in vain");
+  });
 }
 
-/** Certificate, key and authority of one end, PEM. */
-export interface TestIdentity {
-  readonly certPem: string;
-  readonly keyPem: string;
-  readonly caPem: string;
-}
+/** Certificate and key of one end, and the authority that it trusts, PEM. */
+export type TestIdentity = CertificatePair & { readonly caPem: string };
 
 /** Certificates in a temporary folder, and the authority behind them. */
 export interface TestCertificates {
@@ -55,163 +33,54 @@ export interface TestCertificates {
 
 /** Makes an authority and a server certificate. */
 export async function createTestCertificates(): Promise<TestCertificates> {
-  const folder = mkdtempSync(join(tmpdir(), "weir-ads-"));
-  const authority = await createTestAuthority();
-  const server = {
-    certPath: join(folder, "server.pem"),
-    keyPath: join(folder, "server.key"),
-    caPath: join(folder, "ca.pem"),
-  };
-  const renewServer = async (from = authority): Promise<void> => {
-    const pair = await from.issue({
-      commonName: "control plane",
-      dnsNames: [SERVER_NAME],
-      usage: "server",
-      now: new Date(),
-      validDays: 1,
-    });
-    writeFileSync(server.certPath, pair.certPem);
-    writeFileSync(server.keyPath, pair.keyPem);
-    writeFileSync(server.caPath, authority.certPem);
-  };
-  await renewServer();
+  const folder = makeTemporaryFolder();
+  const { authority, serverCert, serverKey, ca } = await writeCertificates(folder.path);
+  const issue = (from: Authority, usage: "server" | "client", dnsNames: readonly string[]): Promise<CertificatePair> =>
+    from.issue({ commonName: usage, dnsNames, usage, now: new Date(), validDays: 1 });
   return {
     authority,
-    server,
-    renewServer,
-    issueClient: async (dnsNames = ["ratelimit"], from = authority) => {
-      const pair = await from.issue({ commonName: "pod", dnsNames, usage: "client", now: new Date(), validDays: 1 });
-      return { ...pair, caPem: authority.certPem };
+    server: { certPath: serverCert, keyPath: serverKey, caPath: ca },
+    renewServer: async (from = authority) => {
+      const { certPem, keyPem } = await issue(from, "server", ["localhost"]);
+      writeFileSync(serverCert, certPem);
+      writeFileSync(serverKey, keyPem);
     },
-    remove: () => rmSync(folder, { recursive: true, force: true }),
+    issueClient: async (dnsNames = ["ratelimit"], from = authority) => ({
+      ...(await issue(from, "client", dnsNames)),
+      caPem: authority.certPem,
+    }),
+    remove: () => folder.remove(),
   };
 }
 
 /** An authority of its own. */
 export async function createTestAuthority(): Promise<Authority> {
-  return createAuthority({ commonName: "test authority", now: new Date(), validDays: 2 });
+  return createAuthority({ commonName: "another authority", now: new Date(), validDays: 2 });
 }
 
-/** How a stream is opened. */
-export type StreamMethod = MethodDefinition<DiscoveryRequest, DiscoveryResponse>;
-
-/**
- * Asks once, by the method of the single-type service; resolves with the answer or rejects with the
- * status.
- */
-export async function fetchOnce(port: number, request: RequestText): Promise<DiscoveryResponse> {
-  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 });
-  const { path, requestSerialize, responseDeserialize } = serviceDefinition(
-    RateLimitConfigDiscoveryService,
-  ).fetchRlsConfigs;
-  try {
-    return await new Promise((resolve, reject) => {
-      client.makeUnaryRequest(path, requestSerialize, responseDeserialize, requestOf(request), (error, answer) => {
-        if (answer === undefined) reject(error ?? new Error("Neither an answer nor an error"));
-        else resolve(answer);
-      });
-    });
-  } finally {
-    client.close();
-  }
+/** TLS of an identity; without one plaintext. */
+export function tlsOf(identity: TestIdentity | undefined): SecureContext | undefined {
+  return identity && createSecureContext({ ca: identity.caPem, key: identity.keyPem, cert: identity.certPem });
 }
 
-/** A pod with a connection of its own. */
-export class RealPod {
-  readonly responses: DiscoveryResponse[] = [];
-  /** How the stream ended; undefined while it is open. */
-  end: Pick<StatusObject, "code" | "details"> | undefined;
-  readonly #client: Client;
-  readonly #stream: ClientDuplexStream<DiscoveryRequest, DiscoveryResponse>;
-
-  /**
-   * Connects to a port of this machine, without TLS when there is no identity; `method` is the
-   * stream of an aggregated service unless said otherwise.
-   */
-  constructor(
-    port: number,
-    identity?: TestIdentity,
-    method: StreamMethod = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources,
-  ) {
-    const secure =
-      identity === undefined
-        ? credentials.createInsecure()
-        : credentials.createSsl(
-            Buffer.from(identity.caPem),
-            Buffer.from(identity.keyPem),
-            Buffer.from(identity.certPem),
-          );
-    // Connections are shared by address otherwise, and a test of the handshake would see none.
-    this.#client = new Client(`127.0.0.1:${port}`, secure, {
-      "grpc.use_local_subchannel_pool": 1,
-      "grpc.enable_retries": 0,
-      "grpc.ssl_target_name_override": SERVER_NAME,
+/** Calls a method that has one answer; rejects with the status. */
+export async function callOnce<Request, Answer>(
+  port: number,
+  { path, requestSerialize, responseDeserialize }: MethodDefinition<Request, Answer>,
+  request: Request,
+  identity?: TestIdentity,
+): Promise<Answer> {
+  const tls = tlsOf(identity);
+  const secure = tls === undefined ? credentials.createInsecure() : credentials.createFromSecureContext(tls);
+  const client = new Client(`127.0.0.1:${port}`, secure, {
+    "grpc.use_local_subchannel_pool": 1,
+    "grpc.ssl_target_name_override": "localhost",
+  });
+  return await new Promise((resolve, reject) => {
+    client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, (error, answer) => {
+      client.close();
+      if (answer === undefined) reject(error ?? new Error("Neither an answer nor an error"));
+      else resolve(answer);
     });
-    this.#stream = this.#client.makeBidiStreamRequest(method.path, method.requestSerialize, method.responseDeserialize);
-    this.#stream.on("data", (response: DiscoveryResponse) => {
-      expectLawful(
-        response,
-        this.responses.map(({ nonce }) => nonce),
-      );
-      this.responses.push(response);
-    });
-    this.#stream.on("status", ({ code, details }: StatusObject) => {
-      this.end = { code, details };
-    });
-    this.#stream.on("error", () => undefined); // The status says it.
-  }
-
-  /** The last response; fails when there is none. */
-  get last(): DiscoveryResponse {
-    const response = this.responses.at(-1);
-    if (response === undefined) throw new Error("The pod was sent nothing");
-    return response;
-  }
-
-  request(text: RequestText = {}): void {
-    this.#stream.write(requestOf(text));
-  }
-
-  accept(): void {
-    this.request({ version: this.last.versionInfo, nonce: this.last.nonce });
-  }
-
-  reject(message: string): void {
-    this.request({ nonce: this.last.nonce, error: { message } });
-  }
-
-  /** Resolves with the response when there are `count` of them. */
-  async response(count: number): Promise<DiscoveryResponse> {
-    await until(
-      `response ${count}, there are ${this.responses.length}, the stream ended with ${this.end?.details ?? "nothing"}`,
-      () => this.responses.length >= count,
-    );
-    return this.last;
-  }
-
-  /** Resolves with the way in which the stream ended. */
-  async ended(): Promise<Pick<StatusObject, "code" | "details">> {
-    await until("the end of the stream", () => this.end !== undefined);
-    if (this.end === undefined) throw new Error("No end");
-    return this.end;
-  }
-
-  /** Stops taking bytes from the connection, as a pod that hangs. */
-  pause(): void {
-    this.#stream.pause();
-  }
-
-  resume(): void {
-    this.#stream.resume();
-  }
-
-  /** Says that it has nothing more to say, and continues listening. */
-  finish(): void {
-    this.#stream.end();
-  }
-
-  close(): void {
-    this.#stream.cancel();
-    this.#client.close();
-  }
+  });
 }

@@ -5,7 +5,10 @@ import { connect, createServer, type Socket } from "node:net";
 import { status } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";
 import { TlsFiles } from "@weir/common/tls/tls-files";
+import { namesOf, requestOf, type RequestText } from "@weir/harness/ads/pod-end";
+import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
+import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigDiscoveryService } from "@weir/proto/generated/ratelimit/service/ratelimit/v3/rls_conf_ds_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -15,18 +18,17 @@ import { PodRegistry } from "../pods/pod-registry.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { largeSnapshot, snapshotOf } from "../snapshot/snapshots-of.suite.ts";
 import {
-  fetchOnce,
   createTestAuthority,
   createTestCertificates,
-  RealPod,
-  type StreamMethod,
+  tlsOf,
+  callOnce,
   type TestCertificates,
   type TestIdentity,
   until,
 } from "./ads-client.suite.ts";
 import type { AdsSecurity } from "./ads-security.ts";
 import { AdsServer, type AdsServerOptions } from "./ads-server.ts";
-import { AnswerCounts, FakePublisher, namesOf } from "./stream/fake-ads-stream.suite.ts";
+import { AnswerCounts, FakePublisher } from "./stream/fake-ads-stream.suite.ts";
 
 const A: ManifestText = { name: "a", domain: "alpha" };
 const B: ManifestText = { name: "b", domain: "beta" };
@@ -78,15 +80,15 @@ async function serve(
 }
 
 /** A pod that is closed after the test. */
-function connectPod(port: number, as: TestIdentity | undefined = identity): RealPod {
-  return closedAfterTest(new RealPod(port, as));
+function connectPod(port: number, as: TestIdentity | undefined = identity): ScriptedPod {
+  return closedAfterTest(new ScriptedPod(port, { tls: tlsOf(as) }));
 }
 
-function connectInPlaintext(port: number, method?: StreamMethod): RealPod {
-  return closedAfterTest(new RealPod(port, undefined, method));
+function connectInPlaintext(port: number, path?: string): ScriptedPod {
+  return closedAfterTest(new ScriptedPod(port, path === undefined ? {} : { path }));
 }
 
-function closedAfterTest(pod: RealPod): RealPod {
+function closedAfterTest(pod: ScriptedPod): ScriptedPod {
   running.push({ stop: () => pod.close() });
   return pod;
 }
@@ -338,7 +340,7 @@ describe("AdsServer and the incremental protocol", () => {
   it("answers UNIMPLEMENTED, so that a client knows immediately that there is none", async () => {
     const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
     const { deltaAggregatedResources } = serviceDefinition(AggregatedDiscoveryService);
-    const pod = connectInPlaintext(port, deltaAggregatedResources as unknown as StreamMethod);
+    const pod = connectInPlaintext(port, deltaAggregatedResources.path);
     expect((await pod.ended()).code).toBe(status.UNIMPLEMENTED);
     expect(server.streams()).toBe(0);
   });
@@ -346,11 +348,13 @@ describe("AdsServer and the incremental protocol", () => {
 
 describe("AdsServer as the single-type service of the data plane", () => {
   const PLAINTEXT: AdsSecurity = { kind: "plaintext" };
-  const { streamRlsConfigs } = serviceDefinition(RateLimitConfigDiscoveryService);
+  const { streamRlsConfigs, fetchRlsConfigs } = serviceDefinition(RateLimitConfigDiscoveryService);
+  const fetchOnce = (port: number, text: RequestText): Promise<DiscoveryResponse> =>
+    callOnce(port, fetchRlsConfigs, requestOf(text));
 
   it("serves a stream on which no request names the type, and takes its answers", async () => {
     const { port, publish, counts } = await serve(snapshotOf(A), { security: PLAINTEXT });
-    const pod = connectInPlaintext(port, streamRlsConfigs);
+    const pod = connectInPlaintext(port, streamRlsConfigs.path);
     pod.request({ type: "", node: { id: "gateway/pod-7" } });
     expect(namesOf(await pod.response(1))).toEqual(["default/a"]);
     pod.request({ type: "", version: pod.last.versionInfo, nonce: pod.last.nonce });
@@ -362,7 +366,7 @@ describe("AdsServer as the single-type service of the data plane", () => {
 
   it("ends a stream that asks for another type with INVALID_ARGUMENT", async () => {
     const { port } = await serve(snapshotOf(A), { security: PLAINTEXT });
-    const pod = connectInPlaintext(port, streamRlsConfigs);
+    const pod = connectInPlaintext(port, streamRlsConfigs.path);
     pod.request({ type: "type.googleapis.com/envoy.config.cluster.v3.Cluster" });
     expect(await pod.ended()).toEqual({
       code: status.INVALID_ARGUMENT,

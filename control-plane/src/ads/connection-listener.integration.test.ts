@@ -7,12 +7,13 @@ import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import { createAuthority } from "@weir/certificates/authority";
 import { createLog, silentLog } from "@weir/common/log/log";
 import { TlsFiles } from "@weir/common/tls/tls-files";
+import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import {
   createTestAuthority,
   createTestCertificates,
-  RealPod,
+  tlsOf,
   type TestCertificates,
   type TestIdentity,
   until,
@@ -82,7 +83,7 @@ describe("ConnectionListener", () => {
 
   /** Shakes hands under another address; returns the address that the listener sees. */
   async function shake(port: number, options: ConnectionOptions): Promise<string> {
-    const trust = { ca: certificates.authority.certPem, servername: "control-plane.test", ALPNProtocols: ["h2"] };
+    const trust = { ca: certificates.authority.certPem, servername: "localhost", ALPNProtocols: ["h2"] };
     return addressOf(connectTls({ port, host: "127.0.0.1", ...trust, ...options }));
   }
 
@@ -236,7 +237,7 @@ describe("ConnectionListener", () => {
   it("counts a pod with no name that is allowed, and shortens its names in the log", async () => {
     const port = await open({ kind: "mutual-tls", files, allowedNames: ["ratelimit"] });
     const names = Array.from({ length: 300 }, (_, index) => `pod-${index}.example.test`);
-    const pod = new RealPod(port, await certificates.issueClient(names));
+    const pod = new ScriptedPod(port, { tls: tlsOf(await certificates.issueClient(names)) });
     running.push(pod);
     pod.request();
     const shown =
@@ -256,7 +257,7 @@ describe("ConnectionListener", () => {
 
   it("refuses a stream too many, reports it, and takes another when one has gone", async () => {
     const port = await open({ kind: "plaintext" }, { streamsMax: 1 });
-    const [first, second] = [new RealPod(port), new RealPod(port)];
+    const [first, second] = [new ScriptedPod(port), new ScriptedPod(port)];
     running.push(first, second);
     first.request();
     await until("the first stream", () => server.streams() === 1);
@@ -272,7 +273,7 @@ describe("ConnectionListener", () => {
     );
     first.close();
     await until("the end of the first", () => server.streams() === 0);
-    const third = new RealPod(port);
+    const third = new ScriptedPod(port);
     running.push(third);
     third.request();
     await until("the third stream", () => server.streams() === 1);
@@ -280,7 +281,7 @@ describe("ConnectionListener", () => {
 
   it("writes no more than five lines in a second of clients that break the protocol", async () => {
     const port = await open({ kind: "plaintext" });
-    const clients = Array.from({ length: 20 }, () => new RealPod(port));
+    const clients = Array.from({ length: 20 }, () => new ScriptedPod(port));
     running.push(...clients);
     const startedMs = performance.now();
     for (const client of clients) client.request({ type: "" });

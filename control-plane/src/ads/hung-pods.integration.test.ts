@@ -1,17 +1,14 @@
 // Tests of ads-server.ts when many pods hang: they read nothing any more, and yet their connections
 // live.
-import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
-
-import { create, toBinary } from "@bufbuild/protobuf";
 import { status } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";
-import { DiscoveryRequestSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
-import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
+import { createHeadReader } from "@weir/harness/ads/head-reader";
+import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import { afterEach, expect, it } from "vitest";
 
 import { PodRegistry } from "../pods/pod-registry.ts";
 import { largeSnapshot } from "../snapshot/snapshots-of.suite.ts";
-import { RealPod, until } from "./ads-client.suite.ts";
+import { until } from "./ads-client.suite.ts";
 import { AdsServer } from "./ads-server.ts";
 import { FakePublisher } from "./stream/fake-ads-stream.suite.ts";
 
@@ -26,49 +23,20 @@ const HUNG_MAX_MS = 3000;
 /** Attempts to measure that while nothing else uses the machine. */
 const ATTEMPTS_MAX = 4;
 
-/** A pod that counts what it gets and decodes nothing: hundreds of them cost little. */
-class ByteCountingPod {
-  bytes = 0;
-  readonly #session: ClientHttp2Session;
-  readonly #stream: ClientHttp2Stream;
-
-  constructor(port: number) {
-    this.#session = connect(`http://127.0.0.1:${port}`);
-    this.#session.on("error", () => undefined);
-    const path = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
-    this.#stream = this.#session.request({
-      ":method": "POST",
-      ":path": path,
-      "content-type": "application/grpc",
-      te: "trailers",
-    });
-    this.#stream.on("error", () => undefined);
-    this.#stream.on("data", (chunk: Buffer) => (this.bytes += chunk.length));
-    const request = toBinary(
-      DiscoveryRequestSchema,
-      create(DiscoveryRequestSchema, { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL }),
-    );
-    const head = Buffer.alloc(5);
-    head.writeUInt32BE(request.length, 1);
-    this.#stream.write(Buffer.concat([head, request]));
-  }
-
-  hang(): void {
-    this.#stream.pause();
-  }
-
-  close(): void {
-    this.#session.destroy();
-  }
-}
-
 let server: AdsServer;
-const pods: ByteCountingPod[] = [];
+const pods: ScriptedPod[] = [];
 
 afterEach(async () => {
   for (const pod of pods.splice(0)) pod.close();
   await server.stop();
 });
+
+/** A pod that reads no resources: hundreds of them cost little. */
+function subscribe(port: number): ScriptedPod {
+  const pod = new ScriptedPod(port, { createReader: createHeadReader });
+  pod.request();
+  return pod;
+}
 
 /**
  * Connects pods, lets the first two hundred of three hundred hang, and tells how long two large
@@ -77,19 +45,19 @@ afterEach(async () => {
 async function timeTwoPushes(port: number, push: (bytes: number) => void): Promise<readonly [number, number]> {
   push(10);
   for (let count = 0; count < 300; count += 1) {
-    pods.push(new ByteCountingPod(port));
-    if (count % 50 === 49) await until("the first response", () => pods.every(({ bytes }) => bytes > 0));
+    pods.push(subscribe(port));
+    if (count % 50 === 49) await until("the first response", () => pods.every(({ responses }) => responses.length > 0));
   }
   const [hung, sound] = [pods.slice(0, 200), pods.slice(200)];
-  for (const pod of hung) pod.hang();
+  for (const pod of hung) pod.pause();
   const time = async (count: number): Promise<number> => {
     const startedMs = performance.now();
     push(LARGE_BYTES);
-    await until("the push", () => sound.every(({ bytes }) => bytes > count * LARGE_BYTES));
+    await until("the push", () => sound.every(({ responses }) => responses.length > count));
     return performance.now() - startedMs;
   };
   const tookMs = [await time(1), await time(2)] as const;
-  expect(hung.every(({ bytes }) => bytes < LARGE_BYTES)).toBe(true);
+  expect(hung.every(({ responses }) => responses.length === 1)).toBe(true);
   return tookMs;
 }
 
@@ -145,11 +113,14 @@ it("AdsServer answers a client that asks once and ends its side while as many re
   const push = await serve();
   const port = server.address()?.port ?? 0;
   push(10);
-  for (let count = 0; count < 32; count += 1) pods.push(new ByteCountingPod(port));
-  const once = new RealPod(port);
+  for (let count = 0; count < 32; count += 1) pods.push(subscribe(port));
+  const once = new ScriptedPod(port);
   once.request({ type: "type.googleapis.com/other" });
-  await until("the streams to be open", () => server.streams() === 33 && pods.every(({ bytes }) => bytes > 0));
-  for (const pod of pods) pod.hang();
+  await until(
+    "the streams to be open",
+    () => server.streams() === 33 && pods.every(({ responses }) => responses.length > 0),
+  );
+  for (const pod of pods) pod.pause();
   push(LARGE_BYTES);
   once.request();
   once.finish();

@@ -2,9 +2,10 @@
 // moves, what the log says, and what pods get. Case numbers are those of the protocol's test list.
 import { ServiceError } from "@weir/common/errors/service-error";
 import { createLog } from "@weir/common/log/log";
+import { namesOf } from "@weir/harness/ads/pod-end";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
-import { FakeAdsStream, namesOf } from "../ads/stream/fake-ads-stream.suite.ts";
+import { FakeAdsStream } from "../ads/stream/fake-ads-stream.suite.ts";
 import { manifest, type ManifestText, stateOf } from "../assemble/manifests.suite.ts";
 import { PodRegistry } from "../pods/pod-registry.ts";
 import type { Source, SourceCondition, SourceState } from "../source/source.ts";

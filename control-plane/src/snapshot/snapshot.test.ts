@@ -1,11 +1,11 @@
 // Tests of snapshot.ts, form.ts and response-bytes.ts.
 import { fromBinary } from "@bufbuild/protobuf";
+import { namesOf } from "@weir/harness/ads/pod-end";
 import { DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { namesOf } from "../ads/stream/fake-ads-stream.suite.ts";
 import type { AcceptedResource } from "../assemble/desired-configuration.ts";
 import { translateResources } from "../assemble/translate-resources.ts";
 import { manifest, type ManifestText, stateOf, stateOfManifests } from "../assemble/manifests.suite.ts";

@@ -24,7 +24,7 @@ import {
   gatewayStatisticsMapping,
   withGatewayFiles,
 } from "@weir/harness/pages/gateway-files";
-import { type GoControlPlane, startGoControlPlane } from "@weir/harness/servers/go-control-plane";
+import { GoControlPlane } from "@weir/harness/servers/go-control-plane";
 import { startListening } from "@weir/harness/servers/listening-service";
 import {
   applyEnvoyFilters,
@@ -121,7 +121,7 @@ describe("docs/mesh.md with Envoy Gateway's discovery server", () => {
     redis = await startRedis(folder.path);
     upstream = await startUpstream();
     files = await writeCertificates(folder.path);
-    gateway = await startGoControlPlane(files);
+    gateway = await GoControlPlane.open({ cert: files.serverCert, key: files.serverKey, clientCa: files.ca });
     const container = gatewayContainer();
     command = container.command;
     const mapping = join(folder.path, "conf.yaml");
@@ -153,7 +153,7 @@ describe("docs/mesh.md with Envoy Gateway's discovery server", () => {
   afterAll(async () => {
     agent.destroy();
     await pod?.stop("SIGTERM", 30_000);
-    await gateway?.stop();
+    await gateway?.close();
     await upstream?.stop();
     await redis?.stop();
     await (cluster as KubernetesCluster | undefined)?.stop(); // Not there when it did not start.
@@ -167,12 +167,12 @@ describe("docs/mesh.md with Envoy Gateway's discovery server", () => {
   it("accepts every configuration that Envoy Gateway sends", async () => {
     const configs = gatewayRateLimitConfigs();
     expect(configs.size).toBeGreaterThan(20);
-    for (const [file, resources] of configs) await gateway!.publish(GATEWAY_NODE, `all ${file}`, resources);
+    for (const [file, resources] of configs) await gateway!.publishAndAwait(GATEWAY_NODE, `all ${file}`, resources);
   });
 
   it("enforces a configuration of Envoy Gateway behind the Envoy that it configures, over TLS", async () => {
     const resources = gatewayRateLimitConfigs().get("month-year-rule.yaml")!;
-    await gateway!.publish(GATEWAY_NODE, "enforced", resources);
+    await gateway!.publishAndAwait(GATEWAY_NODE, "enforced", resources);
     const config = JSON.stringify(withGatewayFiles(gatewayEnvoyConfig(gatewayResources("ratelimit")), files))
       // The expected routes have paths without a slash, which no request has.
       .replace('"path":"foo/bar"', '"path":"/foo/bar"');

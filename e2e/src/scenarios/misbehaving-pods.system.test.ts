@@ -7,7 +7,7 @@ import { eventually } from "@weir/harness/processes/eventually";
 import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
 import { type Pod, startPod } from "@weir/harness/weir/pod";
 import { type Replica, startReplica } from "@weir/harness/weir/replica";
-import { type Answer, StreamPod } from "@weir/harness/ads/stream-pod";
+import { type Answer, cannotLoad, ScriptedPod, tlsOf } from "@weir/harness/ads/scripted-pod";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
 
@@ -19,15 +19,15 @@ const DOMAINS = ["mail", "search"] as const;
 
 /** The answers of each misbehaving pod. A set without resources is ACKed: it holds nothing to name. */
 const ANSWERS: Readonly<Record<string, Answer>> = {
-  "edge/never-answers": "nothing",
-  "edge/nacks-by-name": ([first]) => first && `${first.name}: no such unit`,
+  "edge/never-answers": () => undefined,
+  "edge/nacks-by-name": cannotLoad(() => true, "no such unit"),
   "edge/nacks-without-name": () => "out of memory",
 };
 
 describe("pods that NACK everything or never answer", () => {
   const folder = makeTemporaryFolder();
   const manifests = join(folder.path, "manifests");
-  const others: StreamPod[] = [];
+  const others: ScriptedPod[] = [];
   let certificates: DevelopmentCertificates;
   let replica: Replica;
   let pod: Pod;
@@ -42,7 +42,7 @@ describe("pods that NACK everything or never answer", () => {
     replica = await startReplica({ certificates, manifests });
     // The others connect and answer first.
     for (const [nodeId, answer] of Object.entries(ANSWERS)) {
-      others.push(new StreamPod({ nodeId, ports: [replica.adsPort], certificates, answer }));
+      others.push(new ScriptedPod(replica.adsPort, { nodeId, tls: tlsOf(certificates), answer }));
     }
     for (const other of others) await other.response(1);
     pod = await startPod({ ports: replica.ports, certificates }, { CONFIG_GRPC_XDS_NODE_ID: "edge/correct" });

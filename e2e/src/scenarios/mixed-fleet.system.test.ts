@@ -13,7 +13,8 @@ import type { Traffic } from "@weir/harness/weir/traffic";
 import { launcher, runCommand } from "@weir/harness/processes/programs";
 import { type Replica, type ReportedResource, startReplica } from "@weir/harness/weir/replica";
 import { openServiceAddress, type ServiceAddress } from "@weir/harness/servers/service-address";
-import { answerOfOldImage, StreamPod } from "@weir/harness/ads/stream-pod";
+import { limitsIn } from "@weir/harness/ads/pod-end";
+import { answerOfOldImage, ScriptedPod, tlsOf } from "@weir/harness/ads/scripted-pod";
 
 /** Longest wait for the limits of a pod, in milliseconds: it may connect to the killed replica first. */
 const ARRIVAL_MS = 40_000;
@@ -32,7 +33,7 @@ describe("a fleet of pods of an old and a new image", () => {
   /** The real pods, and a scripted one of the old image. */
   let current: Pod;
   let old: Pod;
-  let scripted: StreamPod;
+  let scripted: ScriptedPod;
 
   beforeAll(async () => {
     mkdirSync(manifests);
@@ -171,7 +172,7 @@ describe("a fleet of pods of an old and a new image", () => {
   });
 
   it("never lacked a resource in an ACK of the scripted pod since it restarted", () => {
-    for (const limits of scripted.ackedLimits())
+    for (const limits of scripted.acked.map((response) => limitsIn(response)))
       expect(Object.keys(limits)).toEqual(expect.arrayContaining(["mail", "search"]));
   });
 
@@ -201,8 +202,12 @@ describe("a fleet of pods of an old and a new image", () => {
     return pod;
   }
 
-  function connectScripted(): StreamPod {
-    return new StreamPod({ nodeId: "edge/three", ports: [address.port], certificates, answer: answerOfOldImage });
+  function connectScripted(): ScriptedPod {
+    return new ScriptedPod(address.port, {
+      nodeId: "edge/three",
+      tls: tlsOf(certificates),
+      answer: answerOfOldImage,
+    });
   }
 
   function save(
@@ -231,7 +236,7 @@ describe("a fleet of pods of an old and a new image", () => {
   async function expectScripted(limits: Limits): Promise<void> {
     await eventually(
       "the limits of the scripted pod",
-      () => expect(scripted.ackedLimits().at(-1)).toEqual(limits),
+      () => expect(scripted.acked.map((response) => limitsIn(response)).at(-1)).toEqual(limits),
       ARRIVAL_MS,
     );
   }

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/harness/processes/eventually";
 import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
 import { type Replica, type Rollout, startReplica } from "@weir/harness/weir/replica";
-import { StreamPod } from "@weir/harness/ads/stream-pod";
+import { limitsIn } from "@weir/harness/ads/pod-end";
+import { ACK, ScriptedPod, tlsOf } from "@weir/harness/ads/scripted-pod";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
 
@@ -29,7 +30,7 @@ describe("two replicas of the control plane", () => {
   const folder = makeTemporaryFolder();
   const manifests = join(folder.path, "manifests");
   const replicas: Replica[] = [];
-  const pods: StreamPod[] = [];
+  const pods: ScriptedPod[] = [];
   let certificates: DevelopmentCertificates;
   let first: Replica;
   let second: Replica;
@@ -50,7 +51,7 @@ describe("two replicas of the control plane", () => {
     save("contest-a", "contest", 2);
     save("limits-3", "domain-3", 5);
     await eventually("the first replica to serve the changes", () =>
-      expect(pod.limits()).toMatchObject({ "contest-a": 2, "limits-3": 5 }),
+      expect(limitsIn(pod.last)).toMatchObject({ "contest-a": 2, "limits-3": 5 }),
     );
     const preload = join(folder.path, "skewed-clock.mjs");
     writeFileSync(preload, skewedClock(SKEW_MS));
@@ -78,7 +79,7 @@ describe("two replicas of the control plane", () => {
     save("limits-9", "domain-9", 77);
     for (const replica of [first, second]) {
       const pod = connect("gold/after", [replica]);
-      await eventually("the change", () => expect(pod.limits()).toMatchObject({ "limits-9": 77 }));
+      await eventually("the change", () => expect(limitsIn(pod.last)).toMatchObject({ "limits-9": 77 }));
     }
     await expectSame("gold/after-change");
   });
@@ -95,7 +96,7 @@ describe("two replicas of the control plane", () => {
     await first.process.exited;
     for (const pod of fleet) {
       await eventually(`${pod.nodeId} to have the change`, () =>
-        expect(pod.limits()).toMatchObject({ "limits-11": 1234 }),
+        expect(limitsIn(pod.last)).toMatchObject({ "limits-11": 1234 }),
       );
     }
     const [after] = fleet.map(({ last }) => last.versionInfo);
@@ -110,7 +111,7 @@ describe("two replicas of the control plane", () => {
         ],
         pod.nodeId,
       ).toContainEqual(pod.responses.map(({ versionInfo }) => versionInfo));
-      expect(Object.keys(pod.limits()), pod.nodeId).toHaveLength(41);
+      expect(Object.keys(limitsIn(pod.last)), pod.nodeId).toHaveLength(41);
     }
     const quickestMs = Math.min(...fleet.map(({ servedAgainMs, backoffMs }) => servedAgainMs - killedMs - backoffMs));
     expect(quickestMs).toBeLessThan(connectMs + OVERRUN_MAX_MS);
@@ -141,8 +142,9 @@ describe("two replicas of the control plane", () => {
     );
   }
 
-  function connect(nodeId: string, to: readonly Replica[]): StreamPod {
-    const pod = new StreamPod({ nodeId, ports: to.map(({ adsPort }) => adsPort), certificates });
+  function connect(nodeId: string, to: readonly Replica[]): ScriptedPod {
+    const ports = to.map(({ adsPort }) => adsPort);
+    const pod = new ScriptedPod(ports, { nodeId, tls: tlsOf(certificates), answer: ACK });
     pods.push(pod);
     return pod;
   }

@@ -8,15 +8,16 @@ import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
 import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
 import { type Replica, startReplica } from "@weir/harness/weir/replica";
-import { answerOfOldImage, StreamPod } from "@weir/harness/ads/stream-pod";
+import { limitsIn } from "@weir/harness/ads/pod-end";
+import { ACK, answerOfOldImage, ScriptedPod, tlsOf } from "@weir/harness/ads/scripted-pod";
 
 describe("two replicas, one with new pods and one with old ones", () => {
   const folder = makeTemporaryFolder();
   const manifests = join(folder.path, "manifests");
   const replicas: Replica[] = [];
   let certificates: DevelopmentCertificates;
-  let current: StreamPod;
-  let old: StreamPod;
+  let current: ScriptedPod;
+  let old: ScriptedPod;
 
   beforeAll(async () => {
     mkdirSync(manifests);
@@ -28,8 +29,9 @@ describe("two replicas, one with new pods and one with old ones", () => {
     });
     for (const index of [0, 1]) await launch(index);
     const ports = replicas.map(({ adsPort }) => adsPort);
-    current = new StreamPod({ nodeId: "edge/new", ports, certificates });
-    old = new StreamPod({ nodeId: "edge/old", ports: ports.toReversed(), certificates, answer: answerOfOldImage });
+    const tls = tlsOf(certificates);
+    current = new ScriptedPod(ports, { nodeId: "edge/new", tls, answer: ACK });
+    old = new ScriptedPod(ports.toReversed(), { nodeId: "edge/old", tls, answer: answerOfOldImage });
     await expectAcked(current, { mail: 1, search: 1 });
     await expectAcked(old, { mail: 1, search: 1 });
     save("search", 2, "week"); // What the old image cannot load.
@@ -54,7 +56,7 @@ describe("two replicas, one with new pods and one with old ones", () => {
     await expectAcked(old, { mail, search: 1 });
     await launch(index);
     for (const pod of [current, old])
-      for (const limits of pod.ackedLimits()) expect(Object.keys(limits)).toEqual(["mail", "search"]);
+      for (const response of pod.acked) expect(Object.keys(limitsIn(response))).toEqual(["mail", "search"]);
   });
 
   /** Starts a replica with its own STATE_DIRECTORY, at its old ports if it had some. */
@@ -69,7 +71,7 @@ describe("two replicas, one with new pods and one with old ones", () => {
     saveManifest(manifests, `${name}.yaml`, manifestOf(name, name, [rule]));
   }
 
-  async function expectAcked(pod: StreamPod, limits: Readonly<Record<string, number>>): Promise<void> {
-    await eventually(`the ACK of ${pod.nodeId}`, () => expect(pod.ackedLimits().at(-1)).toEqual(limits), 10_000);
+  async function expectAcked(pod: ScriptedPod, limits: Readonly<Record<string, number>>): Promise<void> {
+    await eventually(`the ACK of ${pod.nodeId}`, () => expect(limitsIn(pod.acked.at(-1)!)).toEqual(limits), 10_000);
   }
 });

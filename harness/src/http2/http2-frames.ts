@@ -1,5 +1,4 @@
-// The bytes of gRPC calls over HTTP/2, and a reader of frames. For benchmark pods and the fuzzer: it
-// trusts the server.
+// The bytes of gRPC calls over HTTP/2, and a reader of frames. For the fuzzer: it trusts the server.
 
 /** What a client sends first on a connection (RFC 9113, section 3.4). */
 export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
@@ -49,25 +48,12 @@ export function placesOf(marker: string, bytes: Buffer, start = 0): readonly num
   return places;
 }
 
-/**
- * The frame that opens a call of `path` on stream 1 of a fresh connection; its messages follow as
- * DATA frames.
- */
-export function callHeaders(path: string, authority: string): Buffer {
-  return frame(FRAME.HEADERS, FLAG.END_HEADERS, 1, indexedLiterals(path, authority));
-}
-
 /** A message with the prefix of gRPC: no compression flag, then its length. */
 export function grpcMessage(message: Uint8Array): Buffer {
   const bytes = Buffer.alloc(5 + message.length);
   bytes.writeUInt32BE(message.length, 1);
   bytes.set(message, 5);
   return bytes;
-}
-
-/** A gRPC message as a DATA frame that does not end the stream. */
-export function messageFrame(streamId: number, message: Uint8Array): Buffer {
-  return frame(FRAME.DATA, 0, streamId, grpcMessage(message));
 }
 
 /** What a frame reader reports. The payload is a view that is valid during the call only. */

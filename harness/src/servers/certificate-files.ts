@@ -1,11 +1,12 @@
 // Certificates for a server of a test on this machine and for its clients.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createAuthority } from "@weir/certificates/authority";
+import { type Authority, createAuthority } from "@weir/certificates/authority";
 import { HOST } from "./store-server.ts";
 
-/** Paths of PEM files. */
+/** Paths of PEM files, and the authority behind them. */
 export interface CertificateFiles {
+  readonly authority: Authority;
   readonly ca: string;
   readonly serverCert: string;
   readonly serverKey: string;
@@ -14,12 +15,12 @@ export interface CertificateFiles {
 }
 
 /**
- * Writes an authority's certificate, one for 127.0.0.1, localhost and further names, and one for a client; each
- * valid for a day.
+ * Writes an authority's certificate, one for 127.0.0.1, localhost and further names, and one for a client; the
+ * latter valid for a day.
  */
 export async function writeCertificates(folder: string, names: readonly string[] = []): Promise<CertificateFiles> {
   const validity = { now: new Date(), validDays: 1 } as const;
-  const authority = await createAuthority({ commonName: "tests", ...validity });
+  const authority = await createAuthority({ commonName: "tests", now: validity.now, validDays: 2 });
   const server = await authority.issue({
     commonName: "server",
     ipAddresses: [HOST],
@@ -39,6 +40,7 @@ export async function writeCertificates(folder: string, names: readonly string[]
     return path;
   };
   return {
+    authority,
     ca: write("ca.pem", authority.certPem),
     serverCert: write("server.pem", server.certPem),
     serverKey: write("server.key", server.keyPem),

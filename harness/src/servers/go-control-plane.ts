@@ -1,63 +1,106 @@
-// A go-control-plane server with mutual TLS: what Envoy Gateway's discovery server for rate limit pods consists of.
-import { spawn } from "node:child_process";
+// A real go-control-plane server, which Envoy Gateway's discovery server for rate limit pods consists of, as
+// a process of its own: it receives commands, and reports what clients send.
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
 import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
+
 import { eventually } from "../processes/eventually.ts";
-import type { CertificateFiles } from "./certificate-files.ts";
+import { pauseProcess } from "../processes/pause-process.ts";
 import { ROOT, runCommand } from "../processes/programs.ts";
 
-/** A line that the server writes. */
-interface ServerEvent {
-  readonly event: string;
+/** A report of the server; the fields depend on the event. */
+export interface ServerEvent {
+  readonly event: "listening" | "published" | "cleared" | "refused" | "opened" | "closed" | "asked" | "sent";
   readonly port?: number;
+  readonly stream?: number;
   readonly node?: string;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, readonly string[]>>;
   readonly version?: string;
+  readonly nonce?: string;
+  readonly code?: number;
   readonly error?: string;
 }
 
-/** A running server. */
-export interface GoControlPlane {
-  readonly port: number;
-  /** Publishes configurations for a node; resolves when the node has ACKed them, throws when it NACKs. */
-  publish(node: string, version: string, resources: readonly unknown[]): Promise<void>;
-  stop(): Promise<void>;
+/** Where the server listens, and its files: with an authority of its clients it requires their certificates. */
+export interface ServerOptions {
+  /** Default: any free one. */
+  readonly port?: number;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly clientCa?: string;
 }
 
-/** Starts the server, which asks its clients for a certificate. */
-export async function startGoControlPlane(files: CertificateFiles): Promise<GoControlPlane> {
-  const built = await runCommand(`sh tools/build-oracle.sh ratelimit/oracle/ads-server`, { cwd: ROOT });
-  if (built.code !== 0) throw new Error(`Cannot start go-control-plane: ${built.stderr}`);
-  const flags = [`-cert=${files.serverCert}`, `-key=${files.serverKey}`, `-client-ca=${files.ca}`];
-  const server = spawn(join(built.stdout.trim()), flags, { stdio: ["pipe", "pipe", "inherit"] });
-  const events: ServerEvent[] = [];
-  createInterface(server.stdout).on("line", (line) => events.push(JSON.parse(line) as ServerEvent));
-  const port = await eventually("go-control-plane to listen", () => {
-    const listening = events.find(({ event }) => event === "listening");
-    if (listening?.port === undefined) throw new Error(JSON.stringify(events));
-    return listening.port;
-  });
-  return {
-    port,
-    async publish(node, version, resources) {
-      const before = events.length;
-      server.stdin.write(`${JSON.stringify({ node, version, resources })}\n`);
-      const isAnswer = (event: ServerEvent): boolean => event.error !== undefined || isAckOf(event, node, version);
-      const answer = await eventually(`an answer to version ${version}`, () => {
-        const found = events.slice(before).find((event) => isAnswer(event));
-        if (found === undefined) throw new Error(JSON.stringify(events.slice(before)));
-        return found;
-      });
-      if (answer.error !== undefined) throw new Error(`NACK, or no configuration: ${answer.error}`);
-    },
-    async stop() {
-      const exited = once(server, "exit");
-      server.kill("SIGKILL");
-      await exited;
-    },
-  };
-}
+/** The server. */
+export class GoControlPlane {
+  readonly events: ServerEvent[] = [];
+  readonly #child: ChildProcessByStdio<Writable, Readable, null>;
 
-function isAckOf({ event, node, version }: ServerEvent, wantedNode: string, wantedVersion: string): boolean {
-  return event === "asked" && node === wantedNode && version === wantedVersion;
+  private constructor(child: ChildProcessByStdio<Writable, Readable, null>) {
+    this.#child = child;
+    createInterface(child.stdout).on("line", (line) => this.events.push(JSON.parse(line) as ServerEvent));
+  }
+
+  /** Builds it unless it is built, starts it and waits until it listens. */
+  static async open({ port = 0, cert, key, clientCa }: ServerOptions = {}): Promise<GoControlPlane> {
+    const built = await runCommand("sh tools/build-oracle.sh ratelimit/oracle/ads-server", { cwd: ROOT });
+    if (built.code !== 0) throw new Error(`Cannot start go-control-plane: ${built.stderr}`);
+    const flags = { address: `127.0.0.1:${port}`, cert, key, "client-ca": clientCa };
+    const args = Object.entries(flags).flatMap(([name, value]) => (value === undefined ? [] : [`-${name}=${value}`]));
+    const server = new GoControlPlane(spawn(built.stdout.trim(), args, { stdio: ["pipe", "pipe", "inherit"] }));
+    await server.until((events) => events.length > 0);
+    return server;
+  }
+
+  get port(): number {
+    return this.events[0]?.port ?? 0;
+  }
+
+  /** The requests of the clients, in the order of arrival. */
+  get asked(): readonly ServerEvent[] {
+    return this.events.filter(({ event }) => event === "asked");
+  }
+
+  /** Gives a node these configurations, in proto3 JSON, under this version. */
+  publish(node: string, version: string, resources: readonly unknown[]): void {
+    this.#child.stdin.write(`${JSON.stringify({ node, version, resources })}\n`);
+  }
+
+  /** The same; resolves when the node has ACKed them, and throws when it NACKs. */
+  async publishAndAwait(node: string, version: string, resources: readonly unknown[]): Promise<void> {
+    const before = this.events.length;
+    this.publish(node, version, resources);
+    const answer = (each: ServerEvent): boolean =>
+      each.error !== undefined || (each.event === "asked" && each.node === node && each.version === version);
+    await this.until((events) => events.slice(before).some(answer));
+    const { error } = this.events.slice(before).find(answer)!;
+    if (error !== undefined) throw new Error(`NACK, or no configuration: ${error}`);
+  }
+
+  /** Removes the node's snapshot; its clients receive nothing. */
+  clear(node: string): void {
+    this.#child.stdin.write(`${JSON.stringify({ node })}\n`);
+  }
+
+  /** Stops it for a while, as a hanging machine would, and continues it. */
+  async freeze(isFrozen: boolean): Promise<void> {
+    if (isFrozen) await pauseProcess(this.#child.pid);
+    else this.#child.kill("SIGCONT");
+  }
+
+  /** Ends it as a crash would. */
+  async close(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const ended = once(this.#child, "exit");
+    this.#child.kill("SIGKILL");
+    await ended;
+  }
+
+  /** Resolves when the condition is true. */
+  async until(condition: (events: readonly ServerEvent[]) => boolean): Promise<void> {
+    await eventually("go-control-plane", () => {
+      if (!condition(this.events)) throw new Error(`it reported ${JSON.stringify(this.events)}`);
+    });
+  }
 }

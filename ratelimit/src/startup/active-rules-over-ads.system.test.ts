@@ -1,16 +1,13 @@
 // Rules that a real go-control-plane server sends, up to the active rules and the answers that the server receives
 // of it: in plain text and over mutual TLS.
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-
 import type { JsonObject } from "@bufbuild/protobuf";
-import { createAuthority } from "@weir/certificates/authority";
 import { createLog } from "@weir/common/log/log";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { writeCertificates } from "@weir/harness/servers/certificate-files";
+import { GoControlPlane, type ServerOptions } from "@weir/harness/servers/go-control-plane";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import type { ConfigSource } from "../config/config-source.ts";
-import { buildGoServer, GoControlPlane, type ServerOptions } from "../config/xds/go-control-plane.suite.ts";
 import type { XdsOptions } from "../config/xds/xds-options.ts";
 import { XdsSource } from "../config/xds/xds-source.ts";
 import { Health } from "../health/health.ts";
@@ -19,9 +16,6 @@ import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { ActiveRules } from "./active-rules.ts";
 
 const WAIT = { timeout: 40_000, interval: 10 };
-
-/** The first build downloads Go's own newer version and the modules. */
-const BUILD_TIMEOUT_MS = 300_000;
 
 const NODE = "gateway/pod-7";
 
@@ -39,55 +33,32 @@ interface Pod {
   readonly lines: Record<string, unknown>[];
 }
 
-let program: string | undefined;
-
-beforeAll(() => {
-  program = buildGoServer();
-}, BUILD_TIMEOUT_MS);
-
 describe.each(["plain text", "mutual TLS"])("XdsSource with a go-control-plane server over %s", (transport) => {
-  let folder: string;
+  const folder = makeTemporaryFolder();
   let serverOptions: ServerOptions = {};
   let tls: XdsOptions["tls"];
   let server: GoControlPlane;
   let pods: Pod[];
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "weir-ads-"));
     if (transport !== "mutual TLS") return;
-    const now = new Date();
-    const authority = await createAuthority({ commonName: "test", now, validDays: 1 });
-    const caPath = await write("ca.pem", authority.certPem);
-    const pairOf = async (
-      usage: "server" | "client",
-      dnsName: string,
-    ): Promise<{ certPath: string; keyPath: string }> => {
-      const pair = await authority.issue({ commonName: usage, dnsNames: [dnsName], usage, now, validDays: 1 });
-      return { certPath: await write(`${usage}.pem`, pair.certPem), keyPath: await write(`${usage}.key`, pair.keyPem) };
-    };
-    serverOptions = { ...(await pairOf("server", "control-plane.example")), clientCaPath: caPath };
-    tls = { paths: { ...(await pairOf("client", "ratelimit.example")), caPath }, serverName: "control-plane.example" };
+    const files = await writeCertificates(folder.path, ["control-plane.example"]);
+    serverOptions = { cert: files.serverCert, key: files.serverKey, clientCa: files.ca };
+    const paths = { certPath: files.clientCert, keyPath: files.clientKey, caPath: files.ca };
+    tls = { paths, serverName: "control-plane.example" };
   });
 
-  afterAll(async () => {
-    await rm(folder, { recursive: true, force: true });
-  });
+  afterAll(() => folder.remove());
 
-  beforeEach(async (context) => {
+  beforeEach(async () => {
     pods = [];
-    if (program === undefined) context.skip("there is no Go to build the server with");
-    server = await GoControlPlane.open(program ?? "", serverOptions);
+    server = await GoControlPlane.open(serverOptions);
   });
 
   afterEach(async () => {
     for (const pod of pods) await pod.source.stop();
     await server.close();
   });
-
-  async function write(name: string, text: string): Promise<string> {
-    await writeFile(join(folder, name), text);
-    return join(folder, name);
-  }
 
   async function startPod(options: Partial<XdsOptions> & { readonly mergeDomains?: boolean } = {}): Promise<Pod> {
     const { mergeDomains = false, ...overrides } = options;
@@ -225,7 +196,7 @@ describe.each(["plain text", "mutual TLS"])("XdsSource with a go-control-plane s
     await server.close();
     await expect.poll(() => warnings(pod).length, WAIT).toBeGreaterThan(0);
     await untilDump(pod, "foo.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");
-    server = await GoControlPlane.open(program ?? "", { ...serverOptions, port });
+    server = await GoControlPlane.open({ ...serverOptions, port });
     await server.until(() => server.asked.length >= 1);
     expect(server.asked[0]).toEqual({
       event: "asked",

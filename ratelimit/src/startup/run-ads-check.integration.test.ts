@@ -2,9 +2,9 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 
+import { rateLimitConfig, ScriptedAdsServer } from "@weir/harness/ads/ads-server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { FakeAdsServer, rateLimitConfig } from "../config/xds/fake-ads-server.suite.ts";
 import { parseSettings } from "../settings.ts";
 import { runAdsCheck } from "./run-ads-check.ts";
 
@@ -12,10 +12,10 @@ import { runAdsCheck } from "./run-ads-check.ts";
 const LONG_MS = 60_000;
 
 describe("runAdsCheck()", () => {
-  let server: FakeAdsServer;
+  let server: ScriptedAdsServer;
 
   beforeEach(async () => {
-    server = new FakeAdsServer();
+    server = new ScriptedAdsServer();
     await server.open();
   });
 

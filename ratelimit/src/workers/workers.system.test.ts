@@ -6,12 +6,12 @@ import { connect } from "node:tls";
 
 import { createAuthority } from "@weir/certificates/authority";
 import { credentials } from "@grpc/grpc-js";
+import { rateLimitConfig, ScriptedAdsServer } from "@weir/harness/ads/ads-server";
 import { eventually } from "@weir/harness/processes/eventually";
 import { pauseProcess } from "@weir/harness/processes/pause-process";
 import { isRunning } from "@weir/harness/processes/processes";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import { FakeAdsServer, rateLimitConfig } from "../config/xds/fake-ads-server.suite.ts";
 import { clearOfMidnight } from "../startup/started-program.suite.ts";
 import { BUILT, type TestClient, WorkersFixture, type WorkersService } from "./workers.suite.ts";
 
@@ -147,7 +147,7 @@ describe("weir-ratelimit with two workers", { timeout: TIMEOUT_MS }, () => {
   });
 
   it("is one client of the configuration server, and ACKs when every worker has loaded", async () => {
-    const server = new FakeAdsServer();
+    const server = new ScriptedAdsServer();
     await server.open();
     server.publish("v1", [rateLimitConfig("a")]);
     const service = await fixture.start({

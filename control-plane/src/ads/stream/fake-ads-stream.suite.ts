@@ -1,18 +1,7 @@
-// A pod at the other end of a stream, for tests. It enforces the laws of the protocol on everything
-// that it is sent: a test that breaks one fails, whatever it looks at itself.
-import { create, fromBinary } from "@bufbuild/protobuf";
-import type { NodeSchema } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
-import type {
-  DiscoveryRequest,
-  DiscoveryResponse,
-} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
-import {
-  DiscoveryRequestSchema,
-  DiscoveryResponseSchema,
-} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
-import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
-import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
-import type { MessageInitShape } from "@bufbuild/protobuf";
+// A pod at the other end of a stream without a network, for unit tests.
+import { fromBinary } from "@bufbuild/protobuf";
+import { PodEnd, requestOf, type RequestText } from "@weir/harness/ads/pod-end";
+import { DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { expect } from "vitest";
 
 import { PodRegistry } from "../../pods/pod-registry.ts";
@@ -23,53 +12,6 @@ import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { type Log, silentLog } from "@weir/common/log/log";
 import { type PodChannel, PodStream, type StreamKind } from "./pod-stream.ts";
 import { SendSemaphore } from "./send-semaphore.ts";
-
-/** What a request says; the type is RateLimitConfig's unless said otherwise. */
-export interface RequestText {
-  readonly type?: string;
-  readonly names?: readonly string[];
-  readonly version?: string;
-  readonly nonce?: string;
-  readonly error?: { readonly code?: number; readonly message: string };
-  readonly node?: MessageInitShape<typeof NodeSchema>;
-}
-
-/** A request. */
-export function requestOf({
-  type = RATE_LIMIT_CONFIG_TYPE_URL,
-  names = [],
-  version = "",
-  nonce = "",
-  error,
-  node,
-}: RequestText): DiscoveryRequest {
-  return create(DiscoveryRequestSchema, {
-    typeUrl: type,
-    resourceNames: [...names],
-    versionInfo: version,
-    responseNonce: nonce,
-    ...(error === undefined ? {} : { errorDetail: { code: error.code ?? 0, message: error.message } }),
-    ...(node === undefined ? {} : { node }),
-  });
-}
-
-/** Names of the resources of a response, which must be RateLimitConfigs. */
-export function namesOf(response: DiscoveryResponse): readonly string[] {
-  return response.resources.map(({ value }) => fromBinary(RateLimitConfigSchema, value).name);
-}
-
-/** Fails unless the response keeps the laws; `seen` are the nonces before it. */
-export function expectLawful(response: DiscoveryResponse, seen: readonly string[]): void {
-  expect(response.nonce, "a response has a nonce").not.toBe("");
-  expect(seen, "a nonce is used once").not.toContain(response.nonce);
-  expect(response.versionInfo, "a response has a version").not.toBe("");
-  expect(response.typeUrl, "a response has the type that was asked for").toBe(RATE_LIMIT_CONFIG_TYPE_URL);
-  for (const resource of response.resources)
-    expect(resource.typeUrl, "a resource has the type of its response").toBe(response.typeUrl);
-  const names = namesOf(response);
-  expect(new Set(names).size, "a resource is in a response once").toBe(names.length);
-  expect(names, "resources are in canonical order").toEqual([...names].sort());
-}
 
 /** What streams have their snapshots from. */
 export type PublisherOfStreams = Pick<Publisher, "snapshotFor" | "formsOf" | "onPublished">;
@@ -142,11 +84,10 @@ export interface FakeAdsStreamOptions {
 }
 
 /** A pod and its stream. */
-export class FakeAdsStream implements PodChannel {
+export class FakeAdsStream extends PodEnd implements PodChannel {
   /** Its address; to be changed before the first request only. */
   peer = "192.0.2.1:4711";
   readonly counts: AnswerCounts;
-  readonly responses: DiscoveryResponse[] = [];
   /** How often the stream could be ended after the pod had nothing more to say. */
   ends = 0;
   readonly #stream: PodStream;
@@ -166,6 +107,7 @@ export class FakeAdsStream implements PodChannel {
       snapshotMaxBytes = 4_000_000,
     }: FakeAdsStreamOptions = {},
   ) {
+    super();
     this.counts = new AnswerCounts(pods);
     const deps = { channel: this, publisher, pods, clock, semaphore, log };
     this.#stream = new PodStream(deps, { identifier: "replica-1", kind, snapshotMaxBytes });
@@ -176,38 +118,14 @@ export class FakeAdsStream implements PodChannel {
     expect(this.#isClosed, "nothing is sent after the end").toBe(false);
     expect(this.#written, "nothing is sent while a response is under way").toBeUndefined();
     const response = fromBinary(DiscoveryResponseSchema, Buffer.concat(pieces));
-    expectLawful(
-      response,
-      this.responses.map(({ nonce }) => nonce),
-    );
     expect(response.controlPlane?.identifier).toBe("replica-1");
-    this.responses.push(response);
+    this.receive(response);
     if (this.#isReading) written();
     else this.#written = written;
   }
 
-  /** The last response; fails when there is none. */
-  get last(): DiscoveryResponse {
-    const response = this.responses.at(-1);
-    if (response === undefined) throw new Error("The pod was sent nothing");
-    return response;
-  }
-
   request(text: RequestText = {}): string | undefined {
     return this.#stream.receive(requestOf(text));
-  }
-
-  /** Accepts the last response. */
-  accept(names: readonly string[] = []): void {
-    this.request({ version: this.last.versionInfo, nonce: this.last.nonce, names });
-  }
-
-  /**
-   * Rejects the last response as the pods of the field do: with a message only, and the version
-   * accepted before.
-   */
-  reject(message: string, acceptedVersion = "", names: readonly string[] = []): void {
-    this.request({ version: acceptedVersion, nonce: this.last.nonce, error: { message }, names });
   }
 
   /** Says that it has nothing more to say. */

@@ -1,13 +1,14 @@
 // Tests of pod-stream.ts and sotw.ts together: what a pod says, and what it is sent. Case numbers
 // are those of the protocol's test list.
 import { createLog } from "@weir/common/log/log";
+import { namesOf, requestOf } from "@weir/harness/ads/pod-end";
 import { describe, expect, it } from "vitest";
 
 import type { ManifestText } from "../../assemble/manifests.suite.ts";
 import { PodRegistry } from "../../pods/pod-registry.ts";
 import { syncStatusOf } from "../../pods/sync-status.ts";
 import { snapshotOf } from "../../snapshot/snapshots-of.suite.ts";
-import { FakeAdsStream, FakePublisher, namesOf, requestOf } from "./fake-ads-stream.suite.ts";
+import { FakeAdsStream, FakePublisher } from "./fake-ads-stream.suite.ts";
 import { SendSemaphore } from "./send-semaphore.ts";
 import { classifyRequest } from "./sotw.ts";
 

@@ -4,14 +4,13 @@ import { once } from "node:events";
 import { join } from "node:path";
 
 import { E2eError } from "../../errors.ts";
-import { STACK_HOST } from "@weir/dev/setup/ports";
 import type { PodsAnswer, PodsOrder } from "./pods.ts";
 
 /** Longest wait for an answer, in milliseconds: far beyond every bar, so that a miss is measured. */
 const ANSWER_TIMEOUT_MS = 120_000;
 
 /** The number of pods and where they connect. */
-export type FleetOptions = Omit<Extract<PodsOrder, { kind: "open" }>, "kind" | "host">;
+export type FleetOptions = Omit<Extract<PodsOrder, { kind: "open" }>, "kind">;
 
 /** Starts pods; they connect as soon as there is something to connect to. */
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
@@ -20,7 +19,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   });
   await once(child, "spawn");
   const fleet = new Fleet(child);
-  child.send({ kind: "open", host: STACK_HOST, ...options } satisfies PodsOrder);
+  child.send({ kind: "open", ...options } satisfies PodsOrder);
   return fleet;
 }
 

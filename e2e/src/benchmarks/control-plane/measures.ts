@@ -202,7 +202,6 @@ async function start(
   { place = "folder", set, pods, isTls, isWide = false, otherPort, nacks }: Setup,
 ): Promise<Running> {
   const resources = place === "folder" ? makeFolderSet(bench.folder, set) : await makeClusterSet(bench, set);
-  const { ca, rateLimit } = bench.certificates;
   const adsPort = await reservePort();
   const fleet = await startFleet({
     pods,
@@ -210,7 +209,7 @@ async function start(
     windowBytes: isWide ? WINDOW_BYTES.wide : WINDOW_BYTES.usual,
     backoffMs: otherPort === undefined ? BACKOFF_MS.start : BACKOFF_MS.lost,
     ...(nacks === undefined ? {} : { nacks }),
-    ...(isTls ? { tls: { ca: ca.cert, cert: rateLimit.cert, key: rateLimit.key } } : {}),
+    ...(isTls ? { certificates: bench.certificates } : {}),
   });
   bench.onStarted(() => fleet.stop());
   const startedMs = Date.now();

@@ -1,9 +1,9 @@
 // The process of all simulated pods, so that they cost the control plane only a share of the machine.
 // It gets its orders over its parent's channel and ends with its parent.
-import { readFileSync } from "node:fs";
-import { createSecureContext } from "node:tls";
+import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
+import { tlsOf } from "@weir/harness/ads/scripted-pod";
 
-import { type Arrival, BenchmarkPod, type PodTargets } from "./pod.ts";
+import { type Arrival, BenchmarkPod } from "./pod.ts";
 
 /** Connections that are being opened at a time: below what a listener queues. */
 const OPENING_MAX = 64;
@@ -13,10 +13,9 @@ export type PodsOrder =
   | {
       readonly kind: "open";
       readonly pods: number;
-      readonly host: string;
       readonly ports: readonly number[];
-      /** Paths of PEM files; undefined: plaintext. */
-      readonly tls?: { readonly ca: string; readonly cert: string; readonly key: string };
+      /** Undefined: plaintext. */
+      readonly certificates?: DevelopmentCertificates;
       readonly backoffMs: readonly [number, number];
       readonly windowBytes: number;
       /** So many of the pods NACK so many resources each, all different ones, before they ACK. */
@@ -57,16 +56,8 @@ process.on("message", (order: PodsOrder) => {
 process.once("disconnect", () => process.exit(0));
 
 function openAll(order: Extract<PodsOrder, { kind: "open" }>): void {
-  const { host, ports, backoffMs, windowBytes, tls: paths, nacks = { pods: 0, resources: 0 } } = order;
-  const tls =
-    paths === undefined
-      ? undefined
-      : createSecureContext({
-          ca: readFileSync(paths.ca),
-          cert: readFileSync(paths.cert),
-          key: readFileSync(paths.key),
-        });
-  const targets: PodTargets = { host, ports, backoffMs, windowBytes, tls };
+  const { ports, certificates, backoffMs, windowBytes, nacks = { pods: 0, resources: 0 } } = order;
+  const options = { backoffMs, windowBytes, ...(certificates && { tls: tlsOf(certificates) }) };
   wanted = order.pods;
   let opened = 0;
   const openNext = (): void => {
@@ -75,13 +66,12 @@ function openAll(order: Extract<PodsOrder, { kind: "open" }>): void {
     let isNew = true;
     const count = number < nacks.pods ? nacks.resources : 0;
     const rejects = Array.from({ length: count }, (_, index) => `default/limits-${number * count + index}`);
-    const pod = new BenchmarkPod(`bench/pod-${number}`, targets, rejects, () => {
+    const onArrival = (): void => {
       if (isNew) openNext();
       isNew = false;
       answerAwaited();
-    });
-    pods.push(pod);
-    pod.open();
+    };
+    pods.push(new BenchmarkPod(number, ports, { ...options, rejects, onArrival }));
   };
   for (let index = 0; index < OPENING_MAX; index++) openNext();
 }

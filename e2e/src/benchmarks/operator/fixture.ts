@@ -2,7 +2,6 @@
 // the operator, each with the account and the rights that it has anywhere.
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createSecureContext } from "node:tls";
 
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
@@ -12,9 +11,10 @@ import { reservePort } from "@weir/harness/processes/reserve-ports";
 
 import { type AuditedRequest, auditFlags, isWrite, readAudit } from "@weir/harness/kubernetes/audit-log";
 import { type LimitsCluster, startLimitsCluster } from "@weir/harness/kubernetes/limits-cluster";
+import { tlsOf } from "@weir/harness/ads/scripted-pod";
 import { ROOT, startPlanned } from "@weir/harness/processes/programs";
 import { type Replica, startReplica } from "@weir/harness/weir/replica";
-import { BenchmarkPod, type PodTargets } from "../control-plane/pod.ts";
+import { BenchmarkPod } from "../control-plane/pod.ts";
 import { fillCluster } from "../control-plane/sets.ts";
 import type { Bench } from "../run-benchmark.ts";
 import { type StatusWatch, watchStatuses } from "./status-watch.ts";
@@ -30,8 +30,6 @@ export const PODS = 20;
 /** Back-off of a pod that has lost its stream, in milliseconds. */
 const BACKOFF_MS = [250, 1000] as const;
 
-/** Window of a pod, in bytes: the initial one of HTTP/2. */
-const WINDOW_BYTES = 65_535;
 
 /** Where it runs. */
 export interface FixturePlace extends Bench {
@@ -110,20 +108,12 @@ export class Fixture {
     const { address, certificates } = this.#place;
     const ports = this.replicas.map(({ adsPort }) => adsPort);
     const number = this.#podCount++;
-    const targets: PodTargets = {
+    const pod = new BenchmarkPod(number, number % 2 === 0 ? ports : ports.toReversed(), {
       host: address,
-      ports: number % 2 === 0 ? ports : ports.toReversed(),
-      tls: createSecureContext({
-        ca: readFileSync(certificates.ca.cert),
-        cert: readFileSync(certificates.rateLimit.cert),
-        key: readFileSync(certificates.rateLimit.key),
-      }),
-      windowBytes: WINDOW_BYTES,
+      tls: tlsOf(certificates),
       backoffMs: BACKOFF_MS,
-    };
-    const pod = new BenchmarkPod(`bench/pod-${number}`, targets, [], () => undefined);
+    });
     this.#pods.push(pod);
-    pod.open();
   }
 
   /** Disconnects the oldest pod. */

@@ -1,10 +1,10 @@
 // Tests of checkAds() against a real server: what it loads, and why it does not.
+import { rateLimitConfig, ScriptedAdsServer } from "@weir/harness/ads/ads-server";
 import { RateLimitUnit } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { RecordingListener } from "../config-source.suite.ts";
 import { type AdsCheck, checkAds } from "./ads-check.ts";
-import { FakeAdsServer, rateLimitConfig } from "./fake-ads-server.suite.ts";
 
 /** Time of a check that must fail, in milliseconds: longer than a connection takes on a busy machine. */
 const SHORT_MS = 3000;
@@ -13,12 +13,12 @@ const SHORT_MS = 3000;
 const LONG_MS = 60_000;
 
 describe("checkAds()", () => {
-  let server: FakeAdsServer;
+  let server: ScriptedAdsServer;
   let listener: RecordingListener;
   let failures: string[];
 
   beforeEach(async () => {
-    server = new FakeAdsServer();
+    server = new ScriptedAdsServer();
     await server.open();
     listener = new RecordingListener();
     failures = [];

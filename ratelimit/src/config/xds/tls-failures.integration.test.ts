@@ -1,10 +1,9 @@
 // The causes of failed TLS with a server that runs in Node, as the control plane does: it closes a
 // connection whose certificate it does not accept, without a TLS alert.
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 
-import { ServerCredentials } from "@grpc/grpc-js";
+import { ScriptedAdsServer } from "@weir/harness/ads/ads-server";
 
-import { FakeAdsServer } from "./fake-ads-server.suite.ts";
 import { describeTlsFailures } from "./tls-failures.suite.ts";
 
 const MAY_NOT_ACCEPT =
@@ -13,12 +12,10 @@ const MAY_NOT_ACCEPT =
 describeTlsFailures(
   "a server in Node",
   async (files) => {
-    const server = new FakeAdsServer();
-    if (files === undefined) await server.open();
-    else {
-      const pair = { cert_chain: await readFile(files.certPath), private_key: await readFile(files.keyPath) };
-      await server.open(ServerCredentials.createSsl(await readFile(files.caPath), [pair], true));
-    }
+    const server = new ScriptedAdsServer();
+    await server.open(
+      files && { ca: readFileSync(files.caPath), cert: readFileSync(files.certPath), key: readFileSync(files.keyPath) },
+    );
     return { port: server.port, close: () => server.close() };
   },
   { unknownAuthority: MAY_NOT_ACCEPT, wrongPurpose: MAY_NOT_ACCEPT },

@@ -4,18 +4,23 @@ import { constants } from "node:http2";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
 import { createLog } from "@weir/common/log/log";
+import {
+  type AdsStream,
+  rateLimitConfig,
+  responseFrame,
+  type Script,
+  ScriptedAdsServer,
+} from "@weir/harness/ads/ads-server";
 import { RateLimitUnit } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import type { ConfigSource } from "../config-source.ts";
 import { RecordingListener } from "../config-source.suite.ts";
-import { FakeAdsServer, rateLimitConfig } from "./fake-ads-server.suite.ts";
-import { RawAdsServer, type RawStream, responseFrame } from "./raw-ads-server.suite.ts";
 import type { XdsOptions } from "./xds-options.ts";
 import { XdsSource } from "./xds-source.ts";
 
 /** How a connection ends. */
-const ENDS: readonly (readonly [string, (stream: RawStream) => void])[] = [
+const ENDS: readonly (readonly [string, (stream: AdsStream) => void])[] = [
   ["the stream is ended without trailers", ({ stream }) => stream.close(constants.NGHTTP2_NO_ERROR)],
   ["the stream is reset as cancelled (RST_STREAM)", ({ stream }) => stream.close(constants.NGHTTP2_CANCEL)],
   [
@@ -38,7 +43,7 @@ const ENDS: readonly (readonly [string, (stream: RawStream) => void])[] = [
 ];
 
 /** Where in the exchange it ends. Each has the number of requests that the client sends before. */
-const POINTS: readonly (readonly [string, (stream: RawStream) => Promise<void>])[] = [
+const POINTS: readonly (readonly [string, (stream: AdsStream) => Promise<unknown>])[] = [
   ["before the answer begins", async ({ hasReceived }) => hasReceived(1)],
   [
     "before the first response",
@@ -116,8 +121,8 @@ describe("XdsSource", () => {
     await source.start();
   }
 
-  async function openFake(): Promise<FakeAdsServer> {
-    const server = new FakeAdsServer();
+  async function openServer(script?: Script): Promise<ScriptedAdsServer> {
+    const server = new ScriptedAdsServer(script);
     await server.open();
     closing.push(() => server.close());
     return server;
@@ -125,7 +130,7 @@ describe("XdsSource", () => {
 
   describe.each(ENDS)("when %s", (_end, end) => {
     it.each(POINTS)("the client reconnects with the active version, %s", async (_point, reach) => {
-      const server = await RawAdsServer.open(async (stream, number) => {
+      const server = await openServer(async (stream, number) => {
         if (number === 0) {
           await reach(stream);
           end(stream);
@@ -135,7 +140,6 @@ describe("XdsSource", () => {
         stream.respond();
         stream.stream.write(responseFrame("v2", [rateLimitConfig("b")]));
       });
-      closing.push(() => server.close());
       await start(server.port);
       await listener.until(() => listener.domains().join() === "b");
       const acceptedBefore = listener.accepted.slice(0, -1);
@@ -152,7 +156,7 @@ describe("XdsSource", () => {
   });
 
   it("the page of a proxy instead of gRPC is logged, and the client retries", async () => {
-    const server = await RawAdsServer.open(async ({ hasReceived, respond, stream }, number) => {
+    const server = await openServer(async ({ hasReceived, respond, stream }, number) => {
       await hasReceived(1);
       if (number === 0) {
         stream.respond({ ":status": 503, "content-type": "text/html" });
@@ -162,7 +166,6 @@ describe("XdsSource", () => {
       respond();
       stream.write(responseFrame("v1", [rateLimitConfig("a")]));
     });
-    closing.push(() => server.close());
     await start(server.port);
     await listener.until(() => listener.domains().join() === "a");
     expect(lines.find((line) => line["level"] === "warning")).toMatchObject({
@@ -175,7 +178,7 @@ describe("XdsSource", () => {
     // A ping that is late on a busy machine makes a stream more: what each is sent depends on the
     // silence alone.
     let isSilent = false;
-    const server = await RawAdsServer.open(async ({ hasReceived, respond, stream }) => {
+    const server = await openServer(async ({ hasReceived, respond, stream }) => {
       await hasReceived(1);
       respond();
       stream.write(
@@ -206,14 +209,13 @@ describe("XdsSource", () => {
   });
 
   it("a message whose length exceeds the limit is rejected before it arrives", async () => {
-    const server = await RawAdsServer.open(async ({ hasReceived, respond, stream }, number) => {
+    const server = await openServer(async ({ hasReceived, respond, stream }, number) => {
       await hasReceived(1);
       respond();
       stream.write(
         number === 0 ? Buffer.from([0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3]) : responseFrame("v1", [rateLimitConfig("a")]),
       );
     });
-    closing.push(() => server.close());
     await start(server.port);
     await listener.until(() => listener.domains().join() === "a");
     expect(lines.find((line) => line["level"] === "warning")?.["reason"]).toMatch(
@@ -222,7 +224,7 @@ describe("XdsSource", () => {
   });
 
   it("a flood of responses is applied in order and each is ACKed", async () => {
-    const server = await openFake();
+    const server = await openServer();
     server.publish("v0", [rateLimitConfig("d0")]);
     await start(server.port);
     await server.until(() => server.received.length === 2);
@@ -234,7 +236,7 @@ describe("XdsSource", () => {
   });
 
   it("a flood of invalid responses is neither NACKed nor logged one by one, and the next valid one is applied immediately", async () => {
-    const server = await openFake();
+    const server = await openServer();
     server.mayLeaveUnanswered = true;
     server.publish("v0", [rateLimitConfig("good")]);
     await start(server.port);
@@ -252,7 +254,7 @@ describe("XdsSource", () => {
   });
 
   it("a response that comes twice is applied and ACKed twice", async () => {
-    const server = await openFake();
+    const server = await openServer();
     server.publish("v1", [rateLimitConfig("a")]);
     await start(server.port);
     await server.until(() => server.received.length === 2);
@@ -283,7 +285,7 @@ describe("XdsSource", () => {
   });
 
   it("an empty set is applied and ACKed", async () => {
-    const server = await openFake();
+    const server = await openServer();
     server.publish("v1", [rateLimitConfig("a")]);
     await start(server.port);
     await server.until(() => server.received.length === 2);
@@ -294,7 +296,7 @@ describe("XdsSource", () => {
   });
 
   it("responses without nonce and with the nonce of another are answered with the nonce they came with", async () => {
-    const server = await RawAdsServer.open(async ({ hasReceived, respond, stream }) => {
+    const server = await openServer(async ({ hasReceived, respond, stream }) => {
       await hasReceived(1);
       respond();
       stream.write(responseFrame("v1", [rateLimitConfig("a")], ""));
@@ -303,7 +305,6 @@ describe("XdsSource", () => {
       await hasReceived(3);
       stream.write(responseFrame("v3", [rateLimitConfig("c", { unit: RateLimitUnit.UNKNOWN })], "x"));
     });
-    closing.push(() => server.close());
     await start(server.port);
     await listener.until(() => listener.errors.length === 1);
     await server.streams[0]?.hasReceived(4);
@@ -336,8 +337,8 @@ describe("XdsSource", () => {
       waits: [20, 40, 50, 50],
     },
   ])("waits after broken streams follow $what", async ({ backoff, random, waits }) => {
-    const server = await openFake();
-    server.onStream = (stream) => stream.end();
+    const server = await openServer();
+    server.script = (stream) => stream.end();
     const log = createLog({
       level: "warn",
       format: "json",

@@ -5,19 +5,19 @@ import { join } from "node:path";
 
 import { create } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
-import { ServerCredentials } from "@grpc/grpc-js";
 import { createAuthority } from "@weir/certificates/authority";
 import { createLog, silentLog } from "@weir/common/log/log";
+import { rateLimitConfig, ScriptedAdsServer } from "@weir/harness/ads/ads-server";
+import { grpcMessage } from "@weir/harness/http2/http2-frames";
 import { RateLimitUnit } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { describeConfigSource, RecordingListener } from "../config-source.suite.ts";
-import { FakeAdsServer, rateLimitConfig } from "./fake-ads-server.suite.ts";
 import type { XdsOptions } from "./xds-options.ts";
 import { XdsSource } from "./xds-source.ts";
 
-function options(server: FakeAdsServer, overrides: Partial<XdsOptions> = {}): XdsOptions {
+function options(server: ScriptedAdsServer, overrides: Partial<XdsOptions> = {}): XdsOptions {
   return {
     serverUrl: `127.0.0.1:${server.port}`,
     nodeId: "gateway/pod-7",
@@ -32,7 +32,7 @@ function options(server: FakeAdsServer, overrides: Partial<XdsOptions> = {}): Xd
 }
 
 describeConfigSource("the xDS client", async (suiteListener) => {
-  const fake = new FakeAdsServer();
+  const fake = new ScriptedAdsServer();
   await fake.open();
   let version = 0;
   const open = (to: ConfigListener): ConfigSource =>
@@ -62,13 +62,13 @@ describeConfigSource("the xDS client", async (suiteListener) => {
 });
 
 describe("XdsSource", () => {
-  let server: FakeAdsServer;
+  let server: ScriptedAdsServer;
   let source: ConfigSource | undefined;
   let listener: RecordingListener;
   let lines: Record<string, unknown>[];
 
   beforeEach(async () => {
-    server = new FakeAdsServer();
+    server = new ScriptedAdsServer();
     await server.open();
     listener = new RecordingListener();
     lines = [];
@@ -187,7 +187,7 @@ describe("XdsSource", () => {
   });
 
   it("waits grow while streams break, and start over after one that delivered a response", async () => {
-    server.onStream = (stream) => stream.end();
+    server.script = (stream) => stream.end();
     await start();
     await server.until(() => server.received.length === 5);
     expect(
@@ -195,7 +195,7 @@ describe("XdsSource", () => {
         .slice(0, 4)
         .map((line) => line["retryInMs"]),
     ).toEqual([20, 30, 45, 68]);
-    server.onStream = (stream) => {
+    server.script = (stream) => {
       server.send(stream, "v1", [rateLimitConfig("a")]);
       stream.end();
     };
@@ -206,11 +206,11 @@ describe("XdsSource", () => {
 
   it("bytes that are no response end the stream, and the client comes back", async () => {
     // A field of wire type 7, which no message can have.
-    server.onStream = (stream) => stream.write(Buffer.from([0x0f]) as never);
+    server.script = (stream) => stream.write(grpcMessage(Buffer.from([0x0f])));
     await start();
     await server.until(() => server.received.length >= 2);
     expect(logged("warning")[0]?.["reason"]).toContain("INTERNAL");
-    server.onStream = undefined;
+    server.script = undefined;
     server.publish("v1", [rateLimitConfig("a")]);
     await listener.until(() => listener.domains().join() === "a");
   });
@@ -369,12 +369,12 @@ describe("XdsSource", () => {
 
 describe("XdsSource over TLS", () => {
   let folder: string;
-  let server: FakeAdsServer;
+  let server: ScriptedAdsServer;
   let source: ConfigSource | undefined;
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "weir-xds-"));
-    server = new FakeAdsServer();
+    server = new ScriptedAdsServer();
   });
 
   afterEach(async () => {
@@ -407,8 +407,7 @@ describe("XdsSource over TLS", () => {
       now,
       validDays: 1,
     });
-    const pair = { cert_chain: Buffer.from(serverPair.certPem), private_key: Buffer.from(serverPair.keyPem) };
-    await server.open(ServerCredentials.createSsl(Buffer.from(authority.certPem), [pair], true));
+    await server.open({ ca: authority.certPem, cert: serverPair.certPem, key: serverPair.keyPem });
     const paths = {
       certPath: join(target, "cert.pem"),
       keyPath: join(target, "key.pem"),

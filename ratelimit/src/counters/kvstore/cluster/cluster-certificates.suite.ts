@@ -1,9 +1,10 @@
 // Test equipment: certificates of a cluster under test, whose nodes are servers and clients of each
 // other, and of those who count in it.
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createAuthority } from "@weir/certificates/authority";
+import { readFileSync } from "node:fs";
+
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { writeCertificates } from "@weir/harness/servers/certificate-files";
+
 import type { ClusterOptions } from "./cluster-servers.suite.ts";
 
 /** Certificates in files of a folder of their own. */
@@ -14,37 +15,21 @@ export interface ClusterCertificates {
   readonly client: { readonly ca: Buffer; readonly cert: Buffer; readonly key: Buffer };
   readonly clientPaths: { readonly ca: string; readonly cert: string; readonly key: string };
   /** Removes the files. */
-  close(): Promise<void>;
+  close(): void;
 }
 
 /** Makes certificates for nodes on 127.0.0.1. */
 export async function createClusterCertificates(): Promise<ClusterCertificates> {
-  const folder = await mkdtemp(join(tmpdir(), "weir-cluster-tls-"));
-  const now = new Date();
-  const authority = await createAuthority({ commonName: "test", now, validDays: 1 });
-  const node = await authority.issue({
-    commonName: "redis",
-    ipAddresses: ["127.0.0.1"],
-    usage: "server",
-    now,
-    validDays: 1,
-  });
-  const weir = await authority.issue({ commonName: "weir", usage: "client", now, validDays: 1 });
-  const paths = { cert: join(folder, "node.pem"), key: join(folder, "node.key"), ca: join(folder, "ca.pem") };
-  const clientPaths = { cert: join(folder, "client.pem"), key: join(folder, "client.key"), ca: paths.ca };
-  await writeFile(paths.cert, node.certPem);
-  await writeFile(paths.key, node.keyPem);
-  await writeFile(paths.ca, authority.certPem);
-  await writeFile(clientPaths.cert, weir.certPem);
-  await writeFile(clientPaths.key, weir.keyPem);
-  const client = { ca: Buffer.from(authority.certPem), cert: Buffer.from(weir.certPem), key: Buffer.from(weir.keyPem) };
+  const folder = makeTemporaryFolder();
+  const { ca, serverCert, serverKey, clientCert, clientKey } = await writeCertificates(folder.path);
+  const client = { ca: readFileSync(ca), cert: readFileSync(clientCert), key: readFileSync(clientKey) };
   return {
     options: {
-      tls: { ...paths, client },
-      args: ["--tls-client-cert-file", clientPaths.cert, "--tls-client-key-file", clientPaths.key],
+      tls: { ca, cert: serverCert, key: serverKey, client },
+      args: ["--tls-client-cert-file", clientCert, "--tls-client-key-file", clientKey],
     },
     client,
-    clientPaths,
-    close: () => rm(folder, { recursive: true, force: true }),
+    clientPaths: { ca, cert: clientCert, key: clientKey },
+    close: () => folder.remove(),
   };
 }

@@ -1,25 +1,19 @@
-// Reads version and nonce of the responses of an ADS stream and skips their resources, so that a
-// thousand streams in one process are no bottleneck.
-
-/** A response that has passed. */
-export interface SeenResponse {
-  readonly version: string;
-  readonly nonce: string;
-  /** Size of the whole message. */
-  readonly sizeBytes: number;
-}
+// Reads version, type and nonce of the responses of an ADS stream and skips their resources as they come, so
+// that a thousand streams in one process are no bottleneck.
+import { create } from "@bufbuild/protobuf";
+import {
+  type DiscoveryResponse,
+  DiscoveryResponseSchema,
+} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 
 /** Bytes in front of each message: the compression flag and the length. */
 const PREFIX_BYTES = 5;
 
-/** Tags of the wanted strings of envoy.service.discovery.v3.DiscoveryResponse: field number, wire type 2. */
-const TAG = { version: (1 << 3) | 2, nonce: (5 << 3) | 2 } as const;
+/** Receives a response and the size of its message. */
+export type ResponseListener = (response: DiscoveryResponse, sizeBytes: number) => void;
 
-/**
- * Cuts the DATA of one stream into responses; calls `onResponse` for each when its last byte has
- * come.
- */
-export function createResponseReader(onResponse: (response: SeenResponse) => void): (chunk: Buffer) => void {
+/** Cuts the DATA of one stream into responses; calls `onResponse` for each when its last byte has come. */
+export function createHeadReader(onResponse: ResponseListener): (chunk: Buffer) => void {
   const reading = readResponses(onResponse);
   let wanted = reading.next().value;
   let rest: Buffer = Buffer.alloc(0);
@@ -32,15 +26,15 @@ export function createResponseReader(onResponse: (response: SeenResponse) => voi
       wanted += wanted < 0 ? taken : 0;
       if (wanted >= 0) wanted = reading.next(bytes).value;
     }
-    rest = Buffer.from(rest); // A copy: the chunk belongs to the connection.
   };
 }
 
 /** Yields how many bytes it needs next and is resumed with them; a negative count is to be skipped. */
-function* readResponses(onResponse: (response: SeenResponse) => void): Generator<number, never, Buffer> {
+function* readResponses(onResponse: ResponseListener): Generator<number, never, Buffer> {
+  const { versionInfo, typeUrl, nonce } = DiscoveryResponseSchema.field;
   for (;;) {
     const sizeBytes = (yield PREFIX_BYTES).readUInt32BE(1);
-    const strings = new Map<number, string>();
+    const head = create(DiscoveryResponseSchema);
     for (let left = sizeBytes; left > 0;) {
       // All fields that are ever set are strings, bytes and messages: a tag of one byte, a length, then so many bytes.
       const [tag = 0, first = 0] = yield 2;
@@ -52,9 +46,10 @@ function* readResponses(onResponse: (response: SeenResponse) => void): Generator
       }
       left -= length;
       if (left < 0) throw new RangeError("A response holds a field that is longer than the response");
-      if (tag === TAG.version || tag === TAG.nonce) strings.set(tag, (yield length).toString());
+      const field = [versionInfo, typeUrl, nonce].find(({ number }) => number === tag >> 3);
+      if (field !== undefined) head[field.localName as "nonce"] = (yield length).toString();
       else if (length > 0) yield -length;
     }
-    onResponse({ version: strings.get(TAG.version) ?? "", nonce: strings.get(TAG.nonce) ?? "", sizeBytes });
+    onResponse(head, sizeBytes);
   }
 }

@@ -1,32 +1,35 @@
 // Tests of the reader of responses against messages that the protobuf library made.
 import { create, toBinary } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
-import { DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import {
+  type DiscoveryResponse,
+  DiscoveryResponseSchema,
+} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { describe, expect, it } from "vitest";
 
-import { createResponseReader, type SeenResponse } from "./response.ts";
+import { createHeadReader } from "./head-reader.ts";
 
-describe("createResponseReader()", () => {
+describe("createHeadReader()", () => {
   const first = responseBytes("v-1", "1", 70_000);
   const second = responseBytes("v-2", "2", 0);
 
   it.each([1, 2, 7, 16_384, 1_000_000])(
-    "returns version, nonce and size of every response when bytes come %i at a time",
+    "returns version, type, nonce and size of every response when bytes come %i at a time",
     (step) => {
-      const seen: SeenResponse[] = [];
-      const read = createResponseReader((response) => seen.push(response));
+      const seen: unknown[] = [];
+      const read = createHeadReader((response, sizeBytes) => seen.push([response, sizeBytes]));
       const bytes = Buffer.concat([first, second]);
       for (let at = 0; at < bytes.length; at += step) read(bytes.subarray(at, at + step));
       expect(seen).toEqual([
-        { version: "v-1", nonce: "1", sizeBytes: first.length - 5 },
-        { version: "v-2", nonce: "2", sizeBytes: second.length - 5 },
+        [headOf("v-1", "1"), first.length - 5],
+        [headOf("v-2", "2"), second.length - 5],
       ]);
     },
   );
 
   it("returns nothing before the last byte has come", () => {
-    const seen: SeenResponse[] = [];
-    const read = createResponseReader((response) => seen.push(response));
+    const seen: unknown[] = [];
+    const read = createHeadReader((response, sizeBytes) => seen.push([response, sizeBytes]));
     read(first.subarray(0, -1));
     expect(seen).toEqual([]);
     read(first.subarray(-1));
@@ -34,7 +37,7 @@ describe("createResponseReader()", () => {
   });
 
   it("refuses a field that is longer than its message", () => {
-    const read = createResponseReader(() => undefined);
+    const read = createHeadReader(() => undefined);
     expect(() => read(Buffer.from([0, 0, 0, 0, 2, 0x0a, 9]))).toThrow(
       "A response holds a field that is longer than the response",
     );
@@ -50,4 +53,8 @@ function responseBytes(versionInfo: string, nonce: string, valueBytes: number): 
   const prefix = Buffer.alloc(5);
   prefix.writeUInt32BE(message.length, 1);
   return Buffer.concat([prefix, message]);
+}
+
+function headOf(versionInfo: string, nonce: string): DiscoveryResponse {
+  return create(DiscoveryResponseSchema, { versionInfo, typeUrl: "type", nonce });
 }
