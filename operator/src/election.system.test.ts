@@ -1,7 +1,5 @@
 // Three operators as processes over a real API server, each as a user of its own: whatever happens to
 // them, two never write at the same time, as the audit log of the server shows.
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,14 +7,14 @@ import { join } from "node:path";
 import { eventually } from "@weir/harness/processes/eventually";
 import { kubeconfigText } from "@weir/harness/kubernetes/cluster-files";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
-import { pauseProcess } from "@weir/harness/processes/pause-process";
+import { startSource } from "@weir/harness/processes/programs";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
+import type { Program } from "@weir/harness/processes/start-process";
 import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy.suite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import { auditFlags, type AuditedWrite, readAudit } from "./audit-log.suite.ts";
 
-const PROGRAM = join(import.meta.dirname, "writing-operator.suite.ts");
 const NAMESPACE = "weir-system";
 const NAMES = ["operator-0", "operator-1", "operator-2"];
 
@@ -63,8 +61,7 @@ interface Replica {
   readonly kubeconfigPath: string;
   readonly http: string;
   readonly httpPort: number;
-  process: ChildProcess;
-  output: () => string;
+  process: Program;
 }
 
 let folder: string;
@@ -91,13 +88,10 @@ async function createReplica(name: string): Promise<Replica> {
   const httpPort = await reservePort();
   const user = `system:serviceaccount:${NAMESPACE}:${name}`;
   const place = { user, proxy, kubeconfigPath, httpPort, http: `http://127.0.0.1:${httpPort}` };
-  return { ...place, ...startProcess(place) };
+  return { ...place, process: startProcess(place) };
 }
 
-function startProcess({
-  kubeconfigPath,
-  httpPort,
-}: Pick<Replica, "kubeconfigPath" | "httpPort">): Pick<Replica, "process" | "output"> {
+function startProcess({ kubeconfigPath, httpPort }: Pick<Replica, "kubeconfigPath" | "httpPort">): Program {
   const env = {
     KUBECONFIG: kubeconfigPath,
     OPERATOR_NAMESPACE: NAMESPACE,
@@ -108,10 +102,7 @@ function startProcess({
     LEASE_RENEW_DEADLINE: "8s",
     LEASE_RETRY_PERIOD: "500ms",
   };
-  const child = spawn(process.execPath, ["--conditions=source", PROGRAM], { env, stdio: ["ignore", "pipe", "pipe"] });
-  let text = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (text += chunk.toString()));
-  return { process: child, output: () => text };
+  return startSource("operator/src/writing-operator.suite.ts", env);
 }
 
 /** The writes of the leader that succeeded: what the election protects. */
@@ -127,7 +118,8 @@ async function leaderAmong(candidates: readonly Replica[]): Promise<Replica> {
   return await eventually("a leader that writes", () => {
     const recent = work().slice(before);
     const leader = candidates.find(({ user }) => recent.filter((write) => write.user === user).length >= WRITES);
-    if (leader === undefined) throw new Error(`there is none; ${replicas.map(({ output }) => output()).join("\n")}`);
+    if (leader === undefined)
+      throw new Error(`there is none; ${replicas.map((each) => each.process.text()).join("\n")}`);
     return leader;
   });
 }
@@ -176,8 +168,7 @@ describe("three operators", () => {
   afterEach(async () => {
     for (const replica of replicas) {
       replica.proxy.restore();
-      if (replica.process.exitCode === null && replica.process.signalCode === null) continue;
-      Object.assign(replica, startProcess(replica));
+      if (!replica.process.isRunning()) replica.process = startProcess(replica);
     }
     // A leader that comes back does no harm either.
     await leaderAmong(replicas);
@@ -186,8 +177,7 @@ describe("three operators", () => {
 
   afterAll(async () => {
     for (const { process: child, proxy } of replicas) {
-      child.kill("SIGKILL");
-      if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+      await child.end();
       await proxy.close();
     }
   });
@@ -211,15 +201,15 @@ describe("three operators", () => {
   });
 
   it("have another leader after the leader was killed", async () => {
-    leader.process.kill("SIGKILL");
+    leader.process.kill();
     const next = await leaderAmong(others(leader));
     expect(writersInOrder().slice(writersBefore)).toEqual([next.user]);
   });
 
   it("have another leader while the leader is stopped, which does not write when it is woken", async () => {
-    await pauseProcess(leader.process.pid);
+    await leader.process.pause();
     const next = await leaderAmong(others(leader));
-    leader.process.kill("SIGCONT");
+    leader.process.resume();
     await eventually("the former leader to be a candidate", async () => {
       expect(await get(leader, "/readyz")).toBe("ready\ncandidate\n");
     });
@@ -233,7 +223,7 @@ describe("three operators", () => {
   ])("have another leader while the way of the leader to the API server $what", async ({ cut }) => {
     cut(leader.proxy);
     const next = await leaderAmong(others(leader));
-    expect(leader.output()).toContain("Not the leader any more");
+    expect(leader.process.text()).toContain("Not the leader any more");
     leader.proxy.restore();
     leader.proxy.cut();
     await leaderAmong([next]);
@@ -241,14 +231,13 @@ describe("three operators", () => {
   });
 
   it("have another leader as soon as the leader has stopped in order", async () => {
-    leader.process.kill("SIGTERM");
-    await once(leader.process, "exit");
+    const code = await leader.process.end("SIGTERM");
     const lease = await cluster.kubectl(["get", "lease", "weir-operator", "--namespace", NAMESPACE, "--output=json"]);
     const { spec } = JSON.parse(lease.stdout) as { spec: { holderIdentity?: string } };
     const next = await leaderAmong(others(leader));
-    expect([leader.process.exitCode, writersInOrder().slice(writersBefore)]).toEqual([0, [next.user]]);
+    expect([code, writersInOrder().slice(writersBefore)]).toEqual([0, [next.user]]);
     // Released, or taken since.
-    const identity = / identity=(\S+)/.exec(leader.output())?.[1] ?? "";
+    const identity = / identity=(\S+)/.exec(leader.process.text())?.[1] ?? "";
     expect(identity).not.toBe("");
     expect(spec.holderIdentity).not.toBe(identity);
   });

@@ -1,37 +1,28 @@
 // Tests of weir-client as a process: output, exit codes, TLS, traces.
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 
 import { ServerCredentials } from "@grpc/grpc-js";
 import { createAuthority } from "@weir/certificates/authority";
+import { startSource } from "@weir/harness/processes/programs";
 import { afterEach, describe, expect, it } from "vitest";
 
 import { RateLimitServer } from "./rate-limit-server.suite.ts";
-
-const CLIENT = fileURLToPath(new URL("../client.ts", import.meta.url));
 
 function run(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   return runWith({}, ...args);
 }
 
-function runWith(
+async function runWith(
   env: Readonly<Record<string, string>>,
   ...args: readonly string[]
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, ["--conditions=source", CLIENT, ...args], {
-    env: { PATH: process.env["PATH"] ?? "", ...env },
-  });
-  let stdout = "";
-  let stderr = "";
-  child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
-  return new Promise((resolve) => child.on("close", (code) => resolve({ code, stdout, stderr })));
+  const client = startSource("cli/src/client.ts", env, args);
+  return { code: await client.code, stdout: client.output(), stderr: client.errors() };
 }
 
 describe("weir-client", () => {

@@ -121,7 +121,11 @@ describe("docs/mesh.md with Envoy Gateway's discovery server", () => {
     redis = await startRedis(folder.path);
     upstream = await startUpstream();
     files = await writeCertificates(folder.path);
-    gateway = await startGoControlPlane(files);
+    gateway = await startGoControlPlane({
+      certPath: files.serverCert,
+      keyPath: files.serverKey,
+      clientCaPath: files.ca,
+    });
     const container = gatewayContainer();
     command = container.command;
     const mapping = join(folder.path, "conf.yaml");
@@ -167,12 +171,12 @@ describe("docs/mesh.md with Envoy Gateway's discovery server", () => {
   it("accepts every configuration that Envoy Gateway sends", async () => {
     const configs = gatewayRateLimitConfigs();
     expect(configs.size).toBeGreaterThan(20);
-    for (const [file, resources] of configs) await gateway!.publish(GATEWAY_NODE, `all ${file}`, resources);
+    for (const [file, resources] of configs) await gateway!.deliver(GATEWAY_NODE, `all ${file}`, resources);
   });
 
   it("enforces a configuration of Envoy Gateway behind the Envoy that it configures, over TLS", async () => {
     const resources = gatewayRateLimitConfigs().get("month-year-rule.yaml")!;
-    await gateway!.publish(GATEWAY_NODE, "enforced", resources);
+    await gateway!.deliver(GATEWAY_NODE, "enforced", resources);
     const config = JSON.stringify(withGatewayFiles(gatewayEnvoyConfig(gatewayResources("ratelimit")), files))
       // The expected routes have paths without a slash, which no request has.
       .replace('"path":"foo/bar"', '"path":"/foo/bar"');

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import type { StackPlace } from "@weir/dev/setup/programs";
-import { anyPorts, type Env, startProgram } from "../processes/programs.ts";
+import { anyPorts, type Env, startStackProgram } from "../processes/programs.ts";
 
 /** Time between two requests of keepAsking(), in milliseconds. */
 const PAUSE_MS = 20;
@@ -18,7 +18,7 @@ export async function startPod(
   env: Env = {},
 ): Promise<Pod> {
   const ports = { ...(await anyPorts()), ads: place.ports.ads };
-  const process = await startProgram("rateLimit", { ...place, ports }, env);
+  const process = await startStackProgram("rateLimit", { ...place, ports }, env);
   return new Pod(process, ports.rateLimitGrpc, `http://${STACK_HOST}:${ports.rateLimitHttp}`);
 }
 

@@ -4,12 +4,14 @@ import { silentLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
 import { TurnEnd } from "@weir/common/turn/turn-end";
 import { Redis } from "ioredis";
+import { until } from "@weir/harness/processes/eventually";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Counter } from "../counters/counter.ts";
 import { createKvstoreCounter } from "../counters/kvstore/kvstore-counter.ts";
 import { DEADLINE_MS, serverOptions, SLACK_MS } from "../counters/kvstore/kvstore-counter.suite.ts";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
-import { type RedisServer, startRedisServer, until } from "../counters/kvstore/redis-server.suite.ts";
 import { createSingleDeployment } from "../counters/kvstore/single/single-deployment.ts";
 import { startStoreProxy, type StoreProxy } from "../counters/kvstore/store-proxy.suite.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
@@ -23,7 +25,7 @@ const COMMAND_TIMEOUT_MS = 1000;
 /** The password of the server in these tests. */
 const PASSWORD = "first";
 
-let server: RedisServer;
+let server: StoreServer;
 let proxy: StoreProxy;
 
 /** Runs commands on the server, outside of the service. */
@@ -47,7 +49,7 @@ interface Fault {
 }
 
 const FAULTS: readonly Fault[] = [
-  { what: "is gone", failures: 2, begin: () => server.kill(), end: () => server.start() },
+  { what: "is gone", failures: 2, begin: () => server.kill(), end: () => server.restart() },
   { what: "is silent", failures: 2, begin: () => server.pause(), end: () => server.resume() },
   {
     what: "is too slow",
@@ -142,12 +144,12 @@ async function decide(
 }
 
 beforeAll(async () => {
-  server = await startRedisServer({ args: ["--requirepass", PASSWORD, "--maxmemory-policy", "noeviction"] });
+  server = await startRedis(undefined, { flags: ["--requirepass", PASSWORD, "--maxmemory-policy", "noeviction"] });
   proxy = await startStoreProxy(server.port);
 });
 afterAll(async () => {
   await proxy.close();
-  await server.close();
+  await server.stop();
 });
 
 describe.each(FAULTS)("decide() when the store $what", ({ failures, commandTimeoutMs, begin, end }) => {

@@ -7,10 +7,14 @@ import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { createAuthority } from "@weir/certificates/authority";
 import { createLog } from "@weir/common/log/log";
+import {
+  type GoControlPlane,
+  type GoControlPlaneOptions,
+  startGoControlPlane,
+} from "@weir/harness/servers/go-control-plane";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import type { ConfigSource } from "../config/config-source.ts";
-import { buildGoServer, GoControlPlane, type ServerOptions } from "../config/xds/go-control-plane.suite.ts";
 import type { XdsOptions } from "../config/xds/xds-options.ts";
 import { XdsSource } from "../config/xds/xds-source.ts";
 import { Health } from "../health/health.ts";
@@ -19,9 +23,6 @@ import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { ActiveRules } from "./active-rules.ts";
 
 const WAIT = { timeout: 40_000, interval: 10 };
-
-/** The first build downloads Go's own newer version and the modules. */
-const BUILD_TIMEOUT_MS = 300_000;
 
 const NODE = "gateway/pod-7";
 
@@ -39,15 +40,9 @@ interface Pod {
   readonly lines: Record<string, unknown>[];
 }
 
-let program: string | undefined;
-
-beforeAll(() => {
-  program = buildGoServer();
-}, BUILD_TIMEOUT_MS);
-
 describe.each(["plain text", "mutual TLS"])("XdsSource with a go-control-plane server over %s", (transport) => {
   let folder: string;
-  let serverOptions: ServerOptions = {};
+  let serverOptions: GoControlPlaneOptions = {};
   let tls: XdsOptions["tls"];
   let server: GoControlPlane;
   let pods: Pod[];
@@ -73,15 +68,14 @@ describe.each(["plain text", "mutual TLS"])("XdsSource with a go-control-plane s
     await rm(folder, { recursive: true, force: true });
   });
 
-  beforeEach(async (context) => {
+  beforeEach(async () => {
     pods = [];
-    if (program === undefined) context.skip("there is no Go to build the server with");
-    server = await GoControlPlane.open(program ?? "", serverOptions);
+    server = await startGoControlPlane(serverOptions);
   });
 
   afterEach(async () => {
     for (const pod of pods) await pod.source.stop();
-    await server.close();
+    await server.stop();
   });
 
   async function write(name: string, text: string): Promise<string> {
@@ -222,10 +216,10 @@ describe.each(["plain text", "mutual TLS"])("XdsSource with a go-control-plane s
     const pod = await startPod();
     await server.until(() => server.asked.length >= 2);
     const { port } = server;
-    await server.close();
+    await server.stop();
     await expect.poll(() => warnings(pod).length, WAIT).toBeGreaterThan(0);
     await untilDump(pod, "foo.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");
-    server = await GoControlPlane.open(program ?? "", { ...serverOptions, port });
+    server = await startGoControlPlane({ ...serverOptions, port });
     await server.until(() => server.asked.length >= 1);
     expect(server.asked[0]).toEqual({
       event: "asked",

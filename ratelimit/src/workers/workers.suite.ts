@@ -14,11 +14,12 @@ import {
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { eventually } from "@weir/harness/processes/eventually";
+import { type Program, startProgram } from "@weir/harness/processes/start-process";
 import { childrenOf, isRunning } from "@weir/harness/processes/processes";
 import { startRedis } from "@weir/harness/servers/redis";
 import type { StoreServer } from "@weir/harness/servers/store-server";
 
-import { FREE_PORTS, startProgram, type StartedProgram } from "../startup/started-program.suite.ts";
+import { FREE_PORTS } from "../startup/started-program.suite.ts";
 
 /** The service from its source, as arguments of Node.js. */
 const SOURCE = ["--conditions=source", fileURLToPath(new URL("../main.ts", import.meta.url))];
@@ -70,7 +71,7 @@ export class WorkersFixture {
       LOG_LEVEL: "info",
       ...env,
     });
-    this.#closing.unshift(() => program.stop("SIGKILL"));
+    this.#closing.unshift(() => program.end());
     const service = new WorkersService(program);
     await eventually("the service", () => service.port("HTTP"));
     return service;
@@ -92,15 +93,14 @@ export class WorkersFixture {
 
 /** A running service. */
 export class WorkersService {
-  readonly #program: StartedProgram;
+  readonly #program: Program;
 
-  constructor(program: StartedProgram) {
+  constructor(program: Program) {
     this.#program = program;
   }
 
   /** The process that the others belong to. */
   get pid(): number {
-    if (this.#program.pid === undefined) throw new Error("The service could not be started");
     return this.#program.pid;
   }
 
@@ -148,7 +148,7 @@ export class WorkersService {
 
   /** Sends a signal and returns the exit code. */
   stop(signal: NodeJS.Signals): Promise<number | null> {
-    return this.#program.stop(signal);
+    return this.#program.end(signal);
   }
 }
 

@@ -1,14 +1,13 @@
 // The causes of failed TLS with go-control-plane: Go sends TLS alerts.
-import { buildGoServer, GoControlPlane } from "./go-control-plane.suite.ts";
+import { startGoControlPlane } from "@weir/harness/servers/go-control-plane";
+
 import { describeTlsFailures } from "./tls-failures.suite.ts";
 
 describeTlsFailures(
   "go-control-plane",
   async (files) => {
-    const program = buildGoServer();
-    if (program === undefined) throw new Error("Cannot start go-control-plane: there is no Go on this machine");
-    const server = await GoControlPlane.open(program, files && { ...files, clientCaPath: files.caPath });
-    return { port: server.port, close: async () => await server.close() };
+    const server = await startGoControlPlane(files && { ...files, clientCaPath: files.caPath });
+    return { port: server.port, close: () => server.stop() };
   },
   {
     unknownAuthority:

@@ -1,6 +1,9 @@
 // KVSTORE_PIPELINE_WINDOW and KVSTORE_PIPELINE_LIMIT as a real redis-server sees them.
 import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
 import { Redis } from "ioredis";
+import { until } from "@weir/harness/processes/eventually";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, describeCounter, read, WaitingBatch } from "../../counter.suite.ts";
 import {
@@ -11,21 +14,20 @@ import {
   TestedCounters,
   timeFailure,
 } from "../kvstore-counter.suite.ts";
-import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { startStoreProxy, type StoreProxy } from "../store-proxy.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 
 const counters = new TestedCounters(createSingleDeployment);
-let server: RedisServer;
+let server: StoreServer;
 let proxy: StoreProxy;
 beforeAll(async () => {
-  server = await startRedisServer();
+  server = await startRedis();
   proxy = await startStoreProxy(server.port);
 });
 afterEach(() => counters.stop());
 afterAll(async () => {
   await proxy.close();
-  await server.close();
+  await server.stop();
 });
 
 /** Commands that a monitor sees while `run` runs. */
@@ -43,7 +45,7 @@ async function commandsOf(run: () => Promise<unknown>): Promise<string[]> {
 }
 
 /** A counter with these pipeline options. */
-async function startGathering(windowMs: number, limit: number, url = server.url) {
+async function startGathering(windowMs: number, limit: number, url = server.address) {
   return (await counters.start(url, { server: { pipeline: { windowMs, limit } }, options: PATIENT })).counter;
 }
 
@@ -56,12 +58,12 @@ describe.each([
   describeCounter(
     `kvstore single, window ${pipeline.windowMs} ms, limit ${pipeline.limit}`,
     async () => {
-      const own = await startRedisServer();
-      const { counter } = new TestedCounters(createSingleDeployment).create(own.url, {
+      const own = await startRedis();
+      const { counter } = new TestedCounters(createSingleDeployment).create(own.address, {
         server: { pipeline },
         options: PATIENT,
       });
-      return { counter, close: () => own.close() };
+      return { counter, close: () => own.stop() };
     },
     { canRead: true },
   );
@@ -110,7 +112,7 @@ describe("KVSTORE_PIPELINE_WINDOW", () => {
   });
 
   it("count() answers within the time limit though the window is longer", async () => {
-    const { counter } = await counters.start(server.url, { server: { pipeline: { windowMs: 60_000, limit: 0 } } });
+    const { counter } = await counters.start(server.address, { server: { pipeline: { windowMs: 60_000, limit: 0 } } });
     const { error, tookMs } = await timeFailure(counter);
     expect(error).toMatchObject({ code: "STORE_UNAVAILABLE" });
     expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);

@@ -4,11 +4,13 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { createLog } from "@weir/common/log/log";
+import { until } from "@weir/harness/processes/eventually";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, WaitingBatch } from "../../counter.suite.ts";
 import type { Counter } from "../../counter.ts";
 import { COMMAND_TIMEOUT_MS, DEADLINE_MS, TestedCounters, timeFailure } from "../kvstore-counter.suite.ts";
-import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { startStoreProxy, type StoreProxy } from "../store-proxy.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 
@@ -16,16 +18,16 @@ import { createSingleDeployment } from "./single-deployment.ts";
 const POLL_MS = 20;
 
 const counters = new TestedCounters(createSingleDeployment);
-let server: RedisServer;
+let server: StoreServer;
 let proxy: StoreProxy;
 beforeAll(async () => {
-  server = await startRedisServer();
+  server = await startRedis();
   proxy = await startStoreProxy(server.port);
 });
 afterEach(() => counters.stop());
 afterAll(async () => {
   await proxy.close();
-  await server.close();
+  await server.stop();
 });
 
 /** Sends a command of the inline kind, and returns the first piece of the answer. */
@@ -59,7 +61,10 @@ describe("count() when the server is silent", () => {
     async ({ poolSize }) => {
       const lines: string[] = [];
       const log = createLog({ level: "info", format: "json", write: (line) => lines.push(line) });
-      const { counter, statistics, active } = await counters.start(server.url, { server: { poolSize }, deps: { log } });
+      const { counter, statistics, active } = await counters.start(server.address, {
+        server: { poolSize },
+        deps: { log },
+      });
       await until(() => active.at(-1) === poolSize, DEADLINE_MS, "all connections work");
       const logged = (text: string): number => lines.filter((line) => line.includes(text)).length;
       await server.pause();
@@ -68,7 +73,7 @@ describe("count() when the server is silent", () => {
         for (let calls = 0; calls < 5; calls++) {
           expect(await immediateFailure(counter)).toMatchObject({
             code: "STORE_UNAVAILABLE",
-            message: `Cannot reach the counter store ${server.url}: no answer for ${COMMAND_TIMEOUT_MS} ms, asking every 100 ms`,
+            message: `Cannot reach the counter store ${server.address}: no answer for ${COMMAND_TIMEOUT_MS} ms, asking every 100 ms`,
             transient: true,
           });
         }
@@ -92,7 +97,7 @@ describe("count() when the server is silent", () => {
   it("count() fails immediately while the server answers PING and pauses writes, and counts when it resumes", async () => {
     const lines: string[] = [];
     const log = createLog({ level: "info", format: "json", write: (line) => lines.push(line) });
-    const { counter } = await counters.start(server.url, { deps: { log } });
+    const { counter } = await counters.start(server.address, { deps: { log } });
     await count(counter, check("writes"));
     await ask(server.port, "CLIENT PAUSE 60000 WRITE");
     try {
@@ -121,7 +126,7 @@ describe("count() when the server is silent", () => {
   });
 
   it("count() ends the silence of a server that refuses the probe", async () => {
-    const { counter } = await counters.start(server.url);
+    const { counter } = await counters.start(server.address);
     await ask(server.port, "CLIENT PAUSE 60000 WRITE");
     expect((await timeFailure(counter)).error).toMatchObject({ code: "STORE_TIMEOUT" });
     await ask(server.port, "CONFIG SET requirepass secret");
@@ -147,7 +152,7 @@ describe("count() when the server is silent", () => {
   });
 
   it("count() has its counts after the process itself was paused for longer than the time limit", async () => {
-    const { counter, statistics } = await counters.start(server.url);
+    const { counter, statistics } = await counters.start(server.address);
     const counts = count(counter, check("paused"));
     await setImmediate(); // The command is written.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * COMMAND_TIMEOUT_MS);
