@@ -5,11 +5,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startSource } from "@weir/harness/processes/programs";
 import type { Program as Process } from "@weir/harness/processes/start-process";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { RateLimitServer } from "@weir/harness/servers/rate-limit-server";
 import { afterEach, describe, expect, it } from "vitest";
 import { png } from "./media/sample-images.suite.ts";
 import { ready } from "./program.suite.ts";
 import { formBody, USER } from "./running-service.suite.ts";
-import { RateLimitServer } from "./throttle/rate-limit-server.suite.ts";
 
 const WRONG = { ...USER, password: "not the password" };
 

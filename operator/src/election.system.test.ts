@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { eventually } from "@weir/harness/processes/eventually";
+import { auditFlags, type AuditedRequest, readAudit } from "@weir/harness/kubernetes/audit-log";
 import { kubeconfigText } from "@weir/harness/kubernetes/cluster-files";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { startSource } from "@weir/harness/processes/programs";
@@ -12,8 +13,6 @@ import { reservePort } from "@weir/harness/processes/reserve-ports";
 import type { Program } from "@weir/harness/processes/start-process";
 import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy.suite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-
-import { auditFlags, type AuditedWrite, readAudit } from "./audit-log.suite.ts";
 
 const NAMESPACE = "weir-system";
 const NAMES = ["operator-0", "operator-1", "operator-2"];
@@ -56,7 +55,7 @@ const OBJECTS = [
 
 /** One replica: its process, its user, and the way to the API server that is its alone. */
 interface Replica {
-  readonly user: string;
+  readonly account: string;
   readonly proxy: CuttingProxy;
   readonly kubeconfigPath: string;
   readonly http: string;
@@ -71,7 +70,8 @@ const auditPath = (): string => join(folder, "audit.log");
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "weir-election-"));
-  cluster = await startKubernetesCluster({ apiServerFlags: auditFlags(join(folder, "policy.json"), auditPath()) });
+  const files = { policyPath: join(folder, "policy.json"), logPath: auditPath() };
+  cluster = await startKubernetesCluster({ apiServerFlags: auditFlags(NAMES, files) });
   await cluster.apply(OBJECTS.map((object) => JSON.stringify(object)).join("\n---\n"));
 });
 
@@ -86,8 +86,7 @@ async function createReplica(name: string): Promise<Replica> {
   const kubeconfigPath = join(folder, `${name}.kubeconfig`);
   writeFileSync(kubeconfigPath, kubeconfigText(`https://127.0.0.1:${proxy.port}`, cluster.caPem, token.trim()));
   const httpPort = await reservePort();
-  const user = `system:serviceaccount:${NAMESPACE}:${name}`;
-  const place = { user, proxy, kubeconfigPath, httpPort, http: `http://127.0.0.1:${httpPort}` };
+  const place = { account: name, proxy, kubeconfigPath, httpPort, http: `http://127.0.0.1:${httpPort}` };
   return { ...place, process: startProcess(place) };
 }
 
@@ -106,7 +105,7 @@ function startProcess({ kubeconfigPath, httpPort }: Pick<Replica, "kubeconfigPat
 }
 
 /** The writes of the leader that succeeded: what the election protects. */
-function work(): readonly AuditedWrite[] {
+function work(): readonly AuditedRequest[] {
   return readAudit(auditPath()).filter(({ resource, verb, status }) => {
     return resource === "configmaps" && verb === "update" && status < 300;
   });
@@ -117,7 +116,9 @@ async function leaderAmong(candidates: readonly Replica[]): Promise<Replica> {
   const before = work().length;
   return await eventually("a leader that writes", () => {
     const recent = work().slice(before);
-    const leader = candidates.find(({ user }) => recent.filter((write) => write.user === user).length >= WRITES);
+    const leader = candidates.find(
+      ({ account }) => recent.filter((write) => write.account === account).length >= WRITES,
+    );
     if (leader === undefined)
       throw new Error(`there is none; ${replicas.map((each) => each.process.text()).join("\n")}`);
     return leader;
@@ -136,10 +137,12 @@ async function get(replica: Replica, path: string): Promise<string> {
 function writersInOrder(): readonly string[] {
   const order: string[] = [];
   let lastCompletedMs = 0;
-  for (const { user, receivedMs, completedMs } of work()) {
-    if (order.at(-1) !== user) {
-      expect(receivedMs, `${user} wrote while the writes of ${order.at(-1)} went on`).toBeGreaterThan(lastCompletedMs);
-      order.push(user);
+  for (const { account, receivedMs, completedMs } of work()) {
+    if (order.at(-1) !== account) {
+      expect(receivedMs, `${account} wrote while the writes of ${order.at(-1)} went on`).toBeGreaterThan(
+        lastCompletedMs,
+      );
+      order.push(account);
     }
     lastCompletedMs = Math.max(lastCompletedMs, completedMs);
   }
@@ -203,7 +206,7 @@ describe("three operators", () => {
   it("have another leader after the leader was killed", async () => {
     leader.process.kill();
     const next = await leaderAmong(others(leader));
-    expect(writersInOrder().slice(writersBefore)).toEqual([next.user]);
+    expect(writersInOrder().slice(writersBefore)).toEqual([next.account]);
   });
 
   it("have another leader while the leader is stopped, which does not write when it is woken", async () => {
@@ -214,7 +217,7 @@ describe("three operators", () => {
       expect(await get(leader, "/readyz")).toBe("ready\ncandidate\n");
     });
     await leaderAmong([next]);
-    expect(writersInOrder().slice(writersBefore)).toEqual([next.user]);
+    expect(writersInOrder().slice(writersBefore)).toEqual([next.account]);
   });
 
   it.each([
@@ -227,7 +230,7 @@ describe("three operators", () => {
     leader.proxy.restore();
     leader.proxy.cut();
     await leaderAmong([next]);
-    expect(writersInOrder().slice(writersBefore)).toEqual([next.user]);
+    expect(writersInOrder().slice(writersBefore)).toEqual([next.account]);
   });
 
   it("have another leader as soon as the leader has stopped in order", async () => {
@@ -235,7 +238,7 @@ describe("three operators", () => {
     const lease = await cluster.kubectl(["get", "lease", "weir-operator", "--namespace", NAMESPACE, "--output=json"]);
     const { spec } = JSON.parse(lease.stdout) as { spec: { holderIdentity?: string } };
     const next = await leaderAmong(others(leader));
-    expect([code, writersInOrder().slice(writersBefore)]).toEqual([0, [next.user]]);
+    expect([code, writersInOrder().slice(writersBefore)]).toEqual([0, [next.account]]);
     // Released, or taken since.
     const identity = / identity=(\S+)/.exec(leader.process.text())?.[1] ?? "";
     expect(identity).not.toBe("");

@@ -8,10 +8,9 @@ import { join } from "node:path";
 
 import { ServerCredentials } from "@grpc/grpc-js";
 import { createAuthority } from "@weir/certificates/authority";
+import { RateLimitServer } from "@weir/harness/servers/rate-limit-server";
 import { startSource } from "@weir/harness/processes/programs";
 import { afterEach, describe, expect, it } from "vitest";
-
-import { RateLimitServer } from "./rate-limit-server.suite.ts";
 
 function run(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   return runWith({}, ...args);
@@ -41,6 +40,7 @@ describe("weir-client", () => {
   }
 
   it("sends what the command line says and exits with 0 for OK", async () => {
+    server.behaviour = { overallCode: 1, statuses: [{ code: 1 }] };
     const address = await serve();
     const answer = await run(
       "-dial_string",
@@ -75,7 +75,7 @@ describe("weir-client", () => {
       currentLimit: { requestsPerUnit: 5, unit: 2 },
       durationUntilReset: { seconds: 7n },
     } as const;
-    server.answer = { overallCode: 2, statuses: [status] };
+    server.behaviour = { overallCode: 2, statuses: [status] };
     const answer = await run("-dial_string", await serve(), "-domain", "d", "-descriptors", "k=v");
     expect(answer).toEqual({
       code: 1,
@@ -138,7 +138,7 @@ describe("weir-client", () => {
   });
 
   it("exits with 2 when the answer does not come in time", async () => {
-    server.answer = undefined;
+    server.behaviour = "silent";
     const answer = await run("-dial_string", await serve(), "-domain", "d", "-descriptors", "k=v", "-timeout", "1");
     expect(answer).toMatchObject({ code: 2, stderr: expect.stringContaining("DEADLINE_EXCEEDED") });
   });

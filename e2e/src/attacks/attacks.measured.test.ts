@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/harness/processes/eventually";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { residentMebibytes } from "../benchmarks/cpu-time.ts";
-import { type RateLimitService, startRateLimitService } from "../conformance/rate-limit-service.ts";
+import { type RateLimitService, startRateLimitService } from "@weir/harness/weir/rate-limit-service";
 import { INSPECTED, inspectorUrlOf, type InspectedHeap, openInspectedHeap } from "../soak/inspected-heap.suite.ts";
 import { ATTACKS, type Attack } from "./attacks.ts";
 import { measureAnswers } from "./good-client.ts";

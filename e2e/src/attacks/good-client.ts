@@ -1,5 +1,5 @@
 // A client that calls in a steady rhythm and notes how long each answer takes.
-import type { RateLimitService } from "../conformance/rate-limit-service.ts";
+import type { RateLimitService } from "@weir/harness/weir/rate-limit-service";
 
 /** Time between two calls, in milliseconds. */
 const INTERVAL_MS = 10;
