@@ -11,7 +11,7 @@ import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/ku
 import { startSource } from "@weir/harness/processes/programs";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
 import type { Program } from "@weir/harness/processes/start-process";
-import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy.suite";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 const NAMESPACE = "weir-system";

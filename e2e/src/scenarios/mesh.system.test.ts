@@ -13,7 +13,7 @@ import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { startEnvoyWith } from "@weir/harness/envoy/envoy";
-import { type Flow, startFlow } from "@weir/harness/weir/flow";
+import { type Weir, startWeir } from "@weir/harness/weir/weir";
 import {
   envoyFilterCrd,
   gatewayCrd,
@@ -66,7 +66,7 @@ async function statusesWith(config: unknown, user: string, count: number, path =
 describe("docs/mesh.md with the limits of a control plane", () => {
   const folder = makeTemporaryFolder();
   let upstream: Upstream | undefined;
-  let flow: Flow | undefined;
+  let flow: Weir | undefined;
   let pod: Pod;
   let ports: MeshPorts;
 
@@ -74,7 +74,7 @@ describe("docs/mesh.md with the limits of a control plane", () => {
     upstream = await startUpstream();
     // A year in place of the page's hour, so that no window ends during a test.
     const manifest = stringify(findManifest(BLOCKS, "RateLimitConfig", "web")).replace("unit: hour", "unit: year");
-    flow = await startFlow(folder.path, { "web.yaml": manifest });
+    flow = await startWeir(folder.path, { manifests: { "web.yaml": manifest } });
     pod = await flow.startPod();
     ports = { rateLimit: pod.grpcPort, upstream: upstream.port };
   });

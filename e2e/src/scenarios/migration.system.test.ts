@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readReplies } from "../conformance/differential/redis-replies.ts";
 import type { Envoy } from "@weir/harness/envoy/envoy";
 import { findEnvoyRatelimit } from "@weir/harness/servers/envoy-ratelimit";
-import { startFlow } from "@weir/harness/weir/flow";
+import { startWeir } from "@weir/harness/weir/weir";
 import { Guide } from "@weir/harness/pages/guide";
 import { type Env, launcher, runCommand } from "@weir/harness/processes/programs";
 import { startRollingEnvoy, untilHealthy } from "@weir/harness/pages/rolling-envoy";
@@ -126,7 +126,7 @@ describe("docs/migrating.md", () => {
     expect(await spend(as("edsger"), 6)).toEqual(Array<number>(6).fill(200));
     const keys = await redisKeys();
     expect(await run("weir convert")).toMatchObject({ code: 0 });
-    const flow = await startFlow(folder.path, {});
+    const flow = await startWeir(folder.path);
     try {
       const { CONFIG_TYPE, ...connection } = GUIDE.env("CONFIG_TYPE");
       // The values of this machine are those of the local stack, under these names and no other ones.

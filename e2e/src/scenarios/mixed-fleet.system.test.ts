@@ -6,12 +6,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/harness/processes/eventually";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
-import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
+import { manifestOf, saveManifest } from "@weir/harness/weir/weir";
 import { type OldImageRelay, startOldImageRelay } from "@weir/harness/ads/old-image-relay";
 import { type Pod, type Questions, startPod } from "@weir/harness/weir/pod";
 import { launcher, runCommand } from "@weir/harness/processes/programs";
 import { type Replica, type ReportedResource, startReplica } from "@weir/harness/weir/replica";
-import { openServiceAddress, type ServiceAddress } from "@weir/harness/servers/service-address";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
 import { answerOfOldImage, StreamPod } from "@weir/harness/ads/stream-pod";
 
 /** Longest wait for the limits of a pod, in milliseconds: it may connect to the killed replica first. */
@@ -26,7 +26,7 @@ describe("a fleet of pods of an old and a new image", () => {
   const replicas: Replica[] = [];
   const started: (Replica | Pod)[] = [];
   let certificates: DevelopmentCertificates;
-  let address: ServiceAddress;
+  let address: CuttingProxy;
   let relay: OldImageRelay;
   /** The real pods, and a scripted one of the old image. */
   let current: Pod;
@@ -42,7 +42,7 @@ describe("a fleet of pods of an old and a new image", () => {
     save("mail", 1);
     save("search", 1, { unit: "week" }); // What the old image cannot load.
     for (const index of [0, 1]) await launch(index);
-    address = await openServiceAddress(replicas[0]!.adsPort, replicas[1]!.adsPort);
+    address = await startCuttingProxy(replicas[0]!.adsPort, replicas[1]!.adsPort);
     relay = await startOldImageRelay(address.port, certificates);
     [current, old, scripted] = [await startNew("edge/one"), await startOld("edge/two"), connectScripted()];
   });

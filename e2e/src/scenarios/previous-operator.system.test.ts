@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isWrite } from "@weir/harness/kubernetes/audit-log";
 import { BUILD_TIMEOUT_MS, buildPrevious } from "@weir/harness/weir/earlier-build";
 import type { Envoy } from "@weir/harness/envoy/envoy";
-import { manifestOf } from "@weir/harness/weir/flow";
+import { manifestOf } from "@weir/harness/weir/weir";
 import { Guide } from "@weir/harness/pages/guide";
 import { type OperatorStack, startOperatorStack } from "@weir/harness/weir/operator-stack";
 import type { Pod } from "@weir/harness/weir/pod";

@@ -11,7 +11,7 @@ import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BUILD_TIMEOUT_MS, buildPrevious } from "@weir/harness/weir/earlier-build";
 import type { Envoy } from "@weir/harness/envoy/envoy";
-import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
+import { manifestOf, saveManifest } from "@weir/harness/weir/weir";
 import { Guide } from "@weir/harness/pages/guide";
 import { type Pod, startPod } from "@weir/harness/weir/pod";
 import { anyPorts, ROOT } from "@weir/harness/processes/programs";

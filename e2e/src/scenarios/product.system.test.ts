@@ -7,7 +7,7 @@ import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
 import { eventually } from "@weir/harness/processes/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import type { Rule } from "@weir/harness/weir/flow";
+import type { Rule } from "@weir/harness/weir/weir";
 import { Guide } from "@weir/harness/pages/guide";
 import { launcher, ROOT, runCommand } from "@weir/harness/processes/programs";
 import { SYSTEM_NAMESPACE } from "@weir/harness/nodes/installed-cluster";

@@ -54,6 +54,11 @@ export class Pod {
     return statuses[0]?.currentLimit?.requestsPerUnit;
   }
 
+  /** HTTP statuses of three requests of a user, one after the other. */
+  async askThrice(domain: string, user: string): Promise<readonly number[]> {
+    return [await this.ask(domain, { user }), await this.ask(domain, { user }), await this.ask(domain, { user })];
+  }
+
   /** Begins to ask about one user of a domain without a pause. */
   keepAsking(domain: string): Questions {
     return new Questions(this, domain);
