@@ -76,10 +76,11 @@ export class Program extends ProcessGroup {
   }
 
   /** Resolves with the first match in what it writes; throws when it ends without. */
-  async find(pattern: RegExp): Promise<RegExpExecArray> {
-    await eventually(`${this.name} to write ${pattern}`, () => {
+  async find(pattern: RegExp, timeoutMs?: number): Promise<RegExpExecArray> {
+    const attempt = (): void => {
       if (this.isRunning() && !pattern.test(this.text())) throw new Error(this.text());
-    });
+    };
+    await eventually(`${this.name} to write ${pattern}`, attempt, timeoutMs);
     if (!this.isRunning()) await this.exited; // Now everything is read.
     const found = pattern.exec(this.text());
     if (found === null) throw this.endedError(await this.exited);

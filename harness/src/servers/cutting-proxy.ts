@@ -16,6 +16,8 @@ export class CuttingProxy {
   connections = 0;
   /** Answers that {@link loseAnswers} lost. */
   lostAnswers = 0;
+  /** The next piece with this text reaches the server only up to it; then the connection ends. */
+  cutRequestAt: string | undefined;
   readonly listening: Promise<unknown>;
   readonly #targetPorts: readonly number[];
   readonly #server: Server;
@@ -23,6 +25,7 @@ export class CuttingProxy {
   #isBlocked = false;
   #isSwallowing = false;
   #delayMs = 0;
+  #answerBytes: number | undefined;
   #opened = 0;
   #onRequest = (_chunk: Buffer): void => undefined;
   #losing = { text: "", count: 0, onLost: (): void => undefined };
@@ -38,6 +41,16 @@ export class CuttingProxy {
 
   get port(): number {
     return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Such as 127.0.0.1:41234. */
+  get address(): string {
+    return `127.0.0.1:${this.port}`;
+  }
+
+  /** Connections that are open. */
+  get openConnections(): number {
+    return this.#sockets.size / 2;
   }
 
   /** Ends every connection immediately, both ways. */
@@ -86,6 +99,11 @@ export class CuttingProxy {
     this.#losing = { text, count, onLost };
   }
 
+  /** Passes on so many bytes of the next answer, and ends its connection. */
+  cutAnswer(bytes: number): void {
+    this.#answerBytes = bytes;
+  }
+
   /** Cuts each connection after this many bytes from the server; 0 for never. Called for every new connection. */
   cutAfter(bytes: () => number): void {
     this.#bytesOf = bytes;
@@ -122,6 +140,13 @@ export class CuttingProxy {
     let losesAnswer = false;
     this.#forward(client, target, (chunk) => {
       this.#onRequest(chunk);
+      const end = this.cutRequestAt === undefined ? -1 : chunk.indexOf(this.cutRequestAt);
+      if (this.#isSwallowing) return;
+      if (end >= 0) {
+        this.cutRequestAt = undefined;
+        target.end(chunk.subarray(0, end));
+        return;
+      }
       if (this.#losing.count > 0 && chunk.includes(this.#losing.text)) {
         this.#losing.count -= 1;
         losesAnswer = true;
@@ -129,13 +154,17 @@ export class CuttingProxy {
       target.write(chunk);
     });
     this.#forward(target, client, (chunk) => {
+      if (this.#isSwallowing) return;
       if (losesAnswer) {
         if (client.destroyed) return; // A further piece of the same answer.
         this.lostAnswers += 1;
         client.resetAndDestroy();
         this.#losing.onLost();
+      } else if (this.#answerBytes !== undefined) {
+        client.write(chunk.subarray(0, this.#answerBytes), () => client.destroy());
+        this.#answerBytes = undefined;
       } else if (this.#delayMs > 0) {
-        setTimeout(() => client.write(chunk), this.#delayMs);
+        setTimeout(() => client.destroyed || client.write(chunk), this.#delayMs);
       } else {
         client.write(chunk);
         left -= chunk.length;
@@ -147,9 +176,7 @@ export class CuttingProxy {
   #forward(from: Socket, to: Socket, pass: (chunk: Buffer) => void): void {
     this.#sockets.add(from);
     from.setNoDelay(true);
-    from.on("data", (chunk: Buffer) => {
-      if (!this.#isSwallowing) pass(chunk);
-    });
+    from.on("data", pass);
     from.on("error", () => undefined); // Handled when it closes.
     from.on("close", () => {
       this.#sockets.delete(from);

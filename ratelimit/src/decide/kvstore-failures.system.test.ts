@@ -5,6 +5,7 @@ import { Secret } from "@weir/common/settings/secret";
 import { TurnEnd } from "@weir/common/turn/turn-end";
 import { Redis } from "ioredis";
 import { until } from "@weir/harness/processes/eventually";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
 import { startRedis } from "@weir/harness/servers/redis";
 import type { StoreServer } from "@weir/harness/servers/store-server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -13,7 +14,6 @@ import { createKvstoreCounter } from "../counters/kvstore/kvstore-counter.ts";
 import { DEADLINE_MS, serverOptions, SLACK_MS } from "../counters/kvstore/kvstore-counter.suite.ts";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { createSingleDeployment } from "../counters/kvstore/single/single-deployment.ts";
-import { startStoreProxy, type StoreProxy } from "../counters/kvstore/store-proxy.suite.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { AwaitedCall, DeciderFixture } from "./decider.suite.ts";
@@ -26,7 +26,7 @@ const COMMAND_TIMEOUT_MS = 1000;
 const PASSWORD = "first";
 
 let server: StoreServer;
-let proxy: StoreProxy;
+let proxy: CuttingProxy;
 
 /** Runs commands on the server, outside of the service. */
 async function command(...commands: readonly (readonly [string, ...string[]])[]): Promise<void> {
@@ -54,14 +54,14 @@ const FAULTS: readonly Fault[] = [
   {
     what: "is too slow",
     failures: 2,
-    begin: () => (proxy.fate = { kind: "delay", ms: COMMAND_TIMEOUT_MS + SLACK_MS }),
-    end: () => (proxy.fate = { kind: "pass" }),
+    begin: () => proxy.delay(COMMAND_TIMEOUT_MS + SLACK_MS),
+    end: () => proxy.restore(),
   },
   {
     what: "is cut off in a reply",
     failures: 1,
     commandTimeoutMs: SLACK_MS,
-    begin: () => (proxy.fate = { kind: "cut", bytes: 2 }),
+    begin: () => proxy.cutAnswer(2),
     end: () => undefined,
   },
   {
@@ -113,7 +113,7 @@ async function openFixture(
       createDeployment: createSingleDeployment,
     },
     {
-      main: serverOptions(proxy.url, { auth: new Secret(PASSWORD) }),
+      main: serverOptions(proxy.address, { auth: new Secret(PASSWORD) }),
       perSecond: undefined,
       commandTimeoutMs,
       expiryJitterMaxSeconds: 0,
@@ -145,7 +145,7 @@ async function decide(
 
 beforeAll(async () => {
   server = await startRedis(undefined, { flags: ["--requirepass", PASSWORD, "--maxmemory-policy", "noeviction"] });
-  proxy = await startStoreProxy(server.port);
+  proxy = await startCuttingProxy(server.port);
 });
 afterAll(async () => {
   await proxy.close();

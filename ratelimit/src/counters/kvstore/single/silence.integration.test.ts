@@ -5,13 +5,13 @@ import { connect } from "node:net";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { createLog } from "@weir/common/log/log";
 import { until } from "@weir/harness/processes/eventually";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
 import { startRedis } from "@weir/harness/servers/redis";
 import type { StoreServer } from "@weir/harness/servers/store-server";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, WaitingBatch } from "../../counter.suite.ts";
 import type { Counter } from "../../counter.ts";
 import { COMMAND_TIMEOUT_MS, DEADLINE_MS, TestedCounters, timeFailure } from "../kvstore-counter.suite.ts";
-import { startStoreProxy, type StoreProxy } from "../store-proxy.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 
 /** Wait between two looks, in milliseconds. */
@@ -19,10 +19,13 @@ const POLL_MS = 20;
 
 const counters = new TestedCounters(createSingleDeployment);
 let server: StoreServer;
-let proxy: StoreProxy;
+let proxy: CuttingProxy;
+/** What clients sent through the proxy in one piece each. */
+const pieces: string[] = [];
 beforeAll(async () => {
   server = await startRedis();
-  proxy = await startStoreProxy(server.port);
+  proxy = await startCuttingProxy(server.port);
+  proxy.onRequest((chunk) => pieces.push(chunk.toString()));
 });
 afterEach(() => counters.stop());
 afterAll(async () => {
@@ -140,14 +143,14 @@ describe("count() when the server is silent", () => {
 
   it("count() works again soon after the way to the server was cut, though nothing that was sent meanwhile arrives", async () => {
     // The connections of the pool would wait for their own time limit.
-    const { counter } = await counters.start(proxy.url, { server: { connectTimeoutMs: 600_000 } });
-    const pings = (): number => proxy.pieces.filter((piece) => piece.includes("PING")).length;
-    proxy.fate = { kind: "drop" };
+    const { counter } = await counters.start(proxy.address, { server: { connectTimeoutMs: 600_000 } });
+    const pings = (): number => pieces.filter((piece) => piece.includes("PING")).length;
+    proxy.swallow();
     expect((await timeFailure(counter)).error).toMatchObject({ code: "STORE_TIMEOUT" });
     const before = pings();
     await until(() => pings() > before + 5, DEADLINE_MS, "probes on several connections");
     expect(await immediateFailure(counter)).toMatchObject({ code: "STORE_UNAVAILABLE" });
-    proxy.fate = { kind: "pass" };
+    proxy.restore();
     await until(() => count(counter, check("cut")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
   });
 
@@ -161,11 +164,11 @@ describe("count() when the server is silent", () => {
   });
 
   it("stop() ends the probes", async () => {
-    const { counter } = await counters.start(proxy.url);
-    proxy.fate = { kind: "drop" };
+    const { counter } = await counters.start(proxy.address);
+    proxy.swallow();
     await timeFailure(counter);
     await counter.stop?.();
-    await until(() => proxy.connections === 0, DEADLINE_MS, "all connections are closed");
-    proxy.fate = { kind: "pass" };
+    await until(() => proxy.openConnections === 0, DEADLINE_MS, "all connections are closed");
+    proxy.restore();
   });
 });

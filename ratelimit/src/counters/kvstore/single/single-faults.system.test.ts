@@ -6,6 +6,7 @@ import { createLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
 import { Redis } from "ioredis";
 import { until } from "@weir/harness/processes/eventually";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
 import { startRedis } from "@weir/harness/servers/redis";
 import type { StoreServer } from "@weir/harness/servers/store-server";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -20,7 +21,6 @@ import {
   timeFailure,
 } from "../kvstore-counter.suite.ts";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
-import { startStoreProxy, type StoreProxy } from "../store-proxy.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 
 const counters = new TestedCounters(createSingleDeployment);
@@ -203,10 +203,10 @@ describe("count() when the server fails", () => {
 
 describe("count() when the way to the server fails", () => {
   let server: StoreServer;
-  let proxy: StoreProxy;
+  let proxy: CuttingProxy;
   beforeAll(async () => {
     server = await startRedis();
-    proxy = await startStoreProxy(server.port);
+    proxy = await startCuttingProxy(server.port);
   });
   afterAll(async () => {
     await proxy.close();
@@ -214,25 +214,25 @@ describe("count() when the way to the server fails", () => {
   });
 
   it("count() waits for replies that are slow, but within the time limit", async () => {
-    const { counter, statistics } = await counters.start(proxy.url, { options: PATIENT });
-    proxy.fate = { kind: "delay", ms: 150 };
+    const { counter, statistics } = await counters.start(proxy.address, { options: PATIENT });
+    proxy.delay(150);
     const beganMs = performance.now();
     expect(await count(counter, check("slow", 2))).toEqual([2]);
     expect(performance.now() - beganMs).toBeGreaterThan(140);
-    proxy.fate = { kind: "pass" };
+    proxy.restore();
     expect(statistics.counter("ratelimit.redis_pool.cx_total").value).toBe(1);
   });
 
   it("count() answers within the time limit when replies are slower, and works again when they are not", async () => {
-    const { counter } = await counters.start(proxy.url);
-    proxy.fate = { kind: "delay", ms: COMMAND_TIMEOUT_MS + SLACK_MS };
+    const { counter } = await counters.start(proxy.address);
+    proxy.delay(COMMAND_TIMEOUT_MS + SLACK_MS);
     const { error, tookMs } = await timeFailure(counter);
     expect(error).toMatchObject({
       code: "STORE_TIMEOUT",
-      message: `Cannot count on ${proxy.url}: no answer within ${COMMAND_TIMEOUT_MS} ms`,
+      message: `Cannot count on ${proxy.address}: no answer within ${COMMAND_TIMEOUT_MS} ms`,
     });
     expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
-    proxy.fate = { kind: "pass" };
+    proxy.restore();
     await until(
       () => count(counter, check("fast again")).then(Boolean, () => false),
       DEADLINE_MS,
@@ -243,8 +243,8 @@ describe("count() when the way to the server fails", () => {
   it.each([1, 2, 3])(
     "count() fails and sends nothing twice when the connection ends after %i bytes of a reply",
     async (bytes) => {
-      const { counter } = await counters.start(proxy.url, { options: PATIENT });
-      proxy.fate = { kind: "cut", bytes };
+      const { counter } = await counters.start(proxy.address, { options: PATIENT });
+      proxy.cutAnswer(bytes);
       const { error, tookMs } = await timeFailure(counter, new WaitingBatch([check(`cut-${bytes}`, 5)]));
       expect(error).toMatchObject({ code: "STORE_UNAVAILABLE", transient: true });
       expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
@@ -259,11 +259,11 @@ describe("count() when the way to the server fails", () => {
 
 describe("count() when the expiry of a key may be lost", () => {
   let server: StoreServer;
-  let proxy: StoreProxy;
+  let proxy: CuttingProxy;
   let redis: Redis;
   beforeAll(async () => {
     server = await startRedis();
-    proxy = await startStoreProxy(server.port);
+    proxy = await startCuttingProxy(server.port);
     redis = new Redis(server.port, "127.0.0.1");
   });
   afterAll(async () => {
@@ -273,7 +273,7 @@ describe("count() when the expiry of a key may be lost", () => {
   });
 
   it("count() sends the expiry after all when the connection ends behind the increment", async () => {
-    const { counter } = await counters.start(proxy.url, { options: PATIENT });
+    const { counter } = await counters.start(proxy.address, { options: PATIENT });
     proxy.cutRequestAt = "*3\r\n$6\r\nexpire";
     expect(await count(counter, check("behind"))).toEqual([1]); // The reply to the increment has arrived.
     expect(await redis.get("behind_4000000200")).toBe("1");
@@ -282,7 +282,7 @@ describe("count() when the expiry of a key may be lost", () => {
   });
 
   it("count() sends the expiry again when the server may be another one, which received the increment only", async () => {
-    const { counter, active } = await counters.start(proxy.url, { options: PATIENT });
+    const { counter, active } = await counters.start(proxy.address, { options: PATIENT });
     expect(await count(counter, check("received"))).toEqual([1]);
     await redis.persist("received_4000000200");
     const { length } = active;
