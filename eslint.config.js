@@ -228,6 +228,21 @@ export default tseslint.config(
     },
   },
   {
+    files: TEST_FILES,
+    // They bind what they start themselves, or start what ends by itself.
+    ignores: ["e2e/src/attacks/**", "operator/src/workload/pod-process.suite.ts", "tools/**"],
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        {
+          name: "node:child_process",
+          importNames: ["fork", "spawn"],
+          message: "Start it with @weir/harness/processes/start-process, so that it ends with the test.",
+        },
+      ],
+    },
+  },
+  {
     files: ["**/*.test.ts"],
     ignores: ["**/*.{integration,system,node,measured,soak}.test.ts", "e2e/**"],
     rules: {

@@ -38,7 +38,7 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "common",
     mayImport: [],
-    testsMayImport: ["certificates"],
+    testsMayImport: ["harness", "certificates"],
     order: [
       "errors.ts",
       "errors",

@@ -1,18 +1,15 @@
 // Logins against the program with the default cost of a hash: whom a flood delays, and what a rate limit
 // service that is silent costs. The load comes from another process, and both share the machine.
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { Agent, request as httpRequest } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
-import { eventually } from "@weir/harness/processes/eventually";
+import { startSource } from "@weir/harness/processes/programs";
+import type { Program as Process } from "@weir/harness/processes/start-process";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { RateLimitServer } from "@weir/harness/servers/rate-limit-server";
 import { afterEach, describe, expect, it } from "vitest";
 import { png } from "./media/sample-images.suite.ts";
+import { ready } from "./program.suite.ts";
 import { formBody, USER } from "./running-service.suite.ts";
-import { RateLimitServer } from "./throttle/rate-limit-server.suite.ts";
-
-const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
 
 const WRONG = { ...USER, password: "not the password" };
 
@@ -108,25 +105,15 @@ interface Timed {
 /** Starts the program and registers the user. */
 async function startProgram(env: Readonly<Record<string, string>>): Promise<Program> {
   const folder = makeTemporaryFolder();
-  const child = spawn(process.execPath, ["--conditions=source", MAIN], {
-    env: {
-      PATH: String(process.env["PATH"]),
-      PORT: "0",
-      METRICS_PORT: "0",
-      DATA_DIR: folder.path,
-      TRUST_PROXY: "1",
-      SHUTDOWN_DRAIN: "0s",
-      ...env,
-    },
-    stdio: ["ignore", "ignore", "pipe"],
+  const child = startSource("account/src/main.ts", {
+    PORT: "0",
+    METRICS_PORT: "0",
+    DATA_DIR: folder.path,
+    TRUST_PROXY: "1",
+    SHUTDOWN_DRAIN: "0s",
+    ...env,
   });
-  let output = "";
-  child.stderr.on("data", (chunk: Buffer) => (output = (output + chunk.toString()).slice(0, 100_000)));
-  const origin = await eventually("the program to be ready", () => {
-    const url = /Account service ready.* url="?([^\s"]+)/.exec(output)?.[1];
-    if (url === undefined) throw new Error(output);
-    return url;
-  });
+  const origin = await ready(child);
   const started = new Program(child, origin, () => folder.remove());
   const parts = Object.entries(USER).map(([name, value]) => ({ name, value }));
   const body = formBody([...parts, { name: "avatar", value: png(), fileName: "a.png" }]);
@@ -137,13 +124,13 @@ async function startProgram(env: Readonly<Record<string, string>>): Promise<Prog
 
 /** The running program, and a client whose calls each come from an address of its choice. */
 class Program {
-  readonly #child: ChildProcess;
+  readonly #child: Process;
   readonly #origin: string;
   readonly #remove: () => void;
   /** The current user keeps a connection; logins open one each, as independent clients do. */
   readonly #agent = new Agent({ keepAlive: true });
 
-  constructor(child: ChildProcess, origin: string, remove: () => void) {
+  constructor(child: Process, origin: string, remove: () => void) {
     this.#child = child;
     this.#origin = origin;
     this.#remove = remove;
@@ -176,8 +163,7 @@ class Program {
 
   async stop(): Promise<void> {
     this.#agent.destroy();
-    this.#child.kill("SIGKILL");
-    await once(this.#child, "close");
+    await this.#child.end();
     this.#remove();
   }
 }

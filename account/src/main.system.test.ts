@@ -9,7 +9,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "@weir/harness/processes/eventually";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { png } from "./media/sample-images.suite.ts";
-import { metricsOf, type Program, Programs, ready } from "./program.suite.ts";
+import type { Program } from "@weir/harness/processes/start-process";
+import { metricsOf, Programs, ready } from "./program.suite.ts";
 import { formBody } from "./running-service.suite.ts";
 
 let programs: Programs;
@@ -61,7 +62,7 @@ describe("weir-account", () => {
       .join("; ");
     const workers = [0, 1, 2, 3].map(registerOn);
     await eventually("twenty registrations", () => expect(confirmed.length).toBeGreaterThanOrEqual(20));
-    first.child.kill("SIGKILL");
+    first.signal("SIGKILL");
     await Promise.all(workers);
     const again = await ready(run({}));
     for (const email of confirmed) expect((await login(again, email)).status).toBe(200);
@@ -76,12 +77,12 @@ describe("weir-account", () => {
     // three seconds.
     const running = Array.from({ length: 3 }, (_, index) => register(url, `user-${index}@x.com`));
     while (!/^bcrypt_queue_depth [1-9]/m.test(await text(metricsOf(program)))) await sleep(5);
-    program.child.kill("SIGTERM");
+    program.signal("SIGTERM");
     // Within the drain; the signal may arrive after the next question.
     while ((await fetch(`${url}/readyz`)).status !== 503) await sleep(5);
     expect((await Promise.all(running)).map(({ status }) => status)).toEqual(Array.from({ length: 3 }, () => 201));
     // Below the grace period: kept connections that are quiet must not hold the stop up.
-    expect(await Promise.race([program.exited, sleep(40_000, "still running")])).toBe(0);
+    expect(await Promise.race([program.code, sleep(40_000, "still running")])).toBe(0);
     await expect(fetch(`${url}/healthz`)).rejects.toThrow();
   });
 
@@ -90,7 +91,7 @@ describe("weir-account", () => {
     await ready(program);
     const children = childrenOf(program.child.pid);
     expect(children).toHaveLength(1);
-    program.child.kill("SIGKILL");
+    program.signal("SIGKILL");
     await eventually("the end of the image process", () => expect(children.filter(isAlive)).toEqual([]));
   });
 
@@ -110,27 +111,27 @@ describe("weir-account", () => {
     };
     const byCommand = leftOver();
     const sweep = run({}, ["sweep"]);
-    expect([await sweep.exited, sweep.output()]).toEqual([
+    expect([await sweep.code, sweep.text()]).toEqual([
       0,
       "Looked at 2 images and removed 2 files that no account uses.\n",
     ]);
     expect(existsSync(byCommand)).toBe(false);
     const atStart = leftOver();
-    program.child.kill("SIGTERM");
-    await program.exited;
+    program.signal("SIGTERM");
+    await program.code;
     const again = await ready(run({}));
     await eventually("the sweep", () => expect(existsSync(atStart)).toBe(false));
     expect((await login(again, "a@x.com")).status).toBe(200);
     const elsewhere = run({ DATA_DIR: join(programs.folder, "elsewhere") }, ["sweep"]);
-    expect([await elsewhere.exited, elsewhere.output()]).toEqual([1, expect.stringContaining("accounts.sqlite")]);
+    expect([await elsewhere.code, elsewhere.text()]).toEqual([1, expect.stringContaining("accounts.sqlite")]);
   });
 
   it("warns of variables without effect", async () => {
     const program = run({ AVATAR_MAX_BYTE: "1", MONGODB_URI: "mongodb://u:pa55word@h" });
     await ready(program);
-    expect(program.output()).toContain('name=AVATAR_MAX_BYTE reason="unknown setting; is AVATAR_MAX_BYTES meant?"');
-    expect(program.output()).toContain('name=MONGODB_URI reason="it belongs to STORE=mongo, and STORE is embedded"');
-    expect(program.output()).not.toContain("pa55word");
+    expect(program.text()).toContain('name=AVATAR_MAX_BYTE reason="unknown setting; is AVATAR_MAX_BYTES meant?"');
+    expect(program.text()).toContain('name=MONGODB_URI reason="it belongs to STORE=mongo, and STORE is embedded"');
+    expect(program.text()).not.toContain("pa55word");
   });
 
   it("names a port in use and the setting that moves it", async () => {
@@ -138,8 +139,8 @@ describe("weir-account", () => {
     await once(other, "listening");
     const { port } = other.address() as AddressInfo;
     const program = run({ PORT: String(port) });
-    expect(await program.exited).toBe(1);
-    expect(program.output()).toContain(
+    expect(await program.code).toBe(1);
+    expect(program.text()).toContain(
       `Cannot listen for HTTP on 127.0.0.1:${port}: the port is in use; set PORT to another one`,
     );
     other.close();
@@ -149,14 +150,14 @@ describe("weir-account", () => {
     const file = join(programs.folder, "file");
     writeFileSync(file, "");
     const program = run({ DATA_DIR: join(file, "data") });
-    expect(await program.exited).toBe(1);
-    expect(program.output()).toContain(`Cannot use DATA_DIR ${join(file, "data")}`);
+    expect(await program.code).toBe(1);
+    expect(program.text()).toContain(`Cannot use DATA_DIR ${join(file, "data")}`);
   });
 
   it("ends when it cannot create its data directory", async () => {
     const program = run({ DATA_DIR: "/proc/weir/data" });
-    expect(await program.exited).toBe(1);
-    expect(program.output()).toContain(
+    expect(await program.code).toBe(1);
+    expect(program.text()).toContain(
       "Cannot use DATA_DIR /proc/weir/data: Cannot make the folder /proc/weir: no folder can be made in /proc",
     );
   });
@@ -165,10 +166,10 @@ describe("weir-account", () => {
     const first = run({});
     await ready(first);
     const second = run({});
-    expect(await second.exited).toBe(1);
-    expect(second.output()).toContain(`Cannot use DATA_DIR ${programs.folder}: another process has it`);
-    first.child.kill("SIGKILL");
-    await first.exited;
+    expect(await second.code).toBe(1);
+    expect(second.text()).toContain(`Cannot use DATA_DIR ${programs.folder}: another process has it`);
+    first.signal("SIGKILL");
+    await first.code;
     await ready(run({}));
   });
 
@@ -190,7 +191,7 @@ describe("weir-account", () => {
     limitFileSize(program, "unlimited");
     await eventually("to be ready again", async () => expect((await fetch(`${url}/readyz`)).status).toBe(200));
     expect((await login(url, "a@x.com")).status).toBe(200);
-    expect(program.output()).toContain("The user store works again");
+    expect(program.text()).toContain("The user store works again");
   });
 
   it("backs up the accounts of a running service to a file from which another one starts", async () => {
@@ -200,17 +201,17 @@ describe("weir-account", () => {
     mkdirSync(copies);
     const file = join(copies, "accounts.sqlite");
     const backup = run({}, ["backup", file]);
-    expect([await backup.exited, backup.output()]).toEqual([0, `Backed up 1 accounts to ${file}\n`]);
+    expect([await backup.code, backup.text()]).toEqual([0, `Backed up 1 accounts to ${file}\n`]);
     const again = run({}, ["backup", file]);
-    expect(await again.exited).toBe(1);
-    expect(again.output()).toContain(`to ${file}: the file exists; name another one`);
+    expect(await again.code).toBe(1);
+    expect(again.text()).toContain(`to ${file}: the file exists; name another one`);
     expect((await login(await ready(run({ DATA_DIR: copies })), "a@x.com")).status).toBe(200);
   });
 
   it("refuses arguments it does not know with exit code 2", async () => {
     const program = run({}, ["backup"]);
-    expect(await program.exited).toBe(2);
-    expect(program.output()).toBe(
+    expect(await program.code).toBe(2);
+    expect(program.text()).toBe(
       "weir-account: Cannot read the arguments: backup takes one argument, the file to write, and got 0\n",
     );
   });

@@ -1,6 +1,6 @@
 // Registrations with their avatars in a bucket, and while the bucket cannot be reached.
 import { eventually } from "@weir/harness/processes/eventually";
-import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy.suite";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
 import { S3_CREDENTIALS, type S3Server, startS3 } from "@weir/harness/servers/s3.suite";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -26,7 +26,7 @@ describe("weir-account with NODE_ENV=production", () => {
   it("starts with real secrets", async () => {
     const program = programs.start({ ...PRODUCTION, RATE_LIMIT_FAILURE: "local" });
     await ready(program);
-    expect(program.output()).not.toContain("Not fit for production");
+    expect(program.text()).not.toContain("Not fit for production");
   });
 
   it.each([
@@ -71,8 +71,8 @@ describe("weir-account with NODE_ENV=production", () => {
     { name: "every proxy", env: { TRUST_PROXY: "true" }, setting: "TRUST_PROXY", value: undefined },
   ])("does not start with $name", async ({ env, setting, value }) => {
     const program = programs.start({ ...PRODUCTION, ...env });
-    expect(await program.exited).toBe(1);
-    expect(program.output()).toMatch(new RegExp(`^  ${setting}(=| is not set)`, "m"));
-    if (value !== undefined) expect(program.output()).not.toContain(value);
+    expect(await program.code).toBe(1);
+    expect(program.text()).toMatch(new RegExp(`^  ${setting}(=| is not set)`, "m"));
+    if (value !== undefined) expect(program.text()).not.toContain(value);
   });
 });

@@ -1,6 +1,6 @@
 // The whole service on a document database, while its network works and while it does not.
 import { eventually } from "@weir/harness/processes/eventually";
-import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy.suite";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
 import { mongoUri, startMongo } from "@weir/harness/servers/mongo";
 import type { StoreServer } from "@weir/harness/servers/store-server";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";

@@ -4,7 +4,8 @@ import { connect, type Socket } from "node:net";
 import { eventually } from "@weir/harness/processes/eventually";
 import { describe, expect, it } from "vitest";
 import { png } from "./media/sample-images.suite.ts";
-import { metricsOf, type Program, Programs, ready } from "./program.suite.ts";
+import type { Program } from "@weir/harness/processes/start-process";
+import { metricsOf, Programs, ready } from "./program.suite.ts";
 import { formBody, formCall } from "./running-service.suite.ts";
 
 /** Longest test: a slow upload takes 36 s on a machine with nothing else to do. */
@@ -117,7 +118,7 @@ describe.concurrent("clients that never close", { timeout: TEST_TIMEOUT_MS }, ()
       await eventually("an answer", () => expect(received).toContain("200 OK"));
       await Promise.all(Array.from({ length: 150 }, () => fixture.hold("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")));
       await eventually("a line about refused connections", () =>
-        expect(program.output()).toContain("Refused connections"),
+        expect(program.text()).toContain("Refused connections"),
       );
       expect((await fetch(new URL("/readyz", metricsOf(program)))).status).toBe(200);
       for (const path of [pathname, "/healthz", "/readyz"]) caller.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);

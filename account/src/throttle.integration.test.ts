@@ -5,6 +5,7 @@ import { ServerCredentials } from "@grpc/grpc-js";
 import { eventually } from "@weir/harness/processes/eventually";
 import { writeCertificates } from "@weir/harness/servers/certificate-files";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { RateLimitServer } from "@weir/harness/servers/rate-limit-server";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   type Answer,
@@ -14,7 +15,6 @@ import {
   startService,
   USER,
 } from "./running-service.suite.ts";
-import { RateLimitServer } from "./throttle/rate-limit-server.suite.ts";
 
 const WRONG = { ...USER, password: "not the password" };
 const UNKNOWN = { email: "unknown@x.com", password: "not the password" };
@@ -286,7 +286,7 @@ describe("a rate limit service over TLS", () => {
   async function listen(port = 0): Promise<Readonly<Record<string, string>>> {
     const files = await writeCertificates(folder.path);
     const pair = { cert_chain: readFileSync(files.serverCert), private_key: readFileSync(files.serverKey) };
-    await server.start(port, ServerCredentials.createSsl(readFileSync(files.ca), [pair], true));
+    await server.start(`127.0.0.1:${port}`, ServerCredentials.createSsl(readFileSync(files.ca), [pair], true));
     return {
       RATE_LIMIT_GRPC: server.target,
       RATE_LIMIT_TIMEOUT: "5s",

@@ -1,6 +1,6 @@
 // Tests of what kubectl users do with the resources, on a real API server with controllers: kubectl
 // itself, `weir status`, and the plugin `kubectl weir`. Statuses are written as the operator does.
-import { execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
@@ -8,6 +8,7 @@ import { eventually } from "@weir/harness/processes/eventually";
 import { kubeconfigText } from "@weir/harness/kubernetes/cluster-files";
 import type { KubectlResult } from "@weir/harness/kubernetes/cluster-access";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
+import { startProgram } from "@weir/harness/processes/start-process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -122,10 +123,9 @@ describe("kubectl", () => {
 
   it("get --watch shows the columns as they change", async () => {
     const own = ["--kubeconfig", cluster.kubeconfigPath, "--cache-dir", join(cluster.folder, "kubectl-cache")];
-    const watching = spawn(cluster.kubectlPath, [...own, "get", "rlc", "api", "-n", "web", "--watch"]);
-    let stdout = "";
-    watching.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
-    const shown = (line: RegExp): Promise<void> => eventually("the line", () => expect(stdout).toMatch(line));
+    const watching = startProgram(cluster.kubectlPath, [...own, "get", "rlc", "api", "-n", "web", "--watch"]);
+    const shown = (line: RegExp): Promise<void> =>
+      eventually("the line", () => expect(watching.output()).toMatch(line));
     try {
       await shown(/^NAME +DOMAIN +ACCEPTED +PROGRAMMED +PODS +REASON +AGE$/m);
       await setStatus("api", "False", "RejectedByDataPlane", { pods: { summary: "1/2" } });
@@ -133,7 +133,7 @@ describe("kubectl", () => {
       await setStatus("api", "True", "Programmed", { pods: { summary: "2/2" } });
       await shown(/^api +api +True +True +2\/2 +Programmed /m);
     } finally {
-      watching.kill("SIGKILL");
+      await watching.end();
     }
   });
 

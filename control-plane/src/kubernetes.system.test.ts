@@ -1,12 +1,10 @@
 // The program over a real Kubernetes API server, and pods that are connected to it: what is applied
 // arrives, and an API server that is away takes nothing.
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
 
 import { limitsIn } from "@weir/harness/ads/pod-end";
 import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import { eventually } from "@weir/harness/processes/eventually";
+import { startSource } from "@weir/harness/processes/programs";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -20,8 +18,6 @@ import {
   installConfigs,
   RESTARTS_TIMEOUT_MS,
 } from "./source/kubernetes/kubernetes-fixture.suite.ts";
-
-const PROGRAM = join(import.meta.dirname, "main.ts");
 
 /**
  * Longest wait for an edit, in milliseconds: so much sooner than the next watch or list that only
@@ -78,26 +74,17 @@ async function startControlPlane(): Promise<ControlPlaneProcess> {
     SHUTDOWN_DRAIN: "0s",
     ALLOW_EMPTY_AFTER: "2s",
   };
-  const child: ChildProcess = spawn(process.execPath, ["--conditions=source", PROGRAM], {
-    env,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const ended = once(child, "close").then(([code]) => code as number | null);
-  let text = "";
-  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  const child = startSource("control-plane/src/main.ts", env);
   const find = (pattern: RegExp): string => {
-    const found = pattern.exec(text)?.[1];
-    if (found === undefined) throw new Error(`${String(pattern)} is not in ${text}`);
+    const found = pattern.exec(child.text())?.[1];
+    if (found === undefined) throw new Error(`${String(pattern)} is not in ${child.text()}`);
     return found;
   };
   return {
-    output: () => text,
+    output: () => child.text(),
     adsPort: () => Number(find(/Control plane is up.*ads="127\.0\.0\.1:(\d+)"/)),
     http: `http://127.0.0.1:${httpPort}`,
-    stop: async () => {
-      child.kill("SIGTERM");
-      return await ended;
-    },
+    stop: () => child.end("SIGTERM"),
   };
 }
 

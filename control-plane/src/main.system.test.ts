@@ -1,6 +1,5 @@
 // Tests of the program itself, as a process: help, refusal of bad settings, start, signals and the
 // end.
-import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -9,38 +8,20 @@ import { join } from "node:path";
 
 import { status } from "@grpc/grpc-js";
 import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
+import { startSource } from "@weir/harness/processes/programs";
+import type { Program } from "@weir/harness/processes/start-process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createTestCertificates, tlsOf, type TestCertificates, until } from "./ads/ads-client.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
 
-const PROGRAM = join(import.meta.dirname, "main.ts");
-
-/** A started program and what it wrote. */
-interface Running {
-  readonly process: ChildProcess;
-  readonly output: () => string;
-  /** How it ended, once it has. */
-  readonly ended: Promise<number | null>;
-}
-
 describe("weir-control-plane", () => {
   let folder: string;
   let certificates: TestCertificates;
-  const started: Running[] = [];
+  const started: Program[] = [];
 
-  function run(env: Readonly<Record<string, string>>, ...args: readonly string[]): Running {
-    const child = spawn(process.execPath, ["--conditions=source", PROGRAM, ...args], {
-      env,
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    let text = "";
-    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (text += chunk.toString()));
-    const running = {
-      process: child,
-      output: () => text,
-      ended: once(child, "close").then(([code]) => code as number | null),
-    };
+  function run(env: Readonly<Record<string, string>>, ...args: readonly string[]): Program {
+    const running = startSource("control-plane/src/main.ts", env, args);
     started.push(running);
     return running;
   }
@@ -59,9 +40,8 @@ describe("weir-control-plane", () => {
   }
 
   /** Waits for the line that says where it serves, and gives the ADS port. */
-  async function portOf(running: Running): Promise<number> {
-    await until(`the start; there is ${running.output()}`, () => running.output().includes("Control plane is up"));
-    return Number(/ads="127\.0\.0\.1:(\d+)"/.exec(running.output())?.[1]);
+  async function portOf(running: Program): Promise<number> {
+    return Number((await running.find(/Control plane is up.*ads="127\.0\.0\.1:(\d+)"/))[1]);
   }
 
   beforeEach(async () => {
@@ -71,26 +51,23 @@ describe("weir-control-plane", () => {
   });
 
   afterEach(async () => {
-    for (const running of started.splice(0)) {
-      running.process.kill("SIGKILL");
-      await running.ended;
-    }
+    for (const running of started.splice(0)) await running.end();
     certificates.remove();
     rmSync(folder, { recursive: true, force: true });
   });
 
   it("prints its settings when asked for help", async () => {
     const running = run({}, "--help");
-    expect(await running.ended).toBe(0);
-    expect(running.output()).toContain("ADS_TLS_CLIENT_CACERT");
+    expect(await running.code).toBe(0);
+    expect(running.text()).toContain("ADS_TLS_CLIENT_CACERT");
   });
 
   it("lists everything that is wrong with its settings and ends with 1", async () => {
     const running = run({ SOURCE_DIRECTORY: folder, ADS_PORT: "many" });
-    expect(await running.ended).toBe(1);
+    expect(await running.code).toBe(1);
     for (const name of ["ADS_PORT", "ADS_TLS_CERT", "ADS_TLS_KEY", "ADS_TLS_CLIENT_CACERT"])
-      expect(running.output()).toContain(name);
-    expect(running.output()).not.toContain("    at ");
+      expect(running.text()).toContain(name);
+    expect(running.text()).not.toContain("    at ");
   });
 
   it.each([
@@ -102,9 +79,9 @@ describe("weir-control-plane", () => {
     { what: "the certificate", difference: { ADS_TLS_CERT: "/nowhere/cert.pem" }, message: "/nowhere/cert.pem" },
   ])("names $what in one line and ends with 1 when it cannot be read", async ({ difference, message }) => {
     const running = run({ ...environment(), ...difference });
-    expect(await running.ended).toBe(1);
-    expect(running.output()).toContain(message);
-    expect(running.output()).not.toContain("    at ");
+    expect(await running.code).toBe(1);
+    expect(running.text()).toContain(message);
+    expect(running.text()).not.toContain("    at ");
   });
 
   it.each([
@@ -116,12 +93,12 @@ describe("weir-control-plane", () => {
     const address = taken.address();
     const port = typeof address === "object" && address !== null ? address.port : 0;
     const running = run({ ...environment(), [setting]: String(port) });
-    expect(await running.ended).toBe(1);
+    expect(await running.code).toBe(1);
     taken.close();
-    expect(running.output()).toContain(
+    expect(running.text()).toContain(
       `weir-control-plane: Cannot listen for ${what} on 127.0.0.1:${port}: the port is in use; set ${setting} to another one\n`,
     );
-    expect(running.output()).not.toContain("    at ");
+    expect(running.text()).not.toContain("    at ");
   });
 
   it("case A14: ends streams with UNAVAILABLE and itself with 0 when it is interrupted", async () => {
@@ -133,9 +110,9 @@ describe("weir-control-plane", () => {
     });
     pod.request();
     await pod.response(1);
-    running.process.kill("SIGINT");
+    running.signal("SIGINT");
     expect((await pod.ended()).code).toBe(status.UNAVAILABLE);
-    expect(await running.ended).toBe(0);
+    expect(await running.code).toBe(0);
     pod.close();
   });
 
@@ -146,13 +123,13 @@ describe("weir-control-plane", () => {
     });
     pod.request();
     await pod.response(1);
-    running.process.kill("SIGTERM");
-    await until("the drain", () => running.output().includes("Stopping"));
+    running.signal("SIGTERM");
+    await until("the drain", () => running.text().includes("Stopping"));
     writeFileSync(join(folder, "b.yaml"), manifest({ name: "b", domain: "beta" }));
     await pod.response(2);
     expect(pod.end).toBeUndefined();
     expect((await pod.ended()).code).toBe(status.UNAVAILABLE);
-    expect(await running.ended).toBe(0);
+    expect(await running.code).toBe(0);
     pod.close();
   });
 
@@ -160,10 +137,10 @@ describe("weir-control-plane", () => {
     const running = run(environment());
     const port = await portOf(running);
     await certificates.renewServer();
-    running.process.kill("SIGHUP");
+    running.signal("SIGHUP");
     // The files and nothing else of the settings.
     const line = /msg="Reloaded TLS files" certPath=\S+ keyPath=\S+ caPath=\S+\n/;
-    await until("the reload", () => line.test(running.output()));
+    await until("the reload", () => line.test(running.text()));
     const pod = new ScriptedPod(port, { tls: tlsOf(await certificates.issueClient()) });
     pod.request();
     await pod.response(1);

@@ -1,19 +1,17 @@
 // Spans of pushes as they leave the program: a real process, real pods, and a receiver made of
 // OpenTelemetry's published messages, in another language.
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
+import { startSource } from "@weir/harness/processes/programs";
+import type { Program } from "@weir/harness/processes/start-process";
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "@weir/harness/servers/otlp-receiver.suite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { until } from "./ads/ads-client.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
-
-const PROGRAM = join(import.meta.dirname, "main.ts");
 
 /** A status that says that what the span stands for failed. */
 const FAILED = 2;
@@ -26,8 +24,7 @@ const PUSH_MAX_NANOSECONDS = 20e9;
 describe("weir-control-plane with tracing", () => {
   let folder: string;
   let receiver: OtlpReceiver;
-  let program: ChildProcess | undefined;
-  let output: string;
+  let program: Program | undefined;
   const pods: ScriptedPod[] = [];
 
   /** Writes a file with the resource, and with others that are no different. */
@@ -52,16 +49,8 @@ describe("weir-control-plane with tracing", () => {
       OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint(protocol),
       OTEL_BSP_SCHEDULE_DELAY: "100",
     };
-    output = "";
-    const started = spawn(process.execPath, ["--conditions=source", PROGRAM], {
-      env: { SOURCE_DIRECTORY: folder, ...listeners, ...tracing },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    program = started;
-    for (const stream of [started.stdout, started.stderr])
-      stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    await until(`the start; there is ${output}`, () => output.includes("Control plane is up"));
-    return Number(/ads="127\.0\.0\.1:(\d+)"/.exec(output)?.[1]);
+    program = startSource("control-plane/src/main.ts", { SOURCE_DIRECTORY: folder, ...listeners, ...tracing });
+    return Number((await program.find(/Control plane is up.*ads="127\.0\.0\.1:(\d+)"/))[1]);
   }
 
   async function connect(port: number, nodeId: string): Promise<ScriptedPod> {
@@ -73,18 +62,8 @@ describe("weir-control-plane with tracing", () => {
     return pod;
   }
 
-  /** Ends the program unless it has ended; answers its exit code. */
-  async function endBy(signal: "SIGINT" | "SIGKILL"): Promise<number | null | undefined> {
-    if (program?.exitCode === null && program.signalCode === null) {
-      const gone = once(program, "close");
-      program.kill(signal);
-      await gone;
-    }
-    return program?.exitCode;
-  }
-
   async function end(): Promise<void> {
-    expect(await endBy("SIGINT")).toBe(0);
+    expect(await program?.end("SIGINT")).toBe(0);
   }
 
   function pushes(): readonly ReceivedSpan[] {
@@ -107,7 +86,7 @@ describe("weir-control-plane with tracing", () => {
 
   afterEach(async () => {
     for (const pod of pods.splice(0)) pod.close();
-    await endBy("SIGKILL");
+    await program?.end();
     program = undefined;
     await receiver.stop();
     rmSync(folder, { recursive: true, force: true });

@@ -1,22 +1,19 @@
 // Three operators as processes over a real API server, each as a user of its own: whatever happens to
 // them, two never write at the same time, as the audit log of the server shows.
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { eventually } from "@weir/harness/processes/eventually";
+import { auditFlags, type AuditedRequest, readAudit } from "@weir/harness/kubernetes/audit-log";
 import { kubeconfigText } from "@weir/harness/kubernetes/cluster-files";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
-import { pauseProcess } from "@weir/harness/processes/pause-process";
+import { startSource } from "@weir/harness/processes/programs";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
-import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy.suite";
+import type { Program } from "@weir/harness/processes/start-process";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
-import { auditFlags, type AuditedWrite, readAudit } from "./audit-log.suite.ts";
-
-const PROGRAM = join(import.meta.dirname, "writing-operator.suite.ts");
 const NAMESPACE = "weir-system";
 const NAMES = ["operator-0", "operator-1", "operator-2"];
 
@@ -58,13 +55,12 @@ const OBJECTS = [
 
 /** One replica: its process, its user, and the way to the API server that is its alone. */
 interface Replica {
-  readonly user: string;
+  readonly account: string;
   readonly proxy: CuttingProxy;
   readonly kubeconfigPath: string;
   readonly http: string;
   readonly httpPort: number;
-  process: ChildProcess;
-  output: () => string;
+  process: Program;
 }
 
 let folder: string;
@@ -74,7 +70,8 @@ const auditPath = (): string => join(folder, "audit.log");
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "weir-election-"));
-  cluster = await startKubernetesCluster({ apiServerFlags: auditFlags(join(folder, "policy.json"), auditPath()) });
+  const files = { policyPath: join(folder, "policy.json"), logPath: auditPath() };
+  cluster = await startKubernetesCluster({ apiServerFlags: auditFlags(NAMES, files) });
   await cluster.apply(OBJECTS.map((object) => JSON.stringify(object)).join("\n---\n"));
 });
 
@@ -89,15 +86,11 @@ async function createReplica(name: string): Promise<Replica> {
   const kubeconfigPath = join(folder, `${name}.kubeconfig`);
   writeFileSync(kubeconfigPath, kubeconfigText(`https://127.0.0.1:${proxy.port}`, cluster.caPem, token.trim()));
   const httpPort = await reservePort();
-  const user = `system:serviceaccount:${NAMESPACE}:${name}`;
-  const place = { user, proxy, kubeconfigPath, httpPort, http: `http://127.0.0.1:${httpPort}` };
-  return { ...place, ...startProcess(place) };
+  const place = { account: name, proxy, kubeconfigPath, httpPort, http: `http://127.0.0.1:${httpPort}` };
+  return { ...place, process: startProcess(place) };
 }
 
-function startProcess({
-  kubeconfigPath,
-  httpPort,
-}: Pick<Replica, "kubeconfigPath" | "httpPort">): Pick<Replica, "process" | "output"> {
+function startProcess({ kubeconfigPath, httpPort }: Pick<Replica, "kubeconfigPath" | "httpPort">): Program {
   const env = {
     KUBECONFIG: kubeconfigPath,
     OPERATOR_NAMESPACE: NAMESPACE,
@@ -108,14 +101,11 @@ function startProcess({
     LEASE_RENEW_DEADLINE: "8s",
     LEASE_RETRY_PERIOD: "500ms",
   };
-  const child = spawn(process.execPath, ["--conditions=source", PROGRAM], { env, stdio: ["ignore", "pipe", "pipe"] });
-  let text = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (text += chunk.toString()));
-  return { process: child, output: () => text };
+  return startSource("operator/src/writing-operator.suite.ts", env);
 }
 
 /** The writes of the leader that succeeded: what the election protects. */
-function work(): readonly AuditedWrite[] {
+function work(): readonly AuditedRequest[] {
   return readAudit(auditPath()).filter(({ resource, verb, status }) => {
     return resource === "configmaps" && verb === "update" && status < 300;
   });
@@ -126,8 +116,11 @@ async function leaderAmong(candidates: readonly Replica[]): Promise<Replica> {
   const before = work().length;
   return await eventually("a leader that writes", () => {
     const recent = work().slice(before);
-    const leader = candidates.find(({ user }) => recent.filter((write) => write.user === user).length >= WRITES);
-    if (leader === undefined) throw new Error(`there is none; ${replicas.map(({ output }) => output()).join("\n")}`);
+    const leader = candidates.find(
+      ({ account }) => recent.filter((write) => write.account === account).length >= WRITES,
+    );
+    if (leader === undefined)
+      throw new Error(`there is none; ${replicas.map((each) => each.process.text()).join("\n")}`);
     return leader;
   });
 }
@@ -144,10 +137,12 @@ async function get(replica: Replica, path: string): Promise<string> {
 function writersInOrder(): readonly string[] {
   const order: string[] = [];
   let lastCompletedMs = 0;
-  for (const { user, receivedMs, completedMs } of work()) {
-    if (order.at(-1) !== user) {
-      expect(receivedMs, `${user} wrote while the writes of ${order.at(-1)} went on`).toBeGreaterThan(lastCompletedMs);
-      order.push(user);
+  for (const { account, receivedMs, completedMs } of work()) {
+    if (order.at(-1) !== account) {
+      expect(receivedMs, `${account} wrote while the writes of ${order.at(-1)} went on`).toBeGreaterThan(
+        lastCompletedMs,
+      );
+      order.push(account);
     }
     lastCompletedMs = Math.max(lastCompletedMs, completedMs);
   }
@@ -176,8 +171,7 @@ describe("three operators", () => {
   afterEach(async () => {
     for (const replica of replicas) {
       replica.proxy.restore();
-      if (replica.process.exitCode === null && replica.process.signalCode === null) continue;
-      Object.assign(replica, startProcess(replica));
+      if (!replica.process.isRunning()) replica.process = startProcess(replica);
     }
     // A leader that comes back does no harm either.
     await leaderAmong(replicas);
@@ -186,8 +180,7 @@ describe("three operators", () => {
 
   afterAll(async () => {
     for (const { process: child, proxy } of replicas) {
-      child.kill("SIGKILL");
-      if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+      await child.end();
       await proxy.close();
     }
   });
@@ -211,20 +204,20 @@ describe("three operators", () => {
   });
 
   it("have another leader after the leader was killed", async () => {
-    leader.process.kill("SIGKILL");
+    leader.process.kill();
     const next = await leaderAmong(others(leader));
-    expect(writersInOrder().slice(writersBefore)).toEqual([next.user]);
+    expect(writersInOrder().slice(writersBefore)).toEqual([next.account]);
   });
 
   it("have another leader while the leader is stopped, which does not write when it is woken", async () => {
-    await pauseProcess(leader.process.pid);
+    await leader.process.pause();
     const next = await leaderAmong(others(leader));
-    leader.process.kill("SIGCONT");
+    leader.process.resume();
     await eventually("the former leader to be a candidate", async () => {
       expect(await get(leader, "/readyz")).toBe("ready\ncandidate\n");
     });
     await leaderAmong([next]);
-    expect(writersInOrder().slice(writersBefore)).toEqual([next.user]);
+    expect(writersInOrder().slice(writersBefore)).toEqual([next.account]);
   });
 
   it.each([
@@ -233,35 +226,33 @@ describe("three operators", () => {
   ])("have another leader while the way of the leader to the API server $what", async ({ cut }) => {
     cut(leader.proxy);
     const next = await leaderAmong(others(leader));
-    expect(leader.output()).toContain("Not the leader any more");
+    expect(leader.process.text()).toContain("Not the leader any more");
     leader.proxy.restore();
     leader.proxy.cut();
     await leaderAmong([next]);
-    expect(writersInOrder().slice(writersBefore)).toEqual([next.user]);
+    expect(writersInOrder().slice(writersBefore)).toEqual([next.account]);
   });
 
   it("have another leader when the work of the leader does not end, which exits with the reason", async () => {
-    leader.process.kill("SIGUSR2");
-    leader.proxy.block();
-    const exited = once(leader.process, "exit");
+    leader.process.signal("SIGUSR2");
+    leader.proxy.swallow();
     const next = await leaderAmong(others(leader));
-    await exited;
-    expect(leader.output()).toContain(
+    const code = await leader.process.code;
+    expect(leader.process.text()).toContain(
       "Cannot end the work of the leader (the Lease is lost: it was not renewed in time): " +
         "Cannot stop cleanly: part that may be stuck did not stop within 10000 ms in all",
     );
-    expect([leader.process.exitCode, writersInOrder().slice(writersBefore)]).toEqual([1, [next.user]]);
+    expect([code, writersInOrder().slice(writersBefore)]).toEqual([1, [next.account]]);
   });
 
   it("have another leader as soon as the leader has stopped in order", async () => {
-    leader.process.kill("SIGTERM");
-    await once(leader.process, "exit");
+    const code = await leader.process.end("SIGTERM");
     const lease = await cluster.kubectl(["get", "lease", "weir-operator", "--namespace", NAMESPACE, "--output=json"]);
     const { spec } = JSON.parse(lease.stdout) as { spec: { holderIdentity?: string } };
     const next = await leaderAmong(others(leader));
-    expect([leader.process.exitCode, writersInOrder().slice(writersBefore)]).toEqual([0, [next.user]]);
+    expect([code, writersInOrder().slice(writersBefore)]).toEqual([0, [next.account]]);
     // Released, or taken since.
-    const identity = / identity=(\S+)/.exec(leader.output())?.[1] ?? "";
+    const identity = / identity=(\S+)/.exec(leader.process.text())?.[1] ?? "";
     expect(identity).not.toBe("");
     expect(spec.holderIdentity).not.toBe(identity);
   });

@@ -1,11 +1,11 @@
 // What the programs load before they know that they need it. Each runs as a process of its own,
 // with a hook that reports packages.
-import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { type Program, startProgram } from "@weir/harness/processes/start-process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { FREE_PORTS } from "./startup/started-program.suite.ts";
@@ -25,7 +25,7 @@ const HOOK = `
 
 describe("the programs of this workspace", () => {
   let folder: string;
-  let child: ChildProcess | undefined;
+  let program: Program | undefined;
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "weir-loading-"));
@@ -33,8 +33,7 @@ describe("the programs of this workspace", () => {
   });
 
   afterEach(async () => {
-    child?.kill("SIGKILL");
-    child = undefined;
+    await program?.end();
     await rm(folder, { recursive: true, force: true });
   });
 
@@ -49,20 +48,12 @@ describe("the programs of this workspace", () => {
     until: RegExp,
   ): Promise<{ readonly loaded: readonly string[]; readonly output: string }> {
     const options = ["--conditions=source", "--import", `data:text/javascript,${encodeURIComponent(HOOK)}`];
-    const program = spawn(process.execPath, [...options, fileURLToPath(new URL(script, import.meta.url)), ...args], {
-      env,
-    });
-    child = program;
-    let output = "";
-    await new Promise<void>((resolve) => {
-      const hear = (chunk: Buffer): void => {
-        output += chunk.toString();
-        if (until.test(output)) resolve();
-      };
-      program.stdout.on("data", hear);
-      program.stderr.on("data", hear);
-      program.on("close", () => resolve());
-    });
+    const command = [...options, fileURLToPath(new URL(script, import.meta.url)), ...args];
+    program = startProgram(process.execPath, command, env);
+    const started = program;
+    await expect.poll(() => !started.isRunning() || until.test(started.text()), { timeout: 60_000 }).toBe(true);
+    if (!started.isRunning()) await started.code;
+    const output = started.text();
     return { loaded: [...output.matchAll(/^loads (.*)$/gm)].map(([, name]) => name ?? "").sort(), output };
   }
 

@@ -1,10 +1,8 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 
 import { status } from "@grpc/grpc-js";
 import {
@@ -13,16 +11,16 @@ import {
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { rateLimitConfig, ScriptedAdsServer } from "@weir/harness/ads/ads-server";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
+import type { Program } from "@weir/harness/processes/start-process";
+import { until } from "@weir/harness/processes/eventually";
+import { type MemcachedServer, startMemcached } from "@weir/harness/servers/memcached";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { type MemcachedServer, startMemcachedServer, until } from "./counters/altstore/memcached-server.suite.ts";
 import { callRateLimit } from "./startup/rate-limit-call.suite.ts";
-import { clearOfMidnight, FREE_PORTS } from "./startup/started-program.suite.ts";
+import { clearOfMidnight, FREE_PORTS, portOf, startService } from "./startup/started-program.suite.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
 const WAIT_MAX_MS = 60_000;
-
-const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
 
 /** Tells at the end what time of the processor the program took. */
 const TELL_PROCESSOR_TIME = `
@@ -31,41 +29,6 @@ const TELL_PROCESSOR_TIME = `
     const { user, system } = process.cpuUsage();
     writeSync(2, "processor time " + Math.round((user + system) / 1000) + " ms\\n");
   });`;
-
-/** A program of this workspace as a process of its own. */
-class Program {
-  stdout = "";
-  stderr = "";
-  readonly child: ChildProcess;
-  /** The exit code, or the name of the signal that ended it. */
-  readonly exited: Promise<number | string | null>;
-
-  constructor(script: string, args: readonly string[], env: Readonly<Record<string, string>>) {
-    this.child = spawn(process.execPath, ["--conditions=source", script, ...args], {
-      env: { PATH: process.env["PATH"] ?? "", ...env },
-    });
-    this.child.stdout?.on("data", (chunk: Buffer) => (this.stdout += chunk.toString()));
-    this.child.stderr?.on("data", (chunk: Buffer) => (this.stderr += chunk.toString()));
-    this.exited = new Promise((resolve) => this.child.on("close", (code, signal) => resolve(code ?? signal)));
-  }
-
-  /** Resolves with the first match on standard error. */
-  async line(pattern: RegExp): Promise<RegExpExecArray> {
-    const deadlineMs = performance.now() + WAIT_MAX_MS;
-    for (;;) {
-      const match = pattern.exec(this.stderr);
-      if (match !== null) return match;
-      if (performance.now() > deadlineMs || this.child.exitCode !== null)
-        throw new Error(`no ${pattern} in:\n${this.stderr}`);
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-  }
-
-  /** The port on which it says that it listens. */
-  async port(what: string): Promise<number> {
-    return Number((await this.line(new RegExp(`Listening for ${what} on [^" ]*:(\\d+)`)))[1]);
-  }
-}
 
 /** Values of GRPC_ENGINE. */
 const ENGINES = ["weir", "grpc-js"] as const;
@@ -85,25 +48,22 @@ describe("weir-ratelimit", () => {
   });
 
   afterEach(async () => {
-    for (const program of programs.splice(0)) {
-      program.child.kill("SIGKILL");
-      await program.exited;
-    }
+    for (const program of programs.splice(0)) await program.end();
     blocker?.close();
     ads?.close();
     collector?.close();
-    await memcached?.close();
+    await memcached?.stop();
     await rm(folder, { recursive: true, force: true });
   });
 
-  function run(script: string, args: readonly string[], env: Readonly<Record<string, string>>): Program {
-    const program = new Program(script, args, env);
+  function run(env: Readonly<Record<string, string>>, ...args: readonly string[]): Program {
+    const program = startService(env, args);
     programs.push(program);
     return program;
   }
 
   function service(env: Readonly<Record<string, string>> = {}): Program {
-    return run(MAIN, [], {
+    return run({
       ...FREE_PORTS,
       BACKEND_TYPE: "memory",
       RUNTIME_ROOT: folder,
@@ -142,9 +102,9 @@ describe("weir-ratelimit", () => {
     async (engine) => {
       await writeRules("d", 3);
       const program = service({ GRPC_ENGINE: engine });
-      const port = await program.port("HTTP");
+      const port = await portOf(program, "HTTP");
       expect([await ask(port, "d"), await ask(port, "d")]).toEqual([200, 200]);
-      const grpc = await program.port("gRPC");
+      const grpc = await portOf(program, "gRPC");
       expect(await callRateLimit(grpc, "d", ["k", "v"])).toMatchObject({
         overallCode: Code.OK,
         statuses: [
@@ -160,23 +120,23 @@ describe("weir-ratelimit", () => {
       expect(await ask(port, "d")).toBe(429);
       expect(await ask(port, "d", "another")).toBe(200);
       program.child.kill("SIGTERM");
-      expect(await program.exited).toBe(0);
+      expect(await program.code).toBe(0);
     },
   );
 
   it("takes an edited file, keeps the old rules when it is broken, and says where (case 198)", async () => {
     await writeRules("d", 1);
     const program = service();
-    const port = await program.port("HTTP");
-    const debug = await program.port("debug");
+    const port = await portOf(program, "HTTP");
+    const debug = await portOf(program, "debug");
     expect([await ask(port, "d"), await ask(port, "d")]).toEqual([200, 429]);
     await writeRules("d", 2);
     await expect
       .poll(() => ask(port, "d", "fresh").then(() => textAt(debug, "/rlconfig")), { timeout: WAIT_MAX_MS })
       .toContain("requests_per_unit=2,");
     await replaceRules("domain: d\ndescriptors:\n  - key: k\n    rate_limt: {}\n");
-    await program.line(/rules\.yaml: config error, unknown key 'rate_limt'/);
-    await program.line(/line=4 column=5/);
+    await program.find(/rules\.yaml: config error, unknown key 'rate_limt'/);
+    await program.find(/line=4 column=5/);
     expect(await textAt(debug, "/rlconfig")).toBe(
       "200 d.k: unit=DAY requests_per_unit=2, shadow_mode: false, quota_mode: false\n",
     );
@@ -186,13 +146,13 @@ describe("weir-ratelimit", () => {
   it("waits for its first configuration with only the debug listener open, and can be ended meanwhile", async () => {
     await replaceRules("domain: ''\n");
     const program = service();
-    const debug = await program.port("debug");
-    await program.line(/rules\.yaml: config file cannot have empty domain/);
+    const debug = await portOf(program, "debug");
+    await program.find(/rules\.yaml: config file cannot have empty domain/);
     expect(await textAt(debug, "/healthcheck")).toBe("500 ");
     expect(await textAt(debug, "/rlconfig")).toBe("200 ");
-    expect(program.stderr).not.toContain("Listening for gRPC");
+    expect(program.errors()).not.toContain("Listening for gRPC");
     await writeRules("d", 1);
-    expect(await ask(await program.port("HTTP"), "d")).toBe(200);
+    expect(await ask(await portOf(program, "HTTP"), "d")).toBe(200);
     expect(await textAt(debug, "/healthcheck")).toBe("200 OK");
   });
 
@@ -201,9 +161,9 @@ describe("weir-ratelimit", () => {
     async (signal) => {
       await rm(join(folder, "config"), { recursive: true });
       const program = service();
-      await program.line(/Cannot read the rule files/);
+      await program.find(/Cannot read the rule files/);
       program.child.kill(signal);
-      expect(await program.exited).toBe(0);
+      expect(await program.code).toBe(0);
     },
   );
 
@@ -212,12 +172,12 @@ describe("weir-ratelimit", () => {
     async (engine) => {
       await rm(join(folder, "config"), { recursive: true });
       const program = service({ FORCE_START_WITHOUT_INITIAL_CONFIG: "true", GRPC_ENGINE: engine });
-      expect(await ask(await program.port("HTTP"), "d")).toBe(503);
-      await expect(callRateLimit(await program.port("gRPC"), "d", ["k", "v"])).rejects.toMatchObject({
+      expect(await ask(await portOf(program, "HTTP"), "d")).toBe(503);
+      await expect(callRateLimit(await portOf(program, "gRPC"), "d", ["k", "v"])).rejects.toMatchObject({
         code: status.UNAVAILABLE,
         details: "no rate limit configuration loaded",
       });
-      expect(await textAt(await program.port("HTTP"), "/healthcheck")).toBe("200 OK");
+      expect(await textAt(await portOf(program, "HTTP"), "/healthcheck")).toBe("200 OK");
     },
   );
 
@@ -235,7 +195,7 @@ describe("weir-ratelimit", () => {
       CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: "50ms",
       LOG_LEVEL: "info",
     });
-    const port = await program.port("HTTP");
+    const port = await portOf(program, "HTTP");
     expect([await ask(port, "d"), await ask(port, "d")]).toEqual([200, 429]);
     ads.publish("v2", [rateLimitConfig("d"), rateLimitConfig("d")]);
     await ads.until(() => ads?.received.at(-1)?.kind === "NACK");
@@ -246,7 +206,7 @@ describe("weir-ratelimit", () => {
       reason: "resource-d: duplicate domain 'd' in config file",
     });
     ads.close();
-    await program.line(/Lost the configuration server, retrying/);
+    await program.find(/Lost the configuration server, retrying/);
     expect(await ask(port, "d")).toBe(429);
     await ads.open();
     ads.publish("v3", [rateLimitConfig("other")]);
@@ -259,26 +219,26 @@ describe("weir-ratelimit", () => {
   it("turns unhealthy at SIGTERM and stays open for SHUTDOWN_DRAIN (case 177)", async () => {
     await writeRules("d", 5);
     const program = service({ SHUTDOWN_DRAIN: "10s" });
-    const port = await program.port("HTTP");
+    const port = await portOf(program, "HTTP");
     expect(await textAt(port, "/healthcheck")).toBe("200 OK");
     program.child.kill("SIGTERM");
     await expect.poll(() => textAt(port, "/healthcheck"), { timeout: 8000, interval: 10 }).toBe("500 ");
     expect(await ask(port, "d")).toBe(200);
-    expect(await program.exited).toBe(0);
+    expect(await program.code).toBe(0);
   });
 
   it("reads its files again at SIGHUP and lives on", async () => {
     await writeRules("d", 5);
     const program = service({ RUNTIME_WATCH_ROOT: "true" });
-    const debug = await program.port("debug");
-    await program.port("HTTP");
+    const debug = await portOf(program, "debug");
+    await portOf(program, "HTTP");
     await writeRules("d", 6);
     program.child.kill("SIGHUP");
     await expect.poll(() => textAt(debug, "/rlconfig"), { timeout: WAIT_MAX_MS }).toContain("requests_per_unit=6");
   });
 
   it("counts in memcached, lets calls pass while it is away, and has written every count when it stops", async () => {
-    memcached = await startMemcachedServer();
+    memcached = await startMemcached();
     await writeRules("cached", 2);
     const program = service({
       BACKEND_TYPE: "memcache",
@@ -286,18 +246,18 @@ describe("weir-ratelimit", () => {
       ALTSTORE_TIMEOUT: "8s",
       KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION: "true",
     });
-    const [http, debug] = [await program.port("HTTP"), await program.port("debug")];
+    const [http, debug] = [await portOf(program, "HTTP"), await portOf(program, "debug")];
     expect(await ask(http, "cached", "two words")).toBe(400); // memcached takes no such key.
     expect(await ask(http, "cached", "gone")).toBe(200);
     await memcached.kill();
     for (let hit = 0; hit < 3; hit++) expect(await ask(http, "cached")).toBe(200);
     await until(async () => (await textAt(http, "/healthcheck")).startsWith("500"), WAIT_MAX_MS, "it is unhealthy");
     expect(await textAt(debug, "/stats")).toMatch(/^ratelimit\.service\.backend_failure\.allow: 3$/m);
-    await memcached.start();
+    await memcached.restart();
     await until(async () => (await textAt(http, "/healthcheck")).startsWith("200"), WAIT_MAX_MS, "it is healthy");
     expect([await ask(http, "cached"), await ask(http, "cached")]).toEqual([200, 200]);
     program.child.kill("SIGTERM");
-    expect(await program.exited).toBe(0);
+    expect(await program.code).toBe(0);
     expect(await memcached.get(`cached_k_v_${Math.floor(Date.now() / 86_400_000) * 86_400}`)).toBe("2");
   });
 
@@ -308,25 +268,25 @@ describe("weir-ratelimit", () => {
       ALTSTORE_HOST_PORT: address,
       KVSTORE_STARTUP_MAX_ELAPSED_TIME: "4s",
     });
-    expect(await program.exited).toBe(1);
-    expect(program.stderr).toContain(`Cannot reach the alternative store ${address}: connection refused`);
+    expect(await program.code).toBe(1);
+    expect(program.errors()).toContain(`Cannot reach the alternative store ${address}: connection refused`);
   });
 
   it("case 138: exits with 1 when the SRV record of its nodes cannot be found", async () => {
     const program = service({ BACKEND_TYPE: "memcache", MEMCACHE_SRV: "_memcache._tcp.weir.invalid" });
-    expect(await program.exited).toBe(1);
-    expect(program.stderr).toContain("Unable to fetch servers from SRV _memcache._tcp.weir.invalid");
+    expect(await program.code).toBe(1);
+    expect(program.errors()).toContain("Unable to fetch servers from SRV _memcache._tcp.weir.invalid");
   });
 
   it("names every invalid setting in one message, without a stack, and exits with 1", async () => {
     const program = service({ PORT: "http", BACKEND_TYPE: "sqlite", NEAR_LIMIT_RATIO: "2" });
-    expect(await program.exited).toBe(1);
-    expect(program.stderr).toContain('PORT="http": allowed is a port number');
-    expect(program.stderr).toContain(
+    expect(await program.code).toBe(1);
+    expect(program.errors()).toContain('PORT="http": allowed is a port number');
+    expect(program.errors()).toContain(
       'BACKEND_TYPE="sqlite": allowed is one of kvstore, redis, altstore, memcache, memory',
     );
-    expect(program.stderr).toContain('NEAR_LIMIT_RATIO="2"');
-    expect(program.stderr).not.toContain("    at ");
+    expect(program.errors()).toContain('NEAR_LIMIT_RATIO="2"');
+    expect(program.errors()).not.toContain("    at ");
   });
 
   it.each([
@@ -341,8 +301,8 @@ describe("weir-ratelimit", () => {
     const port = typeof address === "object" ? (address?.port ?? 0) : 0;
     await writeRules("d", 1);
     const program = service({ [setting]: String(port) });
-    expect(await program.exited).toBe(1);
-    expect(program.stderr).toContain(
+    expect(await program.code).toBe(1);
+    expect(program.errors()).toContain(
       `Cannot listen for ${what} on 127.0.0.1:${port}: the port is in use; set ${setting} to another one`,
     );
   });
@@ -353,22 +313,23 @@ describe("weir-ratelimit", () => {
       GRPC_SERVER_TLS_CERT: "/nowhere/cert.pem",
       GRPC_SERVER_TLS_KEY: "/nowhere/key.pem",
     });
-    expect(await program.exited).toBe(1);
-    expect(program.stderr).toContain("/nowhere/cert.pem");
+    expect(await program.code).toBe(1);
+    expect(program.errors()).toContain("/nowhere/cert.pem");
   });
 
   it("answers --help with its settings and --version, each in half a second", async () => {
     // Half a second on a machine that does nothing else; what counts is the time of the processor,
     // of which others can take nothing away.
-    const help = run(MAIN, ["--help"], {
-      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(TELL_PROCESSOR_TIME)}`,
-    });
-    expect(await help.exited).toBe(0);
-    expect(Number(/^processor time (\d+) ms$/m.exec(help.stderr)?.[1])).toBeLessThan(1000);
-    expect(help.stdout).toContain("GRPC_PORT");
-    expect(help.stdout).toContain("REDIS_URL");
-    const version = run(MAIN, ["--version"], {});
-    expect([await version.exited, version.stdout]).toEqual([
+    const help = run(
+      { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(TELL_PROCESSOR_TIME)}` },
+      "--help",
+    );
+    expect(await help.code).toBe(0);
+    expect(Number(/^processor time (\d+) ms$/m.exec(help.errors())?.[1])).toBeLessThan(1000);
+    expect(help.output()).toContain("GRPC_PORT");
+    expect(help.output()).toContain("REDIS_URL");
+    const version = run({}, "--version");
+    expect([await version.code, version.output()]).toEqual([
       0,
       expect.stringMatching(/^weir-ratelimit \d+\.\d+\.\d+\n$/),
     ]);
@@ -377,10 +338,10 @@ describe("weir-ratelimit", () => {
   it("serves what it counts for scraping when USE_PULLSTATS is true", async () => {
     await writeRules("d", 1);
     const program = service({ USE_PULLSTATS: "true", PULLSTATS_ADDR: "127.0.0.1:0" });
-    const port = await program.port("HTTP");
+    const port = await portOf(program, "HTTP");
     await ask(port, "d");
     await ask(port, "d");
-    const metrics = await textAt(await program.port("statistics"), "/metrics");
+    const metrics = await textAt(await portOf(program, "statistics"), "/metrics");
     expect(metrics).toContain('ratelimit_service_rate_limit_over_limit{domain="d",key1="k"} 1\n');
     expect(metrics).toContain('ratelimit_service_rate_limit_total_hits{domain="d",key1="k"} 2\n');
   });
@@ -399,14 +360,14 @@ describe("weir-ratelimit", () => {
       TRACING_SERVICE_NAME: "weir-under-test",
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${typeof address === "object" ? (address?.port ?? 0) : 0}`,
     });
-    const port = await program.port("HTTP");
+    const port = await portOf(program, "HTTP");
     const traceId = "0af7651916cd43dd8448eb211c80319c";
     const body = JSON.stringify({ domain: "d", descriptors: [{ entries: [{ key: "k", value: "traced" }] }] });
     const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01` };
     expect((await fetch(`http://127.0.0.1:${port}/json`, { method: "POST", body, headers })).status).toBe(200);
-    await callRateLimit(await program.port("gRPC"), "d", ["k", "dialled"]);
+    await callRateLimit(await portOf(program, "gRPC"), "d", ["k", "dialled"]);
     program.child.kill("SIGTERM");
-    expect(await program.exited).toBe(0);
+    expect(await program.code).toBe(0);
     const sent = Buffer.concat(received);
     expect(sent.includes(Buffer.from(traceId, "hex"))).toBe(true);
     for (const text of ["weir-under-test", "ShouldRateLimit Execution", "[k=traced]", "[k=dialled]"])

@@ -83,7 +83,8 @@ describe("make release", () => {
       await mustRun(["tar", "--extract", "--file", join(first, name), "--directory", root]);
     }
     const port = await freePort();
-    const program = spawn(join(root, "usr/bin/ratelimit"), {
+    // It ends with the test, even when that is killed.
+    const program = spawn("/usr/bin/setpriv", ["--pdeathsig", "KILL", "--", join(root, "usr/bin/ratelimit")], {
       ...USER,
       cwd: "/",
       env: {

@@ -9,10 +9,10 @@ import {
 import { eventually } from "@weir/harness/processes/eventually";
 import { writeCertificates } from "@weir/harness/servers/certificate-files";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { RateLimitServer, RESET_SECONDS } from "@weir/harness/servers/rate-limit-server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { addressCheck, loginCheck } from "./limits.ts";
 import { RateLimitClient, type RateLimitClientOptions } from "./rate-limit-client.ts";
-import { RateLimitServer, RESET_SECONDS } from "./rate-limit-server.suite.ts";
 
 /** Half a second into a minute, two minutes before the end of an hour. */
 const NOW_MS = Date.UTC(2026, 0, 1, 12, 58, 0, 500);
@@ -157,7 +157,7 @@ describe("RateLimitClient", () => {
     server.stop();
     await eventually("the loss to be noticed", () => expect(asking.ask(ADDRESS)).rejects.toThrow());
     server = new RateLimitServer();
-    await server.start(port);
+    await server.start(`127.0.0.1:${port}`);
     await eventually("an answer", () => asking.ask(ADDRESS));
   });
 
@@ -168,7 +168,7 @@ describe("RateLimitClient", () => {
       server.stop();
       server = new RateLimitServer({ "route_login.ip": 1 });
       const pair = { cert_chain: readFileSync(serverCert), private_key: readFileSync(serverKey) };
-      await server.start(0, ServerCredentials.createSsl(readFileSync(ca), [pair], true));
+      await server.start("127.0.0.1:0", ServerCredentials.createSsl(readFileSync(ca), [pair], true));
       const paths = { caPath: ca, certPath: clientCert, keyPath: clientKey };
       await connect({ tls: { paths, serverName: undefined } }).ask(ADDRESS);
       client?.close();

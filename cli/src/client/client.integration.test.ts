@@ -1,37 +1,27 @@
 // Tests of weir-client as a process: output, exit codes, TLS, traces.
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 
 import { ServerCredentials } from "@grpc/grpc-js";
 import { createAuthority } from "@weir/certificates/authority";
+import { RateLimitServer } from "@weir/harness/servers/rate-limit-server";
+import { startSource } from "@weir/harness/processes/programs";
 import { afterEach, describe, expect, it } from "vitest";
-
-import { RateLimitServer } from "./rate-limit-server.suite.ts";
-
-const CLIENT = fileURLToPath(new URL("../client.ts", import.meta.url));
 
 function run(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   return runWith({}, ...args);
 }
 
-function runWith(
+async function runWith(
   env: Readonly<Record<string, string>>,
   ...args: readonly string[]
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, ["--conditions=source", CLIENT, ...args], {
-    env: { PATH: process.env["PATH"] ?? "", ...env },
-  });
-  let stdout = "";
-  let stderr = "";
-  child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
-  return new Promise((resolve) => child.on("close", (code) => resolve({ code, stdout, stderr })));
+  const client = startSource("cli/src/client.ts", env, args);
+  return { code: await client.code, stdout: client.output(), stderr: client.errors() };
 }
 
 describe("weir-client", () => {
@@ -50,6 +40,7 @@ describe("weir-client", () => {
   }
 
   it("sends what the command line says and exits with 0 for OK", async () => {
+    server.behaviour = { overallCode: 1, statuses: [{ code: 1 }] };
     const address = await serve();
     const answer = await run(
       "-dial_string",
@@ -84,7 +75,7 @@ describe("weir-client", () => {
       currentLimit: { requestsPerUnit: 5, unit: 2 },
       durationUntilReset: { seconds: 7n },
     } as const;
-    server.answer = { overallCode: 2, statuses: [status] };
+    server.behaviour = { overallCode: 2, statuses: [status] };
     const answer = await run("-dial_string", await serve(), "-domain", "d", "-descriptors", "k=v");
     expect(answer).toEqual({
       code: 1,
@@ -147,7 +138,7 @@ describe("weir-client", () => {
   });
 
   it("exits with 2 when the answer does not come in time", async () => {
-    server.answer = undefined;
+    server.behaviour = "silent";
     const answer = await run("-dial_string", await serve(), "-domain", "d", "-descriptors", "k=v", "-timeout", "1");
     expect(answer).toMatchObject({ code: 2, stderr: expect.stringContaining("DEADLINE_EXCEEDED") });
   });

@@ -1,11 +1,9 @@
 // `weir explain` against the rate limit service: random rules in a real service, random requests,
 // and the keys that it writes to a real counter store.
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
+import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 
 import { rulesOfModel } from "@weir/crds/rate-limit-config/translate/convert";
 import type { DescriptorModel, RateLimitConfigModel } from "@weir/limits/model/model";
@@ -13,8 +11,10 @@ import { type ExplainedDescriptor, explainRequest } from "@weir/limits/explain/e
 import { unitOfNumber } from "@weir/limits/model/unit";
 import { validConfig } from "@weir/limits/model/valid-config.suite";
 import type { Entry } from "@weir/limits/rules/rule";
-import { eventually } from "@weir/harness/processes/eventually";
-import { reservePort } from "@weir/harness/processes/reserve-ports";
+import { startSource } from "@weir/harness/processes/programs";
+import type { Program } from "@weir/harness/processes/start-process";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -22,8 +22,6 @@ import { checkFiles } from "../check/check-files.ts";
 import type { InputFile } from "../check/input-files.ts";
 import { findDomain } from "./configured-domain.ts";
 
-const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
-const START_TIMEOUT_MS = 60_000;
 const SEED = 11;
 const DOMAINS = 40;
 const REQUESTS = 150;
@@ -39,63 +37,39 @@ const files: readonly InputFile[] = models.map((model) => ({
 const checked = checkFiles(files, { mergeDomains: false, skipOtherKinds: false });
 
 let folder: string;
-let redisPort: number;
+let store: StoreServer;
+let service: Program;
 let url: string;
-const children: ChildProcess[] = [];
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "weir-explain-"));
   mkdirSync(join(folder, "config"));
   for (const file of files) if ("text" in file) writeFileSync(join(folder, "config", file.path), file.text);
-  redisPort = await reservePort();
-  children.push(
-    spawn("redis-server", [
-      "--port",
-      String(redisPort),
-      "--bind",
-      "127.0.0.1",
-      "--save",
-      "",
-      "--appendonly",
-      "no",
-      "--dir",
-      folder,
-    ]),
-  );
-  await eventually("the counter store", () => expect(redis("PING")).toEqual(["PONG"]), START_TIMEOUT_MS);
+  store = await startRedis(folder);
   const env = {
     ...Object.fromEntries(["HOST", "GRPC_HOST", "DEBUG_HOST"].map((name) => [name, "127.0.0.1"])),
     ...Object.fromEntries(["PORT", "GRPC_PORT", "DEBUG_PORT"].map((name) => [name, "0"])),
     RUNTIME_ROOT: folder,
     RUNTIME_APPDIRECTORY: "config",
     KVSTORE_SOCKET_TYPE: "tcp",
-    KVSTORE_URL: `127.0.0.1:${redisPort}`,
+    KVSTORE_URL: store.address,
     CACHE_KEY_PREFIX: PREFIX,
     LOG_LEVEL: "INFO",
   };
-  const service = spawn(process.execPath, ["--conditions=source", "ratelimit/src/main.ts"], { cwd: ROOT, env });
-  children.push(service);
-  let log = "";
-  for (const stream of [service.stdout, service.stderr])
-    stream.on("data", (chunk: Buffer) => (log += chunk.toString()));
-  const listening = /Listening for HTTP.*?(127\.0\.0\.1:\d+|port="?(\d+))/;
-  await eventually("the service to listen", () => expect(log).toMatch(listening), START_TIMEOUT_MS);
-  const [, address = "", port] = listening.exec(log) ?? [];
-  url = `http://${port === undefined ? address : `127.0.0.1:${port}`}/json`;
+  service = startSource("ratelimit/src/main.ts", env);
+  const [, address] = await service.find(/Listening for HTTP.*?(127\.0\.0\.1:\d+)/);
+  url = `http://${address}/json`;
 });
 
 afterAll(async () => {
-  for (const child of children.toReversed()) {
-    const ended = once(child, "close");
-    child.kill("SIGKILL");
-    await ended;
-  }
+  await service.end();
+  await store.stop();
   rmSync(folder, { recursive: true });
 });
 
 /** The lines that the counter store answers. */
 function redis(...command: readonly string[]): readonly string[] {
-  const { stdout } = spawnSync("redis-cli", ["-p", String(redisPort), "--raw", ...command], { encoding: "utf8" });
+  const { stdout } = spawnSync("redis-cli", ["-p", String(store.port), "--raw", ...command], { encoding: "utf8" });
   return stdout.split("\n").filter((line) => line !== "");
 }
 

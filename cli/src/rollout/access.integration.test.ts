@@ -1,7 +1,5 @@
 // Tests of `weir rollout` (docs/cli.md) against servers with TLS and against proxies that authenticate:
 // what is trusted, what is shown, what is told.
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +7,7 @@ import { fileURLToPath } from "node:url";
 
 import { type Authority, createAuthority } from "@weir/certificates/authority";
 import { eventually } from "@weir/harness/processes/eventually";
+import { startProgram } from "@weir/harness/processes/start-process";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import { FakeControlPlane, type FakeControlPlaneOptions, rolloutOf, run, WAIT_MS } from "./rollout.suite.ts";
@@ -257,13 +256,11 @@ describe("weir rollout through a proxy", () => {
     const { url, server } = await start({});
     const command = '"$0" --conditions=source "$1" rollout --watch -s "$2" --token-file <(echo secret)';
     const main = fileURLToPath(new URL("../main.ts", import.meta.url));
-    const child = spawn("bash", ["-c", `exec ${command}`, process.execPath, main, url], { stdio: "ignore" });
+    const child = startProgram("bash", ["-c", `exec ${command}`, process.execPath, main, url]);
     await eventually("a connection", () => expect(server.headers).toHaveLength(1), WAIT_MS);
     server.cut();
     await eventually("another connection", () => expect(server.headers).toHaveLength(2), WAIT_MS);
-    const ended = once(child, "close");
-    child.kill("SIGKILL");
-    await ended;
+    await child.end();
     expect(server.headers.map(({ authorization }) => authorization)).toEqual(["Bearer secret", "Bearer secret"]);
   });
 

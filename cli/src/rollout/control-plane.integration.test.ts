@@ -1,15 +1,14 @@
 // `weir rollout` as a process against the control plane as a process: that both speak the same API.
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 
 import { eventually } from "@weir/harness/processes/eventually";
+import { ROOT, startSource } from "@weir/harness/processes/programs";
+import type { Program } from "@weir/harness/processes/start-process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const NODE = ["--conditions=source"];
 const START_TIMEOUT_MS = 60_000;
 
@@ -17,7 +16,7 @@ const MANIFEST =
   "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: {name: NAME}\nspec: {domain: shop, descriptors: [{key: user, rateLimit: {unit: minute, requestsPerUnit: 5}}]}\n";
 
 let folder: string;
-const running: ChildProcess[] = [];
+const running: Program[] = [];
 let url: string;
 
 /** Starts a control plane; returns the URL of its HTTP port. */
@@ -31,21 +30,9 @@ async function start(more: Readonly<Record<string, string>> = {}): Promise<strin
     HTTP_HOST: "127.0.0.1",
     HTTP_PORT: "0",
   };
-  const controlPlane = spawn(process.execPath, [...NODE, "control-plane/src/main.ts"], {
-    cwd: ROOT,
-    env,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const controlPlane = startSource("control-plane/src/main.ts", env);
   running.push(controlPlane);
-  let log = "";
-  for (const stream of [controlPlane.stdout, controlPlane.stderr])
-    stream.on("data", (chunk: Buffer) => (log += chunk.toString()));
-  await eventually(
-    "the control plane to serve",
-    () => expect(log).toMatch(/(status|probes)="http:\/\/127\.0\.0\.1:\d+/),
-    START_TIMEOUT_MS,
-  );
-  return /(?:status|probes)="(http:\/\/127\.0\.0\.1:\d+)/.exec(log)?.[1] ?? "";
+  return (await controlPlane.find(/(?:status|probes)="(http:\/\/127\.0\.0\.1:\d+)/))[1]!;
 }
 
 beforeAll(async () => {
@@ -55,11 +42,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  for (const controlPlane of running) {
-    const ended = once(controlPlane, "close");
-    controlPlane.kill("SIGKILL");
-    await ended;
-  }
+  for (const controlPlane of running) await controlPlane.end();
   rmSync(folder, { recursive: true });
 });
 
@@ -120,18 +103,8 @@ describe("weir rollout and the control plane", () => {
   });
 
   it("watches until it is interrupted", async () => {
-    const watching = spawn(process.execPath, [...NODE, "cli/src/main.ts", "rollout", "--watch", "-s", url], {
-      cwd: ROOT,
-    });
-    let output = "";
-    watching.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    const ended = once(watching, "close");
-    await eventually(
-      "the first lines",
-      () => expect(output).toContain("resource default/first served"),
-      START_TIMEOUT_MS,
-    );
-    watching.kill("SIGINT");
-    expect(await ended).toEqual([1, null]);
+    const watching = startSource("cli/src/main.ts", {}, ["rollout", "--watch", "-s", url]);
+    await watching.find(/resource default\/first served/);
+    expect(await watching.end("SIGINT")).toBe(1);
   });
 });

@@ -1,12 +1,12 @@
 // A real process: its version, its signals and its exit codes, which the unit tests can only
 // imitate.
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
+import { spawnSync } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { type Program, startProgram } from "@weir/harness/processes/start-process";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 
 import { versionOf } from "./host.ts";
@@ -45,43 +45,24 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-interface Run {
-  readonly child: ChildProcess;
-  readonly output: () => string;
-  readonly errors: () => string;
-  /** Resolves when standard output contains the text. */
-  until(text: string): Promise<void>;
-  readonly exit: Promise<readonly [code: number | null, signal: NodeJS.Signals | null]>;
-}
-
 /** Processes of the running test; what a failed test leaves behind is killed. */
-let children: ChildProcess[] = [];
+let children: Program[] = [];
 
 afterEach(() => {
-  for (const child of children) child.kill("SIGKILL");
+  for (const child of children) child.kill();
   children = [];
 });
 
-function start(...args: readonly string[]): Run {
-  const child = spawn(process.execPath, [script, ...args], { stdio: ["ignore", "pipe", "pipe"] });
-  children.push(child);
-  let output = "";
-  let errors = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
-  return {
-    child,
-    output: () => output,
-    errors: () => errors,
-    until: (text) => expect.poll(() => output, { timeout: 30_000 }).toContain(text),
-    exit: once(child, "close").then(([code, signal]) => [code, signal] as const),
-  };
+function start(...args: readonly string[]): Program {
+  const program = startProgram(process.execPath, [script, ...args]);
+  children.push(program);
+  return program;
 }
 
 describe("runProgram() in a real process", () => {
   it("runProgram() prints the version of the script's own package.json when asked", async () => {
     const run = start("--version");
-    expect(await run.exit).toEqual([0, null]);
+    expect(await run.exited).toEqual({ code: 0, signal: null });
     expect(run.output()).toBe("fixture 4.5.6\n");
   });
 
@@ -89,31 +70,31 @@ describe("runProgram() in a real process", () => {
     "runProgram() lets main end and exits with 0 when %s arrives",
     async (signal) => {
       const run = start("wait");
-      await run.until("ready\n");
-      run.child.kill("SIGHUP");
-      await run.until("hangup\n");
-      run.child.kill(signal);
-      expect(await run.exit).toEqual([0, null]);
+      await run.find(/ready\n/);
+      run.signal("SIGHUP");
+      await run.find(/hangup\n/);
+      run.signal(signal);
+      expect(await run.exited).toEqual({ code: 0, signal: null });
       expect(run.output()).toBe(`ready\nhangup\n${signal}\n`);
     },
   );
 
   it("runProgram() exits with 1 and the stack when main throws", async () => {
     const run = start("throw");
-    expect(await run.exit).toEqual([1, null]);
+    expect(await run.exited).toEqual({ code: 1, signal: null });
     expect(run.errors()).toMatch(/^fixture: unexpected error, the process ends: TypeError: broken\n {4}at /);
   });
 
   it("runProgram() exits with 1 and the stack when a rejection is not caught", async () => {
     const run = start("reject");
-    expect(await run.exit).toEqual([1, null]);
+    expect(await run.exited).toEqual({ code: 1, signal: null });
     expect(run.errors()).toMatch(/^fixture: unexpected error, the process ends: TypeError: not caught\n {4}at /);
   });
 
   it("runProgram() ends quietly when the reader of its output goes away", async () => {
     const run = start("flood");
     run.child.stdout?.destroy();
-    expect(await run.exit).toEqual([0, null]);
+    expect(await run.exited).toEqual({ code: 0, signal: null });
     expect(run.errors()).toBe("");
   });
 

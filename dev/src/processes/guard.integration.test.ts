@@ -1,11 +1,10 @@
 // Real processes: the guard exists for an end that no handler sees, so the test brings that end
 // about.
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { eventually } from "@weir/harness/processes/eventually";
 import { childrenOf, isRunning } from "@weir/harness/processes/processes";
+import { type Program, startProgram } from "@weir/harness/processes/start-process";
 
 const HOLDER = `
 import { Guard } from ${JSON.stringify(join(import.meta.dirname, "guard.ts"))};
@@ -27,37 +26,28 @@ afterEach(() => {
 
 describe("Guard", () => {
   it("kills what it watches when the process that started it is killed", async () => {
-    const holder = spawn(process.execPath, ["--conditions=source", "--input-type=module", "--eval", HOLDER], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const pid = await firstNumber(holder.stdout);
+    const holder = startHolder();
+    const pid = await firstNumber(holder);
     expect(isRunning(pid)).toBe(true);
-    holder.kill("SIGKILL");
+    await holder.end();
     await eventually("the watched process to be gone", () => expect(isRunning(pid)).toBe(false));
   });
 
   it("kills nothing when it was released", async () => {
-    const holder = spawn(
-      process.execPath,
-      ["--conditions=source", "--input-type=module", "--eval", HOLDER, "release"],
-      {
-        stdio: ["ignore", "pipe", "inherit"],
-      },
-    );
-    const pid = await firstNumber(holder.stdout);
-    await eventually("the guard to end", () => expect(childrenOf(holder.pid!)).toEqual([pid]));
-    const ended = once(holder, "exit");
-    holder.kill("SIGKILL");
-    await ended;
+    const holder = startHolder("release");
+    const pid = await firstNumber(holder);
+    await eventually("the guard to end", () => expect(childrenOf(holder.pid)).toEqual([pid]));
+    await holder.end();
     expect(isRunning(pid)).toBe(true);
   });
 });
 
-async function firstNumber(output: NodeJS.ReadableStream): Promise<number> {
-  for await (const chunk of output) {
-    const pid = Number(String(chunk).trim());
-    pids.push(pid);
-    return pid;
-  }
-  throw new Error("The holder ended without a word");
+function startHolder(...args: readonly string[]): Program {
+  return startProgram(process.execPath, ["--conditions=source", "--input-type=module", "--eval", HOLDER, ...args]);
+}
+
+async function firstNumber(holder: Program): Promise<number> {
+  const pid = Number((await holder.find(/^(\d+)\n/))[1]);
+  pids.push(pid);
+  return pid;
 }

@@ -9,7 +9,7 @@ import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { toolsFolder } from "@weir/harness/processes/tools";
 import { residentMebibytes } from "../benchmarks/cpu-time.ts";
 import { buildGenerator, type GeneratorReport, runGenerator } from "../benchmarks/decisions/generator.ts";
-import { type RateLimitService, startRateLimitService } from "../conformance/rate-limit-service.ts";
+import { type RateLimitService, startRateLimitService } from "@weir/harness/weir/rate-limit-service";
 import { INSPECTED, inspectorUrlOf, type InspectedHeap, openInspectedHeap } from "../soak/inspected-heap.suite.ts";
 import { ATTACKS, type Attack } from "./attacks.ts";
 

@@ -10,7 +10,7 @@ import { startRedis } from "@weir/harness/servers/redis";
 import type { StoreServer } from "@weir/harness/servers/store-server";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { STACK_HOST } from "@weir/dev/setup/ports";
-import { type RateLimitService, startRateLimitService } from "./rate-limit-service.ts";
+import { type RateLimitService, startRateLimitService } from "@weir/harness/weir/rate-limit-service";
 
 const RULES = `
 domain: d

@@ -8,7 +8,7 @@ import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { findTool } from "@weir/harness/processes/tools";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROOT, runCommand } from "@weir/harness/processes/programs";
-import { type RateLimitService, startRateLimitService } from "./rate-limit-service.ts";
+import { type RateLimitService, startRateLimitService } from "@weir/harness/weir/rate-limit-service";
 
 const GRPCURL_VERSION = "1.9.4";
 const GHZ_VERSION = "0.93.0";

@@ -5,7 +5,12 @@ import { eventually } from "@weir/harness/processes/eventually";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { BACKENDS } from "./backends.ts";
 import { FLOW_RULES } from "./flow-rules.ts";
-import { type Answer, type RateLimitService, type Status, startRateLimitService } from "./rate-limit-service.ts";
+import {
+  type Answer,
+  type RateLimitService,
+  type Status,
+  startRateLimitService,
+} from "@weir/harness/weir/rate-limit-service";
 
 /** The start of the name of a rule's statistics. */
 const RULES = "ratelimit.service.rate_limit";

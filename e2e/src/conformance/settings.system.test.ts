@@ -11,7 +11,7 @@ import { sendCommand, startRedis } from "@weir/harness/servers/redis";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import type { Env } from "@weir/harness/processes/programs";
-import { type RateLimitService, startRateLimitService } from "./rate-limit-service.ts";
+import { type RateLimitService, startRateLimitService } from "@weir/harness/weir/rate-limit-service";
 
 const RULES = `
 domain: d

@@ -1,11 +1,8 @@
 // Runs the commands of a code block in one bash, and says how they differ from what the page shows.
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { text as readText } from "node:stream/consumers";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { eventually } from "@weir/harness/processes/eventually";
 import type { CodeBlock } from "@weir/harness/pages/code-blocks";
-import { startProcess } from "@weir/harness/processes/start-process";
+import { startProcess, startProgram } from "@weir/harness/processes/start-process";
 import { differenceOfOutput, readConsoleSteps } from "./console.ts";
 import type { Fixture } from "./fixtures.ts";
 
@@ -75,15 +72,9 @@ function failureOf(status: string): string | undefined {
 }
 
 async function runScript(script: string, { folder: cwd, env }: Fixture) {
-  const child = spawn("bash", ["-c", `exec 2>&1\n${script}`], { cwd, env, stdio: ["ignore", "pipe", "inherit"] });
-  const timer = setTimeout(() => child.kill("SIGKILL"), BLOCK_TIMEOUT_MS);
-  try {
-    const [[code], output] = await Promise.all([
-      once(child, "exit") as Promise<[number | null]>,
-      readText(child.stdout),
-    ]);
-    return { code, output };
-  } finally {
-    clearTimeout(timer);
-  }
+  const shell = startProgram("bash", ["-c", `exec 2>&1\n${script}`], env, { cwd });
+  const timer = setTimeout(() => shell.kill(), BLOCK_TIMEOUT_MS);
+  const code = await shell.code;
+  clearTimeout(timer);
+  return { code, output: shell.output() };
 }

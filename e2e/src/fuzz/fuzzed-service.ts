@@ -7,7 +7,7 @@ import { credentials } from "@grpc/grpc-js";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { writeCertificates } from "@weir/harness/servers/certificate-files";
 import { residentMebibytes } from "../benchmarks/cpu-time.ts";
-import { type RateLimitService, startRateLimitService } from "../conformance/rate-limit-service.ts";
+import { type RateLimitService, startRateLimitService } from "@weir/harness/weir/rate-limit-service";
 import type { FuzzTarget } from "./fuzz-listener.ts";
 import { goodRequest, type Http1Target } from "./http1-inputs.ts";
 import { Wire } from "./wire.ts";

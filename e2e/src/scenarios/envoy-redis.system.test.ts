@@ -1,6 +1,6 @@
 // Envoy → pod → real redis-server; and two pods over one redis-server, which must count as one.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Flow, manifestOf, startFlow } from "@weir/harness/weir/flow";
+import { type Weir, manifestOf, startWeir } from "@weir/harness/weir/weir";
 import type { Pod } from "@weir/harness/weir/pod";
 import { sendCommand, startRedis } from "@weir/harness/servers/redis";
 import type { StoreServer } from "@weir/harness/servers/store-server";
@@ -15,13 +15,17 @@ describeEnvoy("counters in Redis", async (folder) => {
 describe("two pods over one Redis", () => {
   const folder = makeTemporaryFolder();
   let redis: StoreServer | undefined;
-  let flow: Flow | undefined;
+  let flow: Weir | undefined;
   let pods: readonly Pod[];
 
   beforeAll(async () => {
     redis = await startRedis(folder.path);
-    flow = await startFlow(folder.path, {
-      "shared.yaml": manifestOf("shared", "shared", [{ key: "user", rateLimit: { unit: "day", requestsPerUnit: 10 } }]),
+    flow = await startWeir(folder.path, {
+      manifests: {
+        "shared.yaml": manifestOf("shared", "shared", [
+          { key: "user", rateLimit: { unit: "day", requestsPerUnit: 10 } },
+        ]),
+      },
     });
     pods = [
       await flow.startPod({ ...redisEnv(redis), CONFIG_GRPC_XDS_NODE_ID: "default/one" }),

@@ -3,7 +3,7 @@ import { eventually } from "@weir/harness/processes/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Envoy } from "@weir/harness/envoy/envoy";
 import { startEnvoy } from "@weir/harness/envoy/envoy";
-import { type Flow, manifestOf, startFlow } from "@weir/harness/weir/flow";
+import { type Weir, manifestOf, startWeir } from "@weir/harness/weir/weir";
 import type { Pod } from "@weir/harness/weir/pod";
 import { spend, Traffic } from "@weir/harness/weir/traffic";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
@@ -44,7 +44,7 @@ export function describeEnvoy(name: string, startStore: (folder: string) => Prom
     const folder = makeTemporaryFolder();
     let store: CounterStore | undefined;
     let upstream: Upstream | undefined;
-    let flow: Flow | undefined;
+    let flow: Weir | undefined;
     let pod: Pod;
     let envoy: Envoy | undefined;
     let trafficUsers = 0;
@@ -52,7 +52,7 @@ export function describeEnvoy(name: string, startStore: (folder: string) => Prom
     beforeAll(async () => {
       store = await startStore(folder.path);
       upstream = await startUpstream();
-      flow = await startFlow(folder.path, { "suite.yaml": rules(4) });
+      flow = await startWeir(folder.path, { manifests: { "suite.yaml": rules(4) } });
       pod = await flow.startPod(store.podEnv);
       envoy = await startEnvoy({
         folder: folder.path,

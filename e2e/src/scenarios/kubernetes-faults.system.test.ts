@@ -1,13 +1,12 @@
 // Faults between the control plane and a real API server: changes reach real pods later, and every
 // request meanwhile has its limit.
-import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { eventually } from "@weir/harness/processes/eventually";
-import { type Flow, manifestOf, startFlow } from "@weir/harness/weir/flow";
+import { manifestOf, startWeir, type Weir } from "@weir/harness/weir/weir";
 import type { Pod } from "@weir/harness/weir/pod";
 import type { Traffic } from "@weir/harness/weir/traffic";
 import { type LimitsCluster, startLimitsCluster } from "@weir/harness/kubernetes/limits-cluster";
-import { openServiceAddress, type ServiceAddress } from "@weir/harness/servers/service-address";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 
 /** Longest wait for the end of a fault's effects, in milliseconds. */
@@ -28,24 +27,18 @@ describe("real pods behind an API server with faults", () => {
   const folder = makeTemporaryFolder();
   const stops: (() => Promise<void> | void)[] = [() => folder.remove()];
   let limits: LimitsCluster;
-  let address: ServiceAddress;
-  let flow: Flow;
+  let address: CuttingProxy;
+  let flow: Weir;
   let pod: Pod;
   let questions: Traffic;
 
   beforeAll(async () => {
     limits = await startLimitsCluster();
     stops.push(() => limits.stop());
-    address = await openServiceAddress(Number(new URL(limits.cluster.url).port));
+    address = await startCuttingProxy(Number(new URL(limits.cluster.url).port));
     stops.push(() => address.close());
-    const kubeconfig = join(folder.path, "kubeconfig");
-    await limits.writeKubeconfig(kubeconfig, address.port);
     await set("always", 1);
-    flow = await startFlow(
-      folder.path,
-      {},
-      { controlPlaneEnv: { SOURCE: "kubernetes", SOURCE_DIRECTORY: "", KUBECONFIG: kubeconfig } },
-    );
+    flow = await startWeir(folder.path, { cluster: limits, apiServerPort: address.port });
     stops.push(() => flow.stop());
     pod = await flow.startPod();
   });
@@ -66,7 +59,7 @@ describe("real pods behind an API server with faults", () => {
     // A generator with a fixed seed (Numerical Recipes), so that a failure can be repeated.
     let seed = 20_260_229;
     const random = (): number => (seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
-    const before = address.connections();
+    const before = address.connections;
     for (let cut = 1; cut <= CUTS.count; cut += 1) {
       await set("even", cut);
       if (cut % 2 === 0) await set("odd", cut);
@@ -79,7 +72,7 @@ describe("real pods behind an API server with faults", () => {
     await limits.delete("odd");
     await expectLimit("even", CUTS.count, RECOVERY_TIMEOUT_MS);
     await expectLimit("odd", undefined, RECOVERY_TIMEOUT_MS);
-    expect(address.connections() - before).toBeGreaterThan(3); // It waits longer each time.
+    expect(address.connections - before).toBeGreaterThan(3); // It waits longer each time.
   });
 
   it("lose no change and no deletion when its history was compacted meanwhile", async () => {

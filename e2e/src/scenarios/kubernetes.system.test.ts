@@ -3,42 +3,50 @@
 import { eventually } from "@weir/harness/processes/eventually";
 import type { KubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ClusterFlow, startClusterFlow } from "@weir/harness/weir/cluster-flow";
-import { type Flow, manifestOf } from "@weir/harness/weir/flow";
-import type { LimitsCluster } from "@weir/harness/kubernetes/limits-cluster";
+import { type LimitsCluster, startLimitsCluster } from "@weir/harness/kubernetes/limits-cluster";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import type { Pod } from "@weir/harness/weir/pod";
+import { limitManifest, manifestOf, startWeir, type Weir } from "@weir/harness/weir/weir";
 import { watchRolloutApi } from "@weir/harness/weir/replica";
 
 /** Longest wait for the end of an outage's effects, in milliseconds. */
 const RECOVERY_TIMEOUT_MS = 60_000;
 
+/** The user whose limit is looked up. */
+const PROBE = { user: "probe" };
+
 describe("the configuration flow from Kubernetes", () => {
-  let all: ClusterFlow;
+  const folder = makeTemporaryFolder();
   let limits: LimitsCluster;
-  let cluster: KubernetesCluster;
-  let flow: Flow;
+  let flow: Weir;
   let pod: Pod;
+  let cluster: KubernetesCluster;
 
   beforeAll(async () => {
-    all = await startClusterFlow();
-    ({ limits, flow, pod } = all);
+    limits = await startLimitsCluster();
+    // By the manager that changes it in tests: an apply removes no rules of another manager.
+    await limits.apply("mail", limitManifest("mail", 2));
+    flow = await startWeir(folder.path, { cluster: limits });
+    pod = await flow.startPod();
     ({ cluster } = limits);
   });
 
   afterAll(async () => {
-    await all.stop();
+    await flow.stop();
+    await limits.stop();
+    folder.remove();
   });
 
   it("enforces the resources that exist before the start", async () => {
-    expect(await all.askThrice("before")).toEqual([200, 200, 429]);
+    expect(await pod.askThrice("mail", "before")).toEqual([200, 200, 429]);
   });
 
   it("enforces what kubectl applies, changes and deletes", async () => {
     const untilLimit = (limit: number | undefined): Promise<void> =>
-      eventually(`the limit to be ${limit}`, async () => expect(await all.limitOf("search")).toBe(limit));
-    await all.apply("search", 3);
+      eventually(`the limit to be ${limit}`, async () => expect(await pod.limitOf("search", PROBE)).toBe(limit));
+    await limits.kubectlApply(limitManifest("search", 3));
     await untilLimit(3);
-    await all.apply("search", 4);
+    await limits.kubectlApply(limitManifest("search", 4));
     await untilLimit(4);
     expect(await cluster.kubectl(["delete", "rlc", "search", "--namespace=shop"])).toMatchObject({ code: 0 });
     await untilLimit(undefined);
@@ -57,8 +65,8 @@ describe("the configuration flow from Kubernetes", () => {
         },
       ]);
     });
-    await all.apply("search", 5);
-    await eventually("the other limit", async () => expect(await all.limitOf("search")).toBe(5));
+    await limits.kubectlApply(limitManifest("search", 5));
+    await eventually("the other limit", async () => expect(await pod.limitOf("search", PROBE)).toBe(5));
     expect(await questions.end()).toBe("2");
     await limits.apply(
       "mail",
@@ -69,8 +77,8 @@ describe("the configuration flow from Kubernetes", () => {
   });
 
   it("gives a domain to the oldest resource that claims it, and to the next when that is deleted", async () => {
-    await all.apply("search", 6);
-    await eventually("the limit", async () => expect(await all.limitOf("search")).toBe(6));
+    await limits.kubectlApply(limitManifest("search", 6));
+    await eventually("the limit", async () => expect(await pod.limitOf("search", PROBE)).toBe(6));
     // The API server dates objects in whole seconds; of one second the first by name would own it.
     const second = Math.floor(Date.now() / 1000);
     await eventually("the next second", () => expect(Math.floor(Date.now() / 1000)).toBeGreaterThan(second));
@@ -82,9 +90,9 @@ describe("the configuration flow from Kubernetes", () => {
       const [trouble] = (await flow.status()).troubles;
       expect(trouble?.message).toContain('domain "search" belongs to shop/search');
     });
-    expect(await all.limitOf("search")).toBe(6);
+    expect(await pod.limitOf("search", PROBE)).toBe(6);
     await limits.delete("search");
-    await eventually("the next one to own it", async () => expect(await all.limitOf("search")).toBe(7));
+    await eventually("the next one to own it", async () => expect(await pod.limitOf("search", PROBE)).toBe(7));
     await eventually("the conflict to be gone", async () => expect((await flow.status()).troubles).toEqual([]));
     await limits.delete("a-later");
   });
@@ -103,8 +111,12 @@ describe("the configuration flow from Kubernetes", () => {
   });
 
   it("keeps every limit while control plane and API server are down, and a new control plane waits for the API server", async () => {
-    await all.apply("search", 5);
-    await eventually("the new limit", async () => expect(await all.limitOf("search")).toBe(5), RECOVERY_TIMEOUT_MS);
+    await limits.kubectlApply(limitManifest("search", 5));
+    await eventually(
+      "the new limit",
+      async () => expect(await pod.limitOf("search", PROBE)).toBe(5),
+      RECOVERY_TIMEOUT_MS,
+    );
     await flow.killControlPlane();
     await cluster.apiServer.kill();
     const started = flow.startControlPlane();
@@ -112,15 +124,19 @@ describe("the configuration flow from Kubernetes", () => {
     const watcher = await eventually("a watch of the start", () => watchRolloutApi(flow.controlPlane.url));
     await eventually("the reason to wait", () => expect(watcher.last().source?.error).toContain("no answer from"));
     expect(watcher.last().ready).toBeUndefined();
-    expect([await all.limitOf("mail"), await all.limitOf("search")]).toEqual([2, 5]);
+    expect([await pod.limitOf("mail", PROBE), await pod.limitOf("search", PROBE)]).toEqual([2, 5]);
     await cluster.startApiServer();
-    await all.apply("mail", 8);
+    await limits.kubectlApply(limitManifest("mail", 8));
     await started;
     await eventually("the watcher to receive that it is ready", () => {
       expect([watcher.last().ready, watcher.last().source?.error]).toEqual([true, undefined]);
     });
     watcher.close();
-    await eventually("the changed limit", async () => expect(await all.limitOf("mail")).toBe(8), RECOVERY_TIMEOUT_MS);
-    expect(await all.limitOf("search")).toBe(5);
+    await eventually(
+      "the changed limit",
+      async () => expect(await pod.limitOf("mail", PROBE)).toBe(8),
+      RECOVERY_TIMEOUT_MS,
+    );
+    expect(await pod.limitOf("search", PROBE)).toBe(5);
   });
 });

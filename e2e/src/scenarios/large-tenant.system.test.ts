@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/harness/processes/eventually";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
-import { saveManifest } from "@weir/harness/weir/flow";
+import { saveManifest } from "@weir/harness/weir/weir";
 import { type Pod, startPod } from "@weir/harness/weir/pod";
 import { type Replica, startReplica } from "@weir/harness/weir/replica";
 

@@ -4,19 +4,31 @@ import { join } from "node:path";
 import { revisionOf } from "@weir/crds/rate-limit-config-revision/revision";
 import { eventually } from "@weir/harness/processes/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ClusterFlow, startClusterFlow } from "@weir/harness/weir/cluster-flow";
-import { manifestOf } from "@weir/harness/weir/flow";
+import { type LimitsCluster, startLimitsCluster } from "@weir/harness/kubernetes/limits-cluster";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import type { Pod } from "@weir/harness/weir/pod";
+import { limitManifest, manifestOf, startWeir, type Weir } from "@weir/harness/weir/weir";
 import { ROOT } from "@weir/harness/processes/programs";
 
 /** Rules that the API server accepts and the control plane does not: two with one counter. */
 const TWINS = [{ key: "user", value: "a" }, { key: "user_a" }];
 
+/** The user whose limit is looked up. */
+const PROBE = { user: "probe" };
+
 describe("last good forms", () => {
-  let all: ClusterFlow;
+  const folder = makeTemporaryFolder();
+  let limits: LimitsCluster;
+  let flow: Weir;
+  let pod: Pod;
 
   beforeAll(async () => {
-    all = await startClusterFlow();
-    const { cluster } = all.limits;
+    limits = await startLimitsCluster();
+    // By the manager that changes it in tests: an apply removes no rules of another manager.
+    await limits.apply("mail", limitManifest("mail", 2));
+    flow = await startWeir(folder.path, { cluster: limits });
+    pod = await flow.startPod();
+    const { cluster } = limits;
     const files = ["crds/crds/ratelimitconfigrevisions.yaml", "control-plane/rbac/revision-reader.yaml"];
     for (const file of files) await cluster.apply(readFileSync(join(ROOT, file), "utf8"));
     await eventually("revisions to be served", async () =>
@@ -24,19 +36,22 @@ describe("last good forms", () => {
     );
   });
 
-  afterAll(async () => await all.stop());
+  afterAll(async () => {
+    await flow.stop();
+    await limits.stop();
+    folder.remove();
+  });
 
   /** Keeps the present form of the resource, as the operator does when every pod has ACKed it. */
   async function keepLastGood(name: string): Promise<void> {
-    const { stdout } = await all.limits.cluster.kubectl(["get", "rlc", name, "--namespace=shop", "-o", "json"]);
+    const { stdout } = await limits.cluster.kubectl(["get", "rlc", name, "--namespace=shop", "-o", "json"]);
     const { metadata, spec } = JSON.parse(stdout) as { metadata: { uid: string }; spec: unknown };
-    await all.limits.cluster.apply(JSON.stringify(revisionOf({ namespace: "shop", name, uid: metadata.uid }, spec)));
+    await limits.cluster.apply(JSON.stringify(revisionOf({ namespace: "shop", name, uid: metadata.uid }, spec)));
   }
 
   it("change no limit when a resource is invalid and every process is started again", async () => {
-    const { limits, flow } = all;
     await keepLastGood("mail");
-    const questions = all.pod.keepAsking("mail");
+    const questions = pod.keepAsking("mail");
     await limits.apply("mail", manifestOf("mail", "mail", TWINS));
     await eventually("the mistake to be reported", async () =>
       expect((await flow.status()).troubles).toMatchObject([{ keepsOld: true }]),
@@ -44,25 +59,24 @@ describe("last good forms", () => {
     await flow.killControlPlane();
     await flow.startControlPlane();
     // A pod that was never sent the form, by a control plane that has never read it.
-    const pod = await flow.startPod();
-    expect(await all.limitOf("mail", pod)).toBe(2);
+    const second = await flow.startPod();
+    expect(await second.limitOf("mail", PROBE)).toBe(2);
     expect((await flow.status()).troubles).toMatchObject([{ field: "spec.descriptors[1].key", keepsOld: true }]);
     expect(await questions.end()).toBe("2");
-    await all.apply("mail", 3);
-    await eventually("the mended rule", async () => expect(await all.limitOf("mail", pod)).toBe(3));
+    await limits.kubectlApply(limitManifest("mail", 3));
+    await eventually("the mended rule", async () => expect(await second.limitOf("mail", PROBE)).toBe(3));
   });
 
   it("are not used for a resource that was deleted and created again", async () => {
-    const { limits, flow } = all;
-    await all.apply("search", 4);
+    await limits.kubectlApply(limitManifest("search", 4));
     await keepLastGood("search");
     await limits.delete("search");
     // Garbage collection may be late, or off.
     await limits.apply("search", manifestOf("search", "search", TWINS));
     await flow.killControlPlane();
     await flow.startControlPlane();
-    const pod = await flow.startPod();
-    expect([await all.limitOf("mail", pod), await all.limitOf("search", pod)]).toEqual([3, undefined]);
+    const second = await flow.startPod();
+    expect([await second.limitOf("mail", PROBE), await second.limitOf("search", PROBE)]).toEqual([3, undefined]);
     expect((await flow.status()).troubles).toMatchObject([{ keepsOld: false }]);
   });
 });

@@ -13,7 +13,7 @@ import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { startEnvoyWith } from "@weir/harness/envoy/envoy";
-import { type Flow, startFlow } from "@weir/harness/weir/flow";
+import { type Weir, startWeir } from "@weir/harness/weir/weir";
 import {
   envoyFilterCrd,
   gatewayCrd,
@@ -24,7 +24,7 @@ import {
   gatewayStatisticsMapping,
   withGatewayFiles,
 } from "@weir/harness/pages/gateway-files";
-import { GoControlPlane } from "@weir/harness/servers/go-control-plane";
+import { type GoControlPlane, startGoControlPlane } from "@weir/harness/servers/go-control-plane";
 import { startListening } from "@weir/harness/servers/listening-service";
 import {
   applyEnvoyFilters,
@@ -66,7 +66,7 @@ async function statusesWith(config: unknown, user: string, count: number, path =
 describe("docs/mesh.md with the limits of a control plane", () => {
   const folder = makeTemporaryFolder();
   let upstream: Upstream | undefined;
-  let flow: Flow | undefined;
+  let flow: Weir | undefined;
   let pod: Pod;
   let ports: MeshPorts;
 
@@ -74,7 +74,7 @@ describe("docs/mesh.md with the limits of a control plane", () => {
     upstream = await startUpstream();
     // A year in place of the page's hour, so that no window ends during a test.
     const manifest = stringify(findManifest(BLOCKS, "RateLimitConfig", "web")).replace("unit: hour", "unit: year");
-    flow = await startFlow(folder.path, { "web.yaml": manifest });
+    flow = await startWeir(folder.path, { manifests: { "web.yaml": manifest } });
     pod = await flow.startPod();
     ports = { rateLimit: pod.grpcPort, upstream: upstream.port };
   });
@@ -121,7 +121,11 @@ describe("docs/mesh.md with Envoy Gateway's discovery server", () => {
     redis = await startRedis(folder.path);
     upstream = await startUpstream();
     files = await writeCertificates(folder.path);
-    gateway = await GoControlPlane.open({ cert: files.serverCert, key: files.serverKey, clientCa: files.ca });
+    gateway = await startGoControlPlane({
+      certPath: files.serverCert,
+      keyPath: files.serverKey,
+      clientCaPath: files.ca,
+    });
     const container = gatewayContainer();
     command = container.command;
     const mapping = join(folder.path, "conf.yaml");
@@ -153,7 +157,7 @@ describe("docs/mesh.md with Envoy Gateway's discovery server", () => {
   afterAll(async () => {
     agent.destroy();
     await pod?.stop("SIGTERM", 30_000);
-    await gateway?.close();
+    await gateway?.stop();
     await upstream?.stop();
     await redis?.stop();
     await (cluster as KubernetesCluster | undefined)?.stop(); // Not there when it did not start.
@@ -167,12 +171,12 @@ describe("docs/mesh.md with Envoy Gateway's discovery server", () => {
   it("accepts every configuration that Envoy Gateway sends", async () => {
     const configs = gatewayRateLimitConfigs();
     expect(configs.size).toBeGreaterThan(20);
-    for (const [file, resources] of configs) await gateway!.publishAndAwait(GATEWAY_NODE, `all ${file}`, resources);
+    for (const [file, resources] of configs) await gateway!.deliver(GATEWAY_NODE, `all ${file}`, resources);
   });
 
   it("enforces a configuration of Envoy Gateway behind the Envoy that it configures, over TLS", async () => {
     const resources = gatewayRateLimitConfigs().get("month-year-rule.yaml")!;
-    await gateway!.publishAndAwait(GATEWAY_NODE, "enforced", resources);
+    await gateway!.deliver(GATEWAY_NODE, "enforced", resources);
     const config = JSON.stringify(withGatewayFiles(gatewayEnvoyConfig(gatewayResources("ratelimit")), files))
       // The expected routes have paths without a slash, which no request has.
       .replace('"path":"foo/bar"', '"path":"/foo/bar"');

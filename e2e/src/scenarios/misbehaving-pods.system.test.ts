@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/harness/processes/eventually";
-import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
+import { manifestOf, saveManifest } from "@weir/harness/weir/weir";
 import { type Pod, startPod } from "@weir/harness/weir/pod";
 import { type Replica, startReplica } from "@weir/harness/weir/replica";
 import { type Answer, cannotLoad, ScriptedPod, tlsOf } from "@weir/harness/ads/scripted-pod";

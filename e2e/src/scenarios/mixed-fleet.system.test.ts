@@ -6,13 +6,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/harness/processes/eventually";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
-import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
+import { manifestOf, saveManifest } from "@weir/harness/weir/weir";
 import { type OldImageRelay, startOldImageRelay } from "@weir/harness/ads/old-image-relay";
 import { type Pod, startPod } from "@weir/harness/weir/pod";
 import type { Traffic } from "@weir/harness/weir/traffic";
 import { launcher, runCommand } from "@weir/harness/processes/programs";
 import { type Replica, type ReportedResource, startReplica } from "@weir/harness/weir/replica";
-import { openServiceAddress, type ServiceAddress } from "@weir/harness/servers/service-address";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
 import { limitsIn } from "@weir/harness/ads/pod-end";
 import { answerOfOldImage, ScriptedPod, tlsOf } from "@weir/harness/ads/scripted-pod";
 
@@ -28,7 +28,7 @@ describe("a fleet of pods of an old and a new image", () => {
   const replicas: Replica[] = [];
   const started: (Replica | Pod)[] = [];
   let certificates: DevelopmentCertificates;
-  let address: ServiceAddress;
+  let address: CuttingProxy;
   let relay: OldImageRelay;
   /** The real pods, and a scripted one of the old image. */
   let current: Pod;
@@ -44,7 +44,7 @@ describe("a fleet of pods of an old and a new image", () => {
     save("mail", 1);
     save("search", 1, { unit: "week" }); // What the old image cannot load.
     for (const index of [0, 1]) await launch(index);
-    address = await openServiceAddress(replicas[0]!.adsPort, replicas[1]!.adsPort);
+    address = await startCuttingProxy(replicas[0]!.adsPort, replicas[1]!.adsPort);
     relay = await startOldImageRelay(address.port, certificates);
     [current, old, scripted] = [await startNew("edge/one"), await startOld("edge/two"), connectScripted()];
   });

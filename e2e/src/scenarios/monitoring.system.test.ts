@@ -8,7 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { SAMPLE_AVATAR } from "@weir/dev/output/guide";
 import { eventually } from "@weir/harness/processes/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { manifestOf } from "@weir/harness/weir/flow";
+import { manifestOf } from "@weir/harness/weir/weir";
 import { limitOf, type MonitoredSystem, startMonitoredSystem } from "@weir/harness/weir/monitored-system";
 import { Traffic } from "@weir/harness/weir/traffic";
 import { launcher, ROOT, runCommand } from "@weir/harness/processes/programs";

@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/harness/processes/eventually";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
-import { type Flow, manifestOf, startFlow } from "@weir/harness/weir/flow";
+import { type Weir, manifestOf, startWeir } from "@weir/harness/weir/weir";
 import { type OldImageRelay, startOldImageRelay } from "@weir/harness/ads/old-image-relay";
 import type { Pod } from "@weir/harness/weir/pod";
 
@@ -13,16 +13,15 @@ const BULK = 12;
 
 describe("a fleet of pods of an old image", () => {
   const folder = makeTemporaryFolder();
-  let flow: Flow;
+  let flow: Weir;
   let relay: OldImageRelay;
   let old: Pod;
 
   beforeAll(async () => {
-    flow = await startFlow(
-      folder.path,
-      { "mail.yaml": limit("mail", 1), "search.yaml": limit("search", 1) },
-      { controlPlaneEnv: { STATE_DIRECTORY: join(folder.path, "state") } },
-    );
+    flow = await startWeir(folder.path, {
+      manifests: { "mail.yaml": limit("mail", 1), "search.yaml": limit("search", 1) },
+      controlPlaneEnv: { STATE_DIRECTORY: join(folder.path, "state") },
+    });
     relay = await startOldImageRelay(flow.controlPlane.adsPort, flow.certificates);
     old = await startOld("edge/one");
     flow.writeManifest("search.yaml", limit("search", 2, { unit: "week" })); // What the old image cannot load.

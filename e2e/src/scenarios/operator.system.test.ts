@@ -12,7 +12,7 @@ import { startRedis } from "@weir/harness/servers/redis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { isWrite } from "@weir/harness/kubernetes/audit-log";
-import { manifestOf } from "@weir/harness/weir/flow";
+import { manifestOf } from "@weir/harness/weir/weir";
 import { type OperatorStack, startOperatorStack } from "@weir/harness/weir/operator-stack";
 import type { Pod } from "@weir/harness/weir/pod";
 import { ROOT } from "@weir/harness/processes/programs";

@@ -6,7 +6,7 @@ import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
 import { eventually } from "@weir/harness/processes/eventually";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 
-import type { Rule } from "@weir/harness/weir/flow";
+import type { Rule } from "@weir/harness/weir/weir";
 import { ROOT } from "@weir/harness/processes/programs";
 import { NodeAccess, SYSTEM_NAMESPACE } from "@weir/harness/node/node-access";
 import { DOMAIN, perPath, podUrl, POD_COUNT, type Product, SHOP, startProduct } from "@weir/harness/node/product";

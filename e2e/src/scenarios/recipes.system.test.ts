@@ -14,7 +14,7 @@ import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { type Envoy, startEnvoyWith } from "@weir/harness/envoy/envoy";
-import { type Flow, startFlow } from "@weir/harness/weir/flow";
+import { type Weir, startWeir } from "@weir/harness/weir/weir";
 import { ROOT } from "@weir/harness/processes/programs";
 import { listenerOf, recipeEnvoyConfig } from "@weir/harness/pages/recipe-envoy";
 import { type Recipe, readRecipes, type RecipeRow } from "@weir/harness/pages/recipes";
@@ -32,13 +32,15 @@ describe("docs/recipes.md", () => {
   const agent = new Agent({ keepAlive: true });
   let upstream: Server | undefined;
   let redis: StoreServer | undefined;
-  let flow: Flow | undefined;
+  let flow: Weir | undefined;
   let envoy: Envoy | undefined;
 
   beforeAll(async () => {
     upstream = await startModel();
     redis = await startRedis(folder.path);
-    flow = await startFlow(folder.path, Object.fromEntries(RECIPES.map(({ file, manifest }) => [file, manifest])));
+    flow = await startWeir(folder.path, {
+      manifests: Object.fromEntries(RECIPES.map(({ file, manifest }) => [file, manifest])),
+    });
     const pod = await flow.startPod({
       ...{ BACKEND_TYPE: "redis", REDIS_TYPE: "SINGLE", REDIS_SOCKET_TYPE: "tcp", REDIS_URL: redis.address },
       // The machine of a test may be busy; the other setting has its default, as the page assumes.

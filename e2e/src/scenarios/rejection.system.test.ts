@@ -3,14 +3,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { eventually } from "@weir/harness/processes/eventually";
-import { type Flow, manifestOf, startFlow } from "@weir/harness/weir/flow";
+import { type Weir, manifestOf, startWeir } from "@weir/harness/weir/weir";
 import type { Pod } from "@weir/harness/weir/pod";
 import { type OldImageRelay, startOldImageRelay } from "@weir/harness/ads/old-image-relay";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 
 describe("a pod that NACKs a resource", () => {
   const folder = makeTemporaryFolder();
-  let flow: Flow;
+  let flow: Weir;
   let relay: OldImageRelay;
   let old: Pod;
 
@@ -22,9 +22,11 @@ describe("a pod that NACKs a resource", () => {
   }
 
   beforeAll(async () => {
-    flow = await startFlow(folder.path, {
-      "mail.yaml": limit("mail", 2, "day"),
-      "search.yaml": limit("search", 1, "day"),
+    flow = await startWeir(folder.path, {
+      manifests: {
+        "mail.yaml": limit("mail", 2, "day"),
+        "search.yaml": limit("search", 1, "day"),
+      },
     });
     relay = await startOldImageRelay(flow.controlPlane.adsPort, flow.certificates);
     old = await flow.startPod({ ...relay.podEnv, CONFIG_GRPC_XDS_NODE_ID: "edge/old" });

@@ -4,10 +4,10 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/harness/processes/eventually";
-import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
+import { manifestOf, saveManifest } from "@weir/harness/weir/weir";
 import { type Pod, startPod } from "@weir/harness/weir/pod";
 import { type Replica, startReplica } from "@weir/harness/weir/replica";
-import { openServiceAddress, type ServiceAddress } from "@weir/harness/servers/service-address";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
 
@@ -31,7 +31,7 @@ describe("real pods behind one address of two replicas", () => {
   let certificates: DevelopmentCertificates;
   let first: Replica;
   let second: Replica;
-  let address: ServiceAddress;
+  let address: CuttingProxy;
 
   beforeAll(async () => {
     mkdirSync(manifests);
@@ -42,7 +42,7 @@ describe("real pods behind one address of two replicas", () => {
     });
     first = await launch();
     second = await launch();
-    address = await openServiceAddress(first.adsPort, second.adsPort);
+    address = await startCuttingProxy(first.adsPort, second.adsPort);
     for (const id of POD_IDS) {
       const env = { CONFIG_GRPC_XDS_NODE_ID: id, CONFIG_GRPC_XDS_SERVER_URL: `localhost:${address.port}` };
       pods.push(await startPod({ ports: first.ports, certificates }, env));

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/harness/processes/eventually";
-import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
+import { manifestOf, saveManifest } from "@weir/harness/weir/weir";
 import { type Replica, type Rollout, startReplica } from "@weir/harness/weir/replica";
 import { limitsIn } from "@weir/harness/ads/pod-end";
 import { ACK, ScriptedPod, tlsOf } from "@weir/harness/ads/scripted-pod";

@@ -6,10 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/harness/processes/eventually";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
-import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
+import { manifestOf, saveManifest } from "@weir/harness/weir/weir";
 import { type Pod, startPod } from "@weir/harness/weir/pod";
 import { type Replica, startReplica } from "@weir/harness/weir/replica";
-import { openServiceAddress, type ServiceAddress } from "@weir/harness/servers/service-address";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
 
 /** Longest wait for an edit, in milliseconds: pods reconnect within two seconds, on a busy machine. */
 const ARRIVAL_MS = 40_000;
@@ -20,7 +20,7 @@ describe("two replicas with a STATE_DIRECTORY each", () => {
   const pods: Pod[] = [];
   let certificates: DevelopmentCertificates;
   let replicas: readonly Replica[] = [];
-  let address: ServiceAddress;
+  let address: CuttingProxy;
 
   beforeAll(async () => {
     mkdirSync(manifests);
@@ -30,7 +30,7 @@ describe("two replicas with a STATE_DIRECTORY each", () => {
       now: new Date(),
     });
     replicas = await Promise.all([launch(0), launch(1)]);
-    address = await openServiceAddress(replicas[0]!.adsPort, replicas[1]!.adsPort);
+    address = await startCuttingProxy(replicas[0]!.adsPort, replicas[1]!.adsPort);
     for (const id of ["edge/one", "edge/two"]) pods.push(await connect(id));
     // One is invalid, the other one no YAML.
     saveManifest(manifests, "mail.yaml", manifest("mail", 9).replace("unit: year", "unit: fortnight"));

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/harness/processes/eventually";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
-import { manifestOf, saveManifest } from "@weir/harness/weir/flow";
+import { manifestOf, saveManifest } from "@weir/harness/weir/weir";
 import { type Replica, startReplica } from "@weir/harness/weir/replica";
 import { limitsIn } from "@weir/harness/ads/pod-end";
 import { ACK, answerOfOldImage, ScriptedPod, tlsOf } from "@weir/harness/ads/scripted-pod";

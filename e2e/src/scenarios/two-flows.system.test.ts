@@ -15,7 +15,7 @@ import {
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "@weir/harness/processes/eventually";
-import { type Flow, manifestOf, startFlow } from "@weir/harness/weir/flow";
+import { type Weir, manifestOf, startWeir } from "@weir/harness/weir/weir";
 import type { Pod } from "@weir/harness/weir/pod";
 import { ROOT } from "@weir/harness/processes/programs";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
@@ -23,11 +23,11 @@ import { ensureCertificates } from "@weir/dev/setup/certificates";
 
 describe("the two flows", () => {
   const folder = makeTemporaryFolder();
-  let flow: Flow;
+  let flow: Weir;
   let pod: Pod;
 
   beforeAll(async () => {
-    flow = await startFlow(folder.path, { "mail.yaml": mail(2), "search.yaml": search(5) });
+    flow = await startWeir(folder.path, { manifests: { "mail.yaml": mail(2), "search.yaml": search(5) } });
     pod = await flow.startPod();
   });
 

@@ -7,7 +7,7 @@ import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { startRedis } from "@weir/harness/servers/redis";
 import { type Decision, Traffic } from "@weir/harness/weir/traffic";
 import { afterEach, describe, expect, it } from "vitest";
-import { type RateLimitService, startRateLimitService } from "../conformance/rate-limit-service.ts";
+import { type RateLimitService, startRateLimitService } from "@weir/harness/weir/rate-limit-service";
 import type { HeldMemory, InspectedHeap } from "./inspected-heap.suite.ts";
 import { INSPECTED, inspectorUrlOf, openInspectedHeap } from "./inspected-heap.suite.ts";
 

@@ -10,8 +10,9 @@ export interface AuditedRequest {
   readonly resource: string;
   readonly name: string;
   readonly status: number;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, by the clock of the server. */
   readonly receivedMs: number;
+  readonly completedMs: number;
 }
 
 const ACCOUNT = "system:serviceaccount:weir-system:";
@@ -30,10 +31,10 @@ export function auditFlags(
   return [`--audit-policy-file=${policyPath}`, `--audit-log-path=${logPath}`];
 }
 
-/** All requests so far that have an answer; a watch is one when it begins, and one when it ends. */
+/** All requests so far that have an answer, in the order in which they came; a watch is one when it begins, and one when it ends. */
 export function readAudit(logPath: string): readonly AuditedRequest[] {
   const lines = readFileSync(logPath, "utf8").split("\n").slice(0, -1); // The last one may be incomplete.
-  return lines.map((line) => requestOf(JSON.parse(line) as AuditEvent));
+  return lines.map((line) => requestOf(JSON.parse(line) as AuditEvent)).toSorted((a, b) => a.receivedMs - b.receivedMs);
 }
 
 /** Whether it asks for a change, other than of a Lease. */
@@ -48,9 +49,10 @@ interface AuditEvent {
   readonly objectRef?: { readonly resource: string; readonly subresource?: string; readonly name?: string };
   readonly responseStatus?: { readonly code: number };
   readonly requestReceivedTimestamp: string;
+  readonly stageTimestamp: string;
 }
 
-function requestOf({ user, verb, objectRef, responseStatus, requestReceivedTimestamp }: AuditEvent): AuditedRequest {
+function requestOf({ user, verb, objectRef, responseStatus, ...times }: AuditEvent): AuditedRequest {
   const { resource = "", subresource, name = "" } = objectRef ?? {};
   return {
     account: user.username.slice(ACCOUNT.length),
@@ -58,6 +60,12 @@ function requestOf({ user, verb, objectRef, responseStatus, requestReceivedTimes
     resource: subresource === undefined ? resource : `${resource}/${subresource}`,
     name,
     status: responseStatus?.code ?? 0,
-    receivedMs: Date.parse(requestReceivedTimestamp),
+    receivedMs: millisecondsOf(times.requestReceivedTimestamp),
+    completedMs: millisecondsOf(times.stageTimestamp),
   };
+}
+
+/** With microseconds after the point, which Date drops. */
+function millisecondsOf(time: string): number {
+  return Date.parse(time) + Number(time.slice(-4, -1)) / 1000;
 }

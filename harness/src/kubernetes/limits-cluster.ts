@@ -67,6 +67,11 @@ export class LimitsCluster {
     if (answer.status >= 300) throw new Error(`The API server rejected it: ${answer.text}`);
   }
 
+  /** Applies manifests with kubectl, as users do. */
+  async kubectlApply(manifests: string): Promise<void> {
+    await kubectl(this.cluster, ["apply", `--namespace=${NAMESPACE}`, "-f", "-"], manifests);
+  }
+
   /** Deletes one resource if it exists. */
   async delete(name: string): Promise<void> {
     const answer = await this.#send("DELETE", resourcePath(name));
@@ -90,8 +95,8 @@ export class LimitsCluster {
   }
 }
 
-async function kubectl(cluster: KubernetesCluster, args: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await cluster.kubectl(args);
+async function kubectl(cluster: KubernetesCluster, args: readonly string[], input?: string): Promise<string> {
+  const { code, stdout, stderr } = await cluster.kubectl(args, input);
   if (code !== 0) throw new Error(`kubectl ${args.join(" ")} failed: ${stderr.trim()}`);
   return stdout;
 }

@@ -5,7 +5,7 @@ import { startRedis } from "../servers/redis.ts";
 
 import { type Envoy, startEnvoy } from "../envoy/envoy.ts";
 import { endpoints, type Fields, socketAddress } from "../envoy/envoy-config.ts";
-import { manifestOf, type Rule } from "../weir/flow.ts";
+import { manifestOf, type Rule } from "../weir/weir.ts";
 import { startUpstream, type Upstream } from "../servers/upstream.ts";
 import { weirImages } from "./image-archives.ts";
 import { type NodeAccess, type NodePod, SYSTEM_NAMESPACE } from "./node-access.ts";

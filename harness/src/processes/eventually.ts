@@ -32,3 +32,15 @@ export async function eventually<T>(
     await delay(RETRY_INTERVAL_MS);
   }
 }
+
+/** Waits until the condition is true; throws after the deadline, naming it. */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  timeoutMs: number,
+  what: string,
+): Promise<void> {
+  const attempt = async (): Promise<void> => {
+    if (!(await condition())) throw new Error("it is not so");
+  };
+  await eventually(what, attempt, timeoutMs);
+}

@@ -6,8 +6,10 @@ import { text } from "node:stream/consumers";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { PORT_OWNERS, type StackPorts } from "@weir/dev/settings";
 import { planPrograms, type ProgramPlan, type StackPlace } from "@weir/dev/setup/programs";
+import { boundCommand } from "./bound-command.ts";
 import { reservePorts } from "./reserve-ports.ts";
-import { startProcess } from "./start-process.ts";
+import { type Program, startProcess, startProgram } from "./start-process.ts";
+import { machine } from "./tools.ts";
 
 /** Root of the repository. */
 export const ROOT = join(import.meta.dirname, "..", "..", "..");
@@ -33,8 +35,13 @@ export function launcher(name: string, root = ROOT): string {
   return join(root, "node_modules", ".bin", name);
 }
 
+/** Starts a program of this repository from its source, such as `ratelimit/src/main.ts`. */
+export function startSource(path: string, env: Env = {}, args: readonly string[] = []): Program {
+  return startProgram(process.execPath, ["--conditions=source", join(ROOT, path), ...args], env);
+}
+
 /** Starts one program of the stack at `place`, by default of this checkout, and waits until it is ready. */
-export async function startProgram(
+export async function startStackProgram(
   program: keyof ReturnType<typeof planPrograms>,
   {
     root,
@@ -42,9 +49,7 @@ export async function startProgram(
   }: Pick<StackPlace, "ports" | "certificates"> & { readonly sourceDirectory?: string; readonly root?: string },
   env: Env = {},
 ): Promise<ProcessGroup> {
-  // eslint-disable-next-line no-restricted-syntax -- the programs need the PATH of the test to find their tools
-  const machine = process.env;
-  const plan = planPrograms({ sourceDirectory: "", accountDirectory: "", machine, ...place })[program];
+  const plan = planPrograms({ sourceDirectory: "", accountDirectory: "", machine: machine(), ...place })[program];
   return startPlanned({ ...plan, env: { ...plan.env, ...env } }, root);
 }
 
@@ -75,7 +80,7 @@ export async function runCommand(
   command: string,
   options: { readonly cwd: string; readonly env?: NodeJS.ProcessEnv; readonly timeout?: number },
 ): Promise<CommandResult> {
-  const child = spawn("/bin/sh", ["-c", command], {
+  const child = spawn(...boundCommand("/bin/sh", ["-c", command]), {
     timeout: COMMAND_TIMEOUT_MS,
     ...options,
     stdio: ["ignore", "pipe", "pipe"],

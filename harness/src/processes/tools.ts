@@ -16,7 +16,8 @@ export function findTool(folder: string, program: string): string {
   return path;
 }
 
-function machine(): NodeJS.ProcessEnv {
-  // eslint-disable-next-line no-restricted-syntax -- the cache of the machine, where every tool of the tests is found
+/** The environment of the test: its tools, and the PATH of the programs that it starts. */
+export function machine(): NodeJS.ProcessEnv {
+  // eslint-disable-next-line no-restricted-syntax -- tests find the programs of the machine in it
   return process.env;
 }

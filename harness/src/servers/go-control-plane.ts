@@ -1,16 +1,13 @@
-// A real go-control-plane server, which Envoy Gateway's discovery server for rate limit pods consists of, as
-// a process of its own: it receives commands, and reports what clients send.
-import { type ChildProcessByStdio, spawn } from "node:child_process";
-import { once } from "node:events";
+// A go-control-plane server: what Envoy Gateway's discovery server for rate limit pods consists of. It receives
+// commands, and reports what clients send.
 import { createInterface } from "node:readline";
-import type { Readable, Writable } from "node:stream";
 
 import { eventually } from "../processes/eventually.ts";
-import { pauseProcess } from "../processes/pause-process.ts";
 import { ROOT, runCommand } from "../processes/programs.ts";
+import { type Program, startProgram } from "../processes/start-process.ts";
 
 /** A report of the server; the fields depend on the event. */
-export interface ServerEvent {
+interface ServerEvent {
   readonly event: "listening" | "published" | "cleared" | "refused" | "opened" | "closed" | "asked" | "sent";
   readonly port?: number;
   readonly stream?: number;
@@ -23,84 +20,97 @@ export interface ServerEvent {
   readonly error?: string;
 }
 
-/** Where the server listens, and its files: with an authority of its clients it requires their certificates. */
-export interface ServerOptions {
-  /** Default: any free one. */
+/** Where the server listens and whom it trusts. */
+export interface GoControlPlaneOptions {
+  /** 0: any free one. */
   readonly port?: number;
-  readonly cert?: string;
-  readonly key?: string;
-  readonly clientCa?: string;
+  readonly certPath?: string;
+  readonly keyPath?: string;
+  /** With it, the server asks its clients for a certificate. */
+  readonly clientCaPath?: string;
 }
 
-/** The server. */
+/** Starts the server, and builds it first unless that was done. */
+export async function startGoControlPlane({
+  port = 0,
+  certPath,
+  keyPath,
+  clientCaPath,
+}: GoControlPlaneOptions = {}): Promise<GoControlPlane> {
+  const built = await runCommand(`sh tools/build-oracle.sh ratelimit/oracle/ads-server`, { cwd: ROOT });
+  if (built.code !== 0) throw new Error(`Cannot start go-control-plane: ${built.stderr}`);
+  const flags = { address: `127.0.0.1:${port}`, cert: certPath, key: keyPath, "client-ca": clientCaPath };
+  const args = Object.entries(flags).flatMap(([name, value]) => (value === undefined ? [] : [`-${name}=${value}`]));
+  const server = new GoControlPlane(startProgram(built.stdout.trim(), args, {}, { hasInput: true }));
+  await server.until(() => server.port > 0);
+  return server;
+}
+
+/** A running server. */
 export class GoControlPlane {
   readonly events: ServerEvent[] = [];
-  readonly #child: ChildProcessByStdio<Writable, Readable, null>;
+  readonly #program: Program;
 
-  private constructor(child: ChildProcessByStdio<Writable, Readable, null>) {
-    this.#child = child;
-    createInterface(child.stdout).on("line", (line) => this.events.push(JSON.parse(line) as ServerEvent));
-  }
-
-  /** Builds it unless it is built, starts it and waits until it listens. */
-  static async open({ port = 0, cert, key, clientCa }: ServerOptions = {}): Promise<GoControlPlane> {
-    const built = await runCommand("sh tools/build-oracle.sh ratelimit/oracle/ads-server", { cwd: ROOT });
-    if (built.code !== 0) throw new Error(`Cannot start go-control-plane: ${built.stderr}`);
-    const flags = { address: `127.0.0.1:${port}`, cert, key, "client-ca": clientCa };
-    const args = Object.entries(flags).flatMap(([name, value]) => (value === undefined ? [] : [`-${name}=${value}`]));
-    const server = new GoControlPlane(spawn(built.stdout.trim(), args, { stdio: ["pipe", "pipe", "inherit"] }));
-    await server.until((events) => events.length > 0);
-    return server;
+  constructor(program: Program) {
+    this.#program = program;
+    createInterface(program.child.stdout!).on("line", (line) => this.events.push(JSON.parse(line) as ServerEvent));
   }
 
   get port(): number {
-    return this.events[0]?.port ?? 0;
+    return this.events.find(({ event }) => event === "listening")?.port ?? 0;
   }
 
-  /** The requests of the clients, in the order of arrival. */
+  /** What the clients asked, in the order of arrival. */
   get asked(): readonly ServerEvent[] {
     return this.events.filter(({ event }) => event === "asked");
   }
 
   /** Gives a node these configurations, in proto3 JSON, under this version. */
   publish(node: string, version: string, resources: readonly unknown[]): void {
-    this.#child.stdin.write(`${JSON.stringify({ node, version, resources })}\n`);
+    this.#send({ node, version, resources });
   }
 
-  /** The same; resolves when the node has ACKed them, and throws when it NACKs. */
-  async publishAndAwait(node: string, version: string, resources: readonly unknown[]): Promise<void> {
+  /** The same; resolves when the node has ACKed them, throws when it NACKs. */
+  async deliver(node: string, version: string, resources: readonly unknown[]): Promise<void> {
     const before = this.events.length;
     this.publish(node, version, resources);
-    const answer = (each: ServerEvent): boolean =>
-      each.error !== undefined || (each.event === "asked" && each.node === node && each.version === version);
-    await this.until((events) => events.slice(before).some(answer));
-    const { error } = this.events.slice(before).find(answer)!;
+    const answer = (): ServerEvent | undefined =>
+      this.events
+        .slice(before)
+        .find(
+          (each) =>
+            each.error !== undefined || (each.event === "asked" && each.node === node && each.version === version),
+        );
+    await this.until(() => answer() !== undefined);
+    const error = answer()?.error;
     if (error !== undefined) throw new Error(`NACK, or no configuration: ${error}`);
   }
 
   /** Removes the node's snapshot; its clients receive nothing. */
   clear(node: string): void {
-    this.#child.stdin.write(`${JSON.stringify({ node })}\n`);
+    this.#send({ node });
   }
 
   /** Stops it for a while, as a hanging machine would, and continues it. */
   async freeze(isFrozen: boolean): Promise<void> {
-    if (isFrozen) await pauseProcess(this.#child.pid);
-    else this.#child.kill("SIGCONT");
+    if (isFrozen) await this.#program.pause();
+    else this.#program.resume();
   }
 
   /** Ends it as a crash would. */
-  async close(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    const ended = once(this.#child, "exit");
-    this.#child.kill("SIGKILL");
-    await ended;
+  async stop(): Promise<void> {
+    await this.#program.end();
   }
 
-  /** Resolves when the condition is true. */
-  async until(condition: (events: readonly ServerEvent[]) => boolean): Promise<void> {
+  /** Resolves when the condition is true; fails with the events when that takes too long, or when the server ends. */
+  async until(condition: () => boolean): Promise<void> {
     await eventually("go-control-plane", () => {
-      if (!condition(this.events)) throw new Error(`it reported ${JSON.stringify(this.events)}`);
+      if (this.#program.isRunning() && !condition()) throw new Error(JSON.stringify(this.events));
     });
+    if (!condition()) throw this.#program.endedError(await this.#program.exited);
+  }
+
+  #send(command: unknown): void {
+    this.#program.child.stdin!.write(`${JSON.stringify(command)}\n`);
   }
 }

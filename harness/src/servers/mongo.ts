@@ -15,7 +15,7 @@ export async function startMongo(folder: string, options: StoreOptions = {}): Pr
   return StoreServer.run(
     folder,
     "secantusd-py",
-    (port) => [
+    ({ port }) => [
       ...["--host", HOST, "--port", String(port), "--storage-path", join(folder, "secantus")],
       ...["--cache-size", CACHE_SIZE, "--log-level", "WARNING"],
     ],

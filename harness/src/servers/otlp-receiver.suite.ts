@@ -2,11 +2,10 @@
 // under test export, as others read it. The receiver itself is a program in Python, which `node
 // tools/test/test-setup.ts` makes ready. Only integration tests import it.
 import assert from "node:assert";
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
 import { eventually } from "../processes/eventually.ts";
+import { startProgram } from "../processes/start-process.ts";
 import { findTool } from "../processes/tools.ts";
 
 const RECEIVER = fileURLToPath(new URL("../../../ratelimit/oracle/otlp-receiver/receiver.py", import.meta.url));
@@ -55,17 +54,15 @@ export async function startOtlpReceiver(tls?: {
   readonly keyPath: string;
 }): Promise<OtlpReceiver> {
   const args = [RECEIVER, ...(tls === undefined ? [] : [tls.certPath, tls.keyPath])];
-  const child: ChildProcess = spawn(findTool(PYTHON_FOLDER, "python"), args, { stdio: ["ignore", "pipe", "pipe"] });
-  let [output, errors] = ["", ""];
-  child.stdout?.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  child.stderr?.on("data", (chunk: Buffer) => (errors += chunk.toString()));
-  child.on("error", (error) => (errors += `${error.message}\n`));
-  const lines = (): readonly string[] => output.split("\n").slice(0, -1);
-  // What it has to say immediately is either its ports or why there is none.
-  const said = (): boolean => (output + errors).includes("\n");
-  await eventually("the receiver to listen", () => assert(said()), START_TIMEOUT_MS);
+  const receiver = startProgram(findTool(PYTHON_FOLDER, "python"), args);
+  const lines = (): readonly string[] => receiver.output().split("\n").slice(0, -1);
+  await eventually(
+    "the receiver to listen",
+    () => assert(lines().length > 0 || !receiver.isRunning()),
+    START_TIMEOUT_MS,
+  );
   const [first] = lines();
-  if (first === undefined) throw new Error(errors);
+  if (first === undefined) throw receiver.endedError(await receiver.exited);
   const ports = JSON.parse(first) as Readonly<Record<"grpc" | "http", number>>;
   return {
     ports,
@@ -75,10 +72,7 @@ export async function startOtlpReceiver(tls?: {
         .slice(1)
         .map((line) => JSON.parse(line) as ReceivedSpan),
     stop: async () => {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const gone = once(child, "exit");
-      child.kill("SIGKILL");
-      await gone;
+      await receiver.end();
     },
   };
 }

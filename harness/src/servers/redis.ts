@@ -1,5 +1,5 @@
 // Real Redis servers for tests: alone, with TLS, as a cluster, behind a sentinel. Their files are in
-// the folder of the test; nothing is persisted.
+// the folder of the test, or in one of their own; nothing is persisted.
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
@@ -20,41 +20,46 @@ const REPLY_TIMEOUT_MS = 20_000;
 /** How to start a Redis server. */
 export interface RedisOptions extends StoreOptions {
   /** Speaks only TLS on its port, and asks clients for a certificate. */
-  readonly tls?: CertificateFiles;
+  readonly tls?: Pick<CertificateFiles, "ca" | "serverCert" | "serverKey">;
 }
 
 /** Starts a Redis server with an empty keyspace, on a port and on a unix socket. */
-export async function startRedis(folder: string, { tls, ...options }: RedisOptions = {}): Promise<StoreServer> {
+export async function startRedis(folder?: string, { tls, ...options }: RedisOptions = {}): Promise<StoreServer> {
   return StoreServer.run(
     folder,
     "redis-server",
-    (port, socketPath) => [
+    ({ port, socketPath, folder: own }) => [
       ...(tls === undefined ? ["--port", String(port)] : ["--port", "0", "--tls-port", String(port), ...tlsFlags(tls)]),
       ...["--bind", options.host ?? HOST, "--protected-mode", "no", "--unixsocket", socketPath],
-      ...["--save", "", "--appendonly", "no", "--dir", folder],
+      ...["--save", "", "--appendonly", "no", "--dir", own],
     ],
     options,
+    "socket", // It comes after the port.
   );
+}
+
+/** How a sentinel differs from one alone in plaintext. */
+export interface SentinelOptions extends Pick<RedisOptions, "tls" | "host"> {
+  /** How many sentinels must agree that the server is gone. */
+  readonly quorum?: number;
+  /** Further lines of its configuration. */
+  readonly lines?: readonly string[];
 }
 
 /** Starts a sentinel that watches the server on `masterPort` under the name `mymaster`. */
 export async function startSentinel(
-  folder: string,
+  given: string | undefined,
   masterPort: number,
-  { host = HOST }: StoreOptions = {},
+  { tls, quorum = 1, lines = [], host = HOST }: SentinelOptions = {},
 ): Promise<StoreServer> {
-  const argsFor = (port: number): readonly string[] => {
+  const argsFor = ({ port, folder }: { readonly port: number; readonly folder: string }): readonly string[] => {
     const path = join(folder, `sentinel-${port}.conf`);
-    const lines = [
-      `port ${port}`,
-      `bind ${host}`,
-      `dir ${folder}`,
-      `sentinel monitor mymaster ${host} ${masterPort} 1`,
-    ];
-    writeFileSync(path, `${lines.join("\n")}\n`);
+    const listens = tls === undefined ? [`port ${port}`] : ["port 0", `tls-port ${port}`, ...tlsLines(tls)];
+    const watches = `sentinel monitor mymaster ${host} ${masterPort} ${quorum}`;
+    writeFileSync(path, `${[...listens, `bind ${host}`, `dir ${folder}`, watches, ...lines].join("\n")}\n`);
     return [path];
   };
-  return StoreServer.run(folder, "redis-sentinel", argsFor, { host });
+  return StoreServer.run(given, "redis-sentinel", argsFor, { host });
 }
 
 /** Starts a cluster whose nodes cover every slot. */
@@ -96,9 +101,15 @@ export async function sendCommand({ host, port }: StoreServer, ...words: readonl
   }
 }
 
-function tlsFlags({ ca, serverCert, serverKey }: CertificateFiles): readonly string[] {
+function tlsFlags({ ca, serverCert, serverKey }: NonNullable<RedisOptions["tls"]>): readonly string[] {
   return [
     ...["--tls-cert-file", serverCert, "--tls-key-file", serverKey],
     ...["--tls-ca-cert-file", ca, "--tls-auth-clients", "yes"],
   ];
+}
+
+/** Between sentinels and servers too; clients need no certificate. */
+function tlsLines({ ca, serverCert, serverKey }: NonNullable<RedisOptions["tls"]>): readonly string[] {
+  const files = [`tls-cert-file ${serverCert}`, `tls-key-file ${serverKey}`, `tls-ca-cert-file ${ca}`];
+  return ["tls-replication yes", "tls-auth-clients no", ...files];
 }

@@ -1,9 +1,11 @@
 // What the counter stores of tests have in common: a process with a port or a unix socket.
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, type NetConnectOpts } from "node:net";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { reservePort } from "../processes/reserve-ports.ts";
 import { ServerProcess, type ServerProcessOptions } from "../processes/server-process.ts";
+import { makeTemporaryFolder } from "../processes/temporary-folder.ts";
 
 /** Every server of tests listens on this address. */
 export const HOST = "127.0.0.1";
@@ -24,6 +26,18 @@ export interface StoreOptions {
   readonly programPath?: string;
 }
 
+/** Where a store listens. */
+interface StorePlace {
+  readonly host: string;
+  readonly port: number;
+  readonly socketPath: string;
+  /** Where it accepts connections when it is ready. */
+  readonly listensOn: "port" | "socket";
+  readonly folder: string;
+  /** Whether the folder was made for it. */
+  readonly ownsFolder: boolean;
+}
+
 /** A running store. */
 export class StoreServer extends ServerProcess {
   readonly host: string;
@@ -32,26 +46,36 @@ export class StoreServer extends ServerProcess {
   readonly address: string;
   /** Its unix socket, if it listens on one. */
   readonly socketPath: string;
+  /** Of its files. */
+  readonly folder: string;
+  /** Where clients connect. */
+  readonly target: NetConnectOpts;
+  readonly #ownsFolder: boolean;
 
-  private constructor(
-    { host, port, socketPath }: { readonly host: string; readonly port: number; readonly socketPath: string },
-    options: ServerProcessOptions,
-  ) {
+  constructor({ host, port, socketPath, listensOn, folder, ownsFolder }: StorePlace, options: ServerProcessOptions) {
     super(options);
     this.host = host;
     this.port = port;
     this.address = `${host}:${port}`;
     this.socketPath = socketPath;
+    this.target = listensOn === "port" ? { host, port } : { path: socketPath };
+    this.folder = folder;
+    this.#ownsFolder = ownsFolder;
   }
 
   /**
-   * Runs `program` with a log in `folder` and resolves when it accepts connections, at its port
-   * unless `listensOn` names its socket.
+   * Runs `program` with a log in `folder`, by default one of its own, and resolves when it accepts connections, at its
+   * port unless `listensOn` names its socket.
    */
-  static async run(
-    folder: string,
+  static async run<Store extends StoreServer>(
+    this: new (place: StorePlace, options: ServerProcessOptions) => Store,
+    given: string | undefined,
     program: string,
-    argsFor: (port: number, socketPath: string) => readonly string[],
+    argsFor: (place: {
+      readonly port: number;
+      readonly socketPath: string;
+      readonly folder: string;
+    }) => readonly string[],
     {
       flags = [],
       pinned = [],
@@ -61,22 +85,31 @@ export class StoreServer extends ServerProcess {
       host = HOST,
     }: StoreOptions = {},
     listensOn: "port" | "socket" = "port",
-  ): Promise<StoreServer> {
+  ): Promise<Store> {
+    const folder = given ?? makeTemporaryFolder().path;
     const port = wantedPort ?? (await reservePort());
     const socketPath = join(folder, `${program}-${port}.sock`);
-    const [command = programPath, ...args] = [...pinned, programPath, ...argsFor(port, socketPath), ...flags];
+    const all = [...pinned, programPath, ...argsFor({ port, socketPath, folder }), ...flags];
+    const [command = programPath, ...args] = all;
     const logPath = join(folder, `${program}-${port}.log`);
-    const store = new StoreServer({ host, port, socketPath }, { name: program, command, args, logPath, isGroupLeader });
-    await store.startAndWait(async () => {
-      const socket = listensOn === "port" ? connect({ host, port }) : connect(socketPath);
-      await once(socket, "connect");
-      socket.destroy();
-    });
+    const place = { host, port, socketPath, listensOn, folder, ownsFolder: given === undefined };
+    const store = new this(place, { name: program, command, args, logPath, isGroupLeader });
+    await store.restart();
     return store;
   }
 
-  /** Ends it. */
+  /** Starts it (again), empty, and waits until it accepts connections. */
+  async restart(): Promise<void> {
+    await this.startAndWait(async () => {
+      const socket = connect(this.target);
+      await once(socket, "connect");
+      socket.destroy();
+    });
+  }
+
+  /** Ends it, and removes its own folder. */
   async stop(): Promise<void> {
     await this.kill();
+    if (this.#ownsFolder) rmSync(this.folder, { recursive: true, force: true });
   }
 }

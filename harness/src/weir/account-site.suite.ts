@@ -15,7 +15,7 @@ import { S3_CREDENTIALS, startS3 } from "../servers/s3.suite.ts";
 import { stringify } from "yaml";
 import { type Envoy, startEnvoyWith } from "../envoy/envoy.ts";
 import { ingressConfig } from "../envoy/envoy-ingress.ts";
-import { startFlow } from "./flow.ts";
+import { startWeir } from "./weir.ts";
 import { startPlanned } from "../processes/programs.ts";
 import { type PodPlace, type RenderedPod, startRenderedPods } from "./rendered-pods.ts";
 
@@ -80,7 +80,7 @@ export async function startAccountSite(folder: string): Promise<AccountSite> {
     await makePublicBucket(s3.url);
     const chart = await renderChart({ chart: "weir-account", values: valuesOf({ endpoint: s3.url, grpcPort }) });
     const limits = { "account.yaml": stringify(chart.only("RateLimitConfig")) };
-    const flow = await startFlow(folder, limits);
+    const flow = await startWeir(folder, { manifests: limits });
     stops.push(() => flow.stop());
     await flow.startPod(rateLimitEnv(certificates, grpcPort));
     const deployment = chart.only("Deployment");

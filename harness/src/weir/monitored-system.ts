@@ -12,7 +12,7 @@ import { mongoUri, startMongo } from "../servers/mongo.ts";
 import { startRedis } from "../servers/redis.ts";
 import type { StoreServer } from "../servers/store-server.ts";
 import { makeTemporaryFolder } from "../processes/temporary-folder.ts";
-import { type Flow, manifestOf, startFlow } from "./flow.ts";
+import { type Weir, manifestOf, startWeir } from "./weir.ts";
 import { type LimitsCluster, startLimitsCluster } from "../kubernetes/limits-cluster.ts";
 import { startOldImageRelay } from "../ads/old-image-relay.ts";
 import type { Pod } from "./pod.ts";
@@ -38,7 +38,7 @@ export interface MonitoredSystem {
   readonly limits: LimitsCluster;
   readonly redis: StoreServer;
   readonly mongo: StoreServer;
-  readonly flow: Flow;
+  readonly flow: Weir;
   readonly pod: Pod;
   /** A control plane over a folder. */
   readonly second: SecondControlPlane;
@@ -112,7 +112,7 @@ async function startAll(owned: Owned): Promise<MonitoredSystem> {
   const kubeconfig = join(folder, "kubeconfig");
   await limits.writeKubeconfig(kubeconfig);
   const source = { SOURCE: "kubernetes", SOURCE_DIRECTORY: "", KUBECONFIG: kubeconfig };
-  const flow = owned.add(await startFlow(folder, {}, { controlPlaneEnv: source }), (each) => each.stop());
+  const flow = owned.add(await startWeir(folder, { controlPlaneEnv: source }), (each) => each.stop());
   const [metrics, oldMetrics] = [await metricsAddress(), await metricsAddress()];
   const [rejectingMetrics, late] = [await metricsAddress(), await metricsAddress()];
   const redisEnv = { BACKEND_TYPE: "redis", REDIS_SOCKET_TYPE: "tcp", REDIS_URL: redis.address };
@@ -203,7 +203,7 @@ async function install(limits: LimitsCluster): Promise<void> {
 async function startSecond(folder: string): Promise<SecondControlPlane> {
   const own = join(folder, "second");
   const env = { ALLOW_EMPTY_AFTER: "1h" };
-  const flow = await startFlow(own, { "search.yaml": limitOf("search", "day") }, { controlPlaneEnv: env });
+  const flow = await startWeir(own, { manifests: { "search.yaml": limitOf("search", "day") }, controlPlaneEnv: env });
   const { ca, controlPlane } = flow.certificates;
   return {
     replica: flow.controlPlane,

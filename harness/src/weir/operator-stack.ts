@@ -19,7 +19,10 @@ import { auditFlags, type AuditedRequest, readAudit } from "../kubernetes/audit-
 import { Kubelet } from "./kubelet.ts";
 import { machineAddress } from "../kubernetes/machine-address.ts";
 import { type Env, ROOT, startPlanned } from "../processes/programs.ts";
-import { openServiceAddress, type ServiceAddress } from "../servers/service-address.ts";
+import {
+  type CuttingProxy as ServiceAddress,
+  startCuttingProxy as openServiceAddress,
+} from "../servers/cutting-proxy.ts";
 
 const NAMESPACE = "weir-system";
 const HEADLESS_SERVICE = "weir-control-plane-headless";

@@ -3,7 +3,7 @@
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import type { StackPlace } from "@weir/dev/setup/programs";
-import { anyPorts, type Env, startProgram } from "../processes/programs.ts";
+import { anyPorts, type Env, startStackProgram } from "../processes/programs.ts";
 import { type Decision, Traffic } from "./traffic.ts";
 
 /** Time between two requests of keepAsking(), in milliseconds. */
@@ -18,7 +18,7 @@ export async function startPod(
   env: Env = {},
 ): Promise<Pod> {
   const ports = { ...(await anyPorts()), ads: place.ports.ads };
-  const process = await startProgram("rateLimit", { ...place, ports }, env);
+  const process = await startStackProgram("rateLimit", { ...place, ports }, env);
   return new Pod(process, ports.rateLimitGrpc, `http://${STACK_HOST}:${ports.rateLimitHttp}`);
 }
 
@@ -55,6 +55,11 @@ export class Pod {
   /** The requests per unit of the limit that is applied; undefined when there is none. */
   async limitOf(domain: string, entries: Entries): Promise<number | undefined> {
     return (await this.decide(domain, entries)).limit;
+  }
+
+  /** HTTP statuses of three requests of a user, one after the other. */
+  async askThrice(domain: string, user: string): Promise<readonly number[]> {
+    return [await this.ask(domain, { user }), await this.ask(domain, { user }), await this.ask(domain, { user })];
   }
 
   /** Begins to ask about one user of a domain, one request after the other. */

@@ -13,7 +13,7 @@ import {
   RolloutSchema,
   RolloutService,
 } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
-import { anyPorts, type Env, startProgram } from "../processes/programs.ts";
+import { anyPorts, type Env, startStackProgram } from "../processes/programs.ts";
 
 /** The part of the rollout API's messages that tests read. */
 export interface Rollout {
@@ -71,7 +71,10 @@ export async function startReplica(
   env: Env = {},
 ): Promise<Replica> {
   const ports = given ?? (await anyPorts());
-  return new Replica(ports, await startProgram("controlPlane", { ...place, ports, sourceDirectory: manifests }, env));
+  return new Replica(
+    ports,
+    await startStackProgram("controlPlane", { ...place, ports, sourceDirectory: manifests }, env),
+  );
 }
 
 /** A running replica. */

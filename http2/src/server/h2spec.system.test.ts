@@ -1,6 +1,5 @@
 // The public conformance suite of HTTP/2, h2spec, in strict mode: no case fails, none is skipped.
-import { spawn } from "node:child_process";
-
+import { startProgram } from "@weir/harness/processes/start-process";
 import { findTool } from "@weir/harness/processes/tools";
 import { afterEach, describe, expect, it } from "vitest";
 
@@ -31,13 +30,8 @@ describe.each<TestProtection>(["plaintext", "TLS"])("h2spec over %s", (protectio
 });
 
 /** Everything that h2spec prints. */
-function run(args: readonly string[]): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(H2SPEC, args, { stdio: ["ignore", "pipe", "pipe"] });
-    let output = "";
-    child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    child.on("error", reject);
-    child.on("close", () => resolve(output));
-  });
+async function run(args: readonly string[]): Promise<string> {
+  const h2spec = startProgram(H2SPEC, args);
+  await h2spec.exited;
+  return h2spec.text();
 }

@@ -1,7 +1,6 @@
 // A real control plane and a real rate limit pod over the files of the certificates that the operator
 // makes, stage by stage while one authority follows another. Neither is restarted; their connection goes
 // through a relay that cuts it in each stage, so that each is tried with a new handshake.
-import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
@@ -10,7 +9,9 @@ import { join } from "node:path";
 import { createLog } from "@weir/common/log/log";
 import { eventually } from "@weir/harness/processes/eventually";
 import { MountedSecret } from "@weir/harness/kubernetes/mounted-secret";
+import { startSource } from "@weir/harness/processes/programs";
 import { reservePorts } from "@weir/harness/processes/reserve-ports";
+import type { Program } from "@weir/harness/processes/start-process";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -19,7 +20,6 @@ import { CONTROL_PLANE_SECRET, OPERATOR_SECRET, RATELIMIT_SECRET, SECRETS } from
 import { FakeObjects } from "./fake-objects.suite.ts";
 import { type CertificateNaming, operatorUri } from "./leaf-plan.ts";
 
-const ROOT = join(import.meta.dirname, "../../..");
 const HOST = "127.0.0.1";
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -46,7 +46,7 @@ describe("certificates that change under running processes", () => {
   /** So long ago that the first authority is due. */
   let nowMs = realMs - 245 * DAY_MS;
   const objects = new FakeObjects(() => nowMs);
-  const processes: { readonly child: ChildProcess; readonly output: () => string }[] = [];
+  const processes: Program[] = [];
   let ports: readonly number[];
   let limit = 0;
   const mounted = new Map<Place, MountedSecret>();
@@ -91,13 +91,7 @@ describe("certificates that change under running processes", () => {
   }
 
   function run(main: string, env: Readonly<Record<string, string>>): void {
-    const child = spawn(process.execPath, ["--conditions=source", join(ROOT, main)], {
-      env: { ...env, LOG_LEVEL: "info" },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    let text = "";
-    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (text += chunk.toString()));
-    processes.push({ child, output: () => text });
+    processes.push(startSource(main, { ...env, LOG_LEVEL: "info" }));
   }
 
   function file(place: Place, name: string): string {
@@ -128,7 +122,7 @@ describe("certificates that change under running processes", () => {
   }
 
   function outputs(): string {
-    return processes.map(({ output }) => output().slice(-2000)).join("\n---\n");
+    return processes.map((each) => each.text().slice(-2000)).join("\n---\n");
   }
 
   beforeAll(async () => {
@@ -180,11 +174,7 @@ describe("certificates that change under running processes", () => {
   });
 
   afterAll(async () => {
-    for (const { child } of processes) {
-      if (child.exitCode !== null || child.signalCode !== null) continue;
-      child.kill("SIGKILL");
-      await once(child, "exit");
-    }
+    for (const each of processes) await each.end();
     for (const socket of sockets) socket.destroy();
     relay.close();
     folder.remove();
@@ -198,7 +188,7 @@ describe("certificates that change under running processes", () => {
   /** Waits until the control plane has read its files again; a pod reads them for each connection. */
   async function expectReload(times: number): Promise<void> {
     await eventually(`${times} reloads; ${outputs()}`, () => {
-      const reloads = processes[0]?.output().match(/Reloaded TLS files/g) ?? [];
+      const reloads = processes[0]?.text().match(/Reloaded TLS files/g) ?? [];
       expect(reloads.length).toBeGreaterThanOrEqual(times);
     });
   }
@@ -234,6 +224,6 @@ describe("certificates that change under running processes", () => {
     deliver("pod", firstAuthorityOnly);
     await expectReload(3);
     await expectConnection();
-    for (const { child } of processes) expect(child.exitCode).toBeNull();
+    for (const each of processes) expect(each.isRunning()).toBe(true);
   });
 });

@@ -2,9 +2,9 @@
 // the answer.
 import { silentLog } from "@weir/common/log/log";
 import type { DescriptorModel } from "@weir/limits/model/model";
+import { type MemcachedServer, startMemcached } from "@weir/harness/servers/memcached";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { AltstoreCounter } from "../counters/altstore/altstore-counter.ts";
-import { type MemcachedServer, startMemcachedServer } from "../counters/altstore/memcached-server.suite.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { AwaitedCall, DeciderFixture, type DeciderFixtureOptions } from "./decider.suite.ts";
@@ -13,10 +13,10 @@ import type { RateLimitRequest } from "./request.ts";
 let node: MemcachedServer;
 let counter: AltstoreCounter;
 beforeAll(async () => {
-  node = await startMemcachedServer();
+  node = await startMemcached();
 });
 afterEach(() => counter.stop());
-afterAll(() => node.close());
+afterAll(() => node.stop());
 
 /**
  * A decider over the node, with these rules. The clock stands, so the windows of the keys are
@@ -125,7 +125,7 @@ describe("decide() over memcached", () => {
         "rate_limit.domain.key.within_limit": 1,
       });
     } finally {
-      await node.start();
+      await node.restart();
     }
   });
 

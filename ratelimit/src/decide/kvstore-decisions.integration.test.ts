@@ -4,11 +4,12 @@ import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { silentLog } from "@weir/common/log/log";
 import { TurnEnd } from "@weir/common/turn/turn-end";
 import { Redis } from "ioredis";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Counter } from "../counters/counter.ts";
 import { createKvstoreCounter } from "../counters/kvstore/kvstore-counter.ts";
 import { serverOptions } from "../counters/kvstore/kvstore-counter.suite.ts";
-import { type RedisServer, startRedisServer } from "../counters/kvstore/redis-server.suite.ts";
 import { createSingleDeployment } from "../counters/kvstore/single/single-deployment.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { AwaitedCall, DeciderFixture, type DeciderFixtureOptions } from "./decider.suite.ts";
@@ -16,11 +17,11 @@ import { AwaitedCall, DeciderFixture, type DeciderFixtureOptions } from "./decid
 /** The clock of the decisions stands here: hours begin at 997200, minutes at 999960. */
 const NOW_SECONDS = 1_000_000;
 
-let server: RedisServer;
+let server: StoreServer;
 let redis: Redis;
 let counter: Counter;
 beforeAll(async () => {
-  server = await startRedisServer();
+  server = await startRedis();
   redis = new Redis({ port: server.port, host: "127.0.0.1" });
   counter = createKvstoreCounter(
     {
@@ -33,7 +34,7 @@ beforeAll(async () => {
       createDeployment: createSingleDeployment,
     },
     {
-      main: serverOptions(server.url),
+      main: serverOptions(server.address),
       perSecond: undefined,
       commandTimeoutMs: 30_000,
       expiryJitterMaxSeconds: 0,
@@ -45,7 +46,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await counter.stop?.();
   redis.disconnect();
-  await server.close();
+  await server.stop();
 });
 
 /** A fixture over the server; every test has a domain of its own, so that keys do not meet. */

@@ -4,14 +4,16 @@ import { silentLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
 import { TurnEnd } from "@weir/common/turn/turn-end";
 import { Redis } from "ioredis";
+import { until } from "@weir/harness/processes/eventually";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Counter } from "../counters/counter.ts";
 import { createKvstoreCounter } from "../counters/kvstore/kvstore-counter.ts";
 import { DEADLINE_MS, serverOptions, SLACK_MS } from "../counters/kvstore/kvstore-counter.suite.ts";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
-import { type RedisServer, startRedisServer, until } from "../counters/kvstore/redis-server.suite.ts";
 import { createSingleDeployment } from "../counters/kvstore/single/single-deployment.ts";
-import { startStoreProxy, type StoreProxy } from "../counters/kvstore/store-proxy.suite.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { AwaitedCall, DeciderFixture } from "./decider.suite.ts";
@@ -23,8 +25,8 @@ const COMMAND_TIMEOUT_MS = 1000;
 /** The password of the server in these tests. */
 const PASSWORD = "first";
 
-let server: RedisServer;
-let proxy: StoreProxy;
+let server: StoreServer;
+let proxy: CuttingProxy;
 
 /** Runs commands on the server, outside of the service. */
 async function command(...commands: readonly (readonly [string, ...string[]])[]): Promise<void> {
@@ -47,19 +49,19 @@ interface Fault {
 }
 
 const FAULTS: readonly Fault[] = [
-  { what: "is gone", failures: 2, begin: () => server.kill(), end: () => server.start() },
+  { what: "is gone", failures: 2, begin: () => server.kill(), end: () => server.restart() },
   { what: "is silent", failures: 2, begin: () => server.pause(), end: () => server.resume() },
   {
     what: "is too slow",
     failures: 2,
-    begin: () => (proxy.fate = { kind: "delay", ms: COMMAND_TIMEOUT_MS + SLACK_MS }),
-    end: () => (proxy.fate = { kind: "pass" }),
+    begin: () => proxy.delay(COMMAND_TIMEOUT_MS + SLACK_MS),
+    end: () => proxy.restore(),
   },
   {
     what: "is cut off in a reply",
     failures: 1,
     commandTimeoutMs: SLACK_MS,
-    begin: () => (proxy.fate = { kind: "cut", bytes: 2 }),
+    begin: () => proxy.cutAnswer(2),
     end: () => undefined,
   },
   {
@@ -111,7 +113,7 @@ async function openFixture(
       createDeployment: createSingleDeployment,
     },
     {
-      main: serverOptions(proxy.url, { auth: new Secret(PASSWORD) }),
+      main: serverOptions(proxy.address, { auth: new Secret(PASSWORD) }),
       perSecond: undefined,
       commandTimeoutMs,
       expiryJitterMaxSeconds: 0,
@@ -142,12 +144,12 @@ async function decide(
 }
 
 beforeAll(async () => {
-  server = await startRedisServer({ args: ["--requirepass", PASSWORD, "--maxmemory-policy", "noeviction"] });
-  proxy = await startStoreProxy(server.port);
+  server = await startRedis(undefined, { flags: ["--requirepass", PASSWORD, "--maxmemory-policy", "noeviction"] });
+  proxy = await startCuttingProxy(server.port);
 });
 afterAll(async () => {
   await proxy.close();
-  await server.close();
+  await server.stop();
 });
 
 describe.each(FAULTS)("decide() when the store $what", ({ failures, commandTimeoutMs, begin, end }) => {

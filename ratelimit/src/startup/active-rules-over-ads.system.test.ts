@@ -4,7 +4,11 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { createLog } from "@weir/common/log/log";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { writeCertificates } from "@weir/harness/servers/certificate-files";
-import { GoControlPlane, type ServerOptions } from "@weir/harness/servers/go-control-plane";
+import {
+  type GoControlPlane,
+  type GoControlPlaneOptions,
+  startGoControlPlane,
+} from "@weir/harness/servers/go-control-plane";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import type { ConfigSource } from "../config/config-source.ts";
@@ -35,7 +39,7 @@ interface Pod {
 
 describe.each(["plain text", "mutual TLS"])("XdsSource with a go-control-plane server over %s", (transport) => {
   const folder = makeTemporaryFolder();
-  let serverOptions: ServerOptions = {};
+  let serverOptions: GoControlPlaneOptions = {};
   let tls: XdsOptions["tls"];
   let server: GoControlPlane;
   let pods: Pod[];
@@ -43,7 +47,7 @@ describe.each(["plain text", "mutual TLS"])("XdsSource with a go-control-plane s
   beforeAll(async () => {
     if (transport !== "mutual TLS") return;
     const files = await writeCertificates(folder.path, ["control-plane.example"]);
-    serverOptions = { cert: files.serverCert, key: files.serverKey, clientCa: files.ca };
+    serverOptions = { certPath: files.serverCert, keyPath: files.serverKey, clientCaPath: files.ca };
     const paths = { certPath: files.clientCert, keyPath: files.clientKey, caPath: files.ca };
     tls = { paths, serverName: "control-plane.example" };
   });
@@ -52,12 +56,12 @@ describe.each(["plain text", "mutual TLS"])("XdsSource with a go-control-plane s
 
   beforeEach(async () => {
     pods = [];
-    server = await GoControlPlane.open(serverOptions);
+    server = await startGoControlPlane(serverOptions);
   });
 
   afterEach(async () => {
     for (const pod of pods) await pod.source.stop();
-    await server.close();
+    await server.stop();
   });
 
   async function startPod(options: Partial<XdsOptions> & { readonly mergeDomains?: boolean } = {}): Promise<Pod> {
@@ -193,10 +197,10 @@ describe.each(["plain text", "mutual TLS"])("XdsSource with a go-control-plane s
     const pod = await startPod();
     await server.until(() => server.asked.length >= 2);
     const { port } = server;
-    await server.close();
+    await server.stop();
     await expect.poll(() => warnings(pod).length, WAIT).toBeGreaterThan(0);
     await untilDump(pod, "foo.k1_v1: unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false");
-    server = await GoControlPlane.open({ ...serverOptions, port });
+    server = await startGoControlPlane({ ...serverOptions, port });
     await server.until(() => server.asked.length >= 1);
     expect(server.asked[0]).toEqual({
       event: "asked",

@@ -3,25 +3,22 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 
 import {
   type RateLimitResponse,
   RateLimitResponse_Code as Code,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+import type { Program } from "@weir/harness/processes/start-process";
+import { until } from "@weir/harness/processes/eventually";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
+import { writeCertificates } from "@weir/harness/servers/certificate-files";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import {
-  type ClusterCertificates,
-  createClusterCertificates,
-} from "../counters/kvstore/cluster/cluster-certificates.suite.ts";
 import { type ClusterServers, startCluster } from "../counters/kvstore/cluster/cluster-servers.suite.ts";
 import { hashSlot } from "../counters/kvstore/cluster/hash-slot.ts";
-import { type RedisServer, startRedisServer, until } from "../counters/kvstore/redis-server.suite.ts";
 import { callRateLimit } from "./rate-limit-call.suite.ts";
-import { clearOfMidnight, FREE_PORTS, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
-
-const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
+import { clearOfMidnight, FREE_PORTS, portOf, startService, WAIT } from "./started-program.suite.ts";
 
 const PASSWORD = "open:sesame";
 
@@ -42,21 +39,16 @@ descriptors:
 
 let folder: string;
 let cluster: ClusterServers;
-let perSecond: RedisServer;
-let certificates: ClusterCertificates;
-let program: StartedProgram;
+let perSecond: StoreServer;
+let program: Program;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "weir-cluster-backend-"));
   await mkdir(join(folder, "config"));
   for (const [name, text] of Object.entries(FILES)) await writeFile(join(folder, "config", name), text);
-  certificates = await createClusterCertificates();
-  [cluster, perSecond] = await Promise.all([
-    startCluster({ password: PASSWORD, ...certificates.options }),
-    startRedisServer(),
-  ]);
-  const { ca, cert, key } = certificates.clientPaths;
-  program = startProgram(process.execPath, ["--conditions=source", MAIN], {
+  const tls = await writeCertificates(folder);
+  [cluster, perSecond] = await Promise.all([startCluster({ password: PASSWORD, tls }), startRedis()]);
+  program = startService({
     ...FREE_PORTS,
     USE_PUSHSTATS: "false",
     DISABLE_STATS: "true",
@@ -65,41 +57,33 @@ beforeAll(async () => {
     SHUTDOWN_DRAIN: "0",
     BACKEND_TYPE: "redis",
     KVSTORE_TYPE: "cluster",
-    KVSTORE_URL: `${cluster.node(0).server.url},${cluster.node(2).server.url}`,
+    KVSTORE_URL: `${cluster.node(0).server.address},${cluster.node(2).server.address}`,
     KVSTORE_AUTH: `default:${PASSWORD}`,
     KVSTORE_TLS: "true",
-    KVSTORE_TLS_CACERT: ca,
-    KVSTORE_TLS_CLIENT_CERT: cert,
-    KVSTORE_TLS_CLIENT_KEY: key,
+    KVSTORE_TLS_CACERT: tls.ca,
+    KVSTORE_TLS_CLIENT_CERT: tls.clientCert,
+    KVSTORE_TLS_CLIENT_KEY: tls.clientKey,
     KVSTORE_POOL_SIZE: "2",
     KVSTORE_PIPELINE_WINDOW: "150us",
     KVSTORE_COMMAND_TIMEOUT: "12s",
     KVSTORE_HEALTH_CHECK_ACTIVE_CONNECTION: "true",
     KVSTORE_PERSECOND: "true",
     KVSTORE_PERSECOND_SOCKET_TYPE: "tcp",
-    KVSTORE_PERSECOND_URL: perSecond.url,
+    KVSTORE_PERSECOND_URL: perSecond.address,
   });
 });
 
 afterAll(async () => {
-  await program.stop();
-  await Promise.all([cluster.close(), perSecond.close()]);
-  await certificates.close();
+  await program.end();
+  await Promise.all([cluster.close(), perSecond.stop()]);
   await rm(folder, { recursive: true, force: true });
 });
-
-/** The port on which the program says that it listens. */
-async function portOf(what: "gRPC" | "HTTP" | "debug"): Promise<number> {
-  const pattern = new RegExp(`Listening for ${what} on [^" ]*:(\\d+)`);
-  await until(() => pattern.test(program.errors()), WAIT.timeout, `it listens for ${what}: ${program.errors()}`);
-  return Number(pattern.exec(program.errors())?.[1]);
-}
 
 async function decide(
   domain: string,
   ...entries: readonly (readonly [key: string, value: string])[]
 ): Promise<RateLimitResponse> {
-  return await callRateLimit(await portOf("gRPC"), domain, ...entries);
+  return await callRateLimit(await portOf(program, "gRPC"), domain, ...entries);
 }
 
 /** Runs a flow again with other values when a minute ended in the middle of it. */
@@ -113,7 +97,7 @@ async function withinMinute<Result>(flow: (value: string) => Promise<Result>): P
 }
 
 async function statistic(name: string): Promise<number> {
-  const response = await fetch(`http://127.0.0.1:${await portOf("debug")}/stats`);
+  const response = await fetch(`http://127.0.0.1:${await portOf(program, "debug")}/stats`);
   return Number(new RegExp(`^${name.replaceAll(".", "\\.")}: (\\d+)$`, "m").exec(await response.text())?.[1]);
 }
 
@@ -197,7 +181,7 @@ describe("weir-ratelimit on a cluster with a password and TLS, and a per-second 
 
   it("health follows the connections: well while a node is left, unwell without any", async () => {
     const healthcheck = async (): Promise<number> =>
-      (await fetch(`http://127.0.0.1:${await portOf("HTTP")}/healthcheck`)).status;
+      (await fetch(`http://127.0.0.1:${await portOf(program, "HTTP")}/healthcheck`)).status;
     expect(await healthcheck()).toBe(200);
     await cluster.node(0).server.kill();
     await until(
@@ -208,13 +192,13 @@ describe("weir-ratelimit on a cluster with a password and TLS, and a per-second 
     expect(await healthcheck()).toBe(200);
     for (const index of [1, 2]) await cluster.node(index).server.kill();
     await until(async () => (await healthcheck()) === 500, WAIT.timeout, "it is unwell");
-    await Promise.all(cluster.nodes.map(({ server }) => server.start()));
+    await Promise.all(cluster.nodes.map(({ server }) => server.restart()));
     await until(async () => (await healthcheck()) === 200, WAIT.timeout, "it is well again");
     await until(
       () => decide("another", ["day", "recovered"]).then(Boolean, () => false),
       WAIT.timeout,
       "it counts again",
     );
-    expect(await program.stop("SIGTERM")).toBe(0);
+    expect(await program.end("SIGTERM")).toBe(0);
   });
 });

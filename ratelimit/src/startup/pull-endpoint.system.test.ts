@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import { createLog, silentLog } from "@weir/common/log/log";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
+import { type Program, startProgram } from "@weir/harness/processes/start-process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { AltstoreStatistics } from "../counters/altstore/altstore-statistics.ts";
@@ -14,7 +15,7 @@ import { createLocalCache } from "../decide/local-cache/local-cache.ts";
 import { parseSettings } from "../settings.ts";
 import { LoadStatistics, ServiceStatistics } from "../statistics/service-statistics.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
-import { runProgram, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
+import { WAIT } from "./started-program.suite.ts";
 import { createStatisticsSinks } from "./statistics-sinks.ts";
 import { readExposition } from "./statistics-tools.suite.ts";
 
@@ -63,7 +64,7 @@ describe("the scrape endpoint", () => {
   let store: StatisticsStore;
   let address: string;
   const parts: Part[] = [];
-  const programs: StartedProgram[] = [];
+  const programs: Program[] = [];
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "weir-pull-"));
@@ -84,7 +85,7 @@ describe("the scrape endpoint", () => {
   });
 
   afterEach(async () => {
-    for (const program of programs.splice(0)) await program.stop();
+    for (const program of programs.splice(0)) await program.end();
     for (const part of parts.splice(0).reverse()) await part.stop?.();
     await rm(folder, { recursive: true, force: true });
   });
@@ -114,8 +115,10 @@ describe("the scrape endpoint", () => {
     ]) {
       expect(text).toContain(`# TYPE ${name} `);
     }
-    const { code, output } = await runProgram("promtool", ["check", "metrics"], text);
-    expect(output.trim().split("\n").sort()).toEqual(
+    const promtool = startProgram("promtool", ["check", "metrics"], {}, { hasInput: true });
+    promtool.child.stdin!.end(text);
+    const code = await promtool.code;
+    expect(promtool.text().trim().split("\n").sort()).toEqual(
       WITHOUT_ENDING.map((name) => `${name} counter metrics should have "_total" suffix`),
     );
     expect(code).toBe(3);

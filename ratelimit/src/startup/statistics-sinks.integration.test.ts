@@ -1,29 +1,18 @@
 // The sinks that the settings choose, in the service as a process: what arrives where, from the
 // first call to the last flush.
-import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 
+import type { Program } from "@weir/harness/processes/start-process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { openTcpReceiver, openUdpReceiver, type Receiver, valueInLines } from "../statistics/push/receivers.suite.ts";
 import { callRateLimit } from "./rate-limit-call.suite.ts";
-import { clearOfMidnight, FREE_PORTS } from "./started-program.suite.ts";
+import { clearOfMidnight, FREE_PORTS, portOf, startService } from "./started-program.suite.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
 const WAIT = { timeout: 40_000 };
-
-const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
-
-/** A process under test. */
-interface Program {
-  readonly child: ChildProcess;
-  readonly exited: Promise<number | null>;
-  output: string;
-  errors: string;
-}
 
 describe("createStatisticsSinks()", () => {
   let folder: string;
@@ -41,29 +30,20 @@ describe("createStatisticsSinks()", () => {
   });
 
   afterEach(async () => {
-    for (const { child, exited } of programs.splice(0)) {
-      child.kill("SIGKILL");
-      await exited;
-    }
+    for (const program of programs.splice(0)) await program.end();
     for (const receiver of receivers.splice(0)) await receiver.close();
     await rm(folder, { recursive: true, force: true });
   });
 
-  function run(script: string, args: readonly string[], env: Readonly<Record<string, string>>): Program {
-    const child = spawn(process.execPath, ["--conditions=source", script, ...args], {
-      env: { PATH: process.env["PATH"] ?? "", ...env },
-    });
-    const exited = new Promise<number | null>((resolve) => child.on("close", (code) => resolve(code)));
-    const program: Program = { child, exited, output: "", errors: "" };
-    child.stdout.on("data", (chunk: Buffer) => (program.output += chunk.toString()));
-    child.stderr.on("data", (chunk: Buffer) => (program.errors += chunk.toString()));
+  function run(env: Readonly<Record<string, string>>): Program {
+    const program = startService(env);
     programs.push(program);
     return program;
   }
 
   /** The service, once it serves; a flush comes only at its end unless `env` says otherwise. */
   async function serve(env: Readonly<Record<string, string>>): Promise<{ program: Program; port: number }> {
-    const program = run(MAIN, [], {
+    const program = run({
       ...FREE_PORTS,
       BACKEND_TYPE: "memory",
       RUNTIME_ROOT: folder,
@@ -71,13 +51,12 @@ describe("createStatisticsSinks()", () => {
       STATS_FLUSH_INTERVAL: "1h",
       ...env,
     });
-    await expect.poll(() => program.errors, WAIT).toContain("Listening for HTTP on");
-    const port = /Listening for gRPC on [^" ]*:(\d+)/.exec(program.errors)?.[1];
-    return { program, port: Number(port) };
+    await portOf(program, "HTTP"); // The last.
+    return { program, port: await portOf(program, "gRPC") };
   }
 
   async function askOverHttp(program: Program, times: number): Promise<void> {
-    const port = /Listening for HTTP on [^" ]*:(\d+)/.exec(program.errors)?.[1] ?? "";
+    const port = await portOf(program, "HTTP");
     const body = JSON.stringify({ domain: "d", descriptors: [{ entries: [{ key: "path_/foo:*:bar", value: "v" }] }] });
     for (let count = 0; count < times; count++) {
       const response = await fetch(`http://127.0.0.1:${port}/json`, { method: "POST", body });
@@ -90,8 +69,7 @@ describe("createStatisticsSinks()", () => {
   }
 
   async function stop(program: Program): Promise<void> {
-    program.child.kill("SIGTERM");
-    expect(await program.exited).toBe(0);
+    expect(await program.end("SIGTERM")).toBe(0);
   }
 
   async function received(receiver: Promise<Receiver>): Promise<Receiver> {
@@ -105,7 +83,7 @@ describe("createStatisticsSinks()", () => {
     const env = { STATSD_HOST: "127.0.0.1", STATSD_PORT: String(receiver.port), EXTRA_TAGS: "foo:bar,a:b" };
     const { program, port } = await serve(env);
     await askFiveTimes(port);
-    const debug = /Listening for debug on ([^" ]*)/.exec(program.errors)?.[1] ?? "";
+    const debug = /Listening for debug on ([^" ]*)/.exec(program.errors())?.[1] ?? "";
     const page = await (await fetch(`http://${debug}/stats`)).text();
     expect(page).toContain("ratelimit.service.rate_limit.d.path_/foo_*_bar.total_hits.__a=b.__foo=bar: 5\n");
     await stop(program);
@@ -154,7 +132,7 @@ describe("createStatisticsSinks()", () => {
         .filter((line) => line.startsWith("ratelimit.service.rate_limit.total_hits:") && line.endsWith(tags))
         .reduce((sum, line) => sum + Number(/:(\d+)\|c/.exec(line)?.[1]), 0);
     await expect.poll(taggedHits, WAIT).toBe(5);
-    const metrics = /Listening for statistics on ([^" ]*)/.exec(program.errors)?.[1] ?? "";
+    const metrics = /Listening for statistics on ([^" ]*)/.exec(program.errors())?.[1] ?? "";
     expect(await (await fetch(`http://${metrics}/metrics`)).text()).toContain(
       "ratelimit_service_config_load_success 1\n",
     );
@@ -165,7 +143,8 @@ describe("createStatisticsSinks()", () => {
     const { program } = await serve({ USE_PUSHSTATS: "false" });
     await askOverHttp(program, 5);
     await stop(program);
-    const lines = program.output
+    const lines = program
+      .output()
       .split("\n")
       .slice(0, -1)
       .map((line) => JSON.parse(line) as { msg: string; json: unknown });
@@ -181,9 +160,9 @@ describe("createStatisticsSinks()", () => {
   it("keeps serving when the reader of standard output has gone", async () => {
     const { program } = await serve({ USE_PUSHSTATS: "false", STATS_FLUSH_INTERVAL: "10ms" });
     program.child.stdout?.destroy();
-    await expect.poll(() => program.errors, WAIT).toContain("Cannot send statistics");
+    await expect.poll(() => program.errors(), WAIT).toContain("Cannot send statistics");
     await askOverHttp(program, 5);
-    expect(program.errors.match(/Cannot send statistics/g)).toHaveLength(1);
+    expect(program.errors().match(/Cannot send statistics/g)).toHaveLength(1);
     await stop(program);
   });
 
@@ -198,8 +177,8 @@ describe("createStatisticsSinks()", () => {
     const { program } = await serve({ ...env, DISABLE_STATS: "true", USE_TAGGED_STATS: "true", USE_PULLSTATS: "true" });
     await askOverHttp(program, 5);
     await stop(program);
-    expect([receiver.lines, program.output]).toEqual([[], ""]);
-    expect(program.errors).not.toContain("statistics");
+    expect([receiver.lines, program.output()]).toEqual([[], ""]);
+    expect(program.errors()).not.toContain("statistics");
   });
 
   it("says in one line that no server is there, and ends with 0", async () => {
@@ -212,12 +191,12 @@ describe("createStatisticsSinks()", () => {
     });
     await askOverHttp(program, 5);
     await stop(program);
-    expect(program.errors.match(/Cannot send statistics/g)).toHaveLength(1);
-    expect(program.output).toBe("");
+    expect(program.errors().match(/Cannot send statistics/g)).toHaveLength(1);
+    expect(program.output()).toBe("");
   });
 
   it("does not start with mogrifiers that cannot be used, and names every one (case 187)", async () => {
-    const program = run(MAIN, [], {
+    const program = run({
       USE_TAGGED_STATS: "true",
       TAGGED_STATS_MOGRIFIERS: "A,B",
       TAGGED_STATS_MOGRIFIERS_A_NAME: "a",
@@ -225,11 +204,11 @@ describe("createStatisticsSinks()", () => {
       TAGGED_STATS_MOGRIFIERS_B_NAME: "b",
       TAGGED_STATS_MOGRIFIERS_B_TAGS: ":5",
     });
-    expect(await program.exited).toBe(1);
-    expect(program.errors).toContain("TAGGED_STATS_MOGRIFIERS_A_PATTERN is not set: allowed is a regular expression");
-    expect(program.errors).toContain("(no PATTERN specified for mogrifier A)");
-    expect(program.errors).toContain('TAGGED_STATS_MOGRIFIERS_B_PATTERN="(": allowed is a regular expression');
-    expect(program.errors).toContain(
+    expect(await program.code).toBe(1);
+    expect(program.errors()).toContain("TAGGED_STATS_MOGRIFIERS_A_PATTERN is not set: allowed is a regular expression");
+    expect(program.errors()).toContain("(no PATTERN specified for mogrifier A)");
+    expect(program.errors()).toContain('TAGGED_STATS_MOGRIFIERS_B_PATTERN="(": allowed is a regular expression');
+    expect(program.errors()).toContain(
       'TAGGED_STATS_MOGRIFIERS_B_TAGS=":5": allowed is tags key:value separated by commas',
     );
   });

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import { createLog, silentLog } from "@weir/common/log/log";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
+import { type Program, startProgram } from "@weir/harness/processes/start-process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { AltstoreStatistics } from "../counters/altstore/altstore-statistics.ts";
@@ -14,7 +15,7 @@ import { parseSettings } from "../settings.ts";
 import { defaultMappingText } from "../statistics/pull/default-mapping.ts";
 import { LoadStatistics, ServiceStatistics } from "../statistics/service-statistics.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
-import { startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
+import { WAIT } from "./started-program.suite.ts";
 import { createStatisticsSinks } from "./statistics-sinks.ts";
 import { readExposition, STATSD_EXPORTER } from "./statistics-tools.suite.ts";
 
@@ -149,7 +150,7 @@ function comparable(text: string): Readonly<Record<string, string>> {
 describe("statistics for scraping and statsd_exporter", () => {
   let folder: string;
   const parts: Part[] = [];
-  const programs: StartedProgram[] = [];
+  const programs: Program[] = [];
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "weir-exporter-"));
@@ -157,7 +158,7 @@ describe("statistics for scraping and statsd_exporter", () => {
 
   afterEach(async () => {
     for (const part of parts.splice(0).reverse()) await part.stop?.();
-    for (const program of programs.splice(0)) await program.stop();
+    for (const program of programs.splice(0)) await program.end();
     await rm(folder, { recursive: true, force: true });
   });
 

@@ -3,7 +3,6 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 
 import { create } from "@bufbuild/protobuf";
 import { credentials, makeClientConstructor, Metadata } from "@grpc/grpc-js";
@@ -12,11 +11,13 @@ import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "@weir/h
 import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
+import type { Program } from "@weir/harness/processes/start-process";
+import { startMemcached } from "@weir/harness/servers/memcached";
+import { startRedis as startServer } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { clearOfMidnight, FREE_PORTS, startProgram, type StartedProgram, WAIT } from "./started-program.suite.ts";
-
-const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
+import { clearOfMidnight, FREE_PORTS, portOf, startService, WAIT } from "./started-program.suite.ts";
 
 /** The caller's place in its trace. */
 const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -36,7 +37,8 @@ const SERVER_KIND = 2;
 
 describe("weir-ratelimit tracing", () => {
   let folder: string;
-  const programs: StartedProgram[] = [];
+  const programs: Program[] = [];
+  const stores: StoreServer[] = [];
   const receivers: OtlpReceiver[] = [];
 
   beforeEach(async () => {
@@ -47,15 +49,10 @@ describe("weir-ratelimit tracing", () => {
   });
 
   afterEach(async () => {
-    for (const program of [...receivers.splice(0), ...programs.splice(0)].reverse()) await program.stop();
+    for (const program of programs.splice(0)) await program.end();
+    for (const server of [...receivers.splice(0), ...stores.splice(0)]) await server.stop();
     await rm(folder, { recursive: true, force: true });
   });
-
-  function start(...args: Parameters<typeof startProgram>): StartedProgram {
-    const program = startProgram(...args);
-    programs.push(program);
-    return program;
-  }
 
   /** A receiver, its ports, and the spans that it has got. */
   async function startReceiver(tls?: Parameters<typeof startOtlpReceiver>[0]) {
@@ -74,7 +71,7 @@ describe("weir-ratelimit tracing", () => {
 
   /** The service, once it serves. */
   async function serve(env: Readonly<Record<string, string>>) {
-    const program = start(process.execPath, ["--conditions=source", MAIN], {
+    const program = startService({
       ...FREE_PORTS,
       BACKEND_TYPE: "memory",
       RUNTIME_ROOT: folder,
@@ -83,10 +80,9 @@ describe("weir-ratelimit tracing", () => {
       TRACING_ENABLED: "true",
       ...env,
     });
-    await expect.poll(() => program.errors(), WAIT).toContain("Listening for HTTP on");
-    const portOf = (what: string): string =>
-      new RegExp(`Listening for ${what} on [^" ]*:(\\d+)`).exec(program.errors())?.[1] ?? "";
-    return { program, url: `http://127.0.0.1:${portOf("HTTP")}/json`, target: `127.0.0.1:${portOf("gRPC")}` };
+    programs.push(program);
+    const [http, grpc] = [await portOf(program, "HTTP"), await portOf(program, "gRPC")];
+    return { program, url: `http://127.0.0.1:${http}/json`, target: `127.0.0.1:${grpc}` };
   }
 
   function request(domain: string, ...keys: readonly string[]) {
@@ -121,8 +117,8 @@ describe("weir-ratelimit tracing", () => {
     }
   }
 
-  async function stop(program: StartedProgram): Promise<void> {
-    expect(await program.stop("SIGTERM")).toBe(0);
+  async function stop(program: Program): Promise<void> {
+    expect(await program.end("SIGTERM")).toBe(0);
   }
 
   function byName(spans: readonly ReceivedSpan[], name: string): ReceivedSpan {
@@ -138,21 +134,9 @@ describe("weir-ratelimit tracing", () => {
   const ANSWER = "NewJsonHandler Remaining Execution";
 
   async function startRedis(): Promise<string> {
-    const port = await reservePort();
-    const redis = start("redis-server", [
-      "--port",
-      `${port}`,
-      "--bind",
-      "127.0.0.1",
-      "--save",
-      "",
-      "--appendonly",
-      "no",
-      "--dir",
-      folder,
-    ]);
-    await expect.poll(() => redis.output(), WAIT).toContain("Ready to accept connections");
-    return `127.0.0.1:${port}`;
+    const server = await startServer(folder);
+    stores.push(server);
+    return server.address;
   }
 
   function redisSettings(url: string): Record<string, string> {
@@ -236,11 +220,11 @@ describe("weir-ratelimit tracing", () => {
 
   it("exports the spans of a call over HTTP and memcached, and of sending its answer", async () => {
     const receiver = await startReceiver();
-    const port = await reservePort();
-    start("memcached", ["-u", "root", "-l", "127.0.0.1", "-p", `${port}`, "-U", "0"]);
+    const server = await startMemcached(folder);
+    stores.push(server);
     const { program, url } = await serve({
       BACKEND_TYPE: "memcache",
-      MEMCACHE_HOST_PORT: `127.0.0.1:${port}`,
+      MEMCACHE_HOST_PORT: server.address,
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${receiver.ports.http}`,
     });
     expect(await askJson(url, request("d", "k", "fast", "none"), { b3: `${TRACE_ID}-${CALLER_ID}-1` })).toBe(200);
@@ -327,7 +311,7 @@ describe("weir-ratelimit tracing", () => {
       KVSTORE_COMMAND_TIMEOUT: "200ms",
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${receiver.ports.http}`,
     });
-    await programs[0]?.stop();
+    await stores[0]?.stop();
     expect(await askGrpc(target, request("d", "k"), TRACEPARENT)).toBe(14);
     await stop(program);
     const spans = await receiver.spans(3);

@@ -1,13 +1,12 @@
 // Reflection as its users see it, for every gRPC engine: a real grpcurl that has none of our .proto
 // files, and raw streams where it is too polite.
-import { spawn } from "node:child_process";
-
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Client, type ClientDuplexStream, credentials, type ServiceError as GrpcError, status } from "@grpc/grpc-js";
 import {
   ServerReflectionRequestSchema,
   ServerReflectionResponseSchema,
 } from "@weir/proto/generated/grpc/reflection/v1/reflection_pb";
+import { startProgram } from "@weir/harness/processes/start-process";
 import { findTool } from "@weir/harness/processes/tools";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
@@ -17,15 +16,9 @@ const GRPCURL_VERSION = "1.9.4";
 const GRPCURL = findTool(`grpcurl-${GRPCURL_VERSION}`, "grpcurl");
 
 /** Exit code and everything that grpcurl prints. */
-function grpcurl(...args: readonly string[]): Promise<{ readonly code: number | null; readonly output: string }> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(GRPCURL, ["-plaintext", "-max-time", "30", ...args], { stdio: ["ignore", "pipe", "pipe"] });
-    let output = "";
-    child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    child.on("error", reject);
-    child.on("close", (code) => resolve({ code, output }));
-  });
+async function grpcurl(...args: readonly string[]): Promise<{ readonly code: number | null; readonly output: string }> {
+  const program = startProgram(GRPCURL, ["-plaintext", "-max-time", "30", ...args]);
+  return { code: await program.code, output: program.text() };
 }
 
 /** Runs the suite. */

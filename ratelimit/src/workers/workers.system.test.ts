@@ -13,7 +13,7 @@ import { isRunning } from "@weir/harness/processes/processes";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { clearOfMidnight } from "../startup/started-program.suite.ts";
-import { BUILT, type TestClient, WorkersFixture, type WorkersService } from "./workers.suite.ts";
+import { type TestClient, WorkersFixture, type WorkersService } from "./workers.suite.ts";
 
 /** Starting processes from their source takes seconds. */
 const TIMEOUT_MS = 120_000;
@@ -42,7 +42,7 @@ describe("weir-ratelimit with three workers", { timeout: TIMEOUT_MS }, () => {
 
   beforeAll(async () => {
     service = await fixture.start({ WORKERS: "3", LOCAL_CACHE_SIZE_IN_BYTES: "100000" });
-    clients = Array.from({ length: 9 }, () => fixture.client(service.address));
+    clients = Array.from({ length: 9 }, () => fixture.client(service.grpcAddress));
     for (const client of clients) await client.ask("user", "first");
   }, TIMEOUT_MS);
 
@@ -52,7 +52,7 @@ describe("weir-ratelimit with three workers", { timeout: TIMEOUT_MS }, () => {
 
   it("answers as one process does, whichever worker decides", async () => {
     const single = await fixture.start({ CACHE_KEY_PREFIX: "single:" });
-    const client = fixture.client(single.address);
+    const client = fixture.client(single.grpcAddress);
     for (let call = 0; call < 30; call++) {
       const [key, value] = [["tight", "user", "detailed", "unknown"][call % 4] ?? "", `v${call % 3}`];
       const expected = await client.ask(key, value);
@@ -60,7 +60,7 @@ describe("weir-ratelimit with three workers", { timeout: TIMEOUT_MS }, () => {
       for (const { statuses } of [expected, answer]) for (const status of statuses) delete status.durationUntilReset;
       expect(answer).toEqual(expected);
     }
-    await single.stop("SIGTERM");
+    await single.process.end("SIGTERM");
   });
 
   it("shows the sum of all workers as its statistics", async () => {
@@ -105,30 +105,30 @@ describe("weir-ratelimit with three workers", { timeout: TIMEOUT_MS }, () => {
     // The clients of the others noticed nothing; those of the lost one connected again.
     expect(outcomes.filter(({ failed }) => failed === 0).length).toBeGreaterThanOrEqual(6);
     expect(outcomes.every(({ answered }) => answered > 0)).toBe(true);
-    expect(service.log()).toContain("A worker ended, starting another");
+    expect(service.process.errors()).toContain("A worker ended, starting another");
   });
 
   it("ends its workers when it is killed itself", async () => {
     const workers = service.workers();
     expect(workers).toHaveLength(3);
-    await service.stop("SIGKILL");
+    await service.process.end("SIGKILL");
     await eventually("the end of the workers", () => expect(workers.filter(isRunning)).toEqual([]));
   });
 });
 
 describe("weir-ratelimit with two workers", { timeout: TIMEOUT_MS }, () => {
   it("serves with both when it is the built program, and stops", async () => {
-    const service = await fixture.start({ WORKERS: "2" }, BUILT);
-    const clients = [fixture.client(service.address), fixture.client(service.address)];
+    const service = await fixture.start({ WORKERS: "2" }, { isBuilt: true });
+    const clients = [fixture.client(service.grpcAddress), fixture.client(service.grpcAddress)];
     for (const client of clients) expect((await client.ask("user", "built")).overallCode).toBe(1);
     await eventually("even connections", () => expect(service.connections()).toEqual([1, 1]));
     expect(await service.statistic("ratelimit.service.rate_limit.d.user.total_hits")).toBe(2);
-    expect(await service.stop("SIGTERM")).toBe(0);
+    expect(await service.process.end("SIGTERM")).toBe(0);
   });
 
   it("drains: running calls are answered after SIGTERM, then every process ends", async () => {
     const service = await fixture.start({ WORKERS: "2", KVSTORE_COMMAND_TIMEOUT: "30s" });
-    const clients = [fixture.client(service.address), fixture.client(service.address)];
+    const clients = [fixture.client(service.grpcAddress), fixture.client(service.grpcAddress)];
     for (const client of clients) await client.ask("user", "drain");
     await eventually("even connections", () => expect(service.connections()).toEqual([1, 1]));
     const workers = service.workers();
@@ -138,8 +138,8 @@ describe("weir-ratelimit with two workers", { timeout: TIMEOUT_MS }, () => {
     const arrived = async (): Promise<void> =>
       expect(await service.statistic("ratelimit.service.rate_limit.d.user.total_hits")).toBe(4);
     await eventually("the calls", arrived);
-    const stopped = service.stop("SIGTERM");
-    await eventually("the drain", () => expect(service.log()).toContain("Closing the listeners"));
+    const stopped = service.process.end("SIGTERM");
+    await eventually("the drain", () => expect(service.process.errors()).toContain("Closing the listeners"));
     process.kill(fixture.redis.pid ?? 0, "SIGCONT");
     expect((await Promise.all(calls)).map(({ overallCode }) => overallCode)).toEqual([1, 1]);
     expect(await stopped).toBe(0);
@@ -158,7 +158,7 @@ describe("weir-ratelimit with two workers", { timeout: TIMEOUT_MS }, () => {
     });
     try {
       await server.until(() => server.received.some((request) => request.kind === "ACK"));
-      const clients = [fixture.client(service.address), fixture.client(service.address)];
+      const clients = [fixture.client(service.grpcAddress), fixture.client(service.grpcAddress)];
       for (const client of clients) expect((await client.ask("k", "x", "a")).statuses[0]?.currentLimit).toBeDefined();
       const [stuck = 0] = service.workers();
       process.kill(stuck, "SIGSTOP");
@@ -166,7 +166,7 @@ describe("weir-ratelimit with two workers", { timeout: TIMEOUT_MS }, () => {
       await eventually("v2 in the service", async () => expect(await service.page("/rlconfig")).toContain("b.k"));
       // The other worker decides over v2 while one has not loaded it.
       const codes = async (): Promise<number> => {
-        const probe = fixture.client(service.address);
+        const probe = fixture.client(service.grpcAddress);
         const { statuses } = await probe.ask("k", "y", "b");
         return statuses.filter(({ currentLimit }) => currentLimit !== undefined).length;
       };
@@ -185,7 +185,7 @@ describe("weir-ratelimit with two workers", { timeout: TIMEOUT_MS }, () => {
       });
       for (let probe = 0; probe < 4; probe++) expect(await codes()).toBe(1);
     } finally {
-      await service.stop("SIGTERM");
+      await service.process.end("SIGTERM");
       server.close();
     }
   });
@@ -210,7 +210,7 @@ describe("weir-ratelimit with two workers", { timeout: TIMEOUT_MS }, () => {
     const names = async (): Promise<readonly string[]> => {
       const sockets = Array.from({ length: 2 }, () =>
         connect({
-          port: service.port("gRPC"),
+          port: service.grpcPort,
           host: "127.0.0.1",
           ca: authority.certPem,
           servername: "localhost",
@@ -223,13 +223,13 @@ describe("weir-ratelimit with two workers", { timeout: TIMEOUT_MS }, () => {
       return found;
     };
     for (let call = 0; call < 3; call++)
-      expect((await fixture.client(service.address, trusted).ask("user", "tls")).overallCode).toBe(1);
+      expect((await fixture.client(service.grpcAddress, trusted).ask("user", "tls")).overallCode).toBe(1);
     expect(await names()).toEqual(["first", "first"]);
     await issue("second");
-    process.kill(service.pid, "SIGHUP");
+    process.kill(service.process.pid, "SIGHUP");
     await eventually("the new certificate", async () => expect(await names()).toEqual(["second", "second"]));
     expect(await readFile(certPath, "utf8")).toContain("CERTIFICATE");
-    await service.stop("SIGTERM");
+    await service.process.end("SIGTERM");
   });
 
   it("serves a unix socket", async () => {
@@ -238,6 +238,6 @@ describe("weir-ratelimit with two workers", { timeout: TIMEOUT_MS }, () => {
     for (let call = 0; call < 3; call++)
       expect((await fixture.client(`unix:${path}`).ask("user", "unix")).overallCode).toBe(1);
     expect(await service.statistic("ratelimit.http2.connections")).toBe(3);
-    expect(await service.stop("SIGTERM")).toBe(0);
+    expect(await service.process.end("SIGTERM")).toBe(0);
   });
 });

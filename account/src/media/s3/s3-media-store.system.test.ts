@@ -6,7 +6,7 @@ import { CreateBucketCommand, PutBucketPolicyCommand, S3Client } from "@aws-sdk/
 import { createLog, silentLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
 import { eventually } from "@weir/harness/processes/eventually";
-import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy.suite";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
 import { S3_CREDENTIALS, type S3Server, startS3 } from "@weir/harness/servers/s3.suite";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -1,10 +1,7 @@
 // The load on an embedded store by another process, and what that process was promised.
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
+import { startSource } from "@weir/harness/processes/programs";
+import type { Program } from "@weir/harness/processes/start-process";
 import type { UserRecord } from "../user-store.ts";
-
-const PROGRAM = fileURLToPath(new URL("store-load.suite.ts", import.meta.url));
 
 /** A user without id and address. */
 export const USER_FOR_LOAD: Omit<UserRecord, "id" | "emailKey"> = {
@@ -25,8 +22,7 @@ export type Acknowledged = "inserted" | "updated" | "removed";
 
 /** A process that writes to a store until it is killed. */
 export class StoreLoad {
-  readonly #child: ChildProcess;
-  readonly #closed: Promise<unknown>;
+  readonly #program: Program;
   readonly #acknowledged: Map<string, Acknowledged>;
   #unfinishedLine = "";
   #writes = 0;
@@ -34,11 +30,8 @@ export class StoreLoad {
   /** Starts it on the store in `directory`; adds what is acknowledged to `acknowledged`. */
   constructor(directory: string, acknowledged: Map<string, Acknowledged>) {
     this.#acknowledged = acknowledged;
-    this.#child = spawn(process.execPath, ["--conditions=source", PROGRAM, directory], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    this.#closed = once(this.#child, "close");
-    this.#child.stdout!.setEncoding("utf8").on("data", (text: string) => this.#read(text));
+    this.#program = startSource("account/src/store/embedded/store-load.suite.ts", {}, [directory]);
+    this.#program.child.stdout!.on("data", (text: string) => this.#read(text));
   }
 
   /** Writes acknowledged so far. */
@@ -48,8 +41,7 @@ export class StoreLoad {
 
   /** Kills it. Resolves when all of its lines are read. */
   async kill(): Promise<void> {
-    this.#child.kill("SIGKILL");
-    await this.#closed;
+    await this.#program.end();
   }
 
   #read(text: string): void {

@@ -4,7 +4,7 @@ import { Secret } from "@weir/common/settings/secret";
 import { createLog, silentLog } from "@weir/common/log/log";
 import { eventually } from "@weir/harness/processes/eventually";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
-import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy.suite";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
 import { mongoUri, startMongo } from "@weir/harness/servers/mongo";
 import type { StoreServer } from "@weir/harness/servers/store-server";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";

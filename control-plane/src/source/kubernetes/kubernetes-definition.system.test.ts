@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { manifest, type ManifestText } from "../../assemble/manifests.suite.ts";
 import { limitOf } from "../source.suite.ts";
 import { resourceKey } from "../source.ts";
-import { startCuttingProxy } from "@weir/harness/servers/cutting-proxy.suite";
+import { startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
 import {
   applyConfig,
   callApi,

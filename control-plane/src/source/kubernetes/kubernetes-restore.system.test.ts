@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { manifest } from "../../assemble/manifests.suite.ts";
 import { limitOf } from "../source.suite.ts";
 import { resourceKey } from "../source.ts";
-import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy.suite";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
 import {
   applyConfig,
   callApi,

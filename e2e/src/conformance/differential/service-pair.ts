@@ -8,7 +8,7 @@ import type { StoreServer } from "@weir/harness/servers/store-server";
 import { startEnvoyRatelimit } from "@weir/harness/servers/envoy-ratelimit";
 import type { ListeningService } from "@weir/harness/servers/listening-service";
 import type { Env } from "@weir/harness/processes/programs";
-import { type RateLimitService, startRateLimitService } from "../rate-limit-service.ts";
+import { type RateLimitService, startRateLimitService } from "@weir/harness/weir/rate-limit-service";
 import { ComparedService } from "./compared-service.ts";
 import { byRule, isComparedSeries, isComparedStatistic } from "./exceptions.ts";
 import type { RandomConfiguration } from "./random-configuration.ts";

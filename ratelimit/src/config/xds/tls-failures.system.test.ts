@@ -1,15 +1,13 @@
 // The causes of failed TLS with go-control-plane: Go sends TLS alerts.
-import { GoControlPlane } from "@weir/harness/servers/go-control-plane";
+import { startGoControlPlane } from "@weir/harness/servers/go-control-plane";
 
 import { describeTlsFailures } from "./tls-failures.suite.ts";
 
 describeTlsFailures(
   "go-control-plane",
   async (files) => {
-    const server = await GoControlPlane.open(
-      files && { cert: files.certPath, key: files.keyPath, clientCa: files.caPath },
-    );
-    return { port: server.port, close: async () => await server.close() };
+    const server = await startGoControlPlane(files && { ...files, clientCaPath: files.caPath });
+    return { port: server.port, close: () => server.stop() };
   },
   {
     unknownAuthority:

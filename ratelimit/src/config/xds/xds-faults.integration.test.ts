@@ -266,7 +266,7 @@ describe("XdsSource", () => {
   });
 
   it("a NACK waits until the workers have the configuration before, and names it", async () => {
-    const server = await openFake();
+    const server = await openServer();
     server.publish("v0", [rateLimitConfig("a")]);
     await start(server.port);
     await server.until(() => server.received.length === 2);

@@ -6,18 +6,14 @@ import { createServer as createTlsServer } from "node:tls";
 import { createAuthority } from "@weir/certificates/authority";
 import { silentLog } from "@weir/common/log/log";
 import fc from "fast-check";
+import { until } from "@weir/harness/processes/eventually";
+import { type MemcachedServer, startMemcached } from "@weir/harness/servers/memcached";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { check, count, describeCounter, WaitingBatch } from "../counter.suite.ts";
 import { AltstoreCounter } from "./altstore-counter.ts";
 import { DnsServer, type SrvRecord } from "./dns-server.suite.ts";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
-import {
-  type MemcachedServer,
-  startMemcachedServer,
-  startMemcachedSocketServer,
-  until,
-} from "./memcached-server.suite.ts";
 import { nodeIndex } from "./node-list.ts";
 import type { AltstoreCounterOptions } from "./options.ts";
 import type { ResolveSrv } from "./srv-record.ts";
@@ -106,13 +102,13 @@ function keyOn(index: number, of: number): string {
 let servers: MemcachedServer[];
 let addresses: string[];
 beforeAll(async () => {
-  servers = await Promise.all([startMemcachedServer(), startMemcachedServer(), startMemcachedServer()]);
+  servers = await Promise.all([startMemcached(), startMemcached(), startMemcached()]);
   addresses = servers.map(({ address }) => address);
 });
 afterEach(async () => {
   for (const counter of openCounters.splice(0)) await counter.stop();
 });
-afterAll(() => Promise.all(servers.map((server) => server.close())));
+afterAll(() => Promise.all(servers.map((server) => server.stop())));
 
 function server(index: number): MemcachedServer {
   const found = servers[index];
@@ -123,7 +119,7 @@ function server(index: number): MemcachedServer {
 describeCounter(
   "altstore with three nodes",
   async () => {
-    const nodes = await Promise.all([startMemcachedServer(), startMemcachedServer(), startMemcachedServer()]);
+    const nodes = await Promise.all([startMemcached(), startMemcached(), startMemcached()]);
     const { counter } = createCounter(
       nodes.map(({ address }) => address),
       {},
@@ -133,7 +129,7 @@ describeCounter(
       counter,
       settle: () => counter.drain(),
       close: async () => {
-        await Promise.all(nodes.map((node) => node.close()));
+        await Promise.all(nodes.map((node) => node.stop()));
       },
     };
   },
@@ -143,10 +139,10 @@ describeCounter(
 describeCounter(
   "altstore over a unix socket",
   async () => {
-    const node = await startMemcachedSocketServer();
-    const { counter } = createCounter([node.address], { options: { maxConnections: 1 } });
+    const node = await startMemcached(undefined, { listensOn: "socket" });
+    const { counter } = createCounter([node.socketPath], { options: { maxConnections: 1 } });
     openCounters.pop();
-    return { counter, settle: () => counter.drain(), close: () => node.close() };
+    return { counter, settle: () => counter.drain(), close: () => node.stop() };
   },
   { countsAtOnce: false, takesAnyKey: false },
 );
@@ -310,10 +306,10 @@ describe("count() when a node fails", () => {
   let fragile: MemcachedServer;
   let list: string[];
   beforeAll(async () => {
-    fragile = await startMemcachedServer();
+    fragile = await startMemcached();
     list = [fragile.address, addresses[1] ?? "", addresses[2] ?? ""];
   });
-  afterAll(() => fragile.close());
+  afterAll(() => fragile.stop());
 
   it("case 131: count() counts from 0 what it cannot read, keeps the rest, and tries to increment", async () => {
     const { counter, statistics, reachable } = await startCounter(list);
@@ -332,7 +328,7 @@ describe("count() when a node fails", () => {
       value("allowed"),
     ]).toEqual([1, 0, 1]);
     expect(value("ratelimit.memcache.increment.__code=error")).toBe(1);
-    await fragile.start();
+    await fragile.restart();
     await until(() => reachable.at(-1) === 3, DEADLINE_MS, "the node is back");
     expect(await count(counter, dead)).toEqual([1]);
     await counter.drain();
@@ -349,7 +345,7 @@ describe("count() when a node fails", () => {
       DEADLINE_MS,
       "calls are answered immediately",
     );
-    await fragile.start();
+    await fragile.restart();
   });
 
   it("count() fails the whole call when that is asked for", async () => {
@@ -362,7 +358,7 @@ describe("count() when a node fails", () => {
     await counter.drain();
     expect(await server(2).get(alive.key)).toBe(before);
     expect(statistics.counter("allowed").value).toBe(0);
-    await fragile.start();
+    await fragile.restart();
   });
 
   it("count() answers within the time limit when a node hangs, and works again when it resumes", async () => {

@@ -6,12 +6,12 @@ import { Secret } from "@weir/common/settings/secret";
 import { MountedSecret } from "@weir/harness/kubernetes/mounted-secret";
 import { type Decision, Traffic } from "@weir/harness/weir/traffic";
 import type { Redis } from "ioredis";
+import { until } from "@weir/harness/processes/eventually";
 import { expect } from "vitest";
 
 import { check, count } from "../counter.suite.ts";
 import type { Counter } from "../counter.ts";
 import { DEADLINE_MS } from "./kvstore-counter.suite.ts";
-import { until } from "./redis-server.suite.ts";
 
 /** Calls that must succeed before, while and after the credentials change, each. */
 export const CALLS = 50;

@@ -1,6 +1,5 @@
 // Profiles of this very process, read by the real `go tool pprof`, and as Chrome DevTools expects
 // them.
-import { spawn } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
@@ -9,6 +8,7 @@ import { delimiter, join } from "node:path";
 import { buffer } from "node:stream/consumers";
 
 import { silentLog } from "@weir/common/log/log";
+import { startProgram } from "@weir/harness/processes/start-process";
 import { toolsFolder } from "@weir/harness/processes/tools";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
@@ -64,16 +64,14 @@ function goPrograms(): string {
 }
 
 /** Exit code and what pprof prints. It keeps what it fetches in a folder of this test. */
-function pprof(...args: readonly string[]): Promise<{ readonly code: number | null; readonly output: string }> {
-  return new Promise((resolve, reject) => {
-    const env = { ...process.env, PATH: goPrograms(), PPROF_TMPDIR: folder };
-    const child = spawn("go", ["tool", "pprof", ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
-    let output = "";
-    child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    child.on("error", reject);
-    child.on("close", (code) => resolve({ code, output }));
+async function pprof(...args: readonly string[]): Promise<{ readonly code: number | null; readonly output: string }> {
+  const env = Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const go = startProgram("go", ["tool", "pprof", ...args], {
+    ...Object.fromEntries(env),
+    PATH: goPrograms(),
+    PPROF_TMPDIR: folder,
   });
+  return { code: await go.code, output: go.text() };
 }
 
 function burnProcessorTime(): number {

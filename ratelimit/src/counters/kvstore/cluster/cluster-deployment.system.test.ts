@@ -2,12 +2,13 @@
 // where, and how a call is sent in groups. Slots that move and nodes that fail are in tests of
 // their own.
 import { Redis } from "ioredis";
+import { until } from "@weir/harness/processes/eventually";
+import { startRedis } from "@weir/harness/servers/redis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, describeCounter, WaitingBatch } from "../../counter.suite.ts";
 import { parseAddress } from "../address.ts";
 import type { Deployment, DeploymentDeps, DeploymentOptions } from "../deployment.ts";
 import { DEADLINE_MS, PATIENT, serverOptions, TestedCounters } from "../kvstore-counter.suite.ts";
-import { startRedisServer, until } from "../redis-server.suite.ts";
 import { KvstoreServer } from "../server/server.ts";
 import { shareAmongServers } from "../server/server-options.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
@@ -40,7 +41,7 @@ describeCounter(
 describeCounter(
   "kvstore cluster with groups in parallel, a pool of three, and one node known at first",
   () => {
-    const { counter } = suiteCounters.create(shared.node(1).server.url, {
+    const { counter } = suiteCounters.create(shared.node(1).server.address, {
       server: { poolSize: 3, clusterPipelineParallelism: 0 },
     });
     return Promise.resolve({ counter, close: () => flush(shared) });
@@ -94,14 +95,14 @@ describe("count() on a cluster", () => {
     expect(refused).toMatchObject({
       reason: {
         code: "STORE_UNAVAILABLE",
-        message: `Cannot count on ${shared.node(1).server.url}: ERR value is not an integer or out of range`,
+        message: `Cannot count on ${shared.node(1).server.address}: ERR value is not an integer or out of range`,
       },
     });
     expect(fine).toEqual({ status: "fulfilled", value: [1] });
   });
 
   it("start() counts the connections to all nodes together", async () => {
-    const { counter, statistics, active } = await counters.start(shared.node(0).server.url, {
+    const { counter, statistics, active } = await counters.start(shared.node(0).server.address, {
       server: { poolSize: 2 },
     });
     const gauge = statistics.gauge("ratelimit.redis_pool.cx_active");
@@ -114,7 +115,7 @@ describe("count() on a cluster", () => {
   });
 
   it("case 91: count() uses a single per-second server next to a cluster", async () => {
-    const perSecond = await startRedisServer();
+    const perSecond = await startRedis();
     const pairs = new TestedCounters(
       (deps, options) =>
         options.scope === "redis_pool" ? createClusterDeployment(deps, options) : createOneServer(deps, options),
@@ -123,7 +124,7 @@ describe("count() on a cluster", () => {
     const client = new Redis(perSecond.port, "127.0.0.1");
     try {
       const { counter } = await pairs.start(shared.url, {
-        perSecond: serverOptions(perSecond.url),
+        perSecond: serverOptions(perSecond.address),
         options: { expiryJitterMaxSeconds: 300 }, // Or the counter of a second would expire in the test.
         deps: { random: () => 0.9 },
       });
@@ -135,7 +136,7 @@ describe("count() on a cluster", () => {
     } finally {
       await pairs.stop();
       client.disconnect();
-      await perSecond.close();
+      await perSecond.stop();
     }
   });
 });

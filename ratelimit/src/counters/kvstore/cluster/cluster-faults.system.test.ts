@@ -1,5 +1,6 @@
 // Nodes of a real cluster that hang, die, come back or are replaced, and a cluster that is down:
 // calls are answered within their bound, other slots continue, and everything recovers by itself.
+import { until } from "@weir/harness/processes/eventually";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Counter } from "../../counter.ts";
 import { check, count, WaitingBatch } from "../../counter.suite.ts";
@@ -13,7 +14,6 @@ import {
   timeFailure,
 } from "../kvstore-counter.suite.ts";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
-import { until } from "../redis-server.suite.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
 import { type ClusterOptions, type ClusterServers, startCluster } from "./cluster-servers.suite.ts";
 
@@ -75,7 +75,7 @@ describe("a node that hangs", () => {
       const { error, tookMs } = await failure;
       expect(error).toMatchObject({
         code: "STORE_TIMEOUT",
-        message: `Cannot count on ${servers.node(0).server.url}: no answer within ${COMMAND_TIMEOUT_MS} ms`,
+        message: `Cannot count on ${servers.node(0).server.address}: no answer within ${COMMAND_TIMEOUT_MS} ms`,
       });
       expect(tookMs).toBeGreaterThan(COMMAND_TIMEOUT_MS - 20);
       expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
@@ -135,7 +135,7 @@ describe("a node that dies", () => {
       (await timeFailure(counter, new WaitingBatch([check(dead)]))).tookMs < 20;
     await until(refused, DEADLINE_MS, "calls fail immediately while the node is away");
     for (let times = 2; times < 20; times++) expect(await count(counter, check(fine))).toEqual([times]);
-    await servers.node(2).server.start();
+    await servers.node(2).server.restart();
     await until(() => succeeds(counter, dead), DEADLINE_MS, "the node's keys are counted again");
     expect(active.at(-1)).toBe(3);
   });
@@ -160,7 +160,7 @@ describe("a node that dies", () => {
     expect(after).toBe(3);
     expect(await replica.client.get(`${name}${SUFFIX}`)).toBe("3");
     await until(async () => (await replica.client.ttl(`${name}${SUFFIX}`)) > 0, DEADLINE_MS, "the key expires");
-    await servers.node(0).server.start(); // Comes back as a replica of the former one, which sends on what it is asked.
+    await servers.node(0).server.restart(); // Comes back as a replica of the former one, which sends on what it is asked.
     await until(
       async () => String(await servers.node(0).client.role().catch(String)).startsWith("slave"),
       DEADLINE_MS,
@@ -192,7 +192,7 @@ describe("a cluster that is down", () => {
     expect(tookMs).toBeGreaterThan(COMMAND_TIMEOUT_MS - 20);
     expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
     await expectFailure(counter, new WaitingBatch([check(name)], Date.now() + 50), { code: "DEADLINE_EXCEEDED" });
-    await servers.node(2).server.start();
+    await servers.node(2).server.restart();
     await servers.agree();
     await until(() => succeeds(counter, name), DEADLINE_MS, "the cluster counts again");
     expect(await count(counter, check(name))).toEqual([3]); // What failed while it was down was never carried out.
@@ -208,7 +208,7 @@ describe("a cluster that is down", () => {
       (await servers.node(0).client.cluster("INFO")).includes("cluster_state:fail");
     await until(isDown, DEADLINE_MS, "the cluster is down");
     const waiting = [count(counter, check(name)), count(counter, check(name))];
-    await servers.node(2).server.start();
+    await servers.node(2).server.restart();
     expect((await Promise.all(waiting)).flat().toSorted()).toEqual([2, 3]);
   });
 
@@ -233,7 +233,7 @@ describe("start() and stop() of a cluster", () => {
   it("start() succeeds when only one of the configured nodes can be reached", async () => {
     const servers = await open();
     const { counter } = await counters.start(
-      `127.0.0.1:${await reservePort()},${servers.node(1).server.url},127.0.0.1:1`,
+      `127.0.0.1:${await reservePort()},${servers.node(1).server.address},127.0.0.1:1`,
       { options: PATIENT },
     );
     expect(await count(counter, check(servers.keyOn(0, "reached", SUFFIX)))).toEqual([1]);
@@ -264,7 +264,7 @@ describe("start() and stop() of a cluster", () => {
     });
     const started = counter.start?.();
     await expectFailure(counter, new WaitingBatch([check("early")]), { code: "STORE_UNAVAILABLE" });
-    for (const { server } of servers.nodes) await server.start();
+    for (const { server } of servers.nodes) await server.restart();
     await started;
     await until(() => succeeds(counter, servers.keyOn(0, "late", SUFFIX)), DEADLINE_MS, "the cluster counts");
   });
@@ -285,7 +285,7 @@ describe("start() and stop() of a cluster", () => {
     expect(await count(counter, check(name))).toEqual([1]);
     for (const { server } of servers.nodes) await server.kill();
     await until(() => active.at(-1) === 0, DEADLINE_MS, "the loss is seen");
-    for (const { server } of servers.nodes) await server.start();
+    for (const { server } of servers.nodes) await server.restart();
     await until(() => succeeds(counter, name), DEADLINE_MS, "the cluster counts");
     expect(active.at(-1)).toBeGreaterThan(0);
   });

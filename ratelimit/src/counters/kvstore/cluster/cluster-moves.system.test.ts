@@ -1,10 +1,10 @@
 // Slots that move between the nodes of a real cluster while counting continues: redirections are
 // followed, and no increment is lost or doubled.
+import { until } from "@weir/harness/processes/eventually";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Counter } from "../../counter.ts";
 import { check, count, WaitingBatch } from "../../counter.suite.ts";
 import { DEADLINE_MS, TestedCounters } from "../kvstore-counter.suite.ts";
-import { until } from "../redis-server.suite.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
 import { type ClusterNode, type ClusterServers, startCluster } from "./cluster-servers.suite.ts";
 import { hashSlot } from "./hash-slot.ts";
@@ -168,7 +168,7 @@ describe("count() while a slot is moving", () => {
 
 describe("nodes that come and go", () => {
   it("count() goes to a node that joins, and its connections end when it has left", async () => {
-    const { counter, statistics } = await counters.start(cluster.node(0).server.url);
+    const { counter, statistics } = await counters.start(cluster.node(0).server.address);
     const gauge = statistics.gauge("ratelimit.redis_pool.cx_active");
     await until(() => gauge.value === 3, DEADLINE_MS, "a connection to each node works");
     const from = cluster.node(0);

@@ -2,6 +2,7 @@
 // nowhere, refusals that pass, answers that cannot be read, and proof that nothing which may have
 // been carried out is sent again.
 import fc from "fast-check";
+import { until } from "@weir/harness/processes/eventually";
 import { afterEach, describe, expect, it } from "vitest";
 import type { StoreError } from "../../store-error.ts";
 import { check, count, WaitingBatch } from "../../counter.suite.ts";
@@ -15,7 +16,6 @@ import {
   timeFailure,
 } from "../kvstore-counter.suite.ts";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
-import { until } from "../redis-server.suite.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
 import { END, type Script, ScriptedNode, slotsReply } from "../scripted-node.suite.ts";
 

@@ -1,15 +1,16 @@
 // A real cluster that wants a password, TLS, or both with client certificates: they apply to the
 // configured node and for all that are learnt from it.
 import { Secret } from "@weir/common/settings/secret";
+import { until } from "@weir/harness/processes/eventually";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { writeCertificates } from "@weir/harness/servers/certificate-files";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, describeCounter } from "../../counter.suite.ts";
 import { addUser, expectNoLoss, MountedCredentials } from "../credentials-change.suite.ts";
 import { DEADLINE_MS, PATIENT, SHORT_START, TestedCounters } from "../kvstore-counter.suite.ts";
 import type { KvstoreTlsOptions } from "../options.ts";
-import { until } from "../redis-server.suite.ts";
-import { type ClusterCertificates, createClusterCertificates } from "./cluster-certificates.suite.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
-import { type ClusterServers, startCluster } from "./cluster-servers.suite.ts";
+import { clientMaterial, type ClusterServers, startCluster } from "./cluster-servers.suite.ts";
 import { hashSlot } from "./hash-slot.ts";
 
 /** What the checks of `check()` append to a key. */
@@ -25,27 +26,27 @@ const suiteCounters = new TestedCounters(createClusterDeployment, PATIENT);
 let locked: ClusterServers;
 let encrypted: ClusterServers;
 let tls: KvstoreTlsOptions;
-let certificates: ClusterCertificates;
+const folder = makeTemporaryFolder();
 
 beforeAll(async () => {
-  certificates = await createClusterCertificates();
-  const { client, options } = certificates;
+  const files = await writeCertificates(folder.path);
+  const client = clientMaterial(files);
   tls = { material: () => client, skipHostnameVerification: false };
   [locked, encrypted] = await Promise.all([
     startCluster({ password: PASSWORD }),
-    startCluster({ password: PASSWORD, ...options }),
+    startCluster({ password: PASSWORD, tls: files }),
   ]);
 });
 afterEach(() => counters.stop());
 afterAll(async () => {
   await Promise.all([locked.close(), encrypted.close()]);
-  await certificates.close();
+  folder.remove();
 });
 
 describeCounter(
   "kvstore cluster with a password and TLS with client certificates",
   () => {
-    const { counter } = suiteCounters.create(encrypted.node(2).server.url, {
+    const { counter } = suiteCounters.create(encrypted.node(2).server.address, {
       server: { auth: new Secret(PASSWORD), tls },
     });
     return Promise.resolve({ counter, close: () => Promise.resolve() });
@@ -63,7 +64,7 @@ describe("start() with credentials of a cluster", () => {
       auth: undefined,
     },
   ])("case 120: start() succeeds on all nodes when given $how", async ({ how, url, auth }) => {
-    const { counter, active } = await counters.start(url(locked.node(0).server.url), {
+    const { counter, active } = await counters.start(url(locked.node(0).server.address), {
       server: { auth: auth === undefined ? undefined : new Secret(auth) },
     });
     const names = [0, 1, 2].map((index) => locked.keyOn(index, how, SUFFIX));
@@ -84,7 +85,7 @@ describe("start() with credentials of a cluster", () => {
     { how: "none", auth: undefined, text: "NOAUTH Authentication required." },
     { how: "a wrong password", auth: "wrong", text: "WRONGPASS invalid username-password pair or user is disabled." },
   ])("case 120: start() fails with '$text' when given $how", async ({ auth, text }) => {
-    const address = locked.node(0).server.url;
+    const address = locked.node(0).server.address;
     const { counter } = counters.create(address, {
       server: { auth: auth === undefined ? undefined : new Secret(auth) },
       options: SHORT_START,
@@ -113,7 +114,7 @@ describe("start() of a cluster over TLS", () => {
 
   it("start() succeeds when the URLs ask for TLS and the files are set", async () => {
     const url = encrypted.nodes
-      .map(({ server }) => `rediss://:${encodeURIComponent(PASSWORD)}@${server.url}`)
+      .map(({ server }) => `rediss://:${encodeURIComponent(PASSWORD)}@${server.address}`)
       .join(",");
     const { counter } = await counters.start(url, { server: { tls } });
     expect(await count(counter, check(encrypted.keyOn(1, "rediss", SUFFIX)))).toEqual([1]);

@@ -1,11 +1,12 @@
 // A real cluster of redis-server processes for integration tests: three primaries on 127.0.0.1 that
 // share the slots evenly, and slots that are moved step by step, as a reshard does.
-import { mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
+import { until } from "@weir/harness/processes/eventually";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
+import type { CertificateFiles } from "@weir/harness/servers/certificate-files";
 import { Redis } from "ioredis";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
-import { RedisServer, until } from "../redis-server.suite.ts";
 import { hashSlot, SLOT_COUNT } from "./hash-slot.ts";
 
 /** Longest wait for the nodes to agree, in milliseconds. */
@@ -25,14 +26,8 @@ export interface ClusterOptions {
   /** False starts servers that know nothing of clusters; they share nothing then. Default true. */
   readonly isCluster?: boolean;
   readonly password?: string;
-  /** TLS on all ports, from files. */
-  readonly tls?: {
-    readonly cert: string;
-    readonly key: string;
-    readonly ca: string;
-    /** What the test's own connections show and trust. */
-    readonly client: { readonly ca: Buffer; readonly cert: Buffer; readonly key: Buffer };
-  };
+  /** TLS on all ports. */
+  readonly tls?: CertificateFiles;
   /**
    * Time after which the nodes take a silent one for failed, in milliseconds. By default longer than any
    * test: a node of a busy machine may be silent for a while, and then the cluster would be down.
@@ -44,7 +39,7 @@ export interface ClusterOptions {
 
 /** One node: its process, a connection for the test's own commands, and its name in the cluster. */
 export interface ClusterNode {
-  readonly server: RedisServer;
+  readonly server: StoreServer;
   /** The port for the other nodes. */
   readonly busPort: number;
   readonly client: Redis;
@@ -65,7 +60,7 @@ export class ClusterServers {
 
   /** All nodes, as KVSTORE_URL names them. */
   get url(): string {
-    return this.nodes.map(({ server }) => server.url).join(",");
+    return this.nodes.map(({ server }) => server.address).join(",");
   }
 
   /** The node of that number. */
@@ -177,7 +172,7 @@ export class ClusterServers {
         return new Set(views.map((view) => ownershipIn(String(view)))).size === 1;
       },
       AGREE_TIMEOUT_MS,
-      `the nodes at ${nodes.map(({ server }) => server.url).join(", ")} agree`,
+      `the nodes at ${nodes.map(({ server }) => server.address).join(", ")} agree`,
     );
   }
 
@@ -185,8 +180,17 @@ export class ClusterServers {
   async close(): Promise<void> {
     const all = [...this.nodes, ...this.#left];
     for (const { client } of all) client.disconnect();
-    await Promise.all(all.map(({ server }) => server.close()));
+    await Promise.all(all.map(({ server }) => server.stop()));
   }
+}
+
+/** What a client of such a cluster shows and trusts. */
+export function clientMaterial({
+  ca,
+  clientCert,
+  clientKey,
+}: CertificateFiles): Readonly<Record<"ca" | "cert" | "key", Buffer>> {
+  return { ca: readFileSync(ca), cert: readFileSync(clientCert), key: readFileSync(clientKey) };
 }
 
 /** Starts a cluster. */
@@ -236,8 +240,7 @@ async function startNode({
   isCluster = true,
   nodeTimeoutMs = UNNOTICED_MS,
 }: ClusterOptions): Promise<ClusterNode> {
-  const [port, busPort] = [await reservePort(), await reservePort()];
-  const folder = await mkdtemp(join(tmpdir(), "weir-cluster-"));
+  const busPort = await reservePort();
   // A primary that has given its last slot away stays one, so that the test decides what it is.
   const cluster = isCluster
     ? [
@@ -252,17 +255,20 @@ async function startNode({
       ]
     : [];
   const auth = password === undefined ? [] : ["--requirepass", password, "--masterauth", password];
-  const bus = tls === undefined ? [] : ["--tls-cluster", "yes", "--tls-replication", "yes"];
-  const server = new RedisServer(port, folder, {
-    args: [...cluster, ...auth, ...bus, ...args],
-    ...(tls !== undefined && { tls: { cert: tls.cert, key: tls.key, ca: tls.ca } }),
-  });
-  await server.start();
+  const bus =
+    tls === undefined
+      ? []
+      : [
+          ...["--tls-cluster", "yes", "--tls-replication", "yes"],
+          ...["--tls-client-cert-file", tls.clientCert, "--tls-client-key-file", tls.clientKey],
+        ];
+  const flags = [...cluster, ...auth, ...bus, ...args];
+  const server = await startRedis(undefined, { flags, ...(tls !== undefined && { tls }) });
   const client = new Redis({
     host: "127.0.0.1",
-    port,
+    port: server.port,
     ...(password !== undefined && { password }),
-    ...(tls !== undefined && { tls: { ...tls.client } }),
+    ...(tls !== undefined && { tls: clientMaterial(tls) }),
     retryStrategy: () => 50,
     maxRetriesPerRequest: null,
   });

@@ -7,6 +7,9 @@ import { join } from "node:path";
 import { createAuthority } from "@weir/certificates/authority";
 import { Secret } from "@weir/common/settings/secret";
 import { Redis } from "ioredis";
+import { until } from "@weir/harness/processes/eventually";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { startRedis } from "@weir/harness/servers/redis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Counter } from "../../counter.ts";
 import { check, count, describeCounter } from "../../counter.suite.ts";
@@ -21,7 +24,6 @@ import {
 } from "../kvstore-counter.suite.ts";
 import { addUser, expectNoLoss, MountedCredentials } from "../credentials-change.suite.ts";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
-import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { createSentinelDeployment } from "./sentinel-deployment.ts";
 import { PRIMARY_NAME, type SentinelServers, startSentinelServers } from "./sentinel-servers.suite.ts";
 
@@ -108,15 +110,15 @@ describe("SentinelDeployment", () => {
   );
 
   it("start() is not held up by a first sentinel that is silent", async () => {
-    const silent = await startRedisServer();
+    const silent = await startRedis();
     await silent.pause();
     try {
       // The silent sentinel stays silent: the start succeeds without its answer.
-      const { counter } = await counters.start(stack.url.replace(",", `,${silent.url},`), { options: PATIENT });
+      const { counter } = await counters.start(stack.url.replace(",", `,${silent.address},`), { options: PATIENT });
       expect(await count(counter, check("silent-first"))).toEqual([1]);
     } finally {
       silent.resume();
-      await silent.close();
+      await silent.stop();
     }
   });
 
@@ -129,7 +131,7 @@ describe("SentinelDeployment", () => {
       await until(() => run.succeeded > before + 200, FAIL_OVER_MS, "counting continues");
     } finally {
       await run.stop();
-      for (const sentinel of stack.sentinels) sentinel.start();
+      for (const sentinel of stack.sentinels) await sentinel.restart();
     }
     expect(run.failed).toBe(0);
     expect(active).toEqual([1]);
@@ -195,7 +197,7 @@ describe("SentinelDeployment", () => {
 
 describe("SentinelDeployment with credentials and TLS", () => {
   let stack: SentinelServers;
-  let folder: RedisServer;
+  const folder = makeTemporaryFolder();
   let ca: Buffer;
   beforeAll(async () => {
     const now = new Date();
@@ -208,21 +210,19 @@ describe("SentinelDeployment with credentials and TLS", () => {
       validDays: 1,
     });
     ca = Buffer.from(authority.certPem);
-    folder = await startRedisServer();
-    await folder.kill();
     const files = {
-      cert: join(folder.folder, "cert.pem"),
-      key: join(folder.folder, "key.pem"),
-      ca: join(folder.folder, "ca.pem"),
+      serverCert: join(folder.path, "cert.pem"),
+      serverKey: join(folder.path, "key.pem"),
+      ca: join(folder.path, "ca.pem"),
     };
-    await writeFile(files.cert, pair.certPem);
-    await writeFile(files.key, pair.keyPem);
+    await writeFile(files.serverCert, pair.certPem);
+    await writeFile(files.serverKey, pair.keyPem);
     await writeFile(files.ca, authority.certPem);
     stack = await startSentinelServers({ password: "pass:word", sentinelPassword: "sesame", tls: files });
   }, TEST_MS);
   afterAll(async () => {
     await stack.close();
-    await folder.close();
+    folder.remove();
   });
 
   const tls = () => ({ material: () => ({ ca }), skipHostnameVerification: true });
@@ -320,12 +320,12 @@ describe("SentinelDeployment and sentinels that are of no use", () => {
   });
 
   it("start() refuses a replica that a sentinel takes for the primary, and takes it when it is the primary", async () => {
-    const replica = await startRedisServer({ args: ["--replicaof", "127.0.0.1", `${await reservePort()}`] });
+    const replica = await startRedis(undefined, { flags: ["--replicaof", "127.0.0.1", `${await reservePort()}`] });
     const { url, server } = await startScriptedSentinel(() => namesPrimary(replica.port));
     try {
       const refused = counters.create(url, { options: SHORT_START });
       await expect(refused.counter.start?.()).rejects.toThrow(
-        `Cannot reach the counter store ${replica.url}: the server is not a primary, its role is slave`,
+        `Cannot reach the counter store ${replica.address}: the server is not a primary, its role is slave`,
       );
       const { counter } = counters.create(url, { options: PATIENT });
       const started = counter.start?.();
@@ -336,12 +336,12 @@ describe("SentinelDeployment and sentinels that are of no use", () => {
       expect(await count(counter, check("promoted"))).toEqual([1]);
     } finally {
       server.close();
-      await replica.close();
+      await replica.stop();
     }
   });
 
   it("count() sends increments that a demoted primary refused to the new one, once", async () => {
-    const [first, second] = [await startRedisServer(), await startRedisServer()];
+    const [first, second] = [await startRedis(), await startRedis()];
     let named = first;
     const { url, server } = await startScriptedSentinel(() => namesPrimary(named.port));
     const client = new Redis(first.port, "127.0.0.1");
@@ -362,13 +362,13 @@ describe("SentinelDeployment and sentinels that are of no use", () => {
     } finally {
       client.disconnect();
       server.close();
-      await first.close();
-      await second.close();
+      await first.stop();
+      await second.stop();
     }
   });
 
   it("count() answers within the time limit when the demoted primary has no successor", async () => {
-    const only = await startRedisServer();
+    const only = await startRedis();
     const { url, server } = await startScriptedSentinel(() => namesPrimary(only.port));
     const client = new Redis(only.port, "127.0.0.1");
     try {
@@ -382,12 +382,12 @@ describe("SentinelDeployment and sentinels that are of no use", () => {
     } finally {
       client.disconnect();
       server.close();
-      await only.close();
+      await only.stop();
     }
   });
 
   it("count() keeps the connections of both deployments apart when sentinels name both primaries", async () => {
-    const server = await startRedisServer();
+    const server = await startRedis();
     const scripted = await startScriptedSentinel(() => namesPrimary(server.port));
     try {
       const { counter, statistics } = await counters.start(scripted.url, {
@@ -403,7 +403,7 @@ describe("SentinelDeployment and sentinels that are of no use", () => {
       expect(statistics.gauge("ratelimit.redis_pool.cx_active").value).toBe(1);
     } finally {
       scripted.server.close();
-      await server.close();
+      await server.stop();
     }
   });
 });

@@ -1,9 +1,11 @@
 // The kvstore backend when a lost connection comes back to as many calls as may wait for it.
 import { setImmediate } from "node:timers/promises";
+import { until } from "@weir/harness/processes/eventually";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { check, WaitingBatch } from "../../counter.suite.ts";
 import { DEADLINE_MS, PATIENT, TestedCounters } from "../kvstore-counter.suite.ts";
-import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 
 /** Fewer than the 100,000 checks that may wait. */
@@ -16,15 +18,15 @@ const CALLS = 99_000;
 const TURN_MAX_MS = 1000;
 
 const counters = new TestedCounters(createSingleDeployment, PATIENT);
-let server: RedisServer;
+let server: StoreServer;
 beforeAll(async () => {
-  server = await startRedisServer();
+  server = await startRedis();
 });
 afterEach(() => counters.stop());
-afterAll(() => server.close());
+afterAll(() => server.stop());
 
 it.each([1, 100])("count() counts 99,000 calls that waited, %i per turn, without a long turn", async (perTurn) => {
-  const { counter, active } = await counters.start(server.url);
+  const { counter, active } = await counters.start(server.address);
   await until(() => active.at(-1) === 1, DEADLINE_MS, "the connection works");
   await server.kill();
   await until(() => active.at(-1) === 0, DEADLINE_MS, "the connection is lost");
@@ -39,7 +41,7 @@ it.each([1, 100])("count() counts 99,000 calls that waited, %i per turn, without
   }
   expect(calls.some(({ isAnswered }) => isAnswered)).toBe(false);
   const turns = watchTurns();
-  await server.start();
+  await server.restart();
   const counts = (await Promise.all(calls.map((call) => call.counts))).flat();
   const longestMs = await turns.stop();
   expect([counts.filter((count) => count === 1).length, counts.filter((count) => count === 2).length]).toEqual([

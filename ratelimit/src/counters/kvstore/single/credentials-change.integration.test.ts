@@ -1,6 +1,9 @@
 // A real Redis whose password changes, in a file that is swapped as in a mounted Secret.
 import { createLog } from "@weir/common/log/log";
 import { Redis } from "ioredis";
+import { until } from "@weir/harness/processes/eventually";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import {
@@ -12,19 +15,18 @@ import {
   startCounting,
 } from "../credentials-change.suite.ts";
 import { DEADLINE_MS, PATIENT, TestedCounters } from "../kvstore-counter.suite.ts";
-import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 
 const POOL_SIZE = 3;
 
 describe("a single server whose credentials change", () => {
   const counters = new TestedCounters(createSingleDeployment, PATIENT);
-  let server: RedisServer;
+  let server: StoreServer;
   let admin: Redis;
   let credentials: MountedCredentials;
 
   beforeEach(async () => {
-    server = await startRedisServer({ args: ["--requirepass", "one"] });
+    server = await startRedis(undefined, { flags: ["--requirepass", "one"] });
     admin = new Redis(server.port, "127.0.0.1", { username: "default", password: "one" });
     await addUser([admin], "first", "pass:one");
   });
@@ -32,13 +34,13 @@ describe("a single server whose credentials change", () => {
     await counters.stop();
     credentials.close();
     admin.disconnect();
-    await server.close();
+    await server.stop();
   });
 
   async function start(auth: string, deps = {}) {
     credentials = new MountedCredentials(auth);
     const choices = { server: { auth: credentials.secret, poolSize: POOL_SIZE }, deps };
-    const started = await counters.start(server.url, choices);
+    const started = await counters.start(server.address, choices);
     await until(() => started.active.at(-1) === POOL_SIZE, DEADLINE_MS, "all connections work");
     return started;
   }

@@ -1,6 +1,10 @@
 // KVSTORE_PIPELINE_WINDOW and KVSTORE_PIPELINE_LIMIT as a real redis-server sees them.
 import { setImmediate as turn, setTimeout as wait } from "node:timers/promises";
 import { Redis } from "ioredis";
+import { until } from "@weir/harness/processes/eventually";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, describeCounter, read, WaitingBatch } from "../../counter.suite.ts";
 import {
@@ -11,21 +15,22 @@ import {
   TestedCounters,
   timeFailure,
 } from "../kvstore-counter.suite.ts";
-import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
-import { startStoreProxy, type StoreProxy } from "../store-proxy.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 
 const counters = new TestedCounters(createSingleDeployment);
-let server: RedisServer;
-let proxy: StoreProxy;
+let server: StoreServer;
+let proxy: CuttingProxy;
+/** What clients sent through the proxy in one piece each. */
+const pieces: string[] = [];
 beforeAll(async () => {
-  server = await startRedisServer();
-  proxy = await startStoreProxy(server.port);
+  server = await startRedis();
+  proxy = await startCuttingProxy(server.port);
+  proxy.onRequest((chunk) => pieces.push(chunk.toString()));
 });
 afterEach(() => counters.stop());
 afterAll(async () => {
   await proxy.close();
-  await server.close();
+  await server.stop();
 });
 
 /** Commands that a monitor sees while `run` runs. */
@@ -43,7 +48,7 @@ async function commandsOf(run: () => Promise<unknown>): Promise<string[]> {
 }
 
 /** A counter with these pipeline options. */
-async function startGathering(windowMs: number, limit: number, url = server.url) {
+async function startGathering(windowMs: number, limit: number, url = server.address) {
   return (await counters.start(url, { server: { pipeline: { windowMs, limit } }, options: PATIENT })).counter;
 }
 
@@ -56,12 +61,12 @@ describe.each([
   describeCounter(
     `kvstore single, window ${pipeline.windowMs} ms, limit ${pipeline.limit}`,
     async () => {
-      const own = await startRedisServer();
-      const { counter } = new TestedCounters(createSingleDeployment).create(own.url, {
+      const own = await startRedis();
+      const { counter } = new TestedCounters(createSingleDeployment).create(own.address, {
         server: { pipeline },
         options: PATIENT,
       });
-      return { counter, close: () => own.close() };
+      return { counter, close: () => own.stop() };
     },
     { canRead: true },
   );
@@ -90,27 +95,27 @@ describe("KVSTORE_PIPELINE_WINDOW", () => {
   });
 
   it("count() flushes the commands of a window in one piece", async () => {
-    const counter = await startGathering(60_000, 20, proxy.url);
-    const before = proxy.pieces.length;
+    const counter = await startGathering(60_000, 20, proxy.address);
+    const before = pieces.length;
     const calls = [];
     for (let index = 0; index < 20; index++) {
       calls.push(count(counter, check(`piece-${index}`)));
       await turn();
     }
     await Promise.all(calls);
-    expect(proxy.pieces.length - before).toBe(1);
+    expect(pieces.length - before).toBe(1);
   });
 
   it("count() flushes per event-loop turn when there is no window", async () => {
-    const counter = await startGathering(0, 0, proxy.url);
-    const before = proxy.pieces.length;
+    const counter = await startGathering(0, 0, proxy.address);
+    const before = pieces.length;
     for (let index = 0; index < 5; index++)
       await Promise.all([count(counter, check(`turn-${index}`)), count(counter, check("turns"))]);
-    expect(proxy.pieces.length - before).toBe(5);
+    expect(pieces.length - before).toBe(5);
   });
 
   it("count() answers within the time limit though the window is longer", async () => {
-    const { counter } = await counters.start(server.url, { server: { pipeline: { windowMs: 60_000, limit: 0 } } });
+    const { counter } = await counters.start(server.address, { server: { pipeline: { windowMs: 60_000, limit: 0 } } });
     const { error, tookMs } = await timeFailure(counter);
     expect(error).toMatchObject({ code: "STORE_UNAVAILABLE" });
     expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);

@@ -1,10 +1,10 @@
 // The kvstore backend and each kind of reply: those that fail a call, those after which the
 // connection is replaced, and those that no Redis sends. No increment is ever sent twice.
 import { createLog } from "@weir/common/log/log";
+import { until } from "@weir/harness/processes/eventually";
 import { afterEach, describe, expect, it } from "vitest";
 import { check, count, WaitingBatch } from "../../counter.suite.ts";
 import { DEADLINE_MS, PATIENT, TestedCounters, timeFailure } from "../kvstore-counter.suite.ts";
-import { until } from "../redis-server.suite.ts";
 import { type Script, ScriptedNode } from "../scripted-node.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 

@@ -4,28 +4,33 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { createLog } from "@weir/common/log/log";
+import { until } from "@weir/harness/processes/eventually";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, WaitingBatch } from "../../counter.suite.ts";
 import type { Counter } from "../../counter.ts";
 import { COMMAND_TIMEOUT_MS, DEADLINE_MS, TestedCounters, timeFailure } from "../kvstore-counter.suite.ts";
-import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
-import { startStoreProxy, type StoreProxy } from "../store-proxy.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 
 /** Wait between two looks, in milliseconds. */
 const POLL_MS = 20;
 
 const counters = new TestedCounters(createSingleDeployment);
-let server: RedisServer;
-let proxy: StoreProxy;
+let server: StoreServer;
+let proxy: CuttingProxy;
+/** What clients sent through the proxy in one piece each. */
+const pieces: string[] = [];
 beforeAll(async () => {
-  server = await startRedisServer();
-  proxy = await startStoreProxy(server.port);
+  server = await startRedis();
+  proxy = await startCuttingProxy(server.port);
+  proxy.onRequest((chunk) => pieces.push(chunk.toString()));
 });
 afterEach(() => counters.stop());
 afterAll(async () => {
   await proxy.close();
-  await server.close();
+  await server.stop();
 });
 
 /** Sends a command of the inline kind, and returns the first piece of the answer. */
@@ -59,7 +64,10 @@ describe("count() when the server is silent", () => {
     async ({ poolSize }) => {
       const lines: string[] = [];
       const log = createLog({ level: "info", format: "json", write: (line) => lines.push(line) });
-      const { counter, statistics, active } = await counters.start(server.url, { server: { poolSize }, deps: { log } });
+      const { counter, statistics, active } = await counters.start(server.address, {
+        server: { poolSize },
+        deps: { log },
+      });
       await until(() => active.at(-1) === poolSize, DEADLINE_MS, "all connections work");
       const logged = (text: string): number => lines.filter((line) => line.includes(text)).length;
       await server.pause();
@@ -68,7 +76,7 @@ describe("count() when the server is silent", () => {
         for (let calls = 0; calls < 5; calls++) {
           expect(await immediateFailure(counter)).toMatchObject({
             code: "STORE_UNAVAILABLE",
-            message: `Cannot reach the counter store ${server.url}: no answer for ${COMMAND_TIMEOUT_MS} ms, asking every 100 ms`,
+            message: `Cannot reach the counter store ${server.address}: no answer for ${COMMAND_TIMEOUT_MS} ms, asking every 100 ms`,
             transient: true,
           });
         }
@@ -92,7 +100,7 @@ describe("count() when the server is silent", () => {
   it("count() fails immediately while the server answers PING and pauses writes, and counts when it resumes", async () => {
     const lines: string[] = [];
     const log = createLog({ level: "info", format: "json", write: (line) => lines.push(line) });
-    const { counter } = await counters.start(server.url, { deps: { log } });
+    const { counter } = await counters.start(server.address, { deps: { log } });
     await count(counter, check("writes"));
     await ask(server.port, "CLIENT PAUSE 60000 WRITE");
     try {
@@ -121,7 +129,7 @@ describe("count() when the server is silent", () => {
   });
 
   it("count() ends the silence of a server that refuses the probe", async () => {
-    const { counter } = await counters.start(server.url);
+    const { counter } = await counters.start(server.address);
     await ask(server.port, "CLIENT PAUSE 60000 WRITE");
     expect((await timeFailure(counter)).error).toMatchObject({ code: "STORE_TIMEOUT" });
     await ask(server.port, "CONFIG SET requirepass secret");
@@ -135,19 +143,19 @@ describe("count() when the server is silent", () => {
 
   it("count() works again soon after the way to the server was cut, though nothing that was sent meanwhile arrives", async () => {
     // The connections of the pool would wait for their own time limit.
-    const { counter } = await counters.start(proxy.url, { server: { connectTimeoutMs: 600_000 } });
-    const pings = (): number => proxy.pieces.filter((piece) => piece.includes("PING")).length;
-    proxy.fate = { kind: "drop" };
+    const { counter } = await counters.start(proxy.address, { server: { connectTimeoutMs: 600_000 } });
+    const pings = (): number => pieces.filter((piece) => piece.includes("PING")).length;
+    proxy.swallow();
     expect((await timeFailure(counter)).error).toMatchObject({ code: "STORE_TIMEOUT" });
     const before = pings();
     await until(() => pings() > before + 5, DEADLINE_MS, "probes on several connections");
     expect(await immediateFailure(counter)).toMatchObject({ code: "STORE_UNAVAILABLE" });
-    proxy.fate = { kind: "pass" };
+    proxy.restore();
     await until(() => count(counter, check("cut")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
   });
 
   it("count() has its counts after the process itself was paused for longer than the time limit", async () => {
-    const { counter, statistics } = await counters.start(server.url);
+    const { counter, statistics } = await counters.start(server.address);
     const counts = count(counter, check("paused"));
     await setImmediate(); // The command is written.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * COMMAND_TIMEOUT_MS);
@@ -156,11 +164,11 @@ describe("count() when the server is silent", () => {
   });
 
   it("stop() ends the probes", async () => {
-    const { counter } = await counters.start(proxy.url);
-    proxy.fate = { kind: "drop" };
+    const { counter } = await counters.start(proxy.address);
+    proxy.swallow();
     await timeFailure(counter);
     await counter.stop?.();
-    await until(() => proxy.connections === 0, DEADLINE_MS, "all connections are closed");
-    proxy.fate = { kind: "pass" };
+    await until(() => proxy.openConnections === 0, DEADLINE_MS, "all connections are closed");
+    proxy.restore();
   });
 });

@@ -6,6 +6,10 @@ import { inspect } from "node:util";
 import { createAuthority } from "@weir/certificates/authority";
 import { Secret } from "@weir/common/settings/secret";
 import { Redis } from "ioredis";
+import { until } from "@weir/harness/processes/eventually";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, describeCounter } from "../../counter.suite.ts";
 import {
@@ -18,26 +22,25 @@ import {
 } from "../kvstore-counter.suite.ts";
 import type { KvstoreServerOptions } from "../options.ts";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
-import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 
 const counters = new TestedCounters(createSingleDeployment, PATIENT);
 
 /** A counter on a server of its own, for the common suite. */
-async function openSuite(urlOf: (server: RedisServer) => string, fields: Partial<KvstoreServerOptions> = {}) {
-  const server = await startRedisServer();
+async function openSuite(urlOf: (server: StoreServer) => string, fields: Partial<KvstoreServerOptions> = {}) {
+  const server = await startRedis();
   const { counter } = new TestedCounters(createSingleDeployment, PATIENT).create(urlOf(server), { server: fields });
-  return { counter, close: () => server.close() };
+  return { counter, close: () => server.stop() };
 }
 
-let shared: RedisServer;
+let shared: StoreServer;
 beforeAll(async () => {
-  shared = await startRedisServer();
+  shared = await startRedis();
 });
 afterEach(() => counters.stop());
-afterAll(() => shared.close());
+afterAll(() => shared.stop());
 
-describeCounter("kvstore single", () => openSuite((server) => server.url), { canRead: true });
+describeCounter("kvstore single", () => openSuite((server) => server.address), { canRead: true });
 
 describeCounter(
   "kvstore single with a pool of three over a unix socket",
@@ -55,7 +58,7 @@ describe("count() on a server", () => {
   });
 
   it("case 121: count() stores plain numbers that any client can read", async () => {
-    const { counter } = await counters.start(shared.url);
+    const { counter } = await counters.start(shared.address);
     expect(await count(counter, check("plain"))).toEqual([1]);
     expect(await count(counter, check("plain"))).toEqual([2]);
     expect(await redis.get("plain_4000000200")).toBe("2");
@@ -70,7 +73,7 @@ describe("count() on a server", () => {
   ])(
     "case 88: count() lets a key live $ttl s when jitter is below $jitterMax and the window $windowSeconds s",
     async (row) => {
-      const { counter } = await counters.start(shared.url, {
+      const { counter } = await counters.start(shared.address, {
         options: { expiryJitterMaxSeconds: row.jitterMax },
         deps: { random: () => row.draw },
       });
@@ -83,7 +86,7 @@ describe("count() on a server", () => {
   );
 
   it("count() sends the expiry once per key, and again when the server has lost the key", async () => {
-    const { counter } = await counters.start(shared.url);
+    const { counter } = await counters.start(shared.address);
     const commands = async (name: string): Promise<number> => {
       const found = new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(await redis.info("commandstats"));
       return Number(found?.[1] ?? 0);
@@ -100,7 +103,7 @@ describe("count() on a server", () => {
   });
 
   it("count() sends one INCRBY when calls of one turn share a key", async () => {
-    const { counter } = await counters.start(shared.url);
+    const { counter } = await counters.start(shared.address);
     const monitor = await redis.monitor();
     const seen: string[] = [];
     monitor.on("monitor", (_time: string, args: string[]) => seen.push(args.join(" ")));
@@ -121,11 +124,11 @@ describe("count() on a server", () => {
   });
 
   it("case 91: count() uses the per-second server for windows of a second only", async () => {
-    const perSecond = await startRedisServer();
+    const perSecond = await startRedis();
     const other = new Redis(perSecond.port, "127.0.0.1");
     try {
-      const { counter } = await counters.start(shared.url, {
-        perSecond: serverOptions(perSecond.url),
+      const { counter } = await counters.start(shared.address, {
+        perSecond: serverOptions(perSecond.address),
         options: { expiryJitterMaxSeconds: 300 }, // Or the counter of a second would expire in the test.
         deps: { random: () => 0.9 },
       });
@@ -134,12 +137,12 @@ describe("count() on a server", () => {
       expect(await redis.keys("pair-*")).toEqual(["pair-minute_4000000200"]);
     } finally {
       other.disconnect();
-      await perSecond.close();
+      await perSecond.stop();
     }
   });
 
   it("count() fails only the calls that touch a key the server refuses", async () => {
-    const { counter } = await counters.start(shared.url);
+    const { counter } = await counters.start(shared.address);
     await redis.set("text_4000000200", "abc");
     const [refused, mixed, fine] = await Promise.allSettled([
       count(counter, check("text")),
@@ -151,7 +154,7 @@ describe("count() on a server", () => {
         status: "rejected",
         reason: {
           code: "STORE_UNAVAILABLE",
-          message: `Cannot count on ${shared.url}: ERR value is not an integer or out of range`,
+          message: `Cannot count on ${shared.address}: ERR value is not an integer or out of range`,
         },
       });
     }
@@ -159,7 +162,7 @@ describe("count() on a server", () => {
   });
 
   it("count() counts keys of a megabyte", async () => {
-    const { counter } = await counters.start(shared.url);
+    const { counter } = await counters.start(shared.address);
     const [latin, other] = ["a".repeat(1_000_000), "ä€😀".repeat(120_000)];
     expect(await count(counter, check(latin), check(other), check(latin), check("short"))).toEqual([1, 1, 2, 1]);
     expect(await redis.get(`${other}_4000000200`)).toBe("1");
@@ -168,7 +171,7 @@ describe("count() on a server", () => {
   });
 
   it("start() counts its connections", async () => {
-    const { counter, statistics, active } = await counters.start(shared.url, { server: { poolSize: 2 } });
+    const { counter, statistics, active } = await counters.start(shared.address, { server: { poolSize: 2 } });
     await until(
       () => statistics.gauge("ratelimit.redis_pool.cx_active").value === 2,
       DEADLINE_MS,
@@ -182,13 +185,13 @@ describe("count() on a server", () => {
 });
 
 describe("start() with credentials", () => {
-  let locked: RedisServer;
+  let locked: StoreServer;
   beforeAll(async () => {
-    locked = await startRedisServer({
-      args: ["--requirepass", "pass@word", "--user", "weir", "on", ">se:cret", "~*", "+@all"],
+    locked = await startRedis(undefined, {
+      flags: ["--requirepass", "pass@word", "--user", "weir", "on", ">se:cret", "~*", "+@all"],
     });
   });
-  afterAll(() => locked.close());
+  afterAll(() => locked.stop());
 
   it.each([
     { how: "a password", url: "", auth: "pass@word" },
@@ -201,14 +204,14 @@ describe("start() with credentials", () => {
       database: "/5",
     },
   ])("case 120: start() succeeds when given $how", async ({ url, auth, database = "" }) => {
-    const { counter } = await counters.start(`${url}${locked.url}${database}`, {
+    const { counter } = await counters.start(`${url}${locked.address}${database}`, {
       server: { auth: auth === undefined ? undefined : new Secret(auth) },
     });
     expect(await count(counter, check(`login-${auth}`))).toEqual([1]);
   });
 
   it("start() selects the database of the URL", async () => {
-    const { counter } = await counters.start(`redis://:pass%40word@${locked.url}/7`);
+    const { counter } = await counters.start(`redis://:pass%40word@${locked.address}/7`);
     await count(counter, check("selected"));
     const redis = new Redis({ port: locked.port, host: "127.0.0.1", password: "pass@word", db: 7 });
     expect(await redis.get("selected_4000000200")).toBe("1");
@@ -219,7 +222,7 @@ describe("start() with credentials", () => {
     { how: "none", auth: undefined, text: "NOAUTH Authentication required." },
     { how: "a wrong password", auth: "wrong", text: "WRONGPASS invalid username-password pair or user is disabled." },
   ])("case 120: start() fails with '$text' when given $how", async ({ auth, text }) => {
-    const { counter } = counters.create(locked.url, {
+    const { counter } = counters.create(locked.address, {
       server: { auth: auth === undefined ? undefined : new Secret(auth) },
       options: SHORT_START,
     });
@@ -229,7 +232,7 @@ describe("start() with credentials", () => {
     );
     expect(error).toMatchObject({
       code: "STORE_UNAVAILABLE",
-      message: `Timed out waiting for the counter store ${locked.url} after ${SHORT_START.startup.maxElapsedMs} ms: Cannot reach the counter store ${locked.url}: ${text}`,
+      message: `Timed out waiting for the counter store ${locked.address} after ${SHORT_START.startup.maxElapsedMs} ms: Cannot reach the counter store ${locked.address}: ${text}`,
     });
     if (auth !== undefined) expect(inspect(error, { depth: 10, showHidden: true })).not.toContain(`'${auth}'`);
   });
@@ -250,16 +253,16 @@ describe("start() without a server", () => {
   });
 
   it("start() waits for a server that comes late", async () => {
-    const late = await startRedisServer();
+    const late = await startRedis();
     await late.kill();
-    const { counter } = counters.create(late.url, {
+    const { counter } = counters.create(late.address, {
       options: { startup: { initialMs: 20, maxMs: 100, maxElapsedMs: 0 } },
     });
     const started = counter.start?.();
-    await late.start();
+    await late.restart();
     await started;
     expect(await count(counter, check("late"))).toEqual([1]);
-    await late.close();
+    await late.stop();
   });
 
   it("start() ends immediately when stop() comes meanwhile", async () => {
@@ -280,7 +283,8 @@ describe("start() without a server", () => {
 });
 
 describe("start() over TLS", () => {
-  let server: RedisServer;
+  const folder = makeTemporaryFolder();
+  let server: StoreServer;
   let ca: Buffer;
   let client: { cert: Buffer; key: Buffer };
   beforeAll(async () => {
@@ -296,19 +300,20 @@ describe("start() over TLS", () => {
     const clientPair = await authority.issue({ commonName: "weir", usage: "client", now, validDays: 1 });
     ca = Buffer.from(authority.certPem);
     client = { cert: Buffer.from(clientPair.certPem), key: Buffer.from(clientPair.keyPem) };
-    const folder = await startRedisServer();
-    await folder.kill();
     const files = {
-      cert: join(folder.folder, "cert.pem"),
-      key: join(folder.folder, "key.pem"),
-      ca: join(folder.folder, "ca.pem"),
+      serverCert: join(folder.path, "cert.pem"),
+      serverKey: join(folder.path, "key.pem"),
+      ca: join(folder.path, "ca.pem"),
     };
-    await writeFile(files.cert, pair.certPem);
-    await writeFile(files.key, pair.keyPem);
+    await writeFile(files.serverCert, pair.certPem);
+    await writeFile(files.serverKey, pair.keyPem);
     await writeFile(files.ca, authority.certPem);
-    server = await startRedisServer({ tls: files });
+    server = await startRedis(folder.path, { tls: files });
   });
-  afterAll(() => server.close());
+  afterAll(async () => {
+    await server.stop();
+    folder.remove();
+  });
 
   it("start() succeeds when the names and both certificates fit", async () => {
     const { counter } = await counters.start(`localhost:${server.port}`, {
@@ -320,9 +325,9 @@ describe("start() over TLS", () => {
   it("start() fails when the host name does not fit, and succeeds when that is not verified", async () => {
     const tls = { material: () => ({ ...client, ca }), skipHostnameVerification: false };
     await expect(
-      counters.create(server.url, { server: { tls }, options: SHORT_START }).counter.start?.(),
+      counters.create(server.address, { server: { tls }, options: SHORT_START }).counter.start?.(),
     ).rejects.toThrow(/does not match certificate's altnames/);
-    const { counter } = await counters.start(server.url, {
+    const { counter } = await counters.start(server.address, {
       server: { tls: { ...tls, skipHostnameVerification: true } },
     });
     expect(await count(counter, check("tls-skip"))).toEqual([1]);
@@ -334,9 +339,9 @@ describe("start() over TLS", () => {
     for (const material of [client, { ...client, ca: other }]) {
       const tls = { material: () => material, skipHostnameVerification: true };
       await expect(
-        counters.create(server.url, { server: { tls }, options: SHORT_START }).counter.start?.(),
+        counters.create(server.address, { server: { tls }, options: SHORT_START }).counter.start?.(),
       ).rejects.toThrow(
-        `Cannot reach the counter store ${server.url}: the authority of its certificate is not trusted (self-signed certificate in certificate chain)`,
+        `Cannot reach the counter store ${server.address}: the authority of its certificate is not trusted (self-signed certificate in certificate chain)`,
       );
     }
   });
@@ -362,7 +367,7 @@ describe("start() over TLS", () => {
   it("start() fails when the server wants a certificate of the client", async () => {
     const tls = { material: () => ({ ca }), skipHostnameVerification: true };
     await expect(
-      counters.create(server.url, { server: { tls }, options: SHORT_START }).counter.start?.(),
+      counters.create(server.address, { server: { tls }, options: SHORT_START }).counter.start?.(),
     ).rejects.toThrow(/certificate required/);
   });
 
@@ -372,7 +377,7 @@ describe("start() over TLS", () => {
       skipHostnameVerification: true,
     };
     await expect(
-      counters.create(server.url, { server: { tls }, options: SHORT_START }).counter.start?.(),
+      counters.create(server.address, { server: { tls }, options: SHORT_START }).counter.start?.(),
     ).rejects.toMatchObject({
       code: "STORE_UNAVAILABLE",
     });

@@ -5,6 +5,10 @@ import { setTimeout as wait } from "node:timers/promises";
 import { createLog } from "@weir/common/log/log";
 import { Secret } from "@weir/common/settings/secret";
 import { Redis } from "ioredis";
+import { until } from "@weir/harness/processes/eventually";
+import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, read, WaitingBatch } from "../../counter.suite.ts";
 import {
@@ -17,28 +21,26 @@ import {
   timeFailure,
 } from "../kvstore-counter.suite.ts";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
-import { type RedisServer, startRedisServer, until } from "../redis-server.suite.ts";
-import { startStoreProxy, type StoreProxy } from "../store-proxy.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 
 const counters = new TestedCounters(createSingleDeployment);
 afterEach(() => counters.stop());
 
 describe("count() when the server fails", () => {
-  let server: RedisServer;
+  let server: StoreServer;
   beforeAll(async () => {
-    server = await startRedisServer();
+    server = await startRedis();
   });
-  afterAll(() => server.close());
+  afterAll(() => server.stop());
 
   it("count() answers within the time limit when the server hangs, and works again when it resumes", async () => {
-    const { counter, statistics } = await counters.start(server.url);
+    const { counter, statistics } = await counters.start(server.address);
     await server.pause();
     try {
       const { error, tookMs } = await timeFailure(counter);
       expect(error).toMatchObject({
         code: "STORE_TIMEOUT",
-        message: `Cannot count on ${server.url}: no answer within ${COMMAND_TIMEOUT_MS} ms`,
+        message: `Cannot count on ${server.address}: no answer within ${COMMAND_TIMEOUT_MS} ms`,
       });
       expect(tookMs).toBeGreaterThan(COMMAND_TIMEOUT_MS - 20);
       expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
@@ -54,7 +56,7 @@ describe("count() when the server fails", () => {
 
   it("count() answers within the time limit when the server hangs and the clock steps back by an hour", async () => {
     let offsetMs = 0;
-    const { counter } = await counters.start(server.url, { deps: { clock: () => Date.now() + offsetMs } });
+    const { counter } = await counters.start(server.address, { deps: { clock: () => Date.now() + offsetMs } });
     await server.pause();
     try {
       const failure = timeFailure(counter);
@@ -68,7 +70,7 @@ describe("count() when the server fails", () => {
   });
 
   it("count() obeys a caller's deadline that is shorter than the time limit", async () => {
-    const { counter } = await counters.start(server.url, { options: PATIENT });
+    const { counter } = await counters.start(server.address, { options: PATIENT });
     const patient = new WaitingBatch([check("patient")]);
     await server.pause();
     try {
@@ -85,7 +87,7 @@ describe("count() when the server fails", () => {
   });
 
   it("count() obeys a deadline that has passed already", async () => {
-    const { counter } = await counters.start(server.url, { options: PATIENT });
+    const { counter } = await counters.start(server.address, { options: PATIENT });
     await server.pause();
     try {
       const { error, tookMs } = await timeFailure(counter, new WaitingBatch([check("past")], Date.now() - 1000));
@@ -97,7 +99,7 @@ describe("count() when the server fails", () => {
   });
 
   it("case 121: count() fails the calls on their way when the server is killed, and works again when it is back", async () => {
-    const { counter, active } = await counters.start(server.url, { options: { commandTimeoutMs: SLACK_MS / 2 } });
+    const { counter, active } = await counters.start(server.address, { options: { commandTimeoutMs: SLACK_MS / 2 } });
     await count(counter, check("before"));
     await server.pause(); // So that the call is surely on its way when the server dies.
     const onItsWay = timeFailure(counter);
@@ -110,7 +112,7 @@ describe("count() when the server fails", () => {
       DEADLINE_MS,
       "calls fail immediately while the server is away",
     );
-    await server.start();
+    await server.restart();
     await until(() => count(counter, check("after")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
     expect(active.at(-1)).toBe(1);
   });
@@ -119,7 +121,7 @@ describe("count() when the server fails", () => {
     const lines: string[] = [];
     const log = createLog({ level: "warn", format: "json", write: (line) => lines.push(line) });
     const startMs = Date.now();
-    const { counter, active } = await counters.start(server.url, {
+    const { counter, active } = await counters.start(server.address, {
       server: { poolSize: 5 },
       deps: { log, clock: () => startMs },
     });
@@ -134,28 +136,28 @@ describe("count() when the server fails", () => {
     await wait(500); // Each connection tries two times or more meanwhile; the clock of the backend is stopped.
     expect(warnings("Lost the connection to the counter store")).toBe(1);
     expect(warnings("Cannot reach the counter store, trying again")).toBe(1);
-    await server.start();
+    await server.restart();
     await counter.stop?.();
   });
 
   it("count() bridges an absence that is shorter than the time limit", async () => {
-    const { counter, active } = await counters.start(server.url, { options: PATIENT });
+    const { counter, active } = await counters.start(server.address, { options: PATIENT });
     await server.kill();
     await until(() => active.at(-1) === 0, DEADLINE_MS, "the loss is seen");
     const waiting = count(counter, check("bridge"));
-    await server.start();
+    await server.restart();
     expect(await waiting).toEqual([1]);
   });
 
   it("stop() fails the calls on their way", async () => {
-    const { counter } = await counters.start(server.url, { options: PATIENT });
+    const { counter } = await counters.start(server.address, { options: PATIENT });
     await server.pause();
     try {
       const onItsWay = timeFailure(counter);
       await counter.stop?.();
       expect((await onItsWay).error).toMatchObject({
         code: "STORE_UNAVAILABLE",
-        message: `Cannot count on ${server.url}: the backend is stopping`,
+        message: `Cannot count on ${server.address}: the backend is stopping`,
       });
       expect((await timeFailure(counter)).error).toMatchObject({ code: "STORE_UNAVAILABLE" });
     } finally {
@@ -164,12 +166,12 @@ describe("count() when the server fails", () => {
   });
 
   it("count() makes a new connection when the server became a read-only replica", async () => {
-    const { counter, statistics } = await counters.start(server.url, { options: PATIENT });
+    const { counter, statistics } = await counters.start(server.address, { options: PATIENT });
     const redis = new Redis(server.port, "127.0.0.1");
     await redis.replicaof("127.0.0.1", `${await reservePort()}`);
     const { error } = await timeFailure(counter);
     expect(error).toMatchObject({
-      message: `Cannot count on ${server.url}: READONLY You can't write against a read only replica.`,
+      message: `Cannot count on ${server.address}: READONLY You can't write against a read only replica.`,
     });
     await redis.replicaof("NO", "ONE");
     await until(() => count(counter, check("primary")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
@@ -178,7 +180,7 @@ describe("count() when the server fails", () => {
   });
 
   it("count() waits longer and longer between connections to a server that stays read-only", async () => {
-    const { counter, statistics } = await counters.start(server.url);
+    const { counter, statistics } = await counters.start(server.address);
     const redis = new Redis(server.port, "127.0.0.1");
     await redis.replicaof("127.0.0.1", `${await reservePort()}`);
     const connections = statistics.counter("ratelimit.redis_pool.cx_total");
@@ -200,37 +202,37 @@ describe("count() when the server fails", () => {
 });
 
 describe("count() when the way to the server fails", () => {
-  let server: RedisServer;
-  let proxy: StoreProxy;
+  let server: StoreServer;
+  let proxy: CuttingProxy;
   beforeAll(async () => {
-    server = await startRedisServer();
-    proxy = await startStoreProxy(server.port);
+    server = await startRedis();
+    proxy = await startCuttingProxy(server.port);
   });
   afterAll(async () => {
     await proxy.close();
-    await server.close();
+    await server.stop();
   });
 
   it("count() waits for replies that are slow, but within the time limit", async () => {
-    const { counter, statistics } = await counters.start(proxy.url, { options: PATIENT });
-    proxy.fate = { kind: "delay", ms: 150 };
+    const { counter, statistics } = await counters.start(proxy.address, { options: PATIENT });
+    proxy.delay(150);
     const beganMs = performance.now();
     expect(await count(counter, check("slow", 2))).toEqual([2]);
     expect(performance.now() - beganMs).toBeGreaterThan(140);
-    proxy.fate = { kind: "pass" };
+    proxy.restore();
     expect(statistics.counter("ratelimit.redis_pool.cx_total").value).toBe(1);
   });
 
   it("count() answers within the time limit when replies are slower, and works again when they are not", async () => {
-    const { counter } = await counters.start(proxy.url);
-    proxy.fate = { kind: "delay", ms: COMMAND_TIMEOUT_MS + SLACK_MS };
+    const { counter } = await counters.start(proxy.address);
+    proxy.delay(COMMAND_TIMEOUT_MS + SLACK_MS);
     const { error, tookMs } = await timeFailure(counter);
     expect(error).toMatchObject({
       code: "STORE_TIMEOUT",
-      message: `Cannot count on ${proxy.url}: no answer within ${COMMAND_TIMEOUT_MS} ms`,
+      message: `Cannot count on ${proxy.address}: no answer within ${COMMAND_TIMEOUT_MS} ms`,
     });
     expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
-    proxy.fate = { kind: "pass" };
+    proxy.restore();
     await until(
       () => count(counter, check("fast again")).then(Boolean, () => false),
       DEADLINE_MS,
@@ -241,8 +243,8 @@ describe("count() when the way to the server fails", () => {
   it.each([1, 2, 3])(
     "count() fails and sends nothing twice when the connection ends after %i bytes of a reply",
     async (bytes) => {
-      const { counter } = await counters.start(proxy.url, { options: PATIENT });
-      proxy.fate = { kind: "cut", bytes };
+      const { counter } = await counters.start(proxy.address, { options: PATIENT });
+      proxy.cutAnswer(bytes);
       const { error, tookMs } = await timeFailure(counter, new WaitingBatch([check(`cut-${bytes}`, 5)]));
       expect(error).toMatchObject({ code: "STORE_UNAVAILABLE", transient: true });
       expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
@@ -256,22 +258,22 @@ describe("count() when the way to the server fails", () => {
 });
 
 describe("count() when the expiry of a key may be lost", () => {
-  let server: RedisServer;
-  let proxy: StoreProxy;
+  let server: StoreServer;
+  let proxy: CuttingProxy;
   let redis: Redis;
   beforeAll(async () => {
-    server = await startRedisServer();
-    proxy = await startStoreProxy(server.port);
+    server = await startRedis();
+    proxy = await startCuttingProxy(server.port);
     redis = new Redis(server.port, "127.0.0.1");
   });
   afterAll(async () => {
     redis.disconnect();
     await proxy.close();
-    await server.close();
+    await server.stop();
   });
 
   it("count() sends the expiry after all when the connection ends behind the increment", async () => {
-    const { counter } = await counters.start(proxy.url, { options: PATIENT });
+    const { counter } = await counters.start(proxy.address, { options: PATIENT });
     proxy.cutRequestAt = "*3\r\n$6\r\nexpire";
     expect(await count(counter, check("behind"))).toEqual([1]); // The reply to the increment has arrived.
     expect(await redis.get("behind_4000000200")).toBe("1");
@@ -280,7 +282,7 @@ describe("count() when the expiry of a key may be lost", () => {
   });
 
   it("count() sends the expiry again when the server may be another one, which received the increment only", async () => {
-    const { counter, active } = await counters.start(proxy.url, { options: PATIENT });
+    const { counter, active } = await counters.start(proxy.address, { options: PATIENT });
     expect(await count(counter, check("received"))).toEqual([1]);
     await redis.persist("received_4000000200");
     const { length } = active;
@@ -292,15 +294,15 @@ describe("count() when the expiry of a key may be lost", () => {
 });
 
 describe("count() when the server refuses", () => {
-  let server: RedisServer;
+  let server: StoreServer;
   let redis: Redis;
   beforeAll(async () => {
-    server = await startRedisServer();
+    server = await startRedis();
     redis = new Redis(server.port, "127.0.0.1");
   });
   afterAll(async () => {
     redis.disconnect();
-    await server.close();
+    await server.stop();
   });
 
   it.each([
@@ -325,12 +327,12 @@ describe("count() when the server refuses", () => {
   ])(
     "count() fails immediately with '$text' when the key has $what, and only for that key",
     async ({ key, make, text }) => {
-      const { counter, statistics } = await counters.start(server.url, { options: PATIENT });
+      const { counter, statistics } = await counters.start(server.address, { options: PATIENT });
       await make();
       const [bad, good] = await Promise.allSettled([count(counter, check(key)), count(counter, check(`other-${key}`))]);
       expect(bad).toMatchObject({
         status: "rejected",
-        reason: { code: "STORE_UNAVAILABLE", message: `Cannot count on ${server.url}: ${text}` },
+        reason: { code: "STORE_UNAVAILABLE", message: `Cannot count on ${server.address}: ${text}` },
       });
       expect(good).toEqual({ status: "fulfilled", value: [1] });
       await redis.del(`${key}_4000000200`);
@@ -348,19 +350,19 @@ describe("count() when the server refuses", () => {
       text: "ERR value is not an integer or out of range",
     },
   ])("read() fails with '$text' when the key has $what", async ({ key, make, text }) => {
-    const { counter } = await counters.start(server.url, { options: PATIENT });
+    const { counter } = await counters.start(server.address, { options: PATIENT });
     await make();
     await expect(read(counter, check(key))).rejects.toThrow(text);
     expect(await read(counter, check("nothing"))).toEqual([0]);
   });
 
   it("count() fails while the server is out of memory, and works again by itself on the same connection", async () => {
-    const { counter, statistics } = await counters.start(server.url, { options: PATIENT });
+    const { counter, statistics } = await counters.start(server.address, { options: PATIENT });
     await redis.config("SET", "maxmemory-policy", "noeviction");
     await redis.config("SET", "maxmemory", "1");
     const { error, tookMs } = await timeFailure(counter);
     expect(error).toMatchObject({
-      message: `Cannot count on ${server.url}: OOM command not allowed when used memory > 'maxmemory'.`,
+      message: `Cannot count on ${server.address}: OOM command not allowed when used memory > 'maxmemory'.`,
     });
     expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
     await redis.config("SET", "maxmemory", "0");
@@ -370,7 +372,7 @@ describe("count() when the server refuses", () => {
 
   it("case 120: count() fails while the password is another one, and works again when it is right", async () => {
     await redis.config("SET", "requirepass", "first");
-    const { counter } = await counters.start(server.url, { server: { auth: new Secret("first") } });
+    const { counter } = await counters.start(server.address, { server: { auth: new Secret("first") } });
     await redis.config("SET", "requirepass", "second");
     await redis.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
     await until(
@@ -396,7 +398,7 @@ describe("count() when the server refuses", () => {
 
   it("count() makes new connections while the user may not increment, and works again when it may", async () => {
     await redis.call("ACL", "SETUSER", "weir", "on", ">pass", "~*", "+@all");
-    const { counter } = await counters.start(server.url, {
+    const { counter } = await counters.start(server.address, {
       server: { auth: new Secret("weir:pass") },
       options: PATIENT,
     });
@@ -412,8 +414,8 @@ describe("count() when the server refuses", () => {
   });
 
   it("start() waits until the server has loaded its data", async () => {
-    const loading = await startRedisServer({
-      args: ["--loading-process-events-interval-bytes", "1024", "--key-load-delay", "5000"], // Microseconds: 50 s for all.
+    const loading = await startRedis(undefined, {
+      flags: ["--loading-process-events-interval-bytes", "1024", "--key-load-delay", "5000"], // Microseconds: 50 s for all.
     });
     const client = new Redis(loading.port, "127.0.0.1");
     for (let index = 0; index < 10_000; index += 100) {
@@ -424,19 +426,19 @@ describe("count() when the server refuses", () => {
     await client.save();
     client.disconnect();
     await loading.kill();
-    await loading.start();
+    await loading.restart();
     try {
-      const hasty = counters.create(loading.url, { options: SHORT_START });
+      const hasty = counters.create(loading.address, { options: SHORT_START });
       await expect(hasty.counter.start?.()).rejects.toThrow("LOADING Redis is loading the dataset in memory");
       const fast = new Redis(loading.port, "127.0.0.1", { enableReadyCheck: false });
       await fast.config("SET", "key-load-delay", "0");
       fast.disconnect();
-      const { counter } = await counters.start(loading.url, {
+      const { counter } = await counters.start(loading.address, {
         options: { startup: { initialMs: 20, maxMs: 100, maxElapsedMs: 0 } },
       });
       expect(await count(counter, check("loaded"))).toEqual([1]);
     } finally {
-      await loading.close();
+      await loading.stop();
     }
   });
 });

@@ -2,24 +2,18 @@
 // with a gRPC client. Runs the sources, unless a test asks for the built program.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type JsonObject, create } from "@bufbuild/protobuf";
-import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
-import type { ProcessExit, ProcessGroup } from "@weir/dev/processes/process-group";
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { ChannelCredentials } from "@grpc/grpc-js";
+import type { ProcessExit } from "@weir/dev/processes/process-group";
 import { STACK_HOST } from "@weir/dev/setup/ports";
-import { unitOfNumber } from "@weir/limits/model/unit";
 import {
   type RateLimitResponse,
-  RateLimitRequestSchema,
   RateLimitResponse_Code,
-  RateLimitService as RateLimitSchema,
+  RateLimitResponse_RateLimit_Unit as Unit,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
-import { serviceDefinition } from "@weir/proto/grpc/service-definition";
-import { eventually } from "@weir/harness/processes/eventually";
-import { type Env, ROOT } from "@weir/harness/processes/programs";
-import { startProcess } from "@weir/harness/processes/start-process";
-
-/** Longest time of a call, in milliseconds, on a busy machine. */
-const CALL_TIMEOUT_MS = 30_000;
+import { type Env, ROOT } from "../processes/programs.ts";
+import { type Program, startProgram } from "../processes/start-process.ts";
+import { RateLimitClient } from "../servers/rate-limit-client.ts";
 
 /** A busy machine may let a store wait for longer than a proxy would. */
 const PATIENCE = { KVSTORE_COMMAND_TIMEOUT: "20s", ALTSTORE_TIMEOUT: "20s" } as const;
@@ -62,113 +56,104 @@ export interface ServiceOptions {
   readonly grpcSocket?: string;
 }
 
+/** Starts the service with {@link startRateLimitProgram}. */
+export async function startRateLimitService(
+  ...[folder, files, env, options = {}]: Parameters<typeof startRateLimitProgram>
+): Promise<RateLimitService> {
+  return new RateLimitService(await startRateLimitProgram(folder, files, env, options), options);
+}
+
 /**
  * Starts the service in `folder`, over the rule files given by name, with further environment
  * variables; its listeners take free ports. Resolves when it serves.
  */
-export async function startRateLimitService(
+export async function startRateLimitProgram(
   folder: string,
   files: Readonly<Record<string, string>>,
   env: Env,
-  options: ServiceOptions = {},
-): Promise<RateLimitService> {
+  { prefix = [], isBuilt = false }: ServiceOptions = {},
+): Promise<Program> {
   mkdirSync(join(folder, "config"), { recursive: true });
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, "config", name), text);
-  const lines: string[] = [];
-  const ports = new Map<string, number>();
   const sources = [process.execPath, "--conditions=source", join(ROOT, "ratelimit", "src", "main.ts")];
-  const program = options.isBuilt === true ? [join(ROOT, "ratelimit", "bin", "weir-ratelimit")] : sources;
-  const [command = "", ...args] = [...(options.prefix ?? []), ...program];
-  const service = await startProcess({
-    name: "ratelimit",
-    command,
-    args,
-    env: {
-      HOST: STACK_HOST,
-      PORT: "0",
-      GRPC_HOST: STACK_HOST,
-      GRPC_PORT: "0",
-      DEBUG_HOST: STACK_HOST,
-      DEBUG_PORT: "0",
-      RUNTIME_ROOT: folder,
-      RUNTIME_WATCH_ROOT: "false",
-      USE_STATSD: "false",
-      USE_PROMETHEUS: "true",
-      PROMETHEUS_ADDR: `${STACK_HOST}:0`,
-      SHUTDOWN_DRAIN: "0",
-      ...PATIENCE,
-      ...env,
-    },
-    onLine: (line) => {
-      lines.push(line);
-      const [, what, port] = /Listening for (\w+) on [^" ]*:(\d+)/.exec(line) ?? [];
-      if (what !== undefined) ports.set(what, Number(port));
-    },
+  const program = isBuilt ? [join(ROOT, "ratelimit", "bin", "weir-ratelimit")] : sources;
+  const [command = "", ...args] = [...prefix, ...program];
+  const service = startProgram(command, args, {
+    HOST: STACK_HOST,
+    PORT: "0",
+    GRPC_HOST: STACK_HOST,
+    GRPC_PORT: "0",
+    DEBUG_HOST: STACK_HOST,
+    DEBUG_PORT: "0",
+    RUNTIME_ROOT: folder,
+    RUNTIME_WATCH_ROOT: "false",
+    USE_STATSD: "false",
+    USE_PROMETHEUS: "true",
+    PROMETHEUS_ADDR: `${STACK_HOST}:0`,
+    SHUTDOWN_DRAIN: "0",
+    ...PATIENCE,
+    ...env,
   });
   try {
-    await eventually("the service to listen", () => {
-      if (service.isRunning() && !ports.has("HTTP")) throw new Error(lines.join("\n"));
-    });
-    if (!service.isRunning()) throw service.endedError(await service.exited);
+    await service.find(/Listening for HTTP on /);
   } catch (error) {
-    service.kill();
+    await service.end();
     throw error;
   }
-  return new RateLimitService(service, { lines, ports }, options);
+  return service;
 }
 
 /** A running service. */
 export class RateLimitService {
-  readonly process: ProcessGroup;
-  /** Every line that it has written. */
-  readonly lines: readonly string[];
-  readonly grpcPort: number;
-  readonly httpPort: number;
-  readonly debugPort: number;
-  /** Port of the metrics; 0 when they are not served. */
-  readonly statisticsPort: number;
-  readonly grpcAddress: string;
-  readonly #channel: ChannelCredentials;
-  #client: Client | undefined;
+  readonly process: Program;
+  readonly #options: ServiceOptions;
+  #client: RateLimitClient | undefined;
 
-  constructor(
-    process: ProcessGroup,
-    output: { readonly lines: readonly string[]; readonly ports: ReadonlyMap<string, number> },
-    { credentials: channel = credentials.createInsecure(), grpcSocket }: ServiceOptions,
-  ) {
+  constructor(process: Program, options: ServiceOptions = {}) {
     this.process = process;
-    this.lines = output.lines;
-    this.grpcPort = output.ports.get("gRPC") ?? 0;
-    this.httpPort = output.ports.get("HTTP") ?? 0;
-    this.debugPort = output.ports.get("debug") ?? 0;
-    this.statisticsPort = output.ports.get("statistics") ?? 0;
-    this.grpcAddress = grpcSocket === undefined ? `${STACK_HOST}:${this.grpcPort}` : `unix:${grpcSocket}`;
-    this.#channel = channel;
+    this.#options = options;
+  }
+
+  /** Every line that it has written. */
+  get lines(): readonly string[] {
+    return this.process.text().split("\n").slice(0, -1); // Nothing follows the last line break.
+  }
+
+  get grpcPort(): number {
+    return this.#portOf("gRPC");
+  }
+
+  get httpPort(): number {
+    return this.#portOf("HTTP");
+  }
+
+  get debugPort(): number {
+    return this.#portOf("debug");
+  }
+
+  /** Port of the metrics; 0 when they are not served. */
+  get statisticsPort(): number {
+    return this.#portOf("statistics");
+  }
+
+  get grpcAddress(): string {
+    const { grpcSocket } = this.#options;
+    return grpcSocket === undefined ? `${STACK_HOST}:${this.grpcPort}` : `unix:${grpcSocket}`;
   }
 
   /** Asks about descriptors of `domain`. */
   ask(domain: string, ...questions: readonly Question[]): Promise<Answer> {
-    return this.askWithin(CALL_TIMEOUT_MS, domain, ...questions);
+    return this.askWithin(undefined, domain, ...questions);
   }
 
   /** The same with a deadline of its own, in milliseconds. */
-  async askWithin(timeoutMs: number, domain: string, ...questions: readonly Question[]): Promise<Answer> {
+  async askWithin(timeoutMs: number | undefined, domain: string, ...questions: readonly Question[]): Promise<Answer> {
     const descriptors = questions.map(({ entries, hits }) => ({
       entries: Object.entries(entries).map(([key, value]) => ({ key, value })),
       ...(hits !== undefined && { hitsAddend: BigInt(hits) }),
     }));
-    const request = create(RateLimitRequestSchema, { domain, descriptors });
-    const { path, requestSerialize, responseDeserialize } = serviceDefinition(RateLimitSchema).shouldRateLimit;
-    const client = this.#connect();
-    const deadline = Date.now() + timeoutMs;
-    const response = await new Promise<RateLimitResponse>((resolve, reject) => {
-      const answered = (error: ServiceError | null, answer?: RateLimitResponse): void => {
-        if (answer === undefined) reject(error ?? new Error("the answer was empty"));
-        else resolve(answer);
-      };
-      const metadata = new Metadata();
-      client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, metadata, { deadline }, answered);
-    });
+    const client = (this.#client ??= new RateLimitClient(this.grpcAddress, this.#options.credentials));
+    const response = await client.call({ domain, descriptors }, timeoutMs);
     return answerOf(response);
   }
 
@@ -195,11 +180,8 @@ export class RateLimitService {
     return this.process.stop("SIGTERM", STOP_GRACE_MS);
   }
 
-  #connect(): Client {
-    return (this.#client ??= new Client(this.grpcAddress, this.#channel, {
-      "grpc.ssl_target_name_override": "localhost",
-      "grpc.use_local_subchannel_pool": 1,
-    }));
+  #portOf(what: string): number {
+    return Number(new RegExp(`Listening for ${what} on [^" ]*:(\\d+)`).exec(this.process.text())?.[1] ?? 0);
   }
 }
 
@@ -210,9 +192,7 @@ function answerOf(response: RateLimitResponse): Answer {
       code: codeOf(code),
       remaining: limitRemaining,
       limit:
-        currentLimit === undefined
-          ? undefined
-          : `${currentLimit.requestsPerUnit} per ${unitOfNumber(currentLimit.unit)}`,
+        currentLimit === undefined ? undefined : `${currentLimit.requestsPerUnit} per ${unitOf(currentLimit.unit)}`,
       resetSeconds: durationUntilReset === undefined ? undefined : Number(durationUntilReset.seconds),
     })),
     metadata: response.dynamicMetadata ?? {},
@@ -223,4 +203,9 @@ function codeOf(code: RateLimitResponse_Code): "OK" | "OVER_LIMIT" {
   if (code === RateLimitResponse_Code.OK) return "OK";
   if (code === RateLimitResponse_Code.OVER_LIMIT) return "OVER_LIMIT";
   throw new Error(`The service answered the code ${code}`);
+}
+
+/** Such as "MINUTE". */
+function unitOf(number: number): string {
+  return Object.entries(Unit).find(([, value]) => value === number)![0];
 }

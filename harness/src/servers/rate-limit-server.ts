@@ -1,7 +1,14 @@
 // A rate limit service for tests, over real gRPC: it counts descriptors against the limits that it is
 // given, or misbehaves.
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall, status } from "@grpc/grpc-js";
+import {
+  type Metadata,
+  type sendUnaryData,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  status,
+} from "@grpc/grpc-js";
 import {
   type RateLimitRequest,
   type RateLimitResponse,
@@ -26,6 +33,8 @@ export class RateLimitServer {
   behaviour: Behaviour = "decides";
   /** Every request, as `domain: (key, value)(key, value) …`. */
   readonly requests: string[] = [];
+  /** The same as they came, with their headers. */
+  readonly calls: { readonly request: RateLimitRequest; readonly metadata: Metadata }[] = [];
   readonly #limits: ServedLimits;
   readonly #counts = new Map<string, number>();
   readonly #server = new Server();
@@ -34,19 +43,21 @@ export class RateLimitServer {
   constructor(limits: ServedLimits = {}) {
     this.#limits = limits;
     const shouldRateLimit = (
-      { request }: ServerUnaryCall<RateLimitRequest, RateLimitResponse>,
+      { request, metadata }: ServerUnaryCall<RateLimitRequest, RateLimitResponse>,
       answer: sendUnaryData<RateLimitResponse>,
-    ): void => this.#answer(request, answer);
+    ): void => {
+      this.calls.push({ request, metadata });
+      this.#answer(request, answer);
+    };
     this.#server.addService(serviceDefinition(RateLimitService), { shouldRateLimit });
   }
 
-  /** Listens on 127.0.0.1, on a free port unless one is given. */
-  async start(port = 0, credentials = ServerCredentials.createInsecure()): Promise<void> {
+  /** Listens at `address` (host:port or unix:PATH), and returns the address that clients use. */
+  async start(address = "127.0.0.1:0", credentials = ServerCredentials.createInsecure()): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<number>();
-    this.#server.bindAsync(`127.0.0.1:${port}`, credentials, (error, bound) =>
-      error === null ? resolve(bound) : reject(error),
-    );
+    this.#server.bindAsync(address, credentials, (error, bound) => (error === null ? resolve(bound) : reject(error)));
     this.port = await promise;
+    return address.startsWith("unix:") ? address : this.target;
   }
 
   get target(): string {

@@ -1,11 +1,12 @@
-// The configuration and decision flow of a test: the real control plane over a folder of manifests
-// with mutual TLS, and any number of real rate limit pods, in one temporary folder on free ports.
+// A whole Weir for a test: the real control plane over a folder of manifests or an API server, with mutual TLS, and
+// any number of real rate limit pods, in one temporary folder on free ports.
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import type { RolloutState } from "@weir/dev/output/rollout-state";
 import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
 import { STACK_HOST } from "@weir/dev/setup/ports";
+import type { LimitsCluster } from "../kubernetes/limits-cluster.ts";
 import { type Pod, startPod } from "./pod.ts";
 import { anyPorts, type Env } from "../processes/programs.ts";
 import { type Replica, type ReplicaPlace, startReplica } from "./replica.ts";
@@ -44,6 +45,11 @@ export function manifestOf(
   });
 }
 
+/** The text of a manifest for the domain of its name: so many requests of each user a year. */
+export function limitManifest(name: string, requestsPerUnit: number): string {
+  return manifestOf(name, name, [{ key: "user", rateLimit: { unit: "year", requestsPerUnit } }]);
+}
+
 /** Writes a manifest in one step, as an editor that saves by renaming does. */
 export function saveManifest(folder: string, file: string, text: string): void {
   const path = join(folder, file);
@@ -51,35 +57,50 @@ export function saveManifest(folder: string, file: string, text: string): void {
   renameSync(`${path}.new`, path);
 }
 
-/** Starts a control plane in `folder` over the manifests given by file name. */
-export async function startFlow(
+/** What a Weir is started with. */
+export interface WeirOptions {
+  /** Texts of manifests by file name, in the folder that the control plane serves. */
+  readonly manifests?: Readonly<Record<string, string>>;
+  /** The API server that it serves instead, under its own account. */
+  readonly cluster?: LimitsCluster;
+  /** Port of a proxy of that API server. */
+  readonly apiServerPort?: number;
+  /** Further environment variables of the control plane. */
+  readonly controlPlaneEnv?: Env;
+}
+
+/** Starts a control plane with its files in `folder`; the test starts pods. */
+export async function startWeir(
   folder: string,
-  manifests: Readonly<Record<string, string>>,
-  { controlPlaneEnv = {} }: { readonly controlPlaneEnv?: Env } = {},
-): Promise<Flow> {
+  { manifests = {}, cluster, apiServerPort, controlPlaneEnv = {} }: WeirOptions = {},
+): Promise<Weir> {
   const manifestFolder = join(folder, "manifests");
   mkdirSync(manifestFolder, { recursive: true });
   for (const [file, text] of Object.entries(manifests)) saveManifest(manifestFolder, file, text);
+  const kubeconfig = join(folder, "kubeconfig");
+  await cluster?.writeKubeconfig(kubeconfig, apiServerPort);
+  const source = cluster && { SOURCE: "kubernetes", SOURCE_DIRECTORY: "", KUBECONFIG: kubeconfig };
   const certificates = await ensureCertificates(join(folder, "certificates"), {
     hostNames: ["localhost", STACK_HOST],
     now: new Date(),
   });
   const place = { ports: await anyPorts(), certificates, manifests: manifestFolder };
-  return new Flow(place, controlPlaneEnv, await startReplica(place, controlPlaneEnv));
+  const env = { ...source, ...controlPlaneEnv };
+  return new Weir(place, env, await startReplica(place, env));
 }
 
 /** A place whose ports are known. */
-type FlowPlace = ReplicaPlace & Required<Pick<ReplicaPlace, "ports">>;
+type WeirPlace = ReplicaPlace & Required<Pick<ReplicaPlace, "ports">>;
 
-/** The running flow. */
-export class Flow {
+/** What runs. */
+export class Weir {
   /** The control plane that was started last. */
   controlPlane: Replica;
-  readonly #place: FlowPlace;
+  readonly #place: WeirPlace;
   readonly #controlPlaneEnv: Env;
   readonly #pods: Pod[] = [];
 
-  constructor(place: FlowPlace, controlPlaneEnv: Env, controlPlane: Replica) {
+  constructor(place: WeirPlace, controlPlaneEnv: Env, controlPlane: Replica) {
     this.#place = place;
     this.#controlPlaneEnv = controlPlaneEnv;
     this.controlPlane = controlPlane;
