@@ -161,12 +161,12 @@ function indexedLiterals(path: string, authority: string): Buffer {
 /** Fields that a request may have in addition to its own, or instead; undefined removes one. */
 export type ExtraFields = Readonly<Record<string, string | undefined>>;
 
-/** The header block of a gRPC request: literals only. */
+/** The header block of a gRPC request, literals only. A name without a path is a method of "test.Service". */
 export function requestBlock(path: string, extra: ExtraFields = {}): Buffer {
   const fields: ExtraFields = {
     ":method": "POST",
     ":scheme": "http",
-    ":path": path,
+    ":path": path.startsWith("/") ? path : `/test.Service/${path}`,
     ":authority": "test",
     "content-type": "application/grpc",
     te: "trailers",

@@ -34,7 +34,7 @@ describe("HpackDecoder", () => {
     expect(decode([Buffer.alloc(0)])).toMatchObject({ results: ["ok"], lines: [] });
   });
 
-  it("decodes every octet in a name and a value, plain and in Huffman code", () => {
+  it("decodes every octet in a name and a value, hpackString and in Huffman code", () => {
     const every = String.fromCharCode(...Array.from({ length: 256 }, (_, octet) => octet));
     for (const string of [hpackString(every), huffman(every)])
       expect(decode([literal("not inserted", string, string)])).toMatchObject({
@@ -245,7 +245,7 @@ describe("HpackDecoder against a reference model", () => {
       for (const { kind, index, name, value, isHuffman } of steps) {
         const entryAt = reference.entries.length === 0 ? -1 : index % reference.entries.length;
         const entry = reference.entries[entryAt];
-        const text = isHuffman ? huffman : plain;
+        const text = isHuffman ? huffman : hpackString;
         const add = (line: readonly [string, string]): void => {
           lines.push(`${line[0]}: ${line[1]}`);
           listBytes += line[0].length + line[1].length + 32;
