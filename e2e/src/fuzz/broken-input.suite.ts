@@ -2,8 +2,8 @@
 // others): the process lives, answers, and complains of nothing.
 import { afterEach, describe, expect, it } from "vitest";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
-import { fuzzListener, type FuzzTotals } from "./fuzz-listener.ts";
-import { type FuzzedService, type GrpcKind, startFuzzedService } from "./fuzzed-service.ts";
+import { fuzzListener, type FuzzTotals } from "./fuzz-listener.suite.ts";
+import { type FuzzedService, type GrpcKind, startFuzzedService } from "./fuzzed-service.suite.ts";
 import { Random } from "@weir/harness/processes/random";
 
 const ROUNDS = 4;

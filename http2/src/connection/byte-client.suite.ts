@@ -14,8 +14,9 @@ import { hpackLimits } from "./connection-deps.ts";
 import { Connection } from "./connection.ts";
 import { type ReceivedFrame, ServerReader } from "./received-frames.suite.ts";
 
-/** The chunks of all connections, as in a server. */
+/** What all connections share, as in a server: chunks, and scratch space by its limit. */
 const POOL = new ChunkPool();
+const FIELDS = new Map<number, FieldList>();
 
 /** A sink that records, and that takes bytes only when it is told to. */
 class RecordingSink implements ByteSink {
@@ -74,8 +75,8 @@ export class ByteClient {
   /** What the clock of the system is ahead. */
   clockMs = 5_000_000;
   readonly deadlines = new Deadlines(this.nowMs, () => undefined);
-  readonly #reader = new ServerReader();
-  #tasks: TurnTask[] = [];
+  readonly reader = new ServerReader();
+  readonly #tasks: TurnTask[] = [];
 
   constructor(limits: Partial<Http2Limits> = {}, maxAgeMs = Infinity, service = new TestService()) {
     this.service = service;
@@ -88,7 +89,8 @@ export class ByteClient {
     };
     const { counters, budget, deadlines } = this;
     const shared = { turn, limits: this.limits, counters, budget, deadlines, pool: POOL, methods: service.methods };
-    const fields = new FieldList(hpackLimits(this.limits));
+    const bounds = hpackLimits(this.limits);
+    const fields = FIELDS.getOrInsertComputed(bounds.listMaxBytes, () => new FieldList(bounds));
     this.connection = new Connection({ ...shared, fields }, this.sink, this.nowMs, maxAgeMs);
   }
 
@@ -113,12 +115,12 @@ export class ByteClient {
 
   /** Ends the turn, and returns what was written since the last call. */
   turn(): readonly ReceivedFrame[] {
-    const tasks = this.#tasks;
-    this.#tasks = [];
-    for (const task of tasks) task.runAtTurnEnd();
+    while (this.#tasks.length > 0) for (const task of this.#tasks.splice(0)) task.runAtTurnEnd();
     const bytes = Buffer.concat(this.sink.written);
     this.sink.written = [];
-    return this.#reader.read(bytes);
+    const frames = this.reader.read(bytes);
+    if (this.reader.restBytes !== 0) throw new Error("The server sends a part of a frame");
+    return frames;
   }
 
   /** Lets time pass in steps of a second, and returns what the server sends meanwhile. */
@@ -127,7 +129,7 @@ export class ByteClient {
     while (this.nowMs < end) {
       this.nowMs = Math.min(end, this.nowMs + 1000);
       this.deadlines.advance(this.nowMs);
-      this.connection.tick(this.nowMs);
+      if (this.sink.state !== "destroyed") this.connection.tick(this.nowMs);
     }
     return this.turn();
   }

@@ -1,9 +1,11 @@
 // Reads the bytes of a server for tests, and puts them into words.
-import { createFrameReader, FLAG, FRAME } from "@weir/harness/http2/http2-frames";
+import { createFrameReader, FLAG, FRAME, FRAME_HEADER_BYTES } from "@weir/harness/http2/http2-frames";
 import { FieldList } from "../hpack/field-list.ts";
 import { HpackDecoder } from "../hpack/hpack-decoder.ts";
 
 const LIMITS = { tableMaxBytes: 4096, listMaxBytes: 65_536, tableUpdatesMax: 2 };
+
+const HTTP1_ANSWER = "HTTP/1.1 ";
 
 /** Scratch space of every reader. */
 const FIELDS = new FieldList(LIMITS);
@@ -25,11 +27,19 @@ export class ServerReader {
   readonly #decoder = new HpackDecoder(LIMITS);
   readonly #read = createFrameReader((...frame) => void this.#frames.push(this.#frame(...frame)));
   #frames: ReceivedFrame[] = [];
+  /** Whether the server refuses HTTP/1, in HTTP/1. */
+  isHttp1 = false;
+  /** Bytes of a frame that is not complete. */
+  restBytes = 0;
 
   /** Returns the frames that are complete with these bytes. */
   read(bytes: Buffer): readonly ReceivedFrame[] {
+    this.isHttp1 ||= bytes.toString("latin1", 0, HTTP1_ANSWER.length) === HTTP1_ANSWER;
     this.#frames = [];
+    if (this.isHttp1) return [];
     this.#read(bytes);
+    this.restBytes += bytes.length;
+    for (const { payload } of this.#frames) this.restBytes -= FRAME_HEADER_BYTES + payload.length;
     return this.#frames;
   }
 

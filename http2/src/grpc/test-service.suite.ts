@@ -11,7 +11,7 @@ export const BYTES: MessageEncoder<Buffer> = {
 const SHOULD_RATE_LIMIT = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
 const NOT_FOUND = 5;
-const LARGE_BYTES = 60_000;
+const LARGE = Buffer.alloc(30_000);
 
 /** The service. */
 export class TestService {
@@ -34,7 +34,7 @@ export class TestService {
       [`${prefix}Headers`, unary((call) => call.reply(BYTES, Buffer.from(JSON.stringify(call.headers()))))],
       [`${prefix}Later`, unary((call, message) => this.#later(call, message))],
       [`${prefix}Fail`, unary((call) => call.fail(NOT_FOUND, "not found: ä\n"))],
-      [`${prefix}Large`, unary((call) => call.reply(BYTES, Buffer.alloc(LARGE_BYTES)))],
+      [`${prefix}Large`, unary((call) => call.reply(BYTES, LARGE))],
       [SHOULD_RATE_LIMIT, unary((call) => call.reply(BYTES, Buffer.alloc(0)))],
       [`${prefix}Chat`, { kind: "streaming", open: (call) => this.#chat(call) }],
       [`${prefix}Watch`, { kind: "streaming", open: (call) => this.#watch(call) }],

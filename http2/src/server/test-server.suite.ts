@@ -21,7 +21,7 @@ const TURN = {
 
 /** The server. */
 export class TestServer {
-  readonly service = new TestService();
+  readonly service: TestService;
   readonly http2: Http2Server;
   /** Certificates of the authority that clients trust, PEM; undefined in plaintext. */
   readonly caPem: string | undefined;
@@ -29,14 +29,19 @@ export class TestServer {
   readonly refused: string[] = [];
   readonly #listener: Server;
 
-  private constructor(listener: Server, caPem: string | undefined, limits: Partial<Http2Limits>) {
+  private constructor(listener: Server, caPem: string | undefined, limits: Partial<Http2Limits>, prefix?: string) {
+    this.service = new TestService(prefix);
     this.#listener = listener;
     this.caPem = caPem;
     this.http2 = new Http2Server({ methods: this.service.methods, turn: TURN, random: () => 0.5 }, limits);
   }
 
-  /** Starts a server on a free port of 127.0.0.1. */
-  static async start(protection: TestProtection, limits: Partial<Http2Limits> = {}): Promise<TestServer> {
+  /** Starts a server on a free port of 127.0.0.1; `prefix` is that of the service. */
+  static async start(
+    protection: TestProtection,
+    limits: Partial<Http2Limits> = {},
+    prefix?: string,
+  ): Promise<TestServer> {
     const accept = (socket: Socket): void => {
       socket.on("error", () => {}); // Clients of tests break connections.
       server.http2.accept(socket, (preface) => void server.refused.push(preface));
@@ -46,7 +51,7 @@ export class TestServer {
       tls === undefined
         ? createServer({ noDelay: true }, accept)
         : createTlsServer({ key: tls.keyPem, cert: tls.certPem, ALPNProtocols: ["h2"], noDelay: true }, accept);
-    const server = new TestServer(listener, tls?.caPem, limits);
+    const server = new TestServer(listener, tls?.caPem, limits, prefix);
     await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
     return server;
   }

@@ -3,10 +3,11 @@
 import { parseArgs } from "node:util";
 
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
-import { fuzzListener, type FuzzTotals } from "./fuzz-listener.ts";
-import { type FuzzedService, type GrpcKind, startFuzzedService } from "./fuzzed-service.ts";
+import { fuzzListener, type FuzzTotals } from "./fuzz-listener.suite.ts";
+import { type FuzzedService, type GrpcKind, startFuzzedService } from "./fuzzed-service.suite.ts";
 import { Random } from "@weir/harness/processes/random";
-import { INPUT_KINDS, runInputs } from "./connection/run-inputs.ts";
+import { INPUT_KINDS } from "@weir/http2/fuzz/inputs.suite";
+import { runInputs } from "@weir/http2/fuzz/run-inputs.suite";
 
 const USAGE = "usage: make fuzz [ARGS='--minutes 10 --seed 1']";
 
@@ -56,7 +57,7 @@ async function runRound(kind: GrpcKind): Promise<void> {
 
 async function runBatch(service: FuzzedService): Promise<void> {
   for (const { name, make } of INPUT_KINDS) {
-    const ends = runInputs(make, random.below(2 ** 32), CONNECTION_INPUTS);
+    const ends = await runInputs(make, random.below(2 ** 32), CONNECTION_INPUTS);
     connectionInputs += CONNECTION_INPUTS;
     console.log(`${connectionInputs} inputs for connections, the last of ${name}: ${JSON.stringify(ends)}`);
   }

@@ -1,6 +1,6 @@
 // Inputs for listeners that speak HTTP/1.1: random bytes, broken requests, and well-formed requests
 // with broken JSON.
-import { mutate } from "./mutation.ts";
+import { mutate } from "@weir/harness/processes/mutation";
 import type { Random } from "@weir/harness/processes/random";
 
 /** Header lines that mean something to a server, in good and in bad forms. */
@@ -31,28 +31,14 @@ const HEADER_LINES = [
   "Range: bytes=0-1",
 ] as const;
 
-const METHODS = [
-  "GET",
-  "GET",
-  "POST",
-  "HEAD",
-  "PUT",
-  "OPTIONS",
-  "DELETE",
-  "CONNECT",
-  "TRACE",
-  "PRI",
-  "M-SEARCH",
-  "get",
-  "\u00ff",
-] as const;
+const METHODS = "GET GET POST HEAD PUT OPTIONS DELETE CONNECT TRACE PRI M-SEARCH get \u00ff".split(" ");
 
 const VERSIONS = ["HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/2.0", "HTTP/0.9", "http/1.1", ""] as const;
 
 /** What a listener is asked for. */
 export interface Http1Target {
   /** Paths that it has and that cost little. */
-  readonly paths: readonly [string, ...string[]];
+  readonly paths: readonly string[];
   /** A body that it understands; undefined when it takes none. */
   readonly body: string | undefined;
 }
@@ -93,7 +79,7 @@ export const ANSWER_START = "HTTP/1.1 ";
 
 /** A request that the listener answers with status 200. */
 export function goodRequest(target: Http1Target): Buffer {
-  return write(target.body === undefined ? "GET" : "POST", target.paths[0], "", target.body ?? "");
+  return write(target.body === undefined ? "GET" : "POST", target.paths[0] ?? "/", "", target.body ?? "");
 }
 
 function request(random: Random, target: Http1Target): Buffer {
