@@ -4,13 +4,13 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ROOT } from "@weir/harness/processes/programs";
 import { eventually } from "@weir/harness/processes/eventually";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { ATTACKS, type Attack } from "@weir/http2/attacks/attacks.suite";
 import { residentMebibytes } from "../benchmarks/cpu-time.ts";
 import { type RateLimitService, startRateLimitService } from "../conformance/rate-limit-service.ts";
 import { INSPECTED, inspectorUrlOf, type InspectedHeap, openInspectedHeap } from "../soak/inspected-heap.suite.ts";
-import { ATTACKS, type Attack } from "./attacks.ts";
-import { measureAnswers } from "./good-client.ts";
 
 /** How long each attack lasts at least, in milliseconds, and the calls of the good client meanwhile. */
 const ATTACK_MS = 2500;
@@ -25,6 +25,12 @@ const P90_MAX_MS = 500;
 const RSS_GROWTH_MAX = 100;
 const RSS_LEFT_MAX = 75;
 const HEAP_LEFT_MAX = 8;
+
+/** Time between two calls, in milliseconds. */
+const INTERVAL_MS = 10;
+
+/** Longest wait for an answer, in milliseconds. */
+const ANSWER_TIMEOUT_MS = 10_000;
 
 const RULES = `domain: attacks
 descriptors:
@@ -79,7 +85,7 @@ describe("weir-ratelimit under attack", () => {
 
 /** Runs `measure` during the attack. */
 async function during<T>(attack: Attack, measure: () => Promise<T>): Promise<T> {
-  const program = join(import.meta.dirname, "attacker.ts");
+  const program = join(ROOT, "http2", "src", "attacks", "attacker.suite.ts");
   const args = ["--conditions=source", program, attack.name, String(service.grpcPort)];
   const attacker = spawn(process.execPath, args, { stdio: "inherit" });
   try {
@@ -99,4 +105,27 @@ function after(durationMs: number, questions: number): () => boolean {
     asked += 1;
     return performance.now() > endMs && asked > questions;
   };
+}
+
+/** Calls the service, and `onCall` after each call, until `isOver`; returns the times in milliseconds, in order of size. */
+async function measureAnswers(
+  service: RateLimitService,
+  isOver: () => boolean,
+  onCall: () => void,
+): Promise<readonly number[]> {
+  const times: number[] = [];
+  const waiting: Promise<void>[] = [];
+  const call = async (): Promise<void> => {
+    const startMs = performance.now();
+    const { code } = await service.askWithin(ANSWER_TIMEOUT_MS, "attacks", { entries: { user: "alice" } });
+    times.push(performance.now() - startMs);
+    if (code !== "OK") throw new Error(`The good client was answered ${code}`);
+  };
+  while (!isOver()) {
+    waiting.push(call());
+    onCall();
+    await new Promise((resolve) => void setTimeout(resolve, INTERVAL_MS));
+  }
+  await Promise.all(waiting);
+  return times.sort((a, b) => a - b);
 }

@@ -1,7 +1,7 @@
 // Program: attacks the port given by the second argument until it is ended, in a process of its own
 // so that the clients of the test are not kept waiting by it.
 import { connect, type Socket } from "node:net";
-import { ATTACKS, type Attack } from "./attacks.ts";
+import { ATTACKS, type Attack } from "./attacks.suite.ts";
 
 /** Wait before a connection that the server closed is opened again, in milliseconds. */
 const RECONNECT_MS = 20;
