@@ -7,8 +7,7 @@ import { describe, expect, it } from "vitest";
 
 import { TestServer, type TestProtection } from "../server/test-server.suite.ts";
 import { INPUT_KINDS } from "./inputs.suite.ts";
-import { answerCalls } from "./memory-connection.suite.ts";
-import { runInputs } from "./run-inputs.suite.ts";
+import { answerCalls, runInputs } from "./memory-connection.suite.ts";
 import { fuzzSocket } from "./socket-connection.suite.ts";
 
 /** Inputs of one test, and tests of each kind of input. */

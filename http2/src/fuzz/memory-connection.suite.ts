@@ -1,11 +1,12 @@
 // A fuzzed connection without a socket: reads, turns, time and the answers of methods mix at random, and its
 // bounds and memory are checked.
-import type { Random } from "@weir/harness/processes/random";
+import { Random } from "@weir/harness/processes/random";
 
 import { ByteClient } from "../connection/byte-client.suite.ts";
 import type { ReceivedFrame } from "../connection/received-frames.suite.ts";
 import { BYTES, TestService } from "../grpc/test-service.suite.ts";
-import type { FuzzedConnection } from "./run-input.suite.ts";
+import type { MakeInput } from "./inputs.suite.ts";
+import { type FuzzEnd, type FuzzedConnection, runInput } from "./run-input.suite.ts";
 
 /** Small bounds, so that short inputs meet them; the rest are the server's own. */
 const SMALL_LIMITS = {
@@ -31,8 +32,28 @@ const PAUSE_MAX_MS = 1500;
 /** Most answers of a streaming call per turn. */
 const SENDS_MAX = 3;
 
+/** How many inputs ended in which way. */
+type FuzzEnds = Record<FuzzEnd, number>;
+
+/** Runs so many inputs; throws at the first that is not answered as it should be. */
+export async function runInputs(make: MakeInput, seed: number, count: number): Promise<FuzzEnds> {
+  const ends: FuzzEnds = { answers: 0, goaway: 0, draining: 0, http1: 0, silent: 0, closed: 0 };
+  const seeds = new Random(seed);
+  for (let number = 0; number < count; number++) {
+    const random = seeds.fork();
+    const input = make(random);
+    try {
+      ends[await runInput(input, new MemoryConnection(random), random)]++;
+    } catch (cause) {
+      const again = `input ${number} of seed ${seed}: ${input.toString("hex")}`;
+      throw new Error(`${cause instanceof Error ? cause.message : String(cause)}; ${again}`, { cause });
+    }
+  }
+  return ends;
+}
+
 /** The connection. */
-export class MemoryConnection implements FuzzedConnection {
+class MemoryConnection implements FuzzedConnection {
   onFrames: (frames: readonly ReceivedFrame[]) => void = () => undefined;
   readonly isLossless = true;
   readonly #random: Random;
