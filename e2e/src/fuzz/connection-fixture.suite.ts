@@ -44,9 +44,9 @@ export class ConnectionFixture {
       wire.onData = () => (hasAnswer = true);
       wire.write(goodRequest({ ...speaks, paths: ["/healthcheck"] }));
     }
-    await wire.until(() => hasAnswer, ANSWER_MS);
-    if (hasAnswer) this.answeredMs.set(wire, performance.now());
-    return hasAnswer;
+    const isIt = await wire.until(() => hasAnswer, ANSWER_MS);
+    if (isIt) this.answeredMs.set(wire, performance.now());
+    return isIt;
   }
 
   /** Opens so many connections and uses each once; resolves with those that the server accepted. */

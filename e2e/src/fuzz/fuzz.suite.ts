@@ -19,18 +19,18 @@ const { values } = parseArgs({ options: { minutes: { type: "string", default: "1
 const minutes = Number(values.minutes);
 const seed = values.seed === undefined ? Date.now() % 2 ** 32 : Number(values.seed);
 if (!(minutes > 0) || !Number.isInteger(seed)) {
-  console.error("usage: make fuzz [ARGS='--minutes 10 --seed 1']");
+  print("usage: make fuzz [ARGS='--minutes 10 --seed 1']");
   process.exit(2);
 }
 
-console.log(`Seed ${seed}, ${minutes} minutes; again with: make fuzz ARGS="--seed ${seed} --minutes ${minutes}"`);
+print(`Seed ${seed}, ${minutes} minutes; again with: make fuzz ARGS="--seed ${seed} --minutes ${minutes}"`);
 const random = new Random(seed);
 const totals = new Map<string, FuzzTotals>();
 const endMs = performance.now() + minutes * 60_000;
 while (performance.now() < endMs) for (const kind of ["plain", "tls", "unix"] as const) await fuzzProcess(kind);
 for (const [name, { inputs, connections, bytes }] of totals)
-  console.log(`${name}: ${inputs} inputs over ${connections} connections, ${(bytes / 1e6).toFixed(0)} MB`);
-console.log("The service answered to the end.");
+  print(`${name}: ${inputs} inputs over ${connections} connections, ${(bytes / 1e6).toFixed(0)} MB`);
+print("The service answered to the end.");
 
 /** One process, whose gRPC listener is of this kind, for a while. */
 async function fuzzProcess(kind: GrpcKind): Promise<void> {
@@ -50,7 +50,7 @@ async function fuzzProcess(kind: GrpcKind): Promise<void> {
 
 async function runRound(service: FuzzedService): Promise<void> {
   for (const { name, make } of INPUT_KINDS)
-    console.log(`Connections, ${name}: ${JSON.stringify(await runInputs(make, random.below(2 ** 32), ROUND_INPUTS))}`);
+    print(`Connections, ${name}: ${JSON.stringify(await runInputs(make, random.below(2 ** 32), ROUND_INPUTS))}`);
   const sent = service.targets.map((target) => {
     const total = totals.getOrInsertComputed(target.name, () => ({ inputs: 0, bytes: 0, connections: 0 }));
     return fuzzListener(target, random.fork(), ROUND_INPUTS, total);
@@ -59,6 +59,10 @@ async function runRound(service: FuzzedService): Promise<void> {
   await service.assertAnswers();
   const complaints = service.complaints();
   const sum = [...totals.values()].reduce((inputs, total) => inputs + total.inputs, 0);
-  console.log(`${sum} inputs, ${(service.rssBytes() / 2 ** 20).toFixed(0)} MiB, ${service.openSockets()} sockets`);
+  print(`${sum} inputs, ${(service.rssBytes() / 2 ** 20).toFixed(0)} MiB, ${service.openSockets()} sockets`);
   if (complaints.length > 0) throw new Error(`The log complains:\n${complaints.slice(0, 20).join("\n")}`);
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
 }

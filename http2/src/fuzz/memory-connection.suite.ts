@@ -99,6 +99,7 @@ class MemoryConnection implements FuzzedConnection {
 
   expire(): void {
     this.#client.wait(this.#client.limits.prefaceTimeoutMs);
+    if (this.isOpen) throw new Error("A connection without a preface stays open");
   }
 
   /** The client closes: nothing is kept or sent any more, also when methods answer later. */

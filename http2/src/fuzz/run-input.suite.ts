@@ -26,7 +26,7 @@ export interface FuzzedConnection {
   send(bytes: Buffer): void;
   /** Waits until the server has answered what was sent, as far as it can be known. */
   settle(isDone: () => boolean): void | Promise<void>;
-  /** Waits until the server closes a connection whose client does not begin. */
+  /** Waits for the server to close a connection whose client does not begin; throws when it does not. */
   expire(): void | Promise<void>;
   close(): void;
 }
@@ -68,7 +68,6 @@ async function finish(
   await connection.settle(() => exchange.received > 0);
   if (connection.isOpen && exchange.received === 0) {
     await connection.expire();
-    if (connection.isOpen) throw new Error("A connection without a preface stays open");
     return "silent";
   }
   const id = exchange.lastId + (exchange.lastId % 2 === 0 ? 1 : 2);

@@ -56,7 +56,7 @@ class SocketConnection implements FuzzedConnection {
   }
 
   expire(): void {
-    // The wait for an answer was long enough.
+    throw new Error("A connection without a preface stays open"); // The wait for an answer was long enough.
   }
 
   close(): void {
