@@ -3,7 +3,7 @@ import type { OutgoingHttpHeaders } from "node:http2";
 
 import { FieldList } from "../hpack/field-list.ts";
 import { HpackDecoder } from "../hpack/hpack-decoder.ts";
-import { Nghttp2Peer } from "../hpack/nghttp2-peer.suite.ts";
+import { Nghttp2Peer } from "@weir/harness/http2/nghttp2-peer";
 import { HeaderBlocks } from "./header-blocks.ts";
 
 const LIMITS = { tableMaxBytes: 4096, listMaxBytes: 16_384, tableUpdatesMax: 2 };

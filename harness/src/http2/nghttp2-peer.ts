@@ -12,7 +12,7 @@ import {
   PREFACE,
   resetFrame,
   settingsFrame,
-} from "@weir/harness/http2/http2-frames";
+} from "./http2-frames.ts";
 
 const SETTINGS_HEADER_TABLE_SIZE = 1;
 const SETTINGS_MAX_CONCURRENT_STREAMS = 3;
