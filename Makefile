@@ -85,7 +85,7 @@ bench-account: build ## Measure calls per second, start and memory of the accoun
 fuzz: $(INSTALLED) ## Send broken input to the codec, the image process, HTTP/2 connections and every listener (ARGS='--minutes 10 --seed 1')
 	@node --conditions=source ratelimit/src/transport/weir/codec/codec-fuzz.suite.ts $(ARGS)
 	@node --conditions=source account/src/media/images/image-fuzz.suite.ts $(ARGS)
-	@node --conditions=source e2e/src/fuzz/run.ts $(ARGS)
+	@node --conditions=source e2e/src/fuzz/fuzz.suite.ts $(ARGS)
 
 differential: build ## Compare with envoyproxy/ratelimit on random rules and requests (ARGS='--seed 7 --configurations 100')
 	@node tools/test/test-setup.ts

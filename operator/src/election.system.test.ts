@@ -235,7 +235,7 @@ describe("three operators", () => {
 
   it("have another leader when the work of the leader does not end, which exits with the reason", async () => {
     leader.process.signal("SIGUSR2");
-    leader.proxy.swallow();
+    leader.proxy.block();
     const next = await leaderAmong(others(leader));
     const code = await leader.process.code;
     expect(leader.process.text()).toContain(

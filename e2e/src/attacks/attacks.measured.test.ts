@@ -4,14 +4,15 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ROOT } from "@weir/harness/processes/programs";
 import { eventually } from "@weir/harness/processes/eventually";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { toolsFolder } from "@weir/harness/processes/tools";
+import { ATTACKS, type Attack } from "@weir/http2/attacks/attacks.suite";
 import { residentMebibytes } from "../benchmarks/cpu-time.ts";
 import { buildGenerator, type GeneratorReport, runGenerator } from "../benchmarks/decisions/generator.ts";
 import { type RateLimitService, startRateLimitService } from "@weir/harness/weir/rate-limit-service";
 import { INSPECTED, inspectorUrlOf, type InspectedHeap, openInspectedHeap } from "../soak/inspected-heap.suite.ts";
-import { ATTACKS, type Attack } from "./attacks.ts";
 
 /** The calls of the good client: a hundred a second during each attack, all of which must be answered with OK. */
 const GOOD_CALLS = "--rate 100 --connections 1 --warm-up 0 --seconds 2.5 --domain attacks --entry user=alice";
@@ -80,7 +81,7 @@ describe("weir-ratelimit under attack", () => {
 
 /** What the good client measures during the attack; looks at the service meanwhile. */
 async function during(attack: Attack, look: () => void): Promise<GeneratorReport> {
-  const program = join(import.meta.dirname, "attacker.ts");
+  const program = join(ROOT, "http2", "src", "attacks", "attacker.suite.ts");
   const args = ["--conditions=source", program, attack.name, String(service.grpcPort)];
   const attacker = spawn(process.execPath, args, { stdio: "inherit" });
   const timer = setInterval(look, LOOK_MS);

@@ -2,8 +2,8 @@
 // others): the process lives, answers, and complains of nothing.
 import { afterEach, describe, expect, it } from "vitest";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
-import { fuzzListener, type FuzzTotals } from "./fuzz-listener.ts";
-import { type FuzzedService, type GrpcKind, startFuzzedService } from "./fuzzed-service.ts";
+import { fuzzListener } from "./fuzz-listener.suite.ts";
+import { type FuzzedService, type GrpcKind, startFuzzedService } from "./fuzzed-service.suite.ts";
 import { Random } from "@weir/harness/processes/random";
 
 const ROUNDS = 4;
@@ -43,30 +43,20 @@ export function describeBrokenInput(
         service = await startFuzzedService(folder.path, grpc);
         const { targets } = service;
         const { pid } = service.program;
-        const before = { sockets: service.openSockets(), rss: service.rssBytes() };
+        const socketsBefore = service.openSockets();
         const random = new Random(seed);
         const fed = targets
           .filter(({ name, speaks }) => speaks === "grpc" || name === other)
-          .map((target) => ({
-            target,
-            random: random.fork(),
-            totals: { inputs: 0, bytes: 0, connections: 0 } satisfies FuzzTotals,
-          }));
+          .map((target) => ({ target, random: random.fork(), totals: { inputs: 0, bytes: 0, connections: 0 } }));
         expect(fed).toHaveLength(2);
-        let rssMax = 0;
         for (let round = 0; round < ROUNDS; round++) {
           await Promise.all(fed.map((each) => fuzzListener(each.target, each.random, inputs / ROUNDS, each.totals)));
           await service.assertAnswers();
-          rssMax = Math.max(rssMax, service.rssBytes());
-          expect(rssMax).toBeLessThan(RSS_MAX_BYTES);
+          expect(service.rssBytes()).toBeLessThan(RSS_MAX_BYTES);
         }
         expect(service.complaints()).toEqual([]);
-        await afterwards?.(service, before.sockets);
+        await afterwards?.(service, socketsBefore);
         expect(service.program.pid).toBe(pid);
-        const memory = [before.rss, rssMax, service.rssBytes()].map((bytes) => `${(bytes / 2 ** 20).toFixed(0)} MiB`);
-        for (const { target, totals } of fed)
-          process.stdout.write(`fuzz ${target.name}: ${totals.inputs} inputs, ${totals.connections} connections\n`);
-        process.stdout.write(`fuzz RSS: ${memory[0]!} before, ${memory[1]!} at most, ${memory[2]!} after\n`);
         for (const { totals } of fed) expect(totals.inputs).toBeGreaterThanOrEqual(inputs);
         expect(await service.stop()).toBe(0);
       },

@@ -1,11 +1,10 @@
 // Fixture of the tests with many connections: a service, and the connections to it.
+import { createFrameReader, FLAG, FRAME, frame, openingBytes } from "@weir/harness/http2/http2-frames";
+import { Wire } from "@weir/harness/http2/wire";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
-import type { FuzzTarget } from "./fuzz-listener.ts";
-import { type FuzzedService, startFuzzedService } from "./fuzzed-service.ts";
-import { goodRequest } from "./http1-inputs.ts";
-import { openingBytes } from "@weir/harness/http2/http2-frames";
-import { createPongReader, ping } from "./http2-inputs.ts";
-import { Wire } from "./wire.ts";
+import type { FuzzTarget } from "./fuzz-listener.suite.ts";
+import { type FuzzedService, startFuzzedService } from "./fuzzed-service.suite.ts";
+import { goodRequest } from "./http1-inputs.suite.ts";
 
 /** Connections that are opened together. */
 const BATCH = 100;
@@ -34,21 +33,18 @@ export class ConnectionFixture {
     return target;
   }
 
-  /** Whether the server answers on this connection; `number` counts the requests on it from 1. */
-  async isAnswered(wire: Wire, { speaks }: FuzzTarget, number: number): Promise<boolean> {
+  /** Whether the server answers on this connection, for the first time or once more. */
+  async isAnswered(wire: Wire, { speaks }: FuzzTarget): Promise<boolean> {
+    let hasAnswer = false;
     if (speaks === "grpc") {
-      let pongs = 0;
-      const read = createPongReader((pong) => (pongs = pong));
-      wire.onData = (chunk) => {
-        read(chunk);
-        return pongs === number;
-      };
-      wire.write(number === 1 ? Buffer.concat([openingBytes(), ping(1)]) : ping(number));
+      wire.onData = createFrameReader((type, flags) => (hasAnswer ||= type === FRAME.PING && (flags & FLAG.ACK) !== 0));
+      if (!this.answeredMs.has(wire)) wire.write(openingBytes());
+      wire.write(frame(FRAME.PING, 0, 0, Buffer.alloc(8)));
     } else {
-      wire.onData = () => true;
+      wire.onData = () => (hasAnswer = true);
       wire.write(goodRequest({ ...speaks, paths: ["/healthcheck"] }));
     }
-    const isIt = (await wire.wait(ANSWER_MS)) === "answered";
+    const isIt = await wire.until(() => hasAnswer, ANSWER_MS);
     if (isIt) this.answeredMs.set(wire, performance.now());
     return isIt;
   }
@@ -60,7 +56,7 @@ export class ConnectionFixture {
       const some = Array.from({ length: Math.min(BATCH, count - opened) }, async () => {
         const wire = await Wire.open(target.address);
         this.wires.push(wire);
-        if (await this.isAnswered(wire, target, 1)) accepted.push(wire);
+        if (await this.isAnswered(wire, target)) accepted.push(wire);
       });
       await Promise.all(some);
     }

@@ -1,38 +1,60 @@
-// The bytes of gRPC calls over HTTP/2, and a reader of frames. For the fuzzer: it trusts the server.
+// The bytes of an HTTP/2 client, sound or not, and a reader of frames: for unit tests, attacks, fuzzers
+// and load generators. It shares no code with the server that they test.
 
 /** What a client sends first on a connection (RFC 9113, section 3.4). */
 export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 /** Bytes of a frame header (RFC 9113, section 4.1). */
-const FRAME_HEADER_BYTES = 9;
+export const FRAME_HEADER_BYTES = 9;
 
 /** Numbers of frame types (RFC 9113, section 6). */
-export const FRAME = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4, PING: 6, GOAWAY: 7, WINDOW_UPDATE: 8 } as const;
+export const FRAME = {
+  DATA: 0,
+  HEADERS: 1,
+  PRIORITY: 2,
+  RST_STREAM: 3,
+  SETTINGS: 4,
+  PUSH_PROMISE: 5,
+  PING: 6,
+  GOAWAY: 7,
+  WINDOW_UPDATE: 8,
+  CONTINUATION: 9,
+} as const;
 
 /** Flags of frames: the first is END_STREAM on DATA and HEADERS, and ACK on SETTINGS and PING. */
-export const FLAG = { END_STREAM: 0x1, ACK: 0x1, END_HEADERS: 0x4 } as const;
+export const FLAG = { END_STREAM: 0x1, ACK: 0x1, END_HEADERS: 0x4, PADDED: 0x8, PRIORITY: 0x20 } as const;
 
 /** The largest flow-control window and the one of a new connection, in bytes (RFC 9113, section 6.9). */
 const WINDOW = { max: 0x7fffffff, initial: 65_535 } as const;
+
+/** Identifiers of settings (RFC 9113, section 6.5.2). */
+export const SETTING = { headerTableSize: 1, initialWindow: 4 } as const;
 
 /**
  * The opening of a connection: no dynamic table towards us, and windows of this size; unless said
  * otherwise so large that no answer ever waits for one.
  */
 export function openingBytes(windowBytes: number = WINDOW.max): Buffer {
-  const settings = Buffer.alloc(12);
-  settings.writeUInt16BE(0x1, 0); // SETTINGS_HEADER_TABLE_SIZE = 0
-  settings.writeUInt16BE(0x4, 6); // SETTINGS_INITIAL_WINDOW_SIZE
-  settings.writeUInt32BE(windowBytes, 8);
-  const opening = Buffer.concat([PREFACE, frame(FRAME.SETTINGS, 0, 0, settings)]);
+  const opening = Buffer.concat([
+    PREFACE,
+    settingsFrame([SETTING.headerTableSize, 0], [SETTING.initialWindow, windowBytes]),
+  ]);
   return windowBytes > WINDOW.initial ? Buffer.concat([opening, windowUpdate(windowBytes - WINDOW.initial)]) : opening;
+}
+
+/** SETTINGS with identifiers and values. */
+export function settingsFrame(...settings: readonly (readonly [identifier: number, value: number])[]): Buffer {
+  return frame(
+    FRAME.SETTINGS,
+    0,
+    0,
+    Buffer.concat(settings.map(([id, value]) => Buffer.concat([Buffer.from([0, id]), uint32(value)]))),
+  );
 }
 
 /** Gives the server more of the connection's window, or of a stream's. */
 export function windowUpdate(bytes: number, streamId = 0): Buffer {
-  const payload = Buffer.alloc(4);
-  payload.writeUInt32BE(bytes);
-  return frame(FRAME.WINDOW_UPDATE, 0, streamId, payload);
+  return frame(FRAME.WINDOW_UPDATE, 0, streamId, uint32(bytes));
 }
 
 /** The acknowledgement that a frame asks for: those of SETTINGS and PING do, unless they are one. */
@@ -48,12 +70,10 @@ export function placesOf(marker: string, bytes: Buffer, start = 0): readonly num
   return places;
 }
 
-/** A message with the prefix of gRPC: no compression flag, then its length. */
-export function grpcMessage(message: Uint8Array): Buffer {
-  const bytes = Buffer.alloc(5 + message.length);
-  bytes.writeUInt32BE(message.length, 1);
-  bytes.set(message, 5);
-  return bytes;
+/** A message with the prefix of gRPC: a compression flag, then its length. */
+export function grpcMessage(message: Uint8Array | string, flag = 0): Buffer {
+  const bytes = Buffer.from(message);
+  return Buffer.concat([Buffer.from([flag]), uint32(bytes.length), bytes]);
 }
 
 /** What a frame reader reports. The payload is a view that is valid during the call only. */
@@ -79,41 +99,79 @@ export function createFrameReader(onFrame: FrameListener): (chunk: Buffer) => vo
 // dynamic table (RFC 7541, 6.2.1), so that afterwards te is entry 62, content-type 63, :authority
 // 64 and :path 65.
 function indexedLiterals(path: string, authority: string): Buffer {
-  return Buffer.concat([
-    Buffer.from([0x83, 0x86]),
-    Buffer.from([0x44]), // :path
-    hpackString(path),
-    Buffer.from([0x41]), // :authority
-    hpackString(authority),
-    Buffer.from([0x5f]), // content-type
-    hpackString("application/grpc"),
-    Buffer.from([0x40]), // A name that the static table lacks.
-    hpackString("te"),
-    hpackString("trailers"),
-  ]);
+  const fields = [
+    [0x44, path],
+    [0x41, authority],
+    [0x5f, "application/grpc"],
+  ] as const;
+  const literals = fields.flatMap(([index, value]) => [Buffer.from([index]), hpackString(value)]);
+  const te = [Buffer.from([0x40]), hpackString("te"), hpackString("trailers")]; // A name that the static table lacks.
+  return Buffer.concat([Buffer.from([0x83, 0x86]), ...literals, ...te]);
 }
 
-function hpackString(text: string): Buffer {
-  if (text.length > 126) throw new RangeError(`Longer than one length byte can say: ${text}`);
-  return Buffer.concat([Buffer.from([text.length]), Buffer.from(text, "latin1")]);
+/** Fields that a request may have in addition to its own, or instead; undefined removes one. */
+export type ExtraFields = Readonly<Record<string, string | undefined>>;
+
+/** The header block of a gRPC request, literals only. A name without a path is a method of "test.Service". */
+export function requestBlock(path: string, extra: ExtraFields = {}): Buffer {
+  const fields: ExtraFields = {
+    ":method": "POST",
+    ":scheme": "http",
+    ":path": path.startsWith("/") ? path : `/test.Service/${path}`,
+    ":authority": "test",
+    "content-type": "application/grpc",
+    te: "trailers",
+    ...extra,
+  };
+  return literalBlock(Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 }
 
-/**
- * Header fields as literals that enter no table (RFC 7541, section 6.2.2); names and values are cut
- * at 126 bytes.
- */
-export function literalBlock(fields: readonly (readonly [name: string, value: string])[]): Buffer {
-  return Buffer.concat(
-    fields.map(([name, value]) => Buffer.concat([Buffer.from([0]), cutString(name), cutString(value)])),
-  );
+/** HEADERS that open a call. */
+export function openCall(streamId: number, path: string, extra: ExtraFields = {}): Buffer {
+  return frame(FRAME.HEADERS, FLAG.END_HEADERS, streamId, requestBlock(path, extra));
 }
 
-function cutString(value: string): Buffer {
-  const bytes = Buffer.from(value, "latin1");
-  return Buffer.concat([Buffer.from([Math.min(bytes.length, 126)]), bytes.subarray(0, 126)]);
+/** DATA that ends its stream. */
+export function lastData(streamId: number, payload: Buffer): Buffer {
+  return frame(FRAME.DATA, FLAG.END_STREAM, streamId, payload);
 }
 
-/** One frame. */
+/** A whole call in two frames. */
+export function wholeCall(
+  streamId: number,
+  path: string,
+  message: Uint8Array | string = "hello",
+  extra: ExtraFields = {},
+): Buffer {
+  return Buffer.concat([openCall(streamId, path, extra), lastData(streamId, grpcMessage(message))]);
+}
+
+/** RST_STREAM, with CANCEL unless another code is given. */
+export function resetFrame(streamId: number, code = 8): Buffer {
+  return frame(FRAME.RST_STREAM, 0, streamId, uint32(code));
+}
+
+/** Header fields as literals that enter no table (RFC 7541, section 6.2.2). */
+export function literalBlock(fields: readonly (readonly string[])[]): Buffer {
+  return Buffer.concat(fields.flatMap((field) => [Buffer.from([0]), ...field.map(hpackString)]));
+}
+
+/** A string as it is, octets as Latin-1 (RFC 7541, section 5.2). */
+export function hpackString(text: string): Buffer {
+  return Buffer.concat([hpackInteger(0, 7, text.length), Buffer.from(text, "latin1")]);
+}
+
+/** The integer with a prefix of so many bits behind the high bits `first` (RFC 7541, section 5.1). */
+export function hpackInteger(first: number, prefixBits: number, value: number): Buffer {
+  const prefix = 2 ** prefixBits - 1;
+  if (value < prefix) return Buffer.from([first | value]);
+  const octets = [first | prefix];
+  let rest = value - prefix;
+  for (; rest >= 128; rest = Math.floor(rest / 128)) octets.push((rest % 128) | 128);
+  return Buffer.from([...octets, rest]);
+}
+
+/** A frame. */
 export function frame(type: number, flags: number, streamId: number, payload: Buffer = Buffer.alloc(0)): Buffer {
   const header = Buffer.alloc(FRAME_HEADER_BYTES);
   header.writeUIntBE(payload.length, 0, 3);
@@ -121,4 +179,11 @@ export function frame(type: number, flags: number, streamId: number, payload: Bu
   header[4] = flags;
   header.writeUInt32BE(streamId, 5);
   return Buffer.concat([header, payload]);
+}
+
+/** A number of 32 bits. */
+export function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
 }

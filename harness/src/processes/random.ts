@@ -24,9 +24,9 @@ export class Random {
     return this.below(times) === 0;
   }
 
-  /** One of the choices. */
-  pick<Choice>(choices: readonly [Choice, ...Choice[]]): Choice {
-    return choices[this.below(choices.length)] ?? choices[0];
+  /** One of the choices, of which there is at least one. */
+  pick<Choice>(choices: readonly Choice[]): Choice {
+    return choices[this.below(choices.length)]!;
   }
 
   /** Random bytes. */

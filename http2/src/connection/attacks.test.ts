@@ -1,26 +1,29 @@
 // Tests of what a hostile client can do: each attack meets its bound and its counter.
-import { describe, expect, it } from "vitest";
-
-import { Flag, FrameType } from "../frames/frame.ts";
-import { ByteClient, BYTES, summarize } from "./byte-client.suite.ts";
 import {
-  cancel,
+  FLAG,
+  FRAME,
   frame,
-  headerBlock,
+  grpcMessage,
   lastData,
-  message,
+  literalBlock,
   openCall,
-  requestFields,
+  requestBlock,
+  resetFrame,
   settingsFrame,
   wholeCall,
   windowUpdate,
-} from "./client-frames.suite.ts";
+} from "@weir/harness/http2/http2-frames";
+import { describe, expect, it } from "vitest";
+
+import { BYTES } from "../grpc/test-service.suite.ts";
+import { ByteClient } from "./byte-client.suite.ts";
+import { summarize } from "./received-frames.suite.ts";
 
 const CALM = 11;
 
 /** What a call of openCall() costs while it waits for its message, in bytes. */
 const WAITING_CALL_BYTES = 584;
-const PING = frame(FrameType.PING, 0, 0, Buffer.alloc(8));
+const PING = frame(FRAME.PING, 0, 0, Buffer.alloc(8));
 
 /** Odd identifiers from 1 on. */
 function ids(count: number, first = 1): readonly number[] {
@@ -44,7 +47,7 @@ describe("open streams", () => {
 
   it("above the number end the connection when a client that knows the number continues", () => {
     const client = new ByteClient({ concurrentStreamsMax: 1, streamErrorsMax: 10 }).open();
-    client.send(frame(FrameType.SETTINGS, Flag.ACK, 0), openCall(1, "Echo"));
+    client.send(frame(FRAME.SETTINGS, FLAG.ACK, 0), openCall(1, "Echo"));
     const frames = client.send(...ids(11, 3).map((id) => openCall(id, "Echo")));
     expect(summarize(frames).at(-1)).toBe(`GOAWAY 23 ${CALM} Too many faulty streams`);
     expect(client.counters).toMatchObject({ streamsRefused: 11, streamErrorFloods: 1 });
@@ -54,7 +57,7 @@ describe("open streams", () => {
 describe("calls in flight", () => {
   it("are bounded also when their streams are reset", () => {
     const client = new ByteClient({ callsInFlightMax: 3 }).open();
-    for (const id of ids(3)) client.send(wholeCall(id, "Later"), cancel(id));
+    for (const id of ids(3)) client.send(wholeCall(id, "Later"), resetFrame(id));
     expect(client.connection).toMatchObject({ callsInFlight: 3, openStreams: 0 });
     const text = "too many calls are in flight on this connection";
     expect(summarize(client.send(wholeCall(7, "Later")))).toEqual([`HEADERS 7 end 200 grpc-status 14 ${text}`]);
@@ -67,7 +70,7 @@ describe("calls in flight", () => {
 describe("rapid reset", () => {
   it("ends the connection", () => {
     const client = new ByteClient({ clientResetsMax: 100 }).open();
-    const frames = client.send(...ids(101).flatMap((id) => [openCall(id, "Echo"), cancel(id)]));
+    const frames = client.send(...ids(101).flatMap((id) => [openCall(id, "Echo"), resetFrame(id)]));
     expect(summarize(frames)).toEqual([`GOAWAY 201 ${CALM} Too many resets`]);
     expect(client.counters).toMatchObject({ clientResets: 101, resetFloods: 1, connectionErrors: 1 });
     expect(client.sink.state).toBe("ended");
@@ -76,14 +79,14 @@ describe("rapid reset", () => {
   it("is told from a client whose calls are answered, of which some take too long", () => {
     const client = new ByteClient({ clientResetsMax: 100, callsInFlightMax: 1000 }).open();
     for (const id of ids(400))
-      client.send(id % 4 === 1 ? Buffer.concat([wholeCall(id, "Later"), cancel(id)]) : wholeCall(id, "Echo"));
+      client.send(id % 4 === 1 ? Buffer.concat([wholeCall(id, "Later"), resetFrame(id)]) : wholeCall(id, "Echo"));
     expect(client.counters).toMatchObject({ clientResets: 200, resetFloods: 0 });
   });
 
   it("is counted per window of time", () => {
     const client = new ByteClient({ clientResetsMax: 100, frameWindowMs: 5000 }).open();
     for (const start of [1, 201, 401]) {
-      client.send(...ids(100, start).flatMap((id) => [openCall(id, "Echo"), cancel(id)]));
+      client.send(...ids(100, start).flatMap((id) => [openCall(id, "Echo"), resetFrame(id)]));
       client.wait(5000);
     }
     expect(client.sink.state).toBe("open");
@@ -92,12 +95,12 @@ describe("rapid reset", () => {
 
 describe("made-you-reset", () => {
   it.each([
-    ["WINDOW_UPDATE of 0", (id: number) => [openCall(id, "Echo"), windowUpdate(id, 0)]],
-    ["a window above 2^31-1", (id: number) => [openCall(id, "Echo"), windowUpdate(id, 0x7fff_ffff)]],
+    ["WINDOW_UPDATE of 0", (id: number) => [openCall(id, "Echo"), windowUpdate(0, id)]],
+    ["a window above 2^31-1", (id: number) => [openCall(id, "Echo"), windowUpdate(0x7fff_ffff, id)]],
     ["DATA after the end", (id: number) => [wholeCall(id, "Later"), lastData(id, Buffer.alloc(0))]],
     [
       "more DATA than content-length",
-      (id: number) => [openCall(id, "Echo", { "content-length": "1" }), lastData(id, message("a"))],
+      (id: number) => [openCall(id, "Echo", { "content-length": "1" }), lastData(id, grpcMessage("a"))],
     ],
     ["malformed headers", (id: number) => [openCall(id, "Echo", { Upper: "case" })]],
     ["trailers without END_STREAM", (id: number) => [openCall(id, "Echo"), openCall(id, "Echo")]],
@@ -115,8 +118,8 @@ describe("a CONTINUATION flood", () => {
   it("of many frames ends the connection before the block is complete", () => {
     const client = new ByteClient().open();
     const frames = client.send(
-      frame(FrameType.HEADERS, 0, 1, Buffer.alloc(0)),
-      ...ids(9).map(() => frame(FrameType.CONTINUATION, 0, 1, Buffer.alloc(0))),
+      frame(FRAME.HEADERS, 0, 1, Buffer.alloc(0)),
+      ...ids(9).map(() => frame(FRAME.CONTINUATION, 0, 1, Buffer.alloc(0))),
     );
     expect(summarize(frames)).toEqual([`GOAWAY 0 ${CALM} A header block is too long`]);
     expect(client.counters.headerFloods).toBe(1);
@@ -124,9 +127,9 @@ describe("a CONTINUATION flood", () => {
 
   it("of many bytes ends the connection before the block is complete", () => {
     const client = new ByteClient().open();
-    const filler = headerBlock([["x-filler", "x".repeat(16_000)]]);
+    const filler = literalBlock([["x-filler", "x".repeat(16_000)]]);
     const part = (type: number) => frame(type, 0, 1, filler);
-    const frames = client.send(part(FrameType.HEADERS), part(FrameType.CONTINUATION), part(FrameType.CONTINUATION));
+    const frames = client.send(part(FRAME.HEADERS), part(FRAME.CONTINUATION), part(FRAME.CONTINUATION));
     expect(summarize(frames)).toEqual([`GOAWAY 0 ${CALM} A header block is too long`]);
     expect(client.budget.usedBytes).toBe(0);
   });
@@ -135,12 +138,9 @@ describe("a CONTINUATION flood", () => {
 describe("an HPACK bomb", () => {
   it("gets status 431, and the connection stays in step", () => {
     const client = new ByteClient().open();
-    const entry = Buffer.concat([Buffer.from([0x40]), headerBlock([["x-bomb", "b".repeat(3000)]]).subarray(1)]);
-    const bomb = Buffer.concat([headerBlock(requestFields("Echo")), entry, Buffer.alloc(2000, 0xbe)]);
-    const frames = client.send(
-      frame(FrameType.HEADERS, Flag.END_HEADERS | Flag.END_STREAM, 1, bomb),
-      wholeCall(3, "Echo"),
-    );
+    const entry = Buffer.concat([Buffer.from([0x40]), literalBlock([["x-bomb", "b".repeat(3000)]]).subarray(1)]);
+    const bomb = Buffer.concat([requestBlock("Echo"), entry, Buffer.alloc(2000, 0xbe)]);
+    const frames = client.send(frame(FRAME.HEADERS, FLAG.END_HEADERS | FLAG.END_STREAM, 1, bomb), wholeCall(3, "Echo"));
     expect(summarize(frames)).toEqual([
       "HEADERS 1 end 431",
       "HEADERS 3 200",
@@ -152,30 +152,30 @@ describe("an HPACK bomb", () => {
 
   it("of many table size updates ends the connection", () => {
     const client = new ByteClient().open();
-    const frames = client.send(frame(FrameType.HEADERS, Flag.END_HEADERS, 1, Buffer.alloc(8000, 0x20)));
+    const frames = client.send(frame(FRAME.HEADERS, FLAG.END_HEADERS, 1, Buffer.alloc(8000, 0x20)));
     expect(frames).toMatchObject([{ type: "GOAWAY", code: 9 }]);
   });
 
   it("of a larger table than announced ends the connection", () => {
     const client = new ByteClient().open();
-    const frames = client.send(frame(FrameType.HEADERS, Flag.END_HEADERS, 1, Buffer.from([0x3f, 0xe2, 0x1f])));
+    const frames = client.send(frame(FRAME.HEADERS, FLAG.END_HEADERS, 1, Buffer.from([0x3f, 0xe2, 0x1f])));
     expect(frames).toMatchObject([{ type: "GOAWAY", code: 9 }]);
   });
 });
 
 describe("a flood of frames that carry no call", () => {
   it.each([
-    ["SETTINGS", settingsFrame([[4, 65_535]])],
-    ["acknowledgements of SETTINGS", frame(FrameType.SETTINGS, Flag.ACK, 0)],
+    ["SETTINGS", settingsFrame([4, 65_535])],
+    ["acknowledgements of SETTINGS", frame(FRAME.SETTINGS, FLAG.ACK, 0)],
     ["PING", PING],
-    ["acknowledgements of PING", frame(FrameType.PING, Flag.ACK, 0, Buffer.alloc(8))],
-    ["PRIORITY", frame(FrameType.PRIORITY, 0, 1, Buffer.alloc(5))],
-    ["WINDOW_UPDATE", windowUpdate(0, 1)],
+    ["acknowledgements of PING", frame(FRAME.PING, FLAG.ACK, 0, Buffer.alloc(8))],
+    ["PRIORITY", frame(FRAME.PRIORITY, 0, 1, Buffer.alloc(5))],
+    ["WINDOW_UPDATE", windowUpdate(1, 0)],
     ["WINDOW_UPDATE of a stream", windowUpdate(1, 1)],
-    ["empty DATA", frame(FrameType.DATA, 0, 1)],
-    ["padding", frame(FrameType.DATA, Flag.PADDED, 1, Buffer.from([1, 0]))],
+    ["empty DATA", frame(FRAME.DATA, 0, 1)],
+    ["padding", frame(FRAME.DATA, FLAG.PADDED, 1, Buffer.from([1, 0]))],
     ["unknown types", frame(77, 0, 0, Buffer.alloc(3))],
-    ["GOAWAY", frame(FrameType.GOAWAY, 0, 0, Buffer.alloc(8))],
+    ["GOAWAY", frame(FRAME.GOAWAY, 0, 0, Buffer.alloc(8))],
   ])("ends the connection: %s", (_, flood) => {
     const client = new ByteClient({ controlFramesMax: 100 }).open();
     client.send(openCall(1, "Echo"));
@@ -186,7 +186,7 @@ describe("a flood of frames that carry no call", () => {
 
   it("is told from a client that sends several for each answer, as gRPC and Envoy do", () => {
     const client = new ByteClient({ controlFramesMax: 100 }).open();
-    for (const id of ids(500)) client.send(wholeCall(id, "Echo"), windowUpdate(0, 10), windowUpdate(0, 10), PING);
+    for (const id of ids(500)) client.send(wholeCall(id, "Echo"), windowUpdate(10, 0), windowUpdate(10, 0), PING);
     expect(client.sink.state).toBe("open");
     expect(client.counters).toMatchObject({ calls: 500, controlFrameFloods: 0 });
   });
@@ -203,12 +203,12 @@ describe("a flood of frames that carry no call", () => {
   it("of DATA for a stream that the server has reset ends the connection", () => {
     const client = new ByteClient({ controlFramesMax: 100 }).open();
     client.send(openCall(1, "Echo", { Upper: "case" }));
-    const frames = client.send(...Array.from({ length: 101 }, () => frame(FrameType.DATA, 0, 1, Buffer.alloc(1))));
+    const frames = client.send(...Array.from({ length: 101 }, () => frame(FRAME.DATA, 0, 1, Buffer.alloc(1))));
     expect(summarize(frames)).toEqual([`GOAWAY 1 ${CALM} Too many control frames`]);
   });
 
   it("of answers that are sent byte by byte ends the connection", () => {
-    const client = new ByteClient({ controlFramesMax: 100 }).open([[4, 0]]);
+    const client = new ByteClient({ controlFramesMax: 100 }).open([4, 0]);
     client.send(wholeCall(1, "Echo", "x".repeat(1000)));
     const frames = client.send(...Array.from({ length: 100 }, () => windowUpdate(1, 1)));
     expect(summarize(frames).at(-1)).toBe(`GOAWAY 1 ${CALM} Too many control frames`);
@@ -218,8 +218,8 @@ describe("a flood of frames that carry no call", () => {
 describe("messages", () => {
   it("above the largest size get RESOURCE_EXHAUSTED", () => {
     const client = new ByteClient({ messageMaxBytes: 20_000 }).open();
-    const claim = message(Buffer.alloc(20_001)).subarray(0, 100);
-    const frames = client.send(openCall(1, "Echo"), frame(FrameType.DATA, 0, 1, claim));
+    const claim = grpcMessage(Buffer.alloc(20_001)).subarray(0, 100);
+    const frames = client.send(openCall(1, "Echo"), frame(FRAME.DATA, 0, 1, claim));
     const text = "grpc: received message larger than max (20001 vs. 20000)";
     expect(summarize(frames)).toEqual([`HEADERS 1 end 200 grpc-status 8 ${text}`]);
     expect(client.counters.messagesTooLarge).toBe(1);
@@ -233,7 +233,7 @@ describe("messages", () => {
 
   it("that are sent on after the answer are stopped", () => {
     const client = new ByteClient({ messageMaxBytes: 20_000 }).open();
-    const part = frame(FrameType.DATA, 0, 1, Buffer.concat([Buffer.from([0, 1, 0, 0, 0]), Buffer.alloc(16_000)]));
+    const part = frame(FRAME.DATA, 0, 1, Buffer.concat([Buffer.from([0, 1, 0, 0, 0]), Buffer.alloc(16_000)]));
     const frames = client.send(openCall(1, "Echo"), part, part, part);
     expect(summarize(frames)).toMatchObject([expect.stringContaining("grpc-status 8"), "RST_STREAM 1 0"]);
     expect(client.connection.openStreams).toBe(0);
@@ -241,23 +241,23 @@ describe("messages", () => {
 
   it("that are incomplete share one budget over all connections", () => {
     const client = new ByteClient({ processMaxBytes: 30_000 }).open();
-    const part = (id: number) => frame(FrameType.DATA, 0, id, message(Buffer.alloc(20_000)).subarray(0, 16_000));
+    const part = (id: number) => frame(FRAME.DATA, 0, id, grpcMessage(Buffer.alloc(20_000)).subarray(0, 16_000));
     expect(client.send(openCall(1, "Echo"), part(1))).toEqual([]);
     expect(client.budget.usedBytes).toBe(16_000 + WAITING_CALL_BYTES);
     const frames = client.send(openCall(3, "Echo"), part(3));
     const text = "the server has no memory for further requests";
     expect(summarize(frames)).toEqual([`HEADERS 3 end 200 grpc-status 8 ${text}`]);
     expect(client.counters.messagesWithoutMemory).toBe(1);
-    client.send(cancel(1));
+    client.send(resetFrame(1));
     expect(client.budget.usedBytes).toBe(0);
   });
 
   it("that are complete but not ended are part of the budget", () => {
     const client = new ByteClient({ processMaxBytes: 20_000 }).open();
-    const whole = frame(FrameType.DATA, 0, 1, message(Buffer.alloc(15_000)));
+    const whole = frame(FRAME.DATA, 0, 1, grpcMessage(Buffer.alloc(15_000)));
     client.send(openCall(1, "Echo"), whole);
     expect(client.budget.usedBytes).toBe(15_000 + WAITING_CALL_BYTES);
-    const frames = client.send(openCall(3, "Echo"), frame(FrameType.DATA, 0, 3, message(Buffer.alloc(15_000))));
+    const frames = client.send(openCall(3, "Echo"), frame(FRAME.DATA, 0, 3, grpcMessage(Buffer.alloc(15_000))));
     expect(frames[0]?.fields).toMatchObject({ "grpc-status": "8" });
     client.connection.closed();
     expect(client.budget.usedBytes).toBe(0);
@@ -265,17 +265,17 @@ describe("messages", () => {
 
   it("whose length is only claimed take no memory", () => {
     const client = new ByteClient().open();
-    const claim = message(Buffer.alloc(4_000_000)).subarray(0, 6);
-    client.send(...ids(1000).flatMap((id) => [openCall(id, "Echo"), frame(FrameType.DATA, 0, id, claim)]));
+    const claim = grpcMessage(Buffer.alloc(4_000_000)).subarray(0, 6);
+    client.send(...ids(1000).flatMap((id) => [openCall(id, "Echo"), frame(FRAME.DATA, 0, id, claim)]));
     expect(client.budget.usedBytes).toBe(1000 * (1024 + WAITING_CALL_BYTES));
   });
 
   it.each(["Echo", "Chat"])("of %s that come byte by byte for more than a minute are reset", (method) => {
     const client = new ByteClient().open();
-    client.send(openCall(1, method), frame(FrameType.DATA, 0, 1, message(Buffer.alloc(2000)).subarray(0, 1500)));
+    client.send(openCall(1, method), frame(FRAME.DATA, 0, 1, grpcMessage(Buffer.alloc(2000)).subarray(0, 1500)));
     for (let seconds = 0; seconds < 60; seconds += 10) {
       expect(client.wait(10_000)).toEqual([]);
-      client.send(frame(FrameType.DATA, 0, 1, Buffer.alloc(1)));
+      client.send(frame(FRAME.DATA, 0, 1, Buffer.alloc(1)));
     }
     expect(client.budget.usedBytes).toBeGreaterThan(1500);
     expect(summarize(client.wait(1000))).toEqual(["RST_STREAM 1 8"]);
@@ -285,9 +285,9 @@ describe("messages", () => {
   it("of a streaming call have a minute each", () => {
     const client = new ByteClient().open();
     client.send(openCall(1, "Chat"));
-    const bytes = message("hello");
+    const bytes = grpcMessage("hello");
     for (let sent = 0; sent < 30; sent++) {
-      client.send(frame(FrameType.DATA, 0, 1, Buffer.from([bytes[sent % bytes.length] ?? 0])));
+      client.send(frame(FRAME.DATA, 0, 1, Buffer.from([bytes[sent % bytes.length] ?? 0])));
       client.wait(5000);
     }
     expect([client.service.events.length, client.counters.streamStalls]).toEqual([3, 0]);
@@ -295,7 +295,7 @@ describe("messages", () => {
 
   it("that stop half-way are reset, and their memory is free again", () => {
     const client = new ByteClient({ stallTimeoutMs: 20_000, keepAliveIntervalMs: 60_000 }).open();
-    client.send(openCall(1, "Echo"), frame(FrameType.DATA, 0, 1, message("hello").subarray(0, 7)));
+    client.send(openCall(1, "Echo"), frame(FRAME.DATA, 0, 1, grpcMessage("hello").subarray(0, 7)));
     expect(client.wait(20_000)).toEqual([]);
     expect(summarize(client.wait(1000))).toEqual(["RST_STREAM 1 8"]);
     expect(client.counters.streamStalls).toBe(1);
@@ -306,7 +306,7 @@ describe("messages", () => {
 describe("a call that its client does not end", () => {
   it.each([
     ["without a message", []],
-    ["with a message", [frame(FrameType.DATA, 0, 1, message("hello"))]],
+    ["with a message", [frame(FRAME.DATA, 0, 1, grpcMessage("hello"))]],
   ])("is reset %s, and its memory is free again", (_, data) => {
     const client = new ByteClient({ stallTimeoutMs: 20_000, keepAliveIntervalMs: 60_000 }).open();
     client.send(openCall(1, "Echo"), ...data);
@@ -329,10 +329,10 @@ describe("a call that its client does not end", () => {
   it("is told from one that grows, one that a method works on, and a stream that is quiet", () => {
     const client = new ByteClient({ stallTimeoutMs: 20_000, keepAliveIntervalMs: 1e6 }).open();
     client.send(openCall(1, "Chat"), wholeCall(3, "Later"), openCall(5, "Echo"));
-    client.send(frame(FrameType.DATA, 0, 5, message("hello").subarray(0, 5)));
+    client.send(frame(FRAME.DATA, 0, 5, grpcMessage("hello").subarray(0, 5)));
     for (const octet of Buffer.from("hello")) {
       client.wait(11_000);
-      client.send(frame(FrameType.DATA, 0, 5, Buffer.from([octet])));
+      client.send(frame(FRAME.DATA, 0, 5, Buffer.from([octet])));
     }
     expect(summarize(client.send(lastData(5, Buffer.alloc(0))))).toContain("DATA 5 10");
     expect(client.counters.streamStalls).toBe(0);
@@ -340,7 +340,7 @@ describe("a call that its client does not end", () => {
 
   it("frees a message that is not used any more with the answer", () => {
     const client = new ByteClient().open();
-    const part = frame(FrameType.DATA, 0, 1, message("hello"));
+    const part = frame(FRAME.DATA, 0, 1, grpcMessage("hello"));
     client.send(openCall(1, "Echo", { "grpc-timeout": "1S" }), part);
     expect(summarize(client.wait(1000))).toEqual(["HEADERS 1 end 200 grpc-status 4 Deadline exceeded"]);
     expect(client.budget.usedBytes).toBe(0);
@@ -348,15 +348,15 @@ describe("a call that its client does not end", () => {
 });
 
 describe("headers that the table makes large", () => {
-  const entry = Buffer.concat([Buffer.from([0x40]), headerBlock([["x-large", "l".repeat(3000)]]).subarray(1)]);
-  const block = headerBlock(requestFields("Echo"));
-  const first = frame(FrameType.HEADERS, Flag.END_HEADERS, 1, Buffer.concat([block, entry]));
+  const entry = Buffer.concat([Buffer.from([0x40]), literalBlock([["x-large", "l".repeat(3000)]]).subarray(1)]);
+  const block = requestBlock("Echo");
+  const first = frame(FRAME.HEADERS, FLAG.END_HEADERS, 1, Buffer.concat([block, entry]));
   const later = (id: number) =>
     frame(
-      FrameType.HEADERS,
-      Flag.END_HEADERS,
+      FRAME.HEADERS,
+      FLAG.END_HEADERS,
       id,
-      Buffer.concat([block, headerBlock([["x-id", String(id)]]), Buffer.alloc(4, 0xbe)]),
+      Buffer.concat([block, literalBlock([["x-id", String(id)]]), Buffer.alloc(4, 0xbe)]),
     );
 
   it("are part of the budget while their calls wait for a message", () => {
@@ -367,20 +367,24 @@ describe("headers that the table makes large", () => {
     const text = "the server has no memory for further requests";
     expect(summarize(frames).at(-1)).toBe(`HEADERS 41 end 200 grpc-status 8 ${text}`);
     expect(client.counters.messagesWithoutMemory).toBeGreaterThan(10);
-    for (const id of ids(21)) client.send(cancel(id));
+    for (const id of ids(21)) client.send(resetFrame(id));
     expect(client.budget.usedBytes).toBe(0);
   });
 
   it("are not kept for calls that a method works on", () => {
     const client = new ByteClient().open();
-    client.send(first, lastData(1, message("")), ...ids(20, 3).flatMap((id) => [later(id), lastData(id, message(""))]));
+    client.send(
+      first,
+      lastData(1, grpcMessage("")),
+      ...ids(20, 3).flatMap((id) => [later(id), lastData(id, grpcMessage(""))]),
+    );
     expect(client.budget.usedBytes).toBe(0);
   });
 });
 
 describe("a slow reader", () => {
   it("of an answer that its window does not allow has its stream reset", () => {
-    const client = new ByteClient({ stallTimeoutMs: 20_000, keepAliveIntervalMs: 60_000 }).open([[4, 0]]);
+    const client = new ByteClient({ stallTimeoutMs: 20_000, keepAliveIntervalMs: 60_000 }).open([4, 0]);
     expect(summarize(client.send(wholeCall(1, "Echo")))).toEqual(["HEADERS 1 200"]);
     expect(client.budget.usedBytes).toBeGreaterThan(0);
     expect(client.wait(20_000)).toEqual([]);
@@ -390,7 +394,7 @@ describe("a slow reader", () => {
   });
 
   it("that takes a byte now and then keeps its stream", () => {
-    const client = new ByteClient({ stallTimeoutMs: 20_000 }).open([[4, 0]]);
+    const client = new ByteClient({ stallTimeoutMs: 20_000 }).open([4, 0]);
     client.send(wholeCall(1, "Echo"));
     for (let index = 0; index < 9; index++) {
       client.wait(6_000);
@@ -400,7 +404,7 @@ describe("a slow reader", () => {
   });
 
   it("that takes longer than a minute for an answer has its stream reset", () => {
-    const client = new ByteClient().open([[4, 0]]);
+    const client = new ByteClient().open([4, 0]);
     client.send(wholeCall(1, "Echo"));
     for (let seconds = 0; seconds < 60; seconds += 10) {
       expect(client.wait(10_000)).toEqual([]);
@@ -411,7 +415,7 @@ describe("a slow reader", () => {
   });
 
   it("of a streaming call has a minute for each message", () => {
-    const client = new ByteClient().open([[4, 0]]);
+    const client = new ByteClient().open([4, 0]);
     client.send(openCall(1, "Chat"));
     for (let message = 0; message < 4; message++) {
       client.service.chats[0]?.send(BYTES, Buffer.from("hello"));
@@ -420,7 +424,7 @@ describe("a slow reader", () => {
         client.wait(10_000);
         client.send(windowUpdate(1, 1));
       }
-      client.send(windowUpdate(1, 6));
+      client.send(windowUpdate(6, 1));
     }
     expect([client.counters.streamStalls, client.connection.openStreams]).toEqual([0, 1]);
   });
@@ -450,7 +454,7 @@ describe("a slow reader", () => {
     const client = new ByteClient().open();
     client.sink.isFast = false;
     client.send(wholeCall(1, "Echo"));
-    client.send(frame(FrameType.DATA, 0, 0));
+    client.send(frame(FRAME.DATA, 0, 0));
     expect([client.sink.state, client.budget.usedBytes]).toEqual(["ended", 2 * 16_384]);
     release(client);
     expect(client.budget.usedBytes).toBe(0);
@@ -487,21 +491,21 @@ describe("a slow reader", () => {
   });
 
   it("gets no larger answers than there is memory for", () => {
-    const client = new ByteClient({ processMaxBytes: 2000 }).open([[4, 0]]);
+    const client = new ByteClient({ processMaxBytes: 2000 }).open([4, 0]);
     const frames = client.send(wholeCall(1, "Echo", "x".repeat(1000)), wholeCall(3, "Echo", "x".repeat(1000)));
     expect(summarize(frames)).toEqual(["HEADERS 1 200", "HEADERS 3 200", `RST_STREAM 3 ${CALM}`]);
     expect(client.counters.answersWithoutMemory).toBe(1);
   });
 
   it("of a stream is reported to the method, which may drop messages", () => {
-    const client = new ByteClient().open([[4, 0]]);
+    const client = new ByteClient().open([4, 0]);
     client.send(openCall(1, "Chat"));
     const [chat] = client.service.chats;
     expect(chat?.send(BYTES, Buffer.from("waits"))).toBe(true);
     expect(chat?.send(BYTES, Buffer.from("dropped"))).toBe(false);
     chat?.end(0, "");
     expect(summarize(client.turn())).toEqual(["HEADERS 1 200"]);
-    expect(summarize(client.send(windowUpdate(1, 100)))).toEqual(["DATA 1 10", "HEADERS 1 end grpc-status 0"]);
+    expect(summarize(client.send(windowUpdate(100, 1)))).toEqual(["DATA 1 10", "HEADERS 1 end grpc-status 0"]);
   });
 });
 
@@ -541,7 +545,7 @@ describe("a connection that does not move", () => {
 
   it.each([
     ["a frame", wholeCall(1, "Echo").subarray(0, 20)],
-    ["a header block", frame(FrameType.HEADERS, 0, 1, Buffer.alloc(10))],
+    ["a header block", frame(FRAME.HEADERS, 0, 1, Buffer.alloc(10))],
   ])("in the middle of %s is closed, and its memory is free again", (_, part) => {
     const client = new ByteClient({ stallTimeoutMs: 20_000 }).open();
     client.send(part);
@@ -570,7 +574,7 @@ describe("a connection that does not move", () => {
     client.send(wholeCall(1, "Echo"));
     for (let round = 0; round < 5; round++) {
       const ping = client.wait(32_000).find(({ type }) => type === "PING");
-      client.send(frame(FrameType.PING, Flag.ACK, 0, ping?.payload));
+      client.send(frame(FRAME.PING, FLAG.ACK, 0, ping?.payload));
     }
     expect(client.sink.state).toBe("open");
   });

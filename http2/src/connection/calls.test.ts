@@ -1,18 +1,21 @@
 // Tests of calls over bytes: unary and streaming, and what is refused.
-import { describe, expect, it } from "vitest";
-
-import { Flag, FrameType } from "../frames/frame.ts";
-import { ByteClient, BYTES, summarize } from "./byte-client.suite.ts";
 import {
-  cancel,
+  FLAG,
+  FRAME,
   frame,
-  headerBlock,
+  grpcMessage,
   lastData,
-  message,
+  literalBlock,
   openCall,
+  resetFrame,
   wholeCall,
   windowUpdate,
-} from "./client-frames.suite.ts";
+} from "@weir/harness/http2/http2-frames";
+import { describe, expect, it } from "vitest";
+
+import { BYTES } from "../grpc/test-service.suite.ts";
+import { ByteClient } from "./byte-client.suite.ts";
+import { summarize } from "./received-frames.suite.ts";
 
 const OK = (streamId: number, bytes: number) => [
   `HEADERS ${streamId} 200`,
@@ -23,7 +26,7 @@ const OK = (streamId: number, bytes: number) => [
 describe("a unary call", () => {
   it.each([-3_600_000, 3_600_000])("keeps its deadline when the clock of the system is set by %i ms", (stepMs) => {
     const client = new ByteClient().open();
-    client.send(openCall(1, "Later", { "grpc-timeout": "5S" }), lastData(1, message("")));
+    client.send(openCall(1, "Later", { "grpc-timeout": "5S" }), lastData(1, grpcMessage("")));
     client.clockMs += stepMs;
     expect(client.wait(4000)).toEqual([]);
     expect(summarize(client.wait(1000))).toEqual(["HEADERS 1 end 200 grpc-status 4 Deadline exceeded"]);
@@ -67,11 +70,11 @@ describe("a unary call", () => {
     ["everything, and an empty last one", [10]],
   ])("is read from DATA frames with %s", (_, sizes) => {
     const client = new ByteClient().open();
-    const bytes = message("hello");
+    const bytes = grpcMessage("hello");
     const parts: Buffer[] = [openCall(1, "Echo")];
     let offset = 0;
     for (const size of sizes) {
-      parts.push(frame(FrameType.DATA, 0, 1, bytes.subarray(offset, offset + size)));
+      parts.push(frame(FRAME.DATA, 0, 1, bytes.subarray(offset, offset + size)));
       offset += size;
     }
     expect(summarize(client.send(...parts, lastData(1, Buffer.alloc(0))))).toEqual(OK(1, 5));
@@ -81,15 +84,15 @@ describe("a unary call", () => {
   it("keeps its headers when its message comes after other headers", () => {
     const client = new ByteClient().open();
     client.send(openCall(1, "Later", { "x-trace": "first" }), openCall(3, "Echo", { "x-trace": "second" }));
-    client.send(lastData(1, message("")));
+    client.send(lastData(1, grpcMessage("")));
     expect(client.service.headers[0]).toMatchObject({ "x-trace": "first" });
   });
 
   it("keeps its headers when its message comes in a later read, after the trailers of another call", () => {
     const client = new ByteClient().open();
-    const trailers = frame(FrameType.HEADERS, Flag.END_STREAM | Flag.END_HEADERS, 1, headerBlock([["x-a", "1"]]));
+    const trailers = frame(FRAME.HEADERS, FLAG.END_STREAM | FLAG.END_HEADERS, 1, literalBlock([["x-a", "1"]]));
     client.send(openCall(1, "Later"), openCall(3, "Later", { "x-b": "2" }), trailers);
-    client.send(lastData(3, message("hello")));
+    client.send(lastData(3, grpcMessage("hello")));
     expect(client.service.requests).toEqual(["hello"]);
     expect(client.service.headers[0]).toMatchObject({ "x-b": "2" });
     expect(() => client.service.waiting[0]?.headers()).toThrow("the method has been called");
@@ -99,11 +102,11 @@ describe("a unary call", () => {
     const client = new ByteClient().open();
     const block = openCall(1, "Echo").subarray(9);
     const padded = Buffer.concat([Buffer.from([3, 0, 0, 0, 0, 16]), block, Buffer.alloc(3)]);
-    const body = message("hello");
+    const body = grpcMessage("hello");
     const frames = client.send(
-      frame(FrameType.HEADERS, Flag.END_HEADERS | Flag.PADDED | Flag.PRIORITY, 1, padded),
-      frame(FrameType.DATA, Flag.PADDED, 1, Buffer.concat([Buffer.from([9]), body, Buffer.alloc(9)])),
-      frame(FrameType.HEADERS, Flag.END_HEADERS | Flag.END_STREAM, 1, headerBlock([["x-end", "1"]])),
+      frame(FRAME.HEADERS, FLAG.END_HEADERS | FLAG.PADDED | FLAG.PRIORITY, 1, padded),
+      frame(FRAME.DATA, FLAG.PADDED, 1, Buffer.concat([Buffer.from([9]), body, Buffer.alloc(9)])),
+      frame(FRAME.HEADERS, FLAG.END_HEADERS | FLAG.END_STREAM, 1, literalBlock([["x-end", "1"]])),
     );
     expect(summarize(frames)).toEqual(OK(1, 5));
   });
@@ -112,10 +115,10 @@ describe("a unary call", () => {
     const client = new ByteClient().open();
     const block = openCall(1, "Echo").subarray(9);
     const frames = client.send(
-      frame(FrameType.HEADERS, 0, 1, block.subarray(0, 10)),
-      frame(FrameType.CONTINUATION, 0, 1, block.subarray(10, 20)),
-      frame(FrameType.CONTINUATION, Flag.END_HEADERS, 1, block.subarray(20)),
-      lastData(1, message("hello")),
+      frame(FRAME.HEADERS, 0, 1, block.subarray(0, 10)),
+      frame(FRAME.CONTINUATION, 0, 1, block.subarray(10, 20)),
+      frame(FRAME.CONTINUATION, FLAG.END_HEADERS, 1, block.subarray(20)),
+      lastData(1, grpcMessage("hello")),
     );
     expect(summarize(frames)).toEqual(OK(1, 5));
     expect(client.budget.usedBytes).toBe(0);
@@ -123,7 +126,7 @@ describe("a unary call", () => {
 
   it("drops the late answer to a stream that the client has reset", () => {
     const client = new ByteClient().open();
-    client.send(wholeCall(1, "Later"), cancel(1));
+    client.send(wholeCall(1, "Later"), resetFrame(1));
     expect(client.connection.callsInFlight).toBe(1);
     client.service.waiting[0]?.reply(BYTES, Buffer.from("late"));
     expect(client.turn()).toEqual([]);
@@ -144,7 +147,7 @@ describe("a unary call", () => {
 describe("a deadline", () => {
   it("is answered DEADLINE_EXCEEDED when it passes, and the late answer is dropped", () => {
     const client = new ByteClient().open();
-    client.send(openCall(1, "Later", { "grpc-timeout": "50m" }), lastData(1, message("a")));
+    client.send(openCall(1, "Later", { "grpc-timeout": "50m" }), lastData(1, grpcMessage("a")));
     expect(client.service.waiting[0]?.deadlineMs).toBe(client.nowMs + client.clockMs + 50);
     expect(client.wait(40)).toEqual([]);
     expect(summarize(client.wait(20))).toEqual(["HEADERS 1 end 200 grpc-status 4 Deadline exceeded"]);
@@ -156,7 +159,7 @@ describe("a deadline", () => {
 
   it("is forgotten when the call is answered", () => {
     const client = new ByteClient().open();
-    client.send(openCall(1, "Later", { "grpc-timeout": "50m" }), lastData(1, message("a")));
+    client.send(openCall(1, "Later", { "grpc-timeout": "50m" }), lastData(1, grpcMessage("a")));
     client.service.waiting[0]?.reply(BYTES, Buffer.from("in time"));
     expect(summarize(client.turn())).toEqual(OK(1, 7));
     expect(client.wait(2000)).toEqual([]);
@@ -167,7 +170,7 @@ describe("a deadline", () => {
     const client = new ByteClient().open();
     client.send(openCall(1, "Later", { "grpc-timeout": "50m" }));
     expect(summarize(client.wait(100))).toEqual(["HEADERS 1 end 200 grpc-status 4 Deadline exceeded"]);
-    expect(client.send(lastData(1, message("a")))).toEqual([]);
+    expect(client.send(lastData(1, grpcMessage("a")))).toEqual([]);
     expect(client.service.requests).toEqual([]);
     expect(client.connection.openStreams).toBe(0);
   });
@@ -185,12 +188,12 @@ describe("a deadline", () => {
 describe("a streaming call", () => {
   it("receives messages and sends answers until it ends", () => {
     const client = new ByteClient().open();
-    client.send(openCall(1, "Chat"), frame(FrameType.DATA, 0, 1, Buffer.concat([message("a"), message("b")])));
+    client.send(openCall(1, "Chat"), frame(FRAME.DATA, 0, 1, Buffer.concat([grpcMessage("a"), grpcMessage("b")])));
     const [chat] = client.service.chats;
     expect(chat?.send(BYTES, Buffer.from("one"))).toBe(true);
     expect(chat?.send(BYTES, Buffer.from("two"))).toBe(true);
     expect(summarize(client.turn())).toEqual(["HEADERS 1 200", "DATA 1 8", "DATA 1 8"]);
-    client.send(lastData(1, message("c")));
+    client.send(lastData(1, grpcMessage("c")));
     expect(client.service.events).toEqual(["message a", "message b", "message c", "half-closed"]);
     chat?.end(0, "");
     expect(summarize(client.turn())).toEqual(["HEADERS 1 end grpc-status 0"]);
@@ -201,16 +204,18 @@ describe("a streaming call", () => {
   });
 
   it("is notified when a message that the client held back is sent, and takes the next one then", () => {
-    const client = new ByteClient().open([[4, 10]]); // SETTINGS_INITIAL_WINDOW_SIZE.
+    const client = new ByteClient().open([4, 10]); // SETTINGS_INITIAL_WINDOW_SIZE.
+    let sent = 0;
+    client.service.onSent = () => (sent += 1);
     client.send(openCall(1, "Chat"));
     const [chat] = client.service.chats;
     expect(chat?.send(BYTES, Buffer.from("one"))).toBe(true);
-    expect(client.service.sentMessages).toBe(1);
+    expect(sent).toBe(1);
     expect(chat?.send(BYTES, Buffer.from("two"))).toBe(true);
-    expect(client.service.sentMessages).toBe(1);
+    expect(sent).toBe(1);
     expect(chat?.send(BYTES, Buffer.from("three"))).toBe(false);
-    client.send(windowUpdate(1, 100));
-    expect(client.service.sentMessages).toBe(2);
+    client.send(windowUpdate(100, 1));
+    expect(sent).toBe(2);
     expect(chat?.send(BYTES, Buffer.from("three"))).toBe(true);
   });
 
@@ -219,12 +224,12 @@ describe("a streaming call", () => {
     client.send(openCall(1, "Chat"));
     client.service.chats[0]?.end(3, "no");
     expect(summarize(client.turn())).toEqual(["HEADERS 1 end 200 grpc-status 3 no"]);
-    expect(client.send(frame(FrameType.DATA, 0, 1, message("ignored")))).toEqual([]);
+    expect(client.send(frame(FRAME.DATA, 0, 1, grpcMessage("ignored")))).toEqual([]);
     expect(client.service.events).toEqual([]);
   });
 
   it.each([
-    ["the client resets its stream", (client: ByteClient) => void client.send(cancel(1))],
+    ["the client resets its stream", (client: ByteClient) => void client.send(resetFrame(1))],
     ["the connection is closed", (client: ByteClient) => client.connection.closed()],
   ])("is cancelled when %s", (_, act) => {
     const client = new ByteClient().open();
@@ -244,7 +249,7 @@ describe("a request that is refused", () => {
     [{ "grpc-timeout": "soon" }, "grpc-status 13 malformed grpc-timeout"],
   ])("with %j gets %s", (extra, expected) => {
     const client = new ByteClient().open();
-    const frames = client.send(openCall(1, "Echo", extra), lastData(1, message("a")));
+    const frames = client.send(openCall(1, "Echo", extra), lastData(1, grpcMessage("a")));
     expect(summarize(frames)).toEqual([`HEADERS 1 end 200 ${expected}`]);
     expect(client.counters.grpcRefused).toBe(1);
     expect(client.connection.openStreams).toBe(0);
@@ -257,7 +262,7 @@ describe("a request that is refused", () => {
 
   it.each([
     [{ "content-type": "application/json" }, 415, "This port serves gRPC: content-type application/grpc\n"],
-    [{ "content-type": "" }, 415, "This port serves gRPC: content-type application/grpc\n"],
+    [{ "content-type": undefined }, 415, "This port serves gRPC: content-type application/grpc\n"],
     [{ ":method": "GET" }, 405, "gRPC requests use the method POST\n"],
   ])("with %j gets status %i with a text", (extra, status, text) => {
     const client = new ByteClient().open();
@@ -269,21 +274,21 @@ describe("a request that is refused", () => {
   });
 
   it("with the method HEAD gets no text", () => {
-    const frames = new ByteClient().open().send(openCall(1, "Echo", { ":method": "HEAD", "content-type": "" }));
+    const frames = new ByteClient().open().send(openCall(1, "Echo", { ":method": "HEAD", "content-type": undefined }));
     expect(summarize(frames)).toEqual(["HEADERS 1 end 415"]);
   });
 
   it.each([
     [
       "a compressed message",
-      message("a", 1),
+      grpcMessage("a", 1),
       "grpc-status 13 grpc: compressed flag set with identity or empty encoding",
     ],
     ["no message", Buffer.alloc(0), "grpc-status 12 Received no request message for a unary method"],
-    ["a part of a message", message("abc").subarray(0, 6), "grpc-status 13 the request ends within a message"],
+    ["a part of a message", grpcMessage("abc").subarray(0, 6), "grpc-status 13 the request ends within a message"],
     [
       "two messages",
-      Buffer.concat([message("a"), message("b")]),
+      Buffer.concat([grpcMessage("a"), grpcMessage("b")]),
       "grpc-status 12 Received a second request message for a unary method",
     ],
   ])("for %s gets %s", (_, body, expected) => {

@@ -1,25 +1,11 @@
 // Writes header blocks of every form for tests, sound or not.
+import { hpackInteger } from "@weir/harness/http2/http2-frames";
 import { HUFFMAN_CODES } from "./huffman-code.ts";
-
-/** The integer with a prefix of so many bits behind the high bits `first` (RFC 7541, 5.1). */
-export function integer(first: number, prefixBits: number, value: number): Buffer {
-  const prefix = 2 ** prefixBits - 1;
-  if (value < prefix) return Buffer.from([first | value]);
-  const octets = [first | prefix];
-  let rest = value - prefix;
-  for (; rest >= 128; rest = Math.floor(rest / 128)) octets.push((rest % 128) | 128);
-  return Buffer.from([...octets, rest]);
-}
-
-/** A string as it is, octets as Latin-1. */
-export function plain(text: string): Buffer {
-  return Buffer.concat([integer(0, 7, text.length), Buffer.from(text, "latin1")]);
-}
 
 /** A string in Huffman code, octets as Latin-1. */
 export function huffman(text: string): Buffer {
   const encoded = huffmanOctets([...Buffer.from(text, "latin1")]);
-  return Buffer.concat([integer(0x80, 7, encoded.length), encoded]);
+  return Buffer.concat([hpackInteger(0x80, 7, encoded.length), encoded]);
 }
 
 /** The codes of these symbols, filled up with ones. */
@@ -34,12 +20,12 @@ export function huffmanOctets(symbols: readonly number[]): Buffer {
 
 /** An indexed field (RFC 7541, 6.1). */
 export function indexed(index: number): Buffer {
-  return integer(0x80, 7, index);
+  return hpackInteger(0x80, 7, index);
 }
 
 /** A change of the table's size (RFC 7541, 6.3). */
 export function tableUpdate(bytes: number): Buffer {
-  return integer(0x20, 5, bytes);
+  return hpackInteger(0x20, 5, bytes);
 }
 
 /** How a literal is represented: inserted into the table, not inserted, never to be indexed. */
@@ -50,9 +36,9 @@ export function literal(kind: LiteralKind, name: number | Buffer, value: Buffer)
   const index = typeof name === "number" ? name : 0;
   const string = typeof name === "number" ? [] : [name];
   const start = {
-    inserted: integer(0x40, 6, index),
-    "not inserted": integer(0, 4, index),
-    "never indexed": integer(0x10, 4, index),
+    inserted: hpackInteger(0x40, 6, index),
+    "not inserted": hpackInteger(0, 4, index),
+    "never indexed": hpackInteger(0x10, 4, index),
   };
   return Buffer.concat([start[kind], ...string, value]);
 }

@@ -1,15 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  huffman,
-  huffmanOctets,
-  indexed,
-  integer,
-  literal,
-  type LiteralKind,
-  plain,
-  tableUpdate,
-} from "./block-writer.suite.ts";
+import { hpackInteger, hpackString } from "@weir/harness/http2/http2-frames";
+import { huffman, huffmanOctets, indexed, literal, type LiteralKind, tableUpdate } from "./block-writer.suite.ts";
 import { FieldList } from "./field-list.ts";
 import { HpackDecoder } from "./hpack-decoder.ts";
 import { EOS } from "./huffman-code.ts";
@@ -34,7 +26,7 @@ function decode(blocks: readonly Buffer[], limits = LIMITS): { results: string[]
 
 /** A string of one octet in Huffman code, with these octets instead of its own. */
 function huffmanOf(octets: readonly number[]): Buffer {
-  return Buffer.concat([integer(0x80, 7, octets.length), Buffer.from(octets)]);
+  return Buffer.concat([hpackInteger(0x80, 7, octets.length), Buffer.from(octets)]);
 }
 
 describe("HpackDecoder", () => {
@@ -42,9 +34,9 @@ describe("HpackDecoder", () => {
     expect(decode([Buffer.alloc(0)])).toMatchObject({ results: ["ok"], lines: [] });
   });
 
-  it("decodes every octet in a name and a value, plain and in Huffman code", () => {
+  it("decodes every octet in a name and a value, hpackString and in Huffman code", () => {
     const every = String.fromCharCode(...Array.from({ length: 256 }, (_, octet) => octet));
-    for (const string of [plain(every), huffman(every)])
+    for (const string of [hpackString(every), huffman(every)])
       expect(decode([literal("not inserted", string, string)])).toMatchObject({
         results: ["ok"],
         lines: [`${every}: ${every}`],
@@ -54,7 +46,7 @@ describe("HpackDecoder", () => {
   it("decodes a value of each length from 0 to 300", () => {
     for (let length = 0; length <= 300; length++) {
       const value = "0Z".repeat(150).slice(0, length);
-      for (const string of [plain(value), huffman(value)])
+      for (const string of [hpackString(value), huffman(value)])
         expect(decode([literal("inserted", 1, string), indexed(62)]).lines).toEqual([`:authority: ${value}`]);
     }
   });
@@ -122,10 +114,13 @@ describe("HpackDecoder", () => {
 
   it("empties the table by an entry that is larger than it, as a field and as an entry", () => {
     const large = "v".repeat(4096 - 32 - 1 + 1);
-    const blocks = [literal("inserted", plain("x"), plain("1")), literal("inserted", plain("n"), huffman(large))];
+    const blocks = [
+      literal("inserted", hpackString("x"), hpackString("1")),
+      literal("inserted", hpackString("n"), huffman(large)),
+    ];
     expect(decode(blocks)).toMatchObject({ results: ["ok", "ok"], lines: [`n: ${large}`] });
     expect(decode([...blocks, indexed(62)]).results).toEqual(["ok", "ok", "broken"]);
-    const fitting = [blocks[0]!, literal("inserted", plain("n"), huffman(large.slice(1)))];
+    const fitting = [blocks[0]!, literal("inserted", hpackString("n"), huffman(large.slice(1)))];
     expect(decode([...fitting, indexed(62)]).lines).toEqual([`n: ${large.slice(1)}`]);
     expect(decode([...fitting, indexed(63)]).results).toEqual(["ok", "ok", "broken"]);
   });
@@ -133,8 +128,8 @@ describe("HpackDecoder", () => {
   it("takes the name from an entry that the new one replaces", () => {
     const name = "n".repeat(2000);
     const blocks = [
-      literal("inserted", plain(name), plain("1")),
-      literal("inserted", 62, plain("2".repeat(2000))),
+      literal("inserted", hpackString(name), hpackString("1")),
+      literal("inserted", 62, hpackString("2".repeat(2000))),
       indexed(62),
     ];
     expect(decode(blocks).lines).toEqual([`${name}: ${"2".repeat(2000)}`]);
@@ -142,11 +137,11 @@ describe("HpackDecoder", () => {
 
   it("counts 32 bytes for each field of a list, and stays in step when one is too large", () => {
     const limits = { ...LIMITS, listMaxBytes: 100 };
-    const entry = literal("inserted", plain("ab"), plain("c"));
+    const entry = literal("inserted", hpackString("ab"), hpackString("c"));
     expect(
-      decode([Buffer.concat([entry, literal("not inserted", plain("ab"), plain("c".repeat(31)))])], limits),
+      decode([Buffer.concat([entry, literal("not inserted", hpackString("ab"), hpackString("c".repeat(31)))])], limits),
     ).toMatchObject({ results: ["ok"] });
-    const larger = Buffer.concat([entry, literal("not inserted", plain("ab"), plain("c".repeat(32)))]);
+    const larger = Buffer.concat([entry, literal("not inserted", hpackString("ab"), hpackString("c".repeat(32)))]);
     expect(decode([larger], limits)).toMatchObject({ results: ["too large"], lines: [] });
     expect(decode([larger, indexed(62)], limits).lines).toEqual(["ab: c"]);
     expect(decode([Buffer.concat([entry, indexed(62), indexed(62)]), indexed(62)], limits)).toMatchObject({
@@ -157,7 +152,7 @@ describe("HpackDecoder", () => {
 
   it("checks what it skips of a list that is too large", () => {
     const limits = { ...LIMITS, listMaxBytes: 100 };
-    const long = literal("not inserted", plain("n".repeat(9000)), plain("v"));
+    const long = literal("not inserted", hpackString("n".repeat(9000)), hpackString("v"));
     expect(decode([long], limits).results).toEqual(["too large"]);
     const broken = [
       literal("not inserted", 1, huffmanOf([0xff])),
@@ -166,7 +161,7 @@ describe("HpackDecoder", () => {
     ];
     for (const each of broken) expect(decode([Buffer.concat([long, each])], limits).results).toEqual(["broken"]);
     const unreadable = huffmanOf([...huffmanOctets(Array.from({ length: 9000 }, () => 0x61)), 0xff]);
-    expect(decode([literal("not inserted", unreadable, plain(""))], limits).results).toEqual(["broken"]);
+    expect(decode([literal("not inserted", unreadable, hpackString(""))], limits).results).toEqual(["broken"]);
     expect(decode([literal("inserted", 1, unreadable)], limits).results).toEqual(["broken"]);
   });
 });
@@ -250,7 +245,7 @@ describe("HpackDecoder against a reference model", () => {
       for (const { kind, index, name, value, isHuffman } of steps) {
         const entryAt = reference.entries.length === 0 ? -1 : index % reference.entries.length;
         const entry = reference.entries[entryAt];
-        const text = isHuffman ? huffman : plain;
+        const text = isHuffman ? huffman : hpackString;
         const add = (line: readonly [string, string]): void => {
           lines.push(`${line[0]}: ${line[1]}`);
           listBytes += line[0].length + line[1].length + 32;

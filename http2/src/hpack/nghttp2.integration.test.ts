@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { FieldList } from "./field-list.ts";
 import { HpackDecoder } from "./hpack-decoder.ts";
 import { HpackEncoder } from "./hpack-encoder.ts";
-import { Nghttp2Peer, type WriteBlock } from "./nghttp2-peer.suite.ts";
+import { Nghttp2Peer, type WriteBlock } from "@weir/harness/http2/nghttp2-peer";
 
 const LISTS = 1500;
 

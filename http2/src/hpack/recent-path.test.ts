@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import { FieldList } from "./field-list.ts";
 import { HpackDecoder } from "./hpack-decoder.ts";
-import { huffman, literal, plain } from "./block-writer.suite.ts";
+import { hpackString as plain } from "@weir/harness/http2/http2-frames";
+import { huffman, literal } from "./block-writer.suite.ts";
 
 const LIMITS = { tableMaxBytes: 4096, listMaxBytes: 1024, tableUpdatesMax: 2 };
 

@@ -4,11 +4,10 @@ import { type ClientHttp2Session, connect as connectHttp2, constants } from "nod
 import { connect, type Socket } from "node:net";
 
 import { Client, type ClientDuplexStream, credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { grpcMessage, openCall, lastData, PREFACE, settingsFrame } from "@weir/harness/http2/http2-frames";
 import { eventually } from "@weir/harness/processes/eventually";
 import { afterEach, describe, expect, it } from "vitest";
 
-import { CLIENT_PREFACE } from "../frames/preface.ts";
-import { openCall, lastData, message, settingsFrame } from "../connection/client-frames.suite.ts";
 import type { Http2Limits } from "../limits/limits.ts";
 import { type TestProtection, TestServer } from "./test-server.suite.ts";
 
@@ -147,8 +146,8 @@ describe.each(PROTECTIONS)("grpc-js over %s", (protection) => {
     const server = await start(protection, { messageMaxBytes: 100_000 });
     const client = new GrpcClient(server);
     const failing = client.call("Later", Buffer.alloc(0));
-    await eventually("the call", () => expect(server.waiting).toHaveLength(1));
-    server.waiting[0]?.fail(status.NOT_FOUND, "no such thing: 100 % — grün");
+    await eventually("the call", () => expect(server.service.waiting).toHaveLength(1));
+    server.service.waiting[0]?.fail(status.NOT_FOUND, "no such thing: 100 % — grün");
     expect(await failing).toBe("NOT_FOUND no such thing: 100 % — grün");
     expect(await client.call("Nope", Buffer.alloc(0))).toBe(
       "UNIMPLEMENTED unknown method Nope for service test.Service",
@@ -167,14 +166,14 @@ describe.each(PROTECTIONS)("grpc-js over %s", (protection) => {
     const { counters } = server.http2;
     // Client and server both end the call; one of them is first.
     await eventually("the end", () => expect(counters.clientResets + counters.deadlinesExceeded).toBeGreaterThan(0));
-    server.waiting[0]?.fail(status.NOT_FOUND, "late");
+    server.service.waiting[0]?.fail(status.NOT_FOUND, "late");
     expect(counters.lateAnswers).toBe(1);
     expect(server.http2.callsInFlight).toBe(0);
     expect(String(await client.call("Echo", Buffer.from("still there")))).toBe("still there");
   });
 
   it("streams in both directions", async () => {
-    const chat = new GrpcClient(await start(protection)).stream("Chat");
+    const chat = new GrpcClient(await start(protection)).stream("Watch");
     const received: string[] = [];
     const end = new Promise<{ code: number }>((resolve) => chat.on("status", resolve));
     for (let index = 0; index < 100; index++) {
@@ -189,12 +188,12 @@ describe.each(PROTECTIONS)("grpc-js over %s", (protection) => {
 
   it("cancels a stream", async () => {
     const server = await start(protection);
-    const watch = new GrpcClient(server).stream("Watch");
-    watch.on("error", () => {}); // It is cancelled.
-    watch.write(Buffer.from("a"));
-    await new Promise((resolve) => watch.once("data", resolve));
-    watch.cancel();
-    await eventually("the method to be notified", () => expect(server.cancelled).toBe(1));
+    const chat = new GrpcClient(server).stream("Chat");
+    chat.on("error", () => {}); // It is cancelled.
+    chat.write(Buffer.from("a"));
+    await eventually("its message", () => expect(server.service.events).toEqual(["message a"]));
+    chat.cancel();
+    await eventually("the method to be notified", () => expect(server.service.events).toContain("cancelled"));
     expect(server.http2.callsInFlight).toBe(0);
   });
 
@@ -202,9 +201,9 @@ describe.each(PROTECTIONS)("grpc-js over %s", (protection) => {
     const server = await start(protection);
     const client = new GrpcClient(server);
     const answers = ["a", "b"].map((text) => client.call("Later", Buffer.from(text)));
-    await eventually("the calls", () => expect(server.waiting).toHaveLength(2));
+    await eventually("the calls", () => expect(server.service.waiting).toHaveLength(2));
     const drained = server.http2.drain();
-    for (const call of server.waiting) call.fail(status.ABORTED, "answered");
+    for (const call of server.service.waiting) call.fail(status.ABORTED, "answered");
     expect(await Promise.all(answers)).toEqual(["ABORTED answered", "ABORTED answered"]);
     await drained;
     expect(server.http2.counters.openConnections).toBe(0);
@@ -226,7 +225,7 @@ describe.each(PROTECTIONS)("node:http2 over %s", (protection) => {
     const session = connectSession(await start(protection));
     const request = { ":method": "POST", ":path": "/test.Service/Echo", "content-type": "application/grpc" };
     for (let call = 0; call < 3; call++) {
-      const { headers, body, trailers } = await fetchRaw(session, request, message("hello"));
+      const { headers, body, trailers } = await fetchRaw(session, request, grpcMessage("hello"));
       expect(headers).toMatchObject({ ":status": 200, "content-type": "application/grpc" });
       expect(body).toBe("\0\0\0\0\x05hello");
       expect(trailers).toMatchObject({ "grpc-status": "0" });
@@ -252,7 +251,7 @@ describe.each(PROTECTIONS)("node:http2 over %s", (protection) => {
     const session = connectSession(await start(protection));
     const request = { ":method": "POST", ":path": "/test.Service/Echo", "content-type": "application/grpc" };
     for (const initialWindowSize of [0, 1, 100, 1_000_000]) {
-      const answers = Array.from({ length: 20 }, () => fetchRaw(session, request, message("x".repeat(5000))));
+      const answers = Array.from({ length: 20 }, () => fetchRaw(session, request, grpcMessage("x".repeat(5000))));
       session.settings({ initialWindowSize, headerTableSize: initialWindowSize % 4096 });
       session.settings({ initialWindowSize: 65_535 });
       for (const { body } of await Promise.all(answers)) expect(body).toHaveLength(5005);
@@ -293,8 +292,8 @@ describe("the server", () => {
     const server = await start("plaintext", { unsentMaxBytes: 100_000 });
     const slow = connectSocket(server.port);
     const answers = 3000;
-    const body = message("x".repeat(10_000)); // More than the system takes in its buffers.
-    slow.write(Buffer.concat([CLIENT_PREFACE, settingsFrame([[4, 1_000_000]])]));
+    const body = grpcMessage("x".repeat(10_000)); // More than the system takes in its buffers.
+    slow.write(Buffer.concat([PREFACE, settingsFrame([4, 1_000_000])]));
     slow.pause();
     const window = Buffer.from("00000408000000000010000000", "hex");
     slow.write(window);
@@ -313,13 +312,13 @@ describe("the server", () => {
   it("forgets the calls of a client that is gone", async () => {
     const server = await start("plaintext");
     const socket = connectSocket(server.port);
-    socket.write(Buffer.concat([CLIENT_PREFACE, settingsFrame(), openCall(1, "Watch"), openCall(3, "Later")]));
-    socket.write(lastData(3, message("a")));
+    socket.write(Buffer.concat([PREFACE, settingsFrame(), openCall(1, "Watch"), openCall(3, "Later")]));
+    socket.write(lastData(3, grpcMessage("a")));
     await eventually("the calls", () => expect(server.http2.callsInFlight).toBe(2));
     socket.resetAndDestroy();
     await eventually("the end", () => expect(server.http2.counters.openConnections).toBe(0));
-    expect(server.cancelled).toBe(1);
-    server.waiting[0]?.fail(status.ABORTED, "late");
+    expect(server.service.events).toEqual(["cancelled"]);
+    server.service.waiting[0]?.fail(status.ABORTED, "late");
     expect(server.http2.counters.lateAnswers).toBe(1);
   });
 
@@ -329,7 +328,7 @@ describe("the server", () => {
     const received: Buffer[] = [];
     socket.on("data", (chunk: Buffer) => received.push(chunk));
     const closed = new Promise((resolve) => socket.on("close", resolve));
-    socket.write(Buffer.concat([CLIENT_PREFACE, openCall(1, "Echo")]));
+    socket.write(Buffer.concat([PREFACE, openCall(1, "Echo")]));
     await closed;
     expect(Buffer.concat(received).toString("latin1")).toContain("The first frame is not SETTINGS");
   });

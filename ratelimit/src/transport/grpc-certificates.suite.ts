@@ -9,6 +9,7 @@ import { Client, credentials } from "@grpc/grpc-js";
 import { type Authority, createAuthority } from "@weir/certificates/authority";
 import { silentLog } from "@weir/common/log/log";
 import { TlsFiles } from "@weir/common/tls/tls-files";
+import { openingBytes } from "@weir/harness/http2/http2-frames";
 import { afterEach, describe, expect, it } from "vitest";
 
 import { ask, type GrpcEngine, openEngine } from "./grpc-engine.suite.ts";
@@ -127,9 +128,7 @@ export function describeGrpcCertificates(engine: GrpcEngine): void {
             ticket = bytes;
             endWithTicket();
           });
-          socket.on("secureConnect", () =>
-            socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0", "latin1"),
-          );
+          socket.on("secureConnect", () => socket.write(openingBytes()));
           socket.on("data", () => {
             hasAnswer = true;
             endWithTicket();

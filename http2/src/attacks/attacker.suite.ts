@@ -1,7 +1,7 @@
 // Program: attacks the port given by the second argument until it is ended, in a process of its own
 // so that the clients of the test are not kept waiting by it.
-import { connect, type Socket } from "node:net";
-import { ATTACKS, type Attack } from "./attacks.ts";
+import { connect } from "node:net";
+import { ATTACKS, type Attack } from "./attacks.suite.ts";
 
 /** Wait before a connection that the server closed is opened again, in milliseconds. */
 const RECONNECT_MS = 20;
@@ -12,34 +12,27 @@ const PIECE_MAX_BYTES = 1 << 20;
 const [, , name, port] = process.argv;
 const attack = ATTACKS.find((each) => each.name === name);
 if (attack === undefined) throw new Error(`Unknown attack: ${name}`);
-for (let index = 0; index < attack.connections; index++) open(attack, Number(port));
+for (let index = 0; index < attack.connections; index++) open(attack);
 
-function open(chosen: Attack, targetPort: number): void {
-  const socket = connect(targetPort, "127.0.0.1");
+function open(chosen: Attack): void {
+  const socket = connect(Number(port), "127.0.0.1");
   socket.on("error", () => undefined); // "close" follows.
-  socket.on("close", () => void setTimeout(() => open(chosen, targetPort), RECONNECT_MS));
+  socket.on("close", () => void setTimeout(() => open(chosen), RECONNECT_MS));
   if (chosen.reads) socket.resume();
   else socket.pause();
-  socket.once("connect", () => {
-    socket.write(chosen.opening);
-    send(chosen, socket);
-  });
-}
-
-/** Writes until the server no longer reads, and again when it does. */
-function send(chosen: Attack, socket: Socket): void {
   let number = 0;
-  const more = (): void => {
+  const send = (): void => {
     for (let written = 0; written < PIECE_MAX_BYTES;) {
       const bytes = chosen.next(number++);
       if (bytes === undefined || socket.destroyed) return;
       written += bytes.length;
-      if (!socket.write(bytes)) {
-        socket.once("drain", more);
-        return;
-      }
+      if (!socket.write(bytes)) return; // Once more at "drain".
     }
-    setImmediate(more);
+    setImmediate(send);
   };
-  more();
+  socket.on("drain", send);
+  socket.once("connect", () => {
+    socket.write(chosen.opening);
+    send();
+  });
 }

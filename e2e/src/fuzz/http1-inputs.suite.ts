@@ -1,58 +1,38 @@
 // Inputs for listeners that speak HTTP/1.1: random bytes, broken requests, and well-formed requests
 // with broken JSON.
-import { mutate } from "./mutation.ts";
+import { mutate } from "@weir/harness/processes/mutation";
 import type { Random } from "@weir/harness/processes/random";
 
 /** Header lines that mean something to a server, in good and in bad forms. */
 const HEADER_LINES = [
-  "Connection: close",
-  "Connection: keep-alive, upgrade",
-  "Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA",
-  "Upgrade: websocket",
-  "Expect: 100-continue",
-  "Expect: nothing",
-  "Transfer-Encoding: chunked",
-  "Transfer-Encoding: gzip, chunked",
-  "Transfer-Encoding : chunked",
-  "Content-Length: 5",
-  "Content-Length: -1",
-  "Content-Length: 99999999999999999999",
-  "Content-Length: 0x10",
-  "Content-Type: application/json",
-  "Content-Encoding: gzip",
-  "Host: a\r\nHost: b",
-  "Cookie: a=b",
-  "X-Forwarded-For: 10.0.0.1",
-  "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-  "traceparent: 00-zz-zz-zz",
-  "b3: 1-2-3-4",
-  " folded: line",
+  ...Object.entries({
+    Connection: ["close", "keep-alive, upgrade"],
+    Upgrade: ["h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA", "websocket"],
+    Expect: ["100-continue", "nothing"],
+    "Transfer-Encoding": ["chunked", "gzip, chunked"],
+    "Transfer-Encoding ": ["chunked"],
+    "Content-Length": ["5", "-1", "99999999999999999999", "0x10"],
+    "Content-Type": ["application/json"],
+    "Content-Encoding": ["gzip"],
+    Host: ["a\r\nHost: b"],
+    Cookie: ["a=b"],
+    "X-Forwarded-For": ["10.0.0.1"],
+    traceparent: ["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-zz-zz-zz"],
+    b3: ["1-2-3-4"],
+    " folded": ["line"],
+    Range: ["bytes=0-1"],
+  }).flatMap(([name, values]) => values.map((value) => `${name}: ${value}`)),
   "no colon",
-  "Range: bytes=0-1",
-] as const;
+];
 
-const METHODS = [
-  "GET",
-  "GET",
-  "POST",
-  "HEAD",
-  "PUT",
-  "OPTIONS",
-  "DELETE",
-  "CONNECT",
-  "TRACE",
-  "PRI",
-  "M-SEARCH",
-  "get",
-  "\u00ff",
-] as const;
+const METHODS = "GET GET POST HEAD PUT OPTIONS DELETE CONNECT TRACE PRI M-SEARCH get \u00ff".split(" ");
 
 const VERSIONS = ["HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/2.0", "HTTP/0.9", "http/1.1", ""] as const;
 
 /** What a listener is asked for. */
 export interface Http1Target {
   /** Paths that it has and that cost little. */
-  readonly paths: readonly [string, ...string[]];
+  readonly paths: readonly string[];
   /** A body that it understands; undefined when it takes none. */
   readonly body: string | undefined;
 }
@@ -93,7 +73,7 @@ export const ANSWER_START = "HTTP/1.1 ";
 
 /** A request that the listener answers with status 200. */
 export function goodRequest(target: Http1Target): Buffer {
-  return write(target.body === undefined ? "GET" : "POST", target.paths[0], "", target.body ?? "");
+  return write(target.body === undefined ? "GET" : "POST", target.paths[0] ?? "/", "", target.body ?? "");
 }
 
 function request(random: Random, target: Http1Target): Buffer {

@@ -1,13 +1,9 @@
 // Measures what a header block of nghttp2 costs: decoded alone, and decoded, validated and read.
-import { once } from "node:events";
-import { connect, type OutgoingHttpHeaders } from "node:http2";
-import { type AddressInfo, createServer } from "node:net";
+import type { OutgoingHttpHeaders } from "node:http2";
 
-import { Flag, FrameType } from "../frames/frame.ts";
-import { FrameReader } from "../frames/frame-reader.ts";
-import { CLIENT_PREFACE } from "../frames/preface.ts";
 import { FieldList } from "../hpack/field-list.ts";
 import { HpackDecoder } from "../hpack/hpack-decoder.ts";
+import { Nghttp2Peer } from "@weir/harness/http2/nghttp2-peer";
 import { HeaderBlocks } from "./header-blocks.ts";
 
 const LIMITS = { tableMaxBytes: 4096, listMaxBytes: 16_384, tableUpdatesMax: 2 };
@@ -16,9 +12,6 @@ const LIMITS = { tableMaxBytes: 4096, listMaxBytes: 16_384, tableUpdatesMax: 2 }
 const BLOCKS = 1000;
 const REPEATS = 50;
 const ROUNDS = 15;
-
-/** SETTINGS_MAX_CONCURRENT_STREAMS of 10,000: no request is answered. */
-const MANY_STREAMS = Buffer.from([0, 0, 6, FrameType.SETTINGS, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0x27, 0x10]);
 
 const HEADERS: OutgoingHttpHeaders = {
   ":method": "GET",
@@ -45,33 +38,14 @@ function hexOf(seed: number, digits: number): string {
 async function record(headersOf: (at: number) => OutgoingHttpHeaders): Promise<readonly Buffer[]> {
   const blocks: Buffer[] = [];
   const { promise: isRecorded, resolve } = Promise.withResolvers<void>();
-  const memory = { takeAnyway: () => undefined, give: () => undefined };
-  const frames = new FrameReader(
-    {
-      frame: (type, flags, _streamId, bytes, start, end) => {
-        if (type !== FrameType.HEADERS) return;
-        if (flags !== (Flag.END_HEADERS | Flag.END_STREAM)) throw new Error("A request is not one frame");
-        if (blocks.push(Buffer.from(bytes.subarray(start, end))) === BLOCKS) resolve();
-      },
-    },
-    memory,
-  );
-  const listener = createServer((socket) => {
-    let isPreface = true;
-    socket.write(MANY_STREAMS);
-    socket.on("data", (bytes: Buffer) => {
-      frames.read(isPreface ? bytes.subarray(CLIENT_PREFACE.length) : bytes);
-      isPreface = false;
-    });
-  });
-  listener.listen(0, "127.0.0.1");
-  await once(listener, "listening");
-  const session = connect(`http://127.0.0.1:${(listener.address() as AddressInfo).port}`);
-  await once(session, "remoteSettings");
-  for (let at = 0; at < BLOCKS; at++) session.request(headersOf(at)).on("error", () => undefined); // Never answered.
+  const onBlock = (block: Buffer): void => {
+    if (blocks.push(block) === BLOCKS) resolve();
+  };
+  const nothing = { answer: () => [], onTableBytes: () => undefined };
+  const peer = await Nghttp2Peer.open({ tableBytes: LIMITS.tableMaxBytes, onBlock, ...nothing });
+  for (let at = 0; at < BLOCKS; at++) peer.session.request(headersOf(at)).on("error", () => undefined); // Reset.
   await isRecorded;
-  session.destroy();
-  listener.close();
+  peer.close();
   return blocks;
 }
 

@@ -3,19 +3,16 @@ import { once } from "node:events";
 import { type ClientHttp2Session, connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
 import { Duplex } from "node:stream";
 
-const PREFACE_BYTES = 24;
-const FRAME_HEADER_BYTES = 9;
-
-const HEADERS = 1;
-const RST_STREAM = 3;
-const SETTINGS = 4;
-const CONTINUATION = 9;
-
-const END_STREAM = 0x1;
-const ACK = 0x1;
-const END_HEADERS = 0x4;
-const PADDED = 0x8;
-const PRIORITY = 0x20;
+import {
+  acknowledgementOf,
+  createFrameReader,
+  FLAG,
+  FRAME,
+  frame,
+  PREFACE,
+  resetFrame,
+  settingsFrame,
+} from "./http2-frames.ts";
 
 const SETTINGS_HEADER_TABLE_SIZE = 1;
 const SETTINGS_MAX_CONCURRENT_STREAMS = 3;
@@ -40,8 +37,8 @@ export class Nghttp2Peer {
   readonly session: ClientHttp2Session;
   readonly #options: PeerOptions;
   readonly #duplex: Duplex;
-  #received: Buffer = Buffer.alloc(0);
-  #isOpened = false;
+  readonly #read = createFrameReader((...read) => this.#onFrame(...read));
+  #prefaceBytes = PREFACE.length;
   #fragments: Buffer[] = [];
 
   private constructor(options: PeerOptions) {
@@ -51,7 +48,9 @@ export class Nghttp2Peer {
       write: (chunk: Buffer, _encoding, done) => {
         // Not while nghttp2 sends: it would not read what is pushed meanwhile.
         setImmediate(() => {
-          this.#receive(chunk);
+          const skipped = Math.min(this.#prefaceBytes, chunk.length);
+          this.#prefaceBytes -= skipped;
+          this.#read(chunk.subarray(skipped));
           done();
         });
       },
@@ -62,13 +61,10 @@ export class Nghttp2Peer {
   /** Opens the session; nghttp2 has read our SETTINGS. */
   static async open(options: PeerOptions): Promise<Nghttp2Peer> {
     const peer = new Nghttp2Peer(options);
-    const settings = Buffer.alloc(12);
-    settings.writeUInt16BE(SETTINGS_HEADER_TABLE_SIZE, 0);
-    settings.writeUInt32BE(options.tableBytes, 2);
-    settings.writeUInt16BE(SETTINGS_MAX_CONCURRENT_STREAMS, 6);
-    settings.writeUInt32BE(2 ** 31 - 1, 8);
     const isRead = once(peer.session, "remoteSettings");
-    peer.#send(SETTINGS, 0, 0, settings);
+    peer.#duplex.push(
+      settingsFrame([SETTINGS_HEADER_TABLE_SIZE, options.tableBytes], [SETTINGS_MAX_CONCURRENT_STREAMS, 2 ** 31 - 1]),
+    );
     await isRead;
     return peer;
   }
@@ -92,51 +88,26 @@ export class Nghttp2Peer {
     this.session.destroy();
   }
 
-  #receive(chunk: Buffer): void {
-    this.#received = Buffer.concat([this.#received, chunk]);
-    if (!this.#isOpened) {
-      if (this.#received.length < PREFACE_BYTES) return;
-      this.#isOpened = true;
-      this.#received = this.#received.subarray(PREFACE_BYTES);
-    }
-    for (;;) {
-      const end = FRAME_HEADER_BYTES + (this.#received.length >= 3 ? this.#received.readUIntBE(0, 3) : 0);
-      if (this.#received.length < Math.max(end, FRAME_HEADER_BYTES)) return;
-      const frame = this.#received.subarray(0, end);
-      this.#received = this.#received.subarray(end);
-      this.#onFrame(frame[3]!, frame[4]!, frame.readUInt32BE(5), frame.subarray(FRAME_HEADER_BYTES));
-    }
-  }
-
   #onFrame(type: number, flags: number, streamId: number, payload: Buffer): void {
-    if (type === SETTINGS && (flags & ACK) === 0) {
+    const acknowledgement = acknowledgementOf(type, flags, payload);
+    if (acknowledgement !== undefined) this.#duplex.push(acknowledgement);
+    if (type === FRAME.SETTINGS)
       for (let at = 0; at < payload.length; at += 6)
         if (payload.readUInt16BE(at) === SETTINGS_HEADER_TABLE_SIZE)
           this.#options.onTableBytes(payload.readUInt32BE(at + 2));
-      this.#send(SETTINGS, ACK, 0, Buffer.alloc(0));
-    }
-    if (type !== HEADERS && type !== CONTINUATION) return;
-    const start = type === HEADERS ? ((flags & PADDED) === 0 ? 0 : 1) + ((flags & PRIORITY) === 0 ? 0 : 5) : 0;
-    const padding = type === HEADERS && (flags & PADDED) !== 0 ? payload[0]! : 0;
-    this.#fragments.push(payload.subarray(start, payload.length - padding));
-    if ((flags & END_HEADERS) === 0) return;
+    if (type !== FRAME.HEADERS && type !== FRAME.CONTINUATION) return;
+    const isPadded = type === FRAME.HEADERS && (flags & FLAG.PADDED) !== 0;
+    const start = (isPadded ? 1 : 0) + (type === FRAME.HEADERS && (flags & FLAG.PRIORITY) !== 0 ? 5 : 0);
+    this.#fragments.push(Buffer.from(payload.subarray(start, payload.length - (isPadded ? payload[0]! : 0))));
+    if ((flags & FLAG.END_HEADERS) === 0) return;
     this.#options.onBlock(Buffer.concat(this.#fragments));
     this.#fragments = [];
     const blocks = this.#options.answer();
     for (const [at, write] of blocks.entries()) {
       const target = Buffer.alloc(16_384);
-      const flagsOut = END_HEADERS | (at === blocks.length - 1 ? END_STREAM : 0);
-      this.#send(HEADERS, flagsOut, streamId, target.subarray(0, write(target, 0)));
+      const flagsOut = FLAG.END_HEADERS | (at === blocks.length - 1 ? FLAG.END_STREAM : 0);
+      this.#duplex.push(frame(FRAME.HEADERS, flagsOut, streamId, target.subarray(0, write(target, 0))));
     }
-    this.#send(RST_STREAM, 0, streamId, Buffer.alloc(4));
-  }
-
-  #send(type: number, flags: number, streamId: number, payload: Buffer): void {
-    const header = Buffer.alloc(FRAME_HEADER_BYTES);
-    header.writeUIntBE(payload.length, 0, 3);
-    header[3] = type;
-    header[4] = flags;
-    header.writeUInt32BE(streamId, 5);
-    this.#duplex.push(Buffer.concat([header, payload]));
+    this.#duplex.push(resetFrame(streamId, 0));
   }
 }

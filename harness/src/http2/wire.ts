@@ -1,5 +1,5 @@
-// One connection of the fuzzer to a listener: it writes bytes, and waits until something comes
-// back, the server closes, or nothing happens for a while.
+// One connection of a client that writes bytes to a listener, and waits until what came back is enough,
+// the server closes, or nothing happens for a while.
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
@@ -20,26 +20,23 @@ export type WireAddress =
   | { readonly kind: "unix"; readonly path: string }
   | { readonly kind: "tls"; readonly port: number; readonly context: SecureContext };
 
-/** How a wait ended. */
-export type WireEvent = "answered" | "closed" | "quiet";
-
 /** A connection. */
 export class Wire {
+  /** Receives everything that comes back. */
+  onData: (chunk: Buffer) => void = () => undefined;
+  isClosed = false;
   readonly #socket: Socket;
-  #isClosed = false;
-  #waiting: ((event: WireEvent) => void) | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  /** Receives everything that comes back; returns whether it is what the wait is for. */
-  onData: (chunk: Buffer) => boolean = () => true;
+  #check: () => void = () => undefined;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
     socket.on("data", (chunk: Buffer) => {
-      if (this.onData(chunk)) this.#settle("answered");
+      this.onData(chunk);
+      this.#check();
     });
     socket.on("close", () => {
-      this.#isClosed = true;
-      this.#settle("closed");
+      this.isClosed = true;
+      this.#check();
     });
     // A reset by the server: "close" follows, and that is all there is to know.
     socket.on("error", () => undefined);
@@ -52,65 +49,51 @@ export class Wire {
   static async open(address: WireAddress, isPlain = false): Promise<Wire> {
     const deadlineMs = performance.now() + CONNECT_TIMEOUT_MS;
     for (;;) {
+      const socket = connectTo(address, isPlain);
+      const ready = address.kind === "tls" && !isPlain ? "secureConnect" : "connect";
       try {
-        return await Wire.#openOnce(address, isPlain);
-      } catch (error) {
+        await once(socket, ready, { signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS) });
+        return new Wire(socket);
+      } catch (cause) {
+        socket.destroy();
         // A unix socket says so when too many wait to be taken; TCP waits by itself.
-        if (!(error instanceof Error && error.message.includes("EAGAIN")) || performance.now() > deadlineMs)
-          throw error;
+        const isFull = cause instanceof Error && cause.message.includes("EAGAIN") && performance.now() < deadlineMs;
+        const where = address.kind === "unix" ? address.path : `127.0.0.1:${address.port}`;
+        if (!isFull) throw new Error(`Cannot connect to ${where}: ${String(cause)}`, { cause });
         await delay(RETRY_MS);
       }
     }
   }
 
-  static async #openOnce(address: WireAddress, isPlain: boolean): Promise<Wire> {
-    const socket = connectTo(address, isPlain);
-    const ready = address.kind === "tls" && !isPlain ? "secureConnect" : "connect";
-    try {
-      await once(socket, ready, { signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS) });
-    } catch (cause) {
-      socket.destroy();
-      const where = address.kind === "unix" ? address.path : `127.0.0.1:${address.port}`;
-      throw new Error(`Cannot connect to ${where}: ${String(cause)}`, { cause });
-    }
-    return new Wire(socket);
-  }
-
-  get isClosed(): boolean {
-    return this.#isClosed;
-  }
-
   write(bytes: Buffer): void {
-    if (!this.#isClosed) this.#socket.write(bytes);
+    if (!this.isClosed) this.#socket.write(bytes);
   }
 
-  /** Waits for what `onData` calls an answer. */
-  wait(quietMs: number): Promise<WireEvent> {
-    if (this.#isClosed) return Promise.resolve("closed");
+  /** Waits until `isDone`, at most so long or until the end of the connection; resolves with whether it is. */
+  until(isDone: () => boolean, timeoutMs: number): Promise<boolean> {
     return new Promise((resolve) => {
-      this.#waiting = resolve;
-      this.#timer = setTimeout(() => this.#settle("quiet"), quietMs);
+      const settle = (): void => {
+        clearTimeout(timer);
+        this.#check = () => undefined;
+        resolve(isDone());
+      };
+      const timer = setTimeout(settle, timeoutMs);
+      this.#check = () => {
+        if (this.isClosed || isDone()) settle();
+      };
+      this.#check();
     });
   }
 
-  /** Sends the end and waits a moment for the server's. */
-  async finish(quietMs: number): Promise<void> {
-    if (this.#isClosed) return;
-    this.onData = () => false;
+  /** Sends the end, waits a moment for the server's, and closes the connection. */
+  async finish(timeoutMs: number): Promise<void> {
     this.#socket.end();
-    await this.wait(quietMs);
+    await this.until(() => this.isClosed, timeoutMs);
     this.destroy();
   }
 
   destroy(): void {
     this.#socket.destroy();
-  }
-
-  #settle(event: WireEvent): void {
-    clearTimeout(this.#timer);
-    const resolve = this.#waiting;
-    this.#waiting = undefined;
-    resolve?.(event);
   }
 }
 

@@ -1,6 +1,6 @@
 // Small damage to bytes: what a fault on the wire, a broken client or an attacker makes of a good
 // message.
-import type { Random } from "@weir/harness/processes/random";
+import type { Random } from "./random.ts";
 
 /** Longest result, in bytes. */
 const LENGTH_MAX = 64 * 1024;

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { createSecureContext } from "node:tls";
 import { credentials } from "@grpc/grpc-js";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
+import { Wire } from "@weir/harness/http2/wire";
 import { writeCertificates } from "@weir/harness/servers/certificate-files";
 import { residentMebibytes } from "../benchmarks/cpu-time.ts";
 import { type RateLimitService, startRateLimitService } from "@weir/harness/weir/rate-limit-service";
-import type { FuzzTarget } from "./fuzz-listener.ts";
-import { goodRequest, type Http1Target } from "./http1-inputs.ts";
-import { Wire } from "./wire.ts";
+import type { FuzzTarget } from "./fuzz-listener.suite.ts";
+import { goodRequest, type Http1Target } from "./http1-inputs.suite.ts";
 
 /** How the gRPC listener of a service accepts connections. */
 export type GrpcKind = "plain" | "tls" | "unix";
@@ -102,12 +102,9 @@ export class FuzzedService {
       if (speaks === "grpc") continue;
       const wire = await Wire.open(address);
       let text = "";
-      wire.onData = (chunk) => {
-        text += chunk.toString("latin1");
-        return true;
-      };
+      wire.onData = (chunk) => (text += chunk.toString("latin1"));
       wire.write(goodRequest(name === "statistics" ? { ...speaks, paths: ["/metrics"] } : speaks));
-      await wire.wait(ANSWER_TIMEOUT_MS);
+      await wire.until(() => text !== "", ANSWER_TIMEOUT_MS);
       wire.destroy();
       if (!text.startsWith("HTTP/1.1 200 "))
         throw new Error(`${name} answers a good request with ${JSON.stringify(text.slice(0, 200))}`);

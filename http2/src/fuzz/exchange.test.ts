@@ -1,21 +1,15 @@
-import { HpackEncoder } from "@weir/http2/hpack/hpack-encoder";
+import { FLAG, FRAME, frame, openCall, PREFACE, resetFrame, settingsFrame } from "@weir/harness/http2/http2-frames";
 import { describe, expect, it } from "vitest";
 
-import { frame, PREFACE } from "@weir/harness/http2/http2-frames";
-import { ClientBytes } from "./client-bytes.ts";
-import { requestBlock } from "./fuzzed-methods.ts";
-import { newFieldList, ServerBytes } from "./server-bytes.ts";
+import { ServerReader } from "../connection/received-frames.suite.ts";
+import { HpackEncoder } from "../hpack/hpack-encoder.ts";
+import { Exchange } from "./exchange.suite.ts";
 
-const DATA = 0;
-const HEADERS = 1;
-const RST_STREAM = 3;
-const SETTINGS = 4;
-const PING = 6;
-const GOAWAY = 7;
-const END_HEADERS = 4;
-const END = 5;
+const { DATA, HEADERS, GOAWAY, PING, SETTINGS } = FRAME;
+const { END_HEADERS } = FLAG;
+const END = FLAG.END_STREAM | END_HEADERS;
 
-const OPENING = [frame(SETTINGS, 0, 0), frame(SETTINGS, 1, 0)];
+const OPENING = [settingsFrame(), frame(SETTINGS, FLAG.ACK, 0)];
 const PING_BYTES = Buffer.alloc(8);
 
 /** The blocks of two answers on one connection. */
@@ -32,38 +26,28 @@ function blockOf(write: (target: Buffer) => number): Buffer {
 }
 
 /** Reads the server's frames after a client that has sent SETTINGS, one call on stream 1, and a PING. */
-function read(...frames: readonly Buffer[]): ServerBytes {
-  const client = new ClientBytes();
-  client.read(
-    Buffer.concat([
-      PREFACE,
-      frame(SETTINGS, 0, 0),
-      frame(HEADERS, END, 1, requestBlock([])),
-      frame(PING, 0, 0, PING_BYTES),
-    ]),
-  );
-  const server = new ServerBytes(client, newFieldList());
-  server.read(Buffer.concat(frames));
-  return server;
+function read(...frames: readonly Buffer[]): Exchange {
+  const exchange = new Exchange();
+  exchange.clientSends(Buffer.concat([PREFACE, settingsFrame(), openCall(1, "Echo"), frame(PING, 0, 0, PING_BYTES)]));
+  exchange.serverSends(new ServerReader().read(Buffer.concat(frames)));
+  return exchange;
 }
 
-describe("ServerBytes", () => {
+describe("Exchange", () => {
   it("accepts a whole answer", () => {
     const server = read(...OPENING, FIRST, frame(DATA, 0, 1, Buffer.alloc(5)), LAST, frame(PING, 1, 0, PING_BYTES));
-    expect(server.ends.get(1)).toEqual({ kind: "grpc", code: 0 });
+    expect(server.ends.get(1)).toBe("grpc 0");
     expect(server.pongs).toBe(1);
   });
 
   const data = frame(DATA, 0, 1, Buffer.alloc(16_384));
   it.each([
-    { fault: "the header of a frame is cut off", frames: [...OPENING, FIRST.subarray(0, 8)] },
-    { fault: "a frame is cut off", frames: [...OPENING, FIRST.subarray(0, 12)] },
     { fault: "a frame is too long", frames: [...OPENING, FIRST, frame(DATA, 0, 1, Buffer.alloc(16_385))] },
     { fault: "the first frame is not SETTINGS", frames: [FIRST] },
     { fault: "an acknowledgement too many", frames: [...OPENING, frame(SETTINGS, 1, 0)] },
     {
       fault: "an answer to a stream that was not opened",
-      frames: [...OPENING, frame(RST_STREAM, 0, 3, Buffer.alloc(4))],
+      frames: [...OPENING, resetFrame(3)],
     },
     { fault: "DATA outside of an answer", frames: [...OPENING, frame(DATA, 0, 1)] },
     { fault: "DATA outside of an answer", frames: [...OPENING, FIRST, LAST, frame(DATA, 0, 1)] },
@@ -73,7 +57,6 @@ describe("ServerBytes", () => {
       frames: [...OPENING, FIRST, frame(HEADERS, END_HEADERS, 1, TRAILERS_BLOCK)],
     },
     { fault: "an answer without one :status", frames: [...OPENING, LAST] },
-    { fault: "an invalid header block", frames: [...OPENING, frame(HEADERS, END, 1, Buffer.from([0x80]))] },
     { fault: "DATA beyond the window of the stream", frames: [...OPENING, FIRST, data, data, data, data] },
     {
       fault: "a PING that was not sent is acknowledged",
@@ -89,5 +72,18 @@ describe("ServerBytes", () => {
     },
   ])("reports: $fault", ({ fault, frames }) => {
     expect(() => read(...frames)).toThrow(`Wrong bytes of the server: ${fault}`);
+  });
+});
+
+describe("ServerReader", () => {
+  it.each([8, 12])("counts the bytes of a frame that is cut off after %i", (length) => {
+    const reader = new ServerReader();
+    expect(reader.read(Buffer.concat([...OPENING, FIRST.subarray(0, length)]))).toHaveLength(2);
+    expect(reader.restBytes).toBe(length);
+  });
+
+  it("throws at an invalid header block", () => {
+    const bytes = frame(HEADERS, END, 1, Buffer.from([0x80]));
+    expect(() => new ServerReader().read(bytes)).toThrow("Cannot decode the headers of the server");
   });
 });
