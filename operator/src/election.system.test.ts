@@ -8,13 +8,12 @@ import { join } from "node:path";
 
 import { eventually } from "@weir/harness/processes/eventually";
 import { kubeconfigText } from "@weir/harness/kubernetes/cluster-files";
+import type { AuditedRequest } from "@weir/harness/kubernetes/audit-log";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { pauseProcess } from "@weir/harness/processes/pause-process";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy.suite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-
-import { auditFlags, type AuditedWrite, readAudit } from "./audit-log.suite.ts";
 
 const PROGRAM = join(import.meta.dirname, "writing-operator.suite.ts");
 const NAMESPACE = "weir-system";
@@ -58,7 +57,7 @@ const OBJECTS = [
 
 /** One replica: its process, its user, and the way to the API server that is its alone. */
 interface Replica {
-  readonly user: string;
+  readonly account: string;
   readonly proxy: CuttingProxy;
   readonly kubeconfigPath: string;
   readonly http: string;
@@ -70,11 +69,10 @@ interface Replica {
 let folder: string;
 let cluster: KubernetesCluster;
 let replicas: Replica[];
-const auditPath = (): string => join(folder, "audit.log");
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "weir-election-"));
-  cluster = await startKubernetesCluster({ apiServerFlags: auditFlags(join(folder, "policy.json"), auditPath()) });
+  cluster = await startKubernetesCluster({ isAudited: true });
   await cluster.apply(OBJECTS.map((object) => JSON.stringify(object)).join("\n---\n"));
 });
 
@@ -89,8 +87,7 @@ async function createReplica(name: string): Promise<Replica> {
   const kubeconfigPath = join(folder, `${name}.kubeconfig`);
   writeFileSync(kubeconfigPath, kubeconfigText(`https://127.0.0.1:${proxy.port}`, cluster.caPem, token.trim()));
   const httpPort = await reservePort();
-  const user = `system:serviceaccount:${NAMESPACE}:${name}`;
-  const place = { user, proxy, kubeconfigPath, httpPort, http: `http://127.0.0.1:${httpPort}` };
+  const place = { account: name, proxy, kubeconfigPath, httpPort, http: `http://127.0.0.1:${httpPort}` };
   return { ...place, ...startProcess(place) };
 }
 
@@ -115,8 +112,8 @@ function startProcess({
 }
 
 /** The writes of the leader that succeeded: what the election protects. */
-function work(): readonly AuditedWrite[] {
-  return readAudit(auditPath()).filter(({ resource, verb, status }) => {
+function work(): readonly AuditedRequest[] {
+  return cluster.audit().filter(({ resource, verb, status }) => {
     return resource === "configmaps" && verb === "update" && status < 300;
   });
 }
@@ -126,7 +123,9 @@ async function leaderAmong(candidates: readonly Replica[]): Promise<Replica> {
   const before = work().length;
   return await eventually("a leader that writes", () => {
     const recent = work().slice(before);
-    const leader = candidates.find(({ user }) => recent.filter((write) => write.user === user).length >= WRITES);
+    const leader = candidates.find(
+      ({ account }) => recent.filter((write) => write.account === account).length >= WRITES,
+    );
     if (leader === undefined) throw new Error(`there is none; ${replicas.map(({ output }) => output()).join("\n")}`);
     return leader;
   });
@@ -144,10 +143,12 @@ async function get(replica: Replica, path: string): Promise<string> {
 function writersInOrder(): readonly string[] {
   const order: string[] = [];
   let lastCompletedMs = 0;
-  for (const { user, receivedMs, completedMs } of work()) {
-    if (order.at(-1) !== user) {
-      expect(receivedMs, `${user} wrote while the writes of ${order.at(-1)} went on`).toBeGreaterThan(lastCompletedMs);
-      order.push(user);
+  for (const { account, receivedMs, completedMs } of work()) {
+    if (order.at(-1) !== account) {
+      expect(receivedMs, `${account} wrote while the writes of ${order.at(-1)} went on`).toBeGreaterThan(
+        lastCompletedMs,
+      );
+      order.push(account);
     }
     lastCompletedMs = Math.max(lastCompletedMs, completedMs);
   }
@@ -213,7 +214,7 @@ describe("three operators", () => {
   it("have another leader after the leader was killed", async () => {
     leader.process.kill("SIGKILL");
     const next = await leaderAmong(others(leader));
-    expect(writersInOrder().slice(writersBefore)).toEqual([next.user]);
+    expect(writersInOrder().slice(writersBefore)).toEqual([next.account]);
   });
 
   it("have another leader while the leader is stopped, which does not write when it is woken", async () => {
@@ -224,7 +225,7 @@ describe("three operators", () => {
       expect(await get(leader, "/readyz")).toBe("ready\ncandidate\n");
     });
     await leaderAmong([next]);
-    expect(writersInOrder().slice(writersBefore)).toEqual([next.user]);
+    expect(writersInOrder().slice(writersBefore)).toEqual([next.account]);
   });
 
   it.each([
@@ -237,7 +238,7 @@ describe("three operators", () => {
     leader.proxy.restore();
     leader.proxy.cut();
     await leaderAmong([next]);
-    expect(writersInOrder().slice(writersBefore)).toEqual([next.user]);
+    expect(writersInOrder().slice(writersBefore)).toEqual([next.account]);
   });
 
   it("have another leader as soon as the leader has stopped in order", async () => {
@@ -246,7 +247,7 @@ describe("three operators", () => {
     const lease = await cluster.kubectl(["get", "lease", "weir-operator", "--namespace", NAMESPACE, "--output=json"]);
     const { spec } = JSON.parse(lease.stdout) as { spec: { holderIdentity?: string } };
     const next = await leaderAmong(others(leader));
-    expect([leader.process.exitCode, writersInOrder().slice(writersBefore)]).toEqual([0, [next.user]]);
+    expect([leader.process.exitCode, writersInOrder().slice(writersBefore)]).toEqual([0, [next.account]]);
     // Released, or taken since.
     const identity = / identity=(\S+)/.exec(leader.output())?.[1] ?? "";
     expect(identity).not.toBe("");

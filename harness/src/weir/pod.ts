@@ -22,15 +22,11 @@ export async function startPod(
   return new Pod(process, ports.rateLimitGrpc, `http://${STACK_HOST}:${ports.rateLimitHttp}`);
 }
 
-/** A running pod. */
-export class Pod {
-  readonly process: ProcessGroup;
-  readonly grpcPort: number;
+/** A rate limit service at the URL of its HTTP listener. */
+export class PodClient {
   readonly httpUrl: string;
 
-  constructor(process: ProcessGroup, grpcPort: number, httpUrl: string) {
-    this.process = process;
-    this.grpcPort = grpcPort;
+  constructor(httpUrl: string) {
     this.httpUrl = httpUrl;
   }
 
@@ -68,13 +64,25 @@ export class Pod {
   }
 }
 
-/** Requests of Pod.keepAsking(). */
+/** A running pod. */
+export class Pod extends PodClient {
+  readonly process: ProcessGroup;
+  readonly grpcPort: number;
+
+  constructor(process: ProcessGroup, grpcPort: number, httpUrl: string) {
+    super(httpUrl);
+    this.process = process;
+    this.grpcPort = grpcPort;
+  }
+}
+
+/** Requests of PodClient.keepAsking(). */
 export class Questions {
   readonly #end = new AbortController();
   readonly #changes: string[] = [];
   readonly #ended: Promise<void>;
 
-  constructor(pod: Pod, domain: string) {
+  constructor(pod: PodClient, domain: string) {
     this.#ended = this.#ask(pod, domain);
   }
 
@@ -88,7 +96,7 @@ export class Questions {
     return this.#changes.join(" → ");
   }
 
-  async #ask(pod: Pod, domain: string): Promise<void> {
+  async #ask(pod: PodClient, domain: string): Promise<void> {
     for (let isLast = false; !isLast;) {
       isLast = this.#end.signal.aborted; // One more request after the call of end().
       const answer = await pod.limitOf(domain, { user: "always" }).then(

@@ -10,12 +10,12 @@ import { STACK_HOST } from "@weir/dev/setup/ports";
 import { machineEnv } from "@weir/dev/setup/programs";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
 
+import { type AuditedRequest, isWrite } from "@weir/harness/kubernetes/audit-log";
 import { type LimitsCluster, startLimitsCluster } from "@weir/harness/kubernetes/limits-cluster";
 import { ROOT, startPlanned } from "@weir/harness/processes/programs";
 import { type Replica, startReplica } from "@weir/harness/weir/replica";
 import { BenchmarkPod, type PodTargets } from "../control-plane/pod.ts";
 import { manifestText } from "../control-plane/sets.ts";
-import { type OperatorWrite, operatorAuditFlags, readOperatorWrites } from "./operator-audit.ts";
 import { type StatusWatch, watchStatuses } from "./status-watch.ts";
 
 /** Service of the replicas; the name in their certificates is `<service>.weir-system.svc`. */
@@ -49,9 +49,7 @@ export interface FixturePlace {
 /** Starts everything but the pods, with all resources in the cluster; resolves when the operator is ready. */
 export async function startFixture(place: FixturePlace): Promise<Fixture> {
   const file = (name: string): string => join(place.folder, name);
-  const limits = await startLimitsCluster({
-    apiServerFlags: operatorAuditFlags(file("policy.json"), file("audit.log")),
-  });
+  const limits = await startLimitsCluster({ isAudited: true });
   place.onStarted(() => limits.stop());
   await installOperator(limits);
   for (let first = 0; first < RESOURCES; first += BATCH)
@@ -170,9 +168,10 @@ export class Fixture {
     await this.#limits.cluster.apply(slices.join("\n---\n"));
   }
 
-  /** All writes of the operator so far. */
-  writes(): readonly OperatorWrite[] {
-    return readOperatorWrites(join(this.#place.folder, "audit.log"));
+  /** All writes of the operator so far, without those of its Lease. */
+  writes(): readonly AuditedRequest[] {
+    const requests = this.#limits.cluster.audit();
+    return requests.filter((request) => request.account === "weir-operator" && isWrite(request));
   }
 }
 

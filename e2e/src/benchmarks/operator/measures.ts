@@ -2,10 +2,10 @@
 // statuses of all resources.
 import { setTimeout as delay } from "node:timers/promises";
 
+import type { AuditedRequest } from "@weir/harness/kubernetes/audit-log";
 import { E2eError } from "../../errors.ts";
 import { cpuTimeMs, residentMebibytes } from "../cpu-time.ts";
 import { type Fixture, PODS, RESOURCES } from "./fixture.ts";
-import type { OperatorWrite } from "./operator-audit.ts";
 import type { SeenStatus } from "./status-watch.ts";
 
 /** Time without a write that ends a measure, in milliseconds: longer than every wait of the operator. */
@@ -159,7 +159,7 @@ async function measureRest(fixture: Fixture): Promise<readonly Figure[]> {
     {
       what: `at rest for ${REST_MS / 1000} s: writes but those of the Lease`,
       bar: 0,
-      value: writes.filter(({ resource }) => resource !== "leases").length,
+      value: writes.length,
       unit: "writes",
     },
     { what: "at rest: share of a core", bar: 1, value: share * 100, unit: "%" },
@@ -208,14 +208,14 @@ function isRight({ isCurrent, ready, pods }: SeenStatus): boolean {
   return isCurrent && ready === READY && pods === `${PODS}/${PODS}`;
 }
 
-function statusWrites(fixture: Fixture, before: number): readonly OperatorWrite[] {
+function statusWrites(fixture: Fixture, before: number): readonly AuditedRequest[] {
   return fixture
     .writes()
     .slice(before)
     .filter(({ resource }) => resource === "ratelimitconfigs/status");
 }
 
-function mostWrites(writes: readonly OperatorWrite[]): number {
+function mostWrites(writes: readonly AuditedRequest[]): number {
   const counts = Map.groupBy(writes, ({ name }) => name);
   return Math.max(0, ...Array.from(counts.values(), (each) => each.length));
 }
@@ -232,7 +232,7 @@ async function settle(fixture: Fixture, isWanted: (status: SeenStatus) => boolea
 
 /** Resolves when nothing but the Lease has been written for a while: events may come later than statuses. */
 async function settleWrites(fixture: Fixture): Promise<void> {
-  const count = (): number => fixture.writes().filter(({ resource }) => resource !== "leases").length;
+  const count = (): number => fixture.writes().length;
   for (let before = -1; before !== count();) {
     before = count();
     await delay(QUIET_MS);
