@@ -37,7 +37,7 @@ run-docker: ## Build the images and run the system in containers, with Envoy and
 release: build ## Write layers of images, charts, bill of materials, notes and checksums into dist/
 	@node tools/release/release.ts $(ARGS)
 
-check: $(INSTALLED) ## Run every gate: format, lint, types, exports, imports, dependencies, generated files
+check: $(INSTALLED) ## Run every gate: format, lint, types, exports, imports, dependencies, workflows, generated files
 	@node tools/gates/check.ts $(ARGS)
 
 test: $(INSTALLED) ## Install what tests need, then run everything: gates, build and all tests but those of make soak
@@ -53,7 +53,7 @@ test-integration: build ## Run all tests with real servers (ARGS=folder to narro
 	@node tools/test/test-setup.ts
 	@vitest run --project integration --project system --project measured $(ARGS)
 
-test-images: build ## Build the container images twice without a container engine, start them, and compare their digests
+test-images: build ## Build the container images twice without a container engine, compare and start them, run compose.yaml in Docker
 	@node tools/test/test-setup.ts --images
 	@node tools/test/test-setup.ts
 	@vitest run --project soak e2e/src/images $(ARGS)

@@ -12,7 +12,7 @@ const VERSION = "99.0.0";
 /** Folder of the previous version of the charts. */
 export async function previousCharts(): Promise<string> {
   const root = join(CHARTS, "..");
-  const { folder } = await earlierFiles(await previousVersion(root, "charts"), { root, path: "charts" });
+  const { folder } = await earlierFiles(await previousVersion(root), { root, path: "charts" });
   return join(folder, "charts");
 }
 

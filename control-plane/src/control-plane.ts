@@ -221,7 +221,7 @@ export class ControlPlane {
     const followers: readonly Part[] = [
       this.#follower,
       new QuarantineLog({ log, pods: this.#pods }),
-      new LastGoodKeeper({ publisher: this.#publisher, source: this.#source }),
+      new LastGoodKeeper({ log, publisher: this.#publisher, source: this.#source }),
     ];
     for (const part of [...first, this.#source, this.#publisher, ...followers, this.ads, this.#feed])
       lifecycle.add(part);

@@ -241,6 +241,19 @@ describe("three operators", () => {
     expect(writersInOrder().slice(writersBefore)).toEqual([next.account]);
   });
 
+  it("have another leader when the work of the leader does not end, which exits with the reason", async () => {
+    leader.process.kill("SIGUSR2");
+    leader.proxy.block();
+    const exited = once(leader.process, "exit");
+    const next = await leaderAmong(others(leader));
+    await exited;
+    expect(leader.output()).toContain(
+      "Cannot end the work of the leader (the Lease is lost: it was not renewed in time): " +
+        "Cannot stop cleanly: part that may be stuck did not stop within 10000 ms in all",
+    );
+    expect([leader.process.exitCode, writersInOrder().slice(writersBefore)]).toEqual([1, [next.account]]);
+  });
+
   it("have another leader as soon as the leader has stopped in order", async () => {
     leader.process.kill("SIGTERM");
     await once(leader.process, "exit");

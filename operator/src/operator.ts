@@ -50,6 +50,7 @@ export class Operator {
   readonly #caches: ClusterCaches;
   readonly #election: LeaderElection;
   readonly #parts: OperatorParts;
+  readonly #failed = new AbortController();
   readonly #identity = `${hostname()}_${randomUUID()}`;
 
   constructor(deps: OperatorDeps, settings: Settings) {
@@ -73,6 +74,11 @@ export class Operator {
     });
     this.http = this.#createHttpServer();
     this.lifecycle = this.#createLifecycle();
+  }
+
+  /** Aborted when the process must end; to stop the lifecycle fails then with the reason. */
+  get failed(): AbortSignal {
+    return this.#failed.signal;
   }
 
   /** Addresses and the scope, for the log. */
@@ -100,7 +106,7 @@ export class Operator {
     const { namespace, lease } = this.#settings;
     const lead = (signal: AbortSignal): Promise<void> => this.#lead(signal);
     return new LeaderElection(
-      { objects, log, clock, monotonicMs, random, lead },
+      { objects, log, clock, monotonicMs, random, lead, failed: () => this.#failed.abort() },
       { ...lease, namespace, identity: this.#identity },
     );
   }
@@ -121,7 +127,7 @@ export class Operator {
     };
   }
 
-  /** The work of the leader, until the signal is aborted. Work that cannot be ended ends the process. */
+  /** The work of the leader, until the signal is aborted. Fails when it does not end within the time for a stop. */
   async #lead(signal: AbortSignal): Promise<void> {
     const { log } = this.#deps;
     const lifecycle = new Lifecycle({ log }, { stopTimeoutMs: this.#settings.shutdownGraceMs });

@@ -26,7 +26,7 @@ export async function runOperator(
   operator.lifecycle.add({ name: "address log", start: () => log.info("Operator is up", operator.describe()) });
   signal.addEventListener("abort", () => log.info("Stopping", { signal: context.signalName() }), { once: true });
   try {
-    await runUntilAborted(operator.lifecycle, signal);
+    await runUntilAborted(operator.lifecycle, AbortSignal.any([signal, operator.failed]));
   } finally {
     await tracing.stop();
   }

@@ -1,4 +1,5 @@
-// An operator whose leader writes one ConfigMap all the time, as a process for tests of the election.
+// An operator whose leader writes one ConfigMap all the time, as a process for tests of the election. After
+// SIGUSR2 its work does not end.
 import { runProgram } from "@weir/common/lifecycle/program";
 import type { ApiKind } from "@weir/kubernetes/client/api-resource";
 import { fieldsOf } from "@weir/kubernetes/mapping";
@@ -38,5 +39,10 @@ function createParts({ log, random, registry, objects, caches, settings }: PartD
     caches.follow(CONFIG_MAPS, { namespaces: [settings.namespace], labelSelector: "test=election" }),
     settings.reconcile,
   );
-  return { everywhere: [], leading: [controller] };
+  let isStuck = false;
+  process.on("SIGUSR2", () => (isStuck = true));
+  const stop = async (): Promise<void> => {
+    if (isStuck) await new Promise(() => undefined);
+  };
+  return { everywhere: [], leading: [controller, { name: "part that may be stuck", stop }] };
 }

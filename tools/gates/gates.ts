@@ -48,7 +48,7 @@ export function listGates(options: { readonly cache: boolean }): readonly Gate[]
     },
     { name: "exports", command: KNIP },
     { name: "exports-tests", command: [...KNIP, "--production"] },
-    ...["imports", "dependencies", "versions"].map((name) => ({
+    ...["imports", "dependencies", "versions", "workflows"].map((name) => ({
       name,
       command: ["node", `tools/gates/check-${name}.ts`],
     })),

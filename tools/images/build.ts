@@ -1,5 +1,5 @@
-// Builds every image without a network into a folder: `node tools/images/build.ts FOLDER [--digests-only] [--archive FILE]`.
-// FOLDER/report.json then describes them; FILE is an archive of all for containerd. Expects installed packages and a build.
+// Builds every image without a network into a folder: `node tools/images/build.ts FOLDER [--digests-only] [--archive FILE [--tag TAG]]`.
+// FOLDER/report.json describes them, `docker load` reads FOLDER/NAME.tar, containerd FILE with all. Expects a build.
 import {
   copyFileSync,
   existsSync,
@@ -47,7 +47,7 @@ const REPOSITORIES = "ghcr.io/weir-dev";
 async function buildImages(
   root: string,
   folder: string,
-  { digestsOnly, archive }: { readonly digestsOnly: boolean; readonly archive: string | undefined },
+  { digestsOnly, archive, tag }: Record<"archive" | "tag", string | undefined> & { readonly digestsOnly: boolean },
 ): Promise<readonly BuiltImage[]> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -75,14 +75,22 @@ async function buildImages(
     REVISION: commit.hash,
     CREATED: new Date(commit.seconds * 1000).toISOString(),
   };
-  const shared = { context, dockerfile: join(context, "Dockerfile"), replaced: { collected }, args };
+  const shared = {
+    context,
+    dockerfile: join(context, "Dockerfile"),
+    replaced: { collected },
+    args,
+    timestampSeconds: commit.seconds,
+  };
   const images: BuiltImage[] = [];
   for (const { name } of IMAGES) {
-    await buildah.build({ ...shared, target: name, timestampSeconds: commit.seconds });
+    await buildah.build({ ...shared, target: name, format: "oci" });
     const describe = async (): Promise<ImageDetails> => {
       const unpacked = join(folder, "roots", name);
       await buildah.push(name, join(folder, "oci"));
       await buildah.unpack(name, unpacked);
+      await buildah.build({ ...shared, target: name, format: "docker" });
+      await buildah.save(name, join(folder, `${name}.tar`), `${REPOSITORIES}/${name}:local`);
       return {
         root: unpacked,
         sizeBytes: sizeOf(join(collected, "node")) + sizeOf(join(collected, name)),
@@ -91,12 +99,12 @@ async function buildImages(
     };
     images.push({ ...(await buildah.describe(name)), name, details: digestsOnly ? undefined : await describe() });
   }
-  if (archive !== undefined) await writeArchive(buildah, folder, archive, args.VERSION);
+  if (archive !== undefined) await writeArchive(buildah, folder, archive, tag ?? args.VERSION);
   return images;
 }
 
 /** Writes one archive of all images, in which layers that they share are once: an OCI layout with containerd's names. */
-async function writeArchive(buildah: Buildah, folder: string, archive: string, version: string): Promise<void> {
+async function writeArchive(buildah: Buildah, folder: string, archive: string, tag: string): Promise<void> {
   const layout = join(folder, "archive");
   for (const { name } of IMAGES) await buildah.push(name, layout);
   const path = join(layout, "index.json");
@@ -105,7 +113,7 @@ async function writeArchive(buildah: Buildah, folder: string, archive: string, v
   };
   for (const { annotations } of index.manifests) {
     const name = annotations["org.opencontainers.image.ref.name"] ?? "";
-    annotations["io.containerd.image.name"] = `${REPOSITORIES}/${name}:${version}`;
+    annotations["io.containerd.image.name"] = `${REPOSITORIES}/${name}:${tag}`;
   }
   writeFileSync(path, JSON.stringify(index));
   await runAsRoot(["tar", "-C", layout, "-cf", archive, "."]);
@@ -131,16 +139,17 @@ function sizeOf(folder: string): number {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { "digests-only": { type: "boolean" }, archive: { type: "string" } },
+  options: { "digests-only": { type: "boolean" }, archive: { type: "string" }, tag: { type: "string" } },
 });
 const [folder] = positionals;
 if (folder === undefined) {
-  console.error("Usage: node tools/images/build.ts FOLDER [--digests-only] [--archive FILE]");
+  console.error("Usage: node tools/images/build.ts FOLDER [--digests-only] [--archive FILE [--tag TAG]]");
   process.exitCode = 2;
 } else {
   const images = await buildImages(process.cwd(), resolve(folder), {
     digestsOnly: values["digests-only"] ?? values.archive !== undefined,
     archive: values.archive,
+    tag: values.tag,
   });
   writeFileSync(join(folder, "report.json"), JSON.stringify(images, undefined, 2));
   for (const { name, digest } of images) console.log(`${name}  ${digest}`);

@@ -33,6 +33,8 @@ export interface BuildOptions {
   readonly args: Readonly<Record<string, string>>;
   /** Time of the image and of each file in it, in seconds since the epoch. */
   readonly timestampSeconds: number;
+  /** OCI's has no health checks, Docker's has a random id in each image. */
+  readonly format: "oci" | "docker";
 }
 
 /** What an image says of itself. */
@@ -60,10 +62,10 @@ export class Buildah {
 
   /** Builds one target of a Dockerfile and names the image after it. Pulls nothing. */
   async build(options: BuildOptions): Promise<void> {
-    const { target, dockerfile, context, replaced, args, timestampSeconds } = options;
+    const { target, dockerfile, context, replaced, args, timestampSeconds, format } = options;
     await this.run([
       "bud",
-      ...["--pull-never", "--format", "oci", `--timestamp=${timestampSeconds}`],
+      ...["--pull-never", "--format", format, `--timestamp=${timestampSeconds}`],
       // Keeps the shared layer between builds; with whole copies, a copy per instruction takes longer.
       `--layers=${this.#driver === "overlay"}`,
       ...Object.entries(replaced).flatMap(([name, folder]) => ["--build-context", `${name}=${folder}`]),
@@ -95,6 +97,11 @@ export class Buildah {
   /** Writes the image `name` with compressed layers into the OCI layout `folder`, in which images share layers. */
   async push(name: string, folder: string): Promise<void> {
     await this.run(["push", "--quiet", "--format", "oci", name, `oci:${folder}:${name}`]);
+  }
+
+  /** Writes the image `name` into the archive `file`, which `docker load` reads, with the name `loadedName`. */
+  async save(name: string, file: string, loadedName: string): Promise<void> {
+    await this.run(["push", "--quiet", name, `docker-archive:${file}:${loadedName}`]);
   }
 
   /** Runs buildah and returns what it printed. */

@@ -7,8 +7,11 @@ import { baseOf, prepareBase } from "../images/base-image.ts";
 import { runCommand } from "../run-command.ts";
 import { fetchGoModuleFiles } from "./go-module-files.ts";
 import {
+  ACTIONLINT,
   BENCH_PACKAGES,
   type DebianNeed,
+  DOCKER_COMPOSE,
+  DOCKER_PACKAGES,
   ENVOY_PACKAGE,
   ENVOY_RATELIMIT,
   GO_BUILDS,
@@ -36,6 +39,7 @@ export class SetupError extends Error {
 /** Makes sure that everything is there. Throws a SetupError that lists what is not. */
 export async function setUpTests(say: (line: string) => void): Promise<void> {
   await installDebianPackages(TEST_PACKAGES, say);
+  await setUpImages(say);
   await installFromPypi(ENVOY_PACKAGE, say);
   await installFromPypi(OTLP_PACKAGE, say);
   await installFromPypi(SECANTUS_PACKAGE, say);
@@ -56,9 +60,15 @@ async function setUpBench(say: (line: string) => void): Promise<void> {
   await buildWithGo(ENVOY_RATELIMIT, await findGo(say), say);
 }
 
-/** Makes sure that container images can be built. Throws a SetupError that says what is missing. */
+/** Makes sure that actionlint is there, and returns its path. Throws a SetupError that says what is missing. */
+export async function setUpActionlint(say: (line: string) => void): Promise<string> {
+  return await buildWithGo(ACTIONLINT, await findGo(say), say);
+}
+
+/** Makes sure that container images can be built and run. Throws a SetupError that says what is missing. */
 async function setUpImages(say: (line: string) => void): Promise<void> {
-  await installDebianPackages(IMAGE_PACKAGES, say);
+  await installDebianPackages([...IMAGE_PACKAGES, ...DOCKER_PACKAGES], say);
+  await buildWithGo(DOCKER_COMPOSE, await findGo(say), say);
   const base = baseOf(readFileSync("Dockerfile", "utf8"));
   try {
     await prepareBase(cacheFolder(process.env), base, say);
@@ -138,11 +148,12 @@ async function installFromPypi(wanted: PypiPackage, say: (line: string) => void)
   return programs;
 }
 
-/** Builds a program from its Go module into a folder of its own. */
-async function buildWithGo(wanted: GoProgram, goFolder: string, say: (line: string) => void): Promise<void> {
+/** Builds a program from its Go module into a folder of its own, and returns its path. */
+async function buildWithGo(wanted: GoProgram, goFolder: string, say: (line: string) => void): Promise<string> {
   const folder = join(cacheFolder(process.env), `${wanted.folder ?? wanted.program}-${wanted.version}`);
   const programs = join(folder, "bin");
-  if (existsSync(join(programs, wanted.program))) return;
+  const path = join(programs, wanted.program);
+  if (existsSync(path)) return path;
   say(`Building ${wanted.program} ${wanted.version} into ${folder} (a minute or two)`);
   // Go moves a program to its place when it is complete: a broken build leaves none.
   const flags = ["-s", "-w", ...(wanted.variables ?? []).flatMap((variable) => ["-X", variable])];
@@ -151,6 +162,7 @@ async function buildWithGo(wanted: GoProgram, goFolder: string, say: (line: stri
     GOBIN: programs,
     GOWORK: "off",
   });
+  return path;
 }
 
 /** The folder of a Go that is new enough: the machine's own, or one from PyPI. */

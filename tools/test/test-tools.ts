@@ -49,6 +49,21 @@ export const ENVOY_RATELIMIT: GoProgram = {
   folder: "envoyproxy-ratelimit",
 };
 
+/** Reads the workflows as GitHub does: a gate. */
+export const ACTIONLINT: GoProgram = {
+  program: "actionlint",
+  version: "1.7.12",
+  path: "github.com/rhysd/actionlint/cmd/actionlint",
+};
+
+/** Docker Compose, which runs compose.yaml with the images. Go cannot install later versions. */
+export const DOCKER_COMPOSE: GoProgram = {
+  program: "cmd",
+  version: "2.28.1",
+  path: "github.com/docker/compose/v2/cmd",
+  folder: "docker-compose",
+};
+
 /** Programs that Go builds from source: what the tests compare ours with, or ask ours with. */
 export const GO_PROGRAMS: readonly GoProgram[] = [
   { program: "statsd_exporter", version: "0.31.0", path: "github.com/prometheus/statsd_exporter" },
@@ -57,10 +72,7 @@ export const GO_PROGRAMS: readonly GoProgram[] = [
   { program: "h2spec", version: "2.2.1+incompatible", path: "github.com/summerwind/h2spec/cmd/h2spec" },
   // An S3 server over a folder: what the media store is tested on.
   { program: "versitygw", version: "1.8.0", path: "github.com/versity/versitygw/cmd/versitygw" },
-  // The library that Docker Compose reads its files with: what compose.yaml is checked with.
-  { program: "cmd", version: "2.16.2", path: "github.com/compose-spec/compose-go/v2/cmd", folder: "compose-go" },
-  // What reads the workflows as GitHub does.
-  { program: "actionlint", version: "1.7.12", path: "github.com/rhysd/actionlint/cmd/actionlint" },
+  ACTIONLINT,
   ENVOY_RATELIMIT,
   // What installs the charts. Without these it believes in Kubernetes 1.20 and refuses the charts, which need 1.31.
   {
@@ -97,6 +109,13 @@ export const IMAGE_PACKAGES: readonly DebianNeed[] = [
   { program: "strip", packageName: "binutils" },
 ];
 
+/** What runs the images. */
+export const DOCKER_PACKAGES: readonly DebianNeed[] = [
+  { program: "dockerd", packageName: "docker.io" },
+  { program: "docker", packageName: "docker.io" },
+  { program: "curl", packageName: "curl" },
+];
+
 /** What the tests need of Debian. */
 export const TEST_PACKAGES: readonly DebianNeed[] = [
   ...BENCH_PACKAGES,
@@ -112,7 +131,6 @@ export const TEST_PACKAGES: readonly DebianNeed[] = [
   { program: "runc", packageName: "runc" },
   { file: "/usr/lib/cni/bridge", packageName: "containernetworking-plugins" },
   { program: "nft", packageName: "nftables" },
-  ...IMAGE_PACKAGES,
 ];
 
 /** Builds with Go what a test is compared with or runs on; each keeps its result in the cache folder. */

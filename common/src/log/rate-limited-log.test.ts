@@ -50,13 +50,15 @@ describe("RateLimitedLog", () => {
     ]);
   });
 
-  it("debug(), warn() and error() count each message separately", () => {
+  it("debug(), info(), warn() and error() count each message separately", () => {
     const log = open(10_000);
     log.debug("One", {});
+    log.info("Half", {});
     log.warn("Two", {});
     log.error("Three", {});
     expect(lines).toEqual([
       ["debug", "One", {}],
+      ["info", "Half", {}],
       ["warn", "Two", {}],
       ["error", "Three", {}],
     ]);

@@ -42,6 +42,11 @@ export class RateLimitedLog {
     this.#write("debug", message, fields, key);
   }
 
+  /** Logs a change of state. */
+  info(message: string, fields: LogFields, key = message): void {
+    this.#write("info", message, fields, key);
+  }
+
   /** Logs that something is degraded but works. */
   warn(message: string, fields: LogFields, key = message): void {
     this.#write("warn", message, fields, key);

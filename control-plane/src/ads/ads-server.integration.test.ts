@@ -79,7 +79,14 @@ async function serve(
 
 /** A pod that is closed after the test. */
 function connectPod(port: number, as: TestIdentity | undefined = identity): RealPod {
-  const pod = new RealPod(port, as);
+  return closedAfterTest(new RealPod(port, as));
+}
+
+function connectInPlaintext(port: number, method?: StreamMethod): RealPod {
+  return closedAfterTest(new RealPod(port, undefined, method));
+}
+
+function closedAfterTest(pod: RealPod): RealPod {
   running.push({ stop: () => pod.close() });
   return pod;
 }
@@ -134,8 +141,7 @@ describe("AdsServer over mutual TLS", () => {
 
   it("refuses the connection when the client has no certificate or no TLS", async () => {
     const { port } = await serve(snapshotOf(A));
-    const plain = new RealPod(port);
-    running.push({ stop: () => plain.close() });
+    const plain = connectInPlaintext(port);
     plain.request();
     expect((await plain.ended()).code).toBe(status.UNAVAILABLE);
   });
@@ -265,8 +271,7 @@ describe("AdsServer over mutual TLS", () => {
 describe("AdsServer in plaintext", () => {
   it("serves a pod without TLS when that was asked for by name", async () => {
     const { port } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
-    const pod = new RealPod(port);
-    running.push({ stop: () => pod.close() });
+    const pod = connectInPlaintext(port);
     pod.request();
     expect(namesOf(await pod.response(1))).toEqual(["default/a"]);
   });
@@ -275,8 +280,7 @@ describe("AdsServer in plaintext", () => {
 describe("AdsServer and a pod that has nothing more to say", () => {
   it("ends the stream with OK and forgets the pod", async () => {
     const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
-    const pod = new RealPod(port);
-    running.push({ stop: () => pod.close() });
+    const pod = connectInPlaintext(port);
     pod.request();
     await pod.response(1);
     pod.accept();
@@ -289,8 +293,7 @@ describe("AdsServer and a pod that has nothing more to say", () => {
 describe("AdsServer and a client that asks once", () => {
   it("sends all of the active snapshot, and then OK, to a client that has ended its side already", async () => {
     const { port } = await serve(largeSnapshot(1), { security: { kind: "plaintext" } });
-    const pod = new RealPod(port);
-    running.push({ stop: () => pod.close() });
+    const pod = connectInPlaintext(port);
     pod.request();
     pod.finish();
     expect((await pod.ended()).code).toBe(status.OK);
@@ -299,8 +302,7 @@ describe("AdsServer and a client that asks once", () => {
 
   it("sends the whole of what is under way before it says that it shuts down", async () => {
     const { port, server, publish } = await serve(undefined, { security: { kind: "plaintext" } });
-    const pod = new RealPod(port);
-    running.push({ stop: () => pod.close() });
+    const pod = connectInPlaintext(port);
     pod.request();
     await until("the stream is open", () => server.streams() === 1 && pods.list().length === 1);
     publish(largeSnapshot(1));
@@ -310,12 +312,33 @@ describe("AdsServer and a client that asks once", () => {
   });
 });
 
+describe("AdsServer and clients that send no request", () => {
+  it("ends their streams with DEADLINE_EXCEEDED, so that pods get their places, and keeps those of pods", async () => {
+    const options = { streamsMax: 3, firstRequestMaxMs: 1000, security: { kind: "plaintext" } as const };
+    const { port, server, publish } = await serve(snapshotOf(A), options);
+    const pod = connectInPlaintext(port);
+    pod.request();
+    await pod.response(1);
+    pod.accept();
+    for (const client of [connectInPlaintext(port), connectInPlaintext(port)])
+      expect(await client.ended()).toEqual({
+        code: status.DEADLINE_EXCEEDED,
+        details: "no request came within 1000 ms",
+      });
+    const late = connectInPlaintext(port);
+    late.request();
+    await late.response(1);
+    publish(snapshotOf(A, B));
+    await pod.response(2);
+    expect(server.streams()).toBe(2);
+  });
+});
+
 describe("AdsServer and the incremental protocol", () => {
   it("answers UNIMPLEMENTED, so that a client knows immediately that there is none", async () => {
     const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
     const { deltaAggregatedResources } = serviceDefinition(AggregatedDiscoveryService);
-    const pod = new RealPod(port, undefined, deltaAggregatedResources as unknown as StreamMethod);
-    running.push({ stop: () => pod.close() });
+    const pod = connectInPlaintext(port, deltaAggregatedResources as unknown as StreamMethod);
     expect((await pod.ended()).code).toBe(status.UNIMPLEMENTED);
     expect(server.streams()).toBe(0);
   });
@@ -327,8 +350,7 @@ describe("AdsServer as the single-type service of the data plane", () => {
 
   it("serves a stream on which no request names the type, and takes its answers", async () => {
     const { port, publish, counts } = await serve(snapshotOf(A), { security: PLAINTEXT });
-    const pod = new RealPod(port, undefined, streamRlsConfigs);
-    running.push({ stop: () => pod.close() });
+    const pod = connectInPlaintext(port, streamRlsConfigs);
     pod.request({ type: "", node: { id: "gateway/pod-7" } });
     expect(namesOf(await pod.response(1))).toEqual(["default/a"]);
     pod.request({ type: "", version: pod.last.versionInfo, nonce: pod.last.nonce });
@@ -340,8 +362,7 @@ describe("AdsServer as the single-type service of the data plane", () => {
 
   it("ends a stream that asks for another type with INVALID_ARGUMENT", async () => {
     const { port } = await serve(snapshotOf(A), { security: PLAINTEXT });
-    const pod = new RealPod(port, undefined, streamRlsConfigs);
-    running.push({ stop: () => pod.close() });
+    const pod = connectInPlaintext(port, streamRlsConfigs);
     pod.request({ type: "type.googleapis.com/envoy.config.cluster.v3.Cluster" });
     expect(await pod.ended()).toEqual({
       code: status.INVALID_ARGUMENT,
@@ -370,14 +391,12 @@ describe("AdsServer and the age of connections", () => {
   it("ends a connection that has reached its greatest age, and serves the pod when it comes back", async () => {
     const options = { connectionAgeMaxMs: 3000, connectionAgeGraceMs: 500, security: { kind: "plaintext" } as const };
     const { port, server } = await serve(snapshotOf(A), options);
-    const pod = new RealPod(port);
-    running.push({ stop: () => pod.close() });
+    const pod = connectInPlaintext(port);
     pod.request();
     await pod.response(1);
     await pod.ended();
     await until("no stream is left", () => server.streams() === 0 && pods.list().length === 0);
-    const again = new RealPod(port);
-    running.push({ stop: () => again.close() });
+    const again = connectInPlaintext(port);
     again.request({ version: pod.last.versionInfo, nonce: pod.last.nonce });
     expect(namesOf(await again.response(1))).toEqual(["default/a"]);
   });
@@ -386,9 +405,8 @@ describe("AdsServer and the age of connections", () => {
 describe("AdsServer and a pod that NACKs an edit by name", () => {
   it("keeps it at the form that it has, serves others the edit, and brings it the next one", async () => {
     const { port, publish, publisher, server } = await serve(snapshotOf(A, B), { security: { kind: "plaintext" } });
-    const [picky, sound] = [new RealPod(port), new RealPod(port)];
+    const [picky, sound] = [connectInPlaintext(port), connectInPlaintext(port)];
     for (const pod of [picky, sound]) {
-      running.push({ stop: () => pod.close() });
       pod.request();
       await pod.response(1);
       pod.accept();
@@ -412,8 +430,7 @@ describe("AdsServer and a pod that NACKs an edit by name", () => {
 describe("AdsServer.drain()", () => {
   it("ends the streams one after the other with UNAVAILABLE, and continues to serve those that come", async () => {
     const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
-    const leaving = Array.from({ length: 4 }, () => new RealPod(port));
-    running.push({ stop: () => leaving.forEach((pod) => pod.close()) });
+    const leaving = Array.from({ length: 4 }, () => connectInPlaintext(port));
     for (const pod of leaving) pod.request();
     for (const pod of leaving) await pod.response(1);
     const ended: number[] = [];
@@ -422,8 +439,7 @@ describe("AdsServer.drain()", () => {
     const watching = Promise.all(
       leaving.map(async (pod) => [(await pod.ended()).code, ended.push(performance.now() - startedMs)]),
     );
-    const late = new RealPod(port);
-    running.push({ stop: () => late.close() });
+    const late = connectInPlaintext(port);
     late.request();
     await late.response(1);
     expect((await watching).map(([code]) => code)).toEqual(leaving.map(() => status.UNAVAILABLE));

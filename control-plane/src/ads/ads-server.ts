@@ -23,7 +23,7 @@ import type { Publisher } from "../snapshot/publisher.ts";
 import { encodeTail } from "../snapshot/response-bytes.ts";
 import { AdsAccess, type PodAccess } from "./ads-access.ts";
 import type { AdsSecurity, CallRefusal } from "./ads-security.ts";
-import { type ConnectionLife, drainDelaysMs, serverOptionsOf } from "./connection-life.ts";
+import { type ConnectionLife, drainDelaysMs, FIRST_REQUEST_MAX_MS, serverOptionsOf } from "./connection-life.ts";
 import { createAdsListener } from "./connection-listener.ts";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import { AGGREGATED, type GrpcService, SINGLE_TYPE } from "./services.ts";
@@ -53,9 +53,9 @@ export interface AdsServerOptions extends ConnectionLife {
   readonly snapshotMaxBytes: number;
 }
 
-const CALL_REFUSALS = ["name-not-allowed", "fleet-not-allowed", "too-many-streams"] as const;
+const CALL_REFUSALS = ["name-not-allowed", "fleet-not-allowed", "too-many-streams", "no-request"] as const;
 
-/** Why a client is refused: the connection failed, access is denied, or the replica is full. */
+/** Why a client is refused: no connection, access is denied, the replica is full, or the client is silent. */
 export const ADS_REFUSALS = [...CONNECTION_FAILURES, ...CALL_REFUSALS] as const;
 
 /** One of {@link ADS_REFUSALS}. */
@@ -222,10 +222,19 @@ export class AdsServer implements Part {
     );
     this.#open.set(call, stream);
     const ended = (): void => {
+      clearTimeout(timer);
       this.#open.delete(call);
       stream.ended();
     };
+    const maxMs = this.#options.firstRequestMaxMs ?? FIRST_REQUEST_MAX_MS;
+    const timer = setTimeout(() => {
+      ended();
+      this.#deps.refused?.("no-request");
+      this.#warnings.warn("Ended an ADS stream, the client sent no request", { peer: call.getPeer(), waitedMs: maxMs });
+      refuse(call, { code: status.DEADLINE_EXCEEDED, details: `no request came within ${maxMs} ms` });
+    }, maxMs);
     call.on("data", (request: DiscoveryRequest) => {
+      clearTimeout(timer);
       const denied = this.#access.refuseNode(call, access, request.node);
       if (denied === undefined) {
         this.#receive(call, stream, request);

@@ -21,6 +21,12 @@ const REQUEST_MAX_BYTES = 1024 * 1024;
 /** Most streams on one connection. A pod needs one. */
 const STREAMS_PER_CONNECTION_MAX = 100;
 
+/**
+ * How long a stream may be open without a request, in milliseconds: it has a place that a pod needs. Pods
+ * send their first request as soon as they are connected.
+ */
+export const FIRST_REQUEST_MAX_MS = 10_000;
+
 /** Part of a drain before the first stream ends: load balancers must notice the stop first. */
 const DRAIN_LEAD = 0.2;
 
@@ -31,6 +37,7 @@ export interface ConnectionLife {
   readonly connectionAgeGraceMs?: number;
   readonly keepaliveIntervalMs?: number;
   readonly keepaliveTimeoutMs?: number;
+  readonly firstRequestMaxMs?: number;
 }
 
 /** The options of the gRPC server. */

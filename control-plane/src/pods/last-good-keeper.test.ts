@@ -1,6 +1,6 @@
 // Tests of last-good-keeper.ts: which forms a source is handed to keep.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { silentLog } from "@weir/common/log/log";
+import { createLog, silentLog } from "@weir/common/log/log";
 
 import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
 import { Publisher } from "../snapshot/publisher.ts";
@@ -22,13 +22,17 @@ describe("LastGoodKeeper", () => {
   let publisher: Publisher;
   let keeper: LastGoodKeeper;
   let kept: readonly LastGoodForms[];
+  let isFailing: boolean;
+  let lines: string[];
 
   function startKeeper(): void {
     const keepLastGood = (forms: readonly LastGoodForms[]): Promise<void> => {
+      if (isFailing) return Promise.reject(new Error("disk full"));
       kept = forms;
       return Promise.resolve();
     };
-    keeper = new LastGoodKeeper({ publisher, source: { keepLastGood } });
+    const log = createLog({ level: "info", format: "json", write: (line) => void lines.push(line) });
+    keeper = new LastGoodKeeper({ log, publisher, source: { keepLastGood } });
     keeper.start();
   }
 
@@ -64,7 +68,7 @@ describe("LastGoodKeeper", () => {
       read: () => Promise.resolve(state),
     });
     await publisher.start();
-    kept = [];
+    [kept, isFailing, lines] = [[], false, []];
     startKeeper();
   });
 
@@ -102,6 +106,17 @@ describe("LastGoodKeeper", () => {
     if (resource === undefined) throw new Error("No resource");
     await wantState({ resources: [{ ...resource, lastGood: before }], refusals: [] });
     expect(await limits()).toEqual({ a: [9, 1, 3] });
+  });
+
+  it("logs that the source fails, and continues", async () => {
+    isFailing = true;
+    expect(await limits()).toEqual({});
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { level: "error", "@message": "Cannot keep last good forms", error: "disk full" },
+    ]);
+    isFailing = false;
+    await want(A);
+    expect(await limits()).toEqual({ a: [1] });
   });
 
   it("writes the last change when it stops", async () => {

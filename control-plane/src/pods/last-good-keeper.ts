@@ -1,6 +1,7 @@
 // Hands the forms that this replica keeps of each resource to a source that can keep them beyond the
 // process.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
+import type { Log } from "@weir/common/log/log";
 
 import type { Publisher } from "../snapshot/publisher.ts";
 import { type LastGoodForms, resourceKey, type Source } from "../source/source.ts";
@@ -10,6 +11,7 @@ const DELAY_MS = 1000;
 
 /** What the keeper works with. */
 export interface LastGoodKeeperDeps {
+  readonly log: Log;
   readonly publisher: Pick<Publisher, "state" | "formsOf" | "onPublished">;
   /** Keeps nothing when it lacks the method. */
   readonly source: Pick<Source, "keepLastGood">;
@@ -44,7 +46,7 @@ export class LastGoodKeeper implements Part {
 
   #keep(): void {
     this.#timer = undefined;
-    const { publisher, source } = this.#deps;
+    const { log, publisher, source } = this.#deps;
     const { read, publication } = publisher.state();
     // While an empty set is held back, its resources may come back.
     if (read === undefined || publication.values().some(({ hold }) => hold !== undefined)) return;
@@ -53,6 +55,8 @@ export class LastGoodKeeper implements Part {
       const forms = publisher.formsOf(resourceKey(resource)).map(({ manifest }) => manifest);
       return forms.length === 0 ? [] : [{ namespace, name, file: place.file, forms }];
     });
-    this.#keeping = this.#keeping.then(() => source.keepLastGood?.(kept));
+    this.#keeping = this.#keeping
+      .then(() => source.keepLastGood?.(kept))
+      .catch((error: unknown) => log.error("Cannot keep last good forms", { error }));
   }
 }

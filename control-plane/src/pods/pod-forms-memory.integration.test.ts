@@ -36,4 +36,23 @@ describe("PodForms", () => {
     expect(forms.nacks.size, "all of this is still in use").toBe(300);
     expect(published.forms).toHaveLength(2000);
   });
+
+  it("needs no memory for choices that no pod has any more", async () => {
+    const list = Array.from({ length: 15 }, (_, index) => formOf({ name: `team-${index}/resource` }));
+    const published = new Snapshot(list);
+    const deps = { formsOf: () => [], snapshotMaxBytes: 1e9, clock: () => 0 };
+    const before = await heapBytes();
+    // Every choice of some of them, each of a pod that leaves.
+    for (let choice = 1; choice < 2 ** 15; choice += 1) {
+      const forms = new PodForms(deps);
+      for (const [index, { name }] of list.entries())
+        if ((choice & (1 << index)) !== 0) forms.nack({ snapshot: published, names: undefined }, `${name}: no`);
+      forms.choose(published, undefined);
+      // Weak references live until the end of a turn.
+      if (choice % 1000 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    await heapBytes(); // Removes what is unused in a turn of its own.
+    expect((await heapBytes()) - before).toBeLessThan(1e6);
+    expect(published.forms).toHaveLength(15);
+  });
 });

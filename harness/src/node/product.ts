@@ -36,6 +36,20 @@ const PODS_SERVICE = {
   },
 };
 
+/** How Envoy notices that a pod ends. */
+const HEALTH_CHECKS: Fields = {
+  health_checks: [
+    {
+      timeout: "2s",
+      interval: "0.5s",
+      no_traffic_interval: "0.5s",
+      unhealthy_threshold: 2,
+      healthy_threshold: 1,
+      grpc_health_check: {},
+    },
+  ],
+};
+
 /** Fields of the backend of the RateLimitService, for a Redis that is not a single one. */
 export type RedisBackend = Readonly<Record<string, unknown>>;
 
@@ -126,7 +140,7 @@ export class Product {
       folder: this.node.folder,
       domain: DOMAIN,
       upstreamPort: this.upstream.port,
-      rateLimitCluster: podsCluster(this.node.addresses.dns),
+      rateLimitCluster: podsCluster(this.node.addresses.dns, `core-pods.${SHOP}`),
       ...(filter !== undefined && { filter }),
     });
     await eventually("a limited request", async () => {
@@ -200,8 +214,8 @@ export function perPath(path: string, requestsPerUnit: number): Rule {
   return { key: "path", value: path, descriptors: [{ key: "user", rateLimit: { unit: "year", requestsPerUnit } }] };
 }
 
-/** Envoy's cluster: the pods of the headless Service, and only those that are healthy. */
-function podsCluster(dnsAddress: string): Fields {
+/** Envoy's cluster: the pods of a headless Service, and only those that are healthy. */
+export function podsCluster(dnsAddress: string, service: string, fields: Fields = HEALTH_CHECKS): Fields {
   return {
     type: "STRICT_DNS",
     dns_lookup_family: "V4_ONLY",
@@ -214,17 +228,8 @@ function podsCluster(dnsAddress: string): Fields {
         resolvers: [socketAddress(53, dnsAddress)],
       },
     },
-    health_checks: [
-      {
-        timeout: "2s",
-        interval: "0.5s",
-        no_traffic_interval: "0.5s",
-        unhealthy_threshold: 2,
-        healthy_threshold: 1,
-        grpc_health_check: {},
-      },
-    ],
-    ...endpoints("ratelimit", [socketAddress(8081, `core-pods.${SHOP}.svc.cluster.local`)]),
+    ...fields,
+    ...endpoints("ratelimit", [socketAddress(8081, `${service}.svc.cluster.local`)]),
   };
 }
 

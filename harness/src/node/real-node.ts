@@ -133,11 +133,14 @@ export class RealNode extends NodeAccess {
   async #pause(): Promise<string> {
     const [source, program] = [join(ROOT, "harness/node/pause.c"), join(this.folder, "pause")];
     await run("cc", ["-O2", "-static", "-o", program, source]);
-    return await programImage({ name: PAUSE_IMAGE, files: [program] }, this.folder);
+    return await programImage({ name: PAUSE_IMAGE, files: { "/pause": program } }, this.folder);
   }
 
   async #coreDns(): Promise<string> {
-    return await programImage({ name: COREDNS_IMAGE, files: [findTool("coredns-1.12.1", "coredns")] }, this.folder);
+    return await programImage(
+      { name: COREDNS_IMAGE, files: { "/coredns": findTool("coredns-1.12.1", "coredns") } },
+      this.folder,
+    );
   }
 
   #removeCgroups(): void {

@@ -70,15 +70,15 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
-/** Runs `command` in a POSIX shell in the folder `cwd`. */
+/** Runs `command` in a POSIX shell in the folder `cwd`, for at most `timeout` milliseconds, by default a minute. */
 export async function runCommand(
   command: string,
-  options: { readonly cwd: string; readonly env?: NodeJS.ProcessEnv },
+  options: { readonly cwd: string; readonly env?: NodeJS.ProcessEnv; readonly timeout?: number },
 ): Promise<CommandResult> {
   const child = spawn("/bin/sh", ["-c", command], {
+    timeout: COMMAND_TIMEOUT_MS,
     ...options,
     stdio: ["ignore", "pipe", "pipe"],
-    timeout: COMMAND_TIMEOUT_MS,
   });
   const exited = once(child, "exit") as Promise<[number | null]>;
   const [[code], stdout, stderr] = await Promise.all([exited, text(child.stdout), text(child.stderr)]);

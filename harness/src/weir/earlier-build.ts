@@ -2,13 +2,11 @@
 // and run next to the current ones. A second use of the same commit builds nothing.
 import { execFile } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
-import { once } from "node:events";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { earlierFiles, previousVersion } from "./earlier-commit.ts";
-import { eventually } from "../processes/eventually.ts";
 import { ROOT } from "../processes/programs.ts";
+import { withLock } from "../processes/with-lock.ts";
 
 /** Longest time in which the previous version is built: packages are installed and compiled, in milliseconds. */
 export const BUILD_TIMEOUT_MS = 900_000;
@@ -17,7 +15,7 @@ export const BUILD_TIMEOUT_MS = 900_000;
 const STAMP = ".built";
 
 /** Workspaces whose programs can be built, with everything that they need. */
-export type EarlierWorkspace = "ratelimit" | "control-plane" | "operator" | "account";
+export type EarlierWorkspace = "ratelimit" | "control-plane" | "operator" | "account" | "cli";
 
 /** An earlier commit that can be started. */
 export interface EarlierBuild {
@@ -35,27 +33,11 @@ export async function buildPrevious(
   env: Readonly<Record<string, string | undefined>>,
   ...workspaces: readonly EarlierWorkspace[]
 ): Promise<string> {
-  const commit = await previousVersion(ROOT, "programs");
-  const release = await lock(`weir-build-${commit}`);
-  try {
+  const commit = await previousVersion(ROOT);
+  return await withLock(`weir-build-${commit}`, BUILD_TIMEOUT_MS, async () => {
     const say = (text: string): void => void process.stderr.write(text);
     return (await buildEarlier(commit, { root: ROOT, env, say, workspaces })).root;
-  } finally {
-    release();
-  }
-}
-
-/** Waits for the lock of this name; Linux gives up the abstract socket that holds it when its process ends. */
-async function lock(name: string): Promise<() => void> {
-  return await eventually(
-    `the lock ${name}`,
-    async () => {
-      const server = createServer();
-      await once(server.listen(`\0${name}`), "listening");
-      return () => void server.close();
-    },
-    BUILD_TIMEOUT_MS,
-  );
+  });
 }
 
 /**

@@ -27,7 +27,7 @@ describe("earlierFiles()", () => {
 
   it("extracts the charts of the previous version once, also for two that ask at the same time", async () => {
     const options = { root: ROOT, env: { XDG_CACHE_HOME: cache.path }, path: "charts" };
-    const commit = await previousVersion(ROOT, "charts");
+    const commit = await previousVersion(ROOT);
     const [first, second] = await Promise.all([earlierFiles(commit, options), earlierFiles(commit, options)]);
     expect(second).toEqual(first);
     expect(readFileSync(join(first.folder, "charts/weir/Chart.yaml"), "utf8")).toContain("name: weir\n");

@@ -20,18 +20,15 @@ export interface EarlierCommit {
 }
 
 /**
- * The previous version of the programs or of the charts of the repository at `root`: the last release before the
- * present commit, else what `e2e/previous.json` names.
+ * The previous version of the repository at `root`: the last release before the present commit, else what
+ * `e2e/previous.json` names.
  */
-export async function previousVersion(root: string, of: "programs" | "charts"): Promise<string> {
+export async function previousVersion(root: string): Promise<string> {
   const describe = ["describe", "--tags", "--abbrev=0", "--match", RELEASE_TAGS, "HEAD^"];
   const tag = await git(root, describe).catch(() => undefined); // No tag, or a clone without history.
   if (tag !== undefined) return tag;
-  const { commit, charts } = JSON.parse(readFileSync(join(root, "e2e", "previous.json"), "utf8")) as {
-    readonly commit: string;
-    readonly charts: { readonly commit: string };
-  };
-  return of === "charts" ? charts.commit : commit;
+  const previous = JSON.parse(readFileSync(join(root, "e2e", "previous.json"), "utf8")) as { readonly commit: string };
+  return previous.commit;
 }
 
 /** Extracts the files of a commit, or only those of one `path`, unless the cache has them. Throws without the commit. */

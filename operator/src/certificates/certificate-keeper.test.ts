@@ -15,7 +15,7 @@ import {
   service,
   SHOP,
 } from "./certificate-fixture.suite.ts";
-import { SECRETS } from "./certificate-secret.ts";
+import { readSecret, SECRETS } from "./certificate-secret.ts";
 
 let fixture: CertificateFixture;
 
@@ -119,6 +119,18 @@ describe("CertificateKeeper", () => {
     expect(new X509Certificate(fixture.dataOf(BANK)["core.crt"]!).subjectAltName).toBe(
       "URI:spiffe://cluster.local/ns/bank/fleet/shop.core",
     );
+  });
+
+  it("lets every service of the namespace own its Secret, so that it goes with the last of them", async () => {
+    const uncertified = service("bank", "late", "shop.core", 1);
+    const before = fixture.services;
+    fixture.services = [...before, uncertified, service("bank", "core", "bank.core")];
+    await fixture.pass();
+    fixture.services = [...before, uncertified];
+    await fixture.pass();
+    const stored = await fixture.objects.get(SECRETS, BANK);
+    expect(Object.keys(fixture.dataOf(BANK))).toEqual(["ca.crt"]);
+    expect(readSecret(stored!).ownerUids).toEqual(["bank-late"]);
   });
 
   it("issues a certificate anew when the fleet of its service changes", async () => {

@@ -118,7 +118,8 @@ function serviceLeaves(naming: CertificateNaming, services: readonly CertifiedSe
       namespace,
       name: RATELIMIT_SECRET,
       leaves: certified.map((service) => ({ pair: service.name, names: fleetNames(naming, service), service })),
-      owners: certified.map(({ apiVersion, kind, name, uid }) => ({ apiVersion, kind, name, uid })),
+      // Also those without a certificate: a Secret that no object owns would outlive them all.
+      owners: own.map(({ apiVersion, kind, name, uid }) => ({ apiVersion, kind, name, uid })),
     };
   });
 }

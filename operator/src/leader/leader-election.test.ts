@@ -1,3 +1,4 @@
+import { describeError } from "@weir/common/errors/service-error";
 import { silentLog } from "@weir/common/log/log";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -13,9 +14,10 @@ interface Replica {
   readonly network: Network;
   /** Added to the time of its clock that only goes forward, and of its other clock, in milliseconds. */
   readonly clocks: { monotonicMs: number; epochMs: number };
-  /** Ends the work of the term after its signal; otherwise the work ends with the signal. */
-  endWork: (() => void) | undefined;
+  /** Ends the work of the term after its signal, or lets it fail; otherwise the work ends with the signal. */
+  endWork: ((failure?: Error) => void) | undefined;
   terms: number;
+  failures: number;
 }
 
 describe("LeaderElection", () => {
@@ -27,8 +29,8 @@ describe("LeaderElection", () => {
     const clocks = { monotonicMs: 0, epochMs: 0 };
     const lead = async (signal: AbortSignal): Promise<void> => {
       replica.terms += 1;
-      const { promise, resolve } = Promise.withResolvers<undefined>();
-      const end = (): void => resolve(undefined);
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const end = (failure?: unknown): void => (failure instanceof Error ? reject(failure) : resolve());
       if (isWorkSlow) replica.endWork = end;
       else signal.addEventListener("abort", end, { once: true });
       await promise;
@@ -41,10 +43,11 @@ describe("LeaderElection", () => {
         log: silentLog(),
         random: () => 0,
         lead,
+        failed: () => void (replica.failures += 1),
       },
       { ...TIMES, name: "lease", namespace: "system", identity },
     );
-    const replica: Replica = { election, network, clocks, endWork: undefined, terms: 0 };
+    const replica: Replica = { election, network, clocks, endWork: undefined, terms: 0, failures: 0 };
     replicas.push(replica);
     election.start();
     return replica;
@@ -181,6 +184,36 @@ describe("LeaderElection", () => {
     a.endWork?.();
     await pass(5000);
     expect([a.election.isLeader, a.terms]).toEqual([true, 2]);
+  });
+
+  it("lets the process end with the reason when the work of a term that was lost does not end", async () => {
+    const a = startReplica("a", { isWorkSlow: true });
+    await pass(100);
+    const b = startReplica("b");
+    a.network.isCut = true;
+    await pass(11_000);
+    expect(a.failures).toBe(0);
+    a.endWork?.(new Error("controller status did not stop within 10000 ms in all"));
+    a.network.isCut = false;
+    await pass(60_000);
+    expect([a.failures, a.terms, a.election.remainingMs(), b.election.isLeader]).toEqual([1, 1, 0, true]);
+    replicas = [b];
+    const failure = await a.election.stop().catch(describeError);
+    expect(failure).toBe(
+      "Cannot end the work of the leader (the Lease is lost: it was not renewed in time): " +
+        "controller status did not stop within 10000 ms in all",
+    );
+  });
+
+  it("lets the process end when the work of the leader cannot begin, and another replica leads", async () => {
+    const a = startReplica("a", { isWorkSlow: true });
+    await pass(100);
+    const b = startReplica("b");
+    a.endWork?.(new Error("Cannot listen"));
+    await pass(20_000);
+    expect([a.failures, a.terms, a.election.isLeader, b.election.isLeader]).toEqual([1, 1, false, true]);
+    replicas = [b];
+    await expect(a.election.stop()).rejects.toThrow("Cannot begin the work of the leader");
   });
 
   /** What happens next to one of three replicas, or to the Lease. */

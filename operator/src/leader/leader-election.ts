@@ -1,5 +1,6 @@
 // Runs the election of one replica: takes the Lease when it may, renews it while its work runs, and ends
 // the work before another replica can begin.
+import { ServiceError } from "@weir/common/errors/service-error";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log, LogFields } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
@@ -24,6 +25,8 @@ export interface LeaderElectionDeps extends LeaseLockDeps {
    * when all of it has ended. Is not called again before.
    */
   readonly lead: (signal: AbortSignal) => Promise<void>;
+  /** Called when the work has failed, so that some of it may still run: the process must end. */
+  readonly failed: () => void;
 }
 
 /** One replica in the election, from start to stop. After it has lost the Lease it tries to get it again. */
@@ -41,6 +44,8 @@ export class LeaderElection implements Part, Leadership {
   #deadline: NodeJS.Timeout | undefined;
   /** The work of the present or last term. */
   #work: Promise<void> = Promise.resolve();
+  /** Why the work has failed. Set once. */
+  #failure: Error | undefined;
   #loop: Promise<void> | undefined;
   #knownHolder = "";
   /** Ends the wait for the next attempt. */
@@ -72,13 +77,14 @@ export class LeaderElection implements Part, Leadership {
     this.#loop = this.#run();
   }
 
-  /** Ends the work, then releases the Lease. */
+  /** Ends the work, then releases the Lease. Fails with what the work has failed with. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#end((fields) => this.#deps.log.info("Ending the work of the leader", fields));
+    this.#end("the process stops", (fields) => this.#deps.log.info("Ending the work of the leader", fields));
     this.#wake();
     await this.#loop;
     await this.#work;
+    if (this.#failure !== undefined) throw this.#failure;
     if (this.#lock.holder !== this.#options.identity) return;
     try {
       await this.#limited((signal) => this.#lock.release(signal));
@@ -143,23 +149,35 @@ export class LeaderElection implements Part, Leadership {
     clearTimeout(this.#deadline);
     this.#deadline = setTimeout(() => this.#lose("it was not renewed in time"), leftMs);
     if (this.#term !== undefined) return;
-    this.#term = new AbortController();
+    const { signal } = (this.#term = new AbortController());
     this.#deps.log.info("Became the leader", { lease: this.#options.name, identity: this.#options.identity });
-    this.#work = this.#deps.lead(this.#term.signal);
+    this.#work = this.#deps.lead(signal).catch((error: unknown) => this.#fail(error, signal));
+  }
+
+  /** Some of the work may still run, so that this process must not begin it again. */
+  #fail(cause: unknown, { aborted, reason }: AbortSignal): void {
+    const action = aborted ? `end the work of the leader (${String(reason)})` : "begin the work of the leader";
+    this.#failure = new ServiceError("STOP_INCOMPLETE", `Cannot ${action}`, { cause });
+    this.#lose("its work has failed");
+    this.#stop.abort();
+    this.#wake();
+    this.#deps.failed();
   }
 
   #lose(reason: string): void {
-    this.#end((fields) => this.#deps.log.warn("Not the leader any more", { ...fields, reason }));
+    this.#end(`the Lease is lost: ${reason}`, (fields) =>
+      this.#deps.log.warn("Not the leader any more", { ...fields, reason }),
+    );
   }
 
   /** Ends the term, if there is one. */
-  #end(note: (fields: LogFields) => void): void {
+  #end(reason: string, note: (fields: LogFields) => void): void {
     clearTimeout(this.#deadline);
     const term = this.#term;
     if (term === undefined) return;
     this.#term = undefined;
     note({ lease: this.#options.name, identity: this.#options.identity });
-    term.abort();
+    term.abort(reason);
   }
 
   #noteHolder(): void {

@@ -15,8 +15,26 @@ export interface ReplicaReport extends ReplicaSight {
   readonly rollout: Rollout | undefined;
 }
 
+/** Names of the counted pods of each group of a replica. */
+type Groups = ReadonlyMap<number, readonly string[]>;
+
+/** A replica that answers. */
+export interface MergedReplica {
+  readonly name: string;
+  /** By `<namespace>/<name>`; the same map for the same report. */
+  readonly resources: ReadonlyMap<string, Resource>;
+  readonly groups: Groups;
+}
+
+/** Merged reports, and what they were merged from: see changed-keys.ts. */
+export interface ComparableReports extends MergedReports {
+  readonly silent: readonly string[];
+  readonly awaited: readonly string[];
+  readonly replicas: readonly MergedReplica[];
+}
+
 /** Merges reports. */
-export function mergeReports(reports: readonly ReplicaReport[]): MergedReports {
+export function mergeReports(reports: readonly ReplicaReport[]): ComparableReports {
   const sorted = withoutDuplicates(reports).toSorted(
     (left, right) => compareCodeUnits(left.name, right.name) || compareCodeUnits(instanceOf(left), instanceOf(right)),
   );
@@ -26,7 +44,7 @@ export function mergeReports(reports: readonly ReplicaReport[]): MergedReports {
   const counted = newestStreams(answering.map(({ rollout }) => rollout));
   const replicas = answering.map(({ name, rollout }) => ({
     name,
-    resources: new Map(rollout.resources.map((resource) => [resourceName(resource), resource])),
+    resources: resourcesOf(rollout),
     groups: groupsOf(rollout, counted),
   }));
   const namesIn = (state: ReplicaSight["state"]): string[] =>
@@ -34,8 +52,10 @@ export function mergeReports(reports: readonly ReplicaReport[]): MergedReports {
   const [silent, awaited] = [namesIn("silent"), namesIn("awaited")];
   const isComplete = answering.length > 0 && silent.length === 0 && awaited.length === 0;
   return {
+    silent,
+    awaited,
+    replicas,
     pods: isComplete ? new Map(Array.from(counted, (pod) => [podName(pod), pod.fleet])) : undefined,
-    keys: new Set(replicas.flatMap(({ resources }) => [...resources.keys()])),
     of: (key) => ({
       silent,
       awaited,
@@ -81,7 +101,7 @@ function newestStreams(rollouts: readonly Rollout[]): ReadonlySet<Pod> {
 /** Pods without a name may share a node id: then their addresses tell them apart. */
 function identityOf(pod: Pod): string {
   if (pod.pod !== "") return `${pod.namespace}/${pod.pod}`;
-  return JSON.stringify([pod.nodeId, pod.peer.replace(/:\d+$/, "")]);
+  return `${pod.nodeId} ${pod.peer.replace(/:\d+$/, "")}`;
 }
 
 function compareTimes(left: Timestamp | undefined, right: Timestamp | undefined): number {
@@ -89,8 +109,14 @@ function compareTimes(left: Timestamp | undefined, right: Timestamp | undefined)
   return seconds === 0n ? (left?.nanos ?? 0) - (right?.nanos ?? 0) : Number(seconds);
 }
 
-/** Names of the counted pods of each group. */
-type Groups = ReadonlyMap<number, readonly string[]>;
+const resourceMaps = new WeakMap<Rollout, MergedReplica["resources"]>();
+
+function resourcesOf(rollout: Rollout): MergedReplica["resources"] {
+  return resourceMaps.getOrInsertComputed(
+    rollout,
+    ({ resources }) => new Map(resources.map((resource) => [resourceName(resource), resource])),
+  );
+}
 
 function groupsOf({ pods }: Rollout, counted: ReadonlySet<Pod>): Groups {
   const groups = new Map<number, string[]>();
@@ -98,6 +124,7 @@ function groupsOf({ pods }: Rollout, counted: ReadonlySet<Pod>): Groups {
   return groups;
 }
 
+/** changed-keys.ts compares the fields that are read here. */
 function knownResource(resource: Resource, groups: Groups): KnownResource {
   const countOf = (ids: readonly number[]): number => ids.reduce((sum, id) => sum + (groups.get(id)?.length ?? 0), 0);
   const { uid, observedGeneration, reason, problems, servesLastGood, fleetStates } = resource;

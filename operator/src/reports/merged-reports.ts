@@ -54,8 +54,6 @@ export interface ResourceReports {
 export interface MergedReports {
   /** What is known of the resource `<namespace>/<name>`, also when no replica knows it. */
   of(key: string): ResourceReports;
-  /** The resources that any replica knows. */
-  readonly keys: ReadonlySet<string>;
   /**
    * The fleet of each connected pod, by `<namespace>/<name>`; undefined while no replica answers, or not
    * all that should.

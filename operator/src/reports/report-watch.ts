@@ -6,7 +6,8 @@ import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import type { Rollout } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
-import { mergeReports, type ReplicaReport } from "./merge-reports.ts";
+import { changedKeys } from "./changed-keys.ts";
+import { type ComparableReports, mergeReports, type ReplicaReport } from "./merge-reports.ts";
 import type { MergedReports } from "./merged-reports.ts";
 import { type EndpointOptions, type ReplicaEndpoint, replicaEndpoints } from "./replica-endpoints.ts";
 import { followReplica, type ReplicaAccess } from "./replica-stream.ts";
@@ -70,9 +71,7 @@ export class ReportWatch implements Part {
   /** By id of the endpoint. */
   readonly #replicas = new Map<string, FollowedReplica>();
   readonly #listeners: ReportListener[] = [];
-  #merged: MergedReports = mergeReports([]);
-  /** Of each resource what was last merged, as text; what no replica knows is under the empty key. */
-  #contents = new Map<string, string>();
+  #merged: ComparableReports = mergeReports([]);
   #checkTimer: NodeJS.Timeout | undefined;
   #collectTimer: NodeJS.Timeout | undefined;
   /** When it last looked at the clock. */
@@ -199,6 +198,7 @@ export class ReportWatch implements Part {
     const nowMs = this.#now();
     const replicas = [...this.#replicas.values()].map((replica) => ({ replica, state: this.#stateOf(replica, nowMs) }));
     this.#states = replicas.map(({ state }) => state).join();
+    const before = this.#merged;
     this.#merged = mergeReports(
       replicas.flatMap(({ replica: { endpoint, rollout }, state }) => {
         if (state === undefined) return [];
@@ -206,12 +206,7 @@ export class ReportWatch implements Part {
         return { name, state, rollout };
       }),
     );
-    const before = this.#contents;
-    this.#contents = new Map(["", ...this.#merged.keys].map((key) => [key, JSON.stringify(this.#merged.of(key))]));
-    const isGeneral = before.get("") !== this.#contents.get("");
-    const keys = new Set([...before.keys(), ...this.#contents.keys()]);
-    const changed = [...keys].filter((key) => before.get(key) !== this.#contents.get(key));
-    if (changed.length === 0) return;
-    for (const listener of this.#listeners) listener(isGeneral ? undefined : new Set(changed));
+    const keys = changedKeys(before, this.#merged);
+    if (keys?.size !== 0) for (const listener of this.#listeners) listener(keys);
   }
 }

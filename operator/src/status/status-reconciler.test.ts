@@ -51,7 +51,7 @@ describe("StatusReconciler", () => {
       },
       events: { record: () => undefined },
       configs: { get: () => cached },
-      reports: () => ({ pods: undefined, keys: new Set(), of: () => reports }),
+      reports: () => ({ pods: undefined, of: () => reports }),
     });
   });
 

@@ -8,7 +8,7 @@ import { fieldsOf, mappingsOf } from "@weir/kubernetes/mapping";
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
 import { hasAsRendered } from "./drift.ts";
 import { apiVersionOf, OWNED_KINDS, type OwnedKindName } from "./owned-kinds.ts";
-import { renderWorkload } from "./render-workload.ts";
+import { type RenderedObject, renderWorkload } from "./render-workload.ts";
 import { MANAGER, podBounds, type Workload } from "./workload.ts";
 
 /**
@@ -38,6 +38,9 @@ export type WorkloadOutcome =
 /** Writes the objects of workloads. */
 export class WorkloadObjects {
   readonly #deps: WorkloadObjectsDeps;
+  readonly #rendered = new WeakMap<Workload, readonly RenderedObject[]>();
+  /** What each object of the caches was found to be as. */
+  readonly #asRendered = new WeakMap<KubernetesObject, WrittenObject>();
 
   constructor(deps: WorkloadObjectsDeps) {
     this.#deps = deps;
@@ -54,7 +57,7 @@ export class WorkloadObjects {
     const before = this.deploymentOf(workload);
     // Before the operator leaves them out: otherwise they would be 1 for a moment.
     let deployment = before && (await this.#leaveReplicas(workload, before, signal));
-    for (const { kind, object } of renderWorkload(workload)) {
+    for (const { kind, object } of this.#rendered.getOrInsertComputed(workload, renderWorkload)) {
       if (object === undefined) {
         await this.#delete(workload, kind, signal);
         continue;
@@ -78,7 +81,7 @@ export class WorkloadObjects {
     const isOptional = "isOptional" in OWNED_KINDS[kind];
     if (isOptional && !owned[kind].isListed()) return undefined;
     const cached = owned[kind].get(workload);
-    if (cached !== undefined && isOwned(cached, workload) && hasAsRendered(cached.content, object)) return cached;
+    if (cached !== undefined && this.#isAsRendered(cached, object, workload)) return cached;
     try {
       // The caches have no objects without our label.
       const present = cached ?? (await objects.get(OWNED_KINDS[kind], workload, signal));
@@ -88,6 +91,13 @@ export class WorkloadObjects {
       if (isOptional && error instanceof ApiFailure && error.isKindMissing) return undefined;
       throw error;
     }
+  }
+
+  #isAsRendered(cached: KubernetesObject, object: WrittenObject, workload: Workload): boolean {
+    if (this.#asRendered.get(cached) === object) return true;
+    const isAsRendered = isOwned(cached, workload) && hasAsRendered(cached.content, object);
+    if (isAsRendered) this.#asRendered.set(cached, object);
+    return isAsRendered;
   }
 
   async #delete(workload: Workload, kind: OwnedKindName, signal: AbortSignal): Promise<void> {

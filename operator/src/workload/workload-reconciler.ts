@@ -61,6 +61,8 @@ export class WorkloadReconciler implements Reconciler {
   readonly #deps: WorkloadReconcilerDeps;
   readonly #options: WorkloadOptions;
   readonly #objects: WorkloadObjects;
+  /** By `<namespace>/<name>`; the same object while the spec is, because what is rendered of it is kept with it. */
+  readonly #workloads = new Map<string, { readonly generation: number | undefined; readonly workload: Workload }>();
 
   constructor(deps: WorkloadReconcilerDeps, options: WorkloadOptions) {
     this.#deps = deps;
@@ -82,11 +84,14 @@ export class WorkloadReconciler implements Reconciler {
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
     const object = this.#deps.services.get(key);
     // What belongs to a deleted resource is deleted by Kubernetes.
-    if (object === undefined || isEnding(object)) return {};
+    if (object === undefined || isEnding(object)) {
+      this.#workloads.delete(textOfKey(key));
+      return {};
+    }
     const parsed = parseRateLimitService(object.content, { unknownFields: "ignore" });
     if (!parsed.ok) return {}; // The API server has checked it by another schema; nothing is known to be right.
     const { resource } = parsed;
-    const workload = workloadOf(resource, object.uid, this.#options);
+    const workload = this.#workloadOf(object, resource);
     let problem = this.#problemOf(object, resource);
     let deployment = this.#objects.deploymentOf(workload);
     let refusal: ApiFailure | undefined;
@@ -110,6 +115,16 @@ export class WorkloadReconciler implements Reconciler {
     if (refusal !== undefined) throw refusal;
     const isSettled = status.conditions?.find(({ type }) => type === "Ready")?.status === "True";
     return { againAfterMs: isSettled ? AGAIN_MS.settled : AGAIN_MS.unsettled };
+  }
+
+  #workloadOf(object: KubernetesObject, resource: RateLimitServiceResource): Workload {
+    const { uid, generation } = object;
+    const known = this.#workloads.get(textOfKey(object));
+    if (generation !== undefined && known?.generation === generation && known.workload.uid === uid)
+      return known.workload;
+    const workload = workloadOf(resource, uid, this.#options);
+    this.#workloads.set(textOfKey(object), { generation, workload });
+    return workload;
   }
 
   /** The failure when the API server refuses an object; other failures are thrown. */
@@ -169,7 +184,7 @@ export class WorkloadReconciler implements Reconciler {
     status: RateLimitServiceStatus,
     signal: AbortSignal,
   ): Promise<void> {
-    if (isDeepStrictEqual(before, JSON.parse(JSON.stringify(status)))) return;
+    if (isDeepStrictEqual(before, status)) return;
     const written = {
       apiVersion: apiVersionOf(RATE_LIMIT_SERVICES),
       kind: SERVICE_KIND,
@@ -221,6 +236,10 @@ export class WorkloadReconciler implements Reconciler {
     const { fleet } = readService(object);
     return this.#deps.services.list().filter((other) => other.uid !== object.uid && readService(other).fleet === fleet);
   }
+}
+
+function textOfKey({ namespace, name }: ObjectKey): string {
+  return `${namespace}/${name}`;
 }
 
 function ownerOf({ namespace, content }: KubernetesObject): readonly ObjectKey[] {

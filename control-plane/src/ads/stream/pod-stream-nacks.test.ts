@@ -2,6 +2,7 @@
 // numbers are those of the protocol's test list.
 import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { fromBinary } from "@bufbuild/protobuf";
+import { createLog } from "@weir/common/log/log";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
@@ -43,6 +44,46 @@ function podWith(published: Snapshot, pods?: PodRegistry) {
   pod.accept();
   return { publisher, pod };
 }
+
+describe("PodStream and a pod that alternates ACKs and NACKs", () => {
+  const LINE = { pod: "192.0.2.1:4711", fleet: "default", version: limits(1, 1).version };
+  const ACK = { ...LINE, level: "info", "@message": "Pod ACKed snapshot" };
+  const NACK = { ...LINE, level: "error", "@message": "Pod NACKed snapshot", text: "no" };
+
+  it("logs one line of each kind per second, and the first answers to what is published", () => {
+    let nowMs = 0;
+    const lines: unknown[] = [];
+    const write = (line: string): void => {
+      const { "@timestamp": _time, ...fields } = JSON.parse(line) as Record<string, unknown>;
+      if (String(fields["@message"]).includes("Ked")) lines.push(fields);
+    };
+    const log = createLog({ level: "info", format: "json", write });
+    const publisher = new FakePublisher(limits(1, 1));
+    const pod = new FakeAdsStream(publisher, { log, clock: () => nowMs });
+    const [few, more] = [["default/a"], ["default/a", "default/b"]];
+    const alternate = (): void => {
+      for (let count = 0; count < 10; count += 1) {
+        // The name that was missing makes another response due.
+        pod.request({ names: more, nonce: pod.responses.at(-1)?.nonce ?? "" });
+        if (count % 2 === 0) pod.accept(few);
+        else pod.reject("no", "", few);
+      }
+    };
+    alternate();
+    expect([pod.responses.length, lines]).toEqual([10, [ACK, NACK]]);
+    nowMs = 1000;
+    alternate();
+    expect(lines.slice(2)).toEqual([
+      { ...ACK, repeats: 4 },
+      { ...NACK, repeats: 4 },
+    ]);
+    for (const published of [limits(2, 1), limits(1, 1)]) {
+      publisher.publish(published);
+      pod.accept(few);
+    }
+    expect(lines.slice(4)).toEqual([{ ...ACK, version: limits(2, 1).version }, ACK]);
+  });
+});
 
 describe("PodStream after a NACK that names a resource", () => {
   it("sends nothing when the pod has what is left, and reports that it lacks the edit", () => {

@@ -1,6 +1,7 @@
 // One ADS stream: passes requests to the protocol, writes responses, and reports the pod's answers.
 // One response is written at a time; a slow reader delays no other stream.
 import type { Log } from "@weir/common/log/log";
+import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
@@ -17,6 +18,9 @@ import { isWildcard } from "./subscription.ts";
 
 /** Most names that one request may list; pods list none. */
 const NAMES_MAX = 10_000;
+
+/** Shortest time between two lines about answers of a pod of one kind, in milliseconds. */
+const ANSWER_INTERVAL_MS = 1000;
 
 /** The connection to the pod. */
 export interface PodChannel {
@@ -64,6 +68,8 @@ interface KnownPod {
   readonly identity: PodIdentity;
   readonly report: PodReport;
   readonly log: Log;
+  /** ACKs and NACKs: a pod can cause any number by requesting other names. */
+  readonly answers: RateLimitedLog;
 }
 
 /** A response that should be sent. */
@@ -124,6 +130,7 @@ export class PodStream {
 
   /** Another snapshot may be active for the pod. */
   published(): void {
+    this.#pod?.answers.clear();
     this.#send();
   }
 
@@ -158,16 +165,17 @@ export class PodStream {
     const pod = { ...identity, peer };
     // A status that counted a probe would say that a pod enforces what none does.
     const report = isProbed ? pods.unlisted(pod) : pods.connected(pod);
-    return { identity, log, report };
+    const answers = new RateLimitedLog(log, { intervalMs: ANSWER_INTERVAL_MS, clock: this.#deps.clock });
+    return { identity, log, report, answers };
   }
 
-  #report({ report, log }: KnownPod, meaning: Meaning): void {
+  #report({ report, log, answers }: KnownPod, meaning: Meaning): void {
     switch (meaning.kind) {
       case "ack": {
         const { version } = meaning.sent.snapshot;
         this.#forms.ack();
         report.accepted(meaning.sent);
-        log.info("Pod ACKed snapshot", { version });
+        answers.info("Pod ACKed snapshot", { version }, answerKey("ACK", meaning.sent.snapshot));
         break;
       }
       case "nack": {
@@ -175,7 +183,7 @@ export class PodStream {
         const { version } = sent.snapshot;
         this.#forms.nack(sent, message);
         report.rejected(version, message, this.#forms.nacks);
-        log.error("Pod NACKed snapshot", { version, text: message });
+        answers.error("Pod NACKed snapshot", { version, text: message }, answerKey("NACK", sent.snapshot));
         break;
       }
       case "subscribe":
@@ -253,6 +261,11 @@ export class PodStream {
     if (!this.#isEnded) this.#halfClosed?.();
     this.#send();
   }
+}
+
+/** Each published version has a key, so that the first answer to it is logged; all others have one. */
+function answerKey(kind: "ACK" | "NACK", { version, substitutes }: Snapshot): string {
+  return substitutes.size === 0 ? `${kind} ${version}` : kind;
 }
 
 function violationOf({ typeUrl, resourceNames }: DiscoveryRequest, kind: StreamKind): string | undefined {

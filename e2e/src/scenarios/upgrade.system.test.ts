@@ -1,0 +1,181 @@
+// The previous version on a real node, replaced by this one and brought back under load: first one program after the
+// other, so that each version works with each other, then everything by helm.
+import { join } from "node:path";
+
+import { fieldsOf, mappingsOf } from "@weir/kubernetes/mapping";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+import { weirImages } from "@weir/harness/node/image-archives";
+import { SYSTEM_NAMESPACE } from "@weir/harness/node/node-access";
+import { perPath, podUrl, POD_COUNT, type Product, startProduct } from "@weir/harness/node/product";
+import { type RealNode, startRealNode } from "@weir/harness/node/real-node";
+import { eventually } from "@weir/harness/processes/eventually";
+import { ROOT } from "@weir/harness/processes/programs";
+import { BUILD_TIMEOUT_MS, buildPrevious } from "@weir/harness/weir/earlier-build";
+import { spend, startLoad } from "@weir/harness/weir/traffic";
+
+/** Tag of the images of the previous version. */
+const PREVIOUS = "previous";
+
+/** Tag of the images of this version: that of the charts. */
+const CURRENT = "0.1.0";
+
+/** Time limit of a step, in milliseconds. */
+const STEP_TIMEOUT_MS = 300_000;
+
+/** Answers before a step counts as taken under load. */
+const LOAD_ANSWERS = 50;
+
+/** Pods of the data plane of the test and of the chart's own. */
+const ALL_PODS = POD_COUNT + 1;
+
+/** Kinds that the operator owns besides Secrets. */
+const OWNED = "deployments,services,serviceaccounts,poddisruptionbudgets,secrets";
+
+describe("the previous version and this one", () => {
+  let node: RealNode | undefined;
+  let product: Product;
+  let previousRoot: string;
+  let limit = 10;
+
+  beforeAll(async () => {
+    previousRoot = await buildPrevious(process.env, "ratelimit", "control-plane", "operator", "account", "cli");
+    const archives = [await weirImages(previousRoot, PREVIOUS), await weirImages()];
+    node = await startRealNode();
+    for (const archive of archives) await node.importImages(archive);
+    await node.helm("install", "weir-crds", join(previousRoot, "charts/weir-crds"), "--create-namespace");
+    await node.helm("install", "weir", join(previousRoot, "charts/weir"), "--set", `image.tag=${PREVIOUS}`);
+    product = await startProduct(node);
+    await applyLimit();
+  }, BUILD_TIMEOUT_MS);
+
+  afterAll(async () => {
+    await (product as Product | undefined)?.stop();
+    await node?.stop();
+  });
+
+  it.each([
+    { step: "today's control plane, yesterday's pods", user: "ada", change: () => rollControlPlane(CURRENT) },
+    { step: "today's pods", user: "grace", change: () => rollPods(CURRENT) },
+    { step: "yesterday's control plane, today's pods", user: "edsger", change: () => rollControlPlane(PREVIOUS) },
+    { step: "yesterday's pods", user: "barbara", change: () => rollPods(PREVIOUS) },
+    { step: "helm upgrade to this version", user: "donald", change: () => upgrade() },
+    { step: "helm rollback", user: "frances", change: () => rollBack() },
+  ])(
+    "$step: no failed request, counters kept, an edit arrives",
+    async ({ user, change }) => {
+      const asUser = { url: `${product.envoy.url}/checkout`, user };
+      const traffic = startLoad({ url: `${product.envoy.url}/free`, user: `load-${user}` });
+      try {
+        await traffic.answers(LOAD_ANSWERS);
+        expect(await spend(asUser, limit - 4)).toEqual(Array<number>(limit - 4).fill(200));
+        await change();
+        expect(await spend(asUser, 5)).toEqual([200, 200, 200, 200, 429]);
+        await applyLimit();
+        expect(await spend(asUser, 2)).toEqual([200, 429]);
+        await traffic.answers(LOAD_ANSWERS);
+      } finally {
+        expect(await traffic.stop()).toEqual({});
+      }
+    },
+    STEP_TIMEOUT_MS,
+  );
+
+  it(
+    "replaces operators without a change of what they own, while statuses stay true",
+    async () => {
+      const before = await owned();
+      expect(before.join("\n")).toContain("Secret weir-system/weir-ca ");
+      for (const tag of [CURRENT, PREVIOUS]) {
+        await setImage("weir-operator", tag);
+        await applyLimit();
+        await product.kubectl("wait", "--timeout=60s", "--for=condition=Ready", "rls/core");
+      }
+      // The image of the pods is a value of the chart, which both operators have.
+      expect(await owned()).toEqual(before);
+    },
+    STEP_TIMEOUT_MS,
+  );
+
+  async function rollControlPlane(tag: string): Promise<void> {
+    await setImage("weir-control-plane", tag);
+  }
+
+  /** Lets the operator replace the pods of the data plane. */
+  async function rollPods(tag: string): Promise<void> {
+    const image = `ghcr.io/weir-dev/weir-ratelimit:${tag}`;
+    await product.kubectl("patch", "rls/core", "--type=merge", "-p", JSON.stringify({ spec: { image } }));
+    await untilPodsRun(tag);
+  }
+
+  async function upgrade(): Promise<void> {
+    // What the steps before have set by hand is the chart's again.
+    await product.kubectl("patch", "rls/core", "--type=merge", "-p", JSON.stringify({ spec: { image: null } }));
+    await node!.helm("upgrade", "weir-crds", join(ROOT, "charts/weir-crds"));
+    await node!.helm("upgrade", "weir", join(ROOT, "charts/weir"), "--set", `image.tag=${CURRENT}`, "--wait");
+    await untilPodsRun(CURRENT);
+  }
+
+  async function rollBack(): Promise<void> {
+    await node!.helm("rollback", "weir", "1", "--wait");
+    await untilPodsRun(PREVIOUS);
+  }
+
+  async function setImage(program: string, tag: string): Promise<void> {
+    const deployment = `deployment/${program}`;
+    const own = ["-n", SYSTEM_NAMESPACE];
+    await node!.kubectl(["set", "image", deployment, ...own, `*=ghcr.io/weir-dev/${program}:${tag}`]);
+    await node!.kubectl(["rollout", "status", deployment, ...own, "--timeout=120s"]);
+  }
+
+  /** Waits until all pods of the data plane have the image, and Envoy has found them. */
+  async function untilPodsRun(tag: string): Promise<void> {
+    await eventually(
+      `pods of ${tag}`,
+      async () => {
+        const pods = JSON.parse(await product.kubectl("get", "pods", "-o", "json")) as unknown;
+        const images = mappingsOf(fieldsOf(pods)["items"]).map(
+          ({ spec }) => mappingsOf(fieldsOf(spec)["containers"])[0]?.["image"],
+        );
+        expect(images).toEqual(Array<string>(POD_COUNT).fill(`ghcr.io/weir-dev/weir-ratelimit:${tag}`));
+      },
+      STEP_TIMEOUT_MS,
+    );
+    await product.kubectl("rollout", "status", "deployment/core", "--timeout=120s");
+    await eventually("all pods to be healthy for Envoy", async () =>
+      expect(await product.envoy.statistic("cluster.ratelimit.membership_healthy")).toBe(POD_COUNT),
+    );
+  }
+
+  /** Raises the limit by 2, waits as a user does, and finds it in every pod: one more request passes. */
+  async function applyLimit(): Promise<void> {
+    limit += 2;
+    await product.applyLimits([perPath("/checkout", limit)]);
+    // A pod that has lost its stream to a stopped control plane counts again when it is back.
+    const summary = `--for=jsonpath={.status.pods.summary}=${ALL_PODS}/${ALL_PODS}`;
+    await product.kubectl("wait", "--timeout=60s", summary, "rlc/limits");
+    for (const pod of await product.rateLimitPods()) {
+      const entries = [
+        { key: "path", value: "/checkout" },
+        { key: "user", value: "probe" },
+      ];
+      const body = JSON.stringify({ domain: "shop", descriptors: [{ entries }] });
+      const answer = fieldsOf(await (await fetch(`${podUrl(pod)}/json`, { method: "POST", body })).json());
+      const [status] = mappingsOf(answer["statuses"]);
+      expect(fieldsOf(status?.["currentLimit"])["requestsPerUnit"]).toBe(limit);
+    }
+  }
+
+  /** Each object of the operator with the version of its content. */
+  async function owned(): Promise<readonly string[]> {
+    const label = "app.kubernetes.io/managed-by=weir-operator";
+    const list = JSON.parse(await node!.kubectl(["get", OWNED, "-A", "-l", label, "-o", "json"])) as unknown;
+    return mappingsOf(fieldsOf(list)["items"])
+      .map(({ kind, metadata }) => {
+        const { namespace, name, uid, generation, resourceVersion } = fieldsOf(metadata);
+        // Statuses do not change the generation; kinds without one have no status that changes.
+        return `${String(kind)} ${String(namespace)}/${String(name)} ${String(uid)} ${String(generation ?? resourceVersion)}`;
+      })
+      .toSorted();
+  }
+});
