@@ -81,8 +81,9 @@ export class NodeAccess implements NodePlace {
     const adminToken = (await this.kubectl(["create", "token", account, "-n", namespace])).trim();
     const folder = mkdtempSync(join(this.folder, `${account}-`));
     writeFileSync(join(folder, "kubeconfig"), kubeconfigText(this.cluster.url, this.cluster.caPem, adminToken));
-    const { url, caPem, programs } = this.cluster;
-    return new NodeAccess({ ...this, cluster: { url, caPem, programs, adminToken, folder } });
+    const { cluster, addresses, cgroup } = this;
+    const place = { url: cluster.url, caPem: cluster.caPem, programs: cluster.programs, adminToken, folder };
+    return new NodeAccess({ cluster: place, addresses, folder: this.folder, cgroup });
   }
 
   /** The texts of a Secret. */
