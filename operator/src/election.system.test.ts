@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { eventually } from "@weir/harness/processes/eventually";
-import { auditFlags, type AuditedRequest, readAudit } from "@weir/harness/kubernetes/audit-log";
 import { kubeconfigText } from "@weir/harness/kubernetes/cluster-files";
+import type { AuditedRequest } from "@weir/harness/kubernetes/audit-log";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { startSource } from "@weir/harness/processes/programs";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
@@ -66,12 +66,10 @@ interface Replica {
 let folder: string;
 let cluster: KubernetesCluster;
 let replicas: Replica[];
-const auditPath = (): string => join(folder, "audit.log");
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "weir-election-"));
-  const files = { policyPath: join(folder, "policy.json"), logPath: auditPath() };
-  cluster = await startKubernetesCluster({ apiServerFlags: auditFlags(NAMES, files) });
+  cluster = await startKubernetesCluster({ isAudited: true });
   await cluster.apply(OBJECTS.map((object) => JSON.stringify(object)).join("\n---\n"));
 });
 
@@ -106,7 +104,7 @@ function startProcess({ kubeconfigPath, httpPort }: Pick<Replica, "kubeconfigPat
 
 /** The writes of the leader that succeeded: what the election protects. */
 function work(): readonly AuditedRequest[] {
-  return readAudit(auditPath()).filter(({ resource, verb, status }) => {
+  return cluster.audit().filter(({ resource, verb, status }) => {
     return resource === "configmaps" && verb === "update" && status < 300;
   });
 }

@@ -95,20 +95,6 @@ export function createFrameReader(onFrame: FrameListener): (chunk: Buffer) => vo
   };
 }
 
-// :method POST and :scheme http from the static table; four fields as literals that enter the
-// dynamic table (RFC 7541, 6.2.1), so that afterwards te is entry 62, content-type 63, :authority
-// 64 and :path 65.
-function indexedLiterals(path: string, authority: string): Buffer {
-  const fields = [
-    [0x44, path],
-    [0x41, authority],
-    [0x5f, "application/grpc"],
-  ] as const;
-  const literals = fields.flatMap(([index, value]) => [Buffer.from([index]), hpackString(value)]);
-  const te = [Buffer.from([0x40]), hpackString("te"), hpackString("trailers")]; // A name that the static table lacks.
-  return Buffer.concat([Buffer.from([0x83, 0x86]), ...literals, ...te]);
-}
-
 /** Fields that a request may have in addition to its own, or instead; undefined removes one. */
 export type ExtraFields = Readonly<Record<string, string | undefined>>;
 

@@ -1,13 +1,15 @@
 // The audit log of an API server: what the accounts of Weir asked for, and what the answer was.
 import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 
-/** A request as the API server saw it. */
+/** A request as the API server saw it. Times are of its clock, in milliseconds since the epoch. */
 export interface AuditedRequest {
   /** Name of the service account. */
   readonly account: string;
   readonly verb: string;
   /** Such as `ratelimitconfigs/status`. */
   readonly resource: string;
+  readonly namespace: string;
   readonly name: string;
   readonly status: number;
   /** Milliseconds since the epoch, by the clock of the server. */
@@ -15,26 +17,31 @@ export interface AuditedRequest {
   readonly completedMs: number;
 }
 
-const ACCOUNT = "system:serviceaccount:weir-system:";
+/** Namespace of the accounts whose requests are logged. */
+const NAMESPACE = "weir-system";
+
+const LOG_NAME = "audit.log";
 
 const WRITE_VERBS: ReadonlySet<string> = new Set(["create", "update", "patch", "delete", "deletecollection"]);
 
-/** Writes the policy, and returns the flags of an API server that logs every request of these accounts. */
-export function auditFlags(
-  accounts: readonly string[],
-  { policyPath, logPath }: { readonly policyPath: string; readonly logPath: string },
-): readonly string[] {
-  const users = accounts.map((name) => ACCOUNT + name);
-  const rule = { level: "Metadata", omitStages: ["RequestReceived"], users };
+/** Writes the policy into `folder`, and returns the flags of an API server that logs every request of the accounts there. */
+export function auditFlags(folder: string): readonly string[] {
+  const rule = {
+    level: "Metadata",
+    omitStages: ["RequestReceived"],
+    userGroups: [`system:serviceaccounts:${NAMESPACE}`],
+  };
   const policy = { apiVersion: "audit.k8s.io/v1", kind: "Policy", rules: [rule, { level: "None" }] };
+  const policyPath = join(folder, "audit-policy.json");
   writeFileSync(policyPath, JSON.stringify(policy));
-  return [`--audit-policy-file=${policyPath}`, `--audit-log-path=${logPath}`];
+  return [`--audit-policy-file=${policyPath}`, `--audit-log-path=${join(folder, LOG_NAME)}`];
 }
 
-/** All requests so far that have an answer, in the order in which they came; a watch is one when it begins, and one when it ends. */
-export function readAudit(logPath: string): readonly AuditedRequest[] {
-  const lines = readFileSync(logPath, "utf8").split("\n").slice(0, -1); // The last one may be incomplete.
-  return lines.map((line) => requestOf(JSON.parse(line) as AuditEvent)).toSorted((a, b) => a.receivedMs - b.receivedMs);
+/** All requests so far that have an answer, in the order in which they were received; a watch is one when it ends, too. */
+export function readAudit(folder: string): readonly AuditedRequest[] {
+  const lines = readFileSync(join(folder, LOG_NAME), "utf8").split("\n").slice(0, -1); // The last one may be incomplete.
+  const requests = lines.map((line) => requestOf(JSON.parse(line) as AuditEvent));
+  return requests.toSorted((one, other) => one.receivedMs - other.receivedMs);
 }
 
 /** Whether it asks for a change, other than of a Lease. */
@@ -46,26 +53,27 @@ export function isWrite({ verb, resource }: AuditedRequest): boolean {
 interface AuditEvent {
   readonly user: { readonly username: string };
   readonly verb: string;
-  readonly objectRef?: { readonly resource: string; readonly subresource?: string; readonly name?: string };
+  readonly objectRef?: Readonly<Partial<Record<"resource" | "subresource" | "namespace" | "name", string>>>;
   readonly responseStatus?: { readonly code: number };
   readonly requestReceivedTimestamp: string;
   readonly stageTimestamp: string;
 }
 
-function requestOf({ user, verb, objectRef, responseStatus, ...times }: AuditEvent): AuditedRequest {
-  const { resource = "", subresource, name = "" } = objectRef ?? {};
+function requestOf({ user, verb, objectRef = {}, responseStatus, ...times }: AuditEvent): AuditedRequest {
+  const { resource = "", subresource, namespace = "", name = "" } = objectRef;
   return {
-    account: user.username.slice(ACCOUNT.length),
+    account: user.username.split(":").at(-1) ?? "",
     verb,
     resource: subresource === undefined ? resource : `${resource}/${subresource}`,
+    namespace,
     name,
     status: responseStatus?.code ?? 0,
-    receivedMs: millisecondsOf(times.requestReceivedTimestamp),
-    completedMs: millisecondsOf(times.stageTimestamp),
+    receivedMs: microsecondsOf(times.requestReceivedTimestamp),
+    completedMs: microsecondsOf(times.stageTimestamp),
   };
 }
 
-/** With microseconds after the point, which Date drops. */
-function millisecondsOf(time: string): number {
+/** Milliseconds with microseconds after the point, which Date drops. */
+function microsecondsOf(time: string): number {
   return Date.parse(time) + Number(time.slice(-4, -1)) / 1000;
 }

@@ -3,6 +3,8 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
+import { type AuditedRequest, readAudit } from "./audit-log.ts";
+
 /** Longest output of kubectl, in bytes. */
 const OUTPUT_MAX_BYTES = 64 * 1024 * 1024;
 
@@ -61,6 +63,11 @@ export class ClusterAccess implements ClusterPlace {
     // What it keeps of an API server is kept by port, which another cluster may have had before.
     const own = ["--kubeconfig", this.kubeconfigPath, "--cache-dir", join(this.folder, "kubectl-cache")];
     return await runToEnd(this.kubectlPath, [...own, ...args], input);
+  }
+
+  /** The requests of Weir's accounts so far, of a cluster that is audited. */
+  audit(): readonly AuditedRequest[] {
+    return readAudit(this.folder);
   }
 
   /**

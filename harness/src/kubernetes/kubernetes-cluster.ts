@@ -10,6 +10,7 @@ import { promisify } from "node:util";
 import { eventually } from "../processes/eventually.ts";
 import { ServerProcess } from "../processes/server-process.ts";
 import { reservePorts } from "../processes/reserve-ports.ts";
+import { auditFlags } from "./audit-log.ts";
 import { ClusterAccess, runToEnd } from "./cluster-access.ts";
 import { createControllers, nodeManifests } from "./cluster-controllers.ts";
 import { writeClusterFiles } from "./cluster-files.ts";
@@ -32,7 +33,8 @@ const BUILD_TIMEOUT_MS = 40 * 60_000;
 
 /** What a cluster has beyond etcd and an API server. */
 export interface ClusterOptions {
-  readonly apiServerFlags?: readonly string[];
+  /** Logs what the accounts of Weir ask for, for audit(). */
+  readonly isAudited?: boolean;
   /**
    * Starts kube-controller-manager, kube-scheduler and kwok with two nodes too, so that Deployments get
    * pods that become ready. 0.6 GB of memory in all.
@@ -73,7 +75,7 @@ export class KubernetesCluster extends ClusterAccess {
 
   constructor(
     parts: Awaited<ReturnType<typeof prepare>>,
-    { apiServerFlags = [], controllers, node }: ClusterOptions & { readonly controllers: readonly ServerProcess[] },
+    { isAudited = false, controllers, node }: ClusterOptions & { readonly controllers: readonly ServerProcess[] },
   ) {
     const { programs, folder, apiPort, etcdPort, peerPort, token, ca } = parts;
     super({ url: `https://127.0.0.1:${apiPort}`, caPem: ca, adminToken: token, folder, programs });
@@ -90,7 +92,7 @@ export class KubernetesCluster extends ClusterAccess {
     this.apiServer = new ServerProcess({
       name: "kube-apiserver",
       command: join(programs, "kube-apiserver"),
-      args: [...apiServerArguments(folder, apiPort, this.#etcdUrl, node), ...apiServerFlags],
+      args: [...apiServerArguments(folder, apiPort, this.#etcdUrl, node), ...(isAudited ? auditFlags(folder) : [])],
       logPath: join(folder, "kube-apiserver.log"),
     });
   }

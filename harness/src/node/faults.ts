@@ -39,7 +39,7 @@ export function processFaults(product: Product, pauseMs: number): readonly Fault
     { what: "one rate limit pod", cost: "decisions", find: () => first(product, "weir-ratelimit") },
   ] as const;
   return kinds.flatMap(({ what, cost, find }) => [
-    { name: `kill -9 of ${what}`, cost, happen: async () => killed(product, await find()) },
+    { name: `kill -9 of ${what}`, cost, happen: async () => product.node.kill(await find()) },
     { name: `SIGSTOP of ${what} for ${seconds} s`, cost, happen: async () => paused(product, await find(), pauseMs) },
   ]);
 }
@@ -95,7 +95,7 @@ export function clusterFaults(product: Product, cluster: KubernetesCluster, away
         const dns = await product.node.podsBy("k8s-app=kube-dns", "kube-system");
         for (const pod of dns) await product.node.signal(pod, "SIGSTOP");
         try {
-          await killed(product, await first(product, "weir-control-plane"));
+          await product.node.kill(await first(product, "weir-control-plane"));
           await delay(DNS_FROZEN_MS);
         } finally {
           for (const pod of dns) await product.node.signal(pod, "SIGCONT");
@@ -121,7 +121,7 @@ export function clusterFaults(product: Product, cluster: KubernetesCluster, away
 /** Faults of several parts at once, and those that take a minute or more. */
 export function longFaults(product: Product, cluster: KubernetesCluster, awayMs: number): readonly Fault[] {
   const killAll = async (program: string): Promise<void> => {
-    await Promise.all((await product.node.pods(program)).map(async (pod) => await killed(product, pod)));
+    await product.node.kill(...(await product.node.pods(program)));
   };
   return [
     { name: "kill -9 of both operators", cost: "nothing", happen: () => killAll("weir-operator") },
@@ -133,7 +133,7 @@ export function longFaults(product: Product, cluster: KubernetesCluster, awayMs:
       happen: async () => {
         const pod = await first(product, "weir-control-plane");
         await product.node.signal(pod, "SIGSTOP");
-        await restarted(product, pod, LIVENESS_TIMEOUT_MS);
+        await product.node.restarted(pod, LIVENESS_TIMEOUT_MS);
       },
     },
     {
@@ -141,7 +141,7 @@ export function longFaults(product: Product, cluster: KubernetesCluster, awayMs:
       cost: "nothing",
       happen: async () => {
         await replaceCertificates(product);
-        await killed(product, await first(product, "weir-control-plane"));
+        await product.node.kill(await first(product, "weir-control-plane"));
       },
     },
     {
@@ -229,17 +229,6 @@ async function first(product: Product, program: string): Promise<NodePod> {
   return pod;
 }
 
-/** Kills the process, and resolves when the kubelet has started it again. */
-async function killed(product: Product, pod: NodePod): Promise<void> {
-  await product.node.signal(pod, "SIGKILL");
-  await restarted(product, pod);
-}
-
-async function restarted({ node }: Product, pod: NodePod, timeoutMs?: number): Promise<void> {
-  const attempt = async (): Promise<void> => expect((await node.pod(pod)).restarts).toBeGreaterThan(pod.restarts);
-  await eventually(`the restart of ${pod.name}`, attempt, timeoutMs);
-}
-
 async function paused({ node }: Product, pod: NodePod, pauseMs: number): Promise<void> {
   await node.signal(pod, "SIGSTOP");
   await delay(pauseMs);
@@ -270,7 +259,7 @@ async function outOfMemory(product: Product, pod: NodePod): Promise<void> {
   } finally {
     filler.kill("SIGKILL"); // Otherwise the next container has a full cgroup.
   }
-  await restarted(product, pod);
+  await product.node.restarted(pod);
   expect((await product.node.pod(pod)).endReasons).toContain("OOMKilled");
 }
 

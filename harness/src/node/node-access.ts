@@ -1,13 +1,15 @@
 // Access to a cluster with a real node, from any process of this machine: kubectl, helm, pods and their processes.
 import { execFile } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
 import { fieldsOf, type Mapping, mappingsOf, textOf } from "@weir/kubernetes/mapping";
 import { CHARTS, helm } from "../helm/helm.ts";
 import { ClusterAccess, type ClusterPlace } from "../kubernetes/cluster-access.ts";
+import { kubeconfigText } from "../kubernetes/cluster-files.ts";
 import { ClusterApi } from "../kubernetes/cluster-api.ts";
+import { eventually } from "../processes/eventually.ts";
 import { pauseProcess } from "../processes/pause-process.ts";
 import type { NodeAddresses } from "./node-addresses.ts";
 
@@ -74,15 +76,32 @@ export class NodeAccess implements NodePlace {
     return stdout;
   }
 
+  /** The same as a service account, with its rights alone. */
+  async as(account: string, namespace: string): Promise<NodeAccess> {
+    const adminToken = (await this.kubectl(["create", "token", account, "-n", namespace])).trim();
+    const folder = mkdtempSync(join(this.folder, `${account}-`));
+    writeFileSync(join(folder, "kubeconfig"), kubeconfigText(this.cluster.url, this.cluster.caPem, adminToken));
+    const { cluster, addresses, cgroup } = this;
+    const place = { url: cluster.url, caPem: cluster.caPem, programs: cluster.programs, adminToken, folder };
+    return new NodeAccess({ cluster: place, addresses, folder: this.folder, cgroup });
+  }
+
+  /** The texts of a Secret. */
+  async secret(namespace: string, name: string): Promise<Readonly<Record<string, string>>> {
+    const { body } = await this.api.send("GET", `/api/v1/namespaces/${namespace}/secrets/${name}`);
+    const data = Object.entries(fieldsOf(body["data"]));
+    return Object.fromEntries(data.map(([key, value]) => [key, Buffer.from(String(value), "base64").toString()]));
+  }
+
   /** Applies an object, in its own namespace. */
   async apply(object: object): Promise<void> {
     await this.kubectl(["apply", "-f", "-"], JSON.stringify(object));
   }
 
-  /** Installs the charts of this repository with the values that they come with; nothing is awaited. */
-  async install(charts = CHARTS): Promise<void> {
+  /** Installs the charts of this repository, with the values that they come with but for `flags`; nothing is awaited. */
+  async install(charts = CHARTS, ...flags: readonly string[]): Promise<void> {
     await this.helm("install", "weir-crds", join(charts, "weir-crds"), "--create-namespace");
-    await this.helm("install", "weir", join(charts, "weir"));
+    await this.helm("install", "weir", join(charts, "weir"), ...flags);
   }
 
   /** Runs helm in the namespace of the release; returns its output. */
@@ -114,6 +133,12 @@ export class NodeAccess implements NodePlace {
     return toPod((await this.api.send("GET", `/api/v1/namespaces/${namespace}/pods/${name}`)).body);
   }
 
+  /** The image of a program of Weir, such as `weir-operator`. */
+  async imageOf(program: string): Promise<string> {
+    const path = "jsonpath={.spec.template.spec.containers[0].image}";
+    return await this.kubectl(["get", "deployment", program, "-n", SYSTEM_NAMESPACE, "-o", path]);
+  }
+
   /** The log of a pod that is there, or of its earlier container. */
   async logs({ name, namespace }: NodePod, ...flags: readonly string[]): Promise<string> {
     return await this.kubectl(["logs", "-n", namespace, name, ...flags]);
@@ -133,6 +158,21 @@ export class NodeAccess implements NodePlace {
     for (const pid of this.processesOf(pod))
       if (signal === "SIGSTOP") await pauseProcess(pid);
       else process.kill(pid, signal);
+  }
+
+  /** Kills the processes of all these pods, and resolves when the kubelet has started them again. */
+  async kill(...pods: readonly NodePod[]): Promise<void> {
+    for (const pod of pods) await this.signal(pod, "SIGKILL");
+    await Promise.all(pods.map((pod) => this.restarted(pod)));
+  }
+
+  /** Resolves when a container of the pod was started again. */
+  async restarted(pod: NodePod, timeoutMs?: number): Promise<void> {
+    const attempt = async (): Promise<void> => {
+      const { restarts } = await this.pod(pod);
+      if (restarts <= pod.restarts) throw new Error(`${restarts} restarts`);
+    };
+    await eventually(`the restart of ${pod.name}`, attempt, timeoutMs);
   }
 
   /** Imports the images of an archive; returns how long this took, in milliseconds. */

@@ -40,6 +40,8 @@ export function writeNodeFiles({ folder, addresses, cgroup, cluster }: NodePlace
       authorization: { mode: "AlwaysAllow" },
       evictionHard: { "memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%" },
       imageGCHighThresholdPercent: 100,
+      // A kubelet removes the logs of pods that it does not know, such as those of another node of this machine.
+      podLogsDir: join(folder, "pod-logs"),
       maxPods: 200,
       // A changed Secret is in the files of running pods within this time, not a minute.
       syncFrequency: "5s",

@@ -1,5 +1,6 @@
 // The product as a platform team has it: Weir installed in a cluster, one data plane of three pods on a Redis, and
 // an Envoy in front of a service that finds these pods by their DNS name.
+import { CHARTS } from "../helm/helm.ts";
 import { eventually } from "../processes/eventually.ts";
 import { startRedis } from "../servers/redis.ts";
 
@@ -62,15 +63,20 @@ export interface ProductOptions {
   readonly filter?: Readonly<Record<string, unknown>>;
 }
 
-/** Starts a node of its own and installs Weir with the images of this checkout; nothing is awaited after that. `installedMs` is when that began. */
-export async function startInstalledNode(): Promise<RealNode & { readonly installedMs: number }> {
+/**
+ * Starts a node of its own and installs Weir with the images of this checkout and these flags of helm; nothing is awaited
+ * after that. `installedMs` is when that began.
+ */
+export async function startInstalledNode(
+  ...flags: readonly string[]
+): Promise<RealNode & { readonly installedMs: number }> {
   const images = await weirImages();
   const node = await startRealNode();
   try {
     const tookMs = await node.importImages(images);
     process.stdout.write(`Imported the images in ${tookMs} ms\n`);
     const installedMs = performance.now();
-    await node.install();
+    await node.install(CHARTS, ...flags);
     return Object.assign(node, { installedMs });
   } catch (error) {
     await node.stop();

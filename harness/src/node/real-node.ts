@@ -25,7 +25,7 @@ const READY_TIMEOUT_MS = 180_000;
 /** Starts a cluster with a node; resolves when it runs pods and its DNS answers. */
 export async function startRealNode(): Promise<RealNode> {
   const addresses = await reserveNodeAddresses();
-  const cluster = await startKubernetesCluster({ full: true, node: addresses });
+  const cluster = await startKubernetesCluster({ full: true, isAudited: true, node: addresses });
   const node = new RealNode(cluster, addresses);
   try {
     await node.start();

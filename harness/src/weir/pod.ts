@@ -22,15 +22,11 @@ export async function startPod(
   return new Pod(process, ports.rateLimitGrpc, `http://${STACK_HOST}:${ports.rateLimitHttp}`);
 }
 
-/** A running pod. */
-export class Pod {
-  readonly process: ProcessGroup;
-  readonly grpcPort: number;
+/** A rate limit service at the URL of its HTTP listener. */
+export class PodClient {
   readonly httpUrl: string;
 
-  constructor(process: ProcessGroup, grpcPort: number, httpUrl: string) {
-    this.process = process;
-    this.grpcPort = grpcPort;
+  constructor(httpUrl: string) {
     this.httpUrl = httpUrl;
   }
 
@@ -74,5 +70,17 @@ export class Pod {
       method: "POST",
       body: JSON.stringify({ domain, descriptors: [descriptor] }),
     });
+  }
+}
+
+/** A running pod. */
+export class Pod extends PodClient {
+  readonly process: ProcessGroup;
+  readonly grpcPort: number;
+
+  constructor(process: ProcessGroup, grpcPort: number, httpUrl: string) {
+    super(httpUrl);
+    this.process = process;
+    this.grpcPort = grpcPort;
   }
 }

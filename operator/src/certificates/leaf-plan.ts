@@ -57,7 +57,7 @@ export interface CertificateNaming {
 }
 
 /** The URI of the operator, for ADS_REPORT_SANS. */
-export function operatorUri({ clusterDomain, namespace }: CertificateNaming): string {
+function operatorUri({ clusterDomain, namespace }: CertificateNaming): string {
   return `spiffe://${clusterDomain}/ns/${namespace}/sa/weir-operator`;
 }
 

@@ -9,7 +9,7 @@ import { STACK_HOST } from "@weir/dev/setup/ports";
 import { machineEnv } from "@weir/dev/setup/programs";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
 
-import { type AuditedRequest, auditFlags, isWrite, readAudit } from "@weir/harness/kubernetes/audit-log";
+import { type AuditedRequest, isWrite } from "@weir/harness/kubernetes/audit-log";
 import { type LimitsCluster, startLimitsCluster } from "@weir/harness/kubernetes/limits-cluster";
 import { tlsOf } from "@weir/harness/ads/scripted-pod";
 import { ROOT, startPlanned } from "@weir/harness/processes/programs";
@@ -42,9 +42,7 @@ export interface FixturePlace extends Bench {
 export async function startFixture(place: FixturePlace): Promise<Fixture> {
   const folder = mkdtempSync(join(place.folder, "fixture-"));
   const file = (name: string): string => join(folder, name);
-  const logPath = file("audit.log");
-  const apiServerFlags = auditFlags(["weir-operator"], { policyPath: file("policy.json"), logPath });
-  const limits = await startLimitsCluster({ apiServerFlags });
+  const limits = await startLimitsCluster({ isAudited: true });
   place.onStarted(() => limits.stop());
   await installOperator(limits);
   const edit = await fillCluster(limits, { resources: RESOURCES, longRules: 0 });
@@ -61,7 +59,7 @@ export async function startFixture(place: FixturePlace): Promise<Fixture> {
   for (const { process } of replicas) place.onStarted(() => process.stop("SIGTERM", 5000));
   const operator = await startOperator(place, file("operator"));
   place.onStarted(() => operator.stop("SIGTERM", 5000));
-  const fixture = new Fixture({ place, limits, watch, replicas, operator, edit, logPath });
+  const fixture = new Fixture({ place, limits, watch, replicas, operator, edit });
   await fixture.setEndpoints(0, 1);
   return fixture;
 }
@@ -74,7 +72,6 @@ interface FixtureParts {
   readonly replicas: readonly Replica[];
   readonly operator: ProcessGroup;
   readonly edit: Awaited<ReturnType<typeof fillCluster>>;
-  readonly logPath: string;
 }
 
 /** Everything that runs. */
@@ -84,20 +81,18 @@ export class Fixture {
   readonly operator: ProcessGroup;
   /** Gives one resource another limit. */
   readonly edit: (index: number, requestsPerUnit: number) => Promise<void>;
-  readonly #logPath: string;
   readonly #place: FixturePlace;
   readonly #limits: LimitsCluster;
   readonly #pods: BenchmarkPod[] = [];
   #podCount = 0;
 
-  constructor({ place, limits, watch, replicas, operator, edit, logPath }: FixtureParts) {
+  constructor({ place, limits, watch, replicas, operator, edit }: FixtureParts) {
     this.#place = place;
     this.#limits = limits;
     this.watch = watch;
     this.replicas = replicas;
     this.operator = operator;
     this.edit = edit;
-    this.#logPath = logPath;
     place.onStarted(async () => {
       for (const pod of this.#pods) pod.close();
     });
@@ -154,9 +149,10 @@ export class Fixture {
     await this.#limits.cluster.apply(slices.join("\n---\n"));
   }
 
-  /** All writes of the operator so far but those of its Lease, in the order in which they were answered. */
+  /** All writes of the operator so far, without those of its Lease. */
   writes(): readonly AuditedRequest[] {
-    return readAudit(this.#logPath).filter(isWrite);
+    const requests = this.#limits.cluster.audit();
+    return requests.filter((request) => request.account === "weir-operator" && isWrite(request));
   }
 }
 

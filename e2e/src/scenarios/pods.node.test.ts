@@ -1,0 +1,94 @@
+// What users do with the pods of an installed Weir: kubectl exec, logs and port-forward into one of each program, and
+// `kubectl weir` (docs/cli.md).
+import { spawn } from "node:child_process";
+import { delimiter, dirname } from "node:path";
+
+import { reservePort } from "@weir/harness/processes/reserve-ports";
+import { eventually } from "@weir/harness/processes/eventually";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+
+import { NodeAccess, type NodePod, SYSTEM_NAMESPACE } from "@weir/harness/node/node-access";
+import { launcher, runCommand } from "@weir/harness/processes/programs";
+import { manifestOf } from "@weir/harness/weir/flow";
+
+const NAMESPACE = "pods";
+
+describe("the pods of the installed product", () => {
+  const node = new NodeAccess(inject("node"));
+
+  beforeAll(async () => {
+    await node.kubectl(["create", "namespace", NAMESPACE]);
+    const metadata = { name: "core", namespace: NAMESPACE };
+    const spec = { replicas: 1, backend: { type: "memory" } };
+    await node.apply({ apiVersion: "ratelimit.weir.dev/v1alpha1", kind: "RateLimitService", metadata, spec });
+    await node.kubectl(["wait", "--for=condition=Ready", "rls/core", "-n", NAMESPACE, "--timeout=100s"]);
+    const rule = { key: "user", rateLimit: { unit: "year", requestsPerUnit: 1 } };
+    const text = manifestOf("limits", "pods", [rule], { fleets: [`${NAMESPACE}.core`] });
+    await node.kubectl(["apply", "-n", NAMESPACE, "-f", "-"], text);
+    await node.kubectl(["wait", "--for=condition=Ready", "rlc/limits", "-n", NAMESPACE, "--timeout=100s"]);
+  });
+
+  afterAll(async () => {
+    await node.kubectl(["delete", "namespace", NAMESPACE, "--wait=false"]);
+  });
+
+  async function podOf(program: string, namespace: string): Promise<NodePod> {
+    const [pod] = await node.pods(program, namespace);
+    return pod!;
+  }
+
+  it.each([
+    { program: "weir-operator", namespace: SYSTEM_NAMESPACE, port: 8091, path: "/metrics", logged: "Operator is up" },
+    {
+      program: "weir-control-plane",
+      namespace: SYSTEM_NAMESPACE,
+      port: 8090,
+      path: "/readyz",
+      logged: "Control plane is up",
+    },
+    {
+      program: "weir-ratelimit",
+      namespace: NAMESPACE,
+      port: 6070,
+      path: "/rlconfig",
+      logged: "Listening for gRPC",
+    },
+  ])(
+    "let kubectl exec into, log and forward a port of $program",
+    async ({ program, namespace, port, path, logged }) => {
+      const { name } = await podOf(program, namespace);
+      const exec = await node.kubectl(["exec", "-n", namespace, name, "--", program, "--version"]);
+      expect(exec).toContain(program);
+      expect(await node.kubectl(["logs", "-n", namespace, name])).toContain(logged);
+      const local = await reservePort();
+      const { kubectlPath, kubeconfigPath } = node.cluster;
+      const args = ["--kubeconfig", kubeconfigPath, "port-forward", "-n", namespace, name, `${local}:${port}`];
+      const forwarding = spawn(kubectlPath, args, { stdio: "ignore" });
+      try {
+        const direct = await fetch(`http://${(await podOf(program, namespace)).address}:${port}${path}`);
+        await eventually("the port", async () => {
+          expect((await fetch(`http://127.0.0.1:${local}${path}`)).status).toBe(direct.status);
+        });
+        expect(direct.status).toBe(200);
+      } finally {
+        forwarding.kill("SIGKILL");
+      }
+    },
+  );
+
+  it.each([
+    { command: "status", code: 0, output: /^rlc\/limits +True +/m },
+    { command: "explain --domain pods -d user=ann", code: 0, output: /1 per year|1\/year/ },
+    {
+      command: "rollout",
+      code: 2,
+      output: /the Service weir-system\/weir-control-plane-headless: it has no port http/,
+    },
+  ])("answer kubectl weir $command", async ({ command, code, output }) => {
+    const { kubectlPath, kubeconfigPath, folder } = node.cluster;
+    const PATH = [dirname(launcher("weir")), dirname(kubectlPath), "/usr/bin", "/bin"].join(delimiter);
+    const options = { cwd: folder, env: { PATH, KUBECONFIG: kubeconfigPath } };
+    const result = await runCommand(`kubectl weir ${command} -n ${NAMESPACE}`, options);
+    expect([result.code, result.stdout + result.stderr]).toEqual([code, expect.stringMatching(output)]);
+  });
+});
