@@ -1,10 +1,10 @@
 // A go-control-plane server with mutual TLS: what Envoy Gateway's discovery server for rate limit pods consists of.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { eventually } from "../processes/eventually.ts";
-import type { CertificateFiles } from "./certificate-files.ts";
 import { ROOT, runCommand } from "../processes/programs.ts";
 
 /** A line that the server writes. */
@@ -24,11 +24,17 @@ export interface GoControlPlane {
   stop(): Promise<void>;
 }
 
-/** Starts the server, which asks its clients for a certificate. */
-export async function startGoControlPlane(files: CertificateFiles): Promise<GoControlPlane> {
+/** Starts the server with the files of a Kubernetes Secret; it asks its clients for a certificate. */
+export async function startGoControlPlane(
+  folder: string,
+  secret: Readonly<Record<string, string>>,
+  host: string,
+): Promise<GoControlPlane> {
   const built = await runCommand(`sh tools/build-oracle.sh ratelimit/oracle/ads-server`, { cwd: ROOT });
   if (built.code !== 0) throw new Error(`Cannot start go-control-plane: ${built.stderr}`);
-  const flags = [`-cert=${files.serverCert}`, `-key=${files.serverKey}`, `-client-ca=${files.ca}`];
+  for (const [name, pem] of Object.entries(secret)) writeFileSync(join(folder, name), pem);
+  const [cert, key, ca] = ["tls.crt", "tls.key", "ca.crt"].map((name) => join(folder, name));
+  const flags = [`-address=${host}:0`, `-cert=${cert}`, `-key=${key}`, `-client-ca=${ca}`];
   const server = spawn(join(built.stdout.trim()), flags, { stdio: ["pipe", "pipe", "inherit"] });
   const events: ServerEvent[] = [];
   createInterface(server.stdout).on("line", (line) => events.push(JSON.parse(line) as ServerEvent));
