@@ -34,12 +34,19 @@ export const answerOfOldImage: Answer = (configs) => {
   return unknown && `${unknown.name}: invalid rate limit unit`;
 };
 
+/** The authority of the control plane, and the certificate of a pod. */
+type PodCertificates = Pick<DevelopmentCertificates, "ca" | "rateLimit">;
+
 /** How to make one. */
 export interface StreamPodOptions {
   readonly nodeId: string;
   /** ADS ports of the replicas that it connects to in turn. */
   readonly ports: readonly number[];
-  readonly certificates: DevelopmentCertificates;
+  /** Where they are; by default this machine. */
+  readonly host?: string;
+  /** Name that their certificate has; by default the host. */
+  readonly serverName?: string;
+  readonly certificates: PodCertificates;
   /** Default: an ACK. */
   readonly answer?: Answer;
 }
@@ -110,7 +117,7 @@ export class StreamPod {
   }
 
   #open(): void {
-    const { client, stream } = openAdsStream(this.port, this.#options.certificates);
+    const { client, stream } = openAdsStream(this.port, this.#options.certificates, this.#options);
     this.#client = client;
     let isServed = false;
     stream.on("data", (response: DiscoveryResponse) => {
@@ -139,13 +146,15 @@ export class StreamPod {
   }
 }
 
-/** Opens a stream to the control plane at a port of this machine, with the certificate of a pod. */
+/** Opens a stream to the control plane at a port, by default of this machine, with the certificate of a pod. */
 export function openAdsStream(
   port: number,
-  { ca, rateLimit }: DevelopmentCertificates,
+  { ca, rateLimit }: PodCertificates,
+  { host = "localhost", serverName = host }: Pick<StreamPodOptions, "host" | "serverName"> = {},
 ): { readonly client: Client; readonly stream: ClientDuplexStream<DiscoveryRequest, DiscoveryResponse> } {
   const [root, key, cert] = [ca.cert, rateLimit.key, rateLimit.cert].map((path) => readFileSync(path));
-  const client = new Client(`localhost:${port}`, credentials.createSsl(root, key, cert), {
+  const client = new Client(`${host}:${port}`, credentials.createSsl(root, key, cert), {
+    "grpc.ssl_target_name_override": serverName,
     "grpc.use_local_subchannel_pool": 1,
     "grpc.enable_retries": 0,
   });

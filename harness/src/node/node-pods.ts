@@ -25,15 +25,14 @@ export interface PodOptions {
   readonly files: Readonly<Record<string, string>>;
   /** Accepts connections when the pod is ready. */
   readonly port?: number;
-  readonly labels?: Readonly<Record<string, string>>;
   /** Further fields of the container. */
   readonly container?: object;
 }
 
 /** Starts a pod; resolves when it is ready. */
 export async function startNodePod(node: NodeAccess, options: PodOptions): Promise<NodePod> {
-  const { namespace, name, image, args, files, port, labels, container } = options;
-  const metadata = { namespace, name, labels: { app: name, ...labels } };
+  const { namespace, name, image, args, files, port, container } = options;
+  const metadata = { namespace, name, labels: { app: name } };
   await node.apply({ apiVersion: "v1", kind: "Secret", metadata, stringData: files });
   const probe = port !== undefined && { readinessProbe: { tcpSocket: { port }, periodSeconds: 1 } };
   const mounts = [{ name: "files", mountPath: FILES_PATH }];
@@ -50,7 +49,7 @@ export async function startNodePod(node: NodeAccess, options: PodOptions): Promi
     `pod ${name}`,
     async () => {
       const [pod] = await node.podsBy(`app=${name}`, namespace);
-      if (pod?.isReady !== true) throw new Error(JSON.stringify(pod));
+      if (pod?.isReady !== true) throw new Error(pod && `${await node.logs(pod, "--tail=5")}${JSON.stringify(pod)}`);
       return pod;
     },
     READY_TIMEOUT_MS,
