@@ -2,7 +2,7 @@
 // its own, which the command finds through its Service and reaches through the API server and the kubelet.
 import { NodeAccess, type NodePod } from "@weir/harness/node/node-access";
 import { eventually } from "@weir/harness/processes/eventually";
-import { manifestOf } from "@weir/harness/weir/flow";
+import { manifestOf } from "@weir/harness/weir/weir";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 
 import { run } from "./rollout.suite.ts";

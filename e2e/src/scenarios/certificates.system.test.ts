@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type NodePod, SYSTEM_NAMESPACE } from "@weir/harness/node/node-access";
 import { podUrl, startInstalledNode } from "@weir/harness/node/product";
 import type { RealNode } from "@weir/harness/node/real-node";
-import { manifestOf } from "@weir/harness/weir/flow";
+import { manifestOf } from "@weir/harness/weir/weir";
 import { PodClient } from "@weir/harness/weir/pod";
 
 /** Longest wait for the operator's next look at the certificates, once a minute, and for the kubelet, in milliseconds. */

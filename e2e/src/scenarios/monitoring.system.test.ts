@@ -1,5 +1,7 @@
-// The alerts and dashboards of the charts, on the metrics of the real programs in a real Prometheus: no alert is active
+// The alerts and dashboards of the charts, on the metrics of an installed Weir in a real Prometheus: no alert is active
 // while the system is healthy, and each one fires when the test breaks what it is about.
+import { create } from "@bufbuild/protobuf";
+import { Client, credentials } from "@grpc/grpc-js";
 import { globSync, readFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { connect } from "node:net";
@@ -7,12 +9,21 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { SAMPLE_AVATAR } from "@weir/dev/output/guide";
 import { eventually } from "@weir/harness/processes/eventually";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { manifestOf } from "@weir/harness/weir/weir";
-import { limitOf, type MonitoredSystem, startMonitoredSystem } from "@weir/harness/weir/monitored-system";
+import type { NodePod } from "@weir/harness/node/node-access";
+import { type MonitoredSystem, startMonitoredSystem } from "@weir/harness/node/monitored-system";
+import {
+  MONITORING_NAMESPACE,
+  type Prometheus,
+  shortenRanges,
+  shortenRules,
+  startPrometheus,
+} from "@weir/harness/node/prometheus";
 import { Traffic } from "@weir/harness/weir/traffic";
-import { launcher, ROOT, runCommand } from "@weir/harness/processes/programs";
-import { type Prometheus, shortenRanges, shortenRules, startPrometheus } from "@weir/harness/servers/prometheus";
+import { ROOT } from "@weir/harness/processes/programs";
+import { manifestOf } from "@weir/harness/weir/weir";
+import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+import { serviceDefinition } from "@weir/proto/grpc/service-definition";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 /** Evaluations of the rules, one a second, after which a healthy system has shown that no alert fires. */
 const HEALTHY_EVALUATIONS_MS = 5000;
@@ -22,6 +33,9 @@ const FIRING_TIMEOUT_MS = 90_000;
 
 /** Time limit of a step, in milliseconds. */
 const STEP_TIMEOUT_MS = 150_000;
+
+/** Longest wait for a decision, in milliseconds. */
+const CALL_TIMEOUT_MS = 20_000;
 
 /** Pause between two rounds of traffic, in milliseconds. */
 const PAUSE_MS = 200;
@@ -57,27 +71,38 @@ const TARGETS = globSync("charts/*/dashboards/*.json", { cwd: ROOT }).flatMap((p
 describe("monitoring", () => {
   let system: MonitoredSystem;
   let prometheus: Prometheus;
+  let rateLimit: Client;
+  let accountUrl: string;
+  let controlPlanes: readonly NodePod[];
   const fired = new Set<string>();
   const started: Traffic[] = [];
 
   beforeAll(async () => {
     system = await startMonitoredSystem();
-    prometheus = await startPrometheus(system.folder, {
-      targets: system.targets,
-      rules: ALERT_FILES.map(shortenRules),
-    });
-    traffic(async () => {
-      await system.pod.ask("mail", { user: "ada" });
-      const dial = `-dial_string 127.0.0.1:${system.pod.grpcPort} -domain mail -descriptors user=ada`;
-      await runCommand(`${launcher("weir-client")} ${dial}`, { cwd: ROOT });
-    });
-  }, STEP_TIMEOUT_MS);
+    rateLimit = new Client(`${(await system.pod("weir-ratelimit")).address}:8081`, credentials.createInsecure());
+    accountUrl = `http://${(await system.pod("weir-account")).address}:8000/api/v1/user`;
+    controlPlanes = await system.node.pods("weir-control-plane");
+    const late = `rejecting.${MONITORING_NAMESPACE}.svc`;
+    prometheus = await startPrometheus(system.node, ALERT_FILES.map(shortenRules), late);
+    traffic(() => ask("mail"));
+  });
 
   afterAll(async () => {
     await Promise.all(started.map((each) => each.stop()));
-    await prometheus.stop();
-    await system.stop();
+    (rateLimit as Client | undefined)?.close(); // Not there when it did not start.
+    await (system as MonitoredSystem | undefined)?.stop();
   });
+
+  /** Asks for a decision about a user of a domain. */
+  async function ask(domain: string): Promise<void> {
+    const { path, requestSerialize, responseDeserialize } = serviceDefinition(RateLimitService).shouldRateLimit;
+    const descriptors = [{ entries: [{ key: "user", value: "ada" }] }];
+    const request = create(RateLimitRequestSchema, { domain, descriptors });
+    await new Promise((resolve) => {
+      const deadline = Date.now() + CALL_TIMEOUT_MS;
+      rateLimit.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, { deadline }, resolve);
+    });
+  }
 
   /** Repeats a call until the end of the test, whatever it answers: only what the programs count is of interest. */
   function traffic(call: () => Promise<unknown>): void {
@@ -98,24 +123,28 @@ describe("monitoring", () => {
 
   it("has no active alert while the system is healthy", async () => {
     const healthy = async (): Promise<number> => {
-      expect(await prometheus.query("count(up == 1) == 5")).toHaveLength(1);
+      expect(await prometheus.query("count(up == 1) == 6")).toHaveLength(1);
       expect(await prometheus.query("rate(ratelimit_service_total_requests[6s]) > 0")).not.toEqual([]);
       const alerts = await prometheus.alerts();
       expect(alerts.filter(({ state, health }) => state !== "inactive" || health !== "ok")).toEqual([]);
       return Math.min(...alerts.map(({ evaluatedMs }) => evaluatedMs));
     };
     const since = await eventually("no alert", healthy);
-    await register(system.account.url); // After a scrape, so that it is growth.
+    await register(accountUrl); // After a scrape, so that it is growth.
     await eventually("further evaluations", async () =>
       expect(await healthy()).toBeGreaterThan(since + HEALTHY_EVALUATIONS_MS),
     );
   });
 
   it("fires when limits are invalid, or a pod cannot load them", { timeout: STEP_TIMEOUT_MS }, async () => {
-    await system.startRejectingPod();
+    await system.startRejectingPod(MONITORING_NAMESPACE);
     await system.startOldPod();
-    await system.limits.apply("twins", manifestOf("twins", "twins", TWINS));
-    await system.limits.apply("mail", limitOf("mail", "week"));
+    // The webhook would refuse them.
+    const value = { matchLabels: { validated: "true" } };
+    const patch = [{ op: "add", path: "/webhooks/0/namespaceSelector", value }];
+    await system.kubectl("patch", "validatingwebhookconfiguration", "weir", "--type=json", "-p", JSON.stringify(patch));
+    await system.apply(manifestOf("twins", "twins", TWINS));
+    await system.applyLimit("mail", "week");
     await untilFiring(
       "WeirInvalidResources",
       "WeirQuarantinedResources",
@@ -125,24 +154,12 @@ describe("monitoring", () => {
   });
 
   it(
-    "fires when nothing is left to serve, a certificate ends, or clients are refused",
-    { timeout: STEP_TIMEOUT_MS },
-    async () => {
-      const { second, flow } = system;
-      second.removeLimits();
-      await second.shortenCertificate();
-      traffic(() => sendGarbage(flow.controlPlane.adsPort));
-      await untilFiring("WeirSnapshotHeldBack", "WeirCertificateExpiring", "WeirPodsRefused");
-    },
-  );
-
-  it(
     "fires when the store is slow, requests are invalid, or domains unknown",
     { timeout: STEP_TIMEOUT_MS },
     async () => {
-      const { pod, redis } = system;
-      traffic(() => pod.ask("", { user: "ada" }));
-      traffic(() => pod.ask("unknown", { user: "ada" }));
+      const { redis } = system;
+      traffic(() => ask(""));
+      traffic(() => ask("unknown"));
       traffic(async () => {
         if (fired.has("WeirDecisionsSlow") || redis.pid === undefined) return;
         await redis.pause();
@@ -154,11 +171,10 @@ describe("monitoring", () => {
   );
 
   it("fires when logins are too many, and when the users' database is gone", { timeout: STEP_TIMEOUT_MS }, async () => {
-    const { account, mongo } = system;
     let user = 0; // Each once, so that no limit refuses one.
-    traffic(() => Promise.all(Array.from({ length: 10 }, () => logIn(account.url, (user += 1)))));
+    traffic(() => Promise.all(Array.from({ length: 10 }, () => logIn(accountUrl, (user += 1)))));
     await untilFiring("WeirAccountBusy");
-    await mongo.kill();
+    await system.mongo.kill();
     await untilFiring("WeirAccountFaults");
   });
 
@@ -168,28 +184,36 @@ describe("monitoring", () => {
   });
 
   it(
-    "fires when rights are missing, and when the webhook is called wrongly",
+    "fires when nothing is left to serve, a certificate ends, or clients are refused",
     { timeout: STEP_TIMEOUT_MS },
     async () => {
-      const { limits, operator } = system;
-      await limits.cluster.kubectl(["delete", "clusterrolebinding", "weir-operator", "weir-control-plane-revisions"]);
-      await limits.cluster.apply(SERVICE);
-      traffic(() => callWebhook(operator.webhookPort));
-      const late = await system.startLateControlPlane();
-      await untilFiring("WeirReconcileErrors", "WeirWebhookErrors", "WeirLastGoodUnreadable");
-      await late.stop("SIGTERM", FIRING_TIMEOUT_MS);
+      await system.kubectl("delete", "rlc", "--all");
+      await system.shortenCertificate();
+      const address = await system.controlPlaneAddress();
+      traffic(() => sendGarbage(address));
+      await untilFiring("WeirSnapshotHeldBack", "WeirCertificateExpiring", "WeirPodsRefused");
     },
   );
 
-  it("fires when the API server is gone", { timeout: STEP_TIMEOUT_MS }, async () => {
-    await system.limits.cluster.apiServer.kill();
-    await system.startLateControlPlane();
-    await untilFiring("WeirSourceUnreadable", "WeirOperatorRequestsFail", "WeirControlPlaneNotReady");
-  });
+  it(
+    "fires when rights are missing, and when the webhook is called wrongly",
+    { timeout: STEP_TIMEOUT_MS },
+    async () => {
+      await system.kubectl("delete", "clusterrolebinding", "weir-operator", "weir-control-plane-revisions");
+      await system.apply(SERVICE);
+      const operators = await system.node.pods("weir-operator");
+      traffic(() => Promise.all(operators.map(({ address }) => callWebhook(address))));
+      await system.node.signal(controlPlanes[0]!, "SIGKILL"); // The next process begins without the right.
+      await untilFiring("WeirReconcileErrors", "WeirWebhookErrors", "WeirLastGoodUnreadable");
+    },
+  );
 
-  it("fires when programs are gone", { timeout: STEP_TIMEOUT_MS }, async () => {
-    const { flow, second, operator, account } = system;
-    for (const { process } of [flow.controlPlane, second.replica, operator, account]) process.kill();
+  it("fires when the API server is gone, and when programs are gone", { timeout: STEP_TIMEOUT_MS }, async () => {
+    const others = await Promise.all(["weir-operator", "weir-account"].map((name) => system.node.pods(name)));
+    await system.node.cluster.apiServer.kill();
+    await system.node.signal(controlPlanes[1]!, "SIGKILL"); // The next process reads nothing.
+    await untilFiring("WeirSourceUnreadable", "WeirOperatorRequestsFail", "WeirControlPlaneNotReady");
+    for (const pod of [...controlPlanes, ...others.flat()]) await system.node.signal(pod, "SIGSTOP");
     await untilFiring("WeirTargetDown", "WeirControlPlaneGone", "WeirOperatorWithoutLeader", "WeirAccountGone");
   });
 
@@ -213,7 +237,7 @@ describe("monitoring", () => {
 const SERVICE = JSON.stringify({
   apiVersion: "ratelimit.weir.dev/v1alpha1",
   kind: "RateLimitService",
-  metadata: { name: "core", namespace: "shop" },
+  metadata: { name: "core" },
   spec: { replicas: 1, backend: { type: "memory" } },
 });
 
@@ -236,19 +260,19 @@ async function logIn(url: string, index: number): Promise<void> {
 }
 
 /** A client that does not speak TLS. */
-function sendGarbage(port: number): Promise<void> {
+function sendGarbage(host: string): Promise<void> {
   return new Promise((resolve) => {
-    const socket = connect({ host: "127.0.0.1", port }, () => socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
+    const socket = connect({ host, port: 18_000 }, () => socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
     socket.on("error", () => undefined).on("close", () => resolve());
   });
 }
 
 /** A request that is no review. */
-function callWebhook(port: number): Promise<void> {
+function callWebhook(host: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const path = "/validate";
     const agent = new Agent({ rejectUnauthorized: false });
-    const call = request({ host: "127.0.0.1", port, path, method: "POST", agent }, (response) => {
+    const call = request({ host, port: 9443, path, method: "POST", agent }, (response) => {
       response.resume().on("end", resolve);
     });
     call.on("error", reject).end("{}");

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 
 import { NodeAccess, type NodePod, SYSTEM_NAMESPACE } from "@weir/harness/node/node-access";
 import { launcher, runCommand } from "@weir/harness/processes/programs";
-import { manifestOf } from "@weir/harness/weir/flow";
+import { manifestOf } from "@weir/harness/weir/weir";
 
 const NAMESPACE = "pods";
 

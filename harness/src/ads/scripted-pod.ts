@@ -67,6 +67,8 @@ export interface ScriptedPodOptions {
   readonly tls?: SecureContext | undefined;
   /** Default: this machine. */
   readonly host?: string;
+  /** The name in the server's certificate; default: localhost. */
+  readonly serverName?: string;
   /** Path of the method; default: the stream of the aggregated service. */
   readonly path?: string;
   /** Reads DATA; default: whole responses. */
@@ -173,10 +175,10 @@ export class ScriptedPod extends PodEnd {
   }
 
   #open(): void {
-    const { host = "127.0.0.1", tls, path = AGGREGATED, windowBytes = 65_535 } = this.#options;
+    const { host = "127.0.0.1", serverName = "localhost", tls, path = AGGREGATED, windowBytes = 65_535 } = this.#options;
     const session = connect(`${tls === undefined ? "http" : "https"}://${host}:${this.port}`, {
       // Node refuses an IP address as the name of a TLS server.
-      ...(tls && { secureContext: tls, servername: "localhost" }),
+      ...(tls && { secureContext: tls, servername: serverName }),
       settings: { initialWindowSize: windowBytes },
     });
     session.on("connect", () => session.setLocalWindowSize(windowBytes));

@@ -3,6 +3,9 @@
 import { stringify } from "yaml";
 import { cluster, EXTENSIONS, listener, socketAddress } from "./envoy-config.ts";
 
+/** After which another upstream is tried: the address of a pod that is gone does not answer. */
+const CONNECT_TIMEOUT = "2s";
+
 /** Where a host leads. */
 export interface IngressHost {
   readonly host: string;
@@ -34,7 +37,10 @@ export function ingressConfig(
     manager: { use_remote_address: true },
     chain: { transport_socket: transportSocket },
   });
-  const clusters = hosts.map(({ host, upstreams }) => cluster(host, ...upstreams.map(addressOf)));
+  const clusters = hosts.map(({ host, upstreams }) => ({
+    ...cluster(host, ...upstreams.map(addressOf)),
+    connect_timeout: CONNECT_TIMEOUT,
+  }));
   return stringify({ static_resources: { listeners: [ingress], clusters } });
 }
 

@@ -3,7 +3,6 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { parse, parseAllDocuments } from "yaml";
-import type { CertificateFiles } from "../servers/certificate-files.ts";
 import { toolsFolder } from "../processes/tools.ts";
 import { type GatewayResources, mapTree, webCluster, withProtoNames, type YamlObject } from "./mesh-page.ts";
 
@@ -70,17 +69,15 @@ export function gatewayEnvoyConfig({
   return { static_resources: { listeners: [withRoutes], clusters: local } };
 }
 
-/** The same with the address of the pods as in docs/mesh.md, and the proxy's certificate from files. */
-export function withGatewayFiles(config: unknown, files: CertificateFiles): unknown {
+/** The same with the proxy's certificate from files of a folder, in place of its discovery server and `/certs`. */
+export function withGatewayFiles(config: unknown, folder: string): unknown {
   const certificate = {
-    certificate_chain: { filename: files.clientCert },
-    private_key: { filename: files.clientKey },
+    certificate_chain: { filename: `${folder}/tls.crt` },
+    private_key: { filename: `${folder}/tls.key` },
   };
   return mapTree(config, ({ tls_certificate_sds_secret_configs: sds, ...value }) => {
     if (sds !== undefined) return { ...value, tls_certificates: [certificate] };
-    if (value["filename"] === "/certs/ca.crt") return { filename: files.ca };
-    const isPods = value["address"] === "envoy-ratelimit.envoy-gateway-system.svc.cluster.local";
-    return isPods ? { ...value, address: "limits.shop.svc.cluster.local" } : value;
+    return value["filename"] === "/certs/ca.crt" ? { filename: `${folder}/ca.crt` } : value;
   });
 }
 

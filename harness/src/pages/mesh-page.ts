@@ -1,6 +1,7 @@
 // Reads docs/mesh.md, and puts the parts of an Envoy configuration that it shows into a whole one.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { STACK_HOST } from "@weir/dev/setup/ports";
 import { parse } from "yaml";
 import { textsOf } from "./code-blocks.ts";
 import { allRoutes, endpoints, EXTENSIONS, listener, socketAddress } from "../envoy/envoy-config.ts";
@@ -30,24 +31,16 @@ export function findManifest(blocks: readonly string[], kind: string, name?: str
   return found[0]!;
 }
 
-/** Ports of 127.0.0.1 in the place of the page's addresses. */
-export interface MeshPorts {
-  readonly rateLimit: number;
-  readonly upstream: number;
-}
-
-/** The same configuration on this machine: its addresses are local, and it waits for busy machines. */
-export function onThisMachine<T>(config: T, ports: MeshPorts): T {
+/** The same configuration for a pod: it listens on `port`, and waits for busy machines. */
+export function inPod(config: unknown, port: number): unknown {
   return mapTree(config, (value) => {
     const { address, timeout, connect_timeout: connect } = value;
-    if (address === "limits.shop.svc.cluster.local") return { address: "127.0.0.1", port_value: ports.rateLimit };
-    if (address === "web.shop.svc.cluster.local") return { address: "127.0.0.1", port_value: ports.upstream };
-    if (address === "0.0.0.0" || address === "::") return { address: "127.0.0.1", port_value: 0 };
+    if (["0.0.0.0", "::", STACK_HOST].includes(String(address))) return { address: "0.0.0.0", port_value: port };
     // Envoy Gateway leaves the filter's timeout at 20 ms, after which a request is let through.
     const isFilter = value["@type"] === `${EXTENSIONS}.filters.http.ratelimit.v3.RateLimit`;
     const isShort = timeout === "0.25s" || (isFilter && timeout === undefined);
     return { ...value, ...(isShort && { timeout: "20s" }), ...(connect !== undefined && LONG_CONNECT) };
-  }) as T;
+  });
 }
 
 const LONG_CONNECT = { connect_timeout: "20s" };

@@ -22,6 +22,8 @@ interface ServerEvent {
 
 /** Where the server listens and whom it trusts. */
 export interface GoControlPlaneOptions {
+  /** Default: 127.0.0.1. */
+  readonly host?: string;
   /** 0: any free one. */
   readonly port?: number;
   readonly certPath?: string;
@@ -32,6 +34,7 @@ export interface GoControlPlaneOptions {
 
 /** Starts the server, and builds it first unless that was done. */
 export async function startGoControlPlane({
+  host = "127.0.0.1",
   port = 0,
   certPath,
   keyPath,
@@ -39,7 +42,7 @@ export async function startGoControlPlane({
 }: GoControlPlaneOptions = {}): Promise<GoControlPlane> {
   const built = await runCommand(`sh tools/build-oracle.sh ratelimit/oracle/ads-server`, { cwd: ROOT });
   if (built.code !== 0) throw new Error(`Cannot start go-control-plane: ${built.stderr}`);
-  const flags = { address: `127.0.0.1:${port}`, cert: certPath, key: keyPath, "client-ca": clientCaPath };
+  const flags = { address: `${host}:${port}`, cert: certPath, key: keyPath, "client-ca": clientCaPath };
   const args = Object.entries(flags).flatMap(([name, value]) => (value === undefined ? [] : [`-${name}=${value}`]));
   const server = new GoControlPlane(startProgram(built.stdout.trim(), args, {}, { hasInput: true }));
   await server.until(() => server.port > 0);

@@ -16,7 +16,7 @@ export async function startMongo(folder: string, options: StoreOptions = {}): Pr
     folder,
     "secantusd-py",
     ({ port }) => [
-      ...["--host", HOST, "--port", String(port), "--storage-path", join(folder, "secantus")],
+      ...["--host", options.host ?? HOST, "--port", String(port), "--storage-path", join(folder, "secantus")],
       ...["--cache-size", CACHE_SIZE, "--log-level", "WARNING"],
     ],
     { ...options, programPath: findTool(`secantusdb-${SECANTUS_VERSION}`, "secantusd-py") },
@@ -24,6 +24,6 @@ export async function startMongo(folder: string, options: StoreOptions = {}): Pr
 }
 
 /** The URI of a database on a port of this machine. */
-export function mongoUri(port: number, database = "weir"): string {
-  return `mongodb://${HOST}:${port}/${database}?directConnection=true`;
+export function mongoUri(port: number, database = "weir", host = HOST): string {
+  return `mongodb://${host}:${port}/${database}?directConnection=true`;
 }

@@ -24,7 +24,7 @@ export interface S3Server {
 }
 
 /** Starts an S3 server that keeps its objects in `folder`. */
-export async function startS3(folder: string): Promise<S3Server> {
+export async function startS3(folder: string, host = HOST): Promise<S3Server> {
   const [objects, accounts] = [join(folder, "objects"), join(folder, "accounts")];
   for (const path of [objects, accounts]) mkdirSync(path, { recursive: true });
   const port = await reservePort();
@@ -33,13 +33,13 @@ export async function startS3(folder: string): Promise<S3Server> {
     name: "versitygw",
     command: findTool(`versitygw-${VERSION}`, "versitygw"),
     args: [
-      ...["--port", `${HOST}:${port}`, "--access", accessKeyId, "--secret", secretAccessKey, "--quiet"],
+      ...["--port", `${host}:${port}`, "--access", accessKeyId, "--secret", secretAccessKey, "--quiet"],
       // Without a folder of accounts, an unknown access key answers 404 instead of 403.
       ...["--iam-dir", accounts, "--health", "/health", "posix", objects],
     ],
     logPath: join(folder, "versitygw.log"),
   });
-  const url = `http://${HOST}:${port}`;
+  const url = `http://${host}:${port}`;
   await server.startAndWait(async () => {
     const { status } = await fetch(`${url}/health`);
     if (status !== 200) throw new Error(`/health answered ${status}`);

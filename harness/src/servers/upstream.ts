@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 
 /** Starts an upstream on a free port. */
-export async function startUpstream(): Promise<Upstream> {
+export async function startUpstream(host: string = STACK_HOST): Promise<Upstream> {
   const requests = new Map<string, number>();
   // Never closes an idle connection: the proxy may be about to use it, and the request would fail.
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
@@ -15,7 +15,7 @@ export async function startUpstream(): Promise<Upstream> {
     request.resume();
     response.end("hello\n");
   });
-  await once(server.listen(0, STACK_HOST), "listening");
+  await once(server.listen(0, host), "listening");
   return new Upstream(server, requests);
 }
 

@@ -5,7 +5,7 @@ import { NodeAccess } from "@weir/harness/node/node-access";
 import { podUrl } from "@weir/harness/node/product";
 import { eventually } from "@weir/harness/processes/eventually";
 import { sendCommand, startRedis } from "@weir/harness/servers/redis";
-import { manifestOf } from "@weir/harness/weir/flow";
+import { manifestOf } from "@weir/harness/weir/weir";
 import { PodClient } from "@weir/harness/weir/pod";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
 
 import { type LimitsCluster, startLimitsCluster } from "@weir/harness/kubernetes/limits-cluster";
-import { saveManifest } from "@weir/harness/weir/flow";
+import { saveManifest } from "@weir/harness/weir/weir";
 import type { Bench } from "../run-benchmark.ts";
 
 /** Characters of the value of a long rule. */

@@ -1,23 +1,19 @@
-// A site with accounts, as charts/weir-account describes it: two replicas on a MongoDB server and a bucket, throttled
-// by a rate limit pod that has the chart's limits, behind an Ingress; and the pages that call it.
-import { readFileSync } from "node:fs";
+// A site with accounts on a node with Weir: charts/weir-account with two replicas on a MongoDB server and a bucket, throttled
+// by a data plane over mutual TLS, behind an Envoy that does the work of an Ingress; and the pages that call it.
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { CreateBucketCommand, PutBucketPolicyCommand, S3Client } from "@aws-sdk/client-s3";
-import { renderChart } from "../helm/render.ts";
 import { STACK_HOST } from "@weir/dev/setup/ports";
-import { reservePort } from "../processes/reserve-ports.ts";
+import { type Envoy, startEnvoyWith } from "../envoy/envoy.ts";
+import { ingressConfig } from "../envoy/envoy-ingress.ts";
+import { CHARTS } from "../helm/helm.ts";
 import { type CertificateFiles, writeCertificates } from "../servers/certificate-files.ts";
 import { mongoUri, startMongo } from "../servers/mongo.ts";
 import { S3_CREDENTIALS, startS3 } from "../servers/s3.suite.ts";
-import { stringify } from "yaml";
-import { type Envoy, startEnvoyWith } from "../envoy/envoy.ts";
-import { ingressConfig } from "../envoy/envoy-ingress.ts";
-import { startWeir } from "./weir.ts";
-import { startPlanned } from "../processes/programs.ts";
-import { type PodPlace, type RenderedPod, startRenderedPods } from "./rendered-pods.ts";
+import type { NodeAccess, NodePod } from "./node-access.ts";
 
 /** The hosts. Pages of the first may call the service; `stranger` is of the same site, `thief` is not. */
 export const HOSTS = {
@@ -29,9 +25,6 @@ export const HOSTS = {
 } as const;
 
 const BUCKET = "avatars";
-
-/** How long a pod may take to stop, in milliseconds. */
-const STOP_GRACE_MS = 30_000;
 
 const S3_SECRET = {
   S3_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
@@ -45,63 +38,67 @@ const KEYS = {
   ACCOUNT_LABEL_SECRET: "1a8e5f3d7b9c4e20a6d1f8b3c5e7092d",
 };
 
+/** Namespace of the service and of its data plane. */
+const NAMESPACE = "accounts";
+
+/** Host of the data plane. */
+const RATE_LIMIT_HOST = `limits.${NAMESPACE}.svc`;
+
 /** A running site. */
 export interface AccountSite {
-  readonly pods: readonly RenderedPod[];
+  readonly pods: readonly [NodePod, NodePod];
   /** `host:port` at which browsers find every host. */
   readonly address: string;
   readonly certificatePath: string;
-  /** Stops the first pod as a rollout does. */
-  stopFirst(): Promise<void>;
-  /** Replaces the program of a pod by that of the checkout at `root`. */
-  replace(pod: RenderedPod, root: string): Promise<void>;
+  /** Runs kubectl in the namespace. */
+  kubectl(...args: readonly string[]): Promise<string>;
   stop(): Promise<void>;
 }
 
-/** Starts all of it in `folder`. */
-export async function startAccountSite(folder: string): Promise<AccountSite> {
+/** Starts all of it, with the files of its servers in `folder`. */
+export async function startAccountSite(node: NodeAccess, folder: string): Promise<AccountSite> {
   const stops: (() => Promise<unknown>)[] = [];
   const stop = async (): Promise<void> => {
     for (const end of stops.toReversed()) await end();
   };
   try {
-    const certificates = await writeCertificates(folder, Object.values(HOSTS));
-    const [mongo, s3, page, grpcPort] = await Promise.all([
-      startMongo(folder),
-      startS3(folder),
-      startPage(),
-      reservePort(),
-    ]);
+    const { host } = node.addresses;
+    const certificates = await writeCertificates(folder, [...Object.values(HOSTS), RATE_LIMIT_HOST]);
+    const [mongo, s3, page] = await Promise.all([startMongo(folder, { host }), startS3(folder, host), startPage()]);
     stops.push(
       () => mongo.stop(),
       () => s3.stop(),
       () => page.stop(),
     );
     await makePublicBucket(s3.url);
-    const chart = await renderChart({ chart: "weir-account", values: valuesOf({ endpoint: s3.url, grpcPort }) });
-    const limits = { "account.yaml": stringify(chart.only("RateLimitConfig")) };
-    const flow = await startWeir(folder, { manifests: limits });
-    stops.push(() => flow.stop());
-    await flow.startPod(rateLimitEnv(certificates, grpcPort));
-    const deployment = chart.only("Deployment");
-    const place = placeOf(folder, { certificates, uri: mongoUri(mongo.port) });
-    const pods = await startRenderedPods(deployment, place);
-    const stopPod = ({ process }: RenderedPod): Promise<unknown> => process.stop("SIGTERM", STOP_GRACE_MS);
-    stops.push(() => Promise.all(pods.map(stopPod)));
-    const accounts = pods.map((pod) => pod.at("http"));
+    await node.kubectl(["create", "namespace", NAMESPACE]);
+    await makeSecrets(node, certificates, mongoUri(mongo.port, "weir", host));
+    await node.apply(RATE_LIMIT_SERVICE);
+    const values = join(folder, "values.json");
+    writeFileSync(values, JSON.stringify(valuesOf(s3.url)));
+    await node.helm(
+      "install",
+      "weir-account",
+      join(CHARTS, "weir-account"),
+      "--values",
+      values,
+      "--namespace",
+      NAMESPACE,
+    );
+    const kubectl = async (...args: readonly string[]): Promise<string> =>
+      await node.kubectl(["-n", NAMESPACE, ...args]);
+    for (const name of ["rls/limits", "rlc/weir-account"])
+      await kubectl("wait", "--for=condition=Ready", name, "--timeout=100s");
+    await kubectl("rollout", "status", "deployment/weir-account", "--timeout=100s");
+    const pods = await node.pods("weir-account", NAMESPACE);
+    const accounts = pods.map(({ address }) => `${address}:8000`);
     const envoy = await startIngress(folder, certificates, { accounts, page: page.address, s3: new URL(s3.url).host });
     stops.push(() => envoy.stop());
     return {
-      pods,
+      pods: [pods[0]!, pods[1]!],
       address: new URL(envoy.url).host,
       certificatePath: certificates.serverCert,
-      stopFirst: async () => {
-        await stopPod(pods[0]!);
-      },
-      replace: async (pod, root) => {
-        await stopPod(pod);
-        pod.process = await startPlanned(pod.plan, root);
-      },
+      kubectl,
       stop,
     };
   } catch (error) {
@@ -110,58 +107,62 @@ export async function startAccountSite(folder: string): Promise<AccountSite> {
   }
 }
 
+/** With TLS, for clients with a certificate. */
+const RATE_LIMIT_SERVICE = {
+  apiVersion: "ratelimit.weir.dev/v1alpha1",
+  kind: "RateLimitService",
+  metadata: { name: "limits", namespace: NAMESPACE },
+  spec: {
+    replicas: 1,
+    backend: { type: "memory" },
+    env: [{ name: "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", value: "true" }],
+    tls: {
+      certificateSecret: "limits-tls",
+      clientCertificates: { caSecretRef: { name: "limits-tls", key: "ca.crt" } },
+    },
+  },
+};
+
 /** The values of an installation with two replicas. */
-function valuesOf({ endpoint, grpcPort }: { readonly endpoint: string; readonly grpcPort: number }): object {
+function valuesOf(endpoint: string): object {
   return {
     replicas: 2,
-    store: { type: "mongo", mongo: { existingSecret: "weir-account-mongo" } },
+    store: { type: "mongo", mongo: { existingSecret: "account-mongo" } },
     media: {
       type: "s3",
       publicUrl: `https://${HOSTS.media}/`,
-      s3: { endpoint, bucket: BUCKET, existingSecret: "weir-account-s3" },
+      s3: { endpoint, bucket: BUCKET, existingSecret: "account-s3" },
     },
     rateLimit: {
-      address: `localhost:${grpcPort}`,
+      address: `${RATE_LIMIT_HOST}:8081`,
       timeout: "10s", // The longest that is allowed, for a busy machine.
-      tls: { enabled: true, existingSecret: "weir-account-ratelimit", certKey: "tls.crt", keyKey: "tls.key" },
+      tls: { enabled: true, existingSecret: "account-ratelimit", certKey: "tls.crt", keyKey: "tls.key" },
     },
     ingress: { enabled: true, hosts: [HOSTS.account] },
     corsOrigins: [`https://${HOSTS.app}`],
     trustProxy: "1",
-    // Quick hashes and stops.
-    settings: { BCRYPT_COST: "10", SHUTDOWN_DRAIN: "1s" },
+    // Quick hashes and stops. Four hashes run and one address may have 16 that wait: all that its limit lets through.
+    settings: { BCRYPT_COST: "10", BCRYPT_CONCURRENCY: "4", SHUTDOWN_DRAIN: "1s" },
+    readinessProbe: { periodSeconds: 1 },
   };
 }
 
-function placeOf(
-  folder: string,
-  { certificates, uri }: { readonly certificates: CertificateFiles; readonly uri: string },
-): PodPlace {
+async function makeSecrets(node: NodeAccess, files: CertificateFiles, uri: string): Promise<void> {
   const pem = (path: string): string => readFileSync(path, "utf8");
-  return {
-    folder: join(folder, "pods"),
-    hostVariables: ["HOST", "METRICS_HOST"],
-    secrets: {
-      "weir-account-keys": KEYS,
-      "weir-account-mongo": { MONGODB_URI: uri },
-      "weir-account-s3": S3_SECRET,
-      "weir-account-ratelimit": {
-        "ca.crt": pem(certificates.ca),
-        "tls.crt": pem(certificates.clientCert),
-        "tls.key": pem(certificates.clientKey),
-      },
-    },
+  const pair = (cert: string, key: string): object => ({
+    "ca.crt": pem(files.ca),
+    "tls.crt": pem(cert),
+    "tls.key": pem(key),
+  });
+  const secrets = {
+    "weir-account-keys": KEYS,
+    "account-mongo": { MONGODB_URI: uri },
+    "account-s3": S3_SECRET,
+    "account-ratelimit": pair(files.clientCert, files.clientKey),
+    "limits-tls": pair(files.serverCert, files.serverKey),
   };
-}
-
-function rateLimitEnv(certificates: CertificateFiles, grpcPort: number): Record<string, string> {
-  return {
-    GRPC_PORT: String(grpcPort),
-    GRPC_SERVER_USE_TLS: "true",
-    GRPC_SERVER_TLS_CERT: certificates.serverCert,
-    GRPC_SERVER_TLS_KEY: certificates.serverKey,
-    GRPC_CLIENT_TLS_CACERT: certificates.ca,
-  };
+  for (const [name, stringData] of Object.entries(secrets))
+    await node.apply({ apiVersion: "v1", kind: "Secret", metadata: { name, namespace: NAMESPACE }, stringData });
 }
 
 function startIngress(

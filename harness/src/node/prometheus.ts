@@ -1,9 +1,22 @@
-// A real Prometheus that scrapes programs of this machine every second and evaluates alert rules as often.
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { reservePort } from "../processes/reserve-ports.ts";
-import { ServerProcess } from "../processes/server-process.ts";
+// A real Prometheus in a pod, which scrapes pods of Weir every second and evaluates alert rules as often. Debian's is built
+// without discovery of pods, so its targets are listed.
 import { parse, stringify } from "yaml";
+import type { NodeAccess } from "./node-access.ts";
+import { FILES_PATH, importProgram, startNodePod } from "./node-pods.ts";
+
+/** Namespace of Prometheus. */
+export const MONITORING_NAMESPACE = "monitoring";
+
+/** Where Prometheus listens. */
+const PORT = 9090;
+
+/** Ports of metrics. */
+const METRICS_PORTS = {
+  "weir-operator": 8091,
+  "weir-control-plane": 8090,
+  "weir-ratelimit": 9090,
+  "weir-account": 9464,
+} as const;
 
 /** Ranges of tests are so much shorter than those of the files. */
 const RANGE_DIVISOR = 60;
@@ -12,13 +25,6 @@ const RANGE_DIVISOR = 60;
 const RANGE_MIN_SECONDS = 6;
 
 const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
-
-/** A program to scrape, with the labels that the Prometheus Operator gives to a pod. */
-export interface ScrapeTarget {
-  readonly job: string;
-  /** Such as 127.0.0.1:8090. */
-  readonly address: string;
-}
 
 /** An alert as Prometheus reports it. */
 export interface AlertState {
@@ -48,49 +54,43 @@ export function shortenRanges(expression: string): string {
   });
 }
 
-/** Starts one with its files in `folder`; resolves when it answers. */
-export async function startPrometheus(
-  folder: string,
-  options: { readonly targets: readonly ScrapeTarget[]; readonly rules: readonly string[] },
-): Promise<Prometheus> {
-  const ruleFiles = options.rules.map((text, index) => {
-    const path = join(folder, `rules-${index}.yaml`);
-    writeFileSync(path, text);
-    return path;
-  });
+/**
+ * Starts one with the rules, for the pods of Weir that run and for rate limit pods of later at the host `late`; resolves
+ * when it listens.
+ */
+export async function startPrometheus(node: NodeAccess, rules: readonly string[], late: string): Promise<Prometheus> {
+  const namespace = MONITORING_NAMESPACE;
+  await node.kubectl(["create", "namespace", namespace]);
+  const ruleFiles = Object.fromEntries(rules.map((text, index) => [`rules-${index}.yaml`, text]));
+  const pods = Object.entries(METRICS_PORTS).map(async ([job, port]) =>
+    (await node.pods(job)).map((pod) => ({
+      targets: [`${pod.address}:${port}`],
+      labels: { job, namespace: pod.namespace, pod: pod.name },
+    })),
+  );
+  const labels = { job: "weir-ratelimit", namespace, pod: late };
+  const targets = [...(await Promise.all(pods)).flat(), { targets: [`${late}:9090`], labels }];
   const config = {
     global: { scrape_interval: "1s", scrape_timeout: "1s", evaluation_interval: "1s" },
-    rule_files: ruleFiles,
-    scrape_configs: options.targets.map(({ job, address }) => ({
-      job_name: job,
-      static_configs: [{ targets: [address], labels: { namespace: "weir-system", pod: job } }],
-    })),
+    rule_files: Object.keys(ruleFiles),
+    scrape_configs: [{ job_name: "pods", static_configs: targets }],
   };
-  const configPath = join(folder, "prometheus.yaml");
-  writeFileSync(configPath, stringify(config));
-  const address = `127.0.0.1:${await reservePort()}`;
-  const flags = [`--config.file=${configPath}`, `--storage.tsdb.path=${join(folder, "prometheus")}`];
-  const server = new ServerProcess({
+  const { address } = await startNodePod(node, {
+    namespace,
     name: "prometheus",
-    command: "prometheus",
-    args: [...flags, `--web.listen-address=${address}`],
-    logPath: join(folder, "prometheus.log"),
+    image: await importProgram(node, "/usr/bin/prometheus"),
+    args: [`--config.file=${FILES_PATH}/prometheus.yaml`, "--storage.tsdb.path=/tmp/data"],
+    files: { "prometheus.yaml": stringify(config), ...ruleFiles },
+    port: PORT,
   });
-  const url = `http://${address}`;
-  await server.startAndWait(async () => {
-    const response = await fetch(`${url}/-/ready`);
-    if (!response.ok) throw new Error(`it answers ${response.status}`);
-  });
-  return new Prometheus(server, url);
+  return new Prometheus(`http://${address}:${PORT}`);
 }
 
 /** A running Prometheus. */
 export class Prometheus {
-  readonly #server: ServerProcess;
   readonly #url: string;
 
-  constructor(server: ServerProcess, url: string) {
-    this.#server = server;
+  constructor(url: string) {
     this.#url = url;
   }
 
@@ -98,11 +98,6 @@ export class Prometheus {
   async query(expression: string): Promise<readonly { readonly metric: Readonly<Record<string, string>> }[]> {
     const data = await this.#get(`query?query=${encodeURIComponent(expression)}`);
     return (data as { result: { metric: Record<string, string> }[] }).result;
-  }
-
-  /** Names of all metrics that were scraped. */
-  async metricNames(): Promise<ReadonlySet<string>> {
-    return new Set((await this.#get("label/__name__/values")) as string[]);
   }
 
   /** Every alert rule with its state. */
@@ -113,10 +108,6 @@ export class Prometheus {
     return groups.flatMap(({ rules }) =>
       rules.map(({ lastEvaluation, ...rule }) => ({ ...rule, evaluatedMs: Date.parse(lastEvaluation) })),
     );
-  }
-
-  async stop(): Promise<void> {
-    await this.#server.kill();
   }
 
   async #get(path: string): Promise<unknown> {

@@ -1,0 +1,163 @@
+// An installed Weir with an account service and what they depend on, on a node of its own, and parts that a test breaks.
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { createSecureContext } from "node:tls";
+import { loadAuthority } from "@weir/certificates/authority";
+import { fieldsOf } from "@weir/kubernetes/mapping";
+import { answerOfOldImage, ScriptedPod } from "../ads/scripted-pod.ts";
+import { CHARTS } from "../helm/helm.ts";
+import { mongoUri, startMongo } from "../servers/mongo.ts";
+import { startRedis } from "../servers/redis.ts";
+import type { StoreServer } from "../servers/store-server.ts";
+import { manifestOf } from "../weir/weir.ts";
+import { type NodePod, SYSTEM_NAMESPACE } from "./node-access.ts";
+import { startNodePod } from "./node-pods.ts";
+import { startInstalledNode } from "./product.ts";
+import type { RealNode } from "./real-node.ts";
+
+/** Longest wait of one kubectl command. */
+const WAIT_TIMEOUT = "--timeout=120s";
+
+/** The chart with accounts that keep no data, and hashes that are expensive, one at a time. */
+const ACCOUNT_VALUES = {
+  publicOrigin: "https://account.example.com",
+  trustProxy: "1",
+  store: { type: "mongo", mongo: { existingSecret: "weir-account-mongo" } },
+  persistence: { enabled: false },
+  rateLimit: { address: `ratelimit.${SYSTEM_NAMESPACE}.svc:8081`, failure: "open", timeout: "5s" },
+  settings: { BCRYPT_COST: "14", BCRYPT_CONCURRENCY: "1" },
+};
+
+/** Starts it; resolves when every program is ready. */
+export async function startMonitoredSystem(): Promise<MonitoredSystem> {
+  const node = await startInstalledNode();
+  const { host } = node.addresses;
+  try {
+    const [redis, mongo] = await Promise.all([startRedis(node.folder, { host }), startMongo(node.folder, { host })]);
+    const system = new MonitoredSystem(node, redis, mongo);
+    await system.begin();
+    return system;
+  } catch (error) {
+    await node.stop(); // The servers end with the test.
+    throw error;
+  }
+}
+
+/** The running system. */
+export class MonitoredSystem {
+  readonly node: RealNode;
+  readonly redis: StoreServer;
+  readonly mongo: StoreServer;
+  readonly #clients: ScriptedPod[] = [];
+
+  constructor(node: RealNode, redis: StoreServer, mongo: StoreServer) {
+    this.node = node;
+    this.redis = redis;
+    this.mongo = mongo;
+  }
+
+  /** Lets the data plane of the chart count in Redis, and installs the account service and a limit. */
+  async begin(): Promise<void> {
+    const redis = { type: "single", single: { address: this.redis.address }, commandTimeout: "10s" };
+    const set = (key: string, value: object): readonly string[] => ["--set-json", `${key}=${JSON.stringify(value)}`];
+    const spec = { replicas: 1, backend: { type: "redis", redis } };
+    await this.node.helm("upgrade", "weir", join(CHARTS, "weir"), ...set("rateLimitService.spec", spec));
+    const names = ["ACCESS_TOKEN_SECRET", "REFRESH_TOKEN_SECRET", "ACCOUNT_LABEL_SECRET"];
+    await this.#secret("weir-account-keys", Object.fromEntries(names.map((name) => [name, randomUUID()])));
+    const uri = mongoUri(this.mongo.port, "weir", this.mongo.host);
+    await this.#secret("weir-account-mongo", { MONGODB_URI: uri });
+    const values = Object.entries(ACCOUNT_VALUES).flatMap(([key, value]) => set(key, value as object));
+    await this.node.helm("install", "weir-account", join(CHARTS, "weir-account"), ...values);
+    await this.applyLimit("mail", "day");
+    for (const name of ["rls/ratelimit", "rlc/mail", "rlc/weir-account"])
+      await this.kubectl("wait", "--for=condition=Ready", name, WAIT_TIMEOUT);
+    await this.kubectl("rollout", "status", "deployment/weir-account", WAIT_TIMEOUT);
+  }
+
+  /** Runs kubectl in the namespace of the release. */
+  async kubectl(...args: readonly string[]): Promise<string> {
+    return await this.node.kubectl(["-n", SYSTEM_NAMESPACE, ...args]);
+  }
+
+  /** The only ready pod of a program, or one of them. */
+  async pod(program: string): Promise<NodePod> {
+    const pods = await this.node.pods(program, SYSTEM_NAMESPACE);
+    return pods.find(({ isReady }) => isReady)!;
+  }
+
+  /** The address at which pods reach the control plane. */
+  async controlPlaneAddress(): Promise<string> {
+    return await this.kubectl("get", "service", "weir-control-plane", "-o", "jsonpath={.spec.clusterIP}");
+  }
+
+  /** Applies a limit per user of a domain of the same name. */
+  async applyLimit(name: string, unit: string): Promise<void> {
+    await this.apply(manifestOf(name, name, [{ key: "user", rateLimit: { unit, requestsPerUnit: 1000 } }]));
+  }
+
+  /** Applies a manifest to the namespace of the release. */
+  async apply(manifest: string): Promise<void> {
+    await this.node.kubectl(["-n", SYSTEM_NAMESPACE, "apply", "-f", "-"], manifest);
+  }
+
+  /** Connects a client that NACKs limits per week, as a pod of an old image does. */
+  async startOldPod(): Promise<void> {
+    const { "ca.crt": ca, "tls.crt": cert, "tls.key": key } = await this.#readSecret("weir-ratelimit-tls");
+    const tls = createSecureContext({ ca: ca!, cert: cert!, key: key! });
+    const serverName = `weir-control-plane.${SYSTEM_NAMESPACE}.svc`;
+    const place = { host: await this.controlPlaneAddress(), serverName, tls };
+    this.#clients.push(new ScriptedPod(18_000, { nodeId: "old", answer: answerOfOldImage, ...place }));
+  }
+
+  /** Starts a rate limit pod whose only rule file is invalid, and its Service `rejecting`. */
+  async startRejectingPod(namespace: string): Promise<void> {
+    const path = "jsonpath={.spec.template.spec.containers[0].image}";
+    const env = { CONFIG_TYPE: "FILE", RUNTIME_ROOT: "/rules", RUNTIME_WATCH_ROOT: "false", BACKEND_TYPE: "memory" };
+    const metrics = { USE_PUSHSTATS: "false", USE_PULLSTATS: "true", PULLSTATS_ADDR: ":9090" };
+    await startNodePod(this.node, {
+      namespace,
+      name: "rejecting",
+      image: await this.kubectl("get", "deployment", "ratelimit", "-o", path),
+      args: [],
+      files: { "rules.yaml": "domain: [" },
+      container: {
+        env: Object.entries({ ...env, ...metrics }).map(([name, value]) => ({ name, value })),
+        volumeMounts: [{ name: "files", mountPath: "/rules/config" }],
+      },
+    });
+    await this.node.kubectl(["-n", namespace, "expose", "pod", "rejecting", "--port=9090"]);
+  }
+
+  /** Gives the control plane a certificate for three days. */
+  async shortenCertificate(): Promise<void> {
+    const { "tls.crt": cert, "tls.key": key } = await this.#readSecret("weir-ca");
+    const authority = await loadAuthority(cert!, key!);
+    const names = { commonName: "short", dnsNames: [`weir-control-plane.${SYSTEM_NAMESPACE}.svc`] };
+    const { certPem, keyPem } = await authority.issue({ ...names, usage: "server", validDays: 3, now: new Date() });
+    const stringData = { "tls.crt": certPem, "tls.key": keyPem };
+    await this.kubectl("patch", "secret", "weir-control-plane-tls", "-p", JSON.stringify({ stringData }));
+  }
+
+  /** Ends everything. */
+  async stop(): Promise<void> {
+    for (const client of this.#clients) client.close();
+    await this.node.stop();
+    await this.redis.stop();
+    await this.mongo.stop();
+  }
+
+  async #secret(name: string, stringData: object): Promise<void> {
+    await this.node.apply({
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name, namespace: SYSTEM_NAMESPACE },
+      stringData,
+    });
+  }
+
+  async #readSecret(name: string): Promise<Readonly<Record<string, string>>> {
+    const { data } = fieldsOf(JSON.parse(await this.kubectl("get", "secret", name, "-o", "json")));
+    const entries = Object.entries(fieldsOf(data));
+    return Object.fromEntries(entries.map(([key, value]) => [key, Buffer.from(String(value), "base64").toString()]));
+  }
+}
