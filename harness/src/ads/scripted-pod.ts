@@ -175,7 +175,13 @@ export class ScriptedPod extends PodEnd {
   }
 
   #open(): void {
-    const { host = "127.0.0.1", serverName = "localhost", tls, path = AGGREGATED, windowBytes = 65_535 } = this.#options;
+    const {
+      host = "127.0.0.1",
+      serverName = "localhost",
+      tls,
+      path = AGGREGATED,
+      windowBytes = 65_535,
+    } = this.#options;
     const session = connect(`${tls === undefined ? "http" : "https"}://${host}:${this.port}`, {
       // Node refuses an IP address as the name of a TLS server.
       ...(tls && { secureContext: tls, servername: serverName }),

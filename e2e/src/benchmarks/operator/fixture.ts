@@ -30,7 +30,6 @@ export const PODS = 20;
 /** Back-off of a pod that has lost its stream, in milliseconds. */
 const BACKOFF_MS = [250, 1000] as const;
 
-
 /** Where it runs. */
 export interface FixturePlace extends Bench {
   readonly certificates: DevelopmentCertificates;
