@@ -1,6 +1,5 @@
 // What users do with the pods of an installed Weir: kubectl exec, logs and port-forward into one of each program, and
 // `kubectl weir` (docs/cli.md).
-import { spawn } from "node:child_process";
 import { delimiter, dirname } from "node:path";
 
 import { reservePort } from "@weir/harness/processes/reserve-ports";
@@ -9,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 
 import { NodeAccess, type NodePod, SYSTEM_NAMESPACE } from "@weir/harness/node/node-access";
 import { launcher, runCommand } from "@weir/harness/processes/programs";
+import { startProgram } from "@weir/harness/processes/start-process";
 import { manifestOf } from "@weir/harness/weir/weir";
 
 const NAMESPACE = "pods";
@@ -63,7 +63,7 @@ describe("the pods of the installed product", () => {
       const local = await reservePort();
       const { kubectlPath, kubeconfigPath } = node.cluster;
       const args = ["--kubeconfig", kubeconfigPath, "port-forward", "-n", namespace, name, `${local}:${port}`];
-      const forwarding = spawn(kubectlPath, args, { stdio: "ignore" });
+      const forwarding = startProgram(kubectlPath, args);
       try {
         const direct = await fetch(`http://${(await podOf(program, namespace)).address}:${port}${path}`);
         await eventually("the port", async () => {
@@ -71,7 +71,7 @@ describe("the pods of the installed product", () => {
         });
         expect(direct.status).toBe(200);
       } finally {
-        forwarding.kill("SIGKILL");
+        await forwarding.end();
       }
     },
   );

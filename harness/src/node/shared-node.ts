@@ -12,7 +12,7 @@ declare module "vitest" {
 }
 
 /** Starts the node, and returns what ends it. */
-export default async function setUp({ provide }: TestProject): Promise<() => Promise<void>> {
+export async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   const node = await startInstalledNode();
   const { cluster, addresses, folder, cgroup } = node;
   const { url, caPem, adminToken, programs } = cluster;

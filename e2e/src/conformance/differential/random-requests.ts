@@ -59,7 +59,7 @@ function drawEntries(random: Random, rules: readonly RandomRule[]): RandomDescri
   const entries: { key: string; value: string }[] = [];
   for (let level: readonly RandomRule[] | undefined = rules; level !== undefined && level.length > 0;) {
     if (random.oneIn(8)) break;
-    const rule: RandomRule = random.pick(level as [RandomRule]);
+    const rule: RandomRule = random.pick(level);
     entries.push({ key: fill(random, rule.key, KEY_FILLINGS), value: drawValue(random, rule) });
     level = rule.descriptors;
   }
