@@ -2,15 +2,19 @@
 // other, so that each version works with each other, then everything by helm.
 import { join } from "node:path";
 
+import { SAMPLE_AVATAR } from "@weir/dev/output/guide";
 import { fieldsOf, mappingsOf } from "@weir/kubernetes/mapping";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
+import { installAccounts } from "@weir/harness/node/account-chart";
 import { weirImages } from "@weir/harness/node/image-archives";
 import { SYSTEM_NAMESPACE } from "@weir/harness/node/node-access";
 import { perPath, podUrl, POD_COUNT, type Product, startProduct } from "@weir/harness/node/product";
 import { type RealNode, startRealNode } from "@weir/harness/node/real-node";
 import { eventually } from "@weir/harness/processes/eventually";
 import { ROOT } from "@weir/harness/processes/programs";
+import { startMongo } from "@weir/harness/servers/mongo";
+import type { StoreServer } from "@weir/harness/servers/store-server";
 import { BUILD_TIMEOUT_MS, buildPrevious } from "@weir/harness/weir/earlier-build";
 import { spend, startLoad } from "@weir/harness/weir/traffic";
 
@@ -30,10 +34,17 @@ const LOAD_ANSWERS = 50;
 const ALL_PODS = POD_COUNT + 1;
 
 /** Kinds that the operator owns besides Secrets. */
-const OWNED = "deployments,services,serviceaccounts,poddisruptionbudgets,secrets";
+const OWNED = "deployments,services,serviceaccounts,poddisruptionbudgets,networkpolicies,secrets";
+
+/** Secrets of the operator. */
+const SECRETS = [
+  "shop/weir-ratelimit-tls",
+  ...["ca", "control-plane-tls", "operator-tls"].map((name) => `weir-system/weir-${name}`),
+];
 
 describe("the previous version and this one", () => {
   let node: RealNode | undefined;
+  let mongo: StoreServer | undefined;
   let product: Product;
   let previousRoot: string;
   let limit = 10;
@@ -44,7 +55,10 @@ describe("the previous version and this one", () => {
     node = await startRealNode();
     for (const archive of archives) await node.importImages(archive);
     await node.helm("install", "weir-crds", join(previousRoot, "charts/weir-crds"), "--create-namespace");
-    await node.helm("install", "weir", join(previousRoot, "charts/weir"), "--set", `image.tag=${PREVIOUS}`);
+    const tag = ["--set", `image.tag=${PREVIOUS}`];
+    await node.helm("install", "weir", join(previousRoot, "charts/weir"), ...tag);
+    mongo = await startMongo(node.folder, { host: node.addresses.host });
+    await installAccounts(node, mongo, join(previousRoot, "charts"), ...tag);
     product = await startProduct(node);
     await applyLimit();
   }, BUILD_TIMEOUT_MS);
@@ -52,6 +66,7 @@ describe("the previous version and this one", () => {
   afterAll(async () => {
     await (product as Product | undefined)?.stop();
     await node?.stop();
+    await mongo?.stop();
   });
 
   it.each([
@@ -82,20 +97,77 @@ describe("the previous version and this one", () => {
   );
 
   it(
-    "replaces operators without a change of what they own, while statuses stay true",
+    "replaces operators under load without a change of what they own, while statuses stay true",
     async () => {
       const before = await owned();
-      expect(before.join("\n")).toContain("Secret weir-system/weir-ca ");
-      for (const tag of [CURRENT, PREVIOUS]) {
-        await setImage("weir-operator", tag);
-        await applyLimit();
-        await product.kubectl("wait", "--timeout=60s", "--for=condition=Ready", "rls/core");
+      for (const secret of SECRETS) expect(before.join("\n")).toContain(`Secret ${secret} `);
+      const traffic = startLoad({ url: `${product.envoy.url}/free`, user: "load-operators" });
+      try {
+        for (const tag of [CURRENT, PREVIOUS]) {
+          await traffic.answers(LOAD_ANSWERS);
+          await setImage("weir-operator", tag);
+          await applyLimit();
+          await product.kubectl("wait", "--timeout=60s", "--for=condition=Ready", "rls/core");
+          await traffic.answers(LOAD_ANSWERS);
+        }
+      } finally {
+        expect(await traffic.stop()).toEqual({});
       }
       // The image of the pods is a value of the chart, which both operators have.
       expect(await owned()).toEqual(before);
     },
     STEP_TIMEOUT_MS,
   );
+
+  it(
+    "helm upgrade and rollback of the account service: accounts and sessions are kept",
+    async () => {
+      const sessions = [await register("ada@example.com")];
+      const changes = [
+        () =>
+          node!.helm(
+            "upgrade",
+            "weir-account",
+            join(ROOT, "charts/weir-account"),
+            "--reuse-values",
+            "--set",
+            `image.tag=${CURRENT}`,
+          ),
+        () => node!.helm("rollback", "weir-account", "1"),
+      ];
+      for (const change of changes) {
+        await change();
+        for (const cookie of sessions)
+          expect((await account("current-user", { headers: { cookie } })).status).toBe(200);
+        sessions.push(await register(`grace-${sessions.length}@example.com`));
+      }
+    },
+    STEP_TIMEOUT_MS,
+  );
+
+  /** Registers an account and logs it in; returns the cookies of its session. */
+  async function register(email: string): Promise<string> {
+    const password = "nanoseconds of wire";
+    const form = new FormData();
+    for (const [name, value] of Object.entries({ email, password })) form.append(name, value);
+    form.append("avatar", new Blob([new Uint8Array(SAMPLE_AVATAR)]), "avatar.png");
+    expect((await account("register", { method: "POST", body: form })).status).toBe(201);
+    const headers = { "content-type": "application/json" };
+    const login = await account("login", { method: "POST", headers, body: JSON.stringify({ email, password }) });
+    expect(login.status).toBe(200);
+    return login.headers
+      .getSetCookie()
+      .map((cookie) => cookie.split(";")[0])
+      .join("; ");
+  }
+
+  /** Calls the pod of the account service, when the last change of it has ended. */
+  async function account(path: string, init: RequestInit): Promise<Response> {
+    const own = ["-n", SYSTEM_NAMESPACE, "--timeout=120s"];
+    await node!.kubectl(["rollout", "status", "deployment/weir-account", ...own]);
+    const [pod] = (await node!.pods("weir-account", SYSTEM_NAMESPACE)).filter(({ isReady }) => isReady);
+    return await fetch(`http://${pod!.address}:8000/api/v1/user/${path}`, init);
+  }
 
   async function rollControlPlane(tag: string): Promise<void> {
     await setImage("weir-control-plane", tag);

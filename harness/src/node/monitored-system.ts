@@ -1,15 +1,15 @@
 // An installed Weir with an account service and what they depend on, on a node of its own, and parts that a test breaks.
-import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { createSecureContext } from "node:tls";
 import { loadAuthority } from "@weir/certificates/authority";
 import { fieldsOf } from "@weir/kubernetes/mapping";
 import { answerOfOldImage, ScriptedPod } from "../ads/scripted-pod.ts";
 import { CHARTS } from "../helm/helm.ts";
-import { mongoUri, startMongo } from "../servers/mongo.ts";
+import { startMongo } from "../servers/mongo.ts";
 import { startRedis } from "../servers/redis.ts";
 import type { StoreServer } from "../servers/store-server.ts";
 import { manifestOf } from "../weir/weir.ts";
+import { installAccounts } from "./account-chart.ts";
 import { type NodePod, SYSTEM_NAMESPACE } from "./node-access.ts";
 import { startNodePod } from "./node-pods.ts";
 import { startInstalledNode } from "./product.ts";
@@ -17,16 +17,6 @@ import type { RealNode } from "./real-node.ts";
 
 /** Longest wait of one kubectl command. */
 const WAIT_TIMEOUT = "--timeout=120s";
-
-/** The chart with accounts that keep no data, and hashes that are expensive, one at a time. */
-const ACCOUNT_VALUES = {
-  publicOrigin: "https://account.example.com",
-  trustProxy: "1",
-  store: { type: "mongo", mongo: { existingSecret: "weir-account-mongo" } },
-  persistence: { enabled: false },
-  rateLimit: { address: `ratelimit.${SYSTEM_NAMESPACE}.svc:8081`, failure: "open", timeout: "5s" },
-  settings: { BCRYPT_COST: "14", BCRYPT_CONCURRENCY: "1" },
-};
 
 /** Starts it; resolves when every program is ready. */
 export async function startMonitoredSystem(): Promise<MonitoredSystem> {
@@ -62,12 +52,7 @@ export class MonitoredSystem {
     const set = (key: string, value: object): readonly string[] => ["--set-json", `${key}=${JSON.stringify(value)}`];
     const spec = { replicas: 1, backend: { type: "redis", redis } };
     await this.node.helm("upgrade", "weir", join(CHARTS, "weir"), ...set("rateLimitService.spec", spec));
-    const names = ["ACCESS_TOKEN_SECRET", "REFRESH_TOKEN_SECRET", "ACCOUNT_LABEL_SECRET"];
-    await this.#secret("weir-account-keys", Object.fromEntries(names.map((name) => [name, randomUUID()])));
-    const uri = mongoUri(this.mongo.port, "weir", this.mongo.host);
-    await this.#secret("weir-account-mongo", { MONGODB_URI: uri });
-    const values = Object.entries(ACCOUNT_VALUES).flatMap(([key, value]) => set(key, value as object));
-    await this.node.helm("install", "weir-account", join(CHARTS, "weir-account"), ...values);
+    await installAccounts(this.node, this.mongo);
     await this.applyLimit("mail", "day");
     for (const name of ["rls/ratelimit", "rlc/mail", "rlc/weir-account"])
       await this.kubectl("wait", "--for=condition=Ready", name, WAIT_TIMEOUT);
@@ -144,15 +129,6 @@ export class MonitoredSystem {
     await this.node.stop();
     await this.redis.stop();
     await this.mongo.stop();
-  }
-
-  async #secret(name: string, stringData: object): Promise<void> {
-    await this.node.apply({
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: { name, namespace: SYSTEM_NAMESPACE },
-      stringData,
-    });
   }
 
   async #readSecret(name: string): Promise<Readonly<Record<string, string>>> {
