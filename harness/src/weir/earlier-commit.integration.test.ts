@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { earlierFiles, previousVersion } from "./earlier-commit.ts";
 import { makeTemporaryFolder } from "../processes/temporary-folder.ts";
 
-const ROOT = join(import.meta.dirname, "..", "..");
+const ROOT = join(import.meta.dirname, "..", "..", "..");
 
 describe("earlierFiles()", () => {
   let cache: ReturnType<typeof makeTemporaryFolder>;

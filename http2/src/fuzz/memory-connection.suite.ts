@@ -106,6 +106,7 @@ class MemoryConnection implements FuzzedConnection {
   close(): void {
     const { connection, sink, budget, deadlines } = this.#client;
     sink.written = []; // Whatever was on its way.
+    sink.destroy();
     connection.closed();
     answerCalls(this.#service, this.#random, true);
     if (this.#client.turn().length > 0) throw new Error("The server writes to a connection that is closed");
