@@ -2,6 +2,7 @@
 // that sends exactly the given bytes.
 import { type IncomingHttpHeaders, request as httpRequest } from "node:http";
 import { connect } from "node:net";
+import { buffer } from "node:stream/consumers";
 import { createLog } from "@weir/common/log/log";
 import type { Env } from "@weir/common/settings/read-env";
 import { startTracing } from "@weir/common/tracing/tracing";
@@ -209,20 +210,12 @@ function send(port: number, call: Call): Promise<Answer> {
         agent: false,
       },
       (response) => {
-        const chunks: Buffer[] = [];
-        response.on("data", (chunk: Buffer) => chunks.push(chunk));
-        response.on("error", reject);
-        response.on("end", () => {
-          const text = Buffer.concat(chunks).toString("latin1");
-          const setCookies = response.headers["set-cookie"] ?? [];
-          resolve({
-            status: response.statusCode ?? 0,
-            headers: response.headers,
-            text,
-            json: parseObject(Buffer.concat(chunks)),
-            setCookies,
-          });
-        });
+        const { statusCode: status = 0, headers } = response;
+        const setCookies = headers["set-cookie"] ?? [];
+        const answerOf = (bytes: Buffer): Answer => {
+          return { status, headers, text: bytes.toString("latin1"), json: parseObject(bytes), setCookies };
+        };
+        buffer(response).then((bytes) => resolve(answerOf(bytes)), reject);
       },
     );
     request.setTimeout(ANSWER_TIMEOUT_MS, () =>
@@ -244,12 +237,7 @@ function parseObject(bytes: Buffer): Readonly<Record<string, unknown>> {
 function sendRaw(port: number, bytes: string | Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1", () => socket.write(bytes));
-    const chunks: Buffer[] = [];
     socket.setTimeout(ANSWER_TIMEOUT_MS, () => socket.destroy(new Error("the connection stays open")));
-    socket.on("data", (chunk: Buffer) => chunks.push(chunk));
-    socket.on("error", reject);
-    socket.on("close", () => {
-      resolve(Buffer.concat(chunks).toString("latin1"));
-    });
+    buffer(socket).then((bytes) => resolve(bytes.toString("latin1")), reject);
   });
 }

@@ -36,6 +36,12 @@ export class Random {
     return bytes;
   }
 
+  /** At most `lengthMax` characters of `alphabet`. */
+  text(alphabet: string, lengthMax: number): string {
+    const characters = Array.from(alphabet);
+    return Array.from({ length: this.below(lengthMax + 1) }, () => this.pick(characters)).join("");
+  }
+
   /** A stream of its own, which this one's later use does not change. */
   fork(): Random {
     return new Random(this.#next());

@@ -1,5 +1,5 @@
 // Certificates for a server of a test on this machine and for its clients.
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Authority, createAuthority } from "@weir/certificates/authority";
 import { HOST } from "./store-server.ts";
@@ -47,4 +47,9 @@ export async function writeCertificates(folder: string, names: readonly string[]
     clientCert: write("client.pem", client.certPem),
     clientKey: write("client.key", client.keyPem),
   };
+}
+
+/** What the client shows and trusts, as options of node:tls. */
+export function clientMaterial(files: CertificateFiles): Readonly<Record<"ca" | "cert" | "key", Buffer>> {
+  return { ca: readFileSync(files.ca), cert: readFileSync(files.clientCert), key: readFileSync(files.clientKey) };
 }

@@ -1,5 +1,6 @@
 // The behaviour of every source of configuration: the test of each source runs this suite with real
 // files or a real server.
+import { eventually } from "@weir/harness/processes/eventually";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { findSetProblems } from "@weir/limits/validate/validate";
 import { afterEach, describe, expect, it } from "vitest";
@@ -31,7 +32,6 @@ export class RecordingListener implements ConfigListener {
   readonly errors: string[] = [];
   /** See ConfigListener. */
   settled: (() => Promise<void>) | undefined;
-  #changed = Promise.withResolvers<void>();
 
   apply(configs: readonly RateLimitConfigModel[]): ConfigError | undefined {
     const [problem] = findSetProblems(configs, { mergeDomains: false });
@@ -40,18 +40,15 @@ export class RecordingListener implements ConfigListener {
         problem,
       });
       this.errors.push(error.message);
-      this.#notify();
       return error;
     }
     this.configs = configs;
     this.accepted.push(this.domains().join(","));
-    this.#notify();
     return undefined;
   }
 
   reject(error: ConfigError): void {
     this.errors.push(error.message);
-    this.#notify();
   }
 
   /** Active domains, sorted. */
@@ -61,25 +58,11 @@ export class RecordingListener implements ConfigListener {
 
   /** Resolves when the condition is true; fails with the results when that takes too long. */
   async until(condition: () => boolean): Promise<void> {
-    const deadline = AbortSignal.timeout(WAIT_MAX_MS);
-    while (!condition()) {
-      const aborted = new Promise<never>((_resolve, reject) => {
-        deadline.addEventListener("abort", () =>
-          reject(
-            new Error(
-              `waited too long; accepted ${JSON.stringify(this.accepted)}, errors ${JSON.stringify(this.errors)}`,
-            ),
-          ),
-        );
-      });
-      await Promise.race([this.#changed.promise, aborted]);
-    }
-  }
-
-  #notify(): void {
-    const { resolve } = this.#changed;
-    this.#changed = Promise.withResolvers<void>();
-    resolve();
+    const results = (): string => `accepted ${JSON.stringify(this.accepted)}, errors ${JSON.stringify(this.errors)}`;
+    const attempt = (): void => {
+      if (!condition()) throw new Error(results());
+    };
+    await eventually("a result", attempt, WAIT_MAX_MS);
   }
 }
 

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { AltstoreCounter } from "../counters/altstore/altstore-counter.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
-import { AwaitedCall, DeciderFixture, type DeciderFixtureOptions } from "./decider.suite.ts";
+import { WaitingCall, DeciderFixture, type DeciderFixtureOptions } from "./decider.suite.ts";
 import type { RateLimitRequest } from "./request.ts";
 
 let node: MemcachedServer;
@@ -61,8 +61,8 @@ async function openWith(
   });
 }
 
-async function decide(fixture: DeciderFixture, request: Partial<RateLimitRequest>): Promise<AwaitedCall> {
-  const call = new AwaitedCall();
+async function decide(fixture: DeciderFixture, request: Partial<RateLimitRequest>): Promise<WaitingCall> {
+  const call = new WaitingCall();
   fixture.decider.decide(
     { domain: "domain", descriptors: [{ entries: entries("key=value") }], hitsAddend: 0, ...request },
     call,

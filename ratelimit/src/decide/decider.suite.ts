@@ -72,6 +72,7 @@ export class WaitingCall implements DecisionCall {
   readonly deadlineMs: number | undefined;
   #decision: Decision | undefined;
   #error: DecideError | undefined;
+  readonly #answered = Promise.withResolvers<void>();
 
   constructor(deadlineMs?: number) {
     this.deadlineMs = deadlineMs;
@@ -80,11 +81,18 @@ export class WaitingCall implements DecisionCall {
   decided(decision: Decision): void {
     this.#insistOnFirst();
     this.#decision = decision;
+    this.#answered.resolve();
   }
 
   failed(error: DecideError): void {
     this.#insistOnFirst();
     this.#error = error;
+    this.#answered.resolve();
+  }
+
+  /** Resolves when it is answered. */
+  get answered(): Promise<void> {
+    return this.#answered.promise;
   }
 
   get decision(): Decision {
@@ -104,25 +112,6 @@ export class WaitingCall implements DecisionCall {
 
   #insistOnFirst(): void {
     if (this.#decision !== undefined || this.#error !== undefined) throw new Error("A call must be answered once");
-  }
-}
-
-/** A caller that can be waited for. */
-export class AwaitedCall extends WaitingCall {
-  readonly #answered = Promise.withResolvers<void>();
-
-  get answered(): Promise<void> {
-    return this.#answered.promise;
-  }
-
-  override decided(...args: Parameters<WaitingCall["decided"]>): void {
-    super.decided(...args);
-    this.#answered.resolve();
-  }
-
-  override failed(...args: Parameters<WaitingCall["failed"]>): void {
-    super.failed(...args);
-    this.#answered.resolve();
   }
 }
 

@@ -12,7 +12,7 @@ import { createKvstoreCounter } from "../counters/kvstore/kvstore-counter.ts";
 import { serverOptions } from "../counters/kvstore/kvstore-counter.suite.ts";
 import { createSingleDeployment } from "../counters/kvstore/single/single-deployment.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
-import { AwaitedCall, DeciderFixture, type DeciderFixtureOptions } from "./decider.suite.ts";
+import { WaitingCall, DeciderFixture, type DeciderFixtureOptions } from "./decider.suite.ts";
 
 /** The clock of the decisions stands here: hours begin at 997200, minutes at 999960. */
 const NOW_SECONDS = 1_000_000;
@@ -65,7 +65,7 @@ function open(
     ...further,
   });
   const decide = async (keys: readonly string[], hitsAddend = 0) => {
-    const call = new AwaitedCall();
+    const call = new WaitingCall();
     fixture.decider.decide(
       { domain, descriptors: keys.map((key) => ({ entries: entries(`${key}=x`) })), hitsAddend },
       call,

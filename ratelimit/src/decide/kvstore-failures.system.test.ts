@@ -16,7 +16,7 @@ import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { createSingleDeployment } from "../counters/kvstore/single/single-deployment.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
-import { AwaitedCall, DeciderFixture } from "./decider.suite.ts";
+import { WaitingCall, DeciderFixture } from "./decider.suite.ts";
 import type { FailureMode } from "./decider.ts";
 
 /** KVSTORE_COMMAND_TIMEOUT of these tests, in milliseconds: most calls of this long table wait for it. */
@@ -135,8 +135,8 @@ async function decide(
   fixture: DeciderFixture,
   key = "key=value",
   deadlineMs?: number,
-): Promise<{ readonly call: AwaitedCall; readonly tookMs: number }> {
-  const call = new AwaitedCall(deadlineMs);
+): Promise<{ readonly call: WaitingCall; readonly tookMs: number }> {
+  const call = new WaitingCall(deadlineMs);
   const beganMs = performance.now();
   fixture.decider.decide({ domain: "domain", descriptors: [{ entries: entries(key) }], hitsAddend: 0 }, call);
   await call.answered;

@@ -1,163 +1,152 @@
-// The behaviour of every gRPC engine over TLS.
+// The behaviour of every gRPC engine over TLS: its own certificate, and those of its clients, of which
+// only those with the name of GRPC_CLIENT_TLS_SAN, and of the present authority, are let in.
 import { once } from "node:events";
-import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { rename, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { connect as tlsConnect } from "node:tls";
+import { connect as tlsConnect, type TLSSocket } from "node:tls";
 
-import { Client, credentials } from "@grpc/grpc-js";
-import { type Authority, createAuthority } from "@weir/certificates/authority";
+import { type Client, credentials } from "@grpc/grpc-js";
+import { createAuthority } from "@weir/certificates/authority";
 import { silentLog } from "@weir/common/log/log";
 import { TlsFiles } from "@weir/common/tls/tls-files";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openingBytes } from "@weir/harness/http2/http2-frames";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { type CertificateFiles, clientMaterial, writeCertificates } from "@weir/harness/servers/certificate-files";
+import { beforeEach, describe, expect, it } from "vitest";
 
-import { ask, type GrpcEngine, openEngine, type OpenedEngine, WAIT } from "./grpc-engine.suite.ts";
+import { ask, type GrpcEngine, type OpenedEngine, useEngine, WAIT } from "./grpc-engine.suite.ts";
 import { PLAIN_REQUEST } from "./transport.suite.ts";
+
+/** Names in a certificate. */
+interface Names {
+  readonly commonName: string;
+  readonly dnsNames?: readonly string[];
+  readonly uris?: readonly string[];
+}
 
 /** Runs the suite. */
 export function describeGrpcOverTls(engine: GrpcEngine): void {
   describe(`the engine ${engine.name} over TLS`, () => {
-    let folder: string;
-    let authority: Authority;
-    let files: TlsFiles | undefined;
-    let opened: OpenedEngine | undefined;
-    const clients: Client[] = [];
-    const now = new Date();
+    const { closing, client, start: startEngine } = useEngine(engine);
+    const validity = { now: new Date(), validDays: 1 };
+    let certificates: CertificateFiles;
 
     beforeEach(async () => {
-      folder = await mkdtemp(join(tmpdir(), "weir-grpc-tls-"));
-      authority = await createAuthority({ commonName: "test", now, validDays: 1 });
-      await writeServerPair("first.example");
-      await writeFile(join(folder, "ca.pem"), authority.certPem);
+      const folder = makeTemporaryFolder();
+      closing.push(() => folder.remove());
+      certificates = await writeCertificates(folder.path);
     });
 
-    afterEach(async () => {
-      for (const client of clients.splice(0)) client.close();
-      await opened?.transport.stop();
-      files?.stop();
-      await rm(folder, { recursive: true, force: true });
-    });
-
-    async function writeServerPair(name: string): Promise<void> {
-      const pair = await authority.issue({
-        commonName: name,
-        dnsNames: [name, "localhost"],
-        usage: "server",
-        now,
-        validDays: 1,
-      });
-      await writeFile(join(folder, "key.next"), pair.keyPem);
-      await writeFile(join(folder, "cert.next"), pair.certPem);
-      await rename(join(folder, "key.next"), join(folder, "key.pem"));
-      await rename(join(folder, "cert.next"), join(folder, "cert.pem"));
+    async function start({
+      withClients = false,
+      ...tls
+    }: { withClients?: boolean; clientName?: string; handshakeTimeoutMs?: number } = {}): Promise<OpenedEngine> {
+      const { serverCert: certPath, serverKey: keyPath, ca: caPath } = certificates;
+      const paths = { certPath, keyPath, ...(withClients && { caPath }) };
+      const files = new TlsFiles(paths, { log: silentLog() }, { pollIntervalMs: 50 });
+      closing.push(() => files.stop());
+      files.start();
+      return await startEngine({ tls: { files, clientName: undefined, ...tls } });
     }
 
-    async function start(options: {
-      withClients: boolean;
-      clientName?: string;
-      handshakeTimeoutMs?: number;
-    }): Promise<OpenedEngine> {
-      const paths = { certPath: join(folder, "cert.pem"), keyPath: join(folder, "key.pem") };
-      files = new TlsFiles(
-        options.withClients ? { ...paths, caPath: join(folder, "ca.pem") } : paths,
-        { log: silentLog() },
-        { pollIntervalMs: 50 },
-      );
-      files.start();
-      const { handshakeTimeoutMs } = options;
-      opened = await openEngine(engine, {
-        tls: { files, clientName: options.clientName, ...(handshakeTimeoutMs !== undefined && { handshakeTimeoutMs }) },
-      });
-      return opened;
+    /** A client with a certificate of `by`, or without one. */
+    async function clientOf(target: string, names?: Names, by = certificates.authority): Promise<Client> {
+      const ca = Buffer.from(certificates.authority.certPem);
+      if (names === undefined) return client(target, credentials.createSsl(ca));
+      const { keyPem, certPem } = await by.issue({ ...names, usage: "client", ...validity });
+      return client(target, credentials.createSsl(ca, Buffer.from(keyPem), Buffer.from(certPem)));
+    }
+
+    function handshake(target: string, session?: Buffer): TLSSocket {
+      const { hostname: host, port } = new URL(`tcp://${target}`);
+      const options = { host, port: Number(port), servername: "localhost", ALPNProtocols: ["h2"], session };
+      return tlsConnect({ ...options, ...clientMaterial(certificates), ca: certificates.authority.certPem });
     }
 
     it("closes a connection whose handshake does not come (half-open connections)", async () => {
-      const { target } = await start({ withClients: false, handshakeTimeoutMs: 50 });
+      const { target } = await start({ handshakeTimeoutMs: 50 });
       const socket = connect(Number(new URL(`tcp://${target}`).port), "127.0.0.1");
       socket.resume();
       await once(socket, "close");
       expect(socket.bytesRead).toBe(0);
     });
 
-    async function clientWith(dnsName: string | undefined): Promise<Client> {
-      const ca = Buffer.from(authority.certPem);
-      const pair =
-        dnsName === undefined
-          ? undefined
-          : await authority.issue({ commonName: "client", dnsNames: [dnsName], usage: "client", now, validDays: 1 });
-      const channel =
-        pair === undefined
-          ? credentials.createSsl(ca)
-          : credentials.createSsl(ca, Buffer.from(pair.keyPem), Buffer.from(pair.certPem));
-      const options = { "grpc.ssl_target_name_override": "localhost", "grpc.use_local_subchannel_pool": 1 };
-      const client = new Client(opened?.target ?? "", channel, options);
-      clients.push(client);
-      return client;
-    }
-
-    /** The name in the certificate that a new handshake shows. */
-    function shownName(target: string): Promise<string> {
-      const [host = "", port = ""] = target.split(":");
-      return new Promise((resolve, reject) => {
-        const socket = tlsConnect(
-          { host, port: Number(port), ca: authority.certPem, servername: "localhost", ALPNProtocols: ["h2"] },
-          () => {
-            resolve(String(socket.getPeerCertificate().subject.CN));
-            socket.destroy();
-          },
-        );
-        socket.on("error", reject);
-      });
-    }
-
     it("answers clients that trust its authority", async () => {
-      await start({ withClients: false });
-      expect((await ask(await clientWith(undefined), PLAIN_REQUEST)).kind).toBe("decision");
+      const { target } = await start();
+      expect((await ask(await clientOf(target), PLAIN_REQUEST)).kind).toBe("decision");
     });
 
     it("shows the new certificate once the files were replaced by rename, while old connections stay (case 201)", async () => {
-      const { target } = await start({ withClients: false });
-      const client = await clientWith(undefined);
-      await ask(client, PLAIN_REQUEST);
-      expect(await shownName(target)).toBe("first.example");
-      await writeServerPair("second.example");
-      await expect.poll(() => shownName(target), WAIT).toBe("second.example");
-      expect((await ask(client, PLAIN_REQUEST)).kind).toBe("decision");
+      const { target } = await start();
+      const old = await clientOf(target);
+      await ask(old, PLAIN_REQUEST);
+      const shownName = async (): Promise<string> => {
+        const socket = handshake(target);
+        await once(socket, "secureConnect");
+        const { CN: name } = socket.getPeerCertificate().subject;
+        socket.destroy();
+        return String(name);
+      };
+      expect(await shownName()).toBe("server");
+      const { authority, serverCert, serverKey } = certificates;
+      const names = { commonName: "second.example", dnsNames: ["second.example", "localhost"] };
+      const next = await authority.issue({ ...names, usage: "server", ...validity });
+      for (const [path, pem] of [[serverKey, next.keyPem] as const, [serverCert, next.certPem] as const]) {
+        await writeFile(`${path}.next`, pem);
+        await rename(`${path}.next`, path);
+      }
+      await expect.poll(shownName, WAIT).toBe("second.example");
+      expect((await ask(old, PLAIN_REQUEST)).kind).toBe("decision");
     });
 
-    it("asks clients for a certificate of the authority, and for the name where one is set (case 202)", async () => {
-      await start({ withClients: true, clientName: "envoy.example" });
-      expect((await ask(await clientWith("envoy.example"), PLAIN_REQUEST)).kind).toBe("decision");
-      expect(await ask(await clientWith("other.example"), PLAIN_REQUEST)).toMatchObject({
-        kind: "refused",
-        status: "UNAVAILABLE",
-      });
-      expect(await ask(await clientWith(undefined), PLAIN_REQUEST)).toMatchObject({
-        kind: "refused",
-        status: "UNAVAILABLE",
-      });
-      expect(opened?.decider.calls).toHaveLength(1);
+    it.each<[what: string, names: Names | undefined, calls: number]>([
+      ["the name itself", { commonName: "x", dnsNames: ["envoy.weir.example"] }, 1],
+      ["a wildcard over it", { commonName: "x", dnsNames: ["*.weir.example"] }, 1],
+      ["only a common name", { commonName: "envoy.weir.example" }, 0],
+      ["a common name, and a URI", { commonName: "envoy.weir.example", uris: ["spiffe://weir/envoy"] }, 0],
+      ["a longer name", { commonName: "x", dnsNames: ["envoy.weir.example.org"] }, 0],
+      ["another name", { commonName: "x", dnsNames: ["other.weir.example"] }, 0],
+      ["no names: there is none", undefined, 0],
+    ])("GRPC_CLIENT_TLS_SAN and a certificate with %s (case 202)", async (_what, names, calls) => {
+      const { target, decider } = await start({ withClients: true, clientName: "envoy.weir.example" });
+      expect(await ask(await clientOf(target, names), PLAIN_REQUEST)).toMatchObject(
+        calls === 1 ? { kind: "decision" } : { kind: "refused", status: "UNAVAILABLE" },
+      );
+      expect(decider.calls).toHaveLength(calls);
     });
 
     it("refuses a client certificate of another authority", async () => {
-      await start({ withClients: true });
-      const other = await createAuthority({ commonName: "other", now, validDays: 1 });
-      const pair = await other.issue({
-        commonName: "client",
-        dnsNames: ["envoy.example"],
-        usage: "client",
-        now,
-        validDays: 1,
-      });
-      const channel = credentials.createSsl(
-        Buffer.from(authority.certPem),
-        Buffer.from(pair.keyPem),
-        Buffer.from(pair.certPem),
-      );
-      const client = new Client(opened?.target ?? "", channel, { "grpc.ssl_target_name_override": "localhost" });
-      clients.push(client);
-      expect(await ask(client, PLAIN_REQUEST)).toMatchObject({ kind: "refused", status: "UNAVAILABLE" });
+      const { target } = await start({ withClients: true });
+      const other = await createAuthority({ commonName: "other", ...validity });
+      const stranger = await clientOf(target, { commonName: "client", dnsNames: ["envoy.example"] }, other);
+      expect(await ask(stranger, PLAIN_REQUEST)).toMatchObject({ kind: "refused", status: "UNAVAILABLE" });
+    });
+
+    it("a client of the old authority is refused once the authority was replaced, also when it resumes its session (case 201)", async () => {
+      const { target } = await start({ withClients: true });
+      /** Whether the server lets the client in: then it sends its settings. */
+      const connectAgain = async (session?: Buffer) => {
+        const socket = handshake(target, session);
+        const closed = new AbortController();
+        socket.on("close", () => closed.abort());
+        socket.on("secureConnect", () => socket.write(openingBytes()));
+        try {
+          const ticket = session ?? once(socket, "session", closed).then(([bytes]) => bytes as Buffer);
+          const [next] = await Promise.all([ticket, once(socket, "data", closed)]);
+          return { isIn: true, isResumed: socket.isSessionReused(), session: next };
+        } catch {
+          return { isIn: false, isResumed: socket.isSessionReused(), session };
+        } finally {
+          socket.destroy();
+        }
+      };
+      const first = await connectAgain();
+      expect(first.isIn).toBe(true);
+      expect(await connectAgain(first.session)).toMatchObject({ isIn: true, isResumed: true });
+      const next = await createAuthority({ commonName: "second", ...validity });
+      await writeFile(certificates.ca, next.certPem);
+      await expect.poll(async () => (await connectAgain(first.session)).isIn, WAIT).toBe(false);
+      expect((await connectAgain()).isIn).toBe(false);
     });
   });
 }

@@ -1,11 +1,13 @@
 // The behaviour of every gRPC engine, tested with a real grpc-js client.
+import { connect as http2Connect, constants, type IncomingHttpHeaders } from "node:http2";
+
 import { create } from "@bufbuild/protobuf";
 import {
-  type ChannelCredentials,
   Client,
   type ClientReadableStream,
   connectivityState,
   credentials,
+  Metadata,
   type ServiceError as GrpcError,
   status,
 } from "@grpc/grpc-js";
@@ -17,12 +19,23 @@ import {
   HealthListRequestSchema,
 } from "@weir/proto/generated/grpc/health/v1/health_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 
-import { ask, check, type GrpcEngine, HOUR_MS, openEngine, type OpenedEngine, WAIT } from "./grpc-engine.suite.ts";
+import {
+  ask,
+  askWithBytes,
+  callUnary,
+  check,
+  GOOD,
+  type GrpcEngine,
+  HOUR_MS,
+  openEngine,
+  type OpenedEngine,
+  useEngine,
+  WAIT,
+} from "./grpc-engine.suite.ts";
 import type { GrpcTransportOptions } from "./grpc-transport.ts";
 import { describeTransport, PLAIN_OK, PLAIN_REQUEST, type ScriptedDecider } from "./transport.suite.ts";
-import type { Transport } from "./transport.ts";
 
 const { shouldRateLimit } = serviceDefinition(RateLimitService);
 const { check: checkMethod, list: listMethod, watch: watchMethod } = serviceDefinition(HealthService);
@@ -39,25 +52,11 @@ export function describeGrpcTransport(engine: GrpcEngine): void {
   });
 
   describe(`the engine ${engine.name}`, () => {
-    const clients: Client[] = [];
-    let transport: Transport | undefined;
-
-    afterEach(async () => {
-      for (const client of clients.splice(0)) client.close();
-      await transport?.stop();
-      transport = undefined;
-    });
+    const { closing, client: connect, start: startEngine } = useEngine(engine);
 
     async function start(options: Partial<GrpcTransportOptions> = {}): Promise<OpenedEngine & { client: Client }> {
-      const opened = await openEngine(engine, options);
-      transport = opened.transport;
+      const opened = await startEngine(options);
       return { ...opened, client: connect(opened.target) };
-    }
-
-    function connect(target: string, channel: ChannelCredentials = credentials.createInsecure()): Client {
-      const client = new Client(target, channel, { "grpc.use_local_subchannel_pool": 1 });
-      clients.push(client);
-      return client;
     }
 
     it("ShouldRateLimit is counted with its response time (case 179)", async () => {
@@ -86,35 +85,14 @@ export function describeGrpcTransport(engine: GrpcEngine): void {
 
     it("a caller without a deadline has none", async () => {
       const { client, decider } = await start();
-      const { path, requestSerialize, responseDeserialize } = shouldRateLimit;
-      await new Promise((resolve) => {
-        client.makeUnaryRequest(
-          path,
-          requestSerialize,
-          responseDeserialize,
-          create(RateLimitRequestSchema, PLAIN_REQUEST),
-          resolve,
-        );
-      });
+      await callUnary(client, shouldRateLimit, create(RateLimitRequestSchema, PLAIN_REQUEST));
       expect(decider.calls[0]?.call.deadlineMs).toBeUndefined();
     });
 
-    const sendBytes = (client: Client, path: string, bytes: Buffer): Promise<number | undefined> =>
-      new Promise((resolve) => {
-        client.makeUnaryRequest(
-          path,
-          (message: Buffer) => message,
-          (answer) => answer,
-          bytes,
-          (error) => resolve(error?.code),
-        );
-      });
-
     it("bytes that are no request are refused, and a message above 4 MiB too", async () => {
       const { client, decider } = await start();
-      const { path } = shouldRateLimit;
-      expect(await sendBytes(client, path, TRUNCATED)).toBe(status.INTERNAL);
-      expect(await sendBytes(client, path, Buffer.alloc(4 * 1024 * 1024 + 1))).toBe(status.RESOURCE_EXHAUSTED);
+      expect(await askWithBytes(client, TRUNCATED)).toMatch(/^INTERNAL: /);
+      expect(await askWithBytes(client, Buffer.alloc(4 * 1024 * 1024 + 1))).toMatch(/^RESOURCE_EXHAUSTED: /);
       expect(decider.calls).toHaveLength(0);
       expect((await ask(client, PLAIN_REQUEST)).kind).toBe("decision");
     });
@@ -122,7 +100,7 @@ export function describeGrpcTransport(engine: GrpcEngine): void {
     it("bytes that are no request are not counted as calls of their method", async () => {
       const { client, statistics } = await start();
       for (const { path } of [shouldRateLimit, checkMethod, listMethod])
-        expect(await sendBytes(client, path, TRUNCATED)).toBe(status.INTERNAL);
+        expect(await askWithBytes(client, TRUNCATED, { path })).toMatch(/^INTERNAL: /);
       const counted = ["ShouldRateLimit", "Check", "List"].map((name) => statistics.method(name));
       expect(counted.map(({ totalRequests }) => totalRequests.value)).toEqual([0, 0, 0]);
       expect(counted.map(({ responseTime }) => responseTime.count)).toEqual([0, 0, 0]);
@@ -144,17 +122,8 @@ export function describeGrpcTransport(engine: GrpcEngine): void {
     it("List returns the health of the process under each of its names", async () => {
       const { client, health, statistics } = await start();
       health.set("start", true);
-      const { path, requestSerialize, responseDeserialize } = listMethod;
-      const answer = await new Promise((resolve) => {
-        client.makeUnaryRequest(
-          path,
-          requestSerialize,
-          responseDeserialize,
-          create(HealthListRequestSchema),
-          (error, response) => resolve(error ?? response?.statuses),
-        );
-      });
-      expect(answer).toMatchObject({
+      const { response } = await callUnary(client, listMethod, create(HealthListRequestSchema));
+      expect(response?.statuses).toMatchObject({
         "": { status: 1 },
         ratelimit: { status: 1 },
         "envoy.service.ratelimit.v3.RateLimitService": { status: 1 },
@@ -212,6 +181,68 @@ export function describeGrpcTransport(engine: GrpcEngine): void {
       await expect(openEngine(engine, { address: { kind: "tcp", host: "127.0.0.1", port } })).rejects.toThrow(
         `Cannot listen for gRPC on 127.0.0.1:${port}: the port is in use; set GRPC_PORT to another one`,
       );
+    });
+
+    it("a message over 4 MiB is refused with its size, one below is decided, and other calls on the same connection continue", async () => {
+      const client = connect((await start()).target);
+      // An unknown field is skipped.
+      const padded = (length: number): Buffer => {
+        const field = Buffer.alloc(length - GOOD.length);
+        field[0] = 0x7a; // Number 15, bytes.
+        let rest = field.length - 5;
+        for (let at = 1; at < 5; at++) {
+          field[at] = (rest & 0x7f) | (at < 4 ? 0x80 : 0);
+          rest >>>= 7;
+        }
+        return Buffer.concat([GOOD, field]);
+      };
+      const answers = await Promise.all([
+        askWithBytes(client, padded(4 * 1024 * 1024 + 1)),
+        askWithBytes(client, GOOD),
+        askWithBytes(client, padded(4 * 1024 * 1024)),
+        askWithBytes(client, GOOD),
+      ]);
+      expect(answers).toEqual([
+        expect.stringMatching(
+          /^RESOURCE_EXHAUSTED: (grpc: r|R)eceived message larger than max \(4194305 vs\.? 4194304\)$/,
+        ),
+        "OK",
+        "OK",
+        "OK",
+      ]);
+    });
+
+    it("a header over its limit is refused, and other clients continue", async () => {
+      const { target } = await start();
+      const [greedy, other] = [connect(target), connect(target)];
+      expect(await askWithBytes(other, GOOD)).toBe("OK");
+      const metadata = new Metadata();
+      for (let index = 0; index < 20; index++) metadata.set(`x-${index}`, "y".repeat(10_000));
+      expect(await askWithBytes(greedy, GOOD, { metadata })).not.toBe("OK");
+      expect(await askWithBytes(other, GOOD)).toBe("OK");
+      expect(await askWithBytes(connect(target), GOOD)).toBe("OK");
+    });
+
+    it.each([
+      ["another path", { ":path": "/x.Y/Z" }, "12"],
+      ["no gRPC content", { "content-type": "text/plain" }, undefined],
+    ])("%s gets a status that says so", async (_what, headers, grpcStatus) => {
+      const session = http2Connect(`http://${(await start()).target}`);
+      closing.push(() => session.destroy());
+      const stream = session.request({
+        ":method": "POST",
+        ":path": shouldRateLimit.path,
+        "content-type": "application/grpc",
+        te: "trailers",
+        ...headers,
+      });
+      const answer = await new Promise<IncomingHttpHeaders>((resolve, reject) => {
+        stream.on("response", resolve);
+        stream.on("error", reject);
+        stream.end();
+      });
+      if (grpcStatus === undefined) expect(answer[constants.HTTP2_HEADER_STATUS]).toBe(415);
+      else expect(answer["grpc-status"]).toBe(grpcStatus);
     });
   });
 }

@@ -1,14 +1,13 @@
 // The behaviour of every gRPC engine on a unix socket.
 import { existsSync } from "node:fs";
-import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { rename, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { Client, credentials } from "@grpc/grpc-js";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { beforeEach, describe, expect, it } from "vitest";
 
-import { ask, type GrpcEngine, openEngine, type OpenedEngine } from "./grpc-engine.suite.ts";
+import { ask, type GrpcEngine, type OpenedEngine, useEngine } from "./grpc-engine.suite.ts";
 import { PLAIN_REQUEST } from "./transport.suite.ts";
 
 /** Runs the suite. */
@@ -16,30 +15,21 @@ export function describeGrpcOnUnixSocket(engine: GrpcEngine): void {
   describe(`the engine ${engine.name} on a unix socket`, () => {
     let folder: string;
     let path: string;
-    const opened: OpenedEngine[] = [];
+    const { closing, client, start: startEngine } = useEngine(engine);
 
-    beforeEach(async () => {
-      folder = await mkdtemp(join(tmpdir(), "weir-uds-"));
+    beforeEach(() => {
+      const temporary = makeTemporaryFolder();
+      closing.push(() => temporary.remove());
+      folder = temporary.path;
       path = join(folder, "ratelimit.sock");
     });
 
-    afterEach(async () => {
-      for (const { transport } of opened.splice(0)) await transport.stop();
-      await rm(folder, { recursive: true, force: true });
-    });
-
-    async function start(): Promise<OpenedEngine> {
-      const started = await openEngine(engine, { address: { kind: "unix", path } });
-      opened.push(started);
-      return started;
-    }
+    const start = (): Promise<OpenedEngine> => startEngine({ address: { kind: "unix", path } });
 
     it("answers there and removes the socket at the end", async () => {
       const { target, transport } = await start();
       expect(target).toBe(`unix:${path}`);
-      const client = new Client(target, credentials.createInsecure());
-      expect((await ask(client, PLAIN_REQUEST)).kind).toBe("decision");
-      client.close();
+      expect((await ask(client(target), PLAIN_REQUEST)).kind).toBe("decision");
       await transport.stop();
       expect(existsSync(path)).toBe(false);
     });
@@ -51,9 +41,7 @@ export function describeGrpcOnUnixSocket(engine: GrpcEngine): void {
       await rename(`${path}.old`, path);
       await new Promise((resolve) => killed.close(resolve));
       const { target } = await start();
-      const client = new Client(target, credentials.createInsecure());
-      expect((await ask(client, PLAIN_REQUEST)).kind).toBe("decision");
-      client.close();
+      expect((await ask(client(target), PLAIN_REQUEST)).kind).toBe("decision");
     });
 
     it("refuses a path with a listener, or of another file", async () => {

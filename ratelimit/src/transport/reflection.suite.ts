@@ -1,16 +1,16 @@
 // Reflection as its users see it, for every gRPC engine: a real grpcurl that has none of our .proto
 // files, and raw streams where it is too polite.
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { Client, type ClientDuplexStream, credentials, type ServiceError as GrpcError, status } from "@grpc/grpc-js";
+import { type ClientDuplexStream, type ServiceError as GrpcError, status } from "@grpc/grpc-js";
 import {
   ServerReflectionRequestSchema,
   ServerReflectionResponseSchema,
 } from "@weir/proto/generated/grpc/reflection/v1/reflection_pb";
 import { startProgram } from "@weir/harness/processes/start-process";
 import { findTool } from "@weir/harness/processes/tools";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 
-import { type GrpcEngine, openEngine, type OpenedEngine } from "./grpc-engine.suite.ts";
+import { type GrpcEngine, type OpenedEngine, useEngine } from "./grpc-engine.suite.ts";
 
 const GRPCURL_VERSION = "1.9.4";
 const GRPCURL = findTool(`grpcurl-${GRPCURL_VERSION}`, "grpcurl");
@@ -24,17 +24,14 @@ async function grpcurl(...args: readonly string[]): Promise<{ readonly code: num
 /** Runs the suite. */
 export function describeReflection(engine: GrpcEngine): void {
   let opened: OpenedEngine;
+  const { client, start } = useEngine(engine);
 
   beforeEach(async () => {
-    opened = await openEngine(engine);
+    opened = await start();
     opened.health.set("start", true);
   });
 
-  afterEach(() => opened.transport.stop());
-
-  function address(): string {
-    return opened.target;
-  }
+  const address = (): string => opened.target;
 
   describe(`reflection of the engine ${engine.name}, asked by grpcurl`, () => {
     it("grpcurl lists the services and the methods of one", async () => {
@@ -84,21 +81,14 @@ export function describeReflection(engine: GrpcEngine): void {
   });
 
   describe(`reflection streams of the engine ${engine.name}`, () => {
-    const clients: Client[] = [];
-    afterEach(() => {
-      for (const client of clients.splice(0)) client.close();
-    });
-
     /** A stream of one of the versions, what it answered, and the status that it ended with. */
     function open(version: "v1" | "v1alpha"): {
       stream: ClientDuplexStream<Buffer, Buffer>;
       answers: Buffer[];
       ended: Promise<number>;
     } {
-      const client = new Client(address(), credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 });
-      clients.push(client);
       const asIs = (bytes: Buffer): Buffer => bytes;
-      const stream = client.makeBidiStreamRequest(
+      const stream = client(address()).makeBidiStreamRequest(
         `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
         asIs,
         asIs,

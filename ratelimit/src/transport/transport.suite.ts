@@ -91,42 +91,21 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
     it("a request reaches the decider with all its fields", async () => {
       const decider = new ScriptedDecider();
       const { ask } = await start(decider);
-      await ask({
-        domain: "mongo_cps",
-        hitsAddend: 7,
-        descriptors: [
-          {
-            entries: [
-              { key: "k", value: "v" },
-              { key: "ключ", value: "" },
-            ],
-          },
-          {
-            entries: [{ key: "a", value: "b" }],
-            limit: { requestsPerUnit: 42, unit: 3, unitMultiplier: 15 },
-            hitsAddend: 0n,
-            isNegativeHits: true,
-          },
+      const sent = { domain: "mongo_cps", hitsAddend: 7 };
+      const plain = {
+        entries: [
+          { key: "k", value: "v" },
+          { key: "ключ", value: "" },
         ],
-      });
+      };
+      const full = {
+        entries: [{ key: "a", value: "b" }],
+        limit: { requestsPerUnit: 42, unit: 3 as const, unitMultiplier: 15 },
+        isNegativeHits: true,
+      };
+      await ask({ ...sent, descriptors: [plain, { ...full, hitsAddend: 0n }] });
       const request = decider.calls[0]?.request;
-      expect(request).toMatchObject({
-        domain: "mongo_cps",
-        hitsAddend: 7,
-        descriptors: [
-          {
-            entries: [
-              { key: "k", value: "v" },
-              { key: "ключ", value: "" },
-            ],
-          },
-          {
-            entries: [{ key: "a", value: "b" }],
-            limit: { requestsPerUnit: 42, unit: 3, unitMultiplier: 15 },
-            isNegativeHits: true,
-          },
-        ],
-      });
+      expect(request).toMatchObject({ ...sent, descriptors: [plain, full] });
       expect(Number(request?.descriptors[1]?.hitsAddend)).toBe(0);
       expect(request?.descriptors[0]?.limit).toBeUndefined();
       expect(request?.descriptors[0]?.hitsAddend).toBeUndefined();

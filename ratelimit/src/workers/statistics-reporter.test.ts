@@ -1,6 +1,6 @@
 // Statistics of workers in the store of the service: the sum of all, whatever happened in between.
+import { Random } from "@weir/harness/processes/random";
 import { describe, expect, it } from "vitest";
-import { createRandom } from "../config/mutation.suite.ts";
 import { RULE_STATISTICS } from "../statistics/rule-statistics.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { REPORT_ENTRIES_MAX, type StatisticsReport } from "./messages.ts";
@@ -61,27 +61,26 @@ function numbersOf(store: StatisticsStore): Record<string, number> {
 describe("StatisticsReporter and mergeReport()", () => {
   it.each([1, 2, 3])("make the service's statistics the sum of its workers' (seed %i)", async (seed) => {
     const fixture = new Fixture();
-    const random = createRandom(seed);
-    const below = (limit: number): number => Math.floor(random() * limit);
+    const random = new Random(seed);
     const expected: Record<string, number> = {};
     const addExpected = (name: string, by: number): void => void (expected[name] = (expected[name] ?? 0) + by);
     for (let step = 0; step < 2000; step++) {
-      const store = fixture.workers[below(2)]?.store ?? fixture.service;
-      const by = below(5);
-      switch (below(6)) {
+      const store = fixture.workers[random.below(2)]?.store ?? fixture.service;
+      const by = random.below(5);
+      switch (random.below(6)) {
         case 0:
           store.counter("calls").add(by);
           addExpected("calls", by);
           break;
         case 1: {
-          const rule = RULES[below(RULES.length)] ?? "";
-          const { name, field } = RULE_STATISTICS[below(6)] ?? RULE_STATISTICS[0];
+          const rule = RULES[random.below(RULES.length)] ?? "";
+          const { name, field } = RULE_STATISTICS[random.below(6)] ?? RULE_STATISTICS[0];
           store.rule(rule)[field] += by;
           addExpected(`ratelimit.service.rate_limit.${rule}.${name}`, by);
           break;
         }
         case 2: {
-          const key = `d.a_value-${below(10)}`;
+          const key = `d.a_value-${random.below(10)}`;
           const counters = store.dynamicRule(key);
           if (counters === undefined) throw new Error("All keys must fit");
           counters.overLimit += by;
@@ -89,7 +88,7 @@ describe("StatisticsReporter and mergeReport()", () => {
           break;
         }
         case 3: {
-          const domain = `unknown-${below(5)}`;
+          const domain = `unknown-${random.below(5)}`;
           store.dynamicCounter("scope", domain, "not_found")?.add(by);
           addExpected(`scope.${domain}.not_found`, by);
           break;
@@ -100,7 +99,7 @@ describe("StatisticsReporter and mergeReport()", () => {
           addExpected("time.sum", 2 * by + 0.5);
           break;
         case 5:
-          if (below(20) === 0) await fixture.report();
+          if (random.below(20) === 0) await fixture.report();
       }
     }
     await fixture.report();

@@ -1,11 +1,12 @@
 // Broken rule files by the hundred thousand: whatever the bytes are, a file is read or refused, and
 // that soon. A throw would end the process.
 import { findSetProblems } from "@weir/limits/validate/validate";
+import { mutate } from "@weir/harness/processes/mutation";
+import { Random } from "@weir/harness/processes/random";
 import { describe, expect, it } from "vitest";
 
 import { compileRules } from "@weir/limits/rules/compile";
 import { attachKeys } from "@weir/limits/rules/configuration.suite";
-import { createRandom, mutate, randomBytes } from "../mutation.suite.ts";
 import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
 
 const INPUTS = 30_000;
@@ -66,18 +67,21 @@ const TOKENS = [
   "...\n",
   "%TAG ! tag:x,2000:\n",
   "💧",
-];
+].map((text) => Buffer.from(text));
 
 describe("parseRuleFile", () => {
   it(
     `reads or refuses ${INPUTS} broken files, each with a text and a place (seed ${SEED})`,
     { timeout: TIMEOUT_MS },
     () => {
-      const random = createRandom(SEED);
+      const random = new Random(SEED);
       const seen = { good: 0, refused: 0, invalid: 0, slowestUs: 0 };
       for (let index = 0; index < INPUTS; index++) {
-        const bytes = random() < 0.3 ? randomBytes(random, LENGTH_MAX) : mutate(random, GOOD, TOKENS, LENGTH_MAX);
-        const text = bytes.toString(random() < 0.5 ? "utf8" : "latin1");
+        const bytes =
+          random.below(10) < 3
+            ? random.bytes(random.between(0, LENGTH_MAX))
+            : mutate(random, random.pick(GOOD), random.between(1, 8), TOKENS).subarray(0, LENGTH_MAX);
+        const text = bytes.toString(random.oneIn(2) ? "utf8" : "latin1");
         const began = process.threadCpuUsage();
         try {
           seen[readAll(text)] += 1;

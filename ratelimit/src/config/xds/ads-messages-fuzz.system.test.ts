@@ -6,11 +6,12 @@ import { DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/dis
 import { RateLimitConfigSchema, RateLimitUnit } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import { findSetProblems } from "@weir/limits/validate/validate";
+import { mutate } from "@weir/harness/processes/mutation";
+import { Random } from "@weir/harness/processes/random";
 import { describe, expect, it } from "vitest";
 
 import { compileRules } from "@weir/limits/rules/compile";
 import { attachKeys } from "@weir/limits/rules/configuration.suite";
-import { createRandom, mutate, randomBytes } from "../mutation.suite.ts";
 import { decodeResponse } from "./ads-messages.ts";
 
 const INPUTS = 100_000;
@@ -76,14 +77,16 @@ const TOKENS = [
   "\x1a\x00",
   "a*",
   "d",
-];
+].map((text) => Buffer.from(text, "latin1"));
 
 describe("decodeResponse", () => {
   it(`decodes or refuses ${INPUTS} broken resources (seed ${SEED})`, { timeout: TIMEOUT_MS }, () => {
-    const random = createRandom(SEED);
+    const random = new Random(SEED);
     const seen = { good: 0, refused: 0, invalid: 0 };
     for (let index = 0; index < INPUTS; index++) {
-      const value = random() < 0.2 ? randomBytes(random, LENGTH_MAX) : mutate(random, GOOD, TOKENS, LENGTH_MAX);
+      const value = random.oneIn(5)
+        ? random.bytes(random.between(0, LENGTH_MAX))
+        : mutate(random, random.pick(GOOD), random.between(1, 8), TOKENS).subarray(0, LENGTH_MAX);
       try {
         seen[readAll(create(AnySchema, { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL, value }))] += 1;
       } catch (cause) {

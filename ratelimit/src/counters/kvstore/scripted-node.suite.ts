@@ -2,6 +2,8 @@
 // it speaks the wire protocol, and notes every command.
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
+import type { Reply } from "./connection/reply.ts";
+import { ReplyParser } from "./connection/reply-parser.ts";
 
 /** An answer as it goes over the wire; undefined says nothing, "end" closes the connection. */
 export type Answer = string | undefined;
@@ -54,17 +56,15 @@ export class ScriptedNode {
   }
 
   #accept(socket: Socket): void {
-    let rest = "";
+    // A command is a list of texts, as some replies are.
+    const parser = new ReplyParser({
+      reply: (words) => this.#answer(socket, (words as readonly Reply[]).map(String)),
+      malformed: (reason) => socket.destroy(new Error(reason)),
+    });
     this.#sockets.add(socket);
     socket.on("close", () => this.#sockets.delete(socket));
     socket.on("error", () => undefined); // The other side ends as it likes.
-    socket.on("data", (chunk) => {
-      rest += chunk.toString("latin1");
-      for (let taken = takeCommand(rest); taken !== undefined; taken = takeCommand(rest)) {
-        rest = taken.rest;
-        this.#answer(socket, taken.words);
-      }
-    });
+    socket.on("data", (chunk: Buffer) => parser.parse(chunk, chunk.length));
   }
 
   #answer(socket: Socket, words: readonly string[]): void {
@@ -87,22 +87,4 @@ export function slotsReply(
   const entry = ([first, last, host, port]: (typeof ranges)[number]): string =>
     `*3\r\n:${first}\r\n:${last}\r\n*3\r\n$${host.length}\r\n${host}\r\n:${port}\r\n$2\r\nid\r\n`;
   return `*${ranges.length}\r\n${ranges.map(entry).join("")}`;
-}
-
-/** The first command of what arrived, and what is behind it; undefined while it is not whole. */
-function takeCommand(text: string): { readonly words: readonly string[]; readonly rest: string } | undefined {
-  const head = /^\*(\d+)\r\n/.exec(text);
-  if (head === null) return undefined;
-  const words: string[] = [];
-  let at = head[0].length;
-  for (let word = 0; word < Number(head[1]); word++) {
-    const size = /^\$(\d+)\r\n/.exec(text.slice(at, at + 16));
-    if (size === null) return undefined;
-    const begin = at + size[0].length;
-    const end = begin + Number(size[1]);
-    if (text.length < end + 2) return undefined;
-    words.push(text.slice(begin, end));
-    at = end + 2;
-  }
-  return { words, rest: text.slice(at) };
 }

@@ -1,8 +1,8 @@
 // The memory backend against Maps, one per window, with random keys, windows and clocks.
+import { Random } from "@weir/harness/processes/random";
 import { describe, expect, it } from "vitest";
 import type { CountedCheck } from "../counter.ts";
 import { check, count, read } from "../counter.suite.ts";
-import { createRandom } from "../../config/mutation.suite.ts";
 import type { StoreError } from "../store-error.ts";
 import { MemoryCounter } from "./memory-counter.ts";
 
@@ -64,22 +64,21 @@ describe("new MemoryCounter()", () => {
     { seed: 2, maxKeys: 200 },
     { seed: 3, maxKeys: 10_000 },
   ])("counts and reads as Maps do with up to $maxKeys random keys", async ({ seed, maxKeys }) => {
-    const random = createRandom(seed);
-    const below = (limit: number): number => Math.floor(random() * limit);
+    const random = new Random(seed);
     let nowSeconds = 1_000_000;
     const counter = new MemoryCounter(
       { maxKeys },
-      { clock: () => nowSeconds * 1000, seed: { low: below(2 ** 31), high: below(2 ** 31) } },
+      { clock: () => nowSeconds * 1000, seed: { low: random.below(2 ** 31), high: random.below(2 ** 31) } },
     );
     const model = new MapModel(maxKeys);
     const seen = { refused: 0, known: 0, previous: 0 };
     for (let step = 0; step < STEPS; step++) {
-      if (below(20) === 0) nowSeconds += below(10);
-      if (below(300) === 0) nowSeconds -= below(400);
-      const windowSeconds = WINDOW_SECONDS[below(WINDOW_SECONDS.length)] ?? 1;
-      const age = below(10) === 0 ? windowSeconds : 0; // A call that began in the window before.
+      if (random.below(20) === 0) nowSeconds += random.below(10);
+      if (random.below(300) === 0) nowSeconds -= random.below(400);
+      const windowSeconds = random.pick(WINDOW_SECONDS);
+      const age = random.below(10) === 0 ? windowSeconds : 0; // A call that began in the window before.
       const start = nowSeconds - (nowSeconds % windowSeconds) - age;
-      const asked = check(`${TEXTS[below(TEXTS.length)]}${below(40)}`, below(4), start, windowSeconds);
+      const asked = check(`${random.pick(TEXTS)}${random.below(40)}`, random.below(4), start, windowSeconds);
       const expected = model.count(asked, nowSeconds);
       if (expected === undefined) {
         seen.refused += 1;

@@ -1,6 +1,6 @@
 // Mogrifiers: how they rewrite names, and invalid ones.
+import { Random } from "@weir/harness/processes/random";
 import { describe, expect, it } from "vitest";
-import { createDraws } from "../draws.suite.ts";
 import { type Mogrifier, type MogrifierTexts, mogrify, parseMogrifier } from "./mogrifier.ts";
 
 const RULE = "^ratelimit\\.service\\.rate_limit\\.(.*)\\.(.*)\\.(.*)$";
@@ -69,10 +69,10 @@ describe("mogrify()", () => {
   });
 
   it("mogrify() gives what the groups say for any name", () => {
-    const draws = createDraws(7);
+    const random = new Random(7);
     const mogrifier = parsed("^([^.]*)\\.(.*)$", "$2.$1.$3", "first:$1");
     for (let round = 0; round < 2000; round++) {
-      const name = draws.text("ab.$_:|#,=é\u{1f600}\n0", 30);
+      const name = random.text("ab.$_:|#,=é\u{1f600}\n0", 30);
       const dot = name.indexOf(".");
       // The second group stops at a line end, and the match must reach the end of the name.
       const isMatched = dot !== -1 && !name.slice(dot).includes("\n");

@@ -1,9 +1,7 @@
 import { Client, compressionAlgorithms, credentials } from "@grpc/grpc-js";
 import { afterEach, describe, expect, it } from "vitest";
 
-import { describeGrpcCertificates } from "../grpc-certificates.suite.ts";
-import { type GrpcEngine, openEngine, type OpenedEngine } from "../grpc-engine.suite.ts";
-import { askWithBytes, describeGrpcLimits, GOOD } from "../grpc-limits.suite.ts";
+import { askWithBytes, GOOD, type GrpcEngine, openEngine, type OpenedEngine } from "../grpc-engine.suite.ts";
 import { describeGrpcOverTls } from "../grpc-tls.suite.ts";
 import { describeGrpcTransport } from "../grpc-transport.suite.ts";
 import { describeGrpcOnUnixSocket } from "../grpc-unix-socket.suite.ts";
@@ -14,8 +12,6 @@ const ENGINE: GrpcEngine = { name: "grpc-js", create: (deps, options) => new Grp
 describeGrpcTransport(ENGINE);
 describeGrpcOnUnixSocket(ENGINE);
 describeGrpcOverTls(ENGINE);
-describeGrpcCertificates(ENGINE);
-describeGrpcLimits(ENGINE);
 
 describe("GrpcJsTransport and compression", () => {
   let opened: OpenedEngine | undefined;

@@ -5,9 +5,7 @@ import { Client, compressionAlgorithms, credentials } from "@grpc/grpc-js";
 import { createLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { describeGrpcCertificates } from "../grpc-certificates.suite.ts";
-import { openEngine, type OpenedEngine } from "../grpc-engine.suite.ts";
-import { askWithBytes, describeGrpcLimits, GOOD } from "../grpc-limits.suite.ts";
+import { askWithBytes, GOOD, openEngine, type OpenedEngine } from "../grpc-engine.suite.ts";
 import { describeGrpcOverTls } from "../grpc-tls.suite.ts";
 import { describeGrpcTransport } from "../grpc-transport.suite.ts";
 import { describeGrpcOnUnixSocket } from "../grpc-unix-socket.suite.ts";
@@ -16,8 +14,6 @@ import { WEIR } from "./weir-engine.suite.ts";
 describeGrpcTransport(WEIR);
 describeGrpcOnUnixSocket(WEIR);
 describeGrpcOverTls(WEIR);
-describeGrpcCertificates(WEIR);
-describeGrpcLimits(WEIR);
 
 describe("WeirTransport", () => {
   let opened: OpenedEngine;

@@ -3,14 +3,14 @@
 import { Secret } from "@weir/common/settings/secret";
 import { until } from "@weir/harness/processes/eventually";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
-import { writeCertificates } from "@weir/harness/servers/certificate-files";
+import { clientMaterial, writeCertificates } from "@weir/harness/servers/certificate-files";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { check, count, describeCounter } from "../../counter.suite.ts";
 import { addUser, expectNoLoss, MountedCredentials } from "../credentials-change.suite.ts";
 import { DEADLINE_MS, PATIENT, SHORT_START, TestedCounters } from "../kvstore-counter.suite.ts";
 import type { KvstoreTlsOptions } from "../options.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
-import { clientMaterial, type ClusterServers, startCluster } from "./cluster-servers.suite.ts";
+import { type ClusterServers, startCluster } from "./cluster-servers.suite.ts";
 import { hashSlot } from "./hash-slot.ts";
 
 /** What the checks of `check()` append to a key. */

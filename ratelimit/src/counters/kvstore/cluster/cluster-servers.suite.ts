@@ -1,10 +1,9 @@
 // A real cluster of redis-server processes for integration tests: three primaries on 127.0.0.1 that
 // share the slots evenly, and slots that are moved step by step, as a reshard does.
-import { readFileSync } from "node:fs";
 import { until } from "@weir/harness/processes/eventually";
 import { startRedis } from "@weir/harness/servers/redis";
 import type { StoreServer } from "@weir/harness/servers/store-server";
-import type { CertificateFiles } from "@weir/harness/servers/certificate-files";
+import { type CertificateFiles, clientMaterial } from "@weir/harness/servers/certificate-files";
 import { Redis } from "ioredis";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { hashSlot, SLOT_COUNT } from "./hash-slot.ts";
@@ -182,15 +181,6 @@ export class ClusterServers {
     for (const { client } of all) client.disconnect();
     await Promise.all(all.map(({ server }) => server.stop()));
   }
-}
-
-/** What a client of such a cluster shows and trusts. */
-export function clientMaterial({
-  ca,
-  clientCert,
-  clientKey,
-}: CertificateFiles): Readonly<Record<"ca" | "cert" | "key", Buffer>> {
-  return { ca: readFileSync(ca), cert: readFileSync(clientCert), key: readFileSync(clientKey) };
 }
 
 /** Starts a cluster. */

@@ -47,32 +47,6 @@ export function encodeByLibrary(decision: Decision): string {
   return Buffer.from(toBinary(RateLimitResponseSchema, responseMessage(decision))).toString("hex");
 }
 
-/** A random change of bytes: cut off, overwritten, removed, repeated. */
-export function randomChange(): fc.Arbitrary<(bytes: Buffer) => Buffer> {
-  return fc
-    .tuple(
-      fc.constantFrom("cut", "overwrite", "insert", "remove", "repeat"),
-      fc.nat(),
-      fc.integer({ min: 0, max: 255 }),
-    )
-    .map(([kind, position, byte]) => (bytes: Buffer): Buffer => {
-      const at = position % (bytes.length + 1);
-      const [before, after] = [bytes.subarray(0, at), bytes.subarray(at)];
-      switch (kind) {
-        case "cut":
-          return before;
-        case "overwrite":
-          return Buffer.concat([before, Buffer.of(byte), after.subarray(1)]);
-        case "insert":
-          return Buffer.concat([before, Buffer.of(byte), after]);
-        case "remove":
-          return Buffer.concat([before, after.subarray(1)]);
-        case "repeat":
-          return Buffer.concat([bytes, after]);
-      }
-    });
-}
-
 /** A random decision. */
 export function randomDecision(): fc.Arbitrary<Decision> {
   const text = fc.oneof(fc.string({ maxLength: 20 }), fc.string({ maxLength: 60, unit: "grapheme" }));
