@@ -230,7 +230,7 @@ export default tseslint.config(
   {
     files: TEST_FILES,
     // They bind what they start themselves, or start what ends by itself.
-    ignores: ["e2e/src/attacks/**", "operator/src/workload/pod-process.suite.ts", "tools/**"],
+    ignores: ["e2e/src/attacks/**", "tools/**"],
     rules: {
       "no-restricted-imports": [
         "error",

@@ -18,7 +18,7 @@ import type { Settings } from "./settings.ts";
 import { createStatusParts } from "./status-parts.ts";
 import { WebhookMetrics } from "./webhook/webhook-metrics.ts";
 import { WEBHOOK_PATH, WebhookServer } from "./webhook/webhook-server.ts";
-import { RATE_LIMIT_SERVICES } from "./workload/owned-kinds.ts";
+import { RATE_LIMIT_SERVICES } from "./workload/objects/owned-kinds.ts";
 
 /** What parts are made from. */
 export interface PartDeps {

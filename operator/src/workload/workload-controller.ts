@@ -2,8 +2,8 @@
 import type { ClusterCaches } from "../reconcile/cluster-caches.ts";
 import { Controller, type ControllerDeps, type ControllerOptions } from "../reconcile/controller.ts";
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
-import { OWNED_KIND_NAMES, OWNED_KINDS, type OwnedKindName, PODS } from "./owned-kinds.ts";
-import { MANAGED_LABEL, MANAGER, type WorkloadOptions } from "./workload.ts";
+import { OWNED_KIND_NAMES, OWNED_KINDS, type OwnedKindName, PODS } from "./objects/owned-kinds.ts";
+import { MANAGED_LABEL, MANAGER, type WorkloadOptions } from "./objects/workload.ts";
 import { WorkloadReconciler, type WorkloadReconcilerDeps } from "./workload-reconciler.ts";
 
 /** What the controller works with. */

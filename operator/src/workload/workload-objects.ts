@@ -7,9 +7,9 @@ import { fieldsOf, mappingsOf } from "@weir/kubernetes/mapping";
 
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
 import { hasAsRendered } from "./drift.ts";
-import { apiVersionOf, OWNED_KINDS, type OwnedKindName } from "./owned-kinds.ts";
-import { type RenderedObject, renderWorkload } from "./render-workload.ts";
-import { MANAGER, podBounds, type Workload } from "./workload.ts";
+import { apiVersionOf, OWNED_KINDS, type OwnedKindName } from "./objects/owned-kinds.ts";
+import { type RenderedObject, renderWorkload } from "./objects/render-workload.ts";
+import { MANAGER, podBounds, type Workload } from "./objects/workload.ts";
 
 /**
  * Field manager that owns the replicas of an autoscaled Deployment until the autoscaler sets them. When

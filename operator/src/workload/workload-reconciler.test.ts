@@ -6,7 +6,7 @@ import { fieldsOf } from "@weir/kubernetes/mapping";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { ObjectCache } from "../reconcile/object-cache.ts";
-import { OWNED_KIND_NAMES, OWNED_KINDS, type OwnedKindName, RATE_LIMIT_SERVICES } from "./owned-kinds.ts";
+import { OWNED_KIND_NAMES, OWNED_KINDS, type OwnedKindName, RATE_LIMIT_SERVICES } from "./objects/owned-kinds.ts";
 import { WorkloadReconciler } from "./workload-reconciler.ts";
 
 const KEY = { namespace: "shop", name: "limits" };

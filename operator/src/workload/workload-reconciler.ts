@@ -18,9 +18,9 @@ import type { EventRecorder, EventText } from "../events/event-recorder.ts";
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
 import type { ObjectKey, ReconcileResult, Reconciler } from "../reconcile/reconciler.ts";
 import { fleetConflict } from "./fleet-conflict.ts";
-import { apiVersionOf, OWNED_KIND_NAMES, type OwnedKindName, RATE_LIMIT_SERVICES } from "./owned-kinds.ts";
+import { apiVersionOf, OWNED_KIND_NAMES, type OwnedKindName, RATE_LIMIT_SERVICES } from "./objects/owned-kinds.ts";
 import { isReadyPod } from "./pods.ts";
-import { MANAGER, selectorOf, type Workload, type WorkloadOptions, workloadOf } from "./workload.ts";
+import { MANAGER, selectorOf, type Workload, type WorkloadOptions, workloadOf } from "./objects/workload.ts";
 import { replicasOf, WorkloadObjects, type WorkloadOutcome } from "./workload-objects.ts";
 import { isObserved, workloadStatus, type WorkloadProblem } from "./workload-status.ts";
 

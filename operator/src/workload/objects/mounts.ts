@@ -1,6 +1,6 @@
 // The Secrets that the pods of a workload mount as files, and where. Their values are never read through
 // the API.
-import { RATELIMIT_SECRET } from "../certificates/certificate-secret.ts";
+import { RATELIMIT_SECRET } from "../../certificates/certificate-secret.ts";
 import type { Workload } from "./workload.ts";
 
 /** Where the files are. */
