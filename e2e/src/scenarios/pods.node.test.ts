@@ -1,6 +1,6 @@
 // What users do with the pods of an installed Weir: kubectl exec, logs and port-forward into one of each program, and
 // `kubectl weir` (docs/cli.md).
-import { delimiter, dirname } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 
 import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { eventually } from "@weir/harness/processes/eventually";
@@ -61,8 +61,9 @@ describe("the pods of the installed product", () => {
       expect(exec).toContain(program);
       expect(await node.kubectl(["logs", "-n", namespace, name])).toContain(logged);
       const local = await reservePort();
-      const { kubectlPath, kubeconfigPath } = node.cluster;
-      const args = ["--kubeconfig", kubeconfigPath, "port-forward", "-n", namespace, name, `${local}:${port}`];
+      const { kubectlPath, kubeconfigPath, folder } = node.cluster;
+      const own = ["--kubeconfig", kubeconfigPath, "--cache-dir", join(folder, "kubectl-cache")];
+      const args = [...own, "port-forward", "-n", namespace, name, `${local}:${port}`];
       const forwarding = startProgram(kubectlPath, args);
       try {
         const direct = await fetch(`http://${(await podOf(program, namespace)).address}:${port}${path}`);

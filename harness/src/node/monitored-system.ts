@@ -87,7 +87,7 @@ export class MonitoredSystem {
 
   /** Connects a client that NACKs limits per week, as a pod of an old image does. */
   async startOldPod(): Promise<void> {
-    const { "ca.crt": ca, "tls.crt": cert, "tls.key": key } = await this.#readSecret("weir-ratelimit-tls");
+    const { "ca.crt": ca, "ratelimit.crt": cert, "ratelimit.key": key } = await this.#readSecret("weir-ratelimit-tls");
     const tls = createSecureContext({ ca: ca!, cert: cert!, key: key! });
     const serverName = `weir-control-plane.${SYSTEM_NAMESPACE}.svc`;
     const place = { host: await this.controlPlaneAddress(), serverName, tls };
