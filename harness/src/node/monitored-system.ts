@@ -1,5 +1,5 @@
 // An installed Weir with an account service and what they depend on, on a node of its own, and parts that a test breaks.
-import { join } from "node:path";
+import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { loadAuthority } from "@weir/certificates/authority";
 import { fieldsOf } from "@weir/kubernetes/mapping";
@@ -10,19 +10,21 @@ import { startRedis } from "../servers/redis.ts";
 import type { StoreServer } from "../servers/store-server.ts";
 import { manifestOf } from "../weir/weir.ts";
 import { installAccounts } from "./account-chart.ts";
+import { weirImages } from "./image-archives.ts";
 import { type NodePod, SYSTEM_NAMESPACE } from "./node-access.ts";
 import { startNodePod } from "./node-pods.ts";
-import { startInstalledNode } from "./product.ts";
-import type { RealNode } from "./real-node.ts";
+import { type RealNode, startRealNode } from "./real-node.ts";
 
 /** Longest wait of one kubectl command. */
 const WAIT_TIMEOUT = "--timeout=120s";
 
 /** Starts it; resolves when every program is ready. */
 export async function startMonitoredSystem(): Promise<MonitoredSystem> {
-  const node = await startInstalledNode();
+  const images = await weirImages();
+  const node = await startRealNode();
   const { host } = node.addresses;
   try {
+    await node.importImages(images);
     const [redis, mongo] = await Promise.all([startRedis(node.folder, { host }), startMongo(node.folder, { host })]);
     const system = new MonitoredSystem(node, redis, mongo);
     await system.begin();
@@ -46,12 +48,11 @@ export class MonitoredSystem {
     this.mongo = mongo;
   }
 
-  /** Lets the data plane of the chart count in Redis, and installs the account service and a limit. */
+  /** Installs Weir with a data plane that counts in Redis, the account service, and a limit. */
   async begin(): Promise<void> {
     const redis = { type: "single", single: { address: this.redis.address }, commandTimeout: "10s" };
-    const set = (key: string, value: object): readonly string[] => ["--set-json", `${key}=${JSON.stringify(value)}`];
     const spec = { replicas: 1, backend: { type: "redis", redis } };
-    await this.node.helm("upgrade", "weir", join(CHARTS, "weir"), ...set("rateLimitService.spec", spec));
+    await this.node.install(CHARTS, "--set-json", `rateLimitService.spec=${JSON.stringify(spec)}`);
     await installAccounts(this.node, this.mongo);
     await this.applyLimit("mail", "day");
     for (const name of ["rls/ratelimit", "rlc/mail", "rlc/weir-account"])
@@ -113,12 +114,14 @@ export class MonitoredSystem {
     await this.node.kubectl(["-n", namespace, "expose", "pod", "rejecting", "--port=9090"]);
   }
 
-  /** Gives the control plane a certificate for three days. */
+  /** Gives the control plane a certificate for three days, in all else as the operator makes it, which keeps it. */
   async shortenCertificate(): Promise<void> {
     const { "tls.crt": cert, "tls.key": key } = await this.#readSecret("weir-ca");
     const authority = await loadAuthority(cert!, key!);
-    const names = { commonName: "short", dnsNames: [`weir-control-plane.${SYSTEM_NAMESPACE}.svc`] };
-    const { certPem, keyPem } = await authority.issue({ ...names, usage: "server", validDays: 3, now: new Date() });
+    const { subjectAltName } = new X509Certificate((await this.#readSecret("weir-control-plane-tls"))["tls.crt"]!);
+    const dnsNames = subjectAltName!.split(", ").map((name) => name.replace("DNS:", ""));
+    const names = { commonName: "weir-control-plane", dnsNames };
+    const { certPem, keyPem } = await authority.issue({ ...names, usage: "both", validDays: 3, now: new Date() });
     const stringData = { "tls.crt": certPem, "tls.key": keyPem };
     await this.kubectl("patch", "secret", "weir-control-plane-tls", "-p", JSON.stringify({ stringData }));
   }
