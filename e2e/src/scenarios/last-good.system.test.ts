@@ -64,7 +64,7 @@ describe("last good forms", () => {
     expect((await flow.status()).troubles).toMatchObject([{ field: "spec.descriptors[1].key", keepsOld: true }]);
     expect(await questions.end()).toBe("2");
     await limits.kubectlApply(limitManifest("mail", 3));
-    await eventually("the mended rule", async () => expect(await second.limitOf("mail", PROBE)).toBe(3));
+    await eventually("the fixed rule", async () => expect(await second.limitOf("mail", PROBE)).toBe(3));
   });
 
   it("are not used for a resource that was deleted and created again", async () => {
