@@ -26,13 +26,22 @@ describe("parseCommand()", () => {
         message: "Cannot read the arguments: backup takes one argument, the file to write, and got 1",
       },
     },
-    { args: ["sweep"], command: { kind: "sweep", isForced: false } },
-    { args: ["sweep", "--force"], command: { kind: "sweep", isForced: true } },
+    { args: ["sweep"], command: { kind: "sweep", isDeleting: false } },
+    { args: ["sweep", "--delete"], command: { kind: "sweep", isDeleting: true } },
     {
-      args: ["sweep", "--forced"],
+      args: ["sweep", "--force"],
       command: {
         kind: "invalid",
-        message: 'Cannot read the arguments: sweep takes --force or nothing, and got "--forced"',
+        message: 'Cannot read the arguments: sweep takes --delete or nothing, and got "--force"',
+      },
+    },
+    { args: ["duplicates"], command: { kind: "duplicates", keep: undefined } },
+    { args: ["duplicates", "--keep", "a"], command: { kind: "duplicates", keep: "a" } },
+    {
+      args: ["duplicates", "--keep"],
+      command: {
+        kind: "invalid",
+        message: 'Cannot read the arguments: duplicates takes --keep ID or nothing, and got "--keep"',
       },
     },
     { args: ["check-login", "http://a:8000"], command: { kind: "check-login", url: "http://a:8000" } },
@@ -48,7 +57,7 @@ describe("parseCommand()", () => {
       command: {
         kind: "invalid",
         message:
-          'Cannot read the arguments: "restore" is no command; allowed are backup, sweep and check-login, or nothing to serve',
+          'Cannot read the arguments: "restore" is no command; allowed are backup, sweep, duplicates and check-login, or nothing to serve',
       },
     },
   ])("gives $command.kind for $args", ({ args, command }) => {

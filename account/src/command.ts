@@ -1,15 +1,17 @@
 // The command line of weir-account: what to run, by its first argument.
 
 /** The arguments, for --help. */
-export const USAGE = "[backup FILE | sweep [--force] | check-login URL]";
+export const USAGE = "[backup FILE | sweep [--delete] | duplicates [--keep ID] | check-login URL]";
 
 /** What to run. */
 export type Command =
   | { readonly kind: "serve" }
   /** Copies the embedded database to a new file. */
   | { readonly kind: "backup"; readonly file: string }
-  /** Removes avatars without a user; forced, also when most have none. */
-  | { readonly kind: "sweep"; readonly isForced: boolean }
+  /** Lists avatars without a user, and removes them when asked to. */
+  | { readonly kind: "sweep"; readonly isDeleting: boolean }
+  /** Lists accounts that share an address; the account `keep` gets its own alone. */
+  | { readonly kind: "duplicates"; readonly keep: string | undefined }
   /** Registers, logs in, refreshes and logs out at a running service. */
   | { readonly kind: "check-login"; readonly url: string }
   | { readonly kind: "invalid"; readonly message: string };
@@ -26,9 +28,14 @@ export function parseCommand(args: readonly string[]): Command {
       return invalid(`backup takes one argument, the file to write, and got ${rest.length}`);
     }
     case "sweep": {
-      const isForced = rest.length === 1 && rest[0] === "--force";
-      if (rest.length === 0 || isForced) return { kind: "sweep", isForced };
-      return invalid(`sweep takes --force or nothing, and got ${JSON.stringify(rest.join(" "))}`);
+      const isDeleting = rest.length === 1 && rest[0] === "--delete";
+      if (rest.length === 0 || isDeleting) return { kind: "sweep", isDeleting };
+      return invalid(`sweep takes --delete or nothing, and got ${JSON.stringify(rest.join(" "))}`);
+    }
+    case "duplicates": {
+      const [flag, keep] = rest;
+      if (rest.length === 0 || (rest.length === 2 && flag === "--keep")) return { kind: "duplicates", keep };
+      return invalid(`duplicates takes --keep ID or nothing, and got ${JSON.stringify(rest.join(" "))}`);
     }
     case "check-login": {
       const [url = ""] = rest;
@@ -37,7 +44,7 @@ export function parseCommand(args: readonly string[]): Command {
     }
     default:
       return invalid(
-        `${JSON.stringify(name)} is no command; allowed are backup, sweep and check-login, or nothing to serve`,
+        `${JSON.stringify(name)} is no command; allowed are backup, sweep, duplicates and check-login, or nothing to serve`,
       );
   }
 }

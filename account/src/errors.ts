@@ -64,7 +64,10 @@ export const CALL_ERRORS = {
     meaning: "The body is larger than the call accepts.",
     remedy: "Send less; JSON bodies may have 16 KiB.",
   },
-  avatar_too_large: { meaning: "The avatar has more bytes than AVATAR_MAX_BYTES.", remedy: "Send a smaller image." },
+  avatar_too_large: {
+    meaning: "The avatar has more bytes than AVATAR_MAX_BYTES, as it was sent, or as it would be stored.",
+    remedy: "Send a smaller or simpler image.",
+  },
   unsupported_media_type: {
     meaning: "The body has a type, charset or encoding that the call does not read.",
     remedy: "Register takes multipart/form-data, login application/json in UTF-8.",
@@ -80,8 +83,8 @@ export const CALL_ERRORS = {
     remedy: "Look at the service's log, and at the disk or the media store, then try again.",
   },
   database_unavailable: {
-    meaning: "The user store did not answer.",
-    remedy: "Look at the user store, then try again.",
+    meaning: "The user store did not answer, or takes no registration while its unique index of addresses is missing.",
+    remedy: "Look at the user store and the service's log, then try again.",
   },
   busy: {
     meaning: "More work is waiting than the service takes on.",
@@ -89,7 +92,7 @@ export const CALL_ERRORS = {
   },
   avatar_invalid: {
     meaning: "The avatar is damaged, animated, too small or too large in pixels, or takes too long to decode.",
-    remedy: "Send a whole still image of 16 to 4096 pixels on each side.",
+    remedy: "Send a whole still image of 16 to 4096 pixels on each side, or a JPEG of up to 50 megapixels.",
   },
   rate_limited: {
     meaning: "The address or the account has made more attempts than its limits allow.",
@@ -155,7 +158,7 @@ export interface AccountErrorDetails {
   readonly retryAfterSeconds?: number;
   /** Methods that the path serves; becomes Allow. */
   readonly allow?: readonly string[];
-  /** True when the answer should also clear both cookies. */
+  /** Whether the answer clears both cookies; undefined: as refusals of the call do. */
   readonly clearCookies?: boolean;
   readonly cause?: unknown;
   readonly transient?: boolean;
@@ -186,4 +189,11 @@ export class StartError extends ServiceError<StartErrorCode> {
 /** An error about exactly one input: its message is also that of the error, and so is its code by default. */
 export function fieldError(code: CallErrorCode, field: Omit<FieldError, "code"> & Partial<FieldError>): AccountError {
   return new AccountError(code, field.message, { fields: [{ ...field, code: field.code ?? code }] });
+}
+
+/** `rate_limited`, with the whole seconds to wait, at least 1. */
+export function rateLimited(retryAfterSeconds: number): AccountError {
+  const unit = retryAfterSeconds === 1 ? "second" : "seconds";
+  const message = `Too many attempts. Try again in ${retryAfterSeconds} ${unit}.`;
+  return new AccountError("rate_limited", message, { retryAfterSeconds });
 }

@@ -2,7 +2,8 @@
 import { Secret } from "@weir/common/settings/secret";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runLoginCheck } from "./run-login-check.ts";
-import { type RunningService, startService } from "./running-service.suite.ts";
+import { png } from "./media/sample-images.suite.ts";
+import { formCall, type RunningService, startService, USER } from "./running-service.suite.ts";
 
 const ORIGIN = "https://account.example.com";
 const STEPS = ["login: 200", "currentUser: 200", "refreshToken: 200", "logout: 200", "currentUser: 401"];
@@ -11,7 +12,8 @@ describe("runLoginCheck()", () => {
   let service: RunningService;
 
   beforeAll(async () => {
-    service = await startService({ PUBLIC_ORIGIN: ORIGIN, COOKIE_SAMESITE: "none" });
+    const origin = { PUBLIC_ORIGIN: ORIGIN, COOKIE_SAMESITE: "none" };
+    service = await startService({ ...origin, ACCOUNT_LABEL_SECRET: "a".repeat(32) });
   });
 
   afterAll(async () => {
@@ -28,6 +30,16 @@ describe("runLoginCheck()", () => {
     });
     return { code, stdout: stdout.trim().split("\n"), stderr };
   }
+
+  it("finds its address free: others cannot register it", async () => {
+    const parts = [
+      { name: "email", value: "Check-Login@weir-account.invalid" },
+      { name: "password", value: USER.password },
+      { name: "avatar", value: png(), fileName: "a.png", type: "image/png" },
+    ];
+    const answer = await service.call(formCall(parts, { Origin: ORIGIN }));
+    expect([answer.status, answer.json["code"]]).toEqual([409, "email_taken"]);
+  });
 
   it("registers a user once, and logs in as that user each time", async () => {
     const url = `http://127.0.0.1:${service.port}`;

@@ -4,7 +4,8 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "@weir/harness/processes/eventually";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -95,33 +96,45 @@ describe("weir-account", () => {
     await eventually("the end of the image process", () => expect(children.filter(isAlive)).toEqual([]));
   });
 
-  it("sweeps images without a user at its start and on command, and needs the user store for it", async () => {
+  it("removes at its start the image of an intent only, lists others on command, and removes them when told", async () => {
     const program = run({});
     const url = await ready(program);
     await register(url, "a@x.com");
-    const leftOver = (): string => {
-      const path = join(programs.folder, "media", "avatars", randomUUID());
-      mkdirSync(path, { recursive: true });
-      const file = join(path, `${"ab".repeat(16)}.png`);
+    const leftOver = (): { readonly key: string; readonly folder: string } => {
+      const key = `avatars/${randomUUID()}/${"ab".repeat(16)}.png`;
+      const file = join(programs.folder, "media", key);
+      mkdirSync(dirname(file), { recursive: true });
       for (const name of [file, `${file}.0123456789ab.partial`]) {
         writeFileSync(name, "left over");
         utimesSync(name, 0, 0);
       }
-      return path;
+      return { key, folder: dirname(file) };
     };
-    const byCommand = leftOver();
-    const sweep = run({}, ["sweep"]);
-    expect([await sweep.code, sweep.text()]).toEqual([
-      0,
-      "Looked at 2 images and removed 2 files that no account uses.\n",
-    ]);
-    expect(existsSync(byCommand)).toBe(false);
-    const atStart = leftOver();
+    const [intended, unknown] = [leftOver(), leftOver()];
     program.signal("SIGTERM");
     await program.code;
-    const again = await ready(run({}));
-    await eventually("the sweep", () => expect(existsSync(atStart)).toBe(false));
-    expect((await login(again, "a@x.com")).status).toBe(200);
+    const database = new DatabaseSync(join(programs.folder, "accounts.sqlite"));
+    database.prepare("INSERT INTO media_intents VALUES (?, 'x', 0)").run(intended.key);
+    database.close();
+    const again = run({});
+    const address = await ready(again);
+    await eventually("the clean-up", async () =>
+      expect(await text(metricsOf(again))).toContain('media_orphans_total{result="removed"} 1'),
+    );
+    expect(existsSync(intended.folder)).toBe(false);
+    const list = run({}, ["sweep"]);
+    expect(await list.code).toBe(0);
+    expect(list.text().replaceAll(/\d+ d/g, "N d").split("\n").slice(0, 3)).toEqual([
+      `1970-01-01T00:00:00.000Z  N d  ${unknown.key}`,
+      `1970-01-01T00:00:00.000Z  N d  ${unknown.key}`,
+      "Looked at 3 objects, 2 of them without an account",
+    ]);
+    expect(list.text()).toContain("Images of another installation on the same bucket look the same");
+    expect(existsSync(unknown.folder)).toBe(true);
+    const sweep = run({}, ["sweep", "--delete"]);
+    expect([await sweep.code, sweep.text()]).toEqual([0, expect.stringContaining("without an account; removed 2\n")]);
+    expect(existsSync(unknown.folder)).toBe(false);
+    expect((await login(address, "a@x.com")).status).toBe(200);
     const elsewhere = run({ DATA_DIR: join(programs.folder, "elsewhere") }, ["sweep"]);
     expect([await elsewhere.code, elsewhere.text()]).toEqual([1, expect.stringContaining("accounts.sqlite")]);
   });
@@ -191,7 +204,10 @@ describe("weir-account", () => {
     limitFileSize(program, "unlimited");
     await eventually("to be ready again", async () => expect((await fetch(`${url}/readyz`)).status).toBe(200));
     expect((await login(url, "a@x.com")).status).toBe(200);
-    expect(program.text()).toContain("The user store works again");
+    await eventually("ten seconds without a failure", async () => {
+      await fetch(`${url}/readyz`);
+      expect(program.text()).toContain("The user store works again");
+    });
   });
 
   it("backs up the accounts of a running service to a file from which another one starts", async () => {

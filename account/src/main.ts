@@ -2,7 +2,7 @@
 // runs the command that its first argument names.
 import { runProgram } from "@weir/common/lifecycle/program";
 import { parseCommand, USAGE } from "./command.ts";
-import { describeSettings, parseSettings } from "./settings.ts";
+import { describeSettings, parseSettings } from "./settings/settings.ts";
 
 /** Exit code of a wrong command line. */
 const EXIT_USAGE = 2;
@@ -36,6 +36,10 @@ runProgram(
       case "sweep": {
         const { runSweep } = await import("./run-sweep.ts");
         return await runSweep(settings, command, context);
+      }
+      case "duplicates": {
+        const { runDuplicates } = await import("./run-duplicates.ts");
+        return await runDuplicates(settings, command.keep, context);
       }
       case "check-login": {
         const { runLoginCheck } = await import("./run-login-check.ts");

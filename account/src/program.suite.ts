@@ -6,6 +6,15 @@ import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 
 const MAIN = fileURLToPath(new URL("main.ts", import.meta.url));
 
+/** Settings of every service of tests: free ports, cheap hashes, no limits. */
+export const BASE_ENV = {
+  PORT: "0",
+  METRICS_PORT: "0",
+  BCRYPT_COST: "4",
+  RATE_LIMIT_FAILURE: "open",
+  SHUTDOWN_DRAIN: "0s",
+} as const;
+
 /** Programs with data in one folder. */
 export class Programs {
   readonly #folder = makeTemporaryFolder();
@@ -17,24 +26,17 @@ export class Programs {
   }
 
   /**
-   * Starts one on free ports with cheap hashes and without limits; `env` adds to its environment, `args` are its arguments,
-   * `descriptors` is the most file descriptors that it may open.
+   * Starts one; `env` adds to its environment, `args` are its arguments, `descriptors` is the most file descriptors that
+   * it may open.
    */
   start(
     env: Readonly<Record<string, string>>,
     { args = [], descriptors }: { readonly args?: readonly string[]; readonly descriptors?: number } = {},
   ): Program {
-    const base = {
-      PORT: "0",
-      METRICS_PORT: "0",
-      DATA_DIR: this.folder,
-      BCRYPT_COST: "4",
-      RATE_LIMIT_FAILURE: "open",
-      SHUTDOWN_DRAIN: "0s",
-    };
+    const whole = { ...BASE_ENV, DATA_DIR: this.folder, ...env };
     const limit = descriptors === undefined ? "" : `ulimit -n ${descriptors}; `;
     const command = `${limit}exec "$0" --conditions=source "$@"`;
-    const program = startProgram("/bin/sh", ["-c", command, process.execPath, MAIN, ...args], { ...base, ...env });
+    const program = startProgram("/bin/sh", ["-c", command, process.execPath, MAIN, ...args], whole);
     this.#programs.push(program);
     return program;
   }

@@ -7,7 +7,8 @@ import type { TlsFiles } from "@weir/common/tls/tls-files";
 import { brokenRequestAnswer } from "./http/broken-request.ts";
 import type { OriginOptions } from "./http/cross-site.ts";
 import { formMaxBytes } from "./http/registration-form.ts";
-import type { Settings } from "./settings.ts";
+import type { AccountMetrics } from "./metrics/account-metrics.ts";
+import type { Settings } from "./settings/settings.ts";
 
 /**
  * How long a connection may be idle between two requests, in milliseconds: longer than load
@@ -31,6 +32,7 @@ export interface PublicListenerDeps {
   readonly origins: OriginOptions;
   /** Certificate, key and authorities; undefined = plaintext. */
   readonly tls: TlsFiles | undefined;
+  readonly metrics: Pick<AccountMetrics, "connectionsOpen" | "connectionRefused">;
 }
 
 /** How slow clients may be; for tests. */
@@ -41,7 +43,7 @@ export interface ListenerPatience {
 
 /** Builds it. */
 export function createPublicListener(
-  { log, app, origins, tls }: PublicListenerDeps,
+  { log, app, origins, tls, metrics }: PublicListenerDeps,
   settings: Settings,
   patience: ListenerPatience,
 ): HttpListener {
@@ -66,6 +68,9 @@ export function createPublicListener(
       requireHost: false, // Node's own refusal has no body; app.ts refuses with one.
       oneAtATime: true,
       unansweredMax: UNANSWERED_MAX,
+      isFair: true,
+      onOpen: metrics.connectionsOpen,
+      onRefused: metrics.connectionRefused,
     },
   );
 }

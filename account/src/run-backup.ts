@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { StartError } from "./errors.ts";
-import type { Settings } from "./settings.ts";
+import type { Settings } from "./settings/settings.ts";
 import { backUp } from "./store/embedded/backup.ts";
 
 /** Writes the copy and reports it. Rejects with BACKUP_FAILED. */

@@ -1,13 +1,11 @@
 // Runs `weir-account check-login URL`: makes the calls of a browser with a running service, for `helm test`
 // and after a deployment.
-import { createHmac } from "node:crypto";
+import { createSecretKey } from "node:crypto";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { describeError } from "@weir/common/errors/service-error";
 import { ACCOUNT_ROUTES } from "./http/app.ts";
-import type { Settings } from "./settings.ts";
-
-/** The user of the check, in a domain that has no mail (RFC 2606). Each check logs in as the same one. */
-const EMAIL = "check-login@weir-account.invalid";
+import type { Settings } from "./settings/settings.ts";
+import { LOGIN_CHECK_EMAIL, loginCheckPassword } from "./sessions/login-check-user.ts";
 
 /** Longest wait for an answer, in milliseconds: images and hashes wait for their turn. */
 const ANSWER_TIMEOUT_MS = 30_000;
@@ -31,8 +29,7 @@ export async function runLoginCheck(
     context.stderr("weir-account: Cannot check the login: ACCOUNT_LABEL_SECRET is not set\n");
     return 1;
   }
-  // The password follows from a secret that never changes, so the next check knows it, and no one else.
-  const password = createHmac("sha256", labelSecret.reveal()).update(EMAIL).digest("base64url");
+  const password = loginCheckPassword(createSecretKey(labelSecret.reveal(), "utf8"));
   const browser = new Browser(url, publicOrigin, context.signal);
   try {
     for (const step of stepsOf(password)) {
@@ -59,13 +56,13 @@ interface Step {
 
 function stepsOf(password: string): readonly Step[] {
   const form = new FormData();
-  form.append("email", EMAIL);
+  form.append("email", LOGIN_CHECK_EMAIL);
   form.append("password", password);
   form.append("name", "Login check");
   form.append("avatar", new Blob([AVATAR], { type: "image/png" }), "avatar.png");
   return [
     { name: "register", body: form, statuses: [201, 409] }, // The user of an earlier check exists.
-    { name: "login", body: JSON.stringify({ email: EMAIL, password }), statuses: [200] },
+    { name: "login", body: JSON.stringify({ email: LOGIN_CHECK_EMAIL, password }), statuses: [200] },
     { name: "currentUser", statuses: [200] },
     { name: "refreshToken", statuses: [200] },
     { name: "logout", statuses: [200] },

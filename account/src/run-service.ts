@@ -3,8 +3,8 @@ import { runUntilAborted } from "@weir/common/lifecycle/lifecycle";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { createLog } from "@weir/common/log/log";
 import { startTracing } from "@weir/common/tracing/tracing";
-import { findSettingWarnings } from "./setting-warnings.ts";
-import { describeSettings, type Settings } from "./settings.ts";
+import { findSettingWarnings } from "./settings/setting-warnings.ts";
+import { describeSettings, type Settings } from "./settings/settings.ts";
 import { createService } from "./service.ts";
 
 /** Runs the service until the context's signal; resolves after a clean stop. */

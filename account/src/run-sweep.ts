@@ -1,22 +1,30 @@
-// Runs `weir-account sweep`: removes the images that no user's record names. The service may run
-// meanwhile.
+// Runs `weir-account sweep`: lists the objects of the media store that the user store does not know,
+// and removes them with --delete. The service may run meanwhile.
 import { resolve } from "node:path";
 import { describeError } from "@weir/common/errors/service-error";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { createLog } from "@weir/common/log/log";
 import { maskCredentials } from "@weir/common/settings/secret";
-import { sweepMedia } from "./media/sweep-media.ts";
+import type { StoredMedia } from "./media/media-store.ts";
+import { findUnnamedMedia, removeMedia } from "./media/sweep-media.ts";
 import { createMediaStore } from "./service-media.ts";
-import type { Settings } from "./settings.ts";
+import type { Settings } from "./settings/settings.ts";
 import { createUserStore } from "./store/create-user-store.ts";
 
-/**
- * Sweeps once, prints what was found, and resolves to the exit code. Without `isForced` nothing is
- * removed when most or all images have no user.
- */
+const HOUR_MS = 3_600_000;
+const HOURS_OF_DAY = 24;
+
+/** Reasons to keep the objects, which only a person can know. */
+const WARNING = `
+No account here uses these images. Images of another installation on the same bucket look the same, and so do
+those of accounts that are newer than the backup from which this user store was restored. If it can be neither,
+weir-account sweep --delete removes them, without a way back.
+`;
+
+/** Prints the objects, removes them when `isDeleting`, and resolves to the exit code. */
 export async function runSweep(
   settings: Settings,
-  { isForced }: { readonly isForced: boolean },
+  { isDeleting }: { readonly isDeleting: boolean },
   context: ProgramContext,
 ): Promise<number> {
   const log = createLog(settings.log);
@@ -28,21 +36,26 @@ export async function runSweep(
     await store.start();
     for (const part of parts) await part.start?.();
     const findAvatarKeys = (ids: readonly string[]): Promise<ReadonlySet<string>> => store.findAvatarKeys(ids);
-    const options = { isForced, signal: context.signal };
-    const report = await sweepMedia({ media, findAvatarKeys, clock: Date.now }, options);
-    if (report.isRefused) {
-      context.stderr(
-        `weir-account: Cannot sweep: ${report.orphans} of ${report.images} images have no user, as if the user store were another one; sweep --force removes them\n`,
-      );
-      return 1;
-    }
-    context.stdout(`Looked at ${report.images} images and removed ${report.removed} files that no account uses.\n`);
-    if (report.failed === 0) return 0;
-    const reason = maskCredentials(describeError(report.failure));
-    context.stderr(`weir-account: Cannot remove ${report.failed} more files: ${reason}\n`);
+    const deps = { media, findAvatarKeys, clock: Date.now, signal: context.signal };
+    const { objects, unnamed } = await findUnnamedMedia(deps);
+    for (const object of unnamed) context.stdout(describe(object));
+    const removed = isDeleting ? await removeMedia(deps, unnamed) : undefined;
+    const then = removed === undefined ? "" : `; removed ${removed.removed}`;
+    context.stdout(`Looked at ${objects} objects, ${unnamed.length} of them without an account${then}\n`);
+    if (removed === undefined && unnamed.length > 0) context.stdout(WARNING);
+    if (removed === undefined || removed.failed === 0) return 0;
+    const reason = maskCredentials(describeError(removed.failure));
+    context.stderr(`weir-account: Cannot remove ${removed.failed} of the images: ${reason}\n`);
     return 1;
   } finally {
     for (const part of parts) await part.stop?.();
     await store.stop();
   }
+}
+
+/** A line with the time of the object, its age and its key. */
+function describe({ key, modifiedAtMs }: StoredMedia): string {
+  const hours = Math.floor((Date.now() - modifiedAtMs) / HOUR_MS);
+  const age = hours < HOURS_OF_DAY ? `${hours} h` : `${Math.floor(hours / HOURS_OF_DAY)} d`;
+  return `${new Date(modifiedAtMs).toISOString()}  ${age.padStart(6)}  ${key}\n`;
 }

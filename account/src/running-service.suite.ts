@@ -8,9 +8,10 @@ import type { Env } from "@weir/common/settings/read-env";
 import { startTracing } from "@weir/common/tracing/tracing";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { png } from "./media/sample-images.suite.ts";
+import { BASE_ENV } from "./program.suite.ts";
 import type { ListenerPatience } from "./public-listener.ts";
 import { createService } from "./service.ts";
-import { parseSettings } from "./settings.ts";
+import { parseSettings } from "./settings/settings.ts";
 
 /** Longest wait for an answer in tests, in milliseconds. */
 const ANSWER_TIMEOUT_MS = 60_000;
@@ -81,15 +82,7 @@ export async function startService(env: Env = {}, patience: ListenerPatience = {
   const passwords = new Set<string>();
   const state = { offsetMs: 0 };
   const start = async (further: Env): Promise<ReturnType<typeof createService>> => {
-    const base = {
-      HOST: "127.0.0.1",
-      PORT: "0",
-      METRICS_PORT: "0",
-      DATA_DIR: folder.path,
-      BCRYPT_COST: "4",
-      RATE_LIMIT_FAILURE: "open",
-      SHUTDOWN_DRAIN: "0s",
-    };
+    const base = { ...BASE_ENV, HOST: "127.0.0.1", DATA_DIR: folder.path };
     const log = createLog({ level: "debug", format: "json", write: (line) => logLines.push(line) });
     const settings = parseSettings({ ...base, ...env, ...further });
     const tracing = await startTracing(settings.tracing, { log });

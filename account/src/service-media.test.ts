@@ -17,7 +17,7 @@ describe("createImageQueue()", () => {
         await new Promise<void>((resolve) => ends.push(resolve));
       };
       results.push(
-        queue.run(address, work).then(
+        queue.run([address], work).then(
           () => address,
           () => `${address} refused`,
         ),

@@ -1,19 +1,17 @@
-// Builds what stores and cleans avatars: the media store that the settings choose, the image process,
-// and the sweep.
+// Builds what stores and cleans avatars: the media store that the settings choose, and the image
+// process.
 import { join } from "node:path";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
+import { type QueueOptions, WorkQueue } from "./fairness/work-queue.ts";
 import { MEDIA_PATH } from "./http/media-route.ts";
 import { ProcessImageCleaner } from "./media/images/process-image-cleaner.ts";
 import { createLocalMediaStore, type LocalMediaStore } from "./media/local/local-media-store.ts";
-import { MediaSweep } from "./media/media-sweep.ts";
 import type { MediaStore } from "./media/media-store.ts";
 import { S3MediaStore } from "./media/s3/s3-media-store.ts";
 import type { AccountMetrics } from "./metrics/account-metrics.ts";
-import type { Settings } from "./settings.ts";
-import type { UserStore } from "./store/user-store.ts";
-import { busyError } from "./users/password-hasher.ts";
-import { type QueueOptions, WorkQueue } from "./users/work-queue.ts";
+import type { Settings } from "./settings/settings.ts";
+import { busyError } from "./passwords/password-hasher.ts";
 
 /**
  * How many images may wait, and how long, before a registration is refused as busy. The wait is
@@ -53,41 +51,33 @@ export function createMediaStore(
   return { store, served: store, parts: [] };
 }
 
-/** The queue of avatars: addresses take turns, and none has more than a quarter of the places. */
-export function createImageQueue(options: Pick<QueueOptions, "nowMs" | "onDone">): WorkQueue {
+/** The queue of avatars. */
+export function createImageQueue(options: Pick<QueueOptions, "nowMs" | "onDone" | "onDepth">): WorkQueue {
   return new WorkQueue({
     ...options,
     concurrency: 1,
-    waitingMax: IMAGES_WAITING_MAX,
+    placesMax: IMAGES_WAITING_MAX,
     waitMaxMs: IMAGE_WAIT_MAX_MS,
     refusal: busyError,
   });
 }
 
 /** Cleans the avatars of all callers, one after the other. */
-export function createImageCleaner(log: Log, metrics: AccountMetrics): ProcessImageCleaner {
-  const queue = createImageQueue({ nowMs: () => performance.now(), onDone: metrics.imageCleaned });
+export function createImageCleaner(
+  { avatarMaxPixels, avatarMaxBytes }: Pick<Settings, "avatarMaxPixels" | "avatarMaxBytes">,
+  log: Log,
+  metrics: AccountMetrics,
+): ProcessImageCleaner {
+  const nowMs = (): number => performance.now();
+  const queue = createImageQueue({ nowMs, onDone: metrics.imageCleaned, onDepth: metrics.imagesWaiting });
   return new ProcessImageCleaner(
-    { log, queue, onProcessEnded: metrics.imageProcessEnded },
+    { log, queue, nowMs, onProcessEnded: metrics.imageProcessEnded },
     {
       timeoutMs: IMAGE_TIMEOUT_MS,
       memoryMaxBytes: IMAGE_MEMORY_MAX_BYTES,
       idleMemoryMaxBytes: IMAGE_MEMORY_IDLE_BYTES,
+      maxPixels: avatarMaxPixels,
+      maxBytes: avatarMaxBytes,
     },
   );
-}
-
-/** The sweep after the start. */
-export function createMediaSweep({
-  store,
-  media,
-  clock,
-  log,
-}: {
-  store: UserStore;
-  media: MediaStore;
-  clock: () => number;
-  log: Log;
-}): MediaSweep {
-  return new MediaSweep({ media, findAvatarKeys: (ids) => store.findAvatarKeys(ids), clock, log });
 }

@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { eventually } from "@weir/harness/processes/eventually";
 import sharp from "sharp";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { png } from "./media/sample-images.suite.ts";
@@ -55,6 +56,29 @@ describe("register", () => {
     });
   });
 
+  it("answers the URL of avatars with the MEDIA_PUBLIC_URL of today", async () => {
+    const user = (await service.register()).json["user"] as Record<string, string>;
+    await service.restart({ MEDIA_PUBLIC_URL: "https://cdn.example.com/" });
+    const { avatar } = (await service.login()).json["user"] as Record<string, string>;
+    expect(avatar).toBe(String(user["avatar"]).replace(/^.*\/media\//, "https://cdn.example.com/"));
+  });
+
+  it("answers 413 on the field for an avatar that is too large at the lowest quality", async () => {
+    await service.restart({ AVATAR_MAX_BYTES: "1024" });
+    const side = 1100; // Pixels: of more than AVATAR_MAX_PIXELS, so that it is shrunk, which breaks the pattern.
+    const dots = Buffer.from(
+      Array.from({ length: side * side }, (_, at) => (((at % 7) * (at % 5)) % 3 === 1 ? 255 : 0)),
+    );
+    const pattern = sharp(dots, { raw: { width: side, height: side, channels: 1 } });
+    const value = await pattern.png({ palette: true, colours: 2, compressionLevel: 9 }).toBuffer();
+    expect(value.length).toBeLessThanOrEqual(1024);
+    const { status, json } = await service.register(USER, [{ name: "avatar", value, fileName: "a.png" }]);
+    expect([status, json["errors"]]).toEqual([
+      413,
+      [{ field: "avatar", message: json["message"], code: "avatar_too_large" }],
+    ]);
+  });
+
   it("answers 409 on the field when the address is taken, and stores no second image", async () => {
     await service.register();
     const answer = await service.register({ ...USER, email: " A@X.com " });
@@ -67,7 +91,7 @@ describe("register", () => {
     const answers = await Promise.all(Array.from({ length: 30 }, () => service.register()));
     const statuses = answers.map(({ status }) => status).sort();
     expect(statuses).toEqual([201, ...Array.from({ length: 29 }, () => 409)]);
-    expect(images()).toHaveLength(1);
+    await eventually("one image", () => expect(images()).toHaveLength(1));
     expect(rows()).toHaveLength(1);
   });
 
@@ -154,6 +178,32 @@ describe("login", () => {
     const own = cookieHeader(await service.login(USER, { Cookie: planted }));
     expect(((await currentUser(own)).json["user"] as Record<string, unknown>)["email"]).toBe("a@x.com");
     expect((await currentUser(planted)).json["code"]).toBe("session_revoked");
+  });
+
+  it("keeps the session of the browser usable when the new one cannot be stored", async () => {
+    const other = { email: "other@x.com", password: "another fine phrase" };
+    await service.register(other);
+    const cookie = cookieHeader(await service.login(other));
+    const database = new DatabaseSync(join(service.directory, "accounts.sqlite"));
+    database.exec(
+      "CREATE TRIGGER failing BEFORE UPDATE ON users WHEN OLD.email_key = 'a@x.com' BEGIN SELECT RAISE(FAIL, 'x'); END",
+    );
+    expect((await service.login(USER, { Cookie: cookie })).status).toBe(503);
+    expect((await currentUser(cookie)).status).toBe(200);
+    database.exec("DROP TRIGGER failing");
+    database.close();
+    expect((await service.login(USER, { Cookie: cookie })).status).toBe(200);
+    expect((await currentUser(cookie)).json["code"]).toBe("session_revoked");
+  });
+
+  it("ends no other session when the same user logs in again with as many as allowed", async () => {
+    await service.restart({ MAX_SESSIONS: "2" });
+    const [other, own] = [await service.session(), await service.session()];
+    await service.login(USER, { Cookie: own });
+    expect([(await currentUser(other)).status, (await currentUser(own)).json["code"]]).toEqual([
+      200,
+      "session_revoked",
+    ]);
   });
 
   it("ends the first of eleven sessions", async () => {

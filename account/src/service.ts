@@ -11,32 +11,37 @@ import { formatAddress } from "@weir/common/net/listen";
 import { TlsFiles } from "@weir/common/tls/tls-files";
 import type { Tracing } from "@weir/common/tracing/tracing";
 import { StartError } from "./errors.ts";
+import { WorkQueue } from "./fairness/work-queue.ts";
 import { AccountCalls, type AccountCallsDeps } from "./http/account-routes.ts";
 import { ACCOUNT_ROUTES, createApp } from "./http/app.ts";
 import type { OriginOptions } from "./http/cross-site.ts";
 import { Health } from "./http/health.ts";
 import type { ImageCleaner } from "./media/image.ts";
+import { MediaCleanUp } from "./media/media-clean-up.ts";
 import type { MediaStore } from "./media/media-store.ts";
 import { type AccountMetrics, createAccountMetrics, type RouteSeries } from "./metrics/account-metrics.ts";
 import { createPublicListener, type ListenerPatience } from "./public-listener.ts";
-import { createImageCleaner, createMediaStore, createMediaSweep } from "./service-media.ts";
+import { createImageCleaner, createMediaStore } from "./service-media.ts";
 import type { KeySourcePart } from "./sessions/key-source.ts";
 import { openLabelKey, openTokenKeys } from "./sessions/open-keys.ts";
 import { createTokens } from "./sessions/tokens.ts";
-import type { Settings } from "./settings.ts";
+import type { Settings } from "./settings/settings.ts";
 import { createUserStore } from "./store/create-user-store.ts";
 import type { UserStore } from "./store/user-store.ts";
+import { watchStore } from "./store/watch-store.ts";
 import { createThrottle, type ThrottleParts } from "./throttle/create-throttle.ts";
-import { type BreachedPasswords, openBreachFile } from "./users/breach-file.ts";
-import { busyError, createPasswordHasher } from "./users/password-hasher.ts";
-import { loadCommonPasswords, type PasswordRules } from "./users/password-rules.ts";
-import { WorkQueue } from "./users/work-queue.ts";
+import { type BreachedPasswords, openBreachFile } from "./passwords/breach-file.ts";
+import { busyError, createPasswordHasher } from "./passwords/password-hasher.ts";
+import { loadCommonPasswords, type PasswordRules } from "./passwords/password-rules.ts";
 
 /** Time that parts other than the HTTP listener have to stop, in milliseconds. */
 const STOP_MARGIN_MS = 2000;
 
-/** How many hashes may wait, and how long, before a call is refused as busy. */
-const HASH_WAITING_MAX = 64;
+/**
+ * How many calls may have a place in the queue of hashes, also while their avatar is decoded, and how long
+ * a hash may wait, before a call is refused as busy.
+ */
+const HASH_PLACES_MAX = 256;
 const HASH_WAIT_MAX_MS = 3000;
 
 /** The dependencies of the service. */
@@ -71,9 +76,11 @@ export function createService(settings: Settings, deps: ServiceDeps, patience: L
   const dataDirectory = makeDataDirectory(settings.dataDirectory);
   const keys = openTokenKeys(settings.keys, dataDirectory, log);
   const labelKey = openLabelKey(settings.labelSecret, dataDirectory);
-  const store = createUserStore(settings.store, { log }, { dataDirectory });
+  const { storeEvents } = metrics;
+  const opened = createUserStore(settings.store, { log, onBreaker: storeEvents.breaker }, { dataDirectory });
+  const store = watchStore(opened, { log, events: storeEvents });
   const media = createMediaStore(settings, { log, dataDirectory, url });
-  const images = createImageCleaner(log, metrics);
+  const images = createImageCleaner(settings, log, metrics);
   const { passwordBreachFile: breachFile } = settings;
   const breached = breachFile === undefined ? undefined : openBreachFile(breachFile, { log });
   const passwordRules = loadPasswordRules(settings, breached);
@@ -84,7 +91,7 @@ export function createService(settings: Settings, deps: ServiceDeps, patience: L
   });
   const parts = { clock, keys, labelKey, store, media: media.store, images, metrics, passwordRules, throttle };
   const handlers = createCalls(settings, parts);
-  const health = new Health({ ping: () => store.ping(), nowMs: clock, log });
+  const health = new Health({ ping: () => store.ping(), nowMs: clock });
   const origins: OriginOptions = {
     allowedOrigins: new Set(settings.corsOrigins),
     publicOrigin: url,
@@ -95,7 +102,7 @@ export function createService(settings: Settings, deps: ServiceDeps, patience: L
     { cookies: settings.cookies, origins, trustProxy: settings.trustProxy },
   );
   const tls = settings.http.tls && new TlsFiles(settings.http.tls, { log });
-  const http = createPublicListener({ log, app, origins, tls }, settings, patience);
+  const http = createPublicListener({ log, app, origins, tls, metrics }, settings, patience);
   const admin = createAdmin(settings, { log, metrics, health });
 
   const lifecycle = new Lifecycle(
@@ -105,8 +112,8 @@ export function createService(settings: Settings, deps: ServiceDeps, patience: L
   lifecycle.add({ name: "tracing", stop: () => tracing.stop() });
   lifecycle.add(keys);
   lifecycle.add({ name: "user store", start: () => store.start(), stop: () => store.stop() });
-  const sweep = createMediaSweep({ store, media: media.store, clock, log });
-  for (const part of [...media.parts, images, sweep]) lifecycle.add(part);
+  const cleanUp = new MediaCleanUp({ store, media: media.store, clock, log, onOrphan: metrics.mediaOrphaned });
+  for (const part of [...media.parts, images, cleanUp]) lifecycle.add(part);
   lifecycle.add({ name: "password rules", start: () => passwordRules.then(() => undefined) });
   for (const part of throttleParts) lifecycle.add(part);
   if (tls !== undefined) lifecycle.add(tls);
@@ -144,7 +151,7 @@ async function loadPasswordRules(settings: Settings, breached: BreachedPasswords
   return {
     minLength: settings.passwordMinLength,
     isPeppered: settings.passwordPepper !== undefined,
-    common: await loadCommonPasswords(settings.passwordMinLength),
+    common: await loadCommonPasswords(),
     forbiddenWords: settings.passwordForbiddenWords,
     breached,
   };
@@ -174,7 +181,7 @@ function createCalls(
   };
   const queue = new WorkQueue({
     concurrency: settings.bcryptConcurrency,
-    waitingMax: HASH_WAITING_MAX,
+    placesMax: HASH_PLACES_MAX,
     waitMaxMs: HASH_WAIT_MAX_MS,
     refusal: busyError,
     nowMs: () => performance.now(),
@@ -190,11 +197,11 @@ function createCalls(
     tokens: createTokens(keys.current, tokenOptions),
     events: metrics.events,
     clock,
+    processId: randomUUID(),
     newId: randomUUID,
     newMediaName: () => randomBytes(16).toString("hex"),
     random: Math.random,
     labelKey,
-    idKey: () => keys.current().refresh.signing.key,
   };
   return new AccountCalls(account, {
     idleMs: settings.refreshIdleMs,

@@ -92,15 +92,43 @@ describe("limits without a rate limit service", () => {
 
   it("count addresses that cannot be read as that of the proxy", async () => {
     const statuses: number[] = [];
-    for (const from of ["a", "b", "1.2.3.4:80", "unknown", "::g", "-"])
+    for (const from of ["a", "b", "1.2.3.4:x", "unknown", "::g", "-"])
       statuses.push(...(await logIn(1, WRONG, { from })));
     expect(statuses).toEqual([...repeat(401, 5), 429]);
   });
 
-  it("count an IPv6 customer network as one address", async () => {
+  it("count an address that a proxy writes with its port, also behind further proxies that do", async () => {
+    await service.restart({ TRUST_PROXY: "127.0.0.1,10.0.0.0/8" });
+    const statuses: number[] = [];
+    for (let port = 0; port < 6; port++)
+      statuses.push(...(await logIn(1, WRONG, { from: `203.0.113.9:500${port}, 10.0.0.1:44${port}` })));
+    expect(statuses).toEqual([...repeat(401, 5), 429]);
+    expect(await logIn(1, WRONG, { from: "203.0.113.10:5000, 10.0.0.1:441" })).toEqual([401]);
+  });
+
+  it("warn once of X-Forwarded-For while no proxy is trusted", async () => {
+    const warnings = (): number => service.logLines.filter((line) => line.includes("has X-Forwarded-For")).length;
+    await logIn(1, WRONG);
+    expect(warnings()).toBe(0);
+    await service.restart({ TRUST_PROXY: "" });
+    await logIn(2, WRONG);
+    expect(warnings()).toBe(1);
+  });
+
+  it("count an IPv6 network of /64 as one address, and all of a /56 twice as much", async () => {
+    const statuses: number[] = [];
+    for (let guess = 0; guess < 41; guess++)
+      statuses.push(
+        ...(await logIn(1, { ...WRONG, email: `p${guess}@x.com` }, { from: `2001:db8:0:1${guess + 10}::1` })),
+      );
+    expect(statuses).toEqual([...repeat(401, 40), 429]);
+    expect(await logIn(1, WRONG, { from: "2001:db8:0:200::1" })).toEqual([401]);
+  });
+
+  it("count guesses for one account from an IPv6 network of /56 as one address", async () => {
     expect(await logIn(5, WRONG, { from: "2001:db8:0:1::1" })).toEqual(repeat(401, 5));
-    expect(await logIn(1, WRONG, { from: "2001:db8:0:1:ffff::2" })).toEqual([429]);
-    expect(await logIn(1, WRONG, { from: "2001:db8:0:2::1" })).toEqual([401]);
+    expect(await logIn(1, WRONG, { from: "2001:db8:0:2:ffff::2" })).toEqual([429]);
+    expect(await logIn(1, WRONG, { from: "2001:db8:0:100::1" })).toEqual([401]);
   });
 
   it("stop an address that guesses for many accounts, before it is known for which", async () => {
@@ -148,7 +176,21 @@ describe("limits without a rate limit service", () => {
     expect(answer.status).toBe(429);
   });
 
-  it("stop the 61st refresh of a minute and keep the session", async () => {
+  it("stop the 21st refresh of a session in a minute, which does not count for its address", async () => {
+    const cookies = [await service.session(), await service.session()];
+    const refreshes = async (cookie: string, times: number): Promise<number[]> => {
+      const statuses: number[] = [];
+      for (let call = 0; call < times; call++) {
+        const headers = { Cookie: cookie };
+        statuses.push((await service.call({ method: "POST", path: "/api/v1/user/refresh-token", headers })).status);
+      }
+      return statuses;
+    };
+    expect(await refreshes(cookies[0]!, 70)).toEqual([...repeat(200, 20), ...repeat(429, 50)]);
+    expect(await refreshes(cookies[1]!, 1)).toEqual([200]);
+  });
+
+  it("stop the 61st refresh of an address in a minute and keep the session", async () => {
     const cookie = await service.session();
     const refresh = { method: "POST", path: "/api/v1/user/refresh-token", headers: { Cookie: "" } };
     for (let call = 0; call < 60; call++) expect((await service.call(refresh)).status).toBe(401);
@@ -169,6 +211,15 @@ describe("limits without a rate limit service", () => {
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain('"addressPrefix":"203.0.113.7"');
     expect(lines[0]).not.toContain(USER.email);
+  });
+});
+
+describe("RATE_LIMIT_LOCAL", () => {
+  it("changes limits of this process", async () => {
+    await start({ RATE_LIMIT_LOCAL: "login.account_ip=2/hour,login.ip=3/minute" });
+    await service.register();
+    expect(await logIn(3, WRONG)).toEqual([401, 401, 429]);
+    expect(await logIn(1, UNKNOWN)).toEqual([429]);
   });
 });
 
@@ -219,7 +270,7 @@ describe("limits of a rate limit service", () => {
   it("decide about the address before the body is parsed, and about the account after that", async () => {
     await logIn(1, WRONG, { from: "2001:db8:0:1::1" });
     expect(server.requests).toEqual([
-      "account: (route, login)(ip, 2001:db8:0:1::/64)",
+      "account: (route, login)(ip, 2001:db8:0:1::/64) (route, login)(ip_net, 2001:db8::/56)",
       expect.stringMatching(
         /^account: \(route, login\)\(account_ip, [0-9a-f]{32}\) \(route, login\)\(account, [0-9a-f]{32}\)$/,
       ),

@@ -7,7 +7,7 @@ import { eventually } from "@weir/harness/processes/eventually";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stringify } from "yaml";
-import { FOREIGN_DEFINITIONS } from "./foreign-definitions.suite.ts";
+import { FOREIGN_DEFINITIONS } from "@weir/harness/kubernetes/foreign-definitions";
 import { kubeconform } from "@weir/harness/helm/helm";
 import { SCHEMA_LOCATION, writeSchemas } from "./openapi-schemas.suite.ts";
 import { nameOf, RenderedChart, renderYaml } from "@weir/harness/helm/render";

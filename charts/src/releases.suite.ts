@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { earlierFiles, previousVersion } from "@weir/harness/weir/earlier-commit";
 import type { KubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { expect } from "vitest";
-import { CHARTS, type CommandResult, helm } from "@weir/harness/helm/helm";
+import { CHARTS, helm } from "@weir/harness/helm/helm";
+import type { ProgramResult } from "@weir/harness/processes/run-to-end";
 
 /** The version of the charts of this tree in the tests: the versions of the charts differ only from release to release. */
 const VERSION = "99.0.0";
@@ -27,7 +28,7 @@ export class Releases {
   }
 
   /** Runs helm. */
-  async helm(...args: readonly string[]): Promise<CommandResult> {
+  async helm(...args: readonly string[]): Promise<ProgramResult> {
     return await helm([...args, "--namespace", this.#namespace, "--kubeconfig", this.#cluster.kubeconfigPath]);
   }
 
@@ -39,10 +40,7 @@ export class Releases {
 
   /** What kubectl prints of an object; it must exist. */
   async get(what: string, path: string): Promise<string> {
-    const args = ["get", what, "-n", this.#namespace, "-o", `jsonpath=${path}`];
-    const { code, stdout, stderr } = await this.#cluster.kubectl(args);
-    expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: "" });
-    return stdout;
+    return await this.#cluster.run(["get", what, "-n", this.#namespace, "-o", `jsonpath=${path}`]);
   }
 
   /** The ready pods of a Deployment, and the chart that made it. */

@@ -31,6 +31,11 @@ describe("the chart weir-account", () => {
     { what: "MongoDB without its Secret", values: { ...ORIGIN, store: { type: "mongo" } }, message: "existingSecret" },
     { what: "S3 without a bucket", values: { media: { type: "s3" } }, message: "media.s3.bucket must be set" },
     {
+      what: "a bucket without the URL for browsers",
+      values: { media: { type: "s3", s3: { bucket: "avatars", endpoint: "http://minio:9000" } } },
+      message: "media.publicUrl must be set",
+    },
+    {
       what: "closed without a rate limit service",
       values: { ...ORIGIN, rateLimit: { failure: "closed" } },
       message: "rateLimit.failure must be local or open",

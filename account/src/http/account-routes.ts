@@ -1,18 +1,20 @@
 // The handlers of the five calls: they pass requests to users/, and write its results as answers
 // with cookies.
 import type { Request, RequestHandler, Response } from "express";
-import { fieldError } from "../errors.ts";
-import { AVATAR_LIMITS, type CleanImage, type ImageCleaner } from "../media/image.ts";
+import { UploadBudget } from "../fairness/upload-budget.ts";
+import type { ImageCleaner } from "../media/image.ts";
 import { clearCookie, type CookieKind, type CookieOptions, readCookie, serializeCookie } from "../sessions/cookies.ts";
 import { DEVICE_COOKIE_SECONDS, isDeviceToken, issueDeviceToken } from "../sessions/device-cookie.ts";
-import { loginCheck } from "../throttle/limits.ts";
+import type { UserRecord } from "../store/user-store.ts";
+import { addressCheck, loginCheck, sessionCheck } from "../throttle/limits.ts";
 import type { Throttle } from "../throttle/throttle.ts";
 import type { AccountDeps, AccountOptions, Caller } from "../users/account-deps.ts";
 import { parseCredentials, parseRegistration } from "../users/inputs.ts";
 import type { IssuedToken } from "../users/issue-tokens.ts";
 import { logIn } from "../users/log-in.ts";
-import type { PasswordRules } from "../users/password-rules.ts";
-import { accountLabel, publicUser } from "../users/public-user.ts";
+import { busyError } from "../passwords/password-hasher.ts";
+import type { PasswordRules } from "../passwords/password-rules.ts";
+import { accountLabel, type PublicUser, publicUser } from "../users/public-user.ts";
 import { register } from "../users/register.ts";
 import type { SessionCookies } from "../users/cookie-claims.ts";
 import { refresh } from "../users/refresh.ts";
@@ -21,18 +23,9 @@ import { sendJson } from "./answer.ts";
 import { enforceLimits } from "./limit-steps.ts";
 import { contextOf } from "./request-context.ts";
 import { formMaxBytes, readRegistrationForm } from "./registration-form.ts";
-import { UploadBudget } from "./upload-budget.ts";
 
 /** How many forms with the largest avatar fit into memory at a time; of smaller ones more. */
 const UPLOAD_CONCURRENCY = 16;
-
-const AVATAR_MESSAGES = {
-  type: "The avatar must be a PNG, JPEG or WebP image.",
-  damaged: "The avatar is damaged or not complete.",
-  animated: "The avatar must not be animated.",
-  complex: "The avatar takes too long to decode. Send a smaller or simpler image.",
-  dimensions: `The avatar must measure ${AVATAR_LIMITS.sideMinPixels} to ${AVATAR_LIMITS.sideMaxPixels} pixels on each side.`,
-} as const;
 
 /** The dependencies of the calls. */
 export interface AccountCallsDeps extends AccountDeps {
@@ -60,26 +53,27 @@ export class AccountCalls {
   constructor(deps: AccountCallsDeps, options: AccountRouteOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#uploads = new UploadBudget(UPLOAD_CONCURRENCY * formMaxBytes(options.avatarMaxBytes));
+    const uploadMaxBytes = formMaxBytes(options.avatarMaxBytes);
+    this.#uploads = new UploadBudget({ maxBytes: UPLOAD_CONCURRENCY * uploadMaxBytes, uploadMaxBytes }, busyError);
   }
 
   readonly register: RequestHandler = async (request, response) => {
     const { avatarMaxBytes, avatarRequired, passwordRules } = this.#options;
-    const hold = this.#uploads.open();
+    const { caller } = contextOf(response);
+    const call = new AbortController();
+    const hold = this.#uploads.open(caller.group.networks, call);
     try {
-      const form = await readRegistrationForm(request, { avatarMaxBytes, hold });
+      const form = await readRegistrationForm(request, { avatarMaxBytes, hold, signal: call.signal });
       const isAvatarMissing =
         (form.avatar === undefined || form.avatar.length === 0) && (avatarRequired || form.avatar !== undefined);
       const missing = isAvatarMissing
         ? [{ field: "avatar", message: "Choose an image as avatar.", code: "avatar_required" }]
         : [];
       const registration = await parseRegistration(form.fields, missing, await passwordRules);
-      const { caller } = contextOf(response);
-      const avatar = form.avatar === undefined ? undefined : await this.#cleanAvatar(form.avatar, caller);
-      const user = await register(this.#deps, registration, avatar, caller);
+      const user = await register(this.#deps, registration, form.avatar, caller, call);
       response.setHeader("Location", "/api/v1/user/current-user");
       const message = "Your account is ready. Log in to use it.";
-      sendJson(response, 201, { message, user: publicUser(user) });
+      sendJson(response, 201, { message, user: this.#publicUser(user) });
     } finally {
       hold.release();
     }
@@ -98,16 +92,18 @@ export class AccountCalls {
     ]);
     sendJson(response, 200, {
       message: "You are logged in.",
-      user: publicUser(user),
+      user: this.#publicUser(user),
       accessTokenExpiresAt: new Date(access.expiresAtMs).toISOString(),
       refreshTokenExpiresAt: new Date(refreshToken.expiresAtMs).toISOString(),
     });
   };
 
   readonly refreshToken: RequestHandler = async (request, response) => {
-    contextOf(response).clearCookiesWhenRefused = true;
+    const { caller } = contextOf(response);
     const cookies = this.#readCookies(request);
-    const result = await refresh(this.#deps, this.#options, cookies, contextOf(response).caller);
+    await this.#limitRefresh(cookies, caller, response);
+    contextOf(response).clearCookiesWhenRefused = true;
+    const result = await refresh(this.#deps, this.#options, cookies, caller);
     response.setHeader("Set-Cookie", this.#cookies(result.access, result.refresh, result.refreshExpiresAtMs));
     sendJson(response, 200, {
       message: "Your session is refreshed.",
@@ -119,7 +115,7 @@ export class AccountCalls {
 
   readonly currentUser: RequestHandler = async (request, response) => {
     const { user } = await authenticate(this.#deps, this.#readCookies(request));
-    sendJson(response, 200, { user: publicUser(user) });
+    sendJson(response, 200, { user: this.#publicUser(user) });
   };
 
   readonly logout: RequestHandler = async (request, response) => {
@@ -132,17 +128,28 @@ export class AccountCalls {
   };
 
   /** Counts the attempt before the password is hashed, alike for accounts that exist and others. */
-  #limitLogin(emailKey: string, { addressPrefix }: Caller, request: Request, response: Response): Promise<void> {
+  #limitLogin(emailKey: string, { group }: Caller, request: Request, response: Response): Promise<void> {
     const { throttle, clock, labelKey } = this.#deps;
     const device = readCookie(request.headers.cookie, "device", this.#options.cookies);
     const isKnown = device.kind === "present" && isDeviceToken(labelKey, emailKey, device.value, clock());
     const check = loginCheck({
-      addressPrefix,
+      group,
       account: accountLabel(labelKey, emailKey),
-      accountAndAddress: accountLabel(labelKey, `${emailKey}|${addressPrefix}`),
+      accountAndAddress: accountLabel(labelKey, `${emailKey}|${group.customer}`),
       device: isKnown ? accountLabel(labelKey, `device|${device.value}`) : undefined,
     });
     return enforceLimits(throttle, check, response);
+  }
+
+  /** By the session first: what it does too often does not count for the others of its address. */
+  async #limitRefresh({ refresh: cookie }: SessionCookies, { group }: Caller, response: Response): Promise<void> {
+    const { throttle, tokens, clock, labelKey } = this.#deps;
+    const token = cookie.kind === "present" ? await tokens.verifyRefresh(cookie.value, clock()) : undefined;
+    if (token?.ok === true) {
+      const session = accountLabel(labelKey, `session|${token.claims.sessionId}`);
+      await enforceLimits(throttle, sessionCheck(session, group), response);
+    }
+    await enforceLimits(throttle, addressCheck("refresh", group), response);
   }
 
   #deviceCookie(emailKey: string): string {
@@ -150,12 +157,8 @@ export class AccountCalls {
     return serializeCookie("device", token, DEVICE_COOKIE_SECONDS, this.#options.cookies);
   }
 
-  async #cleanAvatar(bytes: Buffer, { addressPrefix }: Caller): Promise<CleanImage> {
-    const result = await this.#deps.images.clean(bytes, addressPrefix);
-    if (result.ok) return result.image;
-    const { problem } = result;
-    const field = { field: "avatar", message: AVATAR_MESSAGES[problem], code: `avatar_${problem}` };
-    throw fieldError(problem === "type" ? "avatar_type" : "avatar_invalid", field);
+  #publicUser(user: UserRecord): PublicUser {
+    return publicUser(user, (key) => this.#deps.media.url(key));
   }
 
   #readCookies({ headers: { cookie } }: Request): SessionCookies {

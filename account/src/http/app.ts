@@ -59,11 +59,10 @@ export const ACCOUNT_ROUTES = {
   logout: { method: "post", path: "/api/v1/user/logout" },
 } as const satisfies Record<keyof AccountCalls, { method: "get" | "post"; path: string }>;
 
-/** The calls that are limited, by their value in descriptors. */
+/** The calls that are limited by address before anything else, by their value in descriptors. */
 const LIMITED_CALLS: Readonly<Partial<Record<keyof AccountCalls, LimitedRoute>>> = {
   register: "register",
   login: "login",
-  refreshToken: "refresh",
 };
 
 /** Builds the application. */
@@ -76,7 +75,7 @@ export function createApp(deps: AppDeps, options: AppOptions): Express {
   app.set("query parser", false);
   app.set("trust proxy", options.trustProxy);
   app.use(
-    attachContext(deps.log),
+    attachContext(deps.log, { trustsProxy: options.trustProxy !== false }),
     setCommonHeaders(deps.health),
     observe(deps.onAnswered),
     traceRequests(deps.tracing),
@@ -84,33 +83,35 @@ export function createApp(deps: AppDeps, options: AppOptions): Express {
     refuseOddMethods,
     allowOrigins(options.origins),
   );
-  addAccountRoutes(app, deps, options.origins);
-  if (deps.media !== undefined) addRoute(app, "get", /^\/media\/.*/, "/media/:key", [serveMedia(deps.media)]);
-  addRoute(app, "get", "/healthz", "/healthz", [answerHealth]);
-  addRoute(app, "get", "/readyz", "/readyz", [answerReadiness(deps.health)]);
+  const routes = { app, guard: refuseCrossSite(options.origins) };
+  addAccountRoutes(routes, deps);
+  if (deps.media !== undefined) addRoute(routes, "get", /^\/media\/.*/, "/media/:key", [serveMedia(deps.media)]);
+  addRoute(routes, "get", "/healthz", "/healthz", [answerHealth]);
+  addRoute(routes, "get", "/readyz", "/readyz", [answerReadiness(deps.health)]);
   app.use((_request, _response, next) => next(new AccountError("not_found", "There is nothing under this path.")));
   app.use(answerErrors(options.cookies));
   return app;
 }
 
-function addAccountRoutes(
-  app: Express,
-  { handlers, throttle }: Pick<AppDeps, "handlers" | "throttle">,
-  origins: OriginOptions,
-): void {
-  const guard = refuseCrossSite(origins);
+/** The application, and the step before all others of each of its paths. */
+interface Routes {
+  readonly app: Express;
+  readonly guard: RequestHandler;
+}
+
+function addAccountRoutes(routes: Routes, { handlers, throttle }: Pick<AppDeps, "handlers" | "throttle">): void {
   for (const [name, { method, path }] of Object.entries(ACCOUNT_ROUTES)) {
-    const steps: RequestHandler[] = method === "post" ? [guard] : [];
+    const steps: RequestHandler[] = [];
     const limited = LIMITED_CALLS[name as keyof AccountCalls];
     if (limited !== undefined) steps.push(limitAddress(throttle, limited));
     if (path === ACCOUNT_ROUTES.login.path) steps.push(...READ_JSON_BODY);
-    addRoute(app, method, path, path, [...steps, handlers[name as keyof AccountCalls]]);
+    addRoute(routes, method, path, path, [...steps, handlers[name as keyof AccountCalls]]);
   }
 }
 
 /** Adds one path with one method; its other methods get 405. */
 function addRoute(
-  app: Express,
+  { app, guard }: Routes,
   method: "get" | "post",
   path: string | RegExp,
   label: string,
@@ -121,7 +122,7 @@ function addRoute(
     contextOf(response).route = label;
     next();
   };
-  app.all(path, setLabel);
+  app.all(path, setLabel, guard);
   app[method](path, ...steps);
   app.options(path, (_request, response) => {
     response.setHeader("Allow", allow.join(", "));
@@ -187,9 +188,12 @@ function allowOrigins(origins: OriginOptions): RequestHandler {
   };
 }
 
+/** GET, HEAD and OPTIONS change nothing, and CORS keeps their answers from foreign pages. */
 function refuseCrossSite(origins: OriginOptions): RequestHandler {
   return (request, response, next) => {
-    if (isCallAllowed({ origin: request.get("origin"), secFetchSite: request.get("sec-fetch-site") }, origins)) {
+    const isSafe = ["GET", "HEAD", "OPTIONS"].includes(request.method);
+    const call = { origin: request.get("origin"), secFetchSite: request.get("sec-fetch-site") };
+    if (isSafe || isCallAllowed(call, origins)) {
       next();
       return;
     }

@@ -43,6 +43,18 @@ describe("calls from foreign pages", () => {
   });
 
   it.each([
+    { method: "DELETE", path: "/api/v1/user/current-user" },
+    { method: "PUT", path: "/api/v1/user/login" },
+    { method: "POST", path: "/healthz" },
+    { method: "PATCH", path: "/media/avatars/x" },
+  ])("cannot call $method $path, as no method but GET, HEAD and OPTIONS", async ({ method, path }) => {
+    const answer = await service.call({ method, path, headers: { Origin: EVIL } });
+    expect([answer.status, answer.json["code"]]).toEqual([403, "cross_site_request"]);
+    const safe = await service.call({ method: "HEAD", path: "/healthz", headers: { Origin: EVIL } });
+    expect(safe.status).toBe(200);
+  });
+
+  it.each([
     { name: "a sandboxed frame", headers: { Origin: "null" }, status: 403 },
     {
       name: "a sibling that is not listed",

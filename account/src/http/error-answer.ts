@@ -2,6 +2,7 @@
 // logs a failed call.
 import type { ErrorRequestHandler, Request, Response } from "express";
 import { describeError } from "@weir/common/errors/service-error";
+import type { LogLevel } from "@weir/common/log/log";
 import { maskCredentials } from "@weir/common/settings/secret";
 import { AccountError } from "../errors.ts";
 import { clearCookie, type CookieOptions } from "../sessions/cookies.ts";
@@ -9,6 +10,9 @@ import { sendJson } from "./answer.ts";
 import { ERROR_STATUS, errorBody, errorHeaders, problemBody } from "./error-status.ts";
 import { bodyErrorOf } from "./json-body.ts";
 import { contextOf, describeRequest } from "./request-context.ts";
+
+/** Levels of failed calls that are not errors: expected under load; logged once per reason by watch-store.ts. */
+const LEVELS: Readonly<Record<string, LogLevel>> = { busy: "warn", database_unavailable: "debug" };
 
 /** Answers failed calls. */
 export function answerErrors(cookies: CookieOptions): ErrorRequestHandler {
@@ -23,8 +27,7 @@ export function answerErrors(cookies: CookieOptions): ErrorRequestHandler {
       const reason = maskCredentials(describeError(error));
       const stack =
         failure.code === "internal" && error instanceof Error ? { stack: maskCredentials(error.stack ?? "") } : {};
-      const level = failure.code === "busy" ? "warn" : "error"; // Expected under load, and frequent under attack.
-      caller.log[level]("Call failed", {
+      caller.log[LEVELS[failure.code] ?? "error"]("Call failed", {
         ...describeRequest(request, response),
         status,
         code: failure.code,
@@ -37,7 +40,7 @@ export function answerErrors(cookies: CookieOptions): ErrorRequestHandler {
       return;
     }
     for (const [name, value] of Object.entries(errorHeaders(failure))) response.setHeader(name, value);
-    if (failure.details.clearCookies === true || (clearCookiesWhenRefused && status === 401)) {
+    if (failure.details.clearCookies ?? (clearCookiesWhenRefused && status === 401)) {
       response.setHeader("Set-Cookie", [clearCookie("access", cookies), clearCookie("refresh", cookies)]);
     }
     const body = errorBody(failure, id);

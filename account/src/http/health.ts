@@ -1,6 +1,5 @@
 // Decides whether the service gets traffic: its store answers, and it does not stop.
 import { describeError } from "@weir/common/errors/service-error";
-import type { Log } from "@weir/common/log/log";
 
 /** How long an answer of the store is reused, in milliseconds: many balancers probe. */
 const PING_VALID_MS = 1000;
@@ -10,7 +9,6 @@ export interface HealthDeps {
   /** Rejects while the store does not work. */
   readonly ping: () => Promise<void>;
   readonly nowMs: () => number;
-  readonly log: Log;
 }
 
 /** The state for probes. */
@@ -52,16 +50,10 @@ export class Health {
     this.#isDraining = true;
   }
 
-  /** Asks the store, and logs when its answer changes. */
   async #askStore(): Promise<void> {
-    const { ping, log } = this.#deps;
-    const fault = await ping().then(
+    this.#storeFault = await this.#deps.ping().then(
       () => undefined,
       (error: unknown) => describeError(error instanceof Error ? (error.cause ?? error) : error),
     );
-    if (fault !== undefined && this.#storeFault === undefined)
-      log.warn("The user store does not work", { reason: fault });
-    if (fault === undefined && this.#storeFault !== undefined) log.info("The user store works again");
-    this.#storeFault = fault;
   }
 }

@@ -1,7 +1,7 @@
 // Applies the limits to requests: the address before the body is read, and what the body names after it
 // is parsed. Both come before any password is hashed.
 import type { RequestHandler, Response } from "express";
-import { AccountError } from "../errors.ts";
+import { rateLimited } from "../errors.ts";
 import { addressCheck, type LimitCheck, type LimitedRoute } from "../throttle/limits.ts";
 import type { Throttle } from "../throttle/throttle.ts";
 import { contextOf } from "./request-context.ts";
@@ -9,7 +9,7 @@ import { contextOf } from "./request-context.ts";
 /** The step before the body is read. */
 export function limitAddress(throttle: Pick<Throttle, "decide">, route: LimitedRoute): RequestHandler {
   return async (_request, response, next) => {
-    await enforceLimits(throttle, addressCheck(route, contextOf(response).caller.addressPrefix), response);
+    await enforceLimits(throttle, addressCheck(route, contextOf(response).caller.group), response);
     next();
   };
 }
@@ -26,9 +26,5 @@ export async function enforceLimits(
   const decision = await throttle.decide(check);
   for (const [name, value] of decision.headers) response.setHeader(name, value);
   if (decision.isAllowed) return;
-  const { retryAfterSeconds } = decision;
-  const unit = retryAfterSeconds === 1 ? "second" : "seconds";
-  throw new AccountError("rate_limited", `Too many attempts. Try again in ${retryAfterSeconds} ${unit}.`, {
-    retryAfterSeconds,
-  });
+  throw rateLimited(decision.retryAfterSeconds);
 }

@@ -3,9 +3,9 @@
 import type { IncomingMessage } from "node:http";
 import busboy from "busboy";
 import { AccountError, fieldError } from "../errors.ts";
-import { busyError } from "../users/password-hasher.ts";
+import { busyError } from "../passwords/password-hasher.ts";
 import { onLateBody } from "./late-body.ts";
-import type { UploadHold } from "./upload-budget.ts";
+import type { UploadHold } from "../fairness/upload-budget.ts";
 
 /** Bytes of a body without the avatar: text fields, part headers, boundaries. */
 const BODY_OVERHEAD_BYTES = 64 * 1024;
@@ -15,9 +15,6 @@ const FIELD_MAX_BYTES = 4096;
 
 /** Text fields that mean something; others are ignored. */
 const TEXT_FIELDS = ["email", "password", "name"] as const;
-
-/** The boundary in a Content-Type header, quoted or plain. */
-const BOUNDARY = /;\s*boundary=(?:"((?:[^"\\]|\\.)+)"|([^\s;"]+))/i;
 
 /** The content of a form. */
 export interface RegistrationForm {
@@ -34,6 +31,8 @@ export interface FormOptions {
    * it.
    */
   readonly hold: UploadHold;
+  /** Ends the read with its reason. */
+  readonly signal: AbortSignal;
 }
 
 /** Largest body of a registration in bytes. */
@@ -51,9 +50,6 @@ export async function readRegistrationForm(request: IncomingMessage, options: Fo
     throw new AccountError("unsupported_media_type", "Send the registration as multipart/form-data.");
   const body = await readBody(request, options);
   const parts = await parseParts(contentType, body, options.avatarMaxBytes);
-  // busboy silently skips a part without Content-Disposition.
-  if (parts.length !== countParts(contentType, body))
-    throw malformed("A part of the form has no Content-Disposition: form-data header.", undefined);
   if (parts.some(({ name }) => name === undefined)) throw malformed("A part of the form has no name.", undefined);
   return {
     fields: new Map(TEXT_FIELDS.flatMap((name) => readText(parts, name))),
@@ -61,7 +57,7 @@ export async function readRegistrationForm(request: IncomingMessage, options: Fo
   };
 }
 
-function readBody(request: IncomingMessage, { avatarMaxBytes, hold }: FormOptions): Promise<Buffer> {
+function readBody(request: IncomingMessage, { avatarMaxBytes, hold, signal }: FormOptions): Promise<Buffer> {
   const maxBytes = formMaxBytes(avatarMaxBytes);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -75,14 +71,17 @@ function readBody(request: IncomingMessage, { avatarMaxBytes, hold }: FormOption
     const end = (): void => stop(undefined);
     const fail = (cause?: Error): void => stop(malformed("The form ends too early.", cause));
     // The stream stays open after an early end: the answer still has to go out.
-    const stop = (error: AccountError | undefined): void => {
+    const stop = (error: Error | undefined): void => {
       stopLate();
+      signal.removeEventListener("abort", abort);
       request.off("data", take).off("end", end).off("close", fail);
       const received = chunks.splice(0); // The listener of errors would keep them.
       if (error === undefined) resolve(Buffer.concat(received));
       else reject(error);
     };
+    const abort = (): void => stop(signal.reason as Error);
     const stopLate = onLateBody(request, stop);
+    signal.addEventListener("abort", abort);
     // An error stays listened to: it comes after "close" too, when the connection breaks later.
     request.on("data", take).on("end", end).on("close", fail).on("error", fail);
     if (Number(request.headers["content-length"] ?? 0) > maxBytes) stop(avatarTooLarge(avatarMaxBytes));
@@ -94,13 +93,30 @@ interface Part {
   readonly name: string | undefined;
   readonly text?: string;
   readonly file?: { readonly name: string | undefined; readonly encoding: string; readonly chunks: Buffer[] };
+  /** Whether it is larger than allowed. */
+  isCut: boolean;
 }
 
-function parseParts(contentType: string, body: Buffer, avatarMaxBytes: number): Promise<readonly Part[]> {
-  // Sizes have one byte more than allowed, to distinguish a value of exactly the limit from
-  // one that was cut.
-  const sizes = { fieldNameSize: 100, fieldSize: FIELD_MAX_BYTES + 1, fileSize: avatarMaxBytes + 1 };
-  const limits = { ...sizes, fields: 10, files: 4, parts: 12, headerPairs: 20 };
+/** The parts of the form, none of which busboy dropped. */
+async function parseParts(contentType: string, body: Buffer, avatarMaxBytes: number): Promise<readonly Part[]> {
+  // busboy reports a value of exactly the size as cut, and a form of exactly `parts` parts as too long.
+  const sizes = { fieldSize: FIELD_MAX_BYTES + 1, fileSize: avatarMaxBytes + 1 };
+  const limits = { ...sizes, fields: 10, files: 4, parts: 12 };
+  const parts = await parse(contentType, body, limits, tooManyParts());
+  // It reports no part without Content-Disposition, and none that a damaged delimiter cuts in two, but counts
+  // them: with these, there are more parts than it has reported.
+  const message = "A part of the form has no Content-Disposition: form-data header, or a damaged delimiter.";
+  const dropped = malformed(message, undefined);
+  await parse(contentType, body, { ...limits, parts: parts.length + 1 }, dropped);
+  return parts;
+}
+
+function parse(
+  contentType: string,
+  body: Buffer,
+  limits: busboy.Limits,
+  tooMany: AccountError,
+): Promise<readonly Part[]> {
   return new Promise((resolve, reject) => {
     const damaged = (cause: unknown): void =>
       reject(malformed("The form cannot be read: it is damaged, ends too early, or has no usable boundary.", cause));
@@ -112,31 +128,20 @@ function parseParts(contentType: string, body: Buffer, avatarMaxBytes: number): 
       return;
     }
     const parts: Part[] = [];
-    parser.on("field", (name: string | undefined, text) => parts.push({ name, text }));
+    parser.on("field", (name: string | undefined, text, { valueTruncated: isCut }) =>
+      parts.push({ name, text, isCut }),
+    );
     parser.on("file", (name: string | undefined, stream, info: { filename: string | undefined; encoding: string }) => {
       const chunks: Buffer[] = [];
+      const part: Part = { name, file: { name: info.filename, encoding: info.encoding, chunks }, isCut: false };
       stream.on("data", (chunk: Buffer) => chunks.push(chunk)).on("error", damaged);
-      parts.push({ name, file: { name: info.filename, encoding: info.encoding, chunks } });
+      stream.on("limit", () => (part.isCut = true));
+      parts.push(part);
     });
-    for (const event of ["partsLimit", "filesLimit", "fieldsLimit"] as const)
-      parser.on(event, () => reject(tooManyParts()));
+    for (const event of ["partsLimit", "filesLimit", "fieldsLimit"] as const) parser.on(event, () => reject(tooMany));
     parser.on("error", damaged).on("close", () => resolve(parts));
     parser.end(body);
   });
-}
-
-/** Counts the parts by their delimiters (RFC 2046 section 5.1.1). */
-function countParts(contentType: string, body: Buffer): number {
-  const [, quoted, plain] = BOUNDARY.exec(contentType) ?? [];
-  const delimiter = Buffer.from(`\r\n--${quoted?.replaceAll(/\\(.)/g, "$1") ?? plain ?? ""}`, "latin1");
-  const bytes = Buffer.concat([Buffer.from("\r\n"), body]); // The first delimiter needs no line end before it.
-  let count = 0;
-  for (let at = bytes.indexOf(delimiter); at !== -1; at = bytes.indexOf(delimiter, at + delimiter.length)) {
-    const after = bytes.toString("latin1", at + delimiter.length, at + delimiter.length + 2);
-    if (after === "--") break;
-    if (after === "\r\n") count += 1;
-  }
-  return count;
 }
 
 function readText(parts: readonly Part[], name: string): readonly (readonly [string, string])[] {
@@ -150,7 +155,7 @@ function readText(parts: readonly Part[], name: string): readonly (readonly [str
       message: "Send this field as text, not as a file.",
       code: `invalid_${name}`,
     });
-  if (Buffer.byteLength(part.text) > FIELD_MAX_BYTES)
+  if (part.isCut)
     throw fieldError("validation_failed", {
       field: name,
       message: `The field is longer than ${FIELD_MAX_BYTES} bytes.`,
@@ -168,12 +173,13 @@ function readAvatar(parts: readonly Part[], maxBytes: number): Buffer | undefine
       message: "Send the avatar as a file.",
       code: "invalid_avatar",
     });
-  const file = avatars[0]?.file;
+  const [avatar] = avatars;
+  const file = avatar?.file;
   if (file === undefined) return undefined;
   if (!["7bit", "8bit", "binary"].includes(file.encoding.toLowerCase()))
     throw malformed("Send the avatar as plain bytes, without a transfer encoding.", undefined);
+  if (avatar?.isCut === true) throw avatarTooLarge(maxBytes);
   const bytes = Buffer.concat(file.chunks);
-  if (bytes.length > maxBytes) throw avatarTooLarge(maxBytes);
   // Browsers send a file input in which nothing was chosen as an empty file without a name.
   return bytes.length === 0 && file.name === undefined ? undefined : bytes;
 }

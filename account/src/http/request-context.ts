@@ -1,11 +1,11 @@
 // The context of a request while it is answered: its id, its log, and its route.
 import { randomUUID } from "node:crypto";
 import type { Request, RequestHandler, Response } from "express";
+import { callerGroup, withoutPorts } from "@weir/common/callers/caller-group";
 import type { Log } from "@weir/common/log/log";
 import type { CallErrorCode } from "../errors.ts";
 import { ipPrefix, shortUserAgent } from "../sessions/session-records.ts";
 import type { Caller } from "../users/account-deps.ts";
-import { addressPrefix } from "../users/address-prefix.ts";
 
 /** Ids of callers that are taken over; anything else could be made to confuse a log. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/;
@@ -23,16 +23,25 @@ export interface RequestContext {
 }
 
 /** Gives every request its context, and its answer the id. */
-export function attachContext(log: Log): RequestHandler {
+export function attachContext(log: Log, { trustsProxy }: { readonly trustsProxy: boolean }): RequestHandler {
+  let isWarned = trustsProxy;
   return (request, response, next) => {
+    const forwardedFor = request.headers["x-forwarded-for"];
+    if (forwardedFor !== undefined && !isWarned) {
+      isWarned = true;
+      log.warn("A request has X-Forwarded-For, which is ignored: all callers of a proxy count as one", {
+        setting: "TRUST_PROXY",
+      });
+    }
+    if (forwardedFor !== undefined) request.headers["x-forwarded-for"] = withoutPorts(String(forwardedFor));
     const given = request.get("x-request-id");
     const id = given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
-    const device = { userAgent: shortUserAgent(request.get("user-agent")), ipPrefix: ipPrefix(request.ip) };
-    const network = addressPrefix(request.ip, request.socket.remoteAddress);
+    const group = callerGroup(request.ip, request.socket.remoteAddress);
+    const device = { userAgent: shortUserAgent(request.get("user-agent")), ipPrefix: ipPrefix(group) };
     const context: RequestContext = {
       id,
       // Every line about a call names the network it came from.
-      caller: { device, addressPrefix: network, log: log.child({ requestId: id, addressPrefix: network }) },
+      caller: { device, group, log: log.child({ requestId: id, addressPrefix: group.address }) },
       route: "unknown",
       clearCookiesWhenRefused: false,
     };

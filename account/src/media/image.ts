@@ -1,15 +1,23 @@
 // What an image is to the service: formats, limits, an image that is safe to store, and the interface
 // of what makes one.
+import type { CallerGroup } from "@weir/common/callers/caller-group";
 
 /** The bounds of an accepted image. */
-export interface ImageLimits {
-  readonly sideMinPixels: number;
-  readonly sideMaxPixels: number;
-  readonly areaMaxPixels: number;
-}
+export const AVATAR_LIMITS = {
+  sideMinPixels: 16,
+  sideMaxPixels: 4096,
+  /** A JPEG is shrunk while it is decoded: a photo of a phone has up to 50 megapixels. */
+  jpegSideMaxPixels: 16_384,
+  jpegAreaMaxPixels: 50_331_648,
+} as const;
 
-/** Sides from 16 to 4096 pixels and at most 4096 x 4096: what viewers decode without harm. */
-export const AVATAR_LIMITS: ImageLimits = { sideMinPixels: 16, sideMaxPixels: 4096, areaMaxPixels: 16_777_216 };
+/** The bounds of an image that is stored. */
+export interface StoredImageLimits {
+  /** Most pixels, width by height; AVATAR_MAX_PIXELS. */
+  readonly maxPixels: number;
+  /** AVATAR_MAX_BYTES. */
+  readonly maxBytes: number;
+}
 
 /** The formats an image may have, with the type and extension that they are served with. */
 export const IMAGE_FORMATS = {
@@ -31,9 +39,10 @@ export interface CleanImage {
 
 /**
  * Why a file is not taken: its header is of none of the formats, its picture is damaged, it has more
- * than one picture, its sides are too short or too long, or it takes too much time or memory.
+ * than one picture, its sides are too short or too long, it takes too much time or memory, or it has
+ * too many bytes at the lowest quality.
  */
-export const IMAGE_PROBLEMS = ["type", "damaged", "animated", "dimensions", "complex"] as const;
+export const IMAGE_PROBLEMS = ["type", "damaged", "animated", "dimensions", "complex", "too_large"] as const;
 
 /** One of the problems. */
 export type ImageProblem = (typeof IMAGE_PROBLEMS)[number];
@@ -45,9 +54,10 @@ export type ImageResult =
 /** Makes images that are safe to store out of what callers send. */
 export interface ImageCleaner {
   /**
-   * Decodes the file and encodes it again in its own format. `addressPrefix` is that of the caller:
-   * prefixes take turns. Rejects with `busy` when too many wait, and with `media_store_unavailable`
-   * when no image can be decoded at all.
+   * Decodes the file, shrinks it, and encodes it again in its own format. Groups of callers take turns. Rejects
+   * with `busy` when too many wait, with the reason of `call` when that is aborted before its turn, with
+   * `rate_limited` for a customer whose last image had to be stopped a short while ago, and with
+   * `media_store_unavailable` when no image can be decoded at all.
    */
-  clean(bytes: Buffer, addressPrefix: string): Promise<ImageResult>;
+  clean(bytes: Buffer, group: CallerGroup, call?: AbortController): Promise<ImageResult>;
 }

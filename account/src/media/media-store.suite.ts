@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CleanImage, ImageFormat } from "./image.ts";
 import { avatarKey, type MediaStore } from "./media-store.ts";
-import { sweepMedia } from "./sweep-media.ts";
+import { findUnnamedMedia, removeMedia } from "./sweep-media.ts";
 
 /** An empty store, a way to see what is in it, and how to take it down. */
 export interface MediaUnderTest {
@@ -38,12 +38,13 @@ export function describeMediaStore(name: string, open: () => Promise<MediaUnderT
 
     const names = async (): Promise<readonly string[]> => {
       const found: string[] = [];
-      for await (const stored of subject.store.list()) found.push(stored.name);
+      for await (const stored of subject.store.list()) found.push(stored.key);
       return found.toSorted();
     };
 
-    it("put() stores the bytes and returns the URL that they are read from", async () => {
-      expect(await subject.store.put(KEY, imageOf("picture"))).toBe(`${subject.publicUrl}${KEY}`);
+    it("put() stores the bytes, and url() gives the URL that they are read from", async () => {
+      await subject.store.put(KEY, imageOf("picture"));
+      expect(subject.store.url(KEY)).toBe(`${subject.publicUrl}${KEY}`);
       expect((await subject.read(KEY))?.bytes.toString()).toBe("picture");
     });
 
@@ -89,16 +90,14 @@ export function describeMediaStore(name: string, open: () => Promise<MediaUnderT
         expect(Math.abs(modifiedAtMs - Date.now())).toBeLessThan(DAY_MS);
     });
 
-    it("a sweep removes the image without a user, and keeps the other and new ones", async () => {
+    it("a sweep finds and removes the image without a user, and keeps the other and new ones", async () => {
       await subject.store.put(KEY, imageOf("picture"));
       await subject.store.put(OTHER, imageOf("other", "webp"));
-      const sweep = async (clock: () => number): Promise<unknown> =>
-        sweepMedia(
-          { media: subject.store, findAvatarKeys: () => Promise.resolve(new Set([KEY])), clock },
-          { isForced: false, signal: new AbortController().signal },
-        );
-      expect(await sweep(() => Date.now())).toMatchObject({ images: 2, orphans: 0, removed: 0 });
-      expect(await sweep(() => Date.now() + DAY_MS)).toMatchObject({ images: 2, orphans: 1, removed: 1 });
+      const { signal } = new AbortController();
+      const deps = { media: subject.store, findAvatarKeys: () => Promise.resolve(new Set([KEY])), signal };
+      expect(await findUnnamedMedia({ ...deps, clock: Date.now })).toEqual({ objects: 2, unnamed: [] });
+      const { unnamed } = await findUnnamedMedia({ ...deps, clock: () => Date.now() + DAY_MS });
+      expect(await removeMedia(deps, unnamed)).toMatchObject({ removed: 1, failed: 0 });
       expect(await names()).toEqual([KEY]);
     });
 

@@ -7,23 +7,27 @@ import { IMAGE_FORMATS } from "./image.ts";
 /** Keeps images under keys. */
 export interface MediaStore {
   /**
-   * Stores the image under `key` and returns the URL it is read from. Rejects with
-   * `media_store_unavailable`; the image may be stored nevertheless.
+   * Stores the image under `key`. Rejects with `media_store_unavailable`; the image may be stored
+   * nevertheless.
    */
-  put(key: string, image: CleanImage): Promise<string>;
-  /** Removes what `list` named; does nothing when it is gone. Rejects with `media_store_unavailable`. */
-  remove(name: string): Promise<void>;
+  put(key: string, image: CleanImage): Promise<void>;
+  /** The URL that the image under `key` is read from. */
+  url(key: string): string;
   /**
-   * Everything that `put` has left in the store, in no order: images by their keys, and files that a
-   * crash left unfinished. What others keep in the store is left out. Throws `media_store_unavailable`.
+   * Removes the image, and what a crash left unfinished under its key; does nothing when there is
+   * nothing. Rejects with `media_store_unavailable`.
+   */
+  remove(key: string): Promise<void>;
+  /**
+   * Everything that `put` has left in the store, in no order, unfinished files too. Leaves out what others
+   * keep in the store. Throws `media_store_unavailable`.
    */
   list(): AsyncIterable<StoredMedia>;
 }
 
 /** An image or an unfinished file in the store. */
 export interface StoredMedia {
-  /** The key of the image; that of an unfinished file continues it. */
-  readonly name: string;
+  readonly key: string;
   /** Milliseconds since the epoch, by the clock of the store. */
   readonly modifiedAtMs: number;
 }
@@ -41,6 +45,12 @@ export interface MediaHeaders {
  */
 export const MEDIA_KEY = /^avatars\/[0-9a-f-]{36}\/[0-9a-f]{32}\.(png|jpg|webp)$/;
 
+/**
+ * Age from which an object that no record names is left over, in milliseconds: no registration takes
+ * as long.
+ */
+export const LEFT_OVER_AGE_MS = 3_600_000;
+
 /** The folder in front of all keys. */
 export const MEDIA_PREFIX = "avatars/";
 
@@ -49,9 +59,9 @@ export function avatarKey(userId: string, random: string, extension: string): st
   return `${MEDIA_PREFIX}${userId}/${random}.${extension}`;
 }
 
-/** The id of the user whose image or unfinished file has this name. */
-export function userOfMedia(name: string): string {
-  return name.split("/")[1] ?? "";
+/** The id of the user whose image has this key. */
+export function userOfMedia(key: string): string {
+  return key.split("/")[1] ?? "";
 }
 
 /** The headers of an image of this format. A key's image never changes, so caches keep it. */

@@ -1,7 +1,10 @@
 // The service's metrics in a registry of their own, every series present at zero from the start.
 // Labels are few and never personal.
+import { MISNAMED_METRICS } from "@weir/common/admin/misnamed-metrics";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { ThrottleEvents } from "../throttle/throttle.ts";
+import type { StoreEvents } from "../store/watch-store.ts";
+import { createStoreMetrics } from "./store-metrics.ts";
 import { createThrottleMetrics } from "./throttle-metrics.ts";
 import type { AccountEvents, LoginResult, RefreshResult, RegistrationResult } from "../users/account-events.ts";
 
@@ -22,6 +25,9 @@ const REGISTRATION_RESULTS: readonly RegistrationResult[] = ["success", "email_t
 const LOGIN_RESULTS: readonly LoginResult[] = ["success", "invalid_credentials", ...FAILURES];
 const REFRESH_RESULTS: readonly RefreshResult[] = ["rotated", "grace", "issued", "reuse", ...FAILURES];
 
+const ORPHAN_RESULTS = ["removed", "failed"] as const;
+type OrphanResult = (typeof ORPHAN_RESULTS)[number];
+
 /** An answer to a request of a route, by its pattern. */
 export interface RouteAnswer {
   readonly route: string;
@@ -40,14 +46,20 @@ export interface RouteSeries extends RouteAnswer {
 /** The metrics. */
 export interface AccountMetrics {
   readonly events: AccountEvents;
+  readonly storeEvents: StoreEvents;
   readonly throttleEvents: ThrottleEvents;
   readonly answered: (answer: RouteAnswer & { readonly seconds: number; readonly failure: string | undefined }) => void;
   readonly passwordsWaiting: (waiting: number) => void;
   readonly passwordHashed: (seconds: number) => void;
+  readonly imagesWaiting: (waiting: number) => void;
+  readonly connectionsOpen: (open: number) => void;
+  readonly connectionRefused: () => void;
   /** An image was decoded and encoded, or refused, in so many seconds. */
   readonly imageCleaned: (seconds: number) => void;
   /** An image ended the process that decodes images. */
   readonly imageProcessEnded: () => void;
+  /** The clean-up found an image without a user, and removed it or failed to. */
+  readonly mediaOrphaned: (result: OrphanResult) => void;
   readonly contentType: string;
   /** All metrics in Prometheus' text format. */
   expose(): Promise<string>;
@@ -86,12 +98,14 @@ export function createAccountMetrics(routes: readonly RouteSeries[]): AccountMet
     seconds.zero({ route, method });
   }
   collectDefaultMetrics({ register: registry });
+  for (const name of MISNAMED_METRICS) registry.removeSingleMetric(name);
   const results = createResults(registry);
   const resultsByRoute = new Map(
     routes.flatMap(({ route, call }) => (call in results ? [[route, results[call as keyof CallResults]]] : [])),
   );
   return {
     events: createEvents(registry, results),
+    storeEvents: createStoreMetrics(registry),
     throttleEvents: createThrottleMetrics(registry),
     answered: (answer) => {
       if (answer.failure !== undefined) resultsByRoute.get(answer.route)?.inc({ result: answer.failure });
@@ -100,6 +114,7 @@ export function createAccountMetrics(routes: readonly RouteSeries[]): AccountMet
     },
     passwordsWaiting: (waiting) => passwordsWaiting.set(waiting),
     ...createImageMetrics(registry),
+    ...createConnectionMetrics(registry),
     passwordHashed: (duration) => passwordSeconds.observe(duration),
     contentType: registry.contentType,
     expose: () => registry.metrics(),
@@ -126,7 +141,20 @@ function createResults(registry: Registry): CallResults {
   };
 }
 
-function createImageMetrics(registry: Registry): Pick<AccountMetrics, "imageCleaned" | "imageProcessEnded"> {
+function createConnectionMetrics(registry: Registry): Pick<AccountMetrics, "connectionsOpen" | "connectionRefused"> {
+  const registers = [registry];
+  const open = new Gauge({ name: "http_connections", help: "Open connections of callers.", registers });
+  const refused = new Counter({
+    name: "http_connections_refused_total",
+    help: "Connections that were closed because there were too many.",
+    registers,
+  });
+  return { connectionsOpen: (count) => open.set(count), connectionRefused: () => refused.inc() };
+}
+
+function createImageMetrics(
+  registry: Registry,
+): Pick<AccountMetrics, "imagesWaiting" | "imageCleaned" | "imageProcessEnded" | "mediaOrphaned"> {
   const registers = [registry];
   const seconds = new Histogram({
     name: "image_seconds",
@@ -139,7 +167,20 @@ function createImageMetrics(registry: Registry): Pick<AccountMetrics, "imageClea
     help: "Images over which their process ended, or was killed.",
     registers,
   });
-  return { imageCleaned: (duration) => seconds.observe(duration), imageProcessEnded: () => ends.inc() };
+  const waiting = new Gauge({ name: "image_queue_depth", help: "Images waiting for their turn.", registers });
+  const orphans = new Counter({
+    name: "media_orphans_total",
+    help: "Images without a user that the hourly clean-up has found, by whether it could remove them.",
+    labelNames: ["result"],
+    registers,
+  });
+  for (const result of ORPHAN_RESULTS) orphans.inc({ result }, 0);
+  return {
+    imagesWaiting: (count) => waiting.set(count),
+    imageCleaned: (duration) => seconds.observe(duration),
+    imageProcessEnded: () => ends.inc(),
+    mediaOrphaned: (result) => orphans.inc({ result }),
+  };
 }
 
 function createEvents(registry: Registry, results: CallResults): AccountEvents {
@@ -150,13 +191,11 @@ function createEvents(registry: Registry, results: CallResults): AccountEvents {
     buckets: MEDIA_SECONDS,
     registers,
   });
-  const orphans = new Counter({ name: "media_orphans_total", help: "Images left behind without a user.", registers });
   return {
     loggedIn: () => results.login.inc({ result: "success" }),
     refreshed: (result) => results.refreshToken.inc({ result }),
     registered: () => results.register.inc({ result: "success" }),
     mediaStored: (duration) => mediaSeconds.observe(duration),
-    mediaOrphaned: () => orphans.inc(),
   };
 }
 

@@ -4,7 +4,8 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { errorCode } from "@weir/common/errors/error-code";
 import { StartError } from "../errors.ts";
-import { keysOfFile, SECRET_MIN_BYTES, type TokenKeys } from "./key-ring.ts";
+import { keysOfFile, type TokenKeys } from "./key-ring.ts";
+import { SECRET_MIN_BYTES } from "./secret-fault.ts";
 
 /** Name of the file with the keys of tokens: a key file, as TOKEN_KEYS_FILE names one. */
 const KEYS_FILE = "token-keys.json";

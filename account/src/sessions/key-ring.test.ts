@@ -57,7 +57,17 @@ describe("keysOfFile()", () => {
     {
       name: "a short secret",
       entries: [{ ...ACCESS, key: "short" }, REFRESH],
-      problem: 'key "a1" must have at least 32 bytes',
+      problem: 'key "a1" must be at least 32 bytes long',
+    },
+    {
+      name: "a placeholder",
+      entries: [{ ...ACCESS, key: "change-me-change-me-change-me-change-me", state: "verify" }, REFRESH],
+      problem: 'key "a1" must be random, not a placeholder',
+    },
+    {
+      name: "one key held down",
+      entries: [ACCESS, { ...REFRESH, key: "r".repeat(64) }],
+      problem: 'key "r1" must be random, not a placeholder',
     },
     {
       name: "a public key for refresh",

@@ -2,9 +2,7 @@
 // key-source.ts reads and watches the file.
 import { createHmac, createPrivateKey, createPublicKey, createSecretKey, type KeyObject } from "node:crypto";
 import { z } from "zod";
-
-/** Fewest bytes of a symmetric key: the output size of SHA-256 (RFC 7518 section 3.2). */
-export const SECRET_MIN_BYTES = 32;
+import { faultOfSecret, SECRET_MIN_BYTES } from "./secret-fault.ts";
 
 /** Most keys of a key file: two uses with a handful of generations each. */
 const KEYS_MAX = 32;
@@ -128,8 +126,9 @@ function ringOfEntries(
 function loadKey(entry: KeyFileEntry, problems: string[]): { sign: KeyObject; verify: KeyObject } {
   const none = createSecretKey(Buffer.alloc(SECRET_MIN_BYTES));
   if (entry.alg === "HS256") {
-    if (Buffer.byteLength(entry.key) < SECRET_MIN_BYTES) {
-      problems.push(`key "${entry.kid}" must have at least ${SECRET_MIN_BYTES} bytes`);
+    const fault = faultOfSecret(entry.key);
+    if (fault !== undefined) {
+      problems.push(`key "${entry.kid}" must be ${fault}`);
       return { sign: none, verify: none };
     }
     const key = createSecretKey(entry.key, "utf8");

@@ -1,7 +1,7 @@
-import { rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
-import { silentLog } from "@weir/common/log/log";
+import { createLog, silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { watchedKeys } from "./key-source.ts";
 
@@ -22,26 +22,32 @@ function keyFile(kid: string): string {
 }
 
 describe("watchedKeys()", () => {
-  it("takes over a changed file and keeps the old keys when the change is bad", async () => {
+  it("takes over a changed file, and keeps the old keys and logs once while it cannot be read or used", async () => {
     vi.useFakeTimers();
     const path = join(folder.path, "keys.json");
     writeFileSync(path, keyFile("one"));
-    const keys = watchedKeys(path, { log: silentLog() }, { pollIntervalMs: 1000 });
+    const lines: string[] = [];
+    const log = createLog({ level: "info", format: "json", write: (line) => lines.push(line) });
+    const keys = watchedKeys(path, { log }, { pollIntervalMs: 1000 });
     await keys.start?.();
-    expect(keys.current().access.signing.id).toBe("one");
-    writeFileSync(path, keyFile("second"));
-    vi.advanceTimersByTime(1000);
-    expect(keys.current().access.signing.id).toBe("second");
-    writeFileSync(path, "[]");
-    vi.advanceTimersByTime(1000);
-    expect(keys.current().access.signing.id).toBe("second");
-    rmSync(path);
-    vi.advanceTimersByTime(1000);
-    expect(keys.current().access.signing.id).toBe("second");
-    writeFileSync(path, keyFile("third"));
-    vi.advanceTimersByTime(1000);
-    expect(keys.current().access.signing.id).toBe("third");
+    const step = (change: () => void): readonly string[] => {
+      rmSync(path, { force: true, recursive: true });
+      change();
+      const before = lines.length;
+      vi.advanceTimersByTime(2000);
+      const logged = lines.slice(before).map((line) => JSON.parse(line) as Readonly<Record<string, string>>);
+      return [keys.current().access.signing.id, ...logged.map((line) => String(line["@message"]))];
+    };
+    const refused = "Cannot use the changed token keys, the old ones stay active";
+    expect(step(() => writeFileSync(path, keyFile("second")))).toEqual(["second", "Token keys reloaded"]);
+    expect(step(() => writeFileSync(path, "[]"))).toEqual(["second", refused]);
+    expect(step(() => undefined)).toEqual(["second", refused]);
+    expect(step(() => symlinkSync(path, path))).toEqual(["second", refused]);
+    expect(step(() => mkdirSync(path))).toEqual(["second", refused]);
+    expect(step(() => writeFileSync(path, keyFile("second")))).toEqual(["second"]);
+    expect(step(() => writeFileSync(path, keyFile("third")))).toEqual(["third", "Token keys reloaded"]);
     await keys.stop?.();
+    expect(lines.join()).not.toContain("secret-of");
   });
 
   it("names a file that cannot be read or used", () => {

@@ -1,16 +1,12 @@
 // The keys of tokens as a part of the service: fixed ones, or those of a key file that is read again
 // when it changes.
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
+import { describeError } from "@weir/common/errors/service-error";
+import { FileWatch } from "@weir/common/files/file-watch";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import { StartError } from "../errors.ts";
 import { keysOfFile, type TokenKeys } from "./key-ring.ts";
-
-/**
- * How often a key file is looked at, in milliseconds. Kubernetes takes up to a minute to bring a
- * changed Secret, so this is soon enough.
- */
-const POLL_INTERVAL_MS = 5000;
 
 /** Keys that may change while the service runs. */
 export interface KeySourcePart extends Part {
@@ -24,54 +20,47 @@ export function fixedKeys(keys: TokenKeys): KeySourcePart {
 }
 
 /**
- * Keys from a key file, read now (throws TOKEN_KEYS_INVALID) and again when it changes; a bad
- * change is logged and the old keys stay.
+ * Keys from a key file, read now (throws TOKEN_KEYS_INVALID) and again when it changes. A change
+ * that cannot be read or used is logged once, and the old keys stay.
  */
 export function watchedKeys(
   path: string,
-  deps: { readonly log: Log },
-  options = { pollIntervalMs: POLL_INTERVAL_MS },
+  { log }: { readonly log: Log },
+  options: { readonly pollIntervalMs?: number } = {},
 ): KeySourcePart {
-  let stamp = stampOf(path);
-  let keys = readKeyFile(path);
-  let timer: NodeJS.Timeout | undefined;
-  const look = (): void => {
-    const newStamp = stampOf(path);
-    if (newStamp === stamp) return;
-    stamp = newStamp;
+  let text = readText(path);
+  let keys = keysOfText(text, path);
+  let problem: string | undefined;
+  const refresh = (): void => {
     try {
-      keys = readKeyFile(path);
-      deps.log.info("Token keys reloaded", { path });
+      const newText = readText(path);
+      if (newText !== text) {
+        keys = keysOfText(newText, path);
+        text = newText;
+        log.info("Token keys reloaded", { path });
+      }
+      problem = undefined;
     } catch (error) {
-      deps.log.warn("Cannot read the changed token keys, the old ones stay active", { path, error });
+      const newProblem = describeError(error);
+      if (newProblem !== problem)
+        log.warn("Cannot use the changed token keys, the old ones stay active", { path, error });
+      problem = newProblem;
     }
   };
-  return {
-    name: "token keys",
-    current: () => keys,
-    start() {
-      timer = setInterval(look, options.pollIntervalMs);
-    },
-    stop() {
-      clearInterval(timer);
-    },
-  };
+  const watch = new FileWatch({ log, mayHaveChanged: refresh }, { paths: [path], ...options });
+  return { name: "token keys", current: () => keys, start: () => watch.start(), stop: () => watch.stop() };
 }
 
-function readKeyFile(path: string): TokenKeys {
-  let text: string;
+function readText(path: string): string {
   try {
-    text = readFileSync(path, "utf8");
+    return readFileSync(path, "utf8");
   } catch (cause) {
     throw new StartError("TOKEN_KEYS_INVALID", `Cannot read the key file ${path}`, { cause });
   }
+}
+
+function keysOfText(text: string, path: string): TokenKeys {
   const result = keysOfFile(text);
   if (result.ok) return result.keys;
   throw new StartError("TOKEN_KEYS_INVALID", `Cannot use the key file ${path}: ${result.problems.join("; ")}`);
-}
-
-/** Changes whenever the file does. Kubernetes swaps a link, which changes the inode. */
-function stampOf(path: string): string {
-  const status = statSync(path, { throwIfNoEntry: false });
-  return status === undefined ? "absent" : [status.ino, status.mtimeMs, status.size].join("/");
 }

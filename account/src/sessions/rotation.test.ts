@@ -1,11 +1,25 @@
 import { createSecretKey, type KeyObject } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import type { KeyRing } from "./key-ring.ts";
 import { decideRotation, type RotationDecision } from "./rotation.ts";
 import { createSession, hashTokenId, refreshTokenId, type SessionRecord } from "./session-records.ts";
 
 const LIMITS = { idleMs: 7_000, absoluteMs: 30_000, maxSessions: 3, graceMs: 3_000, isRotating: true };
 const KEY = createSecretKey(Buffer.alloc(32, 1));
 const OTHER_KEY = createSecretKey(Buffer.alloc(32, 2));
+const RING = ringOf(KEY);
+
+/** The ring in which the first key signs, and both verify. */
+function ringOf(first: KeyObject, second = first): KeyRing {
+  const signing = { id: "first", algorithm: "HS256" as const, key: first };
+  return {
+    signing,
+    verifying: new Map([
+      ["second", { ...signing, id: "second", key: second }],
+      ["first", signing],
+    ]),
+  };
+}
 
 /** A session of generation 4 that was rotated at 1000 ms by the token of generation 3. */
 const SESSION: SessionRecord = {
@@ -13,6 +27,7 @@ const SESSION: SessionRecord = {
   generation: 4,
   tokenHash: hashTokenId(refreshTokenId(KEY, "s", 4)),
   rotatedAtMs: 1_000,
+  rotatedBy: "here",
   graceGeneration: 3,
 };
 const OTHER = createSession("other", "t", { userAgent: "", ipPrefix: "" }, 0, LIMITS);
@@ -21,21 +36,20 @@ function decide(
   generation: number,
   {
     nowMs = 2_000,
-    key = KEY,
+    ring = RING,
     session = SESSION,
     limits = LIMITS,
     tokenId = refreshTokenId(KEY, "s", generation),
   }: {
     nowMs?: number;
-    key?: KeyObject;
+    ring?: KeyRing;
     session?: SessionRecord;
     limits?: typeof LIMITS;
     tokenId?: string;
   } = {},
 ): RotationDecision {
   const token = { sessionId: "s", tokenId, generation };
-  const tokenIdOf = (sessionId: string, of: number): string => refreshTokenId(key, sessionId, of);
-  return decideRotation([session, OTHER], token, { nowMs, tokenIdOf }, limits);
+  return decideRotation([session, OTHER], token, { nowMs, processId: "here", ring }, limits);
 }
 
 describe("decideRotation()", () => {
@@ -48,6 +62,7 @@ describe("decideRotation()", () => {
         generation: 5,
         tokenHash: hashTokenId(refreshTokenId(KEY, "s", 5)),
         rotatedAtMs: 2_000,
+        rotatedBy: "here",
         graceGeneration: 4,
         lastUsedAtMs: 2_000,
         idleExpiresAtMs: 9_000,
@@ -73,6 +88,21 @@ describe("decideRotation()", () => {
     expect(decide(generation, { nowMs }).kind).toBe(kind);
   });
 
+  it.each([
+    { name: "a replica whose clock is a minute behind", rotatedBy: "there", nowMs: 64_000, kind: "repeat" },
+    { name: "a replica, longer ago than clocks differ", rotatedBy: "there", nowMs: 64_001, kind: "reuse" },
+    { name: "an earlier release", rotatedBy: undefined, nowMs: 64_000, kind: "repeat" },
+  ])("decides $kind after a rotation by $name", ({ rotatedBy, nowMs, kind }) => {
+    const { rotatedBy: _, ...earlier } = SESSION;
+    const session = {
+      ...earlier,
+      ...(rotatedBy !== undefined && { rotatedBy }),
+      idleExpiresAtMs: 100_000,
+      absoluteExpiresAtMs: 100_000,
+    };
+    expect(decide(3, { nowMs, session }).kind).toBe(kind);
+  });
+
   it("repeats the current token, not the one after it", () => {
     expect(decide(3)).toEqual({ kind: "repeat", session: SESSION, tokenId: refreshTokenId(KEY, "s", 4) });
   });
@@ -90,14 +120,18 @@ describe("decideRotation()", () => {
   });
 
   it("does not know a session of another user", () => {
-    const context = { nowMs: 0, tokenIdOf: () => "t" };
-    expect(decideRotation([OTHER], { sessionId: "s", tokenId: "t", generation: 0 }, context, LIMITS)).toEqual({
-      kind: "ended",
-    });
+    const token = { sessionId: "s", tokenId: "t", generation: 0 };
+    const context = { nowMs: 0, processId: "here", ring: RING };
+    expect(decideRotation([OTHER], token, context, LIMITS)).toEqual({ kind: "ended" });
   });
 
-  it("replaces the token as usual when the key changed within the grace, and still knows all that asked", () => {
-    const decision = decide(3, { key: OTHER_KEY });
+  it("repeats the current token when its key only verifies on this replica", () => {
+    const tokenId = refreshTokenId(KEY, "s", 4);
+    expect(decide(3, { ring: ringOf(OTHER_KEY, KEY) })).toEqual({ kind: "repeat", session: SESSION, tokenId });
+  });
+
+  it("replaces the token as usual when its key went within the grace, and still knows all that asked", () => {
+    const decision = decide(3, { ring: ringOf(OTHER_KEY) });
     if (decision.kind !== "rotate") throw new Error(`rotate was expected, not ${decision.kind}`);
     expect(decision.session).toMatchObject({
       generation: 5,
@@ -107,7 +141,7 @@ describe("decideRotation()", () => {
     });
     // A third tab with the token of generation 3, and the tab that has the one of generation 4.
     for (const generation of [3, 4]) {
-      expect(decide(generation, { key: OTHER_KEY, session: decision.session })).toMatchObject({
+      expect(decide(generation, { ring: ringOf(OTHER_KEY), session: decision.session })).toMatchObject({
         kind: "repeat",
         tokenId: refreshTokenId(OTHER_KEY, "s", 5),
       });

@@ -4,13 +4,15 @@ import {
   findLiveSession,
   hashTokenId,
   isCurrentToken,
+  refreshTokenId,
   type SessionLimits,
   type SessionRecord,
   withChanged,
   withoutSession,
   withUse,
 } from "./session-records.ts";
-import type { RefreshClaims } from "./tokens.ts";
+import type { KeyRing } from "./key-ring.ts";
+import { CLOCK_DIFFERENCE_MAX_MS, type RefreshClaims } from "./tokens.ts";
 
 /** How refresh tokens change. */
 export interface RotationLimits extends Pick<SessionLimits, "idleMs"> {
@@ -20,10 +22,12 @@ export interface RotationLimits extends Pick<SessionLimits, "idleMs"> {
   readonly isRotating: boolean;
 }
 
-/** The time, and the ids of refresh tokens under the signing key of the moment. */
+/** The time, and the keys of refresh tokens of the moment. */
 export interface RotationContext {
   readonly nowMs: number;
-  readonly tokenIdOf: (sessionId: string, generation: number) => string;
+  /** Process whose clock gives the time. */
+  readonly processId: string;
+  readonly ring: KeyRing;
 }
 
 /** The decision about a refresh token whose signature and claims are valid. */
@@ -60,11 +64,14 @@ export function decideRotation(
   }
   // The record is older than the token: the store lost a write, or a backup was restored.
   if (token.generation > session.generation) return { kind: "unknown" };
-  if (!isInGrace(session, token.generation, context.nowMs, limits.graceMs))
+  if (!isInGrace(session, token.generation, context, limits.graceMs))
     return { kind: "reuse", sessions: withoutSession(sessions, session.id) };
-  const tokenId = context.tokenIdOf(session.id, session.generation);
-  if (isCurrentToken(session, tokenId)) return { kind: "repeat", session, tokenId };
-  // The signing key changed since, so the current token cannot be signed again.
+  // Another replica may have signed it with a key that only verifies here, or signs no longer.
+  const tokenId = [...context.ring.verifying.values()]
+    .map(({ key }) => refreshTokenId(key, session.id, session.generation))
+    .find((id) => isCurrentToken(session, id));
+  if (tokenId !== undefined) return { kind: "repeat", session, tokenId };
+  // Its key is gone, so the current token cannot be signed again.
   return rotate(sessions, session, token.generation, context, limits);
 }
 
@@ -73,23 +80,30 @@ function rotate(
   sessions: Sessions,
   session: SessionRecord,
   askedGeneration: number,
-  { nowMs, tokenIdOf }: RotationContext,
+  { nowMs, processId, ring }: RotationContext,
   limits: RotationLimits,
 ): RotationDecision {
   const generation = session.generation + 1;
-  const tokenId = tokenIdOf(session.id, generation);
+  const tokenId = refreshTokenId(ring.signing.key, session.id, generation);
   const rotated: SessionRecord = {
     ...withUse(session, nowMs, limits),
     generation,
     tokenHash: hashTokenId(tokenId),
     rotatedAtMs: nowMs,
+    rotatedBy: processId,
     graceGeneration: askedGeneration,
   };
   return { kind: "rotate", session: rotated, tokenId, sessions: withChanged(sessions, rotated) };
 }
 
-/** Replicas' clocks differ, so a rotation may lie in the future. */
-function isInGrace(session: SessionRecord, generation: number, nowMs: number, graceMs: number): boolean {
+/** Replicas' clocks differ, so a rotation by another one may be later than its time says, or in the future. */
+function isInGrace(
+  session: SessionRecord,
+  generation: number,
+  { nowMs, processId }: RotationContext,
+  graceMs: number,
+): boolean {
   if (graceMs === 0 || session.rotatedAtMs === null || generation < session.graceGeneration) return false;
-  return nowMs - session.rotatedAtMs <= graceMs;
+  const differenceMaxMs = session.rotatedBy === processId ? 0 : CLOCK_DIFFERENCE_MAX_MS;
+  return nowMs - session.rotatedAtMs <= graceMs + differenceMaxMs;
 }

@@ -1,4 +1,5 @@
 import { createSecretKey } from "node:crypto";
+import { callerGroup } from "@weir/common/callers/caller-group";
 import { describe, expect, it } from "vitest";
 import {
   createSession,
@@ -148,13 +149,13 @@ describe("ipPrefix()", () => {
     { address: "192.0.2.77", prefix: "192.0.2.0/24" },
     { address: "::ffff:192.0.2.77", prefix: "192.0.2.0/24" },
     { address: "2001:db8:1:2:3:4:5:6", prefix: "2001:db8:1:2::/64" },
-    { address: "2001:DB8::1", prefix: "2001:db8:0:0::/64" },
-    { address: "::1", prefix: "0:0:0:0::/64" },
-    { address: "fe80::1%eth0", prefix: "fe80:0:0:0::/64" },
+    { address: "2001:DB8::1", prefix: "2001:db8::/64" },
+    { address: "::1", prefix: "::/64" },
+    { address: "fe80::1%eth0", prefix: "fe80::/64" },
     { address: "unknown", prefix: "" },
     { address: undefined, prefix: "" },
   ])("gives $prefix for $address", ({ address, prefix }) => {
-    expect(ipPrefix(address)).toBe(prefix);
+    expect(ipPrefix(callerGroup(address))).toBe(prefix);
   });
 });
 

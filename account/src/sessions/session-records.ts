@@ -1,5 +1,6 @@
 // The sessions of one user, as stored in the user's record, and the pure operations on them.
 import { createHash, createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
+import type { CallerGroup } from "@weir/common/callers/caller-group";
 
 /**
  * Longest part of a User-Agent header that is kept, in characters: enough to distinguish devices
@@ -16,6 +17,8 @@ export interface SessionRecord {
   readonly tokenHash: string;
   /** Time of the last rotation, or null when the refresh token was never rotated. */
   readonly rotatedAtMs: number | null;
+  /** Process whose clock gave that time; absent in records of earlier releases. */
+  readonly rotatedBy?: string;
   /**
    * Generation of the token that caused the last rotation: during the grace, this generation and
    * later ones still get the current token. Equals `generation` before the first rotation.
@@ -96,7 +99,7 @@ export function withSession(
 }
 
 /** The sessions without the one called `id`. */
-export function withoutSession(sessions: readonly SessionRecord[], id: string): readonly SessionRecord[] {
+export function withoutSession(sessions: readonly SessionRecord[], id: string | undefined): readonly SessionRecord[] {
   return sessions.filter((session) => session.id !== id);
 }
 
@@ -148,16 +151,9 @@ export function shortUserAgent(header: string | undefined): string {
   return (header ?? "").replaceAll(/\p{C}/gu, "").slice(0, USER_AGENT_MAX_LENGTH).toWellFormed();
 }
 
-/**
- * The network of an address: /24 of IPv4 (also when mapped into IPv6), /64 of IPv6, "" of anything
- * else.
- */
-export function ipPrefix(address: string | undefined): string {
-  const plain = (address ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
-  if (/^\d+\.\d+\.\d+\.\d+$/.test(plain)) return `${plain.slice(0, plain.lastIndexOf("."))}.0/24`;
-  const [withoutZone] = plain.split("%");
-  if (withoutZone?.includes(":") !== true) return "";
-  return `${expandIpv6(withoutZone).slice(0, 4).join(":")}::/64`;
+/** The /24 or /64 of a caller's address; "" of a caller without one. */
+export function ipPrefix({ networks }: CallerGroup): string {
+  return networks.find((network) => /\/(?:24|64)$/.test(network)) ?? "";
 }
 
 /**
@@ -178,14 +174,4 @@ function endsOf(
 
 function isLive(session: SessionRecord, nowMs: number): boolean {
   return nowMs < session.idleExpiresAtMs && nowMs < session.absoluteExpiresAtMs;
-}
-
-/** The eight groups of an IPv6 address without leading zeros. */
-function expandIpv6(address: string): readonly string[] {
-  const [head = "", tail] = address.split("::");
-  const before = head === "" ? [] : head.split(":");
-  const after = tail === undefined || tail === "" ? [] : tail.split(":");
-  const zeros = tail === undefined ? 0 : Math.max(0, 8 - before.length - after.length);
-  const groups = [...before, ...Array.from({ length: zeros }, () => "0"), ...after];
-  return groups.map((group) => group.toLowerCase().replace(/^0+(?=.)/, ""));
 }

@@ -1,10 +1,14 @@
 // Access and refresh tokens: their claims, signature and validity (RFC 7519, RFC 8725). Pure: keys
 // and time are passed in.
 import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, SignJWT } from "jose";
-import type { KeyRing, TokenKeys } from "./key-ring.ts";
+import type { KeyRing, TokenKeys, VerifyKey } from "./key-ring.ts";
+import { refreshTokenId } from "./session-records.ts";
 
-/** Accepted difference between the clocks of replicas, in seconds. */
-const CLOCK_TOLERANCE_SECONDS = 5;
+/** How much the clocks of replicas may differ, in milliseconds; docs/account.md promises it. */
+export const CLOCK_DIFFERENCE_MAX_MS = 60_000;
+
+/** How long after its end a token is still accepted, in seconds. */
+const EXPIRY_TOLERANCE_SECONDS = 5;
 
 /** The claims of both tokens. */
 interface CommonClaims {
@@ -23,9 +27,10 @@ export interface RefreshClaims extends CommonClaims {
   readonly generation: number;
 }
 
-/** A token's claims, or why it is not valid. */
+/** A token's claims, or why it is not valid; `early` is signed by the service for a time that has not come. */
 export type TokenCheck<Claims> =
-  { readonly ok: true; readonly claims: Claims } | { readonly ok: false; readonly reason: "expired" | "invalid" };
+  | { readonly ok: true; readonly claims: Claims }
+  | { readonly ok: false; readonly reason: "expired" | "early" | "invalid" };
 
 /** Limits and names of the tokens. */
 export interface TokenOptions {
@@ -38,9 +43,11 @@ export interface TokenOptions {
 
 /** Signs and verifies the tokens of the service. */
 export interface Tokens {
+  /** The keys of refresh tokens of the moment; the ids of the tokens are made with them, too. */
+  refreshKeys(): KeyRing;
   /** A token under the signing key of the moment. */
   signAccess(claims: AccessClaims): Promise<string>;
-  /** A token under the signing key of the moment; the same text for the same claims. */
+  /** A token under the key that its id was made with; the same text for the same claims. */
   signRefresh(claims: RefreshClaims): Promise<string>;
   /** Never rejects for what a caller sent. */
   verifyAccess(token: string, nowMs: number): Promise<TokenCheck<AccessClaims>>;
@@ -78,15 +85,24 @@ export function createTokens(keys: () => TokenKeys, options: TokenOptions): Toke
     maxAgeSeconds: Math.ceil(options.refreshMaxMs / 1000),
   });
   return {
-    signAccess: (claims) => sign(access(), claims, {}),
-    signRefresh: (claims) => sign(refresh(), claims, { gen: claims.generation }),
+    refreshKeys: () => keys().refresh,
+    signAccess: (claims) => sign(access(), keys().access.signing, claims),
+    signRefresh: (claims) => sign(refresh(), makerOf(claims, keys().refresh), claims, { gen: claims.generation }),
     verifyAccess: (token, nowMs) => verify(access(), token, nowMs, readCommonClaims),
     verifyRefresh: (token, nowMs) => verify(refresh(), token, nowMs, readRefreshClaims),
   };
 }
 
-function sign(use: Use, claims: CommonClaims, further: Readonly<Record<string, unknown>>): Promise<string> {
-  const { id, algorithm, key } = use.ring.signing;
+/**
+ * The key that made the id of the token: its token is signed again as it was, also when another key
+ * signs by now. The signing key, if none of the ring did.
+ */
+function makerOf({ sessionId, generation, tokenId }: RefreshClaims, { signing, verifying }: KeyRing): VerifyKey {
+  const isMaker = ({ key }: VerifyKey): boolean => refreshTokenId(key, sessionId, generation) === tokenId;
+  return [...verifying.values()].find(isMaker) ?? signing;
+}
+
+function sign(use: Use, { id, algorithm, key }: VerifyKey, claims: CommonClaims, further = {}): Promise<string> {
   return new SignJWT({ sid: claims.sessionId, ...further })
     .setProtectedHeader({ alg: algorithm, kid: id, typ: use.type })
     .setIssuer(use.issuer)
@@ -98,7 +114,7 @@ function sign(use: Use, claims: CommonClaims, further: Readonly<Record<string, u
     .sign(key);
 }
 
-async function verify<Claims>(
+async function verify<Claims extends CommonClaims>(
   use: Use,
   token: string,
   nowMs: number,
@@ -116,17 +132,25 @@ async function verify<Claims>(
       issuer: use.issuer,
       audience: use.audience,
       requiredClaims: ["sub", "sid", "jti", "iat", "exp"],
-      clockTolerance: CLOCK_TOLERANCE_SECONDS,
+      clockTolerance: CLOCK_DIFFERENCE_MAX_MS / 1000,
       maxTokenAge: use.maxAgeSeconds,
       currentDate: new Date(nowMs),
     });
     const claims = payload.aud === use.audience ? read(payload) : undefined;
-    return claims === undefined ? { ok: false, reason: "invalid" } : { ok: true, claims };
+    if (claims === undefined) return { ok: false, reason: "invalid" };
+    // jose has one tolerance for all times; an end needs less, or stolen tokens would last longer.
+    const isExpired = claims.expiresAtSeconds <= Math.floor(nowMs / 1000) - EXPIRY_TOLERANCE_SECONDS;
+    return isExpired ? { ok: false, reason: "expired" } : { ok: true, claims };
   } catch (error) {
     if (error instanceof errors.JWTExpired) return { ok: false, reason: "expired" };
+    if (error instanceof errors.JWTClaimValidationFailed && isTooEarly(error)) return { ok: false, reason: "early" };
     if (error instanceof errors.JOSEError || error instanceof TypeError) return { ok: false, reason: "invalid" }; // TypeError: not a token at all.
     throw error;
   }
+}
+
+function isTooEarly({ claim, reason }: errors.JWTClaimValidationFailed): boolean {
+  return reason === "check_failed" && (claim === "iat" || claim === "nbf");
 }
 
 function readCommonClaims(payload: JWTPayload): CommonClaims | undefined {

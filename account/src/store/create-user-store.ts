@@ -1,7 +1,7 @@
 // Chooses the user store that the settings name.
-import type { Log } from "@weir/common/log/log";
 import type { Secret } from "@weir/common/settings/secret";
 import { EmbeddedUserStore } from "./embedded/embedded-user-store.ts";
+import type { MongoDeps } from "./mongo/mongo-connection.ts";
 import { MongoUserStore } from "./mongo/mongo-user-store.ts";
 import type { UserStore } from "./user-store.ts";
 
@@ -19,7 +19,7 @@ export interface CreateStoreOptions {
 /** The store, not yet started. */
 export function createUserStore(
   settings: StoreSettings,
-  deps: { readonly log: Log },
+  deps: MongoDeps,
   { dataDirectory, isReadOnly = false }: CreateStoreOptions,
 ): UserStore {
   switch (settings.kind) {

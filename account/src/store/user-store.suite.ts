@@ -1,7 +1,7 @@
 // What every user store must do. Each implementation runs this suite from its own test file.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SessionRecord } from "../sessions/session-records.ts";
-import type { UserChange, UserRecord, UserStore } from "./user-store.ts";
+import type { MediaIntent, UserChange, UserRecord, UserStore } from "./user-store.ts";
 
 /** The stores of one test. */
 export interface StoreUnderTest {
@@ -41,6 +41,9 @@ export const USER: UserRecord = {
   createdAtMs: 1_800_000_000_123,
   updatedAtMs: 1_800_000_000_123,
 };
+
+/** The intent of the user's avatar. */
+const INTENT: MediaIntent = { key: "avatars/a.png", userId: USER.id, createdAtMs: 1_800_000_000_000 };
 
 const CHANGE = {
   sessions: [SESSION],
@@ -193,6 +196,43 @@ export function describeUserStore(name: string, create: () => StoreUnderTest): v
       expect(await store.findAvatarKeys([])).toEqual(new Set());
     });
 
+    it("takeMediaIntents() gives the keys that no record names, the oldest first, until they are removed", async () => {
+      const later = { ...INTENT, key: "avatars/b.png", createdAtMs: INTENT.createdAtMs + 1 };
+      await store.addMediaIntent(later);
+      await store.addMediaIntent(INTENT);
+      expect(await store.takeMediaIntents(INTENT.createdAtMs - 1)).toEqual([]);
+      expect(await store.takeMediaIntents(INTENT.createdAtMs)).toEqual([INTENT.key]);
+      expect(await store.takeMediaIntents(later.createdAtMs)).toEqual([INTENT.key, later.key]);
+      expect(await store.findAvatarKeys([USER.id, "unknown"])).toEqual(new Set([INTENT.key, later.key]));
+      await store.removeMediaIntent(INTENT.key);
+      await store.removeMediaIntent("unknown");
+      expect(await store.takeMediaIntents(later.createdAtMs)).toEqual([later.key]);
+    });
+
+    it("insert() ends the intent of its avatar and of no other, and of none when it stores nothing", async () => {
+      const other = { ...INTENT, key: "avatars/b.png", userId: "other" };
+      await store.addMediaIntent(INTENT);
+      await store.insert(USER);
+      await store.addMediaIntent(other);
+      expect(await store.insert({ ...USER, id: "other", avatarKey: other.key })).toBe("email_taken");
+      expect(await store.takeMediaIntents(INTENT.createdAtMs)).toEqual([other.key]);
+    });
+
+    it("takeMediaIntents() gives an avatar that was replaced, not the one that replaced it", async () => {
+      const next = { ...INTENT, key: "avatars/b.png" };
+      await store.insert(USER);
+      for (const intent of [INTENT, next]) await store.addMediaIntent(intent);
+      await store.update(USER.id, 0, { avatarKey: next.key, updatedAtMs: 1 });
+      expect(await store.takeMediaIntents(INTENT.createdAtMs)).toEqual([INTENT.key]);
+      expect(await store.findAvatarKeys([USER.id])).toEqual(new Set([INTENT.key, next.key]));
+    });
+
+    it("addMediaIntent() again moves the intent to its new time", async () => {
+      await store.addMediaIntent(INTENT);
+      await store.addMediaIntent({ ...INTENT, createdAtMs: INTENT.createdAtMs + 1 });
+      expect(await store.takeMediaIntents(INTENT.createdAtMs)).toEqual([]);
+    });
+
     it("ping() resolves while the store is open", async () => {
       await expect(store.ping()).resolves.toBeUndefined();
     });
@@ -208,6 +248,9 @@ export function describeUserStore(name: string, create: () => StoreUnderTest): v
       await expect(store.update(USER.id, 0, CHANGE)).rejects.toMatchObject(failure);
       await expect(store.remove(USER.id)).rejects.toMatchObject(failure);
       await expect(store.findAvatarKeys([USER.id])).rejects.toMatchObject(failure);
+      await expect(store.addMediaIntent(INTENT)).rejects.toMatchObject(failure);
+      await expect(store.takeMediaIntents(0)).rejects.toMatchObject(failure);
+      await expect(store.removeMediaIntent(INTENT.key)).rejects.toMatchObject(failure);
     });
   });
 }

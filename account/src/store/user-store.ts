@@ -31,6 +31,14 @@ export interface UserChange extends Partial<Omit<UserRecord, "id" | "revision" |
   readonly updatedAtMs: number;
 }
 
+/** The note of an object of the media store that the record of a user will name, or will stop naming. */
+export interface MediaIntent {
+  /** The key of the object. */
+  readonly key: string;
+  readonly userId: string;
+  readonly createdAtMs: number;
+}
+
 /**
  * The result of an update. On "conflict" nothing changed: another call wrote in between, or the user
  * does not exist. On "email_taken" nothing changed: another user has the new address.
@@ -51,7 +59,7 @@ export interface UserStore {
   stop(): Promise<void>;
   /**
    * Stores a new user; once it resolves to "inserted" the record survives a crash of the process
-   * and of the machine.
+   * and of the machine. Removes the intent of its avatar.
    */
   insert(user: UserRecord): Promise<"inserted" | "email_taken">;
   /** The user, or undefined when there is none. */
@@ -66,10 +74,23 @@ export interface UserStore {
   /** Removes the user with the sessions; false when there was none. */
   remove(id: string): Promise<boolean>;
   /**
-   * The avatar keys that the records of these users name: what a sweep of the media store must keep.
-   * Unknown users are skipped; callers ask for at most 500 users a call.
+   * The avatar keys that the records and the intents of these users name. Unknown users are skipped;
+   * callers ask for at most 500 users a call.
    */
   findAvatarKeys(userIds: readonly string[]): Promise<ReadonlySet<string>>;
+  /**
+   * Adds an intent, or replaces the one with its key: before an upload, and before a write by which a
+   * record stops naming the key. Whatever ends the call after that, media/media-clean-up.ts removes an
+   * object that no record names.
+   */
+  addMediaIntent(intent: MediaIntent): Promise<void>;
+  /**
+   * The keys of the oldest intents, made at `createdMaxMs` or before, that no record names; at most
+   * 500. Removes the intents that a record names.
+   */
+  takeMediaIntents(createdMaxMs: number): Promise<readonly string[]>;
+  /** Removes the intent with this key, if there is one. */
+  removeMediaIntent(key: string): Promise<void>;
   /** Resolves when the store reads and writes; the cause of a rejection says what does not work. */
   ping(): Promise<void>;
 }

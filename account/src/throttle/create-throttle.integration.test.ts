@@ -1,14 +1,15 @@
+import { callerGroup } from "@weir/common/callers/caller-group";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLog, silentLog } from "@weir/common/log/log";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { describe, expect, it } from "vitest";
 import { createThrottle, type ThrottleSettings } from "./create-throttle.ts";
-import { addressCheck } from "./limits.ts";
+import { addressCheck, LIMITS } from "./limits.ts";
 
 const EVENTS = { decided: () => undefined, failed: () => undefined };
 
-const CHECK = addressCheck("register", "203.0.113.7");
+const CHECK = addressCheck("register", callerGroup("203.0.113.7"));
 
 function service(caPath?: string): ThrottleSettings["service"] {
   const tls = caPath === undefined ? undefined : { paths: { caPath }, serverName: undefined };
@@ -22,7 +23,7 @@ describe("createThrottle()", () => {
       const caPath = join(folder.path, "ca.pem");
       writeFileSync(caPath, "nonsense");
       const deps = { log: silentLog(), nowMs: Date.now, events: EVENTS };
-      expect(() => createThrottle({ service: service(caPath), failure: "local" }, deps)).toThrow(
+      expect(() => createThrottle({ service: service(caPath), failure: "local", limits: LIMITS }, deps)).toThrow(
         expect.objectContaining({ code: "TLS_FILE_INVALID" }) as Error,
       );
     } finally {
@@ -32,7 +33,7 @@ describe("createThrottle()", () => {
 
   it("decides alone before its client is started and after it is stopped", async () => {
     const deps = { log: silentLog(), nowMs: () => 0, events: EVENTS };
-    const { throttle, parts } = createThrottle({ service: service(), failure: "local" }, deps);
+    const { throttle, parts } = createThrottle({ service: service(), failure: "local", limits: LIMITS }, deps);
     expect(await throttle.decide(CHECK)).toMatchObject({ isAllowed: true });
     for (const part of parts) await part.start?.();
     for (const part of parts.toReversed()) await part.stop?.();
@@ -45,7 +46,7 @@ describe("createThrottle()", () => {
     const lines: string[] = [];
     const log = createLog({ level: "info", format: "json", write: (line) => lines.push(line) });
     const deps = { log, nowMs: Date.now, events: EVENTS };
-    const { parts } = createThrottle({ service: undefined, failure: "local" }, deps);
+    const { parts } = createThrottle({ service: undefined, failure: "local", limits: LIMITS }, deps);
     for (const part of parts) await part.start?.();
     expect(lines.join("")).toContain("No rate limit service is set, this process limits requests alone");
   });

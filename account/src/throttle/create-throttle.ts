@@ -3,6 +3,7 @@ import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import { TlsFiles } from "@weir/common/tls/tls-files";
 import { CircuitBreaker } from "@weir/common/backoff/circuit-breaker";
+import type { Limits } from "./limits.ts";
 import { LocalLimiter } from "./local-limiter.ts";
 import type { RateLimitClient, RateLimitClientOptions } from "./rate-limit-client.ts";
 import { type FailureMode, Throttle, type ThrottleEvents } from "./throttle.ts";
@@ -15,6 +16,8 @@ export interface ThrottleSettings {
   /** Undefined: no service is configured. */
   readonly service: RateLimitClientOptions | undefined;
   readonly failure: FailureMode;
+  /** What this process applies itself. */
+  readonly limits: Limits;
 }
 
 /** The throttle, and what the service starts and stops for it, in this order. */
@@ -25,10 +28,10 @@ export interface ThrottleParts {
 
 /** Builds it; fails with TLS_FILE_INVALID when a TLS file cannot be used. */
 export function createThrottle(
-  { service, failure }: ThrottleSettings,
+  { service, failure, limits }: ThrottleSettings,
   { log, nowMs, events }: { readonly log: Log; readonly nowMs: () => number; readonly events: ThrottleEvents },
 ): ThrottleParts {
-  const deps = { local: new LocalLimiter({ nowMs }), events, log, nowMs };
+  const deps = { local: new LocalLimiter({ nowMs }, { limits }), events, log, nowMs };
   if (service === undefined) {
     const throttle = new Throttle({ ...deps, service: undefined }, { failure });
     const start = (): void => {

@@ -1,26 +1,43 @@
 import { describe, expect, it } from "vitest";
-import { addressCheck, loginCheck } from "./limits.ts";
+import { callerGroup } from "@weir/common/callers/caller-group";
+import { addressCheck, loginCheck, sessionCheck } from "./limits.ts";
 
-const ADDRESS = "2001:db8:0:1::/64";
+const IPV4 = callerGroup("203.0.113.7");
+const IPV6 = callerGroup("2001:db8:0:1ff::9");
 
 describe("addressCheck()", () => {
   it.each([
-    { route: "login", keys: ["ip"] },
-    { route: "register", keys: ["ip", "ip_day"] },
-    { route: "refresh", keys: ["ip"] },
-  ] as const)("counts $keys of a $route", ({ route, keys }) => {
-    const entries = keys.map((key) => ({ key, value: ADDRESS }));
-    expect(addressCheck(route, ADDRESS)).toEqual({ route, addressPrefix: ADDRESS, entries });
+    { route: "login", group: IPV4, entries: ["ip 203.0.113.7"] },
+    { route: "register", group: IPV4, entries: ["ip 203.0.113.7", "ip_day 203.0.113.7"] },
+    { route: "refresh", group: IPV6, entries: ["ip 2001:db8:0:1ff::/64", "ip_net 2001:db8:0:100::/56"] },
+    {
+      route: "register",
+      group: IPV6,
+      entries: ["ip 2001:db8:0:1ff::/64", "ip_net 2001:db8:0:100::/56", "ip_day 2001:db8:0:100::/56"],
+    },
+  ] as const)("counts a $route by $entries", ({ route, group, entries }) => {
+    const check = addressCheck(route, group);
+    expect(check.entries.map(({ key, value }) => `${key} ${value}`)).toEqual(entries);
+  });
+});
+
+describe("sessionCheck()", () => {
+  it("counts a refresh by its session", () => {
+    expect(sessionCheck("aaaa", IPV4)).toEqual({
+      route: "refresh",
+      group: IPV4,
+      entries: [{ key: "session", value: "aaaa" }],
+    });
   });
 });
 
 describe("loginCheck()", () => {
-  const attempt = { addressPrefix: ADDRESS, account: "aaaa", accountAndAddress: "bbbb" };
+  const attempt = { group: IPV6, account: "aaaa", accountAndAddress: "bbbb" };
 
   it("counts the account, and the account at its address", () => {
     expect(loginCheck({ ...attempt, device: undefined })).toEqual({
       route: "login",
-      addressPrefix: ADDRESS,
+      group: IPV6,
       entries: [
         { key: "account_ip", value: "bbbb" },
         { key: "account", value: "aaaa" },

@@ -1,11 +1,15 @@
 // What is limited: the descriptors of each route, and the limits that this process applies when no rate
 // limit service decides. examples/limits/account.yaml has the same ones for the service.
+import type { CallerGroup } from "@weir/common/callers/caller-group";
 
 /** The routes that are limited, by their value in descriptors. */
 export type LimitedRoute = "register" | "login" | "refresh";
 
-/** The keys below a route. The values of `ip` and `ip_day` are address prefixes, the others are labels. */
-export type LimitKey = "ip" | "ip_day" | "account_ip" | "account" | "device";
+/**
+ * The keys below a route. The values of `ip` are IPv4 addresses and the /64 of IPv6, of `ip_net` the /56 of
+ * IPv6, of `ip_day` IPv4 addresses and the /56; the others are labels.
+ */
+export type LimitKey = "ip" | "ip_net" | "ip_day" | "account_ip" | "account" | "device" | "session";
 
 /** A limit in fixed windows. */
 export interface Limit {
@@ -13,28 +17,38 @@ export interface Limit {
   readonly windowSeconds: number;
 }
 
-/** The limits of this process. A window belongs to a key, so two windows for one value have two keys. */
-export const LIMITS: Readonly<Record<LimitedRoute, Readonly<Partial<Record<LimitKey, Limit>>>>> = {
+/** Limits by route and key. */
+export type Limits = Readonly<Record<LimitedRoute, Readonly<Partial<Record<LimitKey, Limit>>>>>;
+
+/**
+ * The limits of this process unless RATE_LIMIT_LOCAL changes them. A window belongs to a key, so two windows
+ * for one value have two keys.
+ */
+export const LIMITS: Limits = {
   register: {
     ip: { requests: 5, windowSeconds: 60 },
+    ip_net: { requests: 10, windowSeconds: 60 },
     ip_day: { requests: 50, windowSeconds: 86_400 },
   },
   login: {
     ip: { requests: 20, windowSeconds: 60 },
+    ip_net: { requests: 40, windowSeconds: 60 },
     account_ip: { requests: 5, windowSeconds: 60 },
     account: { requests: 100, windowSeconds: 3600 },
     device: { requests: 100, windowSeconds: 3600 },
   },
   refresh: {
+    session: { requests: 20, windowSeconds: 60 },
     ip: { requests: 60, windowSeconds: 60 },
+    ip_net: { requests: 120, windowSeconds: 60 },
   },
 };
 
 /** One call of the limiter: descriptors `(route, <route>)(<key>, <value>)` that are counted together. */
 export interface LimitCheck {
   readonly route: LimitedRoute;
-  /** The caller's, for the log. */
-  readonly addressPrefix: string;
+  /** Of the caller, for the log. */
+  readonly group: CallerGroup;
   readonly entries: readonly LimitEntry[];
 }
 
@@ -46,19 +60,27 @@ export interface LimitEntry {
 
 /** The attempt to log in, in the terms of its limits. */
 export interface LoginAttempt {
-  readonly addressPrefix: string;
+  readonly group: CallerGroup;
   /** Label of the account, which does not reveal the e-mail address. */
   readonly account: string;
-  /** Label of the account together with the address prefix of the caller. */
+  /** Label of the account together with the customer's network of the caller. */
   readonly accountAndAddress: string;
   /** Label of the device cookie of a browser that has logged in to the account before. */
   readonly device: string | undefined;
 }
 
-/** The check before the body of a request is read. */
-export function addressCheck(route: LimitedRoute, addressPrefix: string): LimitCheck {
-  const keys: readonly LimitKey[] = route === "register" ? ["ip", "ip_day"] : ["ip"];
-  return { route, addressPrefix, entries: keys.map((key) => ({ key, value: addressPrefix })) };
+/** The check of the address, before the body of a request is read. */
+export function addressCheck(route: LimitedRoute, group: CallerGroup): LimitCheck {
+  const { address, customer } = group;
+  const entries: LimitEntry[] = [{ key: "ip", value: address }];
+  if (customer !== address) entries.push({ key: "ip_net", value: customer });
+  if (route === "register") entries.push({ key: "ip_day", value: customer });
+  return { route, group, entries };
+}
+
+/** The check of a refresh by its session, so that one page in a loop does not use up the limit of its address. */
+export function sessionCheck(session: string, group: CallerGroup): LimitCheck {
+  return { route: "refresh", group, entries: [{ key: "session", value: session }] };
 }
 
 /**
@@ -71,7 +93,7 @@ export function loginCheck(attempt: LoginAttempt): LimitCheck {
     attempt.device === undefined
       ? { key: "account", value: attempt.account }
       : { key: "device", value: attempt.device };
-  return { route: "login", addressPrefix: attempt.addressPrefix, entries: [perAddress, shared] };
+  return { route: "login", group: attempt.group, entries: [perAddress, shared] };
 }
 
 /** The decision about one check. */

@@ -1,3 +1,4 @@
+import { callerGroup } from "@weir/common/callers/caller-group";
 import { describe, expect, it } from "vitest";
 import { addressCheck, type LimitCheck, type LimitEntry, type LimitKey } from "./limits.ts";
 import { LocalLimiter } from "./local-limiter.ts";
@@ -22,14 +23,14 @@ class LimiterFixture {
 }
 
 function login(...entries: readonly (readonly [LimitKey, string])[]): LimitCheck {
-  return { route: "login", addressPrefix: "", entries: entries.map(([key, value]): LimitEntry => ({ key, value })) };
+  return { route: "login", group: callerGroup(), entries: entries.map(([key, value]): LimitEntry => ({ key, value })) };
 }
 
 describe("LocalLimiter", () => {
   it.each([
-    { check: addressCheck("login", "203.0.113.7"), allowed: 20, key: "ip", retryAfterSeconds: 50 },
-    { check: addressCheck("register", "203.0.113.7"), allowed: 5, key: "ip", retryAfterSeconds: 50 },
-    { check: addressCheck("refresh", "203.0.113.7"), allowed: 60, key: "ip", retryAfterSeconds: 50 },
+    { check: addressCheck("login", callerGroup("203.0.113.7")), allowed: 20, key: "ip", retryAfterSeconds: 50 },
+    { check: addressCheck("register", callerGroup("203.0.113.7")), allowed: 5, key: "ip", retryAfterSeconds: 50 },
+    { check: addressCheck("refresh", callerGroup("203.0.113.7")), allowed: 60, key: "ip", retryAfterSeconds: 50 },
     { check: login(["account_ip", "x"]), allowed: 5, key: "account_ip", retryAfterSeconds: 50 },
     { check: login(["account", "x"]), allowed: 100, key: "account", retryAfterSeconds: 3590 },
     { check: login(["device", "x"]), allowed: 100, key: "device", retryAfterSeconds: 3590 },
@@ -41,7 +42,7 @@ describe("LocalLimiter", () => {
 
   it("allows 50 registrations of an address a day", () => {
     const fixture = new LimiterFixture();
-    const check = addressCheck("register", "203.0.113.7");
+    const check = addressCheck("register", callerGroup("203.0.113.7"));
     for (let minute = 0; minute < 10; minute++) {
       expect(fixture.allowedOf(6, check)).toBe(5);
       fixture.nowMs += 60_000;
@@ -66,8 +67,8 @@ describe("LocalLimiter", () => {
     expect(fixture.allowedOf(6, login(["account_ip", "x"]))).toBe(5);
     expect(fixture.allowedOf(6, login(["account_ip", "y"]))).toBe(5);
     expect(fixture.allowedOf(1, login(["account", "x"]))).toBe(1);
-    expect(fixture.allowedOf(21, addressCheck("login", "a"))).toBe(20);
-    expect(fixture.allowedOf(1, addressCheck("refresh", "a"))).toBe(1);
+    expect(fixture.allowedOf(21, addressCheck("login", callerGroup("a")))).toBe(20);
+    expect(fixture.allowedOf(1, addressCheck("refresh", callerGroup("a")))).toBe(1);
   });
 
   it("counts nothing of a request that it refuses", () => {

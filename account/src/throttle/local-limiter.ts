@@ -1,6 +1,6 @@
 // Applies the limits in this process, in fixed windows, with bounded memory: for a process without a
 // rate limit service, and while the service does not answer.
-import { type Limit, type LimitCheck, type LimitDecision, type LimitKey, LIMITS } from "./limits.ts";
+import { type Limit, type LimitCheck, type LimitDecision, type LimitKey, type Limits, LIMITS } from "./limits.ts";
 
 /**
  * Values that are counted for one limit, about 2 MiB. When there are more in a window, of those that
@@ -20,12 +20,14 @@ interface Count {
 /** Counts per limit and value. */
 export class LocalLimiter {
   readonly #nowMs: () => number;
+  readonly #limits: Limits;
   readonly #valuesMax: number;
   /** By route and key; each in the order of the first request in the window. */
   readonly #counts = new Map<string, Map<string, Count>>();
 
-  constructor({ nowMs }: { readonly nowMs: () => number }, { valuesMax = VALUES_MAX } = {}) {
+  constructor({ nowMs }: { readonly nowMs: () => number }, { valuesMax = VALUES_MAX, limits = LIMITS } = {}) {
     this.#nowMs = nowMs;
+    this.#limits = limits;
     this.#valuesMax = valuesMax;
   }
 
@@ -37,7 +39,7 @@ export class LocalLimiter {
     const nowSeconds = this.#nowMs() / 1000;
     const counts: Count[] = [];
     for (const { key, value } of entries) {
-      const limit = LIMITS[route][key];
+      const limit = this.#limits[route][key];
       if (limit === undefined) continue;
       const count = this.#countOf(`${route}|${key}`, value, limit, nowSeconds);
       if (count.requests >= limit.requests) return denied(key, count.windowStart + limit.windowSeconds - nowSeconds);

@@ -1,3 +1,4 @@
+import { callerGroup } from "@weir/common/callers/caller-group";
 import { readFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { once } from "node:events";
@@ -17,8 +18,8 @@ import { RateLimitClient, type RateLimitClientOptions } from "./rate-limit-clien
 /** Half a second into a minute, two minutes before the end of an hour. */
 const NOW_MS = Date.UTC(2026, 0, 1, 12, 58, 0, 500);
 
-const LOGIN = loginCheck({ addressPrefix: "", account: "aaaa", accountAndAddress: "bbbb", device: undefined });
-const ADDRESS = addressCheck("login", "203.0.113.7");
+const LOGIN = loginCheck({ group: callerGroup(), account: "aaaa", accountAndAddress: "bbbb", device: undefined });
+const ADDRESS = addressCheck("login", callerGroup("203.0.113.7"));
 
 let server: RateLimitServer;
 let client: RateLimitClient | undefined;
@@ -111,7 +112,10 @@ describe("RateLimitClient", () => {
   });
 
   it("names keys for which the server has no limit", async () => {
-    expect((await connect().ask(addressCheck("register", "203.0.113.7"))).unknownKeys).toEqual(["ip", "ip_day"]);
+    expect((await connect().ask(addressCheck("register", callerGroup("203.0.113.7")))).unknownKeys).toEqual([
+      "ip",
+      "ip_day",
+    ]);
   });
 
   it.each([

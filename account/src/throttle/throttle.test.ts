@@ -1,3 +1,4 @@
+import { callerGroup } from "@weir/common/callers/caller-group";
 import { createLog } from "@weir/common/log/log";
 import { describe, expect, it } from "vitest";
 import { CircuitBreaker } from "@weir/common/backoff/circuit-breaker";
@@ -7,7 +8,7 @@ import type { RateLimitAnswer } from "./rate-limit-client.ts";
 import { RateLimitError } from "./rate-limit-error.ts";
 import { type FailureMode, Throttle } from "./throttle.ts";
 
-const CHECK = addressCheck("register", "203.0.113.7");
+const CHECK = addressCheck("register", callerGroup("203.0.113.7"));
 const ALLOWED: LimitDecision = { isAllowed: true, headers: [["ratelimit-remaining", "4"]] };
 const DENIED: LimitDecision = { isAllowed: false, key: "ip", retryAfterSeconds: 42, headers: [] };
 

@@ -124,10 +124,10 @@ export class Throttle {
 
   /** Counts the decision, and logs a refusal; many of one kind are one line. */
   #note(check: LimitCheck, by: DecidedBy, decision: LimitDecision): LimitDecision {
-    const { route, addressPrefix } = check;
+    const { route, group } = check;
     this.#deps.events.decided(route, by, decision.isAllowed);
     if (!decision.isAllowed) {
-      const fields = { route, limit: decision.key, addressPrefix, decidedBy: by };
+      const fields = { route, limit: decision.key, addressPrefix: group.address, decidedBy: by };
       this.#log.warn("Request over its limit", fields, `${route} ${decision.key}`);
     }
     return decision;

@@ -1,5 +1,6 @@
 // The dependencies of the calls on accounts. service.ts builds them once.
 import type { KeyObject } from "node:crypto";
+import type { CallerGroup } from "@weir/common/callers/caller-group";
 import type { Log } from "@weir/common/log/log";
 import type { MediaStore } from "../media/media-store.ts";
 import type { RotationLimits } from "../sessions/rotation.ts";
@@ -7,25 +8,25 @@ import type { Device, SessionLimits } from "../sessions/session-records.ts";
 import type { Tokens } from "../sessions/tokens.ts";
 import type { UserStore } from "../store/user-store.ts";
 import type { AccountEvents } from "./account-events.ts";
-import type { PasswordHasher } from "./password-hasher.ts";
+import type { PasswordHasher } from "../passwords/password-hasher.ts";
 
 /** The dependencies. */
 export interface AccountDeps {
   readonly store: UserStore;
-  readonly media: MediaStore;
+  readonly media: Pick<MediaStore, "put" | "remove" | "url">;
   readonly hasher: PasswordHasher;
   readonly tokens: Tokens;
   readonly events: AccountEvents;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
+  /** Random id of this process: of the clock that gives the times. */
+  readonly processId: string;
   /** A new random UUID. */
   readonly newId: () => string;
   /** 128 new random bits as 32 hexadecimal digits. */
   readonly newMediaName: () => string;
   /** A number from 0 to 1, 1 excluded. */
   readonly random: () => number;
-  /** The key that the ids of refresh tokens are made with: the signing key of the moment. */
-  readonly idKey: () => KeyObject;
   /** The key that labels of accounts are made with. */
   readonly labelKey: KeyObject;
 }
@@ -38,8 +39,8 @@ export interface AccountOptions extends SessionLimits, RotationLimits {
 /** The caller. */
 export interface Caller {
   readonly device: Device;
-  /** Network of the address, of users/address-prefix.ts: what limits count by. */
-  readonly addressPrefix: string;
+  /** Who shares its limits, its turns in queues, and what it may hold. */
+  readonly group: CallerGroup;
   /** A log whose lines carry the request's id. */
   readonly log: Log;
 }

@@ -19,7 +19,7 @@ export type LoginResult = "success" | "invalid_credentials" | FailureResult;
 export type RefreshResult = "rotated" | "grace" | "issued" | "reuse" | FailureResult;
 
 /**
- * Listens to what succeeds and to what becomes of images; the answers count the failures. Its methods
+ * Listens to what succeeds; the answers count the failures. Its methods
  * must not throw.
  */
 export interface AccountEvents {
@@ -31,6 +31,4 @@ export interface AccountEvents {
   registered(): void;
   /** An image was stored, in so many seconds. */
   mediaStored(seconds: number): void;
-  /** An image stays behind that no user points to. */
-  mediaOrphaned(): void;
 }

@@ -43,8 +43,8 @@ export async function readRefreshClaims(
 }
 
 /** The error for a token that is none of this service, or not one of its session. */
-export function tokenInvalid({ clearCookies = false }: { readonly clearCookies?: boolean } = {}): AccountError {
-  return new AccountError("token_invalid", "Your session is not valid. Log in again.", { clearCookies });
+export function tokenInvalid(details: { readonly clearCookies?: boolean } = {}): AccountError {
+  return new AccountError("token_invalid", "Your session is not valid. Log in again.", details);
 }
 
 /** The error for a token whose session has ended, or whose user is gone. */
@@ -66,5 +66,6 @@ function cookieValue(cookie: CookieRead): string {
 function claimsOf<Claims>(check: TokenCheck<Claims>): Claims {
   if (check.ok) return check.claims;
   if (check.reason === "expired") throw new AccountError("token_expired", "Your session needs a refresh.");
-  throw tokenInvalid();
+  // A clock is wrong, and with a right one the cookie works.
+  throw tokenInvalid(check.reason === "early" ? { clearCookies: false } : {});
 }

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { AccountError, type FieldError } from "../errors.ts";
 import { type EmailAddress, parseEmail } from "./email.ts";
-import { findPasswordProblem, normalizePassword, type PasswordRules } from "./password-rules.ts";
+import { findPasswordProblem, normalizePassword, type PasswordRules } from "../passwords/password-rules.ts";
 
 /** Longest name in code points. */
 const NAME_MAX_LENGTH = 80;
@@ -85,7 +85,7 @@ export async function parseRegistration(
   const problems = parsed.success ? [] : fieldErrors(parsed.error);
   const password = fields.get("password");
   if (password !== undefined) {
-    const personal = [fields.get("email"), fields.get("name")]
+    const personal = [fields.get("email"), fields.get("email")?.split("@", 1)[0], fields.get("name")]
       .map((value) => value?.trim())
       .filter((value) => value !== undefined);
     const problem = await findPasswordProblem(normalizePassword(password), personal, rules);

@@ -2,13 +2,13 @@
 import { AccountError, fieldError } from "../errors.ts";
 import type { CookieRead } from "../sessions/cookies.ts";
 import { createSession, refreshTokenId, withoutSession, withSession } from "../sessions/session-records.ts";
+import type { RefreshClaims } from "../sessions/tokens.ts";
 import type { UserRecord } from "../store/user-store.ts";
 import type { AccountDeps, AccountOptions, Caller } from "./account-deps.ts";
-import { queueGroup } from "./address-prefix.ts";
 import type { Credentials } from "./inputs.ts";
 import { issueAccessToken, type IssuedToken, issueRefreshToken } from "./issue-tokens.ts";
 import { accountLabel } from "./public-user.ts";
-import { changeOfSessions, updateUser } from "./update-user.ts";
+import { changeOfSessions, endSession, updateUser } from "./update-user.ts";
 
 /** The result of a login. */
 export interface LogIn {
@@ -29,43 +29,42 @@ export async function logIn(
 ): Promise<LogIn> {
   const account = accountLabel(deps.labelKey, input.email.key);
   const user = await deps.store.findByEmailKey(input.email.key);
-  const matches = await deps.hasher.verify(input.password, user?.passwordHash, queueGroup(caller.addressPrefix));
+  const matches = await deps.hasher.verify(input.password, user?.passwordHash, caller.group.networks);
   if (user === undefined || !matches) {
     caller.log.info("Login refused", { account });
     throw wrongCredentials();
   }
-  await endPreviousSession(deps, input.refreshCookie);
   const passwordHash = await renewedHash(deps, user, input.password, caller);
   const sessionId = deps.newId();
-  const tokenId = refreshTokenId(deps.idKey(), sessionId, 0);
+  const tokenId = refreshTokenId(deps.tokens.refreshKeys().signing.key, sessionId, 0);
   const nowMs = deps.clock();
   const session = createSession(sessionId, tokenId, caller.device, nowMs, options);
+  const access = await issueAccessToken(deps, options, user.id, session);
+  const refresh = await issueRefreshToken(deps, options, user.id, session, tokenId);
+  const previous = await readPrevious(deps, input.refreshCookie, nowMs);
   const stored = await updateUser(deps.store, user.id, (current) => {
-    const sessions = withSession(current.sessions, session, nowMs, options);
+    const others = withoutSession(current.sessions, previous?.sessionId);
+    const sessions = withSession(others, session, nowMs, options);
     return changeOfSessions({ passwordHash: passwordHash ?? current.passwordHash }, sessions, nowMs);
   });
   if (stored === undefined) throw wrongCredentials(); // The user was deleted meanwhile.
-  const access = await issueAccessToken(deps, options, user.id, session);
-  const refresh = await issueRefreshToken(deps, options, user.id, session, tokenId);
+  if (previous !== undefined && previous.userId !== user.id) await endSession(deps.store, previous, nowMs);
   deps.events.loggedIn();
   caller.log.info("Login accepted", { account, session: session.id });
   return { user, access, refresh };
 }
 
 /**
- * Ends the session of the browser that logs in, of any user: a planted cookie must not stay valid
- * next to the new session.
+ * The session of the browser that logs in, of any user. It ends with the login: a planted cookie must
+ * not stay valid next to the new session.
  */
-async function endPreviousSession(deps: AccountDeps, cookie: CookieRead): Promise<void> {
-  if (cookie.kind !== "present") return;
-  const nowMs = deps.clock();
-  const check = await deps.tokens.verifyRefresh(cookie.value, nowMs);
-  if (!check.ok) return;
-  await updateUser(deps.store, check.claims.userId, (user) => {
-    const sessions = withoutSession(user.sessions, check.claims.sessionId);
-    if (sessions.length === user.sessions.length) return undefined;
-    return changeOfSessions(user, sessions, nowMs);
-  });
+async function readPrevious(
+  { tokens }: Pick<AccountDeps, "tokens">,
+  cookie: CookieRead,
+  nowMs: number,
+): Promise<RefreshClaims | undefined> {
+  const check = cookie.kind === "present" ? await tokens.verifyRefresh(cookie.value, nowMs) : undefined;
+  return check?.ok === true ? check.claims : undefined;
 }
 
 /**
@@ -76,11 +75,12 @@ async function renewedHash(
   deps: AccountDeps,
   user: UserRecord,
   password: string,
-  { addressPrefix }: Caller,
+  { group }: Caller,
 ): Promise<string | undefined> {
   if (!deps.hasher.isOutdated(user.passwordHash)) return undefined;
   try {
-    return await deps.hasher.hash(password, queueGroup(addressPrefix));
+    using place = deps.hasher.reserve(group.networks, new AbortController());
+    return await deps.hasher.hash(password, place);
   } catch (error) {
     if (error instanceof AccountError && error.code === "busy") return undefined; // The next login tries again.
     throw error;

@@ -15,13 +15,16 @@ export interface PublicUser {
   readonly createdAt: string;
 }
 
-/** Copies what answers may show; never a hash, a session or a revision. */
-export function publicUser(user: UserRecord): PublicUser {
+/**
+ * Copies what answers may show; never a hash, a session or a revision. `mediaUrl` gives the URL of a key
+ * as it is today: that of the record is from the registration.
+ */
+export function publicUser(user: UserRecord, mediaUrl: (key: string) => string): PublicUser {
   return {
     id: user.id,
     email: user.email,
     name: user.name,
-    avatar: user.avatar,
+    avatar: user.avatarKey === null ? user.avatar : mediaUrl(user.avatarKey),
     createdAt: new Date(user.createdAtMs).toISOString(),
   };
 }

@@ -1,9 +1,10 @@
 // Refreshes at a time, lost answers and stolen tokens, on one record with compare-and-set.
 import { createSecretKey } from "node:crypto";
+import { callerGroup } from "@weir/common/callers/caller-group";
 import { createLog } from "@weir/common/log/log";
 import { beforeEach, describe, expect, it } from "vitest";
 import { AccountError } from "../errors.ts";
-import { keysOfSecrets, type TokenKeys } from "../sessions/key-ring.ts";
+import { keysOfSecrets } from "../sessions/key-ring.ts";
 import { createSession, newestTokenHash, refreshTokenId } from "../sessions/session-records.ts";
 import { createTokens } from "../sessions/tokens.ts";
 import type { UpdateResult, UserChange, UserRecord } from "../store/user-store.ts";
@@ -49,8 +50,10 @@ class Instance {
   readonly logLines: string[] = [];
   readonly #store: Store;
   readonly #clock: () => number;
+  readonly #name: string;
 
-  constructor(store: Store, clock: () => number) {
+  constructor(name: string, store: Store, clock: () => number) {
+    this.#name = name;
     this.#store = store;
     this.#clock = clock;
   }
@@ -64,9 +67,9 @@ class Instance {
         refreshMaxMs: OPTIONS.absoluteMs,
       }),
       clock: this.#clock,
+      processId: this.#name,
       newId: () => "33333333-3333-4333-8333-333333333333",
       random: () => 0.5,
-      idKey: () => this.keys.refresh.signing.key,
       labelKey: createSecretKey(Buffer.alloc(32, 3)),
     };
   }
@@ -78,7 +81,7 @@ class Instance {
       refresh: { kind: "present" as const, value: token },
       mustAgree: false,
     };
-    return refresh(this.deps, options, cookies, { device: DEVICE, addressPrefix: "192.0.2.1", log });
+    return refresh(this.deps, options, cookies, { device: DEVICE, group: callerGroup("192.0.2.1"), log });
   }
 }
 
@@ -91,8 +94,8 @@ let first: string;
 beforeEach(async () => {
   nowMs = START_MS;
   store = new Store();
-  one = new Instance(store, () => nowMs);
-  two = new Instance(store, () => nowMs);
+  one = new Instance("one", store, () => nowMs);
+  two = new Instance("two", store, () => nowMs);
   const limits = { ...OPTIONS, maxSessions: 10 };
   const sessions = ["other", "s"].map((id) =>
     createSession(id, refreshTokenId(KEYS.refresh.signing.key, id, 0), DEVICE, nowMs, limits),
@@ -177,6 +180,25 @@ describe("refresh()", () => {
     expect(again.access.expiresAtMs).toBe(nowMs + 585_000);
   });
 
+  it.each([
+    { name: "ahead", aheadMs: 60_000 },
+    { name: "behind", aheadMs: -60_000 },
+  ])("ends no session on a replica whose clock is a minute $name", async ({ aheadMs }) => {
+    const other = new Instance("other", store, () => nowMs + aheadMs);
+    let token = first;
+    for (const [here, there] of [
+      [one, other],
+      [other, one],
+    ] as const) {
+      const lost = await here.refresh(token);
+      nowMs += OPTIONS.graceMs;
+      const again = await there.refresh(token);
+      expect([again.result, tokenOf(again)]).toEqual(["grace", tokenOf(lost)]);
+      expect((await other.deps.tokens.verifyAccess(again.access.token, nowMs)).ok).toBe(true);
+      token = tokenOf(again);
+    }
+  });
+
   it("ends the session of an old token, and no other session of the user", async () => {
     const second = tokenOf(await one.refresh(first));
     nowMs += 30_001;
@@ -244,23 +266,26 @@ describe("refresh()", () => {
     expect(generation()).toBe(0);
   });
 
-  it("rotates as usual when the signing key changed within the grace", async () => {
-    const second = tokenOf(await one.refresh(first));
-    const both: TokenKeys = {
-      ...NEXT_KEYS,
-      refresh: {
-        signing: NEXT_KEYS.refresh.signing,
-        verifying: new Map([...NEXT_KEYS.refresh.verifying, ...KEYS.refresh.verifying]),
-      },
-    };
-    one.keys = both;
-    two.keys = both;
-    // Two tabs with the first token, one that has the second: all end with one token under the new key.
-    const results = await Promise.all([one.refresh(first), two.refresh(first), two.refresh(second)]);
-    expect(new Set(results.map(tokenOf)).size).toBe(1);
-    expect(generation()).toBe(2);
-    one.keys = NEXT_KEYS;
-    expect((await one.refresh(tokenOf(results[0]))).result).toBe("rotated");
+  it("gives all tabs one token while one replica signs with the next key and another not yet", async () => {
+    const verifying = new Map([...NEXT_KEYS.refresh.verifying, ...KEYS.refresh.verifying]);
+    one.keys = { ...KEYS, refresh: { ...KEYS.refresh, verifying } };
+    two.keys = { ...NEXT_KEYS, refresh: { ...NEXT_KEYS.refresh, verifying } };
+    let token = first;
+    // The replica that rotates takes turns; whichever answer a browser receives last, its token is the current one.
+    for (const [rotating, repeating] of [
+      [one, two],
+      [two, one],
+      [two, one],
+      [one, two],
+    ] as const) {
+      const rotated = await rotating.refresh(token);
+      const repeated = await Promise.all([repeating.refresh(token), rotating.refresh(token)]);
+      expect([rotated, ...repeated].map(({ result }) => result)).toEqual(["rotated", "grace", "grace"]);
+      expect(repeated.map(tokenOf)).toEqual([tokenOf(rotated), tokenOf(rotated)]);
+      token = tokenOf(rotated);
+      nowMs += 600_000;
+    }
+    expect(generation()).toBe(4);
   });
 
   it("refuses a token of a record that was put back to an earlier state, and ends nothing", async () => {

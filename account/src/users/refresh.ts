@@ -1,7 +1,7 @@
 // Refresh: from a refresh token to a new access token, and to the next refresh token of the session.
 import { AccountError } from "../errors.ts";
 import { decideRotation, type RotationContext, type RotationDecision } from "../sessions/rotation.ts";
-import { newestTokenHash, refreshTokenId } from "../sessions/session-records.ts";
+import { newestTokenHash } from "../sessions/session-records.ts";
 import type { UserRecord, UserStore } from "../store/user-store.ts";
 import type { AccountDeps, AccountOptions, Caller } from "./account-deps.ts";
 import { readRefreshClaims, type SessionCookies, sessionRevoked, tokenInvalid } from "./cookie-claims.ts";
@@ -10,7 +10,10 @@ import { accountLabel } from "./public-user.ts";
 import { changeOfSessions, updateUser } from "./update-user.ts";
 
 /** The dependencies of a refresh. */
-export interface RefreshDeps extends Pick<AccountDeps, "tokens" | "clock" | "newId" | "random" | "idKey" | "labelKey"> {
+export interface RefreshDeps extends Pick<
+  AccountDeps,
+  "tokens" | "clock" | "processId" | "newId" | "random" | "labelKey"
+> {
   readonly store: Pick<UserStore, "findById" | "update">;
 }
 
@@ -39,11 +42,7 @@ export async function refresh(
   const nowMs = deps.clock();
   const claims = await readRefreshClaims(deps, cookies, nowMs);
   const { userId } = claims;
-  const idKey = deps.idKey();
-  const context: RotationContext = {
-    nowMs,
-    tokenIdOf: (sessionId, generation) => refreshTokenId(idKey, sessionId, generation),
-  };
+  const context: RotationContext = { nowMs, processId: deps.processId, ring: deps.tokens.refreshKeys() };
   const last: { decision: RotationDecision } = { decision: { kind: "ended" } };
   const user = await updateUser(deps.store, userId, (current) => {
     last.decision = isNewestConsistent(current)

@@ -1,43 +1,53 @@
-// Registration: from checked text and an avatar to a stored user. Cheap checks come first, the
-// record last.
-import { AccountError } from "../errors.ts";
-import { type CleanImage, IMAGE_FORMATS } from "../media/image.ts";
-import { avatarKey } from "../media/media-store.ts";
+// Registration: from checked text and an avatar to a stored user. Cheap checks come first, then a place in
+// the queue of hashes, so that no picture is decoded for a call that is refused there; the record is last.
+import { cleanAvatar } from "../media/clean-avatar.ts";
+import { type CleanImage, type ImageCleaner, IMAGE_FORMATS } from "../media/image.ts";
+import { isForeignLoginCheck } from "../sessions/login-check-user.ts";
+import { avatarKey, LEFT_OVER_AGE_MS, mediaUnavailable } from "../media/media-store.ts";
 import { StoreError } from "../store/store-error.ts";
 import type { UserRecord, UserStore } from "../store/user-store.ts";
 import type { AccountDeps, Caller } from "./account-deps.ts";
-import { queueGroup } from "./address-prefix.ts";
 import type { Registration } from "./inputs.ts";
 import { accountLabel } from "./public-user.ts";
 import { emailTaken } from "./update-user.ts";
 
-/** How long the removal of an image without a user may take, in milliseconds. */
-const REMOVE_TIMEOUT_MS = 2000;
+/**
+ * Longest time from the intent to the insert, in milliseconds. Only a machine that was suspended takes
+ * longer; the clean-up may then be about to remove the image.
+ */
+const UPLOAD_MAX_MS = LEFT_OVER_AGE_MS / 2;
 
 /** The dependencies of a registration. */
 export interface RegisterDeps extends Omit<AccountDeps, "tokens" | "store"> {
-  readonly store: Pick<UserStore, "findByEmailKey" | "insert">;
+  readonly store: Pick<UserStore, "findByEmailKey" | "insert" | "addMediaIntent" | "removeMediaIntent">;
+  readonly images: ImageCleaner;
 }
 
 /**
- * Creates the user; rejects with `email_taken`, `busy`, `media_store_unavailable` or
- * `database_unavailable`, and then nothing is stored.
+ * Creates the user; rejects with `email_taken`, an error of the avatar, `busy`, `media_store_unavailable`
+ * or `database_unavailable`, and then nothing is stored. `call` is aborted when the call must make place
+ * for another, until the hash is made.
  */
 export async function register(
   deps: RegisterDeps,
   input: Registration,
-  avatar: CleanImage | undefined,
+  avatar: Buffer | undefined,
   caller: Caller,
+  call: AbortController,
 ): Promise<UserRecord> {
   // Saves the hash and the upload in the common case, also when another call takes the address
   // while this one waits; the store's unique index decides.
   const checkFree = async (): Promise<void> => {
+    if (isForeignLoginCheck(input.email.key, input.password, deps.labelKey)) throw emailTaken();
     if ((await deps.store.findByEmailKey(input.email.key)) !== undefined) throw emailTaken();
   };
   await checkFree();
-  const passwordHash = await deps.hasher.hash(input.password, queueGroup(caller.addressPrefix), checkFree);
+  using place = deps.hasher.reserve(caller.group.networks, call);
+  const image = avatar === undefined ? undefined : await cleanAvatar(deps.images, avatar, caller.group, call);
+  const passwordHash = await deps.hasher.hash(input.password, place, checkFree);
+  call.signal.throwIfAborted();
   const id = deps.newId();
-  const stored = avatar === undefined ? undefined : await putAvatar(deps, id, avatar);
+  const key = image === undefined ? null : await putAvatar(deps, id, image);
   const nowMs = deps.clock();
   const user: UserRecord = {
     id,
@@ -45,69 +55,51 @@ export async function register(
     emailKey: input.email.key,
     name: input.name,
     passwordHash,
-    avatar: stored?.url ?? null,
-    avatarKey: stored?.key ?? null,
+    avatar: key === null ? null : deps.media.url(key),
+    avatarKey: key,
     refreshToken: null,
     sessions: [],
     revision: 0,
     createdAtMs: nowMs,
     updatedAtMs: nowMs,
   };
-  await insertOrCleanUp(deps, user, caller);
+  await insertOrCleanUp(deps, user);
   deps.events.registered();
   caller.log.info("User registered", { account: accountLabel(deps.labelKey, user.emailKey), user: user.id });
   return user;
 }
 
-async function putAvatar(
-  deps: RegisterDeps,
-  userId: string,
-  avatar: CleanImage,
-): Promise<{ key: string; url: string }> {
+/** Stores the image and returns its key. Until a record names the key, the clean-up finds it by the intent. */
+async function putAvatar(deps: RegisterDeps, userId: string, avatar: CleanImage): Promise<string> {
   const key = avatarKey(userId, deps.newMediaName(), IMAGE_FORMATS[avatar.format].extension);
+  const intent = { key, userId, createdAtMs: deps.clock() };
+  await deps.store.addMediaIntent(intent);
   const startedMs = deps.clock();
-  let url: string;
-  try {
-    url = await deps.media.put(key, avatar);
-  } catch (error) {
-    // It may be stored although the answer did not arrive. The caller does not wait for the removal, and
-    // the next sweep removes what it cannot.
-    deps.media.remove(key).catch(() => undefined);
-    throw error;
-  }
-  deps.events.mediaStored((deps.clock() - startedMs) / 1000);
-  return { key, url };
+  await deps.media.put(key, avatar);
+  const endedMs = deps.clock();
+  if (endedMs - intent.createdAtMs > UPLOAD_MAX_MS)
+    throw mediaUnavailable("The avatar took too long to store. Try again.", undefined);
+  deps.events.mediaStored((endedMs - startedMs) / 1000);
+  return key;
 }
 
-async function insertOrCleanUp(deps: RegisterDeps, user: UserRecord, caller: Caller): Promise<void> {
+async function insertOrCleanUp(deps: RegisterDeps, user: UserRecord): Promise<void> {
   try {
     if ((await deps.store.insert(user)) === "inserted") return;
   } catch (error) {
-    // A write that was sent may still be done: its image stays until a sweep finds no user for it.
-    if (!(error instanceof StoreError) || error.outcome === "not_applied")
-      await removeAvatar(deps, user.avatarKey, caller);
+    // A write that was sent may still be done: only the clean-up can tell.
+    if (!(error instanceof StoreError) || error.outcome === "not_applied") removeAvatar(deps, user.avatarKey);
     throw error;
   }
-  await removeAvatar(deps, user.avatarKey, caller);
+  removeAvatar(deps, user.avatarKey);
   throw emailTaken();
 }
 
-/**
- * Removes the image that no user points to; when that fails it is only reported: the caller's
- * answer is the same.
- */
-async function removeAvatar(deps: RegisterDeps, key: string | null, caller: Caller): Promise<void> {
+/** Removes the image that no user points to. The caller does not wait; what fails is left to the clean-up. */
+function removeAvatar({ media, store }: RegisterDeps, key: string | null): void {
   if (key === null) return;
-  const timeout = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    timeout.reject(new AccountError("media_store_unavailable", "The avatar could not be removed in time."));
-  }, REMOVE_TIMEOUT_MS);
-  try {
-    await Promise.race([deps.media.remove(key), timeout.promise]);
-  } catch (error) {
-    deps.events.mediaOrphaned();
-    caller.log.warn("An image stays in the media store without a user", { key, error });
-  } finally {
-    clearTimeout(timer);
-  }
+  media
+    .remove(key)
+    .then(() => store.removeMediaIntent(key))
+    .catch(() => undefined);
 }

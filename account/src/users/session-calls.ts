@@ -1,7 +1,7 @@
 // The calls of a signed-in user: current user and log out. Each checks its token and then the stored
 // session, so that the end of a session takes effect immediately.
 import { AccountError } from "../errors.ts";
-import { findLiveSession, isCurrentToken, type SessionRecord, withoutSession } from "../sessions/session-records.ts";
+import { findLiveSession, isCurrentToken, type SessionRecord } from "../sessions/session-records.ts";
 import type { UserRecord } from "../store/user-store.ts";
 import type { AccountDeps, Caller } from "./account-deps.ts";
 import {
@@ -12,7 +12,7 @@ import {
   tokenInvalid,
 } from "./cookie-claims.ts";
 import { accountLabel } from "./public-user.ts";
-import { changeOfSessions, updateUser } from "./update-user.ts";
+import { endSession } from "./update-user.ts";
 
 /** The signed-in user and the session. */
 export interface SignedIn {
@@ -55,10 +55,7 @@ export async function authenticateLogOut(
 
 /** Ends the session; its tokens are no longer valid. */
 export async function logOut(deps: AccountDeps, { user, session }: SignedIn, caller: Caller): Promise<void> {
-  const nowMs = deps.clock();
-  await updateUser(deps.store, user.id, (current) =>
-    changeOfSessions(current, withoutSession(current.sessions, session.id), nowMs),
-  );
+  await endSession(deps.store, { userId: user.id, sessionId: session.id }, deps.clock());
   caller.log.info("Logged out", { account: accountLabel(deps.labelKey, user.emailKey), session: session.id });
 }
 

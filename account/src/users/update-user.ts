@@ -1,8 +1,8 @@
 // Changes a stored user: read, decide, write if no other call wrote, else start again.
 import { type AccountError, fieldError } from "../errors.ts";
-import { newestTokenHash, type SessionRecord } from "../sessions/session-records.ts";
+import { newestTokenHash, type SessionRecord, withoutSession } from "../sessions/session-records.ts";
 import type { UserChange, UserRecord, UserStore } from "../store/user-store.ts";
-import { busyError } from "./password-hasher.ts";
+import { busyError } from "../passwords/password-hasher.ts";
 
 /** Most attempts; each lost one means that another write of the same user succeeded. */
 const ATTEMPTS_MAX = 32;
@@ -29,6 +29,18 @@ export async function updateUser(
     if (result === "email_taken") throw emailTaken();
   }
   throw busyError();
+}
+
+/** Ends a session of a user; its tokens are no longer valid. Rejects like `updateUser`. */
+export async function endSession(
+  store: Pick<UserStore, "findById" | "update">,
+  { userId, sessionId }: { readonly userId: string; readonly sessionId: string },
+  nowMs: number,
+): Promise<void> {
+  await updateUser(store, userId, (user) => {
+    const sessions = withoutSession(user.sessions, sessionId);
+    return sessions.length === user.sessions.length ? undefined : changeOfSessions(user, sessions, nowMs);
+  });
 }
 
 /** The change of a user's sessions at `nowMs`. */

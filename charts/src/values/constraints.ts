@@ -44,6 +44,7 @@ const BY_KEY: Readonly<Record<string, JsonSchema>> = {
 export const ACCOUNT_SETTINGS: readonly string[] = [
   "ACCESS_TTL",
   "AVATAR_MAX_BYTES",
+  "AVATAR_MAX_PIXELS",
   "AVATAR_REQUIRED",
   "BCRYPT_CONCURRENCY",
   "BCRYPT_COST",

@@ -18,6 +18,9 @@
 {{- if and (eq $values.media.type "s3") (not $values.media.s3.bucket) -}}
   {{- fail "Cannot use S3 without a bucket: media.s3.bucket must be set when media.type is s3" -}}
 {{- end -}}
+{{- if and (eq $values.media.type "s3") $values.media.s3.endpoint (not $values.media.publicUrl) -}}
+  {{- fail "Cannot make the URLs of avatars: media.publicUrl must be set with media.s3.endpoint, such as https://media.example.com/" -}}
+{{- end -}}
 {{- if and (eq $values.media.type "local") (not (include "weir-account.publicOrigin" .)) -}}
   {{- fail "Cannot make the URLs of avatars: publicOrigin must be set with media.type local, such as https://account.example.com, or a host of ingress or httpRoute" -}}
 {{- end -}}

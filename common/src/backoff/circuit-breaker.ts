@@ -39,6 +39,11 @@ export class CircuitBreaker {
     return true;
   }
 
+  /** Whether calls are skipped, or one is on its way to try. */
+  isOpen(): boolean {
+    return this.#state.kind !== "closed";
+  }
+
   /** Reports an answer. */
   succeeded(): void {
     this.#state = { kind: "closed", failures: 0 };

@@ -15,15 +15,20 @@ class FakeServer extends EventEmitter {
   listening = true;
   readonly open: EventEmitter[] = [];
 
-  connect(): "taken" | "dropped" {
+  connect(remoteAddress = "203.0.113.7"): "taken" | "dropped" {
     if (this.open.length >= this.maxConnections) {
       this.emit("drop", {});
       return "dropped";
     }
-    const socket = new EventEmitter();
+    const socket = Object.assign(new EventEmitter(), { remoteAddress, destroy: () => this.close(socket) });
     this.open.push(socket);
     this.emit("connection", socket);
-    return "taken";
+    return this.open.includes(socket) ? "taken" : "dropped";
+  }
+
+  close(socket: EventEmitter): void {
+    this.open.splice(this.open.indexOf(socket), 1);
+    socket.emit("close");
   }
 
   closeOne(): void {
@@ -34,7 +39,7 @@ class FakeServer extends EventEmitter {
 function createFixture(descriptors: number | undefined): {
   budget: ConnectionBudget;
   lines: Record<string, unknown>[];
-  add: (what: string, max?: number) => FakeServer;
+  add: (what: string, max?: number, isFair?: boolean) => FakeServer;
   clock: { nowMs: number };
 } {
   const clock = { nowMs: 0 };
@@ -45,9 +50,9 @@ function createFixture(descriptors: number | undefined): {
     write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>),
   });
   const budget = new ConnectionBudget(descriptors, () => clock.nowMs);
-  const add = (what: string, max?: number): FakeServer => {
+  const add = (what: string, max?: number, isFair = false): FakeServer => {
     const server = new FakeServer();
-    budget.limit(server as unknown as Server, { what, ...(max !== undefined && { max }) }, log);
+    budget.limit(server as unknown as Server, { what, isFair, ...(max !== undefined && { max }) }, log);
     return server;
   };
   return { budget, lines, add, clock };
@@ -66,6 +71,19 @@ describe("ConnectionBudget", () => {
   ])("limit() takes $taken connections when there are $descriptors descriptors", ({ descriptors, taken }) => {
     const { add } = createFixture(descriptors);
     expect(connectMany(add("gRPC"), 20_000)).toBe(taken);
+  });
+
+  it("limit() closes the newest connection of the network with the most for one of another, when it is to be fair", () => {
+    const { add, lines } = createFixture(undefined);
+    const server = add("HTTP", 4, true);
+    const attack = Array.from({ length: 6 }, (_, host) => server.connect(`203.0.113.${host}`));
+    expect(attack).toEqual(["taken", "taken", "taken", "taken", "dropped", "dropped"]);
+    expect([server.connect("198.51.100.1"), server.connect("2001:db8::1")]).toEqual(["taken", "taken"]);
+    const addresses = server.open.map((socket) => (socket as EventEmitter & { remoteAddress: string }).remoteAddress);
+    expect(addresses).toEqual(["203.0.113.0", "203.0.113.1", "198.51.100.1", "2001:db8::1"]);
+    // Another one would leave its network as many as the largest has.
+    expect([server.connect("2001:db8:0:1::1"), server.connect("203.0.113.9")]).toEqual(["dropped", "dropped"]);
+    expect(lines).toHaveLength(1);
   });
 
   it("limit() shares the connections between the listeners, and reuses those that close", () => {

@@ -3,6 +3,8 @@
 import { readFileSync } from "node:fs";
 import type { Server, Socket } from "node:net";
 
+import { callerGroup } from "../callers/caller-group.ts";
+import { FairShares } from "../callers/fair-shares.ts";
 import type { Log } from "../log/log.ts";
 import { RateLimitedLog } from "../log/rate-limited-log.ts";
 
@@ -15,6 +17,9 @@ const RESERVE_MAX = 512;
 const OWN_SHARE = 1 / 8;
 const OWN_MAX = 128;
 
+/** Connections beyond its limit that a fair listener accepts for a moment, to close others in their place. */
+const ACCEPTED_BEYOND = 16;
+
 /** Shortest time between two log lines about refused connections, in milliseconds. */
 const LOG_INTERVAL_MS = 60_000;
 
@@ -24,13 +29,22 @@ export interface LimitedListener {
   readonly what: string;
   /** Most connections of this listener; without it only the limit of the process applies. */
   readonly max?: number;
+  /** True closes a connection of the network that has the most when a full listener gets one of another. */
+  readonly isFair?: boolean;
+  /** Called with the number of open connections whenever it changes. */
+  readonly onOpen?: (open: number) => void;
+  /** Called for each connection that is closed, or refused, because there are too many. */
+  readonly onRefused?: () => void;
 }
 
 /** A listener and its connections. */
 interface Listener {
   readonly server: Server;
   readonly max: number;
+  readonly acceptedBeyond: number;
   open: number;
+  /** How many it may have now. */
+  limit: number;
 }
 
 /** The connections that all listeners of a process share. */
@@ -54,25 +68,30 @@ export class ConnectionBudget {
   }
 
   /** Limits a server that does not listen yet. */
-  limit(server: Server, { what, max = Infinity }: LimitedListener, log: Log): void {
-    const listener: Listener = { server, max, open: 0 };
+  limit(server: Server, { what, max = Infinity, isFair = false, onOpen, onRefused }: LimitedListener, log: Log): void {
+    const acceptedBeyond = isFair ? ACCEPTED_BEYOND : 0;
+    const listener: Listener = { server, max, acceptedBeyond, open: 0, limit: max };
     const limits = { intervalMs: LOG_INTERVAL_MS, clock: this.#nowMs };
     const refusals = this.#refusals.getOrInsertComputed(log, () => new RateLimitedLog(log, limits));
+    const refused = (): void => {
+      onRefused?.();
+      refusals.warn("Refused connections, open ones are served", { to: what, reason: this.#refusalReason(listener) });
+    };
+    const shares = new FairShares<() => void>();
     this.#listeners.add(listener);
     this.#adjust();
-    server.on("connection", (socket: Socket) => {
-      listener.open += 1;
-      this.#open += 1;
+    const count = (change: 1 | -1): void => {
+      listener.open += change;
+      this.#open += change;
       this.#adjust();
-      socket.once("close", () => {
-        listener.open -= 1;
-        this.#open -= 1;
-        this.#adjust();
-      });
+      onOpen?.(listener.open);
+    };
+    server.on("connection", (socket: Socket) => {
+      count(1);
+      socket.once("close", () => count(-1));
+      if (isFair) this.#share(listener, shares, socket, refused);
     });
-    server.on("drop", () => {
-      refusals.warn("Refused connections, open ones are served", { to: what, reason: this.#refusalReason(listener) });
-    });
+    server.on("drop", refused);
     server.once("close", () => {
       this.#listeners.delete(listener);
       this.#adjust();
@@ -84,13 +103,31 @@ export class ConnectionBudget {
     });
   }
 
+  /** Closes a connection of the network that has the most when there are too many, perhaps the new one. */
+  #share({ limit }: Listener, shares: FairShares<() => void>, socket: Socket, refused: () => void): void {
+    const { networks } = callerGroup(socket.remoteAddress);
+    const close = (): void => {
+      shares.remove(networks, close);
+      refused();
+      socket.destroy();
+    };
+    if (shares.weight >= limit) {
+      const closeOne = shares.toDisplace(networks) ?? close;
+      closeOne();
+      if (closeOne === close) return;
+    }
+    shares.add(networks, close);
+    socket.once("close", () => shares.remove(networks, close));
+  }
+
   /** Node checks maxConnections before it accepts a connection. */
   #adjust(): void {
     let reserved = 0;
     for (const listener of this.#listeners) reserved += this.#reservedFor(listener);
     for (const listener of this.#listeners) {
       const free = this.#total - this.#open - (reserved - this.#reservedFor(listener));
-      listener.server.maxConnections = Math.max(0, Math.min(listener.max, listener.open + free));
+      listener.limit = Math.max(0, Math.min(listener.max, listener.open + free));
+      listener.server.maxConnections = listener.limit + listener.acceptedBeyond;
     }
   }
 

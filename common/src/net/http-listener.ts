@@ -10,7 +10,7 @@ import type { Log } from "../log/log.ts";
 import type { TlsFiles } from "../tls/tls-files.ts";
 import type { BodyPace } from "./body-pace.ts";
 import { BodyWatch } from "./body-watch.ts";
-import { limitConnections } from "./connection-limit.ts";
+import { type LimitedListener, limitConnections } from "./connection-limit.ts";
 import { destroyAfter, endWithRefusal, findHttpRefusal, type HttpRefusal, type RefusalAnswer } from "./http-refusal.ts";
 import { KEEP_ALIVE_PROBES, listen, type ListenAddress, type ListenOptions } from "./listen.ts";
 
@@ -41,7 +41,7 @@ export interface HttpTimeouts {
 const TIMEOUTS: HttpTimeouts = { headersMs: 10_000, requestMs: 30_000, checkIntervalMs: 5000, closeMs: 5000 };
 
 /** Where to listen, and the bounds. */
-export interface HttpListenerOptions extends ListenOptions {
+export interface HttpListenerOptions extends ListenOptions, Pick<LimitedListener, "isFair" | "onOpen" | "onRefused"> {
   /** Most connections at a time; further ones are closed immediately. */
   readonly connectionsMax: number;
   readonly timeouts?: Partial<HttpTimeouts>;
@@ -118,7 +118,7 @@ export class HttpListener implements Part {
       requireHostHeader: requireHost,
       ...KEEP_ALIVE_PROBES,
     });
-    limitConnections(this.#server, { what: options.what, max: options.connectionsMax }, deps.log);
+    limitConnections(this.#server, { ...options, max: options.connectionsMax }, deps.log);
     this.#server.on(options.tls === undefined ? "connection" : "secureConnection", (socket: Socket) => {
       this.#connections.set(socket, new Set());
       socket.once("close", () => this.#connections.delete(socket));

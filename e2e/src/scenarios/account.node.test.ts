@@ -149,9 +149,13 @@ describe("the account service", () => {
         "account.route_login.account_ip: unit=MINUTE requests_per_unit=5",
         "account.route_login.device: unit=HOUR requests_per_unit=100",
         "account.route_login.ip: unit=MINUTE requests_per_unit=20",
+        "account.route_login.ip_net: unit=MINUTE requests_per_unit=40",
         "account.route_refresh.ip: unit=MINUTE requests_per_unit=60",
+        "account.route_refresh.ip_net: unit=MINUTE requests_per_unit=120",
+        "account.route_refresh.session: unit=MINUTE requests_per_unit=20",
         "account.route_register.ip: unit=MINUTE requests_per_unit=5",
         "account.route_register.ip_day: unit=DAY requests_per_unit=50",
+        "account.route_register.ip_net: unit=MINUTE requests_per_unit=10",
       ]);
     });
 

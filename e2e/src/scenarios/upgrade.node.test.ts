@@ -6,6 +6,7 @@ import { SAMPLE_AVATAR } from "@weir/dev/output/guide";
 import { fieldsOf, mappingsOf } from "@weir/kubernetes/mapping";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
+import type { AuditedRequest } from "@weir/harness/kubernetes/audit-log";
 import { installAccounts } from "@weir/harness/node/account-chart";
 import { weirImages } from "@weir/harness/node/image-archives";
 import { SYSTEM_NAMESPACE } from "@weir/harness/node/node-access";
@@ -75,6 +76,11 @@ describe("the previous version and this one", () => {
     { step: "yesterday's control plane, today's pods", user: "edsger", change: () => rollControlPlane(PREVIOUS) },
     { step: "yesterday's pods", user: "barbara", change: () => rollPods(PREVIOUS) },
     { step: "helm upgrade to this version", user: "donald", change: () => upgrade() },
+    {
+      step: "yesterday's operator with the rights of this version",
+      user: "margaret",
+      change: () => setImage("weir-operator", PREVIOUS),
+    },
     { step: "helm rollback", user: "frances", change: () => rollBack() },
   ])(
     "$step: no failed request, counters kept, an edit arrives",
@@ -92,6 +98,8 @@ describe("the previous version and this one", () => {
       } finally {
         expect(await traffic.stop()).toEqual({});
       }
+      const isRefused = ({ status }: AuditedRequest): boolean => status === 401 || status === 403;
+      expect(node!.cluster.audit().filter(isRefused)).toEqual([]);
     },
     STEP_TIMEOUT_MS,
   );

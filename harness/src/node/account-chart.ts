@@ -26,12 +26,10 @@ export async function installAccounts(
   ...flags: readonly string[]
 ): Promise<void> {
   const names = ["ACCESS_TOKEN_SECRET", "REFRESH_TOKEN_SECRET", "ACCOUNT_LABEL_SECRET"];
-  const secrets = {
+  await node.makeSecrets(SYSTEM_NAMESPACE, {
     "weir-account-keys": Object.fromEntries(names.map((name) => [name, randomUUID()])),
     "weir-account-mongo": { MONGODB_URI: mongoUri(mongo.port, "weir", mongo.host) },
-  };
-  for (const [name, stringData] of Object.entries(secrets))
-    await node.apply({ apiVersion: "v1", kind: "Secret", metadata: { name, namespace: SYSTEM_NAMESPACE }, stringData });
+  });
   const values = Object.entries(VALUES).flatMap(([key, value]) => ["--set-json", `${key}=${JSON.stringify(value)}`]);
   await node.helm("install", "weir-account", join(charts, "weir-account"), ...values, ...flags);
 }

@@ -1,9 +1,6 @@
 // A site with accounts on a node with Weir: charts/weir-account with two replicas on a MongoDB server and a bucket, throttled
 // by a data plane over mutual TLS, behind an Envoy that does the work of an Ingress; and the pages that call it.
 import { readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import { once } from "node:events";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { CreateBucketCommand, PutBucketPolicyCommand, S3Client } from "@aws-sdk/client-s3";
 import { STACK_HOST } from "@weir/dev/setup/ports";
@@ -13,6 +10,7 @@ import { CHARTS } from "../helm/helm.ts";
 import { type CertificateFiles, writeCertificates } from "../servers/certificate-files.ts";
 import { mongoUri, startMongo } from "../servers/mongo.ts";
 import { S3_CREDENTIALS, startS3 } from "../servers/s3.suite.ts";
+import { startUpstream } from "../servers/upstream.ts";
 import type { NodeAccess, NodePod } from "./node-access.ts";
 
 /** The hosts. Pages of the first may call the service; `stranger` is of the same site, `thief` is not. */
@@ -25,6 +23,12 @@ export const HOSTS = {
 } as const;
 
 const BUCKET = "avatars";
+
+/** The page of the front end, whatever the host and path. */
+const PAGE = {
+  body: readFileSync(join(import.meta.dirname, "account-page", "index.html")),
+  type: "text/html; charset=utf-8",
+};
 
 const S3_SECRET = {
   S3_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
@@ -64,7 +68,11 @@ export async function startAccountSite(node: NodeAccess, folder: string): Promis
   try {
     const { host } = node.addresses;
     const certificates = await writeCertificates(folder, [...Object.values(HOSTS), RATE_LIMIT_HOST]);
-    const [mongo, s3, page] = await Promise.all([startMongo(folder, { host }), startS3(folder, host), startPage()]);
+    const [mongo, s3, page] = await Promise.all([
+      startMongo(folder, { host }),
+      startS3(folder, host),
+      startUpstream(STACK_HOST, PAGE),
+    ]);
     stops.push(
       () => mongo.stop(),
       () => s3.stop(),
@@ -76,15 +84,8 @@ export async function startAccountSite(node: NodeAccess, folder: string): Promis
     await node.apply(RATE_LIMIT_SERVICE);
     const values = join(folder, "values.json");
     writeFileSync(values, JSON.stringify(valuesOf(s3.url)));
-    await node.helm(
-      "install",
-      "weir-account",
-      join(CHARTS, "weir-account"),
-      "--values",
-      values,
-      "--namespace",
-      NAMESPACE,
-    );
+    const flags = ["--values", values, "--namespace", NAMESPACE];
+    await node.helm("install", "weir-account", join(CHARTS, "weir-account"), ...flags);
     const kubectl = async (...args: readonly string[]): Promise<string> =>
       await node.kubectl(["-n", NAMESPACE, ...args]);
     for (const name of ["rls/limits", "rlc/weir-account"])
@@ -92,7 +93,11 @@ export async function startAccountSite(node: NodeAccess, folder: string): Promis
     await kubectl("rollout", "status", "deployment/weir-account", "--timeout=100s");
     const pods = await node.pods("weir-account", NAMESPACE);
     const accounts = pods.map(({ address }) => `${address}:8000`);
-    const envoy = await startIngress(folder, certificates, { accounts, page: page.address, s3: new URL(s3.url).host });
+    const envoy = await startIngress(folder, certificates, {
+      accounts,
+      page: `${STACK_HOST}:${page.port}`,
+      s3: new URL(s3.url).host,
+    });
     stops.push(() => envoy.stop());
     return {
       pods: [pods[0]!, pods[1]!],
@@ -154,15 +159,13 @@ async function makeSecrets(node: NodeAccess, files: CertificateFiles, uri: strin
     "tls.crt": pem(cert),
     "tls.key": pem(key),
   });
-  const secrets = {
+  await node.makeSecrets(NAMESPACE, {
     "weir-account-keys": KEYS,
     "account-mongo": { MONGODB_URI: uri },
     "account-s3": S3_SECRET,
     "account-ratelimit": pair(files.clientCert, files.clientKey),
     "limits-tls": pair(files.serverCert, files.serverKey),
-  };
-  for (const [name, stringData] of Object.entries(secrets))
-    await node.apply({ apiVersion: "v1", kind: "Secret", metadata: { name, namespace: NAMESPACE }, stringData });
+  });
 }
 
 function startIngress(
@@ -190,23 +193,4 @@ async function makePublicBucket(endpoint: string): Promise<void> {
   await client.send(new CreateBucketCommand({ Bucket: BUCKET }));
   await client.send(new PutBucketPolicyCommand({ Bucket: BUCKET, Policy }));
   client.destroy();
-}
-
-/** Serves the page of the front end, whatever the host and path. */
-async function startPage(): Promise<{ readonly address: string; stop(): Promise<unknown> }> {
-  const html = readFileSync(join(import.meta.dirname, "account-page", "index.html"));
-  const server = createServer({ keepAliveTimeout: 0 }, (_request, response) => {
-    response.setHeader("Content-Type", "text/html; charset=utf-8");
-    response.end(html);
-  });
-  await once(server.listen(0, STACK_HOST), "listening");
-  return {
-    address: `${STACK_HOST}:${(server.address() as AddressInfo).port}`,
-    stop: async () => {
-      const closed = once(server, "close");
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
-  };
 }

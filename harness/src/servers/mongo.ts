@@ -23,6 +23,11 @@ export async function startMongo(folder: string, options: StoreOptions = {}): Pr
   );
 }
 
+/** The URI with another database. */
+export function withDatabase(uri: string, database: string): string {
+  return uri.replace(/^(mongodb(?:\+srv)?:\/\/[^/]+\/)[^?]*/, `$1${database}`);
+}
+
 /** The URI of a database on a port of this machine. */
 export function mongoUri(port: number, database = "weir", host = HOST): string {
   return `mongodb://${host}:${port}/${database}?directConnection=true`;

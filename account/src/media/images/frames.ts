@@ -5,21 +5,15 @@ import { type CleanImage, IMAGE_FORMATS, IMAGE_PROBLEMS, type ImageFormat, type 
 /** Largest file that is sent, in bytes: the upper bound of AVATAR_MAX_BYTES. */
 export const FILE_MAX_BYTES = 33_554_432;
 
-/** Largest image that comes back, in bytes. An encoder can need more for a picture than its sender did. */
-export const IMAGE_MAX_BYTES = 16_777_216;
-
 const LENGTH_BYTES = 4;
 
 /** Bytes of a reply in front of the image: kind, format, width, height. */
-const REPLY_HEAD_BYTES = 6;
+export const REPLY_HEAD_BYTES = 6;
 
 /** First byte of each kind of reply. */
 const KINDS = { ready: 0, image: 1, problem: 2 } as const;
 
 const FORMATS = Object.keys(IMAGE_FORMATS) as readonly ImageFormat[];
-
-/** The longest payload of a reply, in bytes. */
-export const REPLY_MAX_BYTES = REPLY_HEAD_BYTES + IMAGE_MAX_BYTES;
 
 /** A message of the image process: it has loaded, or the result of a file. */
 export type Reply = { readonly kind: "ready" } | { readonly kind: "result"; readonly result: ImageResult };

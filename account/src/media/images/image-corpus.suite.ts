@@ -75,6 +75,7 @@ export async function goodImages(): Promise<readonly GoodImage[]> {
     ["a JPEG with XMP", "jpeg", withSegments(jpeg, jpegSegment(0xe1, XMP))],
     ["a JPEG with a script as comment", "jpeg", withSegments(jpeg, jpegSegment(0xfe, SCRIPT))],
     ["a JPEG with an archive behind it", "jpeg", join(jpeg, ARCHIVE)],
+    ["a JPEG of a Samsung camera", "jpeg", withSamsungScan(jpeg)],
     ["a lossy WebP", "webp", webp],
     ["a WebP with transparency", "webp", picture(4).webp().toBuffer()],
     ["a lossless WebP", "webp", picture().webp({ lossless: true }).toBuffer()],
@@ -114,6 +115,32 @@ export async function goodImages(): Promise<readonly GoodImage[]> {
     height,
   }));
   return [...upright, ...turned, ...(await Promise.all(sizes))];
+}
+
+/**
+ * The scan of a baseline JPEG with the header that Samsung cameras write: its last coefficient is 0, about
+ * which libjpeg warns ("Invalid SOS parameters for sequential JPEG").
+ */
+function withSamsungScan(jpeg: Buffer): Buffer {
+  const file = Buffer.from(jpeg);
+  const scan = file.lastIndexOf(Buffer.from("ffda", "hex"));
+  const components = file.readUInt8(scan + 4);
+  file.writeUInt8(0, scan + 6 + 2 * components);
+  return file;
+}
+
+/** Photos of a phone's camera of 50 megapixels: lying, standing, and progressive. */
+export async function largePhotos(): Promise<readonly Buffer[]> {
+  const blank = sharp({ create: { width: 8160, height: 6120, channels: 3, background: "#3080c0" } });
+  const baseline = await blank.clone().jpeg().toBuffer();
+  return [baseline, withSegments(baseline, exifSegment(6)), await blank.jpeg({ progressive: true }).toBuffer()];
+}
+
+/** Noise, which no encoder makes small. */
+export async function noise(format: ImageFormat): Promise<Buffer> {
+  const noise = { type: "gaussian", mean: 128, sigma: 60 } as const;
+  const picture = sharp({ create: { width: 400, height: 300, channels: 3, background: "black", noise } });
+  return picture.toFormat(format, { quality: 90 }).toBuffer();
 }
 
 /** The bad files. */

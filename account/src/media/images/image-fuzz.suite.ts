@@ -1,5 +1,6 @@
 // Damages the files of the corpus at random: whatever comes, the image process answers, and what it
 // gives out is an image. A test runs it for a moment, `make fuzz` for a tenth of its minutes.
+import { callerGroup } from "@weir/common/callers/caller-group";
 import { parseArgs } from "node:util";
 import { createLog, type Log } from "@weir/common/log/log";
 import { mutate } from "@weir/harness/processes/mutation";
@@ -32,11 +33,14 @@ export async function fuzzImages(
   const corpus = (await goodImages()).map(({ bytes }) => bytes);
   for (let index = 0; index < files; index++) {
     const random = new Random(seed + index);
-    const result = await cleaner.clean(mutate(random, random.pick(corpus), random.between(1, 3)), "fuzz");
+    const result = await cleaner.clean(
+      mutate(random, random.pick(corpus), random.between(1, 3)),
+      callerGroup(`10.0.${(index >> 8) & 255}.${index & 255}`),
+    );
     totals[result.ok ? "taken" : "refused"] += 1;
     if (!result.ok) continue;
     const { format, width, height, bytes } = result.image;
-    const again = await cleaner.clean(bytes, "fuzz");
+    const again = await cleaner.clean(bytes, callerGroup());
     if (!again.ok || again.image.format !== format || again.image.width !== width || again.image.height !== height)
       throw new Error(`seed ${seed + index}: an image that was given out is refused or another one`);
   }
@@ -45,8 +49,19 @@ export async function fuzzImages(
 /** A cleaner with the bounds of the service, whose callers wait for each other. */
 export function createFuzzedCleaner(log: Log, totals: FuzzTotals): ProcessImageCleaner {
   return new ProcessImageCleaner(
-    { log, queue: { run: (_group, work) => work() }, onProcessEnded: () => (totals.ended += 1) },
-    { timeoutMs: 40_000, memoryMaxBytes: 512 * MIB, idleMemoryMaxBytes: 128 * MIB },
+    {
+      log,
+      queue: { run: (_networks, work) => work() },
+      nowMs: () => performance.now(),
+      onProcessEnded: () => (totals.ended += 1),
+    },
+    {
+      timeoutMs: 40_000,
+      memoryMaxBytes: 512 * MIB,
+      idleMemoryMaxBytes: 128 * MIB,
+      maxPixels: 1_048_576,
+      maxBytes: 2 * MIB,
+    },
   );
 }
 

@@ -6,8 +6,8 @@ import { createRequire } from "node:module";
 import { dirname, extname, join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import type { ImageResult } from "../image.ts";
-import { decodeReply, encodeFrame, FrameReader, type Reply, REPLY_MAX_BYTES } from "./frames.ts";
+import type { ImageResult, StoredImageLimits } from "../image.ts";
+import { decodeReply, encodeFrame, FrameReader, type Reply, REPLY_HEAD_BYTES } from "./frames.ts";
 
 /** Longest start, in milliseconds: a busy machine takes a second. */
 const START_TIMEOUT_MS = 15_000;
@@ -25,7 +25,7 @@ const PAGE_BYTES = 4096;
 const PROGRAM = fileURLToPath(new URL(`image-main${extname(import.meta.url)}`, import.meta.url));
 
 /** The bounds of one image. */
-export interface ImageWorkLimits {
+export interface ImageWorkLimits extends StoredImageLimits {
   /** Longest time, in milliseconds. */
   readonly timeoutMs: number;
   /** Most resident memory of the process, in bytes. */
@@ -36,19 +36,22 @@ export interface ImageWorkLimits {
 export class ImageProcess {
   readonly #limits: ImageWorkLimits;
   readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
-  readonly #reader = new FrameReader(REPLY_MAX_BYTES);
+  readonly #reader: FrameReader;
   readonly #ready = Promise.withResolvers<void>();
   readonly #ended = Promise.withResolvers<string>();
   readonly #startTimer: NodeJS.Timeout;
   #reply: ((result: ImageResult) => void) | undefined;
   #killReason: string | undefined;
+  #isKilledFromOutside = false;
   #stderr = "";
 
   /** Starts the process. */
   constructor(limits: ImageWorkLimits) {
     this.#limits = limits;
+    this.#reader = new FrameReader(REPLY_HEAD_BYTES + limits.maxBytes);
     this.#ready.promise.catch(() => undefined); // It may end before `ready` is asked for.
-    this.#child = spawn(process.execPath, [...nodeFlags(), PROGRAM], {
+    const bounds = [limits.maxPixels, limits.maxBytes].map(String);
+    this.#child = spawn(process.execPath, [...nodeFlags(), PROGRAM, ...bounds], {
       cwd: "/",
       env: ENVIRONMENT,
       stdio: ["pipe", "pipe", "pipe"],
@@ -59,7 +62,10 @@ export class ImageProcess {
       this.#stderr = (this.#stderr + chunk.toString()).slice(-STDERR_LENGTH);
     });
     this.#child.on("error", (error) => this.#end(error.message));
-    this.#child.on("exit", (code, signal) => this.#end(signal === null ? `exit code ${code}` : `signal ${signal}`));
+    this.#child.on("exit", (code, signal) => {
+      this.#isKilledFromOutside = signal === "SIGKILL" && this.#killReason === undefined;
+      this.#end(signal === null ? `exit code ${code}` : `signal ${signal}`);
+    });
     this.#startTimer = setTimeout(() => this.kill(`it did not start within ${START_TIMEOUT_MS} ms`), START_TIMEOUT_MS);
     void this.#offerToKiller();
   }
@@ -72,6 +78,11 @@ export class ImageProcess {
   /** Resolves with the reason when it has ended. */
   get ended(): Promise<string> {
     return this.#ended.promise;
+  }
+
+  /** True when neither this class nor the image ended it, but the kernel, without memory, or an operator. */
+  get isKilledFromOutside(): boolean {
+    return this.#isKilledFromOutside;
   }
 
   get pid(): number | undefined {

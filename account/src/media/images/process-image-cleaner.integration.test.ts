@@ -2,6 +2,7 @@
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { promisify } from "node:util";
+import { callerGroup } from "@weir/common/callers/caller-group";
 import { silentLog } from "@weir/common/log/log";
 import { eventually } from "@weir/harness/processes/eventually";
 import sharp from "sharp";
@@ -12,9 +13,11 @@ import {
   bombs,
   goodImages,
   jpegOfScans,
+  largePhotos,
   largestImages,
   largestPng,
   METADATA_WORDS,
+  noise,
 } from "./image-corpus.suite.ts";
 import { type ImageCleanerOptions, ProcessImageCleaner } from "./process-image-cleaner.ts";
 
@@ -22,28 +25,31 @@ const execute = promisify(execFile);
 
 const MIB = 1024 * 1024;
 
-const ADDRESS = "203.0.113.7";
+const ADDRESS = callerGroup("203.0.113.7");
 
 /** Bounds as of the service, but for a time that machines with other work to do keep too. */
 const OPTIONS: ImageCleanerOptions = {
   timeoutMs: 40_000,
   memoryMaxBytes: 512 * MIB,
   idleMemoryMaxBytes: 128 * MIB,
+  maxPixels: 1_048_576,
+  maxBytes: 2 * MIB,
 };
 
 let ends = 0;
+let nowMs = 0;
 
 function createCleaner(options: Partial<ImageCleanerOptions> = {}): ProcessImageCleaner {
   let last: Promise<unknown> = Promise.resolve();
   const queue = {
-    run: <T>(_group: string, work: () => Promise<T>): Promise<T> => {
+    run: <T>(_networks: readonly string[], work: () => Promise<T>): Promise<T> => {
       const next = last.then(work);
       last = next.catch(() => undefined);
       return next;
     },
   };
   return new ProcessImageCleaner(
-    { log: silentLog(), queue, onProcessEnded: () => (ends += 1) },
+    { log: silentLog(), queue, nowMs: () => nowMs, onProcessEnded: () => (ends += 1) },
     { ...OPTIONS, ...options },
   );
 }
@@ -142,6 +148,38 @@ describe("ProcessImageCleaner", () => {
     expect([left > 200, right < 50]).toEqual([true, true]);
   });
 
+  it("shrinks the photos of a phone, upright, in the memory of the service", async () => {
+    const pid = cleaner.pid;
+    const sizes = [];
+    for (const file of await largePhotos()) {
+      const result = await cleaner.clean(file, ADDRESS);
+      sizes.push(result.ok ? [result.image.width, result.image.height] : result.problem);
+    }
+    expect(sizes).toEqual([
+      [1182, 886],
+      [886, 1182],
+      [1182, 886],
+    ]);
+    expect(cleaner.pid).toBe(pid);
+  });
+
+  it.each(["png", "jpeg", "webp"] as const)(
+    "lowers the quality of a %s to its bytes, or refuses it",
+    async (format) => {
+      const file = await noise(format);
+      const first = await cleanBytes(file);
+      const maxBytes = Math.floor(first.length * 0.6);
+      await withCleaner({ maxBytes }, async (narrow) => {
+        const result = await narrow.clean(file, ADDRESS);
+        expect(result).toMatchObject({ ok: true, image: { format, width: 400, height: 300 } });
+        expect(result.ok && result.image.bytes.length).toBeLessThanOrEqual(maxBytes);
+      });
+      await withCleaner({ maxBytes: 1024 }, async (narrow) => {
+        expect(await narrow.clean(file, ADDRESS)).toEqual({ ok: false, problem: "too_large" });
+      });
+    },
+  );
+
   it("is not stopped by much data that is not of the picture", async () => {
     const pid = cleaner.pid;
     for (const { name, bytes } of bombs()) {
@@ -160,7 +198,7 @@ describe("ProcessImageCleaner", () => {
     { name: "180000 scans of a small picture", side: 16, scans: 180_000 },
     { name: "5000 scans of the largest picture", side: 4096, scans: 5000 },
   ])("refuses a JPEG of $name", async ({ side, scans }) => {
-    expect(await cleaner.clean(await jpegOfScans(side, scans), ADDRESS)).toEqual({
+    expect(await cleaner.clean(await jpegOfScans(side, scans), callerGroup(`203.0.113.${scans % 251}`))).toEqual({
       ok: false,
       problem: expect.toBeOneOf(["damaged", "complex"]) as unknown,
     });
@@ -168,9 +206,13 @@ describe("ProcessImageCleaner", () => {
 
   it("kills the process over an image that takes too long, and cleans the next one", async () => {
     await withCleaner({ timeoutMs: 3000 }, async (hurried) => {
+      const other = callerGroup("203.0.113.8");
       const before = { pid: hurried.pid ?? 0, ends };
       process.kill(before.pid, "SIGSTOP"); // As over an image without end.
       expect(await hurried.clean(png(), ADDRESS)).toEqual({ ok: false, problem: "complex" });
+      expect(await hurried.clean(png(), other)).toMatchObject({ ok: true });
+      await expect(hurried.clean(png(), ADDRESS)).rejects.toMatchObject({ code: "rate_limited" });
+      nowMs += 60_000;
       expect(await hurried.clean(png(), ADDRESS)).toMatchObject({ ok: true });
       expect([hurried.pid === before.pid, ends]).toEqual([false, before.ends + 1]);
     });
@@ -198,19 +240,35 @@ describe("ProcessImageCleaner", () => {
     });
   });
 
-  it("refuses the image over which the process ended, and cleans those that waited", async () => {
+  it.each([
+    { how: "crashes over an image", signal: "SIGSEGV", first: false },
+    { how: "is killed from outside, as by the kernel without memory", signal: "SIGKILL", first: true },
+  ])("gives $first for the first image when the process $how, and cleans those that waited", async (end) => {
     await withCleaner({}, async (killed) => {
       const pid = killed.pid ?? 0;
       process.kill(pid, "SIGSTOP");
-      const [first, ...others] = [
-        killed.clean(png(), ADDRESS),
-        killed.clean(png(), ADDRESS),
-        killed.clean(png(), ADDRESS),
-      ];
+      const results = [7, 8, 9].map((host) => killed.clean(png(), callerGroup(`203.0.113.${host}`)));
       await new Promise((resolve) => setImmediate(resolve)); // The first is sent.
-      process.kill(pid, "SIGKILL");
-      expect(await first).toEqual({ ok: false, problem: "complex" });
-      expect((await Promise.all(others)).map(({ ok }) => ok)).toEqual([true, true]);
+      for (const signal of [end.signal, "SIGCONT"]) process.kill(pid, signal);
+      expect((await Promise.all(results)).map(({ ok }) => ok)).toEqual([end.first, true, true]);
+    });
+  });
+
+  it("cannot process an image over which the process is killed from outside twice, and blames nobody", async () => {
+    await withCleaner({}, async (killed) => {
+      const [file = Buffer.alloc(0)] = await largestImages();
+      const refused = killed.clean(file, ADDRESS);
+      const pids: (number | undefined)[] = [];
+      while (pids.length < 2) {
+        await eventually("another decoder", () => {
+          expect(pids).not.toContain(killed.pid);
+          expect(residentBytes(killed.pid)).toBeGreaterThan(120 * MIB);
+        });
+        process.kill(killed.pid ?? 0, "SIGKILL");
+        pids.push(killed.pid);
+      }
+      await expect(refused).rejects.toMatchObject({ code: "media_store_unavailable" });
+      expect((await killed.clean(png(), ADDRESS)).ok).toBe(true);
     });
   });
 });

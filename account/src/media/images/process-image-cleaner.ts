@@ -1,16 +1,23 @@
 // Cleans images in a process of their own, one after the other. Replaces the process when an image
 // ended it, or left it with too much memory.
+import type { CallerGroup } from "@weir/common/callers/caller-group";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
-import { AccountError, StartError } from "../../errors.ts";
+import { AccountError, rateLimited, StartError } from "../../errors.ts";
+import type { WorkQueue } from "../../fairness/work-queue.ts";
 import type { ImageCleaner, ImageResult } from "../image.ts";
 import { ImageProcess, type ImageWorkLimits } from "./image-process.ts";
+
+/** How long a customer whose image had to be stopped waits for its next, in milliseconds. */
+const STOPPED_WAIT_MS = 60_000;
 
 /** The dependencies of the cleaner. */
 export interface ImageCleanerDeps {
   readonly log: Log;
   /** Runs one piece of work at a time, groups by turns, and bounds how many wait and how long. */
-  readonly queue: { run<T>(group: string, work: () => Promise<T>): Promise<T> };
+  readonly queue: Pick<WorkQueue, "run">;
+  /** Milliseconds of a clock that only goes forward. */
+  readonly nowMs: () => number;
   /** Called when an image ended the process. */
   readonly onProcessEnded: () => void;
 }
@@ -27,6 +34,8 @@ export class ProcessImageCleaner implements ImageCleaner, Part {
   readonly #deps: ImageCleanerDeps;
   readonly #options: ImageCleanerOptions;
   #process: ImageProcess | undefined;
+  /** Until when customers wait whose image had to be stopped, in the order of the ends. */
+  readonly #stopped = new Map<string, number>();
 
   constructor(deps: ImageCleanerDeps, options: ImageCleanerOptions) {
     this.#deps = deps;
@@ -50,8 +59,15 @@ export class ProcessImageCleaner implements ImageCleaner, Part {
     await process?.ended;
   }
 
-  clean(bytes: Buffer, addressPrefix: string): Promise<ImageResult> {
-    return this.#deps.queue.run(addressPrefix, () => this.#clean(bytes));
+  async clean(bytes: Buffer, { networks, customer }: CallerGroup, call?: AbortController): Promise<ImageResult> {
+    this.#refuseStopped(customer);
+    const work = async (): Promise<ImageResult> => {
+      this.#refuseStopped(customer); // Another one of the customer may have been stopped meanwhile.
+      const result = await this.#clean(bytes);
+      if (!result.ok && result.problem === "complex") this.#stopped.set(customer, this.#deps.nowMs() + STOPPED_WAIT_MS);
+      return result;
+    };
+    return await this.#deps.queue.run(networks, work, call);
   }
 
   /** The id of the process; undefined while there is none. */
@@ -59,19 +75,31 @@ export class ProcessImageCleaner implements ImageCleaner, Part {
     return this.#process?.pid;
   }
 
-  async #clean(bytes: Buffer): Promise<ImageResult> {
+  #refuseStopped(customer: string): void {
+    const nowMs = this.#deps.nowMs();
+    for (const [other, endMs] of this.#stopped) {
+      if (endMs > nowMs) break;
+      this.#stopped.delete(other);
+    }
+    const endMs = this.#stopped.get(customer);
+    if (endMs !== undefined) throw rateLimited(Math.ceil((endMs - nowMs) / 1000));
+  }
+
+  async #clean(bytes: Buffer, isRetry = false): Promise<ImageResult> {
     const process = this.#current();
     try {
       await process.ready;
     } catch (cause) {
-      throw new AccountError("media_store_unavailable", "Avatars cannot be processed right now. Try again later.", {
-        cause,
-        retryAfterSeconds: 2,
-      });
+      throw unavailable(cause);
     }
     const result = await process.work(bytes);
     if (result === undefined) this.#deps.onProcessEnded();
     else await this.#replaceIfLarge(process);
+    if (process.isKilledFromOutside) {
+      // Which is not the fault of the image.
+      if (isRetry) throw unavailable(undefined);
+      return this.#clean(bytes, true);
+    }
     if (this.#process === undefined) this.#current(); // The next image does not have to wait for a start.
     return result ?? { ok: false, problem: "complex" };
   }
@@ -97,4 +125,9 @@ export class ProcessImageCleaner implements ImageCleaner, Part {
     if (this.#process === process) this.#process = undefined;
     process.kill("it kept too much memory");
   }
+}
+
+function unavailable(cause: unknown): AccountError {
+  const message = "Avatars cannot be processed right now. Try again later.";
+  return new AccountError("media_store_unavailable", message, { cause, retryAfterSeconds: 2 });
 }

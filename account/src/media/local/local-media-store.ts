@@ -2,7 +2,7 @@
 // serves them.
 import { randomBytes } from "node:crypto";
 import { constants, type FileHandle, lstat, mkdir, open, opendir, rename, rm, rmdir } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 
 import { errorCode } from "@weir/common/errors/error-code";
 
@@ -57,13 +57,15 @@ export function createLocalMediaStore(options: LocalMediaOptions): LocalMediaSto
       } catch (cause) {
         throw mediaUnavailable("The avatar could not be stored. Try again later.", cause);
       }
-      return publicUrl() + key;
     },
-    async remove(name) {
+    url: (key) => publicUrl() + key,
+    async remove(key) {
       try {
-        checkMediaKey(keyOf(name));
-        await rm(pathOf(directory, name), { force: true });
-        await removeFolderIfEmpty(dirname(pathOf(directory, name)));
+        checkMediaKey(key);
+        const folder = dirname(pathOf(directory, key));
+        for await (const file of openFolder(folder))
+          if (keyOf(file) === basename(key)) await rm(join(folder, file), { force: true });
+        await removeFolderIfEmpty(folder);
       } catch (cause) {
         throw mediaUnavailable("The avatar could not be removed. Try again later.", cause);
       }
@@ -88,8 +90,9 @@ async function* listFiles(directory: string): AsyncGenerator<StoredMedia> {
     for await (const user of openFolder(join(directory, MEDIA_PREFIX))) {
       for await (const file of openFolder(join(directory, MEDIA_PREFIX, user))) {
         const name = `${MEDIA_PREFIX}${user}/${file}`;
-        const modifiedAtMs = MEDIA_KEY.test(keyOf(name)) ? await modifiedAt(pathOf(directory, name)) : undefined;
-        if (modifiedAtMs !== undefined) yield { name, modifiedAtMs };
+        const key = keyOf(name);
+        const modifiedAtMs = MEDIA_KEY.test(key) ? await modifiedAt(pathOf(directory, name)) : undefined;
+        if (modifiedAtMs !== undefined) yield { key, modifiedAtMs };
       }
     }
   } catch (cause) {
@@ -115,7 +118,7 @@ async function modifiedAt(path: string): Promise<number | undefined> {
   }
 }
 
-/** The key in the name of a file, also of one that is unfinished. */
+/** The key, or its end, in the name of a file, also of one that is unfinished. */
 function keyOf(name: string): string {
   return UNFINISHED.exec(name)?.[1] ?? name;
 }

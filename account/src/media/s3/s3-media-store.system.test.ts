@@ -95,7 +95,7 @@ describe("S3MediaStore", () => {
     for (let at = 0; at < keys.length; at += 10)
       await Promise.all(keys.slice(at, at + 10).map((key) => store.put(key, IMAGE)));
     const found = new Set<string>();
-    for await (const { name } of store.list()) found.add(name);
+    for await (const { key } of store.list()) found.add(key);
     expect(found).toEqual(new Set(keys));
     store.stop();
   });

@@ -98,7 +98,7 @@ export class S3MediaStore implements MediaStore, Part {
     this.#loaded?.client.destroy();
   }
 
-  async put(key: string, image: CleanImage): Promise<string> {
+  async put(key: string, image: CleanImage): Promise<void> {
     const { contentType, contentDisposition, cacheControl } = mediaHeaders(image.format);
     const input: PutObjectCommandInput = {
       ...this.#object(key),
@@ -115,13 +115,16 @@ export class S3MediaStore implements MediaStore, Part {
     } catch (cause) {
       throw mediaUnavailable("The avatar could not be stored. Try again later.", cause);
     }
+  }
+
+  url(key: string): string {
     return this.#options.publicUrl + key;
   }
 
-  async remove(name: string): Promise<void> {
-    const input: DeleteObjectCommandInput = this.#object(name);
+  async remove(key: string): Promise<void> {
+    const input: DeleteObjectCommandInput = this.#object(key);
     try {
-      checkMediaKey(name);
+      checkMediaKey(key);
       const { sdk, client } = this.#use();
       await client.send(new sdk.DeleteObjectCommand(input), callLimits());
     } catch (cause) {
@@ -135,9 +138,9 @@ export class S3MediaStore implements MediaStore, Part {
       const { sdk, client } = this.#use();
       for (;;) {
         const page = await client.send(new sdk.ListObjectsV2Command(input), callLimits());
-        for (const { Key: name, LastModified: modified } of page.Contents ?? []) {
-          if (name !== undefined && modified !== undefined && MEDIA_KEY.test(name))
-            yield { name, modifiedAtMs: modified.getTime() };
+        for (const { Key: key, LastModified: modified } of page.Contents ?? []) {
+          if (key !== undefined && modified !== undefined && MEDIA_KEY.test(key))
+            yield { key, modifiedAtMs: modified.getTime() };
         }
         if (page.NextContinuationToken === undefined) return;
         input.ContinuationToken = page.NextContinuationToken;

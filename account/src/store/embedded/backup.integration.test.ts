@@ -33,11 +33,20 @@ describe("backUp()", () => {
   it("copies a database that is in use to a private file, from which a store starts", async () => {
     const copies = makeTemporaryFolder();
     file = join(copies.path, "accounts.sqlite");
+    // The upload ends after the copy: a service on the copy must not remove its image.
+    await store.addMediaIntent({ key: "avatars/b.png", userId: "other", createdAtMs: 0 });
     expect(await backUp(folder.path, file)).toEqual({ path: file, users: 1 });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(readdirSync(copies.path)).toEqual(["accounts.sqlite"]);
+    // As `weir-account sweep` does before a service is started with the copy.
+    const reader = new EmbeddedUserStore({ log: silentLog() }, { directory: copies.path, isReadOnly: true });
+    await reader.start();
+    expect(await reader.findAvatarKeys([USER.id])).toEqual(new Set([USER.avatarKey]));
+    await reader.stop();
     const restored = await start(copies.path);
     expect(await restored.findById(USER.id)).toEqual(USER);
+    expect(await restored.takeMediaIntents(1)).toEqual([]);
+    expect(await store.takeMediaIntents(1)).toEqual(["avatars/b.png"]);
     await restored.stop();
     copies.remove();
   });

@@ -64,12 +64,15 @@ async function copy(from: string, to: string): Promise<void> {
   }
 }
 
-/** Reads the whole copy; throws when it is damaged. */
+/**
+ * Reads the whole copy; throws when it is damaged. Removes its intents: their uploads may end after the
+ * copy was made, and a service that is started with it must not remove what another one's records name.
+ */
 function check(path: string): number {
   const database = new DatabaseSync(path);
   try {
     // One file without a log next to it, whatever is done with it.
-    database.exec("PRAGMA journal_mode = DELETE");
+    database.exec("PRAGMA journal_mode = DELETE; DROP TABLE IF EXISTS media_intents");
     const found = database.prepare("PRAGMA integrity_check").get()?.["integrity_check"];
     if (found !== "ok") throw new Error(`the copy is damaged: ${String(found)}`);
     return Number(database.prepare("SELECT count(*) AS users FROM users").get()?.["users"]);

@@ -4,7 +4,7 @@ import type { Worker } from "node:worker_threads";
 import { RetryLoop } from "@weir/common/backoff/retry-loop";
 import type { Log } from "@weir/common/log/log";
 import { StoreError } from "../store-error.ts";
-import type { UpdateResult, UserChange, UserRecord, UserStore } from "../user-store.ts";
+import type { MediaIntent, UpdateResult, UserChange, UserRecord, UserStore } from "../user-store.ts";
 import type { StoreRequest, StoreValues, ThreadData } from "./messages.ts";
 import { startWorker, StoreThread } from "./store-thread.ts";
 
@@ -92,6 +92,18 @@ export class EmbeddedUserStore implements UserStore {
     return this.#call<"findAvatarKeys">({ kind: "findAvatarKeys", userIds });
   }
 
+  async addMediaIntent(intent: MediaIntent): Promise<void> {
+    await this.#call<"addMediaIntent">({ kind: "addMediaIntent", intent });
+  }
+
+  takeMediaIntents(createdMaxMs: number): Promise<readonly string[]> {
+    return this.#call<"takeMediaIntents">({ kind: "takeMediaIntents", createdMaxMs });
+  }
+
+  async removeMediaIntent(key: string): Promise<void> {
+    await this.#call<"removeMediaIntent">({ kind: "removeMediaIntent", key });
+  }
+
   async ping(): Promise<void> {
     await this.#call<"ping">({ kind: "ping" });
   }
@@ -99,7 +111,8 @@ export class EmbeddedUserStore implements UserStore {
   #call<Kind extends StoreRequest["kind"]>(
     request: Extract<StoreRequest, { readonly kind: Kind }>,
   ): Promise<StoreValues[Kind]> {
-    if (this.#thread === undefined) return Promise.reject(new StoreError("not_applied", new Error("it is not open")));
+    if (this.#thread === undefined)
+      return Promise.reject(new StoreError("not_applied", new Error("it is not open"), "not_connected"));
     return this.#thread.call<Kind>(request);
   }
 

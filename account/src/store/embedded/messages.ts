@@ -1,7 +1,7 @@
 // The messages between the store and its thread. A request is plain data and so is its result;
 // one batch is on its way at a time, and its results have the order of its requests.
 import type { StartErrorCode } from "../../errors.ts";
-import type { UpdateResult, UserChange, UserRecord } from "../user-store.ts";
+import type { MediaIntent, UpdateResult, UserChange, UserRecord } from "../user-store.ts";
 
 /** What the thread is asked. */
 export type StoreRequest = ReadRequest | WriteRequest;
@@ -13,11 +13,14 @@ export type ReadRequest =
   | { readonly kind: "findAvatarKeys"; readonly userIds: readonly string[] }
   | { readonly kind: "ping" };
 
-/** A request that changes one record. */
+/** A request that changes records or intents. */
 export type WriteRequest =
   | { readonly kind: "insert"; readonly user: UserRecord }
   | { readonly kind: "update"; readonly id: string; readonly revision: number; readonly change: UserChange }
-  | { readonly kind: "remove"; readonly id: string };
+  | { readonly kind: "remove"; readonly id: string }
+  | { readonly kind: "addMediaIntent"; readonly intent: MediaIntent }
+  | { readonly kind: "takeMediaIntents"; readonly createdMaxMs: number }
+  | { readonly kind: "removeMediaIntent"; readonly key: string };
 
 /** The value that each kind of request results in. */
 export interface StoreValues {
@@ -28,6 +31,9 @@ export interface StoreValues {
   readonly insert: "inserted" | "email_taken";
   readonly update: UpdateResult;
   readonly remove: boolean;
+  readonly addMediaIntent: undefined;
+  readonly takeMediaIntents: readonly string[];
+  readonly removeMediaIntent: undefined;
 }
 
 /** The value of any request. */

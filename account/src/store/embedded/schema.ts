@@ -25,6 +25,13 @@ const MIGRATIONS: readonly string[] = [
   "CREATE TABLE write_probe (id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT",
 ];
 
+/** Tables that earlier releases ignore: they leave the version as it is, so that a rollback works. */
+const ADDITIONS = `CREATE TABLE IF NOT EXISTS media_intents (
+     media_key     TEXT PRIMARY KEY,
+     user_id       TEXT NOT NULL,
+     created_at_ms INTEGER NOT NULL
+   ) STRICT, WITHOUT ROWID`;
+
 /**
  * Brings the database to the current version, one transaction per step; refuses one that a newer
  * release wrote.
@@ -41,6 +48,13 @@ export function migrate(database: DatabaseSync, path: string): void {
     if (index < version) continue;
     database.exec(`BEGIN IMMEDIATE; ${step}; PRAGMA user_version = ${index + 1}; COMMIT`);
   }
+  database.exec(ADDITIONS);
+}
+
+/** Lets a file that is only read do without what was added: backups and files of earlier releases have no intents. */
+export function addForReading(database: DatabaseSync): void {
+  const isThere = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'media_intents'").get() !== undefined;
+  if (!isThere) database.exec(ADDITIONS.replace("CREATE TABLE", "CREATE TEMP TABLE"));
 }
 
 function readVersion(database: DatabaseSync): number {

@@ -3,7 +3,24 @@
 import { randomUUID } from "node:crypto";
 import { silentLog } from "@weir/common/log/log";
 import { EmbeddedUserStore } from "./embedded-user-store.ts";
-import { type Acknowledged, USER_FOR_LOAD } from "./store-load-process.suite.ts";
+import type { UserRecord } from "../user-store.ts";
+
+/** A user without id and address. */
+const USER: Omit<UserRecord, "id" | "emailKey"> = {
+  email: "a@x.com",
+  name: null,
+  passwordHash: "$2b$04$hash",
+  avatar: null,
+  avatarKey: null,
+  refreshToken: null,
+  sessions: [],
+  revision: 0,
+  createdAtMs: 1_800_000_000_000,
+  updatedAtMs: 1_800_000_000_000,
+};
+
+/** A write that was acknowledged. */
+export type Acknowledged = "inserted" | "updated" | "removed";
 
 /** Writers at a time. */
 const WRITERS = 16;
@@ -13,7 +30,7 @@ async function write(store: EmbeddedUserStore): Promise<void> {
   for (let count = 0; ; count++) {
     const isRemoved = count % 4 === 3;
     const id = `${isRemoved ? "removed" : "kept"}-${randomUUID()}`;
-    await store.insert({ ...USER_FOR_LOAD, id, emailKey: `${id}@x.com` });
+    await store.insert({ ...USER, id, emailKey: `${id}@x.com` });
     await acknowledge("inserted", id);
     await store.update(id, 0, { name: "changed", updatedAtMs: 1 });
     await acknowledge("updated", id);

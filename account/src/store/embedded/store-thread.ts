@@ -178,7 +178,7 @@ function settle(calls: readonly PendingCall[], results: readonly StoreResult[]):
   for (const [index, { resolve, reject }] of calls.entries()) {
     const result = results[index];
     if (result?.ok === true) resolve(result.value);
-    else reject(new StoreError("not_applied", new Error(result?.reason ?? "the result is missing")));
+    else reject(new StoreError("not_applied", new Error(result?.reason ?? "the result is missing"), "rejected"));
   }
 }
 

@@ -5,7 +5,7 @@ import { describeError } from "@weir/common/errors/service-error";
 import { StartError } from "../../errors.ts";
 import { createPrivateFile } from "./data-directory.ts";
 import type { ReadRequest, StoreRequest, StoreResult, StoreValue, WriteRequest } from "./messages.ts";
-import { migrate } from "./schema.ts";
+import { addForReading, migrate } from "./schema.ts";
 import { isBusy, isConstraint, isSqliteError } from "./sqlite-codes.ts";
 import { UserTable } from "./user-table.ts";
 
@@ -15,6 +15,8 @@ import { UserTable } from "./user-table.ts";
  */
 const BUSY_TIMEOUT_MS = 100;
 const BEGIN_ATTEMPTS = 3;
+
+const READS: readonly StoreRequest["kind"][] = ["findById", "findByEmailKey", "findAvatarKeys", "ping"];
 
 /** Bytes of a write that shows that writes work: more than a record has. */
 const PROBE_BYTES = 65_536;
@@ -110,6 +112,14 @@ export class UserDatabase {
         return this.#table.update(request.id, request.revision, request.change);
       case "remove":
         return this.#table.remove(request.id);
+      case "addMediaIntent":
+        this.#table.addIntent(request.intent);
+        return undefined;
+      case "takeMediaIntents":
+        return this.#table.takeIntents(request.createdMaxMs);
+      case "removeMediaIntent":
+        this.#table.removeIntent(request.key);
+        return undefined;
     }
   }
 
@@ -145,7 +155,7 @@ function takeNext<T>(values: Iterator<T>): T {
 }
 
 function isWrite(request: StoreRequest): request is WriteRequest {
-  return request.kind === "insert" || request.kind === "update" || request.kind === "remove";
+  return !READS.includes(request.kind);
 }
 
 function open(path: string): DatabaseSync {
@@ -164,7 +174,11 @@ function open(path: string): DatabaseSync {
 }
 
 function openReadOnly(path: string): DatabaseSync {
-  return opened(path, () => new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly: true }));
+  return opened(path, () => {
+    const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly: true });
+    addForReading(database);
+    return database;
+  });
 }
 
 function opened(path: string, openFile: () => DatabaseSync): DatabaseSync {

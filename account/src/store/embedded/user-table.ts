@@ -1,7 +1,7 @@
-// The statements on the table of users, and a record as a row.
+// The statements on the tables of users and of intents, and a record as a row.
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite";
 import type { SessionRecord } from "../../sessions/session-records.ts";
-import type { UpdateResult, UserChange, UserRecord } from "../user-store.ts";
+import type { MediaIntent, UpdateResult, UserChange, UserRecord } from "../user-store.ts";
 import { isUniqueConflict } from "./sqlite-codes.ts";
 
 /** The column of each field. */
@@ -20,9 +20,12 @@ const COLUMNS = {
   updatedAtMs: "updated_at_ms",
 } as const satisfies Record<keyof UserRecord, string>;
 
+/** Most keys that `takeMediaIntents` returns. */
+const INTENTS_MAX = 500;
+
 const FIELDS = Object.keys(COLUMNS) as readonly (keyof UserRecord)[];
 
-/** The table. Every method throws what SQLite throws, and is atomic by itself. */
+/** The tables. Every method throws what SQLite throws; those with several writes need a transaction. */
 export class UserTable {
   readonly #database: DatabaseSync;
   readonly #statements;
@@ -39,9 +42,18 @@ export class UserTable {
       findById: database.prepare("SELECT * FROM users WHERE id = ?"),
       findByEmailKey: database.prepare("SELECT * FROM users WHERE email_key = ?"),
       findAvatarKeys: database.prepare(
-        "SELECT avatar_key FROM users WHERE avatar_key IS NOT NULL AND id IN (SELECT value FROM json_each(?))",
+        `SELECT avatar_key FROM users WHERE avatar_key IS NOT NULL AND id IN (SELECT value FROM json_each($ids))
+         UNION SELECT media_key FROM media_intents WHERE user_id IN (SELECT value FROM json_each($ids))`,
       ),
       remove: database.prepare("DELETE FROM users WHERE id = ?"),
+      addIntent: database.prepare("INSERT OR REPLACE INTO media_intents VALUES ($key, $userId, $createdAtMs)"),
+      removeNamedIntents: database.prepare(
+        "DELETE FROM media_intents WHERE created_at_ms <= ? AND media_key = (SELECT avatar_key FROM users WHERE id = user_id)",
+      ),
+      oldestIntents: database.prepare(
+        `SELECT media_key FROM media_intents WHERE created_at_ms <= ? ORDER BY created_at_ms LIMIT ${INTENTS_MAX}`,
+      ),
+      removeIntent: database.prepare("DELETE FROM media_intents WHERE media_key = ?"),
       any: database.prepare("SELECT 1 FROM users LIMIT 1"),
     };
   }
@@ -56,16 +68,17 @@ export class UserTable {
     return readRow(this.#statements.findByEmailKey.get(emailKey));
   }
 
-  /** The avatar keys of these users. */
+  /** The avatar keys of these users and of their intents. */
   findAvatarKeys(userIds: readonly string[]): ReadonlySet<string> {
-    const rows = this.#statements.findAvatarKeys.all(JSON.stringify(userIds));
+    const rows = this.#statements.findAvatarKeys.all({ ids: JSON.stringify(userIds) });
     return new Set(rows.map((row) => String(row["avatar_key"])));
   }
 
-  /** Adds a user. */
+  /** Adds a user, and removes the intent of the avatar. */
   insert(user: UserRecord): "inserted" | "email_taken" {
     try {
       this.#statements.insert.run(toParameters(user));
+      if (user.avatarKey !== null) this.removeIntent(user.avatarKey);
       return "inserted";
     } catch (error) {
       if (isUniqueConflict(error)) return "email_taken";
@@ -88,6 +101,22 @@ export class UserTable {
   /** Removes a user. */
   remove(id: string): boolean {
     return this.#statements.remove.run(id).changes === 1;
+  }
+
+  /** Adds or replaces an intent. */
+  addIntent(intent: MediaIntent): void {
+    this.#statements.addIntent.run({ ...intent });
+  }
+
+  /** The keys of old intents that no record names; removes the others of that age. */
+  takeIntents(createdMaxMs: number): readonly string[] {
+    this.#statements.removeNamedIntents.run(createdMaxMs);
+    return this.#statements.oldestIntents.all(createdMaxMs).map((row) => String(row["media_key"]));
+  }
+
+  /** Removes an intent. */
+  removeIntent(key: string): void {
+    this.#statements.removeIntent.run(key);
   }
 
   /** Throws unless the table can be read. */

@@ -1,30 +1,34 @@
 // The collection of users in MongoDB, by mongoose: its schema, its index, and a record as a
-// document. Only this file knows mongoose.
+// document. Only this file and mongo-failure.ts know mongoose.
+import { isDeepStrictEqual } from "node:util";
 import { type Connection, mongo, Mongoose, Schema, trusted } from "mongoose";
-import type { UserChange, UserRecord } from "../user-store.ts";
+import type { MediaIntent, UserChange, UserRecord } from "../user-store.ts";
+import { classifyError, type MongoFailure } from "./mongo-failure.ts";
 
 /** Name of the collection. */
 const COLLECTION = "users";
 
+/** Name of the collection of intents, whose documents have the key as `_id`. */
+const INTENTS_COLLECTION = "mediaIntents";
+
+/** Most intents that are read at a time. */
+const INTENTS_MAX = 500;
+
 /** Name and definition of the index that keeps addresses unique. */
 const EMAIL_INDEX = { name: "email_key_unique", key: { emailKey: 1 } } as const;
 
-/** The server's code for a broken unique index. */
-const DUPLICATE_KEY = 11_000;
+/** Longest time to look for users that share an address, in milliseconds: it reads all of them. */
+const DUPLICATES_TIMEOUT_MS = 600_000;
 
 /** The document of a user: the record, with its id as `_id`. */
 type UserDocument = Omit<UserRecord, "id"> & { readonly _id: string };
 
+/** The document of an intent. */
+type IntentDocument = Omit<MediaIntent, "key"> & { readonly _id: string };
+
 const TEXT = { type: String, required: true } as const;
 const OPTIONAL_TEXT = { type: String, default: null } as const;
 const NUMBER = { type: Number, required: true } as const;
-
-/**
- * What a failed call says about its operation: the server answered that a value is not unique, or
- * there is no usable answer. No other error of the driver says that nothing was sent: when the answer
- * to its first attempt is lost, it throws the error of the second, which may not reach any server.
- */
-export type MongoFailure = { readonly kind: "duplicate"; readonly isEmail: boolean } | { readonly kind: "lost" };
 
 /** Time limits, in milliseconds. */
 export interface MongoTimeouts {
@@ -36,6 +40,8 @@ export interface MongoTimeouts {
 
 /** The collection, on a connection of its own. */
 export class UserCollection {
+  /** What the error of a call says. */
+  readonly classify: (error: unknown) => MongoFailure = classifyError;
   readonly #connection: Connection;
   readonly #users: ReturnType<typeof compileModel>;
 
@@ -49,10 +55,7 @@ export class UserCollection {
     new mongo.MongoClient(uri, driverOptions(timeouts));
   }
 
-  /**
-   * Connects, and rejects when no server answers. Credentials of the URI are not in the messages of
-   * errors.
-   */
+  /** Connects, and rejects when no server answers. */
   static async connect(uri: string, timeouts: MongoTimeouts): Promise<UserCollection> {
     const mongoose = new Mongoose();
     // A text of a request can never become an operator of a query, and a field without a place in
@@ -78,20 +81,37 @@ export class UserCollection {
     await this.#connection.close(true);
   }
 
-  /** Makes the collection and its unique index, unless they exist. */
-  async createIndex(): Promise<void> {
-    const { key, name } = EMAIL_INDEX;
-    await this.#users.collection.createIndex(key, { name, unique: true }, {});
+  /**
+   * Makes the collection and its unique index, unless they exist; resolves when the index is complete.
+   * Without `timeoutMs`, that of any answer applies.
+   */
+  async makeIndex(timeoutMs?: number): Promise<void> {
+    const { collection } = this.#users;
+    const { key } = EMAIL_INDEX;
+    const timeout = timeoutMs === undefined ? {} : { timeoutMS: timeoutMs };
+    try {
+      await collection.createIndex(key, { name: EMAIL_INDEX.name, unique: true }, timeout);
+    } catch (error) {
+      if (!(error instanceof mongo.MongoServerError)) throw error;
+      // Operators make it with the name that the shell gives it. A list also has unfinished indexes.
+      const other = (await collection.indexes()).find((each) => each.unique && isDeepStrictEqual(each.key, key));
+      if (other?.name === undefined) throw error;
+      await collection.createIndex(key, { name: other.name, unique: true }, timeout);
+    }
   }
 
-  /** Throws unless the server answers and has the unique index; without it, two users could share an address. */
-  async checkIndex(): Promise<void> {
-    const indexes = await this.#users.collection.indexes();
-    const isUnique = indexes.some(
-      (index) => index.unique === true && JSON.stringify(index.key) === JSON.stringify(EMAIL_INDEX.key),
-    );
-    if (!isUnique)
-      throw new Error(`the unique index ${EMAIL_INDEX.name} on emailKey of the collection ${COLLECTION} is missing`);
+  /** The users that share an address, together; of at most `addressesMax` addresses. */
+  async findDuplicates(addressesMax: number): Promise<readonly (readonly UserRecord[])[]> {
+    const pipeline = [
+      { $group: { _id: "$emailKey", ids: { $push: "$_id" }, users: { $sum: 1 } } },
+      { $match: { users: { $gt: 1 } } },
+      { $limit: addressesMax },
+    ];
+    const options = { allowDiskUse: true, timeoutMS: DUPLICATES_TIMEOUT_MS };
+    const groups = await this.#users.aggregate<{ readonly ids: readonly string[] }>(pipeline).option(options);
+    const filter = { _id: trusted({ $in: groups.flatMap(({ ids }) => ids) }) };
+    const users = (await this.#users.find(filter).lean<UserDocument[]>()).map(toRecord);
+    return groups.map(({ ids }) => users.filter(({ id }) => ids.includes(id)));
   }
 
   /** Adds a user. */
@@ -102,12 +122,14 @@ export class UserCollection {
   /** The user with this id. With `isDurable`, as a majority of the servers has it. */
   async findById(id: string, { isDurable = false } = {}): Promise<UserRecord | undefined> {
     const query = this.#users.findOne({ _id: id }).lean<UserDocument>();
-    return toRecord(await (isDurable ? query.readConcern("majority") : query));
+    const document = await (isDurable ? query.readConcern("majority") : query);
+    return document === null ? undefined : toRecord(document);
   }
 
   /** The user with this key. */
   async findByEmailKey(emailKey: string): Promise<UserRecord | undefined> {
-    return toRecord(await this.#users.findOne({ emailKey }).lean<UserDocument>());
+    const document = await this.#users.findOne({ emailKey }).lean<UserDocument>();
+    return document === null ? undefined : toRecord(document);
   }
 
   /** Changes a user that has the revision; false when there is none. */
@@ -121,20 +143,39 @@ export class UserCollection {
     return (await this.#users.deleteOne({ _id: id })).deletedCount === 1;
   }
 
-  /** The avatar keys of these users. */
+  /** The avatar keys that the records of these users name, as a majority of the servers has them. */
   async findAvatarKeys(userIds: readonly string[]): Promise<ReadonlySet<string>> {
-    const documents = await this.#users.find({ _id: trusted({ $in: [...userIds] }) }, { avatarKey: 1 }).lean();
+    const users = this.#users.find({ _id: trusted({ $in: [...userIds] }) }, { avatarKey: 1 });
+    const documents = await users.readConcern("majority").lean();
     return new Set(documents.flatMap(({ avatarKey }) => avatarKey ?? []));
   }
 
-  /** What the error of a call says. */
-  classify(error: unknown): MongoFailure {
-    if (error instanceof mongo.MongoServerError && error.code === DUPLICATE_KEY) {
-      // Not every server sends the pattern.
-      const where = JSON.stringify(error["keyPattern"] ?? error.message);
-      return { kind: "duplicate", isEmail: where.includes("emailKey") };
-    }
-    return { kind: "lost" };
+  /** Adds or replaces an intent. */
+  async addIntent({ key, ...fields }: MediaIntent): Promise<void> {
+    await this.#intents.replaceOne({ _id: key }, fields, { upsert: true });
+  }
+
+  /** Intents of these users, or the oldest up to a time. */
+  async findIntents(
+    of: { readonly userIds: readonly string[] } | { readonly createdMaxMs: number },
+  ): Promise<readonly MediaIntent[]> {
+    const found =
+      "userIds" in of
+        ? this.#intents.find({ userId: { $in: [...of.userIds] } })
+        : this.#intents
+            .find({ createdAtMs: { $lte: of.createdMaxMs } })
+            .sort({ createdAtMs: 1 })
+            .limit(INTENTS_MAX);
+    return (await found.toArray()).map(({ _id: key, ...fields }) => ({ key, ...fields }));
+  }
+
+  /** Removes intents. */
+  async removeIntents(keys: readonly string[]): Promise<void> {
+    await this.#intents.deleteMany({ _id: { $in: [...keys] } });
+  }
+
+  get #intents() {
+    return this.#connection.collection<IntentDocument>(INTENTS_COLLECTION);
   }
 }
 
@@ -179,8 +220,6 @@ function toDocument({ id, ...fields }: UserRecord): UserDocument {
   return { _id: id, ...fields };
 }
 
-function toRecord(document: UserDocument | null): UserRecord | undefined {
-  if (document === null) return undefined;
-  const { _id: id, ...fields } = document;
+function toRecord({ _id: id, ...fields }: UserDocument): UserRecord {
   return { id, ...fields };
 }

@@ -1,10 +1,11 @@
 // The measures of the account service. Each starts services of its own, and checks every answer.
 import { availableParallelism } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
-import { childProcesses, residentMebibytes } from "../cpu-time.ts";
+import { childrenOf } from "@weir/harness/processes/processes";
+import { residentMebibytes } from "../cpu-time.ts";
 import { measureHashRate } from "./hash-rate.ts";
 import { atLeast, atMost, type Figure, type Measure } from "../run-measures.ts";
-import { type LoadResult, runLoad, startLoad } from "./http-load.ts";
+import { type LoadOptions, type LoadResult, runLoad, startLoad } from "./http-load.ts";
 import { measureBesidePipelining } from "./pipelining.ts";
 import {
   currentUserRequest,
@@ -65,18 +66,8 @@ async function measureCurrentUser(place: AccountPlace): Promise<readonly Figure[
   await registerUsers(service, CONNECTIONS);
   const sessions = await openSessions(service);
   const requests = sessions.map(currentUserRequest);
-  const logins = startLoad({
-    port: service.port,
-    connections: CONNECTIONS,
-    next: (index) => loginRequest(index),
-    status: 200,
-  });
-  const result = await measured({
-    port: service.port,
-    connections: CONNECTIONS,
-    next: (index) => requests[index],
-    status: 200,
-  });
+  const logins = startLoad(loadOf(service, (index) => loginRequest(index)));
+  const result = await measured(loadOf(service, (index) => requests[index]));
   logins.stop();
   const { perSecond } = await logins.done;
   await service.stop();
@@ -92,13 +83,8 @@ async function measureRefresh(place: AccountPlace): Promise<readonly Figure[]> {
   const service = await startService(place, { BCRYPT_COST: String(CHEAP_COST) });
   await registerUsers(service, CONNECTIONS);
   const sessions = await openSessions(service);
-  const result = await measured({
-    port: service.port,
-    connections: CONNECTIONS,
-    next: (index) => refreshRequest(sessions[index]!),
-    status: 200,
-    answered: (index, answer) => takeCookies(sessions[index]!, answer),
-  });
+  const answered: LoadOptions["answered"] = (index, answer) => takeCookies(sessions[index]!, answer);
+  const result = await measured(loadOf(service, (index) => refreshRequest(sessions[index]!), { answered }));
   await service.stop();
   return [
     { what: "refreshes of 16 sessions", bar: atLeast(1000), value: result.perSecond, unit: "/s" },
@@ -110,12 +96,7 @@ async function measureRefresh(place: AccountPlace): Promise<readonly Figure[]> {
 async function measureLogins(place: AccountPlace): Promise<readonly Figure[]> {
   const service = await startService(place, { BCRYPT_COST: String(COST) });
   await registerUsers(service, CONNECTIONS);
-  const options = {
-    port: service.port,
-    connections: CONNECTIONS,
-    next: (index: number) => loginRequest(index),
-    status: 200,
-  };
+  const options = loadOf(service, (index) => loginRequest(index));
   let [logins, hashes] = [0, 0];
   for (let round = 0; round < ROUNDS; round += 1) {
     hashes += (await measureHashRate(COST, availableParallelism(), LOAD_MS)) / ROUNDS;
@@ -137,11 +118,10 @@ async function measureLogins(place: AccountPlace): Promise<readonly Figure[]> {
 async function measureFlood(place: AccountPlace): Promise<readonly Figure[]> {
   const service = await startService(place, { BCRYPT_COST: String(COST), TRUST_PROXY: "1" });
   await registerUsers(service, 1);
-  const { port } = service;
-  const next = (): Buffer => wrongLoginRequest(0, "203.0.113.7");
-  const flood = startLoad({ port, connections: FLOOD_CONNECTIONS, next, status: 401 });
-  const options = { port, connections: 1, next: () => loginRequest(0, "198.51.100.1"), status: 200 };
-  const { p50Ms, p99Ms } = await measured(options);
+  const guess = (): Buffer => wrongLoginRequest(0, "203.0.113.7");
+  const flood = startLoad(loadOf(service, guess, { connections: FLOOD_CONNECTIONS, status: 401 }));
+  const login = (): Buffer => loginRequest(0, "198.51.100.1");
+  const { p50Ms, p99Ms } = await measured(loadOf(service, login, { connections: 1 }));
   flood.stop();
   await flood.done;
   await service.stop();
@@ -171,7 +151,7 @@ async function measureMemory(place: AccountPlace): Promise<readonly Figure[]> {
   const service = await startService(place, { BCRYPT_COST: String(CHEAP_COST) });
   const { perSecond } = await registerUsers(service, REGISTRATIONS);
   const { pid } = service.process;
-  const children = childProcesses(pid).map(residentMebibytes);
+  const children = childrenOf(pid).map(residentMebibytes);
   const main = residentMebibytes(pid);
   await service.stop();
   const what = `RSS after ${REGISTRATIONS} registrations, main process`;
@@ -183,30 +163,32 @@ async function measureMemory(place: AccountPlace): Promise<readonly Figure[]> {
 }
 
 /** Registers the users from 0 on. */
-function registerUsers({ port }: AccountService, count: number): Promise<LoadResult> {
+function registerUsers(service: AccountService, count: number): Promise<LoadResult> {
   let user = 0;
   const next = (): Buffer | undefined => (user < count ? registerRequest(user++) : undefined);
-  return startLoad({ port, connections: Math.min(CONNECTIONS, count), next, status: 201 }).done;
+  return startLoad(loadOf(service, next, { connections: Math.min(CONNECTIONS, count), status: 201 })).done;
 }
 
 /** Logs one user in for each connection; gives the cookies of each. */
-async function openSessions({ port }: AccountService): Promise<readonly Map<string, string>[]> {
+async function openSessions(service: AccountService): Promise<readonly Map<string, string>[]> {
   const sessions = Array.from({ length: CONNECTIONS }, () => new Map<string, string>());
   const waiting = new Set(sessions.keys());
-  await startLoad({
-    port,
-    connections: CONNECTIONS,
-    next: (index) => (waiting.has(index) ? loginRequest(index) : undefined),
-    status: 200,
-    answered: (index, answer) => {
-      waiting.delete(index);
-      takeCookies(sessions[index]!, answer);
-    },
-  }).done;
+  const next: LoadOptions["next"] = (index) => (waiting.delete(index) ? loginRequest(index) : undefined);
+  const answered: LoadOptions["answered"] = (index, answer) => takeCookies(sessions[index]!, answer);
+  await startLoad(loadOf(service, next, { answered })).done;
   return sessions;
 }
 
-async function measured(options: Parameters<typeof runLoad>[0]): Promise<LoadResult> {
+/** A load of all connections, whose good answers are 200. */
+function loadOf(
+  { port }: AccountService,
+  next: LoadOptions["next"],
+  further: Partial<Omit<LoadOptions, "port" | "next">> = {},
+): LoadOptions {
+  return { port, connections: CONNECTIONS, next, status: 200, ...further };
+}
+
+async function measured(options: LoadOptions): Promise<LoadResult> {
   await runLoad(options, WARM_UP_MS);
   await delay(200); // Both sides forget the connections of the warm-up.
   return runLoad(options, LOAD_MS);
