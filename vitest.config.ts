@@ -60,7 +60,7 @@ export default defineConfig({
     coverage: {
       provider: "v8",
       include: ["*/src/**/*.ts", "tools/**/*.ts"],
-      exclude: ["**/generated/**", "**/*.test.ts", "**/*.suite.ts", "**/*.benchmark.ts"],
+      exclude: ["**/generated/**", "**/*.test.ts", "**/*.suite.ts"],
       reporter: ["text-summary", "html"],
     },
     projects: [

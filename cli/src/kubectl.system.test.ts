@@ -5,8 +5,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 import { eventually } from "@weir/harness/processes/eventually";
-import { kubeconfigText } from "@weir/harness/kubernetes/cluster-files";
-import type { KubectlResult } from "@weir/harness/kubernetes/cluster-access";
+import type { ProgramResult } from "@weir/harness/processes/run-to-end";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { startProgram } from "@weir/harness/processes/start-process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -57,19 +56,19 @@ async function setStatus(name: string, status: "True" | "False", reason: string,
 }
 
 /** Runs a program as the user does. */
-async function run(command: string, args: readonly string[]): Promise<KubectlResult> {
-  const { promise, resolve } = Promise.withResolvers<KubectlResult>();
+async function run(command: string, args: readonly string[]): Promise<ProgramResult> {
+  const { promise, resolve } = Promise.withResolvers<ProgramResult>();
   execFile(command, args, { cwd: ROOT, env: environment }, (error, stdout, stderr) =>
     resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
   );
   return await promise;
 }
 
-async function weir(...args: readonly string[]): Promise<KubectlResult> {
+async function weir(...args: readonly string[]): Promise<ProgramResult> {
   return await run(process.execPath, ["--conditions=source", "cli/src/main.ts", ...args]);
 }
 
-async function kubectlWeir(...args: readonly string[]): Promise<KubectlResult> {
+async function kubectlWeir(...args: readonly string[]): Promise<ProgramResult> {
   return await run(cluster.kubectlPath, ["weir", ...args]);
 }
 
@@ -86,22 +85,15 @@ beforeAll(async () => {
   const contexts = content.contexts.map((each) => ({ ...each, context: { ...each.context, namespace: "web" } }));
   writeFileSync(kubeconfig, JSON.stringify({ ...content, contexts }));
   environment = { ...process.env, KUBECONFIG: kubeconfig, PATH: `${bin}${delimiter}${process.env["PATH"] ?? ""}` };
-  const namespaces = ["web", "empty", "weir-system"].map((name) =>
-    JSON.stringify({ apiVersion: "v1", kind: "Namespace", metadata: { name } }),
-  );
-  const definitions = ["ratelimitconfigs", "ratelimitservices"].map((name) =>
-    readFileSync(join(ROOT, "crds/crds", `${name}.yaml`), "utf8"),
-  );
-  await cluster.apply([...namespaces, ...definitions].join("\n---\n"));
+  await cluster.createNamespaces("web", "empty", "weir-system");
+  await cluster.installKinds("ratelimitconfigs", "ratelimitservices");
   const service = {
     apiVersion: WEIR,
     kind: "RateLimitService",
     metadata: { name: "edge", namespace: "web" },
     spec: { replicas: 1, backend: { type: "memory" } },
   };
-  await eventually("the kinds to be served", () =>
-    cluster.apply([config("shop"), config("api"), JSON.stringify(service)].join("\n---\n")),
-  );
+  await cluster.apply([config("shop"), config("api"), JSON.stringify(service)].join("\n---\n"));
 });
 
 afterAll(async () => {
@@ -316,9 +308,9 @@ describe("kubectl weir", () => {
 
   it("explain names the right that the user lacks", async () => {
     await cluster.kubectl(["create", "serviceaccount", "reader", "-n", "web"]);
-    const { stdout: token } = await cluster.kubectl(["create", "token", "reader", "-n", "web"]);
+    const token = await cluster.tokenOf("reader", "web");
     const file = join(cluster.folder, "kubeconfig-reader");
-    writeFileSync(file, kubeconfigText(cluster.url, cluster.caPem, token.trim()));
+    writeFileSync(file, cluster.kubeconfig({}, token));
     const explain = ["explain", "--kubeconfig", file, "-n", "web", "--domain", "api", "-d", "new=1"];
     expect(await weir(...explain)).toMatchObject({
       code: 2,

@@ -10,14 +10,7 @@ import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/ku
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import { manifest } from "./assemble/manifests.suite.ts";
-import {
-  applyConfig,
-  CRD_YAML,
-  createNamespaces,
-  deleteConfig,
-  installConfigs,
-  RESTARTS_TIMEOUT_MS,
-} from "./source/kubernetes/kubernetes-fixture.suite.ts";
+import { applyConfig, RESTARTS_TIMEOUT_MS } from "./source/kubernetes/kubernetes-fixture.suite.ts";
 
 /**
  * Longest wait for an edit, in milliseconds: so much sooner than the next watch or list that only
@@ -44,8 +37,8 @@ let cluster: KubernetesCluster;
 
 beforeAll(async () => {
   cluster = await startKubernetesCluster();
-  await installConfigs(cluster, CRD_YAML);
-  await createNamespaces(cluster, "team");
+  await cluster.installKinds("ratelimitconfigs");
+  await cluster.createNamespaces("team");
 }, RESTARTS_TIMEOUT_MS);
 
 afterAll(async () => {
@@ -143,7 +136,7 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
   });
 
   afterEach(async () => {
-    for (const name of ["beta", "gamma"]) await deleteConfig(cluster, `team/${name}`);
+    for (const name of ["beta", "gamma"]) await cluster.deleteConfig(`team/${name}`);
     await apply("alpha", 1);
     await expectLimits(connect(), { alpha: 1 });
     for (const pod of pods.splice(0)) pod.close();
@@ -161,7 +154,7 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
     expect(program.output()).toContain("The CustomResourceDefinition is gone or being deleted");
     const late = connect();
     await expectLimits(late, { alpha: 1 });
-    await installConfigs(cluster, CRD_YAML);
+    await cluster.installKinds("ratelimitconfigs");
     await apply("alpha", 7);
     for (const each of [pod, late]) {
       await expectLimits(each, { alpha: 7 });
@@ -180,7 +173,7 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
     await expectLimits(pod, { alpha: 1, beta: 5 }, ARRIVAL_MS);
     await apply("beta", 6);
     await expectLimits(pod, { alpha: 1, beta: 6 }, ARRIVAL_MS);
-    await deleteConfig(cluster, "team/alpha");
+    await cluster.deleteConfig("team/alpha");
     await expectLimits(pod, { beta: 6 }, ARRIVAL_MS);
   });
 
@@ -205,7 +198,7 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
     await expectLimits(pod, { alpha: 1 });
     await applyConfig(cluster, manifest({ name: "beta", domain: "alpha", namespace: "team", requestsPerUnit: 2 }));
     await eventually("the conflict", () => expect(program.output()).toContain("DomainConflict"));
-    await deleteConfig(cluster, "team/alpha");
+    await cluster.deleteConfig("team/alpha");
     await expectLimits(pod, { alpha: 2 }, ARRIVAL_MS);
     expect(pod.responses.length).toBe(2);
   });
@@ -232,7 +225,7 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
     expect(await metric("weir_source_last_sync_timestamp_seconds")).toBe(syncedSeconds);
     await cluster.startApiServer();
     await apply("gamma", 3);
-    await deleteConfig(cluster, "team/beta");
+    await cluster.deleteConfig("team/beta");
     for (const each of [pod, late, latest]) await expectLimits(each, { alpha: 1, gamma: 3 }, RECOVERY_MS);
     await eventually("no problem", async () => {
       const status = JSON.parse((await get("/status?format=json")).text) as { source: { error: string | null } };

@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { eventually } from "@weir/harness/processes/eventually";
-import { kubeconfigText } from "@weir/harness/kubernetes/cluster-files";
 import type { AuditedRequest } from "@weir/harness/kubernetes/audit-log";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { startSource } from "@weir/harness/processes/programs";
@@ -79,10 +78,10 @@ afterAll(async () => {
 });
 
 async function createReplica(name: string): Promise<Replica> {
-  const { stdout: token } = await cluster.kubectl(["create", "token", name, "--namespace", NAMESPACE]);
+  const token = await cluster.tokenOf(name, NAMESPACE);
   const proxy = await startCuttingProxy(Number(new URL(cluster.url).port));
   const kubeconfigPath = join(folder, `${name}.kubeconfig`);
-  writeFileSync(kubeconfigPath, kubeconfigText(`https://127.0.0.1:${proxy.port}`, cluster.caPem, token.trim()));
+  writeFileSync(kubeconfigPath, cluster.kubeconfig({ server: `https://127.0.0.1:${proxy.port}` }, token));
   const httpPort = await reservePort();
   const place = { account: name, proxy, kubeconfigPath, httpPort, http: `http://127.0.0.1:${httpPort}` };
   return { ...place, process: startProcess(place) };

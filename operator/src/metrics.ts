@@ -1,14 +1,8 @@
 // The metrics of the process itself and of its requests to the API server. Parts add theirs to the same
 // registry.
+import { MISNAMED_METRICS } from "@weir/common/admin/misnamed-metrics";
 import type { AnsweredRequest } from "@weir/kubernetes/client/api-client";
 import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
-
-/** Gauges of prom-client with the suffix of counters, which `promtool check metrics` rejects. */
-const MISNAMED = [
-  "nodejs_active_resources_total",
-  "nodejs_active_handles_total",
-  "nodejs_active_requests_total",
-] as const;
 
 /**
  * Gauges of prom-client over samples of the event loop, which take 0.5 % of a core at a sample every 10 ms
@@ -34,7 +28,7 @@ export function createMetrics(leaseName: string, isLeader: () => boolean): Metri
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: SAMPLE_PERIOD_MS });
-  for (const name of [...MISNAMED, ...SAMPLED]) registry.removeSingleMetric(name);
+  for (const name of [...MISNAMED_METRICS, ...SAMPLED]) registry.removeSingleMetric(name);
   const requests = new Counter({
     name: "rest_client_requests_total",
     help: "Requests to the API server, by status code, method and host; <error> is a request without an answer.",

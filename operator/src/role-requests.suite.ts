@@ -27,33 +27,23 @@ export const SERVICE = (namespace: string, name = "edge"): object =>
 
 const PODS = { selector: { matchLabels: { a: "b" } } };
 const TEMPLATE = { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "c", image: "i" }] } };
+const SCALED = { maxReplicas: 3, scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "edge" } };
 /** What a RateLimitService consists of: path of the collection, and an object. */
 const OWNED: readonly (readonly [string, object])[] = [
-  ["/api/v1/namespaces/web/services", object("v1", "Service", "web", "edge", { spec: { ports: [{ port: 1 }] } })],
-  ["/api/v1/namespaces/web/serviceaccounts", object("v1", "ServiceAccount", "web", "edge")],
-  [
-    "/apis/apps/v1/namespaces/web/deployments",
-    object("apps/v1", "Deployment", "web", "edge", { spec: { ...PODS, template: TEMPLATE } }),
-  ],
-  [
-    "/apis/autoscaling/v2/namespaces/web/horizontalpodautoscalers",
-    object("autoscaling/v2", "HorizontalPodAutoscaler", "web", "edge", {
-      spec: { maxReplicas: 3, scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "edge" } },
-    }),
-  ],
-  [
-    "/apis/networking.k8s.io/v1/namespaces/web/networkpolicies",
-    object("networking.k8s.io/v1", "NetworkPolicy", "web", "edge", { spec: { podSelector: {} } }),
-  ],
-  [
-    "/apis/policy/v1/namespaces/web/poddisruptionbudgets",
-    object("policy/v1", "PodDisruptionBudget", "web", "edge", { spec: { ...PODS, maxUnavailable: 1 } }),
-  ],
-  [
-    "/apis/monitoring.coreos.com/v1/namespaces/web/podmonitors",
-    object("monitoring.coreos.com/v1", "PodMonitor", "web", "edge"),
-  ],
+  owned("v1", "Service", { ports: [{ port: 1 }] }),
+  owned("v1", "ServiceAccount"),
+  owned("apps/v1", "Deployment", { ...PODS, template: TEMPLATE }),
+  owned("autoscaling/v2", "HorizontalPodAutoscaler", SCALED),
+  owned("networking.k8s.io/v1", "NetworkPolicy", { podSelector: {} }),
+  owned("policy/v1", "PodDisruptionBudget", { ...PODS, maxUnavailable: 1 }),
+  owned("monitoring.coreos.com/v1", "PodMonitor", PODS),
 ];
+
+function owned(apiVersion: string, kind: string, spec?: object): readonly [string, object] {
+  const plural = `${kind.toLowerCase()}s`.replace("ys", "ies");
+  const path = `/${apiVersion.includes("/") ? "apis" : "api"}/${apiVersion}/namespaces/web/${plural}`;
+  return [path, object(apiVersion, kind, "web", "edge", spec && { spec })];
+}
 
 /** Paths of the kinds. */
 export const CONFIGS = `/apis/${WEIR}/namespaces/web/ratelimitconfigs`;

@@ -5,6 +5,7 @@ import { request } from "node:https";
 import { join } from "node:path";
 
 import { eventually } from "@weir/harness/processes/eventually";
+import { POD_MONITOR_DEFINITION } from "@weir/harness/kubernetes/foreign-definitions";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -26,19 +27,6 @@ import {
 
 const ROOT = join(import.meta.dirname, "../..");
 
-/** A kind that the operator uses if it exists, as far as roles know it. */
-const POD_MONITORS = JSON.stringify({
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "podmonitors.monitoring.coreos.com" },
-  spec: {
-    group: "monitoring.coreos.com",
-    scope: "Namespaced",
-    names: { kind: "PodMonitor", plural: "podmonitors" },
-    versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } } }],
-  },
-});
-
 let cluster: KubernetesCluster;
 /** Tokens of service accounts, as `namespace/name`. */
 const tokens = new Map<string, string>();
@@ -55,10 +43,9 @@ async function tokenOf(account: string): Promise<string> {
   const known = tokens.get(account);
   if (known !== undefined) return known;
   const [namespace = "", name = ""] = account.split("/");
-  const { code, stdout, stderr } = await cluster.kubectl(["create", "token", name, "-n", namespace]);
-  if (code !== 0) throw new Error(stderr);
-  tokens.set(account, stdout.trim());
-  return stdout.trim();
+  const token = await cluster.tokenOf(name, namespace);
+  tokens.set(account, token);
+  return token;
 }
 
 /** The HTTP status and text of the answer to a request of an account. */
@@ -131,10 +118,8 @@ beforeAll(async () => {
     ...["weir-system", "web", "other", "shops"].map((name) => object("v1", "Namespace", "", name)),
     ...["viewer", "editor", "admin"].map((name) => object("v1", "ServiceAccount", "web", name)),
   );
-  const definitions = ["ratelimitconfigs", "ratelimitservices", "ratelimitconfigrevisions"].map((name) =>
-    fileOf(`crds/crds/${name}.yaml`),
-  );
-  await cluster.apply([...definitions, POD_MONITORS].join("\n---\n"));
+  await cluster.installKinds("ratelimitconfigs", "ratelimitservices", "ratelimitconfigrevisions");
+  await cluster.apply(POD_MONITOR_DEFINITION);
   const roles = ["service-account", "cluster-role", "own-namespace", "webhook", "tenant-roles"];
   await cluster.apply(roles.map((name) => fileOf(`operator/rbac/${name}.yaml`)).join("\n---\n"));
   await cluster.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);

@@ -1,25 +1,13 @@
 // A cluster with two real control plane replicas, scripted pods and the writer of statuses, for tests. Only
 // tests import it.
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-
 import { cannotLoad, ScriptedPod, tlsOf } from "@weir/harness/ads/scripted-pod";
 import { eventually } from "@weir/harness/processes/eventually";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
-import { reservePorts } from "@weir/harness/processes/reserve-ports";
-import { ServerProcess } from "@weir/harness/processes/server-process";
-import { type CertificateFiles, writeCertificates } from "@weir/harness/servers/certificate-files";
+import { makeCertificates, type Replica, type ReplicaCertificates, startReplica } from "@weir/harness/weir/replica";
+import { manifestOf } from "@weir/harness/weir/weir";
 
 import { ObjectCache } from "./reconcile/object-cache.ts";
-import { RunningOperator } from "./running-operator.suite.ts";
-
-const ROOT = join(import.meta.dirname, "../..");
-/** A replica, and the address at which it is an endpoint. */
-interface Replica {
-  readonly process: ServerProcess;
-  readonly adsPort: number;
-  readonly httpPort: number;
-}
+import { startStatusWriter } from "./status-writer.suite.ts";
 
 /** A condition for comparisons: `True Valid`. */
 export type ConditionTexts = Readonly<Record<string, string>>;
@@ -27,16 +15,16 @@ export type ConditionTexts = Readonly<Record<string, string>>;
 /** Everything that runs. */
 export class StatusFixture {
   readonly cluster: KubernetesCluster;
-  readonly certificates: CertificateFiles;
+  readonly certificates: ReplicaCertificates;
   readonly replicas: readonly Replica[];
   readonly slices = new ObjectCache();
   /** Writes of statuses so far, by name of the object. */
   readonly writes = new Map<string, number>();
   readonly #pods: ScriptedPod[] = [];
-  #operator: RunningOperator | undefined;
+  #stopOperator = (): Promise<void> => Promise.resolve();
   #sliceVersion = 0;
 
-  constructor(cluster: KubernetesCluster, certificates: CertificateFiles, replicas: readonly Replica[]) {
+  constructor(cluster: KubernetesCluster, certificates: ReplicaCertificates, replicas: readonly Replica[]) {
     this.cluster = cluster;
     this.certificates = certificates;
     this.replicas = replicas;
@@ -48,12 +36,12 @@ export class StatusFixture {
   }
 
   async startOperator(): Promise<void> {
-    this.#operator = await RunningOperator.start(this);
+    this.#stopOperator = await startStatusWriter(this);
   }
 
   async stopOperator(): Promise<void> {
-    await this.#operator?.stop();
-    this.#operator = undefined;
+    await this.#stopOperator();
+    this.#stopOperator = () => Promise.resolve();
   }
 
   /** Connects a pod that NACKs resources of one domain. */
@@ -69,13 +57,12 @@ export class StatusFixture {
 
   /** Applies a resource with one rule; `unit` may be one that only the validator refuses. */
   async apply(name: string, { domain = name, limit = 1, fleets }: ConfigOptions = {}): Promise<void> {
-    await this.cluster.apply(configText(name, { domain, limit, fleets }));
+    const rule = { key: "user", rateLimit: { unit: "day", requestsPerUnit: limit } };
+    await this.cluster.apply(manifestOf(name, domain, [rule], { namespace: "shop", fleets }));
   }
 
   async kubectl(...args: readonly string[]): Promise<string> {
-    const { code, stdout, stderr } = await this.cluster.kubectl(args);
-    if (code !== 0) throw new Error(`kubectl ${args.join(" ")} failed: ${stderr.trim()}`);
-    return stdout;
+    return await this.cluster.run(args);
   }
 
   async get(name: string): Promise<StatusObject> {
@@ -110,7 +97,7 @@ export class StatusFixture {
   async stop(): Promise<void> {
     await this.stopOperator();
     for (const pod of this.#pods) pod.close();
-    for (const { process } of this.replicas) await process.kill();
+    for (const { process } of this.replicas) await process.end();
     await this.cluster.stop();
   }
 
@@ -142,15 +129,13 @@ interface ConfigOptions {
 
 /** A resource as the API server has it. */
 export interface StatusObject {
-  readonly metadata: { readonly generation: number; readonly resourceVersion: string };
+  readonly metadata: { readonly generation: number };
   readonly status?: {
     readonly observedGeneration?: number;
     readonly conditions?: readonly { type: string; status: string; reason: string; message: string }[];
     readonly pods?: { readonly summary?: string };
     readonly rejections?: readonly { pod: string; message: string }[];
-    readonly fleets?: readonly { name: string; version?: string; total?: number }[];
     readonly problems?: readonly { field: string; message: string }[];
-    readonly servesLastGood?: boolean;
   };
 }
 
@@ -166,64 +151,17 @@ export async function startStatusFixture(): Promise<StatusFixture> {
   const cluster = await startKubernetesCluster();
   const replicas: Replica[] = [];
   try {
-    for (const name of ["weir-system", "shop"])
-      await cluster.apply(`apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ${name}\n`);
-    await installCrd(cluster);
-    const certificates = await writeCertificates(cluster.folder, ["control-plane.weir-system.svc"]);
-    for (const index of [0, 1]) replicas.push(await startReplica(cluster, certificates, index));
+    await cluster.createNamespaces("weir-system", "shop");
+    await cluster.installKinds("ratelimitconfigs");
+    const certificates = await makeCertificates(cluster.folder, "control-plane.weir-system.svc");
+    const env = { SOURCE: "kubernetes", KUBECONFIG: cluster.kubeconfigPath, ALLOW_EMPTY_AFTER: "0s" };
+    while (replicas.length < 2) replicas.push(await startReplica({ certificates, manifests: "" }, env));
     const fixture = new StatusFixture(cluster, certificates, replicas);
     fixture.setEndpoints(0, 1);
     return fixture;
   } catch (error) {
-    for (const { process } of replicas) await process.kill();
+    for (const { process } of replicas) await process.end();
     await cluster.stop();
     throw error;
   }
-}
-
-/** Installs the kind and waits until it is served. */
-export async function installCrd(cluster: KubernetesCluster): Promise<void> {
-  await cluster.apply(readFileSync(join(ROOT, "crds/crds/ratelimitconfigs.yaml"), "utf8"));
-  const crd = "crd/ratelimitconfigs.ratelimit.weir.dev";
-  const { code, stderr } = await cluster.kubectl(["wait", "--for=condition=Established", "--timeout=60s", crd]);
-  if (code !== 0) throw new Error(stderr);
-}
-
-async function startReplica(cluster: KubernetesCluster, files: CertificateFiles, index: number): Promise<Replica> {
-  const [adsPort = 0, httpPort = 0] = await reservePorts(2);
-  const settings = {
-    SOURCE: "kubernetes",
-    KUBECONFIG: cluster.kubeconfigPath,
-    ADS_HOST: "127.0.0.1",
-    ADS_PORT: adsPort,
-    HTTP_HOST: "127.0.0.1",
-    HTTP_PORT: httpPort,
-    ADS_TLS_CERT: files.serverCert,
-    ADS_TLS_KEY: files.serverKey,
-    ADS_TLS_CLIENT_CACERT: files.ca,
-    ALLOW_EMPTY_AFTER: "0s",
-  };
-  const env = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
-  const program = [process.execPath, "--conditions=source", join(ROOT, "control-plane/src/main.ts")];
-  const replica = new ServerProcess({
-    name: `control plane ${index}`,
-    command: "/usr/bin/env",
-    args: [...env, ...program],
-    logPath: join(cluster.folder, `control-plane-${index}.log`),
-  });
-  await replica.startAndWait(async () => {
-    const { status } = await fetch(`http://127.0.0.1:${httpPort}/readyz`);
-    if (status !== 200) throw new Error(`/readyz answered ${status}`);
-  });
-  return { process: replica, adsPort, httpPort };
-}
-
-function configText(name: string, { domain, limit, fleets }: ConfigOptions): string {
-  const descriptors = [{ key: "user", rateLimit: { unit: "day", requestsPerUnit: limit } }];
-  return JSON.stringify({
-    apiVersion: "ratelimit.weir.dev/v1alpha1",
-    kind: "RateLimitConfig",
-    metadata: { name, namespace: "shop" },
-    spec: { domain, fleets, descriptors },
-  });
 }

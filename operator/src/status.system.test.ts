@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import { eventually } from "@weir/harness/processes/eventually";
 
-import { conditionTexts, installCrd, startStatusFixture, type StatusFixture } from "./status-fixture.suite.ts";
+import { conditionTexts, startStatusFixture, type StatusFixture } from "./status-fixture.suite.ts";
 
 const READY = { Accepted: "True Valid", Programmed: "True Programmed", Ready: "True Ready" };
 
@@ -131,7 +131,7 @@ describe("StatusReconciler with two replicas", () => {
 
   it("ends right after the kind was deleted and installed again", async () => {
     await fixture.kubectl("delete", "crd", "ratelimitconfigs.ratelimit.weir.dev");
-    await installCrd(fixture.cluster);
+    await fixture.cluster.installKinds("ratelimitconfigs");
     await fixture.apply("mail", { limit: 3 });
     await fixture.expectConditions("mail", READY);
     for (const pod of pods) pod.close();

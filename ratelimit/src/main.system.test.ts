@@ -16,8 +16,7 @@ import { until } from "@weir/harness/processes/eventually";
 import { type MemcachedServer, startMemcached } from "@weir/harness/servers/memcached";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { callRateLimit } from "./startup/rate-limit-call.suite.ts";
-import { clearOfMidnight, FREE_PORTS, portOf, startService } from "./startup/started-program.suite.ts";
+import { callRateLimit, clearOfMidnight, FREE_PORTS, portOf, startService } from "./startup/started-program.suite.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
 const WAIT_MAX_MS = 60_000;

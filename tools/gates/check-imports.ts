@@ -65,19 +65,21 @@ export function findFolderCycles(modules: readonly Pick<IModule, "source" | "dep
     }
   }
   const seen = new Set<string>();
+  const circleBehind = (path: readonly string[]): readonly string[] | undefined => {
+    const last = path.at(-1) ?? "";
+    if (path.indexOf(last) < path.length - 1) return path.slice(path.indexOf(last));
+    if (seen.has(last)) return undefined;
+    seen.add(last);
+    const targets = [...(edges.get(last)?.keys() ?? [])];
+    return targets.map((next) => circleBehind([...path, next])).find((circle) => circle !== undefined);
+  };
   return [...edges.keys()].flatMap((start) => {
-    const circle = shortestCircle(start, edges);
-    const name = circle?.toSorted().join();
-    if (circle === undefined || name === undefined || seen.has(name)) return [];
-    seen.add(name);
-    const file = edges.get(start)?.get(circle[1] ?? start) ?? start;
-    return [
-      {
-        file,
-        rule: "no-folder-cycle",
-        message: `Folders must not import each other in a circle: ${[...circle, start].join(" → ")}`,
-      },
-    ];
+    const circle = circleBehind([start]);
+    if (circle === undefined) return [];
+    const [from = "", to = ""] = circle;
+    const file = edges.get(from)?.get(to) ?? from;
+    const message = `Folders must not import each other in a circle: ${circle.join(" → ")}`;
+    return [{ file, rule: "no-folder-cycle", message }];
   });
 }
 
@@ -99,24 +101,6 @@ function findUnlistedFolders(
         message: `Give ${folder.name} its place in the order of ${name} in tools/layout.ts`,
       }));
   });
-}
-
-/** Folders from `start` that lead back to it, or undefined. */
-function shortestCircle(
-  start: string,
-  edges: ReadonlyMap<string, ReadonlyMap<string, string>>,
-): readonly string[] | undefined {
-  const queue: (readonly string[])[] = [[start]];
-  const visited = new Set<string>();
-  for (const path of queue) {
-    for (const next of edges.get(path.at(-1) ?? start)?.keys() ?? []) {
-      if (next === start) return path;
-      if (visited.has(next)) continue;
-      visited.add(next);
-      queue.push([...path, next]);
-    }
-  }
-  return undefined;
 }
 
 /**

@@ -2,7 +2,7 @@
 // benchmark, from its results in docs/benchmarks-results.json; --check compares instead.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { emitPage, emitText, replaceBlocks } from "./generated-page.ts";
+import { emitBlocks, emitText } from "./generated-page.ts";
 
 /** Results of `make bench ARGS=--write`. */
 const RESULTS = "docs/benchmarks-results.json";
@@ -21,6 +21,6 @@ interface Report {
 
 const { documentResults } = (await import(pathToFileURL(REPORT).href)) as Report;
 const { page, readme, plot } = documentResults(JSON.parse(readFileSync(RESULTS, "utf8")));
-await emitPage("docs/benchmarks.md", replaceBlocks(readFileSync("docs/benchmarks.md", "utf8"), page));
-await emitPage("README.md", replaceBlocks(readFileSync("README.md", "utf8"), readme));
+await emitBlocks("docs/benchmarks.md", page);
+await emitBlocks("README.md", readme);
 emitText("docs/benchmarks.svg", plot);

@@ -1,8 +1,8 @@
 // Writes what the charts contain twice: values.schema.json and the table of values in README.md, both from
 // values.yaml; and the custom resources in weir-crds.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { emitPage, emitText, inlineCode, markdownTable, replaceBlocks } from "./generated-page.ts";
+import { emitBlocks, emitPage, emitText, inlineCode, markdownTable } from "./generated-page.ts";
 
 /** What this program needs of charts/src/chart-files.ts, which it loads at run time. */
 interface ChartFilesModule {
@@ -24,6 +24,6 @@ for (const { chart, schema, rows } of chartFiles(root)) {
   );
   const page = `charts/${chart}/README.md`;
   if (!existsSync(page)) throw new Error(`Cannot write the values of ${chart}: ${page} does not exist`);
-  await emitPage(page, replaceBlocks(readFileSync(page, "utf8"), { values: table }));
+  await emitBlocks(page, { values: table });
 }
 for (const [name, text] of definitionFiles(root)) emitText(`charts/weir-crds/definitions/${name}`, text);

@@ -1,15 +1,15 @@
 // The pages that are made from the code: their content, and that odd text does not break
 // their tables.
 import { describe, expect, it } from "vitest";
-import { docCommentOf, formatErrorPage } from "./error-docs.ts";
-import { formatGroupedPage, formatSettingsPage } from "./settings-docs.ts";
+import { docCommentOf, formatErrors } from "./error-docs.ts";
+import { formatGroups, formatSettings } from "./settings-docs.ts";
 import { inlineCode, markdownTable } from "./generated-page.ts";
 import { mappedMetrics, metricsIn } from "./metrics-of-programs.ts";
 import { formatAlerts, formatCapacity, formatMetrics } from "./operations-docs.ts";
 
-describe("formatErrorPage()", () => {
+describe("formatErrors()", () => {
   it("gives each workspace a section and each table its sentence and rows", () => {
-    const page = formatErrorPage([
+    const page = formatErrors([
       {
         workspace: "common",
         intro: "Of the plumbing.",
@@ -28,37 +28,34 @@ describe("formatErrorPage()", () => {
   });
 });
 
-describe("formatSettingsPage()", () => {
+describe("formatSettings()", () => {
   it("lists names, aliases and the text for no default", () => {
     const settings = [
       { names: ["GRPC_PORT"], type: "port", default: "8081", effect: "Port for gRPC." },
       { names: ["KVSTORE_URL", "REDIS_URL"], type: "text", default: "", effect: "The store." },
     ];
-    const page = formatSettingsPage([{ program: "weir-ratelimit", settings }]);
+    const page = formatSettings([{ program: "weir-ratelimit", settings }]);
     expect(page).toContain("## `weir-ratelimit`");
     expect(page).toContain("| `GRPC_PORT` | port | `8081` | Port for gRPC. |");
     expect(page).toContain("| `KVSTORE_URL`, also `REDIS_URL` | text | not set | The store. |");
   });
 });
 
-describe("formatGroupedPage()", () => {
+describe("formatGroups()", () => {
   it("has a table per group, links to them, and the variables without effect", () => {
     const rows = [{ names: ["GRPC_PORT"], type: "port", default: "8081", effect: "Port for gRPC." }];
-    const page = formatGroupedPage({
-      program: "weir-ratelimit",
-      page: "ratelimit-settings.md",
+    const { settings, "without effect": withoutEffect } = formatGroups({
       groups: [{ title: "Counters in a store (Redis)", rows }],
       withoutEffect: [{ name: "GOGC", reason: "it tunes Go" }],
     });
-    expect(page).toContain("# Settings of `weir-ratelimit`");
-    expect(page).toContain("- [Counters in a store (Redis)](#counters-in-a-store-redis)");
-    expect(page).toContain("## Counters in a store (Redis)\n\n| Setting | Type | Default | Effect |");
-    expect(page).toContain("| `GRPC_PORT` | port | `8081` | Port for gRPC. |");
-    expect(page).toContain("| `GOGC` | It tunes Go. |");
+    expect(settings).toContain("- [Counters in a store (Redis)](#counters-in-a-store-redis)");
+    expect(settings).toContain("## Counters in a store (Redis)\n\n| Setting | Type | Default | Effect |");
+    expect(settings).toContain("| `GRPC_PORT` | port | `8081` | Port for gRPC. |");
+    expect(withoutEffect).toContain("| `GOGC` | It tunes Go. |");
   });
 
   it("is what the list of all settings points to", () => {
-    expect(formatSettingsPage([{ program: "weir-ratelimit", settings: "ratelimit-settings.md" }])).toContain(
+    expect(formatSettings([{ program: "weir-ratelimit", settings: "ratelimit-settings.md" }])).toContain(
       "## `weir-ratelimit`\n\nSee [its own page](ratelimit-settings.md).",
     );
   });

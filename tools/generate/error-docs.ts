@@ -1,11 +1,10 @@
-// Writes docs/errors.md: every error code of every workspace, from the tables in their errors.ts.
+// Writes the block of docs/errors.md: every error code of every workspace, from the tables in their errors.ts.
 // Run with --conditions=source; --check compares only.
 import { existsSync, readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { emitPage, inlineCode, markdownTable } from "./generated-page.ts";
+import { emitBlocks, inlineCode, markdownTable } from "./generated-page.ts";
 import { WORKSPACES } from "../layout.ts";
 
-/** Where the page goes. */
 const PAGE = "docs/errors.md";
 
 /** One table of a workspace, as its file exports it. */
@@ -16,8 +15,8 @@ export interface ErrorSection {
   readonly entries: Readonly<Record<string, { readonly meaning: string; readonly remedy: string }>>;
 }
 
-/** The page that explains `sections`. */
-export function formatErrorPage(sections: readonly ErrorSection[]): string {
+/** The block of the page that explains `sections`. */
+export function formatErrors(sections: readonly ErrorSection[]): string {
   const workspaces = [...new Set(sections.map((section) => section.workspace))];
   const parts = workspaces.flatMap((workspace) => [
     `## ${workspace}`,
@@ -32,13 +31,7 @@ export function formatErrorPage(sections: readonly ErrorSection[]): string {
         return [intro, markdownTable(["Code", "What it means", "What to do"], rows)];
       }),
   ]);
-  return [
-    "# Errors",
-    "<!-- Written by tools/generate/error-docs.ts from the errors.ts of each workspace: change those, then run `make generate`. -->",
-    "Every error that Weir's programs report carries one of these codes. The message names the thing, the location and what is allowed.",
-    ...parts,
-    "",
-  ].join("\n\n");
+  return parts.join("\n\n");
 }
 
 /** `text` with its full stop. */
@@ -77,4 +70,4 @@ export function docCommentOf(text: string, name: string): string {
   return words.replaceAll(/\{@link (\w+)\}/g, "$1");
 }
 
-if (import.meta.main) await emitPage(PAGE, formatErrorPage(await readSections(process.cwd())));
+if (import.meta.main) await emitBlocks(PAGE, { errors: formatErrors(await readSections(process.cwd())) });

@@ -21,6 +21,11 @@ export function emitText(path: string, text: string): void {
   process.exitCode = 1;
 }
 
+/** The same for the blocks of a page whose rest is written by hand. */
+export async function emitBlocks(path: string, blocks: Readonly<Record<string, string>>): Promise<void> {
+  await emitPage(path, replaceBlocks(readFileSync(path, "utf8"), blocks));
+}
+
 /**
  * `page` with other texts between its markers `<!-- begin NAME -->` and `<!-- end NAME -->`. Throws when
  * a block is not there: a page would keep what is no longer true.

@@ -2,7 +2,7 @@
 // from the charts, metrics from the programs. Run with --conditions=source; --check compares only.
 import { globSync, readFileSync } from "node:fs";
 import { parse } from "yaml";
-import { emitPage, inlineCode, markdownTable, replaceBlocks } from "./generated-page.ts";
+import { emitBlocks, inlineCode, markdownTable } from "./generated-page.ts";
 import { type ProgramMetrics, readPrograms } from "./metrics-of-programs.ts";
 
 const PAGE = "docs/operations.md";
@@ -120,5 +120,5 @@ if (import.meta.main) {
     alerts: formatAlerts(rules),
     metrics: formatMetrics(await readPrograms(process.cwd())),
   };
-  await emitPage(PAGE, replaceBlocks(readFileSync(PAGE, "utf8"), blocks));
+  await emitBlocks(PAGE, blocks);
 }

@@ -1,12 +1,12 @@
-// Writes docs/settings.md: the settings of every program, from what its settings.ts describes; a
+// Writes the blocks of docs/settings.md: the settings of every program, from what its settings.ts describes; a
 // program that describes them in groups has a page of its own, such as docs/ratelimit-settings.md.
 // Run with --conditions=source; --check compares only.
 import { globSync, readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { emitPage, inlineCode, markdownTable } from "./generated-page.ts";
+import { emitBlocks, inlineCode, markdownTable } from "./generated-page.ts";
 import { WORKSPACES } from "../layout.ts";
 
-/** Where the page goes. */
+/** The page of all programs. */
 const PAGE = "docs/settings.md";
 
 /** One setting, as the settings reader describes it. */
@@ -35,7 +35,6 @@ export interface DescribedGroup {
 
 /** A program with a page of its own. */
 export interface GroupedSettings {
-  readonly program: string;
   /** Page below docs/. */
   readonly page: string;
   readonly groups: readonly DescribedGroup[];
@@ -43,49 +42,34 @@ export interface GroupedSettings {
   readonly withoutEffect: readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** The page that lists `sections`. */
-export function formatSettingsPage(sections: readonly SettingsSection[]): string {
+/** The block of the page that lists `sections`. */
+export function formatSettings(sections: readonly SettingsSection[]): string {
   const parts = sections.flatMap(({ program, settings }) => [
     `## ${inlineCode(program)}`,
     typeof settings === "string" ? `See [its own page](${settings}).` : formatTable(settings),
   ]);
-  return [
-    "# Settings",
-    "<!-- Written by tools/generate/settings-docs.ts from the settings.ts of each program: change those, then run `make generate`. -->",
-    ABOUT_SETTINGS,
-    ...parts,
-    "",
-  ].join("\n\n");
+  return parts.join("\n\n");
 }
 
-/** The page of a program whose settings are many. */
-export function formatGroupedPage({ program, groups, withoutEffect }: GroupedSettings): string {
-  return [
-    `# Settings of ${inlineCode(program)}`,
-    "<!-- Written by tools/generate/settings-docs.ts from the settings of the program: change those, then run `make generate`. -->",
-    `${ABOUT_SETTINGS} When a setting and its alias hold different values the program does not start, and names both.`,
-    "A secret can also come from a file: `NAME_FILE` names it, for every spelling of the name. The files of a store's passwords are followed: when one changes, connections to the store move to the new password without losing a call. Where spans go follows from the standard variables " +
-      "`OTEL_EXPORTER_OTLP_*`, which the exporter reads by itself. What Kubernetes sets for a service whose name happens to give the name of a setting, such as " +
-      "`STATSD_PORT=tcp://10.0.0.7:8125`, counts as not set.",
-    groups.map(({ title }) => `- [${title}](#${anchorOf(title)})`).join("\n"),
-    ...groups.flatMap(({ title, rows }) => [`## ${title}`, formatTable(rows)]),
-    "## Variables without effect",
-    "Deployments of envoyproxy/ratelimit may set these; they do nothing here. The program starts all the same and logs it, as it does for a name " +
-      "that is nearly that of a setting.",
-    markdownTable(
+/** The blocks of the page of a program whose settings are many. */
+export function formatGroups({
+  groups,
+  withoutEffect,
+}: Omit<GroupedSettings, "page">): Readonly<Record<"settings" | "without effect", string>> {
+  return {
+    settings: [
+      groups.map(({ title }) => `- [${title}](#${anchorOf(title)})`).join("\n"),
+      ...groups.flatMap(({ title, rows }) => [`## ${title}`, formatTable(rows)]),
+    ].join("\n\n"),
+    "without effect": markdownTable(
       ["Variable", "Why"],
       withoutEffect.map(({ name, reason }) => [
         inlineCode(name),
         `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`,
       ]),
     ),
-    "",
-  ].join("\n\n");
+  };
 }
-
-const ABOUT_SETTINGS =
-  "Programs read their settings from the environment, once, when they start. A setting that is set to nothing counts as not set. When several values are wrong, " +
-  "one message lists all of them. `--help` of each program prints the same tables.";
 
 function formatTable(settings: readonly DescribedSetting[]): string {
   return markdownTable(
@@ -130,7 +114,7 @@ async function readSections(
         const page = `${workspace.name}-settings.md`;
         const groups = (describeSettingGroups as () => readonly DescribedGroup[])();
         const withoutEffect = (describeSettingsWithoutEffect as () => GroupedSettings["withoutEffect"])();
-        pages.push({ program, page, groups, withoutEffect });
+        pages.push({ page, groups, withoutEffect });
         sections.push({ program, settings: page });
         continue;
       }
@@ -164,6 +148,6 @@ function programOf(root: string, path: string): string {
 
 if (import.meta.main) {
   const { sections, pages } = await readSections(process.cwd());
-  await emitPage(PAGE, formatSettingsPage(sections));
-  for (const grouped of pages) await emitPage(`docs/${grouped.page}`, formatGroupedPage(grouped));
+  await emitBlocks(PAGE, { settings: formatSettings(sections) });
+  for (const grouped of pages) await emitBlocks(`docs/${grouped.page}`, formatGroups(grouped));
 }

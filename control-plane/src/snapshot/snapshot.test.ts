@@ -13,7 +13,7 @@ import { type Form, Forms } from "./form.ts";
 import { formOf } from "./forms.suite.ts";
 import { encodeTail } from "./response-bytes.ts";
 import { Snapshot, snapshotSteps, type SnapshotSet } from "./snapshot.ts";
-import { snapshotOf, snapshotsOf } from "./snapshots-of.suite.ts";
+import { resultOf, snapshotOf, snapshotsOf } from "./snapshots-of.suite.ts";
 
 /** Enough resources for every kind of collision: shared names, domains and fleets. */
 const MANIFESTS = [
@@ -90,8 +90,8 @@ describe("snapshotSteps()", () => {
       { form: a, fleets: undefined },
       ...forms.map((form) => ({ form, fleets: [form.name.slice("default/".length)] })),
     ];
-    const before = lastOf(snapshotSteps(place(gold, iron), ["gold", "iron"]));
-    const after = lastOf(snapshotSteps(place(gold, formOf({ name: "iron", content: 2 })), ["gold", "iron"], before));
+    const before = resultOf(snapshotSteps(place(gold, iron), ["gold", "iron"]));
+    const after = resultOf(snapshotSteps(place(gold, formOf({ name: "iron", content: 2 })), ["gold", "iron"], before));
     expect([after.others === before.others, after.byFleet.get("gold") === before.byFleet.get("gold")]).toEqual([
       true,
       true,
@@ -221,10 +221,3 @@ describe("Snapshot.withSubstitutes()", () => {
     expect([BASE.substitutes.size, replaced(["a"]).get("default/a")]).toEqual([0, undefined]);
   });
 });
-
-/** What steps end with. */
-function lastOf<Result>(steps: Generator<undefined, Result>): Result {
-  let step = steps.next();
-  while (step.done !== true) step = steps.next();
-  return step.value;
-}

@@ -15,7 +15,11 @@ const FORMS = new Forms();
 /** The snapshots of everything that is desired, however large. */
 export function snapshotsOf({ accepted, fleets }: DesiredConfiguration, before?: SnapshotSet): SnapshotSet {
   const placed = accepted.map((resource) => ({ form: FORMS.present(resource), fleets: resource.fleets }));
-  const steps = snapshotSteps(placed, fleets, before);
+  return resultOf(snapshotSteps(placed, fleets, before));
+}
+
+/** What a function in steps returns in the end. */
+export function resultOf<Result>(steps: Iterator<unknown, Result>): Result {
   let step = steps.next();
   while (step.done !== true) step = steps.next();
   return step.value;

@@ -6,12 +6,6 @@ import { manifest } from "../assemble/manifests.suite.ts";
 import type { Source, SourceState } from "./source.ts";
 import { resourceKey } from "./source.ts";
 
-/** Longest wait for a change to show, in milliseconds. */
-const DEADLINE_MS = 40_000;
-
-/** Time between two checks, in milliseconds. */
-const CHECK_INTERVAL_MS = 5;
-
 /** The folder or cluster of a source under test. */
 export interface SourceFixture {
   /** Creates or replaces the document of this name: a file or an object. */
@@ -42,17 +36,14 @@ export async function watchSource(fixture: SourceFixture): Promise<WatchedSource
     source,
     calls: () => calls,
     until: async (what, condition) => {
-      const deadlineMs = performance.now() + DEADLINE_MS;
-      while (!condition(state)) {
-        if (performance.now() > deadlineMs)
-          throw new Error(`Waited in vain: ${what}; there is ${keysOf(state).join(", ")}`);
+      await eventually(what, async () => {
         // Reads only after a report: a change that the source does not notice is never seen.
-        if (seen === calls) await new Promise((resolve) => setTimeout(resolve, CHECK_INTERVAL_MS));
-        else {
+        if (seen !== calls) {
           seen = calls;
           state = await source.read();
         }
-      }
+        if (!condition(state)) throw new Error(`there is ${keysOf(state).join(", ")}`);
+      });
       return state;
     },
   };

@@ -1,5 +1,6 @@
 // Metrics for Prometheus: gauges from the rollout report at each scrape, and counters of events.
 // Every series exists from the start, and the number of series is bounded.
+import { MISNAMED_METRICS } from "@weir/common/admin/misnamed-metrics";
 import { collectDefaultMetrics, Counter, Registry } from "prom-client";
 
 import { ADS_REFUSALS, type AdsRefusal } from "../ads/ads-server.ts";
@@ -8,13 +9,6 @@ import type { PodRegistry } from "../pods/pod-registry.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
 import { createGauges, type SourceCounts } from "./gauges.ts";
 import { observePushes } from "./push-metrics.ts";
-
-/** Gauges of prom-client with the suffix of counters, which `promtool check metrics` rejects. */
-const MISNAMED = [
-  "nodejs_active_resources_total",
-  "nodejs_active_handles_total",
-  "nodejs_active_requests_total",
-] as const;
 
 /** The metrics of one process. */
 export interface Metrics {
@@ -44,7 +38,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  for (const name of MISNAMED) registry.removeSingleMetric(name);
+  for (const name of MISNAMED_METRICS) registry.removeSingleMetric(name);
   observePushes(registers, deps);
   const setGauges = createGauges(registers, deps.sourceCounts !== undefined);
   const refusals = new Counter({

@@ -1,14 +1,9 @@
 // Tests of the CRD of RateLimitConfigRevision on a real API server.
-import { readFileSync } from "node:fs";
 
-import { eventually } from "@weir/harness/processes/eventually";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { revisionOf } from "./revision.ts";
-
-const CRD = readFileSync(new URL("../../crds/ratelimitconfigrevisions.yaml", import.meta.url), "utf8");
-const ESTABLISHED_TIMEOUT_MS = 60_000;
 
 const SPEC = {
   domain: "shop",
@@ -27,12 +22,7 @@ const NAME = REVISION.metadata.name;
 let cluster: KubernetesCluster;
 beforeAll(async () => {
   cluster = await startKubernetesCluster();
-  await cluster.apply(CRD);
-  await eventually(
-    "the CRD to be served",
-    async () => expect((await cluster.kubectl(["get", "rlcr"])).code).toBe(0),
-    ESTABLISHED_TIMEOUT_MS,
-  );
+  await cluster.installKinds("ratelimitconfigrevisions");
   await cluster.apply(JSON.stringify(REVISION));
 });
 afterAll(async () => await cluster.stop());

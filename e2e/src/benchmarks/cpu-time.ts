@@ -1,6 +1,6 @@
 // The processor time a process has used or was kept from, and the memory it holds, read from the
 // kernel: what the server costs, without asking the server.
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 
 /** Length of the kernel's tick in milliseconds: USER_HZ is 100 on every Linux that Node runs on. */
 const TICK_MS = 10;
@@ -52,12 +52,4 @@ export function peakMebibytes(pid: number): number {
  */
 export function parseMebibytes(status: string, field: "VmRSS" | "VmHWM"): number {
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) / 1024;
-}
-
-/** Ids of the processes that a process has started, those of its threads included. */
-export function childProcesses(pid: number): readonly number[] {
-  return readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
-    const children = readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").trim();
-    return children === "" ? [] : children.split(" ").map(Number);
-  });
 }

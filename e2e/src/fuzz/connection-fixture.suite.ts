@@ -1,5 +1,5 @@
 // Fixture of the tests with many connections: a service, and the connections to it.
-import { createFrameReader, FLAG, FRAME, frame, openingBytes } from "@weir/harness/http2/http2-frames";
+import { FLAG, FRAME, frame, FrameReader, openingBytes } from "@weir/harness/http2/http2-frames";
 import { Wire } from "@weir/harness/http2/wire";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import type { FuzzTarget } from "./fuzz-listener.suite.ts";
@@ -37,7 +37,9 @@ export class ConnectionFixture {
   async isAnswered(wire: Wire, { speaks }: FuzzTarget): Promise<boolean> {
     let hasAnswer = false;
     if (speaks === "grpc") {
-      wire.onData = createFrameReader((type, flags) => (hasAnswer ||= type === FRAME.PING && (flags & FLAG.ACK) !== 0));
+      const isPong = (type: number, flags: number): boolean => type === FRAME.PING && (flags & FLAG.ACK) !== 0;
+      const reader = new FrameReader((type, flags) => (hasAnswer ||= isPong(type, flags)));
+      wire.onData = (chunk) => reader.read(chunk);
       if (!this.answeredMs.has(wire)) wire.write(openingBytes());
       wire.write(frame(FRAME.PING, 0, 0, Buffer.alloc(8)));
     } else {

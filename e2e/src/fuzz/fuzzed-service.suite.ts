@@ -1,11 +1,12 @@
 // The rate limit service of the fuzzer: the real program in a process of its own, with checks that
 // it still works.
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createSecureContext } from "node:tls";
 import { credentials } from "@grpc/grpc-js";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { Wire } from "@weir/harness/http2/wire";
+import { socketInodes } from "@weir/harness/processes/processes";
 import { writeCertificates } from "@weir/harness/servers/certificate-files";
 import { residentMebibytes } from "../benchmarks/cpu-time.ts";
 import { type RateLimitService, startRateLimitService } from "@weir/harness/weir/rate-limit-service";
@@ -123,14 +124,7 @@ export class FuzzedService {
 
   /** Sockets of the process, including listeners and those to stores. */
   openSockets(): number {
-    const folder = `/proc/${this.program.pid}/fd`;
-    return readdirSync(folder).filter((name) => {
-      try {
-        return readlinkSync(join(folder, name)).startsWith("socket:");
-      } catch {
-        return false; // Closed since the listing.
-      }
-    }).length;
+    return socketInodes(this.program.pid).length;
   }
 
   /** Resident memory of the process, in bytes. */

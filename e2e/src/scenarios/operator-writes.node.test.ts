@@ -6,7 +6,7 @@ import { eventually } from "@weir/harness/processes/eventually";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { isWrite } from "@weir/harness/kubernetes/audit-log";
-import { POD_MONITOR_DEFINITION } from "@weir/harness/kubernetes/pod-monitor-definition";
+import { POD_MONITOR_DEFINITION } from "@weir/harness/kubernetes/foreign-definitions";
 import { SYSTEM_NAMESPACE } from "@weir/harness/node/node-access";
 import { startInstalledNode } from "@weir/harness/node/product";
 import type { RealNode } from "@weir/harness/node/real-node";

@@ -61,7 +61,7 @@ export async function startEnvoyWith(folder: string, config: string): Promise<En
       if (response.status !== 200) throw new Error(`/ready answered ${response.status}`);
       return address;
     });
-    return new Envoy(envoy, admin, `http://${await readListener(admin)}`);
+    return new Envoy(envoy, admin, await listenerUrl(admin));
   } catch (error) {
     envoy.kill();
     throw error;
@@ -90,9 +90,7 @@ export class Envoy {
 
   /** The address of one of several listeners by its name. */
   async listenerUrl(name: string): Promise<string> {
-    const listener = (await listListeners(this.#admin)).find((status) => status.name === name);
-    if (listener === undefined) throw new Error(`Envoy has no listener ${name}`);
-    return `http://${addressOf(listener)}`;
+    return await listenerUrl(this.#admin, name);
   }
 
   /** One of its counters or gauges by its full name; 0 when it does not exist yet. */
@@ -112,20 +110,14 @@ interface ListenerStatus {
   readonly local_address: { readonly socket_address: { readonly address: string; readonly port_value: number } };
 }
 
-async function readListener(admin: string): Promise<string> {
-  const [listener] = await listListeners(admin);
-  if (listener === undefined) throw new Error("Envoy has no listener");
-  return addressOf(listener);
-}
-
-async function listListeners(admin: string): Promise<readonly ListenerStatus[]> {
+/** The address of the listener of that name, or of the first one. */
+async function listenerUrl(admin: string, name?: string): Promise<string> {
   const response = await fetch(`http://${admin}/listeners?format=json`);
   const { listener_statuses: statuses = [] } = (await response.json()) as { listener_statuses?: ListenerStatus[] };
-  return statuses;
-}
-
-function addressOf({ local_address: { socket_address: socket } }: ListenerStatus): string {
-  return `${socket.address}:${socket.port_value}`;
+  const found = statuses.find((status) => name === undefined || status.name === name);
+  if (found === undefined) throw new Error(`Envoy has no listener ${name ?? ""}`);
+  const { address, port_value: port } = found.local_address.socket_address;
+  return `http://${address}:${port}`;
 }
 
 function envoyConfig({ domain, rateLimitPort = 0, upstreamPort, rateLimitCluster, filter }: EnvoyOptions): unknown {

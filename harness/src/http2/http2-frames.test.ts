@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createFrameReader, openingBytes } from "./http2-frames.ts";
+import { FrameReader, openingBytes, PREFACE } from "./http2-frames.ts";
 
 describe("openingBytes()", () => {
   it("is the preface, a SETTINGS frame and the rest of the largest window", () => {
@@ -13,7 +13,7 @@ describe("openingBytes()", () => {
   });
 });
 
-describe("createFrameReader()", () => {
+describe("FrameReader", () => {
   const stream = Buffer.from("000002000100000003" + "aabb" + "000000040100000000" + "000001000000000005" + "cc", "hex");
   const frames = [
     { type: 0, flags: 1, streamId: 3, payload: "aabb" },
@@ -22,11 +22,14 @@ describe("createFrameReader()", () => {
   ];
 
   it.each([1, 2, 5, 9, 10, 11, 100])("gives the same frames when the bytes come in pieces of %i", (size) => {
+    const bytes = Buffer.concat([PREFACE, stream]);
     const read: typeof frames = [];
-    const reader = createFrameReader((type, flags, streamId, payload) =>
-      read.push({ type, flags, streamId, payload: payload.toString("hex") }),
+    const reader = new FrameReader(
+      (type, flags, streamId, payload) => read.push({ type, flags, streamId, payload: payload.toString("hex") }),
+      PREFACE.length,
     );
-    for (let at = 0; at < stream.length; at += size) reader(stream.subarray(at, at + size));
+    for (let at = 0; at < bytes.length; at += size) reader.read(bytes.subarray(at, at + size));
     expect(read).toEqual(frames);
+    expect(reader.rest).toHaveLength(0);
   });
 });

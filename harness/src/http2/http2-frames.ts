@@ -63,13 +63,6 @@ export function acknowledgementOf(type: number, flags: number, payload: Buffer):
   return frame(type, FLAG.ACK, 0, type === FRAME.PING ? payload : Buffer.alloc(0));
 }
 
-/** Offsets of `marker` in `bytes` from `start` on. */
-export function placesOf(marker: string, bytes: Buffer, start = 0): readonly number[] {
-  const places: number[] = [];
-  for (let at = bytes.indexOf(marker, start); at >= 0; at = bytes.indexOf(marker, at + marker.length)) places.push(at);
-  return places;
-}
-
 /** A message with the prefix of gRPC: a compression flag, then its length. */
 export function grpcMessage(message: Uint8Array | string, flag = 0): Buffer {
   const bytes = Buffer.from(message);
@@ -80,19 +73,30 @@ export function grpcMessage(message: Uint8Array | string, flag = 0): Buffer {
 export type FrameListener = (type: number, flags: number, streamId: number, payload: Buffer) => void;
 
 /** Cuts a stream of bytes into frames. */
-export function createFrameReader(onFrame: FrameListener): (chunk: Buffer) => void {
-  let rest: Buffer | undefined;
-  return (chunk) => {
-    const bytes = rest === undefined ? chunk : Buffer.concat([rest, chunk]);
-    let at = 0;
-    while (bytes.length - at >= FRAME_HEADER_BYTES) {
-      const end = at + FRAME_HEADER_BYTES + bytes.readUIntBE(at, 3);
-      if (end > bytes.length) break;
-      onFrame(bytes[at + 3]!, bytes[at + 4]!, bytes.readUInt32BE(at + 5), bytes.subarray(at + FRAME_HEADER_BYTES, end));
-      at = end;
+export class FrameReader {
+  /** Bytes of a frame that is not complete. */
+  rest: Buffer = Buffer.alloc(0);
+  /** Bytes in front of the first frame that are still to come. */
+  prefaceBytes: number;
+  readonly #onFrame: FrameListener;
+
+  constructor(onFrame: FrameListener, prefaceBytes = 0) {
+    this.#onFrame = onFrame;
+    this.prefaceBytes = prefaceBytes;
+  }
+
+  read(chunk: Buffer): void {
+    const skipped = Math.min(this.prefaceBytes, chunk.length);
+    this.prefaceBytes -= skipped;
+    this.rest = this.rest.length === 0 ? chunk.subarray(skipped) : Buffer.concat([this.rest, chunk]);
+    while (this.rest.length >= FRAME_HEADER_BYTES) {
+      const bytes = this.rest;
+      const end = FRAME_HEADER_BYTES + bytes.readUIntBE(0, 3);
+      if (end > bytes.length) return;
+      this.rest = bytes.subarray(end);
+      this.#onFrame(bytes[3]!, bytes[4]!, bytes.readUInt32BE(5), bytes.subarray(FRAME_HEADER_BYTES, end));
     }
-    rest = at === bytes.length ? undefined : bytes.subarray(at);
-  };
+  }
 }
 
 /** Fields that a request may have in addition to its own, or instead; undefined removes one. */

@@ -5,10 +5,10 @@ import { Duplex } from "node:stream";
 
 import {
   acknowledgementOf,
-  createFrameReader,
   FLAG,
   FRAME,
   frame,
+  FrameReader,
   PREFACE,
   resetFrame,
   settingsFrame,
@@ -37,8 +37,7 @@ export class Nghttp2Peer {
   readonly session: ClientHttp2Session;
   readonly #options: PeerOptions;
   readonly #duplex: Duplex;
-  readonly #read = createFrameReader((...read) => this.#onFrame(...read));
-  #prefaceBytes = PREFACE.length;
+  readonly #reader = new FrameReader((...read) => this.#onFrame(...read), PREFACE.length);
   #fragments: Buffer[] = [];
 
   private constructor(options: PeerOptions) {
@@ -48,9 +47,7 @@ export class Nghttp2Peer {
       write: (chunk: Buffer, _encoding, done) => {
         // Not while nghttp2 sends: it would not read what is pushed meanwhile.
         setImmediate(() => {
-          const skipped = Math.min(this.#prefaceBytes, chunk.length);
-          this.#prefaceBytes -= skipped;
-          this.#read(chunk.subarray(skipped));
+          this.#reader.read(chunk);
           done();
         });
       },

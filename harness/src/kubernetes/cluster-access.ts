@@ -1,33 +1,15 @@
 // Access to a cluster of tests as the user who may do everything, from any process of this machine.
-import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 
+import { eventually } from "../processes/eventually.ts";
+import { ROOT } from "../processes/programs.ts";
+import { type ProgramResult, runToEnd } from "../processes/run-to-end.ts";
 import { type AuditedRequest, readAudit } from "./audit-log.ts";
+import { ClusterApi, type ClusterPlace } from "./cluster-api.ts";
+import { kubeconfigText } from "./cluster-files.ts";
 
-/** Longest output of kubectl, in bytes. */
-const OUTPUT_MAX_BYTES = 64 * 1024 * 1024;
-
-/** What kubectl did. */
-export interface KubectlResult {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Where a cluster is; plain data, so that one process can pass it to another. */
-export interface ClusterPlace {
-  /** The API server, such as https://127.0.0.1:41234. */
-  readonly url: string;
-  /** Certificate of the authority that signed the API server's, PEM. */
-  readonly caPem: string;
-  /** Bearer token of a user who may do everything. */
-  readonly adminToken: string;
-  /** Where its files are; tests may put files of their own there. */
-  readonly folder: string;
-  /** Folder of the programs of Kubernetes. */
-  readonly programs: string;
-}
+const WEIR_API = "/apis/ratelimit.weir.dev/v1alpha1";
 
 /** A cluster that runs. */
 export class ClusterAccess implements ClusterPlace {
@@ -36,8 +18,12 @@ export class ClusterAccess implements ClusterPlace {
   readonly adminToken: string;
   readonly folder: string;
   readonly programs: string;
+  /** Requests without kubectl. */
+  readonly api: ClusterApi;
 
-  constructor({ url, caPem, adminToken, folder, programs }: ClusterPlace) {
+  constructor(place: ClusterPlace) {
+    const { url, caPem, adminToken, folder, programs } = place;
+    this.api = new ClusterApi(place);
     this.url = url;
     this.caPem = caPem;
     this.adminToken = adminToken;
@@ -59,10 +45,17 @@ export class ClusterAccess implements ClusterPlace {
    * Runs kubectl as the user who may do everything; `input` is its standard input. Does not throw
    * when kubectl fails.
    */
-  async kubectl(args: readonly string[], input?: string): Promise<KubectlResult> {
+  async kubectl(args: readonly string[], input?: string): Promise<ProgramResult> {
     // What it keeps of an API server is kept by port, which another cluster may have had before.
     const own = ["--kubeconfig", this.kubeconfigPath, "--cache-dir", join(this.folder, "kubectl-cache")];
     return await runToEnd(this.kubectlPath, [...own, ...args], input);
+  }
+
+  /** The same; throws with what kubectl said when it fails, and returns its output. */
+  async run(args: readonly string[], input?: string): Promise<string> {
+    const { code, stdout, stderr } = await this.kubectl(args, input);
+    if (code !== 0) throw new Error(`kubectl ${args.join(" ")} failed: ${stderr.trim()}`);
+    return stdout;
   }
 
   /** The requests of Weir's accounts so far, of a cluster that is audited. */
@@ -75,24 +68,57 @@ export class ClusterAccess implements ClusterPlace {
    * when one is invalid.
    */
   async apply(manifests: string): Promise<void> {
-    const { code, stderr } = await this.kubectl(
-      ["apply", "--server-side", "--force-conflicts", "--validate=strict", "-f", "-"],
-      manifests,
-    );
-    if (code !== 0) throw new Error(`kubectl apply failed: ${stderr.trim()}`);
+    await this.run(["apply", "--server-side", "--force-conflicts", "--validate=strict", "-f", "-"], manifests);
+  }
+
+  /** Throws unless a node is ready. */
+  async requireReadyNode(): Promise<void> {
+    const nodes = await this.run(["get", "nodes", "--no-headers"]);
+    if (!nodes.includes(" Ready ")) throw new Error(`No node is ready: ${nodes}`);
+  }
+
+  /** Makes namespaces. */
+  async createNamespaces(...names: readonly string[]): Promise<void> {
+    const objects = names.map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } }));
+    await this.apply(objects.map((object) => JSON.stringify(object)).join("\n---\n"));
+  }
+
+  /** Installs the definitions of kinds of Weir by their plural names. */
+  async installKinds(...plurals: readonly string[]): Promise<void> {
+    for (const plural of plurals)
+      await this.installKind(plural, readFileSync(join(ROOT, "crds/crds", `${plural}.yaml`), "utf8"));
+  }
+
+  /** Installs one, and waits until the API server serves it: it reports a kind as established somewhat before. */
+  async installKind(plural: string, definition: string): Promise<void> {
+    await this.apply(definition);
+    await eventually(`${plural} to be served`, () => this.api.list(`${WEIR_API}/${plural}`));
+  }
+
+  /** Applies one RateLimitConfig, named `<namespace>/<name>`; throws with the server's message when it is invalid. */
+  async applyConfig(key: string, manifest: string): Promise<void> {
+    const { status, text } = await this.api.send("PATCH", `${configPath(key)}?fieldManager=test&force=true`, manifest);
+    if (status >= 300) throw new Error(`The API server rejected it: ${text}`);
+  }
+
+  /** Deletes one if it exists. */
+  async deleteConfig(key: string): Promise<void> {
+    const { status, text } = await this.api.send("DELETE", configPath(key));
+    if (status >= 300 && status !== 404) throw new Error(`The API server rejected it: ${text}`);
+  }
+
+  /** A kubeconfig of one user, by default the one who may do everything, with further fields of its cluster. */
+  kubeconfig(fields: object = {}, token = this.adminToken): string {
+    return kubeconfigText(this.url, this.caPem, token, fields);
+  }
+
+  /** A token of a service account. */
+  async tokenOf(account: string, namespace: string): Promise<string> {
+    return (await this.run(["create", "token", account, `--namespace=${namespace}`])).trim();
   }
 }
 
-/** Runs a program of Kubernetes to its end; does not throw when it fails. */
-export async function runToEnd(command: string, args: readonly string[], input?: string): Promise<KubectlResult> {
-  const running = promisify(execFile)(command, args, { maxBuffer: OUTPUT_MAX_BYTES });
-  running.child.stdin?.end(input);
-  try {
-    const { stdout, stderr } = await running;
-    return { code: 0, stdout, stderr };
-  } catch (error) {
-    const { code, stdout = "", stderr = "" } = error as { code?: number | string; stdout?: string; stderr?: string };
-    if (typeof code !== "number") throw error; // It could not even be started.
-    return { code, stdout, stderr };
-  }
+function configPath(key: string): string {
+  const [namespace, name] = key.split("/");
+  return `${WEIR_API}/namespaces/${namespace}/ratelimitconfigs/${name}`;
 }

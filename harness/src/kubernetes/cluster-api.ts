@@ -6,15 +6,32 @@ import { Agent, request } from "node:https";
 import { text } from "node:stream/consumers";
 
 import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
-import type { ClusterPlace } from "./cluster-access.ts";
 
-/** Longest wait for an answer, in milliseconds. */
-const ANSWER_TIMEOUT_MS = 10_000;
+/** Where a cluster is; plain data, so that one process can pass it to another. */
+export interface ClusterPlace {
+  /** The API server, such as https://127.0.0.1:41234. */
+  readonly url: string;
+  /** Certificate of the authority that signed the API server's, PEM. */
+  readonly caPem: string;
+  /** Bearer token of a user who may do everything. */
+  readonly adminToken: string;
+  /** Where its files are; tests may put files of their own there. */
+  readonly folder: string;
+  /** Folder of the programs of Kubernetes. */
+  readonly programs: string;
+}
+
+/** Longest wait for an answer, in milliseconds: an API server that loses etcd meanwhile may not answer at all. */
+const ANSWER_TIMEOUT_MS = 20_000;
+
+/** Requests that are under way at most. */
+const REQUESTS_MAX = 16;
 
 /** An answer of the API server. */
 export interface ApiAnswer {
   readonly status: number;
-  /** Its body, parsed. */
+  readonly text: string;
+  /** An object of JSON, parsed; empty when it is something else. */
   readonly body: Mapping;
 }
 
@@ -25,7 +42,7 @@ export class ClusterApi {
 
   constructor(cluster: ClusterPlace) {
     this.#cluster = cluster;
-    this.#agent = new Agent({ ca: cluster.caPem, keepAlive: true });
+    this.#agent = new Agent({ ca: cluster.caPem, keepAlive: true, maxSockets: REQUESTS_MAX });
   }
 
   /** The objects at a path such as `/api/v1/pods`. Fails with each answer but 200. */
@@ -35,22 +52,33 @@ export class ClusterApi {
     return mappingsOf(body["items"]);
   }
 
-  /** Sends one request; `merge` is a JSON merge patch. */
-  async send(method: "GET" | "POST" | "DELETE" | "PATCH", path: string, object?: object): Promise<ApiAnswer> {
-    const sent = object === undefined ? "" : JSON.stringify(object);
+  /**
+   * Sends one request. An object in a PATCH is a JSON merge patch; a text is a manifest in YAML, which a PATCH applies on the
+   * server's side.
+   */
+  async send(
+    method: "GET" | "POST" | "DELETE" | "PATCH",
+    path: string,
+    content: object | string = "",
+  ): Promise<ApiAnswer> {
+    const isYaml = typeof content === "string";
+    const sent = isYaml ? content : JSON.stringify(content);
+    const [patch, other] = isYaml ? ["apply-patch+yaml", "yaml"] : ["merge-patch+json", "json"];
     const headers = {
       "content-length": Buffer.byteLength(sent), // Without it Node.js sends the body of a DELETE as a further request.
       authorization: `Bearer ${this.#cluster.adminToken}`,
-      "content-type": method === "PATCH" ? "application/merge-patch+json" : "application/json",
+      "content-type": `application/${method === "PATCH" ? patch : other}`,
     };
     const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
     const call = request(this.#cluster.url + path, { method, headers, agent: this.#agent, signal });
     call.end(sent);
     const [response] = (await once(call, "response")) as [IncomingMessage];
-    return { status: response.statusCode ?? 0, body: fieldsOf(JSON.parse(await text(response))) };
+    const answer = await text(response);
+    const body = answer.startsWith("{") ? fieldsOf(JSON.parse(answer)) : {};
+    return { status: response.statusCode ?? 0, text: answer, body };
   }
 
-  /** Closes the connections. */
+  /** Closes the connections; the next request opens others. */
   close(): void {
     this.#agent.destroy();
   }

@@ -54,10 +54,16 @@ export async function createControllers(
       ],
     }),
   };
-  return Object.entries(argumentsOf).map(
-    ([name, args]) =>
-      new ServerProcess({ name, command: join(programs, name), args, logPath: join(folder, `${name}.log`) }),
-  );
+  return Object.entries(argumentsOf).map(([name, args]) => clusterProgram({ programs, folder }, name, args));
+}
+
+/** A program of the cluster, not started, with its log in the folder. */
+export function clusterProgram(
+  { programs, folder }: ControllerParts,
+  name: string,
+  args: readonly string[],
+): ServerProcess {
+  return new ServerProcess({ name, command: join(programs, name), args, logPath: join(folder, `${name}.log`) });
 }
 
 /** The manifests of the nodes, as JSON, which is YAML too. */

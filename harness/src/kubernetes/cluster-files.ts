@@ -43,9 +43,9 @@ export async function writeClusterFiles(
   return authority.certPem;
 }
 
-/** A kubeconfig, as JSON, which is YAML too. */
-export function kubeconfigText(server: string, ca: string, token: string): string {
-  const cluster = { server, "certificate-authority-data": Buffer.from(ca).toString("base64") };
+/** A kubeconfig, as JSON, which is YAML too; with further `fields` of its cluster. */
+export function kubeconfigText(server: string, ca: string, token: string, fields: object = {}): string {
+  const cluster = { server, "certificate-authority-data": Buffer.from(ca).toString("base64"), ...fields };
   return JSON.stringify({
     apiVersion: "v1",
     kind: "Config",

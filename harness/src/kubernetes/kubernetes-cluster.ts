@@ -3,16 +3,16 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { cpSync, mkdtempSync, renameSync, rmSync } from "node:fs";
-import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "../processes/eventually.ts";
-import { ServerProcess } from "../processes/server-process.ts";
+import type { ServerProcess } from "../processes/server-process.ts";
 import { reservePorts } from "../processes/reserve-ports.ts";
 import { auditFlags } from "./audit-log.ts";
-import { ClusterAccess, runToEnd } from "./cluster-access.ts";
-import { createControllers, nodeManifests } from "./cluster-controllers.ts";
+import { runToEnd } from "../processes/run-to-end.ts";
+import { ClusterAccess } from "./cluster-access.ts";
+import { clusterProgram, createControllers, nodeManifests } from "./cluster-controllers.ts";
 import { writeClusterFiles } from "./cluster-files.ts";
 import { apiServerArguments, etcdArguments } from "./server-arguments.ts";
 
@@ -24,9 +24,6 @@ const READY_TIMEOUT_MS = 120_000;
 
 /** Without a step that takes a second, and that only pods need. */
 const READY_PATH = "/readyz?exclude=poststarthook%2Fscheduling%2Fbootstrap-system-priority-classes";
-
-/** Longest wait for the answer to whether it is ready, in milliseconds. */
-const ANSWER_TIMEOUT_MS = 5000;
 
 /** Longest time of a first build of the programs, in milliseconds. */
 const BUILD_TIMEOUT_MS = 40 * 60_000;
@@ -83,18 +80,11 @@ export class KubernetesCluster extends ClusterAccess {
     this.#node = node;
     this.#etcdUrl = `http://127.0.0.1:${etcdPort}`;
     const args = etcdArguments(folder, this.#etcdUrl, `http://127.0.0.1:${peerPort}`);
-    this.etcd = new ServerProcess({
-      name: "etcd",
-      command: join(programs, "etcd"),
-      args,
-      logPath: join(folder, "etcd.log"),
-    });
-    this.apiServer = new ServerProcess({
-      name: "kube-apiserver",
-      command: join(programs, "kube-apiserver"),
-      args: [...apiServerArguments(folder, apiPort, this.#etcdUrl, node), ...(isAudited ? auditFlags(folder) : [])],
-      logPath: join(folder, "kube-apiserver.log"),
-    });
+    this.etcd = clusterProgram(parts, "etcd", args);
+    this.apiServer = clusterProgram(parts, "kube-apiserver", [
+      ...apiServerArguments(folder, apiPort, this.#etcdUrl, node),
+      ...(isAudited ? auditFlags(folder) : []),
+    ]);
   }
 
   /**
@@ -124,9 +114,10 @@ export class KubernetesCluster extends ClusterAccess {
    * necessary: while it was away another test may have been given that port.
    */
   async startApiServer(): Promise<void> {
+    this.api.close(); // Its connections are to the one before.
     const attempt = async (): Promise<void> => {
       if (this.apiServer.pid === undefined) this.apiServer.start();
-      const status = await getStatus(this.url + READY_PATH, this.caPem);
+      const { status } = await this.api.send("GET", READY_PATH);
       if (status !== 200) throw new Error(`${READY_PATH} answered ${status}`);
     };
     try {
@@ -141,13 +132,9 @@ export class KubernetesCluster extends ClusterAccess {
     if (this.controllers.length === 0) return;
     for (const controller of this.controllers) controller.start();
     if (this.#node === undefined) await this.apply(nodeManifests());
-    const isThere = async (args: readonly string[], wanted: string): Promise<void> => {
-      const { stdout, stderr } = await this.kubectl(["get", ...args]);
-      if (!stdout.includes(wanted)) throw new Error(`${stdout}${stderr}`);
-    };
     const attempt = async (): Promise<void> => {
-      await isThere(["serviceaccount", "default", "--output=name"], "serviceaccount/default");
-      if (this.#node === undefined) await isThere(["nodes", "--no-headers"], " Ready ");
+      await this.run(["get", "serviceaccount", "default"]);
+      if (this.#node === undefined) await this.requireReadyNode();
     };
     try {
       await eventually("the controllers to work", attempt, READY_TIMEOUT_MS);
@@ -189,14 +176,4 @@ async function prepare(node: ClusterOptions["node"]) {
   const addresses = node === undefined ? [] : [node.host, node.apiService];
   const ca = await writeClusterFiles(folder, apiPort, token, addresses);
   return { programs: stdout.trim(), folder, apiPort, etcdPort, peerPort, token, ca };
-}
-
-async function getStatus(url: string, ca: string): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const call = request(url, { ca, agent: false, signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) }, (response) => {
-    response.resume();
-    resolve(response.statusCode ?? 0);
-  });
-  call.on("error", reject).end();
-  return await promise;
 }

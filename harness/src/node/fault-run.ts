@@ -112,16 +112,8 @@ export class FaultRun {
 
   /** The table, in Markdown. */
   table(): string {
-    const heads = [
-      "Fault",
-      "May cost",
-      "Requests",
-      "Failed",
-      "Wrongly denied",
-      "Wrongly allowed",
-      "Longest gap",
-      "Over after",
-    ];
+    const counts = ["Requests", "Failed", "Wrongly denied", "Wrongly allowed"];
+    const heads = ["Fault", "May cost", ...counts, "Longest gap", "Over after"];
     const rows = this.#rows.map((row) => [
       ...[row.fault, row.mayCost, row.requests, row.failed, row.wronglyDenied, row.wronglyAllowed],
       ...[`${row.longestGapMs} ms`, `${row.tookMs} ms`],

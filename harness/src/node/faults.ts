@@ -240,10 +240,12 @@ async function evicted({ node }: Product, { name, namespace }: NodePod): Promise
   const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace } };
   const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
   await eventually(`the eviction of ${name}`, async () => {
-    const { status, body } = await node.api.send("POST", `${path}/eviction`, eviction);
+    const { status, body } = await node.cluster.api.send("POST", `${path}/eviction`, eviction);
     expect([status, body["message"]]).toEqual([201, undefined]);
   });
-  await eventually(`the end of ${name}`, async () => expect((await node.api.send("GET", path)).status).toBe(404));
+  await eventually(`the end of ${name}`, async () =>
+    expect((await node.cluster.api.send("GET", path)).status).toBe(404),
+  );
 }
 
 /** Takes memory in the cgroup of the pod until the kernel kills its program, and resolves when it runs again. */

@@ -2,7 +2,6 @@
 import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { loadAuthority } from "@weir/certificates/authority";
-import { fieldsOf } from "@weir/kubernetes/mapping";
 import { answerOfOldImage, ScriptedPod } from "../ads/scripted-pod.ts";
 import { CHARTS } from "../helm/helm.ts";
 import { startMongo } from "../servers/mongo.ts";
@@ -88,7 +87,7 @@ export class MonitoredSystem {
 
   /** Connects a client that NACKs limits per week, as a pod of an old image does. */
   async startOldPod(): Promise<void> {
-    const { "ca.crt": ca, "ratelimit.crt": cert, "ratelimit.key": key } = await this.#readSecret("weir-ratelimit-tls");
+    const { "ca.crt": ca, "ratelimit.crt": cert, "ratelimit.key": key } = await this.#secret("weir-ratelimit-tls");
     const tls = createSecureContext({ ca: ca!, cert: cert!, key: key! });
     const serverName = `weir-control-plane.${SYSTEM_NAMESPACE}.svc`;
     const place = { host: await this.controlPlaneAddress(), serverName, tls };
@@ -97,13 +96,12 @@ export class MonitoredSystem {
 
   /** Starts a rate limit pod whose only rule file is invalid, and its Service `rejecting`. */
   async startRejectingPod(namespace: string): Promise<void> {
-    const path = "jsonpath={.spec.template.spec.containers[0].image}";
     const env = { CONFIG_TYPE: "FILE", RUNTIME_ROOT: "/rules", RUNTIME_WATCH_ROOT: "false", BACKEND_TYPE: "memory" };
     const metrics = { USE_PUSHSTATS: "false", USE_PULLSTATS: "true", PULLSTATS_ADDR: ":9090" };
     await startNodePod(this.node, {
       namespace,
       name: "rejecting",
-      image: await this.kubectl("get", "deployment", "ratelimit", "-o", path),
+      image: await this.node.imageOf("ratelimit"),
       args: [],
       files: { "rules.yaml": "domain: [" },
       container: {
@@ -116,9 +114,9 @@ export class MonitoredSystem {
 
   /** Gives the control plane a certificate for three days, in all else as the operator makes it, which keeps it. */
   async shortenCertificate(): Promise<void> {
-    const { "tls.crt": cert, "tls.key": key } = await this.#readSecret("weir-ca");
+    const { "tls.crt": cert, "tls.key": key } = await this.#secret("weir-ca");
     const authority = await loadAuthority(cert!, key!);
-    const { subjectAltName } = new X509Certificate((await this.#readSecret("weir-control-plane-tls"))["tls.crt"]!);
+    const { subjectAltName } = new X509Certificate((await this.#secret("weir-control-plane-tls"))["tls.crt"]!);
     const dnsNames = subjectAltName!.split(", ").map((name) => name.replace("DNS:", ""));
     const names = { commonName: "weir-control-plane", dnsNames };
     const { certPem, keyPem } = await authority.issue({ ...names, usage: "both", validDays: 3, now: new Date() });
@@ -134,9 +132,7 @@ export class MonitoredSystem {
     await this.mongo.stop();
   }
 
-  async #readSecret(name: string): Promise<Readonly<Record<string, string>>> {
-    const { data } = fieldsOf(JSON.parse(await this.kubectl("get", "secret", name, "-o", "json")));
-    const entries = Object.entries(fieldsOf(data));
-    return Object.fromEntries(entries.map(([key, value]) => [key, Buffer.from(String(value), "base64").toString()]));
+  async #secret(name: string): Promise<Readonly<Record<string, string>>> {
+    return await this.node.secret(SYSTEM_NAMESPACE, name);
   }
 }

@@ -6,9 +6,8 @@ import { promisify } from "node:util";
 
 import { fieldsOf, type Mapping, mappingsOf, textOf } from "@weir/kubernetes/mapping";
 import { CHARTS, helm } from "../helm/helm.ts";
-import { ClusterAccess, type ClusterPlace } from "../kubernetes/cluster-access.ts";
-import { kubeconfigText } from "../kubernetes/cluster-files.ts";
-import { ClusterApi } from "../kubernetes/cluster-api.ts";
+import { ClusterAccess } from "../kubernetes/cluster-access.ts";
+import type { ClusterPlace } from "../kubernetes/cluster-api.ts";
 import { eventually } from "../processes/eventually.ts";
 import { pauseProcess } from "../processes/pause-process.ts";
 import type { NodeAddresses } from "./node-addresses.ts";
@@ -59,36 +58,38 @@ export class NodeAccess implements NodePlace {
   readonly addresses: NodeAddresses;
   readonly folder: string;
   readonly cgroup: string;
-  readonly api: ClusterApi;
 
   constructor({ cluster, addresses, folder, cgroup }: NodePlace) {
     this.cluster = new ClusterAccess(cluster);
     this.addresses = addresses;
     this.folder = folder;
     this.cgroup = cgroup;
-    this.api = new ClusterApi(cluster);
   }
 
   /** Runs kubectl as the user who may do everything; fails with what it said. */
   async kubectl(args: readonly string[], input?: string): Promise<string> {
-    const { code, stdout, stderr } = await this.cluster.kubectl(args, input);
-    if (code !== 0) throw new Error(`kubectl ${args.join(" ")} failed: ${stderr.trim()}`);
-    return stdout;
+    return await this.cluster.run(args, input);
   }
 
   /** The same as a service account, with its rights alone. */
   async as(account: string, namespace: string): Promise<NodeAccess> {
-    const adminToken = (await this.kubectl(["create", "token", account, "-n", namespace])).trim();
+    const adminToken = await this.cluster.tokenOf(account, namespace);
     const folder = mkdtempSync(join(this.folder, `${account}-`));
-    writeFileSync(join(folder, "kubeconfig"), kubeconfigText(this.cluster.url, this.cluster.caPem, adminToken));
+    writeFileSync(join(folder, "kubeconfig"), this.cluster.kubeconfig({}, adminToken));
     const { cluster, addresses, cgroup } = this;
     const place = { url: cluster.url, caPem: cluster.caPem, programs: cluster.programs, adminToken, folder };
     return new NodeAccess({ cluster: place, addresses, folder: this.folder, cgroup });
   }
 
+  /** Makes Secrets of a namespace, by name. */
+  async makeSecrets(namespace: string, secrets: Readonly<Record<string, object>>): Promise<void> {
+    for (const [name, stringData] of Object.entries(secrets))
+      await this.apply({ apiVersion: "v1", kind: "Secret", metadata: { name, namespace }, stringData });
+  }
+
   /** The texts of a Secret. */
   async secret(namespace: string, name: string): Promise<Readonly<Record<string, string>>> {
-    const { body } = await this.api.send("GET", `/api/v1/namespaces/${namespace}/secrets/${name}`);
+    const { body } = await this.cluster.api.send("GET", `/api/v1/namespaces/${namespace}/secrets/${name}`);
     const data = Object.entries(fieldsOf(body["data"]));
     return Object.fromEntries(data.map(([key, value]) => [key, Buffer.from(String(value), "base64").toString()]));
   }
@@ -124,13 +125,13 @@ export class NodeAccess implements NodePlace {
   /** The pods with these labels that are not being deleted. */
   async podsBy(labels: string, namespace?: string): Promise<readonly NodePod[]> {
     const path = namespace === undefined ? "/api/v1/pods" : `/api/v1/namespaces/${namespace}/pods`;
-    const found = await this.api.list(`${path}?labelSelector=${encodeURIComponent(labels)}`);
+    const found = await this.cluster.api.list(`${path}?labelSelector=${encodeURIComponent(labels)}`);
     return found.filter((pod) => fieldsOf(pod["metadata"])["deletionTimestamp"] === undefined).map(toPod);
   }
 
   /** The pod as it is now. */
   async pod({ name, namespace }: NodePod): Promise<NodePod> {
-    return toPod((await this.api.send("GET", `/api/v1/namespaces/${namespace}/pods/${name}`)).body);
+    return toPod((await this.cluster.api.send("GET", `/api/v1/namespaces/${namespace}/pods/${name}`)).body);
   }
 
   /** The image of a program of Weir, such as `weir-operator`. */

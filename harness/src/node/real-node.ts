@@ -55,22 +55,13 @@ export class RealNode extends NodeAccess {
       HOST_ADDRESS: addresses.host,
       CGROUP: this.cgroup.slice(1),
     };
-    const namespaces = [
-      "--net",
-      "--mount",
-      "--pid",
-      "--fork",
-      "--kill-child",
-      "--mount-proc",
-      "--propagation",
-      "private",
-    ];
+    const namespaces = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
     this.#init = new ServerProcess({
       name: "the node",
       command: "/usr/bin/env",
       args: [
         ...Object.entries(environment).map(([name, value]) => `${name}=${value}`),
-        ...["unshare", ...namespaces, "bash", join(ROOT, "harness/node/node.sh")],
+        ...["unshare", ...namespaces, "--propagation", "private", "bash", join(ROOT, "harness/node/node.sh")],
       ],
       logPath: join(folder, "node.log"),
     });
@@ -85,14 +76,7 @@ export class RealNode extends NodeAccess {
     await eventually("containerd", async () => await this.ctr("version"), READY_TIMEOUT_MS);
     for (const image of images) await this.importImages(image);
     await this.cluster.apply(coreDnsManifests(this.addresses.dns));
-    await eventually(
-      "the node to be Ready",
-      async () => {
-        const { stdout, stderr } = await this.cluster.kubectl(["get", "nodes", "--no-headers"]);
-        if (!stdout.includes(" Ready ")) throw new Error(stdout + stderr);
-      },
-      READY_TIMEOUT_MS,
-    );
+    await eventually("the node to be Ready", () => this.cluster.requireReadyNode(), READY_TIMEOUT_MS);
     await this.kubectl(["-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s"]);
   }
 

@@ -1,5 +1,6 @@
 // Reads processes from /proc, so that a test can check that none is left behind.
-import { readFileSync, readdirSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
 
 /** The processes whose parent is `pid`. */
 export function childrenOf(pid: number): readonly number[] {
@@ -25,6 +26,18 @@ export function commandOf(pid: number): string {
 export function isRunning(pid: number): boolean {
   const state = readStat(pid)?.state;
   return state !== undefined && state !== "Z" && state !== "X";
+}
+
+/** The inodes of the sockets of a process. */
+export function socketInodes(pid: number): readonly string[] {
+  const folder = `/proc/${pid}/fd`;
+  return readdirSync(folder).flatMap((name) => {
+    try {
+      return /^socket:\[(\d+)\]$/.exec(readlinkSync(join(folder, name)))?.[1] ?? [];
+    } catch {
+      return []; // Closed between the listing and this look.
+    }
+  });
 }
 
 // proc(5): the second field is the program's name in brackets and may hold anything; state and

@@ -3,7 +3,6 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { PORT_OWNERS, type StackPorts } from "@weir/dev/settings";
 import { planPrograms, type ProgramPlan, type StackPlace } from "@weir/dev/setup/programs";
 import { boundCommand } from "./bound-command.ts";
@@ -48,7 +47,7 @@ export async function startStackProgram(
     ...place
   }: Pick<StackPlace, "ports" | "certificates"> & { readonly sourceDirectory?: string; readonly root?: string },
   env: Env = {},
-): Promise<ProcessGroup> {
+): Promise<Program> {
   const plan = planPrograms({ sourceDirectory: "", accountDirectory: "", machine: machine(), ...place })[program];
   return startPlanned({ ...plan, env: { ...plan.env, ...env } }, root);
 }
@@ -57,7 +56,7 @@ export async function startStackProgram(
 export async function startPlanned(
   { name, launcher: command, env, readyUrl }: ProgramPlan,
   root = ROOT,
-): Promise<ProcessGroup> {
+): Promise<Program> {
   const program = await startProcess({ name, command: launcher(command, root), env, cwd: ROOT });
   try {
     await program.waitUntilReady(readyUrl, READY_TIMEOUT_MS);

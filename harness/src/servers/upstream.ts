@@ -5,15 +5,21 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 
+/** What it answers by default. */
+const HELLO = { body: "hello\n", type: "text/plain" };
+
 /** Starts an upstream on a free port. */
-export async function startUpstream(host: string = STACK_HOST): Promise<Upstream> {
+export async function startUpstream(
+  host: string = STACK_HOST,
+  { body, type }: { readonly body: string | Buffer; readonly type: string } = HELLO,
+): Promise<Upstream> {
   const requests = new Map<string, number>();
   // Never closes an idle connection: the proxy may be about to use it, and the request would fail.
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const user = String(request.headers["x-user"] ?? "");
     requests.set(user, (requests.get(user) ?? 0) + 1);
     request.resume();
-    response.end("hello\n");
+    response.setHeader("content-type", type).end(body);
   });
   await once(server.listen(0, host), "listening");
   return new Upstream(server, requests);

@@ -1,12 +1,12 @@
 // One replica of the real control plane over a folder of manifests, and a client that watches its
 // rollout API over HTTP, as a dashboard does.
+import { join } from "node:path";
 import { toJson } from "@bufbuild/protobuf";
 import { type Client, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { readRolloutState, type RolloutState } from "@weir/dev/output/rollout-state";
-import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import type { StackPorts } from "@weir/dev/settings";
-import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
+import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import {
   type Rollout as RolloutMessage,
@@ -14,28 +14,25 @@ import {
   RolloutService,
 } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import { anyPorts, type Env, startStackProgram } from "../processes/programs.ts";
+import type { Program } from "../processes/start-process.ts";
 
 /** The part of the rollout API's messages that tests read. */
 export interface Rollout {
   readonly observedAt: string;
   readonly ready?: boolean;
   readonly source?: { readonly error?: string };
-  readonly fleets: readonly {
-    readonly name: string;
-    readonly version: string;
-    readonly pods?: ReportedCounts;
-  }[];
+  readonly fleets: readonly { readonly name: string; readonly version: string; readonly pods?: ReportedCounts }[];
   readonly resources: readonly ReportedResource[];
-  readonly pods?: readonly ReportedPod[];
+  readonly pods?: readonly {
+    readonly nodeId: string;
+    readonly state: string;
+    readonly accepted?: { readonly version: string };
+    readonly rejection?: string;
+  }[];
 }
 
 /** Numbers of pods in the rollout API; zero is left out. */
-export interface ReportedCounts {
-  readonly total?: number;
-  readonly accepted?: number;
-  readonly rejected?: number;
-  readonly pending?: number;
-}
+type ReportedCounts = Readonly<Partial<Record<"total" | "accepted" | "rejected" | "pending", number>>>;
 
 /** A resource in the rollout API. */
 export interface ReportedResource {
@@ -47,17 +44,18 @@ export interface ReportedResource {
   readonly pods?: ReportedCounts;
 }
 
-/** A pod in the rollout API. */
-export interface ReportedPod {
-  readonly nodeId: string;
-  readonly state: string;
-  readonly accepted?: { readonly version: string };
-  readonly rejection?: string;
+/** Paths of the certificates of control planes and of pods. */
+export type ReplicaCertificates = DevelopmentCertificates;
+
+/** Makes them in `folder`, for this machine and further names of the control plane. */
+export function makeCertificates(folder: string, ...names: readonly string[]): Promise<ReplicaCertificates> {
+  const hostNames = ["localhost", STACK_HOST, ...names];
+  return ensureCertificates(join(folder, "certificates"), { hostNames, now: new Date() });
 }
 
 /** What replicas share, and the ports of this one; free ones by default. */
 export interface ReplicaPlace {
-  readonly certificates: DevelopmentCertificates;
+  readonly certificates: ReplicaCertificates;
   /** Folder of the manifests. */
   readonly manifests: string;
   readonly ports?: StackPorts;
@@ -80,11 +78,11 @@ export async function startReplica(
 /** A running replica. */
 export class Replica {
   readonly ports: StackPorts;
-  readonly process: ProcessGroup;
+  readonly process: Program;
   /** Its HTTP address. */
   readonly url: string;
 
-  constructor(ports: StackPorts, process: ProcessGroup) {
+  constructor(ports: StackPorts, process: Program) {
     this.ports = ports;
     this.process = process;
     this.url = `http://${STACK_HOST}:${ports.controlPlaneHttp}`;

@@ -4,12 +4,16 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import type { RolloutState } from "@weir/dev/output/rollout-state";
-import { type DevelopmentCertificates, ensureCertificates } from "@weir/dev/setup/certificates";
-import { STACK_HOST } from "@weir/dev/setup/ports";
 import type { LimitsCluster } from "../kubernetes/limits-cluster.ts";
 import { type Pod, startPod } from "./pod.ts";
 import { anyPorts, type Env } from "../processes/programs.ts";
-import { type Replica, type ReplicaPlace, startReplica } from "./replica.ts";
+import {
+  makeCertificates,
+  type Replica,
+  type ReplicaCertificates,
+  type ReplicaPlace,
+  startReplica,
+} from "./replica.ts";
 
 /** How long a program may take to stop, in milliseconds. */
 const STOP_GRACE_MS = 30_000;
@@ -80,10 +84,7 @@ export async function startWeir(
   const kubeconfig = join(folder, "kubeconfig");
   await cluster?.writeKubeconfig(kubeconfig, apiServerPort);
   const source = cluster && { SOURCE: "kubernetes", SOURCE_DIRECTORY: "", KUBECONFIG: kubeconfig };
-  const certificates = await ensureCertificates(join(folder, "certificates"), {
-    hostNames: ["localhost", STACK_HOST],
-    now: new Date(),
-  });
+  const certificates = await makeCertificates(folder);
   const place = { ports: await anyPorts(), certificates, manifests: manifestFolder };
   const env = { ...source, ...controlPlaneEnv };
   return new Weir(place, env, await startReplica(place, env));
@@ -139,7 +140,7 @@ export class Weir {
     this.controlPlane = await startReplica(this.#place, this.#controlPlaneEnv);
   }
 
-  get certificates(): DevelopmentCertificates {
+  get certificates(): ReplicaCertificates {
     return this.#place.certificates;
   }
 

@@ -1,5 +1,5 @@
 // Reads the bytes of a server for tests, and puts them into words.
-import { createFrameReader, FLAG, FRAME, FRAME_HEADER_BYTES } from "@weir/harness/http2/http2-frames";
+import { FLAG, FRAME, FrameReader } from "@weir/harness/http2/http2-frames";
 import { FieldList } from "../hpack/field-list.ts";
 import { HpackDecoder } from "../hpack/hpack-decoder.ts";
 
@@ -25,21 +25,22 @@ export interface ReceivedFrame {
 /** The bytes of one server. */
 export class ServerReader {
   readonly #decoder = new HpackDecoder(LIMITS);
-  readonly #read = createFrameReader((...frame) => void this.#frames.push(this.#frame(...frame)));
+  readonly #reader = new FrameReader((...frame) => void this.#frames.push(this.#frame(...frame)));
   #frames: ReceivedFrame[] = [];
   /** Whether the server refuses HTTP/1, in HTTP/1. */
   isHttp1 = false;
+
   /** Bytes of a frame that is not complete. */
-  restBytes = 0;
+  get restBytes(): number {
+    return this.#reader.rest.length;
+  }
 
   /** Returns the frames that are complete with these bytes. */
   read(bytes: Buffer): readonly ReceivedFrame[] {
     this.isHttp1 ||= bytes.toString("latin1", 0, HTTP1_ANSWER.length) === HTTP1_ANSWER;
     this.#frames = [];
     if (this.isHttp1) return [];
-    this.#read(bytes);
-    this.restBytes += bytes.length;
-    for (const { payload } of this.#frames) this.restBytes -= FRAME_HEADER_BYTES + payload.length;
+    this.#reader.read(bytes);
     return this.#frames;
   }
 

@@ -1,6 +1,14 @@
 // Both directions of a connection, as an observer reads them: the client, sound or not, as far as a server
 // could; of the server everything must be sound, answer what the client sent, and fit what it allowed.
-import { FLAG, FRAME, frame, FRAME_HEADER_BYTES, PREFACE, SETTING } from "@weir/harness/http2/http2-frames";
+import {
+  FLAG,
+  FRAME,
+  frame,
+  FRAME_HEADER_BYTES,
+  FrameReader,
+  PREFACE,
+  SETTING,
+} from "@weir/harness/http2/http2-frames";
 import type { ReceivedFrame } from "../connection/received-frames.suite.ts";
 
 const DEFAULT_WINDOW_BYTES = 65_535;
@@ -43,30 +51,21 @@ export class Exchange {
   #settings = 0;
   #settingsAcks = 0;
   #controlFrames = 0;
-  #rest: Buffer = Buffer.alloc(0);
-  #hasPreface = false;
+  readonly #client = new FrameReader((...read) => this.#clientFrame(...read), PREFACE.length);
 
   /** Reads what the client sends next. */
   clientSends(chunk: Buffer): void {
-    this.#rest = Buffer.concat([this.#rest, chunk]);
-    if (!this.#hasPreface) {
-      if (this.#rest.length < PREFACE.length) return;
-      this.#hasPreface = true;
-      this.#rest = this.#rest.subarray(PREFACE.length);
-    }
-    while (this.#missing() === 0) {
-      const end = FRAME_HEADER_BYTES + this.#rest.readUIntBE(0, 3);
-      this.#clientFrame(this.#rest.subarray(0, end));
-      this.#rest = this.#rest.subarray(end);
-    }
+    this.#client.read(chunk);
   }
 
   /** Bytes that complete the preface and SETTINGS, or the last frame. */
   completion(): Buffer {
-    const rest = this.#rest.length;
-    if (!this.#hasPreface) return Buffer.concat([PREFACE.subarray(rest), frame(FRAME.SETTINGS, 0, 0)]);
-    if (rest > 0) return Buffer.alloc(this.#missing());
-    return this.#clientFrames === 0 ? frame(FRAME.SETTINGS, 0, 0) : Buffer.alloc(0);
+    const { rest, prefaceBytes } = this.#client;
+    if (prefaceBytes > 0) return Buffer.concat([PREFACE.subarray(-prefaceBytes), frame(FRAME.SETTINGS, 0, 0)]);
+    if (rest.length === 0) return this.#clientFrames === 0 ? frame(FRAME.SETTINGS, 0, 0) : Buffer.alloc(0);
+    // What the last frame lacks; of its header alone while that is incomplete.
+    const header = Buffer.concat([rest.subarray(0, 3), Buffer.alloc(3)]);
+    return Buffer.alloc(FRAME_HEADER_BYTES + header.readUIntBE(0, 3) - rest.length);
   }
 
   /** Reads what the server sends next; throws when something is wrong. */
@@ -82,17 +81,9 @@ export class Exchange {
     }
   }
 
-  /** Bytes that the last frame of the client lacks; of its header alone while that is incomplete. */
-  #missing(): number {
-    const header = Buffer.concat([this.#rest.subarray(0, 3), Buffer.alloc(3)]);
-    return Math.max(0, FRAME_HEADER_BYTES + header.readUIntBE(0, 3) - this.#rest.length);
-  }
-
-  #clientFrame(bytes: Buffer): void {
-    const type = bytes[3];
-    const isAck = (bytes[4]! & FLAG.ACK) !== 0;
-    const id = bytes.readUInt32BE(5) & STREAM_ID_MASK;
-    const payload = bytes.subarray(FRAME_HEADER_BYTES);
+  #clientFrame(type: number, flags: number, streamId: number, payload: Buffer): void {
+    const isAck = (flags & FLAG.ACK) !== 0;
+    const id = streamId & STREAM_ID_MASK;
     this.#clientFrames++;
     if (type === FRAME.HEADERS) {
       this.#opened.add(id);

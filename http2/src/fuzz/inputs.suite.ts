@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { createFrameReader, frame, FRAME_HEADER_BYTES, PREFACE, uint32 } from "@weir/harness/http2/http2-frames";
+import { frame, FRAME_HEADER_BYTES, FrameReader, PREFACE, uint32 } from "@weir/harness/http2/http2-frames";
 import { mutate } from "@weir/harness/processes/mutation";
 import type { Random } from "@weir/harness/processes/random";
 
@@ -123,8 +123,8 @@ function readRecordings(client: string): readonly (readonly Buffer[])[] {
     .split("\n");
   return lines.map((line) => {
     const frames: Buffer[] = [];
-    const read = createFrameReader((type, flags, id, payload) => void frames.push(frame(type, flags, id, payload)));
-    read(Buffer.from(line, "base64").subarray(PREFACE.length));
+    const reader = new FrameReader((...read) => void frames.push(frame(...read)), PREFACE.length);
+    reader.read(Buffer.from(line, "base64"));
     return frames;
   });
 }

@@ -4,7 +4,6 @@ import { createLog } from "@weir/common/log/log";
 import { openClusterAccess } from "@weir/kubernetes/access/cluster-access";
 import { ApiClient } from "@weir/kubernetes/client/api-client";
 import { ObjectClient, type WrittenObject } from "@weir/kubernetes/client/object-client";
-import { kubeconfigText } from "@weir/harness/kubernetes/cluster-files";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -55,16 +54,16 @@ describe("the rights of CertificateKeeper", () => {
 
   beforeAll(async () => {
     cluster = await startKubernetesCluster();
-    const namespaces = NAMESPACES.map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } }));
+    await cluster.createNamespaces(...NAMESPACES);
     const account = {
       apiVersion: "v1",
       kind: "ServiceAccount",
       metadata: { name: "weir-operator", namespace: "weir-system" },
     };
-    await cluster.apply([...namespaces, account].map((each) => JSON.stringify(each)).join("\n---\n"));
-    const { stdout } = await cluster.kubectl(["create", "token", "weir-operator", "-n", "weir-system"]);
+    await cluster.apply(JSON.stringify(account));
+    const token = await cluster.tokenOf("weir-operator", "weir-system");
     const path = join(cluster.folder, "operator-kubeconfig");
-    writeFileSync(path, kubeconfigText(cluster.url, cluster.caPem, stdout.trim()));
+    writeFileSync(path, cluster.kubeconfig({}, token));
     const access = await openClusterAccess({ kind: "kubeconfig", paths: [path] }, Date.now);
     client = new ApiClient(access, TIMEOUTS, { userAgent: "test" });
     objects = new ObjectClient(client);

@@ -1,12 +1,9 @@
 // Revisions on a real API server: what is kept, when, and what is left for the garbage collector.
-import { readFileSync } from "node:fs";
-
 import { silentLog } from "@weir/common/log/log";
 import { openClusterAccess } from "@weir/kubernetes/access/cluster-access";
 import { ApiClient } from "@weir/kubernetes/client/api-client";
 import { type ApiKind, resourceOf } from "@weir/kubernetes/client/api-resource";
 import { ObjectClient } from "@weir/kubernetes/client/object-client";
-import { eventually } from "@weir/harness/processes/eventually";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
@@ -29,11 +26,7 @@ const revisions = new ObjectCache();
 
 beforeAll(async () => {
   cluster = await startKubernetesCluster();
-  for (const plural of ["ratelimitconfigs", "ratelimitconfigrevisions"])
-    await cluster.apply(readFileSync(new URL(`../../../crds/crds/${plural}.yaml`, import.meta.url), "utf8"));
-  await eventually("the kinds to be served", async () =>
-    expect(await cluster.kubectl(["get", "rlc,rlcr"])).toMatchObject({ code: 0 }),
-  );
+  await cluster.installKinds("ratelimitconfigs", "ratelimitconfigrevisions");
   const access = await openClusterAccess({ kind: "kubeconfig", paths: [cluster.kubeconfigPath] }, Date.now);
   client = new ApiClient(access, TIMES, { userAgent: "test", slow: () => undefined });
   const objects = new ObjectClient(client);

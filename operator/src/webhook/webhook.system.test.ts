@@ -100,9 +100,8 @@ describe("the admission webhook", () => {
 
   beforeAll(async () => {
     cluster = await startKubernetesCluster();
-    for (const kind of ["ratelimitconfigs", "ratelimitservices"])
-      await cluster.apply(readFileSync(join(ROOT, `crds/crds/${kind}.yaml`), "utf8"));
-    await cluster.apply(JSON.stringify({ apiVersion: "v1", kind: "Namespace", metadata: { name: "weir-system" } }));
+    await cluster.installKinds("ratelimitconfigs", "ratelimitservices");
+    await cluster.createNamespaces("weir-system");
     const access = await openClusterAccess({ kind: "kubeconfig", paths: [cluster.kubeconfigPath] }, Date.now);
     client = new ApiClient(access, TIMEOUTS, { userAgent: "test" });
     objects = new ObjectClient(client);

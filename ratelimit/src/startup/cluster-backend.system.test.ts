@@ -17,8 +17,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { type ClusterServers, startCluster } from "../counters/kvstore/cluster/cluster-servers.suite.ts";
 import { hashSlot } from "../counters/kvstore/cluster/hash-slot.ts";
-import { callRateLimit } from "./rate-limit-call.suite.ts";
-import { clearOfMidnight, FREE_PORTS, portOf, startService, WAIT } from "./started-program.suite.ts";
+import { callRateLimit, clearOfMidnight, FREE_PORTS, portOf, startService, WAIT } from "./started-program.suite.ts";
 
 const PASSWORD = "open:sesame";
 

@@ -1,6 +1,8 @@
 // What tests of the rate limit service as a program have in common.
 import { type Env, startSource } from "@weir/harness/processes/programs";
 import type { Program } from "@weir/harness/processes/start-process";
+import { RateLimitClient } from "@weir/harness/servers/rate-limit-client";
+import type { RateLimitResponse } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 
 /** How long a program may take for what a test waits for, in milliseconds. */
 export const WAIT = { timeout: 60_000, interval: 50 };
@@ -37,4 +39,18 @@ export function startService(env: Env, args: readonly string[] = []): Program {
 /** The port of a listener, once the service logs it. */
 export async function portOf(service: Program, what: "gRPC" | "HTTP" | "debug" | "statistics"): Promise<number> {
   return Number((await service.find(new RegExp(`Listening for ${what} on [^" ]*:(\\d+)`)))[1]);
+}
+
+/**
+ * Calls ShouldRateLimit on a port of 127.0.0.1, with one descriptor per entry. Fails with the
+ * status of the call.
+ */
+export async function callRateLimit(
+  port: number,
+  domain: string,
+  ...entries: readonly (readonly [key: string, value: string])[]
+): Promise<RateLimitResponse> {
+  const client = new RateLimitClient(`127.0.0.1:${port}`);
+  const descriptors = entries.map(([key, value]) => ({ entries: [{ key, value }] }));
+  return await client.call({ domain, descriptors, hitsAddend: 1 }).finally(() => client.close());
 }

@@ -8,8 +8,7 @@ import type { Program } from "@weir/harness/processes/start-process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { openTcpReceiver, openUdpReceiver, type Receiver, valueInLines } from "../statistics/push/receivers.suite.ts";
-import { callRateLimit } from "./rate-limit-call.suite.ts";
-import { clearOfMidnight, FREE_PORTS, portOf, startService } from "./started-program.suite.ts";
+import { callRateLimit, clearOfMidnight, FREE_PORTS, portOf, startService } from "./started-program.suite.ts";
 
 /** How long a test waits for something to happen, in milliseconds. */
 const WAIT = { timeout: 40_000 };

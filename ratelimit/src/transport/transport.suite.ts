@@ -83,14 +83,16 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
       fixture = undefined;
     });
 
-    async function start(decider: Decider): Promise<TransportFixture> {
+    /** Starts it over a decider that gives every call this answer, or lets it wait. */
+    async function start(answer: Decision | DecideError | "waits" = PLAIN_OK) {
+      const decider = new ScriptedDecider();
+      decider.answer = answer === "waits" ? undefined : answer;
       fixture = await open(decider);
-      return fixture;
+      return { ...fixture, decider };
     }
 
     it("a request reaches the decider with all its fields", async () => {
-      const decider = new ScriptedDecider();
-      const { ask } = await start(decider);
+      const { ask, decider } = await start();
       const sent = { domain: "mongo_cps", hitsAddend: 7 };
       const plain = {
         entries: [
@@ -112,8 +114,7 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
     });
 
     it("a decision reaches the client with all its fields", async () => {
-      const decider = new ScriptedDecider();
-      decider.answer = {
+      const { ask } = await start({
         overallCode: 2,
         statuses: [
           {
@@ -136,8 +137,7 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
           { key: "RateLimit-Remaining", value: "0" },
         ],
         dynamicMetadata: { domain: "d", hitsAddend: 5, metadata: { name: "service_1", tiers: [1, null, true] } },
-      };
-      const { ask } = await start(decider);
+      });
       const answer = await ask(PLAIN_REQUEST);
       expect(answer).toMatchObject({
         kind: "decision",
@@ -180,9 +180,7 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
     ])(
       "a call that failed with %s is answered with %s and the message (cases 152 to 155, 169)",
       async (code, status) => {
-        const decider = new ScriptedDecider();
-        decider.answer = new DecideError(code, "cannot decide: näher steht es hier");
-        const { ask } = await start(decider);
+        const { ask } = await start(new DecideError(code, "cannot decide: näher steht es hier"));
         expect(await ask(PLAIN_REQUEST)).toEqual({
           kind: "refused",
           status,
@@ -192,14 +190,8 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
     );
 
     it("calls are answered in whatever order they are decided", async () => {
-      const decider = new ScriptedDecider();
-      decider.answer = undefined;
-      const { ask } = await start(decider);
-      const answers = [
-        ask({ ...PLAIN_REQUEST, hitsAddend: 1 }),
-        ask({ ...PLAIN_REQUEST, hitsAddend: 2 }),
-        ask({ ...PLAIN_REQUEST, hitsAddend: 3 }),
-      ];
+      const { ask, decider } = await start("waits");
+      const answers = [1, 2, 3].map((hitsAddend) => ask({ ...PLAIN_REQUEST, hitsAddend }));
       await decider.arrived(3);
       for (const { request, call } of [...decider.calls].reverse()) {
         const status = {
@@ -218,9 +210,7 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
     });
 
     it("drain() waits for running calls and takes no new ones", async () => {
-      const decider = new ScriptedDecider();
-      decider.answer = undefined;
-      const { ask, transport } = await start(decider);
+      const { ask, decider, transport } = await start("waits");
       const running = ask(PLAIN_REQUEST);
       await decider.arrived(1);
       decider.answer = PLAIN_OK;
@@ -237,16 +227,14 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
     });
 
     it("drain() resolves when nothing runs, and again when asked again", async () => {
-      const { ask, transport } = await start(new ScriptedDecider());
+      const { ask, transport } = await start();
       await ask(PLAIN_REQUEST);
       await transport.drain();
       await transport.drain();
     });
 
     it("stop() ends running calls", async () => {
-      const decider = new ScriptedDecider();
-      decider.answer = undefined;
-      const { ask, transport } = await start(decider);
+      const { ask, decider, transport } = await start("waits");
       const running = ask(PLAIN_REQUEST);
       await decider.arrived(1);
       await transport.stop();
@@ -256,7 +244,7 @@ export function describeTransport(what: string, open: (decider: Decider) => Prom
     });
 
     it("address() is the listen address", async () => {
-      const { transport } = await start(new ScriptedDecider());
+      const { transport } = await start();
       expect(transport.address()).toMatch(/^127\.0\.0\.1:\d+$/);
     });
   });

@@ -14,7 +14,7 @@ import type { StatisticsCounter, StatisticsGauge } from "../statistics/statistic
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 import { indexOfFewest, surplusOf } from "./balance.ts";
 import type { FromWorker } from "./messages.ts";
-import { forgetWorker, mergeReport } from "./statistics-merge.ts";
+import { forgetWorker, mergeReport } from "./statistics/statistics-merge.ts";
 import type { StoreHealth } from "./store-health.ts";
 import { type WorkerListener, WorkerProcess } from "./worker-process.ts";
 

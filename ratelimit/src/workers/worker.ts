@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 
 import { WorkerConnections } from "./worker-connections.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
-import { StatisticsReporter } from "./statistics-reporter.ts";
+import { StatisticsReporter } from "./statistics/statistics-reporter.ts";
 import type { WorkerService } from "./worker-service.ts";
 
 /** Time between two reports of statistics, in milliseconds. */

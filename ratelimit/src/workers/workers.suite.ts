@@ -1,32 +1,28 @@
 // The service with workers as a process, and clients of it, for system tests.
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ChannelCredentials } from "@grpc/grpc-js";
 import type { RateLimitResponse } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
-import { childrenOf, isRunning } from "@weir/harness/processes/processes";
+import { childrenOf, isRunning, socketInodes } from "@weir/harness/processes/processes";
 import { RateLimitClient } from "@weir/harness/servers/rate-limit-client";
 import { startRedis } from "@weir/harness/servers/redis";
 import type { StoreServer } from "@weir/harness/servers/store-server";
 import { RateLimitService, type ServiceOptions, startRateLimitProgram } from "@weir/harness/weir/rate-limit-service";
 
-/** A folder with rules, a Redis server, and services over them. */
+/** A Redis server, rules in its folder, and services over them. */
 export class WorkersFixture {
-  readonly folder: string;
   readonly redis: StoreServer;
   readonly #closing: (() => unknown)[] = [];
 
   /** Starts the Redis server and writes a rule file. */
   static async open(rules: string): Promise<WorkersFixture> {
-    const folder = await mkdtemp(join(tmpdir(), "weir-workers-"));
-    await mkdir(join(folder, "config"));
-    await writeFile(join(folder, "config", "rules.yaml"), rules);
-    return new WorkersFixture(folder, await startRedis(folder));
+    const redis = await startRedis();
+    mkdirSync(join(redis.folder, "config"));
+    writeFileSync(join(redis.folder, "config", "rules.yaml"), rules);
+    return new WorkersFixture(redis);
   }
 
-  private constructor(folder: string, redis: StoreServer) {
-    this.folder = folder;
+  private constructor(redis: StoreServer) {
     this.redis = redis;
   }
 
@@ -41,7 +37,8 @@ export class WorkersFixture {
       DISABLE_STATS: "true",
       LOG_LEVEL: "info",
     };
-    const service = new WorkersService(await startRateLimitProgram(this.folder, {}, { ...own, ...env }, options));
+    const { folder } = this.redis;
+    const service = new WorkersService(await startRateLimitProgram(folder, {}, { ...own, ...env }, options));
     this.#closing.unshift(() => service.process.end());
     return service;
   }
@@ -56,7 +53,6 @@ export class WorkersFixture {
   async close(): Promise<void> {
     for (const close of this.#closing) await close();
     await this.redis.stop();
-    await rm(this.folder, { recursive: true, force: true });
   }
 }
 
@@ -100,16 +96,4 @@ function establishedInodes(port: number): ReadonlySet<string> {
       address?.endsWith(local) === true && state === "01" ? [inode ?? ""] : [],
     ),
   );
-}
-
-/** The inodes of the sockets of a process. */
-function socketInodes(pid: number): readonly string[] {
-  const folder = `/proc/${pid}/fd`;
-  return readdirSync(folder).flatMap((name) => {
-    try {
-      return /^socket:\[(\d+)\]$/.exec(readlinkSync(join(folder, name)))?.[1] ?? [];
-    } catch {
-      return []; // Closed between the listing and this look.
-    }
-  });
 }

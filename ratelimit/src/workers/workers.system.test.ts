@@ -8,7 +8,6 @@ import { createAuthority } from "@weir/certificates/authority";
 import { credentials } from "@grpc/grpc-js";
 import { rateLimitConfig, ScriptedAdsServer } from "@weir/harness/ads/ads-server";
 import { eventually } from "@weir/harness/processes/eventually";
-import { pauseProcess } from "@weir/harness/processes/pause-process";
 import { isRunning } from "@weir/harness/processes/processes";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -132,7 +131,7 @@ describe("weir-ratelimit with two workers", { timeout: TIMEOUT_MS }, () => {
     for (const client of clients) await client.ask("user", "drain");
     await eventually("even connections", () => expect(service.connections()).toEqual([1, 1]));
     const workers = service.workers();
-    await pauseProcess(fixture.redis.pid);
+    await fixture.redis.pause();
     const calls = clients.map((client) => client.ask("user", "drain"));
     // Hits are counted before the store is asked.
     const arrived = async (): Promise<void> =>
@@ -140,7 +139,7 @@ describe("weir-ratelimit with two workers", { timeout: TIMEOUT_MS }, () => {
     await eventually("the calls", arrived);
     const stopped = service.process.end("SIGTERM");
     await eventually("the drain", () => expect(service.process.errors()).toContain("Closing the listeners"));
-    process.kill(fixture.redis.pid ?? 0, "SIGCONT");
+    fixture.redis.resume();
     expect((await Promise.all(calls)).map(({ overallCode }) => overallCode)).toEqual([1, 1]);
     expect(await stopped).toBe(0);
     expect(workers.filter(isRunning)).toEqual([]);
@@ -193,7 +192,7 @@ describe("weir-ratelimit with two workers", { timeout: TIMEOUT_MS }, () => {
   it("serves TLS with certificates that reload in every worker", async () => {
     const now = new Date();
     const authority = await createAuthority({ commonName: "test", now, validDays: 1 });
-    const [certPath, keyPath] = [join(fixture.folder, "server.pem"), join(fixture.folder, "server.key")];
+    const [certPath, keyPath] = [join(fixture.redis.folder, "server.pem"), join(fixture.redis.folder, "server.key")];
     const issue = async (commonName: string): Promise<void> => {
       const pair = await authority.issue({ commonName, dnsNames: ["localhost"], usage: "server", now, validDays: 1 });
       await writeFile(keyPath, pair.keyPem);
@@ -233,7 +232,7 @@ describe("weir-ratelimit with two workers", { timeout: TIMEOUT_MS }, () => {
   });
 
   it("serves a unix socket", async () => {
-    const path = join(fixture.folder, "grpc.sock");
+    const path = join(fixture.redis.folder, "grpc.sock");
     const service = await fixture.start({ WORKERS: "2", GRPC_UDS: path });
     for (let call = 0; call < 3; call++)
       expect((await fixture.client(`unix:${path}`).ask("user", "unix")).overallCode).toBe(1);

@@ -15,16 +15,7 @@ import { createTestAuthority } from "../../ads/ads-client.suite.ts";
 import { manifest } from "../../assemble/manifests.suite.ts";
 import { keysOf, limitOf } from "../source.suite.ts";
 import type { ClusterConnection } from "@weir/kubernetes/access/cluster-access";
-import {
-  applyConfig,
-  callApi,
-  CRD_YAML,
-  createNamespaces,
-  installConfigs,
-  kubeconfigOf,
-  openSource,
-  RESTARTS_TIMEOUT_MS,
-} from "./kubernetes-fixture.suite.ts";
+import { applyConfig, openSource, RESTARTS_TIMEOUT_MS } from "./kubernetes-fixture.suite.ts";
 import type { KubernetesSource, NamespaceScope } from "./kubernetes-source.ts";
 
 const RBAC_FOLDER = join(import.meta.dirname, "../../../rbac");
@@ -46,8 +37,8 @@ function rbac(name: string): string {
 
 beforeAll(async () => {
   cluster = await startKubernetesCluster();
-  await installConfigs(cluster, CRD_YAML);
-  await createNamespaces(cluster, "default", "weir-system", "team");
+  await cluster.installKinds("ratelimitconfigs");
+  await cluster.createNamespaces("default", "weir-system", "team");
   await cluster.apply(rbac("service-account.yaml"));
   await applyConfig(cluster, manifest({ name: "a", domain: "alpha", namespace: "team" }));
   folder = join(cluster.folder, "account");
@@ -76,30 +67,20 @@ async function revokeAll(): Promise<void> {
  */
 async function expectRight(isAllowed: boolean, verb: string, resource: string, namespace = ""): Promise<void> {
   const group = resource === "namespaces" ? "" : "ratelimit.weir.dev";
-  const text = JSON.stringify({
+  const review = {
     apiVersion: "authorization.k8s.io/v1",
     kind: "SubjectAccessReview",
     spec: { user: ACCOUNT, resourceAttributes: { verb, resource, group, namespace } },
-  });
+  };
   await eventually(`the right to ${verb} ${resource} to be ${String(isAllowed)}`, async () => {
-    const { body } = await callApi(cluster, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {
-      type: "application/json",
-      text,
-    });
-    expect(JSON.parse(body)).toMatchObject({ status: { allowed: isAllowed } });
+    const { body } = await cluster.api.send("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review);
+    expect(body).toMatchObject({ status: { allowed: isAllowed } });
   });
 }
 
 /** A token of the account, as kubelet asks for it. */
 async function createToken(): Promise<string> {
-  const { code, stdout, stderr } = await cluster.kubectl([
-    "create",
-    "token",
-    "weir-control-plane",
-    "--namespace=weir-system",
-  ]);
-  if (code !== 0) throw new Error(stderr);
-  return stdout.trim();
+  return await cluster.tokenOf("weir-control-plane", "weir-system");
 }
 
 /** The files that a pod of the account would find. */
@@ -349,7 +330,7 @@ describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     mkdirSync(folder, { recursive: true });
     const path = join(folder, "config");
     const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-    writeFileSync(path, kubeconfigOf(cluster, { "proxy-url": proxyUrl }, await createToken()));
+    writeFileSync(path, cluster.kubeconfig({ "proxy-url": proxyUrl }, await createToken()));
     const opened = await open({ kind: "all" }, { kind: "kubeconfig", paths: [path] });
     await opened.start();
     expect(keysOf(await opened.read())).toEqual(["team/a"]);
@@ -370,7 +351,7 @@ describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     const name = "ratelimitconfigs.ratelimit.weir.dev";
     await cluster.kubectl(["delete", "crd", name]);
     await eventually("the kind to be gone", async () => {
-      expect((await callApi(cluster, "GET", "/apis/ratelimit.weir.dev/v1alpha1/ratelimitconfigs")).status).toBe(404);
+      expect((await cluster.api.send("GET", "/apis/ratelimit.weir.dev/v1alpha1/ratelimitconfigs")).status).toBe(404);
     });
     const opened = await open({ kind: "all" });
     const started = opened.start();
@@ -379,12 +360,9 @@ describe("KubernetesSource", { timeout: RESTARTS_TIMEOUT_MS }, () => {
         `the CustomResourceDefinition ${name} is not installed in version v1alpha1, install it`,
       );
     });
-    await cluster.apply(CRD_YAML);
+    await cluster.installKinds("ratelimitconfigs");
     await started;
-    await cluster.kubectl(["wait", "--for=condition=Established", `crd/${name}`]);
-    await eventually("a resource", () =>
-      applyConfig(cluster, manifest({ name: "a", domain: "alpha", namespace: "team" })),
-    );
+    await applyConfig(cluster, manifest({ name: "a", domain: "alpha", namespace: "team" }));
     await eventually("the resource", async () => expect(keysOf(await opened.read())).toEqual(["team/a"]));
   });
 });

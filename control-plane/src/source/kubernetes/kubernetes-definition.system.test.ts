@@ -11,17 +11,7 @@ import { manifest, type ManifestText } from "../../assemble/manifests.suite.ts";
 import { limitOf } from "../source.suite.ts";
 import { resourceKey } from "../source.ts";
 import { startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
-import {
-  applyConfig,
-  callApi,
-  createNamespaces,
-  deleteConfig,
-  installConfigs,
-  kubeconfigOf,
-  LOOSE_CRD,
-  openSource,
-  RESTARTS_TIMEOUT_MS,
-} from "./kubernetes-fixture.suite.ts";
+import { applyConfig, LOOSE_CRD, openSource, RESTARTS_TIMEOUT_MS } from "./kubernetes-fixture.suite.ts";
 import type { KubernetesSource } from "./kubernetes-source.ts";
 
 const RBAC_FOLDER = join(import.meta.dirname, "../../../rbac");
@@ -40,7 +30,7 @@ let sources: Readonly<Record<string, KubernetesSource>>;
 
 beforeAll(async () => {
   cluster = await startKubernetesCluster();
-  await createNamespaces(cluster, "default", "team", "weir-system");
+  await cluster.createNamespaces("default", "team", "weir-system");
   const roles = ["service-account", "cluster-role", "cluster-role-binding", "definition-reader"];
   await cluster.apply(roles.map((name) => readFileSync(join(RBAC_FOLDER, `${name}.yaml`), "utf8")).join("---\n"));
   // An account that has only the required role.
@@ -52,9 +42,9 @@ beforeAll(async () => {
     ["permitted", "weir-control-plane"],
     ["restricted", "restricted"],
   ] as const) {
-    const { stdout } = await cluster.kubectl(["create", "token", user, "--namespace=weir-system"]);
+    const token = await cluster.tokenOf(user, "weir-system");
     kubeconfigs[name] = join(cluster.folder, `kubeconfig-${name}`);
-    writeFileSync(kubeconfigs[name], kubeconfigOf(cluster, {}, stdout.trim()));
+    writeFileSync(kubeconfigs[name], cluster.kubeconfig({}, token));
   }
 }, RESTARTS_TIMEOUT_MS);
 
@@ -88,19 +78,19 @@ async function limitsOf(source: KubernetesSource): Promise<Readonly<Record<strin
 
 /** The watches of definitions that the API server has, its own ones included. */
 async function definitionWatches(): Promise<number> {
-  const { body } = await callApi(cluster, "GET", "/metrics");
-  const watches = body.matchAll(/^apiserver_longrunning_requests\{.*resource="customresourcedefinitions".*\} (\d+)$/gm);
+  const { text } = await cluster.api.send("GET", "/metrics");
+  const watches = text.matchAll(/^apiserver_longrunning_requests\{.*resource="customresourcedefinitions".*\} (\d+)$/gm);
   return [...watches].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
 // First, because sources that were stopped may still be counted for a moment.
 describe("KubernetesSource, while it cannot reach the API server", () => {
   it("keeps what vanished with a definition that was deleted and installed again meanwhile", async () => {
-    await installConfigs(cluster, LOOSE_CRD);
+    await cluster.installKind("ratelimitconfigs", LOOSE_CRD);
     await apply({ name: "a", domain: "alpha", requestsPerUnit: 1 });
     const proxy = await startCuttingProxy(Number(new URL(cluster.url).port));
     const path = join(cluster.folder, "kubeconfig-proxy");
-    writeFileSync(path, kubeconfigOf(cluster, { server: `https://127.0.0.1:${proxy.port}` }));
+    writeFileSync(path, cluster.kubeconfig({ server: `https://127.0.0.1:${proxy.port}` }));
     const connection = { kind: "kubeconfig", paths: [path] } as const;
     const source = openSource(cluster, { changed: () => undefined }, { connection, keepVanishedMs: KEEP_MS });
     sources = { cut: source };
@@ -113,7 +103,7 @@ describe("KubernetesSource, while it cannot reach the API server", () => {
       proxy.block();
       await expectLimits({ "default/a": 1 }, true);
       await deleteDefinition();
-      await installConfigs(cluster, LOOSE_CRD);
+      await cluster.installKind("ratelimitconfigs", LOOSE_CRD);
       await apply({ name: "x", domain: "beta", requestsPerUnit: 20 });
       proxy.restore();
       await expectLimits({ "default/a": 1, "default/x": 20 }, false);
@@ -121,7 +111,7 @@ describe("KubernetesSource, while it cannot reach the API server", () => {
     } finally {
       await source.stop();
       await proxy.close();
-      await deleteConfig(cluster, "default/x");
+      await cluster.deleteConfig("default/x");
     }
   });
 });
@@ -131,7 +121,7 @@ describe("KubernetesSource, with and without the right to watch the definition",
   const seen: Record<string, Readonly<Record<string, number | undefined>>[]> = {};
 
   beforeEach(async () => {
-    await installConfigs(cluster, LOOSE_CRD);
+    await cluster.installKind("ratelimitconfigs", LOOSE_CRD);
     await apply({ name: "a", domain: "alpha", requestsPerUnit: 1 });
     await apply({ name: "b", domain: "beta", requestsPerUnit: 2 });
     await apply({ name: "c", domain: "gamma", namespace: "team", requestsPerUnit: 3 });
@@ -150,7 +140,7 @@ describe("KubernetesSource, with and without the right to watch the definition",
 
   afterEach(async () => {
     await Promise.all(Object.values(sources).map((source) => source.stop()));
-    for (const key of ["default/a", "default/b", "default/x", "team/c"]) await deleteConfig(cluster, key);
+    for (const key of ["default/a", "default/b", "default/x", "team/c"]) await cluster.deleteConfig(key);
   });
 
   it("keeps what vanishes with the definition until it is created again, its domain is claimed, or nothing changes any more", async () => {
@@ -160,7 +150,7 @@ describe("KubernetesSource, with and without the right to watch the definition",
     expect(seen["permitted"]).not.toEqual([]);
     for (const limits of seen["permitted"] ?? [])
       expect(limits).toEqual({ "default/a": 1, "default/b": 2, "team/c": 3 });
-    await installConfigs(cluster, LOOSE_CRD);
+    await cluster.installKind("ratelimitconfigs", LOOSE_CRD);
     await apply({ name: "a", domain: "alpha", requestsPerUnit: 10 });
     await apply({ name: "x", domain: "beta", requestsPerUnit: 20 });
     await expectLimits({ "default/a": 10, "default/x": 20, "team/c": 3 }, false);
@@ -170,18 +160,18 @@ describe("KubernetesSource, with and without the right to watch the definition",
   it("removes again what is deleted when the definition is there", async () => {
     await deleteDefinition();
     await expectLimits({ "default/a": 1, "default/b": 2, "team/c": 3 }, true);
-    await installConfigs(cluster, LOOSE_CRD);
+    await cluster.installKind("ratelimitconfigs", LOOSE_CRD);
     for (const name of ["a", "b"]) await apply({ name, domain: name, requestsPerUnit: 5 });
     await apply({ name: "c", domain: "gamma", namespace: "team", requestsPerUnit: 5 });
     await expectLimits({ "default/a": 5, "default/b": 5, "team/c": 5 }, false);
-    await deleteConfig(cluster, "default/a");
+    await cluster.deleteConfig("default/a");
     await expectLimits({ "default/b": 5, "team/c": 5 }, false);
   });
 
   it("removes everything after the definition was installed again without its resources", async () => {
     await deleteDefinition();
     await expectLimits({ "default/a": 1, "default/b": 2, "team/c": 3 }, true);
-    await installConfigs(cluster, LOOSE_CRD);
+    await cluster.installKind("ratelimitconfigs", LOOSE_CRD);
     await expectLimits({ "default/a": 1, "default/b": 2, "team/c": 3 }, false);
     await expectLimits({}, false);
   });

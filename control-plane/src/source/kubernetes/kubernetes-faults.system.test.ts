@@ -11,18 +11,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { manifest } from "../../assemble/manifests.suite.ts";
 import { keysOf, limitOf } from "../source.suite.ts";
 import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
-import {
-  applyConfig,
-  callApi,
-  createNamespaces,
-  deleteConfig,
-  installConfigs,
-  kubeconfigOf,
-  LOOSE_CRD,
-  openSource,
-  QUICK,
-  RESTARTS_TIMEOUT_MS,
-} from "./kubernetes-fixture.suite.ts";
+import { applyConfig, LOOSE_CRD, openSource, QUICK, RESTARTS_TIMEOUT_MS } from "./kubernetes-fixture.suite.ts";
 import type { KubernetesSource, KubernetesSourceOptions, NamespaceScope } from "./kubernetes-source.ts";
 
 /**
@@ -46,8 +35,8 @@ const lines: string[] = [];
 
 beforeAll(async () => {
   cluster = await startKubernetesCluster();
-  await installConfigs(cluster, LOOSE_CRD);
-  await createNamespaces(cluster, "default");
+  await cluster.installKind("ratelimitconfigs", LOOSE_CRD);
+  await cluster.createNamespaces("default");
   proxy = await startCuttingProxy(Number(new URL(cluster.url).port));
 }, RESTARTS_TIMEOUT_MS);
 
@@ -59,7 +48,7 @@ afterAll(async () => {
 /** A source that reaches the API server through the proxy only. */
 function open(scope: NamespaceScope = { kind: "all" }, times: KubernetesSourceOptions["times"] = {}): KubernetesSource {
   const path = join(cluster.folder, "kubeconfig-proxied");
-  writeFileSync(path, kubeconfigOf(cluster, { server: `https://127.0.0.1:${proxy.port}` }));
+  writeFileSync(path, cluster.kubeconfig({ server: `https://127.0.0.1:${proxy.port}` }));
   return openSource(
     cluster,
     { changed: () => (changes += 1) },
@@ -121,7 +110,7 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     await source.stop();
     proxy.restore();
     proxy.cutAfter(() => 0);
-    for (const name of ["a", "b", "c", "d"]) await deleteConfig(cluster, `default/${name}`);
+    for (const name of ["a", "b", "c", "d"]) await cluster.deleteConfig(`default/${name}`);
   });
 
   it("keeps its state while the API server is down, reports that, and catches up afterwards", async () => {
@@ -182,14 +171,14 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     const connections = proxy.connections;
     for (let edit = 1; edit <= 150; edit += 1) {
       const name = "abcd"[Math.floor(random() * 4)] ?? "a";
-      if (random() < 0.2) await deleteConfig(cluster, `default/${name}`);
+      if (random() < 0.2) await cluster.deleteConfig(`default/${name}`);
       else await apply(name, edit);
       if (edit % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 100));
     }
-    await deleteConfig(cluster, "default/b");
+    await cluster.deleteConfig("default/b");
     await apply("a", 1000);
     await apply("c", 1001);
-    await deleteConfig(cluster, "default/d");
+    await cluster.deleteConfig("default/d");
     await expectLimits({ a: 1000, c: 1001 });
     expect(proxy.connections - connections).toBeGreaterThan(3);
   });
@@ -197,7 +186,7 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
   it("continues when etcd was restarted", async () => {
     await cluster.etcd.kill();
     await eventually("the API server to miss etcd", async () =>
-      expect(await callApi(cluster, "GET", "/readyz")).toMatchObject({ status: 500 }),
+      expect(await cluster.api.send("GET", "/readyz")).toMatchObject({ status: 500 }),
     );
     expect(keysOf(await source.read())).toEqual(["default/a", "default/b"]);
     cluster.etcd.start();
@@ -208,7 +197,7 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
   it("treats an object that was deleted and created again while it was cut off as a new one", async () => {
     const before = (await source.read()).resources[0];
     proxy.block();
-    await deleteConfig(cluster, "default/a");
+    await cluster.deleteConfig("default/a");
     await apply("a", 1, "fortnight");
     proxy.restore();
     // As a change of the same object it would leave the last good form active.
@@ -269,7 +258,7 @@ describe("KubernetesSource, started, with namespaces by label", { timeout: RESTA
       await expectLimits(limits);
     }
     await source.stop();
-    await deleteConfig(cluster, "default/a");
+    await cluster.deleteConfig("default/a");
     await label("off");
   });
 });
@@ -289,7 +278,7 @@ describe("KubernetesSource.start()", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     await started;
     expect(keysOf(await source.read())).toEqual(["default/a"]);
     await source.stop();
-    await deleteConfig(cluster, "default/a");
+    await cluster.deleteConfig("default/a");
   });
 
   it("logs the server and what it waits for while nothing answers, and ends when it is stopped", async () => {

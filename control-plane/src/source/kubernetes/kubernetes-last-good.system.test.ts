@@ -11,22 +11,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 
 import { manifest } from "../../assemble/manifests.suite.ts";
 import { limitOf } from "../source.suite.ts";
-import {
-  applyConfig,
-  callApi,
-  createNamespaces,
-  installConfigs,
-  kubeconfigOf,
-  LOOSE_CRD,
-  openSource,
-  RESTARTS_TIMEOUT_MS,
-} from "./kubernetes-fixture.suite.ts";
+import { applyConfig, LOOSE_CRD, openSource, RESTARTS_TIMEOUT_MS } from "./kubernetes-fixture.suite.ts";
 import type { KubernetesSource, KubernetesSourceOptions } from "./kubernetes-source.ts";
 
-const REVISION_CRD = readFileSync(
-  join(import.meta.dirname, "../../../../crds/crds/ratelimitconfigrevisions.yaml"),
-  "utf8",
-);
 const RBAC_FOLDER = join(import.meta.dirname, "../../../rbac");
 const API = "/apis/ratelimit.weir.dev/v1alpha1";
 const ANOTHER_UID = "00000000-0000-0000-0000-000000000001";
@@ -39,8 +26,8 @@ const messages: string[] = [];
 beforeAll(async () => {
   cluster = await startKubernetesCluster();
   // With this definition the API server accepts what the control plane does not.
-  await installConfigs(cluster, LOOSE_CRD);
-  await createNamespaces(cluster, "default", "weir-system");
+  await cluster.installKind("ratelimitconfigs", LOOSE_CRD);
+  await cluster.createNamespaces("default", "weir-system");
   await applyConfig(cluster, manifest({ name: "shop", namespace: "default", domain: "shop", unit: "fortnight" }));
 }, RESTARTS_TIMEOUT_MS);
 
@@ -61,8 +48,8 @@ async function start(options: Partial<KubernetesSourceOptions> = {}): Promise<Ku
 }
 
 async function uidOf(name: string): Promise<string> {
-  const { body } = await callApi(cluster, "GET", `${API}/namespaces/default/ratelimitconfigs/${name}`);
-  return (JSON.parse(body) as { metadata: { uid: string } }).metadata.uid;
+  const { body } = await cluster.api.send("GET", `${API}/namespaces/default/ratelimitconfigs/${name}`);
+  return (body as unknown as { metadata: { uid: string } }).metadata.uid;
 }
 
 interface Form {
@@ -89,10 +76,7 @@ describe("a source without revisions", () => {
     const started = await start();
     expect([await limitIn(started), started.counts().readsLastGood]).toEqual([undefined, false]);
     await eventually("the log line", () => expect(messages).toContain(CANNOT));
-    await cluster.apply(REVISION_CRD);
-    await eventually("the API server to serve them", async () => {
-      expect((await callApi(cluster, "GET", `${API}/${REVISION_PLURAL}`)).status).toBe(200);
-    });
+    await cluster.installKinds(REVISION_PLURAL);
     await keep();
     await eventually("the last good form", async () => expect(await limitIn(started)).toBe(7));
     expect(messages.filter((message) => message === CANNOT)).toHaveLength(1);
@@ -111,9 +95,9 @@ describe("a source without revisions", () => {
   ])("reads with the roles $roles the limit $limit", async ({ roles, limit }) => {
     const files = ["service-account", ...roles].map((name) => readFileSync(join(RBAC_FOLDER, `${name}.yaml`), "utf8"));
     await cluster.apply(files.join("---\n"));
-    const { stdout } = await cluster.kubectl(["create", "token", "weir-control-plane", "--namespace=weir-system"]);
+    const token = await cluster.tokenOf("weir-control-plane", "weir-system");
     const path = join(cluster.folder, "kubeconfig-account");
-    writeFileSync(path, kubeconfigOf(cluster, {}, stdout.trim()));
+    writeFileSync(path, cluster.kubeconfig({}, token));
     const started = await start({ connection: { kind: "kubeconfig", paths: [path] } });
     await eventually("the limit", async () => expect(await limitIn(started)).toBe(limit));
     await eventually("the log", () => expect(messages.includes(CANNOT)).toBe(limit === undefined));
@@ -122,7 +106,7 @@ describe("a source without revisions", () => {
 
 describe("a source with revisions", () => {
   beforeEach(async () => {
-    const { status } = await callApi(cluster, "DELETE", `${API}/namespaces/default/${REVISION_PLURAL}`);
+    const { status } = await cluster.api.send("DELETE", `${API}/namespaces/default/${REVISION_PLURAL}`);
     expect(status).toBe(200);
   });
 
@@ -165,9 +149,9 @@ describe("a source with revisions", () => {
     const newest = await keep({ requestsPerUnit: 2, unit: "hour" });
     const started = await start();
     expect([await limitIn(started), (await started.read()).resources[0]?.lastGood?.length]).toEqual([2, 1]);
-    await callApi(cluster, "DELETE", `${API}/namespaces/default/${REVISION_PLURAL}/${newest}`);
+    await cluster.api.send("DELETE", `${API}/namespaces/default/${REVISION_PLURAL}/${newest}`);
     await eventually("the older form", async () => expect(await limitIn(started)).toBe(1));
-    await callApi(cluster, "DELETE", `${API}/namespaces/default/${REVISION_PLURAL}`);
+    await cluster.api.send("DELETE", `${API}/namespaces/default/${REVISION_PLURAL}`);
     await eventually("no form", async () => expect(await limitIn(started)).toBeUndefined());
   });
 });

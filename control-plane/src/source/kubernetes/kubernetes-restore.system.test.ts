@@ -11,17 +11,7 @@ import { manifest } from "../../assemble/manifests.suite.ts";
 import { limitOf } from "../source.suite.ts";
 import { resourceKey } from "../source.ts";
 import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
-import {
-  applyConfig,
-  callApi,
-  createNamespaces,
-  deleteConfig,
-  installConfigs,
-  kubeconfigOf,
-  LOOSE_CRD,
-  openSource,
-  RESTARTS_TIMEOUT_MS,
-} from "./kubernetes-fixture.suite.ts";
+import { applyConfig, LOOSE_CRD, openSource, RESTARTS_TIMEOUT_MS } from "./kubernetes-fixture.suite.ts";
 import type { KubernetesSource } from "./kubernetes-source.ts";
 
 /** How often etcd is restored. */
@@ -40,13 +30,13 @@ const replicas: Record<string, KubernetesSource> = {};
 
 beforeAll(async () => {
   cluster = await startKubernetesCluster();
-  await installConfigs(cluster, LOOSE_CRD);
-  await createNamespaces(cluster, "default");
+  await cluster.installKind("ratelimitconfigs", LOOSE_CRD);
+  await cluster.createNamespaces("default");
   for (const name of ["near", "far"]) {
     const proxy = await startCuttingProxy(Number(new URL(cluster.url).port));
     proxies[name] = proxy;
     const path = join(cluster.folder, `kubeconfig-${name}`);
-    writeFileSync(path, kubeconfigOf(cluster, { server: `https://127.0.0.1:${proxy.port}` }));
+    writeFileSync(path, cluster.kubeconfig({ server: `https://127.0.0.1:${proxy.port}` }));
     const connection = { kind: "kubeconfig", paths: [path] } as const;
     replicas[name] = openSource(cluster, { changed: () => undefined }, { connection });
   }
@@ -63,7 +53,7 @@ afterAll(async () => {
 async function edit(first: number): Promise<void> {
   for (let index = first; index < first + EDITS; index += 1) {
     const name = NAMES[(index * 7 + Math.floor(index / 3)) % NAMES.length] ?? "a";
-    if (index % 4 === 3) await deleteConfig(cluster, `default/${name}`);
+    if (index % 4 === 3) await cluster.deleteConfig(`default/${name}`);
     else await applyConfig(cluster, manifest({ name, domain: name, requestsPerUnit: index + 1 }));
   }
 }
@@ -72,17 +62,12 @@ type Limits = Readonly<Record<string, number | undefined>>;
 
 /** The limits that the API server lists, by resource; it may be not ready at first. */
 async function listedLimits(): Promise<Limits> {
-  const body = await eventually("the API server to list", async () => {
-    const answer = await callApi(cluster, "GET", "/apis/ratelimit.weir.dev/v1alpha1/ratelimitconfigs");
-    expect(answer).toMatchObject({ status: 200 });
-    return answer.body;
-  });
-  const { items } = JSON.parse(body) as {
-    items: {
-      metadata: { namespace: string; name: string };
-      spec: { descriptors: [{ rateLimit: { requestsPerUnit: number } }] };
-    }[];
-  };
+  const items = (await eventually("the API server to list", () =>
+    cluster.api.list("/apis/ratelimit.weir.dev/v1alpha1/ratelimitconfigs"),
+  )) as unknown as {
+    metadata: { namespace: string; name: string };
+    spec: { descriptors: [{ rateLimit: { requestsPerUnit: number } }] };
+  }[];
   return Object.fromEntries(
     items.map(({ metadata, spec }) => [resourceKey(metadata), spec.descriptors[0].rateLimit.requestsPerUnit]),
   );

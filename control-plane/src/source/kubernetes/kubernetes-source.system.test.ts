@@ -6,25 +6,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { manifest } from "../../assemble/manifests.suite.ts";
 import { describeSource, keysOf, limitOf, watchSource, type WatchedSource } from "../source.suite.ts";
 import { resourceKey } from "../source.ts";
-import {
-  applyConfig,
-  callApi,
-  clusterFixture,
-  createNamespaces,
-  deleteConfig,
-  installConfigs,
-  LOOSE_CRD,
-  QUICK,
-  RESTARTS_TIMEOUT_MS,
-} from "./kubernetes-fixture.suite.ts";
+import { applyConfig, clusterFixture, LOOSE_CRD, QUICK, RESTARTS_TIMEOUT_MS } from "./kubernetes-fixture.suite.ts";
 import type { KubernetesSource, KubernetesSourceOptions } from "./kubernetes-source.ts";
 
 let cluster: KubernetesCluster;
 
 beforeAll(async () => {
   cluster = await startKubernetesCluster();
-  await installConfigs(cluster, LOOSE_CRD);
-  await createNamespaces(cluster, "default", "team", "other");
+  await cluster.installKind("ratelimitconfigs", LOOSE_CRD);
+  await cluster.createNamespaces("default", "team", "other");
 }, RESTARTS_TIMEOUT_MS);
 
 afterAll(async () => {
@@ -54,7 +44,7 @@ describe("KubernetesSource", () => {
   afterEach(async () => {
     await watched?.source.stop();
     watched = undefined;
-    for (const key of written) await deleteConfig(cluster, key);
+    for (const key of written) await cluster.deleteConfig(key);
     written.clear();
   });
 
@@ -83,16 +73,10 @@ describe("KubernetesSource", () => {
     const state = await source.read();
     const before = calls();
     const path = "/apis/ratelimit.weir.dev/v1alpha1/namespaces/default/ratelimitconfigs/a";
-    const patch = (text: string): { readonly type: string; readonly text: string } => ({
-      type: "application/merge-patch+json",
-      text,
-    });
-    expect(
-      await callApi(cluster, "PATCH", `${path}/status`, patch('{"status":{"observedGeneration":1}}')),
-    ).toMatchObject({ status: 200 });
-    expect(await callApi(cluster, "PATCH", path, patch('{"metadata":{"labels":{"x":"y"}}}'))).toMatchObject({
-      status: 200,
-    });
+    const status = { observedGeneration: 1 };
+    expect(await cluster.api.send("PATCH", `${path}/status`, { status })).toMatchObject({ status: 200 });
+    const metadata = { labels: { x: "y" } };
+    expect(await cluster.api.send("PATCH", path, { metadata })).toMatchObject({ status: 200 });
     expect([calls(), await source.read()]).toEqual([before, state]);
     // What comes after them is noticed, so they have been seen.
     await write({ name: "b", domain: "beta" });
@@ -128,7 +112,7 @@ describe("KubernetesSource", () => {
     const { source } = await watch({ scope: { kind: "named", names: ["team", "not-there-yet"] } });
     expect(keysOf(await source.read())).toEqual(["team/a"]);
     expect(source.location).toBe("Kubernetes, namespaces team, not-there-yet");
-    await createNamespaces(cluster, "not-there-yet");
+    await cluster.createNamespaces("not-there-yet");
     await write({ name: "c", domain: "gamma", namespace: "not-there-yet" });
     await watched?.until("c", (state) => keysOf(state).includes("not-there-yet/c"));
   });
@@ -174,11 +158,11 @@ describe("KubernetesSource", () => {
     await write({ name: "e", domain: "e", namespace: "team" });
     await until("the youngest to be too many", (state) => state.refusals.length === 3);
     // The oldest of those that were left out takes the place of a deleted one.
-    await deleteConfig(cluster, byAge[0] ?? "");
+    await cluster.deleteConfig(byAge[0] ?? "");
     const after = await until("the next one", (state) => state.refusals.length === 2);
     expect(keysOf(after).toSorted()).toEqual(["other/a", byAge[1], left[0]].toSorted());
-    await deleteConfig(cluster, "team/e");
-    await deleteConfig(cluster, byAge[1] ?? "");
+    await cluster.deleteConfig("team/e");
+    await cluster.deleteConfig(byAge[1] ?? "");
     await until("all to be served", (state) => state.refusals.length === 0 && state.resources.length === 3);
   });
 

@@ -10,37 +10,20 @@ type Tree = string | readonly Tree[] | { readonly [name: string]: Tree };
  * else belongs.
  */
 const LITERALS: readonly string[] = [
-  ..."null ~ '' x yes on off no true True 'true' y n 0 -0 5 -1 +5 5.0 1.5 1e3 1_000 017 0o17 0x1F 0b11 08 .5 5. .inf 12:30:00".split(
-    " ",
+  ...`null ~ '' x yes on off no true True 'true' y n 0 -0 5 -1 +5 5.0 1.5 1e3 1_000 017 0o17 0x1F 0b11 08 .5 5. .inf 12:30:00
+  4294967295 4294967296 9007199254740993 18446744073709551616 2001-01-01 2026-01-31T12:00:00Z 2026-01-31T12:00Z 2026-02-30T12:00:00Z
+  second minute week DAY fortnight a_b a.b a/b a-b -a a- A * k* d'e !!str&5 !!int&'5' !!float&5 [] {} [1] [null] [x,x] {a:&1} {a:&null}`.split(
+    /\s+/,
   ),
-  ..."4294967295 4294967296 9007199254740993 18446744073709551616 2001-01-01 2026-01-31T12:00:00Z 2026-01-31T12:00Z 2026-02-30T12:00:00Z".split(
-    " ",
-  ),
-  ..."second minute week DAY fortnight a_b a.b a/b a-b -a a- A * k* d'e !!str&5 !!int&'5' !!float&5 [] {} [1] [null] [x,x] {a:&1} {a:&null}".split(
-    " ",
-  ),
-  ...[
-    "' '",
-    '"\\0"',
-    '"\\u00e9"',
-    '"😀"',
-    "x".repeat(63),
-    "x".repeat(64),
-    "x".repeat(256),
-    "x".repeat(257),
-    "😀".repeat(256),
-    "x".repeat(1025),
-  ],
+  ...["' '", '"\\0"', '"\\u00e9"', '"😀"'],
+  ...["x".repeat(63), "x".repeat(64), "x".repeat(256), "x".repeat(257), "😀".repeat(256), "x".repeat(1025)],
 ].map((text) => text.replaceAll("&", " "));
 
-const FIELDS: readonly string[] = [
-  ..."key value rateLimit rate_limit descriptors shadowMode detailedMetric quotaMode valueToMetric shareThreshold metadata unit".split(
-    " ",
-  ),
-  ..."requestsPerUnit unlimited name replaces domain fleets labels annotations finalizers namespace creationTimestamp unknown".split(
-    " ",
-  ),
-];
+const FIELDS: readonly string[] =
+  `key value rateLimit rate_limit descriptors shadowMode detailedMetric quotaMode valueToMetric shareThreshold metadata unit
+  requestsPerUnit unlimited name replaces domain fleets labels annotations finalizers namespace creationTimestamp unknown`.split(
+    /\s+/,
+  );
 
 const literal = fc.constantFrom(...LITERALS);
 

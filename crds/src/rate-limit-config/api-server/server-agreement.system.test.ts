@@ -1,9 +1,6 @@
 // Hundreds of random manifests, most with a mistake: a real API server and readManifests() reject
 // the same ones.
-import { readFileSync } from "node:fs";
-import { Agent } from "node:https";
 
-import { eventually } from "@weir/harness/processes/eventually";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -11,9 +8,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readManifests } from "../manifest/manifest.ts";
 import { randomManifest } from "./random-manifest.suite.ts";
 import { applyRefusalBy, refusalBy } from "./server-dry-run.suite.ts";
-
-const CRD = readFileSync(new URL("../../../crds/ratelimitconfigs.yaml", import.meta.url), "utf8");
-const ESTABLISHED_TIMEOUT_MS = 60_000;
 
 const MANIFESTS = { numRuns: 1200, seed: 20_260_131 };
 
@@ -34,19 +28,11 @@ const BEYOND_THE_SERVER: readonly RegExp[] = [
 ];
 
 let cluster: KubernetesCluster;
-let agent: Agent;
 beforeAll(async () => {
   cluster = await startKubernetesCluster();
-  agent = new Agent({ keepAlive: true, maxSockets: PARALLEL, ca: cluster.caPem });
-  await cluster.apply(CRD);
-  await eventually(
-    "the CRD to be served",
-    async () => expect((await cluster.kubectl(["get", "rlc"])).code).toBe(0),
-    ESTABLISHED_TIMEOUT_MS,
-  );
+  await cluster.installKinds("ratelimitconfigs");
 });
 afterAll(async () => {
-  agent.destroy();
   await cluster.stop();
 });
 
@@ -60,8 +46,8 @@ function problemsOf(text: string): readonly string[] {
 /** The error of the server when a manifest is created, or else when it is applied. */
 async function refusalOf(text: string): Promise<string | undefined> {
   const [document] = readManifests(text);
-  const refusal = await refusalBy(cluster, agent, text);
-  return refusal ?? (await applyRefusalBy(cluster, agent, { name: document?.identity?.name ?? "x", text }));
+  const refusal = await refusalBy(cluster.api, text);
+  return refusal ?? (await applyRefusalBy(cluster.api, document?.identity?.name ?? "x", text));
 }
 
 describe("the API server and readManifests()", () => {

@@ -1,24 +1,30 @@
 // One manifest of the tests against a real API server, and short ways to write it. Nothing is run
 // here.
 
-/** One manifest. */
-export interface ServerCase {
-  readonly what: string;
-  readonly manifest: string;
-  /** What the server says, without what it says every time; absent when it accepts the manifest. */
-  readonly refusal?: string;
-  /** Set where `readManifests` decides otherwise than the server: why. */
-  readonly differs?: string;
-}
+/** A manifest, and what it is about. */
+export type ServerCase = readonly [what: string, text: string];
+
+/** One that the server rejects, with its message; what is in each message is left out. */
+export type RefusedCase = readonly [...ServerCase, refusal: string];
 
 /** A manifest around a spec, which is written as flow YAML. */
-export function manifest(spec: string, metadata = "name: x"): string {
-  return `apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: { ${metadata} }\nspec: ${spec}\n`;
+export function manifest(content: string, metadata = "name: x"): string {
+  return `apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: { ${metadata} }\nspec: ${content}\n`;
+}
+
+/** A manifest with further fields of the spec. */
+export function spec(fields: string): string {
+  return manifest(`{ domain: d, ${fields} }`);
+}
+
+/** A manifest with this metadata. */
+export function named(metadata: string): string {
+  return manifest("{ domain: d }", metadata);
 }
 
 /** A manifest with one rule at the first level. */
 export function rule(fields: string): string {
-  return manifest(`{ domain: d, descriptors: [{ ${fields} }] }`);
+  return spec(`descriptors: [{ ${fields} }]`);
 }
 
 /** A manifest with one limit at the first level. */
@@ -32,21 +38,14 @@ export function ruleAt(level: number, fields: string): string {
 }
 
 /** So many rules of one level. */
-export function rules(count: number): string {
-  return Array.from({ length: count }, (_, index) => `{ key: k${index} }`).join(", ");
-}
-
+export const rules = (count: number): string => list(count, (index) => `{ key: k${index} }`);
 /** So many names in replaces. */
-export function names(count: number): string {
-  return Array.from({ length: count }, (_, index) => `{ name: n${index} }`).join(", ");
-}
-
+export const names = (count: number): string => list(count, (index) => `{ name: n${index} }`);
 /** So many fields of metadata. */
-export function facts(count: number): string {
-  return Array.from({ length: count }, (_, index) => `f${index}: 1`).join(", ");
-}
-
+export const facts = (count: number): string => list(count, (index) => `f${index}: 1`);
 /** So many names of fleets. */
-export function fleets(count: number): string {
-  return Array.from({ length: count }, (_, index) => `f${index}`).join(", ");
+export const fleets = (count: number): string => list(count, (index) => `f${index}`);
+
+function list(count: number, item: (index: number) => string): string {
+  return Array.from({ length: count }, (_, index) => item(index)).join(", ");
 }

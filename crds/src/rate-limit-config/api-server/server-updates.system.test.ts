@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 
 import { eventually } from "@weir/harness/processes/eventually";
-import type { KubectlResult } from "@weir/harness/kubernetes/cluster-access";
+import type { ProgramResult } from "@weir/harness/processes/run-to-end";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -11,17 +11,10 @@ import { parse } from "yaml";
 import { manifest } from "./server-case.suite.ts";
 
 const CRD = readFileSync(new URL("../../../crds/ratelimitconfigs.yaml", import.meta.url), "utf8");
-const ESTABLISHED_TIMEOUT_MS = 60_000;
-
 let cluster: KubernetesCluster;
 beforeAll(async () => {
   cluster = await startKubernetesCluster();
-  await cluster.apply(CRD);
-  await eventually(
-    "the CRD to be served",
-    async () => expect((await cluster.kubectl(["get", "rlc"])).code).toBe(0),
-    ESTABLISHED_TIMEOUT_MS,
-  );
+  await cluster.installKinds("ratelimitconfigs");
 });
 afterAll(async () => {
   await cluster.stop();
@@ -31,7 +24,7 @@ beforeEach(async () => {
 });
 
 /** Applies the spec of the resource `x`, as a manager of server-side apply. */
-async function applySpec(spec: string, manager = "one"): Promise<KubectlResult> {
+async function applySpec(spec: string, manager = "one"): Promise<ProgramResult> {
   return await cluster.kubectl(["apply", "--server-side", `--field-manager=${manager}`, "-f", "-"], manifest(spec));
 }
 

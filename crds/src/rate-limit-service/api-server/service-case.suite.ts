@@ -13,7 +13,8 @@ export function serviceManifest(spec: unknown, name = "x"): string {
 
 const MEMORY = { type: "memory" };
 const single = { type: "single", single: { address: "redis.shop.svc:6379" } };
-const redis = (more: object): unknown => ({ backend: { type: "redis", redis: { ...single, ...more } } });
+const memory = (fields: object): object => ({ backend: MEMORY, ...fields });
+const redis = (more: object): object => ({ backend: { type: "redis", redis: { ...single, ...more } } });
 const memcached = (fields: object): unknown => ({ backend: { type: "memcached", memcached: fields } });
 const env = (...variables: readonly object[]): unknown => ({ backend: MEMORY, env: variables });
 const password = { passwordSecretRef: { name: "redis", key: "password" } };
@@ -100,194 +101,152 @@ export const FULL_SPEC = {
 } as const;
 
 /** Specs that the API server accepts. */
-export const ACCEPTED_SERVICES: readonly { readonly what: string; readonly spec: unknown }[] = [
-  { what: "the shortest", spec: { backend: MEMORY } },
-  { what: "every field", spec: FULL_SPEC },
-  { what: "no pods", spec: { replicas: 0, backend: MEMORY } },
-  {
-    what: "many pods with memory, when that is said",
-    spec: { replicas: 3, backend: { type: "memory", memory: { allowUnsharedCounters: true } } },
-  },
-  { what: "a single automatic pod with memory", spec: { autoscaling: { maxReplicas: 1 }, backend: MEMORY } },
-  { what: "many pods with redis", spec: { replicas: 3, ...(redis({}) as object) } },
-  {
-    what: "a Redis Cluster",
-    spec: { backend: { type: "redis", redis: { type: "cluster", cluster: { addresses: ["a:1", "b:2"] } } } },
-  },
-  { what: "public authorities for redis", spec: redis({ tls: {}, perSecond: { ...single, tls: true } }) },
-  { what: "memcached by addresses", spec: memcached({ addresses: ["a:11211", "b:11211"], maxConnections: 4 }) },
-  { what: "memcached by a record", spec: memcached({ srv: "_memcache._tcp.example.org", srvRefresh: "30s" }) },
-  {
-    what: "a control plane in plain text",
-    spec: { backend: MEMORY, controlPlane: { address: "weir:18000", plaintext: true } },
-  },
-  { what: "no client at all", spec: { backend: MEMORY, networkPolicy: { from: [] } } },
-  { what: "an empty variable", spec: env({ name: "LOG_FORMAT", value: "" }) },
-  {
-    what: "udp for dogstatsd",
-    spec: { backend: MEMORY, statistics: { push: { format: "dogstatsd", host: "d", protocol: "udp" } } },
-  },
+export const ACCEPTED_SERVICES: readonly (readonly [what: string, spec: unknown])[] = [
+  ["the shortest", { backend: MEMORY }],
+  ["every field", FULL_SPEC],
+  ["no pods", { replicas: 0, backend: MEMORY }],
+  [
+    "many pods with memory, when that is said",
+    { replicas: 3, backend: { type: "memory", memory: { allowUnsharedCounters: true } } },
+  ],
+  ["a single automatic pod with memory", { autoscaling: { maxReplicas: 1 }, backend: MEMORY }],
+  ["many pods with redis", { replicas: 3, ...redis({}) }],
+  [
+    "a Redis Cluster",
+    { backend: { type: "redis", redis: { type: "cluster", cluster: { addresses: ["a:1", "b:2"] } } } },
+  ],
+  ["public authorities for redis", redis({ tls: {}, perSecond: { ...single, tls: true } })],
+  ["memcached by addresses", memcached({ addresses: ["a:11211", "b:11211"], maxConnections: 4 })],
+  ["memcached by a record", memcached({ srv: "_memcache._tcp.example.org", srvRefresh: "30s" })],
+  ["a control plane in plain text", memory({ controlPlane: { address: "weir:18000", plaintext: true } })],
+  ["no client at all", memory({ networkPolicy: { from: [] } })],
+  ["an empty variable", env({ name: "LOG_FORMAT", value: "" })],
+  ["udp for dogstatsd", memory({ statistics: { push: { format: "dogstatsd", host: "d", protocol: "udp" } } })],
 ];
 
 const UNSHARED =
   "more than one pod with the backend memory, where each pod counts by itself, needs backend.memory.allowUnsharedCounters: true; or use one pod, redis or memcached";
 const RESERVED = "the operator sets this variable from another field of spec; settings without a field are allowed";
+const ADDRESSES_OR_SRV = "either addresses, at least one, or srv is required, and not both";
+const BLOCK_OR_SELECTORS =
+  "either ipBlock, or podSelector and namespaceSelector, at least one of them, is required, and not both";
 
 /** Specs that the API server refuses, with a part of its message. */
-export const REFUSED_SERVICES: readonly { readonly what: string; readonly spec: unknown; readonly refusal: string }[] =
+export const REFUSED_SERVICES: readonly (readonly [what: string, spec: unknown, refusal: string])[] = [
+  ["no backend", {}, "spec.backend: Required value"],
+  ["an unknown field", { backend: MEMORY, replica: 1 }, 'unknown field "spec.replica"'],
   [
-    { what: "no backend", spec: {}, refusal: "spec.backend: Required value" },
-    { what: "an unknown field", spec: { backend: MEMORY, replica: 1 }, refusal: 'unknown field "spec.replica"' },
-    {
-      what: "replicas and autoscaling",
-      spec: { ...(redis({}) as object), replicas: 2, autoscaling: { maxReplicas: 3 } },
-      refusal: "spec.replicas: Forbidden: replicas must be absent when autoscaling is set",
-    },
-    {
-      what: "more than the most at the least",
-      spec: { ...(redis({}) as object), autoscaling: { minReplicas: 4, maxReplicas: 3 } },
-      refusal: 'spec.autoscaling.minReplicas: Invalid value: "object": minReplicas must be at most maxReplicas',
-    },
-    {
-      what: "a negative number of pods",
-      spec: { backend: MEMORY, replicas: -1 },
-      refusal: "spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0",
-    },
-    { what: "two pods with memory", spec: { backend: MEMORY, replicas: 2 }, refusal: UNSHARED },
-    {
-      what: "two pods with memory that says no",
-      spec: { backend: { type: "memory", memory: { allowUnsharedCounters: false } }, replicas: 2 },
-      refusal: UNSHARED,
-    },
-    { what: "autoscaling with memory", spec: { backend: MEMORY, autoscaling: { maxReplicas: 2 } }, refusal: UNSHARED },
-    {
-      what: "redis without where",
-      spec: { backend: { type: "redis" } },
-      refusal:
-        'spec.backend.redis: Invalid value: "object": redis is required when type is redis, and must be absent otherwise',
-    },
-    {
-      what: "redis under memory",
-      spec: { backend: { type: "memory", redis: single } },
-      refusal: "redis is required when type is redis, and must be absent otherwise",
-    },
-    {
-      what: "memory under redis",
-      spec: { backend: { type: "redis", redis: single, memory: {} } },
-      refusal: "memory must be absent unless type is memory",
-    },
-    {
-      what: "an unknown backend",
-      spec: { backend: { type: "valkey" } },
-      refusal: 'spec.backend.type: Unsupported value: "valkey": supported values: "memory", "redis", "memcached"',
-    },
-    {
-      what: "a cluster without nodes",
-      spec: redis({ type: "cluster" }),
-      refusal: "cluster is required when type is cluster, and must be absent otherwise",
-    },
-    {
-      what: "an address without a port",
-      spec: redis({ single: { address: "redis" } }),
-      refusal: "spec.backend.redis.single.address: Invalid value",
-    },
-    {
-      what: "TLS of the second store alone",
-      spec: redis({ perSecond: { ...single, tls: true } }),
-      refusal: "perSecond.tls needs tls of redis, which has the certificates of both stores",
-    },
-    {
-      what: "a wait without a unit",
-      spec: redis({ commandTimeout: "250" }),
-      refusal: "spec.backend.redis.commandTimeout: Invalid value",
-    },
-    {
-      what: "memcached nowhere",
-      spec: memcached({}),
-      refusal: "either addresses, at least one, or srv is required, and not both",
-    },
-    {
-      what: "memcached in two ways",
-      spec: memcached({ addresses: ["a:1"], srv: "_m._tcp.a" }),
-      refusal: "either addresses, at least one, or srv is required, and not both",
-    },
-    {
-      what: "lookups of no record",
-      spec: memcached({ addresses: ["a:1"], srvRefresh: "1m" }),
-      refusal: "srvRefresh needs srv",
-    },
-    {
-      what: "a certificate for plain text",
-      spec: { backend: MEMORY, controlPlane: { plaintext: true, certificateSecret: "a" } },
-      refusal: "plaintext must be absent or false together with certificateSecret or serverName, which are about TLS",
-    },
-    {
-      what: "a server name without an address",
-      spec: { backend: MEMORY, controlPlane: { serverName: "a" } },
-      refusal: "serverName needs address: the operator knows the name of its own control plane",
-    },
-    {
-      what: "tcp for dogstatsd",
-      spec: { backend: MEMORY, statistics: { push: { format: "dogstatsd", host: "d", protocol: "tcp" } } },
-      refusal: "protocol must be udp or absent with the format dogstatsd",
-    },
-    {
-      what: "a client without a block and without selectors",
-      spec: { backend: MEMORY, networkPolicy: { from: [{}] } },
-      refusal: "either ipBlock, or podSelector and namespaceSelector, at least one of them, is required, and not both",
-    },
-    {
-      what: "a client that is a block and pods",
-      spec: { backend: MEMORY, networkPolicy: { from: [{ ipBlock: { cidr: "10.0.0.0/8" }, podSelector: {} }] } },
-      refusal: "either ipBlock, or podSelector and namespaceSelector, at least one of them, is required, and not both",
-    },
-    {
-      what: "a label of the operator",
-      spec: { backend: MEMORY, podLabels: { "app.kubernetes.io/name": "mine" } },
-      refusal:
-        "labels that begin with app.kubernetes.io/ or ratelimit.weir.dev/ are set by the operator; any other is allowed",
-    },
-    {
-      what: "an annotation of the operator",
-      spec: { backend: MEMORY, podAnnotations: { "ratelimit.weir.dev/checksum": "0" } },
-      refusal: "annotations that begin with ratelimit.weir.dev/ are set by the operator; any other is allowed",
-    },
-    {
-      what: "a variable of the operator",
-      spec: env({ name: "BACKEND_TYPE", value: "memory" }),
-      refusal: `spec.env[0].name: Forbidden: ${RESERVED}`,
-    },
-    {
-      what: "a variable of the operator by its other name",
-      spec: env({ name: "REDIS_AUTH_FILE", value: "/a" }),
-      refusal: RESERVED,
-    },
-    {
-      what: "a variable twice",
-      spec: env({ name: "LOG_LEVEL", value: "info" }, { name: "LOG_LEVEL", value: "warn" }),
-      refusal: 'spec.env[1]: Duplicate value: map[string]interface {}{"name":"LOG_LEVEL"}',
-    },
-    {
-      what: "a variable without a value",
-      spec: env({ name: "LOG_LEVEL" }),
-      refusal: "either value or valueFrom is required, and not both",
-    },
-    {
-      what: "a value from two places",
-      spec: env({
-        name: "LOG_LEVEL",
-        valueFrom: { fieldRef: { fieldPath: "a" }, secretKeyRef: { name: "a", key: "b" } },
-      }),
-      refusal: "exactly one of secretKeyRef, configMapKeyRef, fieldRef and resourceFieldRef is required",
-    },
-    {
-      what: "no quantity",
-      spec: { backend: MEMORY, resources: { limits: { cpu: "much" } } },
-      refusal: "spec.resources.limits.cpu: Invalid value",
-    },
-    {
-      what: "a name of a fleet with a slash",
-      spec: { backend: MEMORY, fleet: "a/b" },
-      refusal: "spec.fleet: Invalid value",
-    },
-  ];
+    "replicas and autoscaling",
+    { ...redis({}), replicas: 2, autoscaling: { maxReplicas: 3 } },
+    "spec.replicas: Forbidden: replicas must be absent when autoscaling is set",
+  ],
+  [
+    "more than the most at the least",
+    { ...redis({}), autoscaling: { minReplicas: 4, maxReplicas: 3 } },
+    'spec.autoscaling.minReplicas: Invalid value: "object": minReplicas must be at most maxReplicas',
+  ],
+  [
+    "a negative number of pods",
+    memory({ replicas: -1 }),
+    "spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0",
+  ],
+  ["two pods with memory", memory({ replicas: 2 }), UNSHARED],
+  [
+    "two pods with memory that says no",
+    { backend: { type: "memory", memory: { allowUnsharedCounters: false } }, replicas: 2 },
+    UNSHARED,
+  ],
+  ["autoscaling with memory", memory({ autoscaling: { maxReplicas: 2 } }), UNSHARED],
+  [
+    "redis without where",
+    { backend: { type: "redis" } },
+    'spec.backend.redis: Invalid value: "object": redis is required when type is redis, and must be absent otherwise',
+  ],
+  [
+    "redis under memory",
+    { backend: { type: "memory", redis: single } },
+    "redis is required when type is redis, and must be absent otherwise",
+  ],
+  [
+    "memory under redis",
+    { backend: { type: "redis", redis: single, memory: {} } },
+    "memory must be absent unless type is memory",
+  ],
+  [
+    "an unknown backend",
+    { backend: { type: "valkey" } },
+    'spec.backend.type: Unsupported value: "valkey": supported values: "memory", "redis", "memcached"',
+  ],
+  [
+    "a cluster without nodes",
+    redis({ type: "cluster" }),
+    "cluster is required when type is cluster, and must be absent otherwise",
+  ],
+  [
+    "an address without a port",
+    redis({ single: { address: "redis" } }),
+    "spec.backend.redis.single.address: Invalid value",
+  ],
+  [
+    "TLS of the second store alone",
+    redis({ perSecond: { ...single, tls: true } }),
+    "perSecond.tls needs tls of redis, which has the certificates of both stores",
+  ],
+  ["a wait without a unit", redis({ commandTimeout: "250" }), "spec.backend.redis.commandTimeout: Invalid value"],
+  ["memcached nowhere", memcached({}), ADDRESSES_OR_SRV],
+  ["memcached in two ways", memcached({ addresses: ["a:1"], srv: "_m._tcp.a" }), ADDRESSES_OR_SRV],
+  ["lookups of no record", memcached({ addresses: ["a:1"], srvRefresh: "1m" }), "srvRefresh needs srv"],
+  [
+    "a certificate for plain text",
+    memory({ controlPlane: { plaintext: true, certificateSecret: "a" } }),
+    "plaintext must be absent or false together with certificateSecret or serverName, which are about TLS",
+  ],
+  [
+    "a server name without an address",
+    memory({ controlPlane: { serverName: "a" } }),
+    "serverName needs address: the operator knows the name of its own control plane",
+  ],
+  [
+    "tcp for dogstatsd",
+    memory({ statistics: { push: { format: "dogstatsd", host: "d", protocol: "tcp" } } }),
+    "protocol must be udp or absent with the format dogstatsd",
+  ],
+  ["a client without a block and without selectors", memory({ networkPolicy: { from: [{}] } }), BLOCK_OR_SELECTORS],
+  [
+    "a client that is a block and pods",
+    memory({ networkPolicy: { from: [{ ipBlock: { cidr: "10.0.0.0/8" }, podSelector: {} }] } }),
+    BLOCK_OR_SELECTORS,
+  ],
+  [
+    "a label of the operator",
+    memory({ podLabels: { "app.kubernetes.io/name": "mine" } }),
+    "labels that begin with app.kubernetes.io/ or ratelimit.weir.dev/ are set by the operator; any other is allowed",
+  ],
+  [
+    "an annotation of the operator",
+    memory({ podAnnotations: { "ratelimit.weir.dev/checksum": "0" } }),
+    "annotations that begin with ratelimit.weir.dev/ are set by the operator; any other is allowed",
+  ],
+  [
+    "a variable of the operator",
+    env({ name: "BACKEND_TYPE", value: "memory" }),
+    `spec.env[0].name: Forbidden: ${RESERVED}`,
+  ],
+  ["a variable of the operator by its other name", env({ name: "REDIS_AUTH_FILE", value: "/a" }), RESERVED],
+  [
+    "a variable twice",
+    env({ name: "LOG_LEVEL", value: "info" }, { name: "LOG_LEVEL", value: "warn" }),
+    'spec.env[1]: Duplicate value: map[string]interface {}{"name":"LOG_LEVEL"}',
+  ],
+  ["a variable without a value", env({ name: "LOG_LEVEL" }), "either value or valueFrom is required, and not both"],
+  [
+    "a value from two places",
+    env({
+      name: "LOG_LEVEL",
+      valueFrom: { fieldRef: { fieldPath: "a" }, secretKeyRef: { name: "a", key: "b" } },
+    }),
+    "exactly one of secretKeyRef, configMapKeyRef, fieldRef and resourceFieldRef is required",
+  ],
+  ["no quantity", memory({ resources: { limits: { cpu: "much" } } }), "spec.resources.limits.cpu: Invalid value"],
+  ["a name of a fleet with a slash", memory({ fleet: "a/b" }), "spec.fleet: Invalid value"],
+];

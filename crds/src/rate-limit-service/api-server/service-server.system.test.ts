@@ -1,53 +1,40 @@
 // Tests of the CRD of RateLimitService on a real API server: what it accepts and refuses, with which
 // messages, and what kubectl shows.
 import { readFileSync } from "node:fs";
-import { Agent } from "node:https";
 
 import { refusalBy } from "../../rate-limit-config/api-server/server-dry-run.suite.ts";
-import { eventually } from "@weir/harness/processes/eventually";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { ACCEPTED_SERVICES, FULL_SPEC, REFUSED_SERVICES, serviceManifest } from "./service-case.suite.ts";
 
-const CRD = readFileSync(new URL("../../../crds/ratelimitservices.yaml", import.meta.url), "utf8");
-const ESTABLISHED_TIMEOUT_MS = 60_000;
-
 let cluster: KubernetesCluster;
-let agent: Agent;
 beforeAll(async () => {
   cluster = await startKubernetesCluster();
-  agent = new Agent({ keepAlive: true, ca: cluster.caPem });
-  await cluster.apply(CRD);
-  await eventually(
-    "the CRD to be served",
-    async () => expect((await cluster.kubectl(["get", "rls"])).code).toBe(0),
-    ESTABLISHED_TIMEOUT_MS,
-  );
+  await cluster.installKinds("ratelimitservices");
 });
 afterAll(async () => {
-  agent.destroy();
   await cluster.stop();
 });
 
 async function refusalOf(spec: unknown, name?: string): Promise<string> {
-  return (await refusalBy(cluster, agent, serviceManifest(spec, name), "ratelimitservices")) ?? "";
+  return (await refusalBy(cluster.api, serviceManifest(spec, name), "ratelimitservices")) ?? "";
 }
 
 describe("the API server", () => {
   it("accepts every example of the documentation", async () => {
     const page = readFileSync(new URL("../../../../docs/rate-limit-service.md", import.meta.url), "utf8");
     const examples = [...page.matchAll(/```yaml\n([^`]*)```/g)].flatMap(([, text = ""]) => text.split("---\n"));
-    await cluster.apply("apiVersion: v1\nkind: Namespace\nmetadata: { name: gateway }\n");
+    await cluster.createNamespaces("gateway");
     for (const example of examples) await cluster.apply(example);
     expect(examples).toHaveLength(6);
   });
 
-  it.each(ACCEPTED_SERVICES)("accepts $what", async ({ spec }) => {
+  it.each(ACCEPTED_SERVICES)("accepts %s", async (_, spec) => {
     expect(await refusalOf(spec)).toBe("");
   });
 
-  it.each(REFUSED_SERVICES)("refuses $what", async ({ spec, refusal }) => {
+  it.each(REFUSED_SERVICES)("refuses %s", async (_, spec, refusal) => {
     expect(await refusalOf(spec)).toContain(refusal);
   });
 

@@ -23,7 +23,7 @@ function problemsOf(value: unknown, unknownFields: "refuse" | "ignore" = "refuse
 }
 
 describe("parseRateLimitService()", () => {
-  it.each(ACCEPTED_SERVICES)("accepts $what", ({ spec }) => {
+  it.each(ACCEPTED_SERVICES)("accepts %s", (_, spec) => {
     expect(problemsOf(service(spec))).toEqual([]);
   });
 

@@ -1,9 +1,6 @@
 // The program behind `make bench-control-plane`: measures speed and memory of the control plane, and
 // prints each figure with its bar. docs/benchmarks.md has its results.
-import { join } from "node:path";
-
-import { ensureCertificates } from "@weir/dev/setup/certificates";
-import { STACK_HOST } from "@weir/dev/setup/ports";
+import { makeCertificates } from "@weir/harness/weir/replica";
 import { atMost, type Figure, type Measure, runMeasures } from "../run-measures.ts";
 import {
   type ControlPlaneBench,
@@ -81,10 +78,7 @@ runMeasures<ControlPlaneBench>({
   workspace: "control-plane",
   measures: MEASURES,
   begin: async (bench) => {
-    const certificates = await ensureCertificates(join(bench.folder, "certificates"), {
-      hostNames: ["localhost", STACK_HOST],
-      now: new Date(),
-    });
+    const certificates = await makeCertificates(bench.folder);
     return (_, root) => Promise.resolve({ ...bench, certificates, root });
   },
 });

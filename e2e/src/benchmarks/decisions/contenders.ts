@@ -8,8 +8,8 @@ import type { CertificateFiles } from "@weir/harness/servers/certificate-files";
 import { startEnvoyRatelimit } from "@weir/harness/servers/envoy-ratelimit";
 import { startListening } from "@weir/harness/servers/listening-service";
 import { type Env, ROOT } from "@weir/harness/processes/programs";
+import { childrenOf } from "@weir/harness/processes/processes";
 import { startProcess } from "@weir/harness/processes/start-process";
-import { childProcesses } from "../cpu-time.ts";
 import type { Cores } from "../machine.ts";
 import type { Bench } from "../run-benchmark.ts";
 import type { Contender, LoadGroup } from "./loads.ts";
@@ -87,7 +87,7 @@ export async function startContender(contender: Contender, place: GroupPlace): P
 
 /** Its processes: the one that was started, and those that it started. */
 export function processIds({ process: { pid } }: RunningContender): readonly number[] {
-  return [pid, ...childProcesses(pid)];
+  return [pid, ...childrenOf(pid)];
 }
 
 type Started = Omit<RunningContender, "contender">;

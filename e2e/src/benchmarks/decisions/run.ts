@@ -2,14 +2,13 @@
 // limit service next to envoyproxy/ratelimit, also against an earlier commit. docs/benchmarks.md has
 // its results.
 import { execFile } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { writeCertificates } from "@weir/harness/servers/certificate-files";
 import { ENVOY_RATELIMIT_VERSION } from "@weir/harness/servers/envoy-ratelimit";
 import { ROOT } from "@weir/harness/processes/programs";
 import { toolsFolder } from "@weir/harness/processes/tools";
-import { E2eError } from "../../errors.ts";
 import { assignCores } from "../machine.ts";
 import { type Bench, runBenchmark } from "../run-benchmark.ts";
 import { formatCost } from "../summary.ts";
@@ -34,9 +33,10 @@ const RESULTS_FILE = join("docs", "benchmarks-results.json");
  * programs: no code of the service is imported here.
  */
 const INNER_BENCHMARKS = {
-  "Matching among many rules against few (one process, no decision)": "limits/dist/rules/matching.benchmark.js",
-  "Decision path alone (one process, no transport)": "ratelimit/dist/decide/decide.benchmark.js",
-  "Message codec against @bufbuild/protobuf (one process)": "ratelimit/dist/transport/weir/codec/codec.benchmark.js",
+  "Matching among many rules against few (one process, no decision)": "limits/src/rules/matching-benchmark.suite.ts",
+  "Decision path alone (one process, no transport)": "ratelimit/src/decide/decide-benchmark.suite.ts",
+  "Message codec against @bufbuild/protobuf (one process)":
+    "ratelimit/src/transport/weir/codec/codec-benchmark.suite.ts",
 };
 
 runBenchmark({
@@ -105,9 +105,8 @@ async function commitOf(root: string): Promise<string> {
 }
 
 async function runInner(path: string, { args, cores }: DecisionsPlace): Promise<string> {
-  if (!existsSync(path))
-    throw new E2eError("BENCHMARK_FAILED", `Cannot measure: ${path} does not exist; run make build`);
-  const command = [...cores.server, process.execPath, path, ...(args.isQuick ? ["--quick"] : [])];
+  const program = [process.execPath, "--conditions=source", path];
+  const command = [...cores.server, ...program, ...(args.isQuick ? ["--quick"] : [])];
   const { stdout } = await promisify(execFile)("env", command);
   return stdout.trimEnd();
 }

@@ -123,28 +123,19 @@ export class Fixture {
 
   /** Makes the replicas of these numbers the ready endpoints of the Service, as the controller of slices would. */
   async setEndpoints(...ready: readonly number[]): Promise<void> {
-    const slices = this.replicas.map(({ adsPort }, index) =>
-      JSON.stringify({
+    const labels = { "kubernetes.io/service-name": SERVICE };
+    const slices = this.replicas.map(({ adsPort }, index) => {
+      const targetRef = { kind: "Pod", name: `control-plane-${index}`, uid: `uid-${index}` };
+      const endpoint = { addresses: [this.#place.address], conditions: { ready: true }, targetRef };
+      return JSON.stringify({
         apiVersion: "discovery.k8s.io/v1",
         kind: "EndpointSlice",
-        metadata: {
-          name: `${SERVICE}-${index}`,
-          namespace: "weir-system",
-          labels: { "kubernetes.io/service-name": SERVICE },
-        },
+        metadata: { name: `${SERVICE}-${index}`, namespace: "weir-system", labels },
         addressType: "IPv4",
         ports: [{ name: "ads", port: adsPort }],
-        endpoints: ready.includes(index)
-          ? [
-              {
-                addresses: [this.#place.address],
-                conditions: { ready: true },
-                targetRef: { kind: "Pod", name: `control-plane-${index}`, uid: `uid-${index}` },
-              },
-            ]
-          : [],
-      }),
-    );
+        endpoints: ready.includes(index) ? [endpoint] : [],
+      });
+    });
     await this.#limits.cluster.apply(slices.join("\n---\n"));
   }
 
@@ -156,22 +147,10 @@ export class Fixture {
 }
 
 async function installOperator({ cluster }: LimitsCluster): Promise<void> {
-  const crds = readdirSync(join(ROOT, "crds/crds")).map((name) => join("crds/crds", name));
+  await cluster.installKinds(...readdirSync(join(ROOT, "crds/crds")).map((name) => name.replace(".yaml", "")));
   const roles = ["service-account", "cluster-role", "cluster-role-binding", "own-namespace"];
-  const files = [
-    ...crds,
-    ...roles.map((name) => `operator/rbac/${name}.yaml`),
-    "control-plane/rbac/revision-reader.yaml",
-  ];
+  const files = [...roles.map((name) => `operator/rbac/${name}.yaml`), "control-plane/rbac/revision-reader.yaml"];
   await cluster.apply(files.map((path) => readFileSync(join(ROOT, path), "utf8")).join("\n---\n"));
-  const { code, stderr } = await cluster.kubectl([
-    "wait",
-    "--for=condition=Established",
-    "--timeout=120s",
-    "crd",
-    "--all",
-  ]);
-  if (code !== 0) throw new Error(`The kinds are not served: ${stderr.trim()}`);
 }
 
 async function startOperator({ certificates }: FixturePlace, kubeconfig: string): Promise<ProcessGroup> {

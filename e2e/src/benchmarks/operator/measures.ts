@@ -51,13 +51,8 @@ async function measureConnect(fixture: Fixture): Promise<readonly Figure[]> {
   const lastStatusMs = await settle(fixture, isRight);
   const lastAckMs = fixture.lastAckMs() ?? Number.NaN;
   return [
-    {
-      what: `${RESOURCES} resources × ${PODS} pods connect: last ACK → last right status`,
-      bar: atMost(5),
-      value: (lastStatusMs - lastAckMs) / 1000,
-      unit: "s",
-    },
-    { what: "the same, most writes of a status", value: mostWrites(statusWrites(fixture, before)), unit: "writes" },
+    seconds(`${RESOURCES} resources × ${PODS} pods connect: last ACK → last right status`, 5, lastStatusMs - lastAckMs),
+    mostWritesSince(fixture, before),
   ];
 }
 
@@ -75,14 +70,9 @@ async function measureEdits(fixture: Fixture): Promise<readonly Figure[]> {
   await settle(fixture, isRight);
   const writes = statusWrites(fixture, before);
   return [
-    {
-      what: `${EDITS} edits: writes of statuses per edit`,
-      bar: atMost(1),
-      value: writes.length / EDITS,
-      unit: "writes",
-    },
-    { what: "the same, most writes of one status", bar: atMost(1), value: mostWrites(writes), unit: "writes" },
-    { what: "the same: last ACK → right status, longest", bar: atMost(5), value: longestMs / 1000, unit: "s" },
+    writesFigure(`${EDITS} edits: writes of statuses per edit`, 1, writes.length / EDITS),
+    writesFigure("the same, most writes of one status", 1, mostWrites(writes)),
+    seconds("the same: last ACK → right status, longest", 5, longestMs),
   ];
 }
 
@@ -99,19 +89,11 @@ async function measureBurst(fixture: Fixture): Promise<readonly Figure[]> {
   await Promise.all(edits);
   await until(fixture, isRight, { sinceMs: editedMs });
   const lastStatusMs = await settle(fixture, isRight);
+  const most = mostWrites(statusWrites(fixture, before));
+  const lastAckMs = fixture.lastAckMs() ?? Number.NaN;
   return [
-    {
-      what: `${BURST_EDITS} edits in one second: most writes of a status`,
-      bar: atMost(2),
-      value: mostWrites(statusWrites(fixture, before)),
-      unit: "writes",
-    },
-    {
-      what: "the same: last ACK → last right status",
-      bar: atMost(5),
-      value: (lastStatusMs - (fixture.lastAckMs() ?? Number.NaN)) / 1000,
-      unit: "s",
-    },
+    writesFigure(`${BURST_EDITS} edits in one second: most writes of a status`, 2, most),
+    seconds("the same: last ACK → last right status", 5, lastStatusMs - lastAckMs),
   ];
 }
 
@@ -126,14 +108,8 @@ async function measureRollingRestart(fixture: Fixture): Promise<readonly Figure[
   }
   await settle(fixture, isRight);
   const most = mostWrites(statusWrites(fixture, before));
-  return [
-    {
-      what: `rolling restart of ${PODS} pods in ${(PODS * ROLLING.pauseMs) / 1000} s: most writes of a status`,
-      bar: atMost(6),
-      value: most,
-      unit: "writes",
-    },
-  ];
+  const what = `rolling restart of ${PODS} pods in ${(PODS * ROLLING.pauseMs) / 1000} s: most writes of a status`;
+  return [writesFigure(what, 6, most)];
 }
 
 /** Nothing changes for a minute. */
@@ -147,12 +123,7 @@ async function measureRest(fixture: Fixture): Promise<readonly Figure[]> {
   const share = (cpuTimeMs(pid) - usedMs) / (performance.now() - startedMs);
   const writes = fixture.writes().length - before;
   return [
-    {
-      what: `at rest for ${REST_MS / 1000} s: writes but those of the Lease`,
-      bar: atMost(0),
-      value: writes,
-      unit: "writes",
-    },
+    writesFigure(`at rest for ${REST_MS / 1000} s: writes but those of the Lease`, 0, writes),
     { what: "at rest: share of a core", bar: atMost(1), value: share * 100, unit: "%" },
     { what: "resident memory after all of this", bar: atMost(200), value: residentMebibytes(pid), unit: "MiB" },
   ];
@@ -166,10 +137,10 @@ async function measureKilledReplica(fixture: Fixture): Promise<readonly Figure[]
   await delay(REPORTED_MS);
   await fixture.setEndpoints(0);
   const lastStatusMs = await settle(fixture, isRight);
-  const value = Math.max(0, lastStatusMs - killedMs) / 1000;
+  const tookMs = Math.max(0, lastStatusMs - killedMs);
   return [
-    { what: "a replica killed, its endpoint gone after 1 s: → last right status", bar: atMost(20), value, unit: "s" },
-    { what: "the same, most writes of a status", value: mostWrites(statusWrites(fixture, before)), unit: "writes" },
+    seconds("a replica killed, its endpoint gone after 1 s: → last right status", 20, tookMs),
+    mostWritesSince(fixture, before),
   ];
 }
 
@@ -185,14 +156,27 @@ async function measureSilentReplica(fixture: Fixture): Promise<readonly Figure[]
   const goneMs = Date.now();
   const rightMs = await settle(fixture, isRight);
   return [
-    {
-      what: "a replica that is an endpoint and does not answer → all statuses say so",
-      bar: atMost(20),
-      value: (unknownMs - lostMs) / 1000,
-      unit: "s",
-    },
-    { what: "its endpoint gone → last right status", bar: atMost(20), value: (rightMs - goneMs) / 1000, unit: "s" },
+    seconds("a replica that is an endpoint and does not answer → all statuses say so", 20, unknownMs - lostMs),
+    seconds("its endpoint gone → last right status", 20, rightMs - goneMs),
   ];
+}
+
+/** A time of at most so many seconds. */
+function seconds(what: string, most: number, tookMs: number): Figure {
+  return { what, bar: atMost(most), value: tookMs / 1000, unit: "s" };
+}
+
+/** At most so many writes. */
+function writesFigure(what: string, most: number, value: number): Figure {
+  return { what, bar: atMost(most), value, unit: "writes" };
+}
+
+function mostWritesSince(fixture: Fixture, before: number): Figure {
+  return {
+    what: "the same, most writes of a status",
+    value: mostWrites(statusWrites(fixture, before)),
+    unit: "writes",
+  };
 }
 
 function isRight({ isCurrent, ready, pods }: SeenStatus): boolean {

@@ -1,9 +1,7 @@
 // The program behind `make bench-operator`: measures how fast statuses are right and how often they are
 // written, and prints each figure with its bar. docs/status.md has its results.
 import { networkInterfaces } from "node:os";
-import { join } from "node:path";
-
-import { ensureCertificates } from "@weir/dev/setup/certificates";
+import { makeCertificates } from "@weir/harness/weir/replica";
 import { runMeasures } from "../run-measures.ts";
 import { E2eError } from "../../errors.ts";
 import { type Fixture, SERVICE, startFixture } from "./fixture.ts";
@@ -16,10 +14,7 @@ runMeasures<Fixture>({
   needsFirst: true,
   begin: async (bench) => {
     const address = machineAddress();
-    const certificates = await ensureCertificates(join(bench.folder, "certificates"), {
-      hostNames: ["localhost", address, `${SERVICE}.weir-system.svc`],
-      now: new Date(),
-    });
+    const certificates = await makeCertificates(bench.folder, address, `${SERVICE}.weir-system.svc`);
     let fixture: Fixture;
     return async (measure) => {
       if (measure !== MEASURES[0]) return fixture;

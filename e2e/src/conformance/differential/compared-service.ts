@@ -2,10 +2,10 @@
 // outside: its rules, its statistics and its Redis server.
 import { toBinary } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { Redis } from "ioredis";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { type RateLimitRequest, RateLimitRequestSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import type { StoreServer } from "@weir/harness/servers/store-server";
-import { readReplies } from "./redis-replies.ts";
 
 /** Path of the method that is asked. */
 const METHOD = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
@@ -34,9 +34,11 @@ export interface ServicePlace {
 export class ComparedService {
   readonly #place: ServicePlace;
   readonly #client: Client;
+  readonly #redis: Redis;
 
   constructor(place: ServicePlace) {
     this.#place = place;
+    this.#redis = new Redis(place.redis.port, place.redis.host);
     this.#client = new Client(`${STACK_HOST}:${place.grpcPort}`, credentials.createInsecure(), {
       "grpc.use_local_subchannel_pool": 1,
     });
@@ -62,24 +64,17 @@ export class ComparedService {
 
   /** Every key of its Redis server. */
   async counters(): Promise<ReadonlyMap<string, StoredCounter>> {
-    const { redis } = this.#place;
-    const [keys] = (await readReplies(redis.port, [["KEYS", "*"]])) as [string[]];
-    const commands = keys.flatMap((key) => [
-      ["GET", key],
-      ["TTL", key],
-    ]);
-    const replies = await readReplies(redis.port, commands);
-    return new Map(
-      keys.map((key, index) => [
-        key,
-        { value: String(replies[2 * index]), ttlSeconds: Number(replies[2 * index + 1]) },
-      ]),
-    );
+    const read = async (key: string): Promise<[string, StoredCounter]> => {
+      const [value, ttlSeconds] = await Promise.all([this.#redis.get(key), this.#redis.ttl(key)]);
+      return [key, { value: String(value), ttlSeconds }];
+    };
+    return new Map(await Promise.all((await this.#redis.keys("*")).map(read)));
   }
 
-  /** Closes its connection. */
+  /** Closes its connections. */
   close(): void {
     this.#client.close();
+    this.#redis.disconnect();
   }
 }
 

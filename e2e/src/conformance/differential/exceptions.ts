@@ -3,59 +3,6 @@
 import { QUOTA_NAME, UNLIMITED_KEY } from "./random-rules.ts";
 import type { RandomConfiguration } from "./random-configuration.ts";
 
-/** A difference on purpose. */
-export interface ExpectedDifference {
-  /** The behaviour of envoyproxy/ratelimit, that of Weir, and the reason. */
-  readonly says: string;
-  /** The numbered case that says more. */
-  readonly case?: number;
-}
-
-/** Every expected difference. */
-export const EXPECTED_DIFFERENCES = {
-  errorCode: {
-    says: "The status of an invalid call is UNKNOWN there and INVALID_ARGUMENT here, with the same text.",
-    case: 152,
-  },
-  unlimitedStatistics: {
-    says: "An unlimited rule counts nothing there; here it counts `total_hits` and `within_limit`, like every rule.",
-    case: 15,
-  },
-  quota: {
-    says:
-      "In this version a quota that is over is answered as OK without `duration_until_reset`, and never rejects a call; " +
-      "here, as in later versions, its status is OVER_LIMIT, and a call whose quotas are all over is rejected.",
-    case: 162,
-  },
-  metadata: {
-    says:
-      "With `RESPONSE_DYNAMIC_METADATA` this version adds `quotaModeEnabled` and `quotaModeViolations`, which later versions " +
-      "and Weir do not have.",
-    case: 166,
-  },
-  otherKeys: {
-    says:
-      "A wildcard whose entry has another key than the rule, such as key `foo*` and the entry `food`: there the statistic is " +
-      "named by both, `food_foo*`, one for each key that callers send; here by the rule alone, `foo*`, so that their number is bounded.",
-  },
-  nearLimit: {
-    says:
-      "A limit above 2^24 with `NEAR_LIMIT_RATIO` near 1, where single precision puts the near limit above the limit: there " +
-      "`near_limit` goes below zero and wraps to 2^64; here it stays. The run leaves such limits out.",
-  },
-  ownStatistics: {
-    says: "Statistics that only Weir has: `backend_failure`, `stats_keys_dropped` and those of its own settings.",
-  },
-  zeroSeries: {
-    says: "Prometheus: a counter at zero has no series there; Weir has it from the start.",
-  },
-  unmappedStatistics: {
-    says:
-      "Prometheus: `domain_not_found` is part of a metric's name there and has the label `domain` here. Local cache hits " +
-      "count into `over_limit` a second time there for rules of two levels and more, so the page is compared without a local cache.",
-  },
-} as const satisfies Readonly<Record<string, ExpectedDifference>>;
-
 /** The part of an answer in JSON that the differences are about. */
 export interface AnswerJson {
   overallCode?: string;

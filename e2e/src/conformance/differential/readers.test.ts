@@ -1,8 +1,7 @@
-// Readers of the run: metrics pages, lines of statistics, replies of Redis.
+// Readers of the run: metrics pages, lines of statistics.
 import { describe, expect, it } from "vitest";
 import { byRule, isComparedSeries, isComparedStatistic } from "./exceptions.ts";
 import { readSeries } from "./metrics-page.ts";
-import { parseReplies } from "./redis-replies.ts";
 import { StatisticsLines } from "./statistics-lines.ts";
 
 describe("readSeries()", () => {
@@ -27,23 +26,6 @@ describe("StatisticsLines", () => {
     lines.add(line("flushing counter", "a", "counter", "1.000000"));
     expect([...lines.totals]).toEqual([["a", 3]]);
     expect(lines.flushes).toBe(1);
-  });
-});
-
-describe("parseReplies()", () => {
-  const bytes = Buffer.from("*2\r\n$2\r\nü\r\n$1\r\nb\r\n:42\r\n$-1\r\n+OK\r\n");
-
-  it("reads lists, texts, numbers and missing keys", () => {
-    expect(parseReplies(bytes, 4)).toEqual([["ü", "b"], 42, null, "OK"]);
-  });
-
-  it("is undefined when a reply is incomplete, wherever it ends", () => {
-    for (let length = 0; length < bytes.length; length++)
-      expect(parseReplies(bytes.subarray(0, length), 4)).toBeUndefined();
-  });
-
-  it("throws when a command failed", () => {
-    expect(() => parseReplies(Buffer.from("-ERR no\r\n"), 1)).toThrow("Cannot read the counters of Redis: -ERR no");
   });
 });
 

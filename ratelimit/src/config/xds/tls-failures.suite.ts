@@ -1,13 +1,12 @@
 // The causes for which TLS to a configuration server fails, over certificates made for the purpose:
 // what the log of the client says of each. Run against servers of several TLS libraries.
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { createAuthority } from "@weir/certificates/authority";
+import { type Authority, createAuthority } from "@weir/certificates/authority";
 import { createLog } from "@weir/common/log/log";
-import type { TlsFilePaths } from "@weir/common/tls/tls-files";
 import { eventually } from "@weir/harness/processes/eventually";
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { RecordingListener } from "../config-source.suite.ts";
@@ -38,7 +37,12 @@ export interface LibraryTexts {
   readonly wrongPurpose: RegExp;
 }
 
-type Party = "valid" | "expired" | "of-another-authority" | "of-the-other-purpose" | "none" | "plaintext";
+/** What is wrong with a certificate. */
+interface Fault {
+  readonly authority?: "own" | "other";
+  readonly isExpired?: true;
+  readonly usage?: "server" | "client";
+}
 
 /** Names of the settings, and how texts refer to the server. */
 const CERTIFICATE = "CONFIG_GRPC_XDS_CLIENT_TLS_CERT";
@@ -51,41 +55,57 @@ export function describeTlsFailures(
   texts: LibraryTexts,
 ): void {
   describe(`XdsSource with ${what}`, () => {
-    let folder: string;
-    let authorities: Readonly<Record<"own" | "other", string>>;
-    let files: Readonly<Record<"server" | "client", Readonly<Partial<Record<Party, TlsFilePaths>>>>>;
+    const folder = makeTemporaryFolder();
+    const authorities: Partial<Record<"own" | "other", Authority>> = {};
 
     beforeAll(async () => {
-      folder = await mkdtemp(join(tmpdir(), "weir-tls-failures-"));
-      ({ authorities, files } = await writeFiles(folder));
+      for (const commonName of ["own", "other"] as const) {
+        const authority = await createAuthority({ commonName, now: new Date(Date.now() - 3 * DAY_MS), validDays: 30 });
+        authorities[commonName] = authority;
+        write(commonName, authority.certPem);
+      }
     });
 
-    afterAll(async () => {
-      await rm(folder, { recursive: true });
-    });
+    afterAll(() => folder.remove());
 
-    it.each<{ when: string; server: Party; client: Party; name?: string; trusts?: "other"; reason: RegExp }>([
+    function write(name: string, text: string): string {
+      const path = join(folder.path, name);
+      writeFileSync(path, text);
+      return path;
+    }
+
+    async function issue(party: "server" | "client", { authority = "own", isExpired, usage = party }: Fault) {
+      const now = new Date(Date.now() - (isExpired ? 3 * DAY_MS : 0));
+      const names = { commonName: party, dnsNames: ["control-plane.example"] };
+      const { certPem, keyPem } = await authorities[authority]!.issue({ ...names, usage, now, validDays: 1 });
+      return { certPath: write(`${party}.crt`, certPem), keyPath: write(`${party}.key`, keyPem) };
+    }
+
+    it.each<{
+      when: string;
+      server?: Fault | "plaintext";
+      client?: Fault | "plaintext" | "none";
+      name?: string;
+      trusts?: "other";
+      reason: RegExp;
+    }>([
       {
         when: "the client's certificate is of an authority that the server does not trust",
-        server: "valid",
-        client: "of-another-authority",
+        client: { authority: "other" },
         reason: texts.unknownAuthority,
       },
       {
         when: "the client's certificate has expired",
-        server: "valid",
-        client: "expired",
+        client: { isExpired: true },
         reason: RegExp(`^the certificate in ${CERTIFICATE} has expired, at \\d{4}-\\d\\d-\\d\\dT`),
       },
       {
         when: "the client's certificate is for servers",
-        server: "valid",
-        client: "of-the-other-purpose",
+        client: { usage: "server" },
         reason: texts.wrongPurpose,
       },
       {
         when: "the client has no certificate",
-        server: "valid",
         client: "none",
         reason: RegExp(
           `^${SERVER} requires a client certificate; set ${CERTIFICATE} and CONFIG_GRPC_XDS_CLIENT_TLS_KEY `,
@@ -93,28 +113,22 @@ export function describeTlsFailures(
       },
       {
         when: "the server's certificate is of an authority that the client does not trust",
-        server: "valid",
-        client: "valid",
         trusts: "other",
         reason:
           /^the certificate of the configuration server is not from a trusted authority; CONFIG_GRPC_XDS_SERVER_TLS_CACERT must contain its authority /,
       },
       {
         when: "the server's certificate has expired",
-        server: "expired",
-        client: "valid",
+        server: { isExpired: true },
         reason: /^the certificate of the configuration server, or of its authority, has expired /,
       },
       {
         when: "the server's certificate is for clients",
-        server: "of-the-other-purpose",
-        client: "valid",
+        server: { usage: "client" },
         reason: /^the certificate of the configuration server is not for TLS servers \(extended key usage\) /,
       },
       {
         when: "the server's certificate is for another name",
-        server: "valid",
-        client: "valid",
         name: "another.example",
         reason:
           /^the certificate of the configuration server is for other names; check the host in CONFIG_GRPC_XDS_SERVER_URL, or name one of them in CONFIG_GRPC_XDS_SERVER_TLS_SAN .*DNS:control-plane\.example/,
@@ -122,24 +136,21 @@ export function describeTlsFailures(
       {
         when: "the server speaks plaintext, and the client TLS",
         server: "plaintext",
-        client: "valid",
         reason:
           /^the configuration server does not speak TLS on this port; CONFIG_GRPC_XDS_SERVER_USE_TLS=false is for servers without TLS /,
       },
       {
         when: "the server speaks TLS, and the client plaintext",
-        server: "valid",
         client: "plaintext",
         reason:
           /^the configuration server requires TLS on this port, and this client speaks plaintext; set CONFIG_GRPC_XDS_SERVER_USE_TLS=true /,
       },
-    ])("names the cause when $when", async ({ server: serverParty, client, name, trusts, reason }) => {
-      const serverFiles = files.server[serverParty];
-      const server = await open(
-        serverFiles === undefined ? undefined : { ...(serverFiles as ServerFiles), caPath: authorities.own },
-      );
+    ])("names the cause when $when", async ({ server: serverFault = {}, client = {}, name, trusts, reason }) => {
+      const serverFiles = serverFault === "plaintext" ? undefined : await issue("server", serverFault);
+      const server = await open(serverFiles && { ...serverFiles, caPath: join(folder.path, "own") });
+      const clientFiles = typeof client === "string" ? {} : await issue("client", client);
       const tls = {
-        paths: { ...files.client[client], caPath: authorities[trusts ?? "own"] },
+        paths: { ...clientFiles, caPath: join(folder.path, trusts ?? "own") },
         serverName: name ?? "control-plane.example",
       };
       const { source, warnings } = sourceOf(server.port, client === "plaintext" ? undefined : tls);
@@ -177,42 +188,4 @@ function sourceOf(port: number, tls: ConstructorParameters<typeof XdsSource>[1][
     },
   );
   return { source, warnings };
-}
-
-/** Writes two authorities, and certificates of servers and clients in each state. */
-async function writeFiles(folder: string) {
-  const now = new Date();
-  const before = new Date(now.getTime() - 3 * DAY_MS);
-  const own = await createAuthority({ commonName: "own", now: before, validDays: 30 });
-  const other = await createAuthority({ commonName: "other", now: before, validDays: 30 });
-  const write = async (name: string, text: string): Promise<string> => {
-    const path = join(folder, name);
-    await writeFile(path, text);
-    return path;
-  };
-  const dnsNames = ["control-plane.example"];
-  const pair = async (
-    name: string,
-    usage: "server" | "client",
-    { by = own, at = now }: { readonly by?: typeof own; readonly at?: Date } = {},
-  ): Promise<TlsFilePaths> => {
-    const { certPem, keyPem } = await by.issue({ commonName: name, dnsNames, usage, now: at, validDays: 1 });
-    return { certPath: await write(`${name}.crt`, certPem), keyPath: await write(`${name}.key`, keyPem) };
-  };
-  return {
-    authorities: { own: await write("own.crt", own.certPem), other: await write("other.crt", other.certPem) },
-    files: {
-      server: {
-        valid: await pair("server", "server"),
-        expired: await pair("server-expired", "server", { at: before }),
-        "of-the-other-purpose": await pair("server-purpose", "client"),
-      },
-      client: {
-        valid: await pair("client", "client"),
-        expired: await pair("client-expired", "client", { at: before }),
-        "of-another-authority": await pair("client-other", "client", { by: other }),
-        "of-the-other-purpose": await pair("client-purpose", "server"),
-      },
-    },
-  };
 }

@@ -2,6 +2,7 @@
 // between scrapes.
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { AdminServer } from "@weir/common/admin/admin-server";
+import { MISNAMED_METRICS } from "@weir/common/admin/misnamed-metrics";
 import type { Log } from "@weir/common/log/log";
 import type { Registry } from "prom-client";
 
@@ -11,16 +12,6 @@ import type { StatisticsStore } from "../statistics-store.ts";
 import { CONTENT_TYPE, renderFamily } from "./exposition.ts";
 import { type Mapping, sanitizeName } from "./mapping.ts";
 import { Snapshots } from "./snapshot.ts";
-
-/**
- * Gauges of prom-client whose names end in `_total`, which is for counters only; `promtool check
- * metrics` objects to them.
- */
-const MISNAMED_METRICS = [
-  "nodejs_active_resources_total",
-  "nodejs_active_handles_total",
-  "nodejs_active_requests_total",
-] as const;
 
 /** Most connections at a time. */
 const CONNECTIONS_MAX = 10_000;

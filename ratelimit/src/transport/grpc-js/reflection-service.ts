@@ -7,7 +7,7 @@ import {
   loadReflectionAnswers,
   REFLECTION_PATHS,
   reflectionFailure,
-} from "../reflection-streams.ts";
+} from "../reflection/reflection-streams.ts";
 import { endStream } from "./end-stream.ts";
 
 /** Requests and answers as bytes, which reflection-answers.ts decodes. */

@@ -3,7 +3,7 @@ import type { StreamingCall, StreamingMethod, StreamingReceiver } from "@weir/ht
 
 import { GRPC_STATUS_NUMBER, type GrpcStatusName } from "../grpc-status.ts";
 import type { EndableStream, OpenStreams } from "../open-streams.ts";
-import { type AnswerReflection, loadReflectionAnswers, reflectionFailure } from "../reflection-streams.ts";
+import { type AnswerReflection, loadReflectionAnswers, reflectionFailure } from "../reflection/reflection-streams.ts";
 import { ENCODED_MESSAGE } from "./library-messages.ts";
 
 /** Longest request in bytes: the name of a file or a symbol. */

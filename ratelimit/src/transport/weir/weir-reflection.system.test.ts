@@ -1,4 +1,4 @@
-import { describeReflection } from "../reflection.suite.ts";
+import { describeReflection } from "../reflection/reflection.suite.ts";
 import { WEIR } from "./weir-engine.suite.ts";
 
 describeReflection(WEIR);

@@ -14,7 +14,7 @@ import {
   MESSAGE_MAX_BYTES,
 } from "../grpc-transport.ts";
 import { HealthWatches } from "../health-answers.ts";
-import { createReflectionStreams, REFLECTION_PATHS } from "../reflection-streams.ts";
+import { createReflectionStreams, REFLECTION_PATHS } from "../reflection/reflection-streams.ts";
 import type { Transport } from "../transport.ts";
 import type { RequestDecoderOptions } from "./codec/request-decoder.ts";
 import { createCheck, createList, createWatch } from "./health-methods.ts";

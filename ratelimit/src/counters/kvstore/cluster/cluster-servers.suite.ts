@@ -83,8 +83,7 @@ export class ClusterServers {
 
   /** Takes one more node in, which has no slots. */
   async joinEmpty(): Promise<ClusterNode> {
-    const [node] = await startNodes(1, this.#options);
-    if (node === undefined) throw new Error("No node was started");
+    const node = await startNode(this.#options);
     await meet(this.node(0), node);
     this.nodes.push(node);
     await this.agree();
@@ -186,16 +185,14 @@ export class ClusterServers {
 /** Starts a cluster. */
 export async function startCluster(options: ClusterOptions = {}): Promise<ClusterServers> {
   const count = options.nodes ?? 3;
-  const nodes = await startNodes(count, options);
+  const nodes = await Promise.all(Array.from({ length: count }, () => startNode(options)));
   const cluster = new ClusterServers(nodes, options);
   if (options.isCluster === false) return cluster;
-  const [firstNode] = nodes;
-  if (firstNode === undefined) throw new Error("No node was started");
   for (const [index, node] of nodes.entries()) {
     const [first, last] = rangeOf(index, count);
     await node.client.call("CLUSTER", "ADDSLOTSRANGE", first, last);
     await node.client.call("CLUSTER", "SET-CONFIG-EPOCH", index + 1);
-    if (index > 0) await meet(firstNode, node);
+    if (index > 0) await meet(cluster.node(0), node);
   }
   await cluster.agree();
   return cluster;
@@ -217,10 +214,6 @@ function rangeOf(index: number, nodes: number): readonly [first: number, last: n
 
 async function meet(known: ClusterNode, stranger: ClusterNode): Promise<void> {
   await stranger.client.call("CLUSTER", "MEET", "127.0.0.1", known.server.port, known.busPort);
-}
-
-async function startNodes(count: number, options: ClusterOptions): Promise<readonly ClusterNode[]> {
-  return await Promise.all(Array.from({ length: count }, () => startNode(options)));
 }
 
 async function startNode({

@@ -1,6 +1,6 @@
 // A real primary with replicas and sentinels for integration tests: redis-server processes on
 // reserved ports of 127.0.0.1, ended by their process ids.
-import { until } from "@weir/harness/processes/eventually";
+import { eventually, until } from "@weir/harness/processes/eventually";
 import { type RedisOptions, type SentinelOptions, startRedis, startSentinel } from "@weir/harness/servers/redis";
 import type { StoreServer } from "@weir/harness/servers/store-server";
 import { Redis } from "ioredis";
@@ -46,27 +46,17 @@ export class SentinelServers {
 
   /** A connection of the test's own to a server. */
   client(server: StoreServer): Redis {
-    const { password, tls } = this.#options;
-    return new Redis({
-      port: server.port,
-      host: "127.0.0.1",
-      ...(password !== undefined && { password }),
-      ...(tls !== undefined && { tls: { rejectUnauthorized: false } }),
-    });
+    return this.#connect(server, this.#options.password);
   }
 
   /** The server that says it is the primary, of those that run. */
   async primary(): Promise<StoreServer> {
-    let found: StoreServer | undefined;
-    const look = async (): Promise<boolean> => {
-      for (const server of this.servers.filter((each) => each.pid !== undefined)) {
-        if ((await this.roleOf(server)) === "master") found = server;
-      }
-      return found !== undefined;
+    const look = async (): Promise<StoreServer> => {
+      for (const server of this.servers.toReversed())
+        if (server.pid !== undefined && (await this.roleOf(server)) === "master") return server;
+      throw new Error("no server is");
     };
-    await until(look, AGREE_TIMEOUT_MS, "a server is the primary");
-    if (found === undefined) throw new Error("No server is the primary");
-    return found;
+    return await eventually("a server to be the primary", look, AGREE_TIMEOUT_MS);
   }
 
   /** What a server says it is. */
@@ -82,15 +72,7 @@ export class SentinelServers {
 
   /** Sends a command to a sentinel and gives the reply. */
   async ask(sentinel: StoreServer, ...command: readonly string[]): Promise<unknown> {
-    const { sentinelPassword, tls } = this.#options;
-    const client = new Redis({
-      port: sentinel.port,
-      host: "127.0.0.1",
-      enableReadyCheck: false,
-      ...(sentinelPassword !== undefined && { password: sentinelPassword }),
-      ...(tls !== undefined && { tls: { rejectUnauthorized: false } }),
-    });
-    client.on("error", () => undefined); // A command that cannot be sent fails by itself.
+    const client = this.#connect(sentinel, this.#options.sentinelPassword, false);
     try {
       return await client.call("SENTINEL", ...command);
     } finally {
@@ -116,6 +98,13 @@ export class SentinelServers {
   /** Ends everything and removes its folders. */
   async close(): Promise<void> {
     for (const server of [...this.sentinels, ...this.servers]) await server.stop();
+  }
+
+  #connect({ host, port }: StoreServer, password: string | undefined, enableReadyCheck = true): Redis {
+    const tls = this.#options.tls && { tls: { rejectUnauthorized: false } };
+    const client = new Redis({ host, port, ...(password !== undefined && { password }), ...tls, enableReadyCheck });
+    client.on("error", () => undefined); // A command that cannot be sent fails by itself.
+    return client;
   }
 }
 

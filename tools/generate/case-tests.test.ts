@@ -1,7 +1,7 @@
 // How tests name the cases that they show, and what the page and the gate make of it.
 import { describe, expect, it } from "vitest";
 import { casesNamedIn, findCaseTests } from "./case-tests.ts";
-import { findGaps, formatConformancePage } from "../conformance-docs.ts";
+import { casesIn, completePage, findGaps } from "./conformance-docs.ts";
 
 const FILE = "ratelimit/src/x.test.ts";
 
@@ -50,47 +50,56 @@ describe("findCaseTests()", () => {
   });
 });
 
+/** Lines of the page. */
+function caseLines(...cases: readonly (readonly [number: number, text: string])[]): string {
+  return cases.map(([number, text]) => `- <a id="case-${number}"></a>**${number}** ${text}`).join("\n");
+}
+
 describe("findGaps()", () => {
   const test = (number: number) => ({ number, file: FILE, line: 4, name: `case ${number}` });
-  const section = (...numbers: readonly number[]) => [
-    { title: "T", cases: numbers.map((number) => ({ number, says: `Says ${number}.` })) },
-  ];
+  const listed = (...numbers: readonly number[]) =>
+    casesIn(caseLines(...numbers.map((number) => [number, `Says ${number}.`] as const)));
+
   it("findGaps() finds nothing when every case is listed once and has a test", () => {
-    expect(findGaps(section(1, 2), [test(1), test(2), test(2)], 2)).toEqual([]);
+    expect(findGaps(listed(1, 2), [test(1), test(2), test(2)])).toEqual([]);
   });
 
   it.each([
-    { sections: section(1, 2), tests: [test(1)], message: 'No test has "case 2" in its name: Says 2.' },
-    { sections: section(1, 2), tests: [test(1), test(2), test(3)], message: "There is no case 3, only 1 to 2" },
-    { sections: section(1), tests: [test(1), test(2)], message: "Case 2 must be listed once, it is 0 times" },
-    { sections: section(1, 2, 2), tests: [test(1), test(2)], message: "Case 2 must be listed once, it is 2 times" },
-  ])("findGaps() says '$message'", ({ sections, tests, message }) => {
-    expect(findGaps(sections, tests, 2).map((finding) => finding.message)).toEqual([message]);
+    { cases: listed(1, 2), tests: [test(1)], message: 'No test has "case 2" in its name: Says 2.' },
+    { cases: listed(1, 2), tests: [test(1), test(2), test(3)], message: "There is no case 3, only 1 to 2" },
+    { cases: listed(1, 3), tests: [test(1), test(3)], message: "Case 3 is where case 2 must be listed" },
+    { cases: listed(1, 2, 2), tests: [test(1), test(2)], message: "Case 2 is where case 3 must be listed" },
+  ])("findGaps() says '$message'", ({ cases, tests, message }) => {
+    expect(findGaps(cases, tests).map((finding) => finding.message)).toEqual([message]);
   });
 
   it("findGaps() wants no test for a case that does not apply", () => {
-    expect(
-      findGaps([{ title: "T", cases: [{ number: 1, says: "Says.", absent: "No such thing here." }] }], [], 1),
-    ).toEqual([]);
+    expect(findGaps(casesIn(caseLines([1, "Says. **Does not apply:** No such thing here."])), [])).toEqual([]);
   });
 });
 
-describe("formatConformancePage()", () => {
-  it("formatConformancePage() counts the differences, lists them first, and links every test", () => {
-    const cases = [
-      { number: 1, says: "First." },
-      { number: 2, says: "Second.", differs: "Other." },
-      { number: 3, says: "Third.", absent: "Not here." },
-    ];
-    const page = formatConformancePage(
-      [{ title: "Things", cases }],
-      [{ number: 2, file: FILE, line: 4, name: "case 2: `odd`" }],
+describe("completePage()", () => {
+  const cases = [
+    [1, "First."],
+    [2, "Second. **Weir differs:** Other."],
+    [3, "Third. **Does not apply:** Not here."],
+  ] as const;
+  const page = `<!-- begin differences -->\n\nold\n\n<!-- end differences -->\n\n${caseLines(...cases)}\n`;
+  const tests = [{ number: 2, file: FILE, line: 4, name: "case 2: `odd`" }];
+
+  it("completePage() counts the differences, lists them, and links every test", () => {
+    const completed = completePage(page, tests);
+    expect(completed).toContain(
+      "Of 3 cases Weir does the same in 1, something else on purpose in 1, and 1 does not apply.\n\n- [Case 2](#case-2): Other.\n\n<!-- end",
     );
-    expect(page).toContain("Of 3 cases Weir does the same in 1, something else on purpose in 1, and 1 does not apply.");
-    expect(page).toContain("- [Case 2](#case-2): Other.");
-    expect(page).toContain(
-      "**2** Second. **Weir differs:** Other.\n  - [ratelimit/src/x.test.ts](../ratelimit/src/x.test.ts): `` case 2: `odd` ``",
+    expect(completed).toContain(
+      "**2** Second. **Weir differs:** Other.\n  - [ratelimit/src/x.test.ts](../ratelimit/src/x.test.ts): `` case 2: `odd` ``\n- <a",
     );
-    expect(page).toContain("**3** Third. **Does not apply:** Not here.");
+    expect(completed).not.toContain("old");
+  });
+
+  it("completePage() replaces the tests of a page that was completed before", () => {
+    expect(completePage(completePage(page, tests), tests)).toBe(completePage(page, tests));
+    expect(completePage(completePage(page, tests), [])).toBe(completePage(page, []));
   });
 });

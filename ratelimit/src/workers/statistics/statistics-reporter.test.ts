@@ -1,9 +1,9 @@
 // Statistics of workers in the store of the service: the sum of all, whatever happened in between.
 import { Random } from "@weir/harness/processes/random";
 import { describe, expect, it } from "vitest";
-import { RULE_STATISTICS } from "../statistics/rule-statistics.ts";
-import { StatisticsStore } from "../statistics/statistics-store.ts";
-import { REPORT_ENTRIES_MAX, type StatisticsReport } from "./messages.ts";
+import { RULE_STATISTICS } from "../../statistics/rule-statistics.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
+import { REPORT_ENTRIES_MAX, type StatisticsReport } from "../messages.ts";
 import { forgetWorker, mergeReport } from "./statistics-merge.ts";
 import { StatisticsReporter } from "./statistics-reporter.ts";
 

@@ -2,11 +2,11 @@
 // size, in steps between which decisions run.
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-import { RULE_STATISTICS, type RuleStatistics } from "../statistics/rule-statistics.ts";
-import type { StatisticsTimer } from "../statistics/statistic.ts";
-import type { StatisticsStore } from "../statistics/statistics-store.ts";
+import { RULE_STATISTICS, type RuleStatistics } from "../../statistics/rule-statistics.ts";
+import type { StatisticsTimer } from "../../statistics/statistic.ts";
+import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { DurationGroups } from "./duration-groups.ts";
-import { REPORT_ENTRIES_MAX, type StatisticsReport } from "./messages.ts";
+import { REPORT_ENTRIES_MAX, type StatisticsReport } from "../messages.ts";
 
 /** A report that is being filled. */
 type OpenReport = { readonly [List in keyof StatisticsReport]: StatisticsReport[List][number][] };

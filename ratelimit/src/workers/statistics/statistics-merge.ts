@@ -1,7 +1,7 @@
 // Adds the statistics of workers to those of the service.
-import { RULE_STATISTICS } from "../statistics/rule-statistics.ts";
-import type { StatisticsStore } from "../statistics/statistics-store.ts";
-import type { StatisticsReport } from "./messages.ts";
+import { RULE_STATISTICS } from "../../statistics/rule-statistics.ts";
+import type { StatisticsStore } from "../../statistics/statistics-store.ts";
+import type { StatisticsReport } from "../messages.ts";
 
 /** Adds a report of the worker with this number to the store. */
 export function mergeReport(store: StatisticsStore, worker: number, report: StatisticsReport): void {

@@ -10,7 +10,7 @@ import { startProgram } from "@weir/harness/processes/start-process";
 import { findTool } from "@weir/harness/processes/tools";
 import { beforeEach, describe, expect, it } from "vitest";
 
-import { type GrpcEngine, type OpenedEngine, useEngine } from "./grpc-engine.suite.ts";
+import { type GrpcEngine, type OpenedEngine, useEngine } from "../grpc-engine.suite.ts";
 
 const GRPCURL_VERSION = "1.9.4";
 const GRPCURL = findTool(`grpcurl-${GRPCURL_VERSION}`, "grpcurl");

@@ -1,15 +1,10 @@
 // Measures the decider over counters in memory, without transport: decisions per second, nanoseconds
 // and allocated bytes per decision. `--quick` measures a tenth.
 import { getHeapStatistics } from "node:v8";
-import { silentLog } from "@weir/common/log/log";
 import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
-import { compileCountedRules } from "../config/counted-rules.ts";
 import { MemoryCounter } from "../counters/memory/memory-counter.ts";
-import { ServiceStatistics } from "../statistics/service-statistics.ts";
-import { StatisticsStore } from "../statistics/statistics-store.ts";
-import { createLocalCache } from "./local-cache/local-cache.ts";
+import { DeciderFixture } from "./decider.suite.ts";
 import type { RateLimitRequest } from "./request.ts";
-import { RuleDecider } from "./rule-decider.ts";
 
 /**
  * Decisions before the clock runs, so that the code is compiled; and in each of the measured
@@ -79,40 +74,12 @@ function times<T>(count: number, make: (index: number) => T): readonly T[] {
   return Array.from({ length: count }, (_, index) => make(index));
 }
 
-function openDecider(localCacheBytes: number): RuleDecider {
-  const statistics = new StatisticsStore({ maxDynamicKeys: VALUES });
+function openDecider(localCacheBytes = 0): DeciderFixture {
   const file = parseRuleFile("benchmark", RULE_FILE);
   if (!file.ok) throw new Error(file.message);
-  const rules = compileCountedRules([file.model], statistics);
-  const log = silentLog();
-  return new RuleDecider(
-    {
-      rules: () => rules,
-      counter: new MemoryCounter({ maxKeys: 1_000_000 }),
-      statistics: new ServiceStatistics(statistics),
-      localCache: createLocalCache({ statistics, clock: Date.now, log }, { sizeBytes: localCacheBytes }),
-      clock: () => nowMs,
-      log,
-    },
-    {
-      shadowMode: false,
-      quotaMode: false,
-      nearLimitRatio: 0.8,
-      responseHeaders: undefined,
-      ruleHeader: undefined,
-      dynamicMetadata: false,
-      keyPrefix: "",
-      maxDescriptors: 1000,
-      maxEntries: 100,
-      stopIncrementsWhenOver: false,
-      failureMode: "error",
-      unsupportedFields: "ignore",
-    },
-  );
+  const counter = new MemoryCounter({ maxKeys: 1_000_000 });
+  return new DeciderFixture({ configs: [file.model], counter, maxDynamicKeys: VALUES, localCacheBytes });
 }
-
-/** The clock of the turn. */
-let nowMs = Date.now();
 
 /** One caller serves all decisions, because its object is the transport's to allocate. */
 const CALL = {
@@ -123,19 +90,20 @@ const CALL = {
   },
 };
 
-function run(decider: RuleDecider, requests: readonly RateLimitRequest[], decisions: number): void {
+function run(fixture: DeciderFixture, requests: readonly RateLimitRequest[], decisions: number): void {
+  const { decider } = fixture;
   for (let index = 0; index < decisions; index++) {
-    if (index % TURN === 0) nowMs = Date.now();
+    if (index % TURN === 0) fixture.nowMs = Date.now();
     const each = requests[index % requests.length];
     if (each !== undefined) decider.decide(each, CALL);
   }
 }
 
 /** One round: nanoseconds of wall clock and bytes allocated on the heap, per decision. */
-function measure(decider: RuleDecider, requests: readonly RateLimitRequest[]): { ns: number; bytes: number } {
+function measure(fixture: DeciderFixture, requests: readonly RateLimitRequest[]): { ns: number; bytes: number } {
   const bytesBefore = getHeapStatistics().total_allocated_bytes;
   const began = process.hrtime.bigint();
-  run(decider, requests, ROUND);
+  run(fixture, requests, ROUND);
   const ns = Number(process.hrtime.bigint() - began) / ROUND;
   return { ns, bytes: (getHeapStatistics().total_allocated_bytes - bytesBefore) / ROUND };
 }
@@ -146,11 +114,11 @@ function print(name: string, ...cells: readonly string[]): void {
 
 if (import.meta.main) {
   print("case", "decisions/s", "ns", "bytes");
-  const plain = openDecider(0);
+  const plain = openDecider();
   for (const { name, requests, localCacheBytes } of CASES) {
-    const decider = localCacheBytes === undefined ? plain : openDecider(localCacheBytes);
-    run(decider, requests, WARM_UP);
-    const rounds = times(ROUNDS, () => measure(decider, requests)).toSorted((a, b) => a.ns - b.ns);
+    const fixture = localCacheBytes === undefined ? plain : openDecider(localCacheBytes);
+    run(fixture, requests, WARM_UP);
+    const rounds = times(ROUNDS, () => measure(fixture, requests)).toSorted((a, b) => a.ns - b.ns);
     const { ns, bytes } = rounds[Math.floor(ROUNDS / 2)] ?? { ns: 0, bytes: 0 };
     print(name, Math.round(1e9 / ns).toLocaleString("en"), ns.toFixed(0), bytes.toFixed(0));
   }

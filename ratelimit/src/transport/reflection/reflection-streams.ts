@@ -1,6 +1,6 @@
 // gRPC reflection, versions v1 and v1alpha, for every gRPC engine: clients such as grpcurl call the
 // service without its .proto files. reflection-answers.ts, loaded on the first request, has the answers.
-import { type EndableStream, OpenStreams } from "./open-streams.ts";
+import { type EndableStream, OpenStreams } from "../open-streams.ts";
 
 /** Both versions; clients try the first and fall back to the other. */
 export const REFLECTION_PATHS: readonly string[] = ["v1", "v1alpha"].map(
