@@ -1,29 +1,32 @@
 // The part that runs data planes.
 import type { ReportWatch } from "./reports/report-watch.ts";
 import type { Controller } from "./reconcile/controller.ts";
-import type { ObjectLookup } from "./reconcile/object-cache.ts";
 import type { Settings } from "./settings.ts";
 import { createWorkloadController, type WorkloadControllerDeps } from "./workload/workload-controller.ts";
 
 /** What data planes need of the process. */
-export interface DataPlanePartDeps extends Omit<WorkloadControllerDeps, "services" | "connections"> {
+export interface DataPlanePartDeps extends Omit<WorkloadControllerDeps, "services" | "pods" | "connections"> {
   readonly settings: Pick<Settings, "namespace" | "namespaces" | "controlPlane" | "image" | "reconcile">;
 }
 
 /** Makes the controller, before the caches are filled. */
 export function createDataPlaneController(
   { settings, ...deps }: DataPlanePartDeps,
-  { services, watch }: { readonly services: ObjectLookup; readonly watch: Pick<ReportWatch, "reports"> },
+  {
+    services,
+    pods,
+    watch,
+  }: Pick<WorkloadControllerDeps, "services" | "pods"> & { readonly watch: Pick<ReportWatch, "reports"> },
 ): Controller {
   const { namespace, namespaces, controlPlane, image, reconcile } = settings;
   const { adsService, adsPort, tls } = controlPlane;
   const connections = {
     connectedPods: (podNamespace: string, names: readonly string[]): ReadonlySet<string> | undefined => {
-      const { pods } = watch.reports();
-      return pods && new Set(names.filter((name) => pods.has(`${podNamespace}/${name}`)));
+      const { pods: connected } = watch.reports();
+      return connected && new Set(names.filter((name) => connected.has(`${podNamespace}/${name}`)));
     },
   };
   const address = `${adsService}.${namespace}.svc:${adsPort}`;
   const workload = { image, controlPlane: { address, isPlaintext: tls === undefined } };
-  return createWorkloadController({ ...deps, services, connections }, { ...reconcile, workload, namespaces });
+  return createWorkloadController({ ...deps, services, pods, connections }, { ...reconcile, workload, namespaces });
 }

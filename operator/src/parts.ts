@@ -19,6 +19,8 @@ import { createStatusParts } from "./status-parts.ts";
 import { WebhookMetrics } from "./webhook/webhook-metrics.ts";
 import { WEBHOOK_PATH, WebhookServer } from "./webhook/webhook-server.ts";
 import { RATE_LIMIT_SERVICES } from "./workload/objects/owned-kinds.ts";
+import { FleetPods } from "./workload/ready-pods.ts";
+import { followPods } from "./workload/workload-controller.ts";
 
 /** What parts are made from. */
 export interface PartDeps {
@@ -57,9 +59,10 @@ export function createParts({ registry, ...common }: PartDeps): OperatorParts {
   const { first, later } = new WriteOrder(common.objects, common.monotonicMs);
   const events = new EventRecorder({ ...common, objects: later, instance: hostname() });
   const deps = { ...common, metrics, events };
-  const status = createStatusParts({ ...deps, objects: first });
-  const { configs, watch } = status;
   const services = caches.follow(RATE_LIMIT_SERVICES, { namespaces });
+  const pods = followPods(caches, { namespaces });
+  const status = createStatusParts({ ...deps, objects: first, readyPods: new FleetPods({ services, pods }) });
+  const { configs, watch } = status;
   const hasPods = (fleet: string): boolean | undefined => {
     const fleets = watch.reports().pods?.values();
     return fleets && [...fleets].includes(fleet);
@@ -74,7 +77,7 @@ export function createParts({ registry, ...common }: PartDeps): OperatorParts {
       ...(certificates === "operator" ? [createCertificatePart(deps, services)] : []),
       ...status.leading,
       createRevisionController({ ...deps, objects: later }, status),
-      createDataPlaneController(deps, { services, watch }),
+      createDataPlaneController(deps, { services, pods, watch }),
     ],
   };
 }

@@ -6,6 +6,8 @@ import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/ku
 import { makeCertificates, type Replica, type ReplicaCertificates, startReplica } from "@weir/harness/weir/replica";
 import { manifestOf } from "@weir/harness/weir/weir";
 
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { ReadyPods } from "./reports/merged-reports.ts";
 import { ObjectCache } from "./reconcile/object-cache.ts";
 import { startStatusWriter } from "./status-writer.suite.ts";
 
@@ -18,6 +20,13 @@ export class StatusFixture {
   readonly certificates: ReplicaCertificates;
   readonly replicas: readonly Replica[];
   readonly slices = new ObjectCache();
+  /** What the writer of statuses knows of ready pods; a test sets the fleets. */
+  readonly readyPods = {
+    fleets: new Map<string, ReadyPods>(),
+    listeners: [] as (() => void)[],
+    byFleet: (): ReadonlyMap<string, ReadyPods> => this.readyPods.fleets,
+    onChange: (listener: () => void): void => void this.readyPods.listeners.push(listener),
+  };
   /** Writes of statuses so far, by name of the object. */
   readonly writes = new Map<string, number>();
   readonly #pods: ScriptedPod[] = [];
@@ -44,10 +53,18 @@ export class StatusFixture {
     this.#stopOperator = () => Promise.resolve();
   }
 
+  /** Makes these the ready pods of a fleet that a RateLimitService owns; all at the address of this machine. */
+  setReadyPods(fleet: string, ...names: readonly string[]): void {
+    const addresses = new Map(names.map((name) => [name, new Set(["127.0.0.1"])]));
+    this.readyPods.fleets = new Map([...this.readyPods.fleets, [fleet, { addresses, awaited: new Set(names) }]]);
+    for (const listener of this.readyPods.listeners) listener();
+  }
+
   /** Connects a pod that NACKs resources of one domain. */
-  pod(nodeId: string, replica = 0, rejects?: string): ScriptedPod {
+  pod(nodeId: string, replica = 0, rejects?: string, metadata: JsonObject = {}): ScriptedPod {
     const pod = new ScriptedPod(this.replicas[replica]!.adsPort, {
       nodeId,
+      metadata,
       tls: tlsOf(this.certificates),
       answer: cannotLoad(({ domain }) => domain === rejects, "no such unit"),
     });
@@ -134,6 +151,7 @@ export interface StatusObject {
     readonly observedGeneration?: number;
     readonly conditions?: readonly { type: string; status: string; reason: string; message: string }[];
     readonly pods?: { readonly summary?: string };
+    readonly fleets?: readonly { readonly name: string }[];
     readonly rejections?: readonly { pod: string; message: string }[];
     readonly problems?: readonly { field: string; message: string }[];
   };

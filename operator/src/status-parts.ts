@@ -9,12 +9,13 @@ import type { ClusterCaches } from "./reconcile/cluster-caches.ts";
 import type { ObjectLookup } from "./reconcile/object-cache.ts";
 import { Controller, type ControllerDeps } from "./reconcile/controller.ts";
 import { ENDPOINT_SLICES } from "./reports/replica-endpoints.ts";
-import { ReportWatch } from "./reports/report-watch.ts";
+import { ReportWatch, type ReportWatchDeps } from "./reports/report-watch.ts";
 import type { Settings } from "./settings.ts";
 import { RATE_LIMIT_CONFIGS, StatusReconciler } from "./status/status-reconciler.ts";
 
 /** What statuses need of the process. */
-export interface StatusPartDeps extends Pick<ControllerDeps, "log" | "monotonicMs" | "random" | "metrics"> {
+export interface StatusPartDeps
+  extends Pick<ControllerDeps, "log" | "monotonicMs" | "random" | "metrics">, Pick<ReportWatchDeps, "readyPods"> {
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   readonly objects: Pick<ObjectWriter, "apply">;
@@ -37,7 +38,7 @@ export interface StatusParts {
 
 /** Makes the parts. */
 export function createStatusParts(deps: StatusPartDeps): StatusParts {
-  const { log, clock, monotonicMs, random, objects, caches, settings, metrics, events } = deps;
+  const { log, clock, monotonicMs, random, objects, caches, settings, metrics, events, readyPods } = deps;
   const { service, portName, tls: paths } = settings.controlPlane;
   const { namespace } = settings;
   const configs = caches.follow(RATE_LIMIT_CONFIGS, {
@@ -52,7 +53,7 @@ export function createStatusParts(deps: StatusPartDeps): StatusParts {
   // The name in the certificates of all replicas: they are reached by their addresses.
   const serverName = `${service}.${namespace}.svc`;
   const watch = new ReportWatch(
-    { log, monotonicMs, random, slices },
+    { log, monotonicMs, random, slices, readyPods },
     { namespace, service, portName, serverName, tls },
   );
   const reports = (): ReturnType<ReportWatch["reports"]> => watch.reports();

@@ -16,7 +16,7 @@ import { ClusterCaches } from "./reconcile/cluster-caches.ts";
 import { ControllerMetricsSet } from "./reconcile/controller-metrics.ts";
 import type { ObjectCache } from "./reconcile/object-cache.ts";
 import { ENDPOINT_SLICES } from "./reports/replica-endpoints.ts";
-import { createStatusParts } from "./status-parts.ts";
+import { createStatusParts, type StatusPartDeps } from "./status-parts.ts";
 
 const TIMES = {
   backoffInitialMs: 100,
@@ -33,13 +33,14 @@ interface StatusWriterDeps {
   readonly certificates: ReplicaCertificates;
   /** The endpoints of the control plane. */
   readonly slices: ObjectCache;
+  readonly readyPods: StatusPartDeps["readyPods"];
   /** Counts the writes, by name of the object. */
   readonly writes: Map<string, number>;
 }
 
 /** Starts them; the function stops them. */
 export async function startStatusWriter(deps: StatusWriterDeps): Promise<() => Promise<void>> {
-  const { cluster, certificates, slices, writes } = deps;
+  const { cluster, certificates, slices, readyPods, writes } = deps;
   const { rateLimit } = certificates;
   const logPath = join(cluster.folder, "operator.log");
   const log = createLog({
@@ -64,6 +65,7 @@ export async function startStatusWriter(deps: StatusWriterDeps): Promise<() => P
     ...common,
     monotonicMs: () => performance.now(),
     metrics: new ControllerMetricsSet(new Registry()),
+    readyPods,
     objects: counting,
     events,
     // Endpoints at addresses of this machine, which the API server accepts in no slice.

@@ -1,4 +1,5 @@
 // Statuses with a real API server and two real control plane replicas: whatever happens, they end right.
+import type { JsonObject } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import { eventually } from "@weir/harness/processes/eventually";
@@ -96,6 +97,39 @@ describe("StatusReconciler with two replicas", () => {
     await fixture.expectConditions("canary", READY);
     canary.close();
     await fixture.expectConditions("canary", { Accepted: "True Valid", Programmed: "False NoDataPlane" });
+  });
+
+  it("counts the ready pods of an owned fleet, and no client that claims to be one", async () => {
+    const core = (pod: string): JsonObject => ({ namespace: "shop", pod, fleet: "shop.core" });
+    fixture.setReadyPods("shop.core", "shop/core-a", "shop/core-b");
+    const first = fixture.pod("core-a", 0, undefined, core("core-a"));
+    await fixture.apply("core", { fleets: ["shop.core"] });
+    const lacking = await fixture.expectConditions("core", { Ready: "False PartiallyProgrammed" });
+    expect(lacking.status?.conditions?.[1]?.message).toBe(
+      "1 of 2 pods enforce the rules, 1 ready pod is not connected",
+    );
+    // Whatever they answer: one NACKs, one never does.
+    const claims = [
+      fixture.pod("core-x", 0, "core", core("core-x")),
+      fixture.pod("core-y", 1, undefined, core("core-y")),
+    ];
+    claims[1]!.answer = () => undefined;
+    const second = fixture.pod("core-b", 1, undefined, core("core-b"));
+    await fixture.expectConditions("core", READY);
+    await fixture.expectConditions("mail", READY);
+    const before = fixture.writes.get("mail");
+    await fixture.apply("core", { fleets: ["shop.core"], limit: 2 });
+    const { status } = await fixture.expectConditions("core", READY);
+    expect(status?.fleets).toMatchObject([{ name: "shop.core", total: 2, accepted: 2, unknown: 2 }]);
+    // A pod that loses its stream keeps its rules; one that has not got the edit holds it up.
+    second.close();
+    await fixture.apply("core", { fleets: ["shop.core"], limit: 3 });
+    await fixture.expectConditions("core", { Ready: "False PartiallyProgrammed" });
+    expect(fixture.writes.get("mail")).toBe(before);
+    fixture.setReadyPods("shop.core", "shop/core-a");
+    await fixture.expectConditions("core", READY);
+    for (const pod of [first, ...claims]) pod.close();
+    fixture.setReadyPods("shop.core");
   });
 
   it("names a replica that is frozen within 10 s, and trusts it again when it answers", async () => {

@@ -79,6 +79,16 @@ describe("changedKeys()", () => {
     expect(changedKeys(before, reportsOf({ resources: [mail, chat], pods }))).toEqual(new Set());
   });
 
+  it("names the resources of a fleet of which another ready pod is not connected", () => {
+    const edge = { ...CHAT, name: "edge", fleetStates: [{ ...FLEET, name: "edge" }] };
+    const replicas = [replica("cp-0", { fleets: [{ name: "edge" }], resources: [MAIL, edge] })];
+    const withPods = (fleet: string, ...names: readonly string[]): ComparableReports =>
+      mergeReports(replicas, new Map([[fleet, { addresses: new Map(), awaited: new Set(names) }]]));
+    expect(changedKeys(mergeReports(replicas), withPods("edge", "web/a"))).toEqual(new Set(["shop/edge"]));
+    expect(changedKeys(withPods("edge", "web/a"), withPods("edge", "web/b"))).toEqual(new Set());
+    expect(changedKeys(withPods("core", "web/a"), mergeReports(replicas))).toEqual(new Set(["shop/mail"]));
+  });
+
   it("may be any resource when another replica answers, is silent, or is found", () => {
     const [first, second] = [replica("cp-0", {}), replica("cp-1", {})];
     const states = [[first], [first, second], [first, { ...second, state: "silent" }]] as const;

@@ -9,13 +9,31 @@ import type { ComparableReports, MergedReplica } from "./merge-reports.ts";
 /** The resources, as `<namespace>/<name>`, of which something else is reported; undefined: that may be any. */
 export function changedKeys(before: ComparableReports, after: ComparableReports): ReadonlySet<string> | undefined {
   if (!isDeepStrictEqual(namesIn(before), namesIn(after))) return undefined;
-  const differing = after.replicas.flatMap((replica, index) => differingKeys(before.replicas[index], replica));
+  const fleets = fleetsWithOtherGaps(before, after);
+  const differing = after.replicas.flatMap((replica, index) => [
+    ...differingKeys(before.replicas[index], replica),
+    ...keysIn(fleets, replica),
+  ]);
   const isChanged = (key: string): boolean => JSON.stringify(before.of(key)) !== JSON.stringify(after.of(key));
   return new Set([...new Set(differing)].filter(isChanged));
 }
 
 function namesIn({ silent, awaited, replicas }: ComparableReports): readonly (readonly string[])[] {
   return [silent, awaited, replicas.map(({ name }) => name)];
+}
+
+function fleetsWithOtherGaps({ gaps: before }: ComparableReports, { gaps: after }: ComparableReports) {
+  const fleets = new Set(before.keys()).union(after);
+  return new Set(fleets.values().filter((fleet) => !isDeepStrictEqual(before.get(fleet), after.get(fleet))));
+}
+
+/** The resources that are for one of the fleets. */
+function keysIn(fleets: ReadonlySet<string>, { resources }: MergedReplica): readonly string[] {
+  if (fleets.size === 0) return [];
+  const concerned = resources
+    .entries()
+    .filter(([, { fleetStates }]) => fleetStates.some(({ name }) => fleets.has(name)));
+  return Array.from(concerned, ([key]) => key);
 }
 
 /** What differs in the report of a replica, or concerns pods that do; of some of it the same may be merged. */

@@ -106,4 +106,68 @@ describe("mergeReports()", () => {
     const { replicas } = mergeReports([replicaOf("cp-0", [])]).of("shop/none");
     expect(replicas).toEqual([{ name: "cp-0", known: undefined }]);
   });
+
+  describe("in a fleet with known pods", () => {
+    /** A ready pod of the Service of fleet `shop.core`. */
+    const READY = new Map([
+      ["shop.core", { addresses: new Map([["web/a", new Set(["10.0.0.1"])]]), awaited: new Set(["web/a"]) }],
+    ]);
+    const stream = (pod: string, group: number, { second = 1, peer = "10.0.0.1:7", fleet = "shop.core" } = {}) => ({
+      ...podOf(pod, group, second),
+      fleet,
+      peer,
+    });
+    const countsIn = (reports: readonly ReplicaReport[]) => {
+      const merged = mergeReports(reports, READY);
+      const { replicas, gaps } = merged.of("shop/mail");
+      const [fleet] = replicas[0]?.known?.fleets ?? [];
+      return {
+        accepted: fleet?.accepted,
+        pending: fleet?.pending,
+        rejected: fleet?.rejected.length,
+        gaps,
+        connected: [...(merged.pods?.keys() ?? [])],
+      };
+    };
+    const FINE = { accepted: 1, pending: 0, rejected: 0, connected: ["web/a"] };
+
+    it.each([
+      { what: "another pod that NACKs", claims: stream("b", 3) },
+      { what: "another pod that never answers", claims: stream("b", 2) },
+      { what: "the pod, from another address", claims: stream("a", 3, { second: 9, peer: "10.0.0.2:7" }) },
+      { what: "nobody", claims: { ...stream("", 3), pod: "", nodeId: "" } },
+    ])("counts no client that claims to be $what", ({ claims }) => {
+      const gaps = [{ name: "*", missing: 0, unknown: 1 }];
+      expect(countsIn([replicaOf("cp-0", [stream("a", 1), claims])])).toEqual({ ...FINE, gaps });
+      expect(countsIn([replicaOf("cp-0", [stream("a", 1)]), replicaOf("cp-1", [claims])])).toEqual({ ...FINE, gaps });
+    });
+
+    it.each(["10.0.0.1:7", "[10.0.0.1]:7", "[::ffff:10.0.0.1]:7", "::ffff:10.0.0.1:7"])(
+      "counts a pod at %s",
+      (peer) => {
+        expect(countsIn([replicaOf("cp-0", [stream("a", 1, { peer })])])).toEqual({ ...FINE, gaps: [] });
+      },
+    );
+
+    it("does not let a client of another fleet take the place of a pod", () => {
+      const claims = stream("a", 3, { second: 9, fleet: "edge" });
+      const counts = countsIn([replicaOf("cp-0", [claims, stream("a", 1)])]);
+      expect(counts).toMatchObject({ accepted: 1, rejected: 1, gaps: [], connected: ["web/a"] });
+      expect(mergeReports([replicaOf("cp-0", [claims, stream("a", 1)])], READY).pods?.get("web/a")).toBe("shop.core");
+    });
+
+    it("lacks a pod without a stream, in the fleet if a resource names it", () => {
+      const lacking = { missing: 1, unknown: 0 };
+      expect(countsIn([replicaOf("cp-0", [])]).gaps).toEqual([{ name: "*", ...lacking }]);
+      const fleetStates = [{ name: "shop.core", digest: "d1" }];
+      const named = { fleets: [{ name: "shop.core" }], resources: [{ namespace: "shop", name: "mail", fleetStates }] };
+      expect(countsIn([replicaOf("cp-0", [], named)]).gaps).toEqual([{ name: "shop.core", ...lacking }]);
+      expect(mergeReports([replicaOf("cp-0", [], named)], READY).of("shop/other").gaps).toEqual([]);
+    });
+
+    it("awaits no pod of another control plane", () => {
+      const elsewhere = new Map([["shop.core", { ...READY.get("shop.core")!, awaited: new Set<string>() }]]);
+      expect(mergeReports([replicaOf("cp-0", [])], elsewhere).of("shop/mail").gaps).toEqual([]);
+    });
+  });
 });

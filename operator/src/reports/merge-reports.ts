@@ -1,14 +1,17 @@
 // Merges the reports of control plane replicas. A pod that several replicas report counts once, by its
-// newest stream. Pure; the order of the replicas does not matter.
+// newest stream; in a fleet with known pods only these count. The order of replicas does not matter.
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import type { Pod, Resource, Rollout } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import { podName, resourceName } from "@weir/proto/rollout/merge-rollouts";
 
-import type { KnownResource, MergedReports, ReplicaSight } from "./merged-reports.ts";
+import type { FleetGaps, KnownResource, MergedReports, ReadyPods, ReplicaSight } from "./merged-reports.ts";
 
 /** Reason of problems that are NACKs, which are shown as rejections. */
 const REJECTED = "RejectedByDataPlane";
+
+/** What reports call all fleets that no resource names. */
+const OTHER_FLEETS = "*";
 
 /** A replica with its last report, if that counts. */
 export interface ReplicaReport extends ReplicaSight {
@@ -31,17 +34,24 @@ export interface ComparableReports extends MergedReports {
   readonly silent: readonly string[];
   readonly awaited: readonly string[];
   readonly replicas: readonly MergedReplica[];
+  /** By the name that reports have for the fleet. */
+  readonly gaps: ReadonlyMap<string, FleetGaps>;
 }
 
-/** Merges reports. */
-export function mergeReports(reports: readonly ReplicaReport[]): ComparableReports {
+/** Merges reports. `ready` has the pods of those fleets of which they are known. */
+export function mergeReports(
+  reports: readonly ReplicaReport[],
+  ready: ReadonlyMap<string, ReadyPods> = new Map(),
+): ComparableReports {
   const sorted = withoutDuplicates(reports).toSorted(
     (left, right) => compareCodeUnits(left.name, right.name) || compareCodeUnits(instanceOf(left), instanceOf(right)),
   );
   const answering = sorted.flatMap(({ name, state, rollout }) =>
     state === "answers" && rollout !== undefined ? { name, rollout } : [],
   );
-  const counted = newestStreams(answering.map(({ rollout }) => rollout));
+  const rollouts = answering.map(({ rollout }) => rollout);
+  const counted = newestStreams(rollouts, ready);
+  const gaps = gapsOf(rollouts, counted, ready);
   const replicas = answering.map(({ name, rollout }) => ({
     name,
     resources: resourcesOf(rollout),
@@ -55,15 +65,16 @@ export function mergeReports(reports: readonly ReplicaReport[]): ComparableRepor
     silent,
     awaited,
     replicas,
-    pods: isComplete ? new Map(Array.from(counted, (pod) => [podName(pod), pod.fleet])) : undefined,
-    of: (key) => ({
-      silent,
-      awaited,
-      replicas: replicas.map(({ name, resources, groups }) => {
+    gaps,
+    pods: isComplete ? fleetsByPod(counted, ready) : undefined,
+    of: (key) => {
+      const known = replicas.map(({ name, resources, groups }) => {
         const resource = resources.get(key);
         return { name, known: resource && knownResource(resource, groups) };
-      }),
-    }),
+      });
+      const fleets = new Set(known.flatMap((replica) => replica.known?.fleets.map(({ name }) => name) ?? []));
+      return { silent, awaited, replicas: known, gaps: [...fleets].flatMap((fleet) => gaps.get(fleet) ?? []) };
+    },
   };
 }
 
@@ -84,24 +95,71 @@ function instanceOf({ rollout }: ReplicaReport): string {
   return rollout?.instance ?? "";
 }
 
-/** Of the streams of each pod the newest one. */
-function newestStreams(rollouts: readonly Rollout[]): ReadonlySet<Pod> {
+/** Of the streams of each pod that counts the newest one. */
+function newestStreams(rollouts: readonly Rollout[], ready: ReadonlyMap<string, ReadyPods>): ReadonlySet<Pod> {
   const newest = new Map<string, { readonly pod: Pod; readonly tie: string }>();
   for (const { instance, pods } of rollouts)
     for (const pod of pods) {
-      const identity = identityOf(pod);
-      const known = newest.get(identity);
+      const known = ready.get(pod.fleet);
+      if (!isOf(known, pod)) continue;
+      // Whatever another fleet claims, it takes no known pod's place.
+      const identity = known === undefined ? identityOf(pod) : `${pod.fleet} ${podName(pod)}`;
+      const other = newest.get(identity);
       const tie = `${instance} ${pod.peer}`;
-      const order = known && (compareTimes(known.pod.connectedAt, pod.connectedAt) || compareCodeUnits(known.tie, tie));
+      const order = other && (compareTimes(other.pod.connectedAt, pod.connectedAt) || compareCodeUnits(other.tie, tie));
       if (order === undefined || order < 0) newest.set(identity, { pod, tie });
     }
   return new Set(Array.from(newest.values(), ({ pod }) => pod));
 }
 
-/** Pods without a name may share a node id: then their addresses tell them apart. */
+/** Known pods come last: they keep their fleet whatever others claim. */
+function fleetsByPod(counted: ReadonlySet<Pod>, ready: ReadonlyMap<string, ReadyPods>): ReadonlyMap<string, string> {
+  const sorted = [...counted].toSorted((left, right) => Number(ready.has(left.fleet)) - Number(ready.has(right.fleet)));
+  return new Map(sorted.map((pod) => [podName(pod), pod.fleet]));
+}
+
+/** Whether a stream is of one of the pods: a name is claimed, an address is not. */
+function isOf(pods: ReadyPods | undefined, pod: Pod): boolean {
+  return pods === undefined || pods.addresses.get(podName(pod))?.has(addressOf(pod)) === true;
+}
+
+function gapsOf(
+  rollouts: readonly Rollout[],
+  counted: ReadonlySet<Pod>,
+  ready: ReadonlyMap<string, ReadyPods>,
+): ReadonlyMap<string, FleetGaps> {
+  const reported = new Set(rollouts.flatMap(({ fleets }) => fleets.map(({ name }) => name)));
+  const streams = Map.groupBy(
+    rollouts.flatMap(({ pods }) => pods),
+    ({ fleet }) => fleet,
+  );
+  const connected = new Set(Array.from(counted, (pod) => `${pod.fleet} ${podName(pod)}`));
+  const gaps = new Map<string, FleetGaps>();
+  for (const [fleet, pods] of ready) {
+    const name = reported.has(fleet) ? fleet : OTHER_FLEETS;
+    const missing = pods.awaited.values().filter((pod) => !connected.has(`${fleet} ${pod}`));
+    const unknown = (streams.get(fleet) ?? []).filter((pod) => !isOf(pods, pod));
+    const before = gaps.get(name) ?? { missing: 0, unknown: 0 };
+    gaps.set(name, {
+      name,
+      missing: before.missing + Array.from(missing).length,
+      unknown: before.unknown + unknown.length,
+    });
+  }
+  return new Map(gaps.entries().filter(([, { missing, unknown }]) => missing > 0 || unknown > 0));
+}
+
+/** Pods without a name may share a node id: then their addresses distinguish them. */
 function identityOf(pod: Pod): string {
-  if (pod.pod !== "") return `${pod.namespace}/${pod.pod}`;
-  return `${pod.nodeId} ${pod.peer.replace(/:\d+$/, "")}`;
+  return pod.pod === "" ? `${pod.nodeId} ${addressOf(pod)}` : `${pod.namespace}/${pod.pod}`;
+}
+
+/** The address of a stream without its port. */
+function addressOf({ peer }: Pod): string {
+  return peer
+    .replace(/:\d+$/, "")
+    .replace(/^\[|\]$/g, "")
+    .replace(/^::ffff:(?=\d+\.)/i, "");
 }
 
 function compareTimes(left: Timestamp | undefined, right: Timestamp | undefined): number {

@@ -40,6 +40,24 @@ export interface ReplicaResource {
   readonly known: KnownResource | undefined;
 }
 
+/** The ready pods of the Services behind a fleet. Streams of others that claim the fleet do not count. */
+export interface ReadyPods {
+  /** By `<namespace>/<name>`. */
+  readonly addresses: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Names of those that must be connected: all but pods of another control plane. */
+  readonly awaited: ReadonlySet<string>;
+}
+
+/** What differs in a fleet between its ready pods and the streams that claim to be of it. */
+export interface FleetGaps {
+  /** As in {@link FleetPods}. */
+  readonly name: string;
+  /** Number of ready pods without a stream. */
+  readonly missing: number;
+  /** Number of streams that are of no ready pod. */
+  readonly unknown: number;
+}
+
 /** What is known of one resource. */
 export interface ResourceReports {
   /** Replicas that should answer and do not. */
@@ -48,6 +66,8 @@ export interface ResourceReports {
   readonly awaited: readonly string[];
   /** The replicas that answer. */
   readonly replicas: readonly ReplicaResource[];
+  /** Of the fleets of the resource; without those that have none. */
+  readonly gaps: readonly FleetGaps[];
 }
 
 /** What is known of all resources. */
@@ -55,8 +75,8 @@ export interface MergedReports {
   /** What is known of the resource `<namespace>/<name>`, also when no replica knows it. */
   of(key: string): ResourceReports;
   /**
-   * The fleet of each connected pod, by `<namespace>/<name>`; undefined while no replica answers, or not
-   * all that should.
+   * The fleet of each connected pod that counts, by `<namespace>/<name>`; undefined while no replica
+   * answers, or not all that should.
    */
   readonly pods: ReadonlyMap<string, string> | undefined;
 }

@@ -47,6 +47,7 @@ it("ReportWatch serialises what a resource has that has changed, and nothing of 
       monotonicMs: () => performance.now(),
       random: () => 0,
       slices: { list: () => [slice], onChange: () => undefined },
+      readyPods: { byFleet: () => new Map(), onChange: () => undefined },
     },
     { namespace: "weir-system", service: "control-plane", portName: "ads", serverName: "cp", tls: undefined },
   );

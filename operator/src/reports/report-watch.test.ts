@@ -32,8 +32,9 @@ describe("ReportWatch", () => {
       list: (): readonly KubernetesObject[] => [SLICE],
       onChange: (listener: () => void): void => void (slicesChanged = listener),
     };
+    const readyPods = { byFleet: () => new Map(), onChange: () => undefined };
     watch = new ReportWatch(
-      { log: silentLog(), monotonicMs: () => nowMs, random: () => 0, slices },
+      { log: silentLog(), monotonicMs: () => nowMs, random: () => 0, slices, readyPods },
       { namespace: "weir-system", service: "control-plane", portName: "ads", serverName: "cp", tls: undefined },
     );
     watch.start();

@@ -8,7 +8,7 @@ import type { Rollout } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
 import { changedKeys } from "./changed-keys.ts";
 import { type ComparableReports, mergeReports, type ReplicaReport } from "./merge-reports.ts";
-import type { MergedReports } from "./merged-reports.ts";
+import type { MergedReports, ReadyPods } from "./merged-reports.ts";
 import { type EndpointOptions, type ReplicaEndpoint, replicaEndpoints } from "./replica-endpoints.ts";
 import { followReplica, type ReplicaAccess } from "./replica-stream.ts";
 
@@ -42,6 +42,13 @@ export interface ReportWatchDeps {
   /** The EndpointSlices of the control plane's namespace. */
   readonly slices: {
     list(namespace: string): readonly KubernetesObject[];
+    /** Calls `listener` after each change from now on. */
+    onChange(listener: () => void): void;
+  };
+  /** The ready pods of the fleets of which they are known. */
+  readonly readyPods: {
+    /** By fleet. */
+    byFleet(): ReadonlyMap<string, ReadyPods>;
     /** Calls `listener` after each change from now on. */
     onChange(listener: () => void): void;
   };
@@ -87,6 +94,7 @@ export class ReportWatch implements Part {
     deps.slices.onChange(() => {
       if (this.#isRunning) this.#find();
     });
+    deps.readyPods.onChange(() => this.#changed());
   }
 
   start(): void {
@@ -205,6 +213,7 @@ export class ReportWatch implements Part {
         const name = rollout === undefined || rollout.replica === "" ? endpoint.name : rollout.replica;
         return { name, state, rollout };
       }),
+      this.#deps.readyPods.byFleet(),
     );
     const keys = changedKeys(before, this.#merged);
     if (keys?.size !== 0) for (const listener of this.#listeners) listener(keys);

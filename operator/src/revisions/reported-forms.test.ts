@@ -15,7 +15,12 @@ const KNOWN: KnownResource = {
 };
 
 function reports(...known: (KnownResource | undefined)[]): ResourceReports {
-  return { silent: [], awaited: [], replicas: known.map((each, index) => ({ name: `r${index}`, known: each })) };
+  return {
+    silent: [],
+    awaited: [],
+    gaps: [],
+    replicas: known.map((each, index) => ({ name: `r${index}`, known: each })),
+  };
 }
 
 describe("reportedGeneration()", () => {

@@ -91,7 +91,7 @@ function unknownBecause({ generation }: ObservedResource, view: ReplicaView): Fi
 
 function programmedOf(
   { silent, behind, hasAnswer, known }: ReplicaView,
-  { all, fleets, rejections }: PodTotals,
+  { all, fleets, missing, rejections }: PodTotals,
   { unknown, isRefused }: { readonly unknown: Finding | undefined; readonly isRefused: boolean },
 ): Finding {
   if (unknown !== undefined && (!isRefused || silent.length > 0 || !hasAnswer)) return unknown;
@@ -118,7 +118,13 @@ function programmedOf(
   }
   if (accepted < total) {
     const reason = accepted === 0 ? "Pending" : "PartiallyProgrammed";
-    return { status: "False", reason, message: `${counted} enforce the rules, the others have not answered yet` };
+    const lacking = [
+      ...(missing === 0
+        ? []
+        : [missing === 1 ? "1 ready pod is not connected" : `${missing} ready pods are not connected`]),
+      ...(accepted + missing < total ? ["the others have not answered yet"] : []),
+    ];
+    return { status: "False", reason, message: `${counted} enforce the rules, ${lacking.join(", ")}` };
   }
   const without = fleets.filter((fleet) => fleet.total === 0 && fleet.name !== "*").map(({ name }) => name);
   const lacking = without.length === 0 ? "" : `; no pod is connected in ${listed(without)}`;

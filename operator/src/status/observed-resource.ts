@@ -18,15 +18,18 @@ export interface ObservedResource {
   readonly generation: number;
   /** undefined: it has none, or no text. */
   readonly domain: string | undefined;
+  /** The fleets that it names; undefined: it is for every fleet. */
+  readonly fleets: readonly string[] | undefined;
   /** What the validator finds; empty when the spec is valid. */
   readonly problems: readonly StatusProblem[];
 }
 
 /** Reads and checks a resource. */
 export function observe({ uid, generation = 0, content }: KubernetesObject): ObservedResource {
-  const spec = content["spec"] as { readonly domain?: unknown } | null | undefined;
+  const spec = content["spec"] as { readonly domain?: unknown; readonly fleets?: unknown } | null | undefined;
   const domain = typeof spec?.domain === "string" ? spec.domain : undefined;
-  return { uid, generation, domain, problems: problemsOf(content) };
+  const fleets = Array.isArray(spec?.fleets) ? spec.fleets.filter((fleet) => typeof fleet === "string") : undefined;
+  return { uid, generation, domain, fleets, problems: problemsOf(content) };
 }
 
 /** The status of an object; undefined when it has none. The API server has checked it by the schema. */

@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import type { FleetPods, KnownResource, ResourceReports } from "../reports/merged-reports.ts";
+import type { FleetGaps, FleetPods, KnownResource, ResourceReports } from "../reports/merged-reports.ts";
 import { conditionsOf, INVALID, NOW_MS, reportsOf, RESOURCE } from "./replica-reports.suite.ts";
 import { statusOf } from "./status-of.ts";
 
@@ -25,13 +25,19 @@ describe("statusOf(), whatever replicas report", () => {
     servesLastGood: fc.boolean(),
     fleets: fc.uniqueArray(fleet, { maxLength: 3, selector: ({ name }) => name }),
   });
+  const gap = fc.record<FleetGaps>({
+    name: fc.constantFrom("*", "a", "b"),
+    missing: fc.constantFrom(0, 0, 1, 2),
+    unknown: count,
+  });
   const name = fc.array(fc.constantFrom("s1", "s2"), { maxLength: 1 });
   const reports = fc.record<ResourceReports>({
     silent: name,
     awaited: name,
     replicas: fc.array(fc.option(known, { nil: undefined }), { maxLength: 3 }).map((all) => reportsOf(all).replicas),
+    gaps: fc.uniqueArray(gap, { maxLength: 2, selector: (each) => each.name }),
   });
-  const resource = fc.constantFrom(RESOURCE, RESOURCE, INVALID);
+  const resource = fc.constantFrom(RESOURCE, RESOURCE, INVALID, { ...RESOURCE, fleets: ["a", "b"] });
 
   it("is ready only when every replica knows this generation and all its pods have ACKed", () => {
     fc.assert(
@@ -40,6 +46,7 @@ describe("statusOf(), whatever replicas report", () => {
         expect(Ready.startsWith("True")).toBe(Accepted.startsWith("True") && Programmed.startsWith("True"));
         if (!Ready.startsWith("True")) return;
         expect([observed.problems, all.silent, all.awaited]).toEqual([[], [], []]);
+        for (const { missing } of all.gaps) expect(missing).toBe(0);
         expect(all.replicas.length).toBeGreaterThan(0);
         for (const replica of all.replicas) {
           expect(replica.known).toMatchObject({ uid: "u1", generation: 3, reason: "" });
@@ -56,6 +63,7 @@ describe("statusOf(), whatever replicas report", () => {
       fc.property(resource, reports, (observed, all) => {
         const reversed = {
           silent: all.silent.toReversed(),
+          gaps: all.gaps.toReversed(),
           awaited: all.awaited.toReversed(),
           replicas: all.replicas.toReversed().map((replica) => ({
             ...replica,

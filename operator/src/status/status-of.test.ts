@@ -138,6 +138,20 @@ describe("statusOf()", () => {
       ready: "False PartiallyProgrammed",
     },
     {
+      when: "a ready pod is not connected",
+      reports: reportsOf([knownOf()], { gaps: [{ name: "*", missing: 1, unknown: 0 }] }),
+      accepted: "True Valid",
+      programmed: "False PartiallyProgrammed",
+      ready: "False PartiallyProgrammed",
+    },
+    {
+      when: "clients claim to be pods",
+      reports: reportsOf([knownOf()], { gaps: [{ name: "*", missing: 0, unknown: 2 }] }),
+      accepted: "True Valid",
+      programmed: "True Programmed",
+      ready: "True Ready",
+    },
+    {
       when: "no pod has answered",
       reports: reportsOf([knownOf({ fleets: [fleetOf(0, { pending: 1 })] })]),
       accepted: "True Valid",
@@ -153,7 +167,7 @@ describe("statusOf()", () => {
       knownOf({ fleets: [fleetOf(2, { name: "a" }), fleetOf(1, { name: "b", digest: "d2" })], servesLastGood: true }),
       knownOf({ fleets: [{ ...NACKED, name: "a" }] }),
     ]);
-    expect(statusOf(RESOURCE, reports, NOW_MS, undefined).status).toMatchObject({
+    expect(statusOf({ ...RESOURCE, fleets: ["a", "b"] }, reports, NOW_MS, undefined).status).toMatchObject({
       observedGeneration: 3,
       domain: "mail",
       servesLastGood: true,
@@ -163,6 +177,27 @@ describe("statusOf()", () => {
         { name: "b", version: "d2", total: 1, accepted: 1, rejected: 0, pending: 0 },
       ],
       rejections: [{ pod: "web/b", message: "shop/mail: no such unit" }],
+    });
+  });
+
+  it("names no fleet that the rules do not name, and counts them together", () => {
+    const reports = reportsOf(
+      [knownOf({ fleets: [fleetOf(2, { name: "bank.a" }), fleetOf(1), fleetOf(0, { name: "bank.b" })] })],
+      { gaps: [{ name: "bank.a", missing: 1, unknown: 3 }] },
+    );
+    const { status } = statusOf(RESOURCE, reports, NOW_MS, undefined);
+    expect(status.fleets).toEqual([{ name: "*", version: "d1", total: 4, accepted: 3, rejected: 0, pending: 1 }]);
+    expect(JSON.stringify(status)).not.toContain("bank");
+    expect(status.conditions?.[1]?.message).toBe("3 of 4 pods enforce the rules, 1 ready pod is not connected");
+  });
+
+  it("lists clients that claim to be of a fleet with the fleet, where the rules name it", () => {
+    const reports = reportsOf([knownOf({ fleets: [fleetOf(1, { name: "shop.core" })] })], {
+      gaps: [{ name: "shop.core", missing: 0, unknown: 2 }],
+    });
+    expect(statusOf({ ...RESOURCE, fleets: ["shop.core"] }, reports, NOW_MS, undefined).status).toMatchObject({
+      pods: { total: 1, accepted: 1 },
+      fleets: [{ name: "shop.core", total: 1, accepted: 1, unknown: 2 }],
     });
   });
 
@@ -221,8 +256,26 @@ describe("statusOf()", () => {
     { what: "nothing", reports: reportsOf([knownOf()]), awaits: undefined },
     { what: "replicas", reports: reportsOf([undefined]), awaits: "replicas" },
     { what: "pods", reports: reportsOf([knownOf({ fleets: [fleetOf(1, { pending: 1 })] })]), awaits: "pods" },
+    {
+      what: "pods, when one is not connected that has not enforced the rules yet",
+      reports: reportsOf([knownOf()], { gaps: [{ name: "*", missing: 1, unknown: 0 }] }),
+      awaits: "pods",
+    },
     { what: "nothing of a silent replica", reports: reportsOf([undefined], { silent: ["x"] }), awaits: undefined },
   ])("awaits $what", ({ reports, awaits }) => {
     expect(statusOf(RESOURCE, reports, NOW_MS, undefined).awaits).toBe(awaits);
+  });
+
+  it.each([
+    { what: "connections, when a pod is not connected", generation: 3, more: {}, awaits: "connections" },
+    { what: "pods after an edit", generation: 4, more: {}, awaits: "pods" },
+    { what: "pods, when another has not answered", generation: 3, more: { pending: 1 }, awaits: "pods" },
+    { what: "pods, when another has NACKed", generation: 3, more: { rejected: NACKED.rejected }, awaits: "pods" },
+  ])("awaits $what, of rules that all pods enforced", ({ generation, more, awaits }) => {
+    const { status } = statusOf(RESOURCE, reportsOf([knownOf()]), NOW_MS, undefined);
+    const reports = reportsOf([knownOf({ generation, fleets: [fleetOf(1, more)] })], {
+      gaps: [{ name: "*", missing: 1, unknown: 0 }],
+    });
+    expect(statusOf({ ...RESOURCE, generation }, reports, NOW_MS, status).awaits).toBe(awaits);
   });
 });

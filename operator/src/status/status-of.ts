@@ -14,13 +14,16 @@ import { cutText } from "../reconcile/cut-text.ts";
 import type { KnownResource, ResourceReports } from "../reports/merged-reports.ts";
 import { findConditions } from "./conditions.ts";
 import type { ObservedResource } from "./observed-resource.ts";
-import { countPods } from "./pod-counts.ts";
+import { countPods, type FleetCounts, type PodTotals } from "./pod-counts.ts";
 
 /** A status, and whether it will last. */
 export interface ComputedStatus {
   readonly status: RateLimitConfigStatus;
-  /** What it waits for: answers that come within moments, as a rule; undefined: nothing. */
-  readonly awaits: "replicas" | "pods" | undefined;
+  /**
+   * What it waits for, and what comes within moments, as a rule: reports of replicas, answers of pods, or
+   * connections of pods that have enforced just these rules already. undefined: nothing.
+   */
+  readonly awaits: "replicas" | "pods" | "connections" | undefined;
 }
 
 /** Computes the status; `previous` is the one that the resource has, which gives the times of conditions. */
@@ -42,7 +45,7 @@ export function statusOf(
   const outdated = current.flatMap(({ known, isCurrent: counts }) =>
     counts || known?.uid !== resource.uid ? [] : known,
   );
-  const counts = countPods(view.known, outdated);
+  const counts = countPods({ known: view.known, outdated, gaps: reports.gaps }, resource.fleets);
   const { conditions, problems } = findConditions(resource, view, counts);
   const isAccepted = conditions.Accepted.status !== "False";
   const status: RateLimitConfigStatus = {
@@ -54,7 +57,7 @@ export function statusOf(
     ...(view.known.length > 0 && { servesLastGood: view.known.some(({ servesLastGood }) => servesLastGood) }),
     // Rules that are not accepted are sent to no pod.
     ...(view.hasAnswer && { pods: isAccepted ? withSummary(counts.all) : withSummary(NO_PODS) }),
-    ...(isAccepted && counts.fleets.length > 0 && { fleets: counts.fleets.slice(0, FLEETS_MAX) }),
+    ...(isAccepted && counts.fleets.length > 0 && { fleets: counts.fleets.slice(0, FLEETS_MAX).map(withoutNone) }),
     ...(problems.length > 0 && {
       problems: problems.slice(0, PROBLEMS_MAX).map(({ field, message }) => ({
         field: cutText(field, FIELD_LENGTH_MAX),
@@ -69,7 +72,23 @@ export function statusOf(
       }),
   };
   const awaits = view.silent.length > 0 ? undefined : view.behind.length > 0 ? "replicas" : undefined;
-  return { status, awaits: awaits ?? (isAccepted && counts.all.pending > 0 ? "pods" : undefined) };
+  return { status, awaits: awaits ?? (isAccepted ? awaitedOf(counts, isProgrammed(previous, resource)) : undefined) };
+}
+
+function awaitedOf({ all, missing }: PodTotals, wasProgrammed: boolean): ComputedStatus["awaits"] {
+  if (all.pending === 0) return undefined;
+  // Pods keep their rules without a connection, and connect again.
+  return wasProgrammed && missing === all.pending && all.rejected === 0 ? "connections" : "pods";
+}
+
+/** Whether all pods enforced the present rules when the status was written. */
+function isProgrammed(status: RateLimitConfigStatus | undefined, { generation }: ObservedResource): boolean {
+  const programmed = status?.conditions?.find(({ type }) => type === "Programmed");
+  return programmed?.status === "True" && programmed.observedGeneration === generation;
+}
+
+function withoutNone({ unknown, ...fleet }: FleetCounts) {
+  return unknown === 0 ? fleet : { ...fleet, unknown };
 }
 
 const NO_PODS = { total: 0, accepted: 0, rejected: 0, pending: 0 } as const;

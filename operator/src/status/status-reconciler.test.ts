@@ -112,4 +112,87 @@ describe("StatusReconciler", () => {
       expect(writes[1]).toMatchObject({ status: { observedGeneration: 2, pods: { summary: "1/2" } } });
     });
   });
+
+  describe("while pods of others come and go", () => {
+    let objects: Map<string, KubernetesObject>;
+    let writtenMs: number[];
+
+    beforeEach(() => {
+      writtenMs = [];
+      objects = new Map(
+        Array.from({ length: 100 }, (_, index) => [`mail-${index}`, { ...CONFIG, name: `mail-${index}` }]),
+      );
+      reconciler = new StatusReconciler({
+        clock: () => epochMs,
+        monotonicMs: () => monotonicMs,
+        objects: {
+          apply: (_kind, object) => {
+            writtenMs.push(monotonicMs);
+            const before = objects.get(object.metadata.name)!;
+            const resourceVersion = String(Number(before.resourceVersion) + 1);
+            const after = { ...before, resourceVersion, content: { ...before.content, ...object } };
+            objects.set(before.name, after);
+            return Promise.resolve(after);
+          },
+        },
+        events: { record: () => undefined },
+        configs: { get: ({ name }) => objects.get(name) },
+        reports: () => ({ pods: undefined, of: () => reports }),
+      });
+    });
+
+    /** Reconciles what is due, in steps of 50 ms; each step may report something else. */
+    async function pass(ms: number, step: () => void = () => undefined): Promise<void> {
+      const dueMs = new Map<string, number | undefined>();
+      for (const endMs = monotonicMs + ms; monotonicMs < endMs; monotonicMs += 50) {
+        const before = reports;
+        step();
+        for (const name of objects.keys()) {
+          if (reports === before && dueMs.has(name) && (dueMs.get(name) ?? Infinity) > monotonicMs) continue;
+          const key = { namespace: "shop", name };
+          const { againAfterMs } = await reconciler.reconcile(key, AbortSignal.timeout(60_000));
+          dueMs.set(name, againAfterMs === undefined ? undefined : monotonicMs + againAfterMs);
+        }
+      }
+    }
+
+    const withPods = (accepted: number): ResourceReports =>
+      reportsOf([knownOf({ generation: 1, fleets: [fleetOf(accepted)] })]);
+
+    it("writes the first statuses immediately, and counts of 20 resources in a second", async () => {
+      reports = withPods(1);
+      await pass(50);
+      expect(writtenMs).toHaveLength(100);
+      reports = withPods(2);
+      monotonicMs += 3000;
+      await pass(1000);
+      expect(writtenMs.length - 100).toBe(20);
+      await pass(4000);
+      expect(writtenMs).toHaveLength(200);
+    });
+
+    it("writes an edit immediately while counts wait for their turn", async () => {
+      reports = withPods(1);
+      await pass(50);
+      reports = withPods(2);
+      monotonicMs += 3000;
+      const edited = objects.get("mail-99")!;
+      objects.set("mail-99", { ...edited, resourceVersion: "9", generation: 2 });
+      reports = { ...reports, replicas: reportsOf([knownOf({ generation: 2, fleets: [fleetOf(2)] })]).replicas };
+      const { againAfterMs } = await reconciler.reconcile(
+        { namespace: "shop", name: "mail-99" },
+        AbortSignal.timeout(60_000),
+      );
+      expect([againAfterMs, writtenMs.at(-1)]).toEqual([undefined, monotonicMs]);
+    });
+
+    it("writes a status ever more rarely while counts change each second for two minutes", async () => {
+      let pods = 1;
+      reports = withPods(pods);
+      await pass(120_000, () => {
+        if (monotonicMs % 1000 === 0) reports = withPods((pods = 3 - pods));
+      });
+      expect(writtenMs.length / objects.size).toBeLessThan(8);
+    });
+  });
 });

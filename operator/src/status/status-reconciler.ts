@@ -15,7 +15,7 @@ import type { MergedReports } from "../reports/merged-reports.ts";
 import { observe, type ObservedResource, statusIn } from "./observed-resource.ts";
 import { statusOf } from "./status-of.ts";
 import { transitions } from "./transitions.ts";
-import { writeDelayMs } from "./write-delay.ts";
+import { dueWrite, nextCountsIntervalMs } from "./write-delay.ts";
 
 /** The kind whose statuses are written. */
 export const RATE_LIMIT_CONFIGS: ApiKind = {
@@ -26,6 +26,12 @@ export const RATE_LIMIT_CONFIGS: ApiKind = {
 
 /** When an object is looked at again that was changed while its status was written, in milliseconds. */
 const CONFLICT_WAIT_MS = 500;
+
+/**
+ * Shortest time between writes of any objects that change only numbers of pods, in milliseconds: one pod may
+ * change them for thousands of objects, and edits must not wait for these.
+ */
+const COUNTS_SPACING_MS = 50;
 
 /** What statuses are written with. */
 export interface StatusDeps {
@@ -46,6 +52,9 @@ interface Memory {
   spec: unknown;
   observed: ObservedResource;
   writtenMs: number | undefined;
+  countsIntervalMs: number | undefined;
+  /** When its turn comes to write numbers of pods; undefined: it waits for none. */
+  countsTurnMs: number | undefined;
   awaitsSinceMs: number | undefined;
   awaitsPodsSinceMs: number | undefined;
   /** What the last write returned, until the cache has that or something newer. */
@@ -57,6 +66,8 @@ export class StatusReconciler implements Reconciler, Part {
   readonly name = "ratelimitconfig";
   readonly #deps: StatusDeps;
   readonly #memories = new Map<string, Memory>();
+  /** When the next object may write numbers of pods. */
+  #freeTurnMs = -Infinity;
 
   constructor(deps: StatusDeps) {
     this.#deps = deps;
@@ -85,14 +96,29 @@ export class StatusReconciler implements Reconciler, Part {
     const { awaits } = computed;
     memory.awaitsSinceMs = awaits === undefined ? undefined : (memory.awaitsSinceMs ?? nowMs);
     memory.awaitsPodsSinceMs = awaits === "pods" ? (memory.awaitsPodsSinceMs ?? nowMs) : undefined;
-    const delayMs = writeDelayMs(computed, { previous, history: memory }, nowMs);
-    if (delayMs === undefined) {
+    const due = dueWrite(computed, { previous, history: memory }, nowMs);
+    if (due === undefined) {
       // What is written holds nothing: a pod that never answers must not use up the time of what comes later.
       memory.awaitsSinceMs = memory.awaitsPodsSinceMs = undefined;
       return {};
     }
-    if (delayMs > 0) return { againAfterMs: delayMs };
+    if (due.afterMs > 0) return { againAfterMs: due.afterMs };
+    if (due.isCountsOnly) {
+      const turnMs = this.#turnOf(memory, nowMs);
+      if (turnMs > nowMs) return { againAfterMs: turnMs - nowMs };
+    }
+    memory.countsTurnMs = undefined;
+    memory.countsIntervalMs = due.isCountsOnly ? nextCountsIntervalMs(memory, nowMs) : undefined;
     return await this.#write(object, computed.status, { memory, previous, replaced: cached.resourceVersion, signal });
+  }
+
+  /** When an object may write numbers of pods: the turn that it waits for, or else the next one. */
+  #turnOf(memory: Memory, nowMs: number): number {
+    if (memory.countsTurnMs === undefined) {
+      memory.countsTurnMs = Math.max(nowMs, this.#freeTurnMs);
+      this.#freeTurnMs = memory.countsTurnMs + COUNTS_SPACING_MS;
+    }
+    return memory.countsTurnMs;
   }
 
   #remember(text: string, object: KubernetesObject): Memory {
@@ -110,6 +136,8 @@ export class StatusReconciler implements Reconciler, Part {
       spec,
       observed: observe(object),
       writtenMs: undefined,
+      countsIntervalMs: undefined,
+      countsTurnMs: undefined,
       awaitsSinceMs: undefined,
       awaitsPodsSinceMs: undefined,
       written: undefined,

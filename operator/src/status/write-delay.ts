@@ -6,8 +6,11 @@ import type { RateLimitConfigStatus } from "@weir/crds/rate-limit-config/schema/
 
 import type { ComputedStatus } from "./status-of.ts";
 
-/** Shortest time between two writes of one object that change only numbers of pods, in milliseconds. */
-const COUNTS_INTERVAL_MS = 3000;
+/**
+ * Shortest time between two writes of one object that change only numbers of pods, in milliseconds: each time
+ * twice as long while one follows the other, because a pod may come and go without end.
+ */
+const COUNTS_INTERVAL_MS = { initial: 3000, max: 60_000 } as const;
 
 /**
  * How long a status is held that only waits for answers, in milliseconds: every replica answers or is silent
@@ -18,13 +21,21 @@ const AWAITED_MS = 11_000;
 /** How long of that it waits for pods once the replicas have answered, in milliseconds: pods take a fraction. */
 const AWAITED_PODS_MS = 2000;
 
-/** The same for rules that the validator refuses: only whether an earlier form is enforced is open. */
+/**
+ * How long the loss of connections is held of pods that have enforced these rules, in milliseconds: within 15
+ * seconds they notice that a control plane is gone, and connect to another.
+ */
+const RECONNECT_MS = 20_000;
+
+/** The same as AWAITED_MS for rules that the validator refuses: only whether an earlier form is enforced is open. */
 const REFUSED_MS = 500;
 
 /** What is known of earlier writes of an object. */
 export interface WriteHistory {
   /** When it was last written; undefined: not by this process. By a clock that only goes forward. */
   readonly writtenMs: number | undefined;
+  /** Shortest time from that to a write of counts alone, in milliseconds; undefined: the shortest of all. */
+  readonly countsIntervalMs: number | undefined;
   /** Since when its status has waited for answers; undefined: it does not. */
   readonly awaitsSinceMs: number | undefined;
   /** Since when it has waited for nothing but answers of pods; undefined: it does not. */
@@ -37,26 +48,48 @@ export interface WriteContext {
   readonly history: WriteHistory;
 }
 
-/**
- * Milliseconds until the status is due: 0 is now, undefined is never, because it is written already.
- * `nowMs` is by the clock of the history.
- */
-export function writeDelayMs(
+/** A write. */
+export interface DueWrite {
+  /** Milliseconds until it is due: 0 is now. */
+  readonly afterMs: number;
+  /** Whether it changes only numbers of pods. */
+  readonly isCountsOnly: boolean;
+}
+
+/** When the status is due; undefined is never, because it is written already. `nowMs` is by the clock of the history. */
+export function dueWrite(
   { status, awaits }: ComputedStatus,
   { previous, history }: WriteContext,
   nowMs: number,
-): number | undefined {
+): DueWrite | undefined {
   if (previous !== undefined && isDeepStrictEqual(status, previous)) return undefined;
-  if (awaits !== undefined) {
-    const isRefused = status.conditions?.some(({ reason }) => reason === "InvalidSpec") === true;
-    const untilMs = (history.awaitsSinceMs ?? nowMs) + (isRefused ? REFUSED_MS : AWAITED_MS);
-    const podsUntilMs = awaits === "pods" ? (history.awaitsPodsSinceMs ?? nowMs) + AWAITED_PODS_MS : Infinity;
-    const leftMs = Math.min(untilMs, podsUntilMs) - nowMs;
-    if (leftMs > 0) return leftMs;
-  }
-  if (previous === undefined || !isDeepStrictEqual(withoutCounts(status), withoutCounts(previous))) return 0;
-  const leftMs = (history.writtenMs ?? -Infinity) + COUNTS_INTERVAL_MS - nowMs;
-  return Math.max(leftMs, 0);
+  const isCountsOnly = previous !== undefined && isDeepStrictEqual(withoutCounts(status), withoutCounts(previous));
+  const heldMs = awaits === undefined ? 0 : heldUntilMs(status, awaits, history, nowMs) - nowMs;
+  if (heldMs > 0) return { afterMs: heldMs, isCountsOnly };
+  if (!isCountsOnly) return { afterMs: 0, isCountsOnly };
+  const { writtenMs = -Infinity, countsIntervalMs = COUNTS_INTERVAL_MS.initial } = history;
+  return { afterMs: Math.max(writtenMs + countsIntervalMs - nowMs, 0), isCountsOnly };
+}
+
+/** The interval after a write of counts at `nowMs`. */
+export function nextCountsIntervalMs({ writtenMs, countsIntervalMs }: WriteHistory, nowMs: number): number {
+  const { initial, max } = COUNTS_INTERVAL_MS;
+  const lastMs = countsIntervalMs ?? initial;
+  const isRow = writtenMs !== undefined && nowMs - writtenMs < 2 * lastMs;
+  return isRow ? Math.min(2 * lastMs, max) : initial;
+}
+
+function heldUntilMs(
+  status: RateLimitConfigStatus,
+  awaits: NonNullable<ComputedStatus["awaits"]>,
+  { awaitsSinceMs, awaitsPodsSinceMs }: WriteHistory,
+  nowMs: number,
+): number {
+  const sinceMs = awaitsSinceMs ?? nowMs;
+  if (awaits === "connections") return sinceMs + RECONNECT_MS;
+  const isRefused = status.conditions?.some(({ reason }) => reason === "InvalidSpec") === true;
+  const untilMs = sinceMs + (isRefused ? REFUSED_MS : AWAITED_MS);
+  return awaits === "pods" ? Math.min(untilMs, (awaitsPodsSinceMs ?? nowMs) + AWAITED_PODS_MS) : untilMs;
 }
 
 /** Without what follows from numbers of pods. */

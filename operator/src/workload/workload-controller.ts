@@ -13,6 +13,8 @@ export interface WorkloadControllerDeps
     Pick<WorkloadReconcilerDeps, "clock" | "objects" | "connections" | "events"> {
   /** RateLimitServices, which other parts read too. */
   readonly services: ObjectLookup;
+  /** Those of {@link followPods}, which other parts read too. */
+  readonly pods: ObjectLookup;
   /** Where the kinds of objects are followed that only this controller reads. */
   readonly caches: Pick<ClusterCaches, "follow">;
 }
@@ -24,20 +26,28 @@ export interface WorkloadControllerOptions extends ControllerOptions {
   readonly namespaces: readonly string[] | undefined;
 }
 
+const labelSelector = `${MANAGED_LABEL}=${MANAGER}`;
+
+/** Follows the pods of all RateLimitServices. */
+export function followPods(
+  caches: WorkloadControllerDeps["caches"],
+  { namespaces }: Pick<WorkloadControllerOptions, "namespaces">,
+): ObjectLookup {
+  return caches.follow(PODS, { namespaces, labelSelector });
+}
+
 /** Makes the controller. Follows kinds, so it is called before the caches start. */
 export function createWorkloadController(
   deps: WorkloadControllerDeps,
   { workload, namespaces, ...options }: WorkloadControllerOptions,
 ): Controller {
-  const labelSelector = `${MANAGED_LABEL}=${MANAGER}`;
   const follow = (kind: OwnedKindName): ObjectLookup =>
     deps.caches.follow(OWNED_KINDS[kind], { namespaces, labelSelector, isOptional: "isOptional" in OWNED_KINDS[kind] });
   const owned = Object.fromEntries(OWNED_KIND_NAMES.map((kind) => [kind, follow(kind)])) as Record<
     OwnedKindName,
     ObjectLookup
   >;
-  const pods = deps.caches.follow(PODS, { namespaces, labelSelector });
-  const reconciler = new WorkloadReconciler({ ...deps, owned, pods }, workload);
+  const reconciler = new WorkloadReconciler({ ...deps, owned }, workload);
   const controller = new Controller({ ...deps, reconciler }, deps.services, options);
   for (const { objects, keysOf } of reconciler.sources()) controller.follow(objects, keysOf);
   return controller;

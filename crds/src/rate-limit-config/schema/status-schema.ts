@@ -36,10 +36,10 @@ const condition = conditionSchema({
 });
 
 const podCounts = {
-  total: count("Pods that are connected and are sent these rules."),
+  total: count("Pods that these rules are for: those that are connected, and ready ones that should be."),
   accepted: count("Pods that enforce them."),
   rejected: count("Pods that rejected them."),
-  pending: count("Pods that have not answered yet."),
+  pending: count("Pods that have not answered yet, or are ready and not connected."),
 } as const;
 
 const fleet = z
@@ -48,11 +48,14 @@ const fleet = z
       .string()
       .min(1)
       .max(NAME_LENGTH_MAX)
-      .describe("Name of the fleet; * means every fleet that no resource names."),
+      .describe("Name of a fleet that the rules name; * means all together, for rules that name none."),
     version: version
       .optional()
       .describe("Digest of this resource's own form there: it changes with an edit of this resource only."),
     ...podCounts,
+    unknown: count(
+      "Clients that claim to be of the fleet, and are no ready pod of the RateLimitService that owns it. They count nowhere else.",
+    ),
   })
   .describe("One fleet.");
 
@@ -106,7 +109,7 @@ export const statusSchema = z
     fleets: list(fleet, {
       max: FLEETS_MAX,
       keys: ["name"],
-      description: `Pods of each fleet that these rules are for, for at most ${FLEETS_MAX} fleets.`,
+      description: `Pods of each fleet that these rules name, for at most ${FLEETS_MAX} fleets.`,
     }),
     problems: list(problem, {
       max: PROBLEMS_MAX,

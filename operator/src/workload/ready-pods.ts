@@ -1,0 +1,99 @@
+// The ready pods of the Services behind each fleet that RateLimitServices own: what Ready waits for.
+import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
+import { fieldsOf, mappingsOf, textOf } from "@weir/kubernetes/mapping";
+
+import { fleetConflictOf, fleetOwners } from "../certificates/fleet-owner.ts";
+import { readService } from "../certificates/read-service.ts";
+import type { ObjectLookup } from "../reconcile/object-cache.ts";
+import type { ReadyPods } from "../reports/merged-reports.ts";
+import { selectorOf } from "./objects/workload.ts";
+import { isReadyPod } from "./pods.ts";
+
+/** The objects that it is read from. */
+export interface ReadyPodObjects {
+  /** RateLimitServices. */
+  readonly services: Pick<ObjectLookup, "list" | "onChange">;
+  /** Pods with the label `app.kubernetes.io/managed-by: weir-operator`. */
+  readonly pods: Pick<ObjectLookup, "list" | "onChange">;
+}
+
+/** Follows the ready pods of fleets; until their objects change they are the same object. */
+export class FleetPods {
+  readonly #objects: ReadyPodObjects;
+  #known: ReadonlyMap<string, ReadyPods> | undefined;
+
+  constructor(objects: ReadyPodObjects) {
+    this.#objects = objects;
+    this.onChange(() => (this.#known = undefined));
+  }
+
+  /** By fleet; a fleet that no RateLimitService owns has no entry. */
+  byFleet(): ReadonlyMap<string, ReadyPods> {
+    return (this.#known ??= readyPodsOf(this.#objects.services.list(), this.#objects.pods.list()));
+  }
+
+  /** Calls `listener` after each change that may concern them. */
+  onChange(listener: () => void): void {
+    const { services, pods } = this.#objects;
+    services.onChange((before, after) => {
+      if (fleetText(before) !== fleetText(after)) listener();
+    });
+    pods.onChange((before, after) => {
+      if (readyText(before) !== readyText(after)) listener();
+    });
+  }
+}
+
+/** The ready pods of each owned fleet, with their addresses. */
+export function readyPodsOf(
+  services: readonly KubernetesObject[],
+  pods: readonly KubernetesObject[],
+): ReadonlyMap<string, ReadyPods> {
+  const owners = fleetOwners(services.map((service) => readService(service)));
+  const ready = new Map<string, { addresses: Map<string, ReadonlySet<string>>; awaited: Set<string> }>();
+  const byService = Map.groupBy(
+    pods.filter((pod) => isReadyPod(pod)),
+    (pod) => serviceOf(pod),
+  );
+  for (const service of services) {
+    const member = readService(service);
+    if (fleetConflictOf(member, owners) !== undefined) continue;
+    const { addresses, awaited } = ready.getOrInsertComputed(member.fleet, () => ({
+      addresses: new Map(),
+      awaited: new Set(),
+    }));
+    for (const pod of byService.get(`${member.namespace}/${member.name}`) ?? []) {
+      const name = `${pod.namespace}/${pod.name}`;
+      addresses.set(name, new Set(addressesOf(pod)));
+      if (!isElsewhere(service)) awaited.add(name);
+    }
+  }
+  return ready;
+}
+
+/** What of a service matters here, for comparisons. */
+function fleetText(service: KubernetesObject | undefined): string | undefined {
+  return service && [service.uid, readService(service).fleet, isElsewhere(service)].join();
+}
+
+/** Whether the pods connect to a control plane of another address, which other operators report on. */
+function isElsewhere({ content }: KubernetesObject): boolean {
+  return textOf(fieldsOf(fieldsOf(content["spec"])["controlPlane"])["address"]) !== undefined;
+}
+
+/** What of a pod matters here, for comparisons. */
+function readyText(pod: KubernetesObject | undefined): string | undefined {
+  return pod === undefined || !isReadyPod(pod) ? undefined : [serviceOf(pod), ...addressesOf(pod)].join();
+}
+
+/** The RateLimitService whose Service selects the pod, as `<namespace>/<name>`; undefined: none does. */
+function serviceOf({ namespace, content }: KubernetesObject): string | undefined {
+  const labels = fieldsOf(fieldsOf(content["metadata"])["labels"]);
+  const name = textOf(labels["app.kubernetes.io/instance"]) ?? "";
+  const isSelected = Object.entries(selectorOf({ name })).every(([label, value]) => labels[label] === value);
+  return isSelected ? `${namespace}/${name}` : undefined;
+}
+
+function addressesOf({ content }: KubernetesObject): readonly string[] {
+  return mappingsOf(fieldsOf(content["status"])["podIPs"]).flatMap(({ ip }) => textOf(ip) ?? []);
+}
