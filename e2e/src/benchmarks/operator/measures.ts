@@ -29,6 +29,9 @@ const BURST_EDITS = 200;
 const BURST_MS = 1000;
 const REST_MS = 60_000;
 
+/** Edits while a neighbor flaps, the time between two of its changes, and from one edit to the next, in milliseconds. */
+const FLAPPING = { edits: 20, everyMs: 1000, pauseMs: 1500 } as const;
+
 /** The status of a resource that all pods have ACKed. */
 const READY = "True Ready";
 
@@ -38,6 +41,7 @@ export const MEASURES: readonly Measure<Fixture>[] = [
   { id: "edit", run: measureEdits },
   { id: "burst", run: measureBurst },
   { id: "rolling", run: measureRollingRestart },
+  { id: "flap", run: measureFlappingNeighbor },
   { id: "rest", run: measureRest },
   { id: "kill", run: measureKilledReplica },
   { id: "silent", run: measureSilentReplica },
@@ -110,6 +114,36 @@ async function measureRollingRestart(fixture: Fixture): Promise<readonly Figure[
   const most = mostWrites(statusWrites(fixture, before));
   const what = `rolling restart of ${PODS} pods in ${(PODS * ROLLING.pauseMs) / 1000} s: most writes of a status`;
   return [writesFigure(what, 6, most)];
+}
+
+/** Edits resources while a pod of another tenant comes and goes: it changes the counts of every status. */
+async function measureFlappingNeighbor(fixture: Fixture): Promise<readonly Figure[]> {
+  const before = fixture.writes().length;
+  const over = new AbortController();
+  const flapping = (async () => {
+    while (!over.signal.aborted) {
+      fixture.addPod();
+      await delay(FLAPPING.everyMs);
+      fixture.removePod();
+      await delay(FLAPPING.everyMs);
+    }
+  })();
+  const tookMs: number[] = [];
+  for (let edit = 0; edit < FLAPPING.edits; edit++) {
+    const editedMs = Date.now();
+    await fixture.edit(500 + edit, 3000 + edit);
+    tookMs.push((await untilReady(fixture, `limits-${500 + edit}`, editedMs)) - editedMs);
+    await delay(FLAPPING.pauseMs);
+  }
+  over.abort();
+  await flapping;
+  const writes = statusWrites(fixture, before).length;
+  await settle(fixture, isRight);
+  const p90Ms = tookMs.toSorted((left, right) => left - right)[Math.ceil(FLAPPING.edits * 0.9) - 1] ?? Number.NaN;
+  return [
+    seconds("a neighbor's pod comes and goes: edit → Ready, 90th percentile", 2.5, p90Ms),
+    { what: "the same, writes of statuses in all", value: writes, unit: "writes" },
+  ];
 }
 
 /** Nothing changes for a minute. */
@@ -203,6 +237,17 @@ async function settle(fixture: Fixture, isWanted: (status: SeenStatus) => boolea
     lastMs = await until(fixture, isWanted);
   }
   return lastMs;
+}
+
+/** Resolves with the time at which the status of an edit that was made at `editedMs` became Ready. */
+async function untilReady(fixture: Fixture, name: string, editedMs: number): Promise<number> {
+  const deadlineMs = Date.now() + SETTLE_MAX_MS;
+  while (Date.now() < deadlineMs) {
+    const status = fixture.watch.statuses().get(name);
+    if (status?.isCurrent === true && status.ready === READY && status.seenMs > editedMs) return status.seenMs;
+    await delay(LOOK_MS / 10);
+  }
+  throw new E2eError("BENCHMARK_FAILED", `${name} is not Ready ${SETTLE_MAX_MS / 1000} s after an edit`);
 }
 
 /** Resolves when nothing but the Lease has been written for a while: events may come later than statuses. */
