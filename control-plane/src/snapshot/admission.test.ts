@@ -13,20 +13,28 @@ const PER_NAMESPACE: AdmissionBounds = { ...BOUNDS, namespaceMaxBytes: 60 };
 
 interface ResourceText extends FormText {
   readonly fleets?: readonly string[];
-  readonly lastGood?: Omit<FormText, "name">;
+  readonly lastGood?: Omit<FormText, "name"> & { readonly fleets?: readonly string[] };
 }
 
-function applicant({ fleets, lastGood, ...text }: ResourceText): Applicant {
+/** Served is what an earlier admission has placed of the same resource, or its last good form. */
+function applicant({ fleets, lastGood, ...text }: ResourceText, before?: Admission): Applicant {
   const form = formOf(text);
   const { name: key, namespace, identity, createdMs, domain } = form;
   const name = key.slice(namespace.length + 1);
   const resource = { key, namespace, name, identity, createdMs, domain, fleets } as AcceptedResource;
-  return { resource, form, lastGood: lastGood === undefined ? [] : [formOf({ ...text, ...lastGood, sequence: 0 })] };
+  const kept = before?.placed.get(key);
+  if (kept?.form.identity === identity) return { resource, form, served: kept };
+  const served = lastGood && { form: formOf({ ...text, ...lastGood, sequence: 0 }), fleets: lastGood.fleets ?? fleets };
+  return { resource, form, served };
 }
 
 function admitTexts(before: Admission | undefined, texts: readonly ResourceText[], bounds = BOUNDS): Admission {
   const fleets = [...new Set(texts.flatMap((text) => text.fleets ?? []))];
-  return admit(before, texts.map(applicant), fleets, bounds);
+  return admit(
+    texts.map((text) => applicant(text, before)),
+    fleets,
+    bounds,
+  );
 }
 
 /** What is published: the size of each resource by name. */
@@ -159,7 +167,7 @@ describe("admit()", () => {
     expect([sizes(second), waiting(second)]).toEqual([{ "default/big": 80 }, ["default/a"]]);
   });
 
-  it("takes forms that the source handed over as published at the start", () => {
+  it("takes last good forms as served", () => {
     const admission = admitTexts(undefined, [
       { name: "young", sizeBytes: 70, createdMs: 9, lastGood: { sizeBytes: 70 } },
       { name: "old", content: 2, sizeBytes: 60, createdMs: 1, lastGood: { content: 1, sizeBytes: 20 } },
@@ -171,46 +179,32 @@ describe("admit()", () => {
     ]);
   });
 
-  it("takes a handed over form as published in its own fleets only", () => {
-    const core = applicant({ name: "core", sizeBytes: 90, fleets: ["core"], lastGood: { sizeBytes: 90 } });
-    const edge = applicant({ name: "a", sizeBytes: 20, fleets: ["core", "edge"], lastGood: { sizeBytes: 20 } });
-    const lastGood = edge.lastGood.map(({ manifest: { spec, ...manifest }, ...form }) => ({
-      ...form,
-      manifest: { ...manifest, spec: { ...spec, fleets: ["edge"] } },
-    }));
-    const admission = admit(undefined, [core, { ...edge, lastGood }], ["core", "edge"], BOUNDS);
+  it("takes a last good form as served in its own fleets only", () => {
+    const admission = admitTexts(undefined, [
+      { name: "core", sizeBytes: 90, fleets: ["core"], lastGood: { sizeBytes: 90 } },
+      { name: "a", sizeBytes: 20, fleets: ["core", "edge"], lastGood: { sizeBytes: 20, fleets: ["edge"] } },
+    ]);
     expect([admission.placed.get("default/a")?.fleets, waiting(admission)]).toEqual([["edge"], ["default/a"]]);
   });
 
   it("keeps the fleets in the manifest of a form that waits for a further fleet", () => {
-    const core = applicant({ name: "core", sizeBytes: 90, fleets: ["core"] });
-    const first = admit(
-      undefined,
-      [core, applicant({ name: "a", sizeBytes: 20, fleets: ["edge"] })],
-      ["core", "edge"],
-      BOUNDS,
-    );
-    const edited = applicant({ name: "a", sizeBytes: 20, fleets: ["core", "edge"] });
-    const second = admit(first, [core, edited], ["core", "edge"], BOUNDS);
-    // A restart takes it as published where the manifest says.
+    const core = { name: "core", sizeBytes: 90, fleets: ["core"] };
+    const first = admitTexts(undefined, [core, { name: "a", sizeBytes: 20, fleets: ["edge"] }]);
+    const second = admitTexts(first, [core, { name: "a", sizeBytes: 20, fleets: ["core", "edge"] }]);
+    // A revision of it is served where the manifest says.
     expect(second.placed.get("default/a")?.form).toBe(first.placed.get("default/a")?.form);
   });
 
-  it("keeps what is above a bound that was lowered, and lets it shrink", () => {
-    const first = admitTexts(undefined, [
-      { name: "a", sizeBytes: 60 },
-      { name: "b", sizeBytes: 40 },
-    ]);
+  it("serves the oldest that fit when a bound was lowered", () => {
+    const texts = [
+      { name: "a", sizeBytes: 60, createdMs: 2 },
+      { name: "b", sizeBytes: 40, createdMs: 1 },
+      { name: "c", sizeBytes: 10, createdMs: 3 },
+    ];
+    const first = admitTexts(undefined, texts, { snapshotMaxBytes: HEAD_BYTES + 110, namespaceMaxBytes: undefined });
     const lower = { snapshotMaxBytes: HEAD_BYTES + 50, namespaceMaxBytes: undefined };
-    const second = admitTexts(
-      first,
-      [
-        { name: "a", content: 2, sizeBytes: 55 },
-        { name: "b", content: 2, sizeBytes: 41 },
-      ],
-      lower,
-    );
-    expect([sizes(second), waiting(second)]).toEqual([{ "default/a": 55, "default/b": 40 }, ["default/b"]]);
+    const second = admitTexts(first, texts, lower);
+    expect([sizes(second), waiting(second)]).toEqual([{ "default/b": 40, "default/c": 10 }, ["default/a"]]);
   });
 
   describe("with a bound for namespaces", () => {
@@ -235,20 +229,18 @@ describe("admit()", () => {
       );
     });
 
-    it("serves at the start what was above it before, after everything else, and names the namespace", () => {
+    it("serves nothing beyond it at the start either, also of last good forms", () => {
       const texts = [
-        { name: "one/a", sizeBytes: 50, createdMs: 1 },
-        { name: "one/b", sizeBytes: 30, createdMs: 2 },
-        { name: "one/c", sizeBytes: 30, createdMs: 3 },
+        { name: "one/a", sizeBytes: 50, createdMs: 1, lastGood: { sizeBytes: 50 } },
+        { name: "one/b", sizeBytes: 30, createdMs: 2, lastGood: { sizeBytes: 30 } },
+        { name: "one/c", sizeBytes: 10, createdMs: 3 },
         { name: "two/a", sizeBytes: 10, createdMs: 4 },
       ];
       const start = admitTexts(undefined, texts, PER_NAMESPACE);
-      expect([sizes(start), waiting(start), start.overBound]).toEqual([
-        { "one/a": 50, "one/b": 30, "two/a": 10 },
-        ["one/c"],
-        ["one"],
-      ]);
-      expect(admitTexts(start, [...texts, { name: "one/d", sizeBytes: 1 }], PER_NAMESPACE).waiting).toHaveLength(2);
+      const expected = [{ "one/a": 50, "one/c": 10, "two/a": 10 }, ["one/b"]];
+      expect([sizes(start), waiting(start)]).toEqual(expected);
+      const later = admitTexts(start, texts, PER_NAMESPACE);
+      expect([sizes(later), waiting(later)]).toEqual(expected);
     });
   });
 });

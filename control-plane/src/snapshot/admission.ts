@@ -1,5 +1,5 @@
-// Decides which forms fit into the snapshots: what is published stays, and what would grow a snapshot
-// beyond its bounds waits, oldest first. Pure.
+// Decides which forms fit into the snapshots: what was served stays, and what would grow a snapshot
+// beyond its bounds waits, oldest first. Pure, and without a memory of its own: replicas are equal.
 import { compareAge } from "@weir/limits/ownership/ownership";
 
 import type { AcceptedResource } from "../assemble/desired-configuration.ts";
@@ -17,8 +17,8 @@ export interface AdmissionBounds {
 export interface Applicant {
   readonly resource: AcceptedResource;
   readonly form: Form;
-  /** The last good forms that the source handed over, the newest first. */
-  readonly lastGood: readonly Form[];
+  /** The form that is served as far as is known, with its fleets; undefined: none is. */
+  readonly served: PlacedForm | undefined;
 }
 
 /** A resource whose present form does not fit. */
@@ -34,48 +34,34 @@ export interface WaitingResource {
 export interface Admission {
   readonly placed: ReadonlyMap<string, PlacedForm>;
   readonly waiting: readonly WaitingResource[];
-  /** Namespaces that were above their bound at the start and are served. */
-  readonly overBound: readonly string[];
 }
 
 /** Size of a snapshot without resources. */
 const EMPTY_BYTES = new Snapshot([]).sizeBytes;
 
 /**
- * Admits the present forms. A resource of `before` with the same identity keeps its form, in those of
- * its present fleets where it was, until its present one fits into all of its fleets. Without
- * `before`, which is the start, forms that the source handed over are the published ones.
+ * Admits what is served, the oldest that fits, and then the present forms: a resource keeps the form
+ * that is served, in those of its present fleets where that is, until its present one fits into all of
+ * its fleets.
  */
-export function admit(
-  before: Admission | undefined,
-  applicants: readonly Applicant[],
-  fleets: readonly string[],
-  bounds: AdmissionBounds,
-): Admission {
+export function admit(applicants: readonly Applicant[], fleets: readonly string[], bounds: AdmissionBounds): Admission {
   const room = new Room(fleets);
-  for (const applicant of applicants) {
-    const earlier = before === undefined ? handedOverForm(applicant) : keptForm(applicant, before);
-    if (earlier !== undefined) room.place(earlier);
+  const byAge = applicants.toSorted((left, right) => compareAge(left.resource, right.resource));
+  for (const applicant of byAge) {
+    const served = placeAgain(applicant);
+    if (served === undefined) continue;
+    room.place(served);
+    if (room.excess(served.form, undefined, bounds) !== undefined) room.remove(served.form.name);
   }
-  const changed = applicants
-    .filter((applicant) => !isPlaced(applicant, room.get(applicant.form.name)))
-    .toSorted((left, right) => compareAge(left.resource, right.resource));
+  const changed = byAge.filter((applicant) => !isPlaced(applicant, room.get(applicant.form.name)));
   // What shrinks makes room for what grows, whatever their age.
   const order = [...changed.filter((each) => !grows(each, room)), ...changed.filter((each) => grows(each, room))];
-  let refused = tryAll(order, room, bounds);
-  const overBound = new Set<string>();
-  if (before === undefined && bounds.namespaceMaxBytes !== undefined && refused.size > 0) {
-    // What was served before the bound existed stays served: no other resource needs the room now.
-    const first = refused;
-    refused = tryAll([...first.keys()], room, { ...bounds, namespaceMaxBytes: undefined });
-    for (const { resource } of first.keys().filter((each) => !refused.has(each))) overBound.add(resource.namespace);
-  }
-  const waiting = [...refused].map(([{ resource, form }, message]) => ({
+  const waiting = [...tryAll(order, room, bounds)].map(([{ resource, form }, message]) => ({
     resource,
     message,
     keepsEarlier: room.get(form.name) !== undefined,
   }));
-  return { placed: room.placed(applicants), waiting, overBound: [...overBound] };
+  return { placed: room.placed(applicants), waiting };
 }
 
 /** Places the forms that fit; returns the others with the reason. What one gives up may let another fit. */
@@ -104,26 +90,12 @@ function tryOnce(applicants: readonly Applicant[], room: Room, bounds: Admission
   return refused;
 }
 
-function handedOverForm(applicant: Applicant): PlacedForm | undefined {
-  const [lastGood] = applicant.lastGood;
-  return lastGood === undefined ? undefined : placeAgain(applicant, lastGood, lastGood.manifest.spec.fleets);
-}
-
-function keptForm(applicant: Applicant, before: Admission): PlacedForm | undefined {
-  const kept = before.placed.get(applicant.form.name);
-  return kept?.form.identity === applicant.form.identity ? placeAgain(applicant, kept.form, kept.fleets) : undefined;
-}
-
-/** An earlier form in those of the present fleets where it was; the present form if nothing differs. */
-function placeAgain(
-  { resource, form }: Applicant,
-  earlier: Form,
-  earlierFleets: readonly string[] | undefined,
-): PlacedForm | undefined {
-  const fleets = commonFleets(earlierFleets, resource.fleets);
-  if (fleets?.length === 0) return undefined;
-  const isSame = earlier.digest === form.digest && areEqual(fleets, resource.fleets);
-  return { form: isSame ? form : earlier, fleets };
+/** The served form in those of the present fleets where it is; the present form if nothing differs. */
+function placeAgain({ resource, form, served }: Applicant): PlacedForm | undefined {
+  const fleets = served && commonFleets(served.fleets, resource.fleets);
+  if (served === undefined || fleets?.length === 0) return undefined;
+  const isSame = served.form.digest === form.digest && areEqual(fleets, resource.fleets);
+  return { form: isSame ? form : served.form, fleets };
 }
 
 function commonFleets(

@@ -44,10 +44,6 @@ export function logAdmission(log: Log, before: Admission | undefined, after: Adm
     log.error(`A resource is too large, ${instead}`, { resource: resource.key, message });
   }
   for (const key of known) if (!waits.has(key)) log.info("A resource is no longer too large", { resource: key });
-  for (const namespace of after.overBound)
-    log.warn("A namespace is above SNAPSHOT_NAMESPACE_MAX_BYTES; what it has is served, and may not grow", {
-      namespace,
-    });
 }
 
 /**

@@ -498,23 +498,17 @@ describe("Publisher", () => {
     ]);
   });
 
-  it("serves a namespace that was above its bound at the start, with a warning, and lets it not grow", async () => {
+  it("serves of a namespace what fits into its share, at the start and later", async () => {
     const text = (name: string): string => manifest({ name, domain: name, largeRules: 35 });
     source.state = stateOf({ "a.yaml": text("a"), "b.yaml": text("b") });
     await publisher.start();
-    expect(publisher.snapshotFor("any")?.forms.length).toBe(2);
+    expect(publisher.snapshotFor("any")?.forms.map(({ name }) => name)).toEqual(["default/a"]);
     expect(logged()).toMatchObject([
-      {
-        level: "warning",
-        "@message": "A namespace is above SNAPSHOT_NAMESPACE_MAX_BYTES; what it has is served, and may not grow",
-        namespace: "default",
-      },
-      { "@message": "Published snapshot", resources: 2 },
+      { "@message": "A resource is too large, it is not served", resource: "default/b" },
+      { "@message": "Published snapshot", resources: 1 },
     ]);
     await change({ "a.yaml": text("a"), "b.yaml": text("b"), "c.yaml": manifest({ name: "c", domain: "c" }) });
-    expect(logged()).toMatchObject([
-      { "@message": "A resource is too large, it is not served", resource: "default/c" },
-    ]);
+    expect(publisher.snapshotFor("any")?.forms.map(({ name }) => name)).toEqual(["default/a", "default/c"]);
   });
 
   it("keeps the form that was published before, and earlier ones that pods had loaded", async () => {

@@ -6,7 +6,7 @@ import type { Log } from "@weir/common/log/log";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
 import { translateResources } from "../assemble/translate-resources.ts";
-import type { DesiredConfiguration } from "../assemble/desired-configuration.ts";
+import type { AcceptedResource, DesiredConfiguration } from "../assemble/desired-configuration.ts";
 import type { Source, SourceListener, SourceState } from "../source/source.ts";
 import { Debounce } from "./debounce.ts";
 import { admit, type Admission, type AdmissionBounds, type Applicant } from "./admission.ts";
@@ -14,7 +14,7 @@ import { type Form, Forms } from "./form.ts";
 import { FormHistory, type IsLoaded } from "./form-history.ts";
 import { logAdmission, logPublication, logRefusals } from "./publication-log.ts";
 import { nextReleaseMs, prolongWaits, type Publication, publicationFor, publish, UNPUBLISHED } from "./publication.ts";
-import { type Snapshot, type SnapshotSet, snapshotSteps } from "./snapshot.ts";
+import { type PlacedForm, type Snapshot, type SnapshotSet, snapshotSteps } from "./snapshot.ts";
 import { timeSliced } from "./time-sliced.ts";
 
 /** Longest time between two checks of whether an empty set may be published, in milliseconds. */
@@ -187,14 +187,14 @@ export class Publisher implements Part, SourceListener {
     }
     const desired = translateResources(state);
     const applicants = await timeSliced(this.#applicants(desired));
-    const admission = admit(this.#admission, applicants, desired.fleets, this.#options);
+    const admission = admit(applicants, desired.fleets, this.#options);
     const wanted = await timeSliced(snapshotSteps(admission.placed.values(), desired.fleets, this.#wanted));
     // Only now: a state that cannot be translated is not taken, and fails again at the next read.
     this.#noteReadable();
     const { log } = this.#deps;
     logRefusals(log, this.#desired, desired);
     logAdmission(log, this.#admission, admission);
-    this.#handedOver = new Map(applicants.map(({ form, lastGood }) => [form.name, lastGood]));
+    this.#handedOver = new Map(desired.accepted.map((each) => [each.key, this.#forms.lastGood(each)]));
     this.#present = new Map(applicants.map(({ form }) => [form.name, form]));
     [this.#read, this.#desired, this.#admission, this.#wanted] = [state, desired, admission, wanted];
     this.#publish(noticedMs);
@@ -203,10 +203,21 @@ export class Publisher implements Part, SourceListener {
   *#applicants({ accepted }: DesiredConfiguration): Generator<undefined, readonly Applicant[]> {
     const applicants: Applicant[] = [];
     for (const resource of accepted) {
-      applicants.push({ resource, form: this.#forms.present(resource), lastGood: this.#forms.lastGood(resource) });
+      applicants.push({ resource, form: this.#forms.present(resource), served: this.#servedForm(resource) });
       yield;
     }
     return applicants;
+  }
+
+  /**
+   * Revisions that all replicas read are what is served. Without them that is what this process has
+   * published, or at its start what the source handed over.
+   */
+  #servedForm(resource: AcceptedResource): PlacedForm | undefined {
+    const before = this.#source?.hasRevisions?.() === true ? undefined : this.#admission?.placed.get(resource.key);
+    if (before?.form.identity === resource.identity) return before;
+    const form = resource.isLastGood ? this.#forms.present(resource) : this.#forms.lastGood(resource)[0];
+    return form && { form, fleets: form.manifest.spec.fleets };
   }
 
   #noteReadable(): void {

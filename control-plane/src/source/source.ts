@@ -28,8 +28,8 @@ export interface SourceResource {
   /** The version of the spec as the cluster counts; absent outside of a cluster. */
   readonly generation?: number;
   /**
-   * Last good forms from before this process started, the newest first; absent when the source keeps
-   * none. Served where the present form cannot be.
+   * Last good forms, the newest first: from before this process started, or those that all replicas
+   * read; absent when the source keeps none. Served where the present form cannot be.
    */
   readonly lastGood?: readonly RateLimitConfigResource[];
   /** The location of a field, such as `["spec", "domain"]`, or of the nearest one around it. */
@@ -104,6 +104,11 @@ export interface Source extends Part {
   read(): Promise<SourceState>;
   /** Keeps the last good forms of all resources beyond this process; absent: the source cannot. */
   keepLastGood?(resources: readonly LastGoodForms[]): Promise<void>;
+  /**
+   * Whether last good forms are kept by others, up to date, and the same for all replicas; absent: they
+   * are not.
+   */
+  hasRevisions?(): boolean;
   /** The condition at this moment; may be called at any time, also while start() waits. */
   condition(): SourceCondition;
 }

@@ -41,13 +41,16 @@ export function publisherOfState(
   { snapshotMaxBytes = 1_000_000, before }: PublisherText = {},
 ): PublisherState {
   const desired = translateResources(read);
-  const applicants = desired.accepted.map((resource) => ({
-    resource,
-    form: FORMS.present(resource),
-    lastGood: FORMS.lastGood(resource),
-  }));
+  const applicants = desired.accepted.map((resource) => {
+    const served = before?.admission?.placed.get(resource.key);
+    return {
+      resource,
+      form: FORMS.present(resource),
+      served: served?.form.identity === resource.identity ? served : undefined,
+    };
+  });
   const bounds = { snapshotMaxBytes, namespaceMaxBytes: undefined };
-  const admission = admit(before?.admission, applicants, desired.fleets, bounds);
+  const admission = admit(applicants, desired.fleets, bounds);
   const snapshots = resultOf(snapshotSteps(admission.placed.values(), desired.fleets));
   const publication = publish(before?.publication ?? UNPUBLISHED, snapshots, AT_MS, 0);
   const published = [...publication].filter(([, { snapshot }]) => snapshot !== undefined);

@@ -167,9 +167,13 @@ export class KubernetesSource implements Source {
     };
   }
 
+  hasRevisions(): boolean {
+    return this.#lastGood.isReadable();
+  }
+
   /** The requests since the source was made, a copy; and whether last good forms can be read. */
   counts(): ReflectorCounts & { readonly readsLastGood: boolean } {
-    return { ...structuredClone(this.#counts), readsLastGood: this.#lastGood.isReadable() };
+    return { ...structuredClone(this.#counts), readsLastGood: this.hasRevisions() };
   }
 
   /** Follows some RateLimitConfigs with a store of their own. */
