@@ -48,6 +48,20 @@ describe("ObjectClient", () => {
     expect(await objects.get(CONFIG_MAPS, at("life"), signal)).toBeUndefined();
   });
 
+  it("lists the objects of a namespace with their kind", async () => {
+    await objects.apply(CONFIG_MAPS, configMap("listed", { a: "1" }), byTest, signal);
+    const listed = await objects.list(CONFIG_MAPS, "default", signal);
+    expect(listed.find(({ name }) => name === "listed")?.content).toMatchObject({
+      kind: "ConfigMap",
+      data: { a: "1" },
+    });
+    expect(await objects.list(CONFIG_MAPS, "no-such-namespace", signal)).toEqual([]);
+    await expect(objects.list(UNKNOWN, "default", signal)).rejects.toMatchObject({
+      kind: "refused",
+      isKindMissing: true,
+    });
+  });
+
   it("does not take a field of another manager unless forced", async () => {
     await objects.apply(CONFIG_MAPS, configMap("shared", { a: "1" }), { fieldManager: "owner" }, signal);
     const taken = configMap("shared", { a: "2" });
