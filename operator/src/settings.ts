@@ -157,7 +157,7 @@ function readNamespaces(read: EnvReader): Pick<Settings, "namespaces" | "namespa
   });
   const namespaceSelector = read.optionalString("WATCH_NAMESPACE_SELECTOR", {
     effect:
-      "WATCH_NAMESPACE_SELECTOR of the control plane: in Namespaces without these labels the status of each RateLimitConfig is NotWatched. Needs the right to list and watch Namespaces. Excludes WATCH_NAMESPACES.",
+      "The same as of the control plane: in Namespaces without these labels the status of each RateLimitConfig is NotWatched. Excludes WATCH_NAMESPACES.",
   });
   if (namespaceSelector !== undefined && names.length > 0)
     read.problem(
