@@ -1,5 +1,5 @@
-// The operator under the rights of the chart weir, while upgrades change the namespaces that it watches: what is in
-// the others says so, and the audit log shows that it asks for nothing else.
+// The operator under the rights of the chart weir, while these go and return, and while upgrades change the namespaces
+// that it watches: what is in the others says so.
 import { join } from "node:path";
 import { eventually } from "@weir/harness/processes/eventually";
 import { startSource } from "@weir/harness/processes/programs";
@@ -19,6 +19,12 @@ const GROUP = "ratelimit.weir.dev/v1alpha1";
 
 /** What statuses say without a control plane, in a namespace that is watched. */
 const WATCHED = "NoControlPlane";
+
+/** Writes that are denied until waits after failures would be longer than a right may take to be noticed. */
+const DENIED_WRITES = 10;
+
+/** Longest time until a right that returns takes effect, in milliseconds. */
+const RIGHT_RETURNS_MS = 15_000;
 
 /** Longest wait for the warning: the operator waits for a right for a minute. */
 const WARNING_TIMEOUT_MS = 100_000;
@@ -55,6 +61,12 @@ async function condition(what: string, namespace: string, field: "reason" | "mes
   return await cluster.run(["get", what, "-n", namespace, "-o", path]);
 }
 
+/** A RateLimitConfig with one rule. */
+function config(namespace: string, key: string): string {
+  const spec = { domain: namespace, descriptors: [{ key }] };
+  return stringify({ apiVersion: GROUP, kind: "RateLimitConfig", metadata: { name: "a", namespace }, spec });
+}
+
 /** Waits until the condition Ready of these has the reason. */
 async function expectReasons(reasons: Readonly<Record<string, string>>): Promise<void> {
   for (const [place, reason] of Object.entries(reasons)) {
@@ -75,12 +87,7 @@ beforeAll(async () => {
   releases = new Releases(cluster, NAMESPACE);
   await cluster.createNamespaces(NAMESPACE, "shop", "web");
   await releases.succeed("install", "weir-crds", join(CHARTS, "weir-crds"));
-  for (const namespace of ["shop", "web"]) {
-    const spec = { domain: namespace, descriptors: [{ key: "user" }] };
-    await cluster.apply(
-      stringify({ apiVersion: GROUP, kind: "RateLimitConfig", metadata: { name: "a", namespace }, spec }),
-    );
-  }
+  for (const namespace of ["shop", "web"]) await cluster.apply(config(namespace, "user"));
   const spec = { backend: { type: "memory" }, replicas: 1 };
   const metadata = { name: "edge", namespace: "web" };
   await cluster.apply(stringify({ apiVersion: GROUP, kind: "RateLimitService", metadata, spec }));
@@ -104,6 +111,42 @@ describe("the operator", () => {
     });
     const asked = cluster.audit().filter(({ resource, status }) => resource.startsWith("validating") || status === 403);
     expect(asked).toEqual([]);
+  });
+
+  it("writes within 15 s of the return of a right, however long that was missing", async () => {
+    const binding = await cluster.run(["get", "clusterrolebinding", "weir-operator", "-o", "yaml"]);
+    await cluster.run(["delete", "clusterrolebinding", "weir-operator"]);
+    const denied = (): number =>
+      cluster.audit().filter(({ resource, status }) => resource === "ratelimitconfigs/status" && status === 403).length;
+    for (const namespace of ["shop", "web"]) await cluster.apply(config(namespace, "other"));
+    await eventually(
+      "writes that are denied",
+      () => expect(denied()).toBeGreaterThanOrEqual(2 * DENIED_WRITES),
+      WARNING_TIMEOUT_MS,
+    );
+    expect(operator?.text()).toContain('lacks the verb "patch" on "ratelimitconfigs/status"');
+    await cluster.apply(binding.replace(/^ {2}(uid|resourceVersion|creationTimestamp):.*\n/gm, ""));
+    await eventually(
+      "the statuses",
+      async () => {
+        for (const namespace of ["shop", "web"]) {
+          const path = "jsonpath={.metadata.generation} {.status.observedGeneration}";
+          const [generation, observed] = (await cluster.run(["get", "rlc/a", "-n", namespace, "-o", path])).split(" ");
+          expect(observed).toBe(generation);
+        }
+      },
+      RIGHT_RETURNS_MS,
+    );
+  });
+
+  it("sets no timer with a delay below 0 while the API server is frozen", async () => {
+    await cluster.apiServer.pause();
+    try {
+      await eventually("the lost Lease", () => expect(operator?.text()).toContain("Not the leader any more"));
+    } finally {
+      cluster.apiServer.resume();
+    }
+    expect(operator?.text()).not.toContain("TimeoutNegativeWarning");
   });
 
   it("marks what is in namespaces that it does not watch any more, and loses its rights there", async () => {
