@@ -10,17 +10,21 @@ import type { Settings } from "./settings.ts";
 /** What certificates need of the process. */
 export interface CertificatePartDeps
   extends Omit<ControllerDeps, "reconciler">, Omit<CertificateKeeperDeps, "services"> {
-  readonly settings: Pick<Settings, "namespace" | "clusterDomain" | "controlPlane" | "webhookService" | "reconcile">;
+  readonly settings: Pick<
+    Settings,
+    "namespace" | "clusterDomain" | "controlPlane" | "webhookService" | "webhook" | "reconcile"
+  >;
 }
 
 /** Makes the part. A change of any RateLimitService lets it look at all certificates once. */
 export function createCertificatePart(deps: CertificatePartDeps, services: ObjectLookup): Part {
-  const { namespace, clusterDomain, controlPlane, webhookService, reconcile } = deps.settings;
+  const { namespace, clusterDomain, controlPlane, webhookService, webhook, reconcile } = deps.settings;
   const naming = {
     namespace,
     clusterDomain,
     controlPlaneServices: [controlPlane.service, controlPlane.adsService],
     webhookService,
+    hasWebhook: webhook !== undefined,
   };
   const keeper = new CertificateKeeper({ ...deps, services: () => services.list().map(readService) }, naming);
   const controller = new Controller({ ...deps, reconciler: keeper }, new ObjectCache(), {

@@ -120,6 +120,7 @@ export class Operator {
     );
     return {
       get: (...args) => objects.get(...args),
+      list: (...args) => objects.list(...args),
       apply: (...args) => writer.apply(...args),
       create: (...args) => writer.create(...args),
       update: (...args) => writer.update(...args),

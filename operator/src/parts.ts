@@ -14,6 +14,7 @@ import { WriteOrder } from "./leader/write-order.ts";
 import type { ClusterCaches } from "./reconcile/cluster-caches.ts";
 import { ControllerMetricsSet } from "./reconcile/controller-metrics.ts";
 import { createRevisionController } from "./revision-part.ts";
+import { createScopePart } from "./scope-part.ts";
 import type { Settings } from "./settings.ts";
 import { createStatusParts } from "./status-parts.ts";
 import { WebhookMetrics } from "./webhook/webhook-metrics.ts";
@@ -33,7 +34,7 @@ export interface PartDeps {
   readonly random: () => number;
   readonly registry: Registry;
   /** Reads on every replica, and writes on the leader only. */
-  readonly objects: ObjectWriter & Pick<ObjectClient, "get">;
+  readonly objects: ObjectWriter & Pick<ObjectClient, "get" | "list">;
   /** For the kinds that they read. */
   readonly caches: Pick<ClusterCaches, "follow">;
   readonly settings: Settings;
@@ -78,6 +79,7 @@ export function createParts({ registry, ...common }: PartDeps): OperatorParts {
       ...status.leading,
       createRevisionController({ ...deps, objects: later }, status),
       createDataPlaneController(deps, { services, pods, watch }),
+      createScopePart(deps, [configs, services]),
     ],
   };
 }

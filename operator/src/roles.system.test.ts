@@ -160,6 +160,17 @@ describe("the roles of the operator", () => {
     expect(await cluster.kubectl(["delete", "-n", "web", "-f", file])).toMatchObject({ code: 0 });
   });
 
+  it("are enough to follow the labels of Namespaces, and give nothing else", async () => {
+    const file = join(ROOT, "operator/rbac/namespace-reader.yaml");
+    expect(await cluster.kubectl(["apply", "-f", file])).toMatchObject({ code: 0 });
+    const follow = ["list", "watch"].map((verb) => ({ verb, path: "/api/v1/namespaces?labelSelector=limits%3Don" }));
+    await eventually("the rights", async () => expect(await refusedOf(OPERATOR, follow)).toEqual([]));
+    const others = FORBIDDEN.filter((act) => textOf(act) !== "list /api/v1/namespaces");
+    expect(await refusedOf(OPERATOR, others)).toEqual(others.map(textOf));
+    expect(await cluster.kubectl(["delete", "-f", file])).toMatchObject({ code: 0 });
+    await eventually("no rights", async () => expect(await refusedOf(OPERATOR, follow)).toEqual(follow.map(textOf)));
+  });
+
   it("are enough in all namespaces, and nothing more", async () => {
     await cluster.apply(fileOf("operator/rbac/cluster-role-binding.yaml"));
     const everywhere = IN_NAMESPACES.filter(({ verb }) => verb === "list" || verb === "watch").map((act) => ({

@@ -32,6 +32,7 @@ describe("parseSettings()", () => {
     expect(parse({})).toMatchObject({
       namespace: "weir-system",
       namespaces: undefined,
+      namespaceSelector: undefined,
       http: { host: "0.0.0.0", port: 8091 },
       lease: { name: "weir-operator", durationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 },
       reconcile: { concurrency: 8, resyncMs: 600_000 },
@@ -55,6 +56,7 @@ describe("parseSettings()", () => {
   it.each<{ env: Env; expected: object }>([
     { env: { OPERATOR_NAMESPACE: "limits" }, expected: { namespace: "limits" } },
     { env: { WATCH_NAMESPACES: "shop, web,shop" }, expected: { namespaces: ["shop", "web"] } },
+    { env: { WATCH_NAMESPACE_SELECTOR: "limits=on" }, expected: { namespaceSelector: "limits=on" } },
     { env: { CERTIFICATES: "external" }, expected: { certificates: "external" } },
     {
       env: TLS,
@@ -94,6 +96,11 @@ describe("parseSettings()", () => {
       env: { WEBHOOK_TLS_CERT: "hook.crt" },
       name: "WEBHOOK_TLS_KEY",
       allowed: "the path of a PEM file, because WEBHOOK_TLS_CERT is set",
+    },
+    {
+      env: { WATCH_NAMESPACES: "shop", WATCH_NAMESPACE_SELECTOR: "limits=on" },
+      name: "WATCH_NAMESPACE_SELECTOR",
+      allowed: "nothing, because WATCH_NAMESPACES names the namespaces",
     },
     {
       env: { LEASE_NAME: "Weir" },

@@ -43,6 +43,8 @@ export interface Settings {
   readonly connection: ClusterConnection;
   /** The namespaces whose resources it works for; undefined: all. */
   readonly namespaces: readonly string[] | undefined;
+  /** Labels of the Namespaces whose RateLimitConfigs the control plane serves; undefined: it does not ask for labels. */
+  readonly namespaceSelector: string | undefined;
   readonly http: { readonly host: string; readonly port: number };
   readonly lease: LeaseSettings;
   readonly reconcile: {
@@ -96,7 +98,7 @@ function readSettings(read: EnvReader, podNamespace: () => string | undefined): 
   return {
     namespace: readNamespace(read) ?? podNamespace() ?? DEFAULT_NAMESPACE,
     connection: readConnection(read),
-    namespaces: readNamespaces(read),
+    ...readNamespaces(read),
     http: {
       host: read.string("HTTP_HOST", { default: "0.0.0.0", effect: "Address of the listener for probes and metrics." }),
       port: read.port("HTTP_PORT", { default: 8091, effect: "Port of the listener for probes and metrics." }),
@@ -143,7 +145,7 @@ function readNamespace(read: EnvReader): string | undefined {
   return checkName(read, "OPERATOR_NAMESPACE", name);
 }
 
-function readNamespaces(read: EnvReader): readonly string[] | undefined {
+function readNamespaces(read: EnvReader): Pick<Settings, "namespaces" | "namespaceSelector"> {
   const names = read.list("WATCH_NAMESPACES", {
     effect:
       "Namespaces whose resources the operator works for. Not set: all. Roles in these namespaces and in OPERATOR_NAMESPACE are enough then.",
@@ -153,7 +155,17 @@ function readNamespaces(read: EnvReader): readonly string[] | undefined {
     names,
     alternative: "leave it out and give the operator the rights in the whole cluster",
   });
-  return names.length === 0 ? undefined : [...new Set(names)];
+  const namespaceSelector = read.optionalString("WATCH_NAMESPACE_SELECTOR", {
+    effect:
+      "The same as of the control plane: in Namespaces without these labels the status of each RateLimitConfig is NotWatched. Excludes WATCH_NAMESPACES.",
+  });
+  if (namespaceSelector !== undefined && names.length > 0)
+    read.problem(
+      "WATCH_NAMESPACE_SELECTOR",
+      namespaceSelector,
+      "nothing, because WATCH_NAMESPACES names the namespaces",
+    );
+  return { namespaces: names.length === 0 ? undefined : [...new Set(names)], namespaceSelector };
 }
 
 function readLease(read: EnvReader): LeaseSettings {

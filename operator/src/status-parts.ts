@@ -10,6 +10,7 @@ import type { ObjectLookup } from "./reconcile/object-cache.ts";
 import { Controller, type ControllerDeps } from "./reconcile/controller.ts";
 import { ENDPOINT_SLICES } from "./reports/replica-endpoints.ts";
 import { ReportWatch, type ReportWatchDeps } from "./reports/report-watch.ts";
+import { LabelledNamespaces, NAMESPACES } from "./scope/labelled-namespaces.ts";
 import type { Settings } from "./settings.ts";
 import { RATE_LIMIT_CONFIGS, StatusReconciler } from "./status/status-reconciler.ts";
 
@@ -21,7 +22,7 @@ export interface StatusPartDeps
   readonly objects: Pick<ObjectWriter, "apply">;
   readonly caches: Pick<ClusterCaches, "follow">;
   readonly events: Pick<EventRecorder, "record">;
-  readonly settings: Pick<Settings, "namespace" | "namespaces" | "reconcile"> & {
+  readonly settings: Pick<Settings, "namespace" | "namespaces" | "namespaceSelector" | "reconcile"> & {
     readonly controlPlane: Pick<Settings["controlPlane"], "service" | "portName" | "tls">;
   };
 }
@@ -57,10 +58,18 @@ export function createStatusParts(deps: StatusPartDeps): StatusParts {
     { namespace, service, portName, serverName, tls },
   );
   const reports = (): ReturnType<ReportWatch["reports"]> => watch.reports();
-  const reconciler = new StatusReconciler({ clock, monotonicMs, objects, events, configs, reports });
+  const statuses = new StatusReconciler({ clock, monotonicMs, objects, events, configs, reports });
+  const { namespaceSelector: selector } = settings;
+  const labelled = selector === undefined ? undefined : caches.follow(NAMESPACES, { labelSelector: selector });
+  const reconciler =
+    selector === undefined || labelled === undefined
+      ? statuses
+      : new LabelledNamespaces({ clock, objects, configs, namespaces: labelled, selector, reconciler: statuses });
   const controller = new Controller({ log, monotonicMs, random, reconciler, metrics }, configs, settings.reconcile);
+  // A label that a Namespace gets or loses concerns all that is in it.
+  if (labelled !== undefined) controller.follow(labelled, ({ name }) => configs.list(name));
   reconcileReported(watch, controller);
-  return { leading: [watch, reconciler, controller], configs, watch };
+  return { leading: [watch, statuses, controller], configs, watch };
 }
 
 /** Lets a controller of RateLimitConfigs reconcile those of which something else is reported. */

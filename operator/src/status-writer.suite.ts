@@ -73,6 +73,7 @@ export async function startStatusWriter(deps: StatusWriterDeps): Promise<() => P
     settings: {
       namespace: "weir-system",
       namespaces: undefined,
+      namespaceSelector: undefined,
       reconcile: { concurrency: 8, resyncMs: 600_000 },
       controlPlane: {
         service: "control-plane",

@@ -54,38 +54,40 @@ spiffe://cluster.local/ns/{{ .Release.Namespace }}/sa/weir-operator
 
 {{/* A ServiceAccount bound to rules everywhere, or in each watched namespace: (dict root account role rules). */}}
 {{- define "weir.grant" -}}
-{{- $root := .root -}}
-{{- $account := .account -}}
-{{- $role := .role -}}
-{{- $rules := .rules -}}
-{{- if $root.Values.watchNamespaces }}
-{{- range $namespace := $root.Values.watchNamespaces }}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata:
-  namespace: {{ $namespace | quote }}
-  {{- include "weir.clusterMetadata" (list $root $role $account) | nindent 2 }}
-rules:
-  {{- $rules | trim | nindent 2 }}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata:
-  namespace: {{ $namespace | quote }}
-  {{- include "weir.clusterMetadata" (list $root $role $account) | nindent 2 }}
-roleRef:
-  apiGroup: rbac.authorization.k8s.io
-  kind: Role
-  name: {{ $role }}
-subjects:
-  - kind: ServiceAccount
-    name: {{ $account }}
-    namespace: {{ $root.Release.Namespace | quote }}
+{{- $grant := . -}}
+{{- if .root.Values.watchNamespaces }}
+{{- range $namespace := .root.Values.watchNamespaces }}
+{{- include "weir.namespaceGrant" (merge (dict "namespace" $namespace) $grant) }}
 {{- end }}
 {{- else }}
 {{- include "weir.clusterGrant" . }}
 {{- end }}
+{{- end -}}
+
+{{/* The same for one namespace: (dict root account role rules namespace). */}}
+{{- define "weir.namespaceGrant" }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  namespace: {{ .namespace | quote }}
+  {{- include "weir.clusterMetadata" (list .root .role .account) | nindent 2 }}
+rules:
+  {{- .rules | trim | nindent 2 }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  namespace: {{ .namespace | quote }}
+  {{- include "weir.clusterMetadata" (list .root .role .account) | nindent 2 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: {{ .role }}
+subjects:
+  - kind: ServiceAccount
+    name: {{ .account }}
+    namespace: {{ .root.Release.Namespace | quote }}
 {{- end -}}
 
 {{/* The same for the whole cluster, whatever is watched. */}}

@@ -3,6 +3,7 @@
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
+import { timerDelayMs } from "@weir/common/timers/timer-delay";
 
 import { podName } from "../ads/stream/node-identity.ts";
 import type { PodRegistry, PodState } from "../pods/pod-registry.ts";
@@ -113,7 +114,7 @@ export class FleetWatch implements Part {
     clearTimeout(this.#timer);
     if (this.#expected.size === 0) return;
     const dueMs = Math.min(...this.#expected.values());
-    this.#timer = setTimeout(() => this.#check(), Math.max(0, dueMs - this.#deps.clock())).unref();
+    this.#timer = setTimeout(() => this.#check(), timerDelayMs(dueMs, this.#deps.clock())).unref();
   }
 
   #check(): void {

@@ -191,7 +191,7 @@ describe("ApiClient", () => {
   it("list() renews the credentials when these are not accepted", async () => {
     await expect(listAnswered(401, { message: "Unauthorized" })).rejects.toMatchObject({ kind: "unauthorized" });
     expect(server.access.renewals).toBe(1);
-    await expect(listAnswered(403, { message: "no" })).rejects.toMatchObject({ kind: "refused" });
+    await expect(listAnswered(403, { message: "no" })).rejects.toMatchObject({ kind: "forbidden" });
     expect(server.access.renewals).toBe(1);
   });
 
@@ -487,7 +487,7 @@ describe("ApiClient", () => {
 
   it.each([
     { status: 410, body: { code: 410, reason: "Expired" }, kind: "expired" },
-    { status: 403, body: "", kind: "refused" },
+    { status: 403, body: "", kind: "forbidden" },
     { status: 404, body: "404 page not found", kind: "refused" },
     { status: 500, body: Buffer.alloc(200_000, "x"), kind: "unavailable" },
     { status: 302, body: "", kind: "refused" },

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 
 import { ApiFailure, type ErrorAnswer, failureOfAnswer, failureOfConnection } from "./api-failure.ts";
-import { type ApiResource, requestPath } from "./api-resource.ts";
+import { type ApiResource, requestPath, resourceOf } from "./api-resource.ts";
 
 function rateLimitConfigsIn(namespace: string | undefined): ApiResource {
   return {
@@ -49,21 +49,21 @@ describe("failureOfAnswer()", () => {
     {
       request: LIST_ALL,
       answer: said(403, 'ratelimitconfigs is forbidden: User "x" cannot list'),
-      kind: "refused",
+      kind: "forbidden",
       message:
-        'Cannot list ratelimitconfigs.ratelimit.weir.dev in all namespaces: this account lacks the verb "list" on "ratelimitconfigs" of API group ratelimit.weir.dev in the whole cluster, grant it with a role; the server says "ratelimitconfigs is forbidden: User "x" cannot list"',
+        'Cannot list ratelimitconfigs.ratelimit.weir.dev in all namespaces: this account lacks the verb "list" on "ratelimitconfigs" of API group ratelimit.weir.dev in the whole cluster, grant it with a role; the server says "User "x" cannot list"',
     },
     {
       request: WATCH_ONE,
       answer: said(403, "no"),
-      kind: "refused",
+      kind: "forbidden",
       message:
         'Cannot watch ratelimitconfigs.ratelimit.weir.dev in namespace team: this account lacks the verb "watch" on "ratelimitconfigs" of API group ratelimit.weir.dev in namespace team, grant it with a role; the server says "no"',
     },
     {
       request: LIST_NAMESPACES,
       answer: said(403, "no"),
-      kind: "refused",
+      kind: "forbidden",
       message:
         'Cannot list namespaces with labels limits=on: this account lacks the verb "list" on "namespaces" of the core API group in the whole cluster, grant it with a role; the server says "no"',
     },
@@ -133,6 +133,71 @@ describe("failureOfAnswer()", () => {
   ])("waits $waitMs ms when header and body ask for $header s and $details", ({ header, details, waitMs }) => {
     const answer = { code: 429, status: { code: 429, details }, retryAfterSeconds: header };
     expect(failureOfAnswer(LIST_ALL, answer).retryAfterMs).toBe(waitMs);
+  });
+
+  // Texts of an API server 1.33.
+  it.each([
+    {
+      message:
+        'ratelimitconfigs.ratelimit.weir.dev "shop" is forbidden: User "system:serviceaccount:weir-system:weir-operator" cannot patch resource "ratelimitconfigs/status" in API group "ratelimit.weir.dev" in the namespace "web"',
+      kind: "forbidden",
+      reason:
+        'this account lacks the verb "patch" on "deployments" of API group apps in namespace web, grant it with a role; the server says "User "system:serviceaccount:weir-system:weir-operator" cannot patch resource "ratelimitconfigs/status" in API group "ratelimit.weir.dev" in the namespace "web""',
+    },
+    {
+      message:
+        'deployments.apps "edge" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can\'t set finalizers on: , <nil>',
+      kind: "forbidden",
+      reason: /^this account lacks the verb "update" on the finalizers of the owner, grant it with a role; the server/,
+    },
+    {
+      message:
+        'deployments.apps "edge" is forbidden: exceeded quota: few, requested: count/deployments.apps=1, used: count/deployments.apps=2, limited: count/deployments.apps=2',
+      kind: "refused",
+      reason: /^a quota of the namespace does not allow it; the server says "deployments.apps "edge" is forbidden: exc/,
+    },
+    {
+      message: 'pods "a" is forbidden: maximum cpu usage per Container is 1, but limit is 2',
+      kind: "refused",
+      reason: /^the cluster's admission does not allow it; the server says "pods "a" is forbidden: maximum cpu/,
+    },
+    {
+      message: 'pods "a" is forbidden: violates PodSecurity "restricted:latest": privileged',
+      kind: "refused",
+      reason: /^the cluster's admission does not allow it; the server says/,
+    },
+    {
+      message:
+        'deployments.apps "edge" is forbidden: ValidatingAdmissionPolicy \'p\' denied request: User "x" cannot do it',
+      kind: "refused",
+      reason: /^the cluster's admission does not allow it; the server says/,
+    },
+    {
+      message: undefined,
+      kind: "refused",
+      reason: "the cluster's admission does not allow it; the server says HTTP status 403",
+    },
+  ])("tells a missing right from what admission denies to a write: $message", ({ message, kind, reason }) => {
+    const request = {
+      verb: "patch",
+      resource: { ...resourceOf({ group: "apps", version: "v1", plural: "deployments" }, "web"), name: "edge" },
+    } as const;
+    const failure = failureOfAnswer(request, {
+      code: 403,
+      status: { kind: "Status", code: 403, reason: "Forbidden", message },
+    });
+    expect([failure.kind, failure.isRefusal]).toEqual([kind, true]);
+    expect(failure.reason).toMatch(reason instanceof RegExp ? reason : new RegExp(`^${RegExp.escape(reason)}$`));
+  });
+
+  it("has one reason for all objects of a namespace that lack the same right", () => {
+    const failures = ["a", "b"].map((name) =>
+      failureOfAnswer(
+        LIST_ALL,
+        said(403, `ratelimitconfigs "${name}" is forbidden: User "x" cannot patch resource "y"`),
+      ),
+    );
+    expect(new Set(failures.map(({ reason }) => reason)).size).toBe(1);
   });
 
   it("quotes only the beginning of a long answer", () => {

@@ -8,6 +8,22 @@ import { type ApiResource, type ApiVerb, describeResource } from "./api-resource
 /** Longest wait that a server may ask for, in milliseconds: the server may be wrong. */
 const RETRY_AFTER_MAX_MS = 60_000;
 
+/**
+ * Longest wait before a request is sent again that lacked a right, in milliseconds: a right that is granted takes
+ * effect within 15 s.
+ */
+export const FORBIDDEN_WAIT_MAX_MS = 10_000;
+
+/**
+ * What every API server of Kubernetes answers when the account lacks a right, whatever its authorizer is
+ * (https://github.com/kubernetes/apiserver/blob/v0.33.0/pkg/endpoints/handlers/responsewriters/errors.go). It has the
+ * same code and reason as refusals by a quota or an admission plugin. The part that is captured names no object.
+ */
+const LACKING_RIGHT = /^(?:\S+ (?:"[^"]*" )?is )?forbidden: (User "(?:[^"\\]|\\.)*" cannot .*)/s;
+
+/** What the admission plugin OwnerReferencesPermissionEnforcement answers when the account lacks a right on the owner. */
+const LACKING_FINALIZERS = "cannot set blockOwnerDeletion";
+
 /** Longest text of a server that a message quotes, in characters. */
 const QUOTE_LENGTH_MAX = 500;
 
@@ -15,8 +31,9 @@ const QUOTE_LENGTH_MAX = 500;
  * How a request failed. `unreachable`: no answer, or no complete one; `unavailable`: an answer that
  * may be better later; `expired`: the resource version is too old (or unknown), only a new list
  * helps; `conflict`: the object is not as the request expects, or exists already; `absent`: there is no
- * such object; `refused`: a person must change something first; `unauthorized`: the credentials are not
- * valid; `broken`: the answer cannot be understood; `too-large`: the answer is longer than the limit.
+ * such object; `forbidden`: the account lacks a right; `refused`: a person must change something else
+ * first, such as a quota; `unauthorized`: the credentials are not valid; `broken`: the answer cannot be
+ * understood; `too-large`: the answer is longer than the limit.
  */
 export type FailureKind =
   | "unreachable"
@@ -24,10 +41,14 @@ export type FailureKind =
   | "expired"
   | "conflict"
   | "absent"
+  | "forbidden"
   | "refused"
   | "unauthorized"
   | "broken"
   | "too-large";
+
+/** Verbs that change nothing. */
+const READS: ReadonlySet<ApiVerb> = new Set(["list", "watch", "get"]);
 
 /** A verb on a resource. */
 export interface ApiRequest {
@@ -61,6 +82,11 @@ export class ApiFailure extends ServiceError<"SOURCE_UNREADABLE"> {
     this.isKindMissing = options.isKindMissing ?? false;
     this.retryAfterMs = Math.min(options.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);
   }
+
+  /** True if the server will answer the same until a person has granted a right, or changed something else. */
+  get isRefusal(): boolean {
+    return this.kind === "forbidden" || this.kind === "refused";
+  }
 }
 
 /** An answer that is an error. */
@@ -89,7 +115,7 @@ export function failureOfAnswer(request: ApiRequest, answer: ErrorAnswer): ApiFa
     case 401:
       return failure("unauthorized", `the credentials are not accepted, the server says ${said}`);
     case 403:
-      return failure("refused", `${missingRight(request)}; the server says ${said}`);
+      return failure(...denial(request, message, said));
     case 404:
       // Only then details name an object.
       if (textOf(fieldsOf(status["details"])["name"]) !== undefined)
@@ -118,6 +144,22 @@ function isVersionUnknown({ message, details }: Mapping): boolean {
     causes.some(({ reason }) => reason === "ResourceVersionTooLarge") ||
     textOf(message)?.includes("Too large resource version") === true
   );
+}
+
+/** Kind and reason of a 403, which is the answer to a missing right and to what a quota or an admission plugin denies. */
+function denial(request: ApiRequest, message: string | undefined, said: string): readonly [FailureKind, string] {
+  const lacking = message === undefined ? undefined : LACKING_RIGHT.exec(message)?.[1];
+  if (lacking !== undefined)
+    return ["forbidden", `${missingRight(request)}; the server says "${lacking.slice(0, QUOTE_LENGTH_MAX)}"`];
+  // Admission is for writes only.
+  if (READS.has(request.verb)) return ["forbidden", `${missingRight(request)}; the server says ${said}`];
+  if (message?.includes(LACKING_FINALIZERS) === true)
+    return [
+      "forbidden",
+      `this account lacks the verb "update" on the finalizers of the owner, grant it with a role; the server says ${said}`,
+    ];
+  const denier = message?.includes("exceeded quota") === true ? "a quota of the namespace" : "the cluster's admission";
+  return ["refused", `${denier} does not allow it; the server says ${said}`];
 }
 
 function missingRight({ verb, resource }: ApiRequest): string {

@@ -123,7 +123,7 @@ describe("forwardPort()", () => {
     await expect(
       forwardPort(powerless, { namespace: NAMESPACE, pod: "there", port: PORT }, options),
     ).rejects.toMatchObject({
-      kind: "refused",
+      kind: "forbidden",
       message: expect.stringContaining('lacks the verb "get" on "pods/portforward"') as string,
     });
   });

@@ -1,4 +1,7 @@
 // ObjectClient with a real API server.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -9,6 +12,7 @@ import { ObjectClient, type WrittenObject } from "./object-client.ts";
 
 const TIMEOUTS = { answerTimeoutMs: 20_000, silenceTimeoutMs: 20_000, slowAfterMs: 20_000 };
 const CONFIG_MAPS: ApiKind = { group: "", version: "v1", plural: "configmaps" };
+const QUOTAS: ApiKind = { group: "", version: "v1", plural: "resourcequotas" };
 const PODS: ApiKind = { group: "", version: "v1", plural: "pods" };
 const UNKNOWN: ApiKind = { group: "weir.test", version: "v1", plural: "things" };
 
@@ -48,6 +52,20 @@ describe("ObjectClient", () => {
     expect(await objects.get(CONFIG_MAPS, at("life"), signal)).toBeUndefined();
   });
 
+  it("lists the objects of a namespace with their kind", async () => {
+    await objects.apply(CONFIG_MAPS, configMap("listed", { a: "1" }), byTest, signal);
+    const listed = await objects.list(CONFIG_MAPS, "default", signal);
+    expect(listed.find(({ name }) => name === "listed")?.content).toMatchObject({
+      kind: "ConfigMap",
+      data: { a: "1" },
+    });
+    expect(await objects.list(CONFIG_MAPS, "no-such-namespace", signal)).toEqual([]);
+    await expect(objects.list(UNKNOWN, "default", signal)).rejects.toMatchObject({
+      kind: "refused",
+      isKindMissing: true,
+    });
+  });
+
   it("does not take a field of another manager unless forced", async () => {
     await objects.apply(CONFIG_MAPS, configMap("shared", { a: "1" }), { fieldManager: "owner" }, signal);
     const taken = configMap("shared", { a: "2" });
@@ -75,6 +93,46 @@ describe("ObjectClient", () => {
     await expect(objects.delete(CONFIG_MAPS, at("versions"), other, signal)).rejects.toMatchObject({
       kind: "conflict",
     });
+  });
+
+  it("tells a missing right from a quota and from other admission", async () => {
+    await cluster.createNamespaces("full");
+    const inFull = { ...configMap("over", {}), metadata: { name: "over", namespace: "full" } };
+    const hard = { "count/configmaps": "0" };
+    const quota = { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "few", namespace: "full" } };
+    await objects.apply(QUOTAS, { ...quota, spec: { hard } }, byTest, signal);
+    // There is no controller that fills the status in.
+    await objects.apply(
+      QUOTAS,
+      { ...quota, status: { hard, used: hard } },
+      { ...byTest, subresource: "status" },
+      signal,
+    );
+    const whenFull = objects.create(CONFIG_MAPS, inFull, {}, signal);
+    await expect(whenFull).rejects.toMatchObject({
+      kind: "refused",
+      reason: expect.stringMatching(
+        /^a quota of the namespace does not allow it; the server says .*exceeded/,
+      ) as string,
+    });
+    const pod = { ...configMap("pod", {}), kind: "Pod", spec: { containers: [{ name: "a", image: "a" }] } };
+    await expect(objects.create(PODS, pod, {}, signal)).rejects.toMatchObject({
+      kind: "refused",
+      reason: expect.stringMatching(/^the cluster's admission does not allow it; .*service account/) as string,
+    });
+    await cluster.apply("{apiVersion: v1, kind: ServiceAccount, metadata: {name: powerless, namespace: default}}");
+    const token = await cluster.tokenOf("powerless", "default");
+    const path = join(cluster.folder, "powerless.kubeconfig");
+    writeFileSync(path, cluster.kubeconfig({}, token));
+    const access = await openClusterAccess({ kind: "kubeconfig", paths: [path] }, Date.now);
+    const powerless = new ApiClient(access, TIMEOUTS, { userAgent: "test" });
+    const denied = new ObjectClient(powerless).apply(CONFIG_MAPS, configMap("denied", {}), byTest, signal);
+    await expect(denied).rejects.toMatchObject({
+      kind: "forbidden",
+      reason:
+        'this account lacks the verb "patch" on "configmaps" of the core API group in namespace default, grant it with a role; the server says "User "system:serviceaccount:default:powerless" cannot patch resource "configmaps" in API group "" in the namespace "default""',
+    });
+    await powerless.close();
   });
 
   it("changes nothing in a dry run", async () => {

@@ -1,9 +1,9 @@
-// Reads and writes single objects: get, server-side apply, create, update, delete.
+// Reads and writes objects: get, list, server-side apply, create, update, delete.
 import { mappingOf } from "../mapping.ts";
 import type { ApiCall, ApiClient } from "./api-client.ts";
 import { ApiFailure, type ApiRequest } from "./api-failure.ts";
 import { type ApiKind, type ApiResource, type ApiVerb, objectPath, requestPath, resourceOf } from "./api-resource.ts";
-import { type KubernetesObject, readObject } from "./kubernetes-object.ts";
+import { type KubernetesObject, readObject, readPage } from "./kubernetes-object.ts";
 
 /** An object as it is sent: with `apiVersion`, `kind` and `metadata`. */
 export interface WrittenObject {
@@ -75,6 +75,15 @@ export class ObjectClient {
     const resource = singleResource(kind, namespace, name);
     const call = { method: "GET", path: objectPath(resourceOf(kind, resource.namespace), name) } as const;
     return await orUndefined("absent", this.#exchange({ verb: "get", resource }, call, signal));
+  }
+
+  /** The objects of a namespace, in one answer. Fails with `refused` when the kind is not installed. */
+  async list(kind: ApiKind, namespace: string, signal: AbortSignal): Promise<readonly KubernetesObject[]> {
+    const resource = resourceOf(kind, namespace);
+    const request = { verb: "list", resource } as const;
+    const page = readPage(await this.#client.send(request, { method: "GET", path: requestPath(resource, {}) }, signal));
+    if (page === undefined) throw new ApiFailure("broken", request, "the answer is not a list of objects");
+    return page.objects;
   }
 
   /** Creates the object, or takes over the fields that are sent (server-side apply). */

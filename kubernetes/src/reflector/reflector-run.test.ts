@@ -204,6 +204,14 @@ describe("ReflectorRun", () => {
     expect(client.waitsFrom(healthy + 1)).toEqual([250, 500]);
   });
 
+  it("lists again within 10 s while a right is missing, and logs it once", async () => {
+    client.fails = "forbidden";
+    client.cut("forbidden");
+    await vi.advanceTimersByTimeAsync(40_000);
+    expect(client.waitsFrom(1)).toEqual([125, 250, 500, 1000, 2000, 4000, 5000, 5000, 5000, 5000, 5000, 5000]);
+    expect(lines).toEqual(["Cannot follow the API server, what was read before stays active"]);
+  });
+
   it("does not log a connection that was cut once, and logs one that is cut repeatedly once", async () => {
     for (let cut = 1; cut <= 3; cut += 1) {
       await vi.advanceTimersByTimeAsync(5000);

@@ -4,7 +4,7 @@ import { Backoff } from "@weir/common/backoff/backoff";
 import type { Log } from "@weir/common/log/log";
 
 import type { ApiClient } from "../client/api-client.ts";
-import { ApiFailure, type FailureKind } from "../client/api-failure.ts";
+import { ApiFailure, type FailureKind, FORBIDDEN_WAIT_MAX_MS } from "../client/api-failure.ts";
 import { type ApiResource, describeResource } from "../client/api-resource.ts";
 import type { KubernetesObject } from "../client/kubernetes-object.ts";
 import type { ProblemLog } from "./problem-log.ts";
@@ -59,7 +59,10 @@ export interface ReflectorCondition {
 export interface ReflectorPace {
   readonly backoffInitialMs: number;
   readonly backoffMaxMs: number;
-  /** The longest wait while attempts can only succeed after a person has changed something. */
+  /**
+   * The longest wait while attempts can only succeed after a person has changed something, such as installed the kind.
+   * For a right the wait is not longer than `FORBIDDEN_WAIT_MAX_MS`.
+   */
   readonly slowMs: number;
 }
 
@@ -97,6 +100,7 @@ export const NO_FAILURES: ReflectorCounts["failures"] = {
   expired: 0,
   conflict: 0,
   absent: 0,
+  forbidden: 0,
   refused: 0,
   unauthorized: 0,
   broken: 0,
@@ -129,6 +133,7 @@ export class ReflectorRun {
     // allows.
     this.#backoffs = {
       "back-off": new Backoff({ ...shape, maxMs: pace.backoffMaxMs }),
+      forbidden: new Backoff({ ...shape, maxMs: Math.min(pace.slowMs, FORBIDDEN_WAIT_MAX_MS) }),
       slow: new Backoff({ ...shape, maxMs: pace.slowMs }),
     };
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -293,7 +298,7 @@ export class ReflectorRun {
     // The first failure means little: a connection that was cut is replaced. An API server that has
     // just started refuses what it allows until it has read its roles, so a first refusal must not
     // ask people to grant them.
-    const isInDoubt = before === undefined || (failure.kind === "refused" && before !== "refused");
+    const isInDoubt = before === undefined || (failure.isRefusal && before !== failure.kind);
     if (!isInDoubt || this.#syncedMs === undefined) this.#deps.problems.failed(resource, failure);
   }
 }

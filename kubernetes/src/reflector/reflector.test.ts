@@ -31,6 +31,7 @@ const B: KubernetesObject = {
 const LIST = { kind: "list", limit: 0, continueToken: "" } as const;
 const BACK_OFF = { kind: "wait", pace: "back-off", atLeastMs: 0 } as const;
 const SLOW = { kind: "wait", pace: "slow", atLeastMs: 0 } as const;
+const FORBIDDEN = { kind: "wait", pace: "forbidden", atLeastMs: 0 } as const;
 const CALM = { kind: "calm" } as const;
 const START = { kind: "start" } as const;
 const WAITED = { kind: "waited" } as const;
@@ -145,7 +146,7 @@ describe("stepReflector()", () => {
     );
   });
 
-  it.each<{ how: string; ends: ReflectorEvent; pace?: typeof SLOW }>([
+  it.each<{ how: string; ends: ReflectorEvent; pace?: ReflectorAction }>([
     { how: "ended before its time", ends: { kind: "closed", isDue: false, livedMs: 10 } },
     { how: "failed as unreachable", ends: failed("unreachable") },
     { how: "failed as unavailable", ends: failed("unavailable") },
@@ -154,6 +155,7 @@ describe("stepReflector()", () => {
     { how: "failed as broken", ends: failed("broken") },
     { how: "failed as too-large", ends: failed("too-large") },
     { how: "failed as refused", ends: failed("refused"), pace: SLOW },
+    { how: "failed as forbidden", ends: failed("forbidden"), pace: FORBIDDEN },
   ])("lists again when a watch $how, whatever it had brought", ({ ends, pace = BACK_OFF }) => {
     play(...WATCHING, [ends, [pace]], [WAITED, [LIST]]);
     play(...WATCHING, [{ kind: "bookmark", resourceVersion: "21" }, []], [ends, [pace]], [WAITED, [LIST]]);

@@ -42,8 +42,8 @@ export interface ListedPage {
   readonly isLast: boolean;
 }
 
-/** Why a reflector waits: `slow` for what a person has to change. */
-export type ReflectorWait = "back-off" | "slow";
+/** Why a reflector waits: `forbidden` for a right, `slow` for what a person has to change otherwise. */
+export type ReflectorWait = "back-off" | "forbidden" | "slow";
 
 /** Something to do. Actions are carried out in their order. */
 export type ReflectorAction =
@@ -164,7 +164,7 @@ function fail(state: ReflectorState, { failure, retryAfterMs, livedMs }: Omit<Fa
   const calm: readonly ReflectorAction[] = isHealthy ? [{ kind: "calm" }] : [];
   const isTooLarge = failure === "too-large" && state.phase === "listing";
   const pageLimit = isTooLarge ? smallerPage(state.pageLimit) : state.pageLimit;
-  const pace = failure === "refused" ? "slow" : "back-off";
+  const pace = failure === "refused" ? "slow" : failure === "forbidden" ? "forbidden" : "back-off";
   return {
     state: { phase: "waiting", pageLimit },
     actions: [...calm, { kind: "wait", pace, atLeastMs: retryAfterMs }],

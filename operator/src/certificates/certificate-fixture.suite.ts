@@ -60,9 +60,9 @@ export class CertificateFixture {
     return await this.#keeper.reconcile(this.#keeper.key, new AbortController().signal);
   }
 
-  /** Another replica is the leader. */
-  restart(): void {
-    this.#keeper = this.#newKeeper();
+  /** Another replica is the leader, with other names. */
+  restart(naming: Partial<CertificateNaming> = {}): void {
+    this.#keeper = this.#newKeeper(naming);
   }
 
   /** The data of a Secret, decoded; empty when there is none. */
@@ -82,7 +82,7 @@ export class CertificateFixture {
     );
   }
 
-  #newKeeper(): CertificateKeeper {
+  #newKeeper(naming: Partial<CertificateNaming> = {}): CertificateKeeper {
     const record = ({ namespace, name }: EventObject, { type, reason }: EventText): void =>
       void this.events.push(`${type} ${reason} ${namespace}/${name}`);
     const write = (line: string): void => void this.#lines.push(JSON.parse(line) as Record<string, unknown>);
@@ -90,7 +90,7 @@ export class CertificateFixture {
     const clock = (): number => this.nowMs + this.clockErrorMs;
     return new CertificateKeeper(
       { log, clock, objects: this.objects, events: { record }, services: () => this.services },
-      NAMING,
+      { ...NAMING, ...naming },
     );
   }
 }

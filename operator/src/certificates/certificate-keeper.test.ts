@@ -164,4 +164,15 @@ describe("CertificateKeeper", () => {
       true,
     );
   });
+
+  it.each([
+    { hasWebhook: true, reads: ["weir"] },
+    { hasWebhook: false, reads: [] },
+  ])("reads the configuration of the webhook only when it serves one: $hasWebhook", async ({ hasWebhook, reads }) => {
+    const names: string[] = [];
+    fixture.objects.fail = (name) => names.push(name);
+    fixture.restart({ hasWebhook });
+    await fixture.pass();
+    expect(names.filter((name) => name === "weir")).toEqual(reads);
+  });
 });

@@ -109,7 +109,8 @@ export class CertificateKeeper implements Reconciler {
       if (one?.stored?.isManaged === false) this.#reportForeign(wanted, one.stored);
       else if (one !== undefined) found.push(one);
     }
-    const webhook = await attempt(() => readWebhookTrust(this.#deps.objects, signal));
+    const { hasWebhook = true } = this.#naming;
+    const webhook = hasWebhook ? await attempt(() => readWebhookTrust(this.#deps.objects, signal)) : undefined;
     // What could not be read may lack the next authority.
     const bundles = failures.length > 0 ? [""] : bundlesOf(found, webhook);
     this.#checkClock([storedAuthority, ...found.map(({ stored }) => stored)].filter((each) => each !== undefined));

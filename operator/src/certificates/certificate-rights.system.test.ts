@@ -85,7 +85,7 @@ describe("the rights of CertificateKeeper", () => {
   it("needs `create`, which resourceNames bind too, to make a Secret by server-side apply", async () => {
     await grant(["get", "patch"]);
     await expect(apply("shop", "weir-ratelimit-tls")).rejects.toMatchObject({
-      kind: "refused",
+      kind: "forbidden",
       message: expect.stringContaining('cannot create resource "secrets"') as string,
     });
     await grant(["get", "create", "patch"]);
@@ -152,10 +152,10 @@ describe("the rights of CertificateKeeper", () => {
   ])("cannot read or write $namespace/$name", async ({ namespace, name }) => {
     await grant(["get", "create", "patch"]);
     await cluster.apply(JSON.stringify(secret(namespace, name)));
-    await expect(objects.get(SECRETS, { namespace, name }, signal)).rejects.toMatchObject({ kind: "refused" });
-    await expect(apply(namespace, name)).rejects.toMatchObject({ kind: "refused" });
+    await expect(objects.get(SECRETS, { namespace, name }, signal)).rejects.toMatchObject({ kind: "forbidden" });
+    await expect(apply(namespace, name)).rejects.toMatchObject({ kind: "forbidden" });
     const created = objects.create(SECRETS, secret(namespace, `${name}-2`), {}, signal);
-    await expect(created).rejects.toMatchObject({ kind: "refused" });
-    await expect(objects.delete(SECRETS, { namespace, name }, {}, signal)).rejects.toMatchObject({ kind: "refused" });
+    await expect(created).rejects.toMatchObject({ kind: "forbidden" });
+    await expect(objects.delete(SECRETS, { namespace, name }, {}, signal)).rejects.toMatchObject({ kind: "forbidden" });
   });
 });

@@ -22,8 +22,8 @@ interface Writer {
 export class FakeObjects {
   /** Every write, as `namespace/name`. */
   readonly writes: string[] = [];
-  /** Throws what a request for this object fails with. */
-  fail: (name: string) => void = () => undefined;
+  /** Throws what a request for this object fails with; for a list the name is empty. */
+  fail: (name: string, namespace?: string) => void = () => undefined;
   readonly #objects = new Map<string, Content>();
   readonly #clock: () => number;
   #version = 0;
@@ -66,14 +66,24 @@ export class FakeObjects {
   }
 
   async get(kind: ApiKind, name: ObjectName): Promise<KubernetesObject | undefined> {
-    this.fail(name.name);
+    this.fail(name.name, name.namespace);
     const object = this.#objects.get(textOf(kind, name));
     return await Promise.resolve(object && readObject(object));
   }
 
+  async list(kind: ApiKind, namespace: string): Promise<readonly KubernetesObject[]> {
+    this.fail("", namespace);
+    const found = [...this.#objects].filter(([name]) => name.startsWith(textOf(kind, { namespace, name: "" })));
+    return await Promise.resolve(found.flatMap(([, object]) => readObject(object) ?? []));
+  }
+
+  async update(kind: ApiKind, object: WrittenObject): Promise<KubernetesObject> {
+    return await this.apply(kind, object, { fieldManager: "update", isForced: true });
+  }
+
   async apply(kind: ApiKind, object: WrittenObject, options: ApplyOptions): Promise<KubernetesObject> {
     const { metadata, data = {}, ...rest } = object as Content;
-    this.fail(metadata.name);
+    this.fail(metadata.name, metadata.namespace);
     const name = textOf(kind, metadata);
     const before = this.#objects.get(name);
     const isOther =

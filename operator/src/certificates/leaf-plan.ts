@@ -52,6 +52,8 @@ export interface CertificateNaming {
   readonly controlPlaneServices: readonly string[];
   /** The Service of the webhook. */
   readonly webhookService: string;
+  /** Whether the operator serves the webhook: the configuration of one that it does not serve is not read. */
+  readonly hasWebhook?: boolean;
   /** Further addresses of the webhook. */
   readonly webhookAddresses?: readonly string[];
 }

@@ -123,6 +123,15 @@ describe("LeaderElection", () => {
     expect([a.election.isLeader, a.terms]).toEqual([true, 1]);
   });
 
+  it("sets no timer with a delay below 0 when an attempt takes longer than the period", async () => {
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    const a = startReplica("a");
+    a.network.isCut = true;
+    await pass(30_000);
+    const delaysMs = timers.mock.calls.map(([, delayMs = 0]) => delayMs);
+    expect([Math.min(...delaysMs), delaysMs.includes(5000)]).toEqual([0, true]);
+  });
+
   it("continues to lead when answers take seconds", async () => {
     const a = startReplica("a");
     await pass(100);

@@ -4,6 +4,7 @@ import { ServiceError } from "@weir/common/errors/service-error";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log, LogFields } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
+import { timerDelayMs } from "@weir/common/timers/timer-delay";
 
 import type { Leadership } from "./leader-writer.ts";
 import { LeaseLock, type LeaseLockDeps, type LeaseLockOptions } from "./lease-lock.ts";
@@ -113,7 +114,7 @@ export class LeaderElection implements Part, Leadership {
       await this.#attempt();
       // From the beginning of the attempt, so that slow answers do not make renewals rare.
       const periodMs = retryPeriodMs * (1 + JITTER * this.#deps.random());
-      await this.#wait(beganMs + periodMs - this.#deps.monotonicMs());
+      await this.#wait(timerDelayMs(beganMs + periodMs, this.#deps.monotonicMs()));
     }
   }
 

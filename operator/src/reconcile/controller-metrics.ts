@@ -1,5 +1,7 @@
 // Metrics of controllers and their queues, under the names, labels and buckets that the dashboards of
 // controller-runtime read.
+import type { FailureKind } from "@weir/kubernetes/client/api-failure";
+import { NO_FAILURES } from "@weir/kubernetes/reflector/reflector-run";
 import { Counter, exponentialBuckets, Gauge, Histogram, type Registry } from "prom-client";
 
 import type { WorkQueue, WorkQueueObserver } from "./work-queue.ts";
@@ -19,10 +21,15 @@ const RESULTS = ["success", "error", "requeue_after"] as const;
 /** How a reconcile ended. */
 export type ReconcileOutcome = (typeof RESULTS)[number];
 
+/** Why a reconcile failed: how the request to the API server did, or `other`. */
+export type ReconcileFailure = FailureKind | "other";
+
 /** The metrics of one controller. */
 export interface ControllerMetrics extends WorkQueueObserver {
   /** A reconcile has ended. */
   reconciled(outcome: ReconcileOutcome, tookMs: number): void;
+  /** It failed. */
+  failed(kind: ReconcileFailure): void;
   /** What the gauges read at each scrape. */
   read(queue: Pick<WorkQueue, "depth" | "running" | "workedMs">): void;
 }
@@ -44,6 +51,7 @@ export class ControllerMetricsSet {
   readonly #workSeconds: Histogram;
   readonly #results: Counter;
   readonly #errors: Counter;
+  readonly #failures: Counter;
   readonly #reconcileSeconds: Histogram;
 
   constructor(registry: Registry) {
@@ -89,6 +97,12 @@ export class ControllerMetricsSet {
       labelNames: controller,
       registers,
     });
+    this.#failures = new Counter({
+      name: "weir_reconcile_failures_total",
+      help: "Reconciles that failed, by how the request to the API server did.",
+      labelNames: ["controller", "kind"],
+      registers,
+    });
     this.#reconcileSeconds = new Histogram({
       name: "controller_runtime_reconcile_time_seconds",
       help: "How long reconciles took.",
@@ -110,6 +124,7 @@ export class ControllerMetricsSet {
     for (const histogram of [this.#queueSeconds, this.#workSeconds]) histogram.zero(queue);
     for (const result of RESULTS) this.#results.inc({ controller: name, result }, 0);
     this.#errors.inc(controller, 0);
+    for (const kind of [...Object.keys(NO_FAILURES), "other"]) this.#failures.inc({ controller: name, kind }, 0);
     this.#reconcileSeconds.zero(controller);
     return {
       added: () => this.#adds.inc(queue),
@@ -121,6 +136,7 @@ export class ControllerMetricsSet {
         if (result === "error") this.#errors.inc(controller);
         this.#reconcileSeconds.observe(controller, tookMs / 1000);
       },
+      failed: (kind) => this.#failures.inc({ controller: name, kind }),
       read: (source) => this.#observed.push({ name, concurrency, monotonicMs, queue: source }),
     };
   }

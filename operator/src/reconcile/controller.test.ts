@@ -1,5 +1,7 @@
 import { ServiceError } from "@weir/common/errors/service-error";
-import { silentLog } from "@weir/common/log/log";
+import { createLog } from "@weir/common/log/log";
+import { ApiFailure } from "@weir/kubernetes/client/api-failure";
+import { resourceOf } from "@weir/kubernetes/client/api-resource";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -13,7 +15,12 @@ function objectOf(name: string, resourceVersion: string, content = {}): Kubernet
   return { name, namespace: "team", uid: name, resourceVersion, generation: 1, content };
 }
 
+const HOUR_MS = 3_600_000;
+const THINGS = resourceOf({ group: "", version: "v1", plural: "things" }, "team");
+
 describe("Controller", () => {
+  /** Lines of the log. */
+  let lines: string[];
   let cache: ObjectCache;
   let registry: Registry;
   let controller: Controller;
@@ -50,11 +57,11 @@ describe("Controller", () => {
   beforeEach(() => {
     vi.useFakeTimers();
     [cache, registry] = [new ObjectCache(), new Registry()];
-    [began, waiting, results] = [[], new Map(), new Map()];
+    [began, waiting, results, lines] = [[], new Map(), new Map(), []];
     const metrics = new ControllerMetricsSet(registry);
     controller = new Controller(
       {
-        log: silentLog(),
+        log: createLog({ level: "warn", format: "json", write: (line) => lines.push(line) }),
         monotonicMs: () => vi.getMockedSystemTime()!.getTime(),
         random: () => 1 - Number.EPSILON,
         reconciler: { name: "thing", reconcile },
@@ -156,6 +163,48 @@ describe("Controller", () => {
     expect(await metric("controller_runtime_reconcile_errors_total")).toBe(3);
     expect(await metric("controller_runtime_reconcile_total", { result: "success" })).toBe(1);
     expect(await metric("workqueue_retries_total")).toBe(3);
+  });
+
+  it("notices within 15 s that a right has returned, for all objects, of which one asks", async () => {
+    const lack = (): never => {
+      throw new ApiFailure("forbidden", { verb: "patch", resource: THINGS }, "lacks patch");
+    };
+    const names = Array.from({ length: 20 }, (_, index) => `a${index}`);
+    for (const name of names) {
+      results.set(name, lack);
+      cache.put(objectOf(name, "1"));
+    }
+    controller.start();
+    await pass(HOUR_MS);
+    const before = began.length;
+    await pass(60_000);
+    // One asks every 10 s, the others every 5 minutes.
+    expect(began.length - before).toBeLessThan(6 + 20);
+    expect(lines.length).toBeLessThanOrEqual(61);
+    results.clear();
+    began.length = 0;
+    await pass(15_000);
+    expect(began.toSorted()).toEqual(names.toSorted());
+  });
+
+  it("waits longer and longer for what a quota does not allow", async () => {
+    results.set("a", () => {
+      throw new ApiFailure(
+        "refused",
+        { verb: "create", resource: THINGS },
+        "a quota of the namespace does not allow it",
+      );
+    });
+    cache.put(objectOf("a", "1"));
+    controller.start();
+    await pass(HOUR_MS);
+    began.length = 0;
+    await pass(HOUR_MS);
+    expect(began.length).toBe(12);
+    const kinds = ["refused", "forbidden"];
+    const failures = await Promise.all(kinds.map((kind) => metric("weir_reconcile_failures_total", { kind })));
+    expect(failures).toEqual([expect.any(Number), 0]);
+    expect(failures[0]).toBeGreaterThan(12);
   });
 
   it("looks at an object again when its reconcile asks for it", async () => {

@@ -2,10 +2,13 @@
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
-import { ApiFailure } from "@weir/kubernetes/client/api-failure";
+import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
+import { timerDelayMs } from "@weir/common/timers/timer-delay";
+import { ApiFailure, FORBIDDEN_WAIT_MAX_MS } from "@weir/kubernetes/client/api-failure";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 
 import type { ControllerMetricsSet, ControllerMetrics } from "./controller-metrics.ts";
+import { MissingRights } from "./missing-rights.ts";
 import type { ObjectLookup } from "./object-cache.ts";
 import type { ObjectKey, Reconciler } from "./reconciler.ts";
 import { WorkQueue } from "./work-queue.ts";
@@ -16,8 +19,8 @@ import { WorkQueue } from "./work-queue.ts";
  */
 const BACKOFF = { backoffInitialMs: 100, backoffMaxMs: 300_000 };
 
-/** Longest delay of a timer, in milliseconds; what is due later is looked at again then. */
-const TIMER_MAX_MS = 2 ** 31 - 1;
+/** Shortest time between two lines about the same missing right, in milliseconds. */
+const FORBIDDEN_LOG_INTERVAL_MS = 60_000;
 
 /** What a controller works with. */
 export interface ControllerDeps {
@@ -52,6 +55,8 @@ export class Controller implements Part {
   readonly #objects: ObjectLookup;
   readonly #sources: Source[] = [];
   readonly #queue: WorkQueue;
+  readonly #rights = new MissingRights();
+  readonly #forbidden: RateLimitedLog;
   readonly #running = new Set<Promise<void>>();
   /** Set while it runs. */
   #run: AbortController | undefined;
@@ -68,6 +73,7 @@ export class Controller implements Part {
     this.#metrics = deps.metrics.of(reconciler.name, { concurrency: options.concurrency, monotonicMs });
     this.#queue = new WorkQueue(this.#metrics, { ...BACKOFF, random });
     this.#metrics.read(this.#queue);
+    this.#forbidden = new RateLimitedLog(deps.log, { intervalMs: FORBIDDEN_LOG_INTERVAL_MS, clock: monotonicMs });
     this.follow(objects, (object) => [object]);
   }
 
@@ -107,6 +113,7 @@ export class Controller implements Part {
     this.#turn = undefined;
     await Promise.all(this.#running);
     this.#queue.clear();
+    this.#rights.clear();
   }
 
   /** In the next turn of the event loop: work that never waits must not take all of the process. */
@@ -132,10 +139,10 @@ export class Controller implements Part {
       this.#running.add(running);
     }
     clearTimeout(this.#timer);
-    const { nextDueMs } = this.#queue;
-    if (nextDueMs === Infinity) return;
-    const waitMs = Math.min(TIMER_MAX_MS, Math.max(1, Math.ceil(nextDueMs - monotonicMs())));
-    this.#timer = setTimeout(() => this.#continue(), waitMs);
+    const { nextDueMs, running } = this.#queue;
+    // The end of what runs continues, too.
+    if (nextDueMs === Infinity || running >= this.#options.concurrency) return;
+    this.#timer = setTimeout(() => this.#continue(), Math.ceil(timerDelayMs(nextDueMs, monotonicMs())));
   }
 
   /** Never rejects: an exception stays with its key. */
@@ -147,13 +154,25 @@ export class Controller implements Part {
       const nowMs = monotonicMs();
       this.#metrics.reconciled(againAfterMs === undefined ? "success" : "requeue_after", nowMs - beganMs);
       this.#queue.succeed(key, nowMs, this.#nextMs(key, againAfterMs));
+      this.#noteRight(key, undefined);
     } catch (error) {
       const nowMs = monotonicMs();
-      const waitMs = this.#queue.fail(key, nowMs, error instanceof ApiFailure ? error.retryAfterMs : 0);
+      const failure = error instanceof ApiFailure ? error : undefined;
+      const isAsking = this.#noteRight(key, failure?.kind === "forbidden" ? failure.reason : undefined);
+      const atMostMs = isAsking ? FORBIDDEN_WAIT_MAX_MS : Infinity;
+      const waitMs = this.#queue.fail(key, nowMs, { atLeastMs: failure?.retryAfterMs ?? 0, atMostMs });
       if (signal.aborted) return; // Work that was ended has not failed.
       this.#metrics.reconciled("error", nowMs - beganMs);
+      this.#metrics.failed(failure?.kind ?? "other");
       this.#log(key, error, waitMs);
     }
+  }
+
+  /** Notes the right that a reconcile lacked, if any; returns whether the object is to ask for it often. */
+  #noteRight(key: ObjectKey, lacked: string | undefined): boolean {
+    const { isAsking, released } = this.#rights.note(key, lacked);
+    for (const each of released) this.add(each);
+    return isAsking;
   }
 
   /** An object that is gone is not looked at again. The spread keeps objects that came together apart. */
@@ -168,6 +187,8 @@ export class Controller implements Part {
     const fields = { controller: reconciler.name, namespace, name, waitMs: Math.round(waitMs), error };
     // The cache was behind: the next attempt begins with the newer object.
     if (error instanceof ApiFailure && error.kind === "conflict") log.debug("Cannot reconcile, trying again", fields);
+    else if (error instanceof ApiFailure && error.kind === "forbidden")
+      this.#forbidden.warn("Cannot reconcile, trying again", fields, error.reason);
     else if (error instanceof ServiceError) log.warn("Cannot reconcile, trying again", fields);
     else log.error("Unexpected error of a reconcile, trying again", { ...fields, stack: stackOf(error) });
   }

@@ -63,8 +63,21 @@ describe("WorkQueue", () => {
     for (const key of [A, B]) queue.add(key, 0);
     queue.take(0);
     queue.take(0);
-    expect([queue.fail(A, 0), queue.fail(B, 0, 5000)]).toEqual([50, 5000]);
+    expect([queue.fail(A, 0), queue.fail(B, 0, { atLeastMs: 5000 })]).toEqual([50, 5000]);
     expect(queue.nextDueMs).toBe(50);
+  });
+
+  it("fail() waits no longer than it may, and grows the wait meanwhile", () => {
+    let nowMs = 0;
+    const waits: number[] = [];
+    queue.add(A, nowMs);
+    for (const atMostMs of [300, 300, 300, 300, undefined]) {
+      queue.take(nowMs);
+      const waitMs = queue.fail(A, nowMs, { ...(atMostMs && { atMostMs }) });
+      waits.push(Math.round(waitMs));
+      nowMs += waitMs;
+    }
+    expect(waits).toEqual([100, 200, 300, 300, 1000]);
   });
 
   it("add() ends the wait of a key that has failed", () => {

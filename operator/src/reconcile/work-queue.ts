@@ -106,12 +106,12 @@ export class WorkQueue {
     if (entry.wantedMs === undefined && entry.dueMs === undefined) this.#entries.delete(textOf(key));
   }
 
-  /** Ends the work on a key, which is due again after a wait that it returns. */
-  fail(key: ObjectKey, nowMs: number, atLeastMs = 0): number {
+  /** Ends the work on a key, which is due again after a wait that it returns, in milliseconds, within these bounds. */
+  fail(key: ObjectKey, nowMs: number, { atLeastMs = 0, atMostMs = Infinity } = {}): number {
     const entry = this.#end(key, nowMs);
     const { backoffInitialMs: initialMs, backoffMaxMs: maxMs, random } = this.#options;
     entry.backoff ??= new Backoff({ initialMs, maxMs, factor: BACKOFF_FACTOR, jitter: true, random });
-    const waitMs = Math.max(atLeastMs, entry.backoff.nextMs());
+    const waitMs = Math.max(atLeastMs, Math.min(atMostMs, entry.backoff.nextMs()));
     this.#observer.retried();
     this.#delay(entry, nowMs + waitMs);
     return waitMs;

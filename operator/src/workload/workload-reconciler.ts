@@ -127,12 +127,12 @@ export class WorkloadReconciler implements Reconciler {
     return workload;
   }
 
-  /** The failure when the API server refuses an object; other failures are thrown. */
+  /** The failure when the API server refuses an object, or the account lacks a right; other failures are thrown. */
   async #ensure(workload: Workload, signal: AbortSignal): Promise<WorkloadOutcome | ApiFailure> {
     try {
       return await this.#objects.ensure(workload, signal);
     } catch (error) {
-      if (error instanceof ApiFailure && error.kind === "refused") return error;
+      if (error instanceof ApiFailure && error.isRefusal) return error;
       throw error;
     }
   }

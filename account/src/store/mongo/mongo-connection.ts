@@ -5,6 +5,7 @@ import { RetryLoop } from "@weir/common/backoff/retry-loop";
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { Secret } from "@weir/common/settings/secret";
+import { timerDelayMs } from "@weir/common/timers/timer-delay";
 import { StartError } from "../../errors.ts";
 import type { StoreReason } from "../store-error.ts";
 import { UniqueEmails } from "./unique-emails.ts";
@@ -159,7 +160,7 @@ function loadUserCollection(): Promise<typeof import("./user-collection.ts")> {
 async function before<T>(deadlineMs: number, operation: Promise<T>): Promise<T> {
   const timeout = Promise.withResolvers<never>();
   const late = Object.assign(new Error("no answer in time"), { code: "ETIMEDOUT" });
-  const timer = setTimeout(() => timeout.reject(late), Math.max(0, deadlineMs - performance.now()));
+  const timer = setTimeout(() => timeout.reject(late), timerDelayMs(deadlineMs, performance.now()));
   try {
     return await Promise.race([operation, timeout.promise]);
   } finally {

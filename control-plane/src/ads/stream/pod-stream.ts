@@ -2,6 +2,7 @@
 // One response is written at a time; a slow reader delays no other stream.
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
+import { timerDelayMs } from "@weir/common/timers/timer-delay";
 import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
@@ -224,7 +225,7 @@ export class PodStream {
     clearTimeout(this.#trialTimer);
     const { nextTrialMs } = this.#forms;
     if (nextTrialMs === undefined || this.#isEnded) return;
-    this.#trialTimer = setTimeout(() => this.#send(), Math.max(0, nextTrialMs - this.#deps.clock()));
+    this.#trialTimer = setTimeout(() => this.#send(), timerDelayMs(nextTrialMs, this.#deps.clock()));
   }
 
   /** A pod that lists names is sent nothing when none of them changed: its last answer holds. */

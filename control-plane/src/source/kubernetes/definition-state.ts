@@ -70,7 +70,7 @@ export class DefinitionState {
       sink: this.#sink(),
       problems: {
         failed: (resource, failure) => {
-          if (failure.kind !== "refused") return;
+          if (!failure.isRefusal) return;
           this.#note(undefined);
           if (this.#isForbidden) return;
           this.#isForbidden = true;

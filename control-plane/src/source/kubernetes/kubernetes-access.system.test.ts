@@ -23,6 +23,9 @@ const RBAC_FOLDER = join(import.meta.dirname, "../../../rbac");
 /** Longest wait for the source after the API server was started again, in milliseconds. */
 const DEADLINE_MS = 60_000;
 
+/** Longest time until a right that returns takes effect, in milliseconds. */
+const RIGHT_RETURNS_MS = 15_000;
+
 /** The user that the account is to the API server. */
 const ACCOUNT = "system:serviceaccount:weir-system:weir-control-plane";
 
@@ -225,13 +228,17 @@ describe("the roles of the control plane", () => {
       );
       expect(problem).toContain(`User "${ACCOUNT}" cannot ${verb} resource "${resource}"`);
       // Logged once, however many attempts fail, also where lists succeed and watches do not.
-      await eventually("more attempts", () => expect(source?.counts().failures.refused).toBeGreaterThan(2));
+      await eventually("more attempts", () => expect(source?.counts().failures.forbidden).toBeGreaterThan(2));
       expect([source?.condition().problem, warnings.length]).toEqual([problem, 1]);
       await cluster.apply(roles.map(rbac).join("---\n"));
-      await eventually("no problem", async () => {
-        expect(source?.condition().problem).toBeUndefined();
-        expect(keysOf((await source?.read()) ?? { resources: [], refusals: [] })).toEqual(["team/a"]);
-      });
+      await eventually(
+        "no problem",
+        async () => {
+          expect(source?.condition().problem).toBeUndefined();
+          expect(keysOf((await source?.read()) ?? { resources: [], refusals: [] })).toEqual(["team/a"]);
+        },
+        RIGHT_RETURNS_MS,
+      );
     },
   );
 });

@@ -64,13 +64,13 @@ export class LastGoodRevisions {
       sink: store,
       counts: { lists: 0, watches: 0, failures: { ...NO_FAILURES } },
       problems: {
-        failed: (_name, { kind, reason }) => {
-          if (kind === "refused") this.#noteRefusal(resource, reason);
+        failed: (_name, { isRefusal, reason }) => {
+          if (isRefusal) this.#noteRefusal(resource, reason);
         },
         following: () => this.#noteFollowing(resource),
       },
-      failed: ({ kind }) => {
-        if (kind === "refused") refusals += 1;
+      failed: ({ isRefusal }) => {
+        if (isRefusal) refusals += 1;
         if (refusals >= REFUSALS_MAX) resolve();
       },
     };

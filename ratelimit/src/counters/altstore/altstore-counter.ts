@@ -2,6 +2,7 @@
 // the call, and then increments the counters, so that simultaneous calls may exceed a limit together.
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
+import { timerDelayMs } from "@weir/common/timers/timer-delay";
 import type { StatisticsCounter } from "../../statistics/statistic.ts";
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 import type { CountBatch, Counter } from "../counter.ts";
@@ -195,7 +196,7 @@ export class AltstoreCounter implements Counter, CallOwner {
     clearTimeout(this.#timer);
     this.#timerMs = atMs;
     // Data in the sockets is read first: this process may have been the one that paused.
-    this.#timer = setTimeout(() => setImmediate(this.#answerDue), Math.max(0, atMs - this.#deps.clock()));
+    this.#timer = setTimeout(() => setImmediate(this.#answerDue), timerDelayMs(atMs, this.#deps.clock()));
   }
 
   /** Answers the calls whose time is up with what was read so far, and sets the timer again. */

@@ -1,5 +1,7 @@
 // The batches of one server until they are answered: the open one, those that wait for a connection,
 // and those in flight. Answers every call in time. It writes nothing itself.
+import { timerDelayMs } from "@weir/common/timers/timer-delay";
+
 import { silenceError, type StoreError } from "../../store-error.ts";
 import type { PooledConnection } from "../connection/pooled-connection.ts";
 import { CommandBatch } from "./command-batch.ts";
@@ -167,7 +169,7 @@ export class PendingBatches {
     this.#timerMs = atMs;
     // After a pause of the process itself, replies that have come meanwhile are read first.
     const giveUpAfterReading = (): void => void setImmediate(() => this.#giveUp());
-    this.#timer = setTimeout(giveUpAfterReading, Math.max(0, atMs - this.#deps.clock()));
+    this.#timer = setTimeout(giveUpAfterReading, timerDelayMs(atMs, this.#deps.clock()));
   }
 
   /**

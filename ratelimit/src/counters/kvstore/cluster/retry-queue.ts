@@ -1,5 +1,7 @@
 // Checks that no node can execute now: they are sent again after a moment, within the time limit of
 // their calls. Their number is bounded.
+import { timerDelayMs } from "@weir/common/timers/timer-delay";
+
 import type { StoreError } from "../../store-error.ts";
 import { replyError } from "../store-errors.ts";
 import { CommandBatch } from "../batch/command-batch.ts";
@@ -88,7 +90,7 @@ export class RetryQueue {
     if (atMs >= this.#timerMs) return;
     clearTimeout(this.#timer);
     this.#timerMs = atMs;
-    this.#timer = setTimeout(() => this.#look(), Math.max(0, atMs - this.#deps.clock()));
+    this.#timer = setTimeout(() => this.#look(), timerDelayMs(atMs, this.#deps.clock()));
   }
 
   /** Fails the calls whose time is up, and sends again what has waited long enough. */
