@@ -73,6 +73,19 @@ describe("the chart weir", () => {
     }
   });
 
+  it.each([
+    { settings: {}, domain: "cluster.local" },
+    { settings: { CLUSTER_DOMAIN: "corp.example" }, domain: "corp.example" },
+  ])("binds pods to their certificates, and lets the operator read reports by its own, in $domain", async (each) => {
+    const chart = await renderChart({ chart: "weir", values: { operator: { settings: each.settings } } });
+    const template = fieldsOf(fieldsOf(chart.only("Deployment", "weir-control-plane")["spec"])["template"]);
+    const [container = {}] = mappingsOf(fieldsOf(template["spec"])["containers"]);
+    const env = new Map(mappingsOf(container["env"]).map(({ name, value }) => [name, value]));
+    expect(env.get("ADS_FLEET_FROM_CERTIFICATE")).toBe("true");
+    // As operator/src/certificates/leaf-plan.ts names it.
+    expect(env.get("ADS_REPORT_SANS")).toBe(`spiffe://${each.domain}/ns/weir-system/sa/weir-operator`);
+  });
+
   it("has the probes and ports of the example that the operator is tested with", async () => {
     const chart = await renderChart({ chart: "weir" });
     const [example = {}] = manifests("examples/operator").filter(({ kind }) => kind === "Deployment");

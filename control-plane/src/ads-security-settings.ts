@@ -11,7 +11,7 @@ export type AdsSecuritySettings =
       readonly caPath: string;
       /** Empty: every certificate of the authorities. */
       readonly allowedNames: readonly string[];
-      /** Whether the fleet of a pod is that of its certificate. */
+      /** Whether the namespace and the fleet of a pod are those of its certificate. */
       readonly isFleetFromCertificate: boolean;
       /** For reports; empty: no client. Undefined: the same as for pods. */
       readonly reportNames: readonly string[] | undefined;
@@ -38,7 +38,7 @@ export function readAdsSecurity(read: EnvReader): AdsSecuritySettings {
   const isFleetFromCertificate = read.boolean("ADS_FLEET_FROM_CERTIFICATE", {
     default: false,
     effect:
-      "A pod belongs to the fleet in its client certificate, which must have exactly one URI, spiffe://<trust domain>/ns/<namespace>/fleet/<fleet>; a pod that names another fleet is refused. Reports on ADS_PORT then need ADS_REPORT_SANS. false: a pod names its fleet itself.",
+      "A pod belongs to the namespace and the fleet in its client certificate, which must have exactly one URI, spiffe://<trust domain>/ns/<namespace>/fleet/<fleet>; a pod that names others is refused. Reports on ADS_PORT then need ADS_REPORT_SANS. false: a pod names both itself.",
   });
   const reportNames = read.list("ADS_REPORT_SANS", {
     effect:

@@ -142,12 +142,15 @@ describe("ADS_FLEET_FROM_CERTIFICATE", () => {
     { when: "has no id", node: {} },
     { when: "names it in its id", node: { id: "core/pod-7" } },
     { when: "names it in its metadata", node: { id: "a/b", metadata: { fleet: "core" } } },
+    { when: "names its namespace, too", node: { id: "core/b", metadata: { namespace: "shop" } } },
   ])("serves the fleet of the certificate over every method when the node $when", async ({ node }) => {
     await start();
     const names = ["default/all", "default/core"];
     expect(await outcomes(await issue({ uris: [CORE] }), node)).toEqual([names, names, names]);
     const report = (await (await get("/status?format=json")).json()) as RolloutReport;
-    expect(report.pods.map(({ fleet }) => fleet)).toEqual(["core", "core"]);
+    const peer: unknown = expect.stringMatching(/^127\.0\.0\.1:\d+$/);
+    const pod = { namespace: "shop", fleet: "core", peer };
+    expect(report.pods).toMatchObject([pod, pod]);
     expect(lines.filter((line) => line["@message"] === "Pod connected").map(({ fleet }) => fleet)).toEqual([
       "core",
       "core",
@@ -161,30 +164,93 @@ describe("ADS_FLEET_FROM_CERTIFICATE", () => {
     expect(await outcomes(await issue({ uris: [CORE.replace("core", "other")] }))).toEqual([names, names, names]);
   });
 
-  it.each<{ node: NodeText; named: string }>([
-    { node: { id: "edge/pod-7" }, named: "edge" },
-    { node: { id: "core/pod-7", metadata: { fleet: "edge" } }, named: "edge" },
-    { node: { id: "Core/pod-7" }, named: "Core" },
-    { node: { id: `${"f".repeat(300)}/pod-7` }, named: `${"f".repeat(100)}…` },
-  ])("refuses a node over every method that names another fleet: $named", async ({ node, named }) => {
+  it.each<{ what: "fleet" | "namespace"; node: NodeText; named: string }>([
+    { what: "fleet", node: { id: "edge/pod-7" }, named: "edge" },
+    { what: "fleet", node: { id: "core/pod-7", metadata: { fleet: "edge" } }, named: "edge" },
+    { what: "fleet", node: { id: "Core/pod-7" }, named: "Core" },
+    { what: "fleet", node: { id: `${"f".repeat(300)}/pod-7` }, named: `${"f".repeat(100)}…` },
+    { what: "namespace", node: { id: "core/pod-7", metadata: { namespace: "bank" } }, named: "bank" },
+    { what: "namespace", node: { metadata: { fleet: "core", namespace: "Shop", pod: "pod-7" } }, named: "Shop" },
+  ])("refuses a node over every method that names another $what: $named", async ({ what, node, named }) => {
     await start();
+    const own = { fleet: "core", namespace: "shop" }[what];
     const refusal = {
       code: status.PERMISSION_DENIED,
-      details: `the node names the fleet ${named}, and the client certificate is for the fleet core (${CORE})`,
+      details: `the node names the ${what} ${named}, and the client certificate is for the ${what} ${own} (${CORE})`,
     };
     expect(await outcomes(await issue({ uris: [CORE] }), node)).toEqual([refusal, refusal, refusal]);
     expect(warnings()).toMatchObject([
       {
-        "@message": "Refused a pod, it names another fleet than its certificate",
+        "@message": `Refused a pod, it names another ${what} than its certificate`,
         peer: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
         uri: CORE,
-        fleet: "core",
+        [what]: own,
         named,
       },
     ]);
     expect(await (await get("/metrics")).text()).toMatch(/^weir_ads_refusals_total\{reason="fleet-not-allowed"\} 3$/m);
     const report = (await (await get("/status?format=json")).json()) as RolloutReport;
     expect(report.pods).toEqual([]);
+  });
+
+  it("reports a pod as it is, whatever another tenant's certificate claims to be", async () => {
+    await start();
+    const metadata = { namespace: "shop", pod: "core-1" };
+    const bank = await issue({ uris: ["spiffe://cluster.local/ns/bank/fleet/core"] });
+    expect(await stream(await issue({ uris: [CORE] }), AGGREGATED, { metadata })).toEqual([
+      "default/all",
+      "default/core",
+    ]);
+    expect(await stream(bank, AGGREGATED, { metadata })).toMatchObject({ code: status.PERMISSION_DENIED });
+    await stream(bank, AGGREGATED, { metadata: { pod: "core-1" } });
+    const report = (await (await get("/status?format=json")).json()) as RolloutReport;
+    expect(report.pods.map(({ namespace, pod }) => [namespace, pod])).toEqual([
+      ["shop", "core-1"],
+      ["bank", "core-1"],
+    ]);
+  });
+
+  it("gives the pods of one namespace so many streams, in all its fleets, and those of others theirs", async () => {
+    await start({ ADS_STREAMS_PER_IDENTITY: "2" });
+    const [core, edge, bank] = await Promise.all(
+      [CORE, CORE.replace("core", "edge"), CORE.replace("shop", "bank")].map((uri) => issue({ uris: [uri] })),
+    );
+    const [first] = [
+      await stream(core!, AGGREGATED, { id: "pod-1" }),
+      await stream(edge!, AGGREGATED, { id: "pod-2" }),
+    ];
+    expect(first).toEqual(["default/all", "default/core"]);
+    for (const identity of [core!, edge!])
+      expect(await stream(identity, streamRlsConfigs.path, { id: "pod-3" })).toEqual({
+        code: status.RESOURCE_EXHAUSTED,
+        details: "the namespace shop has its maximum of streams on this replica, ADS_STREAMS_PER_IDENTITY=2",
+      });
+    expect(await stream(bank!, AGGREGATED, { id: "pod-4" })).toEqual(["default/all", "default/core"]);
+    expect(controlPlane.ads.streams()).toBe(3);
+    expect(warnings()).toMatchObject([
+      {
+        "@message": "Refused a pod, its namespace or address has its maximum of streams on this replica",
+        peer: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
+        identity: "namespace shop",
+        streams: 2,
+      },
+    ]);
+    expect(await (await get("/metrics")).text()).toMatch(
+      /^weir_ads_refusals_total\{reason="too-many-streams-of-identity"\} 2$/m,
+    );
+    open.shift()!.close();
+    await until("the end of a pod", () => controlPlane.ads.streams() === 2);
+    expect(await stream(core!, AGGREGATED, { id: "pod-5" })).toEqual(["default/all", "default/core"]);
+  });
+
+  it("counts the streams of an address when pods name their fleet", async () => {
+    await start({ ADS_FLEET_FROM_CERTIFICATE: "false", ADS_STREAMS_PER_IDENTITY: "1" });
+    await stream(await issue({ uris: [CORE] }), AGGREGATED, { id: "core/pod-1" });
+    const other = await issue({ uris: [CORE.replace("shop", "bank")] });
+    expect(await stream(other, AGGREGATED, { id: "edge/pod-2" })).toEqual({
+      code: status.RESOURCE_EXHAUSTED,
+      details: "the address 127.0.0.1 has its maximum of streams on this replica, ADS_STREAMS_PER_IDENTITY=1",
+    });
   });
 
   it("refuses a pod that names another fleet only later on its stream", async () => {

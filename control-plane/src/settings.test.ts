@@ -29,6 +29,7 @@ describe("parseSettings()", () => {
         host: "0.0.0.0",
         port: 18_000,
         connectionAgeMaxMs: 3_600_000,
+        streamsPerIdentityMax: 2000,
         security: {
           kind: "mutual-tls",
           certPath: "server.pem",

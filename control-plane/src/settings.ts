@@ -9,6 +9,7 @@ import { readTracingSettings, type TracingSettings } from "@weir/common/tracing/
 
 import type { ClusterConnection } from "@weir/kubernetes/access/cluster-access";
 import { checkNamespaceNames, readConnection } from "@weir/kubernetes/access/connection-settings";
+import { STREAMS_MAX } from "./ads/open-streams.ts";
 import { type AdsSecuritySettings, readAdsSecurity } from "./ads-security-settings.ts";
 import type { NamespaceScope } from "./source/kubernetes/kubernetes-source.ts";
 
@@ -16,6 +17,11 @@ import type { NamespaceScope } from "./source/kubernetes/kubernetes-source.ts";
  * 4 MiB, the default receive limit of gRPC in Go, less space for the fields around the resources.
  */
 const SNAPSHOT_MAX_BYTES = 4 * 1024 * 1024 - 64 * 1024;
+
+/**
+ * Two thousand: a fleet of a thousand pods whose earlier streams have not ended yet; a fifth of what a replica has.
+ */
+const STREAMS_PER_IDENTITY_MAX = 2000;
 
 /** Where resources come from. */
 export type SourceSettings =
@@ -37,6 +43,8 @@ export interface Settings {
     readonly security: AdsSecuritySettings;
     /** Milliseconds. */
     readonly connectionAgeMaxMs: number;
+    /** Most streams of one namespace, or address, on this replica. */
+    readonly streamsPerIdentityMax: number;
   };
   readonly http: {
     readonly host: string;
@@ -85,6 +93,13 @@ function readSettings(read: EnvReader): Settings {
         isTimer: true,
         effect:
           "Age at which connections of rate limit pods are closed, give or take a tenth, so that pods spread over replicas that came later.",
+      }),
+      streamsPerIdentityMax: read.integer("ADS_STREAMS_PER_IDENTITY", {
+        default: STREAMS_PER_IDENTITY_MAX,
+        min: 1,
+        max: STREAMS_MAX,
+        effect:
+          "Most open streams of rate limit pods of one namespace, that of their certificates; without ADS_FLEET_FROM_CERTIFICATE=true, of one address. A pod needs one, and a replica has 10,000 in all.",
       }),
     },
     http: {

@@ -1,16 +1,12 @@
-// Decides what a client of the listener for pods may do: open a stream, for which fleet, and read
+// Decides what a client of the listener for pods may do: open a stream, in which fleet, and read
 // reports. Refusals are counted and logged.
 import { status } from "@grpc/grpc-js";
 import type { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { Node } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
 
 import { type AdsSecurity, type CallRefusal, nameRefusal, reportRefusal, type SecuredCall } from "./ads-security.ts";
-import {
-  type CertificateFleet,
-  fleetOfCertificate,
-  type FleetRefusal,
-  otherFleetRefusal,
-} from "./certificate-fleet.ts";
+import { type CertificateFleet, fleetOfCertificate, type FleetRefusal, otherNameRefusal } from "./certificate-fleet.ts";
+import { peerOf } from "./peer-address.ts";
 
 /** What decisions are made with. */
 export interface AdsAccessDeps {
@@ -23,7 +19,7 @@ export interface AdsAccessDeps {
 /** The access of a pod. */
 export interface PodAccess {
   readonly refusal?: CallRefusal | undefined;
-  /** The fleet of its certificate; undefined: the pod names its fleet itself. */
+  /** Namespace and fleet of its certificate; undefined: the pod names them itself. */
   readonly granted?: CertificateFleet | undefined;
 }
 
@@ -38,7 +34,7 @@ export class AdsAccess {
     this.#deps = deps;
   }
 
-  /** Whether a pod may use a discovery method, and for which fleet. */
+  /** Whether a pod may use a discovery method, and in which fleet. */
   admitPod(call: SecuredCall): PodAccess {
     const { security, warnings } = this.#deps;
     if (isGone(call, security)) return { refusal: GONE };
@@ -49,9 +45,9 @@ export class AdsAccess {
     return "code" in granted ? { refusal: this.#refuseFleet(call, granted) } : { granted };
   }
 
-  /** Refuses a request whose node names another fleet than the certificate of the pod. */
+  /** Refuses a request whose node names another fleet or namespace than the certificate of the pod. */
   refuseNode(call: SecuredCall, { granted }: PodAccess, node: Node | undefined): CallRefusal | undefined {
-    const refusal = granted === undefined ? undefined : otherFleetRefusal(node, granted);
+    const refusal = granted === undefined ? undefined : otherNameRefusal(node, granted);
     return refusal === undefined ? undefined : this.#refuseFleet(call, refusal);
   }
 
@@ -69,7 +65,7 @@ export class AdsAccess {
 
   #refuseFleet(call: SecuredCall, { code, details, message, fields }: FleetRefusal): CallRefusal {
     this.#deps.refused("fleet-not-allowed");
-    this.#deps.warnings.warn(message, { peer: call.getPeer(), ...fields });
+    this.#deps.warnings.warn(message, { peer: peerOf(call), ...fields });
     return { code, details };
   }
 }

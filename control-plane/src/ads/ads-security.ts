@@ -7,6 +7,7 @@ import type { TlsFiles } from "@weir/common/tls/tls-files";
 import type { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 
 import { alternativeNames } from "./alternative-names.ts";
+import { peerOf } from "./peer-address.ts";
 
 /** Most names of a certificate that an answer and the log show, and their length, in characters. */
 const NAMES_SHOWN_MAX = 5;
@@ -19,7 +20,7 @@ export type AdsSecurity =
       readonly files: TlsFiles;
       /** A client certificate must have one of these names; empty allows all of the authority. */
       readonly allowedNames: readonly string[];
-      /** Whether the fleet of a pod is that of its certificate. */
+      /** Whether the namespace and the fleet of a pod are those of its certificate. */
       readonly isFleetFromCertificate?: boolean;
       /** Names for reports, of which an empty list allows none; undefined: the same as for pods. */
       readonly reportNames?: readonly string[] | undefined;
@@ -46,7 +47,7 @@ export function nameRefusal(
   if (isAllowed(names, security.allowedNames)) return undefined;
   const shown = showNames(names);
   warnings.warn("Refused a pod, no name in its certificate is among ADS_ALLOWED_SANS", {
-    peer: call.getPeer(),
+    peer: peerOf(call),
     names: shown,
     allowed: security.allowedNames.join(", "),
   });
@@ -68,7 +69,7 @@ export function reportRefusal(
   if (reportNames.length > 0 && isAllowed(names, reportNames)) return undefined;
   const shown = showNames(names);
   warnings.warn("Refused a request for reports, no name in the client certificate is among ADS_REPORT_SANS", {
-    peer: call.getPeer(),
+    peer: peerOf(call),
     names: shown,
     allowed: reportNames.join(", "),
   });

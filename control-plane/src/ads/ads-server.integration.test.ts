@@ -69,6 +69,7 @@ async function serve(
       port: 0,
       identifier: "replica-1",
       connectionAgeMaxMs: 3_600_000,
+      streamsPerIdentityMax: 10_000,
       snapshotMaxBytes: 4_000_000,
       ...options,
     },

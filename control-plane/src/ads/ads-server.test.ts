@@ -27,7 +27,14 @@ describe("AdsServer", () => {
           pods: new PodRegistry({ clock: () => 0 }),
           clock: () => 0,
         },
-        { host: "127.0.0.1", port: 0, identifier: "replica-1", connectionAgeMaxMs, snapshotMaxBytes: 1_000_000 },
+        {
+          host: "127.0.0.1",
+          port: 0,
+          identifier: "replica-1",
+          connectionAgeMaxMs,
+          streamsPerIdentityMax: 10_000,
+          snapshotMaxBytes: 1_000_000,
+        },
       );
       expect(vi.mocked(Server)).toHaveBeenLastCalledWith(
         expect.objectContaining({

@@ -26,6 +26,8 @@ import type { AdsSecurity, CallRefusal } from "./ads-security.ts";
 import { type ConnectionLife, drainDelaysMs, FIRST_REQUEST_MAX_MS, serverOptionsOf } from "./connection-life.ts";
 import { createAdsListener } from "./connection-listener.ts";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
+import { OpenStreams, type StreamBounds, streamIdentity } from "./open-streams.ts";
+import { peerOf } from "./peer-address.ts";
 import { AGGREGATED, type GrpcService, SINGLE_TYPE } from "./services.ts";
 import { chunkedWriter } from "./stream/chunked-writer.ts";
 import { identityOf } from "./stream/node-identity.ts";
@@ -35,27 +37,29 @@ import { SendSemaphore } from "./stream/send-semaphore.ts";
 /** Shortest time between two warnings of the same kind, in milliseconds: clients cause them. */
 const WARNING_INTERVAL_MS = 1000;
 
-/** Most streams in all. A pod needs one. */
-const STREAMS_MAX = 10_000;
-
 /** How long a stop waits for clients to read the end of their streams, in milliseconds. */
 const STOP_GRACE_MS = 1000;
 
 /** Address, bounds and identity of the listener. */
-export interface AdsServerOptions extends ConnectionLife {
+export interface AdsServerOptions extends ConnectionLife, StreamBounds {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
   /** The name of the replica, for clients. */
   readonly identifier: string;
   readonly handshakeTimeoutMs?: number;
-  readonly streamsMax?: number;
   readonly snapshotMaxBytes: number;
 }
 
-const CALL_REFUSALS = ["name-not-allowed", "fleet-not-allowed", "too-many-streams", "no-request"] as const;
+const CALL_REFUSALS = [
+  "name-not-allowed",
+  "fleet-not-allowed",
+  "too-many-streams",
+  "too-many-streams-of-identity",
+  "no-request",
+] as const;
 
-/** Why a client is refused: no connection, access is denied, the replica is full, or the client is silent. */
+/** Why a client is refused: no connection, access is denied, too many streams, or the client is silent. */
 export const ADS_REFUSALS = [...CONNECTION_FAILURES, ...CALL_REFUSALS] as const;
 
 /** One of {@link ADS_REFUSALS}. */
@@ -104,7 +108,7 @@ export class AdsServer implements Part {
   readonly #warnings: RateLimitedLog;
   readonly #access: AdsAccess;
   readonly #semaphore = new SendSemaphore();
-  readonly #open = new Map<Call, PodStream>();
+  readonly #open: OpenStreams<Call, PodStream>;
   /** The timers of a drain. */
   readonly #drainTimers = new Set<NodeJS.Timeout>();
   #address: ListenAddress | undefined;
@@ -129,11 +133,9 @@ export class AdsServer implements Part {
     // any number of connections.
     const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
     this.#warnings = new RateLimitedLog(deps.log, { intervalMs: WARNING_INTERVAL_MS, clock: () => performance.now() });
-    this.#access = new AdsAccess({
-      security: deps.security,
-      warnings: this.#warnings,
-      refused: (reason) => deps.refused?.(reason),
-    });
+    const refusals = { warnings: this.#warnings, refused: (reason: AdsRefusal) => deps.refused?.(reason) };
+    this.#access = new AdsAccess({ security: deps.security, ...refusals });
+    this.#open = new OpenStreams(refusals, options);
     this.#listener = createAdsListener(
       { log: deps.log, warnings: this.#warnings, failed: ({ kind }) => deps.refused?.(kind) },
       { security: deps.security, handshakeTimeoutMs: options.handshakeTimeoutMs },
@@ -149,13 +151,13 @@ export class AdsServer implements Part {
       what: "ADS",
     });
     this.#unsubscribe = this.#deps.publisher.onPublished(() => {
-      for (const stream of this.#open.values()) stream.published();
+      for (const stream of this.#open.streams()) stream.published();
     });
   }
 
   /** Ends the open streams one after the other within this time, in milliseconds. */
   drain(overMs: number): void {
-    const calls = [...this.#open.keys()];
+    const calls = this.#open.calls();
     const delaysMs = drainDelaysMs(calls.length, overMs);
     calls.forEach((call, index) => {
       const end = (): unknown => this.#open.has(call) && refuse(call, SHUTTING_DOWN);
@@ -169,7 +171,7 @@ export class AdsServer implements Part {
     for (const timer of this.#drainTimers) clearTimeout(timer);
     this.#unsubscribe();
     const closed = this.#listener.close();
-    for (const call of [...this.#open.keys()]) refuse(call, SHUTTING_DOWN);
+    for (const call of this.#open.calls()) refuse(call, SHUTTING_DOWN);
     const timer = setTimeout(() => {
       this.#server.forceShutdown();
       this.#listener.cut();
@@ -196,7 +198,7 @@ export class AdsServer implements Part {
     const access = this.#admit(call);
     const denied = access.refusal ?? this.#access.refuseNode(call, access, node);
     const refusal = denied ?? (isRateLimitConfig(typeUrl) ? undefined : OTHER_TYPE);
-    const snapshot = this.#deps.publisher.snapshotFor(identityOf(node, access.granted?.fleet).fleet);
+    const snapshot = this.#deps.publisher.snapshotFor(identityOf(node, access.granted).fleet);
     if (refusal !== undefined) answer(refusal);
     else if (snapshot === undefined) answer(NOTHING_ACTIVE);
     else {
@@ -207,30 +209,32 @@ export class AdsServer implements Part {
 
   #accept(call: Call, kind: StreamKind): void {
     // Without a listener an error event would end the process; the end of the stream reports it.
-    call.on("error", (error) => this.#deps.log.debug("An ADS stream failed", { peer: call.getPeer(), error }));
+    call.on("error", (error) => this.#deps.log.debug("An ADS stream failed", { peer: peerOf(call), error }));
     const access = this.#admit(call);
-    if (access.refusal !== undefined) {
-      refuse(call, access.refusal);
+    const identity = streamIdentity(call, access.granted);
+    const refusal = access.refusal ?? this.#open.refuseOf(call, identity);
+    if (refusal !== undefined) {
+      refuse(call, refusal);
       return;
     }
     const { publisher, pods, clock, log } = this.#deps;
-    const channel = { peer: call.getPeer(), send: chunkedWriter(call) };
+    const channel = { peer: peerOf(call), send: chunkedWriter(call) };
     const { identifier, snapshotMaxBytes } = this.#options;
     const stream = new PodStream(
       { channel, publisher, pods, clock, semaphore: this.#semaphore, log },
-      { identifier, kind, snapshotMaxBytes, certificateFleet: access.granted?.fleet },
+      { identifier, kind, snapshotMaxBytes, granted: access.granted },
     );
-    this.#open.set(call, stream);
+    this.#open.add(call, stream, identity);
     const ended = (): void => {
       clearTimeout(timer);
-      this.#open.delete(call);
+      this.#open.remove(call);
       stream.ended();
     };
     const maxMs = this.#options.firstRequestMaxMs ?? FIRST_REQUEST_MAX_MS;
     const timer = setTimeout(() => {
       ended();
       this.#deps.refused?.("no-request");
-      this.#warnings.warn("Ended an ADS stream, the client sent no request", { peer: call.getPeer(), waitedMs: maxMs });
+      this.#warnings.warn("Ended an ADS stream, the client sent no request", { peer: peerOf(call), waitedMs: maxMs });
       refuse(call, { code: status.DEADLINE_EXCEEDED, details: `no request came within ${maxMs} ms` });
     }, maxMs);
     call.on("data", (request: DiscoveryRequest) => {
@@ -257,7 +261,7 @@ export class AdsServer implements Part {
     if (violation === undefined) return;
     this.#warnings.warn("Ended an ADS stream, the client violated the protocol", {
       pod: stream.podName(),
-      peer: call.getPeer(),
+      peer: peerOf(call),
       text: violation,
     });
     refuse(call, { code: status.INVALID_ARGUMENT, details: violation });
@@ -278,15 +282,7 @@ export class AdsServer implements Part {
   }
 
   #refusalFor(call: AnyCall): CallRefusal | undefined {
-    if (this.#isStopping) return SHUTTING_DOWN;
-    const streams = this.#open.size;
-    if (streams < (this.#options.streamsMax ?? STREAMS_MAX)) return undefined;
-    this.#deps.refused?.("too-many-streams");
-    this.#warnings.warn("Refused a call on the port for pods, the replica has its maximum of streams", {
-      peer: call.getPeer(),
-      streams,
-    });
-    return { code: status.RESOURCE_EXHAUSTED, details: `this replica has ${streams} streams already` };
+    return this.#isStopping ? SHUTTING_DOWN : this.#open.refuseAny(call);
   }
 }
 

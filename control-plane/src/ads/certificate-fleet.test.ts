@@ -4,18 +4,23 @@ import { status } from "@grpc/grpc-js";
 import { NodeSchema } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
 import { describe, expect, it } from "vitest";
 
-import { fleetOfCertificate, otherFleetRefusal } from "./certificate-fleet.ts";
+import { fleetOfCertificate, otherNameRefusal } from "./certificate-fleet.ts";
 
 const URI = "spiffe://cluster.local/ns/shop/fleet/core";
 
 describe("fleetOfCertificate()", () => {
   it.each([
-    { subjectaltname: `URI:${URI}`, fleet: "core" },
-    { subjectaltname: `DNS:ratelimit, URI:${URI}, IP Address:192.0.2.1`, fleet: "core" },
-    { subjectaltname: "URI:spiffe://td_1.example-2/ns/a/fleet/Edge_v1.2-x", fleet: "Edge_v1.2-x" },
-    { subjectaltname: `URI:spiffe://a/ns/b/fleet/${"f".repeat(63)}`, fleet: "f".repeat(63) },
-  ])("gives $fleet for $subjectaltname", ({ subjectaltname, fleet }) => {
-    expect(fleetOfCertificate({ subjectaltname })).toMatchObject({ fleet, uri: expect.stringContaining(fleet) });
+    { subjectaltname: `URI:${URI}`, namespace: "shop", fleet: "core" },
+    { subjectaltname: `DNS:ratelimit, URI:${URI}, IP Address:192.0.2.1`, namespace: "shop", fleet: "core" },
+    { subjectaltname: "URI:spiffe://td_1.example-2/ns/a/fleet/Edge_v1.2-x", namespace: "a", fleet: "Edge_v1.2-x" },
+    {
+      subjectaltname: `URI:spiffe://a/ns/${"n".repeat(63)}/fleet/${"f".repeat(63)}`,
+      namespace: "n".repeat(63),
+      fleet: "f".repeat(63),
+    },
+  ])("gives $namespace and $fleet for $subjectaltname", ({ subjectaltname, namespace, fleet }) => {
+    const uri = expect.stringContaining(`/ns/${namespace}/fleet/${fleet}`) as string;
+    expect(fleetOfCertificate({ subjectaltname })).toEqual({ namespace, fleet, uri });
   });
 
   it.each([
@@ -48,6 +53,7 @@ describe("fleetOfCertificate()", () => {
     { when: "a line break follows", text: `URI:"${URI}\\u000a"` },
     { when: "a null character follows", text: `URI:"${URI}\\u0000x"` },
     { when: "there are other letters", text: 'URI:"spiffe://cluster.local/ns/shop/fleet/caf\\u00e9"' },
+    { when: "the namespace is no name of one", text: "URI:spiffe://cluster.local/ns/Shop/fleet/core" },
     { when: "no resource can name the fleet", text: "URI:spiffe://cluster.local/ns/shop/fleet/-core" },
     { when: "the fleet is too long", text: `URI:spiffe://a/ns/b/fleet/${"f".repeat(64)}` },
   ])("refuses a certificate when $when", ({ text }) => {
@@ -66,16 +72,19 @@ describe("fleetOfCertificate()", () => {
   });
 });
 
-describe("otherFleetRefusal()", () => {
-  const granted = { fleet: "core", uri: URI };
+describe("otherNameRefusal()", () => {
+  const granted = { namespace: "shop", fleet: "core", uri: URI };
 
   it.each([
     { when: "there is no node", node: undefined },
     { when: "the id has no slash", node: { id: "edge" } },
     { when: "the id begins with the fleet", node: { id: "core/pod-7" } },
+    { when: "the metadata has the namespace", node: { metadata: { namespace: "shop" } } },
+    { when: "the namespace is no text", node: { metadata: { namespace: ["bank"] } } },
+    { when: "the id begins with the fleet, whose name is that of another namespace", node: { id: "core/bank" } },
     { when: "the metadata has the fleet, and the id begins with something else", node: { id: "a/b", metadata: { fleet: "core" } } }, // prettier-ignore
   ])("refuses nothing when $when", ({ node }) => {
-    expect(otherFleetRefusal(node === undefined ? undefined : create(NodeSchema, node), granted)).toBeUndefined();
+    expect(otherNameRefusal(node === undefined ? undefined : create(NodeSchema, node), granted)).toBeUndefined();
   });
 
   it.each([
@@ -87,7 +96,7 @@ describe("otherFleetRefusal()", () => {
     { node: { id: "pod-7", metadata: { fleet: "*" } }, named: "*" },
     { node: { id: `${"f".repeat(60_000)}/x` }, named: `${"f".repeat(100)}…` },
   ])("refuses a node that names $named", ({ node, named }) => {
-    expect(otherFleetRefusal(create(NodeSchema, node), granted)).toEqual({
+    expect(otherNameRefusal(create(NodeSchema, node), granted)).toEqual({
       code: status.PERMISSION_DENIED,
       details: `the node names the fleet ${named}, and the client certificate is for the fleet core (${URI})`,
       message: "Refused a pod, it names another fleet than its certificate",
@@ -98,7 +107,22 @@ describe("otherFleetRefusal()", () => {
   it("compares whole names, also where they are cut for the log", () => {
     const long = "f".repeat(256);
     const node = create(NodeSchema, { id: `${long}x/pod-7` });
-    expect(otherFleetRefusal(node, { fleet: long, uri: URI })).toBeDefined();
-    expect(otherFleetRefusal(node, { fleet: `${long}…`, uri: URI })).toBeDefined();
+    expect(otherNameRefusal(node, { ...granted, fleet: long })).toBeDefined();
+    expect(otherNameRefusal(node, { ...granted, fleet: `${long}…` })).toBeDefined();
+  });
+
+  it.each([
+    { namespace: "bank", named: "bank" },
+    { namespace: "Shop", named: "Shop" },
+    { namespace: "shop ", named: "shop " },
+    { namespace: "n".repeat(60_000), named: `${"n".repeat(100)}…` },
+  ])("refuses a node in the namespace $named", ({ namespace, named }) => {
+    const node = create(NodeSchema, { id: "core/pod-7", metadata: { namespace, pod: "pod-7" } });
+    expect(otherNameRefusal(node, granted)).toEqual({
+      code: status.PERMISSION_DENIED,
+      details: `the node names the namespace ${named}, and the client certificate is for the namespace shop (${URI})`,
+      message: "Refused a pod, it names another namespace than its certificate",
+      fields: { uri: URI, namespace: "shop", named },
+    });
   });
 });

@@ -1,5 +1,5 @@
-// The fleet that a client certificate is for: a pod with it gets the rules of that fleet and of no
-// other. Pure.
+// The namespace and the fleet that a client certificate is for: a pod with it gets the rules of that
+// fleet and of no other, and is reported in that namespace. Pure.
 import type { PeerCertificate } from "node:tls";
 
 import { status } from "@grpc/grpc-js";
@@ -7,7 +7,7 @@ import type { Node } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
 
 import { type CallRefusal, showNames } from "./ads-security.ts";
 import { readAlternativeNames } from "./alternative-names.ts";
-import { fleetNamedBy } from "./stream/node-identity.ts";
+import { fleetNamedBy, namespaceNamedBy, type PodIdentity } from "./stream/node-identity.ts";
 
 /**
  * The URI, in the characters of a SPIFFE ID (SPIFFE-ID specification, sections 2.1 and 2.2): no
@@ -15,14 +15,13 @@ import { fleetNamedBy } from "./stream/node-identity.ts";
  * names and label values, as `spec.fleets` requires.
  */
 const FLEET_URI =
-  /^spiffe:\/\/[a-z0-9._-]{1,255}\/ns\/[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\/fleet\/([A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$/;
+  /^spiffe:\/\/[a-z0-9._-]{1,255}\/ns\/([a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?)\/fleet\/([A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$/;
 
 /** The form of the URI, for people. */
 const FORM = "spiffe://<trust domain>/ns/<namespace>/fleet/<fleet>";
 
-/** The fleet of a certificate. */
-export interface CertificateFleet {
-  readonly fleet: string;
+/** The namespace and the fleet of a certificate. */
+export interface CertificateFleet extends Pick<PodIdentity, "namespace" | "fleet"> {
   readonly uri: string;
 }
 
@@ -33,14 +32,14 @@ export interface FleetRefusal extends CallRefusal {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** The fleet of a certificate, which must have exactly one URI, and of that form. */
+/** The namespace and the fleet of a certificate, which must have exactly one URI, and of that form. */
 export function fleetOfCertificate(
   certificate: Pick<PeerCertificate, "subjectaltname"> | undefined,
 ): CertificateFleet | FleetRefusal {
   const uris = readAlternativeNames(certificate).filter(({ kind }) => kind === "URI");
   const uri = uris.length === 1 ? uris[0]?.name : undefined;
-  const [, fleet] = FLEET_URI.exec(uri ?? "") ?? [];
-  if (uri !== undefined && fleet !== undefined) return { fleet, uri };
+  const [, namespace, fleet] = FLEET_URI.exec(uri ?? "") ?? [];
+  if (uri !== undefined && namespace !== undefined && fleet !== undefined) return { namespace, fleet, uri };
   const shown = showNames(uris.map(({ name }) => name ?? "(not readable)"));
   return {
     code: status.PERMISSION_DENIED,
@@ -50,15 +49,19 @@ export function fleetOfCertificate(
   };
 }
 
-/** Refuses a node that names another fleet than that of its certificate. */
-export function otherFleetRefusal(node: Node | undefined, granted: CertificateFleet): FleetRefusal | undefined {
-  const named = fleetNamedBy(node);
-  if (named === undefined || named === granted.fleet) return undefined;
-  const shown = showNames([named]);
-  return {
-    code: status.PERMISSION_DENIED,
-    details: `the node names the fleet ${shown}, and the client certificate is for the fleet ${granted.fleet} (${granted.uri})`,
-    message: "Refused a pod, it names another fleet than its certificate",
-    fields: { uri: granted.uri, fleet: granted.fleet, named: shown },
-  };
+/** Refuses a node that names another fleet or namespace than its certificate. */
+export function otherNameRefusal(node: Node | undefined, granted: CertificateFleet): FleetRefusal | undefined {
+  const named = { fleet: fleetNamedBy(node), namespace: namespaceNamedBy(node) };
+  for (const what of ["fleet", "namespace"] as const) {
+    const name = named[what];
+    if (name === undefined || name === granted[what]) continue;
+    const shown = showNames([name]);
+    return {
+      code: status.PERMISSION_DENIED,
+      details: `the node names the ${what} ${shown}, and the client certificate is for the ${what} ${granted[what]} (${granted.uri})`,
+      message: `Refused a pod, it names another ${what} than its certificate`,
+      fields: { uri: granted.uri, [what]: granted[what], named: shown },
+    };
+  }
+  return undefined;
 }

@@ -72,6 +72,7 @@ describe("ConnectionListener", () => {
         port: 0,
         identifier: "replica-1",
         connectionAgeMaxMs: 3_600_000,
+        streamsPerIdentityMax: 10_000,
         handshakeTimeoutMs: 600_000,
         snapshotMaxBytes: 1_000_000,
         ...options,

@@ -81,6 +81,7 @@ async function serve(): Promise<(bytes: number) => void> {
       port: 0,
       identifier: "replica-1",
       connectionAgeMaxMs: 3_600_000,
+      streamsPerIdentityMax: 10_000,
       snapshotMaxBytes: 2 * LARGE_BYTES,
     },
   );

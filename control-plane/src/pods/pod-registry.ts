@@ -12,7 +12,7 @@ export interface ConnectedPod {
   readonly fleet: string;
   readonly namespace: string;
   readonly pod: string;
-  /** Address of the connection. */
+  /** Address and port of the other end of the connection. */
   readonly peer: string;
 }
 

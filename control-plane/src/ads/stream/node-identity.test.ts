@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { NodeSchema } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
 import { describe, expect, it } from "vitest";
 
-import { fleetNamedBy, identityOf, podName } from "./node-identity.ts";
+import { fleetNamedBy, identityOf, namespaceNamedBy, podName } from "./node-identity.ts";
 
 describe("identityOf()", () => {
   it.each([
@@ -41,13 +41,29 @@ describe("identityOf()", () => {
   });
 });
 
-describe("identityOf() with the fleet of a certificate", () => {
-  it("takes that fleet, whatever the node names", () => {
-    expect(identityOf(undefined, "core").fleet).toBe("core");
-    expect(identityOf(create(NodeSchema, { id: "edge/x", metadata: { fleet: "gold" } }), "core")).toMatchObject({
+describe("identityOf() with a certificate", () => {
+  const granted = { namespace: "shop", fleet: "core" };
+
+  it("takes namespace and fleet of the certificate, whatever the node names", () => {
+    expect(identityOf(undefined, granted)).toEqual({ nodeId: "", ...granted, pod: "" });
+    const metadata = { namespace: "bank", fleet: "gold", pod: "pod-7" };
+    expect(identityOf(create(NodeSchema, { id: "edge/x", metadata }), granted)).toEqual({
       nodeId: "edge/x",
-      fleet: "core",
+      ...granted,
+      pod: "pod-7",
     });
+  });
+});
+
+describe("namespaceNamedBy()", () => {
+  it.each([
+    { node: undefined, named: undefined },
+    { node: { id: "shop/pod-7" }, named: undefined },
+    { node: { metadata: { namespace: "" } }, named: undefined },
+    { node: { metadata: { namespace: ["shop"] } }, named: undefined },
+    { node: { metadata: { namespace: "n".repeat(300) } }, named: "n".repeat(300) },
+  ])("gives $named for $node", ({ node, named }) => {
+    expect(namespaceNamedBy(node === undefined ? undefined : create(NodeSchema, node))).toBe(named);
   });
 });
 

@@ -1,5 +1,5 @@
-// Reads the identity of a pod from the node in its request. Pure. The identity is a claim; the
-// client certificate decides which pods may connect.
+// Reads the identity of a pod from the node in its request. Pure. It is a claim, but
+// for what a client certificate names.
 import type { Node } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
 
 /** Fleet of a pod that names none. */
@@ -12,23 +12,23 @@ const TEXT_MAX = 256;
 export interface PodIdentity {
   readonly nodeId: string;
   readonly fleet: string;
-  /** From the metadata; empty without it. */
+  /** Of the certificate, else from the metadata; empty without both. */
   readonly namespace: string;
   /** From the metadata; empty without it. */
   readonly pod: string;
 }
 
 /**
- * The identity of a node. Its fleet: that of its certificate if given, else the metadata's, else the
- * id up to a slash, else "default".
+ * The identity of a node. Fleet and namespace are those of its certificate if given, else the
+ * metadata's; without a fleet there it is the id up to a slash, else "default".
  */
-export function identityOf(node: Node | undefined, certificateFleet?: string): PodIdentity {
+export function identityOf(node: Node | undefined, granted?: Pick<PodIdentity, "namespace" | "fleet">): PodIdentity {
   const nodeId = node?.id ?? "";
-  const fleet = certificateFleet ?? fleetNamedBy(node) ?? ((nodeId.split("/", 1)[0] ?? "") || DEFAULT_FLEET);
+  const fleet = granted?.fleet ?? fleetNamedBy(node) ?? ((nodeId.split("/", 1)[0] ?? "") || DEFAULT_FLEET);
   return {
     nodeId: cut(nodeId),
     fleet: cut(fleet),
-    namespace: cut(metadataText(node, "namespace")),
+    namespace: cut(granted?.namespace ?? namespaceNamedBy(node) ?? ""),
     pod: cut(metadataText(node, "pod")),
   };
 }
@@ -39,6 +39,11 @@ export function fleetNamedBy(node: Node | undefined): string | undefined {
   if (named !== "") return named;
   const [prefix = "", ...rest] = (node?.id ?? "").split("/");
   return rest.length === 0 || prefix === "" ? undefined : prefix;
+}
+
+/** The namespace in the metadata, uncut; undefined: none. */
+export function namespaceNamedBy(node: Node | undefined): string | undefined {
+  return metadataText(node, "namespace") || undefined;
 }
 
 /** Whether the client checks its way to the control plane, and enforces nothing of what it is sent. */

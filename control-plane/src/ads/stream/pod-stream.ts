@@ -25,7 +25,7 @@ const ANSWER_INTERVAL_MS = 1000;
 
 /** The connection to the pod. */
 export interface PodChannel {
-  /** Address of the client. */
+  /** Address and port of the client. */
   readonly peer: string;
   /** Sends one serialised DiscoveryResponse; never called again before it has called back. */
   readonly send: WriteChunks;
@@ -51,8 +51,8 @@ export type StreamKind = "aggregated" | "single-type";
 
 /** How a stream was opened. */
 export interface PodStreamOptions {
-  /** The fleet of the client certificate; undefined: the node names its fleet. */
-  readonly certificateFleet?: string | undefined;
+  /** Those of the client certificate; undefined: the node names them. */
+  readonly granted?: Pick<PodIdentity, "namespace" | "fleet"> | undefined;
   /** The name of the replica, for clients. */
   readonly identifier: string;
   readonly kind: StreamKind;
@@ -156,7 +156,7 @@ export class PodStream {
 
   /** The first request of a stream identifies the client; later ones cannot change that. */
   #meet(request: DiscoveryRequest): KnownPod {
-    const identity = identityOf(request.node, this.#options.certificateFleet);
+    const identity = identityOf(request.node, this.#options.granted);
     const { peer } = this.#deps.channel;
     const log = this.#deps.log.child({ pod: podName(identity, peer), fleet: identity.fleet });
     const { pods } = this.#deps;

@@ -7,7 +7,9 @@ import { describe, expect, it } from "vitest";
 
 import { manifest } from "../../assemble/manifests.suite.ts";
 import type { PodState } from "../../pods/pod-registry.ts";
+import { entryFor } from "../../snapshot/publication.ts";
 import type { PublisherState } from "../../snapshot/publisher.ts";
+import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { ManifestStore } from "../../source/directory/manifest-store.ts";
 import type { SourceState } from "../../source/source.ts";
 import { findWarnings } from "./find-warnings.ts";
@@ -403,6 +405,43 @@ describe("reportRollout()", () => {
         pods: 2,
         podStates: { current: 1, rejected: 1, pending: 0 },
         warnings: [],
+      },
+    ]);
+  });
+
+  it.each([
+    { what: "another fleet that it names", fleet: "gold", nacking: "iron" },
+    { what: "another fleet that no resource names", fleet: "silver", nacking: "bronze" },
+    { what: "another fleet, when none is named", fleet: "silver", nacking: "gold" },
+  ])("keeps the NACKs of $what out of what a fleet sees of a resource", ({ fleet, nacking }) => {
+    const publisher = publisherOf({
+      "a.yaml": manifest({ name: "a", domain: "alpha" }),
+      "b.yaml": manifest({ name: "b", domain: "beta", fleets: ["gold", "iron"] }),
+    });
+    const snapshotOf = (name: string): Snapshot => snapshotIn(publisher, entryFor(publisher.publication, name));
+    const nacks = [{ name: "default/a", form: undefined }];
+    const pods = [
+      podThatAcked(snapshotOf(fleet), { fleet }),
+      podThatNacked(snapshotOf(nacking), nacks, { fleet: nacking }),
+    ];
+    const served = { state: "served", reason: null, problems: [], servesLastGood: false, warnings: [] };
+    const podStates = { current: 1, rejected: 0, pending: 0, waiting: 0 };
+    expect(reportOf(publisher, pods, { fleet }).resources[0]).toMatchObject({ ...served, pods: 1, podStates });
+    expect(reportOf(publisher, pods, { fleet: nacking }).resources[0]).toMatchObject({ state: "quarantined", pods: 1 });
+  });
+
+  it("counts no pod of a fleet that does not receive a resource, whatever it NACKs", () => {
+    const publisher = publisherOf({
+      "a.yaml": manifest({ name: "a", domain: "alpha" }),
+      "b.yaml": manifest({ name: "b", domain: "beta", fleets: ["gold"] }),
+    });
+    const nacks = ["default/a", "default/b"].map((name) => ({ name, form: undefined }));
+    const pods = [podThatNacked(snapshotIn(publisher), nacks, { fleet: "iron" })];
+    expect(reportOf(publisher, pods).resources).toMatchObject([
+      { resource: "default/a", state: "quarantined", pods: 1 },
+      {
+        ...{ resource: "default/b", state: "served", reason: null, problems: [], servesLastGood: false, pods: 0 },
+        fleetStates: [{ fleet: "gold", acceptedGroups: [], pendingGroups: [], rejections: [] }],
       },
     ]);
   });

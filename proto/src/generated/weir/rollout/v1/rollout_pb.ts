@@ -660,21 +660,22 @@ export type Pod = Message<"weir.rollout.v1.Pod"> & {
   pod: string;
 
   /**
-   * Namespace of the pod, from its node metadata; empty when there is none.
+   * Namespace of the pod: with ADS_FLEET_FROM_CERTIFICATE=true of its certificate, else from its node metadata; empty when
+   * there is none.
    *
    * @generated from field: string namespace = 3;
    */
   namespace: string;
 
   /**
-   * Its fleet.
+   * Its fleet, from the same source, or the node id.
    *
    * @generated from field: string fleet = 4;
    */
   fleet: string;
 
   /**
-   * Its address.
+   * Address and port that the replica sees, such as `192.0.2.1:4711` or `[2001:db8::1]:4711`.
    *
    * @generated from field: string peer = 5;
    */
