@@ -214,11 +214,17 @@ export class AdsServer implements Part {
       return;
     }
     const { publisher, pods, clock, log } = this.#deps;
-    const channel = { peer: call.getPeer(), send: chunkedWriter(call) };
-    const { identifier, snapshotMaxBytes } = this.#options;
+    const peer = call.getPeer();
+    const hung = (waitedMs: number): void => {
+      ended();
+      this.#warnings.warn("Ended an ADS stream, the pod hangs", { pod: stream.podName(), peer, waitedMs });
+      refuse(call, { code: status.DEADLINE_EXCEEDED, details: `nothing came within ${waitedMs} ms` });
+    };
+    const channel = { peer, send: chunkedWriter(call), hung };
+    const { identifier, snapshotMaxBytes, heartbeat } = this.#options;
     const stream = new PodStream(
       { channel, publisher, pods, clock, semaphore: this.#semaphore, log },
-      { identifier, kind, snapshotMaxBytes, certificateFleet: access.granted?.fleet },
+      { identifier, kind, snapshotMaxBytes, heartbeat, certificateFleet: access.granted?.fleet },
     );
     this.#open.set(call, stream);
     const ended = (): void => {
@@ -230,7 +236,7 @@ export class AdsServer implements Part {
     const timer = setTimeout(() => {
       ended();
       this.#deps.refused?.("no-request");
-      this.#warnings.warn("Ended an ADS stream, the client sent no request", { peer: call.getPeer(), waitedMs: maxMs });
+      this.#warnings.warn("Ended an ADS stream, the client sent no request", { peer, waitedMs: maxMs });
       refuse(call, { code: status.DEADLINE_EXCEEDED, details: `no request came within ${maxMs} ms` });
     }, maxMs);
     call.on("data", (request: DiscoveryRequest) => {

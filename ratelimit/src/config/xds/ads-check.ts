@@ -55,7 +55,7 @@ async function connectOnce(listener: ConfigListener, options: XdsOptions, end: A
   end.addEventListener("abort", stop, { once: true });
   let stream: AdsStream | undefined;
   try {
-    stream = new AdsStream(options, subscription(""), {
+    stream = new AdsStream(options, { request: subscription(""), expectsHeartbeat: false }, {
       connected: () => {
         isConnected = true;
       },
