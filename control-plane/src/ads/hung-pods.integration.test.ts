@@ -137,7 +137,7 @@ it("AdsServer answers a client that asks once and ends its side while as many re
   expect(once.responses.map(({ resources }) => resources.length)).toEqual([1]);
 });
 
-it("AdsServer ends the stream of a pod that answers pings and no heartbeats, and keeps those that answer or ask for none", async () => {
+it("case A16: AdsServer ends the stream of a pod that answers pings and no heartbeats, and keeps those that answer or ask for none", async () => {
   await serve();
   const port = server.address()?.port ?? 0;
   const connect = (id: string, clientFeatures: string[]): ScriptedPod => {

@@ -64,7 +64,7 @@ describe("Heartbeat", () => {
     expect([pod.heartbeats, pod.hungMs]).toEqual([[], undefined]);
   });
 
-  it("gives up a pod that has sent nothing for 10 s; it leaves the reports immediately", () => {
+  it("case A16: gives up a pod that has sent nothing for 10 s; it leaves the reports immediately", () => {
     const pod = connect();
     pod.request({ node: NODE });
     pod.accept();
