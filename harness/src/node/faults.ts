@@ -201,7 +201,7 @@ export function disturbances(product: Product): readonly Disturbance[] {
       happen: async () => paused(product, await first(product, "weir-control-plane"), 20_000),
     },
     {
-      // Longer than its stream lives, shorter than its readiness probe takes.
+      // About as long as its stream and its readiness last.
       name: "SIGSTOP of one rate limit pod for 12 s",
       happen: async () => paused(product, await first(product, "weir-ratelimit"), 12_000),
     },

@@ -171,7 +171,7 @@ export class NodeAccess implements NodePlace {
       await run("nsenter", ["--net", "--target", String(pid), "nft", ...command]);
     };
     const chain = (hook: string, side: string): string =>
-      `chain ${hook} { type filter hook ${hook} priority 0; tcp ${side} ${port} drop; }`;
+      `chain ${hook} { type filter hook ${hook} priority 0; tcp ${side} ${port} drop; };`;
     await nft(`table inet fault { ${chain("input", "sport")} ${chain("output", "dport")} }`);
     return async () => await nft("delete", "table", "inet", "fault");
   }
