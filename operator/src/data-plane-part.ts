@@ -19,14 +19,15 @@ export function createDataPlaneController(
   }: Pick<WorkloadControllerDeps, "services" | "pods"> & { readonly watch: Pick<ReportWatch, "reports"> },
 ): Controller {
   const { namespace, namespaces, controlPlane, image, reconcile } = settings;
-  const { adsService, adsPort, tls } = controlPlane;
+  const { service, adsPort, tls } = controlPlane;
   const connections = {
     connectedPods: (podNamespace: string, names: readonly string[]): ReadonlySet<string> | undefined => {
       const { pods: connected } = watch.reports();
       return connected && new Set(names.filter((name) => connected.has(`${podNamespace}/${name}`)));
     },
   };
-  const address = `${adsService}.${namespace}.svc:${adsPort}`;
+  // Headless: a pod whose replica hangs connects to the address of another one.
+  const address = `${service}.${namespace}.svc:${adsPort}`;
   const workload = { image, controlPlane: { address, isPlaintext: tls === undefined } };
   return createWorkloadController({ ...deps, services, pods, connections }, { ...reconcile, workload, namespaces });
 }

@@ -54,13 +54,13 @@ export interface Settings {
     readonly resyncMs: number;
   };
   readonly controlPlane: {
-    /** Headless Service of the replicas, in the operator's namespace. */
+    /** Headless Service of the replicas, in the operator's namespace; data planes connect there, too. */
     readonly service: string;
     /** Name of the port of that Service. */
     readonly portName: string;
-    /** Service through which data planes reach them, in the operator's namespace. */
+    /** Service for pods that the operator does not make, in the operator's namespace. */
     readonly adsService: string;
-    /** Port of that Service. */
+    /** Port of both for pods. */
     readonly adsPort: number;
     readonly tls: ControlPlaneTls | undefined;
   };
@@ -214,7 +214,7 @@ function readLease(read: EnvReader): LeaseSettings {
 function readControlPlane(read: EnvReader): Settings["controlPlane"] {
   const service = read.string("CONTROL_PLANE_SERVICE", {
     default: "weir-control-plane-headless",
-    effect: "Headless Service of the control plane's replicas, in OPERATOR_NAMESPACE.",
+    effect: "Headless Service of the control plane's replicas, in OPERATOR_NAMESPACE, for reports and data planes.",
   });
   checkName(read, "CONTROL_PLANE_SERVICE", service);
   const portName = read.string("CONTROL_PLANE_PORT_NAME", {
@@ -223,10 +223,11 @@ function readControlPlane(read: EnvReader): Settings["controlPlane"] {
   });
   const adsService = read.string("CONTROL_PLANE_ADS_SERVICE", {
     default: "weir-control-plane",
-    effect: "Service through which data planes reach the control plane, in OPERATOR_NAMESPACE.",
+    effect:
+      "Service with one address for pods that the operator does not make, in OPERATOR_NAMESPACE; its names are in the certificate of the control plane.",
   });
   checkName(read, "CONTROL_PLANE_ADS_SERVICE", adsService);
-  const adsPort = read.port("CONTROL_PLANE_ADS_PORT", { default: 18_000, effect: "Port of that Service." });
+  const adsPort = read.port("CONTROL_PLANE_ADS_PORT", { default: 18_000, effect: "Port of both Services for pods." });
   const paths = {
     CONTROL_PLANE_TLS_CERT: read.optionalString("CONTROL_PLANE_TLS_CERT", {
       effect: "File with the certificate that the operator shows to the control plane, PEM.",

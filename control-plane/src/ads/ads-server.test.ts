@@ -38,8 +38,8 @@ describe("AdsServer", () => {
       );
       expect(vi.mocked(Server)).toHaveBeenLastCalledWith(
         expect.objectContaining({
-          "grpc.keepalive_time_ms": 30_000,
-          "grpc.keepalive_timeout_ms": 10_000,
+          "grpc.keepalive_time_ms": 5000,
+          "grpc.keepalive_timeout_ms": 5000,
           "grpc.max_connection_age_ms": ageMs,
           "grpc.max_connection_age_grace_ms": 5000,
           "grpc.max_receive_message_length": 1_048_576,

@@ -218,11 +218,17 @@ export class AdsServer implements Part {
       return;
     }
     const { publisher, pods, clock, log } = this.#deps;
-    const channel = { peer: peerOf(call), send: chunkedWriter(call) };
-    const { identifier, snapshotMaxBytes } = this.#options;
+    const peer = peerOf(call);
+    const hung = (waitedMs: number): void => {
+      ended();
+      this.#warnings.warn("Ended an ADS stream, the pod hangs", { pod: stream.podName(), peer, waitedMs });
+      refuse(call, { code: status.DEADLINE_EXCEEDED, details: `nothing came within ${waitedMs} ms` });
+    };
+    const channel = { peer, send: chunkedWriter(call), hung };
+    const { identifier, snapshotMaxBytes, heartbeat } = this.#options;
     const stream = new PodStream(
       { channel, publisher, pods, clock, semaphore: this.#semaphore, log },
-      { identifier, kind, snapshotMaxBytes, granted: access.granted },
+      { identifier, kind, snapshotMaxBytes, heartbeat, granted: access.granted },
     );
     this.#open.add(call, stream, identity);
     const ended = (): void => {
@@ -234,7 +240,7 @@ export class AdsServer implements Part {
     const timer = setTimeout(() => {
       ended();
       this.#deps.refused?.("no-request");
-      this.#warnings.warn("Ended an ADS stream, the client sent no request", { peer: peerOf(call), waitedMs: maxMs });
+      this.#warnings.warn("Ended an ADS stream, the client sent no request", { peer, waitedMs: maxMs });
       refuse(call, { code: status.DEADLINE_EXCEEDED, details: `no request came within ${maxMs} ms` });
     }, maxMs);
     call.on("data", (request: DiscoveryRequest) => {

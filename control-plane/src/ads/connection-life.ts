@@ -2,12 +2,14 @@
 // when the replica stops.
 import type { ServerOptions } from "@grpc/grpc-js";
 
+import type { HeartbeatOptions } from "./stream/heartbeat.ts";
+
 /**
- * How often an idle connection is pinged, and how long the answer may take, in milliseconds: a dead
- * pod is gone within their sum.
+ * How often a connection is pinged, and how long the answer may take, in milliseconds: a dead pod is
+ * gone within their sum. gRPC clients answer any number of pings.
  */
-const KEEPALIVE_INTERVAL_MS = 30_000;
-const KEEPALIVE_TIMEOUT_MS = 10_000;
+const KEEPALIVE_INTERVAL_MS = 5000;
+const KEEPALIVE_TIMEOUT_MS = 5000;
 
 /** Longest age, in milliseconds, to which gRPC can add a tenth: timers of Node have 31 bits. */
 const CONNECTION_AGE_LIMIT_MS = 1_900_000_000;
@@ -38,6 +40,7 @@ export interface ConnectionLife {
   readonly keepaliveIntervalMs?: number;
   readonly keepaliveTimeoutMs?: number;
   readonly firstRequestMaxMs?: number;
+  readonly heartbeat?: HeartbeatOptions;
 }
 
 /** The options of the gRPC server. */

@@ -6,6 +6,8 @@ import { createHeadReader } from "@weir/harness/ads/head-reader";
 import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import { afterEach, expect, it } from "vitest";
 
+import { HEARTBEAT_FEATURE } from "@weir/proto/grpc/heartbeat";
+
 import { PodRegistry } from "../pods/pod-registry.ts";
 import { largeSnapshot } from "../snapshot/snapshots-of.suite.ts";
 import { until } from "./ads-client.suite.ts";
@@ -25,6 +27,10 @@ const ATTEMPTS_MAX = 4;
 
 let server: AdsServer;
 const pods: ScriptedPod[] = [];
+let registry: PodRegistry;
+
+/** Times of heartbeats that let a test end soon on a busy machine, in milliseconds. */
+const HEARTBEAT = { intervalMs: 200, silenceMaxMs: 4000 };
 
 afterEach(async () => {
   for (const pod of pods.splice(0)) pod.close();
@@ -67,13 +73,14 @@ async function timeTwoPushes(port: number, push: (bytes: number) => void): Promi
  */
 async function serve(): Promise<(bytes: number) => void> {
   const publisher = new FakePublisher(largeSnapshot(0, 10));
+  registry = new PodRegistry({ clock: () => 0 });
   let pushes = 0;
   server = new AdsServer(
     {
       log: silentLog(),
       security: { kind: "plaintext" },
       publisher,
-      pods: new PodRegistry({ clock: () => 0 }),
+      pods: registry,
       clock: () => 0,
     },
     {
@@ -83,6 +90,7 @@ async function serve(): Promise<(bytes: number) => void> {
       connectionAgeMaxMs: 3_600_000,
       streamsPerIdentityMax: 10_000,
       snapshotMaxBytes: 2 * LARGE_BYTES,
+      heartbeat: HEARTBEAT,
     },
   );
   await server.start();
@@ -128,4 +136,34 @@ it("AdsServer answers a client that asks once and ends its side while as many re
   expect(await once.ended()).toMatchObject({ code: status.OK });
   once.close();
   expect(once.responses.map(({ resources }) => resources.length)).toEqual([1]);
+});
+
+it("case A16: AdsServer ends the stream of a pod that answers pings and no heartbeats, and keeps those that answer or ask for none", async () => {
+  await serve();
+  const port = server.address()?.port ?? 0;
+  const connect = (id: string, clientFeatures: string[]): ScriptedPod => {
+    const pod = new ScriptedPod(port);
+    pods.push(pod);
+    pod.request({ node: { id, clientFeatures } });
+    return pod;
+  };
+  // Its connection answers pings, as a proxy in front of a process that hangs does.
+  const hung = connect("hung", [HEARTBEAT_FEATURE]);
+  const sound = connect("sound", [HEARTBEAT_FEATURE]);
+  const unmodified = connect("unmodified", []);
+  let answered = 0;
+  const ended = hung.ended();
+  await until("the end of the stream", () => {
+    if (sound.heartbeats.length > answered) sound.answerHeartbeat();
+    answered = sound.heartbeats.length;
+    return hung.end !== undefined;
+  });
+  expect(await ended).toEqual({ code: status.DEADLINE_EXCEEDED, details: "nothing came within 4000 ms" });
+  expect(registry.list().map(({ nodeId }) => nodeId)).toEqual(["sound", "unmodified"]);
+  expect([sound.end, unmodified.end, unmodified.heartbeats, unmodified.responses.length]).toEqual([
+    undefined,
+    undefined,
+    [],
+    1,
+  ]);
 });

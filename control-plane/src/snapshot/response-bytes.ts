@@ -23,10 +23,10 @@ export function encodeResource(message: RateLimitConfig): Buffer {
 }
 
 /** Version and type of a response. */
-export function encodeHead(version: string): Buffer {
+export function encodeHead(version: string, typeUrl = RATE_LIMIT_CONFIG_TYPE_URL): Buffer {
   const head = new BinaryWriter();
   head.tag(RESPONSE.versionInfo, WireType.LengthDelimited).string(version);
-  head.tag(RESPONSE.typeUrl, WireType.LengthDelimited).string(RATE_LIMIT_CONFIG_TYPE_URL);
+  head.tag(RESPONSE.typeUrl, WireType.LengthDelimited).string(typeUrl);
   return bufferOf(head);
 }
 

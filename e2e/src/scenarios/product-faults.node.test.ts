@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { type FaultRun, startFaultRun } from "@weir/harness/node/fault-run";
-import { clusterFaults, processFaults, storeFaults } from "@weir/harness/node/faults";
+import { clusterFaults, disturbances, processFaults, storeFaults } from "@weir/harness/node/faults";
 
 /** How long a process stands still, in milliseconds. */
 const PAUSE_MS = 2000;
@@ -13,6 +13,9 @@ const STORE_PAUSE_MS = 5000;
 
 /** How long the API server is away at least, in milliseconds. */
 const API_SERVER_AWAY_MS = 1000;
+
+/** Edits at least. */
+const EDITS_MIN = 30;
 
 /** Time limit of all faults of one group, in milliseconds. */
 const GROUP_TEST_MS = 600_000;
@@ -47,6 +50,16 @@ describe("faults under load", () => {
         "the cluster": () => clusterFaults(product, node.cluster, API_SERVER_AWAY_MS),
       };
       for (const fault of all[group]()) await faults!.run(fault);
+    },
+    GROUP_TEST_MS,
+  );
+
+  it(
+    "and restarts leave no ready pod with an older limit than an edit that is Ready",
+    async () => {
+      const { stale, ...counts } = await faults!.editDuring(disturbances(faults!.product), EDITS_MIN);
+      process.stdout.write(`Ready edits, asked of every pod: ${JSON.stringify(counts)}, stale: ${stale.length}\n`);
+      expect(stale).toEqual([]);
     },
     GROUP_TEST_MS,
   );

@@ -2,11 +2,12 @@
 // prints a table of what each one cost; docs/faults.md explains it.
 import { sendCommand, startRedis, startSentinel } from "@weir/harness/servers/redis";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { type FaultRun, startFaultRun } from "@weir/harness/node/fault-run";
 import {
   clusterFaults,
+  disturbances,
   failoverFaults,
   longFaults,
   processFaults,
@@ -18,6 +19,9 @@ const PAUSE_MS = 20_000;
 
 /** How long the API server is away, in milliseconds. */
 const API_SERVER_AWAY_MS = 60_000;
+
+/** Edits at least. */
+const EDITS_MIN = 300;
 
 /** Silence after which the sentinel fails over, in milliseconds. */
 const SENTINEL_PATIENCE_MS = "2000";
@@ -54,6 +58,12 @@ describe("long faults under load", () => {
       for (const fault of all[group]()) await faults!.run(fault);
     },
   );
+
+  it("and restarts leave no ready pod with an older limit than an edit that is Ready", async () => {
+    const { stale, ...counts } = await faults!.editDuring(disturbances(faults!.product), EDITS_MIN);
+    process.stdout.write(`Ready edits, asked of every pod: ${JSON.stringify(counts)}, stale: ${stale.length}\n`);
+    expect(stale).toEqual([]);
+  });
 });
 
 /** A primary, a replica, and a sentinel that fails over soon. */

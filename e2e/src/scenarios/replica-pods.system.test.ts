@@ -20,6 +20,9 @@ const POD_IDS = ["edge/one", "edge/two", "edge/three"] as const;
  */
 const ARRIVAL_MS = 60_000;
 
+/** Longest time until a process that hangs is noticed, and its pods are elsewhere, in milliseconds. */
+const NOTICED_MS = 15_000;
+
 /** How long a replica continues after SIGTERM while it ends its streams one after the other. */
 const DRAIN = "2s";
 
@@ -87,6 +90,48 @@ describe("real pods behind one address of two replicas", () => {
     await expectLimit(6);
     expect(await Promise.all(questions.map((each) => each.end()))).toEqual(["4 → 6", "4 → 6", "4 → 6"]);
     await expectAllCurrent(first);
+  });
+
+  it("leave the report within 15 s when they hang, keep their limits, and come back", async () => {
+    const [pod] = pods;
+    await pod!.process.pause();
+    try {
+      await eventually(
+        "the report without the pod",
+        async () => expect(await ackedBy(first)).toHaveLength(POD_IDS.length - 1),
+        NOTICED_MS,
+      );
+    } finally {
+      pod!.process.resume();
+    }
+    expect(await pod!.limitOf("mail", { user: "probe" })).toBe(6);
+    await expectAllCurrent(first);
+  });
+
+  it("are connected to another replica within 15 s when theirs hangs, if its name has all addresses", async () => {
+    second = await launch(second);
+    const env = {
+      CONFIG_GRPC_XDS_NODE_ID: "edge/four",
+      CONFIG_GRPC_XDS_SERVER_URL: `ipv4:127.0.0.1:${first.adsPort},127.0.0.1:${second.adsPort}`,
+      CONFIG_GRPC_XDS_SERVER_TLS_SAN: "localhost",
+    };
+    pods.push(await startPod({ ports: first.ports, certificates }, env));
+    const names = async (replica: Replica): Promise<readonly string[]> =>
+      ((await replica.rollout()).pods ?? []).map(({ nodeId }) => nodeId);
+    await eventually("the pod", async () =>
+      expect([...(await names(first)), ...(await names(second))]).toContain("edge/four"),
+    );
+    const [its, other] = (await names(first)).includes("edge/four") ? [first, second] : [second, first];
+    await its.process.pause();
+    try {
+      await eventually(
+        "the pod at the other replica",
+        async () => expect(await names(other)).toContain("edge/four"),
+        NOTICED_MS,
+      );
+    } finally {
+      its.process.resume();
+    }
   });
 
   async function launch(before?: Replica): Promise<Replica> {

@@ -20,6 +20,7 @@ import {
   DiscoveryResponseSchema,
 } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigSchema, RateLimitUnit } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+import { HEARTBEAT_TYPE_URL } from "@weir/proto/grpc/heartbeat";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
 import { grpcMessage } from "../http2/http2-frames.ts";
@@ -61,8 +62,10 @@ export class AdsStream {
   readonly stream: ServerHttp2Stream;
   readonly session: Http2Session;
   readonly socket: Socket;
-  /** What the client sent so far. */
+  /** What the client sent so far, but for answers to heartbeats. */
   readonly requests: DiscoveryRequest[] = [];
+  /** Nonces of the heartbeats that the client answered. */
+  readonly beats: string[] = [];
   /** Versions sent and not yet answered, by nonce in the order of sending. */
   readonly unanswered = new Map<string, string>();
   /** The last version that the client ACKed. */
@@ -80,7 +83,12 @@ export class AdsStream {
     for (const event of ["error", "close"]) stream.on(event, () => this.#notify());
     stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": String(this.#status) }));
     const read = createMessageReader((message) => {
-      this.requests.push(fromBinary(DiscoveryRequestSchema, message));
+      const request = fromBinary(DiscoveryRequestSchema, message);
+      if (request.typeUrl === HEARTBEAT_TYPE_URL) {
+        this.beats.push(request.responseNonce);
+        return;
+      }
+      this.requests.push(request);
       onRequest(this);
       this.#notify();
     });
@@ -102,6 +110,11 @@ export class AdsStream {
   write(bytes: Buffer): void {
     this.respond();
     if (this.stream.writable) this.stream.write(bytes);
+  }
+
+  /** Sends a heartbeat: the next one comes within `silenceMaxMs`. */
+  beat(silenceMaxMs: number, nonce = "beat"): void {
+    this.write(messageBytes({ typeUrl: HEARTBEAT_TYPE_URL, versionInfo: String(silenceMaxMs), nonce }));
   }
 
   /** Ends it in order, with a status of gRPC. */

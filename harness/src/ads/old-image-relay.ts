@@ -37,7 +37,11 @@ export async function startOldImageRelay(
     };
     const upstream = new ScriptedPod(controlPlanePort, { tls, answer });
     void upstream.ended().then(() => stream.end(status.UNAVAILABLE));
-    for (let count = 1; await stream.hasReceived(count); count += 1) upstream.send(stream.requests[count - 1]!);
+    for (let count = 1; await stream.hasReceived(count); count += 1) {
+      const request = stream.requests[count - 1]!;
+      if (request.node !== undefined) request.node.clientFeatures = []; // Old images ask for no heartbeats.
+      upstream.send(request);
+    }
     upstream.close();
   });
   await server.open();

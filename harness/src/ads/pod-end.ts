@@ -13,6 +13,7 @@ import {
   type RateLimitConfig,
   RateLimitConfigSchema,
 } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+import { HEARTBEAT_TYPE_URL } from "@weir/proto/grpc/heartbeat";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
 /** The fields of a request; the type is RateLimitConfig's by default. */
@@ -61,6 +62,8 @@ export function limitsIn(
 export abstract class PodEnd {
   /** On all its streams. */
   readonly responses: DiscoveryResponse[] = [];
+  /** Those of a pod that asks for them; whether they are answered is up to the test. */
+  readonly heartbeats: DiscoveryResponse[] = [];
   /** Nonces of the present stream. */
   readonly #nonces = new Set<string>();
 
@@ -79,6 +82,11 @@ export abstract class PodEnd {
     this.request({ version: this.last.versionInfo, nonce: this.last.nonce, names });
   }
 
+  /** Answers the last heartbeat. */
+  answerHeartbeat(): void {
+    this.request({ type: HEARTBEAT_TYPE_URL, nonce: this.heartbeats.at(-1)?.nonce ?? "" });
+  }
+
   /** NACKs the last response as envoyproxy/ratelimit does: with a message only, and the version ACKed before. */
   reject(message: string, acceptedVersion = "", names: readonly string[] = []): void {
     this.request({ version: acceptedVersion, nonce: this.last.nonce, error: { message }, names });
@@ -95,12 +103,17 @@ export abstract class PodEnd {
     assert.notEqual(nonce, "", "a response has a nonce");
     assert(!this.#nonces.has(nonce), "a nonce is used once");
     assert.notEqual(versionInfo, "", "a response has a version");
+    this.#nonces.add(nonce);
+    if (typeUrl === HEARTBEAT_TYPE_URL) {
+      assert.deepEqual(resources, [], "a heartbeat has no resources");
+      this.heartbeats.push(response);
+      return;
+    }
     assert.equal(typeUrl, RATE_LIMIT_CONFIG_TYPE_URL, "a response has the type of the request");
     for (const resource of resources)
       assert.equal(resource.typeUrl, typeUrl, "a resource has the type of its response");
     const names = namesOf(response);
     assert.deepEqual(names, [...new Set(names)].sort(), "each resource is in a response once, in canonical order");
-    this.#nonces.add(nonce);
     this.responses.push(response);
   }
 }

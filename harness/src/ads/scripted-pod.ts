@@ -225,6 +225,7 @@ export class ScriptedPod extends PodEnd {
     if (!this.#isServed) this.servedAgainMs = performance.now();
     this.#isServed = true;
     this.receive(response);
+    if (response !== this.responses.at(-1)) return; // A heartbeat.
     const message = this.answer(response, sizeBytes);
     if (message === undefined) return;
     if (message === "") this.acked.push(response);

@@ -6,6 +6,7 @@ import { eventually } from "../processes/eventually.ts";
 import { expect } from "vitest";
 
 import { type Losses, startTraffic, type Traffic } from "../weir/traffic.ts";
+import { type Disturbance, editDuring, type EditReport } from "./edit-run.ts";
 import { perPath, type Product, type RedisBackend, startInstalledNode, startProduct } from "./product.ts";
 import type { RealNode } from "./real-node.ts";
 
@@ -110,6 +111,11 @@ export class FaultRun {
     });
   }
 
+  /** Edits the limits while these disturbances happen, at least so often; the report has the pods that were stale. */
+  async editDuring(disturbances: readonly Disturbance[], editsMin: number): Promise<EditReport> {
+    return await editDuring(this.product, () => this.#edit(), { disturbances, editsMin });
+  }
+
   /** The table, in Markdown. */
   table(): string {
     const counts = ["Requests", "Failed", "Wrongly denied", "Wrongly allowed"];
@@ -128,9 +134,12 @@ export class FaultRun {
     await this.node.stop();
   }
 
-  async #edit(): Promise<void> {
+  /** Resolves with the new limit of the open path when the edit is Ready. */
+  async #edit(): Promise<number> {
     this.#edits += 1;
-    await this.product.applyLimits([perPath("/open", LARGE + this.#edits), perPath("/closed", 1)]);
+    const limit = LARGE + this.#edits;
+    await this.product.applyLimits([perPath("/open", limit), perPath("/closed", 1)]);
+    return limit;
   }
 
   /** Uses the limit of the one path up. */

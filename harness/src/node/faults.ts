@@ -9,6 +9,7 @@ import { sendCommand } from "../servers/redis.ts";
 import type { StoreServer } from "../servers/store-server.ts";
 import { expect } from "vitest";
 
+import type { Disturbance } from "./edit-run.ts";
 import type { Fault } from "./fault-run.ts";
 import type { KubernetesCluster } from "../kubernetes/kubernetes-cluster.ts";
 import { CGROUPS, type NodePod, SYSTEM_NAMESPACE } from "./node-access.ts";
@@ -22,6 +23,9 @@ const LIVENESS_TIMEOUT_MS = 240_000;
 
 /** How long DNS does not answer, in milliseconds: longer than a resolver waits. */
 const DNS_FROZEN_MS = 6000;
+
+/** Port of the control planes for pods. */
+const ADS_PORT = 18_000;
 
 /** Secrets with a certificate that the operator makes, with the namespace of each. */
 const CERTIFICATES = [
@@ -165,6 +169,48 @@ export function longFaults(product: Product, cluster: KubernetesCluster, awayMs:
         await cluster.etcd.kill();
         cluster.etcd.start();
         await cluster.startApiServer();
+      },
+    },
+  ];
+}
+
+/** What happens to pods and streams while limits are edited; none of it may make an edit Ready too early. */
+export function disturbances(product: Product): readonly Disturbance[] {
+  const { node } = product;
+  const restart = async (namespace: string, name: string): Promise<void> => {
+    await node.kubectl(["rollout", "restart", `deployment/${name}`, "-n", namespace]);
+    await node.kubectl(["rollout", "status", `deployment/${name}`, "-n", namespace, "--timeout=240s"]);
+  };
+  return [
+    {
+      name: "rolling restarts of everything",
+      happen: async () => {
+        await Promise.all([
+          restart(SYSTEM_NAMESPACE, "weir-control-plane"),
+          restart(SYSTEM_NAMESPACE, "weir-operator"),
+          restart(SHOP, "core"),
+        ]);
+      },
+    },
+    {
+      name: "kill -9 of both control planes",
+      happen: async () => node.kill(...(await node.pods("weir-control-plane"))),
+    },
+    {
+      name: "SIGSTOP of one control plane for 20 s",
+      happen: async () => paused(product, await first(product, "weir-control-plane"), 20_000),
+    },
+    {
+      // About as long as its stream and its readiness last.
+      name: "SIGSTOP of one rate limit pod for 12 s",
+      happen: async () => paused(product, await first(product, "weir-ratelimit"), 12_000),
+    },
+    {
+      name: "no packets between one rate limit pod and the control planes for 20 s",
+      happen: async () => {
+        const restore = await node.dropPackets(await first(product, "weir-ratelimit"), ADS_PORT);
+        await delay(20_000);
+        await restore();
       },
     },
   ];

@@ -161,6 +161,21 @@ export class NodeAccess implements NodePlace {
       else process.kill(pid, signal);
   }
 
+  /**
+   * Drops every packet between a pod and this port of others, without a word to either end; the returned function ends
+   * that.
+   */
+  async dropPackets(pod: NodePod, port: number): Promise<() => Promise<void>> {
+    const [pid] = this.processesOf(pod);
+    const nft = async (...command: readonly string[]): Promise<void> => {
+      await run("nsenter", ["--net", "--target", String(pid), "nft", ...command]);
+    };
+    const chain = (hook: string, side: string): string =>
+      `chain ${hook} { type filter hook ${hook} priority 0; tcp ${side} ${port} drop; };`;
+    await nft(`table inet fault { ${chain("input", "sport")} ${chain("output", "dport")} }`);
+    return async () => await nft("delete", "table", "inet", "fault");
+  }
+
   /** Kills the processes of all these pods, and resolves when the kubelet has started them again. */
   async kill(...pods: readonly NodePod[]): Promise<void> {
     for (const pod of pods) await this.signal(pod, "SIGKILL");

@@ -1,17 +1,17 @@
 // Starts a rate limit service, of Weir or of envoyproxy/ratelimit, with its listeners at free ports of this machine.
-import type { ProcessGroup, ProcessOptions } from "@weir/dev/processes/process-group";
+import type { ProcessOptions } from "@weir/dev/processes/process-group";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { reservePorts } from "../processes/reserve-ports.ts";
 
 import type { Env } from "../processes/programs.ts";
-import { startProcess } from "../processes/start-process.ts";
+import { type Program, startProcess } from "../processes/start-process.ts";
 
 /** Longest wait until it is healthy, in milliseconds, on a busy machine. */
 const READY_TIMEOUT_MS = 120_000;
 
 /** A running service. */
 export interface ListeningService {
-  readonly process: ProcessGroup;
+  readonly process: Program;
   readonly grpcPort: number;
   readonly debugPort: number;
   /** Port of the metrics; nothing listens on it when they are not served. */

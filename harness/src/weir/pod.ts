@@ -1,9 +1,9 @@
 // A real rate limit pod, asked over HTTP; also continuously during a fault, so that a test notices a
 // moment without a limit.
-import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import type { StackPlace } from "@weir/dev/setup/programs";
 import { anyPorts, type Env, startStackProgram } from "../processes/programs.ts";
+import type { Program } from "../processes/start-process.ts";
 import { type Decision, Traffic } from "./traffic.ts";
 
 /** Time between two requests of keepAsking(), in milliseconds. */
@@ -75,10 +75,10 @@ export class PodClient {
 
 /** A running pod. */
 export class Pod extends PodClient {
-  readonly process: ProcessGroup;
+  readonly process: Program;
   readonly grpcPort: number;
 
-  constructor(process: ProcessGroup, grpcPort: number, httpUrl: string) {
+  constructor(process: Program, grpcPort: number, httpUrl: string) {
     super(httpUrl);
     this.process = process;
     this.grpcPort = grpcPort;

@@ -25,6 +25,7 @@ export interface Rollout {
   readonly resources: readonly ReportedResource[];
   readonly pods?: readonly {
     readonly nodeId: string;
+    readonly peer: string;
     readonly state: string;
     readonly accepted?: { readonly version: string };
     readonly rejection?: string;

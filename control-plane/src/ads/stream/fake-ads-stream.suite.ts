@@ -10,6 +10,7 @@ import { FormHistory } from "../../snapshot/form-history.ts";
 import type { Publisher } from "../../snapshot/publisher.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { type Log, silentLog } from "@weir/common/log/log";
+import type { HeartbeatOptions } from "./heartbeat.ts";
 import { type PodChannel, PodStream, type StreamKind } from "./pod-stream.ts";
 import { SendSemaphore } from "./send-semaphore.ts";
 
@@ -81,6 +82,7 @@ export interface FakeAdsStreamOptions {
   readonly log?: Log;
   readonly clock?: () => number;
   readonly snapshotMaxBytes?: number;
+  readonly heartbeat?: HeartbeatOptions;
 }
 
 /** A pod and its stream. */
@@ -88,6 +90,8 @@ export class FakeAdsStream extends PodEnd implements PodChannel {
   /** Its address; to be changed before the first request only. */
   peer = "192.0.2.1:4711";
   readonly counts: AnswerCounts;
+  /** How long the pod had sent nothing when it was given up. */
+  hungMs: number | undefined;
   /** How often the stream could be ended after the pod had nothing more to say. */
   ends = 0;
   readonly #stream: PodStream;
@@ -105,23 +109,30 @@ export class FakeAdsStream extends PodEnd implements PodChannel {
       kind = "aggregated",
       log = silentLog(),
       snapshotMaxBytes = 4_000_000,
+      heartbeat,
     }: FakeAdsStreamOptions = {},
   ) {
     super();
     this.counts = new AnswerCounts(pods);
     const deps = { channel: this, publisher, pods, clock, semaphore, log };
-    this.#stream = new PodStream(deps, { identifier: "replica-1", kind, snapshotMaxBytes });
+    this.#stream = new PodStream(deps, { identifier: "replica-1", kind, snapshotMaxBytes, heartbeat });
     publisher.onPublished(() => this.#stream.published());
   }
 
   send(pieces: readonly Buffer[], written: () => void): void {
     expect(this.#isClosed, "nothing is sent after the end").toBe(false);
-    expect(this.#written, "nothing is sent while a response is under way").toBeUndefined();
     const response = fromBinary(DiscoveryResponseSchema, Buffer.concat(pieces));
     expect(response.controlPlane?.identifier).toBe("replica-1");
     this.receive(response);
+    if (response === this.heartbeats.at(-1)) return;
+    expect(this.#written, "no configuration is sent while another one is under way").toBeUndefined();
     if (this.#isReading) written();
     else this.#written = written;
+  }
+
+  hung(waitedMs: number): void {
+    this.hungMs = waitedMs;
+    this.close();
   }
 
   request(text: RequestText = {}): string | undefined {

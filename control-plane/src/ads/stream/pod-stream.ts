@@ -4,14 +4,16 @@ import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import { timerDelayMs } from "@weir/common/timers/timer-delay";
 import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import { HEARTBEAT_FEATURE, HEARTBEAT_TYPE_URL } from "@weir/proto/grpc/heartbeat";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
 import { PodForms } from "../../pods/pod-forms.ts";
 import type { PodRegistry, PodReport } from "../../pods/pod-registry.ts";
 import type { Publisher } from "../../snapshot/publisher.ts";
-import { encodeTail } from "../../snapshot/response-bytes.ts";
+import { encodeHead, encodeTail } from "../../snapshot/response-bytes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import type { WriteChunks } from "./chunked-writer.ts";
+import { Heartbeat, type HeartbeatOptions } from "./heartbeat.ts";
 import { identityOf, isProbe, type PodIdentity, podName } from "./node-identity.ts";
 import type { SendPermit, SendSemaphore } from "./send-semaphore.ts";
 import { afterSending, type Meaning, NEW_TYPE, nextResponse, receiveRequest, type TypeState } from "./sotw.ts";
@@ -27,8 +29,13 @@ const ANSWER_INTERVAL_MS = 1000;
 export interface PodChannel {
   /** Address and port of the client. */
   readonly peer: string;
-  /** Sends one serialised DiscoveryResponse; never called again before it has called back. */
+  /**
+   * Sends one serialised DiscoveryResponse after those before. A configuration is never sent before the
+   * last one was written; heartbeats are.
+   */
   readonly send: WriteChunks;
+  /** Ends the stream of a pod that has sent nothing for this long. */
+  readonly hung: (waitedMs: number) => void;
 }
 
 /** What a stream works with. */
@@ -57,6 +64,7 @@ export interface PodStreamOptions {
   readonly identifier: string;
   readonly kind: StreamKind;
   readonly snapshotMaxBytes: number;
+  readonly heartbeat?: HeartbeatOptions | undefined;
 }
 
 /** Whether a request where only our type can be meant asks for it: it need not name it. */
@@ -88,7 +96,9 @@ export class PodStream {
   /** The one type that is served; requests for others are not answered and leave no state. */
   #type: TypeState = NEW_TYPE;
   readonly #forms: PodForms;
-  #responses = 0;
+  /** For a pod that asks for it. */
+  #heartbeat: Heartbeat | undefined;
+  #nonces = 0;
   /** The last version that changed nothing for the pod. */
   #unaffectedVersion: string | undefined;
   /** Set while a form may be tried only later. */
@@ -113,6 +123,8 @@ export class PodStream {
     const violation = violationOf(request, this.#options.kind);
     if (violation !== undefined) return violation;
     const pod = (this.#pod ??= this.#meet(request));
+    this.#heartbeat?.received();
+    if (request.typeUrl === HEARTBEAT_TYPE_URL) return undefined;
     if (!isRateLimitConfig(request.typeUrl)) {
       pod.log.debug("Ignored a request for another type", { type: request.typeUrl });
       return undefined;
@@ -141,6 +153,7 @@ export class PodStream {
    */
   halfClosed(done: () => void): void {
     this.#halfClosed = done;
+    this.#heartbeat?.stop();
     if (this.#permit === undefined) done();
   }
 
@@ -149,6 +162,7 @@ export class PodStream {
     if (this.#isEnded) return;
     this.#isEnded = true;
     clearTimeout(this.#trialTimer);
+    this.#heartbeat?.stop();
     this.#permit?.release();
     this.#pod?.report.left();
     this.#pod?.log.info("Pod disconnected");
@@ -167,13 +181,34 @@ export class PodStream {
     // A status that counted a probe would say that a pod enforces what none does.
     const report = isProbed ? pods.unlisted(pod) : pods.connected(pod);
     const answers = new RateLimitedLog(log, { intervalMs: ANSWER_INTERVAL_MS, clock: this.#deps.clock });
+    if (this.#options.kind === "aggregated" && request.node?.clientFeatures.includes(HEARTBEAT_FEATURE) === true)
+      this.#heartbeat = this.#startHeartbeat();
     return { identity, log, report, answers };
+  }
+
+  #startHeartbeat(): Heartbeat {
+    const { channel } = this.#deps;
+    const send = (silenceMaxMs: number): void => {
+      const head = encodeHead(String(silenceMaxMs), HEARTBEAT_TYPE_URL);
+      channel.send([head, this.#tail(this.#nextNonce())], () => undefined);
+    };
+    return new Heartbeat({ send, hung: (waitedMs) => channel.hung(waitedMs) }, this.#options.heartbeat);
+  }
+
+  #nextNonce(): string {
+    this.#nonces += 1;
+    return String(this.#nonces);
+  }
+
+  #tail(nonce: string): Buffer {
+    return encodeTail({ nonce, identifier: this.#options.identifier });
   }
 
   #report({ report, log, answers }: KnownPod, meaning: Meaning): void {
     switch (meaning.kind) {
       case "ack": {
         const { version } = meaning.sent.snapshot;
+        this.#heartbeat?.answered();
         this.#forms.ack();
         report.accepted(meaning.sent);
         answers.info("Pod ACKed snapshot", { version }, answerKey("ACK", meaning.sent.snapshot));
@@ -182,6 +217,7 @@ export class PodStream {
       case "nack": {
         const { sent, message } = meaning;
         const { version } = sent.snapshot;
+        this.#heartbeat?.answered();
         this.#forms.nack(sent, message);
         report.rejected(version, message, this.#forms.nacks);
         answers.error("Pod NACKed snapshot", { version, text: message }, answerKey("NACK", sent.snapshot));
@@ -247,13 +283,13 @@ export class PodStream {
       return;
     }
     const { pod, snapshot, names } = due;
-    this.#responses += 1;
-    const nonce = String(this.#responses);
+    const pieces = snapshot.pieces(names);
+    this.#heartbeat?.responding(pieces.reduce((sum, { length }) => sum + length, 0));
+    const nonce = this.#nextNonce();
     this.#type = afterSending(this.#type, snapshot, { nonce, names });
     this.#unaffectedVersion = snapshot.version;
     pod.report.sent(snapshot.version);
-    const tail = encodeTail({ nonce, identifier: this.#options.identifier });
-    this.#deps.channel.send([...snapshot.pieces(names), tail], () => this.#finish(permit));
+    this.#deps.channel.send([...pieces, this.#tail(nonce)], () => this.#finish(permit));
   }
 
   #finish(permit: SendPermit): void {

@@ -55,19 +55,23 @@ async function connectOnce(listener: ConfigListener, options: XdsOptions, end: A
   end.addEventListener("abort", stop, { once: true });
   let stream: AdsStream | undefined;
   try {
-    stream = new AdsStream(options, subscription(""), {
-      connected: () => {
-        isConnected = true;
+    stream = new AdsStream(
+      options,
+      { request: subscription(""), expectsHeartbeat: false },
+      {
+        connected: () => {
+          isConnected = true;
+        },
+        received: (response) => {
+          if (result !== undefined) return;
+          const { answer, result: loaded } = load(listener, response);
+          result = loaded;
+          if (answer !== undefined) stream?.send(answer);
+          if (result !== undefined) stream?.finish(); // The server ends the stream when it has read the answer.
+        },
+        ended: (reason) => resolve(result ?? { kind: "again", reason }),
       },
-      received: (response) => {
-        if (result !== undefined) return;
-        const { answer, result: loaded } = load(listener, response);
-        result = loaded;
-        if (answer !== undefined) stream?.send(answer);
-        if (result !== undefined) stream?.finish(); // The server ends the stream when it has read the answer.
-      },
-      ended: (reason) => resolve(result ?? { kind: "again", reason }),
-    });
+    );
     return await promise;
   } catch (error) {
     return { kind: "again", reason: describeError(error) };

@@ -16,6 +16,7 @@ import {
   type DiscoveryResponse,
 } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { StatusSchema } from "@weir/proto/generated/google/rpc/status_pb";
+import { HEARTBEAT_FEATURE, HEARTBEAT_TYPE_URL } from "@weir/proto/grpc/heartbeat";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
@@ -23,6 +24,7 @@ import type { RequestContent } from "./ads-messages.ts";
 import { callReason } from "@weir/common/grpc/call-reason";
 import { openTlsChannel, type TlsChannel } from "@weir/common/grpc/tls-channel";
 import { explainFailure, isClosedSilently } from "./connection-failure.ts";
+import { HeartbeatWatch } from "./heartbeat-watch.ts";
 import { speaksTls } from "./tls-probe.ts";
 import type { XdsOptions } from "./xds-options.ts";
 
@@ -31,14 +33,19 @@ const NACK_CODE = 3;
 
 /**
  * Silence of a server before a ping, and the longest wait for its answer, in milliseconds. Go
- * servers end connections that ping more often than every five minutes.
+ * servers end connections that ping more often than every five minutes. Heartbeats show sooner that a
+ * server of Weir is dead.
  */
 const KEEPALIVE = { timeMs: 310_000, timeoutMs: 20_000 };
 
 /**
- * Longest wait for a connection, in milliseconds: gRPC's own minimum. grpc-js waits indefinitely.
+ * Longest wait for a connection, in milliseconds: the next attempt may find another replica. grpc-js
+ * waits indefinitely.
  */
-const CONNECT_TIMEOUT_MS = 20_000;
+const CONNECT_TIMEOUT_MS = 5000;
+
+/** Several replicas behind one name share the pods. */
+const PICK_FIRST = JSON.stringify({ loadBalancingConfig: [{ pick_first: { shuffleAddressList: true } }] });
 
 const MESSAGE_MAX_BYTES = 4 * 1024 * 1024;
 
@@ -54,6 +61,13 @@ export interface AdsStreamListener {
   ended(reason: string): void;
 }
 
+/** How a stream begins. */
+export interface StreamStart {
+  readonly request: RequestContent;
+  /** That of the stream before; false for the first one. */
+  readonly expectsHeartbeat: boolean;
+}
+
 type Call = ClientDuplexStream<DiscoveryRequest, DiscoveryResponse>;
 
 /** A stream. */
@@ -65,13 +79,18 @@ export class AdsStream {
   readonly #connectTimeoutMs: number;
   /** Undefined = plaintext. */
   readonly #tls: { readonly certificate: TlsChannel["certificate"] } | undefined;
+  readonly #heartbeat: HeartbeatWatch;
   #listener: AdsStreamListener | undefined;
 
-  /** Connects and sends `first`. Fails with TLS_FILE_INVALID when the files are invalid. */
-  constructor(options: XdsOptions, first: RequestContent, listener: AdsStreamListener) {
+  /** Connects and sends the first request. Fails with TLS_FILE_INVALID when the files are invalid. */
+  constructor(options: XdsOptions, { request, expectsHeartbeat }: StreamStart, listener: AdsStreamListener) {
     this.#listener = listener;
+    this.#heartbeat = new HeartbeatWatch(expectsHeartbeat, (waitedMs) =>
+      this.#end(`the server has sent nothing for ${waitedMs} ms`),
+    );
     this.#connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS;
-    this.#node = create(NodeSchema, { id: options.nodeId, ...metadataOf(options.nodeMetadata) });
+    const clientFeatures = [HEARTBEAT_FEATURE];
+    this.#node = create(NodeSchema, { id: options.nodeId, clientFeatures, ...metadataOf(options.nodeMetadata) });
     const { serverUrl, tls } = options;
     const channel = tls === undefined ? PLAIN_TEXT : openTlsChannel(serverUrl, tls.paths, tls.serverName);
     this.#serverUrl = serverUrl;
@@ -80,7 +99,7 @@ export class AdsStream {
     const { path, requestSerialize, responseDeserialize } =
       serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources;
     this.#call = this.#client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, headersOf(options));
-    this.#call.on("data", (response: DiscoveryResponse) => this.#listener?.received(response));
+    this.#call.on("data", (response: DiscoveryResponse) => this.#receive(response));
     // The first of "error" and "end" ends the stream; after an error there may be both.
     let isOver = false;
     const over = (end: () => unknown): void => {
@@ -90,7 +109,12 @@ export class AdsStream {
     this.#call.on("error", (error: ServiceError) => over(() => this.#fail(callReason(error))));
     this.#call.on("end", () => over(() => this.#end("the server ended the stream")));
     this.#watchConnection();
-    this.send(first);
+    this.send(request);
+  }
+
+  /** Whether the server sends heartbeats: for the next stream. */
+  get expectsHeartbeat(): boolean {
+    return this.#heartbeat.isExpected;
   }
 
   /** Sends a request. */
@@ -106,6 +130,18 @@ export class AdsStream {
     this.#call.write(request);
   }
 
+  #receive(response: DiscoveryResponse): void {
+    if (this.#listener === undefined) return;
+    if (response.typeUrl !== HEARTBEAT_TYPE_URL) {
+      this.#heartbeat.response();
+      this.#listener.received(response);
+      return;
+    }
+    this.#heartbeat.heartbeat(Number(response.versionInfo));
+    const { typeUrl, nonce: responseNonce } = response;
+    if (this.#call.writable) this.#call.write(create(DiscoveryRequestSchema, { typeUrl, responseNonce }));
+  }
+
   /** Sends nothing more; the server ends the stream when it has read everything. */
   finish(): void {
     this.#call.end();
@@ -114,6 +150,7 @@ export class AdsStream {
   /** Ends stream and connection; the listener is not called any more. */
   close(): void {
     this.#listener = undefined;
+    this.#heartbeat.stop();
     this.#call.cancel();
     this.#client.close();
   }
@@ -121,7 +158,11 @@ export class AdsStream {
   #watchConnection(): void {
     const timeoutMs = this.#connectTimeoutMs;
     this.#client.waitForReady(Date.now() + timeoutMs, (error) => {
-      if (error === undefined) this.#listener?.connected();
+      if (this.#listener === undefined) return;
+      if (error === undefined) {
+        this.#heartbeat.connected();
+        this.#listener.connected();
+      }
       // A refused connection has ended the stream already; then there is no listener.
       else this.#end(`no connection within ${timeoutMs} ms`);
     });
@@ -159,6 +200,7 @@ function channelOptions({ messageMaxBytes, keepalive = KEEPALIVE }: XdsOptions):
     "grpc.max_receive_message_length": messageMaxBytes ?? MESSAGE_MAX_BYTES,
     "grpc.keepalive_time_ms": keepalive.timeMs,
     "grpc.keepalive_timeout_ms": keepalive.timeoutMs,
+    "grpc.service_config": PICK_FIRST,
     "grpc.use_local_subchannel_pool": 1, // Each connection is new and reads the TLS files again.
     "grpc.enable_channelz": 0,
   };

@@ -208,6 +208,61 @@ describe("XdsSource", () => {
     expect(server.streams.at(-1)?.requests[0]).toMatchObject({ versionInfo: "v1", responseNonce: "" });
   });
 
+  it("heartbeats are answered, and a server whose heartbeats stop is left, though its connection lives", async () => {
+    const server = await openServer(async (stream, number) => {
+      stream.beat(5000, `beat-${number}`);
+      stream.write(responseFrame(`v${number}`, [rateLimitConfig(`d${number}`)]));
+      await stream.hasReceived(2);
+      if (number === 0) stream.beat(200, "last");
+    });
+    await start(server.port);
+    await listener.until(() => listener.domains().join() === "d1");
+    expect(server.streams[0]?.beats).toEqual(["beat-0", "last"]);
+    expect(lines.filter((line) => line["level"] === "warning")).toMatchObject([
+      {
+        "@message": "Lost the configuration server, retrying",
+        reason: "the server has sent nothing for 200 ms",
+      },
+      { "@message": "Connected to the configuration server again" },
+    ]);
+    expect(server.streams[1]?.requests[0]).toMatchObject({ versionInfo: "v0", responseNonce: "" });
+  });
+
+  it("a server that sent heartbeats and is silent on a new stream is left, and one that sends none is not", async () => {
+    const server = await openServer(async (stream, number) => {
+      if (number === 0) stream.beat(100);
+      // Nothing on the second stream: a proxy answers for a server that hangs.
+      if (number === 2) stream.write(responseFrame("v1", [rateLimitConfig("a")]));
+    });
+    await start(server.port);
+    await listener.until(() => listener.domains().join() === "a");
+    expect(lines.filter(({ reason }) => reason !== undefined).map(({ reason }) => reason)).toEqual([
+      "the server has sent nothing for 100 ms",
+      "the server has sent nothing for 5000 ms",
+    ]);
+  });
+
+  it("a client connects to the next address of a name when the process behind the first one hangs", async () => {
+    const server = await openServer();
+    server.publish("v1", [rateLimitConfig("a")]);
+    // The kernel takes connections for a process that is stopped.
+    const sides: Socket[] = [];
+    const stopped = createServer((socket) => sides.push(socket));
+    await new Promise<void>((resolve) => stopped.listen(0, "127.0.0.1", resolve));
+    closing.push(() => {
+      stopped.close();
+      for (const side of sides) side.destroy();
+    });
+    const addresses = [(stopped.address() as AddressInfo).port, server.port].map((port) => `127.0.0.1:${port}`);
+    for (let attempt = 0; sides.length === 0; attempt += 1) {
+      // The order is random: it begins with either.
+      await start(0, { serverUrl: `ipv4:${addresses.join()}`, connectTimeoutMs: 40_000 });
+      await listener.until(() => listener.accepted.length > attempt);
+      await source?.stop();
+    }
+    expect(lines.filter((line) => line["level"] === "warning")).toEqual([]);
+  });
+
   it("a message whose length exceeds the limit is rejected before it arrives", async () => {
     const server = await openServer(async ({ hasReceived, respond, stream }, number) => {
       await hasReceived(1);

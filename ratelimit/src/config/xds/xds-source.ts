@@ -103,7 +103,11 @@ export class XdsSource implements ConfigSource {
     this.#nackedVersion = undefined;
     this.#nacks = 0;
     try {
-      this.#stream = new AdsStream(this.#options, subscription(this.#ackedVersion), {
+      const start = {
+        request: subscription(this.#ackedVersion),
+        expectsHeartbeat: this.#stream?.expectsHeartbeat ?? false,
+      };
+      this.#stream = new AdsStream(this.#options, start, {
         connected: () => {
           this.#isConnected = true;
           this.#deps.log.info("Connected to the configuration server");
