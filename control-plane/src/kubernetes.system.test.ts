@@ -64,6 +64,7 @@ async function startControlPlane(): Promise<ControlPlaneProcess> {
     ADS_PORT: "0",
     HTTP_HOST: "127.0.0.1",
     HTTP_PORT: String(httpPort),
+    LOOPBACK_PORT: "0",
     SHUTDOWN_DRAIN: "0s",
     ALLOW_EMPTY_AFTER: "2s",
   };

@@ -46,6 +46,7 @@ describe("ControlPlane with pods of several images", () => {
       ADS_PLAINTEXT: "true",
       HTTP_HOST: "127.0.0.1",
       HTTP_PORT: "0",
+      LOOPBACK_PORT: "0",
       DEBOUNCE_QUIET: "5ms",
       ...env,
     });

@@ -39,7 +39,7 @@ describe("parseSettings()", () => {
           reportNames: undefined,
         },
       },
-      http: { host: "0.0.0.0", port: 8090, hasReports: true },
+      http: { host: "0.0.0.0", port: 8090, hasReports: true, loopbackPort: 8092 },
       debounceQuietMs: 100,
       debounceMaxMs: 1000,
       snapshotMaxBytes: 4_128_768,

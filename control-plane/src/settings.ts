@@ -43,6 +43,8 @@ export interface Settings {
     readonly port: number;
     /** Whether reports are served there, next to probes and metrics. */
     readonly hasReports: boolean;
+    /** Port of the loopback addresses, where reports are served in any case; 0: no such listener. */
+    readonly loopbackPort: number;
   };
   /** Milliseconds. */
   readonly debounceQuietMs: number;
@@ -100,6 +102,11 @@ function readSettings(read: EnvReader): Settings {
         default: true,
         effect:
           "Serves the rollout API and the status page on HTTP_PORT, to every client that reaches the port. false leaves probes and metrics.",
+      }),
+      loopbackPort: read.port("LOOPBACK_PORT", {
+        default: 8092,
+        effect:
+          "Port on 127.0.0.1 and ::1 alone, for kubectl port-forward and kubectl weir: serves what HTTP_PORT does, with reports also when HTTP_REPORTS=false. 0 opens no such listener.",
       }),
     },
     ...readPublishing(read, source),

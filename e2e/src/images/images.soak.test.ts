@@ -177,7 +177,7 @@ describe("images", () => {
     const [port = "", adsPort = ""] = await somePorts(2);
     const env = {
       ...{ SOURCE: "directory", SOURCE_DIRECTORY: "/mnt/manifests", ADS_PLAINTEXT: "true" },
-      ...{ HTTP_PORT: port, ADS_PORT: adsPort },
+      ...{ HTTP_PORT: port, ADS_PORT: adsPort, LOOPBACK_PORT: "0" },
     };
     await startUntilReady(
       "weir-control-plane",
