@@ -1,4 +1,5 @@
-// Tests of LOOPBACK_PORT: reports for clients on this machine, whatever HTTP_REPORTS says, and for no other.
+// Tests of LOOPBACK_PORT: reports for clients on this machine and no other, whatever HTTP_REPORTS
+// says.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";

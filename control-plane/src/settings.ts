@@ -43,7 +43,7 @@ export interface Settings {
     readonly port: number;
     /** Whether reports are served there, next to probes and metrics. */
     readonly hasReports: boolean;
-    /** Port of the loopback addresses, where reports are served in any case; 0: no such listener. */
+    /** Port of the loopback addresses, which always have reports; 0: no such listener. */
     readonly loopbackPort: number;
   };
   /** Milliseconds. */

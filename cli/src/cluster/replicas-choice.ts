@@ -17,8 +17,8 @@ export interface ReplicasChoice extends ClusterChoice {
   readonly namespace: string;
   readonly service: string;
   /**
-   * Name of a port of the Service, or number of a port of the pods; undefined: the loopback port, and where nothing
-   * listens there the HTTP port.
+   * Name of a port of the Service, or number of a port of the pods; undefined: the loopback port,
+   * and where nothing listens there the HTTP port.
    */
   readonly port: string | undefined;
 }

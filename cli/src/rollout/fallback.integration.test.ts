@@ -1,5 +1,5 @@
-// Tests of `weir rollout` with replicas of a cluster that have no loopback listener: the command asks their HTTP port,
-// and says so. cluster-rollout.node.test.ts has such replicas on a real node.
+// Tests of `weir rollout` with replicas of a cluster that have no loopback listener: it asks their
+// HTTP port, and says so. cluster-rollout.node.test.ts has such replicas on a real node.
 import { once } from "node:events";
 import { connect } from "node:net";
 import type { Duplex } from "node:stream";

@@ -22,7 +22,7 @@ import type { ServerAccess } from "./server-access.ts";
 /** Largest answer, in bytes: thousands of resources and pods. */
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 
-/** The kubelet's words, which come through the container runtime, when nothing listens on a port of a pod. */
+/** What the kubelet says, in words of the container runtime, when nothing listens on a port. */
 const NOTHING_LISTENS = /the kubelet says ".*connection refused/s;
 
 /** Waits before a busy replica is asked again, in milliseconds. */

@@ -1,5 +1,5 @@
-// The listeners of the loopback addresses, which no other machine reaches: kubectl port-forward does, with the
-// rights of its user in the API server.
+// The listeners of the loopback addresses, which no other machine reaches. kubectl port-forward
+// does, with the rights of its user in the API server.
 import { type AdminRoute, AdminServer, respondText } from "@weir/common/admin/admin-server";
 import type { Log } from "@weir/common/log/log";
 import { isLocalName, loopbackHosts } from "@weir/common/net/loopback";
@@ -18,7 +18,7 @@ export function loopbackServers(
   });
 }
 
-/** The route for requests that ask this machine: the browser of a user may ask it for a web page of others. */
+/** The route for requests that ask this machine by its names: browsers ask it for any web page. */
 function forLocalNames(route: AdminRoute): AdminRoute {
   return {
     ...route,
