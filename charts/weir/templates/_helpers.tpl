@@ -52,6 +52,18 @@ spiffe://cluster.local/ns/{{ .Release.Namespace }}/sa/weir-operator
 {{- end }}
 {{- end -}}
 
+{{/* The namespaceSelector of the watched namespaces; nothing when all are. */}}
+{{- define "weir.watchedNamespaces" -}}
+{{- with .Values.watchNamespaces -}}
+namespaceSelector:
+  matchExpressions:
+    - key: kubernetes.io/metadata.name
+      operator: In
+      values:
+        {{- toYaml . | nindent 8 }}
+{{- end -}}
+{{- end -}}
+
 {{/* A ServiceAccount bound to rules everywhere, or in each watched namespace: (dict root account role rules). */}}
 {{- define "weir.grant" -}}
 {{- $root := .root -}}
