@@ -77,6 +77,12 @@ describe("the pods of the installed product", () => {
     },
   );
 
+  it("have reports of the control plane for kubectl weir alone, and not for other pods", async () => {
+    const { address } = await podOf("weir-control-plane", SYSTEM_NAMESPACE);
+    expect((await fetch(`http://${address}:8090/status`)).status).toBe(404);
+    await expect(fetch(`http://${address}:8092/status`)).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
+  });
+
   it.each([
     { command: "status", code: 0, output: /^rlc\/limits +True +/m },
     { command: "explain --domain pods -d user=ann", code: 0, output: /1 per year|1\/year/ },
@@ -84,7 +90,7 @@ describe("the pods of the installed product", () => {
     {
       command: `rollout --wait --fleet ${NAMESPACE}.core limits`,
       code: 0,
-      output: /^pods\/limits +pods +served +1\/1 /m,
+      output: /^\S+ 1 resource served and ACKed by the only pod$/m,
     },
   ])("answer kubectl weir $command", async ({ command, code, output }) => {
     const { kubectlPath, kubeconfigPath, folder } = node.cluster;
