@@ -66,7 +66,7 @@ function placesOf(
     .toArray();
 }
 
-/** Whether the character is compatible with one of ASCII, such as a full-width or a mathematical letter. */
+/** Whether the character is a form of one of ASCII, such as a full-width or mathematical letter. */
 function isFormOfAscii(character: string): boolean {
   const form = character.normalize("NFKC");
   return form.length === 1 && ASCII.test(form);
