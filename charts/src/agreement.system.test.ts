@@ -15,7 +15,8 @@ const OWN_NAMESPACE = { tested: "Role/weir-operator", chart: "Role/weir-operator
 
 /** The objects of the manifests of a folder. */
 function manifests(folder: string): readonly Mapping[] {
-  return readdirSync(join(ROOT, folder)).flatMap((name) =>
+  const files = readdirSync(join(ROOT, folder)).filter((name) => name.endsWith(".yaml"));
+  return files.flatMap((name) =>
     parseAllDocuments(readFileSync(join(ROOT, folder, name), "utf8")).map((document) => fieldsOf(document.toJS())),
   );
 }
@@ -96,6 +97,19 @@ describe("the chart weir", () => {
     for (const field of ["command", "ports", "livenessProbe", "resources", "volumeMounts", "securityContext"])
       expect(rendered[field], field).toEqual(tested[field]);
     expect(fieldsOf(rendered["readinessProbe"])).toMatchObject(fieldsOf(tested["readinessProbe"]));
+  });
+
+  it("has the policies of the examples, which the roles are tested with", async () => {
+    const chart = await renderChart({ chart: "weir", values: { tenancy: { domainPrefix: true, fleetPrefix: true } } });
+    const specsOf = (objects: readonly Mapping[]): ReadonlyMap<string, unknown> =>
+      new Map(
+        objects
+          .filter(({ kind }) => String(kind).startsWith("ValidatingAdmissionPolicy"))
+          .map((object) => [`${String(object["kind"])}/${nameOf(object)}`, object["spec"]]),
+      );
+    const examples = manifests("examples/policies");
+    expect(specsOf(examples).size).toBe(4);
+    expect(specsOf(chart.objects)).toEqual(specsOf(examples));
   });
 });
 

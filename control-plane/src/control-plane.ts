@@ -4,7 +4,7 @@ import { randomUUID, X509Certificate } from "node:crypto";
 import { hostname } from "node:os";
 
 import { setLogger } from "@grpc/grpc-js";
-import { AdminServer } from "@weir/common/admin/admin-server";
+import { type AdminRoute, AdminServer } from "@weir/common/admin/admin-server";
 import { Lifecycle, type Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log, LogFields } from "@weir/common/log/log";
 import { formatAddress } from "@weir/common/net/listen";
@@ -34,6 +34,7 @@ import { KubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
 import type { Source } from "./source/source.ts";
 import type { SourceCounts } from "./status/gauges.ts";
 import { createMetrics, type Metrics } from "./status/metrics.ts";
+import { loopbackServers } from "./status/loopback-servers.ts";
 import { statusRoutes, withoutReports } from "./status/status-routes.ts";
 
 /** How often conditions that change without an event are checked for watchers, in milliseconds. */
@@ -61,6 +62,8 @@ export class ControlPlane {
   readonly lifecycle: Lifecycle;
   readonly ads: AdsServer;
   readonly http: AdminServer;
+  /** The listeners of the loopback addresses. */
+  readonly loopback: readonly AdminServer[];
   readonly #deps: ControlPlaneDeps;
   readonly #settings: Settings;
   readonly #self = { replica: hostname(), instance: randomUUID() };
@@ -91,7 +94,9 @@ export class ControlPlane {
     this.#pods.onChanged(() => this.#feed.changed());
     this.#metrics = this.#createMetrics();
     this.ads = this.#createAdsServer();
-    this.http = this.#createHttpServer();
+    const routes = this.#httpRoutes();
+    this.http = this.#createHttpServer(routes);
+    this.loopback = loopbackServers({ log }, routes, settings.http.loopbackPort);
     this.#follower = new PushFollower({ log, clock, publisher: this.#publisher, pods: this.#pods, tracer, markFailed });
     this.#fleetWatch = new FleetWatch({
       log,
@@ -123,6 +128,7 @@ export class ControlPlane {
 
   /** Source, addresses and protection, for the log. */
   describe(): LogFields {
+    const [loopback] = this.loopback;
     return {
       source: this.#source.location,
       ads: addressOf(this.ads),
@@ -130,6 +136,7 @@ export class ControlPlane {
       ...(this.#settings.http.hasReports
         ? { status: `http://${addressOf(this.http)}/status` }
         : { probes: `http://${addressOf(this.http)}/readyz` }),
+      ...(loopback !== undefined && { loopback: `http://${addressOf(loopback)}/status` }),
     };
   }
 
@@ -196,9 +203,8 @@ export class ControlPlane {
     ];
   }
 
-  #createHttpServer(): AdminServer {
+  #httpRoutes(): readonly AdminRoute[] {
     const { log } = this.#deps;
-    const http = new AdminServer({ log }, { ...this.#settings.http, setting: "HTTP_PORT", what: "HTTP" });
     const limit = this.#rolloutLimit;
     const routes = statusRoutes({
       report: (filter) => this.#report(filter),
@@ -206,8 +212,13 @@ export class ControlPlane {
       limit,
       metrics: this.#metrics,
     });
-    const all = [...routes, rolloutRoute({ feed: this.#feed, limit, log })];
-    for (const route of this.#settings.http.hasReports ? all : withoutReports(all)) http.route(route);
+    return [...routes, rolloutRoute({ feed: this.#feed, limit, log })];
+  }
+
+  #createHttpServer(routes: readonly AdminRoute[]): AdminServer {
+    const { http: settings } = this.#settings;
+    const http = new AdminServer({ log: this.#deps.log }, { ...settings, setting: "HTTP_PORT", what: "HTTP" });
+    for (const route of settings.hasReports ? routes : withoutReports(routes)) http.route(route);
     return http;
   }
 
@@ -217,7 +228,7 @@ export class ControlPlane {
     // HTTP first, so that a start that waits has a status page; pods last, when there is a
     // snapshot.
     const tls = this.#security.kind === "mutual-tls" ? [this.#security.files] : [];
-    const first = [this.http, this.#conditionCheck(), this.#fleetWatch, ...tls];
+    const first = [this.http, ...this.loopback, this.#conditionCheck(), this.#fleetWatch, ...tls];
     const followers: readonly Part[] = [
       this.#follower,
       new QuarantineLog({ log, pods: this.#pods }),

@@ -87,6 +87,7 @@ describe("weir-control-plane", () => {
   it.each([
     { setting: "ADS_PORT", what: "ADS" },
     { setting: "HTTP_PORT", what: "HTTP" },
+    { setting: "LOOPBACK_PORT", what: "loopback HTTP" },
   ])("names the port and $setting, and ends with 1, when the port is in use", async ({ setting, what }) => {
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");

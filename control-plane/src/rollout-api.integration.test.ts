@@ -54,7 +54,12 @@ describe("rollout API", () => {
   }
 
   async function start(security: Readonly<Record<string, string>> = { ADS_PLAINTEXT: "true" }): Promise<void> {
-    const listeners = { ADS_HOST: "127.0.0.1", ADS_PORT: "0", HTTP_HOST: "127.0.0.1", HTTP_PORT: "0" };
+    const listeners = {
+      ADS_HOST: "127.0.0.1",
+      ADS_PORT: "0",
+      HTTP_HOST: "127.0.0.1",
+      HTTP_PORT: "0",
+    };
     const settings = parseSettings({ SOURCE_DIRECTORY: folder, ...listeners, ...security });
     controlPlane = new ControlPlane({ log: silentLog(), clock: Date.now, tracer: undefined }, settings);
     await controlPlane.lifecycle.start();

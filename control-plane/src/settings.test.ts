@@ -40,7 +40,7 @@ describe("parseSettings()", () => {
           reportNames: undefined,
         },
       },
-      http: { host: "0.0.0.0", port: 8090, hasReports: true },
+      http: { host: "0.0.0.0", port: 8090, hasReports: true, loopbackPort: 0 },
       debounceQuietMs: 100,
       debounceMaxMs: 1000,
       snapshotMaxBytes: 4_128_768,

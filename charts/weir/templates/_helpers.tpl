@@ -57,6 +57,18 @@ spiffe://{{ include "weir.trustDomain" . }}/ns/{{ .Release.Namespace }}/sa/weir-
 {{- end }}
 {{- end -}}
 
+{{/* The namespaceSelector of the watched namespaces; nothing when all are. */}}
+{{- define "weir.watchedNamespaces" -}}
+{{- with .Values.watchNamespaces -}}
+namespaceSelector:
+  matchExpressions:
+    - key: kubernetes.io/metadata.name
+      operator: In
+      values:
+        {{- toYaml . | nindent 8 }}
+{{- end -}}
+{{- end -}}
+
 {{/* A ServiceAccount bound to rules everywhere, or in each watched namespace: (dict root account role rules). */}}
 {{- define "weir.grant" -}}
 {{- $grant := . -}}

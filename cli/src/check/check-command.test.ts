@@ -394,6 +394,31 @@ describe("runCheck() on rules that may not mean what they say", () => {
   });
 });
 
+describe("runCheck() on texts that look like others", () => {
+  it("warns of them with field and place, in a manifest and in a rule file", async () => {
+    const head = "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: {name: a}";
+    write({
+      "a.yaml": `${head}\nspec:\n  domain: p\u0430ypal\n  descriptors: [{key: user, value: "ad\\u202Emin"}]\n`,
+      "b.yaml": `domain: files\ndescriptors: [{key: us\u200Ber}]\n`,
+    });
+    const { code, stdout } = await check(["a.yaml", "b.yaml"]);
+    expect([code, stdout.split("\n")]).toEqual([
+      0,
+      [
+        "a.yaml:5:11: spec.domain: warning: has Latin and Cyrillic letters in one word, which look alike: U+0430 at character 2",
+        "a.yaml:6:36: spec.descriptors[0].value: warning: has bidirectional controls, which change the order of what is shown: U+202E at character 3",
+        "b.yaml:2:21: descriptors[0].key: warning: has invisible characters: U+200B at character 3",
+        "2 files with 1 resource and 1 rule file: no problems, 3 warnings",
+        "",
+      ],
+    ]);
+    expect(JSON.parse((await check(["b.yaml", "-ojson"])).stdout)).toMatchObject({
+      ok: true,
+      warnings: [{ field: "descriptors[0].key", message: "has invisible characters: U+200B at character 3" }],
+    });
+  });
+});
+
 describe("runCheck() on manifests of other kinds", () => {
   const OTHERS = `apiVersion: v1\nkind: Namespace\nmetadata: {name: a, a: b}\n---\napiVersion: v1\nkind: List\nitems: [{apiVersion: apps/v1, kind: Deployment}]\n---\napiVersion: v1\nkind: ConfigMapList\nitems: [{}]\n`;
 

@@ -5,14 +5,22 @@ import { CLUSTER_FLAGS, CLUSTER_HELP, type ClusterChoice, readClusterChoice } fr
 /** Where the control plane runs unless the command line names another place. */
 const NAMESPACE = "weir-system";
 const SERVICE = "weir-control-plane-headless";
-const PORT = "http";
+
+/** Default of LOOPBACK_PORT of the control plane. */
+export const LOOPBACK_PORT = 8092;
+
+/** Default of HTTP_PORT, for versions without LOOPBACK_PORT. */
+export const HTTP_PORT = 8090;
 
 /** The Service of the replicas, and the port of their rollout API. */
 export interface ReplicasChoice extends ClusterChoice {
   readonly namespace: string;
   readonly service: string;
-  /** Name of a port of the Service, or number of a port of the pods. */
-  readonly port: string;
+  /**
+   * Name of a port of the Service, or number of a port of the pods; undefined: the loopback port,
+   * and where nothing listens there the HTTP port.
+   */
+  readonly port: string | undefined;
 }
 
 /** The flags, for the reader of the command line. */
@@ -30,8 +38,9 @@ export const REPLICAS_HELP = `  --from-cluster
       through the API server. The default of kubectl weir. The account must be allowed to list
       EndpointSlices, and to get and create pods/portforward, in the namespace of the control plane.
   --control-plane-namespace NAMESPACE, --control-plane-service NAME, --control-plane-port PORT
-      The Service of the replicas in the cluster, and the name or number of their HTTP port. Default is
-      ${SERVICE} in ${NAMESPACE}, port ${PORT}.
+      The Service of the replicas in the cluster, and the number or name of the port with their rollout
+      API. Default is ${SERVICE} in ${NAMESPACE}, port ${LOOPBACK_PORT} (LOOPBACK_PORT),
+      and of a replica that does not listen there, ${HTTP_PORT} (HTTP_PORT).
 ${CLUSTER_HELP}`;
 
 /** The choice, and the first of its flags that is given; a text is the problem. */
@@ -48,7 +57,7 @@ export function readReplicasChoice(
     ...cluster,
     namespace: flags.last("control-plane-namespace") ?? NAMESPACE,
     service: flags.last("control-plane-service") ?? SERVICE,
-    port: flags.last("control-plane-port") ?? PORT,
+    port: flags.last("control-plane-port"),
   };
   return { choice, given };
 }

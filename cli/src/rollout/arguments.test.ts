@@ -140,7 +140,7 @@ describe("parseRolloutArguments()", () => {
 });
 
 describe("parseRolloutArguments() with a cluster", () => {
-  const DEFAULT = { namespace: "weir-system", service: "weir-control-plane-headless", port: "http" };
+  const DEFAULT = { namespace: "weir-system", service: "weir-control-plane-headless", port: undefined };
 
   it.each([
     { args: ["--from-cluster"], usesCluster: false, replicas: DEFAULT },

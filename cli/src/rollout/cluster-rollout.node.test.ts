@@ -10,6 +10,9 @@ import { run } from "./rollout.suite.ts";
 const NAMESPACE = "rollout";
 const SERVICE = "weir-control-plane-headless";
 
+/** A control plane with reports on its HTTP port only, as of earlier versions. */
+const EARLIER = "earlier";
+
 describe("weir rollout --from-cluster", () => {
   const node = new NodeAccess(inject("node"));
   let [controlPlanes, pods]: readonly NodePod[][] = [];
@@ -17,15 +20,11 @@ describe("weir rollout --from-cluster", () => {
   beforeAll(async () => {
     await node.kubectl(["create", "namespace", NAMESPACE]);
     await applyLimit(1);
-    const ports = Object.entries({ ads: 18_000, http: 8090 }).map(([name, port]) => ({ name, port }));
-    const metadata = { name: SERVICE, namespace: NAMESPACE };
-    await node.apply({
-      apiVersion: "v1",
-      kind: "Service",
-      metadata,
-      spec: { selector: { app: "cp" }, clusterIP: "None", ports },
-    });
-    await deploy("cp", "weir-control-plane", { SOURCE_DIRECTORY: "/limits", ADS_PLAINTEXT: "true" });
+    await makeService(SERVICE, "cp");
+    await makeService(EARLIER, EARLIER);
+    const source = { SOURCE_DIRECTORY: "/limits", ADS_PLAINTEXT: "true" };
+    await deploy("cp", "weir-control-plane", { ...source, HTTP_REPORTS: "false" });
+    await deploy(EARLIER, "weir-control-plane", { ...source, LOOPBACK_PORT: "0" });
     await deploy("rls", "weir-ratelimit", {
       BACKEND_TYPE: "memory",
       USE_PUSHSTATS: "false",
@@ -34,7 +33,7 @@ describe("weir rollout --from-cluster", () => {
       CONFIG_GRPC_XDS_SERVER_URL: `${SERVICE}:18000`,
       CONFIG_GRPC_XDS_NODE_METADATA: "pod=$(POD)",
     });
-    for (const name of ["cp", "rls"])
+    for (const name of ["cp", EARLIER, "rls"])
       await node.kubectl(["rollout", "status", `deployment/${name}`, "-n", NAMESPACE, "--timeout=100s"]);
     [controlPlanes, pods] = (await Promise.all(["cp", "rls"].map((app) => node.podsBy(`app=${app}`, NAMESPACE)))).map(
       (each) => each.toSorted((one, other) => one.name.localeCompare(other.name)),
@@ -51,6 +50,12 @@ describe("weir rollout --from-cluster", () => {
     });
     const metadata = { name: "limits", namespace: NAMESPACE };
     await node.apply({ apiVersion: "v1", kind: "ConfigMap", metadata, data: { "shop.yaml": text } });
+  }
+
+  async function makeService(name: string, app: string): Promise<void> {
+    const ports = Object.entries({ ads: 18_000, http: 8090 }).map(([port, number]) => ({ name: port, port: number }));
+    const spec = { selector: { app }, clusterIP: "None", ports };
+    await node.apply({ apiVersion: "v1", kind: "Service", metadata: { name, namespace: NAMESPACE }, spec });
   }
 
   /** Runs two pods of a program of Weir with plain HTTP and these settings. */
@@ -120,6 +125,17 @@ describe("weir rollout --from-cluster", () => {
       0,
       expect.stringMatching(/1 resource served and ACKed by all 2 pods$/) as string,
     ]);
+  });
+
+  it("asks the HTTP port of replicas without a loopback listener, and says so", async () => {
+    const { code, stderr } = await rollout("--control-plane-service", EARLIER);
+    expect(code).toBe(0);
+    const names = (await node.podsBy(`app=${EARLIER}`, NAMESPACE)).map(({ name }) => name);
+    const lines = names.map(
+      (name) =>
+        `weir rollout: ${NAMESPACE}/${name} does not listen on port 8092 (LOOPBACK_PORT), as earlier versions do not: asked its port 8090 (HTTP_PORT)`,
+    );
+    expect(stderr.trim().split("\n").toSorted()).toEqual(lines.toSorted());
   });
 
   it("names the replicas that do not answer, with the words of their kubelet", async () => {

@@ -22,6 +22,9 @@ import type { ServerAccess } from "./server-access.ts";
 /** Largest answer, in bytes: thousands of resources and pods. */
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 
+/** What the kubelet says, in words of the container runtime, when nothing listens on a port. */
+const NOTHING_LISTENS = /the kubelet says ".*connection refused/s;
+
 /** Waits before a busy replica is asked again, in milliseconds. */
 const BUSY_BACKOFF = { initialMs: 250, maxMs: 2_000, factor: 1, jitter: true } as const;
 
@@ -36,6 +39,8 @@ export interface Target {
   readonly proxy?: string;
   /** Opens the connection, where the URL does not lead to the replica; the signal ends an attempt. */
   readonly open?: (signal: AbortSignal) => Promise<Duplex>;
+  /** Asked where nothing listens at this one, with what the user should know then. */
+  readonly fallback?: Target & { readonly notice: string };
 }
 
 /** A request. */
@@ -45,6 +50,8 @@ export interface Question {
   readonly signal: AbortSignal;
   /** Longest wait for an answer, in milliseconds; of a watch, for the first one. */
   readonly answerTimeoutMs: number;
+  /** Receives what the user should know of a replica that answers; may be called again. */
+  readonly notice: (text: string) => void;
 }
 
 /** The answer of one replica, or why there is none. */
@@ -87,6 +94,20 @@ export async function findTargets(
 export async function askOnce(
   target: Target,
   question: Question,
+  deps: { readonly random: () => number },
+): Promise<Answer> {
+  const answer = await askTarget(target, question, deps);
+  const { fallback } = target;
+  if (fallback === undefined || !("error" in answer) || !NOTHING_LISTENS.test(answer.error)) return answer;
+  const other = await askTarget(fallback, question, deps);
+  if ("error" in other) return { error: `${other.error}; ${fallback.notice}` };
+  question.notice(fallback.notice);
+  return other;
+}
+
+async function askTarget(
+  target: Target,
+  question: Question,
   { random }: { readonly random: () => number },
 ): Promise<Answer> {
   const { filter, access, signal, answerTimeoutMs } = question;
@@ -124,6 +145,17 @@ export async function watchReplica(
   question: Question,
   report: (rollout: Rollout) => void,
 ): Promise<string> {
+  const reason = await watchTarget(target, question, report);
+  const { fallback } = target;
+  if (fallback === undefined || !NOTHING_LISTENS.test(reason)) return reason;
+  const other = await watchTarget(fallback, question, (rollout) => {
+    question.notice(fallback.notice);
+    report(rollout);
+  });
+  return `${other}; ${fallback.notice}`;
+}
+
+async function watchTarget(target: Target, question: Question, report: (rollout: Rollout) => void): Promise<string> {
   const { filter, access, answerTimeoutMs } = question;
   const connection = connect(target, access);
   if (typeof connection === "string") return connection;

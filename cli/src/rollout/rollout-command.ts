@@ -127,6 +127,7 @@ async function show(
     access: options.access,
     signal: context.signal,
     answerTimeoutMs: environment.answerTimeoutMs,
+    notice: noticeTo(context),
   };
   const answers = await Promise.all(
     targets.map(async (target) => ({ server: target.label, ...(await askOnce(target, question, environment)) })),
@@ -162,13 +163,29 @@ async function watch(
   };
   const timer = options.until === "wait" ? setTimeout(() => done.abort(), options.timeoutMs) : undefined;
   const signal = AbortSignal.any([context.signal, done.signal]);
-  const last = await watchRollout(options, { ...environment, env: context.env, signal, report });
+  const last = await watchRollout(options, {
+    ...environment,
+    env: context.env,
+    signal,
+    report,
+    notice: noticeTo(context),
+  });
   clearTimeout(timer);
   if (last !== undefined) return exitCode(last);
   context.stderr(
     `weir rollout: no answer yet from ${options.servers.length === 0 ? "the control plane" : options.servers.join(", ")}\n`,
   );
   return EXIT_USAGE;
+}
+
+/** Prints each notice once. */
+function noticeTo({ stderr }: RolloutContext): (text: string) => void {
+  const known = new Set<string>();
+  return (text) => {
+    if (known.has(text)) return;
+    known.add(text);
+    stderr(`weir rollout: ${printable(text)}\n`);
+  };
 }
 
 function printed(merged: MergedRollout, { format }: RolloutArguments, environment: RolloutEnvironment): string {

@@ -26,6 +26,7 @@ export interface WatchDeps extends FindDeps {
   /** How often servers' names are looked up again, in milliseconds: replicas come and go. */
   readonly lookupIntervalMs: number;
   readonly report: (merged: MergedRollout) => void;
+  readonly notice: Question["notice"];
 }
 
 type WatchOptions = Pick<RolloutArguments, "servers" | "access" | "filter" | "needsPods">;
@@ -85,7 +86,7 @@ class RolloutWatch {
   }
 
   #begin(target: Target): void {
-    const { signal, random, answerTimeoutMs } = this.#deps;
+    const { signal, random, answerTimeoutMs, notice } = this.#deps;
     const { filter, access } = this.#options;
     const replica: WatchedReplica = {
       isNamed: true,
@@ -94,7 +95,7 @@ class RolloutWatch {
       done: Promise.resolve(),
     };
     this.#replicas.set(target.label, replica);
-    const question = { filter, access, answerTimeoutMs, signal: AbortSignal.any([signal, replica.end.signal]) };
+    const question = { filter, access, answerTimeoutMs, notice, signal: AbortSignal.any([signal, replica.end.signal]) };
     replica.done = follow(target, question, new Backoff({ ...BACKOFF, random }), (answer) => {
       // The error of a connection that was ended here means nothing.
       if (question.signal.aborted) return;

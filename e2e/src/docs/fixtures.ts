@@ -116,7 +116,8 @@ async function withApiServer(fixture: Fixture, ports: StackPorts): Promise<Fixtu
   const cluster = await startKubernetesCluster();
   const { env, ...rest } = withKubectl(fixture, cluster, cluster);
   // For a control plane that a page starts.
-  return { ...rest, env: { ...env, ADS_PORT: String(ports.ads), HTTP_PORT: String(ports.controlPlaneHttp) } };
+  const listeners = { ADS_PORT: String(ports.ads), HTTP_PORT: String(ports.controlPlaneHttp) };
+  return { ...rest, env: { ...env, ...listeners } };
 }
 
 async function withCluster(fixture: Fixture): Promise<Fixture> {

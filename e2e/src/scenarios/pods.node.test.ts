@@ -77,13 +77,20 @@ describe("the pods of the installed product", () => {
     },
   );
 
+  it("have reports of the control plane for kubectl weir alone, and not for other pods", async () => {
+    const { address } = await podOf("weir-control-plane", SYSTEM_NAMESPACE);
+    expect((await fetch(`http://${address}:8090/status`)).status).toBe(404);
+    await expect(fetch(`http://${address}:8092/status`)).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
+  });
+
   it.each([
     { command: "status", code: 0, output: /^rlc\/limits +True +/m },
     { command: "explain --domain pods -d user=ann", code: 0, output: /1 per year|1\/year/ },
+    // On the defaults of the chart, which serve no reports on the HTTP port.
     {
-      command: "rollout",
-      code: 2,
-      output: /the Service weir-system\/weir-control-plane-headless: it has no port http/,
+      command: `rollout --wait --fleet ${NAMESPACE}.core limits`,
+      code: 0,
+      output: /^\S+ 1 resource served and ACKed by the only pod$/m,
     },
   ])("answer kubectl weir $command", async ({ command, code, output }) => {
     const { kubectlPath, kubeconfigPath, folder } = node.cluster;

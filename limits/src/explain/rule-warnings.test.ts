@@ -44,8 +44,18 @@ describe("findRuleWarnings()", () => {
       rules: [rule("a", { value: "*" }), rule("a")],
       expected: ["descriptors[1]: no request reaches this rule: descriptors[0] takes all that it matches"],
     },
-  ])("findRuleWarnings() finds $expected for $title", ({ rules, expected }) => {
-    const found = findRuleWarnings({ descriptors: rules }, fieldPath);
+    {
+      title: "characters that look like others",
+      domain: "sh\u043ep",
+      rules: [rule("us\u00ader", { descriptors: [rule("a", { value: "b\u202e" })] })],
+      expected: [
+        "domain: has Latin and Cyrillic letters in one word, which look alike: U+043E at character 3",
+        "descriptors[0].key: has invisible characters: U+00AD at character 3",
+        "descriptors[0].descriptors[0].value: has bidirectional controls, which change the order of what is shown: U+202E at character 2",
+      ],
+    },
+  ])("findRuleWarnings() finds $expected for $title", ({ domain = "shop", rules, expected }) => {
+    const found = findRuleWarnings({ domain, descriptors: rules }, fieldPath);
     expect(found.map(({ path, message }) => `${fieldPath(path)}: ${message}`)).toEqual(expected);
   });
 });

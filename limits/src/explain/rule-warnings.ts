@@ -1,7 +1,8 @@
 // Finds what is valid in rules and perhaps not meant. Pure.
 import type { FieldPath } from "../model/field-path.ts";
-import type { DescriptorModel } from "../model/model.ts";
+import type { DescriptorModel, RateLimitConfigModel } from "../model/model.ts";
 import { findShadowedRules } from "../rules/shadowed.ts";
+import { deceptiveCharacters } from "./deceptive-characters.ts";
 
 /** One thing that is perhaps not meant. */
 export interface RuleWarning {
@@ -12,14 +13,19 @@ export interface RuleWarning {
 
 /** The warnings of a configuration that the validator found nothing in; `textOf` writes a path. */
 export function findRuleWarnings(
-  { descriptors }: { readonly descriptors: readonly DescriptorModel[] },
+  { domain, descriptors }: Pick<RateLimitConfigModel, "domain" | "descriptors">,
   textOf: (path: FieldPath) => string,
 ): readonly RuleWarning[] {
   const shadowed = findShadowedRules(descriptors).map(({ path, by }) => ({
     path,
     message: `no request reaches this rule: ${textOf(by)} takes all that it matches`,
   }));
-  return [...shadowed, ...zeroLimits(descriptors, ["descriptors"])];
+  return [
+    ...shadowed,
+    ...zeroLimits(descriptors, ["descriptors"]),
+    ...inText(["domain"], domain),
+    ...inDescriptors(descriptors, ["descriptors"]),
+  ];
 }
 
 function zeroLimits(descriptors: readonly DescriptorModel[], path: FieldPath): readonly RuleWarning[] {
@@ -30,4 +36,16 @@ function zeroLimits(descriptors: readonly DescriptorModel[], path: FieldPath): r
     const message = "the limit is 0: every request that meets this rule is rejected";
     return [{ path: [...path, index, "rateLimit", "requestsPerUnit"], message }, ...inner];
   });
+}
+
+function inDescriptors(descriptors: readonly DescriptorModel[], path: FieldPath): readonly RuleWarning[] {
+  return descriptors.flatMap(({ key, value, descriptors: below }, index) => [
+    ...inText([...path, index, "key"], key),
+    ...inText([...path, index, "value"], value),
+    ...inDescriptors(below, [...path, index, "descriptors"]),
+  ]);
+}
+
+function inText(path: FieldPath, text: string): readonly RuleWarning[] {
+  return deceptiveCharacters(text).map((message) => ({ path, message }));
 }

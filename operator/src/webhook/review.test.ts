@@ -90,6 +90,18 @@ describe("review() of a RateLimitConfig", () => {
     ]);
   });
 
+  it("review() warns of characters that look like others, and refuses none", () => {
+    const descriptors = [{ key: "us\u200ber", value: "p\u0430ypal", rateLimit: limit(1) }];
+    expect(findings(config({ domain: "d\u202e", descriptors }))).toEqual({
+      problems: [],
+      warnings: [
+        "spec.domain: has bidirectional controls, which change the order of what is shown: U+202E at character 2",
+        "spec.descriptors[0].key: has invisible characters: U+200B at character 3",
+        "spec.descriptors[0].value: has Latin and Cyrillic letters in one word, which look alike: U+0430 at character 2",
+      ],
+    });
+  });
+
   it.each([
     { title: "an older owner", spec: {}, created: "2026-11-22T11:00:00Z", expected: 1 },
     { title: "a younger claim", spec: {}, created: "2026-11-22T14:00:00Z", expected: 0 },
