@@ -13,8 +13,14 @@ export interface CertificatePartDeps
   readonly settings: Pick<Settings, "namespace" | "clusterDomain" | "controlPlane" | "webhookService" | "reconcile">;
 }
 
-/** Makes the part. A change of any RateLimitService lets it look at all certificates once. */
-export function createCertificatePart(deps: CertificatePartDeps, services: ObjectLookup): Part {
+/**
+ * Makes the part. A change of any RateLimitService lets it look at all certificates once. `foreignSecrets`
+ * has the Secrets that it found not to be its own.
+ */
+export function createCertificatePart(
+  deps: CertificatePartDeps,
+  services: ObjectLookup,
+): { readonly part: Part; readonly foreignSecrets: ReadonlySet<string> } {
   const { namespace, clusterDomain, controlPlane, webhookService, reconcile } = deps.settings;
   const naming = {
     namespace,
@@ -28,7 +34,7 @@ export function createCertificatePart(deps: CertificatePartDeps, services: Objec
     concurrency: 1,
   });
   controller.follow(services, () => [keeper.key]);
-  return {
+  const part: Part = {
     name: controller.name,
     start: () => {
       controller.start();
@@ -37,4 +43,5 @@ export function createCertificatePart(deps: CertificatePartDeps, services: Objec
     },
     stop: () => controller.stop(),
   };
+  return { part, foreignSecrets: keeper.foreignSecrets };
 }
