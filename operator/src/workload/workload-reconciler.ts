@@ -33,8 +33,8 @@ import { workloadStatus, type WorkloadProblem } from "./workload-status.ts";
 const AGAIN_MS = { settled: 30_000, unsettled: 2_000 } as const;
 
 /**
- * How long the connections of pods may be unknown until a status says so, in milliseconds: a new leader has
- * read the reports of all replicas of the control plane, or found them silent, after ten seconds.
+ * How long a status stays as it is while the connections of pods are not known, in milliseconds: a new leader
+ * has read the reports of all replicas of the control plane, or found some silent, after ten seconds.
  */
 const REPORTS_AWAITED_MS = 11_000;
 
@@ -129,11 +129,12 @@ export class WorkloadReconciler implements Reconciler, Part {
       }
     }
     const status = this.#statusOf(workload, resource, { deployment, problem });
+    if (status === undefined) return { againAfterMs: AGAIN_MS.unsettled };
     await this.#writeStatus(object, resource.status, status, signal);
     // The status says why; it is tried again less and less often.
     if (refusal !== undefined) throw refusal;
     const isReady = status.conditions?.find(({ type }) => type === "Ready")?.status === "True";
-    return { againAfterMs: isReady && this.#silentSinceMs === undefined ? AGAIN_MS.settled : AGAIN_MS.unsettled };
+    return { againAfterMs: isReady ? AGAIN_MS.settled : AGAIN_MS.unsettled };
   }
 
   #workloadOf(object: KubernetesObject, resource: RateLimitServiceResource): Workload {
@@ -163,16 +164,17 @@ export class WorkloadReconciler implements Reconciler, Part {
     return message === undefined ? undefined : { reason: "FleetConflict", message };
   }
 
+  /** Undefined: what is written stays until the reports of the control plane are read. */
   #statusOf(
     workload: Workload,
     resource: RateLimitServiceResource,
     { deployment, problem }: { deployment: KubernetesObject | undefined; problem: WorkloadProblem | undefined },
-  ): RateLimitServiceStatus {
-    const { clock, monotonicMs, connections, foreignSecrets } = this.#deps;
+  ): RateLimitServiceStatus | undefined {
+    const { clock, connections, foreignSecrets } = this.#deps;
     const pods = this.#podsOf(workload);
     const namesOf = (some: readonly KubernetesObject[]): readonly string[] => some.map(({ name }) => name);
     const connected = connections.connectedPods(workload.namespace, namesOf(pods));
-    this.#silentSinceMs = connected === undefined ? (this.#silentSinceMs ?? monotonicMs()) : undefined;
+    if (this.#awaitsReports(connected !== undefined) && resource.status?.conditions !== undefined) return undefined;
     const facts = {
       ...needsOf(workload, foreignSecrets),
       generation: resource.metadata.generation ?? 0,
@@ -182,10 +184,15 @@ export class WorkloadReconciler implements Reconciler, Part {
       pods,
       readyPods: namesOf(pods.filter((pod) => isReadyPod(pod))),
       connected,
-      areReportsAwaited: this.#silentSinceMs !== undefined && monotonicMs() - this.#silentSinceMs < REPORTS_AWAITED_MS,
       problem,
     };
     return workloadStatus(facts, resource.status, clock());
+  }
+
+  #awaitsReports(isKnown: boolean): boolean {
+    const nowMs = this.#deps.monotonicMs();
+    this.#silentSinceMs = isKnown ? undefined : (this.#silentSinceMs ?? nowMs);
+    return this.#silentSinceMs !== undefined && nowMs - this.#silentSinceMs < REPORTS_AWAITED_MS;
   }
 
   #podsOf({ namespace, name }: Workload): readonly KubernetesObject[] {

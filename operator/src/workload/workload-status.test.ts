@@ -31,7 +31,6 @@ const HEALTHY: StatusFacts = {
   pods: [],
   readyPods: ["p1", "p2"],
   connected: new Set(["p1", "p2", "p3"]),
-  areReportsAwaited: false,
   secrets: undefined,
   foreignCertificate: undefined,
   store: undefined,
@@ -170,18 +169,6 @@ describe("workloadStatus()", () => {
       degradedIn(workloadStatus({ ...facts, deployment: deployment(HALF, conditions) }, undefined, NOW_MS));
     expect(found([AVAILABLE])?.status).toBe("False");
     expect(found(STUCK)?.message).toBe("pod p9: ContainerCreating: perhaps its image is being pulled");
-  });
-
-  it("keeps what is known of connections while the reports are awaited, and then says that it is not known", () => {
-    const before = workloadStatus(HEALTHY, undefined, NOW_MS);
-    const facts = { ...HEALTHY, connected: undefined };
-    expect(workloadStatus({ ...facts, areReportsAwaited: true }, before, NOW_MS + 5000)).toEqual(before);
-    const after = workloadStatus(facts, before, NOW_MS + 11_000);
-    expect(conditionsOf(after)).toMatchObject({
-      Ready: "Unknown ControlPlaneSilent",
-      Connected: "Unknown ControlPlaneSilent",
-    });
-    expect(after.connectedPods).toBe(0);
   });
 
   it("keeps the time of a condition that stays", () => {

@@ -27,8 +27,6 @@ export interface StatusFacts extends Omit<PodSurroundings, "nowMs"> {
   readonly pods: readonly KubernetesObject[];
   /** Names of the own pods that are ready and not ending. */
   readonly readyPods: readonly string[];
-  /** Whether the reports of the control plane are still to come: then what was known of connections stays. */
-  readonly areReportsAwaited: boolean;
   /** Undefined: everything is rolled out as the resource says. */
   readonly problem: WorkloadProblem | undefined;
 }
@@ -42,17 +40,15 @@ export function workloadStatus(
   before: RateLimitServiceStatus | undefined,
   nowMs: number,
 ): RateLimitServiceStatus {
-  const { generation, fleet, selector, readyPods, connected, areReportsAwaited } = facts;
+  const { generation, fleet, selector, readyPods, connected } = facts;
   const counts = fieldsOf(facts.deployment?.content["status"]);
-  const earlier = areReportsAwaited ? before : undefined;
-  const connection = earlier?.conditions?.find(({ type }) => type === "Connected") ?? connectionOf(facts);
-  const findings = [available(facts), progressing(facts), degraded(facts, nowMs), connection];
+  const findings = [available(facts), progressing(facts), degraded(facts, nowMs), connection(facts)];
   const now = new Date(nowMs).toISOString().replace(/\.\d+Z$/, "Z");
   return {
     observedGeneration: generation,
     replicas: numberOf(counts["replicas"]),
     readyReplicas: numberOf(counts["readyReplicas"]),
-    connectedPods: earlier?.connectedPods ?? readyPods.filter((name) => connected?.has(name)).length,
+    connectedPods: readyPods.filter((name) => connected?.has(name)).length,
     selector,
     fleet,
     conditions: [ready(findings), ...findings].map((finding) => {
@@ -125,7 +121,7 @@ function degraded({ deployment, pods, problem, ...surroundings }: StatusFacts, n
   return stuck(obstacles[0]?.text ?? textOf(rollout["message"]) ?? "the rollout takes too long");
 }
 
-function connectionOf({ readyPods, connected }: StatusFacts): Finding {
+function connection({ readyPods, connected }: StatusFacts): Finding {
   const type = "Connected";
   if (readyPods.length === 0) return { type, status: "False", reason: "NoReadyPods", message: "no pod is ready" };
   if (connected === undefined)
