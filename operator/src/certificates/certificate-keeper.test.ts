@@ -122,7 +122,7 @@ describe("CertificateKeeper", () => {
     );
   });
 
-  it("gives nobody the certificate of a default fleet while its service is re-created", async () => {
+  it("issues no certificate of a default fleet to another namespace while its service is re-created", async () => {
     const parked = service("bank", "parked", "shop.core", -1);
     const own = fixture.services;
     fixture.services = [...own.filter(({ name }) => name !== "core"), parked];

@@ -48,7 +48,7 @@ describe("fleetOwners()", () => {
     expect(fleetConflictOf(of, owners)).toBe(conflict);
   });
 
-  it("fleetOwners() gives nobody else a default fleet while its resource is re-created", () => {
+  it("fleetOwners() has no owner of a default fleet while its resource is re-created", () => {
     const without = fleetOwners([parked]);
     expect(without.get("shop.core")).toBeUndefined();
     expect(fleetConflictOf(parked, without)).toContain("belongs to the namespace shop");

@@ -9,7 +9,7 @@ export interface FleetMember extends Age {
   readonly fleet: string;
 }
 
-/** The owner of each fleet; who may not have a fleet never owns it. */
+/** The owner of each fleet: one of the services that may have it. */
 export function fleetOwners<Member extends FleetMember>(members: readonly Member[]): ReadonlyMap<string, Member> {
   const owners = new Map<string, Member>();
   for (const member of members.toSorted(compareAge))

@@ -130,7 +130,7 @@ function isFailure({ exitCode }: Mapping): boolean {
   return typeof exitCode === "number" && exitCode !== 0;
 }
 
-/** How a container ended: with its last words, because no one else reads the log. */
+/** How a container ended, with the end of its log, which the operator cannot read itself. */
 function endText({ reason, exitCode, message }: Mapping): string {
   const lines = (textOf(message) ?? "").split("\n").filter((line) => line.trim() !== "");
   const words = cutText(lines.slice(-LAST_LINES).join("; "), LAST_LINES_MAX_BYTES);

@@ -79,8 +79,8 @@ async function get(kind: string, name: string, namespace = NAMESPACE): Promise<M
 
 const metadataOf = (object: Mapping): Mapping => fieldsOf(object["metadata"]);
 
-async function applyService(name: string, { namespace = NAMESPACE, ...more } = {}): Promise<void> {
-  const spec = { backend: { type: "memory" }, ...more };
+async function applyService(name: string, namespace = NAMESPACE, fleet?: string): Promise<void> {
+  const spec = { backend: { type: "memory" }, fleet };
   const metadata = { name, namespace };
   const service = { apiVersion: "ratelimit.weir.dev/v1alpha1", kind: "RateLimitService", metadata, spec };
   await cluster.apply(JSON.stringify(service));
@@ -159,11 +159,11 @@ describe("data planes", () => {
           }),
         );
       });
-    await applyService("parked", { namespace: OTHER, fleet: "shop.core" });
+    await applyService("parked", OTHER, "shop.core");
     await expectConflict();
     await startDataPlane("core");
     await cluster.run(["delete", "rls", "core", "-n", NAMESPACE]);
-    await applyService("other", { namespace: OTHER });
+    await applyService("other", OTHER);
     await cluster.run(["rollout", "status", "deployment/other", "-n", OTHER, "--timeout=100s"]);
     await expectConflict();
     const { items } = JSON.parse(await cluster.run(["get", "deployments", "-n", OTHER, "--output=json"])) as Mapping;

@@ -18,8 +18,8 @@ const USER = 65_532;
 const STRATEGY = { type: "RollingUpdate", rollingUpdate: { maxSurge: "25%", maxUnavailable: 0 } };
 
 /**
- * How long a rollout may make no progress until it is stuck, in seconds: a pod that starts takes a few. The
- * default of Kubernetes is ten minutes, for which nobody waits.
+ * How long a rollout may make no progress until it has failed, in seconds: a pod that starts takes a few, and
+ * the default of Kubernetes is ten minutes. A rollout that has failed continues nevertheless.
  */
 const PROGRESS_DEADLINE_SECONDS = 60;
 
