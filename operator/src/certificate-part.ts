@@ -16,8 +16,14 @@ export interface CertificatePartDeps
   >;
 }
 
-/** Makes the part. A change of any RateLimitService lets it look at all certificates once. */
-export function createCertificatePart(deps: CertificatePartDeps, services: ObjectLookup): Part {
+/**
+ * Makes the part. A change of any RateLimitService lets it look at all certificates once. `foreignSecrets`
+ * has the Secrets that it found not to be its own.
+ */
+export function createCertificatePart(
+  deps: CertificatePartDeps,
+  services: ObjectLookup,
+): { readonly part: Part; readonly foreignSecrets: ReadonlySet<string> } {
   const { namespace, clusterDomain, controlPlane, webhookService, webhook, reconcile } = deps.settings;
   const naming = {
     namespace,
@@ -32,7 +38,7 @@ export function createCertificatePart(deps: CertificatePartDeps, services: Objec
     concurrency: 1,
   });
   controller.follow(services, () => [keeper.key]);
-  return {
+  const part: Part = {
     name: controller.name,
     start: () => {
       controller.start();
@@ -41,4 +47,5 @@ export function createCertificatePart(deps: CertificatePartDeps, services: Objec
     },
     stop: () => controller.stop(),
   };
+  return { part, foreignSecrets: keeper.foreignSecrets };
 }

@@ -1,23 +1,24 @@
-// The part that runs data planes.
+// The parts that run data planes.
+import type { Part } from "@weir/common/lifecycle/lifecycle";
+
 import type { ReportWatch } from "./reports/report-watch.ts";
-import type { Controller } from "./reconcile/controller.ts";
 import type { Settings } from "./settings.ts";
-import { createWorkloadController, type WorkloadControllerDeps } from "./workload/workload-controller.ts";
+import { createWorkloadParts, type WorkloadControllerDeps } from "./workload/workload-controller.ts";
 
 /** What data planes need of the process. */
 export interface DataPlanePartDeps extends Omit<WorkloadControllerDeps, "services" | "pods" | "connections"> {
   readonly settings: Pick<Settings, "namespace" | "namespaces" | "controlPlane" | "image" | "reconcile">;
 }
 
-/** Makes the controller, before the caches are filled. */
-export function createDataPlaneController(
+/** Makes the parts, in the order of their start, before the caches are filled. */
+export function createDataPlaneParts(
   { settings, ...deps }: DataPlanePartDeps,
   {
     services,
     pods,
     watch,
   }: Pick<WorkloadControllerDeps, "services" | "pods"> & { readonly watch: Pick<ReportWatch, "reports"> },
-): Controller {
+): readonly Part[] {
   const { namespace, namespaces, controlPlane, image, reconcile } = settings;
   const { service, adsPort, tls } = controlPlane;
   const connections = {
@@ -29,5 +30,5 @@ export function createDataPlaneController(
   // Headless: a pod whose replica hangs connects to the address of another one.
   const address = `${service}.${namespace}.svc:${adsPort}`;
   const workload = { image, controlPlane: { address, isPlaintext: tls === undefined } };
-  return createWorkloadController({ ...deps, services, pods, connections }, { ...reconcile, workload, namespaces });
+  return createWorkloadParts({ ...deps, services, pods, connections }, { ...reconcile, workload, namespaces });
 }

@@ -8,7 +8,7 @@ import type { ObjectClient, ObjectWriter } from "@weir/kubernetes/client/object-
 import type { Registry } from "prom-client";
 
 import { createCertificatePart } from "./certificate-part.ts";
-import { createDataPlaneController } from "./data-plane-part.ts";
+import { createDataPlaneParts } from "./data-plane-part.ts";
 import { EventRecorder } from "./events/event-recorder.ts";
 import { WriteOrder } from "./leader/write-order.ts";
 import type { ClusterCaches } from "./reconcile/cluster-caches.ts";
@@ -68,6 +68,7 @@ export function createParts({ registry, ...common }: PartDeps): OperatorParts {
     const fleets = watch.reports().pods?.values();
     return fleets && [...fleets].includes(fleet);
   };
+  const certificate = certificates === "operator" ? createCertificatePart(deps, services) : undefined;
   const { webhook } = settings;
   const context = { clock, configs, services, hasPods };
   const webhookMetrics = new WebhookMetrics({ ...common, registry }, WEBHOOK_PATH);
@@ -75,10 +76,13 @@ export function createParts({ registry, ...common }: PartDeps): OperatorParts {
     everywhere: webhook === undefined ? [] : [new WebhookServer({ log, context, metrics: webhookMetrics }, webhook)],
     leading: [
       events,
-      ...(certificates === "operator" ? [createCertificatePart(deps, services)] : []),
+      ...(certificate === undefined ? [] : [certificate.part]),
       ...status.leading,
       createRevisionController({ ...deps, objects: later }, status),
-      createDataPlaneController(deps, { services, pods, watch }),
+      ...createDataPlaneParts(
+        { ...deps, foreignSecrets: certificate?.foreignSecrets ?? new Set() },
+        { services, pods, watch },
+      ),
       createScopePart(deps, [configs, services]),
     ],
   };

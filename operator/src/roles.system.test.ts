@@ -302,3 +302,30 @@ describe("the policy of domains", () => {
     expect([code, stderr]).toEqual([0, ""]);
   });
 });
+
+describe("the policy of definitions", () => {
+  const definition = "ratelimitservices.ratelimit.weir.dev";
+  const deletion = async (name = definition) => cluster.kubectl(["delete", "crd", name, "--dry-run=server"]);
+
+  beforeAll(async () => {
+    await cluster.apply(fileOf("examples/policies/definitions-kept.yaml"));
+    await eventually("the policy", async () => expect((await deletion()).code).toBe(1));
+  });
+
+  it("keeps a definition, and names what would be deleted with it", async () => {
+    expect((await deletion()).stderr).toContain(
+      `deleting ${definition} would delete every RateLimitService of the cluster; set its annotation ratelimit.weir.dev/allow-deletion to "true" first`,
+    );
+    const all = await cluster.kubectl(["delete", "crd", "--all", "--dry-run=server"]);
+    expect(all.stderr).toContain(`deleting ${definition} would delete`);
+  });
+
+  it("leaves definitions of others to their owners", async () => {
+    expect(await deletion("podmonitors.monitoring.coreos.com")).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  it("allows the deletion with the annotation", async () => {
+    await cluster.kubectl(["annotate", "crd", definition, "ratelimit.weir.dev/allow-deletion=true"]);
+    expect(await deletion()).toMatchObject({ code: 0, stderr: "" });
+  });
+});

@@ -110,14 +110,29 @@ describe("CertificateKeeper", () => {
   });
 
   it("gives a fleet's certificate to its owner only, and removes those of services that are gone", async () => {
-    fixture.services.push(service("bank", "core", "shop.core", 1));
+    fixture.services = [service("shop", "core", "gold"), service("shop", "edge", "shop.edge")];
+    fixture.services.push(service("bank", "core", "gold", 1));
     await fixture.pass();
     expect(fixture.objects.dataOf(SECRETS, BANK)).toBeUndefined();
     fixture.services = fixture.services.filter(({ name, namespace }) => namespace === "bank" || name === "edge");
     await fixture.pass();
     expect(Object.keys(fixture.dataOf(SHOP)).toSorted()).toEqual(["ca.crt", "edge.crt", "edge.key"]);
     expect(new X509Certificate(fixture.dataOf(BANK)["core.crt"]!).subjectAltName).toBe(
-      "URI:spiffe://cluster.local/ns/bank/fleet/shop.core",
+      "URI:spiffe://cluster.local/ns/bank/fleet/gold",
+    );
+  });
+
+  it("issues no certificate of a default fleet to another namespace while its service is re-created", async () => {
+    const parked = service("bank", "parked", "shop.core", -1);
+    const own = fixture.services;
+    fixture.services = [...own.filter(({ name }) => name !== "core"), parked];
+    await fixture.pass();
+    expect(fixture.objects.dataOf(SECRETS, BANK)).toBeUndefined();
+    fixture.services = [...own, parked];
+    await fixture.pass();
+    expect(fixture.objects.dataOf(SECRETS, BANK)).toBeUndefined();
+    expect(new X509Certificate(fixture.dataOf(SHOP)["core.crt"]!).subjectAltName).toBe(
+      "URI:spiffe://cluster.local/ns/shop/fleet/shop.core",
     );
   });
 

@@ -75,14 +75,19 @@ export class CertificateKeeper implements Reconciler {
   readonly key: ObjectKey;
   readonly #deps: CertificateKeeperDeps;
   readonly #naming: CertificateNaming;
-  /** Secrets that are not ours: logged once. */
-  readonly #reported = new Set<string>();
+  /** `<namespace>/<name>` of the Secrets that were found not to be ours: each is logged once. */
+  readonly #foreign = new Set<string>();
   #isClockBehind = false;
 
   constructor(deps: CertificateKeeperDeps, naming: CertificateNaming) {
     this.#deps = deps;
     this.#naming = naming;
     this.key = { namespace: naming.namespace, name: AUTHORITY_SECRET };
+  }
+
+  /** `<namespace>/<name>` of the Secrets that were found not to be the operator's. */
+  get foreignSecrets(): ReadonlySet<string> {
+    return this.#foreign;
   }
 
   /** Fails after all Secrets were tried, with the first failure. */
@@ -237,7 +242,7 @@ export class CertificateKeeper implements Reconciler {
   async #read(key: ObjectKey, signal: AbortSignal): Promise<StoredSecret | undefined> {
     const object = await this.#deps.objects.get(SECRETS, key, signal);
     const stored = object && readSecret(object);
-    if (stored?.isManaged !== false) this.#reported.delete(nameOf(key));
+    if (stored?.isManaged !== false) this.#foreign.delete(nameOf(key));
     return stored;
   }
 
@@ -250,8 +255,8 @@ export class CertificateKeeper implements Reconciler {
 
   #reportForeign(key: ObjectKey, stored: StoredSecret): void {
     const secret = nameOf(key);
-    if (this.#reported.has(secret)) return;
-    this.#reported.add(secret);
+    if (this.#foreign.has(secret)) return;
+    this.#foreign.add(secret);
     const note = "The Secret is not changed: it has no label app.kubernetes.io/managed-by=weir-operator";
     this.#deps.log.warn("Cannot keep a certificate", { of: secret, reason: note });
     this.#record(secretSubject(key, stored), { type: "Warning", reason: "CertificateNotKept", note });

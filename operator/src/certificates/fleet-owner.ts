@@ -1,5 +1,6 @@
-// The owner of each fleet: of the RateLimitServices that name it, the oldest, then the first by
-// namespace and name. Pure.
+// The owner of each fleet. A name with a dot belongs to the namespace before the dot; of the others the
+// oldest RateLimitService that names it is the owner, then the first by namespace and name. Pure.
+import { mayHaveFleet } from "@weir/crds/rate-limit-service/fleet";
 import { type Age, compareAge } from "@weir/limits/ownership/ownership";
 
 /** A RateLimitService, as far as its fleet matters. */
@@ -8,21 +9,31 @@ export interface FleetMember extends Age {
   readonly fleet: string;
 }
 
-/** The owner of each fleet. */
+/** The owner of each fleet: one of the services that may have it. */
 export function fleetOwners<Member extends FleetMember>(members: readonly Member[]): ReadonlyMap<string, Member> {
   const owners = new Map<string, Member>();
-  for (const member of members.toSorted(compareAge)) owners.getOrInsert(member.fleet, member);
+  for (const member of members.toSorted(compareAge))
+    if (mayHaveFleet(member.namespace, member.fleet)) owners.getOrInsert(member.fleet, member);
   return owners;
 }
 
 /**
- * The owner that a RateLimitService conflicts with; undefined when there is none. Services of the
- * owner's namespace may share its fleet.
+ * Why a RateLimitService gets neither pods nor a certificate for its fleet, for people; undefined: it gets
+ * both. Services of the owner's namespace may share its fleet.
  */
-export function fleetConflictOf<Member extends FleetMember>(
-  member: FleetMember,
-  owners: ReadonlyMap<string, Member>,
-): Member | undefined {
-  const owner = owners.get(member.fleet);
-  return owner === undefined || owner.namespace === member.namespace ? undefined : owner;
+export function fleetConflictOf(member: FleetMember, owners: ReadonlyMap<string, FleetMember>): string | undefined {
+  const { namespace, fleet } = member;
+  const owner = owners.get(fleet);
+  if (owner === undefined || owner.namespace === namespace) return reservedFleetOf(member);
+  return (
+    reservedFleetOf(member) ??
+    `the fleet ${JSON.stringify(fleet)} belongs to the older RateLimitService ${owner.namespace}/${owner.name}`
+  );
+}
+
+/** Why no RateLimitService of the namespace may have the fleet, for people; undefined: it may. */
+export function reservedFleetOf({ namespace, fleet }: Pick<FleetMember, "namespace" | "fleet">): string | undefined {
+  if (mayHaveFleet(namespace, fleet)) return undefined;
+  const [owner = ""] = fleet.split(".");
+  return `the fleet ${JSON.stringify(fleet)} belongs to the namespace ${owner}: a RateLimitService in the namespace ${namespace} may name ${namespace}.* and names without a dot`;
 }

@@ -161,9 +161,18 @@ describe("review() of a RateLimitService", () => {
   it("review() warns of a fleet that belongs to another namespace", () => {
     services.push(readObject(service({ fleet: "core" }, metadata("bank", "b", "2026-11-22T11:00:00Z")))!);
     expect(findings(service({ fleet: "core" })).warnings).toEqual([
-      'spec.fleet: the fleet "core" belongs to bank/b: the oldest RateLimitService that names it owns a fleet',
+      'spec.fleet: the fleet "core" belongs to the older RateLimitService bank/b',
     ]);
     expect(findings(service({ fleet: "core" }, metadata("bank", "c"))).warnings).toEqual([]);
+  });
+
+  it("review() refuses a fleet of another namespace, also while no resource of that has it", () => {
+    const text =
+      'spec.fleet: the fleet "bank.b" belongs to the namespace bank: a RateLimitService in the namespace shop may name shop.* and names without a dot';
+    const squatter = service({ fleet: "bank.b" });
+    expect(findings(squatter)).toEqual({ problems: [text], warnings: [] });
+    expect(findings(squatter, { oldObject: squatter })).toEqual({ problems: [], warnings: [text] });
+    expect(findings(service({ fleet: "shop.b" }))).toEqual({ problems: [], warnings: [] });
   });
 });
 

@@ -13,7 +13,7 @@ import { type Mapping, mappingOf } from "@weir/kubernetes/mapping";
 import { findRuleWarnings } from "@weir/limits/explain/rule-warnings";
 import { type FieldPath, fieldPath } from "@weir/limits/model/field-path";
 
-import { fleetConflictOf, fleetOwners } from "../certificates/fleet-owner.ts";
+import { fleetConflictOf, fleetOwners, reservedFleetOf } from "../certificates/fleet-owner.ts";
 import { createdMsOf, readService } from "../certificates/read-service.ts";
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
 import type { AdmissionRequest, Findings } from "./admission-review.ts";
@@ -87,11 +87,12 @@ function reviewService(object: Mapping, { services, clock }: ReviewContext): Fin
     .list()
     .map(readService)
     .filter((other) => other.namespace !== namespace || other.name !== name);
-  const owner = fleetConflictOf(member, fleetOwners([...others, member]));
-  const conflict = `spec.fleet: the fleet ${JSON.stringify(member.fleet)} belongs to ${owner?.namespace}/${owner?.name}: the oldest RateLimitService that names it owns a fleet`;
+  const reserved = reservedFleetOf(member);
+  const conflict = fleetConflictOf(member, fleetOwners([...others, member]));
+  const inFleet = (text: string | undefined): readonly string[] => (text === undefined ? [] : [`spec.fleet: ${text}`]);
   return {
-    problems: environment.problems.map(textOfProblem),
-    warnings: [...(owner === undefined ? [] : [conflict]), ...environment.warnings.map(textOfProblem)],
+    problems: [...inFleet(reserved), ...environment.problems.map(textOfProblem)],
+    warnings: [...(reserved === undefined ? inFleet(conflict) : []), ...environment.warnings.map(textOfProblem)],
   };
 }
 

@@ -68,6 +68,25 @@ it.each([
   { what: "an empty list that is left out", rendered: { values: [] }, actual: {}, is: true },
   { what: "an empty mapping that is left out", rendered: { nodeSelector: {} }, actual: {}, is: true },
   { what: "an empty selector, which means all", rendered: { podSelector: {} }, actual: {}, is: false },
+  { what: "a selector", rendered: { selector: { a: "b" } }, actual: { selector: { a: "b" } }, is: true },
+  {
+    what: "a further label in a selector",
+    rendered: { selector: { a: "b" } },
+    actual: { selector: { a: "b", c: "d" } },
+    is: false,
+  },
+  {
+    what: "a further expression in a selector",
+    rendered: { podSelector: { matchLabels: { a: "b" } } },
+    actual: { podSelector: { matchLabels: { a: "b" }, matchExpressions: [{ key: "c", operator: "Exists" }] } },
+    is: false,
+  },
+  {
+    what: "a selector without its empty labels",
+    rendered: { labelSelector: { matchLabels: {} } },
+    actual: { labelSelector: {} },
+    is: true,
+  },
   { what: "an empty text that has become another", rendered: { value: "" }, actual: { value: "x" }, is: false },
   { what: "texts that look like quantities", rendered: { value: "1000m" }, actual: { value: "1" }, is: false },
 ])("hasAsRendered() is $is with $what", ({ rendered, actual, is }) => {

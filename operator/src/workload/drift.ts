@@ -7,8 +7,11 @@ const LIST_KEYS = ["name", "uid"] as const;
 /** The fields in which texts may be quantities, which the API server rewrites: 0.5 becomes 500m. */
 const QUANTITIES: ReadonlySet<string> = new Set(["resources", "metrics", "behavior", "divisor"]);
 
-/** The fields of which an empty mapping means all, so that its absence is a difference. */
-const SELECTORS: ReadonlySet<string> = new Set(["podSelector", "namespaceSelector"]);
+/**
+ * The fields that select by labels. One label more selects less, often nothing, and none at all selects
+ * everything, so they must be the same; the API takes them as a whole too.
+ */
+const SELECTORS: ReadonlySet<string> = new Set(["selector", "podSelector", "namespaceSelector", "labelSelector"]);
 
 /** Factors of the units of quantities. */
 const FACTORS: Readonly<Record<string, number>> = {
@@ -18,7 +21,7 @@ const FACTORS: Readonly<Record<string, number>> = {
 
 /**
  * Whether everything that `rendered` says is in `actual`: mappings may have further fields, and lists of
- * named elements further elements. Empty texts, lists and mappings say nothing, and the API server
+ * named elements further elements, but selectors no further label. Empty texts, lists and mappings say nothing, and the API server
  * leaves them out; in place of null it puts the default.
  */
 export function hasAsRendered(actual: unknown, rendered: unknown): boolean {
@@ -37,8 +40,13 @@ function isIn(actual: unknown, rendered: unknown, areEqual: AreEqual): boolean {
     ([name, value]) =>
       value === null ||
       (present[name] === undefined && isEmpty(value) && !SELECTORS.has(name)) ||
-      isIn(present[name], value, QUANTITIES.has(name) ? areEqualQuantities : areEqual),
+      isInField(name, present[name], value, areEqual),
   );
+}
+
+function isInField(name: string, actual: unknown, rendered: unknown, areEqual: AreEqual): boolean {
+  if (SELECTORS.has(name)) return isIn(actual, rendered, areEqual) && isIn(rendered, actual, areEqual);
+  return isIn(actual, rendered, QUANTITIES.has(name) ? areEqualQuantities : areEqual);
 }
 
 function isEmpty(value: unknown): boolean {

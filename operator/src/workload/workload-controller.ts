@@ -1,4 +1,6 @@
-// The controller of RateLimitServices: which kinds it follows, and the reconciler behind it.
+// The parts that keep RateLimitServices: the reconciler, its controller, and which kinds this follows.
+import type { Part } from "@weir/common/lifecycle/lifecycle";
+
 import type { ClusterCaches } from "../reconcile/cluster-caches.ts";
 import { Controller, type ControllerDeps, type ControllerOptions } from "../reconcile/controller.ts";
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
@@ -10,7 +12,7 @@ import { WorkloadReconciler, type WorkloadReconcilerDeps } from "./workload-reco
 export interface WorkloadControllerDeps
   extends
     Omit<ControllerDeps, "reconciler">,
-    Pick<WorkloadReconcilerDeps, "clock" | "objects" | "connections" | "events"> {
+    Pick<WorkloadReconcilerDeps, "clock" | "objects" | "connections" | "foreignSecrets" | "events"> {
   /** RateLimitServices, which other parts read too. */
   readonly services: ObjectLookup;
   /** Those of {@link followPods}, which other parts read too. */
@@ -36,11 +38,11 @@ export function followPods(
   return caches.follow(PODS, { namespaces, labelSelector });
 }
 
-/** Makes the controller. Follows kinds, so it is called before the caches start. */
-export function createWorkloadController(
+/** Makes the reconciler and its controller, in the order of their start. Follows kinds: before the caches start. */
+export function createWorkloadParts(
   deps: WorkloadControllerDeps,
   { workload, namespaces, ...options }: WorkloadControllerOptions,
-): Controller {
+): readonly Part[] {
   const follow = (kind: OwnedKindName): ObjectLookup =>
     deps.caches.follow(OWNED_KINDS[kind], { namespaces, labelSelector, isOptional: "isOptional" in OWNED_KINDS[kind] });
   const owned = Object.fromEntries(OWNED_KIND_NAMES.map((kind) => [kind, follow(kind)])) as Record<
@@ -50,5 +52,5 @@ export function createWorkloadController(
   const reconciler = new WorkloadReconciler({ ...deps, owned }, workload);
   const controller = new Controller({ ...deps, reconciler }, deps.services, options);
   for (const { objects, keysOf } of reconciler.sources()) controller.follow(objects, keysOf);
-  return controller;
+  return [reconciler, controller];
 }

@@ -1,15 +1,17 @@
 // Brings the objects of one workload into the state that is wanted: writes what differs, deletes what is
 // not wanted any more, and touches nothing that belongs to others.
+import { SERVICE_KIND } from "@weir/crds/rate-limit-service/schema/schema";
+import { API_VERSION } from "@weir/crds/schema/api-version";
 import { ApiFailure } from "@weir/kubernetes/client/api-failure";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import type { ObjectClient, ObjectWriter, WrittenObject } from "@weir/kubernetes/client/object-client";
-import { fieldsOf, mappingsOf } from "@weir/kubernetes/mapping";
+import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
 
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
 import { hasAsRendered } from "./drift.ts";
 import { apiVersionOf, OWNED_KINDS, type OwnedKindName } from "./objects/owned-kinds.ts";
 import { type RenderedObject, renderWorkload } from "./objects/render-workload.ts";
-import { MANAGER, podBounds, type Workload } from "./objects/workload.ts";
+import { MANAGED_LABEL, MANAGER, podBounds, selectorOf, type Workload } from "./objects/workload.ts";
 
 /**
  * Field manager that owns the replicas of an autoscaled Deployment until the autoscaler sets them. When
@@ -49,7 +51,7 @@ export class WorkloadObjects {
   /** The Deployment of a workload, if it is its own. */
   deploymentOf(workload: Workload): KubernetesObject | undefined {
     const found = this.#deps.owned.deployment.get(workload);
-    return found !== undefined && isOwned(found, workload) ? found : undefined;
+    return found !== undefined && isOwn(found, workload) ? found : undefined;
   }
 
   /** Writes what differs. Fails with ApiFailure. */
@@ -85,8 +87,9 @@ export class WorkloadObjects {
     try {
       // The caches have no objects without our label.
       const present = cached ?? (await objects.get(OWNED_KINDS[kind], workload, signal));
-      if (present !== undefined && !isOwned(present, workload)) return "name-taken";
-      return await objects.apply(OWNED_KINDS[kind], object, { fieldManager: MANAGER, isForced: true }, signal);
+      if (present !== undefined && !isOwn(present, workload)) return "name-taken";
+      const applied = present === undefined ? object : withoutController(object, present);
+      return await objects.apply(OWNED_KINDS[kind], applied, { fieldManager: MANAGER, isForced: true }, signal);
     } catch (error) {
       if (isOptional && error instanceof ApiFailure && error.isKindMissing) return undefined;
       throw error;
@@ -95,14 +98,14 @@ export class WorkloadObjects {
 
   #isAsRendered(cached: KubernetesObject, object: WrittenObject, workload: Workload): boolean {
     if (this.#asRendered.get(cached) === object) return true;
-    const isAsRendered = isOwned(cached, workload) && hasAsRendered(cached.content, object);
+    const isAsRendered = controllerOf(cached)?.["uid"] === workload.uid && hasAsRendered(cached.content, object);
     if (isAsRendered) this.#asRendered.set(cached, object);
     return isAsRendered;
   }
 
   async #delete(workload: Workload, kind: OwnedKindName, signal: AbortSignal): Promise<void> {
     const present = this.#deps.owned[kind].get(workload);
-    if (present === undefined || !isOwned(present, workload)) return;
+    if (present === undefined || !isOwn(present, workload)) return;
     await this.#deps.objects.delete(OWNED_KINDS[kind], workload, { uid: present.uid }, signal);
   }
 
@@ -136,10 +139,37 @@ export function replicasOf({ content }: KubernetesObject): number {
   return typeof replicas === "number" ? replicas : 1;
 }
 
-/** Whether the resource is the controller of the object. */
-function isOwned({ content }: KubernetesObject, { uid }: Pick<Workload, "uid">): boolean {
-  const owners = mappingsOf(fieldsOf(content["metadata"])["ownerReferences"]);
-  return owners.some((owner) => owner["uid"] === uid && owner["controller"] === true);
+/**
+ * Whether the object is the resource's: it is its controller, or one of the same name was that is gone, or none
+ * is and the labels are ours. The last two come of a restore, and of a definition that was deleted.
+ */
+function isOwn(object: KubernetesObject, { name, uid }: Workload): boolean {
+  const controller = controllerOf(object);
+  if (controller !== undefined)
+    return (
+      controller["uid"] === uid ||
+      (controller["apiVersion"] === API_VERSION && controller["kind"] === SERVICE_KIND && controller["name"] === name)
+    );
+  const labels = fieldsOf(fieldsOf(object.content["metadata"])["labels"]);
+  return Object.entries({ ...selectorOf({ name }), [MANAGED_LABEL]: MANAGER }).every(
+    ([label, value]) => labels[label] === value,
+  );
+}
+
+/**
+ * The object such that the controller of the present one that is gone is one no more: only one can be, and
+ * another manager may have written it. Garbage collection removes the rest of the reference.
+ */
+function withoutController(object: WrittenObject, present: KubernetesObject): WrittenObject {
+  const own = mappingsOf(object.metadata["ownerReferences"]);
+  const gone = controllerOf(present);
+  if (gone === undefined || own.some(({ uid }) => uid === gone["uid"])) return object;
+  const ownerReferences = [{ ...gone, controller: false, blockOwnerDeletion: false }, ...own];
+  return { ...object, metadata: { ...object.metadata, ownerReferences } };
+}
+
+function controllerOf({ content }: KubernetesObject): Mapping | undefined {
+  return mappingsOf(fieldsOf(content["metadata"])["ownerReferences"]).find(({ controller }) => controller === true);
 }
 
 /** Managers of the replicas of a Deployment; none when they are the default of the API server. */

@@ -2,7 +2,7 @@
 import type { ApiKind } from "@weir/kubernetes/client/api-resource";
 import { type KubernetesObject, readObject } from "@weir/kubernetes/client/kubernetes-object";
 import type { WrittenObject } from "@weir/kubernetes/client/object-client";
-import { fieldsOf } from "@weir/kubernetes/mapping";
+import { fieldsOf, mappingsOf } from "@weir/kubernetes/mapping";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { ObjectCache } from "../reconcile/object-cache.ts";
@@ -18,6 +18,8 @@ describe("WorkloadReconciler", () => {
   let pods: ObjectCache;
   let writes: string[];
   let versions: number;
+  let monotonicMs: number;
+  let connected: ReadonlySet<string> | undefined;
   let reconciler: WorkloadReconciler;
 
   /** Puts an object into its cache, as a watch does after a write; applied fields replace the earlier ones. */
@@ -50,7 +52,8 @@ describe("WorkloadReconciler", () => {
     services = new ObjectCache();
     pods = new ObjectCache();
     owned = Object.fromEntries(OWNED_KIND_NAMES.map((name) => [name, new ObjectCache()])) as typeof owned;
-    versions = 0;
+    versions = monotonicMs = 0;
+    connected = new Set();
     const apply = (kind: ApiKind, object: WrittenObject): Promise<KubernetesObject> => {
       writes.push(object.kind);
       return Promise.resolve(put(cacheOf(kind), { ...object }, kind === RATE_LIMIT_SERVICES ? 1 : versions));
@@ -59,11 +62,13 @@ describe("WorkloadReconciler", () => {
     reconciler = new WorkloadReconciler(
       {
         clock: () => 0,
+        monotonicMs: () => monotonicMs,
         objects: { apply, get: none, delete: none, create: none, update: none } as never,
         services,
         owned,
         pods,
-        connections: { connectedPods: () => new Set() },
+        connections: { connectedPods: () => connected },
+        foreignSecrets: new Set(),
         events: { record: () => undefined },
       },
       OPTIONS,
@@ -100,5 +105,89 @@ describe("WorkloadReconciler", () => {
     putService(1, { replicas: 3 });
     await reconcile();
     expect(fieldsOf(owned.deployment.get(KEY)?.content["spec"])["replicas"]).toBe(3);
+  });
+
+  /** The conditions that were written last, such as `True Ready`. */
+  function conditions(): Record<string, string> {
+    const { conditions } = fieldsOf(services.get(KEY)?.content["status"]);
+    return Object.fromEntries(
+      mappingsOf(conditions).map(({ type, status, reason }) => [String(type), `${String(status)} ${String(reason)}`]),
+    );
+  }
+
+  /** The controller of Deployments and a kubelet have done their work. */
+  function rollOut(): void {
+    const generation = owned.deployment.get(KEY)!.generation!;
+    const counts = { replicas: 1, readyReplicas: 1, updatedReplicas: 1, availableReplicas: 1 };
+    const status = {
+      observedGeneration: generation,
+      ...counts,
+      conditions: [{ type: "Available", status: "True" }],
+    };
+    put(owned.deployment, { status }, generation);
+    const labels = { "app.kubernetes.io/name": "weir-ratelimit", "app.kubernetes.io/instance": "limits" };
+    const ready = { conditions: [{ type: "Ready", status: "True" }] };
+    put(pods, { metadata: { namespace: "shop", name: "p1", labels }, status: ready }, 1);
+    connected = new Set(["p1"]);
+  }
+
+  it("is not ready from an edit until the Deployment with it is rolled out", async () => {
+    rollOut();
+    await reconcile();
+    expect(conditions()["Ready"]).toBe("True Ready");
+    putService(2, { shadowMode: true });
+    await reconcile();
+    expect(conditions()).toMatchObject({ Ready: "False RollingOut", Available: "True PodsReady" });
+    const { observedGeneration } = fieldsOf(services.get(KEY)?.content["status"]);
+    expect(observedGeneration).toBe(2);
+  });
+
+  it("a new leader says nothing of connections until it can know them", async () => {
+    rollOut();
+    await reconcile();
+    monotonicMs = 100_000;
+    connected = undefined;
+    reconciler.start();
+    expect(await reconcile()).toEqual([]);
+    monotonicMs += 10_999;
+    expect(await reconcile()).toEqual([]);
+    monotonicMs += 1;
+    expect(await reconcile()).toEqual(["RateLimitService"]);
+    expect(conditions()).toMatchObject({ Ready: "Unknown ControlPlaneSilent", Available: "True PodsReady" });
+    // Another term of the same process.
+    rollOut();
+    await reconcile();
+    connected = undefined;
+    reconciler.start();
+    expect(await reconcile()).toEqual([]);
+  });
+
+  it.each([
+    { what: "has no owner", owner: undefined, isOwn: true },
+    {
+      what: "an earlier resource of the same name owns",
+      owner: { apiVersion: "ratelimit.weir.dev/v1alpha1", kind: "RateLimitService", name: "limits" },
+      isOwn: true,
+    },
+    {
+      what: "a resource of another name owns",
+      owner: { apiVersion: "ratelimit.weir.dev/v1alpha1", kind: "RateLimitService", name: "other" },
+      isOwn: false,
+    },
+    { what: "another kind owns", owner: { apiVersion: "v1", kind: "ReplicaSet", name: "limits" }, isOwn: false },
+  ])("takes over a Deployment with our labels that $what: $isOwn", async ({ owner, isOwn }) => {
+    const references = owner === undefined ? [] : [{ ...owner, uid: "gone", controller: true }];
+    put(owned.deployment, { metadata: { ownerReferences: references } }, versions);
+    expect((await reconcile()).includes("Deployment")).toBe(isOwn);
+    const found = fieldsOf(owned.deployment.get(KEY)?.content["metadata"])["ownerReferences"];
+    const controllers = mappingsOf(found).filter(({ controller }) => controller === true);
+    expect(controllers.map(({ uid }) => uid)).toEqual([isOwn ? "u1" : "gone"]);
+    expect(conditions()["Degraded"]).toBe(isOwn ? "False AsExpected" : "True NameTaken");
+  });
+
+  it("does not take over an object without our labels", async () => {
+    put(owned.deployment, { metadata: { ownerReferences: [], labels: {} } }, versions);
+    await reconcile();
+    expect(conditions()["Degraded"]).toBe("True NameTaken");
   });
 });

@@ -1,6 +1,7 @@
 // Reconciles RateLimitServices: from the resource to its objects, and from these to its status and events.
 import { isDeepStrictEqual } from "node:util";
 
+import type { Part } from "@weir/common/lifecycle/lifecycle";
 import {
   parseRateLimitService,
   type RateLimitServiceResource,
@@ -11,24 +12,31 @@ import { checkEnvironment } from "@weir/crds/rate-limit-service/settings/check-e
 import { ApiFailure } from "@weir/kubernetes/client/api-failure";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import type { ObjectClient, ObjectWriter } from "@weir/kubernetes/client/object-client";
-import { fieldsOf, mappingsOf, textOf } from "@weir/kubernetes/mapping";
+import { fieldsOf, textOf } from "@weir/kubernetes/mapping";
 
 import { readService } from "../certificates/read-service.ts";
 import type { EventRecorder, EventText } from "../events/event-recorder.ts";
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
 import type { ObjectKey, ReconcileResult, Reconciler } from "../reconcile/reconciler.ts";
 import { fleetConflict } from "./fleet-conflict.ts";
+import { needsOf } from "./needs.ts";
 import { apiVersionOf, OWNED_KIND_NAMES, type OwnedKindName, RATE_LIMIT_SERVICES } from "./objects/owned-kinds.ts";
-import { isReadyPod } from "./pods.ts";
 import { MANAGER, selectorOf, type Workload, type WorkloadOptions, workloadOf } from "./objects/workload.ts";
+import { isEnding, isReadyPod } from "./pods.ts";
 import { replicasOf, WorkloadObjects, type WorkloadOutcome } from "./workload-objects.ts";
-import { isObserved, workloadStatus, type WorkloadProblem } from "./workload-status.ts";
+import { workloadStatus, type WorkloadProblem } from "./workload-status.ts";
 
 /**
  * When a resource is looked at again, in milliseconds: connections come and go without a change of any
  * object. Sooner while something is missing.
  */
 const AGAIN_MS = { settled: 30_000, unsettled: 2_000 } as const;
+
+/**
+ * How long a status stays as it is while the connections of pods are not known, in milliseconds: a new leader
+ * has read the reports of all replicas of the control plane, or found some silent, after ten seconds.
+ */
+const REPORTS_AWAITED_MS = 11_000;
 
 /** Says which pods are connected to the control plane. */
 export interface PodConnections {
@@ -46,23 +54,29 @@ export interface WorkloadSource {
 export interface WorkloadReconcilerDeps {
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
+  /** Milliseconds by a clock that only goes forward. */
+  readonly monotonicMs: () => number;
   readonly objects: ObjectWriter & Pick<ObjectClient, "get">;
   readonly services: ObjectLookup;
   /** The objects and pods with the label `app.kubernetes.io/managed-by: weir-operator`, by kind. */
   readonly owned: Readonly<Record<OwnedKindName, ObjectLookup>>;
   readonly pods: ObjectLookup;
   readonly connections: PodConnections;
+  /** `<namespace>/<name>` of Secrets with names of the operator's that are not its own. */
+  readonly foreignSecrets: ReadonlySet<string>;
   readonly events: Pick<EventRecorder, "record">;
 }
 
 /** Keeps the objects and statuses of RateLimitServices. */
-export class WorkloadReconciler implements Reconciler {
+export class WorkloadReconciler implements Reconciler, Part {
   readonly name = "ratelimitservice";
   readonly #deps: WorkloadReconcilerDeps;
   readonly #options: WorkloadOptions;
   readonly #objects: WorkloadObjects;
   /** By `<namespace>/<name>`; the same object while the spec is, because what is rendered of it is kept with it. */
   readonly #workloads = new Map<string, { readonly generation: number | undefined; readonly workload: Workload }>();
+  /** Since when the connections of pods are not known. */
+  #silentSinceMs: number | undefined;
 
   constructor(deps: WorkloadReconcilerDeps, options: WorkloadOptions) {
     this.#deps = deps;
@@ -70,12 +84,18 @@ export class WorkloadReconciler implements Reconciler {
     this.#objects = new WorkloadObjects(deps);
   }
 
+  /** Forgets what it knew while this process was the leader before. */
+  start(): void {
+    this.#silentSinceMs = undefined;
+  }
+
   /** Objects of other kinds, and of its own, whose changes concern its resources, and which these are. */
   sources(): readonly WorkloadSource[] {
     const { services, owned, pods } = this.#deps;
     return [
       { objects: services, keysOf: (object) => this.#rivalsOf(object) },
-      ...OWNED_KIND_NAMES.map((kind) => ({ objects: owned[kind], keysOf: ownerOf })),
+      // All have the name of their resource, also those that have lost their owner.
+      ...OWNED_KIND_NAMES.map((kind) => ({ objects: owned[kind], keysOf: (object: ObjectKey) => [object] })),
       { objects: pods, keysOf: instanceOf },
     ];
   }
@@ -113,8 +133,8 @@ export class WorkloadReconciler implements Reconciler {
     await this.#writeStatus(object, resource.status, status, signal);
     // The status says why; it is tried again less and less often.
     if (refusal !== undefined) throw refusal;
-    const isSettled = status.conditions?.find(({ type }) => type === "Ready")?.status === "True";
-    return { againAfterMs: isSettled ? AGAIN_MS.settled : AGAIN_MS.unsettled };
+    const isReady = status.conditions?.find(({ type }) => type === "Ready")?.status === "True";
+    return { againAfterMs: isReady ? AGAIN_MS.settled : AGAIN_MS.unsettled };
   }
 
   #workloadOf(object: KubernetesObject, resource: RateLimitServiceResource): Workload {
@@ -140,34 +160,39 @@ export class WorkloadReconciler implements Reconciler {
   #problemOf(object: KubernetesObject, { spec }: RateLimitServiceResource): WorkloadProblem | undefined {
     const [first] = checkEnvironment(spec).problems;
     if (first !== undefined) return { reason: "InvalidSpec", message: `${first.path.join(".")}: ${first.message}` };
-    const owner = fleetConflict(object, this.#deps.services.list());
-    if (owner === undefined) return undefined;
-    const message = `fleet ${owner.fleet} belongs to the older RateLimitService ${owner.namespace}/${owner.name}`;
-    return { reason: "FleetConflict", message };
+    const message = fleetConflict(object, this.#deps.services.list());
+    return message === undefined ? undefined : { reason: "FleetConflict", message };
   }
 
-  /** Undefined: the controller of Deployments has not seen the present form of this one yet. */
+  /** Undefined: what is written stays until the reports of the control plane are read. */
   #statusOf(
     workload: Workload,
     resource: RateLimitServiceResource,
     { deployment, problem }: { deployment: KubernetesObject | undefined; problem: WorkloadProblem | undefined },
   ): RateLimitServiceStatus | undefined {
-    const isEarly = deployment !== undefined && problem === undefined && !isObserved(deployment);
-    if (isEarly && resource.status?.conditions !== undefined) return undefined;
-    const { clock, connections } = this.#deps;
+    const { clock, connections, foreignSecrets } = this.#deps;
     const pods = this.#podsOf(workload);
-    const readyPods = pods.filter((pod) => isReadyPod(pod)).map(({ name }) => name);
+    const namesOf = (some: readonly KubernetesObject[]): readonly string[] => some.map(({ name }) => name);
+    const connected = connections.connectedPods(workload.namespace, namesOf(pods));
+    if (this.#awaitsReports(connected !== undefined) && resource.status?.conditions !== undefined) return undefined;
     const facts = {
+      ...needsOf(workload, foreignSecrets),
       generation: resource.metadata.generation ?? 0,
       fleet: workload.fleet,
       selector: selectorText(workload),
       deployment,
       pods,
-      readyPods,
-      connected: connections.connectedPods(workload.namespace, readyPods),
+      readyPods: namesOf(pods.filter((pod) => isReadyPod(pod))),
+      connected,
       problem,
     };
     return workloadStatus(facts, resource.status, clock());
+  }
+
+  #awaitsReports(isKnown: boolean): boolean {
+    const nowMs = this.#deps.monotonicMs();
+    this.#silentSinceMs = isKnown ? undefined : (this.#silentSinceMs ?? nowMs);
+    return this.#silentSinceMs !== undefined && nowMs - this.#silentSinceMs < REPORTS_AWAITED_MS;
   }
 
   #podsOf({ namespace, name }: Workload): readonly KubernetesObject[] {
@@ -242,12 +267,6 @@ function textOfKey({ namespace, name }: ObjectKey): string {
   return `${namespace}/${name}`;
 }
 
-function ownerOf({ namespace, content }: KubernetesObject): readonly ObjectKey[] {
-  const owners = mappingsOf(fieldsOf(content["metadata"])["ownerReferences"]);
-  const name = textOf(owners.find(({ kind }) => kind === SERVICE_KIND)?.["name"]);
-  return name === undefined ? [] : [{ namespace, name }];
-}
-
 function instanceOf(pod: KubernetesObject): readonly ObjectKey[] {
   const name = textOf(labelsIn(pod)["app.kubernetes.io/instance"]);
   return name === undefined ? [] : [{ namespace: pod.namespace, name }];
@@ -255,10 +274,6 @@ function instanceOf(pod: KubernetesObject): readonly ObjectKey[] {
 
 function labelsIn({ content }: KubernetesObject): Readonly<Record<string, unknown>> {
   return fieldsOf(fieldsOf(content["metadata"])["labels"]);
-}
-
-function isEnding({ content }: KubernetesObject): boolean {
-  return fieldsOf(content["metadata"])["deletionTimestamp"] !== undefined;
 }
 
 function selectorText(workload: Workload): string {

@@ -2,7 +2,7 @@ import type { RateLimitServiceStatus } from "@weir/crds/rate-limit-service/schem
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import { describe, expect, it } from "vitest";
 
-import { isObserved, type StatusFacts, workloadStatus } from "./workload-status.ts";
+import { type StatusFacts, workloadStatus } from "./workload-status.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 
@@ -17,8 +17,9 @@ function deployment(counts: object, conditions: readonly object[] = [{ type: "Av
 
 const DONE = { replicas: 2, readyReplicas: 2, updatedReplicas: 2, availableReplicas: 2 };
 const HALF = { replicas: 3, readyReplicas: 2, updatedReplicas: 1, availableReplicas: 2 };
+const AVAILABLE = { type: "Available", status: "True" };
 const STUCK = [
-  { type: "Available", status: "True" },
+  AVAILABLE,
   { type: "Progressing", status: "False", reason: "ProgressDeadlineExceeded", message: "too late" },
 ];
 
@@ -30,8 +31,30 @@ const HEALTHY: StatusFacts = {
   pods: [],
   readyPods: ["p1", "p2"],
   connected: new Set(["p1", "p2", "p3"]),
+  secrets: undefined,
+  foreignCertificate: undefined,
+  store: undefined,
   problem: undefined,
 };
+
+/** A pod without an image. */
+const IMAGELESS = objectOf(
+  { status: { containerStatuses: [{ state: { waiting: { reason: "ErrImagePull", message: "none" } } }] } },
+  "p9",
+);
+
+/** A Deployment of which another number of pods than two is as the resource says. */
+function paused(updatedReplicas: number): KubernetesObject {
+  const status = { ...DONE, updatedReplicas, observedGeneration: 2, conditions: [AVAILABLE] };
+  return objectOf({ spec: { replicas: 2, paused: true }, status });
+}
+
+/** The API server refuses pods. */
+const FULL = { type: "ReplicaFailure", status: "True", reason: "FailedCreate", message: "exceeded quota" };
+
+function degradedIn({ conditions = [] }: RateLimitServiceStatus) {
+  return conditions.find(({ type }) => type === "Degraded");
+}
 
 function conditionsOf({ conditions = [] }: RateLimitServiceStatus): Readonly<Record<string, string>> {
   return Object.fromEntries(conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]));
@@ -60,7 +83,32 @@ describe("workloadStatus()", () => {
     {
       what: "a rollout",
       facts: { deployment: deployment(HALF) },
-      found: { Ready: "True Ready", Progressing: "True RollingOut" },
+      found: { Ready: "False RollingOut", Available: "True PodsReady", Progressing: "True RollingOut" },
+    },
+    {
+      what: "an edit of which the controller of Deployments does not know",
+      facts: { deployment: deployment({ ...DONE, observedGeneration: 1 }) },
+      found: { Ready: "False RollingOut", Available: "True PodsReady", Progressing: "True RollingOut" },
+    },
+    {
+      what: "pods of an earlier revision that are not ended",
+      facts: { deployment: deployment({ ...DONE, replicas: 3 }) },
+      found: { Ready: "False RollingOut", Progressing: "True RollingOut" },
+    },
+    {
+      what: "a rollout that is paused",
+      facts: { deployment: paused(0) },
+      found: { Ready: "False RolloutPaused", Available: "True PodsReady", Degraded: "True RolloutPaused" },
+    },
+    {
+      what: "a Deployment that is paused after its rollout",
+      facts: { deployment: paused(2) },
+      found: { Ready: "True Ready", Degraded: "False AsExpected" },
+    },
+    {
+      what: "a pod that cannot start, with pods that serve",
+      facts: { deployment: deployment(HALF), pods: [IMAGELESS] },
+      found: { Ready: "False RolloutStuck", Available: "True PodsReady", Degraded: "True RolloutStuck" },
     },
     {
       what: "too few pods",
@@ -106,26 +154,21 @@ describe("workloadStatus()", () => {
   });
 
   it.each([
-    {
-      what: "cannot be scheduled",
-      status: { conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message: "no room" }] },
-      message: "pod p9: Unschedulable: no room",
-    },
-    {
-      what: "has no image",
-      status: { containerStatuses: [{ state: { waiting: { reason: "ImagePullBackOff", message: "no such image" } } }] },
-      message: "pod p9: ImagePullBackOff: no such image",
-    },
-    {
-      what: "ends again and again",
-      status: { containerStatuses: [{ state: { running: {} }, lastState: { terminated: { reason: "Error" } } }] },
-      message: "pod p9: Error",
-    },
-    { what: "says nothing", status: {}, message: "too late" },
-  ])("names what keeps a pod that $what", ({ status, message }) => {
-    const facts = { ...HEALTHY, deployment: deployment(HALF, STUCK), pods: [objectOf({ status }, "p9")] };
-    const degraded = workloadStatus(facts, undefined, NOW_MS).conditions?.find(({ type }) => type === "Degraded");
-    expect(degraded?.message).toBe(message);
+    { what: "pods that are refused", conditions: [AVAILABLE, FULL], pods: [IMAGELESS], message: "exceeded quota" },
+    { what: "a pod", conditions: STUCK, pods: [IMAGELESS], message: "pod p9: ErrImagePull: none" },
+    { what: "nothing but time", conditions: STUCK, pods: [], message: "too late" },
+  ])("says what a rollout is stuck at: $what", ({ conditions, pods, message }) => {
+    const facts = { ...HEALTHY, deployment: deployment(HALF, conditions), pods };
+    expect(degradedIn(workloadStatus(facts, undefined, NOW_MS))?.message).toBe(message);
+  });
+
+  it("names a slow start only when the deadline of the rollout is over", () => {
+    const status = { containerStatuses: [{ state: { waiting: { reason: "ContainerCreating" } } }] };
+    const facts = { ...HEALTHY, pods: [objectOf({ status }, "p9")] };
+    const found = (conditions: readonly object[]) =>
+      degradedIn(workloadStatus({ ...facts, deployment: deployment(HALF, conditions) }, undefined, NOW_MS));
+    expect(found([AVAILABLE])?.status).toBe("False");
+    expect(found(STUCK)?.message).toBe("pod p9: ContainerCreating: perhaps its image is being pulled");
   });
 
   it("keeps the time of a condition that stays", () => {
@@ -141,11 +184,4 @@ describe("workloadStatus()", () => {
     const found = workloadStatus(facts, undefined, NOW_MS).conditions?.find(({ type }) => type === "Connected");
     expect(found?.message).toBe("not connected to the control plane: a, b, c and 2 more");
   });
-});
-
-it.each([
-  { observed: 1, is: false },
-  { observed: 2, is: true },
-])("isObserved() is $is when the controller has seen generation $observed of 2", ({ observed, is }) => {
-  expect(isObserved(objectOf({ status: { observedGeneration: observed } }))).toBe(is);
 });

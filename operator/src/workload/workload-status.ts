@@ -1,9 +1,10 @@
 // The status of a RateLimitService from its Deployment, its pods, and their connections. Pure.
 import type { RateLimitServiceStatus } from "@weir/crds/rate-limit-service/schema/schema";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
-import { fieldsOf, type Mapping, mappingsOf, textOf } from "@weir/kubernetes/mapping";
+import { fieldsOf, textOf } from "@weir/kubernetes/mapping";
 
-import { stuckPodOf } from "./pods.ts";
+import { podObstacles, type PodSurroundings } from "./pod-obstacles.ts";
+import { conditionOf } from "./pods.ts";
 
 /** Most names in a message. */
 const NAMES_MAX = 3;
@@ -15,8 +16,8 @@ export interface WorkloadProblem {
   readonly message: string;
 }
 
-/** What a status is computed from. */
-export interface StatusFacts {
+/** What a status is computed from. `connected` has those of the own pods that are connected. */
+export interface StatusFacts extends Omit<PodSurroundings, "nowMs"> {
   readonly generation: number;
   readonly fleet: string;
   /** Labels of the pods, as a selector. */
@@ -26,8 +27,6 @@ export interface StatusFacts {
   readonly pods: readonly KubernetesObject[];
   /** Names of the own pods that are ready and not ending. */
   readonly readyPods: readonly string[];
-  /** Those of them that are connected to the control plane; undefined: no replica of it answers. */
-  readonly connected: ReadonlySet<string> | undefined;
   /** Undefined: everything is rolled out as the resource says. */
   readonly problem: WorkloadProblem | undefined;
 }
@@ -43,13 +42,13 @@ export function workloadStatus(
 ): RateLimitServiceStatus {
   const { generation, fleet, selector, readyPods, connected } = facts;
   const counts = fieldsOf(facts.deployment?.content["status"]);
-  const findings = [available(facts), progressing(facts), degraded(facts), connection(facts)];
+  const findings = [available(facts), progressing(facts), degraded(facts, nowMs), connection(facts)];
   const now = new Date(nowMs).toISOString().replace(/\.\d+Z$/, "Z");
   return {
     observedGeneration: generation,
     replicas: numberOf(counts["replicas"]),
     readyReplicas: numberOf(counts["readyReplicas"]),
-    connectedPods: connected === undefined ? 0 : readyPods.filter((name) => connected.has(name)).length,
+    connectedPods: readyPods.filter((name) => connected?.has(name)).length,
     selector,
     fleet,
     conditions: [ready(findings), ...findings].map((finding) => {
@@ -60,8 +59,8 @@ export function workloadStatus(
   };
 }
 
-/** Whether the controller of Deployments has seen the Deployment as it is; only then its status counts. */
-export function isObserved(deployment: KubernetesObject): boolean {
+/** Whether the controller of Deployments has seen the Deployment as it is; only then its counts are about that. */
+function isObserved(deployment: KubernetesObject): boolean {
   return numberOf(fieldsOf(deployment.content["status"])["observedGeneration"]) >= (deployment.generation ?? 0);
 }
 
@@ -83,30 +82,43 @@ function progressing({ deployment, problem }: StatusFacts): Finding {
     return { type, status: "False", reason: problem.reason, message: `nothing is rolled out: ${problem.message}` };
   if (deployment === undefined)
     return { type, status: "True", reason: "RollingOut", message: "the Deployment is being made" };
-  const { wanted, replicas, updatedReplicas, availableReplicas } = countsOf(deployment);
-  const isDone = updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted;
-  return isDone
-    ? { type, status: "False", reason: "RolledOut", message: `all ${wanted} pods are of the present form` }
+  const { wanted, updatedReplicas } = countsOf(deployment);
+  return isRolledOut(deployment)
+    ? { type, status: "False", reason: "RolledOut", message: `all ${wanted} pods are as the resource says` }
     : {
         type,
         status: "True",
         reason: "RollingOut",
-        message: `${updatedReplicas} of ${wanted} pods are of the present form`,
+        message: `${isObserved(deployment) ? updatedReplicas : 0} of ${wanted} pods are as the resource says`,
       };
 }
 
-function degraded({ deployment, pods, problem }: StatusFacts): Finding {
+/** As `kubectl rollout status` decides it. */
+function isRolledOut(deployment: KubernetesObject): boolean {
+  const { wanted, replicas, updatedReplicas, availableReplicas } = countsOf(deployment);
+  return isObserved(deployment) && [replicas, updatedReplicas, availableReplicas].every((count) => count === wanted);
+}
+
+function degraded({ deployment, pods, problem, ...surroundings }: StatusFacts, nowMs: number): Finding {
   const type = "Degraded";
   if (problem !== undefined) return { type, status: "True", reason: problem.reason, message: problem.message };
-  const rollout = deployment && conditionOf(deployment, "Progressing");
-  const failure = deployment && conditionOf(deployment, "ReplicaFailure");
-  const isRefused = failure?.["status"] === "True";
-  if (!isRefused && rollout?.["status"] !== "False")
-    return { type, status: "False", reason: "AsExpected", message: "nothing is wrong" };
-  const cause = isRefused ? failure : rollout;
-  const pod = stuckPodOf(pods);
-  const message = pod ?? textOf(cause?.["message"]) ?? "the rollout takes too long";
-  return { type, status: "True", reason: "RolloutStuck", message };
+  const fine: Finding = { type, status: "False", reason: "AsExpected", message: "nothing is wrong" };
+  if (deployment === undefined || isRolledOut(deployment)) return fine;
+  const stuck = (message: string): Finding => ({ type, status: "True", reason: "RolloutStuck", message });
+  // Pods that the API server refuses, because of a quota or a policy.
+  const failure = conditionOf(deployment, "ReplicaFailure");
+  if (failure?.["status"] === "True") return stuck(textOf(failure["message"]) ?? "pods are refused");
+  const obstacles = podObstacles(pods, { ...surroundings, nowMs });
+  const found = obstacles.find(({ isStuck }) => isStuck);
+  if (found !== undefined) return stuck(found.text);
+  const { wanted, updatedReplicas } = countsOf(deployment);
+  if (fieldsOf(deployment.content["spec"])["paused"] === true && updatedReplicas < wanted) {
+    const message = `the Deployment ${deployment.name} is paused: kubectl rollout resume deployment/${deployment.name} continues`;
+    return { type, status: "True", reason: "RolloutPaused", message };
+  }
+  const rollout = conditionOf(deployment, "Progressing");
+  if (rollout?.["status"] !== "False") return fine;
+  return stuck(obstacles[0]?.text ?? textOf(rollout["message"]) ?? "the rollout takes too long");
 }
 
 function connection({ readyPods, connected }: StatusFacts): Finding {
@@ -137,15 +149,15 @@ function connection({ readyPods, connected }: StatusFacts): Finding {
   };
 }
 
-/** Available, connected and not degraded. */
+/** Available, rolled out, connected and not degraded. */
 function ready(findings: readonly Finding[]): Finding {
   const type = "Ready";
-  const bad = findings.filter(({ type: about, status }) =>
-    about === "Degraded" ? status !== "False" : about !== "Progressing" && status !== "True",
+  const bad = findings.filter(
+    ({ type: about, status }) => status !== (about === "Degraded" || about === "Progressing" ? "False" : "True"),
   );
   const first = bad.find(({ type: about }) => about === "Degraded") ?? bad[0];
   if (first === undefined)
-    return { type, status: "True", reason: "Ready", message: "the pods are ready and connected" };
+    return { type, status: "True", reason: "Ready", message: "all pods are as the resource says, ready and connected" };
   const status = bad.every((finding) => finding.status === "Unknown") ? "Unknown" : "False";
   return { type, status, reason: first.reason, message: first.message };
 }
@@ -159,10 +171,6 @@ function countsOf({ content }: KubernetesObject) {
     updatedReplicas: numberOf(status["updatedReplicas"]),
     availableReplicas: numberOf(status["availableReplicas"]),
   };
-}
-
-function conditionOf({ content }: KubernetesObject, type: string): Mapping | undefined {
-  return mappingsOf(fieldsOf(content["status"])["conditions"]).find((condition) => condition["type"] === type);
 }
 
 /** A count that the API leaves out when it is 0. */

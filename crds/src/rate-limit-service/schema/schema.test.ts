@@ -4,7 +4,6 @@ import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 
 import { ACCEPTED_SERVICES, FULL_SPEC } from "../api-server/service-case.suite.ts";
-import { fleetOf } from "../fleet.ts";
 import { parseRateLimitService } from "./schema.ts";
 
 function service(spec: unknown): unknown {
@@ -72,32 +71,5 @@ describe("parseRateLimitService()", () => {
   it("refuses another kind by its name", () => {
     const [problem] = problemsOf({ ...(service({}) as object), kind: "RateLimitConfig" });
     expect(problem).toBe('kind: must be "RateLimitService", is "RateLimitConfig"');
-  });
-});
-
-describe("fleetOf()", () => {
-  const long = "n".repeat(60);
-  it.each([
-    { namespace: "shop", name: "edge", fleet: undefined, expected: "shop.edge" },
-    { namespace: "shop", name: "edge", fleet: "gateway", expected: "gateway" },
-    { namespace: undefined, name: "edge", fleet: undefined, expected: "default.edge" },
-    {
-      namespace: "a".repeat(31),
-      name: "z".repeat(31),
-      fleet: undefined,
-      expected: `${"a".repeat(31)}.${"z".repeat(31)}`,
-    },
-    { namespace: long, name: "edge", fleet: undefined, expected: `${"n".repeat(52)}-e1e1e1e1e1` },
-  ])("is $expected", ({ namespace, name, fleet, expected }) => {
-    const found = fleetOf({ metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, spec: { fleet } });
-    expect(found.replace(/[0-9a-f]{10}$/, "e1e1e1e1e1")).toBe(expected);
-    expect(found.length).toBeLessThanOrEqual(63);
-  });
-
-  it("differs for long names that begin alike", () => {
-    const fleets = ["a", "b"].map((name) =>
-      fleetOf({ metadata: { name, namespace: long.repeat(1) + "ab" }, spec: {} }),
-    );
-    expect(new Set(fleets).size).toBe(2);
   });
 });

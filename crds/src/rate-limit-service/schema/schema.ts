@@ -66,7 +66,7 @@ export const serviceSpecSchema = z
     fleet: fleetName()
       .optional()
       .describe(
-        `Fleet that the pods belong to: RateLimitConfigs name it in spec.fleets. It cannot be changed. Absent: NAMESPACE.NAME, shortened with a hash to 63 characters. ${FLEET_NAME_RULE}`,
+        `Fleet that the pods belong to: RateLimitConfigs name it in spec.fleets. It cannot be changed. Absent: NAMESPACE.NAME, shortened with a hash to 63 characters. Only RateLimitServices of a namespace may name NAMESPACE.*; a name without a dot belongs to the oldest that names it. ${FLEET_NAME_RULE}`,
       ),
     backend: backendSchema,
     ...networkFields,

@@ -6,7 +6,7 @@ import type { WrittenObject } from "@weir/kubernetes/client/object-client";
 
 import { environmentOf, STOP_SECONDS } from "./environment.ts";
 import { mountsOf, volumeMountsOf, volumesOf } from "./mounts.ts";
-import { labelsOf, ownedObject, podBounds, PORTS, selectorOf, type Workload } from "./workload.ts";
+import { CONTAINER, labelsOf, ownedObject, podBounds, PORTS, selectorOf, type Workload } from "./workload.ts";
 
 /** Annotation of the pods with a checksum of what this file renders. */
 const CHECKSUM_ANNOTATION = "ratelimit.weir.dev/checksum";
@@ -16,6 +16,12 @@ const USER = 65_532;
 
 /** Share of the pods that an update may add, and how many may be missing meanwhile. */
 const STRATEGY = { type: "RollingUpdate", rollingUpdate: { maxSurge: "25%", maxUnavailable: 0 } };
+
+/**
+ * How long a rollout may make no progress until it has failed, in seconds: a pod that starts takes a few, and
+ * the default of Kubernetes is ten minutes. A rollout that has failed continues nevertheless.
+ */
+const PROGRESS_DEADLINE_SECONDS = 60;
 
 /**
  * The pods are spread over nodes and zones as well as possible. Those of another revision do not count,
@@ -46,6 +52,7 @@ export function renderDeployment(workload: Workload): WrittenObject {
       ...(spec.autoscaling === undefined && { replicas: podBounds(spec).min }),
       selector: { matchLabels: selectorOf(workload) },
       strategy: STRATEGY,
+      progressDeadlineSeconds: PROGRESS_DEADLINE_SECONDS,
       template: renderTemplate(workload),
     },
   });
@@ -94,7 +101,7 @@ function renderPod(workload: Workload): object {
 function renderContainer(workload: Workload, mounts: Parameters<typeof volumeMountsOf>[0]): object {
   const { spec, options } = workload;
   return {
-    name: "ratelimit",
+    name: CONTAINER,
     image: spec.image ?? options.image,
     imagePullPolicy: spec.imagePullPolicy,
     command: ["weir-ratelimit"],
@@ -103,6 +110,8 @@ function renderContainer(workload: Workload, mounts: Parameters<typeof volumeMou
     resources: spec.resources,
     volumeMounts: volumeMountsOf(mounts),
     ...PROBES,
+    // The last lines of the log of a container that fails are in the status of its pod.
+    terminationMessagePolicy: "FallbackToLogsOnError",
     lifecycle: { preStop: { sleep: { seconds: STOP_SECONDS.preStop } } },
     securityContext: {
       allowPrivilegeEscalation: false,

@@ -298,6 +298,13 @@ describe("renderWorkload()", () => {
     });
   });
 
+  it("lets Kubernetes say within a minute that a rollout is stuck, and in which words a container ended", () => {
+    expect(rendered("deployment", MEMORY)?.["spec"]).toMatchObject({
+      progressDeadlineSeconds: 60,
+      template: { spec: { containers: [{ terminationMessagePolicy: "FallbackToLogsOnError" }] } },
+    });
+  });
+
   it("changes the pods with what is rendered, and not with the number of pods", () => {
     const podsOf = (spec: RateLimitServiceSpec) =>
       (rendered("deployment", spec)?.["spec"] as { template: unknown }).template;

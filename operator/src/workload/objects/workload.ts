@@ -16,6 +16,9 @@ export const MANAGER = "weir-operator";
 /** Label of everything that the operator makes. */
 export const MANAGED_LABEL = "app.kubernetes.io/managed-by";
 
+/** Name of the container of the pods. */
+export const CONTAINER = "ratelimit";
+
 /** Name of the ports of a pod, with their numbers. */
 export const PORTS = { grpc: 8081, http: 8080, debug: 6070, metrics: 9090 } as const;
 
