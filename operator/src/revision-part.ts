@@ -13,7 +13,7 @@ import { reconcileReported, type StatusParts } from "./status-parts.ts";
 
 /** What revisions need of the process. */
 export interface RevisionPartDeps
-  extends Omit<ControllerDeps, "reconciler">, Pick<RevisionReconcilerDeps, "log" | "objects"> {
+  extends Omit<ControllerDeps, "reconciler">, Pick<RevisionReconcilerDeps, "log" | "objects" | "events"> {
   readonly caches: Pick<ClusterCaches, "follow">;
   readonly settings: Pick<Settings, "namespaces" | "reconcile">;
 }

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 
 import { KIND } from "../rate-limit-config/schema/schema.ts";
 import { API_VERSION } from "../schema/api-version.ts";
+import { revisionContent } from "./revision-spec.ts";
 
 /** Kind of the custom resource. */
 export const REVISION_KIND = "RateLimitConfigRevision";
@@ -47,11 +48,10 @@ export interface WrittenRevision {
     readonly ownerReferences: readonly Readonly<Record<string, unknown>>[];
     readonly [field: string]: unknown;
   };
-  readonly spec: unknown;
   readonly [field: string]: unknown;
 }
 
-/** The whole revision, to be created. */
+/** The whole revision, to be created; a large spec is compressed. */
 export function revisionOf(owner: RevisionOwner, spec: unknown): WrittenRevision {
   const { namespace, name, uid } = owner;
   return {
@@ -62,7 +62,7 @@ export function revisionOf(owner: RevisionOwner, spec: unknown): WrittenRevision
       namespace,
       ownerReferences: [{ apiVersion: API_VERSION, kind: KIND, name, uid, controller: true }],
     },
-    spec,
+    ...revisionContent(spec),
   };
 }
 

@@ -18,6 +18,8 @@ export interface Definition {
   /** The file that generates it, for the notice in the YAML. */
   readonly generatedBy: string;
   readonly spec: z.ZodType;
+  /** Fields next to the spec, by name; with any, neither they nor the spec is required. */
+  readonly alternatives?: Readonly<Record<string, StructuralSchema>>;
   /** Absent: the kind has no status. */
   readonly status?: z.ZodType;
   readonly columns: readonly PrinterColumn[];
@@ -100,17 +102,18 @@ function customResourceDefinition(definition: Definition): StructuralSchema {
   };
 }
 
-function resourceSchema({ description, spec, status, validations }: Definition): StructuralSchema {
+function resourceSchema({ description, spec, alternatives, status, validations }: Definition): StructuralSchema {
   return {
     type: "object",
     description,
     ...(validations && { "x-kubernetes-validations": validations }),
-    required: ["spec"],
+    ...(alternatives === undefined && { required: ["spec"] }),
     properties: {
       apiVersion: { type: "string", description: "Version of the schema of this resource." },
       kind: { type: "string", description: "Kind of this resource." },
       metadata: { type: "object" },
       spec: structural(z.toJSONSchema(spec, { target: "openapi-3.0", io: "input", unrepresentable: "any" })),
+      ...alternatives,
       ...(status && { status: structural(z.toJSONSchema(status, { target: "openapi-3.0", io: "input" })) }),
     },
   };

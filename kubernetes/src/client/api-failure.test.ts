@@ -200,6 +200,19 @@ describe("failureOfAnswer()", () => {
     expect(new Set(failures.map(({ reason }) => reason)).size).toBe(1);
   });
 
+  it.each([
+    { answer: said(422, "spec.domain: Required value"), isRefused: true },
+    { answer: said(413, "Request entity too large: limit is 3145728"), isRefused: true },
+    { answer: said(500, "etcdserver: request is too large"), isRefused: true },
+    { answer: said(500, "rpc error: trying to send message larger than max (2 vs. 1)"), isRefused: true },
+    { answer: said(500, "etcdserver: leader changed"), isRefused: false },
+    { answer: said(403, "exceeded quota"), isRefused: false },
+    { answer: said(404, "not found"), isRefused: false },
+    { answer: said(409, "conflict"), isRefused: false },
+  ])("says of $answer.code $answer.message whether the content is refused: $isRefused", ({ answer, isRefused }) => {
+    expect(failureOfAnswer(LIST_ALL, answer).isContentRefused).toBe(isRefused);
+  });
+
   it("quotes only the beginning of a long answer", () => {
     expect(failureOfAnswer(LIST_ALL, said(400, "x".repeat(5000))).message.length).toBeLessThan(700);
   });

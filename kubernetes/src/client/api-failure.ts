@@ -49,6 +49,8 @@ export type FailureKind =
 
 /** Verbs that change nothing. */
 const READS: ReadonlySet<ApiVerb> = new Set(["list", "watch", "get"]);
+/** Texts of a server error that means an object which etcd, or the request to it, has no room for. */
+const TOO_LARGE_FOR_ETCD = ["etcdserver: request is too large", "trying to send message larger than max"];
 
 /** A verb on a resource. */
 export interface ApiRequest {
@@ -64,6 +66,8 @@ export class ApiFailure extends ServiceError<"SOURCE_UNREADABLE"> {
   readonly reason: string;
   /** True if the server does not serve resources of this kind. */
   readonly isKindMissing: boolean;
+  /** True if the server will never take the object as it was sent: it is not valid, or too large. */
+  readonly isContentRefused: boolean;
   /** How long the server asks to wait, in milliseconds; 0 when it did not ask. */
   readonly retryAfterMs: number;
 
@@ -71,7 +75,12 @@ export class ApiFailure extends ServiceError<"SOURCE_UNREADABLE"> {
     kind: FailureKind,
     { verb, resource }: ApiRequest,
     reason: string,
-    options: { readonly cause?: unknown; readonly retryAfterMs?: number; readonly isKindMissing?: boolean } = {},
+    options: {
+      readonly cause?: unknown;
+      readonly retryAfterMs?: number;
+      readonly isKindMissing?: boolean;
+      readonly isContentRefused?: boolean;
+    } = {},
   ) {
     super("SOURCE_UNREADABLE", `Cannot ${verb} ${describeResource(resource)}: ${reason}`, {
       cause: options.cause,
@@ -80,6 +89,7 @@ export class ApiFailure extends ServiceError<"SOURCE_UNREADABLE"> {
     this.kind = kind;
     this.reason = reason;
     this.isKindMissing = options.isKindMissing ?? false;
+    this.isContentRefused = options.isContentRefused ?? false;
     this.retryAfterMs = Math.min(options.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);
   }
 
@@ -107,8 +117,10 @@ export function failureOfAnswer(request: ApiRequest, answer: ErrorAnswer): ApiFa
   const said = message === undefined ? `HTTP status ${code}` : `"${message.slice(0, QUOTE_LENGTH_MAX)}"`;
   const seconds = [answer.retryAfterSeconds, fieldsOf(status["details"])["retryAfterSeconds"]];
   const retryAfterMs = 1000 * Math.max(0, ...seconds.filter((value): value is number => Number.isFinite(value)));
+  const isTooLarge = code === 413 || TOO_LARGE_FOR_ETCD.some((text) => message?.includes(text));
+  const isContentRefused = isTooLarge || code === 422;
   const failure = (kind: FailureKind, reason: string): ApiFailure =>
-    new ApiFailure(kind, request, reason, { retryAfterMs, isKindMissing: code === 404 });
+    new ApiFailure(kind, request, reason, { retryAfterMs, isKindMissing: code === 404, isContentRefused });
   if (code === 410 || status["reason"] === "Expired" || status["reason"] === "Gone" || isVersionUnknown(status))
     return failure("expired", `the resource version is not available any more, the server says ${said}`);
   switch (code) {

@@ -1,12 +1,18 @@
 // Revisions on a real API server: what is kept, when, and what is left for the garbage collector.
-import { silentLog } from "@weir/common/log/log";
+import { randomBytes } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+
+import { createLog } from "@weir/common/log/log";
+import { specOfRevision } from "@weir/crds/rate-limit-config-revision/revision-spec";
 import { openClusterAccess } from "@weir/kubernetes/access/cluster-access";
 import { ApiClient } from "@weir/kubernetes/client/api-client";
+import { type ApiFailure, failureOfAnswer } from "@weir/kubernetes/client/api-failure";
 import { type ApiKind, resourceOf } from "@weir/kubernetes/client/api-resource";
 import { ObjectClient } from "@weir/kubernetes/client/object-client";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
+import type { EventText } from "../events/event-recorder.ts";
 import { ObjectCache } from "../reconcile/object-cache.ts";
 import { configOfRevision, RevisionReconciler, REVISIONS } from "./revision-reconciler.ts";
 
@@ -20,7 +26,11 @@ let client: ApiClient;
 /** By name, whether every pod has loaded the present generation. */
 let isLoaded: boolean;
 let reconciler: RevisionReconciler;
+/** What the API server answers to the next writes; undefined: it takes them. */
+let refusal: ApiFailure | undefined;
 const writes: string[] = [];
+const logged: Record<string, unknown>[] = [];
+const events: EventText[] = [];
 const configs = new ObjectCache();
 const revisions = new ObjectCache();
 
@@ -31,10 +41,16 @@ beforeAll(async () => {
   client = new ApiClient(access, TIMES, { userAgent: "test", slow: () => undefined });
   const objects = new ObjectClient(client);
   reconciler = new RevisionReconciler({
-    log: silentLog(),
+    log: createLog({
+      level: "info",
+      format: "json",
+      write: (line) => void logged.push(JSON.parse(line) as Record<string, unknown>),
+    }),
+    events: { record: (_object, text) => void events.push(text) },
     objects: {
       apply: async (...args) => {
         writes.push(`apply ${args[1].metadata.name}`);
+        if (refusal !== undefined) throw refusal;
         return await objects.apply(...args);
       },
       delete: async (...args) => {
@@ -57,8 +73,9 @@ afterAll(async () => {
 
 beforeEach(async () => {
   isLoaded = true;
+  refusal = undefined;
   await cluster.kubectl(["delete", "rlc,rlcr", "--all"]);
-  writes.length = 0;
+  for (const list of [writes, logged, events]) list.length = 0;
 });
 
 /** Fills the caches as reflectors do. */
@@ -84,16 +101,35 @@ async function settle(): Promise<void> {
 }
 
 async function apply(requestsPerUnit: number): Promise<void> {
-  const spec = { domain: "shop", descriptors: [{ key: "user", rateLimit: { unit: "minute", requestsPerUnit } }] };
   await cluster.apply(
-    JSON.stringify({ apiVersion: "ratelimit.weir.dev/v1alpha1", kind: "RateLimitConfig", metadata: KEY, spec }),
+    JSON.stringify(
+      configOf({ domain: "shop", descriptors: [{ key: "user", rateLimit: { unit: "minute", requestsPerUnit } }] }),
+    ),
   );
+}
+
+function configOf(spec: unknown) {
+  return { apiVersion: "ratelimit.weir.dev/v1alpha1", kind: "RateLimitConfig", metadata: KEY, spec };
+}
+
+/** Creates the object with a number of rules, each with a value of so many characters. */
+async function create(rules: number, valueLength: number): Promise<void> {
+  const descriptors = Array.from({ length: rules }, (_, index) => ({
+    key: "path",
+    // Of random digits: what is repeated would be compressed to nothing.
+    value: (String(index) + randomBytes(valueLength).toString("hex")).slice(0, valueLength),
+    rateLimit: { unit: "minute", requestsPerUnit: index },
+  }));
+  const text = JSON.stringify(configOf({ domain: "shop", descriptors }));
+  const path = "/apis/ratelimit.weir.dev/v1alpha1/namespaces/default/ratelimitconfigs";
+  const { status, body } = await cluster.api.send("POST", path, text);
+  expect([status, status === 201 ? "" : JSON.stringify(body).slice(0, 500)]).toEqual([201, ""]);
 }
 
 /** The limits in the revisions. */
 function kept(): readonly unknown[] {
   return revisions.list().map(({ content }) => {
-    const { descriptors } = content["spec"] as { descriptors: [{ rateLimit: { requestsPerUnit: number } }] };
+    const { descriptors } = specOfRevision(content) as { descriptors: [{ rateLimit: { requestsPerUnit: number } }] };
     return descriptors[0].rateLimit.requestsPerUnit;
   });
 }
@@ -163,4 +199,55 @@ describe("RevisionReconciler", () => {
     expect(new Set(uids).size).toBe(2);
     expect(uids).toContain(configs.get(KEY)?.uid);
   });
+
+  it.each([
+    { what: "of 866 kB", rules: 860, valueLength: 940 },
+    { what: "near the most that etcd takes", rules: 1024, valueLength: 1010 },
+  ])("keeps a form $what, which would be too large as it is", async ({ rules, valueLength }) => {
+    await create(rules, valueLength);
+    await settle();
+    const [revision] = revisions.list();
+    expect([writes, logged, events]).toEqual([[`apply ${revision?.name}`], [], []]);
+    const { spec } = configs.get(KEY)?.content ?? {};
+    // Not toEqual: it would print megabytes.
+    expect(isDeepStrictEqual(revision && specOfRevision(revision.content), spec)).toBe(true);
+  });
+
+  it("tries a revision that the API server refuses once for each content, and says so", async () => {
+    refusal = said(422, "spec: Required value");
+    await apply(1);
+    await settle();
+    await settle();
+    expect([kept(), writes.length]).toEqual([[], 1]);
+    expect(logged.map(({ "@message": message, resource }) => [message, resource])).toEqual([
+      ["Cannot keep the last good form of a RateLimitConfig until its spec changes", "default/shop"],
+    ]);
+    expect(events).toEqual([
+      {
+        type: "Warning",
+        reason: "LastGoodNotKept",
+        action: "Keep",
+        note: 'the API server refuses a RateLimitConfigRevision of this spec: the server says "spec: Required value"',
+      },
+    ]);
+    refusal = undefined;
+    await apply(2);
+    await settle();
+    expect([kept(), writes.length]).toEqual([[2], 2]);
+  });
+
+  it("tries again what fails for another reason than its content", async () => {
+    refusal = said(500, "etcdserver: leader changed");
+    await apply(1);
+    await expect(settle()).rejects.toThrow("leader changed");
+    refusal = undefined;
+    await settle();
+    expect([kept(), events]).toEqual([[1], []]);
+  });
 });
+
+/** The failure that an answer of the API server with this code and message means. */
+function said(code: number, message: string): ApiFailure {
+  const request = { verb: "patch", resource: resourceOf(REVISIONS) } as const;
+  return failureOfAnswer(request, { code, status: { kind: "Status", code, message } });
+}

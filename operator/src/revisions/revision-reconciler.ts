@@ -8,10 +8,13 @@ import {
   revisionName,
   revisionOf,
 } from "@weir/crds/rate-limit-config-revision/revision";
+import { KIND } from "@weir/crds/rate-limit-config/schema/schema";
+import { ApiFailure } from "@weir/kubernetes/client/api-failure";
 import type { ApiKind } from "@weir/kubernetes/client/api-resource";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import type { ObjectWriter } from "@weir/kubernetes/client/object-client";
 
+import type { EventRecorder } from "../events/event-recorder.ts";
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
 import type { ObjectKey, Reconciler, ReconcileResult } from "../reconcile/reconciler.ts";
 import type { LoadedForms } from "./loaded-forms.ts";
@@ -29,6 +32,7 @@ const FIELD_MANAGER = "weir-operator";
 export interface RevisionReconcilerDeps {
   readonly log: Log;
   readonly objects: Pick<ObjectWriter, "apply" | "delete">;
+  readonly events: Pick<EventRecorder, "record">;
   /** RateLimitConfigs. */
   readonly configs: Pick<ObjectLookup, "get">;
   /** RateLimitConfigRevisions. */
@@ -47,6 +51,8 @@ export class RevisionReconciler implements Reconciler {
   readonly #owned: OwnedRevisions;
   /** The name of each spec's revision: a large spec takes a while. */
   readonly #names = new WeakMap<KubernetesObject, string>();
+  /** By `<namespace>/<name>` of the config, the name of a revision whose content the API server refuses. */
+  readonly #refused = new Map<string, string>();
 
   constructor(deps: RevisionReconcilerDeps) {
     this.#deps = deps;
@@ -54,8 +60,9 @@ export class RevisionReconciler implements Reconciler {
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
-    const { log, objects, configs, loaded } = this.#deps;
+    const { objects, configs, loaded } = this.#deps;
     const config = configs.get(key);
+    if (config === undefined) this.#refused.delete(`${key.namespace}/${key.name}`);
     if (config === undefined || isBeingDeleted(config)) return {};
     const { namespace, name, uid, generation } = config;
     // Only then the present form is known to be good; otherwise what was kept stays.
@@ -64,13 +71,7 @@ export class RevisionReconciler implements Reconciler {
     const wanted = this.#names.getOrInsertComputed(config, () => revisionName({ namespace, name, uid }, spec));
     const owned = this.#owned.of(config);
     if (!owned.some((revision) => revision.name === wanted)) {
-      await objects.apply(
-        REVISIONS,
-        revisionOf({ namespace, name, uid }, spec),
-        { fieldManager: FIELD_MANAGER, isForced: true },
-        signal,
-      );
-      log.debug("Kept the last good form of a RateLimitConfig", { resource: `${namespace}/${name}`, revision: wanted });
+      await this.#keep(config, wanted, signal);
       // Its event causes another call, which deletes the others: never before the cache has seen the new one.
       return {};
     }
@@ -79,6 +80,32 @@ export class RevisionReconciler implements Reconciler {
       await objects.delete(REVISIONS, old, { uid: old.uid, propagationPolicy: "Background" }, signal);
     }
     return {};
+  }
+
+  /** Creates the revision of the present form, unless the API server has refused the same content. */
+  async #keep(config: KubernetesObject, revision: string, signal: AbortSignal): Promise<void> {
+    const { log, objects, events } = this.#deps;
+    const { namespace, name, uid, content } = config;
+    const resource = `${namespace}/${name}`;
+    if (this.#refused.get(resource) === revision) return;
+    const written = revisionOf({ namespace, name, uid }, content["spec"]);
+    try {
+      await objects.apply(REVISIONS, written, { fieldManager: FIELD_MANAGER, isForced: true }, signal);
+    } catch (error) {
+      if (!(error instanceof ApiFailure && error.isContentRefused)) throw error;
+      this.#refused.set(resource, revision);
+      log.warn("Cannot keep the last good form of a RateLimitConfig until its spec changes", {
+        resource,
+        revision,
+        error,
+      });
+      const note = `the API server refuses a RateLimitConfigRevision of this spec: ${error.reason}`;
+      const text = { type: "Warning", reason: "LastGoodNotKept", action: "Keep", note } as const;
+      events.record({ apiVersion: API_VERSION, kind: KIND, namespace, name, uid }, text);
+      return;
+    }
+    this.#refused.delete(resource);
+    log.debug("Kept the last good form of a RateLimitConfig", { resource, revision });
   }
 }
 

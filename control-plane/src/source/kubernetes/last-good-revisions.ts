@@ -5,6 +5,7 @@ import { API_VERSION, KIND, parseRateLimitConfigResource } from "@weir/crds/rate
 import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
 import { ruleProblems } from "@weir/crds/rate-limit-config/translate/translate";
 import { REVISION_PLURAL } from "@weir/crds/rate-limit-config-revision/revision";
+import { specOfRevision } from "@weir/crds/rate-limit-config-revision/revision-spec";
 import { type ApiResource, describeResource } from "@weir/kubernetes/client/api-resource";
 import {
   NO_FAILURES,
@@ -40,7 +41,7 @@ export class LastGoodRevisions {
   readonly #settled: Promise<void>[] = [];
   /** Reflectors that the API server refuses, by their resource. */
   readonly #refused = new Set<string>();
-  /** What each spec gives by itself: undefined when it is not valid. */
+  /** What the content of each revision gives by itself: undefined when its spec is not valid. */
   readonly #forms = new WeakMap<object, RateLimitConfigResource | undefined>();
   readonly #completed = new WeakMap<
     StoredObject,
@@ -111,20 +112,19 @@ export class LastGoodRevisions {
     const from = this.#stores.flatMap((store) => store.revisionsOf(object));
     const known = this.#completed.get(object);
     if (known !== undefined && areSame(known.from, from)) return known.object;
-    const forms = from.flatMap(({ spec }) => this.#formOf(spec, object) ?? []);
+    const forms = from.flatMap(({ content }) => this.#formOf(content, object) ?? []);
     const completed = forms.length === 0 ? object : withForms(object, forms);
     this.#completed.set(object, { from, object: completed });
     return completed;
   }
 
   /**
-   * A spec as a form of its owner, if it is valid. The domain must be the present one, which cannot be edited: a revision
+   * The spec of a revision as a form of its owner, if it is valid. The domain must be the present one, which cannot be edited: a revision
    * that a user wrote by hand must not claim another domain with the age of its owner.
    */
-  #formOf(spec: unknown, owner: StoredObject): RateLimitConfigResource | undefined {
-    if (typeof spec !== "object" || spec === null) return undefined;
-    if (!this.#forms.has(spec)) this.#forms.set(spec, validForm(spec, owner));
-    const form = this.#forms.get(spec);
+  #formOf(content: Readonly<Record<string, unknown>>, owner: StoredObject): RateLimitConfigResource | undefined {
+    if (!this.#forms.has(content)) this.#forms.set(content, validForm(specOfRevision(content), owner));
+    const form = this.#forms.get(content);
     return form?.spec.domain === owner.domain ? form : undefined;
   }
 
@@ -148,7 +148,7 @@ export class LastGoodRevisions {
   }
 }
 
-function validForm(spec: object, { namespace, name, uid }: StoredObject): RateLimitConfigResource | undefined {
+function validForm(spec: unknown, { namespace, name, uid }: StoredObject): RateLimitConfigResource | undefined {
   const manifest = { apiVersion: API_VERSION, kind: KIND, metadata: { namespace, name, uid }, spec };
   try {
     const parsed = parseRateLimitConfigResource(manifest, { unknownFields: "ignore" });

@@ -19,7 +19,7 @@ function revision(number: number, owner = OWNER): KubernetesObject {
 
 describe("RevisionStore", () => {
   let store: RevisionStore;
-  const specs = (owner = OWNER) => store.revisionsOf(owner).map(({ spec }) => spec);
+  const specs = (owner = OWNER) => store.revisionsOf(owner).map(({ content }) => content["spec"]);
 
   beforeEach(() => {
     store = new RevisionStore(3);

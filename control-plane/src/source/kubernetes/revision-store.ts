@@ -27,7 +27,8 @@ interface Revision {
   readonly uid: string;
   /** As it was first seen: creation times count seconds only. */
   readonly resourceVersion: string;
-  readonly spec: unknown;
+  /** The object's, with its spec: that may be compressed, and few are ever needed. */
+  readonly content: Readonly<Record<string, unknown>>;
 }
 
 /** The revisions. What has no RateLimitConfig as its only owner is not stored. */
@@ -45,7 +46,7 @@ export class RevisionStore implements ObjectSink {
   }
 
   /**
-   * The specs of the revisions of an owner, the newest first. Returns the same array as long as they are
+   * The revisions of an owner, the newest first. Returns the same array as long as they are
    * the same.
    */
   revisionsOf(owner: ObjectIdentity): readonly Revision[] {
@@ -77,7 +78,7 @@ export class RevisionStore implements ObjectSink {
     const isRemoved = known !== undefined && this.#remove(namespace, name);
     const owners = this.#owners.getOrInsertComputed(namespace, () => new Map());
     if (key === undefined || owners.size >= this.#namespaceMax) return isRemoved;
-    const revision = { name, uid, resourceVersion, createdMs: createdMsOf(object), spec: content["spec"] };
+    const revision = { name, uid, resourceVersion, createdMs: createdMsOf(object), content };
     const all = [...(this.#revisions.get(key) ?? []), revision].toSorted(newestFirst);
     owners.set(name, key);
     this.#revisions.set(key, all.slice(0, OWNER_REVISIONS_MAX));
