@@ -22,6 +22,7 @@ const TIMES = {
   ...{ answerTimeoutMs: 30_000, silenceTimeoutMs: 100_000, slowAfterMs: 20_000 },
 };
 const KINDS = ["serviceaccount", "service", "networkpolicy", "pdb", "deployment"] as const;
+const RATE_LIMIT_SERVICES_DEFINITION = "ratelimitservices.ratelimit.weir.dev";
 const [NAMESPACE, OTHER] = ["shop", "other"];
 
 let cluster: KubernetesCluster;
@@ -133,14 +134,17 @@ describe("objects without their owner", () => {
     expect(await uidsOf("restored")).toEqual(before);
   });
 
-  it("continue without their definition when it was deleted with --cascade=orphan, and are taken over", async () => {
+  it("continue without their definition when their owners were removed before, and are taken over", async () => {
     const before = await startDataPlane("defined");
-    await cluster.run(["delete", "crd", "ratelimitservices.ratelimit.weir.dev", "--cascade=orphan"]);
-    await new Promise((resolve) => setTimeout(resolve, 20_000));
-    console.log(await cluster.run(["get", "all", "-n", NAMESPACE]));
-    expect(await uidsOf("defined")).toEqual(before);
+    await stopOperator();
+    const own = "app.kubernetes.io/managed-by=weir-operator";
+    const names = await cluster.run(["get", KINDS.join(), "-n", NAMESPACE, "-l", own, "--output=name"]);
+    const orphaned = JSON.stringify({ metadata: { ownerReferences: null } });
+    await cluster.run(["patch", ...names.trim().split("\n"), "-n", NAMESPACE, "--type=merge", "-p", orphaned]);
+    await cluster.run(["delete", "crd", RATE_LIMIT_SERVICES_DEFINITION]);
     await cluster.installKinds("ratelimitservices");
     await applyService("defined");
+    stopOperator = await startOperator();
     await expectOwned("defined");
     expect(await uidsOf("defined")).toEqual(before);
   });
