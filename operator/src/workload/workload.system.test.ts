@@ -1,5 +1,6 @@
 // Data planes on a real API server with its controllers: objects that have lost their owner are taken over by the resource
 // of their name, and their pods continue; no other namespace gets a default fleet.
+// The way that docs/operator-data-planes.md shows for a change of the definition is one of them.
 import { silentLog } from "@weir/common/log/log";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
