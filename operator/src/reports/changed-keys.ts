@@ -78,7 +78,11 @@ function areSame(left: Resource | undefined, right: Resource | undefined): boole
         one.digest === other.digest &&
         areAll(one.acceptedGroups, other.acceptedGroups, Object.is) &&
         areAll(one.pendingGroups, other.pendingGroups, Object.is) &&
-        areAll(one.rejections, other.rejections, (x, y) => x.group === y.group && x.message === y.message),
+        areAll(
+          one.rejections,
+          other.rejections,
+          (x, y) => x.group === y.group && x.message === y.message && x.activeDigest === y.activeDigest,
+        ),
     )
   );
 }

@@ -135,7 +135,7 @@ describe("mergeReports()", () => {
       { what: "another pod that NACKs", claims: stream("b", 3) },
       { what: "another pod that never answers", claims: stream("b", 2) },
       { what: "the pod, from another address", claims: stream("a", 3, { second: 9, peer: "10.0.0.2:7" }) },
-      { what: "nobody", claims: { ...stream("", 3), pod: "", nodeId: "" } },
+      { what: "of no name", claims: { ...stream("", 3), pod: "", nodeId: "" } },
     ])("counts no client that claims to be $what", ({ claims }) => {
       const gaps = [{ name: "*", missing: 0, unknown: 1 }];
       expect(countsIn([replicaOf("cp-0", [stream("a", 1), claims])])).toEqual({ ...FINE, gaps });
@@ -154,6 +154,17 @@ describe("mergeReports()", () => {
       const counts = countsIn([replicaOf("cp-0", [claims, stream("a", 1)])]);
       expect(counts).toMatchObject({ accepted: 1, rejected: 1, gaps: [], connected: ["web/a"] });
       expect(mergeReports([replicaOf("cp-0", [claims, stream("a", 1)])], READY).pods?.get("web/a")).toBe("shop.core");
+    });
+
+    it("takes no earlier form for served because of a NACK by a client that does not count", () => {
+      const rejections = [{ group: 3, message: "no", activeDigest: "d0" }];
+      const fleetStates = [{ name: "*", digest: "d1", acceptedGroups: [1], rejections }];
+      const resources = [{ namespace: "shop", name: "mail", servesLastGood: true, fleetStates }];
+      const servesLastGood = (pods: Parameters<typeof replicaOf>[1]) =>
+        mergeReports([replicaOf("cp-0", pods, { resources })], READY).of("shop/mail").replicas[0]?.known
+          ?.servesLastGood;
+      expect(servesLastGood([stream("a", 1), stream("b", 3)])).toBe(false);
+      expect(servesLastGood([stream("a", 3)])).toBe(true);
     });
 
     it("lacks a pod without a stream, in the fleet if a resource names it", () => {

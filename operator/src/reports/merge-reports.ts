@@ -185,15 +185,18 @@ function groupsOf({ pods }: Rollout, counted: ReadonlySet<Pod>): Groups {
 /** changed-keys.ts compares the fields that are read here. */
 function knownResource(resource: Resource, groups: Groups): KnownResource {
   const countOf = (ids: readonly number[]): number => ids.reduce((sum, id) => sum + (groups.get(id)?.length ?? 0), 0);
-  const { uid, observedGeneration, reason, problems, servesLastGood, fleetStates } = resource;
+  const { uid, observedGeneration, reason, servesLastGood, fleetStates } = resource;
+  const problems = resource.problems.filter((problem) => problem.reason !== REJECTED);
+  // A client that does not count must not make it seem so with a NACK.
+  const isSubstituted = fleetStates.some(({ rejections }) =>
+    rejections.some(({ group, activeDigest }) => activeDigest !== "" && countOf([group]) > 0),
+  );
   return {
     uid,
     generation: Number(observedGeneration),
     reason: reason === REJECTED ? "" : reason,
-    problems: problems
-      .filter((problem) => problem.reason !== REJECTED)
-      .map(({ field, message }) => ({ field, message })),
-    servesLastGood,
+    problems: problems.map(({ field, message }) => ({ field, message })),
+    servesLastGood: problems.length > 0 ? servesLastGood : isSubstituted,
     fleets: fleetStates.map(({ name, digest, acceptedGroups, pendingGroups, rejections }) => ({
       name,
       digest,
