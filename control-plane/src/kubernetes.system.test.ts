@@ -51,9 +51,10 @@ interface ControlPlaneProcess {
   readonly adsPort: () => number;
   readonly http: string;
   stop(): Promise<number | null>;
+  kill(): Promise<number | null>;
 }
 
-async function startControlPlane(): Promise<ControlPlaneProcess> {
+async function startControlPlane(more: Readonly<Record<string, string>> = {}): Promise<ControlPlaneProcess> {
   // Reserved, because the log has the address only when everything is up.
   const httpPort = await reservePort();
   const env = {
@@ -66,6 +67,7 @@ async function startControlPlane(): Promise<ControlPlaneProcess> {
     HTTP_PORT: String(httpPort),
     SHUTDOWN_DRAIN: "0s",
     ALLOW_EMPTY_AFTER: "2s",
+    ...more,
   };
   const child = startSource("control-plane/src/main.ts", env);
   const find = (pattern: RegExp): string => {
@@ -78,6 +80,7 @@ async function startControlPlane(): Promise<ControlPlaneProcess> {
     adsPort: () => Number(find(/Control plane is up.*ads="127\.0\.0\.1:(\d+)"/)),
     http: `http://127.0.0.1:${httpPort}`,
     stop: () => child.end("SIGTERM"),
+    kill: () => child.end("SIGKILL"),
   };
 }
 
@@ -276,4 +279,60 @@ describe("weir-control-plane with SOURCE=kubernetes, started while the API serve
       }
     },
   );
+});
+
+describe("two replicas with a namespace above its share", { timeout: RESTARTS_TIMEOUT_MS }, () => {
+  const BOUND = { SNAPSHOT_NAMESPACE_MAX_BYTES: "40000" };
+  const replicas: ControlPlaneProcess[] = [];
+  const pods: ScriptedPod[] = [];
+
+  beforeAll(async () => {
+    await cluster.kubectl(["delete", "rlc", "--all", "--all-namespaces"]);
+    await cluster.createNamespaces("greedy", "modest");
+  });
+
+  afterAll(async () => {
+    for (const pod of pods) pod.close();
+    for (const replica of replicas) await replica.stop();
+  });
+
+  async function startReplica(): Promise<ControlPlaneProcess> {
+    const replica = await startControlPlane(BOUND);
+    replicas.push(replica);
+    await eventually("the replica", () => expect(replica.adsPort()).toBeGreaterThan(0), START_MS);
+    return replica;
+  }
+
+  /** The version and the domains that a pod of a replica is sent. */
+  async function sentBy(replica: ControlPlaneProcess): Promise<readonly unknown[]> {
+    const pod = new ScriptedPod(replica.adsPort());
+    pods.push(pod);
+    pod.request();
+    await eventually("a response", () => expect(pod.responses).not.toEqual([]), START_MS);
+    pod.accept();
+    return [pod.last.versionInfo, Object.keys(limitsIn(pod.last, ({ domain }) => domain)).toSorted()];
+  }
+
+  it("send the same after one was killed, and serve other tenants", async () => {
+    const kept = await startReplica();
+    const killed = await startReplica();
+    for (const number of [1, 2, 3, 4]) {
+      const name = `large-${number}`;
+      await applyConfig(cluster, manifest({ name, domain: name, namespace: "greedy", largeRules: 18 }));
+    }
+    const domains = ["large-1", "large-2"];
+    for (const replica of [kept, killed])
+      await eventually("the oldest two", async () => expect((await sentBy(replica))[1]).toEqual(domains), START_MS);
+    await killed.kill();
+    const restarted = await startReplica();
+    await applyConfig(cluster, manifest({ name: "mail", domain: "mail", namespace: "modest" }));
+    await eventually(
+      "equal replicas",
+      async () => {
+        const sent = await sentBy(kept);
+        expect([sent[1], await sentBy(restarted)]).toEqual([[...domains, "mail"], sent]);
+      },
+      START_MS,
+    );
+  });
 });

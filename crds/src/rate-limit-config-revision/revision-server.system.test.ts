@@ -1,4 +1,5 @@
 // Tests of the CRD of RateLimitConfigRevision on a real API server.
+import { gzipSync } from "node:zlib";
 
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -38,6 +39,27 @@ describe("RateLimitConfigRevision", () => {
     const { code, stderr } = await cluster.kubectl(["patch", "rlcr", NAME, "--type=json", "-p", patch]);
     expect(stderr).toContain("spec: Forbidden: spec cannot be changed; the operator makes another revision");
     expect(code).not.toBe(0);
+  });
+
+  it("has either a spec or a compressed one, which is immutable too", async () => {
+    const { metadata } = REVISION;
+    const create = async (name: string, content: object): Promise<string> => {
+      const path = "/apis/ratelimit.weir.dev/v1alpha1/namespaces/default/ratelimitconfigrevisions";
+      const body = JSON.stringify({ ...REVISION, metadata: { ...metadata, name }, spec: undefined, ...content });
+      const { status, text } = await cluster.api.send("POST", path, body);
+      return `${status} ${text}`;
+    };
+    const compressedSpec = gzipSync(JSON.stringify(SPEC)).toString("base64");
+    expect(await create("compressed", { compressedSpec })).toMatch(/^201 /);
+    for (const content of [{}, { spec: SPEC, compressedSpec }])
+      expect(await create("other", content)).toContain("must have either spec or compressedSpec");
+    for (const patch of [{ compressedSpec: "eA==" }, { compressedSpec: null, spec: SPEC }]) {
+      const { stderr } = await cluster.kubectl([
+        ...["patch", "rlcr", "compressed", "--type=merge", "-p", JSON.stringify(patch)],
+      ]);
+      expect(stderr).toContain("spec cannot be changed; the operator makes another revision");
+    }
+    await cluster.kubectl(["delete", "rlcr", "compressed"]);
   });
 
   it("can be labelled, and has columns and descriptions", async () => {

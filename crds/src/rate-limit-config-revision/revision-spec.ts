@@ -15,7 +15,7 @@ export type RevisionContent = { readonly spec: unknown } | { readonly compressed
 
 /** The field for a spec: `spec`, or `compressedSpec` with its JSON as gzip in base64. */
 export function revisionContent(spec: unknown): RevisionContent {
-  const text = JSON.stringify(spec) ?? "";
+  const text = JSON.stringify(spec ?? null);
   if (Buffer.byteLength(text) <= PLAIN_MAX_BYTES) return { spec };
   return { compressedSpec: gzipSync(text).toString("base64") };
 }

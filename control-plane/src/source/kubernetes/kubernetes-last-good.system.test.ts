@@ -2,6 +2,7 @@
 // serves them, if they are of the object that exists now.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 
 import { createLog } from "@weir/common/log/log";
 import { REVISION_PLURAL, revisionOf } from "@weir/crds/rate-limit-config-revision/revision";
@@ -57,11 +58,23 @@ interface Form {
   readonly requestsPerUnit?: number;
   readonly unit?: string;
   readonly uid?: string;
+  /** Further rules, of a thousand bytes each; from 128 on, the revision is compressed. */
+  readonly largeRules?: number;
 }
 
 /** Applies a revision of the object `shop`, and returns its name. */
-async function keep({ domain = "shop", requestsPerUnit = 7, unit = "minute", uid }: Form = {}): Promise<string> {
-  const spec = { domain, descriptors: [{ key: "user", rateLimit: { unit, requestsPerUnit } }] };
+async function keep({
+  domain = "shop",
+  requestsPerUnit = 7,
+  unit = "minute",
+  uid,
+  largeRules = 0,
+}: Form = {}): Promise<string> {
+  const large = Array.from({ length: largeRules }, (_, index) => ({
+    key: "path",
+    value: String(index).padEnd(1000, "/"),
+  }));
+  const spec = { domain, descriptors: [{ key: "user", rateLimit: { unit, requestsPerUnit } }, ...large] };
   const revision = revisionOf({ namespace: "default", name: "shop", uid: uid ?? (await uidOf("shop")) }, spec);
   await cluster.apply(JSON.stringify(revision));
   return revision.metadata.name;
@@ -142,6 +155,17 @@ describe("a source with revisions", () => {
     await keep({ requestsPerUnit: 9 });
     await eventually("the right form", async () => expect(await limitIn(started)).toBe(9));
     expect((await started.read()).resources).toHaveLength(1);
+  });
+
+  it("serves a form of 866 kB, which is compressed, and ignores one that is longer than any object", async () => {
+    await keep({ requestsPerUnit: 8, largeRules: 860 });
+    const bomb = revisionOf({ namespace: "default", name: "shop", uid: await uidOf("shop") }, { domain: "bomb" });
+    const compressedSpec = gzipSync(JSON.stringify({ domain: "shop", text: "x".repeat(50_000_000) })).toString(
+      "base64",
+    );
+    await cluster.apply(JSON.stringify({ ...bomb, spec: undefined, compressedSpec }));
+    const started = await start();
+    expect([await limitIn(started), (await started.read()).resources[0]?.lastGood?.length]).toEqual([8, 0]);
   });
 
   it("prefers the newest, and serves none when all are deleted", async () => {

@@ -27,7 +27,7 @@ interface Revision {
   readonly uid: string;
   /** As it was first seen: creation times count seconds only. */
   readonly resourceVersion: string;
-  /** The object's, with its spec: that may be compressed, and few are ever needed. */
+  /** The fields that may have the spec. It may be compressed, and few are ever needed. */
   readonly content: Readonly<Record<string, unknown>>;
 }
 
@@ -78,7 +78,11 @@ export class RevisionStore implements ObjectSink {
     const isRemoved = known !== undefined && this.#remove(namespace, name);
     const owners = this.#owners.getOrInsertComputed(namespace, () => new Map());
     if (key === undefined || owners.size >= this.#namespaceMax) return isRemoved;
-    const revision = { name, uid, resourceVersion, createdMs: createdMsOf(object), content };
+    const { spec, compressedSpec } = content;
+    const revision = {
+      ...{ name, uid, resourceVersion, createdMs: createdMsOf(object) },
+      content: { spec, compressedSpec },
+    };
     const all = [...(this.#revisions.get(key) ?? []), revision].toSorted(newestFirst);
     owners.set(name, key);
     this.#revisions.set(key, all.slice(0, OWNER_REVISIONS_MAX));
