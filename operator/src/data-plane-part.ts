@@ -21,10 +21,12 @@ export function createDataPlaneParts(
 ): readonly Part[] {
   const { namespace, namespaces, controlPlane, image, reconcile } = settings;
   const { service, adsPort, tls } = controlPlane;
-  const connections = {
-    connectedPods: (podNamespace: string, names: readonly string[]): ReadonlySet<string> | undefined => {
-      const { pods: connected } = watch.reports();
-      return connected && new Set(names.filter((name) => connected.has(`${podNamespace}/${name}`)));
+  const connections: WorkloadControllerDeps["connections"] = {
+    connectedPods: (workload, { names, ready }) => {
+      const { pods: fleets, isComplete } = watch.reports();
+      if (fleets === undefined) return undefined;
+      const connected = new Set(names.filter((name) => fleets.get(`${workload.namespace}/${name}`) === workload.fleet));
+      return isComplete || ready.every((name) => connected.has(name)) ? connected : undefined;
     },
   };
   // Headless: a pod whose replica hangs connects to the address of another one.

@@ -65,8 +65,9 @@ export function createParts({ registry, ...common }: PartDeps): OperatorParts {
   const status = createStatusParts({ ...deps, objects: first, readyPods: new FleetPods({ services, pods }) });
   const { configs, watch } = status;
   const hasPods = (fleet: string): boolean | undefined => {
-    const fleets = watch.reports().pods?.values();
-    return fleets && [...fleets].includes(fleet);
+    const { pods: known, isComplete } = watch.reports();
+    const isKnown = known !== undefined && [...known.values()].includes(fleet);
+    return isKnown || isComplete ? isKnown : undefined;
   };
   const certificate = certificates === "operator" ? createCertificatePart(deps, services) : undefined;
   const { webhook } = settings;

@@ -56,7 +56,10 @@ export class StatusFixture {
   /** Makes these the ready pods of a fleet that a RateLimitService owns; all at the address of this machine. */
   setReadyPods(fleet: string, ...names: readonly string[]): void {
     const addresses = new Map(names.map((name) => [name, new Set(["127.0.0.1"])]));
-    this.readyPods.fleets = new Map([...this.readyPods.fleets, [fleet, { addresses, awaited: new Set(names) }]]);
+    this.readyPods.fleets = new Map([
+      ...this.readyPods.fleets,
+      [fleet, { addresses, ready: new Set(names), awaited: new Set(names) }],
+    ]);
     for (const listener of this.readyPods.listeners) listener();
   }
 

@@ -83,7 +83,10 @@ describe("changedKeys()", () => {
     const edge = { ...CHAT, name: "edge", fleetStates: [{ ...FLEET, name: "edge" }] };
     const replicas = [replica("cp-0", { fleets: [{ name: "edge" }], resources: [MAIL, edge] })];
     const withPods = (fleet: string, ...names: readonly string[]): ComparableReports =>
-      mergeReports(replicas, new Map([[fleet, { addresses: new Map(), awaited: new Set(names) }]]));
+      mergeReports(
+        replicas,
+        new Map([[fleet, { addresses: new Map(), ready: new Set(names), awaited: new Set(names) }]]),
+      );
     expect(changedKeys(mergeReports(replicas), withPods("edge", "web/a"))).toEqual(new Set(["shop/edge"]));
     expect(changedKeys(withPods("edge", "web/a"), withPods("edge", "web/b"))).toEqual(new Set());
     expect(changedKeys(withPods("core", "web/a"), mergeReports(replicas))).toEqual(new Set(["shop/mail"]));

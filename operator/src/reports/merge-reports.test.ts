@@ -110,7 +110,14 @@ describe("mergeReports()", () => {
   describe("in a fleet with known pods", () => {
     /** A ready pod of the Service of fleet `shop.core`. */
     const READY = new Map([
-      ["shop.core", { addresses: new Map([["web/a", new Set(["10.0.0.1"])]]), awaited: new Set(["web/a"]) }],
+      [
+        "shop.core",
+        {
+          addresses: new Map([["web/a", new Set(["10.0.0.1"])]]),
+          ready: new Set(["web/a"]),
+          awaited: new Set(["web/a"]),
+        },
+      ],
     ]);
     const stream = (pod: string, group: number, { second = 1, peer = "10.0.0.1:7", fleet = "shop.core" } = {}) => ({
       ...podOf(pod, group, second),
@@ -174,6 +181,22 @@ describe("mergeReports()", () => {
       const named = { fleets: [{ name: "shop.core" }], resources: [{ namespace: "shop", name: "mail", fleetStates }] };
       expect(countsIn([replicaOf("cp-0", [], named)]).gaps).toEqual([{ name: "shop.core", ...lacking }]);
       expect(mergeReports([replicaOf("cp-0", [], named)], READY).of("shop/other").gaps).toEqual([]);
+    });
+
+    it("knows that a pod is connected that is not ready, and does not count it", () => {
+      const starting = new Map([
+        ["shop.core", { ...READY.get("shop.core")!, ready: new Set<string>(), awaited: new Set<string>() }],
+      ]);
+      const merged = mergeReports([replicaOf("cp-0", [stream("a", 1)])], starting);
+      const { replicas, gaps } = merged.of("shop/mail");
+      expect([replicas[0]?.known?.fleets[0]?.accepted, gaps, merged.pods?.get("web/a")]).toEqual([0, [], "shop.core"]);
+    });
+
+    it("has the connected pods of replicas that answer, while others do not", () => {
+      const silent: ReplicaReport = { name: "cp-1", state: "silent", rollout: undefined };
+      const merged = mergeReports([replicaOf("cp-0", [stream("a", 1)]), silent], READY);
+      expect([merged.isComplete, merged.pods?.get("web/a")]).toEqual([false, "shop.core"]);
+      expect(mergeReports([silent], READY).pods).toBeUndefined();
     });
 
     it("awaits no pod of another control plane", () => {

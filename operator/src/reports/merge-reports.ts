@@ -66,7 +66,8 @@ export function mergeReports(
     awaited,
     replicas,
     gaps,
-    pods: isComplete ? fleetsByPod(counted, ready) : undefined,
+    pods: answering.length > 0 ? fleetsByPod(rollouts, ready) : undefined,
+    isComplete,
     of: (key) => {
       const known = replicas.map(({ name, resources, groups }) => {
         const resource = resources.get(key);
@@ -101,7 +102,7 @@ function newestStreams(rollouts: readonly Rollout[], ready: ReadonlyMap<string, 
   for (const { instance, pods } of rollouts)
     for (const pod of pods) {
       const known = ready.get(pod.fleet);
-      if (!isOf(known, pod)) continue;
+      if (known !== undefined && !(known.ready.has(podName(pod)) && isOf(known, pod))) continue;
       // Whatever another fleet claims, it takes no known pod's place.
       const identity = known === undefined ? identityOf(pod) : `${pod.fleet} ${podName(pod)}`;
       const other = newest.get(identity);
@@ -113,9 +114,14 @@ function newestStreams(rollouts: readonly Rollout[], ready: ReadonlyMap<string, 
 }
 
 /** Known pods come last: they keep their fleet whatever others claim. */
-function fleetsByPod(counted: ReadonlySet<Pod>, ready: ReadonlyMap<string, ReadyPods>): ReadonlyMap<string, string> {
-  const sorted = [...counted].toSorted((left, right) => Number(ready.has(left.fleet)) - Number(ready.has(right.fleet)));
-  return new Map(sorted.map((pod) => [podName(pod), pod.fleet]));
+function fleetsByPod(rollouts: readonly Rollout[], known: ReadonlyMap<string, ReadyPods>): ReadonlyMap<string, string> {
+  return new Map(
+    rollouts
+      .flatMap(({ pods }) => pods)
+      .filter((pod) => isOf(known.get(pod.fleet), pod))
+      .toSorted((left, right) => Number(known.has(left.fleet)) - Number(known.has(right.fleet)))
+      .map((pod) => [podName(pod), pod.fleet]),
+  );
 }
 
 /** Whether a stream is of one of the pods: a name is claimed, an address is not. */

@@ -40,11 +40,16 @@ export interface ReplicaResource {
   readonly known: KnownResource | undefined;
 }
 
-/** The ready pods of the Services behind a fleet. Streams of others that claim the fleet do not count. */
+/**
+ * The pods of the Services behind a fleet. Only streams of ready ones count, and those of clients that are no
+ * pod at all are unknown.
+ */
 export interface ReadyPods {
-  /** By `<namespace>/<name>`. */
+  /** Of each pod that does not end, by `<namespace>/<name>`. */
   readonly addresses: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Names of those that must be connected: all but pods of another control plane. */
+  /** Names of those that are ready. */
+  readonly ready: ReadonlySet<string>;
+  /** Names of ready ones that must be connected: all but pods of another control plane. */
   readonly awaited: ReadonlySet<string>;
 }
 
@@ -54,7 +59,7 @@ export interface FleetGaps {
   readonly name: string;
   /** Number of ready pods without a stream. */
   readonly missing: number;
-  /** Number of streams that are of no ready pod. */
+  /** Number of streams that are of no pod. */
   readonly unknown: number;
 }
 
@@ -75,10 +80,12 @@ export interface MergedReports {
   /** What is known of the resource `<namespace>/<name>`, also when no replica knows it. */
   of(key: string): ResourceReports;
   /**
-   * The fleet of each connected pod that counts, by `<namespace>/<name>`; undefined while no replica
-   * answers, or not all that should.
+   * The fleet of each connected pod, ready or not, by `<namespace>/<name>`, as far as replicas answer;
+   * undefined while none does.
    */
   readonly pods: ReadonlyMap<string, string> | undefined;
+  /** Whether all replicas answer that should: only then a pod that is not among them is not connected. */
+  readonly isComplete: boolean;
 }
 
 /** A control plane replica as the operator sees it. */

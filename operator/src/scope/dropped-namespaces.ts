@@ -2,6 +2,7 @@
 // forgets these: nothing enforces or observes them, and their last status would stay.
 import type { Log } from "@weir/common/log/log";
 import { ApiFailure } from "@weir/kubernetes/client/api-failure";
+import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import type { ObjectClient, ObjectWriter } from "@weir/kubernetes/client/object-client";
 
 import { LEASES } from "../leader/lease.ts";
@@ -82,14 +83,11 @@ export class DroppedNamespaces implements Reconciler {
   /** Fails for want of a right while that may come. Then it says what is out of date, and what to do. */
   async #markAll(dropped: readonly string[], signal: AbortSignal): Promise<void> {
     const denied = new Map<string, ApiFailure>();
-    for (const namespace of dropped) {
-      try {
-        for (const kind of [CONFIG_STATUS, SERVICE_STATUS]) await this.#mark(kind, namespace, signal);
-      } catch (error) {
-        if (!(error instanceof ApiFailure) || error.kind !== "forbidden") throw error;
-        denied.set(namespace, error);
+    for (const namespace of dropped)
+      for (const kind of [CONFIG_STATUS, SERVICE_STATUS]) {
+        const failure = await this.#mark(kind, namespace, signal);
+        if (failure !== undefined) denied.set(namespace, failure);
       }
-    }
     const [first] = denied.values();
     if (first === undefined) return;
     const nowMs = this.#deps.monotonicMs();
@@ -103,16 +101,36 @@ export class DroppedNamespaces implements Reconciler {
       });
   }
 
-  async #mark(kind: StatusKind, namespace: string, signal: AbortSignal): Promise<void> {
+  /** Returns why an object cannot be marked, after all others were. */
+  async #mark(kind: StatusKind, namespace: string, signal: AbortSignal): Promise<ApiFailure | undefined> {
     const { log, objects } = this.#deps;
     const message = "Weir does not watch this namespace any more: WATCH_NAMESPACES does not name it";
-    const found = await objects.list(kind.api, namespace, signal);
-    for (const object of found) await writeNotWatched(this.#deps, kind, { object, message }, signal);
-    if (found.length > 0)
+    const found: KubernetesObject[] = [];
+    const failure = await refusalOf(async () => {
+      found.push(...(await objects.list(kind.api, namespace, signal)));
+    });
+    const failures = failure === undefined ? [] : [failure];
+    for (const object of found) {
+      const refusal = await refusalOf(() => writeNotWatched(this.#deps, kind, { object, message }, signal));
+      if (refusal !== undefined) failures.push(refusal);
+    }
+    if (found.length > failures.length)
       log.info("Marked resources of a namespace that is not watched any more", {
         kind: kind.kind,
         namespace,
-        resources: found.length,
+        resources: found.length - failures.length,
       });
+    return failures[0];
+  }
+}
+
+/** The failure of work that the API server refuses; undefined when it succeeds. Other failures are thrown. */
+async function refusalOf(work: () => Promise<unknown>): Promise<ApiFailure | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    if (error instanceof ApiFailure && error.isRefusal) return error;
+    throw error;
   }
 }

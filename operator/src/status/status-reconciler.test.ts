@@ -51,7 +51,7 @@ describe("StatusReconciler", () => {
       },
       events: { record: () => undefined },
       configs: { get: () => cached },
-      reports: () => ({ pods: undefined, of: () => reports }),
+      reports: () => ({ pods: undefined, isComplete: false, of: () => reports }),
     });
   });
 
@@ -137,7 +137,7 @@ describe("StatusReconciler", () => {
         },
         events: { record: () => undefined },
         configs: { get: ({ name }) => objects.get(name) },
-        reports: () => ({ pods: undefined, of: () => reports }),
+        reports: () => ({ pods: undefined, isComplete: false, of: () => reports }),
       });
     });
 

@@ -76,6 +76,7 @@ export class StatusReconciler implements Reconciler, Part {
   /** Forgets what was remembered while this process was the leader before: others may have written since. */
   start(): void {
     this.#memories.clear();
+    this.#freeTurnMs = -Infinity;
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
@@ -100,6 +101,7 @@ export class StatusReconciler implements Reconciler, Part {
     if (due === undefined) {
       // What is written holds nothing: a pod that never answers must not use up the time of what comes later.
       memory.awaitsSinceMs = memory.awaitsPodsSinceMs = undefined;
+      endTurn(memory, nowMs);
       return {};
     }
     if (due.afterMs > 0) return { againAfterMs: due.afterMs };
@@ -107,7 +109,7 @@ export class StatusReconciler implements Reconciler, Part {
       const turnMs = this.#turnOf(memory, nowMs);
       if (turnMs > nowMs) return { againAfterMs: turnMs - nowMs };
     }
-    memory.countsTurnMs = undefined;
+    endTurn(memory, nowMs);
     memory.countsIntervalMs = due.isCountsOnly ? nextCountsIntervalMs(memory, nowMs) : undefined;
     return await this.#write(object, computed.status, { memory, previous, replaced: cached.resourceVersion, signal });
   }
@@ -115,7 +117,9 @@ export class StatusReconciler implements Reconciler, Part {
   /** When an object may write numbers of pods: the turn that it waits for, or else the next one. */
   #turnOf(memory: Memory, nowMs: number): number {
     if (memory.countsTurnMs === undefined) {
-      memory.countsTurnMs = Math.max(nowMs, this.#freeTurnMs);
+      // Turns of objects that are gone or need none any more must not add up.
+      const lastMs = nowMs + this.#memories.size * COUNTS_SPACING_MS;
+      memory.countsTurnMs = Math.max(nowMs, Math.min(this.#freeTurnMs, lastMs));
       this.#freeTurnMs = memory.countsTurnMs + COUNTS_SPACING_MS;
     }
     return memory.countsTurnMs;
@@ -180,4 +184,9 @@ export class StatusReconciler implements Reconciler, Part {
     for (const event of transitions(previous, status)) this.#deps.events.record(regarding, event);
     return {};
   }
+}
+
+/** A turn that has come is over; one that is still to come stays for the next change of numbers. */
+function endTurn(memory: Memory, nowMs: number): void {
+  if (memory.countsTurnMs !== undefined && memory.countsTurnMs <= nowMs) memory.countsTurnMs = undefined;
 }

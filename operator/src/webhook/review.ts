@@ -44,7 +44,11 @@ export function review({ group, kind, object, oldObject }: AdmissionRequest, con
   // What is being deleted must be able to go.
   if (mappingOf(object["metadata"])?.["deletionTimestamp"] !== undefined) return NOTHING;
   const findings =
-    kind === KIND ? reviewConfig(object, context) : kind === SERVICE_KIND ? reviewService(object, context) : NOTHING;
+    kind === KIND
+      ? reviewConfig(object, context)
+      : kind === SERVICE_KIND
+        ? reviewService(object, context, oldObject === undefined)
+        : NOTHING;
   // Labels of a resource that is invalid already can be changed; its status says what is wrong.
   const isSameSpec = oldObject !== undefined && isDeepStrictEqual(object["spec"], oldObject["spec"]);
   return isSameSpec ? { problems: [], warnings: [...findings.problems, ...findings.warnings] } : findings;
@@ -76,7 +80,8 @@ function reviewConfig(object: Mapping, context: ReviewContext): Findings {
   };
 }
 
-function reviewService(object: Mapping, { services, clock }: ReviewContext): Findings {
+/** A fleet that is another's already cannot be changed: only its status refuses it then, not every edit. */
+function reviewService(object: Mapping, { services, clock }: ReviewContext, isNew: boolean): Findings {
   const parsed = parseRateLimitService(object, { unknownFields: "ignore" });
   if (!parsed.ok) return { problems: parsed.problems.map(textOfProblem), warnings: [] };
   const { metadata, spec } = parsed.resource;
@@ -91,8 +96,11 @@ function reviewService(object: Mapping, { services, clock }: ReviewContext): Fin
   const conflict = fleetConflictOf(member, fleetOwners([...others, member]));
   const inFleet = (text: string | undefined): readonly string[] => (text === undefined ? [] : [`spec.fleet: ${text}`]);
   return {
-    problems: [...inFleet(reserved), ...environment.problems.map(textOfProblem)],
-    warnings: [...(reserved === undefined ? inFleet(conflict) : []), ...environment.warnings.map(textOfProblem)],
+    problems: [...(isNew ? inFleet(reserved) : []), ...environment.problems.map(textOfProblem)],
+    warnings: [
+      ...(isNew && reserved !== undefined ? [] : inFleet(conflict)),
+      ...environment.warnings.map(textOfProblem),
+    ],
   };
 }
 

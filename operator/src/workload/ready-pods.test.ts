@@ -32,9 +32,13 @@ function pod(
 /** The fleets with the addresses of their pods, and those that must be connected. */
 function textOf(pods: ReturnType<typeof readyPodsOf>): unknown {
   return Object.fromEntries(
-    Array.from(pods, ([fleet, { addresses, awaited }]) => [
+    Array.from(pods, ([fleet, { addresses, ready, awaited }]) => [
       fleet,
-      { ...Object.fromEntries(Array.from(addresses, ([name, known]) => [name, [...known]])), awaited: [...awaited] },
+      {
+        ...Object.fromEntries(Array.from(addresses, ([name, known]) => [name, [...known]])),
+        ready: [...ready],
+        awaited: [...awaited],
+      },
     ]),
   );
 }
@@ -45,10 +49,12 @@ describe("readyPodsOf()", () => {
       what: "a ready pod with addresses of both families",
       services: [service("shop", "core")],
       pods: [pod("shop", "core-a", { podIPs: [{ ip: "10.0.0.1" }, { ip: "fd00::1" }] })],
-      expected: { "shop.core": { "shop/core-a": ["10.0.0.1", "fd00::1"], awaited: ["shop/core-a"] } },
+      expected: {
+        "shop.core": { "shop/core-a": ["10.0.0.1", "fd00::1"], ready: ["shop/core-a"], awaited: ["shop/core-a"] },
+      },
     },
     {
-      what: "no pod that is not ready, about to end, of another namespace or of another Service",
+      what: "as ready no pod that is not, and none that is about to end, of another namespace or of another Service",
       services: [service("shop", "core")],
       pods: [
         pod("shop", "core-a", { conditions: [] }),
@@ -57,27 +63,32 @@ describe("readyPodsOf()", () => {
         pod("shop", "edge-a", { instance: "edge" }),
         pod("shop", "core-d", { metadata: { labels: { "app.kubernetes.io/instance": "core" } } }),
       ],
-      expected: { "shop.core": { awaited: [] } },
+      expected: { "shop.core": { "shop/core-a": ["10.0.0.1"], ready: [], awaited: [] } },
     },
     {
       what: "the pods of two Services that share a fleet",
       services: [service("shop", "core", { fleet: "f" }), service("shop", "edge", { fleet: "f" })],
       pods: [pod("shop", "core-a"), pod("shop", "edge-a", { instance: "edge" })],
       expected: {
-        f: { "shop/core-a": ["10.0.0.1"], "shop/edge-a": ["10.0.0.1"], awaited: ["shop/core-a", "shop/edge-a"] },
+        f: {
+          "shop/core-a": ["10.0.0.1"],
+          "shop/edge-a": ["10.0.0.1"],
+          ready: ["shop/core-a", "shop/edge-a"],
+          awaited: ["shop/core-a", "shop/edge-a"],
+        },
       },
     },
     {
       what: "no pod of a service that conflicts with the owner of the fleet",
       services: [service("shop", "core", { fleet: "f" }), service("bank", "core", { fleet: "f" }, "2026-02-02")],
       pods: [pod("shop", "core-a"), pod("bank", "core-b")],
-      expected: { f: { "shop/core-a": ["10.0.0.1"], awaited: ["shop/core-a"] } },
+      expected: { f: { "shop/core-a": ["10.0.0.1"], ready: ["shop/core-a"], awaited: ["shop/core-a"] } },
     },
     {
       what: "a pod of another control plane, which is not awaited",
       services: [service("shop", "core", { controlPlane: { address: "ads.example:18000" } })],
       pods: [pod("shop", "core-a")],
-      expected: { "shop.core": { "shop/core-a": ["10.0.0.1"], awaited: [] } },
+      expected: { "shop.core": { "shop/core-a": ["10.0.0.1"], ready: ["shop/core-a"], awaited: [] } },
     },
   ])("has $what", ({ services, pods, expected }) => {
     expect(textOf(readyPodsOf(services, pods))).toEqual(expected);
@@ -94,13 +105,16 @@ describe("FleetPods", () => {
     pods.put(pod("shop", "core-a"));
     expect([changes, textOf(fleets.byFleet())]).toEqual([
       2,
-      { "shop.core": { "shop/core-a": ["10.0.0.1"], awaited: ["shop/core-a"] } },
+      { "shop.core": { "shop/core-a": ["10.0.0.1"], ready: ["shop/core-a"], awaited: ["shop/core-a"] } },
     ]);
     const before = fleets.byFleet();
     pods.put(pod("shop", "core-a", { version: "2" })); // As its status is written for other reasons.
     services.put({ ...service("shop", "core", { replicas: 3 }), resourceVersion: "2" });
     expect([changes, fleets.byFleet() === before]).toEqual([2, true]);
     pods.put(pod("shop", "core-a", { version: "3", conditions: [] }));
-    expect([changes, textOf(fleets.byFleet())]).toEqual([3, { "shop.core": { awaited: [] } }]);
+    expect([changes, textOf(fleets.byFleet())]).toEqual([
+      3,
+      { "shop.core": { "shop/core-a": ["10.0.0.1"], ready: [], awaited: [] } },
+    ]);
   });
 });

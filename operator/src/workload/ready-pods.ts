@@ -7,7 +7,7 @@ import { readService } from "../certificates/read-service.ts";
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
 import type { ReadyPods } from "../reports/merged-reports.ts";
 import { selectorOf } from "./objects/workload.ts";
-import { isReadyPod } from "./pods.ts";
+import { isEnding, isReadyPod } from "./pods.ts";
 
 /** The objects that it is read from. */
 export interface ReadyPodObjects {
@@ -39,33 +39,42 @@ export class FleetPods {
       if (fleetText(before) !== fleetText(after)) listener();
     });
     pods.onChange((before, after) => {
-      if (readyText(before) !== readyText(after)) listener();
+      if (podText(before) !== podText(after)) listener();
     });
   }
 }
 
-/** The ready pods of each owned fleet, with their addresses. */
+interface PodsOfFleet extends ReadyPods {
+  readonly addresses: Map<string, ReadonlySet<string>>;
+  readonly ready: Set<string>;
+  readonly awaited: Set<string>;
+}
+
+/** The pods of each owned fleet, with their addresses. */
 export function readyPodsOf(
   services: readonly KubernetesObject[],
   pods: readonly KubernetesObject[],
 ): ReadonlyMap<string, ReadyPods> {
   const owners = fleetOwners(services.map((service) => readService(service)));
-  const ready = new Map<string, { addresses: Map<string, ReadonlySet<string>>; awaited: Set<string> }>();
+  const ready = new Map<string, PodsOfFleet>();
   const byService = Map.groupBy(
-    pods.filter((pod) => isReadyPod(pod)),
+    pods.filter((pod) => !isEnding(pod)),
     (pod) => serviceOf(pod),
   );
   for (const service of services) {
     const member = readService(service);
     if (fleetConflictOf(member, owners) !== undefined) continue;
-    const { addresses, awaited } = ready.getOrInsertComputed(member.fleet, () => ({
+    const ofFleet = ready.getOrInsertComputed(member.fleet, () => ({
       addresses: new Map(),
+      ready: new Set(),
       awaited: new Set(),
     }));
     for (const pod of byService.get(`${member.namespace}/${member.name}`) ?? []) {
       const name = `${pod.namespace}/${pod.name}`;
-      addresses.set(name, new Set(addressesOf(pod)));
-      if (!isElsewhere(service)) awaited.add(name);
+      ofFleet.addresses.set(name, new Set(addressesOf(pod)));
+      if (!isReadyPod(pod)) continue;
+      ofFleet.ready.add(name);
+      if (!isElsewhere(service)) ofFleet.awaited.add(name);
     }
   }
   return ready;
@@ -82,8 +91,8 @@ function isElsewhere({ content }: KubernetesObject): boolean {
 }
 
 /** What of a pod matters here, for comparisons. */
-function readyText(pod: KubernetesObject | undefined): string | undefined {
-  return pod === undefined || !isReadyPod(pod) ? undefined : [serviceOf(pod), ...addressesOf(pod)].join();
+function podText(pod: KubernetesObject | undefined): string | undefined {
+  return pod && [serviceOf(pod), isEnding(pod), isReadyPod(pod), ...addressesOf(pod)].join();
 }
 
 /** The RateLimitService whose Service selects the pod, as `<namespace>/<name>`; undefined: none does. */

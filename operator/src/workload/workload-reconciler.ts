@@ -40,8 +40,14 @@ const REPORTS_AWAITED_MS = 11_000;
 
 /** Says which pods are connected to the control plane. */
 export interface PodConnections {
-  /** Those of the named pods that are connected; undefined: no replica of the control plane answers. */
-  connectedPods(namespace: string, names: readonly string[]): ReadonlySet<string> | undefined;
+  /**
+   * Those of the named pods that are connected as pods of the fleet; undefined: not known, because a
+   * replica of the control plane does not answer to which one of the ready pods may be connected.
+   */
+  connectedPods(
+    workload: Pick<Workload, "namespace" | "fleet">,
+    pods: { readonly names: readonly string[]; readonly ready: readonly string[] },
+  ): ReadonlySet<string> | undefined;
 }
 
 /** Objects that concern resources. */
@@ -173,7 +179,8 @@ export class WorkloadReconciler implements Reconciler, Part {
     const { clock, connections, foreignSecrets } = this.#deps;
     const pods = this.#podsOf(workload);
     const namesOf = (some: readonly KubernetesObject[]): readonly string[] => some.map(({ name }) => name);
-    const connected = connections.connectedPods(workload.namespace, namesOf(pods));
+    const readyPods = namesOf(pods.filter((pod) => isReadyPod(pod)));
+    const connected = connections.connectedPods(workload, { names: namesOf(pods), ready: readyPods });
     if (this.#awaitsReports(connected !== undefined) && resource.status?.conditions !== undefined) return undefined;
     const facts = {
       ...needsOf(workload, foreignSecrets),
@@ -182,7 +189,7 @@ export class WorkloadReconciler implements Reconciler, Part {
       selector: selectorText(workload),
       deployment,
       pods,
-      readyPods: namesOf(pods.filter((pod) => isReadyPod(pod))),
+      readyPods,
       connected,
       problem,
     };

@@ -129,7 +129,7 @@ function connection({ readyPods, connected }: StatusFacts): Finding {
       type,
       status: "Unknown",
       reason: "ControlPlaneSilent",
-      message: "no replica of the control plane answers",
+      message: "not every replica of the control plane answers, and not all ready pods are connected to the others",
     };
   const missing = readyPods.filter((name) => !connected.has(name));
   if (missing.length === 0)

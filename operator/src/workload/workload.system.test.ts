@@ -51,7 +51,7 @@ async function startOperator(): Promise<() => Promise<void>> {
       reconcile: { concurrency: 4, resyncMs: 600_000 },
     },
   };
-  const watch = { reports: () => ({ pods: new Map<string, string>(), of: () => NO_REPORTS }) };
+  const watch = { reports: () => ({ pods: new Map<string, string>(), isComplete: true, of: () => NO_REPORTS }) };
   const parts: readonly Part[] = [
     { name: "client", stop: () => client.close() },
     caches,
