@@ -101,8 +101,14 @@ async function uidsOf(name: string): Promise<readonly string[]> {
 /** A data plane with a pod; resolves with the UIDs of what it consists of. */
 async function startDataPlane(name: string): Promise<readonly string[]> {
   await applyService(name);
-  await cluster.run(["rollout", "status", `deployment/${name}`, "-n", NAMESPACE, "--timeout=100s"]);
+  await rolledOut(name, NAMESPACE);
   return await uidsOf(name);
+}
+
+/** Waits for the pods of a Deployment, which the operator may not have made yet. */
+async function rolledOut(name: string, namespace: string): Promise<void> {
+  await eventually(`the Deployment ${name}`, async () => await get("deployment", name, namespace));
+  await cluster.run(["rollout", "status", `deployment/${name}`, "-n", namespace, "--timeout=100s"]);
 }
 
 async function expectOwned(name: string): Promise<void> {
@@ -171,7 +177,7 @@ describe("data planes", () => {
     await startDataPlane("core");
     await cluster.run(["delete", "rls", "core", "-n", NAMESPACE]);
     await applyService("other", OTHER);
-    await cluster.run(["rollout", "status", "deployment/other", "-n", OTHER, "--timeout=100s"]);
+    await rolledOut("other", OTHER);
     await expectConflict();
     const { items } = JSON.parse(await cluster.run(["get", "deployments", "-n", OTHER, "--output=json"])) as Mapping;
     expect(mappingsOf(items).map((each) => metadataOf(each)["name"])).toEqual(["other"]);
