@@ -189,7 +189,7 @@ describe("XdsSource", () => {
   it("waits grow while streams break, and start over after one that delivered a response", async () => {
     server.script = (stream) => stream.end();
     await start();
-    await server.until(() => server.received.length === 5);
+    await server.until(() => server.received.length >= 5);
     expect(
       logged("warning")
         .slice(0, 4)
@@ -200,7 +200,7 @@ describe("XdsSource", () => {
       stream.end();
     };
     lines.length = 0;
-    await listener.until(() => listener.accepted.length === 2);
+    await listener.until(() => listener.accepted.length >= 2);
     expect(logged("warning").findLast((line) => "retryInMs" in line)).toMatchObject({ retryInMs: 20 });
   });
 
