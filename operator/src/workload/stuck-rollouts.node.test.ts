@@ -5,8 +5,8 @@ import { eventually } from "@weir/harness/processes/eventually";
 import { fieldsOf, type Mapping, mappingsOf, textOf } from "@weir/kubernetes/mapping";
 import { afterAll, describe, expect, inject, it } from "vitest";
 
-/** Longest time between the fault and the condition, in milliseconds. */
-const DEGRADED_MS = 15_000;
+/** Longest time between the fault and the condition, in milliseconds: 15 s, and as long again on a busy machine. */
+const DEGRADED_MS = 30_000;
 
 /** Nothing listens there. */
 const NOWHERE = "127.0.0.1:1";
