@@ -23,8 +23,8 @@ describe("weir rollout --from-cluster", () => {
     await makeService(SERVICE, "cp");
     await makeService(EARLIER, EARLIER);
     const source = { SOURCE_DIRECTORY: "/limits", ADS_PLAINTEXT: "true" };
-    await deploy("cp", "weir-control-plane", { ...source, HTTP_REPORTS: "false" });
-    await deploy(EARLIER, "weir-control-plane", { ...source, LOOPBACK_PORT: "0" });
+    await deploy("cp", "weir-control-plane", { ...source, HTTP_REPORTS: "false", LOOPBACK_PORT: "8092" });
+    await deploy(EARLIER, "weir-control-plane", source);
     await deploy("rls", "weir-ratelimit", {
       BACKEND_TYPE: "memory",
       USE_PUSHSTATS: "false",

@@ -23,7 +23,7 @@ import type { ServerAccess } from "./server-access.ts";
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 
 /** What the kubelet says, in words of the container runtime, when nothing listens on a port. */
-const NOTHING_LISTENS = /the kubelet says ".*connection refused/s;
+const NOTHING_LISTENS = /the kubelet says ".*connection refused/is;
 
 /** Waits before a busy replica is asked again, in milliseconds. */
 const BUSY_BACKOFF = { initialMs: 250, maxMs: 2_000, factor: 1, jitter: true } as const;
