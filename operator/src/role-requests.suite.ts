@@ -89,6 +89,13 @@ export const IN_NAMESPACES: readonly Act[] = [
     path: `${SERVICES}/edge/status`,
     content: object(WEIR, "RateLimitService", "web", "edge", { status: { fleet: "web.edge" } }),
   },
+  {
+    verb: "apply",
+    path: `${SERVICES}/edge`,
+    content: object(WEIR, "RateLimitService", "web", "edge", {
+      metadata: { name: "edge", namespace: "web", finalizers: ["orphan"] },
+    }),
+  },
   { verb: "apply", path: `${REVISIONS}/shop`, content: REVISION },
   { verb: "delete", path: `${REVISIONS}/shop` },
   { verb: "apply", path: `${EVENTS("web")}/shop.1`, content: event("web") },
@@ -134,7 +141,7 @@ export const FORBIDDEN: readonly Act[] = [
   { verb: "apply", path: `${CONFIGS}/shop`, content: CONFIG("web") },
   { verb: "create", path: CONFIGS, content: CONFIG("web", "other") },
   { verb: "delete", path: `${CONFIGS}/shop` },
-  { verb: "apply", path: `${SERVICES}/edge`, content: SERVICE("web") },
+  { verb: "create", path: SERVICES, content: SERVICE("web", "other") },
   { verb: "delete", path: `${SERVICES}/edge` },
   { verb: "list", path: SECRETS("web") },
   { verb: "list", path: SECRETS("weir-system") },

@@ -38,6 +38,13 @@ const AGAIN_MS = { settled: 30_000, unsettled: 2_000 } as const;
  */
 const REPORTS_AWAITED_MS = 11_000;
 
+/**
+ * The finalizer by which Kubernetes keeps what an object owns when a deletion does not say otherwise. kubectl, Helm, GitOps
+ * tools and the end of a namespace say otherwise; the API server does not when it deletes all objects of a
+ * deleted definition.
+ */
+const ORPHAN_FINALIZER = "orphan";
+
 /** Says which pods are connected to the control plane. */
 export interface PodConnections {
   /**
@@ -139,6 +146,7 @@ export class WorkloadReconciler implements Reconciler, Part {
     await this.#writeStatus(object, resource.status, status, signal);
     // The status says why; it is tried again less and less often.
     if (refusal !== undefined) throw refusal;
+    await this.#keepWhatItOwns(object, signal);
     const isReady = status.conditions?.find(({ type }) => type === "Ready")?.status === "True";
     return { againAfterMs: isReady ? AGAIN_MS.settled : AGAIN_MS.unsettled };
   }
@@ -210,6 +218,13 @@ export class WorkloadReconciler implements Reconciler, Part {
     });
   }
 
+  /** So that a deleted definition ends no data plane: the resource that is made again takes over what is there. */
+  async #keepWhatItOwns(object: KubernetesObject, signal: AbortSignal): Promise<void> {
+    const { finalizers } = fieldsOf(object.content["metadata"]);
+    if (Array.isArray(finalizers) && finalizers.includes(ORPHAN_FINALIZER)) return;
+    await this.#apply(object, { metadata: { finalizers: [ORPHAN_FINALIZER] } }, undefined, signal);
+  }
+
   async #writeStatus(
     object: KubernetesObject,
     before: RateLimitServiceStatus | undefined,
@@ -217,22 +232,31 @@ export class WorkloadReconciler implements Reconciler, Part {
     signal: AbortSignal,
   ): Promise<void> {
     if (isDeepStrictEqual(before, status)) return;
+    if (await this.#apply(object, { status }, "status", signal)) this.#recordProblem(object, before, status);
+  }
+
+  /** Whether it was written: only to the version that is given, because a later reconcile knows more. */
+  async #apply(
+    { name, namespace, resourceVersion }: KubernetesObject,
+    { metadata, ...content }: { readonly metadata?: object; readonly status?: RateLimitServiceStatus },
+    subresource: "status" | undefined,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const written = {
       apiVersion: apiVersionOf(RATE_LIMIT_SERVICES),
       kind: SERVICE_KIND,
-      // Only the version that this status was computed from: a later reconcile knows more.
-      metadata: { name: object.name, namespace: object.namespace, resourceVersion: object.resourceVersion },
-      status,
+      metadata: { ...metadata, name, namespace, resourceVersion },
+      ...content,
     };
-    const options = { fieldManager: MANAGER, isForced: true, subresource: "status" };
+    const options = { fieldManager: MANAGER, isForced: true, ...(subresource !== undefined && { subresource }) };
     try {
       await this.#deps.objects.apply(RATE_LIMIT_SERVICES, written, options, signal);
+      return true;
     } catch (error) {
       // Its change brings it here again.
-      if (error instanceof ApiFailure && error.kind === "conflict") return;
+      if (error instanceof ApiFailure && error.kind === "conflict") return false;
       throw error;
     }
-    this.#recordProblem(object, before, status);
   }
 
   #recordProblem(

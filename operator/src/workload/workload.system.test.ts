@@ -1,6 +1,5 @@
-// Data planes on a real API server with its controllers: objects that have lost their owner are taken over by the resource
-// of their name, and their pods continue; no other namespace gets a default fleet.
-// The way that docs/operator-data-planes.md shows for a change of the definition is one of them.
+// Data planes on a real API server with its controllers: they continue without their definition, objects that have lost
+// their owner are taken over by the resource of their name, and no other namespace gets a default fleet.
 import { silentLog } from "@weir/common/log/log";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
@@ -120,6 +119,13 @@ async function expectOwned(name: string): Promise<void> {
     });
 }
 
+/** Waits for what keeps the data plane when the API server deletes its resource. */
+async function expectKept(name: string): Promise<void> {
+  await eventually(`the finalizer of ${name}`, async () =>
+    expect(metadataOf(await get("rls", name))["finalizers"]).toEqual(["orphan"]),
+  );
+}
+
 async function patch(kind: string, name: string, content: object): Promise<void> {
   await cluster.run(["patch", kind, name, "-n", NAMESPACE, "--type=merge", "-p", JSON.stringify(content)]);
 }
@@ -141,19 +147,31 @@ describe("objects without their owner", () => {
     expect(await uidsOf("restored")).toEqual(before);
   });
 
-  it("continue without their definition when their owners were removed before, and are taken over", async () => {
+  it("continue when their definition is deleted, and are taken over by the resource that is made again", async () => {
     const before = await startDataPlane("defined");
-    await stopOperator();
-    const own = "app.kubernetes.io/managed-by=weir-operator";
-    const names = await cluster.run(["get", KINDS.join(), "-n", NAMESPACE, "-l", own, "--output=name"]);
-    const orphaned = JSON.stringify({ metadata: { ownerReferences: null } });
-    await cluster.run(["patch", ...names.trim().split("\n"), "-n", NAMESPACE, "--type=merge", "-p", orphaned]);
+    await expectKept("defined");
     await cluster.run(["delete", "crd", RATE_LIMIT_SERVICES_DEFINITION]);
+    expect(await uidsOf("defined")).toEqual(before);
     await cluster.installKinds("ratelimitservices");
     await applyService("defined");
-    stopOperator = await startOperator();
     await expectOwned("defined");
     expect(await uidsOf("defined")).toEqual(before);
+  });
+
+  it("continue when kubectl was told to orphan them, and otherwise go with their resource", async () => {
+    const before = await startDataPlane("deleted");
+    await expectKept("deleted");
+    await cluster.run(["delete", "rls", "deleted", "-n", NAMESPACE, "--cascade=orphan"]);
+    expect(await uidsOf("deleted")).toEqual(before);
+    await applyService("deleted");
+    await expectOwned("deleted");
+    expect(await uidsOf("deleted")).toEqual(before);
+    await expectKept("deleted");
+    await cluster.run(["delete", "rls", "deleted", "-n", NAMESPACE]);
+    await eventually("the end of what it owned", async () => {
+      const list = ["get", KINDS.join(), "-n", NAMESPACE, "-l", "app.kubernetes.io/instance=deleted", "--output=name"];
+      expect(await cluster.run(list)).toBe("");
+    });
   });
 });
 
