@@ -1,5 +1,6 @@
 // Turns a burst of changes into one run: after a quiet period, and at the latest after a maximum
 // wait.
+import { timerDelayMs } from "@weir/common/timers/timer-delay";
 
 /** How long changes must be quiet, and how long they can delay a run at most, in milliseconds. */
 export interface DebounceOptions {
@@ -33,7 +34,7 @@ export class Debounce {
     if (this.#running !== undefined || this.#isStopped) return;
     clearTimeout(this.#timer);
     const dueMs = Math.min(nowMs + this.#options.quietMs, this.#firstMs + this.#options.maxMs);
-    this.#timer = setTimeout(() => this.#start(), Math.max(0, dueMs - nowMs));
+    this.#timer = setTimeout(() => this.#start(), timerDelayMs(dueMs, nowMs));
   }
 
   /** Drops recorded changes and starts no further run. */

@@ -21,6 +21,8 @@ const OPTIONS = {
 interface StoredConfig {
   readonly text: ManifestText;
   readonly uid: string;
+  /** Whether its present form is one that the control plane refuses. */
+  readonly isInvalid: boolean;
   revision: ManifestText | undefined;
 }
 
@@ -52,11 +54,13 @@ class Cluster implements Source {
   }
 
   changed(): void {
-    const resources = Array.from(this.objects.values(), ({ text, uid, revision }): SourceResource => {
-      const lastGood = revision === undefined ? [] : [resourceOf(revision).resource];
-      return { ...resourceOf(text), uid, lastGood };
+    const resources = Array.from(this.objects.values(), ({ text, uid, revision, isInvalid }) => {
+      const known = revision === undefined ? undefined : { ...resourceOf(revision), uid };
+      const lastGood = known && [known.resource];
+      if (isInvalid) return known && { ...known, isLastGood: true, lastGood: [known.resource] };
+      return { ...resourceOf(text), uid, ...(lastGood && { lastGood }) };
     });
-    this.#state = { resources, refusals: [] };
+    this.#state = { resources: resources.filter((each) => each !== undefined), refusals: [] };
   }
 }
 
@@ -93,6 +97,7 @@ describe("replicas", () => {
         kind: fc.constant("put"),
         object,
         rules: fc.nat({ max: 3 }),
+        isInvalid: fc.boolean(),
         fleet: fc.constantFrom(undefined, undefined, "core", "edge"),
       }),
     },
@@ -129,13 +134,14 @@ interface Change {
   readonly kind: string;
   readonly object: number;
   readonly rules?: number;
+  readonly isInvalid?: boolean;
   readonly fleet?: string | undefined;
 }
 
 /** Edits, creates or deletes an object; or pods have loaded it, and the operator keeps its present form. */
 function change(
   { objects }: Cluster,
-  { kind, object, rules, fleet }: Change,
+  { kind, object, rules, isInvalid = false, fleet }: Change,
   { index, replica }: { readonly index: number; readonly replica: Publisher },
 ): void {
   const before = objects.get(object);
@@ -147,9 +153,10 @@ function change(
     objects.set(object, {
       uid: before?.uid ?? `uid-${index}`,
       revision: before?.revision,
+      isInvalid,
       text: { ...text, largeRules: rules ?? 0, requestsPerUnit: index + 1, ...(fleet && { fleets: [fleet] }) },
     });
-  } else if (before !== undefined) {
+  } else if (before?.isInvalid === false) {
     const key = `${before.text.namespace}/${before.text.name}`;
     const { admission } = replica.state();
     const isServed = admission?.waiting.every(({ resource }) => resource.key !== key) === true;

@@ -3,6 +3,7 @@
 import { describeError } from "@weir/common/errors/service-error";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
+import { timerDelayMs } from "@weir/common/timers/timer-delay";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
 import { translateResources } from "../assemble/translate-resources.ts";
@@ -216,7 +217,7 @@ export class Publisher implements Part, SourceListener {
   #servedForm(resource: AcceptedResource): PlacedForm | undefined {
     const before = this.#source?.hasRevisions?.() === true ? undefined : this.#admission?.placed.get(resource.key);
     if (before?.form.identity === resource.identity) return before;
-    const form = resource.isLastGood ? this.#forms.present(resource) : this.#forms.lastGood(resource)[0];
+    const form = this.#forms.lastGood(resource)[0] ?? (resource.isLastGood ? this.#forms.present(resource) : undefined);
     return form && { form, fleets: form.manifest.spec.fleets };
   }
 
@@ -273,7 +274,7 @@ export class Publisher implements Part, SourceListener {
       if (laterMs >= (nextReleaseMs(this.#publication) ?? 0)) this.#publish();
       else this.#scheduleRelease(laterMs);
     };
-    this.#releaseTimer = setTimeout(check, Math.min(Math.max(0, dueMs - nowMs), RELEASE_CHECK_MS));
+    this.#releaseTimer = setTimeout(check, Math.min(timerDelayMs(dueMs, nowMs), RELEASE_CHECK_MS));
   }
 
   /** Lets waits of empty sets stand still while the source cannot be read. */

@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 
 import type { Part } from "@weir/common/lifecycle/lifecycle";
+import { timerDelayMs } from "@weir/common/timers/timer-delay";
 import type { Rollout } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
 import { ReportError } from "../report-error.ts";
@@ -92,7 +93,7 @@ export class RolloutFeed implements Part {
     const quietAtMs = Math.min(nowMs + quietMs, this.#changedMs + INTERVAL_MIN_MS);
     const dueMs = Math.min(Math.max(this.#nextMs, quietAtMs), this.#changedMs + INTERVAL_MAX_MS);
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#update(), Math.max(0, dueMs - nowMs));
+    this.#timer = setTimeout(() => this.#update(), timerDelayMs(dueMs, nowMs));
   }
 
   /** Number of watchers. */

@@ -138,10 +138,12 @@ describe("a source with revisions", () => {
     expect(resource?.lastGood?.map(({ spec }) => spec.descriptors?.[0]?.rateLimit?.requestsPerUnit)).toEqual([7]);
     expect(await started.read()).toBe(await started.read());
     await applyConfig(cluster, manifest({ name: "shop", namespace: "default", domain: "shop", unit: "fortnight" }));
-    await eventually("the last valid form", async () =>
+    await eventually("the form of the revision, as in a replica that starts now", async () =>
       expect((await started.read()).refusals).toMatchObject([{ keepsLastGood: true }]),
     );
-    expect(await limitIn(started)).toBe(8);
+    expect(await limitIn(started)).toBe(7);
+    await keep({ requestsPerUnit: 8 });
+    await eventually("the form of the next revision", async () => expect(await limitIn(started)).toBe(8));
   });
 
   it.each<{ readonly what: string; readonly form: Form }>([
@@ -165,14 +167,14 @@ describe("a source with revisions", () => {
     );
     await cluster.apply(JSON.stringify({ ...bomb, spec: undefined, compressedSpec }));
     const started = await start();
-    expect([await limitIn(started), (await started.read()).resources[0]?.lastGood?.length]).toEqual([8, 0]);
+    expect([await limitIn(started), (await started.read()).resources[0]?.lastGood?.length]).toEqual([8, 1]);
   });
 
   it("prefers the newest, and serves none when all are deleted", async () => {
     await keep({ requestsPerUnit: 1 });
     const newest = await keep({ requestsPerUnit: 2, unit: "hour" });
     const started = await start();
-    expect([await limitIn(started), (await started.read()).resources[0]?.lastGood?.length]).toEqual([2, 1]);
+    expect([await limitIn(started), (await started.read()).resources[0]?.lastGood?.length]).toEqual([2, 2]);
     await cluster.api.send("DELETE", `${API}/namespaces/default/${REVISION_PLURAL}/${newest}`);
     await eventually("the older form", async () => expect(await limitIn(started)).toBe(1));
     await cluster.api.send("DELETE", `${API}/namespaces/default/${REVISION_PLURAL}`);

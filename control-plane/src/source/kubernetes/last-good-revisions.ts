@@ -105,8 +105,9 @@ export class LastGoodRevisions {
   }
 
   /**
-   * The object with the forms of its revisions: next to its present form, or in place of one that is
-   * invalid and of which this process has seen no good one. Returns the same object for the same revisions.
+   * The object with the forms of its revisions: next to its present form, or the newest in place of one that is
+   * invalid, also when this process has seen a later one that was valid: another replica may not have. Returns the same object for
+   * the same revisions.
    */
   complete(object: StoredObject): StoredObject {
     const from = this.#stores.flatMap((store) => store.revisionsOf(object));
@@ -159,14 +160,15 @@ function validForm(spec: unknown, { namespace, name, uid }: StoredObject): RateL
 }
 
 function withForms(object: StoredObject, forms: readonly RateLimitConfigResource[]): StoredObject {
-  if (object.resource !== undefined) return { ...object, resource: { ...object.resource, lastGood: forms } };
-  const [resource, ...lastGood] = forms;
+  const [resource] = forms;
   if (resource === undefined) return object;
+  if (object.resource !== undefined && !object.resource.isLastGood)
+    return { ...object, resource: { ...object.resource, lastGood: forms } };
   const { namespace, name, createdMs, uid } = object;
   const place = placeOf(object);
   return {
     ...object,
-    resource: { namespace, name, createdMs, uid, resource, place, isLastGood: true, lastGood, locate: () => place },
+    resource: { namespace, name, createdMs, uid, resource, place, isLastGood: true, lastGood: forms, locate: () => place },
     refusals: object.refusals.map((refusal) => ({ ...refusal, keepsLastGood: true })),
   };
 }
