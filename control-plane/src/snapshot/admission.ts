@@ -137,6 +137,8 @@ class Room {
   readonly #shared: Used = { total: EMPTY_BYTES, byNamespace: new Map() };
   /** Of forms for named fleets, by fleet. */
   readonly #own: ReadonlyMap<string, Used>;
+  /** Of all forms, as if one fleet had them: no fleet needs more. */
+  readonly #all: Used = { total: EMPTY_BYTES, byNamespace: new Map() };
 
   constructor(fleets: readonly string[]) {
     this.#own = new Map(fleets.map((fleet) => [fleet, { total: 0, byNamespace: new Map() }]));
@@ -172,6 +174,8 @@ class Room {
     earlier: PlacedForm | undefined,
     { snapshotMaxBytes, namespaceMaxBytes = Infinity }: AdmissionBounds,
   ): string | undefined {
+    // As a rule: to look at each fleet for each form takes long.
+    if (this.#all.total <= snapshotMaxBytes && bytesOf(this.#all, namespace) <= namespaceMaxBytes) return undefined;
     const placed = this.#placed.get(name);
     const own = placed?.fleets ?? ["", ...this.#own.keys()];
     for (const fleet of own) {
@@ -191,7 +195,7 @@ class Room {
 
   #add({ form: { namespace, bytes }, fleets }: PlacedForm, sign: 1 | -1): void {
     const counts = fleets === undefined ? [this.#shared] : fleets.flatMap((fleet) => this.#own.get(fleet) ?? []);
-    for (const used of counts) {
+    for (const used of [...counts, this.#all]) {
       used.total += sign * bytes.length;
       used.byNamespace.set(namespace, bytesOf(used, namespace) + sign * bytes.length);
     }
