@@ -1,10 +1,20 @@
 // What pods say of themselves.
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
-import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
+import { fieldsOf, type Mapping, mappingsOf, textOf } from "@weir/kubernetes/mapping";
 
 /** Whether the pod is ready, and not about to end. */
 export function isReadyPod(pod: KubernetesObject): boolean {
   return !isEnding(pod) && conditionOf(pod, "Ready")?.["status"] === "True";
+}
+
+/** The value of a label; undefined when the object has none. */
+export function labelOf({ content }: KubernetesObject, label: string): string | undefined {
+  return textOf(fieldsOf(fieldsOf(content["metadata"])["labels"])[label]);
+}
+
+/** Whether the object has all of the labels. */
+export function hasLabels(object: KubernetesObject, labels: Readonly<Record<string, string>>): boolean {
+  return Object.entries(labels).every(([label, value]) => labelOf(object, label) === value);
 }
 
 /** Whether the object is being deleted. */

@@ -6,8 +6,8 @@ import { fleetConflictOf, fleetOwners } from "../certificates/fleet-owner.ts";
 import { readService } from "../certificates/read-service.ts";
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
 import type { ReadyPods } from "../reports/merged-reports.ts";
-import { selectorOf } from "./objects/workload.ts";
-import { isEnding, isReadyPod } from "./pods.ts";
+import { INSTANCE_LABEL, selectorOf } from "./objects/workload.ts";
+import { hasLabels, isEnding, isReadyPod, labelOf } from "./pods.ts";
 
 /** The objects that it is read from. */
 export interface ReadyPodObjects {
@@ -96,11 +96,9 @@ function podText(pod: KubernetesObject | undefined): string | undefined {
 }
 
 /** The RateLimitService whose Service selects the pod, as `<namespace>/<name>`; undefined: none does. */
-function serviceOf({ namespace, content }: KubernetesObject): string | undefined {
-  const labels = fieldsOf(fieldsOf(content["metadata"])["labels"]);
-  const name = textOf(labels["app.kubernetes.io/instance"]) ?? "";
-  const isSelected = Object.entries(selectorOf({ name })).every(([label, value]) => labels[label] === value);
-  return isSelected ? `${namespace}/${name}` : undefined;
+function serviceOf(pod: KubernetesObject): string | undefined {
+  const name = labelOf(pod, INSTANCE_LABEL) ?? "";
+  return hasLabels(pod, selectorOf({ name })) ? `${pod.namespace}/${name}` : undefined;
 }
 
 function addressesOf({ content }: KubernetesObject): readonly string[] {

@@ -12,6 +12,7 @@ import { hasAsRendered } from "./drift.ts";
 import { apiVersionOf, OWNED_KINDS, type OwnedKindName } from "./objects/owned-kinds.ts";
 import { type RenderedObject, renderWorkload } from "./objects/render-workload.ts";
 import { MANAGED_LABEL, MANAGER, podBounds, selectorOf, type Workload } from "./objects/workload.ts";
+import { hasLabels } from "./pods.ts";
 
 /**
  * Field manager that owns the replicas of an autoscaled Deployment until the autoscaler sets them. When
@@ -150,10 +151,7 @@ function isOwn(object: KubernetesObject, { name, uid }: Workload): boolean {
       controller["uid"] === uid ||
       (controller["apiVersion"] === API_VERSION && controller["kind"] === SERVICE_KIND && controller["name"] === name)
     );
-  const labels = fieldsOf(fieldsOf(object.content["metadata"])["labels"]);
-  return Object.entries({ ...selectorOf({ name }), [MANAGED_LABEL]: MANAGER }).every(
-    ([label, value]) => labels[label] === value,
-  );
+  return hasLabels(object, { ...selectorOf({ name }), [MANAGED_LABEL]: MANAGER });
 }
 
 /**

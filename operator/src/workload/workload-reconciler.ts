@@ -12,7 +12,7 @@ import { checkEnvironment } from "@weir/crds/rate-limit-service/settings/check-e
 import { ApiFailure } from "@weir/kubernetes/client/api-failure";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import type { ObjectClient, ObjectWriter } from "@weir/kubernetes/client/object-client";
-import { fieldsOf, textOf } from "@weir/kubernetes/mapping";
+import { fieldsOf } from "@weir/kubernetes/mapping";
 
 import { readService } from "../certificates/read-service.ts";
 import type { EventRecorder, EventText } from "../events/event-recorder.ts";
@@ -21,8 +21,15 @@ import type { ObjectKey, ReconcileResult, Reconciler } from "../reconcile/reconc
 import { fleetConflict } from "./fleet-conflict.ts";
 import { needsOf } from "./needs.ts";
 import { apiVersionOf, OWNED_KIND_NAMES, type OwnedKindName, RATE_LIMIT_SERVICES } from "./objects/owned-kinds.ts";
-import { MANAGER, selectorOf, type Workload, type WorkloadOptions, workloadOf } from "./objects/workload.ts";
-import { isEnding, isReadyPod } from "./pods.ts";
+import {
+  INSTANCE_LABEL,
+  MANAGER,
+  selectorOf,
+  type Workload,
+  type WorkloadOptions,
+  workloadOf,
+} from "./objects/workload.ts";
+import { hasLabels, isEnding, isReadyPod, labelOf } from "./pods.ts";
 import { replicasOf, WorkloadObjects, type WorkloadOutcome } from "./workload-objects.ts";
 import { workloadStatus, type WorkloadProblem } from "./workload-status.ts";
 
@@ -211,11 +218,8 @@ export class WorkloadReconciler implements Reconciler, Part {
   }
 
   #podsOf({ namespace, name }: Workload): readonly KubernetesObject[] {
-    const wanted = Object.entries(selectorOf({ name }));
-    return this.#deps.pods.list(namespace).filter((pod) => {
-      const labels = labelsIn(pod);
-      return wanted.every(([label, value]) => labels[label] === value);
-    });
+    const labels = selectorOf({ name });
+    return this.#deps.pods.list(namespace).filter((pod) => hasLabels(pod, labels));
   }
 
   /** So that a deleted definition ends no data plane: the resource that is made again takes over what is there. */
@@ -299,12 +303,8 @@ function textOfKey({ namespace, name }: ObjectKey): string {
 }
 
 function instanceOf(pod: KubernetesObject): readonly ObjectKey[] {
-  const name = textOf(labelsIn(pod)["app.kubernetes.io/instance"]);
+  const name = labelOf(pod, INSTANCE_LABEL);
   return name === undefined ? [] : [{ namespace: pod.namespace, name }];
-}
-
-function labelsIn({ content }: KubernetesObject): Readonly<Record<string, unknown>> {
-  return fieldsOf(fieldsOf(content["metadata"])["labels"]);
 }
 
 function selectorText(workload: Workload): string {

@@ -168,7 +168,17 @@ function withForms(object: StoredObject, forms: readonly RateLimitConfigResource
   const place = placeOf(object);
   return {
     ...object,
-    resource: { namespace, name, createdMs, uid, resource, place, isLastGood: true, lastGood: forms, locate: () => place },
+    resource: {
+      namespace,
+      name,
+      createdMs,
+      uid,
+      resource,
+      place,
+      isLastGood: true,
+      lastGood: forms,
+      locate: () => place,
+    },
     refusals: object.refusals.map((refusal) => ({ ...refusal, keepsLastGood: true })),
   };
 }

@@ -16,6 +16,9 @@ export const MANAGER = "weir-operator";
 /** Label of everything that the operator makes. */
 export const MANAGED_LABEL = "app.kubernetes.io/managed-by";
 
+/** Label with the name of the resource that an object or pod belongs to. */
+export const INSTANCE_LABEL = "app.kubernetes.io/instance";
+
 /** Name of the container of the pods. */
 export const CONTAINER = "ratelimit";
 
@@ -56,7 +59,7 @@ export function workloadOf(
 
 /** The labels by which the pods of a workload are selected. They never change. */
 export function selectorOf({ name }: Pick<Workload, "name">): Readonly<Record<string, string>> {
-  return { "app.kubernetes.io/name": "weir-ratelimit", "app.kubernetes.io/instance": name };
+  return { "app.kubernetes.io/name": "weir-ratelimit", [INSTANCE_LABEL]: name };
 }
 
 /** The labels of each object of a workload. */
