@@ -28,11 +28,11 @@ import type { RolloutFilter, RolloutReport } from "./report/rollout/rollout-repo
 import { rolloutRoute } from "./report/rollout/rollout-route.ts";
 import type { AdsSecuritySettings } from "./ads-security-settings.ts";
 import type { Settings } from "./settings.ts";
+import type { IsLoaded } from "./snapshot/form-history.ts";
 import { Publisher } from "./snapshot/publisher.ts";
 import { DirectorySource, type DirectorySourceDeps } from "./source/directory/directory-source.ts";
 import { KubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
 import type { Source } from "./source/source.ts";
-import type { SourceCounts } from "./status/gauges.ts";
 import { createMetrics, type Metrics } from "./status/metrics.ts";
 import { loopbackServers } from "./status/loopback-servers.ts";
 import { statusRoutes, withoutReports } from "./status/status-routes.ts";
@@ -86,9 +86,9 @@ export class ControlPlane {
     routeGrpcLog(log);
     this.#security = openSecurity(settings.ads.security, log);
     this.#pods = new PodRegistry({ clock });
-    this.#publisher = new Publisher({ log, clock, tracer, loadedForms: () => this.#pods.loadedForms() }, settings);
-    this.#source = createSource({ log, listener: this.#publisher, clock }, settings, folderLookMs);
-    this.#publisher.use(this.#source);
+    this.#source = createSource({ log, clock }, settings, folderLookMs);
+    const loadedForms = (): IsLoaded => this.#pods.loadedForms();
+    this.#publisher = new Publisher({ log, clock, tracer, source: this.#source, loadedForms }, settings);
     this.#feed = new RolloutFeed({ report: (filter) => this.#report(filter), clock });
     this.#publisher.onChanged(() => this.#feed.changed());
     this.#pods.onChanged(() => this.#feed.changed());
@@ -170,7 +170,7 @@ export class ControlPlane {
       watchers: () => this.#feed.watchers(),
       pods: this.#pods,
       publisher: () => this.#publisher.state(),
-      sourceCounts: countsOf(this.#source),
+      source: this.#source,
       certificateEndMs: () => expiryOf(files?.current().cert),
     });
   }
@@ -274,11 +274,6 @@ function createSource(
     stateDirectory: settings.stateDirectory,
     ...(folderLookMs !== undefined && { pollIntervalMs: folderLookMs }),
   });
-}
-
-/** The counters of a source that asks a server; undefined for others. */
-function countsOf(source: Source): (() => SourceCounts) | undefined {
-  return "counts" in source ? () => (source as KubernetesSource).counts() : undefined;
 }
 
 /** Logs the lines of grpc-js, which it would write to standard error, at debug level. */

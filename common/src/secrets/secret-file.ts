@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { describeError } from "../errors/service-error.ts";
 import { FileWatch } from "../files/file-watch.ts";
 import type { Part } from "../lifecycle/lifecycle.ts";
+import { Listeners } from "../lifecycle/listeners.ts";
 import type { Log } from "../log/log.ts";
 import { type SecretSource, secretInFile } from "../settings/secret.ts";
 
@@ -19,7 +20,7 @@ export class SecretFile implements Part, SecretSource {
   readonly #path: string;
   readonly #log: Log;
   readonly #watch: FileWatch;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
   #current: string;
   /** The last problem, so that it is logged once. */
   #problem: string | undefined;
@@ -53,8 +54,7 @@ export class SecretFile implements Part, SecretSource {
 
   /** Calls the listener after each change; returns the function that ends this. */
   onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   /** Reads the file now, for SIGHUP. */
@@ -70,7 +70,7 @@ export class SecretFile implements Part, SecretSource {
     if (value === this.#current) return;
     this.#current = value;
     this.#log.info("Reloaded a secret", { path: this.#path });
-    for (const listener of [...this.#listeners]) listener();
+    this.#listeners.notify();
   }
 
   /** The value; undefined when the file has none. */

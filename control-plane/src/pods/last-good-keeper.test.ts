@@ -4,7 +4,7 @@ import { createLog, silentLog } from "@weir/common/log/log";
 
 import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
 import { Publisher } from "../snapshot/publisher.ts";
-import type { LastGoodForms, SourceState } from "../source/source.ts";
+import type { LastGoodForms, Source, SourceState } from "../source/source.ts";
 import { LastGoodKeeper } from "./last-good-keeper.ts";
 
 const OPTIONS = {
@@ -57,16 +57,17 @@ describe("LastGoodKeeper", () => {
 
   beforeEach(async () => {
     vi.useFakeTimers({ now: 1_000_000 });
-    publisher = new Publisher({ log: silentLog(), clock: Date.now }, OPTIONS);
     state = stateOfManifests(A, B);
-    publisher.use({
+    const source: Source = {
       name: "source of the test",
       location: "here",
       start: () => Promise.resolve(),
       stop: () => undefined,
       condition: () => ({ syncedMs: 0, problem: undefined }),
       read: () => Promise.resolve(state),
-    });
+      onChanged: () => undefined,
+    };
+    publisher = new Publisher({ log: silentLog(), clock: Date.now, source }, OPTIONS);
     await publisher.start();
     [kept, isFailing, lines] = [[], false, []];
     startKeeper();

@@ -1,5 +1,6 @@
 // The connected pods and what each answered, one entry per stream: two pods may have the same node
 // id. In memory, for this replica, as long as the stream lasts.
+import { Listeners } from "@weir/common/lifecycle/listeners";
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
 import type { Form } from "../snapshot/form.ts";
@@ -54,7 +55,7 @@ export interface PodChange {
 export class PodRegistry {
   readonly #clock: () => number;
   readonly #pods = new Set<PodReport>();
-  readonly #listeners = new Set<(change: PodChange) => void>();
+  readonly #listeners = new Listeners<PodChange>();
 
   /** `clock` gives milliseconds since the epoch. */
   constructor({ clock }: { readonly clock: () => number }) {
@@ -65,10 +66,10 @@ export class PodRegistry {
   connected(pod: ConnectedPod): PodReport {
     const report = new PodReport(pod, this.#clock, (change) => {
       if (change.kind === "left") this.#pods.delete(report);
-      this.#notify(change);
+      this.#listeners.notify(change);
     });
     this.#pods.add(report);
-    this.#notify({ kind: "connected", before: undefined, pod: report.state });
+    this.#listeners.notify({ kind: "connected", before: undefined, pod: report.state });
     return report;
   }
 
@@ -94,12 +95,7 @@ export class PodRegistry {
 
   /** Calls the listener after every change; returns the function that ends this. */
   onChanged(listener: (change: PodChange) => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
-  }
-
-  #notify(change: PodChange): void {
-    for (const listener of [...this.#listeners]) listener(change);
+    return this.#listeners.add(listener);
   }
 }
 

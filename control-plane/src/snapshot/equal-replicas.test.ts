@@ -37,9 +37,9 @@ class Cluster implements Source {
     return Promise.resolve();
   }
 
-  stop(): Promise<void> {
-    return Promise.resolve();
-  }
+  stop(): void {}
+
+  onChanged(): void {}
 
   hasRevisions(): boolean {
     return true;
@@ -70,8 +70,7 @@ function resourceOf(text: ManifestText): SourceResource {
 }
 
 async function startReplica(cluster: Cluster): Promise<Publisher> {
-  const replica = new Publisher({ log: silentLog(), clock: () => 0 }, OPTIONS);
-  replica.use(cluster);
+  const replica = new Publisher({ log: silentLog(), clock: () => 0, source: cluster }, OPTIONS);
   await replica.start();
   return replica;
 }

@@ -37,6 +37,8 @@ class FakeSource implements Source {
 
   stop(): void {}
 
+  onChanged(): void {}
+
   condition(): SourceCondition {
     return { syncedMs: 0, problem: this.problem };
   }
@@ -101,8 +103,7 @@ describe("Publisher", () => {
     pods = new PodRegistry({ clock: Date.now });
     isLoaded = (form) => pods.loadedForms()(form);
     const tracer = { startSpan: recordSpan } as never;
-    publisher = new Publisher({ log, clock: Date.now, loadedForms: () => isLoaded, tracer }, OPTIONS);
-    publisher.use(source);
+    publisher = new Publisher({ log, clock: Date.now, source, loadedForms: () => isLoaded, tracer }, OPTIONS);
     publisher.onPublished(() => (told += 1));
     observed = 0;
     publisher.onChanged(() => (observed += 1));

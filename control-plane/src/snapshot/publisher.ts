@@ -2,13 +2,14 @@
 // publishes the result. Streams ask for the active snapshot and are notified when it changes.
 import { describeError } from "@weir/common/errors/service-error";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
+import { Listeners } from "@weir/common/lifecycle/listeners";
 import type { Log } from "@weir/common/log/log";
 import { timerDelayMs } from "@weir/common/timers/timer-delay";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
 import { translateResources } from "../assemble/translate-resources.ts";
 import type { AcceptedResource, DesiredConfiguration } from "../assemble/desired-configuration.ts";
-import type { Source, SourceListener, SourceState } from "../source/source.ts";
+import type { Source, SourceState } from "../source/source.ts";
 import { Debounce } from "./debounce.ts";
 import { admit, type Admission, type AdmissionBounds, type Applicant } from "./admission.ts";
 import { type Form, Forms } from "./form.ts";
@@ -52,6 +53,7 @@ export interface PublisherState {
 export interface PublisherDeps {
   readonly log: Log;
   readonly clock: () => number;
+  readonly source: Source;
   /** Returns whether connected pods have loaded a form, which is then kept; undefined: no pod has. */
   readonly loadedForms?: () => IsLoaded;
   /** Records a span for each read of the source; undefined records none. */
@@ -59,16 +61,16 @@ export interface PublisherDeps {
 }
 
 /** Publishes snapshots. */
-export class Publisher implements Part, SourceListener {
+export class Publisher implements Part {
   readonly name = "publisher";
   readonly #deps: PublisherDeps;
   readonly #options: PublisherOptions;
   readonly #debounce: Debounce;
-  readonly #onPublished = new Set<() => void>();
-  readonly #onChanged = new Set<() => void>();
+  readonly #onPublished = new Listeners();
+  readonly #onChanged = new Listeners();
   readonly #publishedMs = new Map<string, number>();
   readonly #changedMs = new Map<string, number>();
-  #source: Source | undefined;
+  readonly #source: Source;
   #read: SourceState | undefined;
   #desired: DesiredConfiguration | undefined;
   readonly #forms = new Forms();
@@ -88,21 +90,18 @@ export class Publisher implements Part, SourceListener {
 
   constructor(deps: PublisherDeps, options: PublisherOptions) {
     this.#deps = deps;
+    this.#source = deps.source;
     this.#options = options;
     this.#debounce = new Debounce(() => this.#refresh(), deps.clock, {
       quietMs: options.debounceQuietMs,
       maxMs: options.debounceMaxMs,
     });
-  }
-
-  /** Sets the source, before start. The source is made later: the publisher is its listener. */
-  use(source: Source): void {
-    this.#source = source;
+    this.#source.onChanged(() => this.changed());
   }
 
   /** Reads the source for the first time; fails when it cannot be read. */
   async start(): Promise<void> {
-    await this.#take(await this.#readSource());
+    await this.#take(await this.#source.read());
     this.#isStarted = true;
     if (this.#noticedMs !== undefined) this.#debounce.changed();
   }
@@ -113,6 +112,7 @@ export class Publisher implements Part, SourceListener {
     clearTimeout(this.#releaseTimer);
   }
 
+  /** Reads the source again soon. */
   changed(): void {
     this.#noticedMs ??= this.#deps.clock();
     // The source allows one read at a time, and the first one is start's.
@@ -145,12 +145,12 @@ export class Publisher implements Part, SourceListener {
 
   /** Calls the listener when what pods are sent may have changed; returns the function that ends this. */
   onPublished(listener: () => void): () => void {
-    return subscribe(this.#onPublished, listener);
+    return this.#onPublished.add(listener);
   }
 
   /** Calls the listener after every change of the state; returns the function that ends this. */
   onChanged(listener: () => void): () => void {
-    return subscribe(this.#onChanged, listener);
+    return this.#onChanged.add(listener);
   }
 
   /** Never rejects: a source that cannot be read leaves everything as it is. */
@@ -159,14 +159,14 @@ export class Publisher implements Part, SourceListener {
     const noticedMs = this.#noticedMs;
     this.#noticedMs = undefined;
     try {
-      await this.#take(await this.#readSource(), noticedMs);
+      await this.#take(await this.#source.read(), noticedMs);
     } catch (error) {
       this.#noticedMs = noticedMs ?? this.#noticedMs;
       const message = describeError(error);
       if (message === this.#sourceError) return;
       this.#deps.log.error("Cannot read the source, what was read before stays active", { error });
       this.#sourceError = message;
-      notify(this.#onChanged);
+      this.#onChanged.notify();
     } finally {
       span?.setAttributes({
         "weir.resources": this.#desired?.accepted.length ?? 0,
@@ -174,11 +174,6 @@ export class Publisher implements Part, SourceListener {
       });
       span?.end();
     }
-  }
-
-  async #readSource(): Promise<SourceState> {
-    if (this.#source === undefined) throw new TypeError("Cannot read the source: none was set");
-    return this.#source.read();
   }
 
   async #take(state: SourceState, noticedMs?: number): Promise<void> {
@@ -215,7 +210,7 @@ export class Publisher implements Part, SourceListener {
    * published, or at its start what the source handed over.
    */
   #servedForm(resource: AcceptedResource): PlacedForm | undefined {
-    const before = this.#source?.hasRevisions?.() === true ? undefined : this.#admission?.placed.get(resource.key);
+    const before = this.#source.hasRevisions?.() === true ? undefined : this.#admission?.placed.get(resource.key);
     if (before?.form.identity === resource.identity) return before;
     const form = this.#forms.lastGood(resource)[0] ?? (resource.isLastGood ? this.#forms.present(resource) : undefined);
     return form && { form, fleets: form.manifest.spec.fleets };
@@ -225,7 +220,7 @@ export class Publisher implements Part, SourceListener {
     if (this.#sourceError === undefined) return;
     this.#deps.log.info("The source can be read again");
     this.#sourceError = undefined;
-    notify(this.#onChanged);
+    this.#onChanged.notify();
   }
 
   /** `noticedMs` is when the change behind this was noticed; undefined: now. */
@@ -249,8 +244,8 @@ export class Publisher implements Part, SourceListener {
     }
     this.#scheduleRelease(nowMs);
     // Also without another snapshot: pods that NACKed one may be sent other earlier forms.
-    notify(this.#onPublished);
-    notify(this.#onChanged);
+    this.#onPublished.notify();
+    this.#onChanged.notify();
   }
 
   /** Keeps the forms of what is published, and of what is sent while an empty set is held back. */
@@ -279,19 +274,8 @@ export class Publisher implements Part, SourceListener {
 
   /** Lets waits of empty sets stand still while the source cannot be read. */
   #checkWaits(nowMs: number): void {
-    if (this.#source?.condition().problem !== undefined)
+    if (this.#source.condition().problem !== undefined)
       this.#publication = prolongWaits(this.#publication, nowMs - this.#waitsCheckedMs);
     this.#waitsCheckedMs = nowMs;
   }
-}
-
-function subscribe(listeners: Set<() => void>, listener: () => void): () => void {
-  listeners.add(listener);
-  return () => {
-    listeners.delete(listener);
-  };
-}
-
-function notify(listeners: ReadonlySet<() => void>): void {
-  for (const listener of [...listeners]) listener();
 }

@@ -12,7 +12,7 @@ export interface SourceFixture {
   write(name: string, text: string): void | Promise<void>;
   remove(name: string): void | Promise<void>;
   /** A source over the folder or cluster, not started. */
-  open(listener: { changed(): void }): Source;
+  open(): Source;
   close(): void | Promise<void>;
 }
 
@@ -28,7 +28,8 @@ export interface WatchedSource {
 /** Starts a source and reads it whenever it reports a change, as the publisher does. */
 export async function watchSource(fixture: SourceFixture): Promise<WatchedSource> {
   let calls = 0;
-  const source = fixture.open({ changed: () => (calls += 1) });
+  const source = fixture.open();
+  source.onChanged(() => (calls += 1));
   await source.start();
   let seen = calls;
   let state = await source.read();

@@ -68,13 +68,14 @@ export interface SourceCondition {
   readonly problem: string | undefined;
 }
 
-/**
- * Receives a call when the state may have changed. Calls may come often and without a change: the
- * listener coalesces them and then reads.
- */
-export interface SourceListener {
-  /** The state may have changed. */
-  changed(): void;
+/** The requests of a source to its server, since it was made. */
+export interface SourceCounts {
+  readonly lists: number;
+  readonly watches: number;
+  /** By kind; all kinds exist from the start. */
+  readonly failures: Readonly<Record<string, number>>;
+  /** Whether the last good forms that outlive this process can be read. */
+  readonly readsLastGood: boolean;
 }
 
 /** The last good forms of a resource. */
@@ -92,11 +93,16 @@ export interface Source extends Part {
   /** The folder or the namespaces, for people. */
   readonly location: string;
   /**
-   * Resolves when the source watches and can be read, however long that takes. From then on the
-   * listener receives every change.
+   * Resolves when the source watches and can be read, however long that takes. From then on
+   * listeners receive every change.
    */
   start(): Promise<void>;
   stop(): void | Promise<void>;
+  /**
+   * Calls the listener when the state may have changed: perhaps often, and without a change. It coalesces
+   * the calls and then reads.
+   */
+  onChanged(listener: () => void): void;
   /**
    * The whole state: rejects with SOURCE_UNREADABLE rather than return a part. Returns the same object
    * as long as nothing has changed. Only one call at a time.
@@ -109,6 +115,8 @@ export interface Source extends Part {
    * are not.
    */
   hasRevisions?(): boolean;
+  /** Absent: the source asks no server. */
+  counts?(): SourceCounts;
   /** The condition at this moment; may be called at any time, also while start() waits. */
   condition(): SourceCondition;
 }

@@ -5,6 +5,7 @@ import { Counter, Gauge, type Registry } from "prom-client";
 import { RESOURCE_ERRORS } from "../errors.ts";
 import type { SyncStatus } from "../pods/sync-status.ts";
 import type { FleetReport, HoldReason, ResourceStatus, RolloutReport } from "../report/rollout/rollout-report.ts";
+import type { SourceCounts } from "../source/source.ts";
 
 /** Most fleets with their own series; the others, by name, are summed up. */
 const FLEETS_MAX = 100;
@@ -18,16 +19,6 @@ const REASONS = Object.keys(RESOURCE_ERRORS);
 const HOLDS = ["empty", "too-large"] as const satisfies readonly HoldReason[];
 const POD_STATES = ["current", "rejected", "pending", "waiting"] as const satisfies readonly SyncStatus[];
 const RESOURCE_STATES = ["served", "last-good", "refused", "quarantined"] as const satisfies readonly ResourceStatus[];
-
-/** The requests of a source to its server, since it was made. */
-export interface SourceCounts {
-  readonly lists: number;
-  readonly watches: number;
-  /** By kind; all kinds exist from the start. */
-  readonly failures: Readonly<Record<string, number>>;
-  /** Whether the last good forms that outlive this process can be read. */
-  readonly readsLastGood: boolean;
-}
 
 /** What a scrape reads. */
 export interface ScrapedFacts {

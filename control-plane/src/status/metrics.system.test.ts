@@ -17,7 +17,7 @@ describe("createMetrics()", () => {
       watchers: () => 0,
       pods: new PodRegistry({ clock: Date.now }),
       publisher: () => publisher,
-      sourceCounts: () => ({ lists: 1, watches: 1, failures: { expired: 1 }, readsLastGood: true }),
+      source: { counts: () => ({ lists: 1, watches: 1, failures: { expired: 1 }, readsLastGood: true }) },
     });
     const { text } = await metrics.scrape();
     const { status, stdout, stderr, error } = spawnSync("promtool", ["check", "metrics"], {

@@ -15,7 +15,7 @@ import {
 import type { RolloutReport } from "../report/rollout/rollout-report.ts";
 import { PodRegistry } from "../pods/pod-registry.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
-import type { SourceCounts } from "./gauges.ts";
+import type { SourceCounts } from "../source/source.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 
 const ONE = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) });
@@ -29,7 +29,7 @@ class Process {
   readonly pods: PodRegistry = new PodRegistry({ clock: () => this.nowMs });
   readonly metrics: Metrics;
 
-  constructor(report: RolloutReport = reportOf(ONE), sourceCounts?: () => SourceCounts) {
+  constructor(report: RolloutReport = reportOf(ONE), counts?: () => SourceCounts) {
     this.report = report;
     this.metrics = createMetrics({
       report: () => this.report,
@@ -37,7 +37,7 @@ class Process {
       watchers: () => 2,
       pods: this.pods,
       publisher: () => this.publisher,
-      sourceCounts,
+      source: counts === undefined ? {} : { counts },
       certificateEndMs: () => AT_MS,
     });
   }

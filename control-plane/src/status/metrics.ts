@@ -7,7 +7,8 @@ import { ADS_REFUSALS, type AdsRefusal } from "../ads/ads-server.ts";
 import type { RolloutReport } from "../report/rollout/rollout-report.ts";
 import type { PodRegistry } from "../pods/pod-registry.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
-import { createGauges, type SourceCounts } from "./gauges.ts";
+import type { Source } from "../source/source.ts";
+import { createGauges } from "./gauges.ts";
 import { observePushes } from "./push-metrics.ts";
 
 /** The metrics of one process. */
@@ -27,8 +28,7 @@ export interface MetricsDeps {
   readonly watchers: () => number;
   readonly pods: PodRegistry;
   readonly publisher: () => PublisherState;
-  /** Undefined: the source has no server. */
-  readonly sourceCounts?: (() => SourceCounts) | undefined;
+  readonly source: Pick<Source, "counts">;
   /** When the certificate of the ADS listener expires, in milliseconds since the epoch. Undefined: no TLS. */
   readonly certificateEndMs?: () => number | undefined;
 }
@@ -40,7 +40,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   collectDefaultMetrics({ register: registry });
   for (const name of MISNAMED_METRICS) registry.removeSingleMetric(name);
   observePushes(registers, deps);
-  const setGauges = createGauges(registers, deps.sourceCounts !== undefined);
+  const setGauges = createGauges(registers, deps.source.counts !== undefined);
   const refusals = new Counter({
     name: "weir_ads_refusals_total",
     help: "Clients that were refused on the port for pods, by reason.",
@@ -51,7 +51,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   return {
     refused: (reason) => refusals.inc({ reason }),
     scrape: async () => {
-      const source = deps.sourceCounts?.();
+      const source = deps.source.counts?.();
       const certificateEndMs = deps.certificateEndMs?.();
       setGauges({
         report: deps.report(),

@@ -1,4 +1,5 @@
 // The health of the process: healthy only while every component is.
+import { Listeners } from "@weir/common/lifecycle/listeners";
 
 /**
  * A reason to be unhealthy. `start`: not serving yet. `cache`: no connection to the counter store.
@@ -20,7 +21,7 @@ export class Health {
     ["start", false],
     ["signal", true],
   ]);
-  readonly #listeners = new Set<(isHealthy: boolean) => void>();
+  readonly #listeners = new Listeners<boolean>();
 
   constructor({ withConfig, withActiveConnection }: HealthOptions) {
     if (withActiveConnection) this.#components.set("cache", true);
@@ -38,12 +39,11 @@ export class Health {
     const before = this.isHealthy();
     this.#components.set(component, isHealthy);
     const after = this.isHealthy();
-    if (after !== before) for (const listener of [...this.#listeners]) listener(after);
+    if (after !== before) this.#listeners.notify(after);
   }
 
   /** Calls the listener at each change of the health; the returned function ends this. */
   onChange(listener: (isHealthy: boolean) => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 }

@@ -47,11 +47,8 @@ function openFolder(write: (path: string, text: string) => void): SourceFixture 
   return {
     write: (name, text) => write(join(folder, name), text),
     remove: (name) => unlinkSync(join(folder, name)),
-    open: (listener) =>
-      new DirectorySource(
-        { log: silentLog(), listener, clock: Date.now },
-        { directory: folder, pollIntervalMs: NEVER_MS },
-      ),
+    open: () =>
+      new DirectorySource({ log: silentLog(), clock: Date.now }, { directory: folder, pollIntervalMs: NEVER_MS }),
     close: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
@@ -90,7 +87,7 @@ describe("DirectorySource.read()", () => {
       };
       publish(0);
       const source = new DirectorySource(
-        { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
+        { log: silentLog(), clock: Date.now },
         { directory: join(base, "current"), pollIntervalMs: NEVER_MS },
       );
       await source.start();
@@ -119,8 +116,7 @@ describe("DirectorySource.read()", () => {
       write: () => undefined,
       remove: () => undefined,
       close: () => undefined,
-      open: (listener) =>
-        new DirectorySource({ log: silentLog(), listener, clock: Date.now }, { directory: folder, pollIntervalMs }),
+      open: () => new DirectorySource({ log: silentLog(), clock: Date.now }, { directory: folder, pollIntervalMs }),
     });
     return watched;
   }
@@ -394,10 +390,7 @@ describe("DirectorySource.read()", () => {
     const missing = join(folder, "missing");
     write("file", "");
     const open = (directory: string): Promise<unknown> =>
-      new DirectorySource(
-        { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
-        { directory },
-      ).read();
+      new DirectorySource({ log: silentLog(), clock: Date.now }, { directory }).read();
     await expect(open(missing)).rejects.toMatchObject({
       code: "SOURCE_UNREADABLE",
       message: `Cannot read the folder ${missing}: it does not exist`,
@@ -414,10 +407,7 @@ describe("DirectorySource.read()", () => {
       deep = join(deep, "d");
       mkdirSync(deep);
     }
-    const source = new DirectorySource(
-      { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
-      { directory: folder },
-    );
+    const source = new DirectorySource({ log: silentLog(), clock: Date.now }, { directory: folder });
     await expect(source.read()).rejects.toMatchObject({
       code: "SOURCE_UNREADABLE",
       message: expect.stringContaining("nests deeper than 32 folders") as string,

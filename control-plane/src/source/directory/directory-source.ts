@@ -4,9 +4,10 @@ import { isDeepStrictEqual } from "node:util";
 
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
 import { FolderWatch } from "@weir/common/files/folder-watch";
+import { Listeners } from "@weir/common/lifecycle/listeners";
 import type { Log } from "@weir/common/log/log";
 
-import type { Source, SourceCondition, SourceListener, SourceState } from "../source.ts";
+import type { Source, SourceCondition, SourceState } from "../source.ts";
 import { LastGoodFiles } from "./last-good-files.ts";
 import { ManifestStore } from "./manifest-store.ts";
 import type { FileText } from "./read-manifest-file.ts";
@@ -33,7 +34,6 @@ export interface DirectorySourceOptions {
 /** What the source works with. */
 export interface DirectorySourceDeps {
   readonly log: Log;
-  readonly listener: SourceListener;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
 }
@@ -42,7 +42,7 @@ export interface DirectorySourceDeps {
 export class DirectorySource implements Source {
   readonly name = "directory source";
   readonly location: string;
-  readonly #listener: SourceListener;
+  readonly #changed = new Listeners();
   readonly #clock: () => number;
   readonly #pollIntervalMs: number;
   readonly #texts: TextCache;
@@ -59,7 +59,6 @@ export class DirectorySource implements Source {
 
   constructor(deps: DirectorySourceDeps, options: DirectorySourceOptions) {
     this.location = options.directory;
-    this.#listener = deps.listener;
     this.#clock = deps.clock;
     this.#pollIntervalMs = options.pollIntervalMs ?? POLL_INTERVAL_MS;
     this.#texts = new TextCache(deps.clock);
@@ -68,7 +67,7 @@ export class DirectorySource implements Source {
       this.#lastGood = files;
       this.keepLastGood = (resources) => files.keep(resources);
     }
-    this.#watch = new FolderWatch({ log: deps.log, changed: () => deps.listener.changed() });
+    this.#watch = new FolderWatch({ log: deps.log, changed: () => this.#changed.notify() });
   }
 
   async start(): Promise<void> {
@@ -76,7 +75,7 @@ export class DirectorySource implements Source {
     const { folders } = await scanFolder(this.location);
     this.#isWatching = true;
     this.#watch.watch(folders);
-    this.#pollTimer = setInterval(() => this.#listener.changed(), this.#pollIntervalMs);
+    this.#pollTimer = setInterval(() => this.#changed.notify(), this.#pollIntervalMs);
   }
 
   stop(): void {
@@ -97,6 +96,10 @@ export class DirectorySource implements Source {
     }
   }
 
+  onChanged(listener: () => void): void {
+    this.#changed.add(listener);
+  }
+
   condition(): SourceCondition {
     return { syncedMs: this.#syncedMs, problem: this.#problem };
   }
@@ -104,7 +107,7 @@ export class DirectorySource implements Source {
   async #readFolder(): Promise<SourceState> {
     let scan = await scanFolder(this.location);
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      if (this.#isWatching && this.#watch.watch(scan.folders)) this.#listener.changed();
+      if (this.#isWatching && this.#watch.watch(scan.folders)) this.#changed.notify();
       const texts = await this.#texts.read(scan.files);
       // Nothing has changed since the last texts were stored.
       if (texts === this.#stored?.texts) return this.#stored.state;

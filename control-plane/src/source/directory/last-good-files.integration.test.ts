@@ -30,10 +30,7 @@ describe("DirectorySource with STATE_DIRECTORY", () => {
 
   /** Starts a source, reads it, and keeps what it has read. */
   async function run(): Promise<SourceState> {
-    const source = new DirectorySource(
-      { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
-      { directory: manifests, stateDirectory },
-    );
+    const source = new DirectorySource({ log: silentLog(), clock: Date.now }, { directory: manifests, stateDirectory });
     await source.start();
     const state = await source.read();
     await source.keepLastGood?.(formsOf(state));
@@ -90,10 +87,7 @@ describe("DirectorySource with STATE_DIRECTORY", () => {
     const text = manifest({ name: "c", domain: "gamma" });
     write("a.yaml", `${manifest({ name: "a", domain: "alpha" })}---\n${text}`);
     await run();
-    const source = new DirectorySource(
-      { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
-      { directory: manifests, stateDirectory },
-    );
+    const source = new DirectorySource({ log: silentLog(), clock: Date.now }, { directory: manifests, stateDirectory });
     await source.start();
     expect((await source.read()).resources.map(resourceKey)).toContain("default/a");
     write("a.yaml", text);
@@ -106,10 +100,7 @@ describe("DirectorySource with STATE_DIRECTORY", () => {
 
   it("hands over no form from before its deletion to a resource that is created again", async () => {
     await run();
-    const source = new DirectorySource(
-      { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
-      { directory: manifests, stateDirectory },
-    );
+    const source = new DirectorySource({ log: silentLog(), clock: Date.now }, { directory: manifests, stateDirectory });
     await source.start();
     rmSync(join(manifests, "a.yaml"));
     await source.read();
@@ -122,10 +113,7 @@ describe("DirectorySource with STATE_DIRECTORY", () => {
   it("keeps the forms while the folder is empty, which may be an accident", async () => {
     await run();
     const texts = ["a.yaml", "b.yaml"].map((name) => [name, readFileSync(join(manifests, name), "utf8")] as const);
-    const source = new DirectorySource(
-      { log: silentLog(), listener: { changed: () => undefined }, clock: Date.now },
-      { directory: manifests, stateDirectory },
-    );
+    const source = new DirectorySource({ log: silentLog(), clock: Date.now }, { directory: manifests, stateDirectory });
     await source.start();
     for (const [name] of texts) rmSync(join(manifests, name));
     expect((await source.read()).resources).toEqual([]);
@@ -192,10 +180,7 @@ describe("DirectorySource with STATE_DIRECTORY", () => {
   it("continues, with a warning, when a form cannot be written later, and writes it when it can be", async () => {
     const lines: string[] = [];
     const log = createLog({ level: "warn", format: "json", write: (line) => lines.push(line) });
-    const source = new DirectorySource(
-      { log, listener: { changed: () => undefined }, clock: Date.now },
-      { directory: manifests, stateDirectory },
-    );
+    const source = new DirectorySource({ log, clock: Date.now }, { directory: manifests, stateDirectory });
     await source.start();
     const forms = formsOf(await source.read());
     rmSync(stateDirectory, { recursive: true });

@@ -98,7 +98,7 @@ async function mountAccount(token?: string): Promise<ClusterConnection> {
 async function open(scope: NamespaceScope, connection?: ClusterConnection): Promise<KubernetesSource> {
   const options = { scope, connection: connection ?? (await mountAccount()) };
   const log = createLog({ level: "warn", format: "json", write: (line) => warnings.push(line) });
-  source = openSource(cluster, { changed: () => undefined }, options, log);
+  source = openSource(cluster, options, log);
   return source;
 }
 

@@ -92,7 +92,7 @@ describe("KubernetesSource, while it cannot reach the API server", () => {
     const path = join(cluster.folder, "kubeconfig-proxy");
     writeFileSync(path, cluster.kubeconfig({ server: `https://127.0.0.1:${proxy.port}` }));
     const connection = { kind: "kubeconfig", paths: [path] } as const;
-    const source = openSource(cluster, { changed: () => undefined }, { connection, keepVanishedMs: KEEP_MS });
+    const source = openSource(cluster, { connection, keepVanishedMs: KEEP_MS });
     sources = { cut: source };
     try {
       const before = await definitionWatches();
@@ -128,9 +128,9 @@ describe("KubernetesSource, with and without the right to watch the definition",
     sources = Object.fromEntries(
       Object.entries(kubeconfigs).map(([name, path]) => {
         seen[name] = [];
-        const changed = (): void => void limitsOf(source).then((limits) => seen[name]?.push(limits));
         const connection = { kind: "kubeconfig", paths: [path] } as const;
-        const source = openSource(cluster, { changed }, { connection, keepVanishedMs: KEEP_MS });
+        const source = openSource(cluster, { connection, keepVanishedMs: KEEP_MS });
+        source.onChanged(() => void limitsOf(source).then((limits) => seen[name]?.push(limits)));
         return [name, source];
       }),
     );

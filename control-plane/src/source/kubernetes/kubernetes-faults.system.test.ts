@@ -49,9 +49,8 @@ afterAll(async () => {
 function open(scope: NamespaceScope = { kind: "all" }, times: KubernetesSourceOptions["times"] = {}): KubernetesSource {
   const path = join(cluster.folder, "kubeconfig-proxied");
   writeFileSync(path, cluster.kubeconfig({ server: `https://127.0.0.1:${proxy.port}` }));
-  return openSource(
+  const opened = openSource(
     cluster,
-    { changed: () => (changes += 1) },
     {
       scope,
       connection: { kind: "kubeconfig", paths: [path] },
@@ -59,6 +58,8 @@ function open(scope: NamespaceScope = { kind: "all" }, times: KubernetesSourceOp
     },
     createLog({ level: "warn", format: "json", write: (line) => lines.push(line) }),
   );
+  opened.onChanged(() => (changes += 1));
+  return opened;
 }
 
 async function apply(name: string, requestsPerUnit: number, unit?: string): Promise<void> {
@@ -302,11 +303,7 @@ describe("KubernetesSource.start()", { timeout: RESTARTS_TIMEOUT_MS }, () => {
   });
 
   it("fails immediately when the kubeconfig cannot be used", async () => {
-    const broken = openSource(
-      cluster,
-      { changed: () => undefined },
-      { connection: { kind: "kubeconfig", paths: ["/nowhere/config"] } },
-    );
+    const broken = openSource(cluster, { connection: { kind: "kubeconfig", paths: ["/nowhere/config"] } });
     await expect(broken.start()).rejects.toMatchObject({
       code: "SOURCE_UNREADABLE",
       message: expect.stringContaining("Cannot use the kubeconfig /nowhere/config: ") as string,

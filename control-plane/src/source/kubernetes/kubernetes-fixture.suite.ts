@@ -2,7 +2,6 @@
 import { type Log, silentLog } from "@weir/common/log/log";
 import type { KubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 
-import type { SourceListener } from "../source.ts";
 import type { SourceFixture } from "../source.suite.ts";
 import { KubernetesSource, type KubernetesSourceOptions } from "./kubernetes-source.ts";
 
@@ -44,12 +43,11 @@ export async function applyConfig(cluster: KubernetesCluster, text: string): Pro
 /** A source as the user who may do everything. */
 export function openSource(
   cluster: KubernetesCluster,
-  listener: SourceListener,
   options: Partial<KubernetesSourceOptions> = {},
   log: Log = silentLog(),
 ): KubernetesSource {
   return new KubernetesSource(
-    { log, listener, clock: Date.now, random: Math.random },
+    { log, clock: Date.now, random: Math.random },
     {
       connection: { kind: "kubeconfig", paths: [cluster.kubeconfigPath] },
       scope: { kind: "all" },
@@ -72,7 +70,7 @@ export function clusterFixture(
       await applyConfig(cluster, text);
     },
     remove: (name) => cluster.deleteConfig(keys.get(name) ?? ""),
-    open: (listener) => openSource(cluster, listener, options),
+    open: () => openSource(cluster, options),
     close: async () => {
       for (const key of keys.values()) await cluster.deleteConfig(key);
     },

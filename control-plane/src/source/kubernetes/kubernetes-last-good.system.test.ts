@@ -43,7 +43,7 @@ afterEach(async () => {
 async function start(options: Partial<KubernetesSourceOptions> = {}): Promise<KubernetesSource> {
   const write = (line: string): void => void messages.push((JSON.parse(line) as { "@message": string })["@message"]);
   const log = createLog({ level: "info", format: "json", write });
-  source = openSource(cluster, { changed: () => undefined }, options, log);
+  source = openSource(cluster, options, log);
   await source.start();
   return source;
 }

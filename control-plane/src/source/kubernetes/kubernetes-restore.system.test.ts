@@ -38,7 +38,7 @@ beforeAll(async () => {
     const path = join(cluster.folder, `kubeconfig-${name}`);
     writeFileSync(path, cluster.kubeconfig({ server: `https://127.0.0.1:${proxy.port}` }));
     const connection = { kind: "kubeconfig", paths: [path] } as const;
-    replicas[name] = openSource(cluster, { changed: () => undefined }, { connection });
+    replicas[name] = openSource(cluster, { connection });
   }
   await Promise.all(Object.values(replicas).map((replica) => replica.start()));
 }, RESTARTS_TIMEOUT_MS);

@@ -1,6 +1,7 @@
 // The source that follows the RateLimitConfigs of a Kubernetes cluster: of all namespaces, of named
 // ones, or of those whose Namespace has labels.
 import { ServiceError } from "@weir/common/errors/service-error";
+import { Listeners } from "@weir/common/lifecycle/listeners";
 import type { Log } from "@weir/common/log/log";
 import { API_VERSION } from "@weir/crds/rate-limit-config/schema/schema";
 
@@ -19,7 +20,7 @@ import {
 import { REPLICA_TIMES } from "@weir/kubernetes/reflector/replica-times";
 
 import { NAMESPACE_RESOURCES_MAX } from "../bound-namespaces.ts";
-import type { Source, SourceCondition, SourceListener, SourceState } from "../source.ts";
+import type { Source, SourceCondition, SourceState } from "../source.ts";
 import { DEFINITION, DefinitionState } from "./definition-state.ts";
 import { LastGoodRevisions } from "./last-good-revisions.ts";
 import { ObjectStore } from "./object-store.ts";
@@ -63,7 +64,6 @@ export interface KubernetesSourceOptions {
 /** What the source works with. */
 export interface KubernetesSourceDeps {
   readonly log: Log;
-  readonly listener: SourceListener;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   /** From 0 up to but not including 1. */
@@ -74,6 +74,7 @@ export interface KubernetesSourceDeps {
 export class KubernetesSource implements Source {
   readonly name = "Kubernetes source";
   readonly #deps: KubernetesSourceDeps;
+  readonly #listeners = new Listeners();
   readonly #options: KubernetesSourceOptions;
   readonly #times: ReflectorPace & ApiTimeouts;
   readonly #problems: ProblemLog;
@@ -158,6 +159,10 @@ export class KubernetesSource implements Source {
     return Promise.resolve(this.#state);
   }
 
+  onChanged(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
   condition(): SourceCondition {
     const conditions = this.#reflectors.map((reflector) => reflector.condition());
     const synced = conditions.flatMap(({ syncedMs }) => syncedMs ?? []);
@@ -208,7 +213,7 @@ export class KubernetesSource implements Source {
 
   #changed(): void {
     this.#state = undefined;
-    this.#deps.listener.changed();
+    this.#listeners.notify();
   }
 
   #define(isDefined: boolean): void {
