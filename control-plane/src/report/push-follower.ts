@@ -7,7 +7,6 @@ import type { Tracing } from "@weir/common/tracing/tracing";
 import { podName } from "../ads/stream/node-identity.ts";
 import type { PodChange, PodRegistry, PodState } from "../pods/pod-registry.ts";
 import { syncStatusOf } from "../pods/sync-status.ts";
-import { fleetName } from "../snapshot/publication-log.ts";
 import { entryFor, OTHER_FLEETS } from "../snapshot/publication.ts";
 import type { Publisher } from "../snapshot/publisher.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
@@ -113,7 +112,7 @@ export class PushFollower implements Part {
     const span = tracer?.startSpan("push", {
       startTime,
       attributes: {
-        "weir.fleet": fleetName(fleet),
+        "weir.fleet": fleet,
         "weir.version": snapshot.version,
         "weir.bytes": snapshot.sizeBytes,
         "weir.resources": snapshot.forms.length,
@@ -161,7 +160,7 @@ export class PushFollower implements Part {
 
   #log({ fleet, snapshot, changedMs, pods, accepted, rejected, waiting }: Push, outcome: Outcome): void {
     const { log, clock } = this.#deps;
-    const fields = { fleet: fleetName(fleet), version: snapshot.version, pods };
+    const fields = { fleet, version: snapshot.version, pods };
     if (outcome === "accepted") {
       const tookMs = Math.max(0, clock() - changedMs);
       log.info("Every connected pod has ACKed the snapshot", { ...fields, tookMs });

@@ -4,6 +4,7 @@ import { compareAge } from "@weir/limits/ownership/ownership";
 
 import type { AcceptedResource } from "../assemble/desired-configuration.ts";
 import type { Form } from "./form.ts";
+import { OTHER_FLEETS } from "./publication.ts";
 import { type PlacedForm, Snapshot } from "./snapshot.ts";
 
 /** Bounds of each fleet's snapshot, in bytes. */
@@ -121,7 +122,7 @@ function isPlaced({ form, resource: { fleets } }: Applicant, placed: PlacedForm 
 function grows({ form, resource: { fleets } }: Applicant, room: Room): boolean {
   const placed = room.get(form.name);
   if (placed === undefined || form.bytes.length > placed.form.bytes.length) return true;
-  return placed.fleets !== undefined && (fleets ?? [""]).some((fleet) => !placed.fleets?.includes(fleet));
+  return placed.fleets !== undefined && (fleets ?? [OTHER_FLEETS]).some((fleet) => !placed.fleets?.includes(fleet));
 }
 
 /** Bytes in one snapshot. */
@@ -177,13 +178,13 @@ class Room {
     // As a rule: to look at each fleet for each form takes long.
     if (this.#all.total <= snapshotMaxBytes && bytesOf(this.#all, namespace) <= namespaceMaxBytes) return undefined;
     const placed = this.#placed.get(name);
-    const own = placed?.fleets ?? ["", ...this.#own.keys()];
+    const own = placed?.fleets ?? [OTHER_FLEETS, ...this.#own.keys()];
     for (const fleet of own) {
       const wasIn = earlier !== undefined && (earlier.fleets === undefined || earlier.fleets.includes(fleet));
       if (wasIn && earlier.form.bytes.length >= bytes.length) continue;
       const used = this.#own.get(fleet);
       const total = this.#shared.total + (used?.total ?? 0);
-      const where = `fleet ${fleet === "" ? "*" : fleet}`;
+      const where = `fleet ${fleet}`;
       if (total > snapshotMaxBytes)
         return `with it the configuration of ${where} has ${total} bytes, more than SNAPSHOT_MAX_BYTES, which is ${snapshotMaxBytes}`;
       const ofNamespace = bytesOf(this.#shared, namespace) + (used === undefined ? 0 : bytesOf(used, namespace));

@@ -3,15 +3,7 @@ import type { Log } from "@weir/common/log/log";
 
 import type { DesiredConfiguration, Refusal } from "../assemble/desired-configuration.ts";
 import type { Admission } from "./admission.ts";
-import { OTHER_FLEETS, type Publication, publicationFor } from "./publication.ts";
-
-/** The name of {@link OTHER_FLEETS} in logs and reports. */
-const OTHER_FLEETS_NAME = "*";
-
-/** A fleet's name in logs and reports. */
-export function fleetName(fleet: string): string {
-  return fleet === OTHER_FLEETS ? OTHER_FLEETS_NAME : fleet;
-}
+import { type Publication, publicationFor } from "./publication.ts";
 
 /** Logs each new refusal, and the end of all refusals. */
 export function logRefusals(log: Log, before: DesiredConfiguration | undefined, after: DesiredConfiguration): void {
@@ -59,17 +51,17 @@ export function logPublication(log: Log, before: Publication, after: Publication
     if (snapshot !== undefined && (snapshot.version !== earlier?.snapshot?.version || !before.has(fleet))) {
       changed.push(fleet);
       const { version, forms, sizeBytes: bytes } = snapshot;
-      log.info("Published snapshot", { version, resources: forms.length, bytes, fleet: fleetName(fleet) });
+      log.info("Published snapshot", { version, resources: forms.length, bytes, fleet });
     }
     if (now.hold !== undefined && earlier?.hold === undefined) {
       log.warn("No resource is left, the empty snapshot is published if that lasts", {
-        fleet: fleetName(fleet),
+        fleet,
         version: earlier?.snapshot?.version,
         waitMs: now.hold.untilMs - now.hold.sinceMs,
       });
     }
     if (now.hold === undefined && earlier?.hold !== undefined && snapshot === earlier.snapshot) {
-      const fields = { fleet: fleetName(fleet), version: snapshot?.version };
+      const fields = { fleet, version: snapshot?.version };
       log.info("The active snapshot is the wanted one again, nothing is held back", fields);
     }
   }

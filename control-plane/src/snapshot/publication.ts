@@ -2,8 +2,8 @@
 // keeps its snapshot for a while. Pure: time comes in.
 import type { Snapshot, SnapshotSet } from "./snapshot.ts";
 
-/** Every fleet without a snapshot of its own. No fleet has this name: names are not empty. */
-export const OTHER_FLEETS = "";
+/** Every fleet without a snapshot of its own, as logs and reports name it. No resource can name such a fleet. */
+export const OTHER_FLEETS = "*";
 
 /** Why a fleet is not sent the empty snapshot: it may be an accident. Published at `untilMs`. */
 export interface EmptyHold {

@@ -180,22 +180,22 @@ describe("Publisher", () => {
   it("reports when the first change was noted that led to the active snapshot, also when the source could not be read at first", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
-    expect(publisher.state().changedMs).toEqual(new Map([["", 1_000_000]]));
+    expect(publisher.state().changedMs).toEqual(new Map([["*", 1_000_000]]));
     await vi.advanceTimersByTimeAsync(5000);
     publisher.changed();
     await vi.advanceTimersByTimeAsync(50);
     await change({ "a.yaml": manifest({ ...A, requestsPerUnit: 6 }) });
     expect([publisher.state().changedMs, publisher.state().publishedMs]).toEqual([
-      new Map([["", 1_005_000]]),
-      new Map([["", 1_005_150]]),
+      new Map([["*", 1_005_000]]),
+      new Map([["*", 1_005_150]]),
     ]);
     source.failure = new ServiceError("SOURCE_UNREADABLE", "Cannot read the folder x: it does not exist");
     await change({});
     source.failure = undefined;
     await change({ "a.yaml": manifest({ ...A, requestsPerUnit: 7 }) });
-    expect(publisher.state().changedMs).toEqual(new Map([["", 1_005_150]]));
+    expect(publisher.state().changedMs).toEqual(new Map([["*", 1_005_150]]));
     await change({ "a.yaml": manifest({ ...A, requestsPerUnit: 8 }) });
-    expect(publisher.state().changedMs).toEqual(new Map([["", 1_005_350]]));
+    expect(publisher.state().changedMs).toEqual(new Map([["*", 1_005_350]]));
   });
 
   it("notifies its listeners of every change, and none that has unsubscribed", async () => {
@@ -292,7 +292,7 @@ describe("Publisher", () => {
     logged();
     await change({ "a.yaml": `# comment\n${manifest(A)}` });
     expect([source.reads, publisher.snapshotFor("any") === before, logged()]).toEqual([2, true, []]);
-    expect(publisher.state().publishedMs).toEqual(new Map([["", 1_000_000]]));
+    expect(publisher.state().publishedMs).toEqual(new Map([["*", 1_000_000]]));
   });
 
   it("notifies no listener when the source has the same state as before", async () => {
@@ -585,7 +585,7 @@ describe("Publisher", () => {
       },
     ]);
     expect([publisher.snapshotFor("gold")?.forms.length, told]).toEqual([1, 2]);
-    expect([...publisher.state().publishedMs.keys()]).toEqual([""]);
+    expect([...publisher.state().publishedMs.keys()]).toEqual(["*"]);
   });
 
   it("case A5: sends a pod three, two and no resources when one changes, one is deleted and then the last ones, these when it stayed so", async () => {

@@ -127,7 +127,7 @@ describe("createMetrics()", () => {
     pod.accepted({ snapshot: snapshotIn(ONE), names: undefined });
 
     process.publisher = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha", requestsPerUnit: 6 }) });
-    process.publisher = { ...process.publisher, changedMs: new Map([["", AT_MS + 3000]]) };
+    process.publisher = { ...process.publisher, changedMs: new Map([["*", AT_MS + 3000]]) };
     process.nowMs = AT_MS + 3300;
     pod.sent(snapshotIn(process.publisher).version);
     process.nowMs += 20_000;

@@ -38,7 +38,7 @@ describe("statusRoutes() /readyz", () => {
     const snapshot = new Snapshot([]);
     const publication = new Map([
       ["gold", { snapshot, hold: undefined }],
-      ["", { snapshot: undefined, hold: undefined }],
+      ["*", { snapshot: undefined, hold: undefined }],
     ]);
     const never = (): never => {
       throw new Error("A probe must not cost a report");

@@ -10,7 +10,6 @@ import { ReportError } from "../report/report-error.ts";
 import { filterOf } from "../report/rollout/rollout-message.ts";
 import type { RolloutFilter, RolloutReport } from "../report/rollout/rollout-report.ts";
 import type { Publication } from "../snapshot/publication.ts";
-import { fleetName } from "../snapshot/publication-log.ts";
 import type { Metrics } from "./metrics.ts";
 import { CONTENT_SECURITY_POLICY, renderStatusPage } from "./status-page.ts";
 
@@ -138,9 +137,7 @@ function answerReady(response: ServerResponse, { notReady, publication }: Readin
     return;
   }
   const sorted = [...publication].toSorted(([left], [right]) => compareCodeUnits(left, right));
-  const versions = sorted
-    .map(([fleet, { snapshot }]) => `${fleetName(fleet)} ${snapshot?.version ?? "none yet"}\n`)
-    .join("");
+  const versions = sorted.map(([fleet, { snapshot }]) => `${fleet} ${snapshot?.version ?? "none yet"}\n`).join("");
   respondText(response, 200, `ready\n${versions}`);
 }
 

@@ -5,7 +5,6 @@ import type { AcceptedResource, Refusal } from "../../assemble/desired-configura
 import { formIn } from "../../pods/pod-forms.ts";
 import { type Deviation, deviationOf } from "../../pods/sync-status.ts";
 import type { Form } from "../../snapshot/form.ts";
-import { fleetName } from "../../snapshot/publication-log.ts";
 import type { PublisherState } from "../../snapshot/publisher.ts";
 import { type SourceLocation, resourceKey, type SourceResource } from "../../source/source.ts";
 import { findWarnings } from "./find-warnings.ts";
@@ -123,7 +122,7 @@ function reportResource(
       ...refusals.map(({ field, message, reason, place: at }) => problemAt(at, { field, message, reason })),
       ...deviations.map(({ fleet, form, message }) => {
         const meanwhile = form === undefined ? "it is left out there" : "an earlier form is active there";
-        const text = `pods of fleet ${fleetName(fleet)} NACKed it, ${meanwhile}: ${message}`;
+        const text = `pods of fleet ${fleet} NACKed it, ${meanwhile}: ${message}`;
         return problemAt(place, { field: "", message: text, reason: REJECTED });
       }),
     ],
@@ -183,7 +182,7 @@ function countPods(key: string, present: Form | undefined, fleets: readonly Grou
         pendingGroups.push(id);
       }
     }
-    fleetStates.push({ fleet: fleetName(fleet), digest: published.digest, acceptedGroups, pendingGroups, rejections });
+    fleetStates.push({ fleet, digest: published.digest, acceptedGroups, pendingGroups, rejections });
   }
   return { pods, podStates, deviations: [...deviations.values()], fleetStates };
 }

@@ -2,7 +2,6 @@
 import type { Refusal } from "../../assemble/desired-configuration.ts";
 import type { PodState, VersionEvent } from "../../pods/pod-registry.ts";
 import { syncStatusOf } from "../../pods/sync-status.ts";
-import { fleetName } from "../../snapshot/publication-log.ts";
 import { entryFor, OTHER_FLEETS, publicationFor } from "../../snapshot/publication.ts";
 import type { PublisherState } from "../../snapshot/publisher.ts";
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
@@ -69,7 +68,7 @@ function membersOf({ publication }: PublisherState, pods: readonly PodState[]): 
 /** Whether the filter includes pods of this fleet. */
 function isOfFleet(fleet: string, { publication }: PublisherState, filter: RolloutFilter): boolean {
   if (filter.fleet === undefined || filter.fleet === fleet) return true;
-  return filter.fleet === fleetName(OTHER_FLEETS) && !publication.has(fleet);
+  return filter.fleet === OTHER_FLEETS && !publication.has(fleet);
 }
 
 function reportFleet({ fleet, pods }: FleetMembers, publisher: PublisherState): FleetReport {
@@ -79,7 +78,7 @@ function reportFleet({ fleet, pods }: FleetMembers, publisher: PublisherState): 
   for (const pod of pods) podStates[syncStatusOf(pod, snapshot?.version)] += 1;
   const isWaiting = publisher.admission?.waiting.some(({ resource: { fleets } }) => fleets?.includes(fleet) ?? true);
   return {
-    fleet: fleetName(fleet),
+    fleet,
     version: snapshot?.version ?? null,
     resources: snapshot?.forms.length ?? 0,
     bytes: snapshot?.sizeBytes ?? 0,
