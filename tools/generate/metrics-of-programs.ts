@@ -81,7 +81,7 @@ async function scrapeControlPlane(root: string): Promise<string> {
     watchers: () => 0,
     pods: { onChanged: () => undefined },
     publisher: () => undefined,
-    sourceCounts: () => ({ lists: 0, watches: 0, failures: { expired: 0 }, readsLastGood: true }),
+    source: { counts: () => ({ lists: 0, watches: 0, failures: { expired: 0 }, readsLastGood: true }) },
     certificateEndMs: () => 0,
   });
   return ((await metrics["scrape"]?.()) as { readonly text: string }).text;
