@@ -75,13 +75,16 @@ describe("the chart weir", () => {
   });
 
   it.each([
-    { settings: {}, domain: "cluster.local" },
-    { settings: { CLUSTER_DOMAIN: "corp.example" }, domain: "corp.example" },
+    { values: {}, domain: "cluster.local" },
+    { values: { kubernetesClusterDomain: "corp.example" }, domain: "corp.example" },
   ])("binds pods to their certificates, and lets the operator read reports by its own, in $domain", async (each) => {
-    const chart = await renderChart({ chart: "weir", values: { operator: { settings: each.settings } } });
+    const chart = await renderChart({ chart: "weir", values: each.values });
     const template = fieldsOf(fieldsOf(chart.only("Deployment", "weir-control-plane")["spec"])["template"]);
     const [container = {}] = mappingsOf(fieldsOf(template["spec"])["containers"]);
     const env = new Map(mappingsOf(container["env"]).map(({ name, value }) => [name, value]));
+    const operator = fieldsOf(fieldsOf(chart.only("Deployment", "weir-operator")["spec"])["template"]);
+    const [{ env: variables } = {}] = mappingsOf(fieldsOf(operator["spec"])["containers"]);
+    expect(variables).toContainEqual({ name: "CLUSTER_DOMAIN", value: each.domain });
     expect(env.get("ADS_FLEET_FROM_CERTIFICATE")).toBe("true");
     // As operator/src/certificates/leaf-plan.ts names it.
     expect(env.get("ADS_REPORT_SANS")).toBe(`spiffe://${each.domain}/ns/weir-system/sa/weir-operator`);

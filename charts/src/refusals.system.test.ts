@@ -47,6 +47,11 @@ it.each([
     message: "invalid propertyName 'HTTP_PORT'",
   },
   {
+    what: "the cluster's domain for one program alone",
+    values: { operator: { settings: { CLUSTER_DOMAIN: "corp.example" } } },
+    message: "CLUSTER_DOMAIN",
+  },
+  {
     what: "a label that selects pods",
     values: { commonLabels: { "app.kubernetes.io/instance": "mine" } },
     message: "invalid propertyName 'app.kubernetes.io/instance'",

@@ -78,9 +78,13 @@ const BY_PATH: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = 
   weir: {
     "log.level": { enum: ["debug", "info", "warn", "error"] },
     "log.format": { enum: ["text", "json"] },
+    kubernetesClusterDomain: {
+      type: "string",
+      pattern: String.raw`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`,
+    },
     watchNamespaces: { ...TEXTS, uniqueItems: true },
     "operator.settings": settingsBut(
-      `IMAGE|CERTIFICATES|CONTROL_PLANE_.*|OPERATOR_NAMESPACE|WEBHOOK_.*|LEASE_NAME|${OWNED_BY_CHART}`,
+      `IMAGE|CERTIFICATES|CLUSTER_DOMAIN|CONTROL_PLANE_.*|OPERATOR_NAMESPACE|WEBHOOK_.*|LEASE_NAME|${OWNED_BY_CHART}`,
     ),
     "controlPlane.settings": settingsBut(
       `SOURCE.*|STATE_DIRECTORY|ADS_(HOST|PORT|TLS_.*|PLAINTEXT|FLEET.*|REPORT_SANS)|${OWNED_BY_CHART}`,

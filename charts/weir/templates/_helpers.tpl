@@ -39,14 +39,9 @@ labels:
 {{- if $image.digest -}}{{ printf "%s@%s" $path $image.digest }}{{- else -}}{{ printf "%s:%s" $path (default $root.Chart.AppVersion $root.Values.image.tag) }}{{- end -}}
 {{- end -}}
 
-{{/* The trust domain of certificates: that of those that the operator makes. */}}
-{{- define "weir.trustDomain" -}}
-{{ default "cluster.local" .Values.operator.settings.CLUSTER_DOMAIN }}
-{{- end -}}
-
 {{/* The name in the operator's certificate that may read reports. */}}
 {{- define "weir.operatorUri" -}}
-spiffe://{{ include "weir.trustDomain" . }}/ns/{{ .Release.Namespace }}/sa/weir-operator
+spiffe://{{ .Values.kubernetesClusterDomain }}/ns/{{ .Release.Namespace }}/sa/weir-operator
 {{- end -}}
 
 {{/* Variables of a program from the map `settings`, in the order of their names. */}}
