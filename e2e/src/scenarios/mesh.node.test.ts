@@ -17,7 +17,14 @@ import {
   gatewayStatisticsMapping,
   withGatewayFiles,
 } from "@weir/harness/pages/gateway-files";
-import { applyEnvoyFilters, applyPatchPolicy, findManifest, inPod, readMeshPage } from "@weir/harness/pages/mesh-page";
+import {
+  applyEnvoyFilters,
+  applyPatchPolicy,
+  findManifest,
+  inPod,
+  mapTree,
+  readMeshPage,
+} from "@weir/harness/pages/mesh-page";
 import { type GoControlPlane, startGoControlPlane } from "@weir/harness/servers/go-control-plane";
 import { startRedis } from "@weir/harness/servers/redis";
 import type { StoreServer } from "@weir/harness/servers/store-server";
@@ -39,6 +46,12 @@ const LISTENER_PORT = 10_000;
 
 /** Requests of a user in turn. */
 const REQUESTS = 7;
+
+/** Requests from which the share of each pod is measured. */
+const SHARED_REQUESTS = 300;
+
+/** Longest time until pods that are ready have their share, in milliseconds. */
+const SHARE_TIMEOUT_MS = 30_000;
 
 /** Answers to those of a user who may send five. */
 const FIVE_OF_SEVEN = [200, 200, 200, 200, 200, 429, 429];
@@ -92,6 +105,34 @@ describe("docs/mesh.md", () => {
     const config: unknown = parse(BLOCKS.find((block) => block.startsWith("static_resources:"))!);
     const ask = await startEnvoy("envoy", config);
     expect(await ask("ada")).toEqual(FIVE_OF_SEVEN);
+  });
+
+  it("leads an equal share of the calls to each pod, also to those that come, and loses none", async () => {
+    const text = BLOCKS.find((block) => block.startsWith("static_resources:"))!;
+    // Without a decision the answer is 500.
+    const config = mapTree(parse(text.replace("limits-headless", "spread-headless")), (value) =>
+      value["rate_limit_service"] === undefined ? value : { ...value, failure_mode_deny: true },
+    );
+    const redis = { type: "single", single: { address: "redis.redis:6379" }, commandTimeout: "20s" };
+    const scaleTo = async (replicas: number): Promise<void> => {
+      await applyResource("RateLimitService", "spread", { replicas, backend: { type: "redis", redis } });
+      await node.kubectl(["-n", NAMESPACE, "wait", "--for=condition=Ready", "rls/spread", "--timeout=100s"]);
+    };
+    await scaleTo(3);
+    const url = await startEnvoyPod("spread", config);
+    const statuses = new Set<number>();
+    const expectShares = async (count: number): Promise<void> => {
+      const before = await callsByPod("spread");
+      expect(before.size).toBe(count);
+      for (let sent = 0; sent < SHARED_REQUESTS; sent += 1) statuses.add(await get(url, `user-${sent % 100}`));
+      const after = await callsByPod("spread");
+      const shares = [...after].map(([pod, calls]) => ((calls - (before.get(pod) ?? 0)) * count) / SHARED_REQUESTS);
+      expect(shares.filter((share) => share < 0.8 || share > 1.2)).toEqual([]);
+    };
+    await eventually("equal shares of three pods", () => expectShares(3), SHARE_TIMEOUT_MS);
+    await scaleTo(5);
+    await eventually("equal shares of five pods", () => expectShares(5), SHARE_TIMEOUT_MS);
+    expect([...statuses].filter((status) => ![200, 429].includes(status))).toEqual([]);
   });
 
   it("limits with the patches of the EnvoyFilters", async () => {
@@ -150,21 +191,39 @@ describe("docs/mesh.md", () => {
     name: string,
     config: unknown,
   ): Promise<(user: string, path?: string) => Promise<readonly number[]>> {
+    const url = await startEnvoyPod(name, config);
+    return async (user, path = "/") => {
+      const statuses: number[] = [];
+      for (let sent = 0; sent < REQUESTS; sent += 1) statuses.push(await get(url + path, user));
+      return statuses;
+    };
+  }
+
+  /** Resolves with where the pod listens. */
+  async function startEnvoyPod(name: string, config: unknown): Promise<string> {
     const text = stringify(inPod(config, LISTENER_PORT)).replaceAll("shop.svc", `${NAMESPACE}.svc`);
     const files = { "envoy.yaml": text, ...certificate };
     const args = ["--config-path", `${FILES_PATH}/envoy.yaml`, "--concurrency", "1"];
-    const pod = { namespace: NAMESPACE, name, image, args, files, port: LISTENER_PORT };
-    const { address } = await startNodePod(node, pod);
-    return async (user, path = "/") => {
-      const statuses: number[] = [];
-      for (let sent = 0; sent < REQUESTS; sent += 1) {
-        const headers = { "x-user": user, "x-user-id": user };
-        const response = await fetch(`http://${address}:${LISTENER_PORT}${path}`, { headers });
-        await response.body?.cancel();
-        statuses.push(response.status);
-      }
-      return statuses;
-    };
+    const { address } = await startNodePod(node, {
+      namespace: NAMESPACE,
+      name,
+      image,
+      args,
+      files,
+      port: LISTENER_PORT,
+    });
+    return `http://${address}:${LISTENER_PORT}`;
+  }
+
+  /** The decisions that each pod of a RateLimitService was asked for, by its name. */
+  async function callsByPod(service: string): Promise<ReadonlyMap<string, number>> {
+    const pods = await node.podsBy(`app.kubernetes.io/instance=${service}`, NAMESPACE);
+    const entries = pods.map(async ({ name, address }) => {
+      const response = await fetch(`http://${address}:9090/metrics`);
+      const found = /^ratelimit_service_total_requests\{.*"ShouldRateLimit".*\} (\d+)$/m.exec(await response.text());
+      return [name, Number(found?.[1] ?? 0)] as const;
+    });
+    return new Map(await Promise.all(entries));
   }
 
   /** The pods of Envoy Gateway's own Deployment, with the image that the page names, and what they need. */
@@ -199,6 +258,13 @@ describe("docs/mesh.md", () => {
     return node.cluster.kubectl(["apply", ...flags, "-f", "-"], manifest);
   }
 });
+
+/** The status of the answer to a user. */
+async function get(url: string, user: string): Promise<number> {
+  const response = await fetch(url, { headers: { "x-user": user, "x-user-id": user } });
+  await response.body?.cancel();
+  return response.status;
+}
 
 /** Where Envoy Gateway's discovery server is. */
 const GATEWAY_SERVICE = { namespace: GATEWAY_NAMESPACE, name: "envoy-gateway", port: 18_001 };

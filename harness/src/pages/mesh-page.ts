@@ -31,6 +31,34 @@ export function findManifest(blocks: readonly string[], kind: string, name?: str
   return found[0]!;
 }
 
+/** How the page's configuration for Envoy finds the rate limit pods, and what it asks of them, for busy machines. */
+export function pageEnvoy(): {
+  /** Of the cluster, without its name and addresses. */
+  readonly cluster: YamlObject;
+  /** `rate_limit_service` of the filter, for a cluster `ratelimit`. */
+  readonly service: YamlObject;
+} {
+  const block = readMeshPage().find((text) => text.startsWith("static_resources:"))!;
+  const text = block.replaceAll("cluster_name: weir", "cluster_name: ratelimit");
+  const { static_resources: resources } = inPod(parse(text), 0) as { static_resources: EnvoyResources };
+  const {
+    name: _name,
+    load_assignment: _addresses,
+    ...cluster
+  } = resources.clusters.find(({ name }) => name === "weir")!;
+  let service: YamlObject | undefined;
+  mapTree(resources.listeners, (value) => {
+    service ??= value["rate_limit_service"] as YamlObject | undefined;
+    return value;
+  });
+  return { cluster, service: service! };
+}
+
+interface EnvoyResources {
+  readonly listeners: unknown;
+  readonly clusters: readonly (YamlObject & { readonly name: string })[];
+}
+
 /** The same configuration for a pod: it listens on `port`, and waits for busy machines. */
 export function inPod(config: unknown, port: number): unknown {
   return mapTree(config, (value) => {
@@ -38,12 +66,17 @@ export function inPod(config: unknown, port: number): unknown {
     if (["0.0.0.0", "::", STACK_HOST].includes(String(address))) return { address: "0.0.0.0", port_value: port };
     // Envoy Gateway leaves the filter's timeout at 20 ms, after which a request is let through.
     const isFilter = value["@type"] === `${EXTENSIONS}.filters.http.ratelimit.v3.RateLimit`;
-    const isShort = timeout === "0.25s" || (isFilter && timeout === undefined);
-    return { ...value, ...(isShort && { timeout: "20s" }), ...(connect !== undefined && LONG_CONNECT) };
+    const isCheck = value["grpc_health_check"] !== undefined;
+    const isShort = timeout === "0.25s" || isCheck || (isFilter && timeout === undefined);
+    return {
+      ...value,
+      ...(isShort && { timeout: isCheck ? "5s" : "20s" }),
+      ...(connect !== undefined && LONG_CONNECT),
+    };
   });
 }
 
-const LONG_CONNECT = { connect_timeout: "20s" };
+const LONG_CONNECT = { connect_timeout: "2s" };
 
 /** An Envoy configuration with what two EnvoyFilters patch into a gateway that Istio would configure. */
 export function applyEnvoyFilters(filters: readonly Manifest[]): unknown {

@@ -4,7 +4,7 @@ import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { ClusterCaches } from "../reconcile/cluster-caches.ts";
 import { Controller, type ControllerDeps, type ControllerOptions } from "../reconcile/controller.ts";
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
-import { OWNED_KIND_NAMES, OWNED_KINDS, type OwnedKindName, PODS } from "./objects/owned-kinds.ts";
+import { OWNED_KIND_NAMES, OWNED_KINDS, type OwnedKind, type OwnedKindName, PODS } from "./objects/owned-kinds.ts";
 import { MANAGED_LABEL, MANAGER, type WorkloadOptions } from "./objects/workload.ts";
 import { WorkloadReconciler, type WorkloadReconcilerDeps } from "./workload-reconciler.ts";
 
@@ -43,12 +43,14 @@ export function createWorkloadParts(
   deps: WorkloadControllerDeps,
   { workload, namespaces, ...options }: WorkloadControllerOptions,
 ): readonly Part[] {
-  const follow = (kind: OwnedKindName): ObjectLookup =>
-    deps.caches.follow(OWNED_KINDS[kind], { namespaces, labelSelector, isOptional: "isOptional" in OWNED_KINDS[kind] });
-  const owned = Object.fromEntries(OWNED_KIND_NAMES.map((kind) => [kind, follow(kind)])) as Record<
-    OwnedKindName,
-    ObjectLookup
-  >;
+  const follow = (kind: OwnedKind): ObjectLookup =>
+    deps.caches.follow(kind, { namespaces, labelSelector, isOptional: kind.isOptional === true });
+  const followed = new Map<string, ObjectLookup>();
+  const entries = OWNED_KIND_NAMES.map((name) => {
+    const kind: OwnedKind = OWNED_KINDS[name];
+    return [name, followed.getOrInsertComputed(kind.plural, () => follow(kind))];
+  });
+  const owned = Object.fromEntries(entries) as Record<OwnedKindName, ObjectLookup>;
   const reconciler = new WorkloadReconciler({ ...deps, owned }, workload);
   const controller = new Controller({ ...deps, reconciler }, deps.services, options);
   for (const { objects, keysOf } of reconciler.sources()) controller.follow(objects, keysOf);

@@ -8,8 +8,9 @@ import type { ObjectClient, ObjectWriter, WrittenObject } from "@weir/kubernetes
 import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
 
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
+import type { ObjectKey } from "../reconcile/reconciler.ts";
 import { hasAsRendered } from "./drift.ts";
-import { apiVersionOf, OWNED_KINDS, type OwnedKindName } from "./objects/owned-kinds.ts";
+import { apiVersionOf, OWNED_KINDS, ownedName, type OwnedKindName } from "./objects/owned-kinds.ts";
 import { type RenderedObject, renderWorkload } from "./objects/render-workload.ts";
 import { MANAGED_LABEL, MANAGER, podBounds, selectorOf, type Workload } from "./objects/workload.ts";
 import { hasLabels } from "./pods.ts";
@@ -66,7 +67,8 @@ export class WorkloadObjects {
         continue;
       }
       const result = await this.#apply(workload, kind, object, signal);
-      if (result === "name-taken") return { kind: "name-taken", taken: `${OWNED_KINDS[kind].kind} ${workload.name}` };
+      if (result === "name-taken")
+        return { kind: "name-taken", taken: `${OWNED_KINDS[kind].kind} ${ownedName(kind, workload.name)}` };
       if (kind === "deployment") deployment = result;
     }
     if (deployment === undefined) throw new TypeError("Cannot be: the Deployment was applied, and there is none");
@@ -83,11 +85,12 @@ export class WorkloadObjects {
     const { objects, owned } = this.#deps;
     const isOptional = "isOptional" in OWNED_KINDS[kind];
     if (isOptional && !owned[kind].isListed()) return undefined;
-    const cached = owned[kind].get(workload);
+    const key = keyOf(workload, kind);
+    const cached = owned[kind].get(key);
     if (cached !== undefined && this.#isAsRendered(cached, object, workload)) return cached;
     try {
       // The caches have no objects without our label.
-      const present = cached ?? (await objects.get(OWNED_KINDS[kind], workload, signal));
+      const present = cached ?? (await objects.get(OWNED_KINDS[kind], key, signal));
       if (present !== undefined && !isOwn(present, workload)) return "name-taken";
       const applied = present === undefined ? object : withoutController(object, present);
       return await objects.apply(OWNED_KINDS[kind], applied, { fieldManager: MANAGER, isForced: true }, signal);
@@ -105,9 +108,10 @@ export class WorkloadObjects {
   }
 
   async #delete(workload: Workload, kind: OwnedKindName, signal: AbortSignal): Promise<void> {
-    const present = this.#deps.owned[kind].get(workload);
+    const key = keyOf(workload, kind);
+    const present = this.#deps.owned[kind].get(key);
     if (present === undefined || !isOwn(present, workload)) return;
-    await this.#deps.objects.delete(OWNED_KINDS[kind], workload, { uid: present.uid }, signal);
+    await this.#deps.objects.delete(OWNED_KINDS[kind], key, { uid: present.uid }, signal);
   }
 
   /**
@@ -132,6 +136,10 @@ export class WorkloadObjects {
     const options = { fieldManager: REPLICAS_MANAGER, isForced: true };
     return await this.#deps.objects.apply(OWNED_KINDS.deployment, object, options, signal);
   }
+}
+
+function keyOf({ namespace, name }: Workload, kind: OwnedKindName): ObjectKey {
+  return { namespace, name: ownedName(kind, name) };
 }
 
 /** The number of pods that a Deployment wants. */

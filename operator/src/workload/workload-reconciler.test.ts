@@ -25,7 +25,8 @@ describe("WorkloadReconciler", () => {
   /** Puts an object into its cache, as a watch does after a write; applied fields replace the earlier ones. */
   function put(cache: ObjectCache, content: Record<string, unknown>, generation: number): KubernetesObject {
     versions += 1;
-    const before = fieldsOf(cache.get(KEY)?.content);
+    const { name = KEY.name } = fieldsOf(content["metadata"]) as { readonly name?: string };
+    const before = fieldsOf(cache.get({ ...KEY, name })?.content);
     const metadata = { uid: "u1", ...fieldsOf(content["metadata"]), generation, resourceVersion: `${versions}` };
     const object = readObject({ ...before, ...content, metadata: { ...fieldsOf(before["metadata"]), ...metadata } })!;
     cache.put(object);
@@ -52,6 +53,7 @@ describe("WorkloadReconciler", () => {
     services = new ObjectCache();
     pods = new ObjectCache();
     owned = Object.fromEntries(OWNED_KIND_NAMES.map((name) => [name, new ObjectCache()])) as typeof owned;
+    owned.headlessService = owned.service;
     versions = monotonicMs = 0;
     connected = new Set();
     const apply = (kind: ApiKind, object: WrittenObject): Promise<KubernetesObject> => {

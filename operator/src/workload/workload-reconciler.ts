@@ -20,7 +20,7 @@ import type { ObjectLookup } from "../reconcile/object-cache.ts";
 import type { ObjectKey, ReconcileResult, Reconciler } from "../reconcile/reconciler.ts";
 import { fleetConflict } from "./fleet-conflict.ts";
 import { needsOf } from "./needs.ts";
-import { apiVersionOf, OWNED_KIND_NAMES, type OwnedKindName, RATE_LIMIT_SERVICES } from "./objects/owned-kinds.ts";
+import { apiVersionOf, type OwnedKindName, RATE_LIMIT_SERVICES } from "./objects/owned-kinds.ts";
 import {
   INSTANCE_LABEL,
   MANAGER,
@@ -114,9 +114,8 @@ export class WorkloadReconciler implements Reconciler, Part {
     const { services, owned, pods } = this.#deps;
     return [
       { objects: services, keysOf: (object) => this.#rivalsOf(object) },
-      // All have the name of their resource, also those that have lost their owner.
-      ...OWNED_KIND_NAMES.map((kind) => ({ objects: owned[kind], keysOf: (object: ObjectKey) => [object] })),
-      { objects: pods, keysOf: instanceOf },
+      // By their label, which also those have that have lost their owner.
+      ...[...new Set(Object.values(owned)), pods].map((objects) => ({ objects, keysOf: instanceOf })),
     ];
   }
 
@@ -302,9 +301,9 @@ function textOfKey({ namespace, name }: ObjectKey): string {
   return `${namespace}/${name}`;
 }
 
-function instanceOf(pod: KubernetesObject): readonly ObjectKey[] {
-  const name = labelOf(pod, INSTANCE_LABEL);
-  return name === undefined ? [] : [{ namespace: pod.namespace, name }];
+function instanceOf(object: KubernetesObject): readonly ObjectKey[] {
+  const name = labelOf(object, INSTANCE_LABEL);
+  return name === undefined ? [] : [{ namespace: object.namespace, name }];
 }
 
 function selectorText(workload: Workload): string {

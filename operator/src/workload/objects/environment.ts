@@ -18,6 +18,12 @@ export interface EnvironmentVariable {
  */
 export const STOP_SECONDS = { preStop: 5, drain: 5, grace: 10, margin: 5 } as const;
 
+/**
+ * How long a proxy keeps a connection to a pod, plus or minus a tenth: its next one may be to a pod that is new. A
+ * resource may say otherwise.
+ */
+const CONNECTION_AGE_MAX = "5m";
+
 /** The variables of the container, each name once. */
 export function environmentOf(workload: Workload): readonly EnvironmentVariable[] {
   const { spec } = workload;
@@ -29,11 +35,12 @@ export function environmentOf(workload: Workload): readonly EnvironmentVariable[
     ...statisticsSettings(spec.statistics),
     ...tracingSettings(spec.tracing),
   };
+  const given = new Set(spec.env?.map(({ name }) => name));
   return [
     // First: a later variable refers to it.
     { name: "CONFIG_GRPC_XDS_NODE_ID", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.name" } } },
     ...Object.entries(settings).flatMap(([name, value]) =>
-      value === undefined ? [] : [{ name, value: escaped(name, String(value)) }],
+      value === undefined || given.has(name) ? [] : [{ name, value: escaped(name, String(value)) }],
     ),
     ...(spec.env ?? []),
   ];
@@ -51,6 +58,7 @@ function listenerSettings({ tls }: RateLimitServiceSpec): SettingValues {
     PORT: PORTS.http,
     GRPC_PORT: PORTS.grpc,
     DEBUG_PORT: PORTS.debug,
+    GRPC_MAX_CONNECTION_AGE: CONNECTION_AGE_MAX,
     SHUTDOWN_DRAIN: seconds(STOP_SECONDS.drain),
     SHUTDOWN_GRACE: seconds(STOP_SECONDS.grace),
     GRPC_SERVER_USE_TLS: tls !== undefined,

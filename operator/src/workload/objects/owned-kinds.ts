@@ -4,6 +4,8 @@ import type { ApiKind } from "@weir/kubernetes/client/api-resource";
 /** A kind as the API has it, and as manifests name it. */
 export interface OwnedKind extends ApiKind {
   readonly kind: string;
+  /** What the name of the object adds to that of the resource. */
+  readonly suffix?: string;
   /** Not part of Kubernetes itself: a cluster may not know it. */
   readonly isOptional?: true;
 }
@@ -12,6 +14,7 @@ export interface OwnedKind extends ApiKind {
 export const OWNED_KINDS = {
   serviceAccount: { group: "", version: "v1", plural: "serviceaccounts", kind: "ServiceAccount" },
   service: { group: "", version: "v1", plural: "services", kind: "Service" },
+  headlessService: { group: "", version: "v1", plural: "services", kind: "Service", suffix: "-headless" },
   networkPolicy: { group: "networking.k8s.io", version: "v1", plural: "networkpolicies", kind: "NetworkPolicy" },
   disruptionBudget: { group: "policy", version: "v1", plural: "poddisruptionbudgets", kind: "PodDisruptionBudget" },
   deployment: { group: "apps", version: "v1", plural: "deployments", kind: "Deployment" },
@@ -35,6 +38,12 @@ export type OwnedKindName = keyof typeof OWNED_KINDS;
 
 /** The names, in the order of {@link OWNED_KINDS}. */
 export const OWNED_KIND_NAMES = Object.keys(OWNED_KINDS) as readonly OwnedKindName[];
+
+/** The name of a resource's object of a kind. */
+export function ownedName(kind: OwnedKindName, name: string): string {
+  const { suffix = "" }: OwnedKind = OWNED_KINDS[kind];
+  return name + suffix;
+}
 
 /** Pods of the data planes. */
 export const PODS: ApiKind = { group: "", version: "v1", plural: "pods" };

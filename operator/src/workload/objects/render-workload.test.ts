@@ -104,6 +104,7 @@ describe("environmentOf()", () => {
       PORT: "8080",
       GRPC_PORT: "8081",
       DEBUG_PORT: "6070",
+      GRPC_MAX_CONNECTION_AGE: "5m",
       SHUTDOWN_DRAIN: "5s",
       SHUTDOWN_GRACE: "10s",
       GRPC_SERVER_USE_TLS: "true",
@@ -166,6 +167,11 @@ describe("environmentOf()", () => {
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318",
       LOG_LEVEL: "debug",
     });
+  });
+
+  it("leaves the age of connections to a resource that says it", () => {
+    const env = [{ name: "GRPC_MAX_CONNECTION_AGE", value: "1h" }];
+    expect(environment({ ...MEMORY, env })["GRPC_MAX_CONNECTION_AGE"]).toBe("1h");
   });
 
   it("takes no reference to another variable from a value", () => {
@@ -270,6 +276,12 @@ describe("renderWorkload()", () => {
         ports: ["debug", "metrics"].map((port) => ({ port, protocol: "TCP" })),
       },
     ]);
+  });
+
+  it("makes a Service with one address, and one with those of the pods", () => {
+    const [service, headless] = (["service", "headlessService"] as const).map((kind) => rendered(kind, MEMORY));
+    expect([service?.metadata.name, headless?.metadata.name]).toEqual(["limits", "limits-headless"]);
+    expect(headless?.["spec"]).toEqual({ ...(service?.["spec"] as object), clusterIP: "None" });
   });
 
   it("says that the Service speaks h2c only without TLS", () => {

@@ -10,7 +10,7 @@ import { renderNetworkPolicy } from "./network-policy.ts";
 import { OWNED_KIND_NAMES, type OwnedKindName } from "./owned-kinds.ts";
 import { renderPodMonitor } from "./pod-monitor.ts";
 import { renderServiceAccount } from "./service-account.ts";
-import { renderService } from "./service.ts";
+import { renderHeadlessService, renderService } from "./service.ts";
 import type { Workload } from "./workload.ts";
 
 /** Annotation with the checksum of what the operator has applied. */
@@ -20,6 +20,7 @@ const RENDERED_ANNOTATION = "ratelimit.weir.dev/rendered";
 const RENDERERS: Readonly<Record<OwnedKindName, (workload: Workload) => WrittenObject | undefined>> = {
   serviceAccount: renderServiceAccount,
   service: renderService,
+  headlessService: renderHeadlessService,
   networkPolicy: renderNetworkPolicy,
   disruptionBudget: renderDisruptionBudget,
   deployment: renderDeployment,

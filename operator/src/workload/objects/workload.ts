@@ -8,7 +8,7 @@ import {
 } from "@weir/crds/rate-limit-service/schema/schema";
 import type { WrittenObject } from "@weir/kubernetes/client/object-client";
 
-import { apiVersionOf, OWNED_KINDS, type OwnedKindName, RATE_LIMIT_SERVICES } from "./owned-kinds.ts";
+import { apiVersionOf, OWNED_KINDS, ownedName, type OwnedKindName, RATE_LIMIT_SERVICES } from "./owned-kinds.ts";
 
 /** The writer of the objects: field manager, and value of the label below. */
 export const MANAGER = "weir-operator";
@@ -67,7 +67,7 @@ export function labelsOf(workload: Workload): Readonly<Record<string, string>> {
   return { ...selectorOf(workload), [MANAGED_LABEL]: MANAGER, "ratelimit.weir.dev/fleet": workload.fleet };
 }
 
-/** An object of a workload: named as the resource is, and owned by it. */
+/** An object of a workload, owned by its resource. */
 export function ownedObject(
   workload: Workload,
   kindName: OwnedKindName,
@@ -80,7 +80,7 @@ export function ownedObject(
     apiVersion: apiVersionOf(OWNED_KINDS[kindName]),
     kind: OWNED_KINDS[kindName].kind,
     metadata: {
-      name,
+      name: ownedName(kindName, name),
       namespace,
       labels: { ...labels, ...labelsOf(workload) },
       ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: true }],
