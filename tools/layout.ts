@@ -128,12 +128,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "startup",
       "workers",
     ],
-    alternatives: [
-      "config",
-      "counters",
-      "counters/kvstore/{single,cluster,sentinel}",
-      "transport/{weir,grpc-js,json,debug}",
-    ],
+    alternatives: ["config", "counters", "counters/kvstore/{single,cluster,sentinel}", "transport/{weir,json,debug}"],
   },
   {
     name: "account",

@@ -29,9 +29,6 @@ const TELL_PROCESSOR_TIME = `
     writeSync(2, "processor time " + Math.round((user + system) / 1000) + " ms\\n");
   });`;
 
-/** Values of GRPC_ENGINE. */
-const ENGINES = ["weir", "grpc-js"] as const;
-
 describe("weir-ratelimit", () => {
   let folder: string;
   const programs: Program[] = [];
@@ -96,32 +93,29 @@ describe("weir-ratelimit", () => {
     return `${response.status} ${await response.text()}`;
   }
 
-  it.each(ENGINES)(
-    "limits over JSON and gRPC together, and ends with 0 at SIGTERM, with GRPC_ENGINE=%s",
-    async (engine) => {
-      await writeRules("d", 3);
-      const program = service({ GRPC_ENGINE: engine });
-      const port = await portOf(program, "HTTP");
-      expect([await ask(port, "d"), await ask(port, "d")]).toEqual([200, 200]);
-      const grpc = await portOf(program, "gRPC");
-      expect(await callRateLimit(grpc, "d", ["k", "v"])).toMatchObject({
-        overallCode: Code.OK,
-        statuses: [
-          {
-            code: Code.OK,
-            currentLimit: { requestsPerUnit: 3, unit: Unit.DAY },
-            limitRemaining: 0,
-            durationUntilReset: { seconds: expect.any(BigInt) },
-          },
-        ],
-      });
-      expect(await callRateLimit(grpc, "d", ["k", "v"])).toMatchObject({ overallCode: Code.OVER_LIMIT });
-      expect(await ask(port, "d")).toBe(429);
-      expect(await ask(port, "d", "another")).toBe(200);
-      program.child.kill("SIGTERM");
-      expect(await program.code).toBe(0);
-    },
-  );
+  it("limits over JSON and gRPC together, and ends with 0 at SIGTERM", async () => {
+    await writeRules("d", 3);
+    const program = service();
+    const port = await portOf(program, "HTTP");
+    expect([await ask(port, "d"), await ask(port, "d")]).toEqual([200, 200]);
+    const grpc = await portOf(program, "gRPC");
+    expect(await callRateLimit(grpc, "d", ["k", "v"])).toMatchObject({
+      overallCode: Code.OK,
+      statuses: [
+        {
+          code: Code.OK,
+          currentLimit: { requestsPerUnit: 3, unit: Unit.DAY },
+          limitRemaining: 0,
+          durationUntilReset: { seconds: expect.any(BigInt) },
+        },
+      ],
+    });
+    expect(await callRateLimit(grpc, "d", ["k", "v"])).toMatchObject({ overallCode: Code.OVER_LIMIT });
+    expect(await ask(port, "d")).toBe(429);
+    expect(await ask(port, "d", "another")).toBe(200);
+    program.child.kill("SIGTERM");
+    expect(await program.code).toBe(0);
+  });
 
   it("takes an edited file, keeps the old rules when it is broken, and says where (case 198)", async () => {
     await writeRules("d", 1);
@@ -166,19 +160,16 @@ describe("weir-ratelimit", () => {
     },
   );
 
-  it.each(ENGINES)(
-    "answers UNAVAILABLE without a configuration when it is forced to start, with GRPC_ENGINE=%s (case 155)",
-    async (engine) => {
-      await rm(join(folder, "config"), { recursive: true });
-      const program = service({ FORCE_START_WITHOUT_INITIAL_CONFIG: "true", GRPC_ENGINE: engine });
-      expect(await ask(await portOf(program, "HTTP"), "d")).toBe(503);
-      await expect(callRateLimit(await portOf(program, "gRPC"), "d", ["k", "v"])).rejects.toMatchObject({
-        code: status.UNAVAILABLE,
-        details: "no rate limit configuration loaded",
-      });
-      expect(await textAt(await portOf(program, "HTTP"), "/healthcheck")).toBe("200 OK");
-    },
-  );
+  it("answers UNAVAILABLE without a configuration when it is forced to start (case 155)", async () => {
+    await rm(join(folder, "config"), { recursive: true });
+    const program = service({ FORCE_START_WITHOUT_INITIAL_CONFIG: "true" });
+    expect(await ask(await portOf(program, "HTTP"), "d")).toBe(503);
+    await expect(callRateLimit(await portOf(program, "gRPC"), "d", ["k", "v"])).rejects.toMatchObject({
+      code: status.UNAVAILABLE,
+      details: "no rate limit configuration loaded",
+    });
+    expect(await textAt(await portOf(program, "HTTP"), "/healthcheck")).toBe("200 OK");
+  });
 
   it("loads over ADS, accepts, rejects with the text, and comes back after the server was away", async () => {
     ads = new ScriptedAdsServer();

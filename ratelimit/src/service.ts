@@ -17,7 +17,6 @@ import { ActiveRules } from "./startup/active-rules.ts";
 import { createConfigSource } from "./startup/config-source.ts";
 import { createCounterBackend } from "./startup/counter-backend.ts";
 import { createFirstConfigurationWait } from "./startup/first-configuration.ts";
-import { createGrpcTransport } from "./startup/grpc-engine.ts";
 import { openGrpcTls } from "./startup/grpc-tls.ts";
 import { withAddressLog } from "./startup/listen-address-log.ts";
 import { createStatisticsSinks } from "./startup/statistics-sinks.ts";
@@ -27,6 +26,7 @@ import { LoadStatistics, ServiceStatistics } from "./statistics/service-statisti
 import { StatisticsStore } from "./statistics/statistics-store.ts";
 import { DebugListener } from "./transport/debug/debug-listener.ts";
 import { JsonTransport } from "./transport/json/json-transport.ts";
+import { GrpcTransport } from "./transport/weir/grpc-transport.ts";
 import { ConnectionGateway } from "./workers/connection-gateway.ts";
 import { shareOf } from "./workers/shares.ts";
 import { StoreHealth } from "./workers/store-health.ts";
@@ -91,7 +91,7 @@ export async function createService(
   const grpcTls = server.grpc.tls && openGrpcTls(server.grpc.tls, files, new LoadStatistics(store, "certs"));
   const grpc =
     pool === undefined
-      ? await createGrpcTransport(
+      ? new GrpcTransport(
           { decider, tracing, health, statistics, store, turn, log },
           { ...server.grpc, tls: grpcTls, request: settings.decide },
         )

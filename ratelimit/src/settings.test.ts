@@ -81,7 +81,6 @@ describe("parseSettings", () => {
       server: {
         http: { host: "0.0.0.0", port: 8080 },
         grpc: {
-          engine: "weir",
           address: { kind: "tcp", host: "0.0.0.0", port: 8081 },
           tls: undefined,
           connectionAgeMaxMs: 86_400_000,

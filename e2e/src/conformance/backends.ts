@@ -1,5 +1,5 @@
-// The kinds of counter store over which the flows from end to end are the same, and the other gRPC
-// engine: the servers of each, and the environment of the service.
+// The kinds of counter store over which the flows from end to end are the same: the servers of each,
+// and the environment of the service.
 import { writeCertificates } from "@weir/harness/servers/certificate-files";
 import { startMemcached } from "@weir/harness/servers/memcached";
 import { startRedis, startRedisCluster, startSentinel } from "@weir/harness/servers/redis";
@@ -31,7 +31,6 @@ const STOP = { STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: "true" } as const;
 /** Every kind. */
 export const BACKENDS: readonly Backend[] = [
   { name: "memory", start: () => running([], { BACKEND_TYPE: "memory" }) },
-  { name: "memory, served by grpc-js", start: () => running([], { BACKEND_TYPE: "memory", GRPC_ENGINE: "grpc-js" }) },
   {
     name: "memory with a local cache, which stops others",
     hasLocalCache: true,

@@ -28,12 +28,12 @@ descriptors:
 /** Calls of each load. */
 const CALLS = 400;
 
-describe.each(["weir", "grpc-js"])("the rate limit service with GRPC_ENGINE=%s", (engine) => {
+describe("the rate limit service", () => {
   const folder = makeTemporaryFolder();
   let service: RateLimitService;
 
   beforeAll(async () => {
-    const env = { BACKEND_TYPE: "memory", GRPC_ENGINE: engine };
+    const env = { BACKEND_TYPE: "memory" };
     service = await startRateLimitService(folder.path, { "d.yaml": RULES }, env, { isBuilt: true });
   });
 

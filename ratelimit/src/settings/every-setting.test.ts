@@ -326,7 +326,6 @@ const COUNTERS: readonly Row[] = [
     expected: true,
   },
   { names: "CACHE_KEY_PREFIX", value: "p:", path: "decide.keyPrefix", expected: "p:" },
-  { names: "GRPC_ENGINE", value: "grpc-js", path: "server.grpc.engine", expected: "grpc-js" },
   { names: "BACKEND_FAILURE_MODE", value: "deny", path: "decide.failureMode", expected: "deny" },
   { names: "UNSUPPORTED_FIELDS", value: "error", path: "decide.unsupportedFields", expected: "error" },
 ];

@@ -5,7 +5,7 @@ import { readTlsPaths } from "@weir/common/tls/tls-settings";
 
 import type { HealthOptions } from "../health/health.ts";
 import type { DebugListenerOptions } from "../transport/debug/debug-listener.ts";
-import type { GrpcTransportOptions } from "../transport/grpc-transport.ts";
+import type { GrpcTransportOptions } from "../transport/weir/grpc-transport.ts";
 
 /**
  * Longest age of a connection, in milliseconds (22 days): a tenth is added at random, and a timer
@@ -20,9 +20,7 @@ export interface HostPort {
 }
 
 /** The gRPC listener: the options of the transport, and its TLS as files. */
-export interface GrpcSettings extends Omit<GrpcTransportOptions, "tls"> {
-  /** GRPC_ENGINE: what serves gRPC; default our own HTTP/2 server. */
-  readonly engine: "weir" | "grpc-js";
+export interface GrpcSettings extends Omit<GrpcTransportOptions, "tls" | "request"> {
   /** GRPC_SERVER_USE_TLS with its files; undefined = plain text, the default. */
   readonly tls: GrpcTlsSettings | undefined;
 }
@@ -65,11 +63,10 @@ export function readServerSettings(read: EnvReader): ServerSettings {
     host: read.string("HOST", { default: "0.0.0.0", effect: "Address of the HTTP listener (/json, /healthcheck)." }),
     port: read.port("PORT", { default: 8080, effect: "Port of the HTTP listener; 0 takes a free one." }),
   };
-  const grpc = readGrpc(read);
   return {
     http,
-    grpc,
-    workers: readWorkers(read, grpc.engine),
+    grpc: readGrpc(read),
+    workers: readWorkers(read),
     debug: {
       host: read.string("DEBUG_HOST", { default: "0.0.0.0", effect: "Address of the debug listener." }),
       port: read.port("DEBUG_PORT", { default: 6070, effect: "Port of the debug listener; 0 takes a free one." }),
@@ -109,19 +106,17 @@ export function readServerSettings(read: EnvReader): ServerSettings {
   };
 }
 
-function readWorkers(read: EnvReader, engine: GrpcSettings["engine"]): number | "auto" {
+function readWorkers(read: EnvReader): number | "auto" {
   const written = read.string("WORKERS", {
     default: "1",
     effect:
-      "Processes that serve gRPC on the one port, with one more for everything else; auto is one for each processor of the container's quota, rounded down, at most 4, and 1 with the memory backend. More than 1 needs GRPC_ENGINE=weir and counters outside the process.",
+      "Processes that serve gRPC on the one port, with one more for everything else; auto is one for each processor of the container's quota, rounded down, at most 4, and 1 with the memory backend. More than 1 needs counters outside the process.",
   });
   const workers = written === "auto" ? written : Number(written);
   if (workers !== "auto" && !(Number.isInteger(workers) && workers >= 1 && workers <= WORKERS_MAX)) {
     read.problem("WORKERS", written, `auto, or a whole number from 1 to ${WORKERS_MAX}`);
     return 1;
   }
-  if (workers !== 1 && engine !== "weir")
-    read.problem("WORKERS", written, "1, because GRPC_ENGINE is not weir: only that engine serves with workers");
   return workers;
 }
 
@@ -132,12 +127,6 @@ function readGrpc(read: EnvReader): GrpcSettings {
   const host = read.string("GRPC_HOST", { default: "0.0.0.0", effect: "Address of the gRPC listener." });
   const port = read.port("GRPC_PORT", { default: 8081, effect: "Port of the gRPC listener; 0 takes a free one." });
   return {
-    engine: read.oneOf("GRPC_ENGINE", {
-      default: "weir",
-      choices: ["weir", "grpc-js"],
-      effect:
-        "What serves gRPC: weir is our own HTTP/2 server; grpc-js is the library of the gRPC project, which is slower and has fewer bounds.",
-    }),
     address: path === undefined ? { kind: "tcp", host, port } : { kind: "unix", path },
     connectionAgeMaxMs: Math.min(
       read.durationMs("GRPC_MAX_CONNECTION_AGE", {

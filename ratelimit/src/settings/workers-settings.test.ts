@@ -22,7 +22,6 @@ describe("parseSettings() of WORKERS", () => {
     { env: { ...KVSTORE, WORKERS: "64" }, expected: 64 },
     { env: { ...KVSTORE, WORKERS: "auto" }, expected: "auto" },
     { env: { ...MEMORY, WORKERS: "auto" }, expected: "auto" },
-    { env: { ...MEMORY, WORKERS: "1", GRPC_ENGINE: "grpc-js" }, expected: 1 },
   ])("takes $env", ({ env, expected }) => {
     expect(parseSettings(env).server.workers).toBe(expected);
   });
@@ -31,14 +30,6 @@ describe("parseSettings() of WORKERS", () => {
     { env: { ...KVSTORE, WORKERS: "0" }, problem: "WORKERS=0: auto, or a whole number from 1 to 64" },
     { env: { ...KVSTORE, WORKERS: "1.5" }, problem: "WORKERS=1.5: auto, or a whole number from 1 to 64" },
     { env: { ...KVSTORE, WORKERS: "two" }, problem: "WORKERS=two: auto, or a whole number from 1 to 64" },
-    {
-      env: { ...KVSTORE, WORKERS: "2", GRPC_ENGINE: "grpc-js" },
-      problem: "WORKERS=2: 1, because GRPC_ENGINE is not weir: only that engine serves with workers",
-    },
-    {
-      env: { ...KVSTORE, WORKERS: "auto", GRPC_ENGINE: "grpc-js" },
-      problem: "WORKERS=auto: 1, because GRPC_ENGINE is not weir: only that engine serves with workers",
-    },
     {
       env: { ...MEMORY, WORKERS: "2" },
       problem: "WORKERS=2: 1 or auto, because BACKEND_TYPE is memory: processes do not share counters in memory",

@@ -147,17 +147,12 @@ describe("weir-ratelimit tracing", () => {
     return { BACKEND_TYPE: "redis", KVSTORE_COMMAND_TIMEOUT: "15s", REDIS_PERSECOND: "true", ...main, ...perSecond };
   }
 
-  it.each([
-    ["http", "weir"],
-    ["grpc", "weir"],
-    ["http", "grpc-js"],
-  ] as const)(
-    "exports the spans of a call over gRPC and Redis over %s, with parents, attributes and resource, with GRPC_ENGINE=%s (cases 116, 167)",
-    async (protocol, engine) => {
+  it.each(["http", "grpc"] as const)(
+    "exports the spans of a call over gRPC and Redis over %s, with parents, attributes and resource (cases 116, 167)",
+    async (protocol) => {
       const receiver = await startReceiver();
       const { program, target } = await serve({
         ...redisSettings(await startRedis()),
-        GRPC_ENGINE: engine,
         TRACING_EXPORTER_PROTOCOL: protocol,
         TRACING_SERVICE_NAME: "limits",
         TRACING_SERVICE_NAMESPACE: "edge",

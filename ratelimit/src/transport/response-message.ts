@@ -1,4 +1,4 @@
-// Converts a decision to the protobuf message, for transports that encode with a library.
+// Converts a decision to the protobuf message, for answers and spans in JSON.
 import { create } from "@bufbuild/protobuf";
 import { DurationSchema } from "@bufbuild/protobuf/wkt";
 import { HeaderValueSchema } from "@weir/proto/generated/envoy/config/core/v3/base_pb";

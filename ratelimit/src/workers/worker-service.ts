@@ -16,7 +16,7 @@ import { ReloadedFiles } from "../startup/reloaded-files.ts";
 import { NodeStatistics } from "../statistics/node-statistics.ts";
 import { ServiceStatistics } from "../statistics/service-statistics.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
-import { WeirTransport } from "../transport/weir/weir-transport.ts";
+import { GrpcTransport } from "../transport/weir/grpc-transport.ts";
 
 /** What a worker works with. */
 export interface WorkerServiceDeps {
@@ -29,7 +29,7 @@ export interface WorkerServiceDeps {
 /** The parts. */
 export class WorkerService {
   readonly store: StatisticsStore;
-  readonly transport: WeirTransport;
+  readonly transport: GrpcTransport;
   readonly #counter: Counter;
   readonly #files: ReloadedFiles;
   readonly #health: Health;
@@ -63,12 +63,8 @@ export class WorkerService {
     const { grpc } = settings.server;
     // The service itself reports invalid files when it starts.
     const grpcTls = grpc.tls && openGrpcTls(grpc.tls, files);
-    const transport = new WeirTransport(
-      {
-        ...{ decider, tracing, health, statistics, store, turn, log },
-        nowMs: () => performance.now(),
-        random: Math.random,
-      },
+    const transport = new GrpcTransport(
+      { decider, tracing, health, statistics, store, turn, log },
       { ...grpc, tls: grpcTls, request: settings.decide },
     );
     return new WorkerService({ store, transport, counter, files, health, rules });
@@ -76,7 +72,7 @@ export class WorkerService {
 
   private constructor(parts: {
     readonly store: StatisticsStore;
-    readonly transport: WeirTransport;
+    readonly transport: GrpcTransport;
     readonly counter: Counter;
     readonly files: ReloadedFiles;
     readonly health: Health;

@@ -15,7 +15,6 @@ export const DATA_PLANE_SETTINGS: readonly DataPlaneSetting[] = [
   { names: ["GRPC_UDS"] },
   { names: ["GRPC_HOST"] },
   { names: ["GRPC_PORT"] },
-  { names: ["GRPC_ENGINE"] },
   { names: ["GRPC_MAX_CONNECTION_AGE"] },
   { names: ["GRPC_MAX_CONNECTION_AGE_GRACE"] },
   { names: ["GRPC_SERVER_USE_TLS"] },

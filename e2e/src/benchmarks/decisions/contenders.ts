@@ -1,5 +1,5 @@
-// The servers of the benchmark: Weir with either engine, an earlier commit of it, envoyproxy/ratelimit,
-// and one that decides nothing; each the real program, over the same store and rules.
+// The servers of the benchmark: Weir, an earlier commit of it, envoyproxy/ratelimit, and one that decides
+// nothing; each the real program, over the same store and rules.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
@@ -99,11 +99,9 @@ function start(contender: Contender, place: GroupPlace): Promise<Started> {
     case "envoyproxy/ratelimit":
       return startGo(place);
     case "weir":
-      return startWeir(contender, { GRPC_ENGINE: "weir" }, place);
+      return startWeir(contender, {}, place);
     case "weir, 2 workers":
-      return startWeir(contender, { GRPC_ENGINE: "weir", WORKERS: "2" }, place);
-    case "weir, grpc-js":
-      return startWeir(contender, { GRPC_ENGINE: "grpc-js" }, place);
+      return startWeir(contender, { WORKERS: "2" }, place);
     case "earlier":
       return startWeir(contender, {}, place, place.earlier!.root);
   }

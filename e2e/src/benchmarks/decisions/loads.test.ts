@@ -38,11 +38,7 @@ describe("selectGroups()", () => {
   });
 
   it("has only rows with every word, and their ceilings", () => {
-    expect(names({ ...ALL, only: ["redis/", "16x1", "weir"] })).toEqual([
-      "redis/16x1/weir",
-      "redis/16x1/weir, grpc-js",
-      "redis/16x1/nothing",
-    ]);
+    expect(names({ ...ALL, only: ["redis/", "16x1", "weir"] })).toEqual(["redis/16x1/weir", "redis/16x1/nothing"]);
   });
 
   it("has one load of each kind when it is quick", () => {

@@ -17,7 +17,7 @@ export interface Load {
 }
 
 /** A server that is measured; "nothing" answers prepared bytes. */
-export type Contender = "weir" | "weir, grpc-js" | "weir, 2 workers" | "envoyproxy/ratelimit" | "earlier" | "nothing";
+export type Contender = "weir" | "weir, 2 workers" | "envoyproxy/ratelimit" | "earlier" | "nothing";
 
 /** Servers that run at the same time with the same settings, and what each of them is asked. */
 export interface LoadGroup {
@@ -59,7 +59,7 @@ export const LOAD_GROUPS: readonly LoadGroup[] = [
     name: "redis",
     title: "Redis",
     store: "redis",
-    contenders: ["weir", "weir, grpc-js", "envoyproxy/ratelimit"],
+    contenders: ["weir", "envoyproxy/ratelimit"],
     // The load with trace headers follows the one without, which it is compared with.
     loads: [P100K, TRACED, HOT, P1M, FEW, MORE, OPEN_5K, OPEN_50K],
   },
@@ -68,14 +68,14 @@ export const LOAD_GROUPS: readonly LoadGroup[] = [
     name: "fresh",
     title: "Redis, fresh servers",
     store: "redis",
-    contenders: ["weir", "weir, grpc-js", "envoyproxy/ratelimit"],
+    contenders: ["weir", "envoyproxy/ratelimit"],
     loads: [P100K],
   },
   {
     name: "memory",
     title: "Memory",
     store: "memory",
-    contenders: ["weir", "weir, grpc-js"],
+    contenders: ["weir"],
     loads: [P100K, HOT, P1M, FEW, MORE, OPEN_5K, OPEN_50K],
   },
   {
@@ -83,7 +83,7 @@ export const LOAD_GROUPS: readonly LoadGroup[] = [
     title: "Redis, gRPC over TLS",
     store: "redis",
     isTls: true,
-    contenders: ["weir", "weir, grpc-js", "envoyproxy/ratelimit"],
+    contenders: ["weir", "envoyproxy/ratelimit"],
     loads: [P100K],
   },
   {
@@ -91,7 +91,7 @@ export const LOAD_GROUPS: readonly LoadGroup[] = [
     title: "Over the limit, local cache",
     store: "redis",
     isOverLimit: true,
-    contenders: ["weir", "weir, grpc-js", "envoyproxy/ratelimit"],
+    contenders: ["weir", "envoyproxy/ratelimit"],
     loads: [OVER_LIMIT],
   },
   {

@@ -16,7 +16,7 @@ describe("make bench", () => {
       expect(stderr).toContain("round 1 of 1: over-limit/8x64/nothing");
       expect(code).toBe(0);
       expect(stdout).toMatch(/^over-limit, envoyproxy\/ratelimit: .*\bGOMAXPROCS=1\b/m);
-      for (const server of ["Weir", "Weir, grpc-js engine", "envoyproxy/ratelimit", "nothing (ceiling)"])
+      for (const server of ["Weir", "envoyproxy/ratelimit", "nothing (ceiling)"])
         expect(stdout).toMatch(new RegExp(`\\| ${server.replaceAll(/[()]/g, "\\$&")} +\\| +\\d+\\.\\d k`));
       expect(stdout).toMatch(
         /^\| Over the limit, local cache, 8 × 64 +\| ≥ 15 × envoyproxy\/ratelimit \| .* (PASS|MISS)/m,

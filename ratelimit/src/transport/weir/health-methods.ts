@@ -1,5 +1,5 @@
-// The methods of the gRPC health service.
-import { type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
+// The gRPC health service. Every known name has the health of the process.
+import { create, type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import type {
   StreamingCall,
   StreamingMethod,
@@ -10,20 +10,40 @@ import type {
 import {
   HealthCheckRequestSchema,
   type HealthCheckResponse,
+  HealthCheckResponse_ServingStatus,
   HealthCheckResponseSchema,
   HealthListRequestSchema,
   HealthListResponseSchema,
 } from "@weir/proto/generated/grpc/health/v1/health_pb";
 
-import { countedCalls } from "../counted-calls.ts";
+import type { Health } from "../../health/health.ts";
+import type { ServiceStatistics } from "../../statistics/service-statistics.ts";
 import { GRPC_STATUS_NUMBER, type GrpcStatusName } from "../grpc-status.ts";
-import type { GrpcTransportDeps } from "../grpc-transport.ts";
-import { checkAnswer, type HealthWatch, type HealthWatches, listAnswer, UNKNOWN_SERVICE } from "../health-answers.ts";
+import { type EndableStream, OpenStreams } from "../open-streams.ts";
+import { ResponseTimes, type ResponseTimesDeps } from "../response-times.ts";
 import { decodeMessage, ENCODED_MESSAGE } from "./library-messages.ts";
 import { failMalformed, malformedRequestText } from "./malformed-request.ts";
 
+/**
+ * The known names: the server as a whole, envoyproxy/ratelimit's name for it, and the service's
+ * full name.
+ */
+const SERVICES: readonly string[] = ["", "ratelimit", "envoy.service.ratelimit.v3.RateLimitService"];
+
+/** Most streams that watch at a time: an Envoy or a probe holds one each. */
+const WATCHES_MAX = 1000;
+
+/** The text of the status NOT_FOUND for other names, as in envoyproxy/ratelimit. */
+const UNKNOWN_SERVICE = "unknown service";
+
+/** Dependencies of the methods. */
+export interface HealthMethodsDeps extends ResponseTimesDeps {
+  readonly health: Health;
+  readonly statistics: ServiceStatistics;
+}
+
 /** The method Check. */
-export function createCheck(deps: GrpcTransportDeps): UnaryMethod {
+export function createCheck(deps: HealthMethodsDeps): UnaryMethod {
   return counted("Check", HealthCheckRequestSchema, deps, (call, { service }) => {
     const answer = checkAnswer(deps.health, service);
     if (answer === undefined) call.fail(GRPC_STATUS_NUMBER.NOT_FOUND, UNKNOWN_SERVICE);
@@ -32,10 +52,11 @@ export function createCheck(deps: GrpcTransportDeps): UnaryMethod {
 }
 
 /** The method List. */
-export function createList(deps: GrpcTransportDeps): UnaryMethod {
-  return counted("List", HealthListRequestSchema, deps, (call) =>
-    call.reply(ENCODED_MESSAGE, toBinary(HealthListResponseSchema, listAnswer(deps.health))),
-  );
+export function createList(deps: HealthMethodsDeps): UnaryMethod {
+  return counted("List", HealthListRequestSchema, deps, (call) => {
+    const statuses = Object.fromEntries(SERVICES.map((service) => [service, response(servingStatus(deps.health))]));
+    call.reply(ENCODED_MESSAGE, toBinary(HealthListResponseSchema, create(HealthListResponseSchema, { statuses })));
+  });
 }
 
 /** The method Watch. */
@@ -43,13 +64,55 @@ export function createWatch(watches: HealthWatches): StreamingMethod {
   return { kind: "streaming", open: (call) => new Watch(call, watches) };
 }
 
+/**
+ * The streams that watch. A stream for an unknown name gets SERVICE_UNKNOWN and stays open, as the
+ * protocol requires: the name could become known.
+ */
+export class HealthWatches {
+  readonly #health: Health;
+  readonly #watches = new OpenStreams<Watch>({ what: "watches", max: WATCHES_MAX });
+
+  constructor(health: Health) {
+    this.#health = health;
+    health.onChange(() => this.#sendStatus());
+  }
+
+  /** Sends the status, and each change of it from now on; or ends the stream. */
+  add(watch: Watch): void {
+    if (!this.#watches.add(watch)) return;
+    watch.send(checkAnswer(this.#health, watch.service) ?? response(HealthCheckResponse_ServingStatus.SERVICE_UNKNOWN));
+  }
+
+  /** Forgets a stream that has ended. */
+  delete(watch: Watch): void {
+    this.#watches.delete(watch);
+  }
+
+  /** Ends all streams, and every later one immediately. */
+  end(): void {
+    this.#watches.end();
+  }
+
+  #sendStatus(): void {
+    for (const watch of this.#watches) {
+      const status = checkAnswer(this.#health, watch.service);
+      if (status !== undefined) watch.send(status);
+    }
+  }
+}
+
+/**
+ * A method that is answered before its handler returns. As in envoyproxy/ratelimit, a request that
+ * is no message of its type is no call of the method.
+ */
 function counted<Schema extends DescMessage>(
   name: string,
   schema: Schema,
-  deps: GrpcTransportDeps,
+  deps: HealthMethodsDeps,
   answer: (call: UnaryCall, request: MessageShape<Schema>) => void,
 ): UnaryMethod {
-  const count = countedCalls(name, deps);
+  const { totalRequests, responseTime } = deps.statistics.method(name);
+  const times = new ResponseTimes(responseTime, deps);
   return {
     kind: "unary",
     handle(call, bytes, start, end) {
@@ -60,13 +123,16 @@ function counted<Schema extends DescMessage>(
         failMalformed(call, error);
         return;
       }
-      count(() => answer(call, request));
+      totalRequests.add(1);
+      const startMs = times.begin();
+      answer(call, request);
+      times.end(startMs);
     },
   };
 }
 
 /** A call of Watch, which has one request and answers without an end. */
-class Watch implements HealthWatch, StreamingReceiver {
+class Watch implements EndableStream, StreamingReceiver {
   readonly #call: StreamingCall;
   readonly #watches: HealthWatches;
   #service: string | undefined;
@@ -78,6 +144,7 @@ class Watch implements HealthWatch, StreamingReceiver {
     this.#watches = watches;
   }
 
+  /** The name that it watches. */
   get service(): string {
     return this.#service ?? "";
   }
@@ -112,6 +179,7 @@ class Watch implements HealthWatch, StreamingReceiver {
     this.#watches.delete(this);
   }
 
+  /** Sends a status; when the client reads slowly, the newest one is enough. */
   send(status: HealthCheckResponse): void {
     if (!this.#call.send(ENCODED_MESSAGE, toBinary(HealthCheckResponseSchema, status))) this.#unsent = status;
   }
@@ -120,4 +188,17 @@ class Watch implements HealthWatch, StreamingReceiver {
     this.#watches.delete(this);
     this.#call.end(GRPC_STATUS_NUMBER[name], message);
   }
+}
+
+/** The answer of Check; undefined for an unknown name. */
+function checkAnswer(health: Health, service: string): HealthCheckResponse | undefined {
+  return SERVICES.includes(service) ? response(servingStatus(health)) : undefined;
+}
+
+function servingStatus(health: Health): HealthCheckResponse_ServingStatus {
+  return health.isHealthy() ? HealthCheckResponse_ServingStatus.SERVING : HealthCheckResponse_ServingStatus.NOT_SERVING;
+}
+
+function response(status: HealthCheckResponse_ServingStatus): HealthCheckResponse {
+  return create(HealthCheckResponseSchema, { status });
 }

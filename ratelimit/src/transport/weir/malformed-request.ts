@@ -4,7 +4,7 @@ import type { UnaryCall } from "@weir/http2/grpc/method";
 import { GRPC_STATUS_NUMBER } from "../grpc-status.ts";
 import { MalformedMessage } from "./codec/malformed-message.ts";
 
-/** The text of the status INTERNAL, which begins as that of grpc-js. Rethrows any other error. */
+/** The text of the status INTERNAL. Rethrows any other error. */
 export function malformedRequestText(error: unknown): string {
   if (error instanceof MalformedMessage) return `Error deserializing request: ${error.message}`;
   throw error;

@@ -1,16 +1,30 @@
-// The method of gRPC reflection: a stream of requests, each answered in its turn.
+// The method of gRPC reflection, versions v1 and v1alpha: a stream of requests, each answered in its
+// turn. Clients such as grpcurl call the service with it, without its .proto files.
 import type { StreamingCall, StreamingMethod, StreamingReceiver } from "@weir/http2/grpc/method";
 
 import { GRPC_STATUS_NUMBER, type GrpcStatusName } from "../grpc-status.ts";
-import type { EndableStream, OpenStreams } from "../open-streams.ts";
-import { type AnswerReflection, loadReflectionAnswers, reflectionFailure } from "../reflection/reflection-streams.ts";
+import { type EndableStream, OpenStreams } from "../open-streams.ts";
+import type { answerReflection } from "../reflection/reflection-answers.ts";
 import { ENCODED_MESSAGE } from "./library-messages.ts";
+
+/** Both versions; clients try the first and fall back to the other. */
+export const REFLECTION_PATHS: readonly string[] = ["v1", "v1alpha"].map(
+  (version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
+);
+
+/** Most streams at a time: each belongs to a person or a tool. */
+const STREAMS_MAX = 100;
 
 /** Longest request in bytes: the name of a file or a symbol. */
 const REQUEST_MAX_BYTES = 16 * 1024;
 
 /** Most requests of a stream that wait until the client takes the answers to earlier ones. */
 const WAITING_MAX = 16;
+
+/** The open streams of a listener. */
+export function createReflectionStreams(): OpenStreams<EndableStream> {
+  return new OpenStreams({ what: "reflection streams", max: STREAMS_MAX });
+}
 
 /** The method. */
 export function createReflection(streams: OpenStreams<EndableStream>): StreamingMethod {
@@ -22,7 +36,7 @@ class ReflectionStream implements StreamingReceiver, EndableStream {
   readonly #call: StreamingCall;
   readonly #streams: OpenStreams<EndableStream>;
   readonly #waiting: Buffer[] = [];
-  #answer: AnswerReflection | undefined;
+  #answer: typeof answerReflection | undefined;
   /** The answer to the first waiting request, when the client did not take it yet. */
   #unsent: Uint8Array | undefined;
   #isHalfClosed = false;
@@ -65,10 +79,10 @@ class ReflectionStream implements StreamingReceiver, EndableStream {
 
   async #load(): Promise<void> {
     try {
-      this.#answer = await loadReflectionAnswers();
+      this.#answer = (await import("../reflection/reflection-answers.ts")).answerReflection;
       this.#answerAll();
     } catch (error) {
-      this.end("INTERNAL", reflectionFailure(error));
+      this.end("INTERNAL", failureText(error));
     }
   }
 
@@ -89,7 +103,7 @@ class ReflectionStream implements StreamingReceiver, EndableStream {
     try {
       this.#unsent ??= this.#answer(request);
     } catch (error) {
-      this.end("INTERNAL", reflectionFailure(error));
+      this.end("INTERNAL", failureText(error));
       return false;
     }
     if (!this.#call.send(ENCODED_MESSAGE, this.#unsent)) return false;
@@ -102,4 +116,8 @@ class ReflectionStream implements StreamingReceiver, EndableStream {
     this.#waiting.length = 0;
     this.#streams.delete(this);
   }
+}
+
+function failureText(error: unknown): string {
+  return error instanceof Error ? error.message : "the request cannot be answered";
 }

@@ -1,29 +1,39 @@
 // The method ShouldRateLimit: decodes a request, has it decided, and encodes the decision. Each call
 // costs one object here.
+import type { Log } from "@weir/common/log/log";
+import type { Tracing } from "@weir/common/tracing/tracing";
 import type { UnaryCall, UnaryMethod } from "@weir/http2/grpc/method";
 
-import type { DecideError } from "../../decide/decider.ts";
+import type { DecideError, Decider } from "../../decide/decider.ts";
 import type { Decision } from "../../decide/decision.ts";
 import type { RateLimitRequest } from "../../decide/request.ts";
+import type { ServiceStatistics } from "../../statistics/service-statistics.ts";
 import type { StatisticsCounter } from "../../statistics/statistic.ts";
 import { GRPC_STATUS_NUMBER, GRPC_STATUS_OF } from "../grpc-status.ts";
-import type { GrpcTransportDeps } from "../grpc-transport.ts";
-import { ResponseTimes } from "../response-times.ts";
+import { ResponseTimes, type ResponseTimesDeps } from "../response-times.ts";
 import { decideTraced, type TraceableCall } from "../traced-call.ts";
 import { DecisionEncoder } from "./codec/decision-encoder.ts";
 import { RequestDecoder, type RequestDecoderOptions } from "./codec/request-decoder.ts";
 import { failMalformed } from "./malformed-request.ts";
+
+/** Dependencies of the method. */
+export interface ShouldRateLimitDeps extends ResponseTimesDeps {
+  readonly decider: Decider;
+  readonly tracing: Tracing;
+  readonly statistics: ServiceStatistics;
+  readonly log: Log;
+}
 
 /** The method. */
 export class ShouldRateLimit implements UnaryMethod {
   readonly kind = "unary";
   readonly times: ResponseTimes;
   readonly encoder = new DecisionEncoder();
-  readonly deps: GrpcTransportDeps;
+  readonly deps: ShouldRateLimitDeps;
   readonly #decoder: RequestDecoder;
   readonly #totalRequests: StatisticsCounter;
 
-  constructor(deps: GrpcTransportDeps, options: RequestDecoderOptions) {
+  constructor(deps: ShouldRateLimitDeps, options: RequestDecoderOptions) {
     const { totalRequests, responseTime } = deps.statistics.method("ShouldRateLimit");
     this.deps = deps;
     this.times = new ResponseTimes(responseTime, deps);
@@ -40,12 +50,12 @@ export class ShouldRateLimit implements UnaryMethod {
       return;
     }
     this.#totalRequests.add(1);
-    decideTraced(this.deps, request, new WeirCall(call, this), "grpc");
+    decideTraced(this.deps, request, new RateLimitCall(call, this), "grpc");
   }
 }
 
 /** A call while it is being decided. */
-class WeirCall implements TraceableCall {
+class RateLimitCall implements TraceableCall {
   readonly deadlineMs: number | undefined;
   readonly #call: UnaryCall;
   readonly #method: ShouldRateLimit;

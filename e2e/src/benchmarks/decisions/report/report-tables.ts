@@ -70,7 +70,6 @@ export function formatSettings(results: BenchResults): string {
 /** A server as tables name it. */
 function nameOf(contender: Contender, { against }: BenchResults): string {
   if (contender === "weir") return "Weir";
-  if (contender === "weir, grpc-js") return "Weir, grpc-js engine";
   if (contender === "weir, 2 workers") return "Weir, 2 workers";
   if (contender === "earlier") return `Weir at ${against?.split(" ")[0] ?? "an earlier commit"}`;
   return contender === "nothing" ? "nothing (ceiling)" : contender;

@@ -44,7 +44,7 @@ describe("documentResults()", () => {
     expect(readme["speed"]).toContain(sentence);
     expect(page["summary"]).toContain(sentence);
     expect(page["results"]).toContain("2026-11-22, commit abc1234; 3 rounds.");
-    expect(page["settings"]).toBe("- redis, weir: `GRPC_ENGINE=weir`");
+    expect(page["settings"]).toBe("- redis, weir: `BACKEND_TYPE=redis`");
     expect(plot).toContain("Commit abc1234, 2026-11-22; 2 × CPU");
   });
 

@@ -32,7 +32,7 @@ export function results(...rows: readonly Row[]): BenchResults {
     machine: ["2 × CPU", "Node 26"],
     method: "3 rounds",
     against: null,
-    settings: { "redis, weir": "GRPC_ENGINE=weir" },
+    settings: { "redis, weir": "BACKEND_TYPE=redis" },
     rows,
   };
 }

@@ -1,4 +1,4 @@
-// Test equipment of the gRPC engines: starts one on a free port, and asks it as a grpc-js client.
+// Starts a gRPC transport on a free port, and asks it as a grpc-js client.
 import { create, toBinary } from "@bufbuild/protobuf";
 import {
   type CallOptions,
@@ -17,19 +17,18 @@ import { HealthCheckRequestSchema, Health as HealthService } from "@weir/proto/g
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterEach } from "vitest";
 
-import { Health } from "../health/health.ts";
-import { ServiceStatistics } from "../statistics/service-statistics.ts";
-import { StatisticsStore } from "../statistics/statistics-store.ts";
-import type { GrpcStatusName } from "./grpc-status.ts";
-import type { GrpcTransportDeps, GrpcTransportOptions } from "./grpc-transport.ts";
-import type { Transport } from "./transport.ts";
+import { Health } from "../../health/health.ts";
+import { ServiceStatistics } from "../../statistics/service-statistics.ts";
+import { StatisticsStore } from "../../statistics/statistics-store.ts";
+import type { GrpcStatusName } from "../grpc-status.ts";
 import {
   type ClientRequest,
   NO_TRACING,
   PLAIN_REQUEST,
   ScriptedDecider,
   type TransportAnswer,
-} from "./transport.suite.ts";
+} from "../transport.suite.ts";
+import { GrpcTransport, type GrpcTransportOptions } from "./grpc-transport.ts";
 
 const { shouldRateLimit } = serviceDefinition(RateLimitService);
 const { check: checkMethod } = serviceDefinition(HealthService);
@@ -51,18 +50,12 @@ const OPTIONS: GrpcTransportOptions = {
   tls: undefined,
   connectionAgeMaxMs: HOUR_MS,
   connectionAgeGraceMs: HOUR_MS,
+  request: { maxDescriptors: 1000, maxEntries: 100 },
 };
 
-/** A gRPC engine, by the value of GRPC_ENGINE. */
-export interface GrpcEngine {
-  readonly name: "weir" | "grpc-js";
-  /** Makes one that is not started; `store` is that of the statistics. */
-  create(deps: GrpcTransportDeps & { readonly store: StatisticsStore }, options: GrpcTransportOptions): Transport;
-}
-
-/** A started engine with its surroundings. */
-export interface OpenedEngine {
-  readonly transport: Transport;
+/** A started transport with its surroundings. */
+export interface OpenedTransport {
+  readonly transport: GrpcTransport;
   readonly health: Health;
   readonly store: StatisticsStore;
   readonly statistics: ServiceStatistics;
@@ -71,17 +64,16 @@ export interface OpenedEngine {
   readonly target: string;
 }
 
-/** Starts an engine. */
-export async function openEngine(
-  engine: GrpcEngine,
+/** Starts a transport. */
+export async function openTransport(
   options: Partial<GrpcTransportOptions> = {},
   decider = new ScriptedDecider(),
   log: Log = silentLog(),
-): Promise<OpenedEngine> {
+): Promise<OpenedTransport> {
   const health = new Health({ withConfig: false, withActiveConnection: false });
   const store = new StatisticsStore({ maxDynamicKeys: 10 });
   const statistics = new ServiceStatistics(store);
-  const transport = engine.create(
+  const transport = new GrpcTransport(
     {
       decider,
       tracing: NO_TRACING,
@@ -89,7 +81,6 @@ export async function openEngine(
       statistics,
       store,
       turn: new TurnEnd(),
-      nowMs: () => performance.now(),
       log,
     },
     { ...OPTIONS, ...options },
@@ -98,11 +89,11 @@ export async function openEngine(
   return { transport, health, store, statistics, decider, target: transport.address() ?? "" };
 }
 
-/** Starts engines and connects clients, which end after each test of the suite that calls it. */
-export function useEngine(engine: GrpcEngine): {
+/** Starts transports and connects clients, which end after each test of the suite that calls it. */
+export function useTransport(): {
   readonly closing: (() => unknown)[];
   readonly client: (target: string, channel?: ChannelCredentials) => Client;
-  readonly start: (options?: Partial<GrpcTransportOptions>) => Promise<OpenedEngine>;
+  readonly start: (options?: Partial<GrpcTransportOptions>) => Promise<OpenedTransport>;
 } {
   const closing: (() => unknown)[] = [];
   afterEach(async () => {
@@ -113,8 +104,8 @@ export function useEngine(engine: GrpcEngine): {
     closing.push(() => made.close());
     return made;
   };
-  const start = async (options: Partial<GrpcTransportOptions> = {}): Promise<OpenedEngine> => {
-    const opened = await openEngine(engine, options);
+  const start = async (options: Partial<GrpcTransportOptions> = {}): Promise<OpenedTransport> => {
+    const opened = await openTransport(options);
     closing.push(() => opened.transport.stop());
     return opened;
   };

@@ -16,8 +16,7 @@ import {
 } from "@weir/proto/generated/grpc/reflection/v1/reflection_pb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { openEngine, type OpenedEngine, WAIT } from "../grpc-engine.suite.ts";
-import { WEIR } from "./weir-engine.suite.ts";
+import { openTransport, type OpenedTransport, WAIT } from "./opened-transport.suite.ts";
 
 const PREFIX_BYTES = 5;
 
@@ -25,11 +24,11 @@ const WATCH = "/grpc.health.v1.Health/Watch";
 const CHECK = "/grpc.health.v1.Health/Check";
 const REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
-let opened: OpenedEngine;
+let opened: OpenedTransport;
 let session: ClientHttp2Session | undefined;
 
 beforeEach(async () => {
-  opened = await openEngine(WEIR);
+  opened = await openTransport();
 });
 
 afterEach(async () => {
@@ -99,7 +98,7 @@ async function openWindow(): Promise<void> {
   await new Promise<void>((resolve) => session?.settings({ initialWindowSize: 1_000_000 }, () => resolve()));
 }
 
-describe("Watch of WeirTransport", () => {
+describe("Watch of GrpcTransport", () => {
   it("a client that did not read gets the first status and the newest one", async () => {
     const { stream, messages } = open(WATCH, 0);
     stream.write(watchRequest("ratelimit"));
@@ -155,7 +154,7 @@ describe("Watch of WeirTransport", () => {
   });
 });
 
-describe("Check of WeirTransport", () => {
+describe("Check of GrpcTransport", () => {
   it("bytes that are no request are answered INTERNAL", async () => {
     const { stream, ended } = open(CHECK);
     stream.end(framed(Buffer.from([0x0a, 0x05, 0x41])));
@@ -163,7 +162,7 @@ describe("Check of WeirTransport", () => {
   });
 });
 
-describe("reflection of WeirTransport", () => {
+describe("reflection of GrpcTransport", () => {
   it("answers wait for a client that reads slowly, in the order of the requests", async () => {
     const { stream, messages, ended } = open(REFLECTION, 10);
     const names = ["a", "envoy/service/ratelimit/v3/rls.proto", "b", "envoy/service/ratelimit/v3/rls.proto", "c"];
