@@ -46,8 +46,8 @@ describe("DebugListener", () => {
   it.each(["/", "/nothing"])("%s lists every path with its help, sorted (case 178)", async (path) => {
     expect(await get(path)).toBe(
       "200 /debug/pprof/: root of various pprof endpoints. hit for help.\n" +
-        "/debug/pprof/heap: heap profile for go tool pprof, of ?seconds=N what changes meanwhile; for Chrome DevTools ?format=heapprofile, and ?format=heapsnapshot, which stops the process for a moment\n" +
-        "/debug/pprof/profile: CPU profile of ?seconds=30 for go tool pprof; ?format=cpuprofile for Chrome DevTools\n" +
+        "/debug/pprof/heap: heap profile for go tool pprof\n" +
+        "/debug/pprof/profile: CPU profile of ?seconds=30 for go tool pprof\n" +
         "/healthcheck: OK, or status 500 while the service is not healthy\n" +
         "/rlconfig: print out the currently loaded configuration for debugging\n" +
         "/stats: print out stats, one per line; /stats?format=json as JSON\n",

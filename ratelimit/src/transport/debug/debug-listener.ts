@@ -9,8 +9,7 @@ import type { Health } from "../../health/health.ts";
 import type { RuleSet } from "@weir/limits/rules/compile";
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { respondHealth } from "../plain-answers.ts";
-import { HeapSampler } from "./heap-sampler.ts";
-import { type ProfileOptions, profileRoutes } from "./profiles.ts";
+import { type ProfileOptions, Profiles } from "./profiles.ts";
 import { rulesRoute, statsRoute } from "./text-routes.ts";
 
 /** Most connections at a time. */
@@ -37,7 +36,7 @@ export interface DebugListenerOptions {
 export class DebugListener implements Part {
   readonly name: string;
   readonly #server: AdminServer;
-  readonly #sampler = new HeapSampler();
+  readonly #profiles = new Profiles();
   readonly #log: Log;
 
   constructor(deps: DebugListenerDeps, options: DebugListenerOptions) {
@@ -55,17 +54,17 @@ export class DebugListener implements Part {
       help: "OK, or status 500 while the service is not healthy",
       handle: (_request, response) => respondHealth(response, deps.health),
     };
-    const profiles = profileRoutes(this.#sampler, options.profiling);
     const rules = rulesRoute(() => deps.rules()?.dump() ?? "");
     const stats = statsRoute(deps.statistics, deps.extraTags);
-    for (const route of [rules, stats, healthcheck, ...profiles]) this.#server.route(route);
+    for (const route of [rules, stats, healthcheck, ...this.#profiles.routes(options.profiling)])
+      this.#server.route(route);
   }
 
   /** Opens the listener; fails with LISTEN_FAILED. */
   async start(): Promise<void> {
     await this.#server.start();
     // Not awaited, so that the listener is open as early as possible.
-    this.#sampler
+    this.#profiles
       .start()
       .catch((error: unknown) => this.#log.warn("Cannot sample allocations, heap profiles are empty", { error }));
   }
@@ -73,7 +72,7 @@ export class DebugListener implements Part {
   /** Closes it; running requests have a second to end. */
   async stop(): Promise<void> {
     await this.#server.stop();
-    this.#sampler.stop();
+    this.#profiles.stop();
   }
 
   /** The address of the open listener; undefined before start. */

@@ -1,7 +1,6 @@
-// Profiles of this very process, read by the real `go tool pprof`, and as Chrome DevTools expects
-// them.
+// Profiles of this very process, read by the real `go tool pprof`.
 import { existsSync, readdirSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { networkInterfaces, tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -18,6 +17,9 @@ import { DebugListener } from "./debug-listener.ts";
 
 /** Longest wait for something to happen, in milliseconds. */
 const WAIT = { timeout: 40_000 };
+
+const INDEX =
+  "/debug/pprof/heap: heap profile for go tool pprof\n/debug/pprof/profile: CPU profile of ?seconds=30 for go tool pprof\n";
 
 let listener: DebugListener;
 let folder: string;
@@ -97,7 +99,7 @@ function keepManyObjects(count: number): void {
 
 /** Resolves when allocations are sampled. */
 async function watching(): Promise<void> {
-  await expect.poll(() => get("heap?format=heapprofile").then((text) => text.slice(0, 3)), WAIT).toBe("200");
+  await expect.poll(() => get("heap").then((text) => text.slice(0, 3)), WAIT).toBe("200");
 }
 
 /**
@@ -117,7 +119,7 @@ async function begin(path: string): Promise<{ readonly answer: Promise<Buffer>; 
 
 /** Resolves when a profile is being made. */
 async function untilBusy(): Promise<void> {
-  await expect.poll(() => get("heap?format=heapprofile"), WAIT).toBe("409 another profile is being made\n");
+  await expect.poll(() => get("heap"), WAIT).toBe("409 not now: another profile is being made\n");
 }
 
 describe("/debug/pprof/profile", () => {
@@ -137,59 +139,33 @@ describe("/debug/pprof/profile", () => {
   it("go tool pprof reads samples/count and cpu/nanoseconds", async () => {
     const raw = await busyUntil(pprof("-raw", url("profile?seconds=1")));
     expect(raw.code).toBe(0);
-    expect(raw.output).toContain("PeriodType: cpu nanoseconds\nPeriod: 1000000\n");
     expect(raw.output).toContain("samples/count cpu/nanoseconds");
     expect(raw.output).toMatch(/burnProcessorTime .*profiles\.system\.test\.ts:\d+/);
-  });
-
-  it("?format=cpuprofile is what Chrome DevTools opens", async () => {
-    const text = await busyUntil(get("profile?seconds=1&format=cpuprofile"));
-    const profile = JSON.parse(text.slice(4)) as {
-      nodes: { id: number }[];
-      samples: number[];
-      timeDeltas: number[];
-      startTime: number;
-      endTime: number;
-    };
-    const ids = new Set(profile.nodes.map(({ id }) => id));
-    expect(profile.samples.length).toBeGreaterThan(10);
-    expect(profile.samples.every((id) => ids.has(id))).toBe(true);
-    expect(profile.timeDeltas).toHaveLength(profile.samples.length);
-    expect(profile.endTime - profile.startTime).toBeGreaterThan(900_000);
   });
 
   it("is taken once at a time, and a client that closes ends its own", async () => {
     const first = await begin("profile?seconds=300");
     await untilBusy();
-    expect(await get("profile?seconds=1")).toBe("409 another profile is being made\n");
+    expect(await get("profile?seconds=1")).toBe("409 not now: another profile is being made\n");
     first.cancel();
     await watching();
   });
 
-  it.each(["0", "301", "-1", "1.5", "x", "", "1e2"])(
+  it.each(["0", "301", "-1", "1.5", "x", ""])(
     "refuses to take %j seconds, in words that go tool pprof shows",
     async (seconds) => {
       const response = await fetch(url(`profile?seconds=${seconds}`));
       expect([response.status, response.headers.get("x-go-pprof"), await response.text()]).toEqual([
         400,
         "1",
-        `seconds must be a whole number from 1 to 300, current value is ${JSON.stringify(seconds)}\n`,
+        "seconds must be a whole number from 1 to 300\n",
       ]);
     },
   );
-
-  it("refuses another format", async () => {
-    expect(await get("profile?format=svg")).toBe(
-      '400 format must be one of pprof, cpuprofile, current value is "svg"\n',
-    );
-    expect(await get("heap?format=svg")).toBe(
-      '400 format must be one of pprof, heapprofile, heapsnapshot, current value is "svg"\n',
-    );
-  });
 });
 
 describe("/debug/pprof/heap", () => {
-  it("go tool pprof shows which functions keep memory, in bytes and in objects", async () => {
+  it("go tool pprof shows which functions keep memory", async () => {
     await watching();
     keepManyObjects(1_000_000);
     const space = await pprof("-top", "-unit=B", url("heap"));
@@ -199,93 +175,30 @@ describe("/debug/pprof/heap", () => {
     // 48 bytes each, 88 with the two fractions that have boxes of their own, and the array.
     expect(bytes, space.output).toBeGreaterThan(30e6);
     expect(bytes).toBeLessThan(150e6);
-    const objects = await pprof("-top", "-sample_index=inuse_objects", url("heap"));
-    const count = Number(/^ *(\d+) .* keepManyObjects$/m.exec(objects.output)?.[1]);
-    expect(count, objects.output).toBeGreaterThan(500_000);
-    expect(count).toBeLessThan(3_000_000);
     const raw = await pprof("-raw", url("heap"));
-    expect(raw.output).toContain("inuse_objects/count inuse_space/bytes");
+    expect(raw.output).toContain("inuse_space/bytes");
     expect(raw.output).toMatch(/keepManyObjects .*profiles\.system\.test\.ts:\d+/);
-  });
-
-  it("?seconds=N shows what was added meanwhile", async () => {
-    await watching();
-    keepManyObjects(300_000);
-    const { answer } = await begin("heap?seconds=5");
-    await untilBusy();
-    keepManyObjects(1_000_000);
-    const file = join(folder, "heap.pb.gz");
-    await writeFile(file, await answer);
-    const { output } = await pprof("-top", "-unit=B", file);
-    expect(Number(/^ *(\d+)B .* keepManyObjects$/m.exec(output)?.[1]), output).toBeGreaterThan(20e6);
-  });
-
-  it("?format=heapprofile and ?format=heapsnapshot are what Chrome DevTools opens", async () => {
-    await watching();
-    keepManyObjects(200_000);
-    const sampled = JSON.parse((await get("heap?format=heapprofile")).slice(4)) as {
-      head: { callFrame: unknown };
-      samples: { size: number }[];
-    };
-    expect(sampled.head.callFrame).toMatchObject({ functionName: "(root)" });
-    expect(sampled.samples.length).toBeGreaterThan(0);
-    const response = await fetch(url("heap?format=heapsnapshot"));
-    expect(response.headers.get("content-disposition")).toBe('attachment; filename="weir-ratelimit.heapsnapshot"');
-    const { snapshot, nodes } = (await response.json()) as {
-      snapshot: { meta: { node_fields: string[] }; node_count: number };
-      nodes: number[];
-    };
-    expect(nodes).toHaveLength(snapshot.node_count * snapshot.meta.node_fields.length);
-  });
-
-  it("a client that closes in the middle of a snapshot allows the next", async () => {
-    await new Promise<void>((resolve, reject) => {
-      const request = httpRequest(url("heap?format=heapsnapshot"), (response) => {
-        response.once("data", () => {
-          response.destroy();
-          resolve();
-        });
-      });
-      request.on("error", reject);
-      request.end();
-    });
-    await expect.poll(() => get("heap?format=heapprofile").then((text) => text.slice(0, 3)), WAIT).toBe("200");
   });
 });
 
 describe("/debug/pprof/", () => {
   it("lists the profiles", async () => {
-    expect(await get("")).toMatch(
-      /^200 \/debug\/pprof\/heap: .*format=heapsnapshot.*\n\/debug\/pprof\/profile: .*format=cpuprofile.*\n$/,
-    );
+    expect(await get("")).toBe(`200 ${INDEX}`);
   });
 
-  it.each(["goroutine", "trace", "allocs", "block", "mutex", "threadcreate", "symbol", "cmdline"])(
-    "%s is refused with the nearest profile",
-    async (name) => {
-      const lines = (await get(`${name}?seconds=1`)).split("\n");
-      expect(lines).toEqual([
-        expect.stringMatching(new RegExp(`^404 there is no profile "${name}": .+$`)),
-        expect.stringMatching(/^\/debug\/pprof\/heap: /),
-        expect.stringMatching(/^\/debug\/pprof\/profile: /),
-        "",
-      ]);
-    },
-  );
-
   it("an unknown name is refused with the list of profiles", async () => {
-    expect(await get("__proto__")).toMatch(/^404 there is no profile "__proto__"\n\/debug\/pprof\/heap: /);
+    expect(await get("__proto__")).toBe(`404 ${INDEX}`);
   });
 
   it("go tool pprof shows why it gets nothing", async () => {
     const { code, output } = await pprof("-top", url("goroutine"));
     expect(code).not.toBe(0);
-    expect(output).toContain("there are no goroutines");
+    expect(output).toContain("/debug/pprof/heap: heap profile for go tool pprof");
   });
 
   it("HEAD makes no profile", async () => {
     const response = await fetch(url("profile?seconds=300"), { method: "HEAD" });
-    expect(response.status).toBe(200);
+    expect(response.status).toBe(405);
   });
 
   it("a path that is no URL is answered", async () => {
