@@ -64,6 +64,7 @@ export async function createService(
   const files = new ReloadedFiles({ log });
 
   const turn = new TurnEnd();
+  const monotonicMs = (): number => turn.monotonicMs();
   const store = new StatisticsStore(settings.statistics);
   const statistics = new ServiceStatistics(store);
   const health = new Health(server.health);
@@ -77,11 +78,11 @@ export async function createService(
   });
   const source = await createConfigSource(settings.config, { listener: rules, store, log });
   const localCache = createLocalCache(
-    { statistics: store, clock: Date.now, log },
+    { statistics: store, monotonicMs, log },
     { sizeBytes: settings.decide.localCacheSizeBytes },
   );
   const decider = new RuleDecider(
-    { rules: rules.current, counter, statistics, localCache, clock: () => turn.nowMs(), log },
+    { rules: rules.current, counter, statistics, localCache, clock: () => turn.nowMs(), monotonicMs, log },
     settings.decide,
   );
   const debug = new DebugListener(

@@ -79,14 +79,6 @@ describe("RateLimitedLog", () => {
     expect(lines).toHaveLength(1);
   });
 
-  it("warn() continues to log when the clock is set back", () => {
-    const log = open(10_000);
-    log.warn("Cannot connect", {});
-    nowMs = 500;
-    log.warn("Cannot connect", {});
-    expect(lines).toHaveLength(2);
-  });
-
   it("recovered() logs once, and the event is logged immediately when it occurs again", () => {
     const log = open(Infinity);
     log.recovered("Connected again", {});

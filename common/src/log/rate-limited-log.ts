@@ -9,8 +9,8 @@ const EVENTS_MAX = 10_000;
 export interface RateLimitedLogOptions {
   /** Shortest time between two lines about the same event, in milliseconds; Infinity logs it once. */
   readonly intervalMs: number;
-  /** The time in milliseconds. A clock that is set back does not silence the log. */
-  readonly clock: () => number;
+  /** Milliseconds by a clock that only goes forward; default `performance.now`. */
+  readonly clock?: () => number;
 }
 
 /** The last line about an event. */
@@ -29,12 +29,14 @@ interface LoggedEvent {
  */
 export class RateLimitedLog {
   readonly #log: Log;
-  readonly #options: RateLimitedLogOptions;
+  readonly #intervalMs: number;
+  readonly #clock: () => number;
   readonly #events = new Map<string, LoggedEvent>();
 
-  constructor(log: Log, options: RateLimitedLogOptions) {
+  constructor(log: Log, { intervalMs, clock = () => performance.now() }: RateLimitedLogOptions) {
     this.#log = log;
-    this.#options = options;
+    this.#intervalMs = intervalMs;
+    this.#clock = clock;
   }
 
   /** Logs an event about one request or step. */
@@ -74,14 +76,11 @@ export class RateLimitedLog {
   }
 
   #write(level: LogLevel, message: string, fields: LogFields, key: string): void {
-    const nowMs = this.#options.clock();
+    const nowMs = this.#clock();
     const event = this.#events.get(key);
-    if (event !== undefined) {
-      const elapsedMs = nowMs - event.loggedMs;
-      if (elapsedMs >= 0 && elapsedMs < this.#options.intervalMs) {
-        event.repeats += 1;
-        return;
-      }
+    if (event !== undefined && nowMs - event.loggedMs < this.#intervalMs) {
+      event.repeats += 1;
+      return;
     }
     this.#log[level](
       message,

@@ -208,7 +208,7 @@ class ReportingExporter implements SpanExporter {
 
   constructor(exporter: SpanExporter, log: Log) {
     this.#exporter = exporter;
-    this.#log = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS, clock: Date.now });
+    this.#log = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS });
   }
 
   export(spans: ReadableSpan[], resultCallback: (result: ExportResult) => void): void {
@@ -230,7 +230,7 @@ class ReportingExporter implements SpanExporter {
 
 /** Logs warnings and errors of the SDK, which repeat while a problem lasts. */
 function diagnosticsOf(log: Log): DiagLogger {
-  const warnings = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS, clock: Date.now });
+  const warnings = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS });
   const warn = (message: string, ...details: unknown[]): void => {
     const text = [message, ...details].map((part) => (part instanceof Error ? part.message : String(part))).join(" ");
     warnings.warn("OpenTelemetry reports a problem", { reason: text }, text);

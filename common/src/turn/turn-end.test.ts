@@ -28,12 +28,15 @@ describe("TurnEnd", () => {
     expect(ran).toEqual(["further command", "failed call"]);
   });
 
-  it("reads the clock once per turn", async () => {
+  it("reads each clock once per turn", async () => {
     let readings = 0;
-    const turn = new TurnEnd(() => ++readings);
-    expect([turn.nowMs(), turn.nowMs()]).toEqual([1, 1]);
+    const turn = new TurnEnd(
+      () => ++readings,
+      () => -readings,
+    );
+    expect([turn.nowMs(), turn.nowMs(), turn.monotonicMs()]).toEqual([1, 1, -1]);
     await endOfTurn();
-    expect([turn.nowMs(), turn.nowMs()]).toEqual([2, 2]);
+    expect([turn.nowMs(), turn.nowMs(), turn.monotonicMs()]).toEqual([2, 2, -2]);
   });
 
   it("runs a task of a later turn", async () => {

@@ -16,15 +16,18 @@ export interface TurnTask {
  */
 export class TurnEnd {
   readonly #readClock: () => number;
+  readonly #readMonotonic: () => number;
   #stores: TurnTask[] = [];
   #answers: TurnTask[] = [];
   #isArmed = false;
   #nowMs: number | undefined;
+  #monotonicMs: number | undefined;
   readonly #run = (): void => this.#runAll();
 
-  /** `readClock` returns milliseconds since the epoch. */
-  constructor(readClock: () => number = Date.now) {
+  /** `readClock` returns milliseconds since the epoch, `readMonotonic` those of a clock that only goes forward. */
+  constructor(readClock: () => number = Date.now, readMonotonic: () => number = () => performance.now()) {
     this.#readClock = readClock;
+    this.#readMonotonic = readMonotonic;
   }
 
   /** Milliseconds since the epoch: the clock is read once per turn. */
@@ -32,6 +35,13 @@ export class TurnEnd {
     if (this.#nowMs !== undefined) return this.#nowMs;
     this.#arm();
     return (this.#nowMs = this.#readClock());
+  }
+
+  /** Milliseconds by a clock that only goes forward, for durations and deadlines; read once per turn, too. */
+  monotonicMs(): number {
+    if (this.#monotonicMs !== undefined) return this.#monotonicMs;
+    this.#arm();
+    return (this.#monotonicMs = this.#readMonotonic());
   }
 
   /** Runs the task at the end of this turn, before all answers. A task schedules itself once per turn. */
@@ -67,5 +77,6 @@ export class TurnEnd {
     }
     this.#isArmed = false;
     this.#nowMs = undefined;
+    this.#monotonicMs = undefined;
   }
 }

@@ -73,8 +73,6 @@ export class ByteClient {
   readonly budget: ByteBudget;
   readonly connection: Connection;
   nowMs = 1_000_000;
-  /** What the clock of the system is ahead. */
-  clockMs = 5_000_000;
   readonly deadlines = new Deadlines(this.nowMs, () => undefined);
   readonly reader = new ServerReader();
   readonly #tasks: TurnTask[] = [];
@@ -83,11 +81,7 @@ export class ByteClient {
     this.service = service;
     this.limits = { ...DEFAULT_LIMITS, ...limits };
     this.budget = new ByteBudget(this.limits.processMaxBytes);
-    const turn = {
-      atTurnEnd: (task: TurnTask) => void this.#tasks.push(task),
-      nowMs: () => this.nowMs + this.clockMs,
-      monotonicMs: () => this.nowMs,
-    };
+    const turn = { atTurnEnd: (task: TurnTask) => void this.#tasks.push(task), monotonicMs: () => this.nowMs };
     const { counters, budget, deadlines } = this;
     const shared = { turn, limits: this.limits, counters, budget, deadlines, pool: POOL, methods: service.methods };
     const bounds = hpackLimits(this.limits);

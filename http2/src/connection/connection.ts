@@ -219,8 +219,7 @@ export class Connection implements FrameReceiver, TurnTask {
     this.#calls.keepHead(stream);
     if (stream.deadlineMs === undefined || stream.isLocalEnded) return;
     const { deadlines, turn } = this.#deps;
-    const nowMs = turn.monotonicMs();
-    deadlines.add(stream, nowMs + stream.deadlineMs - turn.nowMs(), nowMs);
+    deadlines.add(stream, stream.deadlineMs, turn.monotonicMs());
   }
 
   #receivePong(bytes: Buffer, start: number): void {

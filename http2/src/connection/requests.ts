@@ -123,7 +123,7 @@ export class Requests implements BlockReceiver {
     }
     const stream = new Stream(streamId, head, answers, answers.bodies.initialWindowBytes);
     const { timeoutMs } = head;
-    if (timeoutMs !== undefined) stream.deadlineMs = turn.nowMs() + timeoutMs;
+    if (timeoutMs !== undefined) stream.deadlineMs = turn.monotonicMs() + timeoutMs;
     streams.add(stream);
     calls.begin(stream, this.#routeOf(head));
     if (isLast) this.#endRequest(stream);

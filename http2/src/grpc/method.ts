@@ -10,7 +10,7 @@ export interface MessageEncoder<T> {
 
 /** One call, unary or streaming, as its method sees it. */
 export interface Call {
-  /** When the client stops waiting, in milliseconds of the server's clock; undefined if never. */
+  /** When the client stops waiting, by the clock of Turn.monotonicMs; undefined if never. */
   readonly deadlineMs: number | undefined;
   /**
    * The client's headers without pseudo-headers, values of a repeated name joined by ", ". To be
@@ -80,8 +80,6 @@ export interface TurnTask {
 export interface Turn {
   /** Runs the task at the end of this turn, after what stores are sent. Once per turn and task. */
   atTurnEnd(task: TurnTask): void;
-  /** Milliseconds since the epoch, read once per turn: for the deadlines that methods see. */
-  nowMs(): number;
-  /** Milliseconds of a clock that only goes forward: for everything else that takes time. */
+  /** Milliseconds of a clock that only goes forward. */
   monotonicMs(): number;
 }

@@ -30,7 +30,7 @@ function createOutput(unsentMaxBytes = 100_000) {
   const task: TurnTask = { runAtTurnEnd: () => output.runAtTurnEnd() };
   const pool = new ChunkPool();
   const budget = new ByteBudget(1_000_000);
-  const turn = { atTurnEnd: (next: TurnTask) => void scheduled.push(next), nowMs: () => 0, monotonicMs: () => 0 };
+  const turn = { atTurnEnd: (next: TurnTask) => void scheduled.push(next), monotonicMs: () => 0 };
   const deps = { sink, gate: new ReadGate(sink), counters: createCounters() };
   const output: Output = new Output({ ...deps, pool, budget, turn, task }, unsentMaxBytes);
   const write = (bytes: number) => {

@@ -15,7 +15,6 @@ export type TestProtection = "plaintext" | "TLS";
 /** The end of the event-loop turn, as setImmediate gives it. */
 const TURN = {
   atTurnEnd: (task: TurnTask) => void setImmediate(() => task.runAtTurnEnd()),
-  nowMs: Date.now,
   monotonicMs: () => performance.now(),
 };
 

@@ -22,7 +22,7 @@ export class ProblemLog {
   /** `isServing` says whether there are objects that remain active. */
   constructor(log: Log, isServing: () => boolean) {
     this.#log = log;
-    this.#warnings = new RateLimitedLog(log, { intervalMs: INTERVAL_MS, clock: () => performance.now() });
+    this.#warnings = new RateLimitedLog(log, { intervalMs: INTERVAL_MS });
     this.#isServing = isServing;
   }
 

@@ -37,7 +37,7 @@ export interface CountBatch {
    */
   readonly checks: readonly CountedCheck[];
   /**
-   * The deadline of the caller, in milliseconds since the epoch; undefined when it has none. The
+   * The deadline of the caller, in milliseconds of `performance.now`; undefined when it has none. The
    * backend answers by then.
    */
   readonly deadlineMs: number | undefined;

@@ -37,6 +37,7 @@ async function openWith(
       statistics,
       allowedFailures: statistics.counter("allowed"),
       clock: Date.now,
+      monotonicMs: () => performance.now(),
       random: () => 0,
       resolveSrv: () => Promise.reject(new Error("no SRV in this test")),
       reachable: () => undefined,

@@ -152,8 +152,11 @@ export class DeciderFixture {
         rules: () => this.rules,
         counter,
         statistics: new ServiceStatistics(this.store),
-        localCache: createLocalCache({ statistics: this.store, clock, log }, { sizeBytes: localCacheBytes }),
-        clock,
+        localCache: createLocalCache(
+          { statistics: this.store, monotonicMs: clock, log },
+          { sizeBytes: localCacheBytes },
+        ),
+        ...{ clock, monotonicMs: clock },
         log,
       },
       { ...PLAIN_OPTIONS, ...options },

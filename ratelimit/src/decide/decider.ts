@@ -18,7 +18,7 @@ export interface DecisionCall {
   /** There is none; `error.message` may be shown to the caller. */
   failed(error: DecideError): void;
   /**
-   * When the caller stops waiting, in milliseconds since the epoch; undefined when it did not say.
+   * When the caller stops waiting, in milliseconds of `performance.now`; undefined when it did not say.
    */
   readonly deadlineMs: number | undefined;
 }

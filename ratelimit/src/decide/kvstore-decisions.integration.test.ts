@@ -27,7 +27,7 @@ beforeAll(async () => {
     {
       log: silentLog(),
       statistics: new StatisticsStore({ maxDynamicKeys: 10 }),
-      clock: Date.now,
+      monotonicMs: () => performance.now(),
       turn: new TurnEnd(),
       random: () => 0,
       connections: () => undefined,

@@ -24,8 +24,8 @@ const FAILURE_INTERVAL_MS = 10_000;
 const REJECTION_INTERVAL_MS = 1000;
 
 /**
- * What the decider works with. `clock` returns milliseconds since the epoch; `rules` the active
- * set, undefined before the first load.
+ * What the decider works with. `clock` returns milliseconds since the epoch, `monotonicMs` those of a
+ * clock that only goes forward; `rules` the active set, undefined before the first load.
  */
 export interface DeciderDeps {
   readonly rules: () => CountedRules | undefined;
@@ -34,6 +34,7 @@ export interface DeciderDeps {
   /** The cache of keys that are over their limit; undefined when it is off. */
   readonly localCache: LocalCache | undefined;
   readonly clock: () => number;
+  readonly monotonicMs: () => number;
   readonly log: Log;
 }
 
@@ -45,7 +46,7 @@ export class RuleDecider implements Decider {
   readonly #unsupported: UnsupportedFields;
 
   constructor(deps: DeciderDeps, options: DecideOptions) {
-    const { counter, clock, log } = deps;
+    const { counter, monotonicMs: clock, log } = deps;
     this.#rules = deps.rules;
     this.#keys = new CounterKeys(options.keyPrefix);
     this.#unsupported = new UnsupportedFields(deps, options.unsupportedFields);

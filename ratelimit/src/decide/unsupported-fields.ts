@@ -22,10 +22,10 @@ const REJECTION: Readonly<Record<UnsupportedField, string>> = {
   unit_multiplier: "rate limit override must not have a unit_multiplier above 1, it is not supported",
 };
 
-/** Dependencies of the check. `clock` returns milliseconds. */
+/** Dependencies of the check. `monotonicMs` is a clock that only goes forward. */
 export interface UnsupportedFieldsDeps {
   readonly statistics: ServiceStatistics;
-  readonly clock: () => number;
+  readonly monotonicMs: () => number;
   readonly log: Log;
 }
 
@@ -35,9 +35,9 @@ export class UnsupportedFields {
   readonly #warnings: RateLimitedLog;
   readonly #mode: UnsupportedFieldsMode;
 
-  constructor({ statistics, clock, log }: UnsupportedFieldsDeps, mode: UnsupportedFieldsMode) {
+  constructor({ statistics, monotonicMs, log }: UnsupportedFieldsDeps, mode: UnsupportedFieldsMode) {
     this.#counters = statistics.unsupportedFields;
-    this.#warnings = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS, clock });
+    this.#warnings = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS, clock: monotonicMs });
     this.#mode = mode;
   }
 

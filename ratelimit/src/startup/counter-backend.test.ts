@@ -17,7 +17,7 @@ describe("createKvstoreBackend()", () => {
       {
         log: silentLog(),
         statistics: new StatisticsStore({ maxDynamicKeys: 10 }),
-        clock: () => 0,
+        monotonicMs: () => 0,
         turn: new TurnEnd(() => 0),
         random: () => 0,
         connections: () => undefined,

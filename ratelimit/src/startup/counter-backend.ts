@@ -51,7 +51,7 @@ async function createStoreBackend(
   { decide }: Settings,
   { store, statistics, health, files, turn, log }: CounterBackendDeps,
 ): Promise<Counter> {
-  const shared = { log, statistics: store, clock: Date.now, random: Math.random };
+  const shared = { log, statistics: store, monotonicMs: () => performance.now(), random: Math.random };
   const reportConnections = (active: number): void => health.set("cache", active > 0);
   const storeTls = storeTlsOf(backend.tls, files.openTls(backend.tls.paths));
   if (backend.kind === "kvstore") {
@@ -71,6 +71,7 @@ async function createStoreBackend(
   return new AltstoreCounter(
     {
       ...shared,
+      clock: Date.now,
       allowedFailures: statistics.backendFailures.allow,
       resolveSrv,
       reachable: reportConnections,

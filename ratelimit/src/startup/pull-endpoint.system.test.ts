@@ -45,7 +45,10 @@ function fill(store: StatisticsStore): void {
   }
   statistics.domainNotFound("unknown", 2);
   new AltstoreStatistics(store).increment.miss.add(1);
-  createLocalCache({ statistics: store, clock: Date.now, log: silentLog() }, { sizeBytes: 100_000 });
+  createLocalCache(
+    { statistics: store, monotonicMs: () => performance.now(), log: silentLog() },
+    { sizeBytes: 100_000 },
+  );
   new LoadStatistics(store, "runtime").values.set(2);
   new LoadStatistics(store, "certs");
   for (const scope of ["redis_pool", "redis_per_second_pool"]) {

@@ -88,7 +88,7 @@ export class WorkerPool implements Part {
   constructor(deps: WorkerPoolDeps, options: WorkerPoolOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#refusals = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, clock: Date.now });
+    this.#refusals = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS });
     this.#restarts = deps.store.counter("ratelimit.workers.restarts");
     this.#running = deps.store.gauge("ratelimit.workers.running");
     this.#failed.promise.catch(() => undefined); // `start` waits for it, if anything does.

@@ -40,7 +40,7 @@ export class WorkerService {
   static async create(deps: WorkerServiceDeps, settings: Settings): Promise<WorkerService> {
     const { tracing, reportStore, log } = deps;
     const turn = new TurnEnd();
-    const clock = (): number => turn.nowMs();
+    const monotonicMs = (): number => turn.monotonicMs();
     const files = new ReloadedFiles({ log });
     const store = new StatisticsStore(settings.statistics);
     const statistics = new ServiceStatistics(store);
@@ -55,9 +55,9 @@ export class WorkerService {
       },
     });
     const sizeBytes = settings.decide.localCacheSizeBytes;
-    const localCache = createLocalCache({ statistics: store, clock, log }, { sizeBytes });
+    const localCache = createLocalCache({ statistics: store, monotonicMs, log }, { sizeBytes });
     const decider = new RuleDecider(
-      { rules: () => rules.current, counter, statistics, localCache, clock, log },
+      { rules: () => rules.current, counter, statistics, localCache, clock: () => turn.nowMs(), monotonicMs, log },
       settings.decide,
     );
     const { grpc } = settings.server;

@@ -58,7 +58,7 @@ export class MongoConnection {
   constructor(deps: MongoDeps, { uri }: { readonly uri: Secret }) {
     this.#deps = deps;
     this.#uri = uri;
-    this.#attemptLog = new RateLimitedLog(deps.log, { intervalMs: Infinity, clock: () => performance.now() });
+    this.#attemptLog = new RateLimitedLog(deps.log, { intervalMs: Infinity });
     this.#connecting = new RetryLoop(() => void this.#connect(), { ...CONNECT_BACKOFF, random: Math.random });
   }
 

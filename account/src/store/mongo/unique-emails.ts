@@ -35,7 +35,7 @@ export class UniqueEmails {
 
   constructor({ log, users }: { readonly log: Log; readonly users: UserCollection }) {
     this.#users = users;
-    this.#log = new RateLimitedLog(log, { intervalMs: Infinity, clock: () => performance.now() });
+    this.#log = new RateLimitedLog(log, { intervalMs: Infinity });
     this.#loop = new RetryLoop(() => void this.#keep(), { ...BACKOFF, random: Math.random });
   }
 

@@ -48,7 +48,7 @@ export class LastGoodFiles {
   constructor(folder: string, log: Log) {
     this.#folder = folder;
     this.#log = log;
-    this.#warnings = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS, clock: () => performance.now() });
+    this.#warnings = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS });
   }
 
   /** Makes the folder, and reads its files; fails with STATE_UNUSABLE when it cannot be used. */

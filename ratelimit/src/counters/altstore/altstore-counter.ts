@@ -32,8 +32,10 @@ export interface AltstoreCounterDeps {
   readonly statistics: StatisticsStore;
   /** Counts calls that were answered although not all counts could be read: `unread: "zero"`. */
   readonly allowedFailures: StatisticsCounter;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, for times at which counters expire. */
   readonly clock: () => number;
+  /** Milliseconds by a clock that only goes forward. */
+  readonly monotonicMs: () => number;
   /** From 0 up to but not including 1. */
   readonly random: () => number;
   /** Looks up SRV records. */
@@ -55,7 +57,7 @@ export class AltstoreCounter implements Counter, CallOwner {
   /** Calls that wait for an answer. */
   readonly #calls = new Set<Call>();
   #timer: NodeJS.Timeout | undefined;
-  /** The moment the timer is set for, in milliseconds since the epoch. */
+  /** The moment the timer is set for. */
   #timerMs = Infinity;
   #refreshTimer: NodeJS.Timeout | undefined;
   #isRefreshing = false;
@@ -66,7 +68,7 @@ export class AltstoreCounter implements Counter, CallOwner {
     this.#deps = deps;
     this.#options = options;
     this.#statistics = new AltstoreStatistics(deps.statistics);
-    this.#faults = new RateLimitedLog(deps.log, { intervalMs: FAULT_INTERVAL_MS, clock: deps.clock });
+    this.#faults = new RateLimitedLog(deps.log, { intervalMs: FAULT_INTERVAL_MS, clock: deps.monotonicMs });
     const nodeDeps: NodeDeps = {
       ...deps,
       statistics: this.#statistics,
@@ -160,7 +162,7 @@ export class AltstoreCounter implements Counter, CallOwner {
       return;
     }
     this.#statistics.keysRequested.add(checks.length);
-    const dueMs = this.#deps.clock() + this.#options.timeoutMs;
+    const dueMs = this.#deps.monotonicMs() + this.#options.timeoutMs;
     const { deadlineMs } = batch;
     const call = new Call(this, batch, deadlineMs !== undefined && deadlineMs < dueMs ? deadlineMs : dueMs);
     this.#calls.add(call);
@@ -196,12 +198,12 @@ export class AltstoreCounter implements Counter, CallOwner {
     clearTimeout(this.#timer);
     this.#timerMs = atMs;
     // Data in the sockets is read first: this process may have been the one that paused.
-    this.#timer = setTimeout(() => setImmediate(this.#answerDue), timerDelayMs(atMs, this.#deps.clock()));
+    this.#timer = setTimeout(() => setImmediate(this.#answerDue), timerDelayMs(atMs, this.#deps.monotonicMs()));
   }
 
   /** Answers the calls whose time is up with what was read so far, and sets the timer again. */
   #answerLate(): void {
-    const nowMs = this.#deps.clock();
+    const nowMs = this.#deps.monotonicMs();
     let next = Infinity;
     for (const call of [...this.#calls]) {
       if (call.dueMs > nowMs) {

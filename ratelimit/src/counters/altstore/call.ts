@@ -11,7 +11,7 @@ export interface CallOwner {
 /** A call. Checks count from zero until they are read, so that it can be answered at any moment. */
 export class Call {
   readonly batch: CountBatch;
-  /** When it has to be answered, in milliseconds since the epoch. */
+  /** When it has to be answered, by the clock of the counter that only goes forward. */
   readonly dueMs: number;
   /** Why a check could not be read: the first reason. */
   error: StoreError | undefined;

@@ -21,7 +21,7 @@ export interface Command extends Pick<ReplyListener, "line">, Partial<Pick<Reply
   readonly text: string;
   /** Keys in it: its share of the load of a connection. */
   readonly size: number;
-  /** When it was written, in milliseconds since the epoch; set by the connection. */
+  /** When it was written; set by the connection. */
   writtenMs: number;
   /** There will be no answer; it is unknown whether the server has executed the command. */
   lost(error: StoreError): void;
@@ -43,8 +43,8 @@ export interface ConnectionDeps {
   readonly address: NodeAddress;
   readonly tls: AltstoreTlsOptions | undefined;
   readonly listener: ConnectionListener;
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number;
+  /** Milliseconds by a clock that only goes forward. */
+  readonly monotonicMs: () => number;
 }
 
 /** A connection. Commands may be written between `ready` and `closed`. */
@@ -87,7 +87,7 @@ export class Connection implements ReplyListener {
       for (const command of commands) command.lost(error);
       return;
     }
-    const nowMs = this.#deps.clock();
+    const nowMs = this.#deps.monotonicMs();
     let text = "";
     for (const command of commands) {
       text += command.text;
@@ -173,9 +173,9 @@ export class Connection implements ReplyListener {
     this.#timer = undefined;
     const oldest = this.#commands[this.#head];
     if (this.#error !== undefined || (oldest === undefined && this.#isConnected)) return;
-    const remainingMs = oldest === undefined ? 0 : oldest.writtenMs + this.#timeoutMs - this.#deps.clock();
+    const remainingMs = oldest === undefined ? 0 : oldest.writtenMs + this.#timeoutMs - this.#deps.monotonicMs();
     if (remainingMs <= 0) this.#end(silenceError(this.#deps.address.text, this.#timeoutMs));
-    else this.#setTimer(Math.min(remainingMs, this.#timeoutMs)); // A clock that was set back must not prolong the wait.
+    else this.#setTimer(remainingMs);
   }
 
   #end(error: StoreError): void {

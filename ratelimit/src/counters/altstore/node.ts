@@ -35,8 +35,10 @@ export interface NodeDeps {
   /** Log of faults that can occur at every call. */
   readonly faults: RateLimitedLog;
   readonly statistics: AltstoreStatistics;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, for times at which counters expire. */
   readonly clock: () => number;
+  /** Milliseconds by a clock that only goes forward. */
+  readonly monotonicMs: () => number;
   /** From 0 up to but not including 1. */
   readonly random: () => number;
   /** Called when the node has become reachable or unreachable. */
@@ -207,8 +209,8 @@ export class MemcachedNode implements ConnectionListener {
   #connect(): void {
     if (this.#isClosed || this.#next !== undefined) return;
     const { tls, timeoutMs } = this.#options;
-    const { clock } = this.#deps;
-    this.#next = new Connection({ address: this.address, tls, listener: this, clock }, { timeoutMs });
+    const { monotonicMs } = this.#deps;
+    this.#next = new Connection({ address: this.address, tls, listener: this, monotonicMs }, { timeoutMs });
   }
 
   #scheduleFlush(): void {

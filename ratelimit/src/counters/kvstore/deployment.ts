@@ -7,7 +7,10 @@ import type { CountBatch, CountedCheck } from "../counter.ts";
 import type { StoreError } from "../store-error.ts";
 import type { KvstoreCounterOptions, KvstoreServerOptions } from "./options.ts";
 
-/** A place for counters: one server, or several that act as one. */
+/**
+ * A place for counters: one server, or several that act as one. Times are of a clock that only goes
+ * forward, in milliseconds.
+ */
 export interface Deployment {
   /**
    * Waits until it can count, at most `maxElapsedMs` if that is above 0. Fails with
@@ -33,8 +36,8 @@ export interface Deployment {
 export interface DeploymentDeps {
   readonly log: Log;
   readonly statistics: StatisticsStore;
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number;
+  /** Milliseconds by a clock that only goes forward. */
+  readonly monotonicMs: () => number;
   /** The end of the event-loop turn, at which commands are written. */
   readonly turn: TurnEnd;
   /** From 0 up to but not including 1. */

@@ -84,8 +84,8 @@ export class TestedCounters {
       {
         log: silentLog(),
         statistics,
-        clock: Date.now,
-        turn: new TurnEnd(choices.deps?.clock ?? Date.now),
+        monotonicMs: () => performance.now(),
+        turn: new TurnEnd(undefined, choices.deps?.monotonicMs),
         random: () => 0,
         connections: (number) => active.push(number),
         createDeployment: this.#createDeployment,

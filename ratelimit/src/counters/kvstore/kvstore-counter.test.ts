@@ -57,10 +57,10 @@ function createCounter(): {
     {
       log: silentLog(),
       statistics: new StatisticsStore({ maxDynamicKeys: 10 }),
-      clock: () => 0,
+      monotonicMs: () => 0,
       random: () => 0,
       connections: () => undefined,
-      turn: new TurnEnd(() => 0),
+      turn: new TurnEnd(undefined, () => 0),
       createDeployment: (_deps, { scope }) => (scope === "redis_pool" ? main : perSecond),
     },
     {

@@ -78,7 +78,7 @@ class KvstoreCounter implements Counter {
   }
 
   count(batch: CountBatch): void {
-    const nowMs = this.#turn.nowMs();
+    const nowMs = this.#turn.monotonicMs();
     if (!this.#accept(batch, nowMs)) return;
     for (const check of batch.checks) {
       if (batch.pending <= 0) return; // A deployment has failed the call: nothing more of it is counted.
@@ -87,7 +87,7 @@ class KvstoreCounter implements Counter {
   }
 
   read(batch: CountBatch): void {
-    const nowMs = this.#turn.nowMs();
+    const nowMs = this.#turn.monotonicMs();
     if (!this.#accept(batch, nowMs)) return;
     for (const check of batch.checks) {
       if (batch.pending <= 0) return;

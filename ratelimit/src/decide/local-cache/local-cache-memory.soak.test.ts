@@ -11,7 +11,10 @@ describe("LocalCache memory", () => {
   const STEP = 3001;
   const open = (): { cache: LocalCache; gauge: (name: string) => number } => {
     const statistics = new StatisticsStore({ maxDynamicKeys: 0 });
-    const cache = createLocalCache({ statistics, clock: Date.now, log: silentLog() }, { sizeBytes: SIZE_BYTES });
+    const cache = createLocalCache(
+      { statistics, monotonicMs: () => performance.now(), log: silentLog() },
+      { sizeBytes: SIZE_BYTES },
+    );
     if (cache === undefined) throw new Error("There must be a cache");
     return { cache, gauge: (name) => statistics.gauge(`ratelimit.localcache.${name}`).value };
   };

@@ -10,7 +10,7 @@ function open(sizeBytes: number) {
   const lines: string[] = [];
   const log = createLog({ level: "warn", format: "json", write: (line) => lines.push(line) });
   const time = { seconds: 0 };
-  const cache = createLocalCache({ statistics, clock: () => time.seconds * 1000, log }, { sizeBytes });
+  const cache = createLocalCache({ statistics, monotonicMs: () => time.seconds * 1000, log }, { sizeBytes });
   if (cache === undefined) throw new Error("There must be a cache");
   const gauge = (name: string): number => statistics.gauge(`ratelimit.localcache.${name}`).value;
   return { cache, gauge, lines, time };
@@ -24,7 +24,7 @@ function known(cache: LocalCache, keys: number, nowSeconds: number): number[] {
 describe("createLocalCache()", () => {
   it("createLocalCache() makes none, and no gauge, when the size is 0", () => {
     const statistics = new StatisticsStore({ maxDynamicKeys: 0 });
-    expect(createLocalCache({ statistics, clock: () => 0, log: silentLog() }, { sizeBytes: 0 })).toBeUndefined();
+    expect(createLocalCache({ statistics, monotonicMs: () => 0, log: silentLog() }, { sizeBytes: 0 })).toBeUndefined();
     const gauges: string[] = [];
     statistics
       .walk({
@@ -39,7 +39,7 @@ describe("createLocalCache()", () => {
 
   it("createLocalCache() shows every gauge of envoyproxy/ratelimit at zero", () => {
     const statistics = new StatisticsStore({ maxDynamicKeys: 0 });
-    createLocalCache({ statistics, clock: () => 0, log: silentLog() }, { sizeBytes: 1 });
+    createLocalCache({ statistics, monotonicMs: () => 0, log: silentLog() }, { sizeBytes: 1 });
     const gauges: Record<string, number> = {};
     statistics
       .walk({

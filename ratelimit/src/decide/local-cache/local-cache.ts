@@ -31,8 +31,8 @@ const LOGGED_KEY_LENGTH = 100;
 /** Dependencies of the cache. */
 export interface LocalCacheDeps {
   readonly statistics: Pick<StatisticsStore, "gauge">;
-  /** Milliseconds since the epoch, for the log. */
-  readonly clock: () => number;
+  /** Milliseconds by a clock that only goes forward, for the log. */
+  readonly monotonicMs: () => number;
   readonly log: Log;
 }
 
@@ -65,8 +65,8 @@ export class LocalCache {
   #young = new LocalCacheGeneration();
   #old = new LocalCacheGeneration();
 
-  constructor({ statistics, clock, log }: LocalCacheDeps, { sizeBytes }: LocalCacheOptions) {
-    this.#drops = new RateLimitedLog(log, { intervalMs: LOG_INTERVAL_MS, clock });
+  constructor({ statistics, monotonicMs, log }: LocalCacheDeps, { sizeBytes }: LocalCacheOptions) {
+    this.#drops = new RateLimitedLog(log, { intervalMs: LOG_INTERVAL_MS, clock: monotonicMs });
     this.#generationMaxBytes = (sizeBytes * OBJECTS_SHARE) / 2;
     this.#keyMaxBytes = sizeBytes / KEY_SHARE;
     this.#gauges = createGauges(statistics);

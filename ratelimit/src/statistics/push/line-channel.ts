@@ -25,7 +25,7 @@ export abstract class LineChannel {
 
   constructor(log: Log, packetMaxBytes: number, address?: string) {
     this.#log = log;
-    this.#warnings = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS, clock: () => performance.now() });
+    this.#warnings = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS });
     this.queue = new PacketQueue(packetMaxBytes);
     this.address = address;
   }

@@ -76,7 +76,7 @@ export class GrpcTransport implements Transport {
     this.#server = new Http2Server(
       {
         methods: this.#methods({ ...deps, nowMs }, options),
-        turn: { atTurnEnd: (task) => turn.writeAnswers(task), nowMs: () => turn.nowMs(), monotonicMs: nowMs },
+        turn: { atTurnEnd: (task) => turn.writeAnswers(task), monotonicMs: () => turn.monotonicMs() },
         random: Math.random,
       },
       {

@@ -36,13 +36,13 @@ export interface RefusedChecks {
 
 /** The checks of one event-loop turn for one server. */
 export class CommandBatch implements ReplyReceiver {
-  /** When its first call came, in milliseconds since the epoch. */
+  /** When its first call came. */
   readonly createdMs: number;
   /**
    * Whether each command is preceded by ASKING: a cluster node redirected the checks here once.
    */
   readonly isAsking: boolean;
-  /** The earliest deadline of its calls, in milliseconds since the epoch. */
+  /** The earliest deadline of its calls. */
   nextDeadlineMs: number;
   /** Number of checks in it. */
   size = 0;

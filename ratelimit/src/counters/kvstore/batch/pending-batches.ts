@@ -22,13 +22,13 @@ const WAITING_BATCH_MS = 10;
 interface InFlight {
   readonly batch: CommandBatch;
   readonly connection: PooledConnection;
-  /** In milliseconds since the epoch. */
+  /** In milliseconds of `monotonicMs`. */
   readonly writtenMs: number;
 }
 
 /** What it works with. */
 export interface PendingBatchesDeps {
-  readonly clock: () => number;
+  readonly monotonicMs: () => number;
   /** The server for messages. */
   readonly text: () => string;
   /** Why no connection is ready. */
@@ -54,10 +54,10 @@ export class PendingBatches {
    */
   #inFlight: InFlight[] = [];
   #inFlightChecks = 0;
-  /** When the last batch was completed, in milliseconds since the epoch. */
+  /** When the last batch was completed. */
   #completedMs = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** The moment the timer is set for, in milliseconds since the epoch. */
+  /** The moment the timer is set for. */
   #timerMs = Infinity;
 
   /** `timeoutMs` is how long a call may take; `countsCommands` is for batches. */
@@ -103,8 +103,7 @@ export class PendingBatches {
    */
   closeAgedBatch(): void {
     const { createdMs = Infinity } = this.#open ?? {};
-    const nowMs = this.#deps.clock();
-    if (nowMs >= createdMs + WAITING_BATCH_MS || this.#isSetBack(nowMs, createdMs)) this.closeOpenBatch();
+    if (this.#deps.monotonicMs() >= createdMs + WAITING_BATCH_MS) this.closeOpenBatch();
   }
 
   /** Whether batches wait for a connection. */
@@ -127,13 +126,13 @@ export class PendingBatches {
 
   /** Registers a batch as in flight. */
   markSent(batch: CommandBatch, connection: PooledConnection): void {
-    this.#inFlight.push({ batch, connection, writtenMs: this.#deps.clock() });
+    this.#inFlight.push({ batch, connection, writtenMs: this.#deps.monotonicMs() });
     this.#inFlightChecks += batch.size;
   }
 
   /** Removes a batch that has its replies; false when it was given up before. */
   complete(batch: CommandBatch): boolean {
-    this.#completedMs = this.#deps.clock();
+    this.#completedMs = this.#deps.monotonicMs();
     return this.#remove(batch);
   }
 
@@ -169,7 +168,7 @@ export class PendingBatches {
     this.#timerMs = atMs;
     // After a pause of the process itself, replies that have come meanwhile are read first.
     const giveUpAfterReading = (): void => void setImmediate(() => this.#giveUp());
-    this.#timer = setTimeout(giveUpAfterReading, timerDelayMs(atMs, this.#deps.clock()));
+    this.#timer = setTimeout(giveUpAfterReading, timerDelayMs(atMs, this.#deps.monotonicMs()));
   }
 
   /**
@@ -177,8 +176,8 @@ export class PendingBatches {
    */
   #giveUp(): void {
     this.#timerMs = Infinity;
-    const nowMs = this.#deps.clock();
-    const isPast = (sinceMs: number): boolean => nowMs >= sinceMs + this.#timeoutMs || this.#isSetBack(nowMs, sinceMs);
+    const nowMs = this.#deps.monotonicMs();
+    const isPast = (sinceMs: number): boolean => nowMs >= sinceMs + this.#timeoutMs;
     let next = this.#giveUpInFlight(nowMs, isPast);
     this.#giveUpWaiting(isPast);
     for (const batch of this.#batches()) {
@@ -190,14 +189,6 @@ export class PendingBatches {
     if (next < this.#timerMs) this.#setTimer(next);
   }
 
-  /**
-   * Whether the clock was set back so far since a moment that waiting for the time limit would take
-   * more than twice as long. What began before counts as past then.
-   */
-  #isSetBack(nowMs: number, sinceMs: number): boolean {
-    return nowMs < sinceMs - this.#timeoutMs;
-  }
-
   /** Returns the next moment at which a server will have been silent for too long. */
   #giveUpInFlight(nowMs: number, isPast: (sinceMs: number) => boolean): number {
     let next = Infinity;
@@ -206,9 +197,9 @@ export class PendingBatches {
       const error = silenceError(this.#deps.text(), this.#timeoutMs);
       batch.fail(error);
       const endOfPatienceMs = writtenMs + this.#timeoutMs * SILENCE_SHARE;
-      if (nowMs >= endOfPatienceMs || this.#isSetBack(nowMs, writtenMs)) {
+      if (nowMs >= endOfPatienceMs) {
         this.#remove(batch);
-        if (this.#completedMs <= writtenMs || this.#completedMs > nowMs) this.#deps.silent(batch);
+        if (this.#completedMs <= writtenMs) this.#deps.silent(batch);
         // Its late replies would delay later ones, and a server that hangs needs a new connection.
         this.#deps.reset(connection, error);
       } else {

@@ -73,7 +73,7 @@ class ClusterDeployment implements Deployment, ServerEvents<KvstoreServer> {
   readonly #callOptions: ConstructorParameters<typeof GroupedCall>[2];
 
   constructor(deps: DeploymentDeps, { server, counter, scope }: DeploymentOptions, seeds: Seeds) {
-    const { log, clock, random } = deps;
+    const { log, monotonicMs, random } = deps;
     this.#text = seeds.text;
     this.#timeoutMs = counter.commandTimeoutMs;
     this.#parallelism = effectiveParallelism(server.clusterPipelineParallelism, server.poolSize);
@@ -82,7 +82,7 @@ class ClusterDeployment implements Deployment, ServerEvents<KvstoreServer> {
     this.#nodes = new ClusterNodes({
       createServer: (endpoint) =>
         new KvstoreServer(shared, { ...nodeOptions, address: nodeAddress(seeds, endpoint) }, this),
-      clock,
+      monotonicMs,
       // In that time every command to a node is answered or given up.
       keepMs: Math.max(NODE_KEEP_MS, 2 * this.#timeoutMs),
     });
@@ -93,8 +93,11 @@ class ClusterDeployment implements Deployment, ServerEvents<KvstoreServer> {
       { server, startup: counter.startup },
     );
     const limits = { timeoutMs: this.#timeoutMs, text: this.#text };
-    this.#queue = new RetryQueue({ send: (checks, createdMs) => this.#sendAgain(checks, createdMs), clock }, limits);
-    this.#callDeps = { send: (check, group, how) => this.#send(check, group, how), clock };
+    this.#queue = new RetryQueue(
+      { send: (checks, createdMs) => this.#sendAgain(checks, createdMs), monotonicMs },
+      limits,
+    );
+    this.#callDeps = { send: (check, group, how) => this.#send(check, group, how), monotonicMs };
     this.#callOptions = { ...limits, parallelism: this.#parallelism };
   }
 

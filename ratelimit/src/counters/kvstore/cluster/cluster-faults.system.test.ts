@@ -82,7 +82,7 @@ describe("a node that hangs", () => {
       // A call that touches it fails as a whole; other calls are not affected.
       await expectFailure(counter, new WaitingBatch([check(hung), check(other)]), { code: "STORE_UNAVAILABLE" });
       expect(await count(counter, check(fine))).toEqual([3]);
-      await expectFailure(counter, new WaitingBatch([check(hung)], Date.now() + 50), { transient: true });
+      await expectFailure(counter, new WaitingBatch([check(hung)], performance.now() + 50), { transient: true });
       expect(active.at(-1)).toBe(2); // Healthy: two of three nodes are reached.
     } finally {
       servers.node(0).server.resume();
@@ -191,7 +191,9 @@ describe("a cluster that is down", () => {
     await until(failsWithWords, DEADLINE_MS, "a call fails with the cluster's words");
     expect(tookMs).toBeGreaterThan(COMMAND_TIMEOUT_MS - 20);
     expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
-    await expectFailure(counter, new WaitingBatch([check(name)], Date.now() + 50), { code: "DEADLINE_EXCEEDED" });
+    await expectFailure(counter, new WaitingBatch([check(name)], performance.now() + 50), {
+      code: "DEADLINE_EXCEEDED",
+    });
     await servers.node(2).server.restart();
     await servers.agree();
     await until(() => succeeds(counter, name), DEADLINE_MS, "the cluster counts again");

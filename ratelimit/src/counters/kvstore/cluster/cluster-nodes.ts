@@ -9,7 +9,7 @@ const NODES_MAX = 1_000;
 /** A node. */
 export interface ClusterNode {
   readonly server: KvstoreServer;
-  /** When it last had slots or received a command, in milliseconds since the epoch. */
+  /** When it last had slots or received a command. */
   usedMs: number;
 }
 
@@ -17,8 +17,8 @@ export interface ClusterNode {
 export interface ClusterNodesDeps {
   /** Makes the server of a node; ClusterNodes opens it. */
   readonly createServer: (endpoint: ClusterEndpoint) => KvstoreServer;
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number;
+  /** Milliseconds by a clock that only goes forward. */
+  readonly monotonicMs: () => number;
   /** How long a node without slots is kept after its last use, in milliseconds. */
   readonly keepMs: number;
 }
@@ -48,7 +48,7 @@ export class ClusterNodes {
    */
   at(endpoint: ClusterEndpoint): ClusterNode | undefined {
     const text = endpointText(endpoint);
-    const usedMs = this.#deps.clock();
+    const usedMs = this.#deps.monotonicMs();
     const present = this.#nodes.get(text);
     if (present !== undefined) {
       present.usedMs = usedMs;
@@ -63,9 +63,8 @@ export class ClusterNodes {
 
   /** Closes the nodes that have not been used for a while. */
   retire(): void {
-    const nowMs = this.#deps.clock();
+    const nowMs = this.#deps.monotonicMs();
     for (const [text, node] of this.#nodes) {
-      if (nowMs < node.usedMs) node.usedMs = nowMs; // The clock was set back: begin to wait again.
       if (nowMs - node.usedMs < this.#deps.keepMs) continue;
       this.#nodes.delete(text);
       node.server.close();

@@ -34,7 +34,7 @@ class CallUnderTest {
     };
     this.call = new GroupedCall(
       { batch: this.batch, isRead, createdMs: CREATED_MS },
-      { send, clock: () => this.nowMs },
+      { send, monotonicMs: () => this.nowMs },
       { parallelism, timeoutMs: TIMEOUT_MS, text: "the cluster" },
     );
     for (const each of this.batch.checks) this.call.add(each, nameOf(each));

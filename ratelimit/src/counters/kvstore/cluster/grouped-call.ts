@@ -7,15 +7,15 @@ import type { CountBatch, CountedCheck } from "../../counter.ts";
 export interface GroupedCallDeps {
   /**
    * Sends a check of a group to the node that owns its slot; the group is its batch, and `nowMs` is
-   * in milliseconds since the epoch.
+   * by the clock of `monotonicMs`.
    */
   readonly send: (
     check: CountedCheck,
     group: CountBatch,
     how: { readonly isRead: boolean; readonly nowMs: number },
   ) => void;
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number;
+  /** Milliseconds by a clock that only goes forward. */
+  readonly monotonicMs: () => number;
 }
 
 /** Limits of a call. */
@@ -32,7 +32,7 @@ export interface GroupedCallOptions {
 export class GroupedCall {
   readonly batch: CountBatch;
   readonly isRead: boolean;
-  /** When it arrived, in milliseconds since the epoch. */
+  /** When it arrived. */
   readonly createdMs: number;
   readonly #deps: GroupedCallDeps;
   readonly #options: GroupedCallOptions;
@@ -95,7 +95,7 @@ export class GroupedCall {
     if (next === undefined) return;
     this.#next += 1;
     next.isSent = true;
-    const how = { isRead: this.isRead, nowMs: this.#deps.clock() };
+    const how = { isRead: this.isRead, nowMs: this.#deps.monotonicMs() };
     for (const check of next.checks) this.#deps.send(check, next, how);
   }
 
@@ -108,7 +108,8 @@ export class GroupedCall {
     const { deadlineMs } = batch;
     // The deadline of a group may be the time limit of the whole call instead of the caller's
     // deadline.
-    const isOurs = error.code === "DEADLINE_EXCEEDED" && (deadlineMs === undefined || this.#deps.clock() < deadlineMs);
+    const isOurs =
+      error.code === "DEADLINE_EXCEEDED" && (deadlineMs === undefined || this.#deps.monotonicMs() < deadlineMs);
     batch.failed(isOurs ? silenceError(this.#options.text, this.#options.timeoutMs) : error);
   }
 

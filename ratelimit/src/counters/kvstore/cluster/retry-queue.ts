@@ -17,8 +17,8 @@ const MAX_CHECKS = 100_000;
 export interface RetryQueueDeps {
   /** Sends checks again; their calls have waited since `createdMs`. */
   readonly send: (checks: readonly KeyChecks[], createdMs: number) => void;
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number;
+  /** Milliseconds by a clock that only goes forward. */
+  readonly monotonicMs: () => number;
 }
 
 /** Limits of the queue. */
@@ -71,7 +71,7 @@ export class RetryQueue {
     }
     const batch = new CommandBatch(createdMs, this.#options.timeoutMs);
     for (const each of checks) batch.adopt(each);
-    const dueMs = this.#deps.clock() + WAIT_MS;
+    const dueMs = this.#deps.monotonicMs() + WAIT_MS;
     this.#queue.push({ checks, batch, dueMs, cause });
     this.#size += batch.size;
     this.#setTimer(Math.min(dueMs, batch.nextDeadlineMs));
@@ -90,20 +90,19 @@ export class RetryQueue {
     if (atMs >= this.#timerMs) return;
     clearTimeout(this.#timer);
     this.#timerMs = atMs;
-    this.#timer = setTimeout(() => this.#look(), timerDelayMs(atMs, this.#deps.clock()));
+    this.#timer = setTimeout(() => this.#look(), timerDelayMs(atMs, this.#deps.monotonicMs()));
   }
 
   /** Fails the calls whose time is up, and sends again what has waited long enough. */
   #look(): void {
-    const nowMs = this.#deps.clock();
+    const nowMs = this.#deps.monotonicMs();
     const { timeoutMs, text } = this.#options;
     const due: QueuedChecks[] = [];
     const rest: QueuedChecks[] = [];
     this.#timerMs = Infinity;
     for (const queued of this.#queue) {
       const { batch, checks, cause, dueMs } = queued;
-      // If the clock was set back further than the time limit, the checks count as overdue.
-      if (nowMs >= batch.createdMs + timeoutMs || nowMs < batch.createdMs - timeoutMs) {
+      if (nowMs >= batch.createdMs + timeoutMs) {
         for (const each of checks) each.fail(replyError(text, cause));
         continue;
       }

@@ -29,7 +29,7 @@ describe("Availability", () => {
         answered: () => expect.unreachable("no probe is answered"),
         log: createLog({ level: "info", format: "json", write: (line) => lines.push(line) }),
         statistics: new PoolStatistics(deps, "redis_pool"),
-        clock: () => 0,
+        monotonicMs: () => 0,
       },
       { timeoutMs: 1000 },
     );

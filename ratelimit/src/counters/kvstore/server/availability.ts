@@ -17,8 +17,8 @@ const WARNING_INTERVAL_MS = 10_000;
 export interface AvailabilityDeps extends SilenceProbeDeps {
   readonly log: Log;
   readonly statistics: PoolStatistics;
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number;
+  /** Milliseconds by a clock that only goes forward. */
+  readonly monotonicMs: () => number;
 }
 
 /** The availability of one server; there is no connection at first. */
@@ -41,7 +41,7 @@ export class Availability {
   constructor(deps: AvailabilityDeps, { timeoutMs }: { readonly timeoutMs: number }) {
     this.#deps = deps;
     this.#timeoutMs = timeoutMs;
-    this.#warnings = new RateLimitedLog(deps.log, { intervalMs: WARNING_INTERVAL_MS, clock: deps.clock });
+    this.#warnings = new RateLimitedLog(deps.log, { intervalMs: WARNING_INTERVAL_MS, clock: deps.monotonicMs });
     this.#setDown({ sinceMs: -Infinity, cause: new Error("not connected yet") });
     this.#probe = new SilenceProbe({ ...deps, answered: () => this.#answered() }, { timeoutMs });
   }
@@ -141,7 +141,7 @@ export class Availability {
   }
 
   #restartWait(cause: unknown): void {
-    this.#setDown({ sinceMs: this.#deps.clock(), cause });
+    this.#setDown({ sinceMs: this.#deps.monotonicMs(), cause });
   }
 
   #setDown(down: { readonly sinceMs: number; readonly cause: unknown } | undefined): void {

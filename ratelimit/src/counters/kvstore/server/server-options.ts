@@ -12,7 +12,7 @@ import { PoolStatistics } from "../connection/pool-statistics.ts";
 /** What a server works with; shared by all servers of a deployment. */
 export interface ServerDeps {
   readonly log: Log;
-  readonly clock: () => number;
+  readonly monotonicMs: () => number;
   readonly turn: TurnEnd;
   readonly random: () => number;
   readonly statistics: PoolStatistics;
@@ -34,10 +34,10 @@ export interface ServerOptions {
 
 /** Makes what the servers of a deployment share. */
 export function shareAmongServers(deps: DeploymentDeps, { scope }: Pick<DeploymentOptions, "scope">): ServerDeps {
-  const { log, clock, turn, random } = deps;
+  const { log, monotonicMs, turn, random } = deps;
   return {
     log,
-    clock,
+    monotonicMs,
     turn,
     random,
     statistics: new PoolStatistics(deps, scope),

@@ -55,7 +55,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
     this.#address = address;
     this.#timeoutMs = counter.commandTimeoutMs;
     this.#limit = server.pipeline.limit === 0 ? Infinity : server.pipeline.limit;
-    const { random, statistics, expiries, clock, turn, commands, merger } = deps;
+    const { random, statistics, expiries, monotonicMs, turn, commands, merger } = deps;
     const target = (): KvstoreAddress => this.#address;
     this.#pool = new ConnectionPool(
       { target, listener: this, random, statistics, commands },
@@ -75,7 +75,7 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
     };
     this.#pending = new PendingBatches(
       {
-        clock,
+        monotonicMs,
         text: () => this.#address.text,
         absence: () => this.#availability.error,
         reset: (connection, error) => this.#pool.reset(connection, error),

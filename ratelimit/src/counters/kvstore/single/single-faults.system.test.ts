@@ -54,31 +54,16 @@ describe("count() when the server fails", () => {
     await until(() => count(counter, check("resumed")).then(Boolean, () => false), DEADLINE_MS, "counting works again");
   });
 
-  it("count() answers within the time limit when the server hangs and the clock steps back by an hour", async () => {
-    let offsetMs = 0;
-    const { counter } = await counters.start(server.address, { deps: { clock: () => Date.now() + offsetMs } });
-    await server.pause();
-    try {
-      const failure = timeFailure(counter);
-      offsetMs = -3_600_000;
-      const { error, tookMs } = await failure;
-      expect(error).toMatchObject({ code: "STORE_TIMEOUT" });
-      expect(tookMs).toBeLessThan(COMMAND_TIMEOUT_MS + SLACK_MS);
-    } finally {
-      server.resume();
-    }
-  });
-
   it("count() obeys a caller's deadline that is shorter than the time limit", async () => {
     const { counter } = await counters.start(server.address, { options: PATIENT });
     const patient = new WaitingBatch([check("patient")]);
     await server.pause();
     try {
       counter.count(patient);
-      const deadlineMs = Date.now() + 50;
+      const deadlineMs = performance.now() + 50;
       const { error } = await timeFailure(counter, new WaitingBatch([check("hasty")], deadlineMs));
       expect(error).toMatchObject({ code: "DEADLINE_EXCEEDED" });
-      expect(Date.now()).toBeGreaterThanOrEqual(deadlineMs - 1); // Timers and the clock of the system are read at different moments.
+      expect(performance.now()).toBeGreaterThanOrEqual(deadlineMs - 1); // Timers may fire a little early.
       expect(patient.isAnswered).toBe(false);
     } finally {
       server.resume();
@@ -90,7 +75,7 @@ describe("count() when the server fails", () => {
     const { counter } = await counters.start(server.address, { options: PATIENT });
     await server.pause();
     try {
-      const { error, tookMs } = await timeFailure(counter, new WaitingBatch([check("past")], Date.now() - 1000));
+      const { error, tookMs } = await timeFailure(counter, new WaitingBatch([check("past")], performance.now() - 1000));
       expect(error).toMatchObject({ code: "DEADLINE_EXCEEDED" });
       expect(tookMs).toBeLessThan(SLACK_MS);
     } finally {
@@ -120,10 +105,10 @@ describe("count() when the server fails", () => {
   it("count() warns once of a reason, not once per connection and attempt, while all connections of a pool are refused", async () => {
     const lines: string[] = [];
     const log = createLog({ level: "warn", format: "json", write: (line) => lines.push(line) });
-    const startMs = Date.now();
+    const startMs = performance.now();
     const { counter, active } = await counters.start(server.address, {
       server: { poolSize: 5 },
-      deps: { log, clock: () => startMs },
+      deps: { log, monotonicMs: () => startMs },
     });
     await until(() => active.at(-1) === 5, DEADLINE_MS, "all connections work");
     await server.kill();
