@@ -69,6 +69,7 @@ export interface Service {
 /** Builds the service; throws a StartError when keys or data cannot be used. */
 export function createService(settings: Settings, deps: ServiceDeps, patience: ListenerPatience = {}): Service {
   const { log, clock, tracing } = deps;
+  const monotonicMs = (): number => performance.now();
   const scheme = settings.http.tls === undefined ? "http" : "https";
   const url = (): string =>
     settings.publicOrigin ?? `${scheme}://localhost:${http.address()?.port ?? settings.http.port}`;
@@ -85,13 +86,12 @@ export function createService(settings: Settings, deps: ServiceDeps, patience: L
   const breached = breachFile === undefined ? undefined : openBreachFile(breachFile, { log });
   const passwordRules = loadPasswordRules(settings, breached);
   const { throttle, parts: throttleParts } = createThrottle(settings.throttle, {
-    log,
-    nowMs: clock,
+    ...{ log, clock, monotonicMs },
     events: metrics.throttleEvents,
   });
   const parts = { clock, keys, labelKey, store, media: media.store, images, metrics, passwordRules, throttle };
   const handlers = createCalls(settings, parts);
-  const health = new Health({ ping: () => store.ping(), nowMs: clock });
+  const health = new Health({ ping: () => store.ping(), monotonicMs });
   const origins: OriginOptions = {
     allowedOrigins: new Set(settings.corsOrigins),
     publicOrigin: url,

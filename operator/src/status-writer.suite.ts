@@ -50,7 +50,7 @@ export async function startStatusWriter(deps: StatusWriterDeps): Promise<() => P
   });
   const access = await openClusterAccess({ kind: "kubeconfig", paths: [cluster.kubeconfigPath] }, Date.now);
   const client = new ApiClient(access, TIMES, { userAgent: "weir-operator" });
-  const common = { log, clock: Date.now, random: Math.random };
+  const common = { log, clock: Date.now, monotonicMs: () => performance.now(), random: Math.random };
   const objects = new ObjectClient(client);
   const events = new EventRecorder({ ...common, objects, instance: "test" });
   const caches = new ClusterCaches({ ...common, client }, TIMES);
@@ -63,7 +63,6 @@ export async function startStatusWriter(deps: StatusWriterDeps): Promise<() => P
   };
   const status = createStatusParts({
     ...common,
-    monotonicMs: () => performance.now(),
     metrics: new ControllerMetricsSet(new Registry()),
     readyPods,
     objects: counting,

@@ -11,7 +11,7 @@ describe("Health", () => {
       pings += 1;
       return isUp ? Promise.resolve() : Promise.reject(new Error("down"));
     };
-    const health = new Health({ ping, nowMs: () => nowMs });
+    const health = new Health({ ping, monotonicMs: () => nowMs });
     expect([await health.isReady(), await health.isReady(), pings]).toEqual([true, true, 1]);
     isUp = false;
     nowMs = 1000;
@@ -22,7 +22,7 @@ describe("Health", () => {
   });
 
   it("is not ready from the drain on", async () => {
-    const health = new Health({ ping: () => Promise.resolve(), nowMs: () => 0 });
+    const health = new Health({ ping: () => Promise.resolve(), monotonicMs: () => 0 });
     health.drain();
     expect([await health.isReady(), health.isDraining()]).toEqual([false, true]);
   });
@@ -31,7 +31,7 @@ describe("Health", () => {
     let fault: Error | undefined = new StoreError("not_applied", new Error("the disk is full"));
     const ping = (): Promise<void> => (fault === undefined ? Promise.resolve() : Promise.reject(fault));
     let nowMs = 0;
-    const health = new Health({ ping, nowMs: () => nowMs });
+    const health = new Health({ ping, monotonicMs: () => nowMs });
     expect([await health.isReady(), health.reason()]).toEqual([false, "the disk is full"]);
     fault = undefined;
     nowMs = 1000;

@@ -8,7 +8,8 @@ const PING_VALID_MS = 1000;
 export interface HealthDeps {
   /** Rejects while the store does not work. */
   readonly ping: () => Promise<void>;
-  readonly nowMs: () => number;
+  /** Milliseconds of a clock that only goes forward. */
+  readonly monotonicMs: () => number;
 }
 
 /** The state for probes. */
@@ -28,7 +29,7 @@ export class Health {
    * reused for a second.
    */
   async isReady(): Promise<boolean> {
-    const atMs = this.#deps.nowMs();
+    const atMs = this.#deps.monotonicMs();
     if (this.#last === undefined || atMs - this.#last.atMs >= PING_VALID_MS)
       this.#last = { atMs, answer: this.#askStore() };
     await this.#last.answer;

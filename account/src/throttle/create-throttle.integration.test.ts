@@ -22,7 +22,7 @@ describe("createThrottle()", () => {
     try {
       const caPath = join(folder.path, "ca.pem");
       writeFileSync(caPath, "nonsense");
-      const deps = { log: silentLog(), nowMs: Date.now, events: EVENTS };
+      const deps = { log: silentLog(), clock: Date.now, monotonicMs: () => performance.now(), events: EVENTS };
       expect(() => createThrottle({ service: service(caPath), failure: "local", limits: LIMITS }, deps)).toThrow(
         expect.objectContaining({ code: "TLS_FILE_INVALID" }) as Error,
       );
@@ -32,7 +32,7 @@ describe("createThrottle()", () => {
   });
 
   it("decides alone before its client is started and after it is stopped", async () => {
-    const deps = { log: silentLog(), nowMs: () => 0, events: EVENTS };
+    const deps = { log: silentLog(), clock: () => 0, monotonicMs: () => 0, events: EVENTS };
     const { throttle, parts } = createThrottle({ service: service(), failure: "local", limits: LIMITS }, deps);
     expect(await throttle.decide(CHECK)).toMatchObject({ isAllowed: true });
     for (const part of parts) await part.start?.();
@@ -45,7 +45,7 @@ describe("createThrottle()", () => {
   it("logs at the start that no service is set", async () => {
     const lines: string[] = [];
     const log = createLog({ level: "info", format: "json", write: (line) => lines.push(line) });
-    const deps = { log, nowMs: Date.now, events: EVENTS };
+    const deps = { log, clock: Date.now, monotonicMs: () => performance.now(), events: EVENTS };
     const { parts } = createThrottle({ service: undefined, failure: "local", limits: LIMITS }, deps);
     for (const part of parts) await part.start?.();
     expect(lines.join("")).toContain("No rate limit service is set, this process limits requests alone");

@@ -1,12 +1,11 @@
 // Builds the throttle from its settings: with a rate limit service, or alone.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
-import type { Log } from "@weir/common/log/log";
 import { TlsFiles } from "@weir/common/tls/tls-files";
 import { CircuitBreaker } from "@weir/common/backoff/circuit-breaker";
 import type { Limits } from "./limits.ts";
 import { LocalLimiter } from "./local-limiter.ts";
 import type { RateLimitClient, RateLimitClientOptions } from "./rate-limit-client.ts";
-import { type FailureMode, Throttle, type ThrottleEvents } from "./throttle.ts";
+import { type FailureMode, Throttle, type ThrottleDeps } from "./throttle.ts";
 
 /** After three failures in a row the service is not asked for 5 s. */
 const BREAKER = { failuresMax: 3, openMs: 5000 };
@@ -26,12 +25,17 @@ export interface ThrottleParts {
   readonly parts: readonly Part[];
 }
 
+/** What it is built with: `clock` is for windows of limits, in milliseconds since the epoch. */
+export interface CreateThrottleDeps extends Pick<ThrottleDeps, "events" | "log" | "monotonicMs"> {
+  readonly clock: () => number;
+}
+
 /** Builds it; fails with TLS_FILE_INVALID when a TLS file cannot be used. */
 export function createThrottle(
   { service, failure, limits }: ThrottleSettings,
-  { log, nowMs, events }: { readonly log: Log; readonly nowMs: () => number; readonly events: ThrottleEvents },
+  { log, clock, monotonicMs, events }: CreateThrottleDeps,
 ): ThrottleParts {
-  const deps = { local: new LocalLimiter({ nowMs }, { limits }), events, log, nowMs };
+  const deps = { local: new LocalLimiter({ clock }, { limits }), events, log, monotonicMs };
   if (service === undefined) {
     const throttle = new Throttle({ ...deps, service: undefined }, { failure });
     const start = (): void => {
@@ -39,7 +43,7 @@ export function createThrottle(
     };
     return { throttle, parts: [{ name: "throttle", start }] };
   }
-  const breaker = new CircuitBreaker({ nowMs }, BREAKER);
+  const breaker = new CircuitBreaker({ nowMs: monotonicMs }, BREAKER);
   let client: RateLimitClient | undefined;
   const parts: Part[] = [
     {
@@ -47,7 +51,7 @@ export function createThrottle(
       async start() {
         // Only here, as gRPC takes a tenth of a second and 20 MiB to load.
         const { RateLimitClient: Client } = await import("./rate-limit-client.ts");
-        client = new Client({ nowMs }, service);
+        client = new Client({ clock }, service);
         client.connect();
       },
       stop: () => client?.close(),

@@ -12,7 +12,7 @@ class LimiterFixture {
   readonly limiter: LocalLimiter;
 
   constructor(options: { readonly valuesMax?: number } = {}) {
-    this.limiter = new LocalLimiter({ nowMs: () => this.nowMs }, options);
+    this.limiter = new LocalLimiter({ clock: () => this.nowMs }, options);
   }
 
   /** How many of so many equal requests are allowed. */

@@ -19,14 +19,14 @@ interface Count {
 
 /** Counts per limit and value. */
 export class LocalLimiter {
-  readonly #nowMs: () => number;
+  readonly #clock: () => number;
   readonly #limits: Limits;
   readonly #valuesMax: number;
   /** By route and key; each in the order of the first request in the window. */
   readonly #counts = new Map<string, Map<string, Count>>();
 
-  constructor({ nowMs }: { readonly nowMs: () => number }, { valuesMax = VALUES_MAX, limits = LIMITS } = {}) {
-    this.#nowMs = nowMs;
+  constructor({ clock }: { readonly clock: () => number }, { valuesMax = VALUES_MAX, limits = LIMITS } = {}) {
+    this.#clock = clock;
     this.#limits = limits;
     this.#valuesMax = valuesMax;
   }
@@ -36,7 +36,7 @@ export class LocalLimiter {
    * guess does not use up what the account has left.
    */
   decide({ route, entries }: LimitCheck): LimitDecision {
-    const nowSeconds = this.#nowMs() / 1000;
+    const nowSeconds = this.#clock() / 1000;
     const counts: Count[] = [];
     for (const { key, value } of entries) {
       const limit = this.#limits[route][key];

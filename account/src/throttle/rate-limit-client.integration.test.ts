@@ -36,7 +36,7 @@ afterEach(() => {
 
 function connect(options: Partial<RateLimitClientOptions> = {}): RateLimitClient {
   const defaults = { target: server.target, domain: "account", timeoutMs: 10_000, tls: undefined };
-  client = new RateLimitClient({ nowMs: () => NOW_MS }, { ...defaults, ...options });
+  client = new RateLimitClient({ clock: () => NOW_MS }, { ...defaults, ...options });
   client.connect();
   return client;
 }

@@ -92,12 +92,12 @@ export interface RateLimitAnswer {
 /** A client of the service. It connects when it is opened, and again whenever a connection is lost. */
 export class RateLimitClient {
   readonly #options: RateLimitClientOptions;
-  readonly #nowMs: () => number;
+  readonly #clock: () => number;
   #client: Client | undefined;
   #isClosed = false;
 
-  constructor({ nowMs }: { readonly nowMs: () => number }, options: RateLimitClientOptions) {
-    this.#nowMs = nowMs;
+  constructor({ clock }: { readonly clock: () => number }, options: RateLimitClientOptions) {
+    this.#clock = clock;
     this.#options = options;
   }
 
@@ -131,7 +131,7 @@ export class RateLimitClient {
       response.statuses.length === check.entries.length;
     if (!isAnswered) throw new RateLimitError("invalid", "The rate limit service did not decide about each descriptor");
     return {
-      decision: decisionOf(response, check, this.#nowMs()),
+      decision: decisionOf(response, check, this.#clock()),
       unknownKeys: check.entries.filter((_, index) => !isKnown(response.statuses[index])).map(({ key }) => key),
     };
   }

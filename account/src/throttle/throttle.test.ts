@@ -36,7 +36,7 @@ class ThrottleFixture {
         service: hasService
           ? { client: () => client, breaker: new CircuitBreaker({ nowMs }, { failuresMax: 3, openMs: 5000 }) }
           : undefined,
-        local: new LocalLimiter({ nowMs }),
+        local: new LocalLimiter({ clock: nowMs }),
         events: {
           decided: (route, by, isAllowed) => this.events.push(`${route} ${by} ${isAllowed ? "allowed" : "denied"}`),
           failed: (reason) => this.events.push(reason),
@@ -46,7 +46,7 @@ class ThrottleFixture {
           format: "json",
           write: (line) => this.lines.push(JSON.parse(line) as Record<string, unknown>),
         }),
-        nowMs,
+        monotonicMs: nowMs,
       },
       { failure },
     );

@@ -39,8 +39,8 @@ export interface ThrottleDeps {
   readonly local: Pick<LocalLimiter, "decide">;
   readonly events: ThrottleEvents;
   readonly log: Log;
-  /** Milliseconds since the epoch. */
-  readonly nowMs: () => number;
+  /** Milliseconds of a clock that only goes forward. */
+  readonly monotonicMs: () => number;
 }
 
 /** Decides about checks. */
@@ -54,8 +54,8 @@ export class Throttle {
   constructor(deps: ThrottleDeps, { failure }: { readonly failure: FailureMode }) {
     this.#deps = deps;
     this.#failure = failure;
-    this.#failureLog = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, clock: deps.nowMs });
-    this.#log = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, clock: deps.nowMs });
+    this.#failureLog = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, clock: deps.monotonicMs });
+    this.#log = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, clock: deps.monotonicMs });
   }
 
   /**

@@ -62,11 +62,4 @@ describe("CircuitBreaker", () => {
     advance(1000);
     expect(tested.mayCall()).toBe(true);
   });
-
-  it("tries again when the clock is set back", () => {
-    const { breaker: tested, advance } = breaker();
-    failures(tested, 3);
-    advance(-3_600_000);
-    expect(tested.mayCall()).toBe(true);
-  });
 });

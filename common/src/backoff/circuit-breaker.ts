@@ -21,6 +21,7 @@ export class CircuitBreaker {
   readonly #options: BreakerOptions;
   #state: State = { kind: "closed", failures: 0 };
 
+  /** `nowMs` is a clock that only goes forward. */
   constructor({ nowMs }: { readonly nowMs: () => number }, options: BreakerOptions) {
     this.#nowMs = nowMs;
     this.#options = options;
@@ -33,8 +34,7 @@ export class CircuitBreaker {
   mayCall(): boolean {
     if (this.#state.kind === "closed") return true;
     if (this.#state.kind === "trying") return false;
-    const elapsedMs = this.#nowMs() - this.#state.sinceMs;
-    if (elapsedMs >= 0 && elapsedMs < this.#options.openMs) return false;
+    if (this.#nowMs() - this.#state.sinceMs < this.#options.openMs) return false;
     this.#state = { kind: "trying" };
     return true;
   }

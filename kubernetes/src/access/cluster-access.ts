@@ -71,17 +71,25 @@ export interface ClusterAccess {
   renew(): void;
 }
 
+/** Options of an access, for tests. */
+export interface AccessOptions {
+  /** How long a program of the kubeconfig may run, in milliseconds. */
+  readonly programTimeoutMs?: number;
+  /** Milliseconds by a clock that only goes forward, for the age of what was read. */
+  readonly monotonicMs?: () => number;
+}
+
 /**
- * Opens the access; fails with SOURCE_UNREADABLE when a kubeconfig cannot be used. A program of the
- * kubeconfig is killed after `programTimeoutMs`.
+ * Opens the access; fails with SOURCE_UNREADABLE when a kubeconfig cannot be used. `clock` is for
+ * the expiry of credentials, in milliseconds since the epoch.
  */
 export async function openClusterAccess(
   connection: ClusterConnection,
   clock: () => number,
-  { programTimeoutMs }: { readonly programTimeoutMs: number } = { programTimeoutMs: PROGRAM_TIMEOUT_MS },
+  { programTimeoutMs = PROGRAM_TIMEOUT_MS, monotonicMs = () => performance.now() }: AccessOptions = {},
 ): Promise<ClusterAccess> {
   if (connection.kind === "in-cluster") return serviceAccountAccess(connection);
-  const access = new KubeconfigAccess(connection, clock, programTimeoutMs);
+  const access = new KubeconfigAccess(connection, clock, { programTimeoutMs, monotonicMs });
   await access.load();
   return access;
 }
@@ -132,7 +140,7 @@ class KubeconfigAccess implements ClusterAccess {
   readonly #paths: readonly string[];
   readonly #context: string | undefined;
   readonly #clock: () => number;
-  readonly #programTimeoutMs: number;
+  readonly #options: Required<AccessOptions>;
   #loaded: LoadedConfig | undefined;
   /** The answer to all requests that arrive while it is prepared. */
   #pending: Promise<RequestAccess> | undefined;
@@ -140,16 +148,16 @@ class KubeconfigAccess implements ClusterAccess {
   constructor(
     { paths, context }: Extract<ClusterConnection, { readonly kind: "kubeconfig" }>,
     clock: () => number,
-    programTimeoutMs: number,
+    options: Required<AccessOptions>,
   ) {
     this.#paths = pathsOf(paths);
     this.#context = context;
     this.#clock = clock;
-    this.#programTimeoutMs = programTimeoutMs;
+    this.#options = options;
   }
 
   async load(): Promise<LoadedConfig> {
-    const nowMs = this.#clock();
+    const nowMs = this.#options.monotonicMs();
     if (this.#loaded !== undefined && nowMs - this.#loaded.loadedMs < KUBECONFIG_AGE_MAX_MS) return this.#loaded;
     const kubeconfig = await readKubeconfig(this.#paths, this.#context);
     const config = needsPackage(kubeconfig.user) ? await this.#authenticator(kubeconfig) : undefined;
@@ -213,7 +221,7 @@ class KubeconfigAccess implements ClusterAccess {
     const { program } = loaded.kubeconfig;
     if (program === undefined) return undefined;
     if (loaded.credential === undefined || this.#clock() >= (loaded.credential.expiresMs ?? Infinity))
-      loaded.credential = await runCredentialProgram(program, { timeoutMs: this.#programTimeoutMs });
+      loaded.credential = await runCredentialProgram(program, { timeoutMs: this.#options.programTimeoutMs });
     return loaded.credential;
   }
 }

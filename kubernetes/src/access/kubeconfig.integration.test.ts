@@ -30,7 +30,7 @@ function write(name: string, content: unknown): string {
 }
 
 async function open(...paths: readonly string[]): Promise<ClusterAccess> {
-  return await openClusterAccess({ kind: "kubeconfig", paths }, () => nowMs);
+  return await openClusterAccess({ kind: "kubeconfig", paths }, () => nowMs, { monotonicMs: () => nowMs });
 }
 
 /** The header with the credentials of the next request. */
@@ -365,7 +365,7 @@ describe("a chosen context", () => {
     { context: "there", server: "https://there", namespace: "web" },
   ])("$context gives the server and the namespace", async ({ context, server, namespace }) => {
     const connection = { kind: "kubeconfig", paths: [write("config", whole)], context } as const;
-    const access = await openClusterAccess(connection, () => nowMs);
+    const access = await openClusterAccess(connection, () => nowMs, { monotonicMs: () => nowMs });
     expect([(await access.forRequest()).server, await namespaceOf(connection)]).toEqual([server, namespace]);
   });
 

@@ -212,7 +212,8 @@ export class ReflectorRun {
     const timeoutSeconds = Math.round(WATCH_SECONDS * (1 + this.#deps.random()));
     const listener = {
       opened: () => {
-        this.#openedMs = this.#syncedMs = this.#deps.clock();
+        this.#openedMs = performance.now();
+        this.#syncedMs = this.#deps.clock();
         this.#problem = undefined;
         this.#calmTimer = setTimeout(() => this.#calm(), SHORT_WATCH_MS);
       },
@@ -251,7 +252,7 @@ export class ReflectorRun {
   }
 
   #livedMs(): number {
-    return this.#openedMs === undefined ? 0 : this.#deps.clock() - this.#openedMs;
+    return this.#openedMs === undefined ? 0 : performance.now() - this.#openedMs;
   }
 
   /** Ends a watch whose server went back to an older state. */

@@ -38,7 +38,9 @@ describe("EventRecorder", () => {
       stored.set(event.metadata.name, event);
       return { name: event.metadata.name, namespace: "", uid: "", resourceVersion: "", generation: 1, content: {} };
     };
-    recorder = new EventRecorder({ log: silentLog(), clock: () => nowMs, objects: { apply }, instance: "pod-1" });
+    const clock = (): number => nowMs;
+    const deps = { log: silentLog(), clock, monotonicMs: clock, objects: { apply }, instance: "pod-1" };
+    recorder = new EventRecorder(deps);
   });
 
   /** Resolves when what was recorded is written: recording is in turns of the event loop, without timers. */

@@ -58,6 +58,8 @@ export interface EventRecorderDeps {
   readonly log: Log;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
+  /** Milliseconds by a clock that only goes forward. */
+  readonly monotonicMs: () => number;
   /** Gives up a write that takes too long. */
   readonly objects: Pick<ObjectWriter, "apply">;
   /** Name of this process, such as its pod's: `reportingInstance` of its events. */
@@ -72,6 +74,8 @@ interface Series {
   readonly text: EventText;
   readonly firstMs: number;
   lastMs: number;
+  /** The same time by the clock that only goes forward. */
+  seenMs: number;
   count: number;
 }
 
@@ -89,7 +93,7 @@ export class EventRecorder implements Part {
 
   constructor(deps: EventRecorderDeps) {
     this.#deps = deps;
-    this.#log = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, clock: deps.clock });
+    this.#log = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, clock: deps.monotonicMs });
   }
 
   /** Needed only after a stop. */
@@ -108,6 +112,7 @@ export class EventRecorder implements Part {
   record(regarding: EventObject, text: EventText): void {
     if (this.#stopping.signal.aborted) return;
     const nowMs = this.#deps.clock();
+    const seenMs = this.#deps.monotonicMs();
     const key = JSON.stringify([
       regarding.uid,
       regarding.namespace,
@@ -118,12 +123,11 @@ export class EventRecorder implements Part {
     ]);
     const known = this.#series.get(key);
     this.#series.delete(key);
-    const isRepeat = known !== undefined && nowMs - known.lastMs < SERIES_MS;
+    const isRepeat = known !== undefined && seenMs - known.seenMs < SERIES_MS;
     const series = isRepeat ? known : seriesOf(key, regarding, text, nowMs);
-    if (isRepeat) {
-      known.count += 1;
-      known.lastMs = nowMs;
-    }
+    series.count += 1;
+    series.lastMs = nowMs;
+    series.seenMs = seenMs;
     this.#series.set(key, series);
     this.#unwritten.add(series);
     dropOldest(this.#series);
@@ -167,7 +171,7 @@ export class EventRecorder implements Part {
 function seriesOf(key: string, regarding: EventObject, text: EventText, nowMs: number): Series {
   const hash = createHash("sha256").update(`${key} ${nowMs}`).digest("hex").slice(0, 16);
   const name = `${regarding.name.slice(0, NAME_LENGTH_MAX)}.${hash}`;
-  return { key, name, regarding, text, firstMs: nowMs, lastMs: nowMs, count: 1 };
+  return { key, name, regarding, text, firstMs: nowMs, lastMs: nowMs, seenMs: 0, count: 0 };
 }
 
 /** The event as it is written; the API server lets only its series change. */
