@@ -195,6 +195,13 @@ export default tseslint.config(
     },
   },
   {
+    files: ["ratelimit/**/*.ts"],
+    ignores: [...TEST_FILES, "**/topology-client.ts"],
+    rules: {
+      "no-restricted-imports": ["error", { name: "ioredis", message: "Only topology-client.ts asks with it." }],
+    },
+  },
+  {
     // Programs, and the piece of the plumbing that hands the environment to every program: the only
     // places that read it.
     files: ["**/main.ts", "cli/src/config-check.ts", "cli/src/client.ts", "common/src/lifecycle/host.ts"],

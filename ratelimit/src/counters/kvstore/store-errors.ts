@@ -1,4 +1,4 @@
-// Makes the errors of this backend from errors of ioredis and of sockets.
+// Makes the errors of this backend from replies and from errors of sockets.
 import { reasonOf, StoreError } from "../store-error.ts";
 
 /**

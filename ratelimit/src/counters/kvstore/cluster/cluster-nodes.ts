@@ -1,5 +1,6 @@
 // The nodes of a cluster: one server each, from the moment when the cluster names it until it has
 // had neither slots nor commands for a while.
+import type { KvstoreAddress } from "../address.ts";
 import type { KvstoreServer } from "../server/server.ts";
 import { type ClusterEndpoint, endpointText } from "./endpoint.ts";
 
@@ -37,9 +38,9 @@ export class ClusterNodes {
     return this.#nodes.size;
   }
 
-  /** The servers with a working connection. */
-  ready(): readonly KvstoreServer[] {
-    return Array.from(this.#nodes.values(), ({ server }) => server).filter((server) => server.isReady);
+  /** The addresses of the servers with a working connection. */
+  connected(): readonly KvstoreAddress[] {
+    return [...this.#nodes.values()].filter(({ server }) => server.isReady).map(({ server }) => server.address);
   }
 
   /**

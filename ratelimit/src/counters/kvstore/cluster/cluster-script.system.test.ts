@@ -177,8 +177,7 @@ describe("an increment that may have been carried out", () => {
     const node = await open((words, { port }) =>
       words[0] === "CLUSTER" ? slotsReply([[0, 16_383, "127.0.0.1", hasFailedOver ? other.port : port]]) : undefined,
     );
-    // Over before the next question about the topology goes over the same connection.
-    const { counter } = await counters.start(node.url, { options: { commandTimeoutMs: 400 } });
+    const { counter } = await counters.start(node.url);
     const failure = timeFailure(counter, new WaitingBatch([check("key")]));
     hasFailedOver = true; // As the next question about the topology finds.
     expect((await failure).error).toMatchObject({ code: "STORE_TIMEOUT" });

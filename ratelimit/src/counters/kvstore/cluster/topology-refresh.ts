@@ -3,8 +3,8 @@
 import type { Log } from "@weir/common/log/log";
 import { StoreError } from "../../store-error.ts";
 import type { KvstoreCounterOptions, KvstoreServerOptions } from "../options.ts";
-import { RefreshSchedule } from "../refresh-schedule.ts";
 import { connectionError } from "../store-errors.ts";
+import { RefreshSchedule } from "../topology/refresh-schedule.ts";
 import type { ClusterNode, ClusterNodes } from "./cluster-nodes.ts";
 import type { Seeds } from "./seeds.ts";
 import type { SlotMap } from "./slot-map.ts";
@@ -89,7 +89,7 @@ export class TopologyRefresh {
   async #learn(): Promise<boolean> {
     const { log, seeds, nodes } = this.#deps;
     try {
-      this.#apply(await this.#source.ask(nodes.ready()));
+      this.#apply(await this.#source.ask(nodes.connected()));
       this.#trouble = undefined;
       return true;
     } catch (cause) {

@@ -112,23 +112,6 @@ export class Connection {
   }
 
   /**
-   * Sends one command; fails with the error of the server, or with that of the connection when it
-   * ends first.
-   */
-  query(command: string, ...args: readonly string[]): Promise<Reply> {
-    return new Promise((resolve, reject) => {
-      this.#commands.command(command, ...args);
-      this.expect({
-        replies: 1,
-        receive: (reply) => (reply instanceof Error ? reject(reply) : resolve(reply)),
-        completed: () => undefined,
-        lost: (cause) => reject(cause instanceof Error ? cause : new Error(String(cause))),
-      });
-      this.flush();
-    });
-  }
-
-  /**
    * Ends the connection when the replies to what was written have arrived, at the latest after
    * `timeoutMs`; nothing may be written any more.
    */

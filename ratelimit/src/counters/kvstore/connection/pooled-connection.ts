@@ -1,11 +1,9 @@
 // One connection of a pool: reconnects, with a back-off, until it is closed.
 import type { Backoff } from "@weir/common/backoff/backoff";
 import { type Connection, type ConnectionListener, connect } from "./connection.ts";
-import { silenceError, StoreError } from "../../store-error.ts";
-import { replyError } from "../store-errors.ts";
 import type { KvstoreAddress } from "../address.ts";
 import type { CommandBuffer } from "./command-buffer.ts";
-import type { Reply, ReplyReceiver } from "./reply.ts";
+import type { ReplyReceiver } from "./reply.ts";
 import type { KvstoreTlsOptions } from "../options.ts";
 
 /** What a pooled connection works with. */
@@ -87,26 +85,6 @@ export class PooledConnection {
   /** Writes the commands that were added in one piece, only when ready. */
   flush(): void {
     this.#ready().flush();
-  }
-
-  /**
-   * Sends one command, only when ready; fails with STORE_UNAVAILABLE or STORE_TIMEOUT. `text` is
-   * the server for messages.
-   */
-  async query(
-    { command, args }: { readonly command: string; readonly args: readonly string[] },
-    { timeoutMs, text }: { readonly timeoutMs: number; readonly text: string },
-  ): Promise<Reply> {
-    const silence = Promise.withResolvers<never>();
-    const timer = setTimeout(() => silence.reject(silenceError(text, timeoutMs)), timeoutMs);
-    const answer = this.#ready().query(command, ...args);
-    try {
-      return await Promise.race([answer, silence.promise]);
-    } catch (error) {
-      throw error instanceof StoreError ? error : replyError(text, error);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
   /** Closes the current connection, if any, and connects again. */

@@ -6,6 +6,8 @@ import { PrimaryLookup } from "./primary-lookup.ts";
 interface Question {
   readonly sentinel: string;
   readonly atMs: number;
+  /** Aborted when the answer is not needed any more. */
+  readonly signal: AbortSignal;
   answer(text: string): Promise<void>;
   fail(text: string): Promise<void>;
 }
@@ -19,11 +21,12 @@ async function settle(): Promise<void> {
   await vi.advanceTimersByTimeAsync(0);
 }
 
-function ask(sentinel: string): Promise<string> {
+function ask(sentinel: string, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     questions.push({
       sentinel,
       atMs: Number(vi.getMockedSystemTime()),
+      signal,
       answer: (text) => {
         resolve(text);
         return settle();
@@ -77,11 +80,12 @@ describe("PrimaryLookup", () => {
     expect(asked()).toEqual(["a@0", "b@0", "c@0"]);
   });
 
-  it("ask() asks the next sentinel as well when one is silent, and takes the first answer", async () => {
+  it("ask() asks the next sentinel as well when one is silent, takes the first answer, and ends the other question", async () => {
     begin();
     await vi.advanceTimersByTimeAsync(200);
     expect(asked()).toEqual(["a@0", "b@200"]);
     await questions[1]?.answer("from b");
+    expect(questions[0]?.signal.aborted).toBe(true);
     await questions[0]?.answer("from a, late");
     await vi.advanceTimersByTimeAsync(1000);
     expect(answers).toEqual(["from b"]);

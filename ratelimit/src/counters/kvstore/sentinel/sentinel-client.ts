@@ -2,9 +2,8 @@
 // the primary, by a lasting connection.
 import { RetryLoop } from "@weir/common/backoff/retry-loop";
 import type { KvstoreAddress } from "../address.ts";
-import { connectForQueries, type QueryConnection } from "../connection/query-connection.ts";
 import type { KvstoreTlsOptions } from "../options.ts";
-import { connectionError } from "../store-errors.ts";
+import { ask, subscribe, type TopologyServer } from "../topology/topology-client.ts";
 
 /**
  * The channel on which sentinels publish a new primary: its name, its old host and port, its new
@@ -39,16 +38,14 @@ export interface SentinelClientDeps {
 export class SentinelClient {
   readonly #deps: SentinelClientDeps;
   readonly #options: { readonly primaryName: string; readonly timeoutMs: number };
-  readonly #asking = new Set<QueryConnection>();
-  #subscription: QueryConnection | undefined;
   readonly #subscribing: RetryLoop;
-  #isClosed = false;
+  readonly #closed = new AbortController();
 
-  /** `timeoutMs` bounds a connection and the answer to a question, each. */
+  /** `timeoutMs` bounds the wait for an answer, the connection included. */
   constructor(deps: SentinelClientDeps, options: { readonly primaryName: string; readonly timeoutMs: number }) {
     this.#deps = deps;
     this.#options = options;
-    this.#subscribing = new RetryLoop(() => this.#subscribe(), {
+    this.#subscribing = new RetryLoop(() => void this.#subscribe(), {
       initialMs: SUBSCRIBE_INITIAL_MS,
       maxMs: SUBSCRIBE_MAX_MS,
       factor: 1,
@@ -63,63 +60,37 @@ export class SentinelClient {
   }
 
   /** The primary, as far as this sentinel knows. Fails with STORE_UNAVAILABLE. */
-  ask(): Promise<PrimaryPlace> {
-    const { address, tls } = this.#deps;
-    const { primaryName, timeoutMs } = this.#options;
-    return new Promise((resolve, reject) => {
-      const fail = (cause: unknown): void => reject(connectionError(address.text, cause));
-      const listener = {
-        ready: () => {
-          const timer = setTimeout(() => connection.close(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
-          connection
-            .query("SENTINEL", "get-master-addr-by-name", primaryName)
-            .then((reply) => resolve(placeIn(reply, primaryName)))
-            .catch(fail)
-            .finally(() => {
-              clearTimeout(timer);
-              connection.close(new Error("closed"));
-            });
-        },
-        closed: (cause: unknown) => {
-          this.#asking.delete(connection);
-          fail(cause); // No effect after an answer.
-        },
-      };
-      const connection = connectForQueries({ address, tls, listener }, { connectTimeoutMs: timeoutMs });
-      this.#asking.add(connection);
-      if (this.#isClosed) connection.close(new Error("closed"));
-    });
+  ask(signal: AbortSignal): Promise<PrimaryPlace> {
+    const { primaryName } = this.#options;
+    return ask(this.#server(AbortSignal.any([signal, this.#closed.signal])), async (query) =>
+      placeIn(await query("SENTINEL", "get-master-addr-by-name", primaryName), primaryName),
+    );
   }
 
   /** Closes all connections. */
   close(): void {
-    this.#isClosed = true;
     this.#subscribing.stop();
-    this.#subscription?.close(new Error("closed"));
-    for (const connection of this.#asking) connection.close(new Error("closed"));
+    this.#closed.abort();
   }
 
-  #subscribe(): void {
-    const { address, tls, changed } = this.#deps;
-    const { primaryName, timeoutMs } = this.#options;
-    const listener = {
-      ready: () => {
-        connection
-          .subscribe(SWITCH_CHANNEL, (message) => {
-            if (message.startsWith(`${primaryName} `)) changed(this);
-          })
-          .then(
-            () => {
-              this.#subscribing.succeeded();
-              changed(this); // A change may have been published before.
-            },
-            (cause: unknown) => connection.close(cause),
-          );
+  async #subscribe(): Promise<void> {
+    const { changed } = this.#deps;
+    const { primaryName } = this.#options;
+    const subscription = subscribe(this.#server(this.#closed.signal), SWITCH_CHANNEL, {
+      subscribed: () => {
+        this.#subscribing.succeeded();
+        changed(this); // A change may have been published before.
       },
-      closed: () => this.#subscribing.retry(),
-    };
-    const connection = connectForQueries({ address, tls, listener }, { connectTimeoutMs: timeoutMs });
-    this.#subscription = connection;
+      received: (message) => {
+        if (message.startsWith(`${primaryName} `)) changed(this);
+      },
+    });
+    await subscription.catch(() => this.#subscribing.retry());
+  }
+
+  #server(signal: AbortSignal): TopologyServer {
+    const { address, tls } = this.#deps;
+    return { address, tls, timeoutMs: this.#options.timeoutMs, signal };
   }
 }
 

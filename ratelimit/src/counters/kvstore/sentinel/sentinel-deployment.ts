@@ -14,7 +14,7 @@ import { StartWait } from "../../start-wait.ts";
 import { connectionError } from "../store-errors.ts";
 import { CommandBatch, type RefusedChecks } from "../batch/command-batch.ts";
 import type { KeyExpiry } from "../expiry/expiry-cache.ts";
-import { RefreshSchedule } from "../refresh-schedule.ts";
+import { RefreshSchedule } from "../topology/refresh-schedule.ts";
 import { PrimaryLookup } from "./primary-lookup.ts";
 import { parseSentinelAddress, type SentinelAddress } from "./sentinel-address.ts";
 import { type PrimaryPlace, SentinelClient } from "./sentinel-client.ts";
@@ -86,7 +86,7 @@ class SentinelDeployment implements Deployment, ServerEvents<KvstoreServer> {
           { primaryName: address.primaryName, timeoutMs },
         ),
     );
-    this.#lookup = new PrimaryLookup(this.#sentinels, (sentinel) => sentinel.ask());
+    this.#lookup = new PrimaryLookup(this.#sentinels, (sentinel, signal) => sentinel.ask(signal));
     this.#refresh = new RefreshSchedule(
       {
         refresh: () => this.#findPrimary(),

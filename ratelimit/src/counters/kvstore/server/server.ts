@@ -148,17 +148,6 @@ export class KvstoreServer implements Deployment, PooledConnectionListener {
   }
 
   /**
-   * Sends one command outside of all batches, such as CLUSTER SLOTS; fails with STORE_UNAVAILABLE,
-   * or with STORE_TIMEOUT after the time limit of a call.
-   */
-  async query(command: string, ...args: readonly string[]): Promise<unknown> {
-    const { text } = this.#address;
-    const connection = this.#pool.pick();
-    if (connection === undefined) throw this.#availability.error;
-    return await connection.query({ command, args }, { timeoutMs: this.#timeoutMs, text });
-  }
-
-  /**
    * Waits for the first connection, at most `maxElapsedMs` if that is above 0. The other
    * connections open in the background.
    */
