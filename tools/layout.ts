@@ -128,7 +128,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "startup",
       "workers",
     ],
-    alternatives: ["config", "counters", "counters/kvstore/{single,cluster,sentinel}", "transport/{weir,json,debug}"],
+    alternatives: ["config", "counters", "counters/redis/{single,cluster,sentinel}", "transport/{weir,json,debug}"],
   },
   {
     name: "account",

@@ -46,13 +46,13 @@ const CLEAN_TREE: Readonly<Record<string, string>> = {
   "service/src/counters/counter.ts": 'import "declared-package"; export type Counter = number;',
   "service/src/counters/memory/memory.ts":
     'import type { Counter } from "../counter.ts"; export const memory: Counter = 1;',
-  "service/src/counters/kvstore/kvstore.ts":
-    'import type { Counter } from "../counter.ts"; export const kvstore: Counter = 1;',
+  "service/src/counters/redis/redis.ts":
+    'import type { Counter } from "../counter.ts"; export const redis: Counter = 1;',
   "service/src/rules/tree/tree.ts": 'import { word } from "../words/word.ts"; export const tree = word;',
   "service/src/rules/list/list.ts": 'import { word } from "../words/word.ts"; export const list = word;',
   "service/src/rules/words/word.ts": 'import "node:fs"; export const word = 1;',
   "service/src/main.ts":
-    'import "./rules/rule.ts"; import "./counters/memory/memory.ts"; import "./counters/kvstore/kvstore.ts";',
+    'import "./rules/rule.ts"; import "./counters/memory/memory.ts"; import "./counters/redis/redis.ts";',
   "service/src/rules/rule.test.ts":
     'import "development-package"; import "@weir/equipment/server/server"; import { rule } from "./rule.ts"; import { memory } from "../counters/memory/memory.ts"; export const test = [rule, memory];',
   "other/src/calls/call.ts": 'import { unit } from "@weir/contract/unit"; export const call = unit;',
@@ -124,7 +124,7 @@ describe("findImportProblems()", () => {
     {
       rule: "alternatives-apart/service/counters",
       path: "service/src/counters/memory/memory.ts",
-      text: 'import { kvstore } from "../kvstore/kvstore.ts"; export const memory = kvstore;',
+      text: 'import { redis } from "../redis/redis.ts"; export const memory = redis;',
     },
     {
       rule: "alternatives-apart/service/rules/{tree,list}",

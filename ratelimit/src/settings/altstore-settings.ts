@@ -17,7 +17,7 @@ export interface AltstoreBackendSettings extends Omit<AltstoreCounterOptions, "t
   readonly tls: StoreTlsSettings;
 }
 
-/** Settings of the kvstore backend that the alternative store shares. */
+/** Settings of the Redis backend that the alternative store shares. */
 type SharedSettings = Pick<AltstoreBackendSettings, "expiryJitterMaxSeconds" | "startMaxElapsedMs">;
 
 /** Reads the settings; the nodes are checked only when the backend is selected. */

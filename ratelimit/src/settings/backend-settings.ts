@@ -3,7 +3,7 @@ import type { EnvReader } from "@weir/common/settings/read-env";
 
 import type { FailureMode } from "../decide/decider.ts";
 import { type AltstoreBackendSettings, readAltstore } from "./altstore-settings.ts";
-import { type KvstoreBackendSettings, readKvstore } from "./kvstore-settings.ts";
+import { type RedisBackendSettings, readRedis } from "./redis-settings.ts";
 
 /** Counters in this process. */
 export interface MemoryBackendSettings {
@@ -13,7 +13,7 @@ export interface MemoryBackendSettings {
 }
 
 /** The backend. */
-export type BackendSettings = MemoryBackendSettings | KvstoreBackendSettings | AltstoreBackendSettings;
+export type BackendSettings = MemoryBackendSettings | RedisBackendSettings | AltstoreBackendSettings;
 
 /** The kind of backend by value of BACKEND_TYPE. */
 const KINDS: Readonly<Record<string, BackendSettings["kind"]>> = {
@@ -37,7 +37,7 @@ export function readBackendSettings(read: EnvReader): BackendSettings {
   const kind = Object.hasOwn(KINDS, type) ? KINDS[type] : undefined;
   if (kind === undefined) read.problem("BACKEND_TYPE", type, `one of ${Object.keys(KINDS).join(", ")}`);
   const memory = readMemory(read);
-  const kvstore = readKvstore(read, kind === "kvstore");
+  const kvstore = readRedis(read, kind === "kvstore");
   const { expiryJitterMaxSeconds, startup } = kvstore;
   const shared = { expiryJitterMaxSeconds, startMaxElapsedMs: startup.maxElapsedMs };
   const altstore = readAltstore(read, shared, kind === "altstore");

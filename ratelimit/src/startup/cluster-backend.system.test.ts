@@ -15,8 +15,8 @@ import type { StoreServer } from "@weir/harness/servers/store-server";
 import { writeCertificates } from "@weir/harness/servers/certificate-files";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import { type ClusterServers, startCluster } from "../counters/kvstore/cluster/cluster-servers.suite.ts";
-import { hashSlot } from "../counters/kvstore/cluster/hash-slot.ts";
+import { type ClusterServers, startCluster } from "../counters/redis/cluster/cluster-servers.suite.ts";
+import { hashSlot } from "../counters/redis/cluster/hash-slot.ts";
 import { callRateLimit, clearOfMidnight, FREE_PORTS, portOf, startService, WAIT } from "./started-program.suite.ts";
 
 const PASSWORD = "open:sesame";

@@ -1,19 +1,19 @@
-// What all deployment types of the kvstore backend do without any server.
+// What all deployment types of the Redis backend do without any server.
 import { silentLog } from "@weir/common/log/log";
 import { TurnEnd } from "@weir/common/turn/turn-end";
 import { describe, expect, it } from "vitest";
 
-import { serverOptions } from "../counters/kvstore/kvstore-counter.suite.ts";
+import { serverOptions } from "../counters/redis/redis-counter.suite.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
-import { createKvstoreBackend } from "./counter-backend.ts";
+import { createRedisBackend } from "./counter-backend.ts";
 
-describe("createKvstoreBackend()", () => {
+describe("createRedisBackend()", () => {
   it.each([
     { type: "single" as const, url: "127.0.0.1:1" },
     { type: "sentinel" as const, url: "primary,127.0.0.1:1" },
     { type: "cluster" as const, url: "127.0.0.1:1" },
   ])("start() fails immediately after stop(), for the type $type", async ({ type, url }) => {
-    const backend = await createKvstoreBackend(
+    const backend = await createRedisBackend(
       {
         log: silentLog(),
         statistics: new StatisticsStore({ maxDynamicKeys: 10 }),

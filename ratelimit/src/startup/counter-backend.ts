@@ -8,14 +8,14 @@ import type { Tracing } from "@weir/common/tracing/tracing";
 import type { TurnEnd } from "@weir/common/turn/turn-end";
 
 import type { Counter } from "../counters/counter.ts";
-import type { CreateDeployment, DeploymentDeps } from "../counters/kvstore/deployment.ts";
-import type { KvstoreCounterOptions, KvstoreServerOptions } from "../counters/kvstore/options.ts";
+import type { CreateDeployment, DeploymentDeps } from "../counters/redis/deployment.ts";
+import type { RedisCounterOptions, RedisServerOptions } from "../counters/redis/options.ts";
 import { MemoryCounter } from "../counters/memory/memory-counter.ts";
 import { TracedCounter } from "../counters/traced-counter.ts";
 import type { Health } from "../health/health.ts";
 import type { Settings } from "../settings.ts";
 import type { AltstoreBackendSettings } from "../settings/altstore-settings.ts";
-import type { KvstoreBackendSettings, KvstoreServerSettings } from "../settings/kvstore-settings.ts";
+import type { RedisBackendSettings, RedisServerSettings } from "../settings/redis-settings.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 import type { ReloadedFiles } from "./reloaded-files.ts";
@@ -47,7 +47,7 @@ export async function createCounterBackend(settings: Settings, deps: CounterBack
 }
 
 async function createStoreBackend(
-  backend: KvstoreBackendSettings | AltstoreBackendSettings,
+  backend: RedisBackendSettings | AltstoreBackendSettings,
   { decide }: Settings,
   { store, statistics, health, files, turn, log }: CounterBackendDeps,
 ): Promise<Counter> {
@@ -55,14 +55,14 @@ async function createStoreBackend(
   const reportConnections = (active: number): void => health.set("cache", active > 0);
   const storeTls = storeTlsOf(backend.tls, files.openTls(backend.tls.paths));
   if (backend.kind === "kvstore") {
-    const server = ({ useTls, ...options }: KvstoreServerSettings): KvstoreServerOptions => ({
+    const server = ({ useTls, ...options }: RedisServerSettings): RedisServerOptions => ({
       ...options,
       url: files.openSecret(options.url),
       auth: options.auth && files.openSecret(options.auth),
       sentinelAuth: options.sentinelAuth && files.openSecret(options.sentinelAuth),
       tls: useTls ? storeTls : undefined,
     });
-    return await createKvstoreBackend(
+    return await createRedisBackend(
       { ...shared, turn, connections: reportConnections },
       { ...backend, main: server(backend.main), perSecond: backend.perSecond && server(backend.perSecond) },
     );
@@ -87,9 +87,9 @@ async function createStoreBackend(
 
 /** TLS with the files as they are at each connect. */
 function storeTlsOf(
-  { skipHostnameVerification }: KvstoreBackendSettings["tls"],
+  { skipHostnameVerification }: RedisBackendSettings["tls"],
   files: TlsFiles,
-): NonNullable<KvstoreServerOptions["tls"]> {
+): NonNullable<RedisServerOptions["tls"]> {
   return {
     material: () => files.current(),
     onChange: (listener) => files.onChange(listener),
@@ -98,27 +98,27 @@ function storeTlsOf(
 }
 
 /**
- * Creates the kvstore backend; each deployment type is loaded only when the settings name it. Fails
+ * Creates the Redis backend; each deployment type is loaded only when the settings name it. Fails
  * with STORE_ADDRESS_INVALID when an address does not parse.
  */
-export async function createKvstoreBackend(deps: DeploymentDeps, options: KvstoreCounterOptions): Promise<Counter> {
-  const { createKvstoreCounter } = await import("../counters/kvstore/kvstore-counter.ts");
+export async function createRedisBackend(deps: DeploymentDeps, options: RedisCounterOptions): Promise<Counter> {
+  const { createRedisCounter } = await import("../counters/redis/redis-counter.ts");
   const createMain = await loadDeployment(options.main.type);
   const createPerSecond = options.perSecond && (await loadDeployment(options.perSecond.type));
   const createDeployment: CreateDeployment = (shared, deployment) => {
     const create = deployment.server === options.perSecond ? createPerSecond : createMain;
     return (create ?? createMain)(shared, deployment);
   };
-  return createKvstoreCounter({ ...deps, createDeployment }, options);
+  return createRedisCounter({ ...deps, createDeployment }, options);
 }
 
-async function loadDeployment(type: KvstoreServerOptions["type"]): Promise<CreateDeployment> {
+async function loadDeployment(type: RedisServerOptions["type"]): Promise<CreateDeployment> {
   switch (type) {
     case "single":
-      return (await import("../counters/kvstore/single/single-deployment.ts")).createSingleDeployment;
+      return (await import("../counters/redis/single/single-deployment.ts")).createSingleDeployment;
     case "sentinel":
-      return (await import("../counters/kvstore/sentinel/sentinel-deployment.ts")).createSentinelDeployment;
+      return (await import("../counters/redis/sentinel/sentinel-deployment.ts")).createSentinelDeployment;
     case "cluster":
-      return (await import("../counters/kvstore/cluster/cluster-deployment.ts")).createClusterDeployment;
+      return (await import("../counters/redis/cluster/cluster-deployment.ts")).createClusterDeployment;
   }
 }

@@ -1,7 +1,7 @@
 // Divides what the settings allow the whole service by its processes: the workers, and the one that
 // serves HTTP.
 import type { Settings } from "../settings.ts";
-import type { KvstoreServerSettings } from "../settings/kvstore-settings.ts";
+import type { RedisServerSettings } from "../settings/redis-settings.ts";
 
 /** Which process of the service has a share. */
 export type Role = "worker" | "parent";
@@ -9,10 +9,10 @@ export type Role = "worker" | "parent";
 /** The settings of one of the processes. */
 export function shareOf(settings: Settings, workers: number, role: Role): Settings {
   const { backend, decide, statistics } = settings;
-  const poolSizeOf = ({ poolSize }: KvstoreServerSettings): number =>
+  const poolSizeOf = ({ poolSize }: RedisServerSettings): number =>
     // The parent asks the store for /json only.
     role === "parent" ? 1 : Math.max(1, Math.floor(poolSize / workers));
-  const server = (main: KvstoreServerSettings): KvstoreServerSettings => ({ ...main, poolSize: poolSizeOf(main) });
+  const server = (main: RedisServerSettings): RedisServerSettings => ({ ...main, poolSize: poolSizeOf(main) });
   return {
     ...settings,
     backend:
