@@ -2,7 +2,7 @@
 import type { EnvReader } from "@weir/common/settings/read-env";
 
 import type { FailureMode } from "../decide/decider.ts";
-import { type AltstoreBackendSettings, readAltstore } from "./altstore-settings.ts";
+import { type MemcachedBackendSettings, readMemcached } from "./memcached-settings.ts";
 import { type RedisBackendSettings, readRedis } from "./redis-settings.ts";
 
 /** Counters in this process. */
@@ -13,7 +13,7 @@ export interface MemoryBackendSettings {
 }
 
 /** The backend. */
-export type BackendSettings = MemoryBackendSettings | RedisBackendSettings | AltstoreBackendSettings;
+export type BackendSettings = MemoryBackendSettings | RedisBackendSettings | MemcachedBackendSettings;
 
 /** The kind of backend by value of BACKEND_TYPE. */
 const KINDS: Readonly<Record<string, BackendSettings["kind"]>> = {
@@ -40,7 +40,7 @@ export function readBackendSettings(read: EnvReader): BackendSettings {
   const kvstore = readRedis(read, kind === "kvstore");
   const { expiryJitterMaxSeconds, startup } = kvstore;
   const shared = { expiryJitterMaxSeconds, startMaxElapsedMs: startup.maxElapsedMs };
-  const altstore = readAltstore(read, shared, kind === "altstore");
+  const altstore = readMemcached(read, shared, kind === "altstore");
   return { memory, kvstore, altstore }[kind ?? "memory"];
 }
 

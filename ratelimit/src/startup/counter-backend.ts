@@ -14,7 +14,7 @@ import { MemoryCounter } from "../counters/memory/memory-counter.ts";
 import { TracedCounter } from "../counters/traced-counter.ts";
 import type { Health } from "../health/health.ts";
 import type { Settings } from "../settings.ts";
-import type { AltstoreBackendSettings } from "../settings/altstore-settings.ts";
+import type { MemcachedBackendSettings } from "../settings/memcached-settings.ts";
 import type { RedisBackendSettings, RedisServerSettings } from "../settings/redis-settings.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
@@ -47,7 +47,7 @@ export async function createCounterBackend(settings: Settings, deps: CounterBack
 }
 
 async function createStoreBackend(
-  backend: RedisBackendSettings | AltstoreBackendSettings,
+  backend: RedisBackendSettings | MemcachedBackendSettings,
   { decide }: Settings,
   { store, statistics, health, files, turn, log }: CounterBackendDeps,
 ): Promise<Counter> {
@@ -67,8 +67,8 @@ async function createStoreBackend(
       { ...backend, main: server(backend.main), perSecond: backend.perSecond && server(backend.perSecond) },
     );
   }
-  const { AltstoreCounter } = await import("../counters/altstore/altstore-counter.ts");
-  return new AltstoreCounter(
+  const { MemcachedCounter } = await import("../counters/memcached/memcached-counter.ts");
+  return new MemcachedCounter(
     {
       ...shared,
       clock: Date.now,

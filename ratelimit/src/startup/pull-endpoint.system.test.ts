@@ -10,7 +10,7 @@ import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { type Program, startProgram } from "@weir/harness/processes/start-process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { AltstoreStatistics } from "../counters/altstore/altstore-statistics.ts";
+import { MemcachedStatistics } from "../counters/memcached/memcached-statistics.ts";
 import { createLocalCache } from "../decide/local-cache/local-cache.ts";
 import { parseSettings } from "../settings.ts";
 import { LoadStatistics, ServiceStatistics } from "../statistics/service-statistics.ts";
@@ -44,7 +44,7 @@ function fill(store: StatisticsStore): void {
     statistics.method(method).responseTime.record(4);
   }
   statistics.domainNotFound("unknown", 2);
-  new AltstoreStatistics(store).increment.miss.add(1);
+  new MemcachedStatistics(store).increment.miss.add(1);
   createLocalCache(
     { statistics: store, monotonicMs: () => performance.now(), log: silentLog() },
     { sizeBytes: 100_000 },

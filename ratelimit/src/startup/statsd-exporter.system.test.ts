@@ -10,7 +10,7 @@ import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { type Program, startProgram } from "@weir/harness/processes/start-process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { AltstoreStatistics } from "../counters/altstore/altstore-statistics.ts";
+import { MemcachedStatistics } from "../counters/memcached/memcached-statistics.ts";
 import { parseSettings } from "../settings.ts";
 import { defaultMappingText } from "../statistics/pull/default-mapping.ts";
 import { LoadStatistics, ServiceStatistics } from "../statistics/service-statistics.ts";
@@ -89,7 +89,7 @@ function fill(store: StatisticsStore): void {
   statistics.configLoadSuccess.add(3);
   statistics.configLoadError.add(1);
   statistics.domainNotFound("un.known", 5);
-  const memcache = new AltstoreStatistics(store);
+  const memcache = new MemcachedStatistics(store);
   memcache.increment.miss.add(6);
   memcache.add.notStored.add(7);
   memcache.keysFound.add(8);
@@ -278,7 +278,7 @@ describe("statistics for scraping and statsd_exporter", () => {
     const { store, ours, theirs } = await start("mappings: []", {
       PROMETHEUS_MAPPER_YAML: await write("ours.yaml", "mappings: []"),
     });
-    new AltstoreStatistics(store).add.success.add(1);
+    new MemcachedStatistics(store).add.success.add(1);
     expect(await ours()).toContain('ratelimit_memcache_add{code="success"} 1\n');
     await expect.poll(theirs, WAIT).toContain("ratelimit_memcache_add___code_success 1\n");
   });

@@ -5,7 +5,7 @@ import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import { clientContext } from "@weir/common/tls/client-context";
 import { silenceError, type StoreError } from "../store-error.ts";
 import type { NodeAddress } from "./node-address.ts";
-import type { AltstoreTlsOptions } from "./options.ts";
+import type { MemcachedTlsOptions } from "./options.ts";
 import { excerpt, ProtocolError, ReplyParser, type ReplyListener, unaskedItem } from "./reply-parser.ts";
 import { connectionError } from "./store-errors.ts";
 
@@ -41,7 +41,7 @@ export interface ConnectionListener {
 /** What a connection works with. */
 export interface ConnectionDeps {
   readonly address: NodeAddress;
-  readonly tls: AltstoreTlsOptions | undefined;
+  readonly tls: MemcachedTlsOptions | undefined;
   readonly listener: ConnectionListener;
   /** Milliseconds by a clock that only goes forward. */
   readonly monotonicMs: () => number;
@@ -193,7 +193,7 @@ export class Connection implements ReplyListener {
   }
 }
 
-function tlsOptions(address: NodeAddress, tls: AltstoreTlsOptions): ConnectionOptions {
+function tlsOptions(address: NodeAddress, tls: MemcachedTlsOptions): ConnectionOptions {
   return {
     secureContext: clientContext(tls.material()),
     ...(address.kind === "tcp" && isIP(address.host) === 0 ? { servername: address.host } : {}),

@@ -1,16 +1,16 @@
 // Settings of the alternative store, memcached.
 import type { EnvReader, Names } from "@weir/common/settings/read-env";
 
-import { parseNodeAddress } from "../counters/altstore/node-address.ts";
-import type { AltstoreCounterOptions, NodeSource } from "../counters/altstore/options.ts";
-import { findSrvProblem } from "../counters/altstore/srv-record.ts";
+import { parseNodeAddress } from "../counters/memcached/node-address.ts";
+import type { MemcachedCounterOptions, NodeSource } from "../counters/memcached/options.ts";
+import { findSrvProblem } from "../counters/memcached/srv-record.ts";
 import { readStoreTls, type StoreTlsSettings } from "./tls-settings.ts";
 
 /** Connections to a node when the setting is absent or less than 1, as in envoyproxy/ratelimit. */
 const CONNECTIONS_DEFAULT = 2;
 
 /** Counters in memcached: the options of the backend, and its TLS as files. */
-export interface AltstoreBackendSettings extends Omit<AltstoreCounterOptions, "tls" | "unread"> {
+export interface MemcachedBackendSettings extends Omit<MemcachedCounterOptions, "tls" | "unread"> {
   readonly kind: "altstore";
   /** ALTSTORE_TLS; default false. */
   readonly useTls: boolean;
@@ -18,10 +18,10 @@ export interface AltstoreBackendSettings extends Omit<AltstoreCounterOptions, "t
 }
 
 /** Settings of the Redis backend that the alternative store shares. */
-type SharedSettings = Pick<AltstoreBackendSettings, "expiryJitterMaxSeconds" | "startMaxElapsedMs">;
+type SharedSettings = Pick<MemcachedBackendSettings, "expiryJitterMaxSeconds" | "startMaxElapsedMs">;
 
 /** Reads the settings; the nodes are checked only when the backend is selected. */
-export function readAltstore(read: EnvReader, shared: SharedSettings, isSelected: boolean): AltstoreBackendSettings {
+export function readMemcached(read: EnvReader, shared: SharedSettings, isSelected: boolean): MemcachedBackendSettings {
   const maxConnections = read.integer(names("MAX_IDLE_CONNS"), {
     default: CONNECTIONS_DEFAULT,
     max: 1000,

@@ -1,4 +1,4 @@
-// Settings of the altstore backend.
+// Settings of the memcached backend.
 import type { TlsMaterial } from "@weir/common/tls/tls-files";
 
 /** How the nodes are found. */
@@ -22,7 +22,7 @@ export type NodeSource =
     };
 
 /** TLS to the nodes. */
-export interface AltstoreTlsOptions {
+export interface MemcachedTlsOptions {
   /**
    * The current certificates, for each new connection: ALTSTORE_TLS_CLIENT_CERT, _CLIENT_KEY,
    * _CACERT.
@@ -33,10 +33,10 @@ export interface AltstoreTlsOptions {
 }
 
 /** Settings of the backend. */
-export interface AltstoreCounterOptions {
+export interface MemcachedCounterOptions {
   readonly nodes: NodeSource;
   /** ALTSTORE_TLS with its files; undefined = plain text. */
-  readonly tls: AltstoreTlsOptions | undefined;
+  readonly tls: MemcachedTlsOptions | undefined;
   /**
    * ALTSTORE_MAX_IDLE_CONNS: most connections to a node. Many calls share each; more than one open
    * under load only. Default 2.

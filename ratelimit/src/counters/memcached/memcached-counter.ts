@@ -1,4 +1,4 @@
-// The altstore backend on memcached, which envoyproxy/ratelimit can share: it reads the counts, answers
+// The memcached backend on memcached, which envoyproxy/ratelimit can share: it reads the counts, answers
 // the call, and then increments the counters, so that simultaneous calls may exceed a limit together.
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
@@ -8,11 +8,11 @@ import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 import type { CountBatch, Counter } from "../counter.ts";
 import { StartWait } from "../start-wait.ts";
 import { silenceError, StoreError, stoppingError } from "../store-error.ts";
-import { AltstoreStatistics } from "./altstore-statistics.ts";
+import { MemcachedStatistics } from "./memcached-statistics.ts";
 import { Call, type CallOwner } from "./call.ts";
 import { MemcachedNode, type NodeDeps } from "./node.ts";
 import { NodeList } from "./node-list.ts";
-import type { AltstoreCounterOptions } from "./options.ts";
+import type { MemcachedCounterOptions } from "./options.ts";
 import { lookUpNodes, type ResolveSrv } from "./srv-record.ts";
 import { connectionError, keyError, STORE } from "./store-errors.ts";
 import { findKeyProblem } from "./stored-value.ts";
@@ -27,7 +27,7 @@ const DRAIN_TIMEOUTS = 5;
 const FAULT_INTERVAL_MS = 10_000;
 
 /** What the backend works with. */
-export interface AltstoreCounterDeps {
+export interface MemcachedCounterDeps {
   readonly log: Log;
   readonly statistics: StatisticsStore;
   /** Counts calls that were answered although not all counts could be read: `unread: "zero"`. */
@@ -45,12 +45,12 @@ export interface AltstoreCounterDeps {
 }
 
 /** The backend; nothing is connected before `start`. */
-export class AltstoreCounter implements Counter, CallOwner {
-  readonly name = "altstore counters";
+export class MemcachedCounter implements Counter, CallOwner {
+  readonly name = "memcached counters";
   readonly errorType = "memcache_error";
-  readonly #deps: AltstoreCounterDeps;
-  readonly #options: AltstoreCounterOptions;
-  readonly #statistics: AltstoreStatistics;
+  readonly #deps: MemcachedCounterDeps;
+  readonly #options: MemcachedCounterOptions;
+  readonly #statistics: MemcachedStatistics;
   readonly #faults: RateLimitedLog;
   readonly #nodes: NodeList;
   readonly #startWait = new StartWait();
@@ -64,10 +64,10 @@ export class AltstoreCounter implements Counter, CallOwner {
   #isStopping = false;
   readonly #answerDue = (): void => this.#answerLate();
 
-  constructor(deps: AltstoreCounterDeps, options: AltstoreCounterOptions) {
+  constructor(deps: MemcachedCounterDeps, options: MemcachedCounterOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#statistics = new AltstoreStatistics(deps.statistics);
+    this.#statistics = new MemcachedStatistics(deps.statistics);
     this.#faults = new RateLimitedLog(deps.log, { intervalMs: FAULT_INTERVAL_MS, clock: deps.monotonicMs });
     const nodeDeps: NodeDeps = {
       ...deps,

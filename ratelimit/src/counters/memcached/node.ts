@@ -7,12 +7,12 @@ import type { Log } from "@weir/common/log/log";
 import type { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { CountedCheck } from "../counter.ts";
 import type { StoreError } from "../store-error.ts";
-import type { AltstoreStatistics } from "./altstore-statistics.ts";
+import type { MemcachedStatistics } from "./memcached-statistics.ts";
 import type { Call } from "./call.ts";
 import { type CommandContext, GetCommand, IncrementCommand, KeyRead } from "./commands.ts";
 import { type Command, Connection, type ConnectionListener } from "./connection.ts";
 import type { NodeAddress } from "./node-address.ts";
-import type { AltstoreCounterOptions } from "./options.ts";
+import type { MemcachedCounterOptions } from "./options.ts";
 import { connectionError, replyError } from "./store-errors.ts";
 import { expiryNumber } from "./stored-value.ts";
 
@@ -34,7 +34,7 @@ export interface NodeDeps {
   readonly log: Log;
   /** Log of faults that can occur at every call. */
   readonly faults: RateLimitedLog;
-  readonly statistics: AltstoreStatistics;
+  readonly statistics: MemcachedStatistics;
   /** Milliseconds since the epoch, for times at which counters expire. */
   readonly clock: () => number;
   /** Milliseconds by a clock that only goes forward. */
@@ -47,7 +47,7 @@ export interface NodeDeps {
 
 /** Settings of the backend that concern its nodes; the same for every node. */
 export type MemcachedNodeOptions = Pick<
-  AltstoreCounterOptions,
+  MemcachedCounterOptions,
   "tls" | "maxConnections" | "timeoutMs" | "expiryJitterMaxSeconds"
 >;
 

@@ -1,4 +1,4 @@
-// The altstore backend against real memcached servers: the common suite, what is stored, ways to
+// The memcached backend against real memcached servers: the common suite, what is stored, ways to
 // connect, and every fault a node can have.
 import { Resolver } from "node:dns/promises";
 import { connect as connectTcp, createServer as createTcpServer, type Socket } from "node:net";
@@ -11,11 +11,11 @@ import { type MemcachedServer, startMemcached } from "@weir/harness/servers/memc
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { check, count, describeCounter, WaitingBatch } from "../counter.suite.ts";
-import { AltstoreCounter } from "./altstore-counter.ts";
+import { MemcachedCounter } from "./memcached-counter.ts";
 import { DnsServer, type SrvRecord } from "./dns-server.suite.ts";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { nodeIndex } from "./node-list.ts";
-import type { AltstoreCounterOptions } from "./options.ts";
+import type { MemcachedCounterOptions } from "./options.ts";
 import type { ResolveSrv } from "./srv-record.ts";
 
 /**
@@ -39,19 +39,19 @@ const START_MS = 4000;
 const DEADLINE_MS = 40_000;
 
 interface CounterChoices {
-  readonly options?: Partial<AltstoreCounterOptions>;
+  readonly options?: Partial<MemcachedCounterOptions>;
   readonly random?: () => number;
   readonly resolveSrv?: ResolveSrv;
 }
 
-const openCounters: AltstoreCounter[] = [];
+const openCounters: MemcachedCounter[] = [];
 
 /** A counter that is stopped after the test, with what it reported. */
 function createCounter(addresses: readonly string[], choices: CounterChoices = {}) {
   const { options, random = () => 0, resolveSrv = () => Promise.reject(new Error("no SRV in this test")) } = choices;
   const statistics = new StatisticsStore({ maxDynamicKeys: 10 });
   const reachable: number[] = [];
-  const counter = new AltstoreCounter(
+  const counter = new MemcachedCounter(
     {
       log: silentLog(),
       statistics,
@@ -84,7 +84,7 @@ async function startCounter(addresses: readonly string[], choices: CounterChoice
 }
 
 /** How long a call took, and what it was answered. */
-async function time(counter: AltstoreCounter, batch: WaitingBatch) {
+async function time(counter: MemcachedCounter, batch: WaitingBatch) {
   const beganMs = performance.now();
   counter.count(batch);
   const answer: unknown = await batch.counts.catch((reason: unknown) => reason);
@@ -118,7 +118,7 @@ function server(index: number): MemcachedServer {
 }
 
 describeCounter(
-  "altstore with three nodes",
+  "memcached with three nodes",
   async () => {
     const nodes = await Promise.all([startMemcached(), startMemcached(), startMemcached()]);
     const { counter } = createCounter(
@@ -138,7 +138,7 @@ describeCounter(
 );
 
 describeCounter(
-  "altstore over a unix socket",
+  "memcached over a unix socket",
   async () => {
     const node = await startMemcached(undefined, { listensOn: "socket" });
     const { counter } = createCounter([node.socketPath], { options: { maxConnections: 1 } });

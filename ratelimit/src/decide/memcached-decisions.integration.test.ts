@@ -4,14 +4,14 @@ import { silentLog } from "@weir/common/log/log";
 import type { DescriptorModel } from "@weir/limits/model/model";
 import { type MemcachedServer, startMemcached } from "@weir/harness/servers/memcached";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { AltstoreCounter } from "../counters/altstore/altstore-counter.ts";
+import { MemcachedCounter } from "../counters/memcached/memcached-counter.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { WaitingCall, DeciderFixture, type DeciderFixtureOptions } from "./decider.suite.ts";
 import type { RateLimitRequest } from "./request.ts";
 
 let node: MemcachedServer;
-let counter: AltstoreCounter;
+let counter: MemcachedCounter;
 beforeAll(async () => {
   node = await startMemcached();
 });
@@ -31,7 +31,7 @@ async function openWith(
   ...rules: readonly DescriptorModel[]
 ): Promise<DeciderFixture> {
   const statistics = new StatisticsStore({ maxDynamicKeys: 10 });
-  counter = new AltstoreCounter(
+  counter = new MemcachedCounter(
     {
       log: silentLog(),
       statistics,

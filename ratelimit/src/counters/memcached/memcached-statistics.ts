@@ -3,7 +3,7 @@ import type { StatisticsCounter } from "../../statistics/statistic.ts";
 import type { StatisticsStore } from "../../statistics/statistics-store.ts";
 
 /** The counters in a store, all at zero when created. */
-export class AltstoreStatistics {
+export class MemcachedStatistics {
   /** Calls by whether all their counts were read. */
   readonly multiget;
   /** `incr` commands by answer; miss: the key did not exist. */

@@ -1,7 +1,7 @@
 // The commands of this backend: what they send, and what they do with each answer.
 import type { CountedCheck } from "../counter.ts";
 import type { StoreError } from "../store-error.ts";
-import type { AltstoreStatistics } from "./altstore-statistics.ts";
+import type { MemcachedStatistics } from "./memcached-statistics.ts";
 import type { Call } from "./call.ts";
 import type { Command } from "./connection.ts";
 import { excerpt, ProtocolError, unaskedItem } from "./reply-parser.ts";
@@ -12,7 +12,7 @@ const SUM = /^\d{1,20} *$/;
 
 /** What the commands need from their node. */
 export interface CommandContext {
-  readonly statistics: AltstoreStatistics;
+  readonly statistics: MemcachedStatistics;
   /** The expiry to send with a new key, for a window of so many seconds. */
   readonly expiryNumber: (windowSeconds: number) => number;
   /** The error of a command that the server refused. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { StatisticsStore } from "../../statistics/statistics-store.ts";
 import { check, WaitingBatch } from "../counter.suite.ts";
 import { StoreError } from "../store-error.ts";
-import { AltstoreStatistics } from "./altstore-statistics.ts";
+import { MemcachedStatistics } from "./memcached-statistics.ts";
 import { Call } from "./call.ts";
 import { GetCommand, IncrementCommand, KeyRead } from "./commands.ts";
 import { ProtocolError } from "./reply-parser.ts";
@@ -21,7 +21,7 @@ function increment() {
   const reported: string[] = [];
   const command = new IncrementCommand(
     {
-      statistics: new AltstoreStatistics(store),
+      statistics: new MemcachedStatistics(store),
       expiryNumber: (windowSeconds) => windowSeconds + 100,
       replyError,
       again: (again) => reported.push(again.text),
