@@ -122,7 +122,7 @@ export class ReflectorRun {
   /** How the last attempt failed; undefined since all was well. */
   #failedBefore: FailureKind | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #calmTimer: NodeJS.Timeout | undefined;
+  #recoveryTimer: NodeJS.Timeout | undefined;
   #openedMs: number | undefined;
 
   constructor(deps: ReflectorDeps, resource: ApiResource, pace: ReflectorPace) {
@@ -146,7 +146,7 @@ export class ReflectorRun {
   stop(): void {
     this.#stop.abort();
     clearTimeout(this.#timer);
-    clearTimeout(this.#calmTimer);
+    clearTimeout(this.#recoveryTimer);
     this.#resolveSynced();
   }
 
@@ -174,8 +174,8 @@ export class ReflectorRun {
       case "wait":
         this.#wait(action);
         return;
-      case "calm":
-        this.#calm();
+      case "recovered":
+        this.#recovered();
         return;
       case "take":
         if (sink.take(action)) this.#deps.changed();
@@ -215,7 +215,7 @@ export class ReflectorRun {
         this.#openedMs = performance.now();
         this.#syncedMs = this.#deps.clock();
         this.#problem = undefined;
-        this.#calmTimer = setTimeout(() => this.#calm(), SHORT_WATCH_MS);
+        this.#recoveryTimer = setTimeout(() => this.#recovered(), SHORT_WATCH_MS);
       },
       event: (event: ReflectorEvent & { readonly kind: "put" | "delete" | "bookmark" }) => {
         this.#checkVersion(event.kind === "bookmark" ? event.resourceVersion : event.object.resourceVersion);
@@ -232,7 +232,7 @@ export class ReflectorRun {
         listener,
         this.#stop.signal,
       );
-      clearTimeout(this.#calmTimer);
+      clearTimeout(this.#recoveryTimer);
       if (end === "ended") this.#syncedMs = this.#deps.clock();
       const isDue = end === "ended" && performance.now() - requestedMs >= timeoutSeconds * 1000 - CLOCK_DRIFT_MS;
       this.#happened({ kind: "closed", isDue, livedMs: this.#livedMs() });
@@ -245,7 +245,7 @@ export class ReflectorRun {
    * All is well. A successful list or a watch that was just opened is not enough: lists between
    * watches that fail, and watches that are cut immediately, would log a recovery each time.
    */
-  #calm(): void {
+  #recovered(): void {
     for (const backoff of Object.values(this.#backoffs)) backoff.reset();
     this.#failedBefore = undefined;
     this.#deps.problems.following(describeResource(this.#resource));
@@ -269,7 +269,7 @@ export class ReflectorRun {
     if (this.#stop.signal.aborted) return;
     // Anything else is a programming error, which continuing with half a state would hide.
     if (!(error instanceof ApiFailure)) throw error;
-    clearTimeout(this.#calmTimer);
+    clearTimeout(this.#recoveryTimer);
     this.#deps.counts.failures[error.kind] += 1;
     this.#happened({ kind: "failed", failure: error.kind, retryAfterMs: error.retryAfterMs, livedMs: this.#livedMs() });
     this.#noteFailure(error);

@@ -32,7 +32,7 @@ const LIST = { kind: "list", limit: 0, continueToken: "" } as const;
 const BACK_OFF = { kind: "wait", pace: "back-off", atLeastMs: 0 } as const;
 const SLOW = { kind: "wait", pace: "slow", atLeastMs: 0 } as const;
 const FORBIDDEN = { kind: "wait", pace: "forbidden", atLeastMs: 0 } as const;
-const CALM = { kind: "calm" } as const;
+const RECOVERED = { kind: "recovered" } as const;
 const START = { kind: "start" } as const;
 const WAITED = { kind: "waited" } as const;
 const TAKE_A = { kind: "take", objects: [A], isFirst: true, isLast: true } as const;
@@ -141,8 +141,8 @@ describe("stepReflector()", () => {
         [{ kind: "delete", object: { ...A, resourceVersion: "22" } }],
       ],
       [{ kind: "bookmark", resourceVersion: "40" }, []],
-      [DUE, [CALM, watchFrom("40")]],
-      [DUE, [CALM, watchFrom("40")]],
+      [DUE, [RECOVERED, watchFrom("40")]],
+      [DUE, [RECOVERED, watchFrom("40")]],
     );
   });
 
@@ -166,9 +166,9 @@ describe("stepReflector()", () => {
   });
 
   it("begins the back-off anew after a watch that lasted five seconds, and not after a shorter one", () => {
-    play(...WATCHING, [failed("unreachable", { livedMs: 5000 }), [CALM, BACK_OFF]]);
+    play(...WATCHING, [failed("unreachable", { livedMs: 5000 }), [RECOVERED, BACK_OFF]]);
     play(...WATCHING, [failed("unreachable", { livedMs: 4999 }), [BACK_OFF]]);
-    play(...WATCHING, [{ kind: "closed", isDue: false, livedMs: 5000 }, [CALM, BACK_OFF]]);
+    play(...WATCHING, [{ kind: "closed", isDue: false, livedMs: 5000 }, [RECOVERED, BACK_OFF]]);
     play(...WATCHING, [{ kind: "closed", isDue: false, livedMs: 4999 }, [BACK_OFF]]);
   });
 

@@ -50,10 +50,10 @@ export type ReflectorAction =
   /** A limit of 0 asks for everything in one call. */
   | { readonly kind: "list"; readonly limit: number; readonly continueToken: string }
   | { readonly kind: "watch"; readonly resourceVersion: string }
-  /** Waits grow from one to the next until `calm`. */
+  /** Waits grow from one to the next until `recovered`. */
   | { readonly kind: "wait"; readonly pace: ReflectorWait; readonly atLeastMs: number }
   /** All is well: the next wait is the shortest again. */
-  | { readonly kind: "calm" }
+  | { readonly kind: "recovered" }
   /** The first to the last page have all objects; others have been deleted. */
   | ({ readonly kind: "take" } & ListedPage)
   | { readonly kind: "put" | "delete"; readonly object: KubernetesObject };
@@ -137,7 +137,7 @@ function takePage(state: Listing, { objects, continueToken, resourceVersion }: O
     const next = { kind: "list", limit: state.pageLimit, continueToken } as const;
     return { state: { ...state, isFirst: false }, actions: [take, next] };
   }
-  // Not calm yet: a list that succeeds before each watch that fails must not reset the waits.
+  // Not recovered yet: a list that succeeds before each watch that fails must not reset the waits.
   const { state: watching, actions } = startWatch(state, resourceVersion);
   return { state: watching, actions: [take, ...actions] };
 }
@@ -155,19 +155,19 @@ function progress(state: Watching, resourceVersion: string, actions: readonly Re
 function closeWatch(state: Watching, { isDue, livedMs }: Closed): ReflectorStep {
   if (!isDue) return fail(state, { failure: "unavailable", retryAfterMs: 0, livedMs });
   const step = startWatch(state, state.resourceVersion);
-  return { state: step.state, actions: [{ kind: "calm" }, ...step.actions] };
+  return { state: step.state, actions: [{ kind: "recovered" }, ...step.actions] };
 }
 
 function fail(state: ReflectorState, { failure, retryAfterMs, livedMs }: Omit<Failed, "kind">): ReflectorStep {
   if (state.phase !== "listing" && state.phase !== "watching") return stay(state);
   const isHealthy = state.phase === "watching" && livedMs >= SHORT_WATCH_MS;
-  const calm: readonly ReflectorAction[] = isHealthy ? [{ kind: "calm" }] : [];
+  const recovered: readonly ReflectorAction[] = isHealthy ? [{ kind: "recovered" }] : [];
   const isTooLarge = failure === "too-large" && state.phase === "listing";
   const pageLimit = isTooLarge ? smallerPage(state.pageLimit) : state.pageLimit;
   const pace = failure === "refused" ? "slow" : failure === "forbidden" ? "forbidden" : "back-off";
   return {
     state: { phase: "waiting", pageLimit },
-    actions: [...calm, { kind: "wait", pace, atLeastMs: retryAfterMs }],
+    actions: [...recovered, { kind: "wait", pace, atLeastMs: retryAfterMs }],
   };
 }
 

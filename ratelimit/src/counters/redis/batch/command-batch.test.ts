@@ -201,7 +201,7 @@ describe("CommandBatch", () => {
   it("failImpatient() fails the calls whose deadline has come and looks forward to the next", async () => {
     const batch = openBatch();
     const hasty = add(batch, new WaitingBatch([check("a")], 50));
-    const calm = add(batch, new WaitingBatch([check("a")], 300));
+    const middle = add(batch, new WaitingBatch([check("a")], 300));
     const patient = add(batch, new WaitingBatch([check("a")]));
     expect(batch.nextDeadlineMs).toBe(50);
     batch.failImpatient(60, 1000, "store:1");
@@ -209,9 +209,9 @@ describe("CommandBatch", () => {
       code: "DEADLINE_EXCEEDED",
       message: "Cannot count on store:1: the caller's deadline passed after 60 ms",
     });
-    expect([calm.isAnswered, patient.isAnswered, batch.nextDeadlineMs]).toEqual([false, false, 300]);
+    expect([middle.isAnswered, patient.isAnswered, batch.nextDeadlineMs]).toEqual([false, false, 300]);
     batch.failImpatient(300, 1000, "store:1");
-    expect([calm.isAnswered, patient.isAnswered, batch.nextDeadlineMs]).toEqual([true, false, 1000]);
+    expect([middle.isAnswered, patient.isAnswered, batch.nextDeadlineMs]).toEqual([true, false, 1000]);
     const context = createContext();
     linesOf(batch, context);
     settle(batch, 3, 1);
