@@ -19,7 +19,7 @@ import { BYTES } from "../grpc/test-service.suite.ts";
 import { ByteClient } from "./byte-client.suite.ts";
 import { summarize } from "./received-frames.suite.ts";
 
-const CALM = 11;
+const ENHANCE_YOUR_CALM = 11;
 
 /** What a call of openCall() costs while it waits for its message, in bytes. */
 const WAITING_CALL_BYTES = 584;
@@ -49,7 +49,7 @@ describe("open streams", () => {
     const client = new ByteClient({ concurrentStreamsMax: 1, streamErrorsMax: 10 }).open();
     client.send(frame(FRAME.SETTINGS, FLAG.ACK, 0), openCall(1, "Echo"));
     const frames = client.send(...ids(11, 3).map((id) => openCall(id, "Echo")));
-    expect(summarize(frames).at(-1)).toBe(`GOAWAY 23 ${CALM} Too many faulty streams`);
+    expect(summarize(frames).at(-1)).toBe(`GOAWAY 23 ${ENHANCE_YOUR_CALM} Too many faulty streams`);
     expect(client.counters).toMatchObject({ streamsRefused: 11, streamErrorFloods: 1 });
   });
 });
@@ -71,7 +71,7 @@ describe("rapid reset", () => {
   it("ends the connection", () => {
     const client = new ByteClient({ clientResetsMax: 100 }).open();
     const frames = client.send(...ids(101).flatMap((id) => [openCall(id, "Echo"), resetFrame(id)]));
-    expect(summarize(frames)).toEqual([`GOAWAY 201 ${CALM} Too many resets`]);
+    expect(summarize(frames)).toEqual([`GOAWAY 201 ${ENHANCE_YOUR_CALM} Too many resets`]);
     expect(client.counters).toMatchObject({ clientResets: 101, resetFloods: 1, connectionErrors: 1 });
     expect(client.sink.state).toBe("ended");
   });
@@ -107,7 +107,7 @@ describe("made-you-reset", () => {
   ])("by %s ends the connection", (_, attack) => {
     const client = new ByteClient({ streamErrorsMax: 50 }).open();
     const frames = client.send(...ids(60).flatMap(attack));
-    expect(summarize(frames).at(-1)).toBe(`GOAWAY 101 ${CALM} Too many faulty streams`);
+    expect(summarize(frames).at(-1)).toBe(`GOAWAY 101 ${ENHANCE_YOUR_CALM} Too many faulty streams`);
     expect(frames.filter(({ type }) => type === "RST_STREAM")).toHaveLength(51);
     expect(client.counters).toMatchObject({ streamErrors: 51, streamErrorFloods: 1 });
     expect(client.connection.openStreams).toBe(0);
@@ -121,7 +121,7 @@ describe("a CONTINUATION flood", () => {
       frame(FRAME.HEADERS, 0, 1, Buffer.alloc(0)),
       ...ids(9).map(() => frame(FRAME.CONTINUATION, 0, 1, Buffer.alloc(0))),
     );
-    expect(summarize(frames)).toEqual([`GOAWAY 0 ${CALM} A header block is too long`]);
+    expect(summarize(frames)).toEqual([`GOAWAY 0 ${ENHANCE_YOUR_CALM} A header block is too long`]);
     expect(client.counters.headerFloods).toBe(1);
   });
 
@@ -130,7 +130,7 @@ describe("a CONTINUATION flood", () => {
     const filler = literalBlock([["x-filler", "x".repeat(16_000)]]);
     const part = (type: number) => frame(type, 0, 1, filler);
     const frames = client.send(part(FRAME.HEADERS), part(FRAME.CONTINUATION), part(FRAME.CONTINUATION));
-    expect(summarize(frames)).toEqual([`GOAWAY 0 ${CALM} A header block is too long`]);
+    expect(summarize(frames)).toEqual([`GOAWAY 0 ${ENHANCE_YOUR_CALM} A header block is too long`]);
     expect(client.budget.usedBytes).toBe(0);
   });
 });
@@ -180,7 +180,7 @@ describe("a flood of frames that carry no call", () => {
     const client = new ByteClient({ controlFramesMax: 100 }).open();
     client.send(openCall(1, "Echo"));
     const frames = client.send(...Array.from({ length: 101 }, () => flood));
-    expect(summarize(frames).at(-1)).toBe(`GOAWAY 1 ${CALM} Too many control frames`);
+    expect(summarize(frames).at(-1)).toBe(`GOAWAY 1 ${ENHANCE_YOUR_CALM} Too many control frames`);
     expect(client.counters.controlFrameFloods).toBe(1);
   });
 
@@ -204,14 +204,14 @@ describe("a flood of frames that carry no call", () => {
     const client = new ByteClient({ controlFramesMax: 100 }).open();
     client.send(openCall(1, "Echo", { Upper: "case" }));
     const frames = client.send(...Array.from({ length: 101 }, () => frame(FRAME.DATA, 0, 1, Buffer.alloc(1))));
-    expect(summarize(frames)).toEqual([`GOAWAY 1 ${CALM} Too many control frames`]);
+    expect(summarize(frames)).toEqual([`GOAWAY 1 ${ENHANCE_YOUR_CALM} Too many control frames`]);
   });
 
   it("of answers that are sent byte by byte ends the connection", () => {
     const client = new ByteClient({ controlFramesMax: 100 }).open([4, 0]);
     client.send(wholeCall(1, "Echo", "x".repeat(1000)));
     const frames = client.send(...Array.from({ length: 100 }, () => windowUpdate(1, 1)));
-    expect(summarize(frames).at(-1)).toBe(`GOAWAY 1 ${CALM} Too many control frames`);
+    expect(summarize(frames).at(-1)).toBe(`GOAWAY 1 ${ENHANCE_YOUR_CALM} Too many control frames`);
   });
 });
 
@@ -493,7 +493,7 @@ describe("a slow reader", () => {
   it("gets no larger answers than there is memory for", () => {
     const client = new ByteClient({ processMaxBytes: 2000 }).open([4, 0]);
     const frames = client.send(wholeCall(1, "Echo", "x".repeat(1000)), wholeCall(3, "Echo", "x".repeat(1000)));
-    expect(summarize(frames)).toEqual(["HEADERS 1 200", "HEADERS 3 200", `RST_STREAM 3 ${CALM}`]);
+    expect(summarize(frames)).toEqual(["HEADERS 1 200", "HEADERS 3 200", `RST_STREAM 3 ${ENHANCE_YOUR_CALM}`]);
     expect(client.counters.answersWithoutMemory).toBe(1);
   });
 

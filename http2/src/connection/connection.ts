@@ -13,11 +13,11 @@ import { Control } from "./control.ts";
 import { FrameBudget } from "../limits/frame-budget.ts";
 import { HeaderAssembly } from "./header-assembly.ts";
 import { type ByteSink, Output } from "../output/output.ts";
-import { Notices } from "./notices.ts";
+import { ConnectionFrames } from "./connection-frames.ts";
 import { Requests } from "./requests.ts";
 import type { Stream } from "../streams/stream.ts";
 import { StreamTable } from "../streams/stream-table.ts";
-import { Upkeep } from "./upkeep.ts";
+import { Keepalive } from "./keepalive.ts";
 
 const NOTHING: Buffer = Buffer.alloc(0);
 
@@ -51,10 +51,10 @@ export class Connection implements FrameReceiver, TurnTask {
   readonly #requests: Requests;
   readonly #blocks: HeaderAssembly;
   readonly #control: Control;
-  readonly #notices: Notices;
+  readonly #connectionFrames: ConnectionFrames;
   readonly #frames: FrameBudget;
   readonly #reader: FrameReader;
-  readonly #upkeep: Upkeep;
+  readonly #keepalive: Keepalive;
   #phase: Phase = "preface";
   /** When "draining" or "ending" is over at the latest. */
   #phaseEndMs = 0;
@@ -73,7 +73,7 @@ export class Connection implements FrameReceiver, TurnTask {
     this.#sink = sink;
     this.#gate = new ReadGate(sink);
     this.#output = new Output({ ...deps, sink, gate: this.#gate, task: this }, limits.unsentMaxBytes);
-    this.#notices = new Notices(this.#output);
+    this.#connectionFrames = new ConnectionFrames(this.#output);
     this.#streams = new StreamTable((stream) => this.#hold(stream));
     this.#frames = new FrameBudget(limits, counters);
     const parts = { ...deps, output: this.#output, streams: this.#streams, frames: this.#frames, encoder };
@@ -86,7 +86,7 @@ export class Connection implements FrameReceiver, TurnTask {
       this.#receivePong(bytes, start),
     );
     this.#reader = new FrameReader(this, budget);
-    this.#upkeep = new Upkeep(limits, counters, nowMs, maxAgeMs);
+    this.#keepalive = new Keepalive(limits, counters, nowMs, maxAgeMs);
     counters.connections += 1;
   }
 
@@ -150,7 +150,7 @@ export class Connection implements FrameReceiver, TurnTask {
     this.#frames.tick(nowMs);
     if (this.#phase === "draining" && nowMs >= this.#phaseEndMs) this.#finishDrain();
     this.#resetStalled(nowMs);
-    const action = this.#upkeep.check(nowMs, {
+    const action = this.#keepalive.check(nowMs, {
       hasSettings: this.#control.hasSettings,
       lastId: this.#streams.lastId,
       reads: this.#reads,
@@ -160,7 +160,7 @@ export class Connection implements FrameReceiver, TurnTask {
       isUnsent: this.#output.isUnsent,
       sends: this.#output.progress,
     });
-    if (action === "ping") this.#notices.sendKeepAlivePing();
+    if (action === "ping") this.#connectionFrames.sendKeepAlivePing();
     else if (action === "drain") this.drain();
     else if (action === "destroy") this.#destroy();
   }
@@ -174,8 +174,8 @@ export class Connection implements FrameReceiver, TurnTask {
     if (this.#phase !== "open") return;
     this.#phase = "draining";
     this.#phaseEndMs = this.#deps.turn.monotonicMs() + DRAIN_PING_TIMEOUT_MS;
-    this.#notices.sendGoaway(MAX_STREAM_ID, ErrorCode.NO_ERROR, "");
-    this.#notices.sendDrainPing();
+    this.#connectionFrames.sendGoaway(MAX_STREAM_ID, ErrorCode.NO_ERROR, "");
+    this.#connectionFrames.sendDrainPing();
   }
 
   /** The sink is closed: by the client, or after `destroy`. */
@@ -209,7 +209,7 @@ export class Connection implements FrameReceiver, TurnTask {
       case "http2":
         this.#phase = "open";
         this.#first = NOTHING;
-        this.#notices.sendPreface(this.#deps.limits);
+        this.#connectionFrames.sendPreface(this.#deps.limits);
         this.#reader.read(first.subarray(CLIENT_PREFACE.length));
     }
   }
@@ -223,7 +223,7 @@ export class Connection implements FrameReceiver, TurnTask {
   }
 
   #receivePong(bytes: Buffer, start: number): void {
-    if (this.#phase === "draining" && this.#notices.isDrainPong(bytes, start)) this.#finishDrain();
+    if (this.#phase === "draining" && this.#connectionFrames.isDrainPong(bytes, start)) this.#finishDrain();
   }
 
   /** Ends streams whose client does not move. */
@@ -241,7 +241,7 @@ export class Connection implements FrameReceiver, TurnTask {
     const { lastId } = this.#streams;
     this.#phase = "drained";
     this.#requests.lastAcceptedId = lastId;
-    this.#notices.sendGoaway(lastId, ErrorCode.NO_ERROR, "");
+    this.#connectionFrames.sendGoaway(lastId, ErrorCode.NO_ERROR, "");
   }
 
   /** Ends the connection when all calls are answered, also those whose requests have no end. */
@@ -254,7 +254,11 @@ export class Connection implements FrameReceiver, TurnTask {
   #fail(error: ConnectionError): void {
     this.#deps.counters.connectionErrors += 1;
     // A GOAWAY never announces a later call than the one before (6.8).
-    this.#notices.sendGoaway(Math.min(this.#streams.lastId, this.#requests.lastAcceptedId), error.code, error.message);
+    this.#connectionFrames.sendGoaway(
+      Math.min(this.#streams.lastId, this.#requests.lastAcceptedId),
+      error.code,
+      error.message,
+    );
     this.#end();
   }
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 
 import { createCounters } from "../limits/counters.ts";
 import { DEFAULT_LIMITS, type Http2Limits } from "../limits/limits.ts";
-import { type ConnectionFacts, Upkeep } from "./upkeep.ts";
+import { type ConnectionFacts, Keepalive } from "./keepalive.ts";
 
 const QUIET: ConnectionFacts = {
   hasSettings: true,
@@ -18,14 +18,14 @@ const QUIET: ConnectionFacts = {
 
 function createUpkeep(limits: Partial<Http2Limits> = {}, maxAgeMs = Infinity) {
   const counters = createCounters();
-  const upkeep = new Upkeep({ ...DEFAULT_LIMITS, ...limits }, counters, 0, maxAgeMs);
+  const keepalive = new Keepalive({ ...DEFAULT_LIMITS, ...limits }, counters, 0, maxAgeMs);
   /** What is done at the times, in seconds, given facts that may depend on them. */
   const actions = (seconds: readonly number[], facts: (second: number) => Partial<ConnectionFacts> = () => ({})) =>
-    seconds.map((second) => upkeep.check(second * 1000, { ...QUIET, ...facts(second) }));
+    seconds.map((second) => keepalive.check(second * 1000, { ...QUIET, ...facts(second) }));
   return { counters, actions };
 }
 
-describe("Upkeep", () => {
+describe("Keepalive", () => {
   it("does nothing with a connection that is read from", () => {
     const seconds = Array.from({ length: 1000 }, (_, second) => second);
     const { actions } = createUpkeep();

@@ -1,4 +1,4 @@
-// What a connection sends that answers nothing: its preface, PINGs and GOAWAYs.
+// What a connection sends on stream 0 without being asked: its preface, PINGs and GOAWAYs.
 import { DEFAULT_WINDOW_BYTES } from "../flow/send-window.ts";
 import {
   CONTROL_FRAME_MAX_BYTES,
@@ -17,8 +17,8 @@ import type { Output } from "../output/output.ts";
 const KEEP_ALIVE_PING = Buffer.from("keep-alv", "latin1");
 const DRAIN_PING = Buffer.from("draining", "latin1");
 
-/** The notices of one connection. */
-export class Notices {
+/** Writes the frames of one connection that belong to no stream. */
+export class ConnectionFrames {
   readonly #output: Output;
 
   constructor(output: Output) {

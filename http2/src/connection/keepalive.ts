@@ -20,9 +20,9 @@ export interface ConnectionFacts {
 }
 
 /** What to do with the connection; "drain" is a graceful close. */
-export type UpkeepAction = "nothing" | "ping" | "drain" | "destroy";
+export type KeepaliveAction = "nothing" | "ping" | "drain" | "destroy";
 
-/** Notices when a number stops to grow. */
+/** Measures how long a number has not grown. */
 class Progress {
   #seen = -1;
   #sinceMs = 0;
@@ -38,7 +38,7 @@ class Progress {
 }
 
 /** The clocks of one connection. */
-export class Upkeep {
+export class Keepalive {
   readonly #limits: Http2Limits;
   readonly #counters: Http2Counters;
   readonly #startedMs: number;
@@ -58,12 +58,12 @@ export class Upkeep {
   }
 
   /** Decides. A connection that is drained already is not drained again. */
-  check(nowMs: number, facts: ConnectionFacts): UpkeepAction {
+  check(nowMs: number, facts: ConnectionFacts): KeepaliveAction {
     return this.#checkDead(nowMs, facts) ?? this.#checkDrain(nowMs, facts) ?? this.#checkAlive(nowMs, facts);
   }
 
   /** A connection that cannot be served any more. */
-  #checkDead(nowMs: number, facts: ConnectionFacts): UpkeepAction | undefined {
+  #checkDead(nowMs: number, facts: ConnectionFacts): KeepaliveAction | undefined {
     const { prefaceTimeoutMs, stallTimeoutMs, connectionAgeGraceMs } = this.#limits;
     if (!facts.hasSettings && nowMs - this.#startedMs >= prefaceTimeoutMs) return this.#destroy("prefaceTimeouts");
     const framesMs = this.#frames.quietMs(facts.partialBytes > 0 ? facts.framesRead : -nowMs, nowMs);
@@ -73,7 +73,7 @@ export class Upkeep {
     return undefined;
   }
 
-  #checkDrain(nowMs: number, { hasSettings, lastId }: ConnectionFacts): UpkeepAction | undefined {
+  #checkDrain(nowMs: number, { hasSettings, lastId }: ConnectionFacts): KeepaliveAction | undefined {
     if (this.#drainedMs !== undefined || !hasSettings) return undefined;
     const { firstRequestTimeoutMs, streamIdMax } = this.#limits;
     const ageMs = nowMs - this.#startedMs;
@@ -83,7 +83,7 @@ export class Upkeep {
     return undefined;
   }
 
-  #checkAlive(nowMs: number, { reads, isReading, hasSettings }: ConnectionFacts): UpkeepAction {
+  #checkAlive(nowMs: number, { reads, isReading, hasSettings }: ConnectionFacts): KeepaliveAction {
     const { keepAliveIntervalMs, keepAliveTimeoutMs } = this.#limits;
     const quietMs = this.#reads.quietMs(isReading ? reads : -nowMs, nowMs);
     if (!hasSettings || quietMs < keepAliveIntervalMs) return "nothing";
@@ -94,13 +94,13 @@ export class Upkeep {
     return quietMs >= keepAliveIntervalMs + keepAliveTimeoutMs ? this.#destroy("keepAliveTimeouts") : "nothing";
   }
 
-  #drain(nowMs: number, counter: "ageCloses" | "streamIdCloses" | "idleCloses"): UpkeepAction {
+  #drain(nowMs: number, counter: "ageCloses" | "streamIdCloses" | "idleCloses"): KeepaliveAction {
     this.#drainedMs = nowMs;
     this.#counters[counter] += 1;
     return "drain";
   }
 
-  #destroy(counter: "prefaceTimeouts" | "connectionStalls" | "keepAliveTimeouts"): UpkeepAction {
+  #destroy(counter: "prefaceTimeouts" | "connectionStalls" | "keepAliveTimeouts"): KeepaliveAction {
     this.#counters[counter] += 1;
     return "destroy";
   }
