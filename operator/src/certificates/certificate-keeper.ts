@@ -6,6 +6,7 @@ import type { Log } from "@weir/common/log/log";
 import type { ObjectClient, ObjectWriter } from "@weir/kubernetes/client/object-client";
 
 import type { EventObject, EventRecorder, EventText } from "../events/event-recorder.ts";
+import { MANAGED_LABEL, MANAGER } from "../leader/managed-by.ts";
 import type { ObjectKey, Reconciler, ReconcileResult } from "../reconcile/reconciler.ts";
 import {
   afterStep,
@@ -18,7 +19,6 @@ import {
 import {
   AUTHORITY_SECRET,
   BUNDLE_KEY,
-  FIELD_MANAGER,
   isAsWanted,
   readSecret,
   secretObject,
@@ -249,7 +249,7 @@ export class CertificateKeeper implements Reconciler {
   async #write(wanted: WantedSecret, stored: StoredSecret | undefined, signal: AbortSignal): Promise<void> {
     if (stored !== undefined && isAsWanted(stored, wanted)) return;
     // Not forced when it is new: what another one has made in the meantime is not ours.
-    const options = { fieldManager: FIELD_MANAGER, isForced: stored !== undefined };
+    const options = { fieldManager: MANAGER, isForced: stored !== undefined };
     await this.#deps.objects.apply(SECRETS, secretObject(wanted, stored), options, signal);
   }
 
@@ -257,7 +257,7 @@ export class CertificateKeeper implements Reconciler {
     const secret = nameOf(key);
     if (this.#foreign.has(secret)) return;
     this.#foreign.add(secret);
-    const note = "The Secret is not changed: it has no label app.kubernetes.io/managed-by=weir-operator";
+    const note = `The Secret is not changed: it has no label ${MANAGED_LABEL}=${MANAGER}`;
     this.#deps.log.warn("Cannot keep a certificate", { of: secret, reason: note });
     this.#record(secretSubject(key, stored), { type: "Warning", reason: "CertificateNotKept", note });
   }

@@ -10,7 +10,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { CertificateKeeper } from "./certificate-keeper.ts";
-import { FIELD_MANAGER, SECRETS } from "./certificate-secret.ts";
+import { MANAGER } from "../leader/managed-by.ts";
+import { SECRETS } from "./certificate-secret.ts";
 
 const TIMEOUTS = { answerTimeoutMs: 20_000, silenceTimeoutMs: 20_000, slowAfterMs: 20_000 };
 
@@ -79,7 +80,7 @@ describe("the rights of CertificateKeeper", () => {
   }
 
   async function apply(namespace: string, name: string): Promise<unknown> {
-    return await objects.apply(SECRETS, secret(namespace, name), { fieldManager: FIELD_MANAGER }, signal);
+    return await objects.apply(SECRETS, secret(namespace, name), { fieldManager: MANAGER }, signal);
   }
 
   it("needs `create`, which resourceNames bind too, to make a Secret by server-side apply", async () => {
@@ -89,7 +90,7 @@ describe("the rights of CertificateKeeper", () => {
       message: expect.stringContaining('cannot create resource "secrets"') as string,
     });
     await grant(["get", "create", "patch"]);
-    const isDryRun = { fieldManager: FIELD_MANAGER, isDryRun: true };
+    const isDryRun = { fieldManager: MANAGER, isDryRun: true };
     expect(await objects.apply(SECRETS, secret("shop", "weir-ratelimit-tls"), isDryRun, signal)).toMatchObject({
       name: "weir-ratelimit-tls",
     });

@@ -4,11 +4,10 @@ import type { ApiKind } from "@weir/kubernetes/client/api-resource";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import { fieldsOf, type Mapping, mappingOf, mappingsOf, textOf } from "@weir/kubernetes/mapping";
 
+import { MANAGED_LABEL, MANAGER } from "../leader/managed-by.ts";
+
 /** The kind in the API. */
 export const SECRETS: ApiKind = { group: "", version: "v1", plural: "secrets" };
-
-/** The writer of the fields, for the API server. */
-export const FIELD_MANAGER = "weir-operator";
 
 /** The authority, in the operator's namespace. */
 export const AUTHORITY_SECRET = "weir-ca";
@@ -21,10 +20,6 @@ export const RATELIMIT_SECRET = "weir-ratelimit-tls";
 
 /** The authorities to trust, in each of these Secrets. */
 export const BUNDLE_KEY = "ca.crt";
-
-/** A Secret without this label is not ours, whatever its name. */
-const MANAGED_LABEL = "app.kubernetes.io/managed-by";
-const MANAGED_VALUE = "weir-operator";
 
 /** Texts by key. */
 export type SecretData = Readonly<Record<string, string>>;
@@ -74,7 +69,7 @@ export function readSecret({ content, uid, resourceVersion }: KubernetesObject):
   return {
     uid,
     resourceVersion,
-    isManaged: textsOf(metadata["labels"])[MANAGED_LABEL] === MANAGED_VALUE,
+    isManaged: textsOf(metadata["labels"])[MANAGED_LABEL] === MANAGER,
     data: Object.fromEntries(encoded.map(([key, value]) => [key, Buffer.from(value, "base64").toString()])),
     annotations: textsOf(metadata["annotations"]),
     ownKeys: ownKeysOf(writers.find(isOwn) ?? {}),
@@ -102,7 +97,7 @@ export function secretObject(wanted: WantedSecret, stored: StoredSecret | undefi
     metadata: {
       name,
       namespace,
-      labels: { [MANAGED_LABEL]: MANAGED_VALUE },
+      labels: { [MANAGED_LABEL]: MANAGER },
       ...(annotations !== undefined && { annotations }),
       ...(owners !== undefined && { ownerReferences: owners }),
       ...(stored !== undefined && { resourceVersion: stored.resourceVersion }),
@@ -118,7 +113,7 @@ function textsOf(value: unknown): Readonly<Record<string, string>> {
 
 /** Whether an entry of `metadata.managedFields` is that of this operator. */
 function isOwn({ manager, operation }: Mapping): boolean {
-  return manager === FIELD_MANAGER && operation === "Apply";
+  return manager === MANAGER && operation === "Apply";
 }
 
 /** Names of the data in an entry of `metadata.managedFields`; `f:` precedes each name there. */

@@ -5,7 +5,7 @@ import type { ObjectClient, ObjectWriter } from "@weir/kubernetes/client/object-
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import { mappingOf, mappingsOf, textOf } from "@weir/kubernetes/mapping";
 
-import { FIELD_MANAGER } from "./certificate-secret.ts";
+import { MANAGER } from "../leader/managed-by.ts";
 
 /** The kind in the API. */
 const CONFIGURATIONS: ApiKind = {
@@ -49,7 +49,7 @@ export async function writeWebhookTrust(
     metadata: { name: CONFIGURATION, resourceVersion },
     webhooks: [{ name: WEBHOOK, clientConfig: { caBundle: Buffer.from(bundle).toString("base64") } }],
   };
-  await objects.apply(CONFIGURATIONS, object, { fieldManager: FIELD_MANAGER, isForced: true }, signal);
+  await objects.apply(CONFIGURATIONS, object, { fieldManager: MANAGER, isForced: true }, signal);
 }
 
 function trustIn({ content, resourceVersion }: KubernetesObject): WebhookTrust | undefined {

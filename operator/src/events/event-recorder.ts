@@ -9,6 +9,7 @@ import { ApiFailure } from "@weir/kubernetes/client/api-failure";
 import type { ApiKind } from "@weir/kubernetes/client/api-resource";
 import type { ObjectWriter, WrittenObject } from "@weir/kubernetes/client/object-client";
 
+import { MANAGER } from "../leader/managed-by.ts";
 import { cutText } from "../reconcile/cut-text.ts";
 
 /** The kind of events. */
@@ -149,7 +150,7 @@ export class EventRecorder implements Part {
   async #write(series: Series): Promise<void> {
     const event = eventOf(series, this.#deps.instance);
     for (let attempt = 1; ; attempt += 1) {
-      const options = { fieldManager: "weir-operator", isForced: true };
+      const options = { fieldManager: MANAGER, isForced: true };
       try {
         await this.#deps.objects.apply(EVENTS, event, options, this.#stopping.signal);
         return;

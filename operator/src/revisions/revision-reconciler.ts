@@ -15,6 +15,7 @@ import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object
 import type { ObjectWriter } from "@weir/kubernetes/client/object-client";
 
 import type { EventRecorder } from "../events/event-recorder.ts";
+import { MANAGER } from "../leader/managed-by.ts";
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
 import type { ObjectKey, Reconciler, ReconcileResult } from "../reconcile/reconciler.ts";
 import type { LoadedForms } from "./loaded-forms.ts";
@@ -24,9 +25,6 @@ const [GROUP = "", VERSION = ""] = API_VERSION.split("/");
 
 /** The kind of revisions. */
 export const REVISIONS: ApiKind = { group: GROUP, version: VERSION, plural: REVISION_PLURAL };
-
-/** Owns the fields of revisions. */
-const FIELD_MANAGER = "weir-operator";
 
 /** What the reconciler works with. */
 export interface RevisionReconcilerDeps {
@@ -90,7 +88,7 @@ export class RevisionReconciler implements Reconciler {
     if (this.#refused.get(resource) === revision) return;
     const written = revisionOf({ namespace, name, uid }, content["spec"]);
     try {
-      await objects.apply(REVISIONS, written, { fieldManager: FIELD_MANAGER, isForced: true }, signal);
+      await objects.apply(REVISIONS, written, { fieldManager: MANAGER, isForced: true }, signal);
     } catch (error) {
       if (!(error instanceof ApiFailure && error.isContentRefused)) throw error;
       this.#refused.set(resource, revision);

@@ -11,7 +11,7 @@ import { fieldsOf, mappingsOf } from "@weir/kubernetes/mapping";
 
 import { RATE_LIMIT_CONFIGS } from "../status/status-reconciler.ts";
 import { apiVersionOf, RATE_LIMIT_SERVICES } from "../workload/objects/owned-kinds.ts";
-import { MANAGER } from "../workload/objects/workload.ts";
+import { MANAGER } from "../leader/managed-by.ts";
 
 /** A kind whose statuses the operator writes. */
 export interface StatusKind {

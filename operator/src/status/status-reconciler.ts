@@ -9,6 +9,7 @@ import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object
 import type { ObjectWriter } from "@weir/kubernetes/client/object-client";
 
 import type { EventRecorder } from "../events/event-recorder.ts";
+import { MANAGER } from "../leader/managed-by.ts";
 import { type ObjectLookup, withoutManagers } from "../reconcile/object-cache.ts";
 import type { ObjectKey, Reconciler, ReconcileResult } from "../reconcile/reconciler.ts";
 import type { MergedReports } from "../reports/merged-reports.ts";
@@ -169,7 +170,7 @@ export class StatusReconciler implements Reconciler, Part {
     // With the version that the status was computed from: a process that has slept must not overwrite
     // what another has written since.
     const applied = { apiVersion: API_VERSION, kind: KIND, metadata: { name, namespace, resourceVersion }, status };
-    const options = { fieldManager: "weir-operator", isForced: true, subresource: "status" };
+    const options = { fieldManager: MANAGER, isForced: true, subresource: "status" };
     try {
       const written = await this.#deps.objects.apply(RATE_LIMIT_CONFIGS, applied, options, signal);
       memory.written = { replaced, object: withoutManagers(written) };

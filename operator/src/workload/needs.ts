@@ -3,7 +3,8 @@ import type { RateLimitServiceSpec } from "@weir/crds/rate-limit-service/schema/
 
 import { RATELIMIT_SECRET } from "../certificates/certificate-secret.ts";
 import { mountsOf } from "./objects/mounts.ts";
-import { MANAGED_LABEL, MANAGER, type Workload } from "./objects/workload.ts";
+import { MANAGED_LABEL, MANAGER } from "../leader/managed-by.ts";
+import type { Workload } from "./objects/workload.ts";
 import type { PodSurroundings } from "./pod-obstacles.ts";
 
 /**

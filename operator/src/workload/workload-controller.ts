@@ -4,8 +4,9 @@ import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { ClusterCaches } from "../reconcile/cluster-caches.ts";
 import { Controller, type ControllerDeps, type ControllerOptions } from "../reconcile/controller.ts";
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
+import { MANAGED_LABEL, MANAGER } from "../leader/managed-by.ts";
 import { OWNED_KIND_NAMES, OWNED_KINDS, type OwnedKind, type OwnedKindName, PODS } from "./objects/owned-kinds.ts";
-import { MANAGED_LABEL, MANAGER, type WorkloadOptions } from "./objects/workload.ts";
+import type { WorkloadOptions } from "./objects/workload.ts";
 import { WorkloadReconciler, type WorkloadReconcilerDeps } from "./workload-reconciler.ts";
 
 /** What the controller works with. */

@@ -12,7 +12,8 @@ import type { ObjectKey } from "../reconcile/reconciler.ts";
 import { hasAsRendered } from "./drift.ts";
 import { apiVersionOf, OWNED_KINDS, ownedName, type OwnedKindName } from "./objects/owned-kinds.ts";
 import { type RenderedObject, renderWorkload } from "./objects/render-workload.ts";
-import { MANAGED_LABEL, MANAGER, podBounds, selectorOf, type Workload } from "./objects/workload.ts";
+import { MANAGED_LABEL, MANAGER } from "../leader/managed-by.ts";
+import { podBounds, selectorOf, type Workload } from "./objects/workload.ts";
 import { hasLabels } from "./pods.ts";
 
 /**

@@ -20,15 +20,9 @@ import type { ObjectLookup } from "../reconcile/object-cache.ts";
 import type { ObjectKey, ReconcileResult, Reconciler } from "../reconcile/reconciler.ts";
 import { fleetConflict } from "./fleet-conflict.ts";
 import { needsOf } from "./needs.ts";
+import { MANAGER } from "../leader/managed-by.ts";
 import { apiVersionOf, type OwnedKindName, RATE_LIMIT_SERVICES } from "./objects/owned-kinds.ts";
-import {
-  INSTANCE_LABEL,
-  MANAGER,
-  selectorOf,
-  type Workload,
-  type WorkloadOptions,
-  workloadOf,
-} from "./objects/workload.ts";
+import { INSTANCE_LABEL, selectorOf, type Workload, type WorkloadOptions, workloadOf } from "./objects/workload.ts";
 import { hasLabels, isEnding, isReadyPod, labelOf } from "./pods.ts";
 import { replicasOf, WorkloadObjects, type WorkloadOutcome } from "./workload-objects.ts";
 import { workloadStatus, type WorkloadProblem } from "./workload-status.ts";

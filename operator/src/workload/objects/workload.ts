@@ -8,13 +8,8 @@ import {
 } from "@weir/crds/rate-limit-service/schema/schema";
 import type { WrittenObject } from "@weir/kubernetes/client/object-client";
 
+import { MANAGED_LABEL, MANAGER } from "../../leader/managed-by.ts";
 import { apiVersionOf, OWNED_KINDS, ownedName, type OwnedKindName, RATE_LIMIT_SERVICES } from "./owned-kinds.ts";
-
-/** The writer of the objects: field manager, and value of the label below. */
-export const MANAGER = "weir-operator";
-
-/** Label of everything that the operator makes. */
-export const MANAGED_LABEL = "app.kubernetes.io/managed-by";
 
 /** Label with the name of the resource that an object or pod belongs to. */
 export const INSTANCE_LABEL = "app.kubernetes.io/instance";
