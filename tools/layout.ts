@@ -30,12 +30,6 @@ export const WORKSPACES: readonly Workspace[] = [
     order: ["model", "go-yaml", "validate", "rule-file", "rules", "window", "classify", "ownership", "explain"],
   },
   {
-    name: "crds",
-    mayImport: ["proto", "limits"],
-    testsMayImport: ["harness"],
-    order: ["schema", "rate-limit-config", "rate-limit-service", "rate-limit-config-revision"],
-  },
-  {
     name: "common",
     mayImport: [],
     testsMayImport: ["harness", "certificates"],
@@ -43,6 +37,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "errors.ts",
       "errors",
       "backoff",
+      "text",
       "settings",
       "timers",
       "log",
@@ -58,6 +53,12 @@ export const WORKSPACES: readonly Workspace[] = [
       "order",
       "turn",
     ],
+  },
+  {
+    name: "crds",
+    mayImport: ["proto", "limits", "common"],
+    testsMayImport: ["harness"],
+    order: ["schema", "rate-limit-config", "rate-limit-service", "rate-limit-config-revision"],
   },
   {
     name: "http2",

@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 
 import { describeError, ServiceError } from "../errors/service-error.ts";
+import { cutText } from "../text/cut-text.ts";
 import { parseDurationMs } from "./parse-values.ts";
 import { maskCredentials, REDACTED, Secret, secretInFile } from "./secret.ts";
 import {
@@ -23,8 +24,8 @@ import {
   type ValueKind,
 } from "./value-kinds.ts";
 
-/** Longest part of a wrong value that a problem quotes, in characters. */
-const QUOTED_VALUE_MAX = 200;
+/** Longest part of a wrong value that a problem quotes. */
+const QUOTED_VALUE_MAX_BYTES = 203;
 
 /**
  * The environment as Node gives it. A variable that is set to the empty string counts as not set.
@@ -295,8 +296,7 @@ function namesOf(names: Names): readonly string[] {
 }
 
 function quotable(value: string): string {
-  const masked = maskCredentials(value);
-  return masked.length > QUOTED_VALUE_MAX ? `${masked.slice(0, QUOTED_VALUE_MAX)}…` : masked;
+  return cutText(maskCredentials(value), QUOTED_VALUE_MAX_BYTES);
 }
 
 function describeProblem({ name, value, allowed }: SettingProblem): string {

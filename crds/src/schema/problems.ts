@@ -1,10 +1,11 @@
 // Explains what is wrong with a resource: every message says what is allowed and what was found.
 import { fieldPath, type FieldPath } from "@weir/limits/model/field-path";
-import { editDistance } from "@weir/limits/validate/edit-distance";
+import { cutText } from "@weir/common/text/cut-text";
+import { editDistance } from "@weir/common/text/edit-distance";
 import * as z from "zod";
 
-/** Longest text that is quoted in a message, in characters. */
-const QUOTE_LENGTH_MAX = 60;
+/** Longest text that is quoted in a message. */
+const QUOTE_MAX_BYTES = 63;
 
 /** Most edits that a misspelt name may be away from the one that was meant. */
 const EDITS_MAX = 2;
@@ -158,5 +159,5 @@ function describe(value: unknown): string {
 }
 
 function quote(text: string): string {
-  return JSON.stringify(text.length > QUOTE_LENGTH_MAX ? `${text.slice(0, QUOTE_LENGTH_MAX)}…` : text);
+  return JSON.stringify(cutText(text, QUOTE_MAX_BYTES));
 }

@@ -1,5 +1,6 @@
 // Turns the log lines of the programs into lines for the terminal: warnings and errors, one line
 // each. Changes of manifests are reported by rollout-watch.ts, from the control plane's status.
+import { cutText } from "@weir/common/text/cut-text";
 
 /** Fields that are left out: the line shows the time, level and message already. */
 const HIDDEN_FIELDS = new Set(["@timestamp", "@message", "level", "service", "pid", "hostname", "stack", "code"]);
@@ -7,8 +8,8 @@ const HIDDEN_FIELDS = new Set(["@timestamp", "@message", "level", "service", "pi
 /** Warnings that are left out: the guide of the stack says that it is for development. */
 const EXPECTED_MESSAGES: ReadonlySet<string> = new Set(["Not fit for production"]);
 
-/** Longest text of one field, in characters. */
-const FIELD_MAX = 300;
+/** Longest text of one field. */
+const FIELD_MAX_BYTES = 303;
 
 /** A log line as read. */
 interface LogLine {
@@ -49,6 +50,5 @@ function isAboutManifest({ fields }: LogLine): boolean {
 }
 
 function describeField(value: unknown): string {
-  const text = typeof value === "string" ? value : JSON.stringify(value);
-  return text.length > FIELD_MAX ? `${text.slice(0, FIELD_MAX)}…` : text;
+  return cutText(typeof value === "string" ? value : JSON.stringify(value), FIELD_MAX_BYTES);
 }

@@ -5,12 +5,12 @@ import { createHash } from "node:crypto";
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
+import { cutText } from "@weir/common/text/cut-text";
 import { ApiFailure } from "@weir/kubernetes/client/api-failure";
 import type { ApiKind } from "@weir/kubernetes/client/api-resource";
 import type { ObjectWriter, WrittenObject } from "@weir/kubernetes/client/object-client";
 
 import { MANAGER } from "../leader/managed-by.ts";
-import { cutText } from "../reconcile/cut-text.ts";
 
 /** The kind of events. */
 export const EVENTS: ApiKind = { group: "events.k8s.io", version: "v1", plural: "events" };

@@ -1,8 +1,8 @@
 // The conditions of a RateLimitConfig. Accepted: its rules are valid and own their domain. Programmed: the
 // pods enforce them. Ready: both. Pure.
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
+import { cutText } from "@weir/common/text/cut-text";
 
-import { cutText } from "../reconcile/cut-text.ts";
 import type { KnownResource } from "../reports/merged-reports.ts";
 import type { ObservedResource, StatusProblem } from "./observed-resource.ts";
 import type { PodTotals } from "./pod-counts.ts";

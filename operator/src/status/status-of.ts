@@ -1,5 +1,6 @@
 // The status of a RateLimitConfig, from the resource and the reports of all control plane replicas. Pure.
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
+import { cutText } from "@weir/common/text/cut-text";
 import {
   FIELD_LENGTH_MAX,
   FLEETS_MAX,
@@ -10,7 +11,6 @@ import {
   type StatusCondition,
 } from "@weir/crds/rate-limit-config/schema/status-schema";
 
-import { cutText } from "../reconcile/cut-text.ts";
 import type { KnownResource, ResourceReports } from "../reports/merged-reports.ts";
 import { findConditions } from "./conditions.ts";
 import type { ObservedResource } from "./observed-resource.ts";

@@ -1,9 +1,9 @@
 // What keeps pods from becoming ready, as far as their own statuses and the reports of the control plane
 // say it: neither the pods nor their events and Secrets are read. Pure.
+import { cutText } from "@weir/common/text/cut-text";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import { fieldsOf, type Mapping, mappingOf, mappingsOf, textOf } from "@weir/kubernetes/mapping";
 
-import { cutText } from "../reconcile/cut-text.ts";
 import { CONTAINER } from "./objects/workload.ts";
 import { conditionOf, isEnding, isReadyPod } from "./pods.ts";
 

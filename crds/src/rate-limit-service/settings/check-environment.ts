@@ -1,5 +1,5 @@
 // Checks the names in `env` of a RateLimitService against the settings of the data plane.
-import { editDistance } from "@weir/limits/validate/edit-distance";
+import { editDistance } from "@weir/common/text/edit-distance";
 
 import type { ManifestProblem } from "../../schema/problems.ts";
 import type { RateLimitServiceSpec } from "../schema/schema.ts";

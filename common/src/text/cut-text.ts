@@ -1,4 +1,4 @@
-// Cuts texts that may be longer than a field of the API.
+// Cuts texts for fields and messages that have a bound.
 
 /** What replaces the end that is cut. */
 const ELLIPSIS = "…";
