@@ -6,6 +6,7 @@ import { checkServerIdentity } from "node:tls";
 
 import { type ChannelCredentials, type ChannelOptions, credentials } from "@grpc/grpc-js";
 
+import { parseHostPort } from "../net/host-port.ts";
 import { clientContext } from "../tls/client-context.ts";
 import { checkTlsMaterial, readTlsMaterial, type TlsFilePaths } from "../tls/tls-material.ts";
 
@@ -31,7 +32,7 @@ export interface TlsChannel {
 export function openTlsChannel(target: string, paths: TlsFilePaths, serverName?: string): TlsChannel {
   const material = readTlsMaterial(paths);
   checkTlsMaterial(material, paths);
-  const name = serverName ?? hostOf(target);
+  const name = serverName ?? parseHostPort(target)?.host ?? target;
   const isAddress = isIP(name) !== 0;
   // With an override the library passes that to the check, but the certificate must be valid for
   // the address.
@@ -47,10 +48,4 @@ export function openTlsChannel(target: string, paths: TlsFilePaths, serverName?:
     options: override === undefined ? {} : { "grpc.ssl_target_name_override": override },
     certificate: material.cert === undefined ? undefined : new X509Certificate(material.cert),
   };
-}
-
-/** The host of `host:port` or `[::1]:port`; any other text is returned as it is. */
-function hostOf(target: string): string {
-  const match = /^(?:\[([^\]]+)\]|([^:]+))(?::\d+)?$/.exec(target);
-  return match?.[1] ?? match?.[2] ?? target;
 }

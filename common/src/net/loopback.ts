@@ -1,6 +1,8 @@
 // The addresses and names by which a machine reaches itself.
 import { networkInterfaces } from "node:os";
 
+import { unmapAddress } from "./host-port.ts";
+
 /** The loopback addresses of this machine: 127.0.0.1, and ::1 where it has IPv6. */
 export function loopbackHosts(): readonly string[] {
   const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
@@ -13,7 +15,7 @@ export function loopbackHosts(): readonly string[] {
  * 127.0.0.6, without a header.
  */
 export function isLoopback(address: string | undefined): boolean {
-  return address !== undefined && /^(::1|(::ffff:)?127\.0\.0\.1)$/i.test(address);
+  return address !== undefined && ["127.0.0.1", "::1"].includes(unmapAddress(address));
 }
 
 /**

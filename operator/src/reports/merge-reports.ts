@@ -1,6 +1,7 @@
 // Merges the reports of control plane replicas. A pod that several replicas report counts once, by its
 // newest stream; in a fleet with known pods only these count. The order of replicas does not matter.
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { unmapAddress } from "@weir/common/net/host-port";
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import type { Pod, Resource, Rollout } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import { podName, resourceName } from "@weir/proto/rollout/merge-rollouts";
@@ -162,10 +163,7 @@ function identityOf(pod: Pod): string {
 
 /** The address of a stream without its port. */
 function addressOf({ peer }: Pod): string {
-  return peer
-    .replace(/:\d+$/, "")
-    .replace(/^\[|\]$/g, "")
-    .replace(/^::ffff:(?=\d+\.)/i, "");
+  return unmapAddress(peer.replace(/:\d+$/, "").replace(/^\[|\]$/g, ""));
 }
 
 function compareTimes(left: Timestamp | undefined, right: Timestamp | undefined): number {

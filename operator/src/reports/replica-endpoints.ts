@@ -1,4 +1,5 @@
 // Reads the addresses of the control plane's replicas from EndpointSlices. Pure.
+import { formatAddress } from "@weir/common/net/listen";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import type { ApiKind } from "@weir/kubernetes/client/api-resource";
 
@@ -49,7 +50,7 @@ export function replicaEndpoints(
       replicas.set(id, {
         id,
         name: targetRef?.name ?? address,
-        address: `${address.includes(":") ? `[${address}]` : address}:${port}`,
+        address: formatAddress({ host: address, port }),
         // Absent means that it is not known, which counts as ready (documented in the API).
         isReady: conditions?.ready !== false,
       });

@@ -1,4 +1,5 @@
 // Settings of statistics.
+import { parseHostPort } from "@weir/common/net/host-port";
 import type { EnvReader } from "@weir/common/settings/read-env";
 
 import { type PushSettings, readPushSettings } from "./push-settings.ts";
@@ -84,11 +85,7 @@ function readPull(read: EnvReader): PullSettings {
 
 /** `host:port`, `[::1]:port` or `:port`, which listens on all interfaces. */
 function readAddress(read: EnvReader, name: string, text: string): HostPort {
-  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(text);
-  const port = Number(match?.[3]);
-  if (match === null || port > 65_535) {
-    read.problem(name, text, "host:port or :port, such as 127.0.0.1:9090");
-    return { host: "0.0.0.0", port: 0 };
-  }
-  return { host: match[1] ?? (match[2] === "" || match[2] === undefined ? "0.0.0.0" : match[2]), port };
+  const { host = "0.0.0.0", port } = parseHostPort(text) ?? {};
+  if (port === undefined) read.problem(name, text, "host:port or :port, such as 127.0.0.1:9090");
+  return { host, port: port ?? 0 };
 }

@@ -4,17 +4,19 @@ import { isIP } from "node:net";
 import { connect } from "node:tls";
 
 import { errorCode } from "@weir/common/errors/error-code";
+import { parseHostPort } from "@weir/common/net/host-port";
 
 /** Longest handshake, in milliseconds. */
 const HANDSHAKE_TIMEOUT_MS = 2_000;
 
 /** Whether the server at `host:port` answers a TLS handshake; the connection is closed then. */
 export async function speaksTls(serverUrl: string): Promise<boolean> {
-  const [, host = "", port = ""] = /^\[?(.*?)\]?:(\d+)$/.exec(serverUrl) ?? [];
+  const { host, port } = parseHostPort(serverUrl) ?? {};
+  if (host === undefined || port === undefined) return false;
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect({
     host,
-    port: Number(port),
+    port,
     // Only the protocol matters: nothing is sent after the handshake.
     rejectUnauthorized: false,
     ALPNProtocols: ["h2"],

@@ -1,10 +1,5 @@
 // Parses the address of a node, one word of ALTSTORE_HOST_PORT.
-
-/** Highest TCP port. */
-const PORT_MAX = 65_535;
-
-/** `host:port`, `[::1]:port` or `:port`. */
-const HOST_PORT = /^(?:\[(?<six>[0-9a-fA-F:.%]+)\]|(?<host>[^:[\]/@\s]*)):(?<port>\d{1,5})$/;
+import { parseHostPort } from "@weir/common/net/host-port";
 
 /** A node. */
 export type NodeAddress =
@@ -16,9 +11,6 @@ export type NodeAddress =
  */
 export function parseNodeAddress(word: string): NodeAddress | undefined {
   if (word.includes("/")) return { kind: "unix", path: word, text: word };
-  const groups = HOST_PORT.exec(word)?.groups;
-  const port = Number(groups?.["port"]);
-  if (groups === undefined || port < 1 || port > PORT_MAX) return undefined;
-  const host = groups["six"] ?? groups["host"] ?? "";
-  return { kind: "tcp", host: host === "" ? "localhost" : host, port, text: word };
+  const { host = "localhost", port = 0 } = parseHostPort(word) ?? {};
+  return port === 0 ? undefined : { kind: "tcp", host, port, text: word };
 }

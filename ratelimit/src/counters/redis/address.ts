@@ -1,13 +1,12 @@
 // Parses the address and the credentials of a server from KVSTORE_URL, KVSTORE_SOCKET_TYPE and
 // KVSTORE_AUTH.
+import { parseHostPort } from "@weir/common/net/host-port";
+import { formatAddress } from "@weir/common/net/listen";
 import { Secret } from "@weir/common/settings/secret";
 import type { RedisServerOptions } from "./options.ts";
 
 /** Port of a URL that names none. */
 const DEFAULT_PORT = 6379;
-
-/** Highest TCP port. */
-const PORT_MAX = 65_535;
 
 /**
  * `redis://user:password@host:port/database`; the password may contain an "@", so the last one
@@ -20,9 +19,6 @@ const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
 
 /** Most servers in a list. */
 const LIST_MAX = 1000;
-
-/** `host:port`, `[::1]:port`, `host` or `:port`. */
-const HOST_PORT = /^(?:\[(?<six>[0-9a-fA-F:.%]+)\]|(?<host>[^:[\]/@\s]*))(?::(?<port>\d{1,5}))?$/;
 
 /** The present arguments of AUTH: a password, or a user and a password. */
 export type Credentials = () => readonly Secret[];
@@ -101,7 +97,13 @@ export function addressOf(
   like: Pick<RedisAddress, "isTls" | "auth" | "database">,
 ): RedisAddress {
   const { isTls, auth, database } = like;
-  return { target: { kind: "tcp", host: place.host, port: place.port }, isTls, auth, database, text: textOf(place) };
+  return {
+    target: { kind: "tcp", host: place.host, port: place.port },
+    isTls,
+    auth,
+    database,
+    text: formatAddress(place),
+  };
 }
 
 function parseTcpAddress(urlNow: () => string, auth: Credentials | undefined, defaultPort: number): ParsedAddress {
@@ -169,14 +171,7 @@ function decode(text: string): string {
 }
 
 function parsePlace(text: string, defaultPort: number): { readonly host: string; readonly port: number } | undefined {
-  const groups = HOST_PORT.exec(text)?.groups;
-  if (groups === undefined || text === "") return undefined;
-  const port = Number(groups["port"] ?? defaultPort);
-  if (port < 1 || port > PORT_MAX) return undefined;
-  const host = groups["six"] ?? groups["host"] ?? "";
-  return { host: host === "" ? "localhost" : host, port };
-}
-
-function textOf({ host, port }: { readonly host: string; readonly port: number }): string {
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  const parts = parseHostPort(text);
+  const { host = "localhost", port = defaultPort } = parts ?? {};
+  return parts === undefined || port === 0 ? undefined : { host, port };
 }

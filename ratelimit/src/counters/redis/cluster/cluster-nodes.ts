@@ -1,8 +1,9 @@
 // The nodes of a cluster: one server each, from the moment when the cluster names it until it has
 // had neither slots nor commands for a while.
+import { formatAddress } from "@weir/common/net/listen";
 import type { RedisAddress } from "../address.ts";
 import type { RedisServer } from "../server/server.ts";
-import { type ClusterEndpoint, endpointText } from "./endpoint.ts";
+import type { ClusterEndpoint } from "./endpoint.ts";
 
 /** Most nodes: the Redis cluster specification recommends no more than this. */
 const NODES_MAX = 1_000;
@@ -48,7 +49,7 @@ export class ClusterNodes {
    * too many nodes.
    */
   at(endpoint: ClusterEndpoint): ClusterNode | undefined {
-    const text = endpointText(endpoint);
+    const text = formatAddress(endpoint);
     const usedMs = this.#deps.monotonicMs();
     const present = this.#nodes.get(text);
     if (present !== undefined) {

@@ -1,8 +1,6 @@
 // Parses the host and port of a node, as the cluster reports them in its list of slots and in
 // redirections.
-
-/** Highest TCP port. */
-const PORT_MAX = 65_535;
+import { PORT_MAX } from "@weir/common/net/host-port";
 
 /** Longest host name: RFC 1035, section 2.3.4. */
 const HOST_MAX_LENGTH = 255;
@@ -38,9 +36,4 @@ export function createEndpoint(host: unknown, port: unknown, askedHost: string):
   if (typeof host !== "string" || host.length > HOST_MAX_LENGTH) return undefined;
   const bare = host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
   return HOST.test(bare) ? { host: bare, port } : undefined;
-}
-
-/** The endpoint as text, which identifies a node. */
-export function endpointText({ host, port }: ClusterEndpoint): string {
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -1,6 +1,7 @@
 // One sentinel: asks it for the primary, by a connection per question, and subscribes to changes of
 // the primary, by a lasting connection.
 import { RetryLoop } from "@weir/common/backoff/retry-loop";
+import { PORT_MAX } from "@weir/common/net/host-port";
 import type { RedisAddress } from "../address.ts";
 import type { RedisTlsOptions } from "../options.ts";
 import { ask, subscribe, type TopologyServer } from "../topology/topology-client.ts";
@@ -14,9 +15,6 @@ const SWITCH_CHANNEL = "+switch-master";
 /** Waits between attempts to subscribe, in milliseconds. */
 const SUBSCRIBE_INITIAL_MS = 250;
 const SUBSCRIBE_MAX_MS = 5_000;
-
-/** Highest TCP port. */
-const PORT_MAX = 65_535;
 
 /** The address of the primary. */
 export interface PrimaryPlace {
