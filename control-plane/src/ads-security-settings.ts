@@ -42,7 +42,7 @@ export function readAdsSecurity(read: EnvReader): AdsSecuritySettings {
   });
   const reportNames = read.list("ADS_REPORT_SANS", {
     effect:
-      "Names of which a client certificate must have one for reports on ADS_PORT (rollout API, client status), instead of ADS_ALLOWED_SANS. Not set: the same clients as for pods, with ADS_FLEET_FROM_CERTIFICATE=true no client.",
+      "Names of which a client certificate must have one for reports on ADS_PORT (rollout API), instead of ADS_ALLOWED_SANS. Not set: the same clients as for pods, with ADS_FLEET_FROM_CERTIFICATE=true no client.",
   });
   const isPlaintext = read.boolean("ADS_PLAINTEXT", {
     default: false,

@@ -17,13 +17,14 @@ import { status } from "@grpc/grpc-js";
 import { createLog } from "@weir/common/log/log";
 import { namesOf } from "@weir/harness/ads/pod-end";
 import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
+import { Hold, PodState, ResourceState, type Rollout } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createTestCertificates, tlsOf, type TestCertificates, until } from "./ads/ads-client.suite.ts";
 import { manifest } from "./assemble/manifests.suite.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
-import type { RolloutReport } from "./report/rollout/rollout-report.ts";
+import { askRollout } from "./report/rollout/ask-rollout.suite.ts";
 
 /**
  * A look at the folder that no test waits for: changes are noticed by events, or when it is told to
@@ -85,8 +86,8 @@ describe("ControlPlane", () => {
     return fetch(`http://127.0.0.1:${controlPlane.http.address()?.port ?? 0}${path}`);
   }
 
-  async function report(): Promise<RolloutReport> {
-    return (await (await get("/status?format=json")).json()) as RolloutReport;
+  async function report(): Promise<Rollout> {
+    return await askRollout(controlPlane.http.address()?.port ?? 0);
   }
 
   beforeEach(async () => {
@@ -102,13 +103,13 @@ describe("ControlPlane", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("brings a folder of manifests to a pod, and shows on /status that it accepted them", async () => {
+  it("brings a folder of manifests to a pod, and reports that it accepted them", async () => {
     save("a.yaml", manifest({ name: "a", domain: "alpha" }));
     await start();
     const pod = await connect("gateway/pod-7");
     expect(namesOf(await pod.response(1))).toEqual(["default/a"]);
     pod.accept();
-    await until("acceptance on /status", async () => (await report()).pods[0]?.state === "current");
+    await until("acceptance", async () => (await report()).pods[0]?.state === PodState.ACCEPTED);
     const { version } = (await report()).fleets[0] ?? {};
     expect(pod.last.versionInfo).toBe(version);
     expect(lines).toContainEqual(
@@ -182,16 +183,14 @@ describe("ControlPlane", () => {
     await pod.response(before + 1);
 
     save("a.yaml", manifest({ name: "a", domain: "alpha", unit: "fortnight" }));
-    await until("the refusal", async () => (await report()).refusals.length === 1);
+    await until("the refusal", async () => (await report()).resources[0]?.problems.length === 1);
     expect(await report()).toMatchObject({
-      resources: [{ resource: "default/a", state: "last-good" }],
-      refusals: [
+      resources: [
         {
-          file: join(folder, "a.yaml"),
-          line: 10,
-          column: 15,
-          field: "spec.descriptors[0].rateLimit.unit",
-          keepsLastGood: true,
+          name: "a",
+          state: ResourceState.REFUSED,
+          servesLastGood: true,
+          problems: [{ field: "spec.descriptors[0].rateLimit.unit", location: `${join(folder, "a.yaml")}:10:15` }],
         },
       ],
     });
@@ -206,7 +205,7 @@ describe("ControlPlane", () => {
     );
     // The same content as active: nothing is sent until there is other content.
     save("a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit: 99 }));
-    await until("the repair", async () => (await report()).refusals.length === 0);
+    await until("the repair", async () => (await report()).resources[0]?.problems.length === 0);
     save("b.yaml", manifest({ name: "b", domain: "beta" }));
     expect(namesOf(await pod.response(before + 2))).toEqual(["default/a", "default/b"]);
     expect(pod.responses).toHaveLength(before + 2);
@@ -244,9 +243,9 @@ describe("ControlPlane", () => {
     pod.reject("default/a: <b>no</b>");
     expect(namesOf(await pod.response(2))).toEqual([]);
     pod.accept();
-    await until("rejection on /status", async () => (await report()).pods[0]?.state === "rejected");
+    await until("rejection", async () => (await report()).pods[0]?.state === PodState.REJECTED);
     const { pods: reported, resources } = await report();
-    expect([reported[0]?.rejected?.message, resources[0]?.state]).toEqual(["default/a: <b>no</b>", "quarantined"]);
+    expect([reported[0]?.rejection, resources[0]?.state]).toEqual(["default/a: <b>no</b>", ResourceState.QUARANTINED]);
     expect(await (await get("/status")).text()).toContain("&#60;b&#62;no&#60;/b&#62;");
     expect(lines).toContainEqual(
       expect.objectContaining({ level: "error", "@message": "Pod NACKed snapshot", text: "default/a: <b>no</b>" }),
@@ -269,7 +268,7 @@ describe("ControlPlane", () => {
     await start();
     const pod = await connect("pod");
     await until("the pod", async () => (await report()).pods.length === 1);
-    expect([(await report()).pods[0]?.state, pod.responses.length]).toEqual(["waiting", 0]);
+    expect([(await report()).pods[0]?.state, pod.responses.length]).toEqual([PodState.UNSPECIFIED, 0]);
     save("a.yaml", manifest({ name: "a", domain: "alpha" }));
     expect(namesOf(await pod.response(1))).toEqual(["default/a"]);
   });
@@ -280,7 +279,7 @@ describe("ControlPlane", () => {
     const pod = await connect("pod");
     await pod.response(1);
     unlinkSync(join(folder, "a.yaml"));
-    await until("the guard", async () => (await report()).fleets[0]?.heldBack === "empty");
+    await until("the guard", async () => (await report()).fleets[0]?.hold === Hold.EMPTY);
     expect(pod.responses).toHaveLength(1);
     expect(namesOf(await pod.response(2))).toEqual([]);
   });

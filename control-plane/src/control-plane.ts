@@ -16,7 +16,6 @@ import { AdsServer } from "./ads/ads-server.ts";
 import type { GrpcService } from "./ads/services.ts";
 import { LastGoodKeeper } from "./pods/last-good-keeper.ts";
 import { PodRegistry } from "./pods/pod-registry.ts";
-import { clientStatusService } from "./report/client-status/client-status-grpc.ts";
 import { ConcurrencyLimit } from "./report/concurrency-limit.ts";
 import { FleetWatch } from "./report/fleet-watch.ts";
 import { type MarkFailed, PushFollower } from "./report/push-follower.ts";
@@ -40,9 +39,8 @@ import { statusRoutes, withoutReports } from "./status/status-routes.ts";
 /** How often conditions that change without an event are checked for watchers, in milliseconds. */
 const CHECK_INTERVAL_MS = 1000;
 
-/** Most concurrent answers: reports of some megabytes; client status, ten times larger. */
+/** Most concurrent answers: reports of some megabytes. */
 const ROLLOUTS_MAX = 32;
-const CLIENT_STATUSES_MAX = 8;
 
 /** What comes from the process. */
 export interface ControlPlaneDeps {
@@ -191,16 +189,7 @@ export class ControlPlane {
   }
 
   #grpcServices(): readonly GrpcService[] {
-    const { log } = this.#deps;
-    const facts = () => ({
-      pods: this.#pods.list(),
-      snapshotFor: (fleet: string) => this.#publisher.snapshotFor(fleet),
-    });
-    const limit = new ConcurrencyLimit({ max: CLIENT_STATUSES_MAX, task: "report the status of clients" });
-    return [
-      rolloutGrpcService({ feed: this.#feed, limit: this.#rolloutLimit, log }),
-      clientStatusService({ facts, limit, log }),
-    ];
+    return [rolloutGrpcService({ feed: this.#feed, limit: this.#rolloutLimit, log: this.#deps.log })];
   }
 
   #httpRoutes(): readonly AdminRoute[] {

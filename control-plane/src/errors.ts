@@ -14,23 +14,18 @@ export const CONTROL_PLANE_ERRORS = {
     remedy: "Make the folder writable for this process, or unset STATE_DIRECTORY.",
   },
   WATCHERS_EXCEEDED: {
-    meaning: "As many clients watch the rollout, or have a stream of client status open, as one replica allows.",
-    remedy: "End unused watches, or poll with GetRollout (FetchClientStatus).",
+    meaning: "As many clients watch the rollout as one replica allows.",
+    remedy: "End unused watches, or poll with GetRollout.",
   },
   ANSWERS_EXCEEDED: {
     meaning:
-      "As many answers about the rollout, or about the status of clients, are on their way as one replica allows: clients have not read them yet.",
+      "As many answers about the rollout are on their way as one replica allows: clients have not read them yet.",
     remedy:
       "Ask again in a moment, and less often; narrow what is asked for. A client that does not read its answer is cut off after 30 seconds.",
   },
   SHUTTING_DOWN: {
     meaning: "The replica is stopping and ends its streams.",
     remedy: "Connect again; another replica answers.",
-  },
-  CLIENT_STATUS_REFUSED: {
-    meaning:
-      "A request for client status cannot be answered: a matcher in it is wrong, or the answer would be too large.",
-    remedy: "Correct what the message names; select fewer clients, or set exclude_resource_contents.",
   },
 } as const satisfies ErrorTable;
 
@@ -40,7 +35,7 @@ export type ControlPlaneErrorCode = keyof typeof CONTROL_PLANE_ERRORS;
 /** The codes of refused questions about the rollout. */
 export type ReportErrorCode = Extract<
   ControlPlaneErrorCode,
-  "WATCHERS_EXCEEDED" | "ANSWERS_EXCEEDED" | "SHUTTING_DOWN" | "CLIENT_STATUS_REFUSED"
+  "WATCHERS_EXCEEDED" | "ANSWERS_EXCEEDED" | "SHUTTING_DOWN"
 >;
 
 /** Why a resource or file is not served as written, for the log, the status page and metrics. */

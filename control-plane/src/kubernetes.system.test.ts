@@ -10,6 +10,7 @@ import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/ku
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import { manifest } from "./assemble/manifests.suite.ts";
+import { askRollout } from "./report/rollout/ask-rollout.suite.ts";
 import { applyConfig, RESTARTS_TIMEOUT_MS } from "./source/kubernetes/kubernetes-fixture.suite.ts";
 
 /**
@@ -113,6 +114,10 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
     await applyConfig(cluster, manifest({ name, domain: name, namespace: "team", requestsPerUnit }));
   }
 
+  async function sourceError(): Promise<string | undefined> {
+    return (await askRollout(Number(new URL(program.http).port))).source?.error;
+  }
+
   async function get(path: string): Promise<{ readonly status: number; readonly text: string }> {
     const response = await fetch(program.http + path);
     return { status: response.status, text: await response.text() };
@@ -152,7 +157,7 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
     const crd = "ratelimitconfigs.ratelimit.weir.dev";
     expect(await cluster.kubectl(["delete", "crd", crd, "--timeout=60s"])).toMatchObject({ code: 0 });
     await eventually("the problem in the status", async () =>
-      expect((await get("/status?format=json")).text).toMatch(/CustomResourceDefinition .* is not installed/),
+      expect(await sourceError()).toMatch(/CustomResourceDefinition .* is not installed/),
     );
     expect(program.output()).toContain("The CustomResourceDefinition is gone or being deleted");
     const late = connect();
@@ -212,9 +217,7 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
     await expectLimits(pod, { alpha: 1, beta: 2 });
     const before = pod.responses.length;
     await cluster.apiServer.kill();
-    await eventually("the problem in the status", async () =>
-      expect((await get("/status?format=json")).text).toContain("no answer from"),
-    );
+    await eventually("the problem in the status", async () => expect(await sourceError()).toContain("no answer from"));
     const syncedSeconds = await metric("weir_source_last_sync_timestamp_seconds");
     const late = connect();
     await expectLimits(late, { alpha: 1, beta: 2 });
@@ -230,10 +233,7 @@ describe("weir-control-plane with SOURCE=kubernetes", { timeout: RESTARTS_TIMEOU
     await apply("gamma", 3);
     await cluster.deleteConfig("team/beta");
     for (const each of [pod, late, latest]) await expectLimits(each, { alpha: 1, gamma: 3 }, RECOVERY_MS);
-    await eventually("no problem", async () => {
-      const status = JSON.parse((await get("/status?format=json")).text) as { source: { error: string | null } };
-      expect(status.source.error).toBeNull();
-    });
+    await eventually("no problem", async () => expect(await sourceError()).toBe(""));
     await eventually("the end of the problem in the log", () =>
       expect(program.output()).toContain("Following the API server again"),
     );

@@ -9,11 +9,12 @@ import { limitsIn } from "@weir/harness/ads/pod-end";
 import { type Answer, cannotLoad, ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import type { RateLimitConfig } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { eventually } from "@weir/harness/processes/eventually";
+import { PodState, ResourceState, type Rollout } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { manifest, type ManifestText } from "./assemble/manifests.suite.ts";
 import { ControlPlane } from "./control-plane.ts";
-import type { RolloutReport } from "./report/rollout/rollout-report.ts";
+import { askRollout } from "./report/rollout/ask-rollout.suite.ts";
 import { parseSettings } from "./settings.ts";
 
 /** Limits of this size are what an old image cannot load. */
@@ -77,9 +78,8 @@ describe("ControlPlane with pods of several images", () => {
     );
   }
 
-  async function report(): Promise<RolloutReport> {
-    const port = replicas[0]?.controlPlane.http.address()?.port ?? 0;
-    return (await (await fetch(`http://127.0.0.1:${port}/status?format=json`)).json()) as RolloutReport;
+  async function report(): Promise<Rollout> {
+    return await askRollout(replicas[0]?.controlPlane.http.address()?.port ?? 0);
   }
 
   beforeEach(() => {
@@ -109,10 +109,17 @@ describe("ControlPlane with pods of several images", () => {
     await serves(current, { "default/a": 1000, "default/b": 8 });
     const { resources } = await report();
     expect(
-      resources.map(({ resource, state, servesLastGood, podStates }) => [resource, state, servesLastGood, podStates]),
+      resources.map(({ name, state, servesLastGood, pods: counts }) => [
+        name,
+        state,
+        servesLastGood,
+        counts?.accepted,
+        counts?.rejected,
+        counts?.pending,
+      ]),
     ).toEqual([
-      ["default/a", "quarantined", true, { current: 1, rejected: 1, pending: 0, waiting: 0 }],
-      ["default/b", "served", false, { current: 2, rejected: 0, pending: 0, waiting: 0 }],
+      ["a", ResourceState.QUARANTINED, true, 1, 1, 0],
+      ["b", ResourceState.SERVED, false, 2, 0, 0],
     ]);
   });
 
@@ -142,11 +149,18 @@ describe("ControlPlane with pods of several images", () => {
       text: "default/a: error loading descriptor: unknown field",
     });
     const [entry] = (await report()).resources;
-    expect(entry).toMatchObject({ state: "quarantined", reason: "RejectedByDataPlane", servesLastGood: false });
+    expect(entry).toMatchObject({
+      state: ResourceState.QUARANTINED,
+      reason: "RejectedByDataPlane",
+      servesLastGood: false,
+    });
     apply({ ...A, requestsPerUnit: 6 });
     await serves(old, { "default/a": 6, "default/b": 7 });
     await eventually("the end of the quarantine", async () => {
-      expect((await report()).resources.map(({ state }) => state)).toEqual(["served", "served"]);
+      expect((await report()).resources.map(({ state }) => state)).toEqual([
+        ResourceState.SERVED,
+        ResourceState.SERVED,
+      ]);
       expect(replicas[0]?.lines.some((line) => line["@message"] === "Ended the quarantine of a resource")).toBe(true);
     });
   });
@@ -157,13 +171,13 @@ describe("ControlPlane with pods of several images", () => {
     const old = connect(port, "core/old", { isOld: true });
     await serves(old, { "default/a": 5, "default/b": 7 });
     apply({ name: "c", domain: "gamma", requestsPerUnit: UNKNOWN_TO_OLD_IMAGES });
-    await eventually("the NACK", async () => expect((await report()).pods[0]?.state).toBe("rejected"));
-    expect((await report()).resources[2]).toMatchObject({ state: "quarantined", podStates: { rejected: 1 } });
+    await eventually("the NACK", async () => expect((await report()).pods[0]?.state).toBe(PodState.REJECTED));
+    expect((await report()).resources[2]).toMatchObject({ state: ResourceState.QUARANTINED, pods: { rejected: 1 } });
     const { length } = old.responses;
     rmSync(join(root, "-c.yaml"));
     for (const { controlPlane } of replicas) controlPlane.reload();
     await eventually("the end of the NACK", async () =>
-      expect((await report()).pods[0]).toMatchObject({ state: "current", rejected: null }),
+      expect((await report()).pods[0]).toMatchObject({ state: PodState.ACCEPTED, rejection: "" }),
     );
     expect(old.responses).toHaveLength(length);
   });
@@ -192,7 +206,7 @@ describe("ControlPlane with pods of several images", () => {
       await serves(connect(port, "core/pod-1"), { "default/a": 5, "default/b": 7 });
     }
     expect((await report()).resources[0]).toMatchObject({
-      state: "last-good",
+      state: ResourceState.REFUSED,
       servesLastGood: true,
       reason: "InvalidSpec",
     });
@@ -214,8 +228,8 @@ describe("ControlPlane with pods of several images", () => {
     await serves(pod, { "default/a": 5, "greedy/one": 5, "greedy/two": 5 });
     apply({ ...A, requestsPerUnit: 6, created: "2020-01-01T00:00:00Z" }, { ...B, created: "2024-01-01T00:00:00Z" });
     await serves(pod, { "default/a": 6, "default/b": 7, "greedy/one": 5, "greedy/two": 5 });
-    const waiting = (await report()).resources.find(({ resource }) => resource === "greedy/three");
-    expect(waiting).toMatchObject({ state: "refused", reason: "TooLarge", problems: [{ field: "spec" }] });
+    const waiting = (await report()).resources.find(({ name }) => name === "three");
+    expect(waiting).toMatchObject({ state: ResourceState.REFUSED, reason: "TooLarge", problems: [{ field: "spec" }] });
     await stopReplica();
     port = await startReplica(env);
     await serves(connect(port, "core/pod-1"), { "default/a": 6, "default/b": 7, "greedy/one": 5, "greedy/two": 5 });

@@ -1,4 +1,4 @@
-// The rollout API and client status as their clients reach them: curl's way, Connect, gRPC-web, and
+// The rollout API as its clients reach it: curl's way, Connect, gRPC-web, and
 // gRPC in plaintext and over mutual TLS.
 import { mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,12 +10,6 @@ import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/conn
 import { Client, credentials, type StatusObject } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";
 import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
-import {
-  ClientStatusDiscoveryService,
-  ClientStatusRequestSchema,
-  type ClientStatusResponse,
-  ConfigStatus,
-} from "@weir/proto/generated/envoy/service/status/v3/csds_pb";
 import {
   type GetRolloutResponse,
   GetRolloutRequestSchema,
@@ -393,67 +387,5 @@ describe("rollout API", () => {
     const metrics = await (await fetch(`${httpUrl()}/metrics`)).text();
     expect(metrics).toMatch(/^weir_ads_refusals_total\{reason="name-not-allowed"\} 1$/m);
     expect(metrics).toMatch(/^weir_ads_refusals_total\{reason="no-tls"\} [1-9]/m);
-  });
-
-  it("reports the status of clients over gRPC, once and on a stream", async () => {
-    save("g.yaml", manifest({ name: "g", domain: "gamma", fleets: ["gateway"] }));
-    const { issueClient } = await startWithTls();
-    const connected = connectPod(await issueClient());
-    await connected.response(1);
-    const client = grpcClient(await issueClient(["operator"]));
-    const fetchStatus = async (): Promise<ClientStatusResponse> =>
-      unary(client, ClientStatusDiscoveryService, "fetchClientStatus", create(ClientStatusRequestSchema));
-    const before = (await fetchStatus()).config.map(({ node, genericXdsConfigs }) => [
-      node?.id,
-      genericXdsConfigs.map(({ name, configStatus }) => [name, configStatus]),
-    ]);
-    expect(before).toEqual([
-      [
-        "gateway/pod-7",
-        [
-          ["default/a", ConfigStatus.STALE],
-          ["default/g", ConfigStatus.STALE],
-        ],
-      ],
-    ]);
-    connected.accept();
-    await until(
-      "SYNCED",
-      async () => (await fetchStatus()).config[0]?.genericXdsConfigs[0]?.configStatus === ConfigStatus.SYNCED,
-    );
-    save("g.yaml", manifest({ name: "g", domain: "gamma", fleets: ["gateway"], requestsPerUnit: 6 }));
-    await connected.response(2);
-    connected.reject("default/g: no");
-    const states = async (): Promise<unknown> =>
-      (await fetchStatus()).config[0]?.genericXdsConfigs.map(({ configStatus, errorState }) => [
-        configStatus,
-        errorState?.details,
-      ]);
-    const expected = [
-      [ConfigStatus.SYNCED, undefined],
-      [ConfigStatus.ERROR, "default/g: no"],
-    ];
-    await until("ERROR of what it NACKed", async () => JSON.stringify(await states()) === JSON.stringify(expected));
-
-    const { path, requestSerialize, responseDeserialize } =
-      serviceDefinition(ClientStatusDiscoveryService).streamClientStatus;
-    const answers: ClientStatusResponse[] = [];
-    const stream = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
-    stream.on("data", (response: ClientStatusResponse) => answers.push(response));
-    let end: StatusObject | undefined;
-    stream.on("status", (status: StatusObject) => (end = status));
-    stream.on("error", () => undefined);
-    stream.write(create(ClientStatusRequestSchema));
-    await until("the first answer", () => answers.length === 1);
-    stream.write(
-      create(ClientStatusRequestSchema, {
-        nodeMatchers: [{ nodeId: { matchPattern: { case: "exact", value: "other" } } }],
-      }),
-    );
-    await until("the second answer", () => answers.length === 2);
-    expect(answers.map(({ config }) => config.length)).toEqual([1, 0]);
-    stream.write(create(ClientStatusRequestSchema, { nodeMatchers: [{ nodeId: {} }] }));
-    await until("the end", () => end !== undefined);
-    expect(end).toMatchObject({ code: 3, details: "Cannot select clients: a string matcher is empty" });
   });
 });

@@ -15,7 +15,6 @@ import {
   DiscoveryResponseSchema,
 } from "./generated/envoy/service/discovery/v3/discovery_pb.ts";
 import { RateLimitRequestSchema, RateLimitResponseSchema } from "./generated/envoy/service/ratelimit/v3/rls_pb.ts";
-import { ClientStatusResponseSchema } from "./generated/envoy/service/status/v3/csds_pb.ts";
 
 /** Folders of the package in which its .proto files look for their imports. */
 const INCLUDED = ["envoy-api", "xds", "googleapis", "protoc-gen-validate"];
@@ -31,29 +30,18 @@ const STREAM_RESOURCES: Call = {
   service: "envoy.service.discovery.v3.AggregatedDiscoveryService",
   method: "StreamAggregatedResources",
 };
-const FETCH_STATUS: Call = {
-  service: "envoy.service.status.v3.ClientStatusDiscoveryService",
-  method: "FetchClientStatus",
-};
 
 describe("our messages, against Envoy's .proto files", () => {
   let envoy: PackageDefinition;
 
   beforeAll(() => {
     const package_ = dirname(createRequire(import.meta.url).resolve("@grpc/grpc-js-xds/package.json"));
-    envoy = loadSync(
-      [
-        "envoy/service/ratelimit/v3/rls.proto",
-        "envoy/service/discovery/v3/ads.proto",
-        "envoy/service/status/v3/csds.proto",
-      ],
-      {
-        includeDirs: INCLUDED.map((folder) => join(package_, "deps", folder)),
-        keepCase: true,
-        longs: String,
-        enums: String,
-      },
-    );
+    envoy = loadSync(["envoy/service/ratelimit/v3/rls.proto", "envoy/service/discovery/v3/ads.proto"], {
+      includeDirs: INCLUDED.map((folder) => join(package_, "deps", folder)),
+      keepCase: true,
+      longs: String,
+      enums: String,
+    });
   });
 
   const method = ({ service, method: name }: Call): MethodDefinition<object, object> => {
@@ -155,44 +143,6 @@ describe("our messages, against Envoy's .proto files", () => {
       type_url: "t",
       nonce: "n3",
       control_plane: { identifier: "replica-0" },
-    });
-  });
-
-  it("write a client status that they read", () => {
-    const response = create(ClientStatusResponseSchema, {
-      config: [
-        {
-          node: { id: "edge/pod-1" },
-          genericXdsConfigs: [
-            {
-              typeUrl: "t",
-              name: "default/shop",
-              versionInfo: "v1",
-              configStatus: 4,
-              errorState: { details: "no", versionInfo: "v2" },
-            },
-          ],
-        },
-      ],
-    });
-    const theirs = method(FETCH_STATUS).responseDeserialize(
-      Buffer.from(toBinary(ClientStatusResponseSchema, response)),
-    );
-    expect(theirs).toMatchObject({
-      config: [
-        {
-          node: { id: "edge/pod-1" },
-          generic_xds_configs: [
-            {
-              type_url: "t",
-              name: "default/shop",
-              version_info: "v1",
-              config_status: "ERROR",
-              error_state: { details: "no", version_info: "v2" },
-            },
-          ],
-        },
-      ],
     });
   });
 });

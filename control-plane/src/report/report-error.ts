@@ -1,11 +1,11 @@
-// Why a question about the rollout or the status of clients is refused, and the code for clients.
+// Why a question about the rollout is refused, and the code for clients.
 import { status } from "@grpc/grpc-js";
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 
 import type { ReportErrorCode } from "../errors.ts";
 
-/** The rollout, or the status of clients, cannot be reported. */
+/** The rollout cannot be reported. */
 export class ReportError extends ServiceError<ReportErrorCode> {
   override readonly name = "ReportError";
 }
@@ -14,7 +14,6 @@ const CODES = {
   WATCHERS_EXCEEDED: status.RESOURCE_EXHAUSTED,
   ANSWERS_EXCEEDED: status.RESOURCE_EXHAUSTED,
   SHUTTING_DOWN: status.UNAVAILABLE, // Another replica answers.
-  CLIENT_STATUS_REFUSED: status.INVALID_ARGUMENT,
 } as const satisfies Record<ReportErrorCode, status>;
 
 /**

@@ -81,7 +81,7 @@ ${section("Snapshots", table(fleetColumns(report.fleets.length), report.fleets))
 ${renderPods(report.pods)}
 ${renderResources(report.resources, view.filter)}
 </main>
-<footer>${renderFooter(view)} Other formats: <a href="${linkTo("/status", view.filter, { format: "json" })}">JSON</a>, <a href="/metrics">metrics</a>. The pods are those connected to this replica.</footer>
+<footer>${renderFooter(view)} <a href="/metrics">Metrics</a>. The pods are those connected to this replica.</footer>
 </body>
 </html>
 `.text;

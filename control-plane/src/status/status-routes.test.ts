@@ -5,20 +5,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { Snapshot } from "../snapshot/snapshot.ts";
 import type { Metrics } from "./metrics.ts";
-import { filterIn, statusRoutes, wantsJson } from "./status-routes.ts";
-
-describe("wantsJson()", () => {
-  it.each([
-    { url: "/status", accept: undefined, expected: false },
-    { url: "/status?format=json", accept: "text/html", expected: true },
-    { url: "/status?format=html", accept: "application/json", expected: false },
-    { url: "/status", accept: "application/json", expected: true },
-    { url: "/status", accept: "text/html,application/xhtml+xml,application/json;q=0.9", expected: false },
-    { url: "/status", accept: "*/*", expected: false },
-  ])("says $expected for $url with Accept $accept", ({ url, accept, expected }) => {
-    expect(wantsJson({ url, headers: accept === undefined ? {} : { accept } })).toBe(expected);
-  });
-});
+import { filterIn, statusRoutes } from "./status-routes.ts";
 
 describe("filterIn()", () => {
   it.each([

@@ -37,7 +37,7 @@ export function statusRoutes({ report, readiness, limit, metrics }: StatusRouteD
   return [
     {
       path: "/status",
-      help: "active and invalid resources, and the version of each pod (JSON with ?format=json; ?fleet=, ?namespace= and ?name= filter)",
+      help: "active and invalid resources, and the version of each pod (?fleet=, ?namespace= and ?name= filter)",
       handle: (request, response) => {
         if (isAdmitted(response, limit)) answerStatus(request, response, report);
       },
@@ -78,14 +78,6 @@ function answerWithoutReports({ method }: IncomingMessage, response: ServerRespo
   else respondText(response, 404, `${message}\n`);
 }
 
-/** Whether the client asks for JSON: by the query, or because it accepts JSON and not HTML. */
-export function wantsJson(request: Pick<IncomingMessage, "url" | "headers">): boolean {
-  const format = queryOf(request).get("format");
-  if (format !== null) return format === "json";
-  const accept = request.headers.accept ?? "";
-  return accept.includes("application/json") && !accept.includes("text/html");
-}
-
 /** The filter of the query; an empty value, such as an empty field of a form, filters nothing. */
 export function filterIn(request: Pick<IncomingMessage, "url">): RolloutFilter {
   const query = queryOf(request);
@@ -112,12 +104,7 @@ function isAdmitted(response: ServerResponse, limit: StatusRouteDeps["limit"]): 
 }
 
 function answerStatus(request: IncomingMessage, response: ServerResponse, report: StatusRouteDeps["report"]): void {
-  response.setHeader("Vary", "Accept");
   const filter = filterIn(request);
-  if (wantsJson(request)) {
-    respondJson(response, 200, report(filter));
-    return;
-  }
   const page = renderStatusPage(report(filter), { filter, isRefreshing: queryOf(request).get("refresh") !== "off" });
   response.writeHead(200, {
     "Content-Type": "text/html; charset=utf-8",

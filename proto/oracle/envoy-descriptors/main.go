@@ -8,7 +8,6 @@ import (
 
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-	status "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
 	rlsconf "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
 	rlsconfds "github.com/envoyproxy/go-control-plane/ratelimit/service/ratelimit/v3"
 	health "google.golang.org/grpc/health/grpc_health_v1"
@@ -24,7 +23,6 @@ import (
 var roots = []protoreflect.FileDescriptor{
 	ratelimit.File_envoy_service_ratelimit_v3_rls_proto,
 	discovery.File_envoy_service_discovery_v3_ads_proto,
-	status.File_envoy_service_status_v3_csds_proto,
 	rlsconf.File_ratelimit_config_ratelimit_v3_rls_conf_proto,
 	rlsconfds.File_ratelimit_service_ratelimit_v3_rls_conf_ds_proto,
 	health.File_grpc_health_v1_health_proto,
