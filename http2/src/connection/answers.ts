@@ -6,7 +6,7 @@ import type { Deadlines } from "../grpc/deadlines.ts";
 import { MESSAGE_PREFIX_BYTES, writeMessagePrefix } from "../grpc/message-reader.ts";
 import { GrpcStatus } from "../grpc/status.ts";
 import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
-import type { MessageEncoder } from "../grpc/method.ts";
+import type { MessageEncoder, StreamingReceiver } from "../grpc/method.ts";
 import { Bodies } from "./bodies.ts";
 import { CHUNK_BYTES } from "../output/chunk-pool.ts";
 import type { Http2Counters } from "../limits/counters.ts";
@@ -93,8 +93,19 @@ export class Answers implements StreamOwner {
     return this.#sendMessage(stream, encodeBody(encoder, value, encoder.maxBytes(value)), OPEN);
   }
 
+  sendShared(stream: Stream, chunks: readonly Buffer[]): boolean {
+    if (stream.isAnswered || stream.unsent !== undefined) return false;
+    this.#beginAnswer(stream);
+    this.bodies.sendShared(stream, [prefixOf(chunks), ...chunks], OPEN);
+    return true;
+  }
+
   end(stream: Stream, status: number, message: string): void {
     if (stream.isCalled && this.#noteAnswer(stream)) this.#sendStatus(stream, status, message);
+  }
+
+  abort(stream: Stream): void {
+    if (this.#deps.streams.find(stream.id) === stream) this.reset(stream, ErrorCode.CANCEL);
   }
 
   expire(stream: Stream): void {
@@ -149,7 +160,7 @@ export class Answers implements StreamOwner {
     if (stream.nextDeadline !== undefined) deadlines.remove(stream);
     this.#freeRequest(stream);
     if (stream.unsent !== undefined) this.bodies.drop(stream);
-    if (stream.receiver !== undefined) this.#cancel(stream);
+    if (stream.receiver !== undefined) this.#close(stream, stream.receiver);
   }
 
   /** Forgets the headers: they are read only while the method is being called. */
@@ -185,20 +196,22 @@ export class Answers implements StreamOwner {
       return false;
     }
     stream.isAnswered = true;
-    stream.receiver = undefined;
     return true;
   }
 
-  /** Notifies a streaming method that nothing can be sent any more. */
+  /** Notifies a streaming method that has not ended its call that nothing can be sent any more. */
   #cancel(stream: Stream): void {
     const { receiver } = stream;
-    if (receiver === undefined) return;
-    stream.receiver = undefined;
-    if (stream.isCalled) {
-      stream.isCalled = false;
-      this.callsInFlight -= 1;
-    }
+    if (receiver === undefined || !stream.isCalled) return;
+    stream.isCalled = false;
+    this.callsInFlight -= 1;
     receiver.cancelled();
+  }
+
+  #close(stream: Stream, receiver: StreamingReceiver): void {
+    this.#cancel(stream);
+    stream.receiver = undefined;
+    receiver.closed?.();
   }
 
   /** Ends a call with a status: after its body, if that is not sent yet. */
@@ -213,14 +226,17 @@ export class Answers implements StreamOwner {
 
   /** Sends a body; without memory for it the stream is reset with what gRPC clients call RESOURCE_EXHAUSTED. */
   #sendMessage(stream: Stream, body: Buffer, end: BodyEnd): boolean {
-    if (!stream.hasSentHeaders) {
-      stream.hasSentHeaders = true;
-      this.#headers.sendHeaders(stream.id);
-    }
+    this.#beginAnswer(stream);
     if (this.bodies.send(stream, body, end)) return true;
     this.#deps.counters.answersWithoutMemory += 1;
     this.reset(stream, ErrorCode.ENHANCE_YOUR_CALM);
     return false;
+  }
+
+  #beginAnswer(stream: Stream): void {
+    if (stream.hasSentHeaders) return;
+    stream.hasSentHeaders = true;
+    this.#headers.sendHeaders(stream.id);
   }
 
   #finishBody(stream: Stream, end: BodyEnd): void {
@@ -245,6 +261,17 @@ export class Answers implements StreamOwner {
     if (stream.isRemoteEnded) this.drop(stream);
     else if (stream.nextDeadline !== undefined) this.#deps.deadlines.remove(stream);
   }
+}
+
+/** The prefix of a message in chunks. */
+function prefixOf(chunks: readonly Buffer[]): Buffer {
+  const prefix = Buffer.allocUnsafe(MESSAGE_PREFIX_BYTES);
+  writeMessagePrefix(
+    prefix,
+    0,
+    chunks.reduce((sum, { length }) => sum + length, 0),
+  );
+  return prefix;
 }
 
 /** Encodes a message with its prefix into a buffer of its own. */

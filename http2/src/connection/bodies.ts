@@ -45,17 +45,21 @@ export class Bodies {
 
   /** Sends a body after the headers; false when there is no memory for what has to wait. */
   send(stream: Stream, bytes: Buffer, end: BodyEnd): boolean {
-    if (!this.#deps.budget.take(costOf(bytes))) return false;
-    stream.unsent = new UnsentBody(bytes, end);
-    this.#blocked.add(stream);
-    this.#continue(stream, stream.unsent);
+    const costBytes = bytes.length + BODY_OVERHEAD_BYTES;
+    if (!this.#deps.budget.take(costBytes)) return false;
+    this.#begin(stream, new UnsentBody([bytes], costBytes, end));
     return true;
+  }
+
+  /** Sends a body that its owner keeps for other streams, too. */
+  sendShared(stream: Stream, chunks: readonly Buffer[], end: BodyEnd): void {
+    this.#begin(stream, new UnsentBody(chunks, 0, end));
   }
 
   /** Forgets what is left of a stream's body. */
   drop(stream: Stream): void {
     if (stream.unsent === undefined) return;
-    this.#deps.budget.give(costOf(stream.unsent.bytes));
+    this.#deps.budget.give(stream.unsent.costBytes);
     stream.unsent = undefined;
     this.#blocked.delete(stream);
   }
@@ -99,16 +103,20 @@ export class Bodies {
     }
   }
 
+  #begin(stream: Stream, body: UnsentBody): void {
+    stream.unsent = body;
+    this.#blocked.add(stream);
+    this.#continue(stream, body);
+  }
+
   #continue(stream: Stream, body: UnsentBody): void {
     const { output, frames } = this.#deps;
-    const { bytes } = body;
-    while (body.sentBytes < bytes.length) {
-      const left = bytes.length - body.sentBytes;
+    while (body.sentBytes < body.lengthBytes) {
+      const left = body.lengthBytes - body.sentBytes;
       const piece = Math.min(PIECE_MAX_BYTES, this.windowBytes, stream.sendWindowBytes, left);
       if (piece <= 0 || output.isCongested) return;
       const flags = piece === left && body.end.kind === "data" ? Flag.END_STREAM : 0;
-      this.#sendPiece(stream, bytes, body.sentBytes, piece, flags);
-      body.sentBytes += piece;
+      this.#sendPiece(stream, body, piece, flags);
       if (piece >= EARNING_PIECE_BYTES) frames.earn();
     }
     const { end } = body;
@@ -116,16 +124,12 @@ export class Bodies {
     this.#finish(stream, end);
   }
 
-  #sendPiece(stream: Stream, bytes: Buffer, offset: number, length: number, flags: number): void {
+  #sendPiece(stream: Stream, body: UnsentBody, length: number, flags: number): void {
     const { output } = this.#deps;
     const start = output.reserve(FRAME_HEADER_BYTES + length);
     const position = writeFrameHeader(output.chunk, start, length, FrameType.DATA, flags, stream.id);
-    output.position = position + bytes.copy(output.chunk, position, offset, offset + length);
+    output.position = body.copy(output.chunk, position, length);
     this.windowBytes -= length;
     stream.sendWindowBytes -= length;
   }
-}
-
-function costOf(bytes: Buffer): number {
-  return bytes.length + BODY_OVERHEAD_BYTES;
 }

@@ -218,6 +218,49 @@ describe("a streaming call", () => {
     expect(chat?.send(BYTES, Buffer.from("three"))).toBe(true);
   });
 
+  it("sends a message in chunks as the client takes it, and takes no memory for it", () => {
+    const client = new ByteClient().open([4, 10]); // SETTINGS_INITIAL_WINDOW_SIZE.
+    client.send(openCall(1, "Chat"));
+    const [chat] = client.service.chats;
+    const chunks = ["abc", "", "defghijk", "l"].map((text) => Buffer.from(text));
+    expect([chat?.sendShared(chunks), chat?.sendShared(chunks)]).toEqual([true, false]);
+    const frames = [...client.turn(), ...client.send(windowUpdate(3, 1)), ...client.send(windowUpdate(100, 1))];
+    expect(summarize(frames)).toEqual(["HEADERS 1 200", "DATA 1 10", "DATA 1 3", "DATA 1 4"]);
+    expect(Buffer.concat(frames.map(({ payload }) => payload)).toString("latin1")).toMatch(/\0\0\0\0\x0cabcdefghijkl$/);
+    expect(client.budget.usedBytes).toBe(0);
+    expect(chat?.sendShared([])).toBe(true);
+    expect(summarize(client.turn())).toEqual(["DATA 1 5"]);
+  });
+
+  it("is closed when the client has the end and has ended its side, and reported once", () => {
+    const client = new ByteClient().open([4, 8]); // SETTINGS_INITIAL_WINDOW_SIZE.
+    client.send(openCall(1, "Chat"), openCall(3, "Chat"));
+    for (const chat of client.service.chats) {
+      chat.send(BYTES, Buffer.from("four"));
+      chat.end(0, "");
+    }
+    client.send(lastData(1, grpcMessage("late")));
+    expect(client.service.closed).toBe(0);
+    client.send(windowUpdate(1, 1));
+    expect([client.service.closed, client.service.events]).toEqual([1, []]);
+    client.connection.closed();
+    expect([client.service.closed, client.service.events]).toEqual([2, []]);
+  });
+
+  it("is reset while the client takes neither message nor status, before or after the end", () => {
+    const client = new ByteClient().open([4, 0]); // SETTINGS_INITIAL_WINDOW_SIZE.
+    client.send(openCall(1, "Chat"), openCall(3, "Chat"));
+    const [first, second] = client.service.chats;
+    first?.send(BYTES, Buffer.from("one"));
+    first?.end(4, "late");
+    expect(summarize(client.turn())).toEqual(["HEADERS 1 200"]);
+    for (const chat of [first, second, first]) chat?.reset();
+    expect(summarize(client.turn())).toEqual(["RST_STREAM 1 8", "RST_STREAM 3 8"]);
+    expect([client.service.closed, client.service.events]).toEqual([2, ["cancelled"]]);
+    expect(client.connection).toMatchObject({ callsInFlight: 0, openStreams: 0 });
+    expect(client.budget.usedBytes).toBe(0);
+  });
+
   it("ends with a status and no message", () => {
     const client = new ByteClient().open();
     client.send(openCall(1, "Chat"));

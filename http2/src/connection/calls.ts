@@ -104,10 +104,10 @@ export class Calls {
 
   #receive(stream: Stream, bytes: Buffer, start: number, end: number): void {
     const { answers, budget } = this.#deps;
-    if (stream.receiver !== undefined) {
+    if (stream.isAnswered) {
+      return;
+    } else if (stream.receiver !== undefined) {
       stream.receiver.message(bytes, start, end);
-    } else if (stream.unary === undefined) {
-      return; // It is answered already.
     } else if (stream.message !== undefined) {
       answers.refuse(stream, GrpcStatus.UNIMPLEMENTED, "Received a second request message for a unary method");
     } else if (budget.take(end - start)) {

@@ -34,8 +34,15 @@ export interface UnaryCall extends Call {
 export interface StreamingCall extends Call {
   /** Sends one message; false when the client reads too slowly and this one was not sent. */
   send<T>(encoder: MessageEncoder<T>, value: T): boolean;
-  /** Ends the call with a gRPC status, 0 for OK. Later calls do nothing. */
+  /**
+   * The same for one message in chunks, which are sent without a copy of the whole: for messages that
+   * many calls share. They take none of the server's memory for unsent output, and must not change.
+   */
+  sendShared(chunks: readonly Buffer[]): boolean;
+  /** Ends the call with a gRPC status, 0 for OK, after the message of the last `send`. Later calls do nothing. */
   end(status: number, message: string): void;
+  /** Closes the stream immediately, also after `end`: what the client has not taken is dropped. */
+  reset(): void;
 }
 
 /** Receives the requests of a streaming call. */
@@ -49,8 +56,13 @@ export interface StreamingReceiver {
    * returns, when nothing holds its message back. For methods that send more than the client takes.
    */
   sent?(): void;
-  /** The client is gone or its deadline has passed: nothing can be sent any more. */
+  /** The client is gone or its deadline has passed before `end`: nothing can be sent any more. */
   cancelled(): void;
+  /**
+   * The stream is closed: the client has what was sent, or is gone. Always the last call, unless
+   * `open` has ended the stream.
+   */
+  closed?(): void;
 }
 
 /** A method with one request and one answer. */

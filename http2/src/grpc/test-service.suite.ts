@@ -20,6 +20,8 @@ export class TestService {
   /** Streaming calls of "Chat", and what the receivers of it and "Watch" were notified of. */
   readonly chats: StreamingCall[] = [];
   readonly events: string[] = [];
+  /** Streams of "Chat" that are closed. */
+  closed = 0;
   /** Requests of "Later", and the headers of it and "Chat". */
   readonly requests: string[] = [];
   readonly headers: Readonly<Record<string, string>>[] = [];
@@ -56,6 +58,7 @@ export class TestService {
       halfClosed: () => void this.events.push("half-closed"),
       sent: () => this.onSent(call),
       cancelled: () => void this.events.push("cancelled"),
+      closed: () => void (this.closed += 1),
     };
   }
 

@@ -69,14 +69,20 @@ export class Http2Server {
 
   /**
    * Serves a socket that is connected; its owner handles its "error" event. `refused` is called when
-   * the client begins with HTTP/1, or with something that is no HTTP at all, such as TLS.
+   * the client begins with HTTP/1, or with something that is no HTTP at all, such as TLS. `methods`
+   * are those of this connection, where they depend on its client.
    */
-  accept(socket: Socket, refused: (preface: "http1" | "foreign") => void = () => {}): void {
+  accept(
+    socket: Socket,
+    refused: (preface: "http1" | "foreign") => void = () => {},
+    methods: Methods = this.#deps.methods,
+  ): void {
     const { limits, turn } = this.#deps;
     const maxAgeMs = connectionAgeMs(limits.connectionAgeMs, this.#random());
     const isAsync = socket instanceof TLSSocket;
     const sink = new SocketSink(socket, { isAsync, sent: () => connection.sent(), refused });
-    const connection = new Connection(this.#deps, sink, turn.monotonicMs(), maxAgeMs);
+    const deps = methods === this.#deps.methods ? this.#deps : { ...this.#deps, methods };
+    const connection = new Connection(deps, sink, turn.monotonicMs(), maxAgeMs);
     this.#connections.set(connection, socket);
     this.counters.openConnections += 1;
     this.#tickTimer ??= setInterval(() => this.#tick(), TICK_MS).unref();

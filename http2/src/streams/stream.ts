@@ -13,8 +13,12 @@ export interface StreamOwner {
   fail(stream: Stream, status: number, message: string): void;
   /** See StreamingCall.send. */
   send<T>(stream: Stream, encoder: MessageEncoder<T>, value: T): boolean;
+  /** See StreamingCall.sendShared. */
+  sendShared(stream: Stream, chunks: readonly Buffer[]): boolean;
   /** See StreamingCall.end. */
   end(stream: Stream, status: number, message: string): void;
+  /** See StreamingCall.reset. */
+  abort(stream: Stream): void;
   /** The deadline of a stream has passed. */
   expire(stream: Stream): void;
 }
@@ -116,8 +120,16 @@ export class Stream implements UnaryCall, StreamingCall, DeadlineEntry {
     return this.#owner.send(this, encoder, value);
   }
 
+  sendShared(chunks: readonly Buffer[]): boolean {
+    return this.#owner.sendShared(this, chunks);
+  }
+
   end(status: number, message: string): void {
     this.#owner.end(this, status, message);
+  }
+
+  reset(): void {
+    this.#owner.abort(this);
   }
 
   expire(): void {
