@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { PodRegistry } from "../../pods/pod-registry.ts";
 import { largeSnapshot, snapshotOf } from "../../snapshot/snapshots-of.suite.ts";
 import { FakeAdsStream, FakePublisher } from "./fake-ads-stream.suite.ts";
+import { SendSemaphore } from "./send-semaphore.ts";
 
 const ONE = snapshotOf({ name: "a", domain: "alpha" });
 const NODE = { id: "pod-1", clientFeatures: [HEARTBEAT_FEATURE] };
@@ -97,6 +98,36 @@ describe("Heartbeat", () => {
     expect(pod.heartbeats.at(-1)?.versionInfo).toBe("10000");
     vi.advanceTimersByTime(4999 + IMMEDIATE_MS);
     expect(pod.hungMs).toBe(10_000);
+  });
+
+  it("keeps the longer time when a small response follows a large one that the pod has not answered", () => {
+    const publisher = new FakePublisher(ONE);
+    const pod = connect(publisher);
+    pod.request({ node: NODE });
+    pod.accept();
+    publisher.publish(largeSnapshot(1, LARGE_BYTES));
+    publisher.publish(snapshotOf({ name: "b", domain: "beta" }));
+    vi.advanceTimersByTime(29_999);
+    expect([pod.responses.length, pod.hungMs]).toEqual([3, undefined]);
+    vi.advanceTimersByTime(IMMEDIATE_MS + 1);
+    expect(pod.hungMs).toBe(30_000);
+  });
+
+  it("does not begin again when a response that was due before the pod ended its side is sent", () => {
+    const semaphore = new SendSemaphore({ sends: 1, permitMaxMs: 1000 });
+    const publisher = new FakePublisher(ONE);
+    const [slow, pod] = [{}, { node: NODE }].map(({ node }) => {
+      const stream = new FakeAdsStream(publisher, { pods, semaphore, snapshotMaxBytes: 10 * LARGE_BYTES });
+      stream.request(node === undefined ? {} : { node });
+      stream.accept();
+      return stream;
+    }) as [FakeAdsStream, FakeAdsStream];
+    slow.stopReading();
+    publisher.publish(largeSnapshot(1, LARGE_BYTES));
+    pod.finish();
+    const before = pod.heartbeats.length;
+    vi.advanceTimersByTime(60_000);
+    expect([pod.responses.length, pod.ends, pod.heartbeats.length, pod.hungMs]).toEqual([2, 1, before, undefined]);
   });
 
   it("gives up a pod that hangs during a large response when the longer time is over", () => {

@@ -33,6 +33,7 @@ export class Heartbeat {
   readonly #watchdog: Watchdog;
   /** Time for a large response that the pod has not answered. */
   #extraMs = 0;
+  #isStopped = false;
 
   constructor(deps: HeartbeatDeps, { intervalMs = INTERVAL_MS, silenceMaxMs = SILENCE_MAX_MS }: HeartbeatOptions = {}) {
     this.#deps = deps;
@@ -49,13 +50,15 @@ export class Heartbeat {
 
   /** The pod has sent something. */
   received(): void {
-    this.#watchdog.reset(this.#silenceMaxMs);
+    if (!this.#isStopped) this.#watchdog.reset(this.#silenceMaxMs);
   }
 
   /** A response of this size follows; a large one is announced by a heartbeat. */
   responding(bytes: number): void {
-    this.#extraMs = Math.floor(bytes / SLOWEST_BYTES_PER_SECOND) * 1000;
-    if (this.#extraMs === 0) return;
+    const extraMs = Math.floor(bytes / SLOWEST_BYTES_PER_SECOND) * 1000;
+    // An earlier response may still be on its way.
+    this.#extraMs = Math.max(this.#extraMs, extraMs);
+    if (extraMs === 0 || this.#isStopped) return;
     this.received(); // From now on it may take that long.
     this.#deps.send(this.#silenceMaxMs);
   }
@@ -66,7 +69,9 @@ export class Heartbeat {
     this.received();
   }
 
+  /** Ends it for good, whatever is still sent. */
   stop(): void {
+    this.#isStopped = true;
     clearInterval(this.#timer);
     this.#watchdog.stop();
   }
