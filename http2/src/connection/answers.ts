@@ -105,7 +105,8 @@ export class Answers implements StreamOwner {
   }
 
   abort(stream: Stream): void {
-    if (this.#deps.streams.find(stream.id) === stream) this.reset(stream, ErrorCode.CANCEL);
+    if (this.#deps.streams.find(stream.id) === stream)
+      this.reset(stream, stream.isLocalEnded ? ErrorCode.NO_ERROR : ErrorCode.CANCEL);
   }
 
   expire(stream: Stream): void {

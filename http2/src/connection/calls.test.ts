@@ -226,7 +226,8 @@ describe("a streaming call", () => {
     expect([chat?.sendShared(chunks), chat?.sendShared(chunks)]).toEqual([true, false]);
     const frames = [...client.turn(), ...client.send(windowUpdate(3, 1)), ...client.send(windowUpdate(100, 1))];
     expect(summarize(frames)).toEqual(["HEADERS 1 200", "DATA 1 10", "DATA 1 3", "DATA 1 4"]);
-    expect(Buffer.concat(frames.map(({ payload }) => payload)).toString("latin1")).toMatch(/\0\0\0\0\x0cabcdefghijkl$/);
+    const data = Buffer.concat(frames.slice(1).map(({ payload }) => payload));
+    expect(data.toString("latin1")).toBe("\0\0\0\0\x0cabcdefghijkl");
     expect(client.budget.usedBytes).toBe(0);
     expect(chat?.sendShared([])).toBe(true);
     expect(summarize(client.turn())).toEqual(["DATA 1 5"]);

@@ -230,7 +230,7 @@ export class Connection implements FrameReceiver, TurnTask {
   #resetStalled(nowMs: number): void {
     const { limits, counters } = this.#deps;
     for (const stream of this.#streams) {
-      if (!stream.hasStalled(nowMs, limits.stallTimeoutMs, limits.messageTimeoutMs)) continue;
+      if (!stream.hasStalled(nowMs, limits.streamStallTimeoutMs, limits.messageTimeoutMs)) continue;
       counters.streamStalls += 1;
       this.#answers.reset(stream, stream.isLocalEnded ? ErrorCode.NO_ERROR : ErrorCode.CANCEL);
     }

@@ -19,7 +19,7 @@ export interface Call {
   headers(): Readonly<Record<string, string>>;
 }
 
-/** A call with one request, which gets one answer. Exactly one of the methods is called, once. */
+/** A call with one request, which usually gets one answer. Exactly one of the methods is called, once. */
 export interface UnaryCall extends Call {
   /**
    * Sends the message with status OK. Nothing is sent when the client has reset the stream, or was
@@ -28,6 +28,8 @@ export interface UnaryCall extends Call {
   reply<T>(encoder: MessageEncoder<T>, value: T): void;
   /** Sends a gRPC status other than OK. `message` is any text. */
   fail(status: number, message: string): void;
+  /** Answers with any number of messages, and a status. */
+  stream(receiver: StreamingReceiver): StreamingCall;
 }
 
 /** A call with any number of requests and answers. */
@@ -41,7 +43,10 @@ export interface StreamingCall extends Call {
   sendShared(chunks: readonly Buffer[]): boolean;
   /** Ends the call with a gRPC status, 0 for OK, after the message of the last `send`. Later calls do nothing. */
   end(status: number, message: string): void;
-  /** Closes the stream immediately, also after `end`: what the client has not taken is dropped. */
+  /**
+   * Closes the stream immediately: what the client has not taken is dropped. After `end` the client
+   * gets NO_ERROR if it has its answer, else CANCEL.
+   */
   reset(): void;
 }
 
@@ -65,7 +70,7 @@ export interface StreamingReceiver {
   closed?(): void;
 }
 
-/** A method with one request and one answer. */
+/** A method with one request. */
 export interface UnaryMethod {
   readonly kind: "unary";
   /** Answers the call, now or later. The message is `bytes` from `start` up to `end`, valid until this returns. */

@@ -1,14 +1,20 @@
-// gRPC status codes that the server itself answers with, and the encoding of their text.
+// gRPC status codes, and the encoding of their text.
 
-/** Status codes (gRPC, "Status codes and their use"). */
+/** The status codes that servers here answer with (gRPC, "Status codes and their use"). */
 export const GrpcStatus = {
   OK: 0,
+  INVALID_ARGUMENT: 3,
   DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  PERMISSION_DENIED: 7,
   RESOURCE_EXHAUSTED: 8,
   UNIMPLEMENTED: 12,
   INTERNAL: 13,
   UNAVAILABLE: 14,
 } as const;
+
+/** The name of a status code other than OK. */
+export type GrpcStatusName = Exclude<keyof typeof GrpcStatus, "OK">;
 
 /** The longest grpc-message after encoding, in bytes: clients accept headers of 8 KiB and more. */
 const MESSAGE_MAX_BYTES = 4096;

@@ -47,11 +47,13 @@ export interface Http2Limits {
   readonly keepAliveIntervalMs: number;
   /** Without any byte for this time after the PING, the connection is closed. */
   readonly keepAliveTimeoutMs: number;
-  /**
-   * An answer, a request or a frame that makes no progress for this time ends with its stream or
-   * connection; so does a stream that is answered and that the client does not end.
-   */
+  /** A frame, or output on the socket, that makes no progress for this time ends with its connection. */
   readonly stallTimeoutMs: number;
+  /**
+   * An answer or a request that makes no progress for this time ends with its stream; so does a stream
+   * that is answered and that the client does not end.
+   */
+  readonly streamStallTimeoutMs: number;
   /**
    * A message, of a request or an answer, takes no longer than this, however steadily it moves: its
    * memory is that of the process. Its stream is reset.
@@ -86,6 +88,7 @@ export const DEFAULT_LIMITS: Http2Limits = {
   keepAliveIntervalMs: 30_000,
   keepAliveTimeoutMs: 20_000,
   stallTimeoutMs: 20_000,
+  streamStallTimeoutMs: 20_000,
   messageTimeoutMs: 60_000,
   connectionAgeMs: Infinity,
   connectionAgeGraceMs: Infinity,

@@ -58,7 +58,7 @@ export class Stream implements UnaryCall, StreamingCall, DeadlineEntry {
   previousDeadline: DeadlineEntry | undefined = undefined;
   nextDeadline: DeadlineEntry | undefined = undefined;
 
-  /** The method's receiver of a streaming call. */
+  /** The method's receiver of a streaming call, until the stream is closed. */
   receiver: StreamingReceiver | undefined = undefined;
   /** Reads a request that is not one message in one frame; the message of a unary call, once it is complete. */
   reader: MessageReader | undefined = undefined;
@@ -114,6 +114,11 @@ export class Stream implements UnaryCall, StreamingCall, DeadlineEntry {
 
   fail(status: number, message: string): void {
     this.#owner.fail(this, status, message);
+  }
+
+  stream(receiver: StreamingReceiver): StreamingCall {
+    this.receiver = receiver;
+    return this;
   }
 
   send<T>(encoder: MessageEncoder<T>, value: T): boolean {

@@ -1,5 +1,5 @@
 // The streams of one kind that are open on a listener: so many at most, and none once it drains.
-import type { GrpcStatusName } from "./grpc-status.ts";
+import type { GrpcStatusName } from "@weir/http2/grpc/status";
 
 /** A stream that the service can end. */
 export interface EndableStream {

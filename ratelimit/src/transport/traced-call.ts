@@ -4,10 +4,11 @@ import { toJsonString } from "@bufbuild/protobuf";
 import type { Tracing } from "@weir/common/tracing/tracing";
 import type { RunningTracing, TraceHeaders } from "@weir/common/tracing/tracing-sdk";
 import { RateLimitResponseSchema } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
+import { GrpcStatus, type GrpcStatusName } from "@weir/http2/grpc/status";
 
 import type { Decider, DecisionCall } from "../decide/decider.ts";
 import type { RateLimitRequest } from "../decide/request.ts";
-import { GRPC_STATUS_NUMBER, GRPC_STATUS_OF, type GrpcStatusName } from "./grpc-status.ts";
+import { GRPC_STATUS_OF } from "./grpc-status.ts";
 import { responseMessage } from "./response-message.ts";
 
 /** envoyproxy/ratelimit's names of spans and of their attributes. */
@@ -100,13 +101,13 @@ function traceGrpc(tracing: RunningTracing, call: DecisionCall, server: Span): D
     deadlineMs: call.deadlineMs,
     decided(decision) {
       call.decided(decision);
-      server.setAttribute(RPC_STATUS_ATTRIBUTE, GRPC_STATUS_NUMBER.OK);
+      server.setAttribute(RPC_STATUS_ATTRIBUTE, GrpcStatus.OK);
       server.end();
     },
     failed(error) {
       call.failed(error);
       const status = GRPC_STATUS_OF[error.code];
-      server.setAttribute(RPC_STATUS_ATTRIBUTE, GRPC_STATUS_NUMBER[status]);
+      server.setAttribute(RPC_STATUS_ATTRIBUTE, GrpcStatus[status]);
       if (FAULTS.has(status)) tracing.markFailed(server, error.message);
       server.end();
     },

@@ -6,12 +6,12 @@ import type {
   RateLimitResponse,
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 import { afterEach, describe, expect, it } from "vitest";
+import type { GrpcStatusName } from "@weir/http2/grpc/status";
 
 import { DecideError, type Decider, type DecisionCall } from "../decide/decider.ts";
 import type { Decision } from "../decide/decision.ts";
 import type { RateLimitRequest } from "../decide/request.ts";
 import type { DecideErrorCode } from "../errors.ts";
-import type { GrpcStatusName } from "./grpc-status.ts";
 import type { Transport } from "./transport.ts";
 
 /** The answer that a client got. */

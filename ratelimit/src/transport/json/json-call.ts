@@ -8,9 +8,10 @@ import { RateLimitResponseSchema } from "@weir/proto/generated/envoy/service/rat
 
 import type { DecideError, DecisionCall } from "../../decide/decider.ts";
 import { OVER_LIMIT } from "@weir/limits/classify/status";
+import type { GrpcStatusName } from "@weir/http2/grpc/status";
 import type { Decision } from "../../decide/decision.ts";
 import type { DecideErrorCode } from "../../errors.ts";
-import { GRPC_STATUS_OF, type GrpcStatusName } from "../grpc-status.ts";
+import { GRPC_STATUS_OF } from "../grpc-status.ts";
 import { responseMessage } from "../response-message.ts";
 
 /** The HTTP status that a failed decision is answered with. */

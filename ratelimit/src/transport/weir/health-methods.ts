@@ -15,14 +15,14 @@ import {
   HealthListRequestSchema,
   HealthListResponseSchema,
 } from "@weir/proto/generated/grpc/health/v1/health_pb";
+import { GrpcStatus, type GrpcStatusName } from "@weir/http2/grpc/status";
 
+import { decodeMessage, ENCODED_MESSAGE, libraryMethod } from "@weir/http2/grpc/library-messages";
+import { malformedRequestText } from "@weir/http2/grpc/malformed-message";
 import type { Health } from "../../health/health.ts";
 import type { ServiceStatistics } from "../../statistics/service-statistics.ts";
-import { GRPC_STATUS_NUMBER, type GrpcStatusName } from "../grpc-status.ts";
 import { type EndableStream, OpenStreams } from "../open-streams.ts";
 import { ResponseTimes, type ResponseTimesDeps } from "../response-times.ts";
-import { decodeMessage, ENCODED_MESSAGE } from "./library-messages.ts";
-import { failMalformed, malformedRequestText } from "./malformed-request.ts";
 
 /**
  * The known names: the server as a whole, envoyproxy/ratelimit's name for it, and the service's
@@ -46,7 +46,7 @@ export interface HealthMethodsDeps extends ResponseTimesDeps {
 export function createCheck(deps: HealthMethodsDeps): UnaryMethod {
   return counted("Check", HealthCheckRequestSchema, deps, (call, { service }) => {
     const answer = checkAnswer(deps.health, service);
-    if (answer === undefined) call.fail(GRPC_STATUS_NUMBER.NOT_FOUND, UNKNOWN_SERVICE);
+    if (answer === undefined) call.fail(GrpcStatus.NOT_FOUND, UNKNOWN_SERVICE);
     else call.reply(ENCODED_MESSAGE, toBinary(HealthCheckResponseSchema, answer));
   });
 }
@@ -113,22 +113,12 @@ function counted<Schema extends DescMessage>(
 ): UnaryMethod {
   const { totalRequests, responseTime } = deps.statistics.method(name);
   const times = new ResponseTimes(responseTime, deps);
-  return {
-    kind: "unary",
-    handle(call, bytes, start, end) {
-      let request: MessageShape<Schema>;
-      try {
-        request = decodeMessage(schema, bytes, start, end);
-      } catch (error) {
-        failMalformed(call, error);
-        return;
-      }
-      totalRequests.add(1);
-      const startMs = times.begin();
-      answer(call, request);
-      times.end(startMs);
-    },
-  };
+  return libraryMethod(schema, (call, request) => {
+    totalRequests.add(1);
+    const startMs = times.begin();
+    answer(call, request);
+    times.end(startMs);
+  });
 }
 
 /** A call of Watch, which has one request and answers without an end. */
@@ -186,7 +176,7 @@ class Watch implements EndableStream, StreamingReceiver {
 
   end(name: GrpcStatusName, message: string): void {
     this.#watches.delete(this);
-    this.#call.end(GRPC_STATUS_NUMBER[name], message);
+    this.#call.end(GrpcStatus[name], message);
   }
 }
 

@@ -16,11 +16,11 @@ import { RateLimitRequestSchema, RateLimitService } from "@weir/proto/generated/
 import { HealthCheckRequestSchema, Health as HealthService } from "@weir/proto/generated/grpc/health/v1/health_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterEach } from "vitest";
+import type { GrpcStatusName } from "@weir/http2/grpc/status";
 
 import { Health } from "../../health/health.ts";
 import { ServiceStatistics } from "../../statistics/service-statistics.ts";
 import { StatisticsStore } from "../../statistics/statistics-store.ts";
-import type { GrpcStatusName } from "../grpc-status.ts";
 import {
   type ClientRequest,
   NO_TRACING,

@@ -1,11 +1,11 @@
 // The method of gRPC reflection, versions v1 and v1alpha: a stream of requests, each answered in its
 // turn. Clients such as grpcurl call the service with it, without its .proto files.
 import type { StreamingCall, StreamingMethod, StreamingReceiver } from "@weir/http2/grpc/method";
+import { GrpcStatus, type GrpcStatusName } from "@weir/http2/grpc/status";
 
-import { GRPC_STATUS_NUMBER, type GrpcStatusName } from "../grpc-status.ts";
+import { ENCODED_MESSAGE } from "@weir/http2/grpc/library-messages";
 import { type EndableStream, OpenStreams } from "../open-streams.ts";
 import type { answerReflection } from "../reflection/reflection-answers.ts";
-import { ENCODED_MESSAGE } from "./library-messages.ts";
 
 /** Both versions; clients try the first and fall back to the other. */
 export const REFLECTION_PATHS: readonly string[] = ["v1", "v1alpha"].map(
@@ -74,7 +74,7 @@ class ReflectionStream implements StreamingReceiver, EndableStream {
 
   end(name: GrpcStatusName, message: string): void {
     this.#close();
-    this.#call.end(GRPC_STATUS_NUMBER[name], message);
+    this.#call.end(GrpcStatus[name], message);
   }
 
   async #load(): Promise<void> {
@@ -93,7 +93,7 @@ class ReflectionStream implements StreamingReceiver, EndableStream {
     this.#isAnswering = false;
     if (this.#isEnded || this.#answer === undefined || this.#waiting.length > 0 || !this.#isHalfClosed) return;
     this.#close();
-    this.#call.end(GRPC_STATUS_NUMBER.OK, "");
+    this.#call.end(GrpcStatus.OK, "");
   }
 
   /** Answers the first waiting request; false when there is none, or the client does not read. */

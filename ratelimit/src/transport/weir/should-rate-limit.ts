@@ -3,18 +3,19 @@
 import type { Log } from "@weir/common/log/log";
 import type { Tracing } from "@weir/common/tracing/tracing";
 import type { UnaryCall, UnaryMethod } from "@weir/http2/grpc/method";
+import { GrpcStatus } from "@weir/http2/grpc/status";
 
 import type { DecideError, Decider } from "../../decide/decider.ts";
 import type { Decision } from "../../decide/decision.ts";
 import type { RateLimitRequest } from "../../decide/request.ts";
 import type { ServiceStatistics } from "../../statistics/service-statistics.ts";
 import type { StatisticsCounter } from "../../statistics/statistic.ts";
-import { GRPC_STATUS_NUMBER, GRPC_STATUS_OF } from "../grpc-status.ts";
+import { GRPC_STATUS_OF } from "../grpc-status.ts";
 import { ResponseTimes, type ResponseTimesDeps } from "../response-times.ts";
 import { decideTraced, type TraceableCall } from "../traced-call.ts";
 import { DecisionEncoder } from "./codec/decision-encoder.ts";
 import { RequestDecoder, type RequestDecoderOptions } from "./codec/request-decoder.ts";
-import { failMalformed } from "./malformed-request.ts";
+import { failMalformed } from "@weir/http2/grpc/malformed-message";
 
 /** Dependencies of the method. */
 export interface ShouldRateLimitDeps extends ResponseTimesDeps {
@@ -81,6 +82,6 @@ class RateLimitCall implements TraceableCall {
     const { times, deps } = this.#method;
     if (error.code === "INTERNAL") deps.log.error("Cannot decide a call", { error });
     times.end(this.#startMs);
-    this.#call.fail(GRPC_STATUS_NUMBER[GRPC_STATUS_OF[error.code]], error.message);
+    this.#call.fail(GrpcStatus[GRPC_STATUS_OF[error.code]], error.message);
   }
 }

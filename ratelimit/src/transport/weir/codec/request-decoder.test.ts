@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 import { compareDecoding, decodeByLibrary } from "./codec-oracle.suite.ts";
-import { MalformedMessage } from "./malformed-message.ts";
+import { MalformedMessage } from "@weir/http2/grpc/malformed-message";
 import { RequestDecoder } from "./request-decoder.ts";
 
 /** Random messages, and random changes of them: the same ones in every run. */

@@ -4,7 +4,7 @@ import type { Entry } from "@weir/limits/rules/rule";
 
 import type { RateLimitRequest, RequestDescriptor, RequestLimit } from "../../../decide/request.ts";
 import { KnownStrings } from "./known-strings.ts";
-import { MalformedMessage } from "./malformed-message.ts";
+import { MalformedMessage } from "@weir/http2/grpc/malformed-message";
 import { DELIMITED, VARINT, WireReader } from "./wire-reader.ts";
 
 /** Tags of RateLimitRequest. */

@@ -3,7 +3,7 @@
 import { isUtf8 } from "node:buffer";
 
 import type { KnownStrings } from "./known-strings.ts";
-import { MalformedMessage } from "./malformed-message.ts";
+import { MalformedMessage } from "@weir/http2/grpc/malformed-message";
 
 /** Wire type of numbers, flags and enums; the wire type is the three lowest bits of a tag. */
 export const VARINT = 0;
