@@ -13,6 +13,12 @@ import { type BodyEnd, UnsentBody } from "../streams/unsent-body.ts";
 /** The longest piece of a body: with its header it fits into a chunk, and every client accepts it. */
 const PIECE_MAX_BYTES = CHUNK_BYTES - FRAME_HEADER_BYTES;
 
+/** The longest piece that is sent without a copy: the frames that every client accepts (RFC 9113, 4.2). */
+const SHARED_PIECE_MAX_BYTES = 16_384;
+
+/** Bytes from this length on are sent without a copy; shorter ones are copied faster than gathered. */
+const UNCOPIED_MIN_BYTES = 1024;
+
 /** A piece from this length on entitles the client to control frames: it will widen the window. */
 const EARNING_PIECE_BYTES = 1024;
 
@@ -113,7 +119,8 @@ export class Bodies {
     const { output, frames } = this.#deps;
     while (body.sentBytes < body.lengthBytes) {
       const left = body.lengthBytes - body.sentBytes;
-      const piece = Math.min(PIECE_MAX_BYTES, this.windowBytes, stream.sendWindowBytes, left);
+      const maxBytes = body.costBytes === 0 ? SHARED_PIECE_MAX_BYTES : PIECE_MAX_BYTES;
+      const piece = Math.min(maxBytes, this.windowBytes, stream.sendWindowBytes, left);
       if (piece <= 0 || output.isCongested) return;
       const flags = piece === left && body.end.kind === "data" ? Flag.END_STREAM : 0;
       this.#sendPiece(stream, body, piece, flags);
@@ -126,9 +133,14 @@ export class Bodies {
 
   #sendPiece(stream: Stream, body: UnsentBody, length: number, flags: number): void {
     const { output } = this.#deps;
-    const start = output.reserve(FRAME_HEADER_BYTES + length);
-    const position = writeFrameHeader(output.chunk, start, length, FrameType.DATA, flags, stream.id);
-    output.position = body.copy(output.chunk, position, length);
+    const start = output.reserve(FRAME_HEADER_BYTES + (body.costBytes === 0 ? 0 : length));
+    output.position = writeFrameHeader(output.chunk, start, length, FrameType.DATA, flags, stream.id);
+    for (let left = length; left > 0;) {
+      const bytes = body.take(left);
+      if (body.costBytes === 0 && bytes.length >= UNCOPIED_MIN_BYTES) output.append(bytes);
+      else output.position = output.reserve(bytes.length) + bytes.copy(output.chunk, output.position);
+      left -= bytes.length;
+    }
     this.windowBytes -= length;
     stream.sendWindowBytes -= length;
   }

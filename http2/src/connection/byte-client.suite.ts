@@ -39,6 +39,10 @@ class RecordingSink implements ByteSink {
     return this.pendingBytes === 0;
   }
 
+  writeAll(buffers: readonly Buffer[]): boolean {
+    return this.write(Buffer.concat(buffers));
+  }
+
   unsentBytes(): number {
     return this.pendingBytes;
   }

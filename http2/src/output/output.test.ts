@@ -19,6 +19,7 @@ function createOutput(unsentMaxBytes = 100_000) {
       if (!sink.isFast) sink.pendingBytes += bytes.length;
       return sink.isFast;
     },
+    writeAll: (buffers: readonly Buffer[]) => sink.write(Buffer.concat(buffers)),
     unsentBytes: () => sink.pendingBytes,
     pauseReading: () => void (sink.isPaused = true),
     resumeReading: () => void (sink.isPaused = false),
@@ -54,16 +55,54 @@ describe("Output", () => {
     expect(sink.writes).toEqual([5000]);
   });
 
-  it("writes a chunk that is full, and uses it again when it is sent", () => {
-    const { output, sink, write } = createOutput();
+  it("writes four chunks that are full in one piece, and uses them again when they are sent", () => {
+    const { output, sink, write, endTurn } = createOutput();
     write(10_000);
+    for (let count = 0; count < 4; count += 1) write(CHUNK_BYTES);
     const { chunk } = output;
-    write(CHUNK_BYTES - 10_000);
-    expect(sink.writes).toEqual([]);
-    write(1);
-    expect(sink.writes).toEqual([CHUNK_BYTES]);
-    expect(output.chunk).toBe(chunk);
-    expect(output.position).toBe(1);
+    expect(sink.writes).toEqual([10_000 + 3 * CHUNK_BYTES]);
+    write(CHUNK_BYTES);
+    expect(output.chunk).not.toBe(chunk);
+    endTurn();
+    expect(sink.writes).toEqual([10_000 + 3 * CHUNK_BYTES, 2 * CHUNK_BYTES]);
+  });
+
+  it("writes bytes without a copy between those of its chunk, and keeps the chunk until they are sent", () => {
+    const { output, sink, pool, budget, write, endTurn } = createOutput();
+    sink.isFast = false;
+    write(9);
+    const { chunk } = output;
+    output.append(Buffer.alloc(16_384));
+    write(9);
+    output.append(Buffer.alloc(16_384));
+    expect([sink.writes, output.chunk]).toEqual([[], chunk]);
+    endTurn();
+    expect([sink.writes, budget.usedBytes]).toEqual([[2 * (9 + 16_384)], CHUNK_BYTES]);
+    sink.pendingBytes = 0;
+    output.sent();
+    expect([budget.usedBytes, pool.take()]).toEqual([0, chunk]);
+  });
+
+  it("writes 64 KiB without a copy in one piece, and counts them where they are not sent", () => {
+    const { output, sink } = createOutput(65_536);
+    sink.isFast = false;
+    for (let count = 0; count < 4; count += 1) output.append(Buffer.alloc(16_384));
+    expect([sink.writes, output.isCongested]).toEqual([[65_536], true]);
+    output.append(Buffer.alloc(1));
+    output.close();
+    output.flush();
+    expect(sink.writes).toEqual([65_536]);
+  });
+
+  it("keeps gathered chunks that are not sent until they are", () => {
+    const { output, sink, pool, budget, write, endTurn } = createOutput();
+    sink.isFast = false;
+    for (let count = 0; count < 3; count += 1) write(CHUNK_BYTES);
+    endTurn();
+    expect([sink.writes, budget.usedBytes]).toEqual([[3 * CHUNK_BYTES], 3 * CHUNK_BYTES]);
+    sink.pendingBytes = 0;
+    output.sent();
+    expect([budget.usedBytes, new Set([pool.take(), pool.take(), pool.take()]).size]).toEqual([0, 3]);
   });
 
   it("gives its chunk back at the end of the turn: an idle connection has none", () => {

@@ -12,6 +12,8 @@ export interface ByteSink extends PausableSource {
    * `Connection.sent` is called when they are. Drops bytes after `end`.
    */
   write(bytes: Buffer): boolean;
+  /** The same for several buffers, in one call of the system. */
+  writeAll(buffers: readonly Buffer[]): boolean;
   /** Bytes that are not sent yet. */
   unsentBytes(): number;
   /** Sends what was written, then closes the direction to the client. */
@@ -36,6 +38,12 @@ export interface OutputDeps {
 
 const NO_CHUNK: Buffer = Buffer.alloc(0);
 
+/**
+ * Bytes that are written together: a call of the system costs more than they do. Not more: TLS
+ * connections of Node keep memory for the largest write for good.
+ */
+const GATHERED_MAX_BYTES = 65_536;
+
 /** The output. A writer reserves bytes, writes them into `chunk`, and moves `position`. */
 export class Output {
   /** The chunk that is being filled. */
@@ -44,6 +52,15 @@ export class Output {
   position = 0;
   readonly #deps: OutputDeps;
   readonly #unsentMaxBytes: number;
+  /** What is written in this turn and the sink does not have yet, in order, and its bytes. */
+  #gathered: Buffer[] = [];
+  #gatheredBytes = 0;
+  /** The full chunks of it. */
+  #full: Buffer[] = [];
+  /** The bytes of `chunk` before this position are gathered. */
+  #start = 0;
+  /** What the chunks count that the sink has not sent, in bytes. */
+  #heldBytes = 0;
   /** Chunks that the sink has not sent yet. */
   #held: Buffer[] = [];
   #isScheduled = false;
@@ -76,6 +93,14 @@ export class Output {
     return this.position;
   }
 
+  /** Adds bytes without a copy, after what is written; they must not change until they are sent. */
+  append(bytes: Buffer): void {
+    if (this.chunk === NO_CHUNK) this.#startChunk();
+    this.#gatherPart(this.chunk, this.position);
+    this.#gatherBytes(bytes);
+    if (this.#gatheredBytes >= GATHERED_MAX_BYTES) this.flush();
+  }
+
   /** Makes sure that {@link OutputDeps.task} runs at the end of this turn. */
   schedule(): void {
     if (this.#isScheduled) return;
@@ -95,7 +120,10 @@ export class Output {
     this.chunk = NO_CHUNK;
     this.position = 0;
     if (chunk === NO_CHUNK) return;
-    if (position === 0 || this.#deps.sink.write(chunk.subarray(0, position))) this.#deps.pool.give(chunk);
+    if (this.#gathered.length > 0) {
+      this.#gather(chunk, position);
+      this.#writeGathered();
+    } else if (position === 0 || this.#deps.sink.write(chunk.subarray(0, position))) this.#deps.pool.give(chunk);
     else this.#hold(chunk);
   }
 
@@ -108,6 +136,7 @@ export class Output {
       this.#deps.pool.give(chunk);
     }
     this.#held = [];
+    this.#heldBytes = 0;
     this.#deps.gate.resume(ReadPause.UNSENT);
   }
 
@@ -116,12 +145,46 @@ export class Output {
     // The chunks are not used again: a write may still be under way.
     for (const chunk of this.#held) this.#deps.budget.give(chunk.length);
     this.#held = [];
+    this.#gathered = [];
+    this.#full = [];
   }
 
   #startChunk(): void {
-    this.flush();
+    if (this.chunk !== NO_CHUNK) this.#gather(this.chunk, this.position);
+    if (this.#gatheredBytes > GATHERED_MAX_BYTES - CHUNK_BYTES) this.#writeGathered();
+    this.position = 0;
     this.chunk = this.#deps.pool.take();
     this.schedule();
+  }
+
+  #gather(chunk: Buffer, position: number): void {
+    this.#gatherPart(chunk, position);
+    this.#full.push(chunk);
+    this.#start = 0;
+  }
+
+  #gatherPart(chunk: Buffer, position: number): void {
+    if (position > this.#start) this.#gatherBytes(chunk.subarray(this.#start, position));
+    this.#start = position;
+  }
+
+  #gatherBytes(bytes: Buffer): void {
+    this.#gathered.push(bytes);
+    this.#gatheredBytes += bytes.length;
+  }
+
+  #writeGathered(): void {
+    const { sink, pool } = this.#deps;
+    const chunks = this.#full;
+    const isSent = sink.writeAll(this.#gathered);
+    // What is sent without a copy is kept by its owner, and counts as the chunks do.
+    this.#heldBytes += isSent ? 0 : Math.max(0, this.#gatheredBytes - chunks.length * CHUNK_BYTES);
+    this.#gathered = [];
+    this.#gatheredBytes = 0;
+    this.#full = [];
+    for (const chunk of chunks)
+      if (isSent) pool.give(chunk);
+      else this.#hold(chunk);
   }
 
   #hold(chunk: Buffer): void {
@@ -129,8 +192,8 @@ export class Output {
     this.#held.push(chunk);
     budget.takeAnyway(chunk.length);
     // A chunk counts as a whole, however little of it is filled: that is the memory it takes.
-    const heldBytes = this.#held.length * CHUNK_BYTES;
-    if (this.isCongested || (heldBytes < this.#unsentMaxBytes && !budget.isExhausted)) return;
+    this.#heldBytes += CHUNK_BYTES;
+    if (this.isCongested || (this.#heldBytes < this.#unsentMaxBytes && !budget.isExhausted)) return;
     counters.readPauses += 1;
     gate.pause(ReadPause.UNSENT);
   }

@@ -45,6 +45,19 @@ export class SocketSink implements ByteSink {
     return false;
   }
 
+  writeAll(buffers: readonly Buffer[]): boolean {
+    const socket = this.#socket;
+    if (!socket.writable) return true;
+    socket.cork();
+    for (const bytes of buffers) socket.write(bytes);
+    if (this.#isAsync) socket.write(NOTHING, this.#sent);
+    socket.uncork();
+    if (this.#isAsync) return false;
+    if (socket.writableLength === 0) return true;
+    socket.write(NOTHING, this.#sent);
+    return false;
+  }
+
   unsentBytes(): number {
     return this.#socket.writableLength;
   }

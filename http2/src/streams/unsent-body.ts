@@ -10,7 +10,7 @@ export type BodyEnd =
 /** A body in chunks, and how much of it is sent. */
 export class UnsentBody {
   readonly lengthBytes: number;
-  /** What it takes of the memory of the process, in bytes; 0: its owner keeps it anyway. */
+  /** What it takes of the memory of the process, in bytes; 0: its owner keeps it anyway, and does not change it. */
   readonly costBytes: number;
   end: BodyEnd;
   /** Bytes that are sent. */
@@ -27,18 +27,17 @@ export class UnsentBody {
     this.end = end;
   }
 
-  /** Copies the next `count` bytes, which are there, and returns the offset after them. */
-  copy(target: Buffer, position: number, count: number): number {
-    this.sentBytes += count;
-    const end = position + count;
-    let next = position;
-    for (let chunk = this.#chunks[this.#index]; chunk !== undefined; chunk = this.#chunks[++this.#index]) {
-      const copied = chunk.copy(target, next, this.#offset, Math.min(chunk.length, this.#offset + end - next));
-      next += copied;
-      this.#offset += copied;
-      if (next === end) break;
+  /** The next bytes, of one chunk and at most `maxBytes`; they count as sent. */
+  take(maxBytes: number): Buffer {
+    let chunk = this.#chunks[this.#index];
+    while (this.#offset === chunk?.length) {
       this.#offset = 0;
+      chunk = this.#chunks[++this.#index];
     }
-    return end;
+    if (chunk === undefined) throw new Error("Cannot take bytes: the body has no more");
+    const bytes = chunk.subarray(this.#offset, this.#offset + maxBytes);
+    this.#offset += bytes.length;
+    this.sentBytes += bytes.length;
+    return bytes;
   }
 }
