@@ -3,7 +3,6 @@
 import { randomUUID, X509Certificate } from "node:crypto";
 import { hostname } from "node:os";
 
-import { setLogger } from "@grpc/grpc-js";
 import { type AdminRoute, AdminServer } from "@weir/common/admin/admin-server";
 import { Lifecycle, type Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log, LogFields } from "@weir/common/log/log";
@@ -13,7 +12,6 @@ import type { Tracing } from "@weir/common/tracing/tracing";
 
 import type { AdsSecurity } from "./ads/ads-security.ts";
 import { AdsServer } from "./ads/ads-server.ts";
-import type { GrpcService } from "./ads/services.ts";
 import { LastGoodKeeper } from "./pods/last-good-keeper.ts";
 import { PodRegistry } from "./pods/pod-registry.ts";
 import { ConcurrencyLimit } from "./report/concurrency-limit.ts";
@@ -22,7 +20,7 @@ import { type MarkFailed, PushFollower } from "./report/push-follower.ts";
 import { QuarantineLog } from "./report/quarantine-log.ts";
 import { reportRollout } from "./report/rollout/report-rollout.ts";
 import { RolloutFeed } from "./report/rollout/rollout-feed.ts";
-import { rolloutGrpcService } from "./report/rollout/rollout-grpc.ts";
+import { rolloutMethods } from "./report/rollout/rollout-grpc.ts";
 import type { RolloutFilter, RolloutReport } from "./report/rollout/rollout-report.ts";
 import { rolloutRoute } from "./report/rollout/rollout-route.ts";
 import type { AdsSecuritySettings } from "./ads-security-settings.ts";
@@ -81,7 +79,6 @@ export class ControlPlane {
     const { log, clock, tracer, markFailed, folderLookMs } = deps;
     this.#deps = deps;
     this.#settings = settings;
-    routeGrpcLog(log);
     this.#security = openSecurity(settings.ads.security, log);
     this.#pods = new PodRegistry({ clock });
     this.#source = createSource({ log, clock }, settings, folderLookMs);
@@ -182,14 +179,10 @@ export class ControlPlane {
         pods: this.#pods,
         clock: this.#deps.clock,
         refused: (reason) => this.#metrics.refused(reason),
-        services: this.#grpcServices(),
+        reports: rolloutMethods({ feed: this.#feed, limit: this.#rolloutLimit, log: this.#deps.log }),
       },
       { ...this.#settings.ads, identifier: this.#self.replica, snapshotMaxBytes: this.#settings.snapshotMaxBytes },
     );
-  }
-
-  #grpcServices(): readonly GrpcService[] {
-    return [rolloutGrpcService({ feed: this.#feed, limit: this.#rolloutLimit, log: this.#deps.log })];
   }
 
   #httpRoutes(): readonly AdminRoute[] {
@@ -263,12 +256,6 @@ function createSource(
     stateDirectory: settings.stateDirectory,
     ...(folderLookMs !== undefined && { pollIntervalMs: folderLookMs }),
   });
-}
-
-/** Logs the lines of grpc-js, which it would write to standard error, at debug level. */
-function routeGrpcLog(log: Log): void {
-  const line = (...words: unknown[]): void => log.debug("grpc", { text: words.map(String).join(" ") });
-  setLogger({ error: line, info: line, debug: line });
 }
 
 function openSecurity(security: AdsSecuritySettings, log: Log): AdsSecurity {

@@ -104,7 +104,7 @@ function readSettings(read: EnvReader): Settings {
         min: 1,
         max: STREAMS_MAX,
         effect:
-          "Most open streams of rate limit pods of one namespace, that of their certificates; without ADS_FLEET_FROM_CERTIFICATE=true, of one address. A pod needs one, and a replica has 10,000 in all.",
+          "Most open streams of rate limit pods of one namespace, that of their certificates; without ADS_FLEET_FROM_CERTIFICATE=true, of one address; with ADS_PLAINTEXT=true it does not apply. A pod needs one, and a replica has 10,000 in all.",
       }),
     },
     http: {

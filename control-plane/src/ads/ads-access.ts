@@ -1,12 +1,11 @@
 // Decides what a client of the listener for pods may do: open a stream, in which fleet, and read
 // reports. Refusals are counted and logged.
-import { status } from "@grpc/grpc-js";
 import type { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { Node } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
 
-import { type AdsSecurity, type CallRefusal, nameRefusal, reportRefusal, type SecuredCall } from "./ads-security.ts";
+import type { AdsPeer } from "./ads-peer.ts";
+import { type AdsSecurity, type CallRefusal, nameRefusal, reportRefusal } from "./ads-security.ts";
 import { type CertificateFleet, fleetOfCertificate, type FleetRefusal, otherNameRefusal } from "./certificate-fleet.ts";
-import { peerOf } from "./peer-address.ts";
 
 /** What decisions are made with. */
 export interface AdsAccessDeps {
@@ -23,9 +22,6 @@ export interface PodAccess {
   readonly granted?: CertificateFleet | undefined;
 }
 
-/** The answer to a call whose connection is gone, which no client receives. */
-const GONE: CallRefusal = { code: status.UNAVAILABLE, details: "the connection is gone" };
-
 /** The decisions. */
 export class AdsAccess {
   readonly #deps: AdsAccessDeps;
@@ -35,27 +31,25 @@ export class AdsAccess {
   }
 
   /** Whether a pod may use a discovery method, and in which fleet. */
-  admitPod(call: SecuredCall): PodAccess {
+  admitPod(peer: AdsPeer): PodAccess {
     const { security, warnings } = this.#deps;
-    if (isGone(call, security)) return { refusal: GONE };
-    const refusal = this.#countName(nameRefusal(call, security, warnings));
+    const refusal = this.#countName(nameRefusal(peer, security, warnings));
     if (refusal !== undefined) return { refusal };
     if (security.kind === "plaintext" || security.isFleetFromCertificate !== true) return {};
-    const granted = fleetOfCertificate(call.getAuthContext().sslPeerCertificate);
-    return "code" in granted ? { refusal: this.#refuseFleet(call, granted) } : { granted };
+    const granted = fleetOfCertificate(peer.certificate);
+    return "code" in granted ? { refusal: this.#refuseFleet(peer, granted) } : { granted };
   }
 
   /** Refuses a request whose node names another fleet or namespace than the certificate of the pod. */
-  refuseNode(call: SecuredCall, { granted }: PodAccess, node: Node | undefined): CallRefusal | undefined {
+  refuseNode(peer: AdsPeer, { granted }: PodAccess, node: Node | undefined): CallRefusal | undefined {
     const refusal = granted === undefined ? undefined : otherNameRefusal(node, granted);
-    return refusal === undefined ? undefined : this.#refuseFleet(call, refusal);
+    return refusal === undefined ? undefined : this.#refuseFleet(peer, refusal);
   }
 
   /** Refuses a client that may not read reports. */
-  refuseReports(call: SecuredCall): CallRefusal | undefined {
+  refuseReports(peer: AdsPeer): CallRefusal | undefined {
     const { security, warnings } = this.#deps;
-    if (isGone(call, security)) return GONE;
-    return this.#countName(reportRefusal(call, security, warnings));
+    return this.#countName(reportRefusal(peer, security, warnings));
   }
 
   #countName(refusal: CallRefusal | undefined): CallRefusal | undefined {
@@ -63,14 +57,9 @@ export class AdsAccess {
     return refusal;
   }
 
-  #refuseFleet(call: SecuredCall, { code, details, message, fields }: FleetRefusal): CallRefusal {
+  #refuseFleet(peer: AdsPeer, { code, details, message, fields }: FleetRefusal): CallRefusal {
     this.#deps.refused("fleet-not-allowed");
-    this.#deps.warnings.warn(message, { peer: peerOf(call), ...fields });
+    this.#deps.warnings.warn(message, { peer: peer.address, ...fields });
     return { code, details };
   }
-}
-
-/** Whether the connection ended before its call was looked at: the listener admits none without a certificate. */
-function isGone(call: SecuredCall, security: AdsSecurity): boolean {
-  return security.kind !== "plaintext" && call.getAuthContext().sslPeerCertificate === undefined;
 }

@@ -1,13 +1,12 @@
 // Protects the listener for pods, and decides by the names in a client certificate which calls are
 // allowed. TLS checks before that the certificate is genuine.
 
-import { type ServerDuplexStream, status } from "@grpc/grpc-js";
-import type { TlsFiles } from "@weir/common/tls/tls-files";
-
 import type { RateLimitedLog } from "@weir/common/log/rate-limited-log";
+import type { TlsFiles } from "@weir/common/tls/tls-files";
+import { GrpcStatus } from "@weir/http2/grpc/status";
 
 import { alternativeNames } from "./alternative-names.ts";
-import { peerOf } from "./peer-address.ts";
+import type { AdsPeer } from "./ads-peer.ts";
 
 /** Most names of a certificate that an answer and the log show, and their length, in characters. */
 const NAMES_SHOWN_MAX = 5;
@@ -29,52 +28,42 @@ export type AdsSecurity =
 
 /** Why a call is refused. */
 export interface CallRefusal {
-  readonly code: status;
+  /** The gRPC status. */
+  readonly code: number;
   readonly details: string;
 }
 
-/** A call, as far as access matters. */
-export type SecuredCall = Pick<ServerDuplexStream<unknown, unknown>, "getPeer" | "getAuthContext">;
-
-/** Refuses a call whose certificate has no allowed name. */
-export function nameRefusal(
-  call: SecuredCall,
-  security: AdsSecurity,
-  warnings: RateLimitedLog,
-): CallRefusal | undefined {
+/** Refuses a client whose certificate has no allowed name. */
+export function nameRefusal(peer: AdsPeer, security: AdsSecurity, warnings: RateLimitedLog): CallRefusal | undefined {
   if (security.kind === "plaintext") return undefined;
-  const names = alternativeNames(call.getAuthContext().sslPeerCertificate);
+  const names = alternativeNames(peer.certificate);
   if (isAllowed(names, security.allowedNames)) return undefined;
   const shown = showNames(names);
   warnings.warn("Refused a pod, no name in its certificate is among ADS_ALLOWED_SANS", {
-    peer: peerOf(call),
+    peer: peer.address,
     names: shown,
     allowed: security.allowedNames.join(", "),
   });
   return {
-    code: status.PERMISSION_DENIED,
+    code: GrpcStatus.PERMISSION_DENIED,
     details: `no name in the client certificate is allowed here, its names are: ${shown}`,
   };
 }
 
-/** Refuses a call for reports whose certificate has no name that allows them. */
-export function reportRefusal(
-  call: SecuredCall,
-  security: AdsSecurity,
-  warnings: RateLimitedLog,
-): CallRefusal | undefined {
-  if (security.kind === "plaintext" || security.reportNames === undefined) return nameRefusal(call, security, warnings);
+/** Refuses reports to a client whose certificate has no name that allows them. */
+export function reportRefusal(peer: AdsPeer, security: AdsSecurity, warnings: RateLimitedLog): CallRefusal | undefined {
+  if (security.kind === "plaintext" || security.reportNames === undefined) return nameRefusal(peer, security, warnings);
   const { reportNames } = security;
-  const names = alternativeNames(call.getAuthContext().sslPeerCertificate);
+  const names = alternativeNames(peer.certificate);
   if (reportNames.length > 0 && isAllowed(names, reportNames)) return undefined;
   const shown = showNames(names);
   warnings.warn("Refused a request for reports, no name in the client certificate is among ADS_REPORT_SANS", {
-    peer: peerOf(call),
+    peer: peer.address,
     names: shown,
     allowed: reportNames.join(", "),
   });
   return {
-    code: status.PERMISSION_DENIED,
+    code: GrpcStatus.PERMISSION_DENIED,
     details: `reports need a client certificate with a name in ADS_REPORT_SANS, its names are: ${shown}`,
   };
 }

@@ -2,7 +2,7 @@
 // fleet and of no other, and is reported in that namespace. Pure.
 import type { PeerCertificate } from "node:tls";
 
-import { status } from "@grpc/grpc-js";
+import { GrpcStatus } from "@weir/http2/grpc/status";
 import type { Node } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
 
 import { type CallRefusal, showNames } from "./ads-security.ts";
@@ -42,7 +42,7 @@ export function fleetOfCertificate(
   if (uri !== undefined && namespace !== undefined && fleet !== undefined) return { namespace, fleet, uri };
   const shown = showNames(uris.map(({ name }) => name ?? "(not readable)"));
   return {
-    code: status.PERMISSION_DENIED,
+    code: GrpcStatus.PERMISSION_DENIED,
     details: `the client certificate must have exactly one URI, ${FORM}, its URIs are: ${shown}`,
     message: `Refused a pod, its certificate does not have exactly one URI ${FORM}`,
     fields: { uris: shown },
@@ -57,7 +57,7 @@ export function otherNameRefusal(node: Node | undefined, granted: CertificateFle
     if (name === undefined || name === granted[what]) continue;
     const shown = showNames([name]);
     return {
-      code: status.PERMISSION_DENIED,
+      code: GrpcStatus.PERMISSION_DENIED,
       details: `the node names the ${what} ${shown}, and the client certificate is for the ${what} ${granted[what]} (${granted.uri})`,
       message: `Refused a pod, it names another ${what} than its certificate`,
       fields: { uri: granted.uri, [what]: granted[what], named: shown },

@@ -1,7 +1,21 @@
 // Tests of connection-life.ts.
 import { describe, expect, it } from "vitest";
 
-import { drainDelaysMs } from "./connection-life.ts";
+import { drainDelaysMs, limitsOf } from "./connection-life.ts";
+
+describe("limitsOf()", () => {
+  it("pings connections and bounds what they may do when nothing else is chosen", () => {
+    expect(limitsOf({ connectionAgeMaxMs: 3_600_000 })).toMatchObject({
+      keepAliveIntervalMs: 5000,
+      keepAliveTimeoutMs: 5000,
+      stallTimeoutMs: 10_000,
+      connectionAgeMs: 3_600_000,
+      connectionAgeGraceMs: 5000,
+      messageMaxBytes: 1_048_576,
+      concurrentStreamsMax: 100,
+    });
+  });
+});
 
 describe("drainDelaysMs()", () => {
   it.each([

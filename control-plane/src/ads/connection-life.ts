@@ -1,6 +1,6 @@
 // How connections live and end: keepalive, greatest age, bounds, and the order in which streams end
 // when the replica stops.
-import type { ServerOptions } from "@grpc/grpc-js";
+import type { Http2Limits } from "@weir/http2/limits/limits";
 
 import type { HeartbeatOptions } from "./stream/heartbeat.ts";
 
@@ -11,17 +11,30 @@ import type { HeartbeatOptions } from "./stream/heartbeat.ts";
 const KEEPALIVE_INTERVAL_MS = 5000;
 const KEEPALIVE_TIMEOUT_MS = 5000;
 
-/** Longest age, in milliseconds, to which gRPC can add a tenth: timers of Node have 31 bits. */
-const CONNECTION_AGE_LIMIT_MS = 1_900_000_000;
-
 /** How long streams may continue on a connection of the greatest age, in milliseconds. */
 const CONNECTION_AGE_GRACE_MS = 5000;
 
 /** Largest request, in bytes: node, names and the text of a NACK. */
 const REQUEST_MAX_BYTES = 1024 * 1024;
 
-/** Most streams on one connection. A pod needs one. */
+/** Most streams on one connection, and most calls that are not answered. A pod needs one. */
 const STREAMS_PER_CONNECTION_MAX = 100;
+const CALLS_PER_CONNECTION_MAX = 200;
+
+/**
+ * Output that a client does not take, of one connection and of all, in bytes. Snapshots take none of it:
+ * all streams share theirs.
+ */
+const UNSENT_MAX_BYTES = 64 * 1024;
+const UNSENT_TOTAL_MAX_BYTES = 128 * 1024 * 1024;
+
+/**
+ * How long a client may take nothing of a response, in milliseconds, for example while it is busy with
+ * the one before, and how long all of one may take: 56 MiB at 64 KiB a second. Heartbeats end the streams
+ * of pods that hang sooner.
+ */
+const STALL_MAX_MS = 60_000;
+const MESSAGE_MAX_MS = 900_000;
 
 /**
  * How long a stream may be open without a request, in milliseconds: it has a place that a pod needs. Pods
@@ -43,19 +56,24 @@ export interface ConnectionLife {
   readonly heartbeat?: HeartbeatOptions;
 }
 
-/** The options of the gRPC server. */
-export function serverOptionsOf(options: ConnectionLife): ServerOptions {
+/** The bounds of the HTTP/2 server. */
+export function limitsOf(options: ConnectionLife): Partial<Http2Limits> {
+  const keepAliveIntervalMs = options.keepaliveIntervalMs ?? KEEPALIVE_INTERVAL_MS;
+  const keepAliveTimeoutMs = options.keepaliveTimeoutMs ?? KEEPALIVE_TIMEOUT_MS;
   return {
-    "grpc.keepalive_time_ms": options.keepaliveIntervalMs ?? KEEPALIVE_INTERVAL_MS,
-    "grpc.keepalive_timeout_ms": options.keepaliveTimeoutMs ?? KEEPALIVE_TIMEOUT_MS,
-    "grpc.max_connection_age_ms": Math.min(options.connectionAgeMaxMs, CONNECTION_AGE_LIMIT_MS),
-    "grpc.max_connection_age_grace_ms": options.connectionAgeGraceMs ?? CONNECTION_AGE_GRACE_MS,
-    "grpc.max_receive_message_length": REQUEST_MAX_BYTES,
-    // SNAPSHOT_MAX_BYTES is the bound.
-    "grpc.max_send_message_length": -1,
-    "grpc.max_concurrent_streams": STREAMS_PER_CONNECTION_MAX,
-    // Its statistics are never read.
-    "grpc.enable_channelz": 0,
+    keepAliveIntervalMs,
+    keepAliveTimeoutMs,
+    // A client with unread output is not pinged.
+    stallTimeoutMs: keepAliveIntervalMs + keepAliveTimeoutMs,
+    streamStallTimeoutMs: STALL_MAX_MS,
+    messageTimeoutMs: MESSAGE_MAX_MS,
+    connectionAgeMs: options.connectionAgeMaxMs,
+    connectionAgeGraceMs: options.connectionAgeGraceMs ?? CONNECTION_AGE_GRACE_MS,
+    messageMaxBytes: REQUEST_MAX_BYTES,
+    concurrentStreamsMax: STREAMS_PER_CONNECTION_MAX,
+    callsInFlightMax: CALLS_PER_CONNECTION_MAX,
+    unsentMaxBytes: UNSENT_MAX_BYTES,
+    processMaxBytes: UNSENT_TOTAL_MAX_BYTES,
   };
 }
 

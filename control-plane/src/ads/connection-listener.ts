@@ -23,11 +23,11 @@ export interface AdsListenerOptions {
   readonly handshakeTimeoutMs?: number | undefined;
 }
 
-/** Makes a listener that passes each connection that is ready to `ready`. */
+/** Makes a listener that passes each connection that is ready to `ready`, which reports one without HTTP/2. */
 export function createAdsListener(
   { log, warnings, failed }: AdsListenerDeps,
   { security, handshakeTimeoutMs }: AdsListenerOptions,
-  ready: (socket: Socket) => void,
+  ready: (socket: Socket, notHttp2: () => void) => void,
 ): ConnectionListener {
   return new ConnectionListener(
     {

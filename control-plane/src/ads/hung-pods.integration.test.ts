@@ -1,9 +1,15 @@
 // Tests of ads-server.ts when many pods hang: they read nothing any more, and yet their connections
 // live.
+import { connect, constants } from "node:http2";
+
+import { toBinary } from "@bufbuild/protobuf";
 import { status } from "@grpc/grpc-js";
 import { silentLog } from "@weir/common/log/log";
 import { createHeadReader } from "@weir/harness/ads/head-reader";
+import { requestOf } from "@weir/harness/ads/pod-end";
 import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
+import { grpcMessage } from "@weir/harness/http2/http2-frames";
+import { DiscoveryRequestSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { afterEach, expect, it } from "vitest";
 
 import { HEARTBEAT_FEATURE } from "@weir/proto/grpc/heartbeat";
@@ -136,6 +142,31 @@ it("AdsServer answers a client that asks once and ends its side while as many re
   expect(await once.ended()).toMatchObject({ code: status.OK });
   once.close();
   expect(once.responses.map(({ resources }) => resources.length)).toEqual([1]);
+});
+
+it("AdsServer resets the stream of a pod that hangs with a closed window, and keeps its place until then", async () => {
+  await serve();
+  const session = connect(`http://127.0.0.1:${server.address()?.port ?? 0}`, { settings: { initialWindowSize: 0 } });
+  session.on("error", () => undefined);
+  const stream = session.request({
+    ":method": "POST",
+    ":path": "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources",
+    "content-type": "application/grpc",
+    te: "trailers",
+  });
+  const closed = new Promise<number>((resolve) => stream.on("close", () => resolve(stream.rstCode)));
+  stream.on("error", () => undefined);
+  stream.write(
+    grpcMessage(
+      toBinary(DiscoveryRequestSchema, requestOf({ node: { id: "hung", clientFeatures: [HEARTBEAT_FEATURE] } })),
+    ),
+  );
+  await until("the pod", () => registry.list().length === 1);
+  await until("the end in the reports", () => registry.list().length === 0);
+  expect(server.streams()).toBe(1);
+  expect(await closed).toBe(constants.NGHTTP2_CANCEL);
+  await until("no stream is left", () => server.streams() === 0);
+  session.destroy();
 });
 
 it("case A16: AdsServer ends the stream of a pod that answers pings and no heartbeats, and keeps those that answer or ask for none", async () => {

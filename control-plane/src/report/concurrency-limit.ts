@@ -10,12 +10,6 @@ const DELIVERY_MAX_MS = 30_000;
 /** The header for HTTP clients that get no answer: ask again after so many seconds. */
 export const RETRY_AFTER = { name: "Retry-After", value: "1" } as const;
 
-/** The stream of an answer: it closes when the client has all of it, or is gone. */
-export interface AnswerStream {
-  /** Calls back when it closes. */
-  once(event: "close", closed: () => void): unknown;
-}
-
 /** The number of answers, and what they do. */
 export interface ConcurrencyLimitOptions {
   readonly max: number;
@@ -33,26 +27,30 @@ export class ConcurrencyLimit {
   }
 
   /**
-   * Counts the answer until its stream closes, and cuts it after a while; fails with ANSWERS_EXCEEDED
-   * beyond the limit. A transport that hides its stream (undefined) is not counted.
+   * Counts an answer until the returned function is called, because the client has all of it or is gone,
+   * and cuts it after a while. Fails with ANSWERS_EXCEEDED beyond the limit.
    */
-  admit<Stream extends AnswerStream>(stream: Stream | undefined, cut: (stream: Stream) => void): void {
-    if (stream === undefined) return;
+  admit(cut: () => void): () => void {
     const { max, task } = this.#options;
     if (this.#active >= max) {
       const message = `Cannot ${task}: ${max} answers are on their way to clients that have not read them yet; ask again in a moment`;
       throw new ReportError("ANSWERS_EXCEEDED", message, { transient: true });
     }
     this.#active += 1;
-    const timer = setTimeout(() => cut(stream), DELIVERY_MAX_MS).unref();
-    stream.once("close", () => {
-      this.#active -= 1;
+    const timer = setTimeout(cut, DELIVERY_MAX_MS).unref();
+    let isCounted = true;
+    return () => {
+      if (isCounted) this.#active -= 1;
+      isCounted = false;
       clearTimeout(timer);
-    });
+    };
   }
 
-  /** The same for an answer over HTTP/1.1. */
+  /** The same for an answer over HTTP/1.1; a transport that hides it (undefined) is not counted. */
   admitResponse(response: ServerResponse | undefined): void {
-    this.admit(response, (cut) => cut.destroy());
+    response?.once(
+      "close",
+      this.admit(() => response.destroy()),
+    );
   }
 }

@@ -1,7 +1,7 @@
 // Why a question about the rollout is refused, and the code for clients.
-import { status } from "@grpc/grpc-js";
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
+import type { GrpcStatusName } from "@weir/http2/grpc/status";
 
 import type { ReportErrorCode } from "../errors.ts";
 
@@ -11,17 +11,17 @@ export class ReportError extends ServiceError<ReportErrorCode> {
 }
 
 const CODES = {
-  WATCHERS_EXCEEDED: status.RESOURCE_EXHAUSTED,
-  ANSWERS_EXCEEDED: status.RESOURCE_EXHAUSTED,
-  SHUTTING_DOWN: status.UNAVAILABLE, // Another replica answers.
-} as const satisfies Record<ReportErrorCode, status>;
+  WATCHERS_EXCEEDED: "RESOURCE_EXHAUSTED",
+  ANSWERS_EXCEEDED: "RESOURCE_EXHAUSTED",
+  SHUTTING_DOWN: "UNAVAILABLE", // Another replica answers.
+} as const satisfies Record<ReportErrorCode, GrpcStatusName>;
 
 /**
  * The text for a client, and the code, which gRPC and Connect share; errors other than a ReportError
  * are logged and INTERNAL.
  */
-export function refusalOf(error: unknown, log: Log): { readonly code: status; readonly message: string } {
+export function refusalOf(error: unknown, log: Log): { readonly code: GrpcStatusName; readonly message: string } {
   if (error instanceof ReportError) return { code: CODES[error.code], message: error.message };
   log.error("Cannot report the rollout", { error });
-  return { code: status.INTERNAL, message: "internal error" };
+  return { code: "INTERNAL", message: "internal error" };
 }

@@ -12,7 +12,6 @@ import type { PodRegistry, PodReport } from "../../pods/pod-registry.ts";
 import type { Publisher } from "../../snapshot/publisher.ts";
 import { encodeHead, encodeTail } from "../../snapshot/response-bytes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
-import type { WriteChunks } from "./chunked-writer.ts";
 import { Heartbeat, type HeartbeatOptions } from "./heartbeat.ts";
 import { identityOf, isProbe, type PodIdentity, podName } from "./node-identity.ts";
 import type { SendPermit, SendSemaphore } from "./send-semaphore.ts";
@@ -30,12 +29,12 @@ export interface PodChannel {
   /** Address and port of the client. */
   readonly peer: string;
   /**
-   * Sends one serialised DiscoveryResponse after those before. A configuration is never sent before the
-   * last one was written; heartbeats are.
+   * Sends one serialised DiscoveryResponse after those before; its chunks must not change until
+   * `written`. A configuration is never sent before the last one was written; heartbeats are.
    */
-  readonly send: WriteChunks;
+  send(chunks: readonly Buffer[], written: () => void): void;
   /** Ends the stream of a pod that has sent nothing for this long. */
-  readonly hung: (waitedMs: number) => void;
+  hung(waitedMs: number): void;
 }
 
 /** What a stream works with. */

@@ -17,7 +17,6 @@ import {
 } from "@connectrpc/connect-node";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { codeFromString } from "@connectrpc/connect/protocol-connect";
-import { status } from "@grpc/grpc-js";
 import type { Log } from "@weir/common/log/log";
 import { RolloutService } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 
@@ -117,7 +116,7 @@ function connectErrorOf(error: unknown, log: Log): ConnectError {
   const { code, message } = refusalOf(error, log);
   const isBusy = error instanceof ReportError && error.code === "ANSWERS_EXCEEDED";
   const headers = isBusy ? { [RETRY_AFTER.name]: RETRY_AFTER.value } : undefined;
-  return new ConnectError(message, codeFromString(status[code].toLowerCase()), headers);
+  return new ConnectError(message, codeFromString(code.toLowerCase()), headers);
 }
 
 function respondError(response: ServerResponse, status: number, code: string, message: string): void {

@@ -1,39 +1,61 @@
-// Tests of rollout-grpc.ts: what a client, and the log, hear of a fault of ours; what is made for a
+// Tests of rollout-grpc.ts: what a client, and the log, are told of a fault of ours; what is made for a
 // client that does not read.
-import { Writable } from "node:stream";
-
 import { create } from "@bufbuild/protobuf";
-import { silentLog } from "@weir/common/log/log";
+import { type Log, silentLog } from "@weir/common/log/log";
+import type { StreamingCall, StreamingReceiver, UnaryCall } from "@weir/http2/grpc/method";
 import { type Rollout, RolloutSchema } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import { expect, it } from "vitest";
 
 import { ConcurrencyLimit } from "../concurrency-limit.ts";
 import type { RolloutFeed } from "./rollout-feed.ts";
-import { rolloutGrpcService } from "./rollout-grpc.ts";
+import { rolloutMethods } from "./rollout-grpc.ts";
 
-const LIMIT = new ConcurrencyLimit({ max: 1, task: "report the rollout" });
+/** A call whose client takes a message when the test says so. */
+class FakeCall {
+  receiver: StreamingReceiver | undefined;
+  messages = 0;
+  readonly ends: unknown[] = [];
 
-it("rolloutGrpcService() logs a fault and tells the client nothing of it when the rollout cannot be told", () => {
+  stream(receiver: StreamingReceiver): StreamingCall {
+    this.receiver = receiver;
+    return this as unknown as StreamingCall;
+  }
+
+  sendShared(): boolean {
+    this.messages += 1;
+    return true;
+  }
+
+  reset(): void {}
+
+  end(...status: readonly unknown[]): void {
+    this.ends.push(status);
+  }
+}
+
+/** Calls a method with an empty request. */
+function call(method: "GetRollout" | "WatchRollout", feed: unknown, log: Log = silentLog()): FakeCall {
+  const limit = new ConcurrencyLimit({ max: 1, task: "report the rollout" });
+  const fake = new FakeCall();
+  const methods = rolloutMethods({ feed: feed as RolloutFeed, limit, log });
+  methods.get(`/weir.rollout.v1.RolloutService/${method}`)?.handle(fake as unknown as UnaryCall, Buffer.alloc(0), 0, 0);
+  return fake;
+}
+
+it("rolloutMethods() log a fault and tell the client nothing of it when the rollout cannot be told", () => {
   const lines: unknown[] = [];
   const fault = new TypeError("cannot read the secret of undefined");
   const feed = {
     get: () => {
       throw fault;
     },
-  } as unknown as RolloutFeed;
+  };
   const log = { ...silentLog(), error: (message: string, fields: unknown) => lines.push([message, fields]) };
-  const { implementation } = rolloutGrpcService({ feed, limit: LIMIT, log });
-  const answers: unknown[] = [];
-  const getRollout = implementation["getRollout"] as unknown as (
-    call: unknown,
-    answer: (error: unknown) => void,
-  ) => void;
-  getRollout({ request: {} }, (error) => answers.push(error));
-  expect(answers).toMatchObject([{ code: 13, details: "internal error" }]);
+  expect(call("GetRollout", feed, log as Log).ends).toEqual([[13, "internal error"]]);
   expect(lines).toEqual([["Cannot report the rollout", { error: fault }]]);
 });
 
-it("rolloutGrpcService() makes one state for a watcher that does not read, and the next when it has read that", async () => {
+it("rolloutMethods() make one state for a watcher that does not read, and the next when it has read that", async () => {
   let made = 0;
   let isGone = false;
   const feed = {
@@ -41,18 +63,14 @@ it("rolloutGrpcService() makes one state for a watcher that does not read, and t
       for (; !signal.aborted; made += 1) yield create(RolloutSchema);
       isGone = true;
     },
-  } as unknown as RolloutFeed;
-  const reads: (() => void)[] = [];
-  const stream = new Writable({ objectMode: true, write: (_state, _encoding, read) => reads.push(read) });
-  const { implementation } = rolloutGrpcService({ feed, limit: LIMIT, log: silentLog() });
-  const call = Object.assign(stream, { request: {}, getPeer: () => "192.0.2.1:4711" });
-  (implementation["watchRollout"] as unknown as (call: unknown) => void)(call);
+  };
+  const watch = call("WatchRollout", feed);
   await settle();
-  expect([made, reads.length, stream.writableLength]).toEqual([0, 1, 1]);
-  reads.shift()?.();
+  expect([made, watch.messages]).toEqual([0, 1]);
+  watch.receiver?.sent?.();
   await settle();
-  expect([made, reads.length, stream.writableLength]).toEqual([1, 1, 1]);
-  call.emit("cancelled");
+  expect([made, watch.messages]).toEqual([1, 2]);
+  watch.receiver?.closed?.();
   await settle();
   expect([made, isGone]).toEqual([2, true]);
 });

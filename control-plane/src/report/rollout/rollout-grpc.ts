@@ -1,68 +1,83 @@
 // The rollout API over gRPC, on the listener for pods, which decides which clients may call.
-import type { ServerWritableStream } from "@grpc/grpc-js";
 import { create } from "@bufbuild/protobuf";
 import type { Log } from "@weir/common/log/log";
+import { encodeMessage, libraryMethod } from "@weir/http2/grpc/library-messages";
+import { MessageQueue } from "@weir/http2/grpc/message-queue";
+import type { UnaryCall, UnaryMethod } from "@weir/http2/grpc/method";
+import { GrpcStatus } from "@weir/http2/grpc/status";
 import {
   type GetRolloutRequest,
+  GetRolloutRequestSchema,
   GetRolloutResponseSchema,
   RolloutService,
   type WatchRolloutRequest,
-  type WatchRolloutResponse,
+  WatchRolloutRequestSchema,
   WatchRolloutResponseSchema,
 } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 
-import type { GrpcService } from "../../ads/services.ts";
-import { grpcErrorOf, type ReportDeps, unaryMethod } from "../unary-method.ts";
+import type { ConcurrencyLimit } from "../concurrency-limit.ts";
+import { refusalOf } from "../report-error.ts";
 import type { RolloutFeed } from "./rollout-feed.ts";
 import { filterOf } from "./rollout-message.ts";
 
 /** What the rollout API works with, over every transport. */
-export interface RolloutApiDeps extends ReportDeps {
+export interface RolloutApiDeps {
   readonly feed: RolloutFeed;
+  /** Limits concurrent answers. */
+  readonly limit: ConcurrencyLimit;
+  readonly log: Log;
 }
 
-/** The service for the listener. */
-export function rolloutGrpcService({ feed, limit, log }: RolloutApiDeps): GrpcService {
-  return {
-    definition: serviceDefinition(RolloutService),
-    implementation: {
-      getRollout: unaryMethod(
-        ({ filter }: GetRolloutRequest) => create(GetRolloutResponseSchema, { rollout: feed.get(filterOf(filter)) }),
-        { limit, log },
-      ),
-      watchRollout: (call: WatchCall) => void follow(call, feed, log),
-    },
-  };
+/** The methods for the listener, by path. */
+export function rolloutMethods(deps: RolloutApiDeps): ReadonlyMap<string, UnaryMethod> {
+  const { getRollout, watchRollout } = serviceDefinition(RolloutService);
+  return new Map([
+    [getRollout.path, libraryMethod(GetRolloutRequestSchema, (call, request) => answer(call, request, deps))],
+    [watchRollout.path, libraryMethod(WatchRolloutRequestSchema, (call, request) => void follow(call, request, deps))],
+  ]);
 }
 
-type WatchCall = ServerWritableStream<WatchRolloutRequest, WatchRolloutResponse>;
-
-/** Never rejects: what goes wrong ends the call. */
-async function follow(call: WatchCall, feed: RolloutFeed, log: Log): Promise<void> {
-  const gone = new AbortController();
-  call.on("cancelled", () => gone.abort());
-  call.on("close", () => gone.abort());
-  call.on("error", (error) => log.debug("A watch of the rollout failed", { peer: call.getPeer(), error }));
+function answer(call: UnaryCall, { filter }: GetRolloutRequest, { feed, limit, log }: RolloutApiDeps): void {
+  let free = (): void => undefined;
+  const messages = new MessageQueue(
+    (receiver) => call.stream(receiver),
+    () => free(),
+  );
   try {
-    const { filter, heartbeatMs } = call.request;
-    for await (const rollout of feed.watch(filterOf(filter), gone.signal, heartbeatMs)) {
-      const response = rollout === undefined ? {} : { rollout };
-      await written(call, create(WatchRolloutResponseSchema, response), gone.signal);
-    }
-    call.end();
+    free = limit.admit(() => messages.reset());
+    const response = create(GetRolloutResponseSchema, { rollout: feed.get(filterOf(filter)) });
+    messages.send([encodeMessage(GetRolloutResponseSchema, response)]);
+    messages.end(GrpcStatus.OK, "");
   } catch (error) {
-    call.emit("error", grpcErrorOf(error, log));
+    fail(messages, error, log);
   }
 }
 
-/** Resolves when the response is sent or the client is gone. `drain` would queue 16 states. */
-async function written(call: WatchCall, response: WatchRolloutResponse, gone: AbortSignal): Promise<void> {
-  if (gone.aborted) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const go = (): void => resolve();
-  gone.addEventListener("abort", go, { once: true });
-  call.write(response, go);
-  await promise;
-  gone.removeEventListener("abort", go);
+/** Never rejects: what goes wrong ends the call. */
+async function follow(
+  call: UnaryCall,
+  { filter, heartbeatMs }: WatchRolloutRequest,
+  { feed, log }: RolloutApiDeps,
+): Promise<void> {
+  const gone = new AbortController();
+  const messages = new MessageQueue(
+    (receiver) => call.stream(receiver),
+    () => gone.abort(),
+  );
+  try {
+    for await (const rollout of feed.watch(filterOf(filter), gone.signal, heartbeatMs)) {
+      const response = create(WatchRolloutResponseSchema, rollout === undefined ? {} : { rollout });
+      const bytes = encodeMessage(WatchRolloutResponseSchema, response);
+      await new Promise<void>((written) => messages.send([bytes], written));
+    }
+    messages.end(GrpcStatus.OK, "");
+  } catch (error) {
+    fail(messages, error, log);
+  }
+}
+
+function fail(messages: MessageQueue, error: unknown, log: Log): void {
+  const { code, message } = refusalOf(error, log);
+  messages.end(GrpcStatus[code], message);
 }

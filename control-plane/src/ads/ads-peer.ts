@@ -1,0 +1,40 @@
+// The client at the other end of a connection: its address, and what its certificate names.
+import type { Socket } from "node:net";
+import { type PeerCertificate, TLSSocket } from "node:tls";
+
+import { formatAddress } from "@weir/common/net/listen";
+
+/** How a listener for both families shows a client of IPv4 (RFC 4291, section 2.5.5.2). */
+const MAPPED = /^::ffff:(?=\d+\.)/i;
+
+/** A client. */
+export interface AdsPeer {
+  /** Address and port: `192.0.2.1:4711`, `[2001:db8::1]:4711`; `unknown` when it is gone. */
+  readonly address: string;
+  /** Undefined: in plaintext. TLS admits none without a certificate. */
+  readonly certificate: Pick<PeerCertificate, "subjectaltname"> | undefined;
+}
+
+/** The client of a socket that is ready. */
+export function peerOf(socket: Socket): AdsPeer {
+  const { remoteAddress: host, remotePort: port } = socket;
+  return {
+    address: host === undefined || port === undefined ? "unknown" : peerAddress(host, port),
+    // The certificate as a whole takes kilobytes for each connection.
+    certificate: socket instanceof TLSSocket ? namesOf(socket.getPeerCertificate()) : undefined,
+  };
+}
+
+/** Address and port of a client. */
+export function peerAddress(host: string, port: number): string {
+  return formatAddress({ host: host.replace(MAPPED, ""), port });
+}
+
+/** The address without the port. */
+export function addressOf({ address }: AdsPeer): string {
+  return address.replace(/:\d+$/, "");
+}
+
+function namesOf({ subjectaltname }: PeerCertificate): AdsPeer["certificate"] {
+  return subjectaltname === undefined ? {} : { subjectaltname };
+}
