@@ -86,8 +86,8 @@ describe("MessageQueue", () => {
     expect([call.events, written, closed]).toEqual([["a"], ["a", "b"], 1]);
   });
 
-  it("resets the stream of a client that takes nothing when 64 messages wait", () => {
-    for (let count = 0; count < 65; count += 1) send("a");
+  it("resets the stream of a client that takes nothing when 256 messages wait", () => {
+    for (let count = 0; count < 257; count += 1) send("a");
     expect(call.events).toEqual(["a"]);
     send("one more");
     expect(call.events).toEqual(["a", "reset"]);

@@ -1,8 +1,8 @@
 // The messages that a method sends in a call: each follows the one before when the client has taken that.
 import type { StreamingCall, StreamingReceiver } from "./method.ts";
 
-/** Most messages that wait for the client; a client that lets more come about is given up. */
-const WAITING_MAX = 64;
+/** Most messages that wait for the client, for example 20 minutes of heartbeats; then the stream is reset. */
+const WAITING_MAX = 256;
 
 interface Message {
   readonly chunks: readonly Buffer[];
