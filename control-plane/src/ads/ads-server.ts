@@ -275,7 +275,6 @@ function createTurn(): Turn {
   const turn = new TurnEnd();
   return {
     atTurnEnd: (task) => turn.writeAnswers(task),
-    nowMs: () => turn.nowMs(),
     monotonicMs: () => performance.now(),
   };
 }
