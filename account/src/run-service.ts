@@ -18,6 +18,7 @@ export async function runService(settings: Settings, context: ProgramContext): P
     log,
     tracing: await startTracing(settings.tracing, { log }),
     clock: Date.now,
+    monotonicMs: () => performance.now(),
     stopsAtOnce: () => context.signalName() === "SIGINT",
   });
   for (const warning of settings.warnings) log.warn("Not fit for production", { reason: warning });

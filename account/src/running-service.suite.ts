@@ -58,7 +58,7 @@ export interface RunningService {
   readonly directory: string;
   /** Every line of the log, at debug level, as JSON. */
   readonly logLines: readonly string[];
-  /** Moves the service's clock. */
+  /** Moves the service's clocks. */
   advance(ms: number): void;
   call(call: Call): Promise<Answer>;
   /** Sends bytes as they are and gives back everything until the connection ends. */
@@ -86,7 +86,11 @@ export async function startService(env: Env = {}, patience: ListenerPatience = {
     const log = createLog({ level: "debug", format: "json", write: (line) => logLines.push(line) });
     const settings = parseSettings({ ...base, ...env, ...further });
     const tracing = await startTracing(settings.tracing, { log });
-    const deps = { log, tracing, clock: () => Date.now() + state.offsetMs, stopsAtOnce: () => true };
+    const deps = {
+      ...{ log, tracing, stopsAtOnce: () => true },
+      clock: () => Date.now() + state.offsetMs,
+      monotonicMs: () => performance.now() + state.offsetMs,
+    };
     const service = createService(settings, deps, patience);
     await service.lifecycle.start();
     return service;

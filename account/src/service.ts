@@ -51,6 +51,8 @@ export interface ServiceDeps {
   readonly tracing: Tracing;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
+  /** Milliseconds by a clock that only goes forward. */
+  readonly monotonicMs: () => number;
   /** Whether the stop skips the drain, as a user at a terminal expects. */
   readonly stopsAtOnce: () => boolean;
 }
@@ -68,8 +70,7 @@ export interface Service {
 
 /** Builds the service; throws a StartError when keys or data cannot be used. */
 export function createService(settings: Settings, deps: ServiceDeps, patience: ListenerPatience = {}): Service {
-  const { log, clock, tracing } = deps;
-  const monotonicMs = (): number => performance.now();
+  const { log, clock, monotonicMs, tracing } = deps;
   const scheme = settings.http.tls === undefined ? "http" : "https";
   const url = (): string =>
     settings.publicOrigin ?? `${scheme}://localhost:${http.address()?.port ?? settings.http.port}`;
