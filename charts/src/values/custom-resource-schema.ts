@@ -10,9 +10,16 @@ export function specSchema(definition: Mapping): JsonSchema {
   return strictSchema(fieldsOf(fieldsOf(openAPIV3Schema)["properties"])["spec"]);
 }
 
-/** Without descriptions, which `kubectl explain` shows, and with the listed fields only. */
+/** Without descriptions, which `kubectl explain` shows, and examples, and with the listed fields only. */
 function strictSchema(schema: unknown): JsonSchema {
-  const { description: _, properties, items, additionalProperties, ...rest } = fieldsOf(schema);
+  const {
+    description: _description,
+    example: _example,
+    properties,
+    items,
+    additionalProperties,
+    ...rest
+  } = fieldsOf(schema);
   const isOpen = rest["x-kubernetes-preserve-unknown-fields"] === true;
   const plain = Object.entries(rest).filter(([key]) => !key.startsWith("x-kubernetes-"));
   return {

@@ -5,6 +5,12 @@ import * as z from "zod";
 
 import { API_VERSION } from "./api-version.ts";
 
+/**
+ * Word of a schema for readers: what its pattern means, such as "must be host:port". The API server
+ * does not know it.
+ */
+export const PATTERN_WORDS = "x-pattern-words";
+
 /** A schema as CRDs contain it: structural, without references. */
 export type StructuralSchema = Readonly<Record<string, unknown>>;
 
@@ -68,6 +74,11 @@ export function emitDefinition(file: string, yaml: string): void {
   }
 }
 
+/** The schema of a resource for readers: as in the definition, and with the words of patterns. */
+export function readableSchema(definition: Definition): StructuralSchema {
+  return resourceSchema(definition, { hasPatternWords: true });
+}
+
 function customResourceDefinition(definition: Definition): StructuralSchema {
   const [group, version] = API_VERSION.split("/");
   const { kind, plural, shortName, scale, selectableFields, columns, status } = definition;
@@ -95,14 +106,26 @@ function customResourceDefinition(definition: Definition): StructuralSchema {
           ...(Object.keys(subresources).length > 0 && { subresources }),
           ...(selectableFields && { selectableFields }),
           additionalPrinterColumns: columns,
-          schema: { openAPIV3Schema: resourceSchema(definition) },
+          schema: { openAPIV3Schema: resourceSchema(definition, { hasPatternWords: false }) },
         },
       ],
     },
   };
 }
 
-function resourceSchema({ description, spec, alternatives, status, validations }: Definition): StructuralSchema {
+function resourceSchema(
+  { description, spec, alternatives, status, validations }: Definition,
+  { hasPatternWords }: { readonly hasPatternWords: boolean },
+): StructuralSchema {
+  const schemaOf = (type: z.ZodType): StructuralSchema =>
+    structural(
+      z.toJSONSchema(type, {
+        target: "openapi-3.0",
+        io: "input",
+        unrepresentable: "any",
+        ...(hasPatternWords && { override: addPatternWords }),
+      }),
+    );
   return {
     type: "object",
     description,
@@ -112,11 +135,27 @@ function resourceSchema({ description, spec, alternatives, status, validations }
       apiVersion: { type: "string", description: "Version of the schema of this resource." },
       kind: { type: "string", description: "Kind of this resource." },
       metadata: { type: "object" },
-      spec: structural(z.toJSONSchema(spec, { target: "openapi-3.0", io: "input", unrepresentable: "any" })),
+      spec: schemaOf(spec),
       ...alternatives,
-      ...(status && { status: structural(z.toJSONSchema(status, { target: "openapi-3.0", io: "input" })) }),
+      ...(status && { status: schemaOf(status) }),
     },
   };
+}
+
+/** Adds the message of a pattern's check, which says in words what the pattern allows. */
+function addPatternWords({
+  zodSchema,
+  jsonSchema,
+}: {
+  readonly zodSchema: z.core.$ZodType;
+  readonly jsonSchema: Record<string, unknown>;
+}): void {
+  for (const { _zod: check } of zodSchema._zod.def.checks ?? []) {
+    const { format, error } = check.def as typeof check.def & { readonly format?: string };
+    // These messages are the same for every value.
+    const words = format === "regex" ? error?.({} as never) : undefined;
+    if (typeof words === "string") jsonSchema[PATTERN_WORDS] = words;
+  }
 }
 
 /**

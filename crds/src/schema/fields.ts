@@ -1,6 +1,9 @@
 // Fields that several parts of the resource share.
 import * as z from "zod";
 
+/** Texts without control characters. RE2, JavaScript and Python read it alike. */
+const PRINTABLE = "^[^\\x00-\\x1f\\x7f-\\x9f]*$";
+
 /**
  * A text of at most so many characters; JSON schema counts code points, not the halves of surrogate
  * pairs.
@@ -11,16 +14,13 @@ export function text(charactersMax: number): z.ZodString {
   return z.string().refine(isShort, `must have at most ${charactersMax} characters`).meta({ maxLength: charactersMax });
 }
 
-/**
- * A text without control characters, which no terminal shows. RE2, JavaScript and Python read the
- * pattern alike.
- */
+/** A text without control characters, which no terminal shows. */
 export function printableText(charactersMax: number): z.ZodString {
   return text(charactersMax)
     .refine((value) => controlCharacterIn(value) === undefined, {
       error: ({ input }) => `must not contain the control character ${controlCharacterIn(String(input)) ?? ""}`,
     })
-    .meta({ maxLength: charactersMax, pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]*$" });
+    .meta({ maxLength: charactersMax, pattern: PRINTABLE });
 }
 
 /** A boolean that may be absent. */
@@ -34,7 +34,17 @@ export function flag(description: string): z.ZodOptional<z.ZodBoolean> {
  */
 export function list<Element extends z.ZodType>(
   element: Element,
-  { max, description, keys }: { readonly max: number; readonly description: string; readonly keys?: readonly string[] },
+  {
+    max,
+    keys,
+    ...texts
+  }: {
+    readonly max: number;
+    readonly description: string;
+    readonly keys?: readonly string[];
+    /** Absent: a list of the example of one element. */
+    readonly example?: readonly unknown[];
+  },
 ): z.ZodOptional<z.ZodArray<Element>> {
   const type =
     keys === undefined
@@ -44,7 +54,7 @@ export function list<Element extends z.ZodType>(
     .array(element)
     .max(max)
     .optional()
-    .meta({ ...type, description });
+    .meta({ ...type, ...texts });
 }
 
 /** The first control character of a text, such as U+0000. */

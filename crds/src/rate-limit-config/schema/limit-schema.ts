@@ -57,16 +57,21 @@ const limitFields = {
   requestsPerUnit: z.int().min(0).max(REQUESTS_MAX).optional().meta({
     format: "int64",
     description: "Requests allowed in one unit. 0 rejects every request. Required, unless unlimited is true.",
+    example: 20,
   }),
   unlimited: flag("Every request passes, and is still counted in the statistics."),
-  name: text(LIMIT_NAME_LENGTH_MAX)
-    .optional()
-    .describe(
+  name: text(LIMIT_NAME_LENGTH_MAX).optional().meta({
+    description:
       "Name of the limit: returned to the caller, and used by replaces of other limits. It need not be unique.",
-    ),
+    example: "per-user",
+  }),
   replaces: list(
     z
-      .object({ name: text(LIMIT_NAME_LENGTH_MAX).min(1).describe("Name of the limits to switch off.") })
+      .object({
+        name: text(LIMIT_NAME_LENGTH_MAX)
+          .min(1)
+          .meta({ description: "Name of the limits to switch off.", example: "per-address" }),
+      })
       .describe("Names limits by their name."),
     {
       max: REPLACES_MAX,
@@ -92,7 +97,9 @@ export const limitSchema = z
       });
     }
   })
-  .describe(
-    "The limit: so many requests in each unit, or unlimited. A rule without one leads to the rules below it, or exempts its value from a " +
+  .meta({
+    example: { unit: "minute", requestsPerUnit: 20 },
+    description:
+      "The limit: so many requests in each unit, or unlimited. A rule without one leads to the rules below it, or exempts its value from a " +
       "rule on the same key. One counter is kept for each different value of the entries that led here.",
-  );
+  });

@@ -64,15 +64,16 @@ type MetadataValue = NonNullable<DescriptorModel["metadata"]>[string];
 
 /** Everything of a rule but its limit and the rules below it. */
 const plainFields = {
-  key: printableText(KEY_LENGTH_MAX)
-    .min(1)
-    .describe(
+  key: printableText(KEY_LENGTH_MAX).min(1).meta({
+    description:
       "Key that the entry of a request's descriptor must have. Each * matches any text. Letter case counts; no control characters.",
-    ),
+    example: "user",
+  }),
   value: printableText(VALUE_LENGTH_MAX)
     .optional()
     .meta({
       default: "",
+      example: "admin",
       description:
         "Value that the entry must have; absent or empty means any. Each * matches any text, the empty text included; no control characters. Of the rules of one " +
         "level, the one with exactly the entry's value wins, then the first with a * that matches, then the one without a value.",
@@ -107,6 +108,7 @@ const plainFields = {
       description:
         "Free facts, returned to the caller in the dynamic metadata of the response. Any JSON, at most " +
         `${METADATA_FIELDS_MAX} fields that nest at most ${METADATA_DEPTH_MAX} levels deep.`,
+      example: { team: "checkout" },
     }),
 } as const;
 
@@ -139,6 +141,7 @@ export const specSchema = z
         description:
           "Domain of the rules: what the proxy names in its requests, without control characters. It cannot be changed. One resource owns it in each fleet, the oldest that " +
           "claims it; others are refused with the reason DomainConflict until the owner is gone.",
+        example: "shop",
       }),
     fleets: z
       .array(fleetName().describe(FLEET_NAME_RULE))
@@ -150,6 +153,7 @@ export const specSchema = z
         "x-kubernetes-list-type": "set",
         description:
           "Fleets of rate limit pods that these rules are for. Absent means every fleet; an empty list is not valid.",
+        example: ["edge"],
       }),
     descriptors: list(descriptorSchema(1), {
       max: TOP_DESCRIPTORS_MAX,
@@ -159,7 +163,14 @@ export const specSchema = z
         `entry leads to; rules nest at most ${DESCRIPTOR_DEPTH_MAX} levels deep, and no two of one level may have the same key and value.`,
     }),
   })
-  .describe("The rules of one domain.");
+  .meta({
+    description: "The rules of one domain.",
+    example: {
+      domain: "shop",
+      fleets: ["edge"],
+      descriptors: [{ key: "user", rateLimit: { unit: "minute", requestsPerUnit: 20 } }],
+    },
+  });
 
 const identity = z.object({ apiVersion: z.literal(API_VERSION), kind: z.literal(KIND) });
 
@@ -214,6 +225,7 @@ function descriptorSchema(level: number): z.ZodType<DescriptorSpec> {
     "x-kubernetes-validations": isTop ? [...LIMIT_VALIDATIONS, ...TOP_VALIDATIONS] : LIMIT_VALIDATIONS,
     description:
       "A rule: matches one entry of a request's descriptor, and limits the request or leads to rules for the next entry.",
+    example: { key: "user", rateLimit: { unit: "minute", requestsPerUnit: 20 } },
   };
   if (level === DESCRIPTOR_DEPTH_MAX) return z.object(fields).meta(meta);
   const descriptors = list(descriptorSchema(level + 1), {

@@ -33,47 +33,62 @@ const condition = conditionSchema({
   reason:
     "Why, in one word for programs. Accepted: Valid, InvalidSpec, DomainConflict, TooManyFleets, TooMany, TooLarge. Programmed: Programmed, " +
     "PartiallyProgrammed, Pending, NoDataPlane, RejectedByDataPlane, NotAccepted. Both: Pending, ReplicaSilent, NoControlPlane, NotWatched.",
+  example: {
+    type: "Programmed",
+    status: "False",
+    observedGeneration: 3,
+    lastTransitionTime: "2026-01-31T12:00:00Z",
+    reason: "RejectedByDataPlane",
+    message: "1 of 3 pods rejected it",
+  },
 });
 
 const podCounts = {
-  total: count("Pods that these rules are for: those that are connected, and ready ones that should be."),
-  accepted: count("Pods that enforce them."),
-  rejected: count("Pods that rejected them."),
-  pending: count("Pods that have not answered yet, or are ready and not connected."),
+  total: count("Pods that these rules are for: those that are connected, and ready ones that should be.", 4),
+  accepted: count("Pods that enforce them.", 2),
+  rejected: count("Pods that rejected them.", 1),
+  pending: count("Pods that have not answered yet, or are ready and not connected.", 1),
 } as const;
 
 const fleet = z
   .object({
-    name: z
-      .string()
-      .min(1)
-      .max(NAME_LENGTH_MAX)
-      .describe("Name of a fleet that the rules name; * means all together, for rules that name none."),
-    version: version
-      .optional()
-      .describe("Digest of this resource's own form there: it changes with an edit of this resource only."),
+    name: z.string().min(1).max(NAME_LENGTH_MAX).meta({
+      description: "Name of a fleet that the rules name; * means all together, for rules that name none.",
+      example: "edge",
+    }),
+    version: version.optional().meta({
+      description: "Digest of this resource's own form there: it changes with an edit of this resource only.",
+      example: "5b142383be9c5b142383",
+    }),
     ...podCounts,
     unknown: count(
       "Clients that claim to be of the fleet, and are no ready pod of the RateLimitService that owns it. They count nowhere else.",
+      0,
     ),
   })
   .describe("One fleet.");
 
 const problem = z
   .object({
-    field: z.string().max(FIELD_LENGTH_MAX).describe("Path of the field, such as spec.descriptors[2].rateLimit.unit."),
-    message: message.describe("What is wrong, and what is allowed."),
+    field: z.string().max(FIELD_LENGTH_MAX).meta({
+      description: "Path of the field, such as spec.descriptors[2].rateLimit.unit.",
+      example: "spec.descriptors[1].key",
+    }),
+    message: message.meta({
+      description: "What is wrong, and what is allowed.",
+      example: "duplicate descriptor composite key 'shop.a_b', first at spec.descriptors[0]",
+    }),
   })
   .describe("One thing that is wrong.");
 
 const rejection = z
   .object({
-    pod: z
-      .string()
-      .min(1)
-      .max(POD_LENGTH_MAX)
-      .describe("Namespace and name of the pod, such as gateway/ratelimit-7, or its node id when it reports no name."),
-    message: message.describe("The reason it gave."),
+    pod: z.string().min(1).max(POD_LENGTH_MAX).meta({
+      description:
+        "Namespace and name of the pod, such as gateway/ratelimit-7, or its node id when it reports no name.",
+      example: "gateway/ratelimit-7",
+    }),
+    message: message.meta({ description: "The reason it gave.", example: "gateway/shop: unknown unit" }),
   })
   .describe("One pod's rejection.");
 
@@ -97,12 +112,16 @@ export const statusSchema = z
       .string()
       .max(NAME_LENGTH_MAX + 3)
       .optional()
-      .describe("Domain that was observed; the resource owns it when it is accepted."),
+      .meta({ description: "Domain that was observed; the resource owns it when it is accepted.", example: "shop" }),
     servesLastGood: flag("Whether an earlier form of the rules is enforced, because the present one was rejected."),
     pods: z
       .object({
         ...podCounts,
-        summary: z.string().max(32).optional().describe("Accepted and total, such as 3/4, for kubectl get."),
+        summary: z
+          .string()
+          .max(32)
+          .optional()
+          .meta({ description: "Accepted and total, such as 3/4, for kubectl get.", example: "2/4" }),
       })
       .optional()
       .describe("Pods of all fleets, by their answer to the present rules."),
@@ -123,6 +142,6 @@ export const statusSchema = z
   })
   .describe("Result of the rules. Written by the operator.");
 
-function count(description: string): z.ZodOptional<z.ZodInt> {
-  return z.int().min(0).max(PODS_MAX).optional().meta({ format: "int32", description });
+function count(description: string, example: number): z.ZodOptional<z.ZodInt> {
+  return z.int().min(0).max(PODS_MAX).optional().meta({ format: "int32", description, example });
 }

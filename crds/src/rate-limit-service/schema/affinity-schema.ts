@@ -19,9 +19,12 @@ const nodeTerm = z
     matchExpressions: nodeRequirements("Requirements on labels of the node."),
     matchFields: nodeRequirements("Requirements on fields of the node."),
   })
-  .describe("Requirements that must all be met.");
+  .meta({
+    description: "Requirements that must all be met.",
+    example: { matchExpressions: [{ key: "node.example.org/pool", operator: "In", values: ["edge"] }] },
+  });
 
-const weight = count(1, WEIGHT_MAX, "How much it counts, from 1 to 100.");
+const weight = count([1, WEIGHT_MAX], "How much it counts, from 1 to 100.", 100);
 
 const nodeAffinity = z
   .object({
@@ -42,21 +45,27 @@ const nodeAffinity = z
   })
   .describe("Which nodes the pods may be on.");
 
-const labelKeys = (description: string) => list(text(KEY_LENGTH_MAX).min(1), { max: REQUIREMENTS_MAX, description });
+const labelKeys = (description: string, example: readonly string[]) =>
+  list(text(KEY_LENGTH_MAX).min(1), { max: REQUIREMENTS_MAX, description, example });
 
 const podTerm = z
   .object({
     labelSelector: labelSelector("Labels of the other pods.").optional(),
     namespaceSelector: labelSelector("Labels of their namespaces.").optional(),
-    namespaces: list(objectName("A namespace."), {
+    namespaces: list(objectName("A namespace.", "gateway"), {
       max: NAMESPACES_MAX,
       description: "Names of their namespaces; absent: the pod's own.",
     }),
-    topologyKey: text(KEY_LENGTH_MAX).min(1).describe("Label of nodes whose value is the place that counts."),
-    matchLabelKeys: labelKeys("Labels whose values the other pods must share with the pod."),
-    mismatchLabelKeys: labelKeys("Labels whose values the other pods must not share with the pod."),
+    topologyKey: text(KEY_LENGTH_MAX)
+      .min(1)
+      .meta({ description: "Label of nodes whose value is the place that counts.", example: "kubernetes.io/hostname" }),
+    matchLabelKeys: labelKeys("Labels whose values the other pods must share with the pod.", ["pod-template-hash"]),
+    mismatchLabelKeys: labelKeys("Labels whose values the other pods must not share with the pod.", ["tenant"]),
   })
-  .describe("Other pods, and a place.");
+  .meta({
+    description: "Other pods, and a place.",
+    example: { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels: { app: "envoy" } } },
+  });
 
 const podAffinity = (description: string) =>
   z

@@ -12,12 +12,12 @@ const TAG_LENGTH_MAX = 200;
 const URL_LENGTH_MAX = 1024;
 const DYNAMIC_KEYS_MAX = 100_000_000;
 
-const headerName = (description: string) =>
+const headerName = (description: string, example: string) =>
   text(HEADER_NAME_LENGTH_MAX)
     .min(1, { abort: true })
     .regex(HEADER_NAME, "must be the name of a header, such as RateLimit-Limit")
     .optional()
-    .describe(description);
+    .meta({ description, example });
 
 /** Fields of the spec about requests and reports. */
 export const behaviorFields = {
@@ -33,10 +33,19 @@ export const behaviorFields = {
   responseHeaders: z
     .object({
       enabled: flag("Whether answers carry the three headers; true when absent."),
-      limit: headerName("Name of the header with the limit; RateLimit-Limit when absent."),
-      remaining: headerName("Name of the header with the remaining requests; RateLimit-Remaining when absent."),
-      reset: headerName("Name of the header with the seconds until the window ends; RateLimit-Reset when absent."),
-      rule: headerName("Name of a header with the rule that rejected the request. Absent: no such header."),
+      limit: headerName("Name of the header with the limit; RateLimit-Limit when absent.", "X-RateLimit-Limit"),
+      remaining: headerName(
+        "Name of the header with the remaining requests; RateLimit-Remaining when absent.",
+        "X-RateLimit-Remaining",
+      ),
+      reset: headerName(
+        "Name of the header with the seconds until the window ends; RateLimit-Reset when absent.",
+        "X-RateLimit-Reset",
+      ),
+      rule: headerName(
+        "Name of a header with the rule that rejected the request. Absent: no such header.",
+        "X-RateLimit-Rule",
+      ),
     })
     .optional()
     .describe("Headers of the answers. Absent: none."),
@@ -45,22 +54,23 @@ export const behaviorFields = {
       tags: named(text(TAG_LENGTH_MAX).regex(/^[^,]*$/, "must not contain a comma"), {
         max: TAGS_MAX,
         description: "Tags of every statistic, by name.",
+        example: { cluster: "eu-1" },
       }).optional(),
       maxDynamicKeys: count(
-        0,
-        DYNAMIC_KEYS_MAX,
+        [0, DYNAMIC_KEYS_MAX],
         "Most statistics of each pod that are named after values of requests; 100000 when absent.",
+        20_000,
       ).optional(),
       push: z
         .object({
           format: z.enum(["statsd", "dogstatsd"]).describe("Whether the server speaks StatsD, or DogStatsD with tags."),
-          host: host("Host of the server."),
-          port: port("Port of the server; 8125 when absent.").optional(),
+          host: host("Host of the server.", "statsd.monitoring"),
+          port: port("Port of the server; 8125 when absent.", 8125).optional(),
           protocol: z
             .enum(["tcp", "udp"])
             .optional()
             .describe("Protocol to a StatsD server; tcp when absent. DogStatsD is always udp."),
-          interval: duration("Time between two pushes; 10s when absent.").optional(),
+          interval: duration("Time between two pushes; 10s when absent.", "15s").optional(),
         })
         .optional()
         .meta({
@@ -76,8 +86,10 @@ export const behaviorFields = {
       podMonitor: z
         .object({
           enabled: flag("Whether there is a PodMonitor when the cluster knows that kind; true when absent."),
-          labels: labels("Labels of the PodMonitor, by which a Prometheus selects it.").optional(),
-          interval: duration("Time between two scrapes. Absent: Prometheus decides.").optional(),
+          labels: labels("Labels of the PodMonitor, by which a Prometheus selects it.", {
+            release: "prometheus",
+          }).optional(),
+          interval: duration("Time between two scrapes. Absent: Prometheus decides.", "15s").optional(),
         })
         .optional()
         .describe("The PodMonitor of the Prometheus operator, for the port metrics."),
@@ -88,9 +100,16 @@ export const behaviorFields = {
     .object({
       endpoint: text(URL_LENGTH_MAX)
         .regex(/^https?:\/\/[^\s/]+(\/\S*)?$/, "must be a URL such as http://collector.monitoring:4318")
-        .describe("URL of the OTLP collector, such as http://collector.monitoring:4318."),
+        .meta({
+          description: "URL of the OTLP collector, such as http://collector.monitoring:4318.",
+          example: "http://collector.monitoring:4318",
+        }),
       protocol: z.enum(["http", "grpc"]).optional().describe("OTLP over HTTP or gRPC; http when absent."),
-      samplingPercent: count(0, 100, "Share of the requests that are traced, in percent; 100 when absent.").optional(),
+      samplingPercent: count(
+        [0, 100],
+        "Share of the requests that are traced, in percent; 100 when absent.",
+        1,
+      ).optional(),
     })
     .optional()
     .describe("Traces of requests. Absent: none."),

@@ -12,33 +12,37 @@ const VALUE_LENGTH_MAX = 8192;
 const FIELD_PATH_LENGTH_MAX = 512;
 const RESOURCE_LENGTH_MAX = 64;
 
-const reference = (of: string) =>
+const reference = (of: string, example: { readonly name: string; readonly key: string }) =>
   z
     .object({
-      name: objectName(`Name of the ${of}, in the same namespace.`),
-      key: dataKey(`Key inside the ${of}.`),
+      name: objectName(`Name of the ${of}, in the same namespace.`, example.name),
+      key: dataKey(`Key inside the ${of}.`, example.key),
       optional: flag(`Leave the variable out when the ${of} or the key does not exist.`),
     })
     .optional()
-    .describe(`Key of a ${of}. The pods read it when they start only.`);
+    .meta({ description: `Key of a ${of}. The pods read it when they start only.`, example });
 
 const valueFrom = z
   .object({
-    secretKeyRef: reference("Secret"),
-    configMapKeyRef: reference("ConfigMap"),
+    secretKeyRef: reference("Secret", { name: "edge", key: "prefix" }),
+    configMapKeyRef: reference("ConfigMap", { name: "edge", key: "prefix" }),
     fieldRef: z
       .object({
         apiVersion: z.literal("v1").optional().describe("Version of the schema that fieldPath is of."),
-        fieldPath: text(FIELD_PATH_LENGTH_MAX).min(1).describe("Path of a field of the pod, such as status.podIP."),
+        fieldPath: text(FIELD_PATH_LENGTH_MAX)
+          .min(1)
+          .meta({ description: "Path of a field of the pod, such as status.podIP.", example: "status.podIP" }),
       })
       .optional()
       .describe("A field of the pod."),
     resourceFieldRef: z
       .object({
-        resource: text(RESOURCE_LENGTH_MAX).min(1).describe("Resource of the container, such as limits.memory."),
+        resource: text(RESOURCE_LENGTH_MAX)
+          .min(1)
+          .meta({ description: "Resource of the container, such as limits.memory.", example: "limits.memory" }),
         divisor: text(RESOURCE_LENGTH_MAX)
           .optional()
-          .describe("Unit in which it is given, such as 1Mi; 1 when absent."),
+          .meta({ description: "Unit in which it is given, such as 1Mi; 1 when absent.", example: "1Mi" }),
       })
       .optional()
       .describe("A resource of the container."),
@@ -51,6 +55,7 @@ const valueFrom = z
       },
     ],
     description: "Where the value comes from.",
+    example: { configMapKeyRef: { name: "edge", key: "prefix" } },
   });
 
 const variable = z
@@ -58,8 +63,8 @@ const variable = z
     name: text(NAME_LENGTH_MAX)
       .min(1, { abort: true })
       .regex(NAME, 'must consist of letters, digits and "_", and not begin with a digit')
-      .describe("Name of the setting, such as LOG_LEVEL."),
-    value: text(VALUE_LENGTH_MAX).optional().describe("Value of the setting."),
+      .meta({ description: "Name of the setting, such as LOG_LEVEL.", example: "LOG_LEVEL" }),
+    value: text(VALUE_LENGTH_MAX).optional().meta({ description: "Value of the setting.", example: "info" }),
     valueFrom: valueFrom.optional(),
   })
   .meta({
@@ -76,6 +81,7 @@ const variable = z
       },
     ],
     description: "One setting.",
+    example: { name: "LOG_LEVEL", value: "info" },
   });
 
 /** The environment. */

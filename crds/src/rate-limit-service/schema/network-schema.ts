@@ -11,8 +11,8 @@ const EXCEPTIONS_MAX = 64;
 const CIDR = /^[0-9A-Fa-f:.]+\/[0-9]{1,3}$/;
 const CIDR_LENGTH_MAX = 49;
 
-const cidr = (description: string) =>
-  text(CIDR_LENGTH_MAX).regex(CIDR, "must be a block of addresses such as 10.0.0.0/8").describe(description);
+const cidr = (description: string, example: string) =>
+  text(CIDR_LENGTH_MAX).regex(CIDR, "must be a block of addresses such as 10.0.0.0/8").meta({ description, example });
 
 const peer = z
   .object({
@@ -20,8 +20,8 @@ const peer = z
     namespaceSelector: labelSelector("Labels of their namespaces; absent: the own namespace.").optional(),
     ipBlock: z
       .object({
-        cidr: cidr("Block of addresses, such as 10.0.0.0/8."),
-        except: list(cidr("A block of addresses."), {
+        cidr: cidr("Block of addresses, such as 10.0.0.0/8.", "10.0.0.0/8"),
+        except: list(cidr("A block of addresses.", "10.1.0.0/16"), {
           max: EXCEPTIONS_MAX,
           description: "Blocks inside it that are not meant.",
         }),
@@ -38,19 +38,28 @@ const peer = z
       },
     ],
     description: "Clients that may connect, as in a NetworkPolicy.",
+    example: {
+      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "gateway" } },
+      podSelector: { matchLabels: { app: "envoy" } },
+    },
   });
 
 /** Fields of the spec about connections. */
 export const networkFields = {
   controlPlane: z
     .object({
-      address: hostPort("host:port of the control plane. Absent: the operator's own.").optional(),
+      address: hostPort(
+        "host:port of the control plane. Absent: the operator's own.",
+        "weir.example.org:18000",
+      ).optional(),
       serverName: host(
         "DNS name that the certificate of the control plane must be valid for. Absent: the host of address.",
+        "weir.example.org",
       ).optional(),
       certificateSecret: objectName(
         "Name of a Secret in the same namespace with the certificate of the pods (tls.crt), its key (tls.key) and the authority of the control plane (ca.crt). " +
           "Absent: its pair in the Secret weir-ratelimit-tls, which the operator makes.",
+        "edge-control-plane",
       ).optional(),
       plaintext: flag(
         "Connect without TLS: only for a control plane that serves plain text, in a network that is trusted.",
@@ -72,17 +81,23 @@ export const networkFields = {
         },
       ],
       description: "Control plane that the pods get their rules from. Absent: the operator's own.",
+      example: { address: "weir.example.org:18000", serverName: "weir.example.org" },
     }),
   tls: z
     .object({
       certificateSecret: objectName(
         "Name of a Secret of type kubernetes.io/tls in the same namespace: the certificate chain (tls.crt) and its key (tls.key). It is read again when it changes.",
+        "edge-grpc",
       ),
       clientCertificates: z
         .object({
-          caSecretRef: secretKey("Key of a Secret with the certificates of the authority of clients, in PEM."),
+          caSecretRef: secretKey("Key of a Secret with the certificates of the authority of clients, in PEM.", {
+            name: "envoy-ca",
+            key: "ca.crt",
+          }),
           subjectAlternativeName: host(
             "DNS name that the client's certificate must be valid for. Absent: any certificate of the authority.",
+            "envoy.gateway.svc",
           ).optional(),
         })
         .optional()
@@ -97,7 +112,7 @@ export const networkFields = {
         max: PEERS_MAX,
         description: "Clients of the gRPC port. Absent: every client; an empty list: none.",
       }),
-      monitoringNamespaces: list(objectName("A namespace."), {
+      monitoringNamespaces: list(objectName("A namespace.", "monitoring"), {
         max: NAMESPACES_MAX,
         description: "Names of the namespaces that may read metrics and the debug port, next to the own one.",
       }),

@@ -30,9 +30,11 @@ const RESERVED_ANNOTATION = {
 
 const toleration = z
   .object({
-    key: text(KEY_LENGTH_MAX).optional().describe("Key of the taint; absent with Exists: every taint."),
+    key: text(KEY_LENGTH_MAX)
+      .optional()
+      .meta({ description: "Key of the taint; absent with Exists: every taint.", example: "node.example.org/pool" }),
     operator: z.enum(["Exists", "Equal"]).optional().describe("How value is compared; Equal when absent."),
-    value: text(VALUE_LENGTH_MAX).optional().describe("Value of the taint."),
+    value: text(VALUE_LENGTH_MAX).optional().meta({ description: "Value of the taint.", example: "edge" }),
     effect: z
       .enum(["NoSchedule", "PreferNoSchedule", "NoExecute"])
       .optional()
@@ -42,16 +44,20 @@ const toleration = z
       .min(0)
       .max(SECONDS_MAX)
       .optional()
-      .meta({ format: "int64", description: "How long NoExecute is tolerated; absent: indefinitely." }),
+      .meta({ format: "int64", description: "How long NoExecute is tolerated; absent: indefinitely.", example: 300 }),
   })
-  .describe("A taint that the pods tolerate.");
+  .meta({
+    description: "A taint that the pods tolerate.",
+    example: { key: "node.example.org/pool", operator: "Equal", value: "edge", effect: "NoSchedule" },
+  });
 
 const spreadConstraint = z
   .object({
-    maxSkew: count(1, SKEW_MAX, "Most pods that one place may have more than another."),
-    topologyKey: text(KEY_LENGTH_MAX)
-      .min(1)
-      .describe("Label of nodes whose value is the place, such as topology.kubernetes.io/zone."),
+    maxSkew: count([1, SKEW_MAX], "Most pods that one place may have more than another.", 1),
+    topologyKey: text(KEY_LENGTH_MAX).min(1).meta({
+      description: "Label of nodes whose value is the place, such as topology.kubernetes.io/zone.",
+      example: "topology.kubernetes.io/zone",
+    }),
     whenUnsatisfiable: z
       .enum(["DoNotSchedule", "ScheduleAnyway"])
       .describe("What happens to a pod that would break it."),
@@ -59,15 +65,19 @@ const spreadConstraint = z
     matchLabelKeys: list(text(KEY_LENGTH_MAX).min(1), {
       max: CONSTRAINTS_MAX,
       description: "Labels whose values the pods must share to count together.",
+      example: ["pod-template-hash"],
     }),
-    minDomains: count(1, SKEW_MAX, "Fewest places; only with DoNotSchedule.").optional(),
+    minDomains: count([1, SKEW_MAX], "Fewest places; only with DoNotSchedule.", 3).optional(),
     nodeAffinityPolicy: z
       .enum(["Honor", "Ignore"])
       .optional()
       .describe("Whether node affinity decides which nodes count."),
     nodeTaintsPolicy: z.enum(["Honor", "Ignore"]).optional().describe("Whether taints decide which nodes count."),
   })
-  .describe("A rule of how the pods are spread.");
+  .meta({
+    description: "A rule of how the pods are spread.",
+    example: { maxSkew: 1, topologyKey: "topology.kubernetes.io/zone", whenUnsatisfiable: "DoNotSchedule" },
+  });
 
 /** Fields of the spec about the pods. */
 export const podFields = {
@@ -75,20 +85,28 @@ export const podFields = {
     .min(1)
     .regex(/^\S+$/, "must be a reference to an image, without spaces")
     .optional()
-    .describe("Image of the pods. Absent: the one of the operator's own release."),
+    .meta({
+      description: "Image of the pods. Absent: the one of the operator's own release.",
+      example: "registry.example.org/weir/ratelimit:1.2.3",
+    }),
   imagePullPolicy: z.enum(["Always", "IfNotPresent", "Never"]).optional().describe("When the image is pulled."),
   imagePullSecrets: list(
-    z.object({ name: objectName("Name of the Secret, in the same namespace.") }).describe("Names a Secret."),
+    z
+      .object({ name: objectName("Name of the Secret, in the same namespace.", "registry") })
+      .describe("Names a Secret."),
     { max: PULL_SECRETS_MAX, keys: ["name"], description: "Secrets with which the image is pulled." },
   ),
   resources: z
     .object({
-      requests: quantities("What is reserved for each pod, such as cpu and memory.").optional(),
-      limits: quantities("What each pod may use at most.").optional(),
+      requests: quantities("What is reserved for each pod, such as cpu and memory.", {
+        cpu: "500m",
+        memory: "128Mi",
+      }).optional(),
+      limits: quantities("What each pod may use at most.", { cpu: "2", memory: "256Mi" }).optional(),
     })
     .optional()
     .describe("Processor and memory of each pod's container."),
-  nodeSelector: labels("Labels that a node must have.").optional(),
+  nodeSelector: labels("Labels that a node must have.", { "kubernetes.io/arch": "amd64" }).optional(),
   tolerations: list(toleration, { max: TOLERATIONS_MAX, description: "Taints that the pods tolerate." }),
   affinity: affinitySchema.optional(),
   topologySpreadConstraints: list(spreadConstraint, {
@@ -96,13 +114,14 @@ export const podFields = {
     description:
       "How the pods are spread over nodes, zones and the like. Absent: over nodes and zones as well as possible.",
   }),
-  priorityClassName: objectName("Name of the PriorityClass of the pods.").optional(),
-  podLabels: labels("Labels of the pods, next to those of the operator.")
+  priorityClassName: objectName("Name of the PriorityClass of the pods.", "system-cluster-critical").optional(),
+  podLabels: labels("Labels of the pods, next to those of the operator.", { team: "edge" })
     .optional()
     .meta({ "x-kubernetes-validations": [RESERVED_LABEL] }),
   podAnnotations: named(text(ANNOTATION_LENGTH_MAX), {
     max: LABELS_MAX,
     description: "Annotations of the pods, next to those of the operator.",
+    example: { "sidecar.istio.io/inject": "false" },
   })
     .optional()
     .meta({ "x-kubernetes-validations": [RESERVED_ANNOTATION] }),

@@ -14,33 +14,61 @@ const metric = z
     type: z
       .enum(["Resource", "ContainerResource", "Pods", "Object", "External"])
       .describe("Kind of metric. The field of the same name, in lower camel case, describes it."),
-    resource: openObject("Resource of the pods, with its target.").optional(),
-    containerResource: openObject("Resource of one container, with its target.").optional(),
-    pods: openObject("Metric of each pod, with its target.").optional(),
-    object: openObject("Metric of another object, with its target.").optional(),
-    external: openObject("Metric from outside of the cluster, with its target.").optional(),
+    resource: openObject("Resource of the pods, with its target.", {
+      name: "memory",
+      target: { type: "Utilization", averageUtilization: 80 },
+    }).optional(),
+    containerResource: openObject("Resource of one container, with its target.", {
+      name: "cpu",
+      container: "ratelimit",
+      target: { type: "Utilization", averageUtilization: 70 },
+    }).optional(),
+    pods: openObject("Metric of each pod, with its target.", {
+      metric: { name: "requests_per_second" },
+      target: { type: "AverageValue", averageValue: "5k" },
+    }).optional(),
+    object: openObject("Metric of another object, with its target.", {
+      describedObject: { apiVersion: "gateway.networking.k8s.io/v1", kind: "Gateway", name: "edge" },
+      metric: { name: "requests_per_second" },
+      target: { type: "Value", value: "50k" },
+    }).optional(),
+    external: openObject("Metric from outside of the cluster, with its target.", {
+      metric: { name: "requests_per_second" },
+      target: { type: "AverageValue", averageValue: "5k" },
+    }).optional(),
   })
-  .describe("One metric, as in a HorizontalPodAutoscaler of autoscaling/v2.");
+  .meta({
+    description: "One metric, as in a HorizontalPodAutoscaler of autoscaling/v2.",
+    example: {
+      type: "Resource",
+      resource: { name: "memory", target: { type: "Utilization", averageUtilization: 80 } },
+    },
+  });
 
 /** Fields of the spec about the number of pods. */
 export const scalingFields = {
   replicas: count(
-    0,
-    REPLICAS_MAX,
+    [0, REPLICAS_MAX],
     "Number of pods, when it is not scaled automatically. Absent: 2, or 1 with the backend memory.",
+    3,
   ).optional(),
   autoscaling: z
     .object({
-      minReplicas: count(1, REPLICAS_MAX, "Fewest pods; 2 when absent, or maxReplicas if that is less.").optional(),
-      maxReplicas: count(1, REPLICAS_MAX, "Most pods."),
+      minReplicas: count(
+        [1, REPLICAS_MAX],
+        "Fewest pods; 2 when absent, or maxReplicas if that is less.",
+        2,
+      ).optional(),
+      maxReplicas: count([1, REPLICAS_MAX], "Most pods.", 10),
       targetCPUUtilizationPercentage: count(
-        1,
-        UTILIZATION_MAX,
+        [1, UTILIZATION_MAX],
         "Use of the processor, in percent of resources.requests.cpu, at which pods are added. Absent: 70 when there are no metrics, else not used.",
+        60,
       ).optional(),
       metrics: list(metric, { max: METRICS_MAX, description: "Metrics that pods are added and removed by." }),
       behavior: openObject(
         "How quickly pods are added and removed, as in a HorizontalPodAutoscaler of autoscaling/v2.",
+        { scaleDown: { stabilizationWindowSeconds: 300 } },
       ).optional(),
     })
     .optional()

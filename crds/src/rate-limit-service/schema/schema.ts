@@ -65,16 +65,24 @@ export const serviceSpecSchema = z
     ...scalingFields,
     fleet: fleetName()
       .optional()
-      .describe(
-        `Fleet that the pods belong to: RateLimitConfigs name it in spec.fleets. It cannot be changed. Absent: NAMESPACE.NAME, shortened with a hash to 63 characters. Only RateLimitServices of a namespace may name NAMESPACE.*; a name without a dot belongs to the oldest that names it. ${FLEET_NAME_RULE}`,
-      ),
+      .meta({
+        description: `Fleet that the pods belong to: RateLimitConfigs name it in spec.fleets. It cannot be changed. Absent: NAMESPACE.NAME, shortened with a hash to 63 characters. Only RateLimitServices of a namespace may name NAMESPACE.*; a name without a dot belongs to the oldest that names it. ${FLEET_NAME_RULE}`,
+        example: "edge",
+      }),
     backend: backendSchema,
     ...networkFields,
     ...behaviorFields,
     ...podFields,
     env: envSchema,
   })
-  .meta({ "x-kubernetes-validations": SPEC_VALIDATIONS, description: "The pods, and what they do." });
+  .meta({
+    "x-kubernetes-validations": SPEC_VALIDATIONS,
+    description: "The pods, and what they do.",
+    example: {
+      replicas: 3,
+      backend: { type: "redis", redis: { type: "single", single: { address: "redis.shop.svc:6379" } } },
+    },
+  });
 
 const identity = z.object({ apiVersion: z.literal(API_VERSION), kind: z.literal(SERVICE_KIND) });
 

@@ -19,11 +19,14 @@ export function requirement<const Operators extends readonly [string, ...string[
 }> {
   return z
     .object({
-      key: text(KEY_LENGTH_MAX).min(1).describe("Name of the label."),
+      key: text(KEY_LENGTH_MAX)
+        .min(1)
+        .meta({ description: "Name of the label.", example: "topology.kubernetes.io/zone" }),
       operator: z.enum(operators).describe(`How the label's value relates to values: ${operators.join(", ")}.`),
       values: list(text(VALUE_LENGTH_MAX), {
         max: VALUES_MAX,
         description: "Values; none with Exists and DoesNotExist.",
+        example: ["eu-west-1a", "eu-west-1b"],
       }),
     })
     .describe("One requirement.");
@@ -40,7 +43,7 @@ export interface LabelSelector {
 export function labelSelector(description: string): z.ZodType<LabelSelector> {
   return z
     .object({
-      matchLabels: labels("Labels that must have these values.").optional(),
+      matchLabels: labels("Labels that must have these values.", { app: "envoy" }).optional(),
       matchExpressions: list(requirement(["In", "NotIn", "Exists", "DoesNotExist"]), {
         max: EXPRESSIONS_MAX,
         description: "Requirements that must all be met.",

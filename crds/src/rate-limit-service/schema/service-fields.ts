@@ -26,7 +26,7 @@ const LABEL_VALUE_LENGTH_MAX = 63;
 export const LABELS_MAX = 64;
 
 /** The name of another object. */
-export function objectName(description: string): z.ZodString {
+export function objectName(description: string, example: string): z.ZodString {
   return z
     .string()
     .min(1, { abort: true })
@@ -35,86 +35,103 @@ export function objectName(description: string): z.ZodString {
       OBJECT_NAME,
       'must consist of lower-case letters, digits, "-" and ".", and begin and end with a letter or digit',
     )
-    .describe(description);
+    .meta({ description, example });
 }
 
 /** The name of a key inside a Secret or ConfigMap. */
-export function dataKey(description: string): z.ZodString {
+export function dataKey(description: string, example: string): z.ZodString {
   return z
     .string()
     .min(1, { abort: true })
     .max(OBJECT_NAME_LENGTH_MAX)
     .regex(DATA_KEY, 'must consist of letters, digits, "-", "_" and "."')
-    .describe(description);
+    .meta({ description, example });
 }
 
 /** One key of a Secret in the namespace of the resource. */
-export function secretKey(description: string): z.ZodObject<{ name: z.ZodString; key: z.ZodString }> {
+export function secretKey(
+  description: string,
+  example: { readonly name: string; readonly key: string },
+): z.ZodObject<{ name: z.ZodString; key: z.ZodString }> {
   return z
-    .object({ name: objectName("Name of the Secret, in the same namespace."), key: dataKey("Key inside the Secret.") })
+    .object({
+      name: objectName("Name of the Secret, in the same namespace.", example.name),
+      key: dataKey("Key inside the Secret.", example.key),
+    })
     .describe(description);
 }
 
 /** `host:port`. */
-export function hostPort(description: string): z.ZodString {
+export function hostPort(description: string, example: string): z.ZodString {
   return z
     .string()
     .min(3, { abort: true })
     .max(HOST_PORT_LENGTH_MAX)
     .regex(HOST_PORT, "must be host:port, such as redis.shop.svc:6379 or [::1]:6379")
-    .describe(description);
+    .meta({ description, example });
 }
 
 /** A host without a port. */
-export function host(description: string): z.ZodString {
+export function host(description: string, example: string): z.ZodString {
   return z
     .string()
     .min(1, { abort: true })
     .max(OBJECT_NAME_LENGTH_MAX)
     .regex(HOST, "must be a host name or an IP address, IPv6 in brackets")
-    .describe(description);
+    .meta({ description, example });
 }
 
 /** A duration, such as 500ms. */
-export function duration(description: string): z.ZodString {
+export function duration(description: string, example: string): z.ZodString {
   return z
     .string()
     .max(DURATION_LENGTH_MAX)
     .regex(DURATION, "must be a number and a unit out of ms, s, m, h, such as 500ms or 1.5s")
-    .describe(`${description} A number and a unit, such as 500ms, 10s or 5m.`);
+    .meta({ description: `${description} A number and a unit, such as 500ms, 10s or 5m.`, example });
 }
 
 /** A whole number within bounds that fits 32 bits. */
-export function count(min: number, max: number, description: string): z.ZodInt {
-  return z.int().min(min).max(max).meta({ format: "int32", description });
+export function count([min, max]: readonly [min: number, max: number], description: string, example: number): z.ZodInt {
+  return z.int().min(min).max(max).meta({ format: "int32", description, example });
 }
 
 /** A TCP or UDP port. */
-export function port(description: string): z.ZodInt {
-  return count(1, 65_535, description);
+export function port(description: string, example: number): z.ZodInt {
+  return count([1, 65_535], description, example);
 }
 
 /** Labels by name. */
-export function labels(description: string): z.ZodRecord<z.ZodString, z.ZodString> {
+export function labels(
+  description: string,
+  example: Readonly<Record<string, string>>,
+): z.ZodRecord<z.ZodString, z.ZodString> {
   return named(z.string().max(LABEL_VALUE_LENGTH_MAX).regex(LABEL_VALUE, "must be a value of a label"), {
     max: LABELS_MAX,
     description,
+    example,
   });
 }
 
 /** Values by name: at most so many. What a name may be, the API server says where it is used. */
 export function named<Value extends z.ZodType>(
   value: Value,
-  { max, description }: { readonly max: number; readonly description: string },
+  {
+    max,
+    description,
+    example,
+  }: { readonly max: number; readonly description: string; readonly example: Readonly<Record<string, unknown>> },
 ): z.ZodRecord<z.ZodString, Value> {
   return z
     .record(z.string(), value)
     .refine((all) => Object.keys(all).length <= max, `must have at most ${max} entries`)
-    .meta({ maxProperties: max, description });
+    .meta({ maxProperties: max, description, example });
 }
 
 /** Amounts of resources by name, such as cpu and memory. */
-export function quantities(description: string): z.ZodRecord<z.ZodString, z.ZodType<string | number>> {
+export function quantities(
+  description: string,
+  example: Readonly<Record<string, string>>,
+): z.ZodRecord<z.ZodString, z.ZodType<string | number>> {
   return named(
     z
       .custom<string | number>(
@@ -131,13 +148,16 @@ export function quantities(description: string): z.ZodRecord<z.ZodString, z.ZodT
         maxLength: QUANTITY_LENGTH_MAX,
         description: "A quantity such as 100m, 2 or 512Mi.",
       }),
-    { max: 16, description },
+    { max: 16, description, example },
   );
 }
 
 /** An object whose fields the API server checks when the operator applies what is made of it. */
-export function openObject(description: string): z.ZodRecord<z.ZodString, z.ZodUnknown> {
+export function openObject(
+  description: string,
+  example: Readonly<Record<string, unknown>>,
+): z.ZodRecord<z.ZodString, z.ZodUnknown> {
   return z
     .record(z.string(), z.unknown())
-    .meta({ "x-kubernetes-preserve-unknown-fields": true, maxProperties: 32, description });
+    .meta({ "x-kubernetes-preserve-unknown-fields": true, maxProperties: 32, description, example });
 }
