@@ -195,6 +195,11 @@ export const REFUSED_SERVICES: readonly (readonly [what: string, spec: unknown, 
   ["a wait without a unit", redis({ commandTimeout: "250" }), "spec.backend.redis.commandTimeout: Invalid value"],
   ["memcached nowhere", memcached({}), ADDRESSES_OR_SRV],
   ["memcached in two ways", memcached({ addresses: ["a:1"], srv: "_m._tcp.a" }), ADDRESSES_OR_SRV],
+  [
+    "a record without a protocol",
+    memcached({ srv: "memcache.example.org" }),
+    "spec.backend.memcached.srv: Invalid value",
+  ],
   ["lookups of no record", memcached({ addresses: ["a:1"], srvRefresh: "1m" }), "srvRefresh needs srv"],
   [
     "a certificate for plain text",

@@ -2,7 +2,7 @@
 // settings of the data plane know (BACKEND_TYPE, MEMORY_*, KVSTORE_*, ALTSTORE_*).
 import * as z from "zod";
 
-import { flag, list, printableText } from "../../schema/fields.ts";
+import { flag, list, text } from "../../schema/fields.ts";
 import { count, duration, hostPort, objectName, secretKey } from "./service-fields.ts";
 
 /** Most addresses of one store. */
@@ -168,7 +168,7 @@ const memcached = z
       description:
         "host:port of each node. A key is on one of them; the order matters, and must be that of other clients.",
     }),
-    srv: printableText(SRV_RECORD_LENGTH_MAX)
+    srv: text(SRV_RECORD_LENGTH_MAX)
       .regex(SRV_RECORD, "must be an SRV record such as _memcache._tcp.example.org")
       .optional()
       .meta({
