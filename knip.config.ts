@@ -14,6 +14,7 @@ const config: KnipConfig = ({ production = false }) => ({
     // tools/generate reads these by name.
     "*/src/errors.ts": ["exports"],
     "charts/src/chart-files.ts": ["exports"],
+    "crds/src/reference.ts": ["exports"],
     "**/settings.ts": ["exports"],
     // vitest loads it by its path.
     "tools/test/tally-reporter.ts": ["exports"],

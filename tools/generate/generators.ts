@@ -20,6 +20,7 @@ export const GENERATORS: readonly Generator[] = [
   fromSource("crds", "crds/src/rate-limit-config/crd/generate.ts"),
   fromSource("crds of services", "crds/src/rate-limit-service/crd/generate.ts"),
   fromSource("crds of revisions", "crds/src/rate-limit-config-revision/crd/generate.ts"),
+  fromSource("reference", "tools/generate/reference-docs.ts"),
   fromSource("charts", "tools/generate/chart-docs.ts"),
   fromSource("errors", "tools/generate/error-docs.ts"),
   fromSource("settings", "tools/generate/settings-docs.ts"),

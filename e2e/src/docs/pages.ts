@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CodeBlock, findCodeBlocks } from "@weir/harness/pages/code-blocks";
 
-const PATTERNS = ["*.md", "docs/*.md", "examples/**/*.md", "charts/**/*.md"];
+const PATTERNS = ["*.md", "docs/**/*.md", "examples/**/*.md", "charts/**/*.md"];
 
 /** Pages whose blocks show what was true once. */
 const WITHOUT_BLOCKS = new Set(["CHANGELOG.md"]);
