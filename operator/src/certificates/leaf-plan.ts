@@ -7,6 +7,7 @@ import {
   isKeyOf,
   readCertificates,
 } from "@weir/certificates/inspect";
+import { fleetConflictOf, type FleetMember, fleetOwners } from "@weir/crds/rate-limit-service/fleet-owner";
 
 import { isDue, type KnownTimes, reasonNotValid } from "./authority-plan.ts";
 import {
@@ -16,7 +17,6 @@ import {
   type SecretData,
   type SecretOwner,
 } from "./certificate-secret.ts";
-import { fleetConflictOf, type FleetMember, fleetOwners } from "./fleet-owner.ts";
 
 /** A RateLimitService that may need a certificate. */
 export interface CertifiedService extends FleetMember {

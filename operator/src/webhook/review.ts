@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import { KIND, parseRateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
 import { modelOfResource, ruleProblems } from "@weir/crds/rate-limit-config/translate/translate";
 import { fleetOf } from "@weir/crds/rate-limit-service/fleet";
+import { fleetConflictOf, fleetOwners, reservedFleetOf } from "@weir/crds/rate-limit-service/fleet-owner";
 import { parseRateLimitService, SERVICE_KIND } from "@weir/crds/rate-limit-service/schema/schema";
 import { checkEnvironment } from "@weir/crds/rate-limit-service/settings/check-environment";
 import { API_VERSION } from "@weir/crds/schema/api-version";
@@ -13,7 +14,6 @@ import { type Mapping, mappingOf } from "@weir/kubernetes/mapping";
 import { findRuleWarnings } from "@weir/limits/explain/rule-warnings";
 import { type FieldPath, fieldPath } from "@weir/limits/model/field-path";
 
-import { fleetConflictOf, fleetOwners, reservedFleetOf } from "../certificates/fleet-owner.ts";
 import { createdMsOf, readService } from "../certificates/read-service.ts";
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
 import type { AdmissionRequest, Findings } from "./admission-review.ts";

@@ -1,7 +1,7 @@
 // What keeps a RateLimitService from its fleet.
+import { fleetConflictOf, fleetOwners } from "@weir/crds/rate-limit-service/fleet-owner";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 
-import { fleetConflictOf, fleetOwners } from "../certificates/fleet-owner.ts";
 import { readService } from "../certificates/read-service.ts";
 
 /** Why a RateLimitService may not have its fleet, for people; undefined: it may. */

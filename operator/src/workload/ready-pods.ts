@@ -1,8 +1,8 @@
 // The ready pods of the Services behind each fleet that RateLimitServices own: what Ready waits for.
+import { fleetConflictOf, fleetOwners } from "@weir/crds/rate-limit-service/fleet-owner";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import { fieldsOf, mappingsOf, textOf } from "@weir/kubernetes/mapping";
 
-import { fleetConflictOf, fleetOwners } from "../certificates/fleet-owner.ts";
 import { readService } from "../certificates/read-service.ts";
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
 import type { ReadyPods } from "../reports/merged-reports.ts";

@@ -1,7 +1,8 @@
 // The owner of each fleet. A name with a dot belongs to the namespace before the dot; of the others the
 // oldest RateLimitService that names it is the owner, then the first by namespace and name. Pure.
-import { mayHaveFleet } from "@weir/crds/rate-limit-service/fleet";
 import { type Age, compareAge } from "@weir/limits/ownership/ownership";
+
+import { mayHaveFleet } from "./fleet.ts";
 
 /** A RateLimitService, as far as its fleet matters. */
 export interface FleetMember extends Age {
