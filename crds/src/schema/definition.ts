@@ -4,6 +4,7 @@ import { stringify } from "yaml";
 import * as z from "zod";
 
 import { API_VERSION } from "./api-version.ts";
+import { type CelRule, celOnly } from "./cel-rules.ts";
 
 /**
  * Word of a schema for readers: what its pattern means, such as "must be host:port". The API server
@@ -33,7 +34,7 @@ export interface Definition {
   readonly scale?: StructuralSchema;
   readonly selectableFields?: readonly { readonly jsonPath: string }[];
   /** CEL rules of the whole resource, which alone can see its name. */
-  readonly validations?: readonly StructuralSchema[];
+  readonly validations?: readonly CelRule<never>[];
 }
 
 /** A column of `kubectl get`. */
@@ -129,7 +130,7 @@ function resourceSchema(
   return {
     type: "object",
     description,
-    ...(validations && { "x-kubernetes-validations": validations }),
+    ...(validations && { "x-kubernetes-validations": celOnly(validations) }),
     ...(alternatives === undefined && { required: ["spec"] }),
     properties: {
       apiVersion: { type: "string", description: "Version of the schema of this resource." },
@@ -168,12 +169,14 @@ function structural(schema: unknown): StructuralSchema {
     string,
     unknown
   >;
+  const rules = rest["x-kubernetes-validations"] as readonly CelRule<never>[] | undefined;
   const isOpen = rest["x-kubernetes-preserve-unknown-fields"] === true || properties !== undefined;
   const words = {
     description,
     type,
     format,
     ...Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== Number.MAX_SAFE_INTEGER)),
+    ...(rules && { "x-kubernetes-validations": celOnly(rules) }),
     required,
     properties: properties && mapValues(properties, structural),
     items: items && structural(items),

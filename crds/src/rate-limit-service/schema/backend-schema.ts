@@ -2,6 +2,7 @@
 // settings of the data plane know (BACKEND_TYPE, MEMORY_*, KVSTORE_*, ALTSTORE_*).
 import * as z from "zod";
 
+import type { CelRule } from "../../schema/cel-rules.ts";
 import { flag, list, text } from "../../schema/fields.ts";
 import { count, duration, hostPort, objectName, secretKey } from "./service-fields.ts";
 
@@ -27,7 +28,10 @@ const NODES = ["redis-0.redis:6379", "redis-1.redis:6379"] as const;
 const MEMCACHED = ["memcached-0.memcached:11211", "memcached-1.memcached:11211"] as const;
 
 /** One member of a union: the rule that it is there exactly with its type. */
-function memberOf(type: string, { isRequired }: { readonly isRequired: boolean }) {
+function memberOf(
+  type: string,
+  { isRequired }: { readonly isRequired: boolean },
+): CelRule<Readonly<Record<string, unknown>>> {
   const has = `has(self.${type})`;
   return {
     rule: isRequired ? `(self.type == '${type}') == ${has}` : `self.type == '${type}' || !${has}`,
@@ -35,7 +39,9 @@ function memberOf(type: string, { isRequired }: { readonly isRequired: boolean }
       ? `${type} is required when type is ${type}, and must be absent otherwise`
       : `${type} must be absent unless type is ${type}`,
     fieldPath: `.${type}`,
-  } as const;
+    isKept: (self) =>
+      isRequired ? (self["type"] === type) === type in self : self["type"] === type || !(type in self),
+  };
 }
 
 const passwordSecret = secretKey(
@@ -150,7 +156,8 @@ const redis = z
         rule: "!has(self.perSecond) || !has(self.perSecond.tls) || !self.perSecond.tls || has(self.tls)",
         message: "perSecond.tls needs tls of redis, which has the certificates of both stores",
         fieldPath: ".perSecond.tls",
-      },
+        isKept: ({ tls, perSecond }) => perSecond?.tls !== true || tls !== undefined,
+      } satisfies CelRule<{ tls?: object; perSecond?: { tls?: boolean } }>,
     ],
     description: "Counters in Redis, or in what speaks its protocol: shared by all pods.",
     example: {
@@ -193,13 +200,15 @@ const memcached = z
         rule: "(has(self.addresses) && self.addresses.size() > 0) != has(self.srv)",
         message: "either addresses, at least one, or srv is required, and not both",
         fieldPath: ".addresses",
+        isKept: ({ addresses = [], srv }) => addresses.length > 0 !== (srv !== undefined),
       },
       {
         rule: "!has(self.srvRefresh) || has(self.srv)",
         message: "srvRefresh needs srv",
         fieldPath: ".srvRefresh",
+        isKept: ({ srvRefresh, srv }) => srvRefresh === undefined || srv !== undefined,
       },
-    ],
+    ] satisfies readonly CelRule<{ addresses?: readonly string[]; srv?: string; srvRefresh?: string }>[],
     description: "Counters in memcached: shared by all pods, counted after the answer.",
     example: { addresses: MEMCACHED, timeout: "250ms" },
   });

@@ -2,6 +2,7 @@
 // or a few settings of the data plane.
 import * as z from "zod";
 
+import type { CelRule } from "../../schema/cel-rules.ts";
 import { flag, text } from "../../schema/fields.ts";
 import { count, duration, host, labels, named, port } from "./service-fields.ts";
 
@@ -79,7 +80,8 @@ export const behaviorFields = {
               rule: "self.format != 'dogstatsd' || !has(self.protocol) || self.protocol == 'udp'",
               message: "protocol must be udp or absent with the format dogstatsd",
               fieldPath: ".protocol",
-            },
+              isKept: ({ format, protocol = "udp" }) => format !== "dogstatsd" || protocol === "udp",
+            } satisfies CelRule<{ format: string; protocol?: string }>,
           ],
           description: "Pushes statistics to a server. Absent: they are served for scraping only.",
         }),

@@ -1,6 +1,7 @@
 // The schema of the environment of a RateLimitService: every setting without a field of its own.
 import * as z from "zod";
 
+import type { CelRule } from "../../schema/cel-rules.ts";
 import { flag, text } from "../../schema/fields.ts";
 import { RESERVED_SETTINGS } from "../settings/reserved-settings.ts";
 import { dataKey, objectName } from "./service-fields.ts";
@@ -11,6 +12,8 @@ const NAME_LENGTH_MAX = 128;
 const VALUE_LENGTH_MAX = 8192;
 const FIELD_PATH_LENGTH_MAX = 512;
 const RESOURCE_LENGTH_MAX = 64;
+
+const TWICE_MESSAGE = "must not name a variable twice";
 
 const reference = (of: string, example: { readonly name: string; readonly key: string }) =>
   z
@@ -52,7 +55,8 @@ const valueFrom = z
       {
         rule: "[has(self.secretKeyRef), has(self.configMapKeyRef), has(self.fieldRef), has(self.resourceFieldRef)].filter(each, each).size() == 1",
         message: "exactly one of secretKeyRef, configMapKeyRef, fieldRef and resourceFieldRef is required",
-      },
+        isKept: (self) => Object.values(self).filter((source) => source !== undefined).length === 1,
+      } satisfies CelRule<object>,
     ],
     description: "Where the value comes from.",
     example: { configMapKeyRef: { name: "edge", key: "prefix" } },
@@ -72,8 +76,10 @@ const variable = z
       {
         rule: "has(self.value) != has(self.valueFrom)",
         message: "either value or valueFrom is required, and not both",
-      },
+        isKept: ({ value, valueFrom }) => (value !== undefined) !== (valueFrom !== undefined),
+      } satisfies CelRule<{ value?: string; valueFrom?: object }>,
       {
+        // checkEnvironment() says the same, with the field.
         rule: `!(self.name in [${RESERVED_SETTINGS.map((name) => `'${name}'`).join(", ")}])`,
         message: "the operator sets this variable from another field of spec; settings without a field are allowed",
         fieldPath: ".name",
@@ -88,7 +94,11 @@ const variable = z
 export const envSchema = z
   .array(variable)
   .max(ENV_MAX)
-  .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, "must not name a variable twice")
+  .superRefine((all, context) => {
+    for (const [index, { name }] of all.entries())
+      if (all.findIndex((other) => other.name === name) < index)
+        context.addIssue({ code: "custom", path: [index, "name"], input: name, message: TWICE_MESSAGE });
+  })
   .optional()
   .meta({
     "x-kubernetes-list-type": "map",

@@ -1,6 +1,7 @@
 // The schema of how a RateLimitService is reached and what it connects to: TLS, control plane, NetworkPolicy.
 import * as z from "zod";
 
+import type { CelRule } from "../../schema/cel-rules.ts";
 import { flag, list, text } from "../../schema/fields.ts";
 import { labelSelector } from "./selector-schema.ts";
 import { host, hostPort, objectName, secretKey } from "./service-fields.ts";
@@ -35,7 +36,9 @@ const peer = z
         rule: "has(self.ipBlock) != (has(self.podSelector) || has(self.namespaceSelector))",
         message:
           "either ipBlock, or podSelector and namespaceSelector, at least one of them, is required, and not both",
-      },
+        isKept: ({ ipBlock, podSelector, namespaceSelector }) =>
+          (ipBlock !== undefined) !== (podSelector !== undefined || namespaceSelector !== undefined),
+      } satisfies CelRule<{ ipBlock?: object; podSelector?: object; namespaceSelector?: object }>,
     ],
     description: "Clients that may connect, as in a NetworkPolicy.",
     example: {
@@ -73,13 +76,21 @@ export const networkFields = {
           message:
             "plaintext must be absent or false together with certificateSecret or serverName, which are about TLS",
           fieldPath: ".plaintext",
+          isKept: ({ plaintext, certificateSecret, serverName }) =>
+            plaintext !== true || (certificateSecret === undefined && serverName === undefined),
         },
         {
           rule: "!has(self.serverName) || has(self.address)",
           message: "serverName needs address: the operator knows the name of its own control plane",
           fieldPath: ".serverName",
+          isKept: ({ serverName, address }) => serverName === undefined || address !== undefined,
         },
-      ],
+      ] satisfies readonly CelRule<{
+        address?: string;
+        serverName?: string;
+        certificateSecret?: string;
+        plaintext?: boolean;
+      }>[],
       description: "Control plane that the pods get their rules from. Absent: the operator's own.",
       example: { address: "weir.example.org:18000", serverName: "weir.example.org" },
     }),

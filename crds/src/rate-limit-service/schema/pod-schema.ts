@@ -1,6 +1,7 @@
 // The schema of what a RateLimitService says about its pods: resources, scheduling, metadata.
 import * as z from "zod";
 
+import type { CelRule } from "../../schema/cel-rules.ts";
 import { list, text } from "../../schema/fields.ts";
 import { affinitySchema } from "./affinity-schema.ts";
 import { labelSelector } from "./selector-schema.ts";
@@ -17,16 +18,18 @@ const SECONDS_MAX = 2_147_483_647;
 const SKEW_MAX = 10_000;
 
 /** Labels by which the operator finds its own objects. */
-const RESERVED_LABEL = {
+const RESERVED_LABEL: CelRule<Readonly<Record<string, string>>> = {
   rule: "!self.exists(name, name.startsWith('app.kubernetes.io/') || name.startsWith('ratelimit.weir.dev/'))",
   message:
     "labels that begin with app.kubernetes.io/ or ratelimit.weir.dev/ are set by the operator; any other is allowed",
-} as const;
+  isKept: (self) => !Object.keys(self).some((name) => /^(app\.kubernetes\.io|ratelimit\.weir\.dev)\//.test(name)),
+};
 
-const RESERVED_ANNOTATION = {
+const RESERVED_ANNOTATION: CelRule<Readonly<Record<string, string>>> = {
   rule: "!self.exists(name, name.startsWith('ratelimit.weir.dev/'))",
   message: "annotations that begin with ratelimit.weir.dev/ are set by the operator; any other is allowed",
-} as const;
+  isKept: (self) => !Object.keys(self).some((name) => name.startsWith("ratelimit.weir.dev/")),
+};
 
 const toleration = z
   .object({

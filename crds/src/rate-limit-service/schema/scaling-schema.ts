@@ -1,6 +1,7 @@
 // The schema of the number of pods: a fixed one, or a HorizontalPodAutoscaler.
 import * as z from "zod";
 
+import type { CelRule } from "../../schema/cel-rules.ts";
 import { list } from "../../schema/fields.ts";
 import { count, openObject } from "./service-fields.ts";
 
@@ -78,7 +79,8 @@ export const scalingFields = {
           rule: "!has(self.minReplicas) || self.minReplicas <= self.maxReplicas",
           message: "minReplicas must be at most maxReplicas",
           fieldPath: ".minReplicas",
-        },
+          isKept: ({ minReplicas = 0, maxReplicas }) => minReplicas <= maxReplicas,
+        } satisfies CelRule<{ minReplicas?: number; maxReplicas: number }>,
       ],
       description: "Adds and removes pods by their load, with a HorizontalPodAutoscaler. Not together with replicas.",
     }),

@@ -4,6 +4,7 @@ import { fieldPath } from "@weir/limits/model/field-path";
 import * as z from "zod";
 
 import { API_VERSION } from "../../schema/api-version.ts";
+import { brokenRules, type CelRule, findBrokenRules } from "../../schema/cel-rules.ts";
 import { FLEET_NAME_RULE, fleetName } from "../../schema/fleet-name.ts";
 import { objectMetadata, storedObjectMetadata } from "../../schema/object-metadata.ts";
 import { type ManifestProblem, omitUnknown, problemsOfError } from "../../schema/problems.ts";
@@ -21,8 +22,18 @@ export const SERVICE_KIND = "RateLimitService";
 /** Longest name of a resource, in characters: names of what the operator makes are longer. */
 const SERVICE_NAME_LENGTH_MAX = 52;
 
+/** Names of Services. */
+const SERVICE_NAME = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
+
+/** What decides how many pods there are, and how many there may be. */
+interface PodCount {
+  readonly replicas?: number;
+  readonly autoscaling?: { readonly maxReplicas: number };
+  readonly backend: { readonly type: string; readonly memory?: { readonly allowUnsharedCounters?: boolean } };
+}
+
 /** CEL rules of the whole spec. */
-const SPEC_VALIDATIONS = [
+const SPEC_VALIDATIONS: readonly CelRule<PodCount>[] = [
   {
     // Otherwise an old resource could take the fleet of a younger one, with its certificate.
     rule: "has(self.fleet) == has(oldSelf.fleet) && (!has(self.fleet) || self.fleet == oldSelf.fleet)",
@@ -35,6 +46,7 @@ const SPEC_VALIDATIONS = [
     message: "replicas must be absent when autoscaling is set, which decides the number of pods",
     fieldPath: ".replicas",
     reason: "FieldValueForbidden",
+    isKept: ({ replicas, autoscaling }) => replicas === undefined || autoscaling === undefined,
   },
   {
     rule:
@@ -43,21 +55,29 @@ const SPEC_VALIDATIONS = [
     message:
       "more than one pod with the backend memory, where each pod counts by itself, needs backend.memory.allowUnsharedCounters: true; or use one pod, redis or memcached",
     fieldPath: ".backend",
+    isKept: ({ replicas = 1, autoscaling, backend }) =>
+      backend.type !== "memory" ||
+      backend.memory?.allowUnsharedCounters === true ||
+      (autoscaling?.maxReplicas ?? replicas) <= 1,
   },
-] as const;
+];
 
 /** CEL rules of the resource, which alone see its name. */
-export const RESOURCE_VALIDATIONS = [
+export const RESOURCE_VALIDATIONS: readonly CelRule<Pick<RateLimitServiceResource, "metadata">>[] = [
   {
     rule: "self.metadata.name != 'ca'",
     message:
       "metadata.name must not be ca, because ca.crt is the file of the authorities, next to the certificates that are named after resources",
+    path: ["metadata", "name"],
+    isKept: ({ metadata }) => metadata.name !== "ca",
   },
   {
-    rule: `self.metadata.name.size() <= ${SERVICE_NAME_LENGTH_MAX} && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')`,
+    rule: `self.metadata.name.size() <= ${SERVICE_NAME_LENGTH_MAX} && self.metadata.name.matches('${SERVICE_NAME.source}')`,
     message: `metadata.name must have at most ${SERVICE_NAME_LENGTH_MAX} lower-case letters, digits and "-", begin with a letter and end with a letter or digit, because a Service is named after it`,
+    path: ["metadata", "name"],
+    isKept: ({ metadata: { name } }) => name.length <= SERVICE_NAME_LENGTH_MAX && SERVICE_NAME.test(name),
   },
-] as const;
+];
 
 /** The spec. */
 export const serviceSpecSchema = z
@@ -104,8 +124,16 @@ export type ParsedService =
   | { readonly ok: true; readonly resource: RateLimitServiceResource }
   | { readonly ok: false; readonly problems: readonly ManifestProblem[] };
 
+/** The rules between fields that a valid resource does not keep, as the API server has them. */
+export function serviceRuleProblems(resource: RateLimitServiceResource): readonly ManifestProblem[] {
+  return [
+    ...brokenRules(RESOURCE_VALIDATIONS, resource, []),
+    ...findBrokenRules(serviceSpecSchema, resource.spec, ["spec"]),
+  ];
+}
+
 /**
- * Checks a value against the schema, without its CEL rules, which the API server has checked already. Unknown fields are refused, unless
+ * Checks a value against the schema, without its CEL rules, which {@link serviceRuleProblems} checks. Unknown fields are refused, unless
  * `unknownFields` says to ignore them: for values that come from an API server, which may be newer than this program.
  */
 export function parseRateLimitService(
