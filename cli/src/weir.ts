@@ -44,7 +44,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map(
     },
     check: {
       usage: "check [-o text|json] [--merge-domains] [--skip-other-kinds] FILE…",
-      summary: "Validates RateLimitConfig manifests and rule files, without any server.",
+      summary: "Validates manifests of RateLimitConfig and RateLimitService, and rule files, without any server.",
       help: async () => (await import("./check/arguments.ts")).CHECK_HELP,
       load: async () => (await import("./check/check-command.ts")).runCheck,
     },

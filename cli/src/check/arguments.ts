@@ -12,9 +12,9 @@ export interface CheckArguments {
 }
 
 /** What `weir check --help` prints. */
-export const CHECK_HELP = `Validates RateLimitConfig manifests (YAML or JSON, read as kubectl reads them) and rule files of the
-rate limit service. Needs no server and changes nothing. A document with apiVersion or kind is a
-manifest; anything else is a rule file.
+export const CHECK_HELP = `Validates manifests of RateLimitConfig and RateLimitService (YAML or JSON, read as kubectl reads them)
+and rule files of the rate limit service. Needs no server and changes nothing. A document with
+apiVersion or kind is a manifest; anything else is a rule file.
 
 Usage: weir check [-o text|json] [--merge-domains] [--skip-other-kinds] FILE…
 
@@ -29,8 +29,9 @@ Usage: weir check [-o text|json] [--merge-domains] [--skip-other-kinds] FILE…
       Allows rule files to share a domain, as the service does with MERGE_DOMAIN_CONFIG=true.
       Manifests never share one.
   --skip-other-kinds
-      Skips manifests of other kinds, such as kustomize and helm print next to ours. Without it they
-      are problems: the kind may be misspelt.
+      Skips manifests of other kinds also when they are alone in their file. Without it such a file is
+      a problem: the kind may be misspelt. Next to other documents, as helm and kustomize print them,
+      other kinds are always skipped, and counted in the summary.
   --help
       Prints this help.
 

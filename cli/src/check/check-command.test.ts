@@ -1,6 +1,6 @@
 // Tests of `weir check` on real files: what it finds, in which order, and how it ends.
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
@@ -422,24 +422,46 @@ describe("runCheck() on texts that look like others", () => {
 describe("runCheck() on manifests of other kinds", () => {
   const OTHERS = `apiVersion: v1\nkind: Namespace\nmetadata: {name: a, a: b}\n---\napiVersion: v1\nkind: List\nitems: [{apiVersion: apps/v1, kind: Deployment}]\n---\napiVersion: v1\nkind: ConfigMapList\nitems: [{}]\n`;
 
-  it("refuses them, because their kind may be misspelt", async () => {
-    write({ "a.yaml": `${OTHERS}---\n${manifest("a", "shop")}` });
+  it("refuses one that is alone, because its kind may be misspelt", async () => {
+    write({ "a.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n" });
     const { code, stdout, stderr } = await check(["a.yaml"]);
     expect(code).toBe(1);
-    expect(stdout).toContain('a.yaml:2:7: kind: must be "RateLimitConfig", is "Namespace"\n');
+    expect(stdout).toContain(
+      'a.yaml:2:7: kind: must be one of "RateLimitConfig", "RateLimitService", is "Namespace"\n',
+    );
     expect(stderr).toBe("weir check: --skip-other-kinds skips manifests of other kinds\n");
+    expect(await check(["a.yaml", "--skip-other-kinds"])).toMatchObject({
+      code: 0,
+      stdout: "1 file with 0 resources and 0 rule files, 1 manifest of other kinds skipped: no problems\n",
+    });
   });
 
-  it("counts them and looks at the others with --skip-other-kinds", async () => {
-    write({ "a.yaml": `${OTHERS}---\n${manifest("a", "shop")}` });
-    expect(await check(["a.yaml", "--skip-other-kinds"])).toEqual({
-      code: 0,
-      stdout: "1 file with 1 resource and 0 rule files, 3 manifests of other kinds skipped: no problems\n",
-      stderr: "",
-    });
-    write({ "a.yaml": `${OTHERS}---\n${manifest("a", "''")}` });
-    expect((await check(["a.yaml", "--skip-other-kinds"])).stdout.split("\n")[0]).toBe(
-      "a.yaml:16:16: spec.domain: must not be empty",
+  it.each([[], ["--skip-other-kinds"]])(
+    "counts them next to other documents, and looks at ours (%s)",
+    async (...flags) => {
+      write({ "a.yaml": `${OTHERS}---\n${manifest("a", "shop")}` });
+      expect(await check(["a.yaml", ...flags])).toEqual({
+        code: 0,
+        stdout: "1 file with 1 resource and 0 rule files, 3 manifests of other kinds skipped: no problems\n",
+        stderr: "",
+      });
+      write({ "a.yaml": `${OTHERS}---\n${manifest("a", "''")}` });
+      expect((await check(["a.yaml", ...flags])).stdout.split("\n")[0]).toBe(
+        "a.yaml:16:16: spec.domain: must not be empty",
+      );
+    },
+  );
+
+  it("skips them next to other items of a list", async () => {
+    const items = `- {apiVersion: v1, kind: Service}\n- {apiVersion: v1, kind: Secret}\n`;
+    write({ "a.yaml": `apiVersion: v1\nkind: List\nitems:\n${items}` });
+    expect((await check(["a.yaml"])).stdout).toContain("2 manifests of other kinds skipped: no problems");
+  });
+
+  it("refuses a misspelt kind of ours next to other documents", async () => {
+    write({ "a.yaml": `${OTHERS}---\n${manifest("a", "shop").replace("RateLimitConfig", "RateLimitConfg")}` });
+    expect((await check(["a.yaml"])).stdout.split("\n")[0]).toBe(
+      'a.yaml:14:7: kind: must be one of "RateLimitConfig", "RateLimitService", is "RateLimitConfg"',
     );
   });
 
@@ -457,6 +479,124 @@ describe("runCheck() on manifests of other kinds", () => {
     expect((await check(["a.yaml", "--skip-other-kinds"])).code).toBe(1);
     const { code, stderr } = await check(["a.yaml"]);
     expect([code, stderr]).toEqual([1, ""]);
+  });
+});
+
+describe("runCheck() on RateLimitServices", () => {
+  const HEAD = "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitService\n";
+
+  function service(name: string, spec: string): string {
+    return `${HEAD}metadata: {name: ${name}}\nspec:\n  backend: {type: memory}\n${spec}`;
+  }
+
+  it("counts them as resources, also as items of lists", async () => {
+    const item = "{metadata: {name: b}, spec: {backend: {type: memory}}}";
+    write({
+      "a.yaml": `${service("a", "")}---\n${manifest("a", "shop")}`,
+      "b.yaml": `${HEAD.replace("Service", "ServiceList")}items: [${item}]\n`,
+    });
+    expect(await check([""])).toEqual({
+      code: 0,
+      stdout: "2 files with 3 resources and 0 rule files: no problems\n",
+      stderr: "",
+    });
+  });
+
+  it.each([
+    { spec: "  replica: 2", line: '6:3: spec.replica: unknown field "replica", did you mean "replicas"?' },
+    { spec: '  replicas: "2"', line: '6:13: spec.replicas: must be a whole number, is "2": leave out the quotes' },
+    { spec: "  replicas:", line: "6:12: spec.replicas: must not be null: leave the field out, or give it a value" },
+    { spec: "  replicas: 1\n  replicas: 2", line: '7:3: duplicate key "replicas", first on line 6' },
+    {
+      spec: "  failureMode: open",
+      line: '6:16: spec.failureMode: must be one of "error", "allow", "deny", is "open"',
+    },
+    {
+      spec: "  replicas: 2",
+      line: "5:12: spec.backend: more than one pod with the backend memory, where each pod counts by itself, needs backend.memory.allowUnsharedCounters: true; or use one pod, redis or memcached",
+    },
+    {
+      spec: "  autoscaling: {minReplicas: 2, maxReplicas: 1}",
+      line: "6:30: spec.autoscaling.minReplicas: minReplicas must be at most maxReplicas",
+    },
+    {
+      spec: "  env:\n  - {name: LOG_LEVL, value: debug}",
+      line: "7:12: spec.env[0].name: unknown setting LOG_LEVL; the nearest known one is LOG_LEVEL",
+    },
+    {
+      spec: "  env:\n  - {name: REDIS_AUTH, value: secret}",
+      line: "7:12: spec.env[0].name: REDIS_AUTH is set by the operator: use spec.backend.redis.auth",
+    },
+    {
+      spec: "  imagePullSecrets:\n  - {name: a}\n  - {name: a}",
+      line: '8:12: spec.imagePullSecrets[1].name: duplicate name "a", first at spec.imagePullSecrets[0] on line 7',
+    },
+  ])("prints $line", async ({ spec, line }) => {
+    write({ "a.yaml": service("a", spec) });
+    const { code, stdout } = await check(["a.yaml"]);
+    expect([code, stdout.split("\n")[0]]).toEqual([1, `a.yaml:${line}`]);
+  });
+
+  it.each([
+    { name: "ca", message: "must not be ca, because ca.crt is the file of the authorities" },
+    { name: "1edge", message: 'must have at most 52 lower-case letters, digits and "-", begin with a letter' },
+  ])("refuses the name $name at its place", async ({ name, message }) => {
+    write({ "a.yaml": service(name, "") });
+    expect((await check(["a.yaml"])).stdout).toContain(`a.yaml:3:18: metadata.name: ${message}`);
+  });
+
+  it("refuses a fleet of another namespace, and warns of one while the namespace is not known", async () => {
+    write({
+      "a.yaml": service("a, namespace: shop", "  fleet: bank.edge"),
+      "b.yaml": service("b", "  fleet: bank.edge"),
+      "c.yaml": service("c, namespace: bank", "  fleet: bank.edge"),
+      "d.yaml": service("d", "  fleet: edge"),
+    });
+    expect((await check([""])).stdout.split("\n")).toEqual([
+      'a.yaml:6:10: spec.fleet: the fleet "bank.edge" belongs to the namespace bank: a RateLimitService in the namespace shop may name shop.* and names without a dot',
+      'b.yaml:6:10: spec.fleet: warning: the fleet "bank.edge" belongs to the namespace bank, and metadata.namespace is absent: apply it in bank',
+      "4 files with 4 resources and 0 rule files: 1 problem, 1 warning",
+      "",
+    ]);
+  });
+
+  it("names both places of a fleet that services of two namespaces name, and of a service that is there twice", async () => {
+    write({
+      "a.yaml": service("a, namespace: shop", "  fleet: edge"),
+      "b.yaml": service("b, namespace: bank, creationTimestamp: 2026-01-31T12:00:00Z", "  fleet: edge"),
+      "c.yaml": service("a, namespace: shop", "  fleet: edge"),
+    });
+    const { problems } = JSON.parse((await check(["", "-ojson"])).stdout) as { readonly problems: readonly unknown[] };
+    expect(problems).toEqual([
+      {
+        ...{ path: "b.yaml", line: 6, column: 10, field: "spec.fleet" },
+        message:
+          'the fleet "edge" belongs to shop/a (a.yaml:6:10): the oldest RateLimitService owns a fleet, then the first by namespace and name',
+        also: { path: "a.yaml", line: 6, column: 10 },
+      },
+      {
+        ...{ path: "c.yaml", line: 3, column: 18, field: "metadata.name" },
+        message: 'duplicate resource "shop/a", first at a.yaml:3:18',
+        also: { path: "a.yaml", line: 3, column: 18 },
+      },
+    ]);
+  });
+
+  it("warns of a setting without effect, and of an unknown one of another image", async () => {
+    write({
+      "a.yaml": service("a", '  image: mine:1\n  env: [{name: FUTURE_SETTING, value: a}, {name: GOGC, value: "50"}]'),
+    });
+    const { code, stdout } = await check(["a.yaml"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("a.yaml:7:16: spec.env[0].name: warning: unknown setting FUTURE_SETTING");
+    expect(stdout).toContain("spec.env[1].name: warning: GOGC has no effect");
+  });
+
+  it("takes every example of the documentation", async () => {
+    const page = readFileSync(new URL("../../../docs/rate-limit-service.md", import.meta.url), "utf8");
+    const examples = [...page.matchAll(/```yaml\n([^`]*)```/g)].map(([, text = ""]) => text);
+    write({ "a.yaml": examples.join("---\n") });
+    expect(await check(["a.yaml"])).toMatchObject({ code: 0 });
   });
 });
 

@@ -1,5 +1,6 @@
 // Checks files that belong together: each by itself, then the domains, resources and rules that collide. Pure.
 import { firstProblems } from "@weir/crds/rate-limit-config/manifest/manifest";
+import { fleetOwners, reservedFleetOf } from "@weir/crds/rate-limit-service/fleet-owner";
 import { findRuleWarnings } from "@weir/limits/explain/rule-warnings";
 import { fieldPath, type FieldPath, ruleFilePath } from "@weir/limits/model/field-path";
 import { FleetNames } from "@weir/limits/ownership/fleet-names";
@@ -7,7 +8,14 @@ import { compareAge, Ownership } from "@weir/limits/ownership/ownership";
 import { findProblems, findSetProblems } from "@weir/limits/validate/validate";
 
 import { checkText, fileProblem, placeText } from "./check-text.ts";
-import type { CheckedResource, CheckedRules, CheckedText, CheckOptions, CheckProblem } from "./check-text.ts";
+import type {
+  CheckedResource,
+  CheckedRules,
+  CheckedService,
+  CheckedText,
+  CheckOptions,
+  CheckProblem,
+} from "./check-text.ts";
 import type { InputFile } from "./input-files.ts";
 import type { CheckReport } from "./report.ts";
 
@@ -29,14 +37,17 @@ export function checkFiles(
       problems: [fileProblem(file.path, `cannot read: ${file.unreadable}`)],
       warnings: [],
       resources: [],
+      services: [],
       skipped: 0,
     };
   });
   const resources = texts.flatMap((text) => text.resources);
+  const services = texts.flatMap((text) => text.services);
   const rules = texts.flatMap((text) => text.rules ?? []);
   const problems = [
     ...texts.flatMap((text) => text.problems),
     ...checkResources(resources),
+    ...checkServices(services),
     ...checkRuleFiles(rules, options),
   ];
   const orderOf = new Map(files.map(({ path }, index) => [path, index]));
@@ -49,7 +60,7 @@ export function checkFiles(
     );
   const report = {
     files: files.length,
-    resources: resources.length,
+    resources: resources.length + services.length,
     ruleFiles: rules.length,
     skipped: texts.reduce((sum, { skipped }) => sum + skipped, 0),
     problems: inOrder(problems),
@@ -72,25 +83,50 @@ export function checkResources(resources: readonly CheckedResource[]): readonly 
   return resolveResources(resources).problems;
 }
 
+/**
+ * RateLimitServices that collide, as the operator decides it: of one name the first counts; a fleet belongs
+ * to the oldest that may have it, and to others of its namespace.
+ */
+function checkServices(services: readonly CheckedService[]): readonly CheckProblem[] {
+  const { firsts, problems } = distinct(services);
+  const owners = fleetOwners(firsts);
+  const conflicts = firsts.flatMap((service): readonly CheckProblem[] => {
+    const owner = owners.get(service.fleet);
+    // A fleet of another namespace is found in the manifest alone.
+    if (owner === undefined || owner.namespace === service.namespace) return [];
+    if (reservedFleetOf(service) !== undefined) return [];
+    const place = `${nameOf(owner)} (${placeText(owner.fleetAt)})`;
+    const message = `the fleet ${JSON.stringify(service.fleet)} belongs to ${place}: the oldest RateLimitService owns a fleet, then the first by namespace and name`;
+    return [{ ...service.fleetAt, field: "spec.fleet", message, also: owner.fleetAt }];
+  });
+  return [...problems, ...conflicts];
+}
+
+/** The first of each name, and the others as problems. */
+function distinct<Named extends Pick<CheckedService, "namespace" | "name" | "nameAt">>(
+  resources: readonly Named[],
+): { readonly firsts: readonly Named[]; readonly problems: readonly CheckProblem[] } {
+  const byName = new Map<string, Named>();
+  const problems = resources.flatMap((resource): readonly CheckProblem[] => {
+    const first = byName.getOrInsert(nameOf(resource), resource);
+    if (first === resource) return [];
+    const message = `duplicate resource ${JSON.stringify(nameOf(resource))}, first at ${placeText(first.nameAt)}`;
+    return [{ ...resource.nameAt, field: "metadata.name", message, also: first.nameAt }];
+  });
+  return { firsts: [...byName.values()], problems };
+}
+
 /** The resources that own their domains, the oldest first, and why the others do not. */
 export function resolveResources(resources: readonly CheckedResource[]): {
   readonly owners: readonly CheckedResource[];
   readonly problems: readonly CheckProblem[];
 } {
-  const byName = new Map<string, CheckedResource>();
-  const problems: CheckProblem[] = [];
+  const { firsts, problems: twins } = distinct(resources);
+  const problems = [...twins];
   const owners: CheckedResource[] = [];
-  for (const resource of resources) {
-    const first = byName.get(nameOf(resource));
-    if (first === undefined) byName.set(nameOf(resource), resource);
-    else {
-      const message = `duplicate resource ${JSON.stringify(nameOf(resource))}, first at ${placeText(first.nameAt)}`;
-      problems.push({ ...resource.nameAt, field: "metadata.name", message, also: first.nameAt });
-    }
-  }
   const fleets = new FleetNames();
   const ownership = new Ownership<CheckedResource>();
-  for (const resource of [...byName.values()].sort(compareAge)) {
+  for (const resource of firsts.toSorted(compareAge)) {
     const tooMany = fleets.problemOf(resource);
     if (tooMany !== undefined) {
       problems.push({ ...resource.fleetsAt, field: "spec.fleets", message: tooMany });
@@ -131,6 +167,6 @@ function warningsOf({ model, placeOf }: CheckedRules, textOf: (path: FieldPath) 
   return firstProblems(warnings.map(({ path, message }) => ({ ...placeOf(path), field: textOf(path), message })));
 }
 
-function nameOf({ namespace, name }: CheckedResource): string {
+function nameOf({ namespace, name }: Pick<CheckedResource, "namespace" | "name">): string {
   return `${namespace}/${name}`;
 }

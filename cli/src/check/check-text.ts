@@ -1,7 +1,17 @@
 // Checks one text of manifests or rules, and lists the domains that it claims. Pure.
-import { manifestsOf, firstProblems, type ManifestDocument } from "@weir/crds/rate-limit-config/manifest/manifest";
+import {
+  firstProblems,
+  type LocatedProblem,
+  type ManifestDocument,
+  type ManifestKind,
+  manifestsOf,
+} from "@weir/crds/rate-limit-config/manifest/manifest";
 import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
 import { modelOfResource } from "@weir/crds/rate-limit-config/translate/translate";
+import { checkServiceManifest } from "@weir/crds/rate-limit-service/check-manifest";
+import { fleetOf } from "@weir/crds/rate-limit-service/fleet";
+import type { FleetMember } from "@weir/crds/rate-limit-service/fleet-owner";
+import { type RateLimitServiceResource, SERVICE_KIND } from "@weir/crds/rate-limit-service/schema/schema";
 import { readYamlDocuments, type YamlDocument } from "@weir/limits/go-yaml/json-documents";
 import { excerpt, type SourceLocation } from "@weir/limits/go-yaml/node";
 import type { FieldPath } from "@weir/limits/model/field-path";
@@ -15,7 +25,13 @@ import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
 const MANIFEST_BEGINNING = /^(\{\s*)?["']?(apiVersion|kind)["']?\s*:/m;
 
 /** What is found in a text without anything in it. */
-const NOTHING = { problems: [], warnings: [], resources: [], skipped: 0 } as const;
+const NOTHING = { problems: [], warnings: [], resources: [], services: [], skipped: 0 } as const;
+
+/** The kind that is read next to RateLimitConfigs. */
+const SERVICES: ManifestKind<RateLimitServiceResource> = { kind: SERVICE_KIND, check: checkServiceManifest };
+
+/** Namespace of a manifest that names none. */
+const DEFAULT_NAMESPACE = "default";
 
 /** A place in a file; line and column are 0 when the file as a whole is meant. */
 export interface FileLocation extends SourceLocation {
@@ -51,6 +67,12 @@ export interface CheckedResource {
   readonly isInvalid?: true;
 }
 
+/** A RateLimitService that the schema accepts. */
+export interface CheckedService extends FleetMember {
+  readonly nameAt: FileLocation;
+  readonly fleetAt: FileLocation;
+}
+
 /** Rules that could be read. Those of rule files are not validated: that needs all files together. */
 export interface CheckedRules {
   readonly model: RateLimitConfigModel;
@@ -66,13 +88,16 @@ export interface CheckedText {
   /** Documents of other kinds that were not checked. */
   readonly skipped: number;
   readonly resources: readonly CheckedResource[];
+  readonly services: readonly CheckedService[];
   readonly rules?: CheckedRules;
 }
 
 /** How texts are checked. */
 export interface CheckOptions {
-  /** Whether manifests of other kinds are skipped instead of being refused. */
+  /** Whether a manifest of another kind is skipped also when it is alone in its text, and may be misspelt. */
   readonly skipOtherKinds: boolean;
+  /** Set: every other kind is refused, RateLimitServices too. */
+  readonly configsOnly?: true;
 }
 
 /** Checks a text by itself. */
@@ -92,15 +117,16 @@ export function isManifestText(documents: readonly YamlDocument[], text: string)
 
 /** Checks the manifests of one text by themselves. */
 export function checkManifests(path: string, documents: readonly YamlDocument[], options: CheckOptions): CheckedText {
-  const manifests = manifestsOf(documents, { otherKinds: options.skipOtherKinds ? "skip" : "refuse" });
+  const otherKinds = options.skipOtherKinds ? "skip" : "skip-in-streams";
+  const manifests = manifestsOf(documents, options.configsOnly ? {} : { otherKinds, kind: SERVICES });
   // An empty list, which kubectl does not apply either.
   if (manifests.length === 0) return emptyText(path);
   return {
     ...NOTHING,
     skipped: manifests.filter(({ isSkipped }) => isSkipped).length,
-    problems: manifests.flatMap(({ problems }) =>
-      problems.map(({ also, ...problem }) => ({ path, ...problem, ...(also && { also: { path, ...also } }) })),
-    ),
+    problems: manifests.flatMap(({ problems }) => problems.map((problem) => inFile(path, problem))),
+    warnings: manifests.flatMap(({ warnings = [] }) => warnings.map((problem) => inFile(path, problem))),
+    services: manifests.flatMap((manifest) => checkedService(path, manifest)),
     resources: manifests.flatMap((manifest) => checkedResource(path, manifest)),
   };
 }
@@ -140,7 +166,32 @@ function emptyText(path: string): CheckedText {
   return { ...NOTHING, problems: [{ path, line: 1, column: 1, field: "", message }] };
 }
 
-function checkedResource(path: string, { resource, locate }: ManifestDocument): readonly CheckedResource[] {
+function inFile(path: string, { also, ...problem }: LocatedProblem): CheckProblem {
+  return { path, ...problem, ...(also && { also: { path, ...also } }) };
+}
+
+function checkedService(
+  path: string,
+  { other, locate }: ManifestDocument<RateLimitServiceResource>,
+): readonly CheckedService[] {
+  if (other === undefined) return [];
+  const { namespace = DEFAULT_NAMESPACE, name, creationTimestamp } = other.metadata;
+  return [
+    {
+      namespace,
+      name,
+      createdMs: creationTimestamp === undefined ? 0 : Date.parse(creationTimestamp),
+      fleet: fleetOf(other),
+      nameAt: { path, ...locate(["metadata", "name"]) },
+      fleetAt: { path, ...locate(["spec", "fleet"]) },
+    },
+  ];
+}
+
+function checkedResource(
+  path: string,
+  { resource, locate }: ManifestDocument<RateLimitServiceResource>,
+): readonly CheckedResource[] {
   return resource === undefined ? [] : [resourceAt(resource, (field) => ({ path, ...locate(field) }))];
 }
 

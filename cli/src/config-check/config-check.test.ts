@@ -93,6 +93,11 @@ describe("runConfigCheck()", () => {
       line: "DIR/a.yaml: duplicate descriptor composite key 'DOMAIN.user' (line 5, column 10)",
     },
     {
+      when: "a resource is of another kind",
+      text: manifest("a", "shop").replace("RateLimitConfig", "RateLimitService"),
+      line: 'DIR/a.yaml: kind: must be "RateLimitConfig", is "RateLimitService" (line 2, column 7)',
+    },
+    {
       when: "a field is unknown",
       text: "domain: a\nratelimit: {}\n",
       line: "DIR/a.yaml: config error, unknown key 'ratelimit' (line 2, column 1)",

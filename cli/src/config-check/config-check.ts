@@ -100,7 +100,7 @@ async function checkFile(path: string): Promise<ReadRules | readonly CheckedReso
   const text = bytes.toString("utf8");
   const documents = readYamlDocuments(text);
   if (isManifestText(documents, text)) {
-    const { problems, resources } = checkManifests(path, documents, { skipOtherKinds: false });
+    const { problems, resources } = checkManifests(path, documents, { skipOtherKinds: false, configsOnly: true });
     for (const problem of problems) throw manifestError(problem);
     return resources;
   }

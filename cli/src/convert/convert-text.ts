@@ -49,7 +49,7 @@ export interface ConversionOptions {
 
 /** Converts a text. */
 export function convertText(path: string, text: string, options: ConversionOptions): Conversion {
-  const checked = checkText(path, text, { skipOtherKinds: false });
+  const checked = checkText(path, text, { skipOtherKinds: false, configsOnly: true });
   if (checked.problems.length > 0) return refused(checked.problems);
   const documents = readYamlDocuments(text);
   const isManifest = isManifestText(documents, text);

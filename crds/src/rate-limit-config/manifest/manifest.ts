@@ -6,6 +6,7 @@ import { type FieldPath, fieldPath } from "@weir/limits/model/field-path";
 
 import { API_VERSION, KIND, parseRateLimitConfigResource } from "../schema/schema.ts";
 import type { RateLimitConfigResource } from "../schema/schema.ts";
+import type { ManifestProblem } from "../../schema/problems.ts";
 import { ruleProblems } from "../translate/translate.ts";
 
 /** What can be the name of an object at all (RFC 1123); the schema says it in words. */
@@ -46,8 +47,20 @@ export interface ManifestPlace {
   readonly path: FieldPath;
 }
 
+/** Another kind that a text may hold. */
+export interface ManifestKind<Resource> {
+  readonly kind: string;
+  /** Checks a value that says that it is of the kind. */
+  readonly check: (value: PlainValue) => {
+    /** Present when the schema accepts it. */
+    readonly resource?: Resource;
+    readonly problems: readonly ManifestProblem[];
+    readonly warnings: readonly ManifestProblem[];
+  };
+}
+
 /** One resource of a text, or what should have been one. */
-export interface ManifestDocument {
+export interface ManifestDocument<Other = never> {
   /** Position among the resources of the text, from 0; the items of a list count one by one. */
   readonly index: number;
   readonly place: ManifestPlace;
@@ -55,12 +68,16 @@ export interface ManifestDocument {
   readonly line: number;
   /** Present when the schema accepts it, also when the rules inside have problems. */
   readonly resource?: RateLimitConfigResource;
+  /** The same of another kind. */
+  readonly other?: Other;
   /**
    * Its name, as far as it is a RateLimitConfig with a name that can be one; also when the schema
    * refuses the rest.
    */
   readonly identity?: ManifestIdentity;
   readonly problems: readonly LocatedProblem[];
+  /** What is valid and perhaps not meant, as far as its kind finds it by itself. */
+  readonly warnings?: readonly LocatedProblem[];
   /** Set when it is of another kind and was therefore not checked. */
   readonly isSkipped?: true;
   /** The place of a field of the resource, or of the nearest thing around it. */
@@ -75,21 +92,38 @@ export function readManifests(text: string): readonly ManifestDocument[] {
   return manifestsOf(readYamlDocuments(text));
 }
 
-/**
- * The same of a text whose YAML is read already. Documents of other kinds are wrong, unless
- * `otherKinds` says to skip them: what has neither our API group nor our kind is then skipped,
- * while what has one of the two is still misspelt.
- */
-export function manifestsOf(
+/** How texts are read. */
+export interface ManifestOptions<Other> {
+  /**
+   * What becomes of documents of other kinds. "skip" leaves out what has neither our API group nor one of
+   * our kinds, while what has one of the two is still misspelt; "skip-in-streams" does so next to other
+   * documents only, as helm and kustomize print them.
+   */
+  readonly otherKinds?: "refuse" | "skip" | "skip-in-streams";
+  /** Another kind of ours that is read. */
+  readonly kind?: ManifestKind<Other>;
+}
+
+/** The same of a text whose YAML is read already. */
+export function manifestsOf<Other = never>(
   documents: readonly YamlDocument[],
-  { otherKinds = "refuse" }: { readonly otherKinds?: "refuse" | "skip" } = {},
-): readonly ManifestDocument[] {
-  const isSkipped = otherKinds === "skip" ? isOtherKind : (): boolean => false;
+  { otherKinds = "refuse", kind }: ManifestOptions<Other> = {},
+): readonly ManifestDocument<Other>[] {
+  const kinds = [KIND, ...(kind === undefined ? [] : [kind.kind])];
+  const isLenient = otherKinds === "skip" || (otherKinds === "skip-in-streams" && isStream(documents));
+  const isSkipped = (value: PlainValue | undefined): boolean => isLenient && isOtherKind(value, kinds);
   return documents
     .flatMap((document, number) =>
-      document.value === null ? [] : candidatesOf(document, number, isSkipped(document.value)),
+      document.value === null ? [] : candidatesOf(document, number, { kinds, isSkipped: isSkipped(document.value) }),
     )
-    .map((candidate, index) => readCandidate(candidate, index, isSkipped(candidate.value)));
+    .map((candidate, index) => readCandidate(candidate, index, { kind, isSkipped: isSkipped(candidate.value) }));
+}
+
+/** Whether a text holds more than one document or item. */
+function isStream(documents: readonly YamlDocument[]): boolean {
+  const [first, ...others] = documents.filter(({ value }) => value !== null);
+  const items = isMapping(first?.value) ? first.value["items"] : undefined;
+  return others.length > 0 || (Array.isArray(items) && items.length > 1);
 }
 
 /** The first problems, and in place of the others one that counts them. */
@@ -109,10 +143,16 @@ interface Candidate {
   readonly place: ManifestPlace;
 }
 
-function candidatesOf(document: YamlDocument, number: number, isSkipped: boolean): readonly Candidate[] {
+function candidatesOf(
+  document: YamlDocument,
+  number: number,
+  { kinds, isSkipped }: { readonly kinds: readonly string[]; readonly isSkipped: boolean },
+): readonly Candidate[] {
   const { value } = document;
   const whole: ManifestPlace = { document: number, path: [] };
-  const items = !isSkipped && isMapping(value) && value["kind"] !== KIND ? value["items"] : undefined;
+  const listed = isMapping(value) ? kinds.find((kind) => value["kind"] === `${kind}List`) : undefined;
+  const isOurs = isMapping(value) && kinds.some((kind) => value["kind"] === kind);
+  const items = !isSkipped && isMapping(value) && !isOurs ? value["items"] : undefined;
   // The problems of a document that is not understood are reported once, whether it is a list or not.
   if (!isMapping(value) || !Array.isArray(items) || document.problems.length > 0)
     return [{ document, value, place: whole }];
@@ -122,10 +162,10 @@ function candidatesOf(document: YamlDocument, number: number, isSkipped: boolean
     return [{ document: { ...document, problems }, value: undefined, place: whole }];
   }
   // The items of a typed list may leave out what the list says already.
-  const isTyped = value["kind"] === `${KIND}List` && value["apiVersion"] === API_VERSION;
+  const isTyped = listed !== undefined && value["apiVersion"] === API_VERSION;
   return (items as readonly PlainValue[]).map((item, index) => ({
     document,
-    value: isTyped && isMapping(item) ? { apiVersion: API_VERSION, kind: KIND, ...item } : item,
+    value: isTyped && isMapping(item) ? { apiVersion: API_VERSION, kind: listed, ...item } : item,
     place: { document: number, path: ["items", index] },
   }));
 }
@@ -134,38 +174,68 @@ function candidatesOf(document: YamlDocument, number: number, isSkipped: boolean
  * Whether a value says that it is an object of Kubernetes, and none of ours. A list is what its
  * items are.
  */
-function isOtherKind(value: PlainValue | undefined): boolean {
+function isOtherKind(value: PlainValue | undefined, kinds: readonly string[]): boolean {
   if (!isMapping(value)) return false;
   const { apiVersion, kind } = value;
   if (typeof apiVersion !== "string" || typeof kind !== "string" || apiVersion === "" || kind === "" || kind === "List")
     return false;
-  return apiVersion.split("/")[0] !== API_VERSION.split("/")[0] && kind !== KIND;
+  return apiVersion.split("/")[0] !== API_VERSION.split("/")[0] && !kinds.includes(kind);
 }
 
-function readCandidate({ document, value, place }: Candidate, index: number, isSkipped: boolean): ManifestDocument {
+function readCandidate<Other>(
+  { document, value, place }: Candidate,
+  index: number,
+  { kind, isSkipped }: { readonly kind: ManifestKind<Other> | undefined; readonly isSkipped: boolean },
+): ManifestDocument<Other> {
   const locate = (inner: FieldPath): SourceLocation => document.locate([...place.path, ...inner], "value");
   const found = { index, place, line: locate([]).line, locate };
   if (isSkipped) return { ...found, problems: [], isSkipped };
   if (value === undefined || document.problems.length > 0)
     return { ...found, problems: firstProblems(document.problems).map((problem) => ({ ...problem, field: "" })) };
+  const placed = (problems: readonly ManifestProblem[]): readonly LocatedProblem[] =>
+    firstProblems(
+      problems
+        .map((problem) => placeProblem(problem, { document, place }))
+        .toSorted((left, right) => left.line - right.line || left.column - right.column),
+    );
+  if (kind !== undefined && isMapping(value) && value["kind"] === kind.kind) {
+    const { resource, problems, warnings } = kind.check(value);
+    return {
+      ...found,
+      ...(resource !== undefined && { other: resource }),
+      problems: placed(problems),
+      warnings: placed(warnings),
+    };
+  }
   const parsed = parseRateLimitConfigResource(value);
   const identity = identityIn(value);
-  const problems = (parsed.ok ? ruleProblems(parsed.resource) : parsed.problems).map(
-    ({ path, message, about, first }) => {
-      const whole = [...place.path, ...path];
-      const at = document.locate(whole, about === "name" ? "key" : "value");
-      const problem = { ...at, field: excerpt(fieldPath(whole)), message: excerpt(message) };
-      if (first === undefined) return problem;
-      const also = locate(first);
-      return { ...problem, message: `${problem.message} on line ${also.line}`, also };
-    },
-  );
+  const problems = parsed.ok ? ruleProblems(parsed.resource) : parsed.problems;
   return {
     ...found,
     ...(parsed.ok && { resource: parsed.resource }),
     ...(identity && { identity }),
-    problems: firstProblems(problems.toSorted((left, right) => left.line - right.line || left.column - right.column)),
+    problems: placed(kind === undefined ? problems : problems.map((problem) => withKinds(problem, kind.kind))),
   };
+}
+
+/** The problem in the text; of a duplicate with the place of the first. */
+function placeProblem(
+  { path, message, about, first }: ManifestProblem,
+  { document, place }: Pick<Candidate, "document" | "place">,
+): LocatedProblem {
+  const whole = [...place.path, ...path];
+  const at = document.locate(whole, about === "name" ? "key" : "value");
+  const problem = { ...at, field: excerpt(fieldPath(whole)), message: excerpt(message) };
+  if (first === undefined) return problem;
+  const also = document.locate([...place.path, ...first], "value");
+  return { ...problem, message: `${problem.message} on line ${also.line}`, also };
+}
+
+/** A problem of the kind names all kinds that are read. */
+function withKinds(problem: ManifestProblem, other: string): ManifestProblem {
+  if (fieldPath(problem.path) !== "kind") return problem;
+  const known = [KIND, other].map((kind) => JSON.stringify(kind)).join(", ");
+  return { ...problem, message: problem.message.replace(`must be ${JSON.stringify(KIND)}`, `must be one of ${known}`) };
 }
 
 function identityIn(value: PlainValue): ManifestIdentity | undefined {
