@@ -6,7 +6,10 @@ export interface WeirKind {
   readonly kind: "RateLimitConfig" | "RateLimitService";
   readonly api: ApiKind;
   readonly shortName: string;
-  /** Its conditions and their values when all is well; the first that differs says what is wrong. */
+  /**
+   * Its conditions and their values when all is well. The first that differs says what is wrong, so causes
+   * come before what follows from them.
+   */
   readonly expects: readonly (readonly [type: string, status: "True" | "False"])[];
 }
 
@@ -25,9 +28,11 @@ export const RATE_LIMIT_SERVICE: WeirKind = {
   kind: "RateLimitService",
   api: { ...API, plural: "ratelimitservices" },
   shortName: "rls",
+  // Ready follows from these: it is not in the statuses of earlier operators.
   expects: [
-    ["Available", "True"],
     ["Degraded", "False"],
+    ["Available", "True"],
+    ["Progressing", "False"],
     ["Connected", "True"],
   ],
 };

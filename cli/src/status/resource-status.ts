@@ -65,7 +65,7 @@ export function isStale({ observedGeneration }: ShownCondition, generation: numb
 
 type Summary = Pick<ResourceStatus, "ready" | "reason" | "message">;
 
-/** The first condition that is not as it should be; the first of all when all are. */
+/** The first condition that is not as it should be; when all are, the condition Ready. */
 function summaryOf(
   { expects }: WeirKind,
   conditions: readonly ShownCondition[],
@@ -86,7 +86,10 @@ function summaryOf(
     return { ready: isKnown ? (status === wanted ? "True" : "False") : "Unknown", reason, message };
   });
   const bad = ["False", "Unknown"].map((ready) => found.find((each) => each.ready === ready));
-  return bad.find((each) => each !== undefined) ?? found[0] ?? { ready: "Unknown", reason: "NoStatus", message: "" };
+  const first = bad.find((each) => each !== undefined);
+  if (first !== undefined) return first;
+  const { reason = "", message = "" } = conditions.find(({ type }) => type === "Ready") ?? found[0] ?? {};
+  return { ready: "True", reason, message };
 }
 
 function readCondition(condition: Mapping): ShownCondition {

@@ -37,14 +37,50 @@ const STALE = resource("late", { conditions: [condition("Ready", "True", "Progra
 
 const NO_STATUS = resource("new", undefined);
 
-function service(available: string, degraded: string, connected: string): ResourceStatus {
+function service(available: string, degraded: string, connected: string, progressing = "False"): ResourceStatus {
   const conditions = [
     condition("Available", available, "Pods", "2 pods are ready"),
+    condition("Progressing", progressing, "RollingOut", "1 of 2 pods is as the resource says"),
     condition("Degraded", degraded, "FleetConflict", "other/edge has the fleet"),
     condition("Connected", connected, "Connecting", "1 of 2 pods is connected"),
   ];
   return resource("edge", { conditions, replicas: 2, readyReplicas: 1, fleet: "web.edge" }, RATE_LIMIT_SERVICE);
 }
+
+/** What the operator writes while a quota refuses the pods of the first rollout. */
+const STUCK = resource(
+  "core",
+  {
+    conditions: [
+      condition("Ready", "False", "RolloutStuck", "pods are refused"),
+      condition("Available", "False", "PodsNotReady", "0 of 2 pods are ready"),
+      condition("Progressing", "True", "RollingOut", "0 of 2 pods are as the resource says"),
+      condition(
+        "Degraded",
+        "True",
+        "RolloutStuck",
+        'pods "core-1" is forbidden: exceeded quota: one, requested: pods=1',
+      ),
+      condition("Connected", "False", "NoReadyPods", "no pod is ready"),
+    ],
+    ...{ replicas: 0, readyReplicas: 0 },
+  },
+  RATE_LIMIT_SERVICE,
+);
+
+const SERVES = resource(
+  "core",
+  {
+    conditions: [
+      condition("Ready", "True", "Ready", "all pods are as the resource says, ready and connected"),
+      condition("Available", "True", "PodsReady", "2 of 2 pods are ready"),
+      condition("Progressing", "False", "RolledOut", "all 2 pods are as the resource says"),
+      condition("Degraded", "False", "AsExpected", "nothing is wrong"),
+      condition("Connected", "True", "PodsConnected", "all 2 ready pods are connected"),
+    ],
+  },
+  RATE_LIMIT_SERVICE,
+);
 
 describe("readResourceStatus()", () => {
   it.each([
@@ -52,7 +88,11 @@ describe("readResourceStatus()", () => {
     { of: READY, ready: "True", reason: "Programmed" },
     { of: STALE, ready: "Unknown", reason: "Stale" },
     { of: NO_STATUS, ready: "Unknown", reason: "NoStatus" },
-    { of: service("True", "False", "True"), ready: "True", reason: "Pods" },
+    { of: service("False", "True", "False", "True"), ready: "False", reason: "FleetConflict" },
+    { of: service("False", "False", "False", "True"), ready: "False", reason: "Pods" },
+    { of: service("True", "False", "True", "True"), ready: "False", reason: "RollingOut" },
+    { of: STUCK, ready: "False", reason: "RolloutStuck" },
+    { of: SERVES, ready: "True", reason: "Ready" },
     { of: service("True", "True", "True"), ready: "False", reason: "FleetConflict" },
     { of: service("Unknown", "False", "False"), ready: "False", reason: "Connecting" },
     { of: service("True", "False", "Maybe"), ready: "Unknown", reason: "Connecting" },
@@ -94,6 +134,14 @@ unknown: Stale: the status is about generation 2, the present one is 3
 CONDITION   STATUS   REASON       SINCE                  MESSAGE
 Ready       True     Programmed   2026-01-31T12:00:00Z   (generation 2) all 2 pods enforce it
 `);
+  });
+
+  it("says why a RateLimitService is not ready, not what follows from it", () => {
+    expect(statusText(STUCK).split("\n").slice(0, 2)).toEqual([
+      "RateLimitService web/core (generation 3)",
+      'not ready: RolloutStuck: pods "core-1" is forbidden: exceeded quota: one, requested: pods=1',
+    ]);
+    expect(statusText(SERVES)).toContain("ready: Ready: all pods are as the resource says, ready and connected\n");
   });
 
   it("prints the counts of a RateLimitService", () => {

@@ -78,7 +78,14 @@ describe("kubectl", () => {
 
   it("shows what the columns say, and scales", async () => {
     await cluster.apply(serviceManifest({ ...FULL_SPEC, autoscaling: undefined, replicas: 2 }, "edge"));
-    const status = { replicas: 2, readyReplicas: 1, fleet: "edge", selector: "app.kubernetes.io/instance=edge" };
+    const conditions = [
+      {
+        ...{ type: "Degraded", status: "True", reason: "RolloutStuck", message: "exceeded quota" },
+        lastTransitionTime: "2026-01-31T12:00:00Z",
+      },
+    ];
+    const selector = "app.kubernetes.io/instance=edge";
+    const status = { replicas: 2, readyReplicas: 1, fleet: "edge", selector, conditions };
     const patched = await cluster.kubectl([
       "patch",
       "rls",
@@ -91,8 +98,8 @@ describe("kubectl", () => {
     expect(patched.code).toBe(0);
     const { stdout } = await cluster.kubectl(["get", "rls", "edge"]);
     expect(stdout.split("\n").map((line) => line.trim().split(/\s+/))).toMatchObject([
-      ["NAME", "READY", "REPLICAS", "BACKEND", "FLEET", "AGE"],
-      ["edge", "1", "2", "redis", "edge", expect.any(String)],
+      ["NAME", "READY", "REPLICAS", "BACKEND", "FLEET", "DEGRADED", "AGE"],
+      ["edge", "1", "2", "redis", "edge", "RolloutStuck", expect.any(String)],
       [""],
     ]);
     expect((await cluster.kubectl(["scale", "rls", "edge", "--replicas=5"])).code).toBe(0);

@@ -81,7 +81,7 @@ describe("the CRDs", () => {
       },
     });
     const columns = versions[0]?.additionalPrinterColumns.filter(({ priority }) => priority === undefined);
-    expect(columns?.map(({ name }) => name)).toEqual(["Ready", "Replicas", "Backend", "Fleet", "Age"]);
+    expect(columns?.map(({ name }) => name)).toEqual(["Ready", "Replicas", "Backend", "Fleet", "Degraded", "Age"]);
   });
 });
 

@@ -24,6 +24,11 @@ export const SERVICE_DEFINITION: Definition = {
     column("Replicas", "Pods that exist.", ".status.replicas", "integer"),
     column("Backend", "Where the counters are.", ".spec.backend.type"),
     column("Fleet", "Fleet that the pods belong to.", ".status.fleet"),
+    column(
+      "Degraded",
+      "What is wrong and does not pass by itself; AsExpected: nothing.",
+      conditionPath("Degraded", "reason"),
+    ),
     { ...column("Available", "Whether enough pods are ready.", conditionPath("Available", "status")), priority: 1 },
     {
       ...column("Connected", "Whether the ready pods are connected.", conditionPath("Connected", "status")),
