@@ -24,8 +24,8 @@ const SHOWN_PORTS: StackPorts = {
   accountMetrics: 9464,
 };
 
-/** Ports of Envoy and of the service behind it in examples/envoy. */
-const ENVOY_PORTS = [10000, 10001] as const;
+/** Ports of Envoy, of the service behind it in examples/envoy, and of Envoy's admin interface. */
+const ENVOY_PORTS = [10000, 10001, 9901] as const;
 
 /** Entries of the repository that a page's commands may change, so each fixture has a copy; others are links. */
 const COPIED = new Set(["examples"]);
