@@ -2,10 +2,8 @@
 import type { Socket } from "node:net";
 import { type PeerCertificate, TLSSocket } from "node:tls";
 
+import { unmapAddress } from "@weir/common/net/host-port";
 import { formatAddress } from "@weir/common/net/listen";
-
-/** How a listener for both families shows a client of IPv4 (RFC 4291, section 2.5.5.2). */
-const MAPPED = /^::ffff:(?=\d+\.)/i;
 
 /** A client. */
 export interface AdsPeer {
@@ -27,7 +25,7 @@ export function peerOf(socket: Socket): AdsPeer {
 
 /** Address and port of a client. */
 export function peerAddress(host: string, port: number): string {
-  return formatAddress({ host: host.replace(MAPPED, ""), port });
+  return formatAddress({ host: unmapAddress(host), port });
 }
 
 /** The address without the port. */
