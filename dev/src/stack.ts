@@ -92,7 +92,7 @@ export class Stack {
     ports: StackPorts,
   ): Promise<void> {
     await this.#startProgram(plans.controlPlane);
-    const url = `http://${STACK_HOST}:${ports.controlPlaneHttp}/status`;
+    const url = `http://${STACK_HOST}:${ports.controlPlaneHttp}/weir.rollout.v1.RolloutService/GetRollout`;
     this.#watch = new RolloutWatch(url, (subject, text) => this.#print(subject, text));
     await this.#startProgram(plans.rateLimit);
     await this.#watch.firstAccepted(READY_TIMEOUT_MS);

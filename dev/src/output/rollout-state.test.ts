@@ -88,50 +88,45 @@ describe("describeChanges()", () => {
 describe("readRolloutState()", () => {
   it("reads what the terminal shows", () => {
     const version = "1f2e3d";
-    const status = {
+    const rollout = {
       replica: "r",
-      source: { location: "limits", error: null, syncedAt: "t" },
+      source: { location: "limits", syncedAt: "t" },
       fleets: [
-        { fleet: "*", version, resources: 5, pods: 1 },
-        { fleet: "edge", version: "other", resources: 7, pods: 1 },
+        { name: "*", version, resources: 5 },
+        { name: "edge", version: "other", resources: 7 },
       ],
-      refusals: [
-        {
-          reason: "InvalidSpec",
-          resource: null,
-          file: "a.yaml",
-          line: 3,
-          column: 7,
-          field: "spec.domain",
-          message: "required",
-          keepsLastGood: true,
-        },
-      ],
+      unreadable: [{ location: "a.yaml:3:7", message: "no YAML", servesLastGood: true }],
       resources: [
-        { state: "served", servesLastGood: false, problems: [] },
+        { state: "RESOURCE_STATE_SERVED" },
         {
-          state: "quarantined",
+          state: "RESOURCE_STATE_QUARANTINED",
           servesLastGood: true,
-          problems: [{ file: "b.yaml", line: 1, column: 1, field: "", message: "pods rejected it" }],
+          problems: [{ location: "b.yaml:1", message: "pods rejected it" }],
+        },
+        {
+          state: "RESOURCE_STATE_REFUSED",
+          problems: [{ location: "c.yaml:3:7", field: "spec.domain", message: "required" }],
         },
       ],
       pods: [
-        { node: "default/one", fleet: "default", accepted: { version, at: "t" }, rejected: null },
+        { nodeId: "default/one", fleet: "default", accepted: { version, at: "t" } },
         {
-          node: "edge/two",
+          nodeId: "edge/two",
           fleet: "edge",
           accepted: { version, at: "t" },
-          rejected: { version: "other", at: "t", message: "no" },
+          rejected: { version: "other", at: "t" },
+          rejection: "no",
         },
-        { node: "default/three", fleet: "default", accepted: null, rejected: null },
+        { nodeId: "default/three", fleet: "default" },
       ],
     };
-    expect(readRolloutState({ ...status, source: { ...status.source, error: "gone" } }).isReadable).toBe(false);
-    expect(readRolloutState(status)).toEqual({
+    expect(readRolloutState({ ...rollout, source: { ...rollout.source, error: "gone" } }).isReadable).toBe(false);
+    expect(readRolloutState(rollout)).toEqual({
       isReadable: true,
       troubles: [
-        { file: "a.yaml", place: "a.yaml:3:7", field: "spec.domain", message: "required", keepsOld: true },
-        { file: "b.yaml", place: "b.yaml:1:1", field: "", message: "pods rejected it", keepsOld: true },
+        { file: "a.yaml", place: "a.yaml:3:7", field: "", message: "no YAML", keepsOld: true },
+        { file: "b.yaml", place: "b.yaml:1", field: "", message: "pods rejected it", keepsOld: true },
+        { file: "c.yaml", place: "c.yaml:3:7", field: "spec.domain", message: "required", keepsOld: false },
       ],
       pods: [
         { id: "default/one", accepted: version, resources: 5, rejected: undefined },

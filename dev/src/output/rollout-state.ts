@@ -1,4 +1,4 @@
-// The control plane's status, reduced to what the terminal shows, and the difference of two such
+// The control plane's rollout, reduced to what the terminal shows, and the difference of two such
 // states in words.
 
 /** An error in a manifest. */
@@ -37,29 +37,24 @@ export interface Remark {
   readonly text: string;
 }
 
-/** The part of the control plane's `/status` that is read here. */
-interface StatusReport {
-  readonly source: { readonly error: string | null };
-  readonly fleets: readonly { readonly fleet: string; readonly version: string | null; readonly resources: number }[];
-  readonly refusals: readonly (Problem & { readonly keepsLastGood: boolean })[];
-  readonly resources: readonly {
-    readonly state: string;
-    readonly servesLastGood: boolean;
-    readonly problems: readonly Problem[];
-  }[];
-  readonly pods: readonly {
-    readonly node: string;
+/** The part of the control plane's rollout that is read here, in the JSON of protobuf: what is empty is left out. */
+interface RolloutJson {
+  readonly source?: { readonly error?: string };
+  readonly fleets?: readonly { readonly name: string; readonly version?: string; readonly resources?: number }[];
+  readonly unreadable?: readonly (ProblemJson & { readonly servesLastGood?: boolean })[];
+  readonly resources?: readonly { readonly servesLastGood?: boolean; readonly problems?: readonly ProblemJson[] }[];
+  readonly pods?: readonly {
+    readonly nodeId?: string;
     readonly fleet: string;
-    readonly accepted: { readonly version: string } | null;
-    readonly rejected: { readonly version: string; readonly message: string } | null;
+    readonly accepted?: { readonly version: string };
+    readonly rejected?: { readonly version: string };
+    readonly rejection?: string;
   }[];
 }
 
-interface Problem {
-  readonly file: string;
-  readonly line: number;
-  readonly column: number;
-  readonly field: string;
+interface ProblemJson {
+  readonly location: string;
+  readonly field?: string;
   readonly message: string;
 }
 
@@ -77,35 +72,34 @@ export function describeChanges(previous: RolloutState | undefined, next: Rollou
   ];
 }
 
-/**
- * Reads the body of the control plane's `/status`, which comes from a program of the same build.
- */
-export function readRolloutState(status: unknown): RolloutState {
-  const { source, fleets, refusals, resources, pods } = status as StatusReport;
-  const refused = refusals.map((problem) => troubleOf(problem, problem.keepsLastGood));
-  // Valid for the control plane, but rejected by pods.
-  const quarantined = resources
-    .filter(({ state }) => state === "quarantined")
-    .flatMap(({ problems, servesLastGood }) => problems.map((problem) => troubleOf(problem, servesLastGood)))
-    .filter(({ place, message }) => !refused.some((known) => known.place === place && known.message === message));
+/** Reads the rollout of a control plane, a program of the same build. */
+export function readRolloutState(rollout: unknown): RolloutState {
+  const { source, fleets = [], unreadable = [], resources = [], pods = [] } = rollout as RolloutJson;
   return {
-    isReadable: source.error === null,
-    troubles: [...refused, ...quarantined],
-    pods: pods.map(({ node, fleet, accepted, rejected }) => {
+    isReadable: source?.error === undefined,
+    troubles: [
+      ...unreadable.map((problem) => troubleOf(problem, problem.servesLastGood)),
+      // Invalid, or valid for the control plane and rejected by pods.
+      ...resources.flatMap(({ problems = [], servesLastGood }) =>
+        problems.map((problem) => troubleOf(problem, servesLastGood)),
+      ),
+    ],
+    pods: pods.map(({ nodeId = "", fleet, accepted, rejected, rejection = "" }) => {
       // "*" is every fleet that no manifest names.
-      const newest = fleets.find((each) => each.fleet === fleet) ?? fleets.find((each) => each.fleet === "*");
+      const newest = fleets.find(({ name }) => name === fleet) ?? fleets.find(({ name }) => name === "*");
+      const isNewest = accepted !== undefined && newest?.version === accepted.version;
       return {
-        id: node,
+        id: nodeId,
         accepted: accepted?.version,
-        resources: newest?.version === accepted?.version ? newest?.resources : undefined,
-        rejected: rejected === null ? undefined : { version: rejected.version, message: rejected.message },
+        resources: isNewest ? (newest.resources ?? 0) : undefined,
+        rejected: rejected === undefined ? undefined : { version: rejected.version, message: rejection },
       };
     }),
   };
 }
 
-function troubleOf({ file, line, column, field, message }: Problem, keepsOld: boolean): ManifestTrouble {
-  return { file, place: `${file}:${line}:${column}`, field, message, keepsOld };
+function troubleOf({ location, field = "", message }: ProblemJson, keepsOld = false): ManifestTrouble {
+  return { file: location.replace(/(?::\d+){1,2}$/, ""), place: location, field, message, keepsOld };
 }
 
 function describeTroubles(before: readonly ManifestTrouble[], now: readonly ManifestTrouble[]): readonly Remark[] {

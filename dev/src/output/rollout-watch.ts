@@ -1,4 +1,4 @@
-// Polls the control plane's status while the stack runs and prints what changed: the version that a
+// Polls the control plane's rollout while the stack runs and prints what changed: the version that a
 // pod accepted, and errors in manifests. It compares states, so it neither misses nor repeats any.
 import { setTimeout as delay } from "node:timers/promises";
 import { DevError } from "../errors.ts";
@@ -22,7 +22,7 @@ export class RolloutWatch {
   readonly #accepted = Promise.withResolvers<void>();
   #state: RolloutState | undefined;
 
-  /** Starts to watch the status at `url`. */
+  /** Starts to watch; `url` is that of the method GetRollout. */
   constructor(url: string, print: Print) {
     this.#url = url;
     this.#print = print;
@@ -69,8 +69,11 @@ export class RolloutWatch {
 async function readState(url: string): Promise<RolloutState | undefined> {
   try {
     const signal = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
-    const response = await fetch(url, { headers: { accept: "application/json" }, signal });
-    return response.ok ? readRolloutState(await response.json()) : undefined;
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(url, { method: "POST", body: "{}", headers, signal });
+    if (!response.ok) return undefined;
+    const { rollout } = (await response.json()) as { readonly rollout: unknown };
+    return readRolloutState(rollout);
   } catch {
     return undefined; // No response: the stack reports a program that has ended.
   }

@@ -93,10 +93,9 @@ export class Replica {
     return this.ports.ads;
   }
 
-  /** Its status page. */
+  /** What the local stack shows of its rollout. */
   async status(): Promise<RolloutState> {
-    const response = await fetch(`${this.url}/status`, { headers: { accept: "application/json" } });
-    return readRolloutState(await response.json());
+    return readRolloutState(await this.rollout());
   }
 
   /** Its metrics, as text. */

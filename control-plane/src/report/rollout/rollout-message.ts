@@ -57,9 +57,10 @@ export function rolloutMessage(report: RolloutReport): Rollout {
     resources: resources.map(resourceMessage),
     unreadable: refusals
       .filter(({ resource }) => resource === null)
-      .map(({ field, message, ...place }) => ({
+      .map(({ field, message, keepsLastGood, ...place }) => ({
         location: locationOf(place),
         message: field === "" ? message : `${field}: ${message}`,
+        servesLastGood: keepsLastGood,
       })),
     pods: pods.map(podMessage),
   });
