@@ -1,4 +1,4 @@
-// Writes what docs/benchmarks.md, docs/benchmarks.svg and README.md say about the last run of the
+// Writes what docs/benchmarks.md, docs/benchmark-trials.md, docs/benchmarks.svg and README.md say about the last run of the
 // benchmark, from its results in docs/benchmarks-results.json; --check compares instead.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -14,13 +14,15 @@ const REPORT = "e2e/src/benchmarks/decisions/report/report-docs.ts";
 interface Report {
   readonly documentResults: (results: unknown) => {
     readonly page: Readonly<Record<string, string>>;
+    readonly trials: Readonly<Record<string, string>>;
     readonly readme: Readonly<Record<string, string>>;
     readonly plot: string;
   };
 }
 
 const { documentResults } = (await import(pathToFileURL(REPORT).href)) as Report;
-const { page, readme, plot } = documentResults(JSON.parse(readFileSync(RESULTS, "utf8")));
+const { page, trials, readme, plot } = documentResults(JSON.parse(readFileSync(RESULTS, "utf8")));
 await emitBlocks("docs/benchmarks.md", page);
+await emitBlocks("docs/benchmark-trials.md", trials);
 await emitBlocks("README.md", readme);
 emitText("docs/benchmarks.svg", plot);

@@ -92,7 +92,9 @@ async function writeResults(results: BenchResults, { context }: Bench): Promise<
   // The pages are made from that file by the generator of the documentation.
   const args = ["--conditions=source", join("tools", "generate", "benchmark-docs.ts")];
   await promisify(execFile)(process.execPath, args, { cwd: ROOT });
-  context.stdout(`Wrote ${RESULTS_FILE}, docs/benchmarks.md, docs/benchmarks.svg and README.md\n\n`);
+  context.stdout(
+    `Wrote ${RESULTS_FILE}, docs/benchmarks.md, docs/benchmark-trials.md, docs/benchmarks.svg and README.md\n\n`,
+  );
 }
 
 async function commitOf(root: string): Promise<string> {

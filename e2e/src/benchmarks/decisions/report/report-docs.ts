@@ -8,6 +8,8 @@ import { type BenchResults, figureOf, findRow, isMeasurable } from "./results.ts
 export interface DocumentedResults {
   /** Blocks of docs/benchmarks.md, by name. */
   readonly page: Readonly<Record<string, string>>;
+  /** Blocks of docs/benchmark-trials.md, by name. */
+  readonly trials: Readonly<Record<string, string>>;
   /** Blocks of README.md, by name. */
   readonly readme: Readonly<Record<string, string>>;
   /** The picture, docs/benchmarks.svg. */
@@ -20,7 +22,6 @@ export function documentResults(results: BenchResults): DocumentedResults {
   return {
     page: {
       summary: `${headline}\n\n![${alternativeText(results)}](benchmarks.svg)`,
-      bars: formatBars(results),
       results: [
         `${results.date}, commit ${results.commit}; ${results.method}.`,
         results.machine.map((line) => `- ${line}`).join("\n"),
@@ -31,6 +32,7 @@ export function documentResults(results: BenchResults): DocumentedResults {
         .map(([name, text]) => `- ${name}: \`${text}\``)
         .join("\n"),
     },
+    trials: { bars: formatBars(results) },
     readme: {
       speed: `${headline} [Benchmarks](docs/benchmarks.md) has the other loads, and \`make bench\` repeats them.`,
     },
