@@ -25,7 +25,7 @@ import type { RolloutFilter, RolloutReport } from "./report/rollout/rollout-repo
 import { rolloutRoute } from "./report/rollout/rollout-route.ts";
 import type { AdsSecuritySettings } from "./ads-security-settings.ts";
 import type { Settings } from "./settings.ts";
-import type { IsLoaded } from "./snapshot/form-history.ts";
+import type { IsLoaded } from "./snapshot/revision-history.ts";
 import { Publisher } from "./snapshot/publisher.ts";
 import { DirectorySource, type DirectorySourceDeps } from "./source/directory/directory-source.ts";
 import { KubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
@@ -82,8 +82,8 @@ export class ControlPlane {
     this.#security = openSecurity(settings.ads.security, log);
     this.#pods = new PodRegistry({ clock });
     this.#source = createSource({ log, clock }, settings, folderLookMs);
-    const loadedForms = (): IsLoaded => this.#pods.loadedForms();
-    this.#publisher = new Publisher({ log, clock, tracer, source: this.#source, loadedForms }, settings);
+    const loadedRevisions = (): IsLoaded => this.#pods.loadedRevisions();
+    this.#publisher = new Publisher({ log, clock, tracer, source: this.#source, loadedRevisions }, settings);
     this.#feed = new RolloutFeed({ report: (filter) => this.#report(filter), clock });
     this.#publisher.onChanged(() => this.#feed.changed());
     this.#pods.onChanged(() => this.#feed.changed());

@@ -43,7 +43,7 @@ export const RESOURCE_ERRORS = {
   InvalidSpec: {
     meaning: "The manifest or the rules in it are wrong; the message names file, line and field.",
     remedy:
-      "Correct the field. Until then the last good form of the resource is served, if this process has seen one or a RateLimitConfigRevision contains it.",
+      "Correct the field. Until then the last good revision of the resource is served, if this process has seen one or a RateLimitConfigRevision contains it.",
   },
   DuplicateResource: {
     meaning: "Two manifests have the same namespace and name; the first, by path, is served.",
@@ -66,15 +66,15 @@ export const RESOURCE_ERRORS = {
   },
   TooLarge: {
     meaning:
-      "With this resource the configuration of a fleet would be larger than SNAPSHOT_MAX_BYTES, or the part of its namespace larger than SNAPSHOT_NAMESPACE_MAX_BYTES. Its earlier form stays active, and everything else continues.",
+      "With this resource the configuration of a fleet would be larger than SNAPSHOT_MAX_BYTES, or the part of its namespace larger than SNAPSHOT_NAMESPACE_MAX_BYTES. Its earlier revision stays active, and everything else continues.",
     remedy:
       "Make the resource smaller, or raise SNAPSHOT_MAX_BYTES together with the receive limit of the rate limit pods. It is tried again at every change.",
   },
   RejectedByDataPlane: {
     meaning:
-      "A connected pod NACKed the resource: it is sent the newest earlier form that it accepts, or none. Other pods and resources are not affected.",
+      "A connected pod NACKed the resource: it is sent the newest earlier revision that it accepts, or none. Other pods and resources are not affected.",
     remedy:
-      "The message has the text of the pod: correct the resource, or update the pods to an image that supports it. Any edit, and any new connection of the pod, sends it the present form again.",
+      "The message has the text of the pod: correct the resource, or update the pods to an image that supports it. Any edit, and any new connection of the pod, sends it the current revision again.",
   },
 } as const satisfies ErrorTable;
 

@@ -97,7 +97,7 @@ describe("ControlPlane with pods of several images", () => {
   const B: ManifestText = { name: "b", domain: "beta", requestsPerUnit: 7 };
   const NEW_A: ManifestText = { ...A, requestsPerUnit: UNKNOWN_TO_OLD_IMAGES };
 
-  it("case A9: serves an old pod in a mixed fleet its earlier form and every later edit, and a new pod the present one", async () => {
+  it("case A9: serves an old pod in a mixed fleet its earlier revision and every later edit, and a new pod the present one", async () => {
     apply(A, B);
     const port = await startReplica();
     const [old, current] = [connect(port, "core/old", { isOld: true }), connect(port, "core/new")];
@@ -123,7 +123,7 @@ describe("ControlPlane with pods of several images", () => {
     ]);
   });
 
-  it("gives a pod that is rolled back to an old image the form from before, also in a fleet that is named only now", async () => {
+  it("gives a pod that is rolled back to an old image the revision from before, also in a fleet that is named only now", async () => {
     apply(A, B);
     const port = await startReplica();
     const before = connect(port, "core/pod-1");
@@ -135,7 +135,7 @@ describe("ControlPlane with pods of several images", () => {
     await serves(connect(port, "edge/pod-2", { isOld: true }), { "default/a": 5, "default/b": 7, "default/c": 3 });
   });
 
-  it("leaves out only what an old pod cannot load when no other form is kept, and logs and reports it", async () => {
+  it("leaves out only what an old pod cannot load when no other revision is kept, and logs and reports it", async () => {
     apply(NEW_A, B);
     const port = await startReplica();
     const old = connect(port, "core/old", { isOld: true });

@@ -160,7 +160,7 @@ describe("ControlPlane and the reference service's client", () => {
     await until("the change", () => rulesOf(client)["domain-a"] === 2);
   });
 
-  it("case A9: keeps what it rejects by name with code 0 at the form that it has, serves the rest under a new version and tells why, until the edit", async () => {
+  it("case A9: keeps what it rejects by name with code 0 at the revision that it has, serves the rest under a new version and tells why, until the edit", async () => {
     saveLimit("a", 1);
     saveLimit("b", 1);
     const plane = await start();
@@ -193,7 +193,7 @@ describe("ControlPlane and the reference service's client", () => {
     await until("the pod", async () => (await rollout(plane)).pods?.[0]?.["state"] === "POD_STATE_ACCEPTED");
   });
 
-  it("gives a client that is new the form of before the edit that it cannot load, and a sound one the edit", async () => {
+  it("gives a client that is new the revision of before the edit that it cannot load, and a sound one the edit", async () => {
     saveLimit("a", 1);
     const plane = await start();
     const sound = connect(plane, { nodeId: "sound" });
@@ -201,7 +201,7 @@ describe("ControlPlane and the reference service's client", () => {
     saveLimit("a", 500);
     await until("the edit", () => rulesOf(sound)["domain-a"] === 500);
     const old = connect(plane, { nodeId: "old", answer: upTo(100) });
-    await until("the form of before", () => rulesOf(old)["domain-a"] === 1);
+    await until("the revision of before", () => rulesOf(old)["domain-a"] === 1);
     expect([rulesOf(sound), sound.responses.length, old.responses.length]).toEqual([{ "domain-a": 500 }, 2, 2]);
     const podsOf = async (): Promise<unknown> => JSON.stringify((await resource(plane, "a"))?.["pods"]);
     await until("both answers", async () => (await podsOf()) === '{"total":2,"accepted":1,"rejected":1}');

@@ -184,7 +184,7 @@ describe("parseSettings()", () => {
     expect(parseSettings({ ADS_PLAINTEXT: "true", ...env }).namespaceMaxBytes).toBe(expected);
   });
 
-  it("keeps forms of a folder in another one, next to it too", () => {
+  it("keeps revisions of a folder in another one, next to it too", () => {
     const stateOf = (stateDirectory: string): unknown =>
       parseSettings({ ...TLS, SOURCE_DIRECTORY: "/limits", STATE_DIRECTORY: stateDirectory }).source;
     for (const stateDirectory of ["/state", "/limits-state", "/limits/../state"])

@@ -32,7 +32,7 @@ export type SourceSettings =
       readonly kind: "directory";
       /** Folder with manifests. */
       readonly directory: string;
-      /** Folder in which last good forms outlast the process; undefined: memory only. */
+      /** Folder in which last good revisions outlast the process; undefined: memory only. */
       readonly stateDirectory: string | undefined;
     }
   | { readonly kind: "kubernetes"; readonly connection: ClusterConnection; readonly scope: NamespaceScope };
@@ -161,7 +161,7 @@ function readSource(read: EnvReader): SourceSettings {
   });
   const stateDirectory = read.optionalString("STATE_DIRECTORY", {
     effect:
-      "With SOURCE=directory: a writable folder of this replica that keeps the last good forms of each resource, so that a restart while a manifest is broken loses no limit. Not set: they are kept in memory.",
+      "With SOURCE=directory: a writable folder of this replica that keeps the last good revisions of each resource, so that a restart while a manifest is broken loses no limit. Not set: they are kept in memory.",
   });
   const names = read.list("WATCH_NAMESPACES", {
     effect:
@@ -176,7 +176,7 @@ function readSource(read: EnvReader): SourceSettings {
     if (directory !== undefined)
       read.problem("SOURCE_DIRECTORY", directory, "nothing, because SOURCE=kubernetes reads no folder");
     if (stateDirectory !== undefined)
-      read.problem("STATE_DIRECTORY", stateDirectory, "nothing, because only SOURCE=directory keeps forms there");
+      read.problem("STATE_DIRECTORY", stateDirectory, "nothing, because only SOURCE=directory keeps revisions there");
     return { kind, connection, scope: readScope(read, names, selector) };
   }
   if (directory === undefined)

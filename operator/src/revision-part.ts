@@ -1,7 +1,7 @@
-// The part that keeps the last good form of each RateLimitConfig.
+// The part that keeps the last good revision of each RateLimitConfig.
 import type { ClusterCaches } from "./reconcile/cluster-caches.ts";
 import { Controller, type ControllerDeps } from "./reconcile/controller.ts";
-import { reportedGeneration } from "./revisions/reported-forms.ts";
+import { reportedGeneration } from "./revisions/reported-revisions.ts";
 import {
   configOfRevision,
   RevisionReconciler,

@@ -267,7 +267,8 @@ const PAGES: Readonly<Record<string, PageWords>> = {
       "[RateLimitService](../rate-limit-service.md) has a manifest per backend, and [data planes](../operator-data-planes.md) explains what the operator makes of one. `kubectl explain rls.spec --recursive` prints the same fields.",
   },
   RateLimitConfigRevision: {
-    intro: "[Last good forms](../kubernetes.md#last-good-forms) explains its use. Only the operator writes this kind.",
+    intro:
+      "[Last good revisions](../kubernetes.md#last-good-revisions) explains its use. Only the operator writes this kind.",
     elsewhere: { spec: "Its fields are those of [a RateLimitConfig](rate-limit-config.md#spec)." },
   },
 };

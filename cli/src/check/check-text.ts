@@ -63,7 +63,7 @@ export interface CheckedResource {
   readonly domainAt: FileLocation;
   readonly fleetsAt: FileLocation;
   readonly rules: CheckedRules;
-  /** Set for an invalid resource of a cluster, which keeps its domain: pods enforce its last good form. */
+  /** Set for an invalid resource of a cluster, which keeps its domain: pods enforce its last good revision. */
   readonly isInvalid?: true;
 }
 

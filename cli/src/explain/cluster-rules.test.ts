@@ -65,7 +65,7 @@ describe("orderRules()", () => {
     ]);
     const { resources } = orderRules(objects);
     expect(findDomain({ resources, rules: [] }, { domain: "shop", fleet: undefined })).toBe(
-      'cannot explain the domain "shop": its owner a/broken is invalid, and pods enforce its last good form, which the cluster does not show',
+      'cannot explain the domain "shop": its owner a/broken is invalid, and pods enforce its last good revision, which the cluster does not show',
     );
   });
 

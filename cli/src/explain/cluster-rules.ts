@@ -15,7 +15,7 @@ import type { ClusterRulesChoice } from "./arguments.ts";
 
 /** The rules of a cluster. */
 export interface ClusterRules {
-  /** The resources that own their domains, also invalid ones, whose last good form pods enforce. */
+  /** The resources that own their domains, also invalid ones, whose last good revision pods enforce. */
   readonly resources: readonly CheckedResource[];
   /** Why pods may not have the rules as they are written. */
   readonly warnings: readonly ClusterWarning[];
@@ -53,10 +53,10 @@ export function orderRules(objects: readonly KubernetesObject[]): ClusterRules {
     const checked = checkStoredObject(object.content);
     if (checked.ok) claims.push(resourceAt(checked.resource, (field) => placeIn(key, field)));
     else {
-      // Its last good form keeps the domain, so a younger resource must not be taken for the owner.
+      // Its last good revision keeps the domain, so a younger resource must not be taken for the owner.
       if (domain !== "") claims.push(invalidClaim(object, domain));
       for (const { path, message } of checked.problems)
-        warn(path, `${message}: left out, pods enforce the last good form of the resource if there is one`);
+        warn(path, `${message}: left out, pods enforce the last good revision of the resource if there is one`);
     }
     const refusal = refusalOf(object);
     if (refusal !== undefined && checked.ok) warn([], `the cluster does not accept these rules: ${refusal}`);

@@ -42,7 +42,7 @@ export function findDomain(
     return `the domain ${JSON.stringify(domain)} is both in a manifest and in a rule file: name only those files that a pod would have`;
   }
   if (claim?.isInvalid === true) {
-    return `cannot explain the domain ${JSON.stringify(domain)}: its owner ${claim.namespace}/${claim.name} is invalid, and pods enforce its last good form, which the cluster does not show`;
+    return `cannot explain the domain ${JSON.stringify(domain)}: its owner ${claim.namespace}/${claim.name} is invalid, and pods enforce its last good revision, which the cluster does not show`;
   }
   const places = new Map<DescriptorModel, () => FileLocation>();
   for (const rules of found) collectPlaces(rules.model.descriptors, ["descriptors"], rules, places);

@@ -408,7 +408,7 @@ describe("AdsServer and the age of connections", () => {
 });
 
 describe("AdsServer and a pod that NACKs an edit by name", () => {
-  it("keeps it at the form that it has, serves others the edit, and brings it the next one", async () => {
+  it("keeps it at the revision that it has, serves others the edit, and brings it the next one", async () => {
     const { port, publish, publisher, server } = await serve(snapshotOf(A, B), { security: { kind: "plaintext" } });
     const [picky, sound] = [connectInPlaintext(port), connectInPlaintext(port)];
     for (const pod of [picky, sound]) {

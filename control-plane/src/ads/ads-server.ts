@@ -78,7 +78,7 @@ export type AdsRefusal = (typeof ADS_REFUSALS)[number];
 export interface AdsServerDeps {
   readonly log: Log;
   readonly security: AdsSecurity;
-  readonly publisher: Pick<Publisher, "snapshotFor" | "formsOf" | "onPublished">;
+  readonly publisher: Pick<Publisher, "snapshotFor" | "revisionsOf" | "onPublished">;
   readonly pods: PodRegistry;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;

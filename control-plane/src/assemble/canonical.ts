@@ -1,4 +1,4 @@
-// One form for equal rules: a message must not depend on the order of keys in the YAML.
+// One revision for equal rules: a message must not depend on the order of keys in the YAML.
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { DescriptorModel, RateLimitConfigModel } from "@weir/limits/model/model";
 

@@ -5,7 +5,7 @@ import type { RateLimitConfig } from "@weir/proto/generated/ratelimit/config/rat
 import type { RefusalReason } from "../errors.ts";
 import type { SourceLocation } from "../source/source.ts";
 
-/** A form of a resource, as it is written and as it is sent. */
+/** A revision of a resource, as it is written and as it is sent. */
 export interface ResourceContent {
   readonly manifest: RateLimitConfigResource;
   readonly message: RateLimitConfig;
@@ -18,8 +18,8 @@ export interface AcceptedResource {
   /** `<namespace>/<name>`, its name on the wire. */
   readonly key: string;
   /**
-   * Equal for all forms of one resource. A resource that is deleted and created again has another
-   * one, and so has one with another domain, where its source permits that: it inherits no form.
+   * Equal for all revisions of one resource. A resource that is deleted and created again has another
+   * one, and so has one with another domain, where its source permits that: it inherits no revision.
    */
   readonly identity: string;
   /** Creation time, milliseconds since the epoch; 0 when none is known. */
@@ -28,11 +28,11 @@ export interface AcceptedResource {
   /** The fleets it is for, sorted; undefined means every fleet, known or not. */
   readonly fleets: readonly string[] | undefined;
   readonly place: SourceLocation;
-  /** True when an older form is served, because the present one is invalid. */
+  /** True when an older revision is served, because the present one is invalid. */
   readonly isLastGood: boolean;
-  /** The present form. */
+  /** The current revision. */
   readonly content: ResourceContent;
-  /** The last good forms that the source handed over, the newest first. */
+  /** The last good revisions that the source handed over, the newest first. */
   readonly lastGood: readonly ResourceContent[];
 }
 
@@ -48,11 +48,11 @@ export interface Refusal {
    */
   readonly field: string;
   readonly message: string;
-  /** True when an earlier form is still served. */
+  /** True when an earlier revision is still served. */
   readonly keepsLastGood: boolean;
-  /** UID of the object whose form is invalid; absent when that is the one that was read as a resource. */
+  /** UID of the object whose revision is invalid; absent when that is the one that was read as a resource. */
   readonly uid?: string;
-  /** The generation of that form. */
+  /** The generation of that revision. */
   readonly generation?: number;
 }
 

@@ -114,7 +114,7 @@ describe("translateResources()", () => {
     ]);
   });
 
-  it("gives the forms of a resource one identity, and another with another domain or object", () => {
+  it("gives the revisions of a resource one identity, and another with another domain or object", () => {
     const identity = (text: Partial<ManifestText>, uid?: string): string | undefined => {
       const { resources, refusals } = stateOfManifests({ name: "a", domain: "alpha", ...text });
       const withUid = resources.map((resource) => (uid === undefined ? resource : { ...resource, uid }));
@@ -127,7 +127,7 @@ describe("translateResources()", () => {
     expect(new Set([first, identity({ domain: "beta" }), identity({}, "1"), identity({}, "2")]).size).toBe(4);
   });
 
-  it("translates the last good form that the source hands over, unless it is invalid or has another domain", () => {
+  it("translates the last good revision that the source hands over, unless it is invalid or has another domain", () => {
     const lastGood = (text: string): number | undefined => {
       const [resource] = stateOfManifests({ name: "a", domain: "alpha" }).resources;
       const [earlier] = stateOf({ "a.yaml": text }).resources;
@@ -146,7 +146,7 @@ describe("translateResources()", () => {
       spec: { ...spec, descriptors: [...(spec.descriptors ?? []), { key: "user" }] },
     };
     const state = { resources: [{ ...invalid, lastGood: [broken] }], refusals: [] };
-    expect(translateResources(state).accepted.map(({ lastGood: form }) => form)).toEqual([[]]);
+    expect(translateResources(state).accepted.map(({ lastGood: revision }) => revision)).toEqual([[]]);
   });
 
   it("counts no fleet of a resource that is refused for its domain", () => {

@@ -110,7 +110,7 @@ function translateAnew(resource: SourceResource): Translation {
     message: messageOfModel({ ...canonicalModel(modelOfResource(manifest)), name: key }),
   });
   const lastGood = (resource.lastGood ?? []).filter(
-    (form) => form.spec.domain === domain && ruleProblems(form).length === 0,
+    (revision) => revision.spec.domain === domain && ruleProblems(revision).length === 0,
   );
   const candidate: AcceptedResource = {
     namespace,

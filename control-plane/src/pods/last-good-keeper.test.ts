@@ -1,10 +1,10 @@
-// Tests of last-good-keeper.ts: which forms a source is handed to keep.
+// Tests of last-good-keeper.ts: which revisions a source is handed to keep.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createLog, silentLog } from "@weir/common/log/log";
 
 import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
 import { Publisher } from "../snapshot/publisher.ts";
-import type { LastGoodForms, Source, SourceState } from "../source/source.ts";
+import type { LastGoodRevisions, Source, SourceState } from "../source/source.ts";
 import { LastGoodKeeper } from "./last-good-keeper.ts";
 
 const OPTIONS = {
@@ -21,14 +21,14 @@ describe("LastGoodKeeper", () => {
   let state: SourceState;
   let publisher: Publisher;
   let keeper: LastGoodKeeper;
-  let kept: readonly LastGoodForms[];
+  let kept: readonly LastGoodRevisions[];
   let isFailing: boolean;
   let lines: string[];
 
   function startKeeper(): void {
-    const keepLastGood = (forms: readonly LastGoodForms[]): Promise<void> => {
+    const keepLastGood = (revisions: readonly LastGoodRevisions[]): Promise<void> => {
       if (isFailing) return Promise.reject(new Error("disk full"));
-      kept = forms;
+      kept = revisions;
       return Promise.resolve();
     };
     const log = createLog({ level: "info", format: "json", write: (line) => void lines.push(line) });
@@ -51,7 +51,10 @@ describe("LastGoodKeeper", () => {
   async function limits(): Promise<Readonly<Record<string, readonly (number | undefined)[]>>> {
     await vi.advanceTimersByTimeAsync(1000);
     return Object.fromEntries(
-      kept.map(({ name, forms }) => [name, forms.map(({ spec }) => spec.descriptors?.[0]?.rateLimit?.requestsPerUnit)]),
+      kept.map(({ name, revisions }) => [
+        name,
+        revisions.map(({ spec }) => spec.descriptors?.[0]?.rateLimit?.requestsPerUnit),
+      ]),
     );
   }
 
@@ -79,7 +82,7 @@ describe("LastGoodKeeper", () => {
     vi.useRealTimers();
   });
 
-  it("keeps the forms that the replica keeps, the newest first", async () => {
+  it("keeps the revisions that the replica keeps, the newest first", async () => {
     expect(await limits()).toEqual({ a: [1], b: [1] });
     await want({ ...A, requestsPerUnit: 2 }, B);
     expect(await limits()).toEqual({ a: [2, 1], b: [1] });
@@ -87,7 +90,7 @@ describe("LastGoodKeeper", () => {
     expect(await limits()).toEqual({ a: [3, 2], b: [1] });
   });
 
-  it("keeps the forms from before when a resource becomes invalid, and forgets a deleted one", async () => {
+  it("keeps the revisions from before when a resource becomes invalid, and forgets a deleted one", async () => {
     await limits();
     const [good] = state.resources;
     if (good === undefined) throw new Error("No resource");
@@ -113,7 +116,7 @@ describe("LastGoodKeeper", () => {
     isFailing = true;
     expect(await limits()).toEqual({});
     expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
-      { level: "error", "@message": "Cannot keep last good forms", error: "disk full" },
+      { level: "error", "@message": "Cannot keep last good revisions", error: "disk full" },
     ]);
     isFailing = false;
     await want(A);
@@ -124,6 +127,6 @@ describe("LastGoodKeeper", () => {
     await limits();
     await want({ ...A, requestsPerUnit: 2 });
     await keeper.stop();
-    expect(kept.map(({ name, forms }) => [name, forms.length])).toEqual([["a", 2]]);
+    expect(kept.map(({ name, revisions }) => [name, revisions.length])).toEqual([["a", 2]]);
   });
 });

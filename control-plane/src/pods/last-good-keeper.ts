@@ -1,10 +1,10 @@
-// Hands the forms that this replica keeps of each resource to a source that can keep them beyond the
+// Hands the revisions that this replica keeps of each resource to a source that can keep them beyond the
 // process.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 
 import type { Publisher } from "../snapshot/publisher.ts";
-import { type LastGoodForms, resourceKey, type Source } from "../source/source.ts";
+import { type LastGoodRevisions, resourceKey, type Source } from "../source/source.ts";
 
 /** How long changes are collected, in milliseconds. */
 const DELAY_MS = 1000;
@@ -12,12 +12,12 @@ const DELAY_MS = 1000;
 /** What the keeper works with. */
 export interface LastGoodKeeperDeps {
   readonly log: Log;
-  readonly publisher: Pick<Publisher, "state" | "formsOf" | "onPublished">;
+  readonly publisher: Pick<Publisher, "state" | "revisionsOf" | "onPublished">;
   /** Keeps nothing when it lacks the method. */
   readonly source: Pick<Source, "keepLastGood">;
 }
 
-/** Keeps last good forms from start to stop. */
+/** Keeps last good revisions from start to stop. */
 export class LastGoodKeeper implements Part {
   readonly name = "last good keeper";
   readonly #deps: LastGoodKeeperDeps;
@@ -50,13 +50,13 @@ export class LastGoodKeeper implements Part {
     const { read, publication } = publisher.state();
     // While an empty set is held back, its resources may come back.
     if (read === undefined || publication.values().some(({ hold }) => hold !== undefined)) return;
-    const kept = read.resources.flatMap((resource): readonly LastGoodForms[] => {
+    const kept = read.resources.flatMap((resource): readonly LastGoodRevisions[] => {
       const { namespace, name, place } = resource;
-      const forms = publisher.formsOf(resourceKey(resource)).map(({ manifest }) => manifest);
-      return forms.length === 0 ? [] : [{ namespace, name, file: place.file, forms }];
+      const revisions = publisher.revisionsOf(resourceKey(resource)).map(({ manifest }) => manifest);
+      return revisions.length === 0 ? [] : [{ namespace, name, file: place.file, revisions }];
     });
     this.#keeping = this.#keeping
       .then(() => source.keepLastGood?.(kept))
-      .catch((error: unknown) => log.error("Cannot keep last good forms", { error }));
+      .catch((error: unknown) => log.error("Cannot keep last good revisions", { error }));
   }
 }

@@ -1,14 +1,17 @@
 // Tests of pod-registry.ts: what is known of pods, in which order, and who hears of changes.
 import { beforeEach, describe, expect, it } from "vitest";
 
-import type { Form } from "../snapshot/form.ts";
-import { formOf } from "../snapshot/forms.suite.ts";
+import type { Revision } from "../snapshot/revision.ts";
+import { revisionOf } from "../snapshot/revisions.suite.ts";
 import { Snapshot } from "../snapshot/snapshot.ts";
-import type { ResourceNack, SentForms } from "./pod-forms.ts";
+import type { ResourceNack, SentRevisions } from "./pod-revisions.ts";
 import { PodRegistry, type PodChange, type PodReport } from "./pod-registry.ts";
 
 /** A whole response. */
-const ALL: SentForms = { snapshot: new Snapshot([formOf({ name: "a" }), formOf({ name: "b" })]), names: undefined };
+const ALL: SentRevisions = {
+  snapshot: new Snapshot([revisionOf({ name: "a" }), revisionOf({ name: "b" })]),
+  names: undefined,
+};
 
 const NO_NACKS: ReadonlyMap<string, ResourceNack> = new Map();
 
@@ -161,8 +164,8 @@ describe("PodRegistry", () => {
   it("reports another choice, and the same one only once", () => {
     const report = connect("a");
     const kinds: string[] = [];
-    pods.onChanged(({ kind, pod }) => kinds.push(`${kind} ${pod.choice?.forms.length}`));
-    const other = new Snapshot([formOf({ name: "a", content: 2 }), formOf({ name: "b" })]);
+    pods.onChanged(({ kind, pod }) => kinds.push(`${kind} ${pod.choice?.revisions.length}`));
+    const other = new Snapshot([revisionOf({ name: "a", content: 2 }), revisionOf({ name: "b" })]);
     report.chosen(ALL.snapshot, NO_NACKS);
     report.chosen(other, NO_NACKS);
     expect([kinds.splice(0), pods.list()[0]?.choice]).toEqual([["chosen 2", "chosen 2"], other]);
@@ -183,11 +186,11 @@ describe("PodRegistry", () => {
   });
 });
 
-describe("PodRegistry.loadedForms()", () => {
-  it("knows the forms in the last ACK of each connected pod, and no others", () => {
+describe("PodRegistry.loadedRevisions()", () => {
+  it("knows the revisions in the last ACK of each connected pod, and no others", () => {
     const pods = new PodRegistry({ clock: () => 0 });
-    const forms = ["a", "b"].flatMap((name) => [1, 2, 3].map((content) => formOf({ name, content })));
-    const [a1, a2, a3, b1, b2, b3] = forms as [Form, Form, Form, Form, Form, Form];
+    const revisions = ["a", "b"].flatMap((name) => [1, 2, 3].map((content) => revisionOf({ name, content })));
+    const [a1, a2, a3, b1, b2, b3] = revisions as [Revision, Revision, Revision, Revision, Revision, Revision];
     const connect = (nodeId: string): PodReport =>
       pods.connected({ nodeId, fleet: "edge", namespace: "", pod: "", peer: "192.0.2.1:1" });
     const [all, some, gone, silent] = ["all", "some", "gone", "silent"].map(connect) as [
@@ -202,7 +205,7 @@ describe("PodRegistry.loadedForms()", () => {
     gone.accepted({ snapshot: new Snapshot([a3]), names: undefined });
     gone.left();
     silent.sent(new Snapshot([a3]).version);
-    const isLoaded = pods.loadedForms();
-    expect(forms.filter(isLoaded)).toEqual([a1, b1, b2]);
+    const isLoaded = pods.loadedRevisions();
+    expect(revisions.filter(isLoaded)).toEqual([a1, b1, b2]);
   });
 });

@@ -3,9 +3,9 @@
 import { Listeners } from "@weir/common/lifecycle/listeners";
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
-import type { Form } from "../snapshot/form.ts";
+import type { Revision } from "../snapshot/revision.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
-import { formIn, type ResourceNack, type SentForms } from "./pod-forms.ts";
+import { revisionIn, type ResourceNack, type SentRevisions } from "./pod-revisions.ts";
 
 /** A pod that opened a stream. */
 export interface ConnectedPod {
@@ -32,11 +32,11 @@ export interface PodState extends ConnectedPod {
   readonly lastAnswer: "ack" | "nack" | undefined;
   /** The version that it ACKed last. */
   readonly accepted: VersionEvent | undefined;
-  /** The response that it ACKed last: the forms that it serves. */
-  readonly acked: SentForms | undefined;
+  /** The response that it ACKed last: the revisions that it serves. */
+  readonly acked: SentRevisions | undefined;
   /** The version that it NACKed last, while it lacks something of its fleet's snapshot because of a NACK. */
   readonly rejected: (VersionEvent & { readonly message: string }) | undefined;
-  /** Its NACKs by name of the resource, of forms that may be sent again. */
+  /** Its NACKs by name of the resource, of revisions that may be sent again. */
   readonly nacks: ReadonlyMap<string, ResourceNack>;
   /** What it should have: its fleet's snapshot, or one with substitutes for what it NACKed. */
   readonly choice: Snapshot | undefined;
@@ -85,12 +85,12 @@ export class PodRegistry {
     return states.toSorted((left, right) => compareCodeUnits(left.nodeId, right.nodeId));
   }
 
-  /** Returns whether the last ACK of a pod that is connected now is for a response with a form. */
-  loadedForms(): (form: Form) => boolean {
+  /** Returns whether the last ACK of a pod that is connected now is for a response with a revision. */
+  loadedRevisions(): (revision: Revision) => boolean {
     const acked = Array.from(this.#pods, ({ state }) => state.acked);
     // Most pods share a snapshot.
     const distinct = new Map(acked.map((sent) => [sent?.names === undefined ? sent?.snapshot : sent, sent]));
-    return ({ name, digest }) => distinct.values().some((sent) => formIn(sent, name)?.digest === digest);
+    return ({ name, digest }) => distinct.values().some((sent) => revisionIn(sent, name)?.digest === digest);
   }
 
   /** Calls the listener after every change; returns the function that ends this. */
@@ -133,7 +133,7 @@ export class PodReport {
   }
 
   /** The pod has ACKed this response, and serves it. */
-  accepted(sent: SentForms): void {
+  accepted(sent: SentRevisions): void {
     const accepted = this.#event(sent.snapshot.version);
     const rejected = hasSubstitutes(this.#state.choice) ? this.#state.rejected : undefined;
     this.#change("accepted", { accepted, acked: sent, rejected, lastAnswer: "ack" });

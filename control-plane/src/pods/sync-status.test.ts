@@ -1,14 +1,14 @@
 // Tests of sync-status.ts: the state of a pod for a version, and for each resource.
 import { describe, expect, it } from "vitest";
 
-import type { Form } from "../snapshot/form.ts";
-import { formOf } from "../snapshot/forms.suite.ts";
+import type { Revision } from "../snapshot/revision.ts";
+import { revisionOf } from "../snapshot/revisions.suite.ts";
 import { Snapshot } from "../snapshot/snapshot.ts";
 import type { PodState } from "./pod-registry.ts";
 import { deviationOf, syncStatusOf } from "./sync-status.ts";
 
-const [OLD, NEW] = [formOf({ name: "a", content: "old" }), formOf({ name: "a", content: "new" })];
-const B = formOf({ name: "b" });
+const [OLD, NEW] = [revisionOf({ name: "a", content: "old" }), revisionOf({ name: "a", content: "new" })];
+const B = revisionOf({ name: "b" });
 const BEFORE = new Snapshot([OLD, B]);
 const PUBLISHED = new Snapshot([NEW, B]);
 
@@ -77,39 +77,39 @@ describe("deviationOf()", () => {
   const NACKS = new Map([["default/a", { digests: new Set([NEW.digest]), sinceMs: 5, message: "default/a: no" }]]);
 
   /** The fleet's snapshot with something else instead of the resource. */
-  function instead(form: Form | undefined): Snapshot {
-    return PUBLISHED.withSubstitutes(new Map([[NEW.name, form]]));
+  function instead(revision: Revision | undefined): Snapshot {
+    return PUBLISHED.withSubstitutes(new Map([[NEW.name, revision]]));
   }
 
   it.each([
     { when: "it NACKed nothing", pod: { lastAnswer: "ack", acked: { snapshot: BEFORE, names: undefined } } },
     {
-      when: "an earlier form is sent instead",
+      when: "an earlier revision is sent instead",
       pod: { rejected: REJECTED, nacks: NACKS, choice: instead(OLD) },
-      deviation: { form: OLD, message: "default/a: no", sinceMs: 5 },
+      deviation: { revision: OLD, message: "default/a: no", sinceMs: 5 },
     },
     {
       when: "it is left out",
       pod: { rejected: REJECTED, nacks: NACKS, choice: instead(undefined) },
-      deviation: { form: undefined, message: "default/a: no", sinceMs: 5 },
+      deviation: { revision: undefined, message: "default/a: no", sinceMs: 5 },
     },
     {
       when: "it is left out because the namespace is restricted, though this resource was not NACKed",
       pod: { rejected: REJECTED, choice: instead(undefined) },
-      deviation: { form: undefined, message: "no", sinceMs: 2 },
+      deviation: { revision: undefined, message: "no", sinceMs: 2 },
     },
     {
-      when: "the last NACK named no resource and the pod has an earlier form",
+      when: "the last NACK named no resource and the pod has an earlier revision",
       pod: { rejected: REJECTED, lastAnswer: "nack", acked: { snapshot: BEFORE, names: undefined } },
-      deviation: { form: OLD, message: "no", sinceMs: 2 },
+      deviation: { revision: OLD, message: "no", sinceMs: 2 },
     },
     {
       when: "the last NACK named no resource and the pod has none",
       pod: { rejected: REJECTED, lastAnswer: "nack" },
-      deviation: { form: undefined, message: "no", sinceMs: 2 },
+      deviation: { revision: undefined, message: "no", sinceMs: 2 },
     },
     {
-      when: "the pod has the published form and NACKed something else",
+      when: "the pod has the published revision and NACKed something else",
       pod: { rejected: REJECTED, lastAnswer: "nack", acked: { snapshot: PUBLISHED, names: undefined } },
     },
     {

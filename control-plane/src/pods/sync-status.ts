@@ -1,7 +1,7 @@
 // The sync status of a pod, and how it deviates from its fleet's snapshot: one answer for reports,
 // metrics and everything that waits for pods.
-import type { Form } from "../snapshot/form.ts";
-import { formIn } from "./pod-forms.ts";
+import type { Revision } from "../snapshot/revision.ts";
+import { revisionIn } from "./pod-revisions.ts";
 import type { PodState } from "./pod-registry.ts";
 
 /**
@@ -21,10 +21,10 @@ export function syncStatusOf(
   return accepted?.version === version ? "current" : "pending";
 }
 
-/** What a pod serves of a resource instead of its published form, because of a NACK. */
+/** What a pod serves of a resource instead of its published revision, because of a NACK. */
 export interface Deviation {
   /** undefined: nothing. */
-  readonly form: Form | undefined;
+  readonly revision: Revision | undefined;
   /** The text of the NACK. */
   readonly message: string;
   /** When the first one came, milliseconds since the epoch. */
@@ -32,15 +32,15 @@ export interface Deviation {
 }
 
 /**
- * How a pod deviates from a published form: it is sent a substitute, or it NACKed the last response
+ * How a pod deviates from a published revision: it is sent a substitute, or it NACKed the last response
  * and named no resource, so that it keeps what it had.
  */
-export function deviationOf(pod: PodState, published: Form): Deviation | undefined {
+export function deviationOf(pod: PodState, published: Revision): Deviation | undefined {
   const { name, digest } = published;
   const { choice, acked, rejected, lastAnswer } = pod;
   if (rejected === undefined) return undefined;
   const { message, sinceMs } = pod.nacks.get(name) ?? { message: rejected.message, sinceMs: rejected.atMs };
-  if (choice?.substitutes.has(name) === true) return { form: choice.substitutes.get(name), message, sinceMs };
-  const loaded = formIn(acked, name);
-  return lastAnswer === "nack" && loaded?.digest !== digest ? { form: loaded, message, sinceMs } : undefined;
+  if (choice?.substitutes.has(name) === true) return { revision: choice.substitutes.get(name), message, sinceMs };
+  const loaded = revisionIn(acked, name);
+  return lastAnswer === "nack" && loaded?.digest !== digest ? { revision: loaded, message, sinceMs } : undefined;
 }

@@ -3,7 +3,7 @@ import { createLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { manifest, type ManifestText } from "../assemble/manifests.suite.ts";
-import type { ResourceNack, SentForms } from "../pods/pod-forms.ts";
+import type { ResourceNack, SentRevisions } from "../pods/pod-revisions.ts";
 import { PodRegistry, type PodReport } from "../pods/pod-registry.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
 import { snapshotOf } from "../snapshot/snapshots-of.suite.ts";
@@ -13,7 +13,7 @@ import { AT_MS, publisherOf, snapshotIn } from "./rollout/rollout-facts.suite.ts
 const NO_NACKS: ReadonlyMap<string, ResourceNack> = new Map();
 
 /** A response of another control plane. */
-const OTHER: SentForms = { snapshot: snapshotOf({ name: "other", domain: "other" }), names: undefined };
+const OTHER: SentRevisions = { snapshot: snapshotOf({ name: "other", domain: "other" }), names: undefined };
 
 /** A span that remembers what it was told. */
 interface RecordedSpan {
@@ -43,7 +43,7 @@ describe("PushFollower", () => {
   }
 
   /** The response with the whole snapshot for fleets that no resource names, or for one fleet. */
-  function whole(fleet?: string): SentForms {
+  function whole(fleet?: string): SentRevisions {
     return { snapshot: snapshotIn(state, fleet), names: undefined };
   }
 
@@ -388,7 +388,7 @@ describe("PushFollower", () => {
     sound.accepted(whole());
     other.sent(version());
     other.rejected(version(), "default/a: no", NO_NACKS);
-    other.chosen(whole().snapshot.withSubstitutes(new Map([["default/a", before.snapshot.forms[0]]])), NO_NACKS);
+    other.chosen(whole().snapshot.withSubstitutes(new Map([["default/a", before.snapshot.revisions[0]]])), NO_NACKS);
     expect(spans.at(-1)?.attributes).toMatchObject({
       "weir.outcome": "rejected",
       "weir.pods.accepted": 1,

@@ -115,7 +115,7 @@ export class PushFollower implements Part {
         "weir.fleet": fleet,
         "weir.version": snapshot.version,
         "weir.bytes": snapshot.sizeBytes,
-        "weir.resources": snapshot.forms.length,
+        "weir.resources": snapshot.revisions.length,
         "weir.resources.changed": changed.slice(0, NAMES_MAX),
         "weir.resources.changed.count": changed.length,
         "weir.pods": waiting.size,
@@ -193,7 +193,7 @@ function outcomeOf({ accepted, rejected }: Push): Outcome {
 
 /** Names of the resources that are new, other or gone. */
 function changedNames(before: Snapshot | undefined, after: Snapshot): readonly string[] {
-  const changed = after.forms.filter(({ name, digest }) => before?.get(name)?.digest !== digest);
-  const gone = (before?.forms ?? []).filter(({ name }) => after.get(name) === undefined);
+  const changed = after.revisions.filter(({ name, digest }) => before?.get(name)?.digest !== digest);
+  const gone = (before?.revisions ?? []).filter(({ name }) => after.get(name) === undefined);
   return [...changed, ...gone].map(({ name }) => name);
 }

@@ -2,17 +2,17 @@
 import { createLog } from "@weir/common/log/log";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
-import type { ResourceNack } from "../pods/pod-forms.ts";
+import type { ResourceNack } from "../pods/pod-revisions.ts";
 import { PodRegistry, type PodReport } from "../pods/pod-registry.ts";
-import type { Form } from "../snapshot/form.ts";
-import { formOf } from "../snapshot/forms.suite.ts";
+import type { Revision } from "../snapshot/revision.ts";
+import { revisionOf } from "../snapshot/revisions.suite.ts";
 import { Snapshot } from "../snapshot/snapshot.ts";
 import { QuarantineLog } from "./quarantine-log.ts";
 
-const [OLD, OLDER] = [formOf({ name: "a", content: "old" }), formOf({ name: "a", content: "older" })];
-const PUBLISHED = new Snapshot([formOf({ name: "a" }), formOf({ name: "b" })]);
+const [OLD, OLDER] = [revisionOf({ name: "a", content: "old" }), revisionOf({ name: "a", content: "older" })];
+const PUBLISHED = new Snapshot([revisionOf({ name: "a" }), revisionOf({ name: "b" })]);
 
-const EARLIER_SENT = "Quarantined a resource that pods NACK, an earlier form is sent";
+const EARLIER_SENT = "Quarantined a resource that pods NACK, an earlier revision is sent";
 const LEFT_OUT = "Quarantined a resource that pods NACK, it is left out";
 const ENDED = "Ended the quarantine of a resource";
 
@@ -26,7 +26,7 @@ describe("QuarantineLog", () => {
   }
 
   /** The pod NACKs a resource by name, and should have something else instead. */
-  function nack(pod: PodReport, instead: Form | undefined, name = "default/a"): void {
+  function nack(pod: PodReport, instead: Revision | undefined, name = "default/a"): void {
     const message = `${name}: no`;
     const nacks = new Map<string, ResourceNack>([[name, { digests: new Set(), sinceMs: 0, message }]]);
     pod.rejected(PUBLISHED.version, message, nacks);
@@ -92,7 +92,7 @@ describe("QuarantineLog", () => {
     ]);
   });
 
-  it("logs that a resource is left out when no earlier form is good either, and no end then", () => {
+  it("logs that a resource is left out when no earlier revision is good either, and no end then", () => {
     const pod = connect();
     nack(pod, OLD);
     nack(pod, OLDER);

@@ -1,10 +1,10 @@
 // Logs which resources are quarantined: those that connected pods NACKed, so that they are sent an
-// earlier form, or none. One line for each fleet and resource, however many pods.
+// earlier revision, or none. One line for each fleet and resource, however many pods.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
 import type { Log } from "@weir/common/log/log";
 
 import type { PodChange, PodRegistry, PodState } from "../pods/pod-registry.ts";
-import type { Form } from "../snapshot/form.ts";
+import type { Revision } from "../snapshot/revision.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 
 /** What the log works with. */
@@ -53,8 +53,8 @@ export class QuarantineLog implements Part {
   }
 
   #begin({ fleet, nacks, rejected }: PodState, { substitutes }: Snapshot): void {
-    for (const [resource, form] of substitutes) {
-      const instead = insteadOf(form);
+    for (const [resource, revision] of substitutes) {
+      const instead = insteadOf(revision);
       if (add(this.#choices, keyOf(fleet, resource, instead), 1) > 1) continue;
       const text = nacks.get(resource)?.message ?? rejected?.message;
       this.#deps.log.error(`Quarantined a resource that pods NACK, ${instead}`, { fleet, resource, text });
@@ -62,8 +62,8 @@ export class QuarantineLog implements Part {
   }
 
   #end(fleet: string, { substitutes }: Snapshot): void {
-    for (const [resource, form] of substitutes) {
-      if (add(this.#choices, keyOf(fleet, resource, insteadOf(form)), -1) > 0) continue;
+    for (const [resource, revision] of substitutes) {
+      if (add(this.#choices, keyOf(fleet, resource, insteadOf(revision)), -1) > 0) continue;
       const isOver = !INSTEAD.some((instead) => this.#choices.has(keyOf(fleet, resource, instead)));
       if (isOver) this.#deps.log.info("Ended the quarantine of a resource", { fleet, resource });
     }
@@ -79,10 +79,10 @@ function add<Key>(counts: Map<Key, number>, key: Key, difference: 1 | -1): numbe
 }
 
 /** What pods are sent instead of a resource. */
-const INSTEAD = ["an earlier form is sent", "it is left out"] as const;
+const INSTEAD = ["an earlier revision is sent", "it is left out"] as const;
 
-function insteadOf(form: Form | undefined): string {
-  return INSTEAD[form === undefined ? 1 : 0];
+function insteadOf(revision: Revision | undefined): string {
+  return INSTEAD[revision === undefined ? 1 : 0];
 }
 
 function keyOf(...fleetResourceAndInstead: readonly string[]): string {

@@ -1,9 +1,9 @@
-// Tests of admission.ts: which forms are published when not all of them fit.
+// Tests of admission.ts: which revisions are published when not all of them fit.
 import { describe, expect, it } from "vitest";
 
 import type { AcceptedResource } from "../assemble/desired-configuration.ts";
 import { type Admission, admit, type AdmissionBounds, type Applicant } from "./admission.ts";
-import { formOf, type FormText } from "./forms.suite.ts";
+import { revisionOf, type RevisionText } from "./revisions.suite.ts";
 import { Snapshot } from "./snapshot.ts";
 
 /** A snapshot without resources has these bytes. */
@@ -11,21 +11,24 @@ const HEAD_BYTES = new Snapshot([]).sizeBytes;
 const BOUNDS: AdmissionBounds = { snapshotMaxBytes: HEAD_BYTES + 100, namespaceMaxBytes: undefined };
 const PER_NAMESPACE: AdmissionBounds = { ...BOUNDS, namespaceMaxBytes: 60 };
 
-interface ResourceText extends FormText {
+interface ResourceText extends RevisionText {
   readonly fleets?: readonly string[];
-  readonly lastGood?: Omit<FormText, "name"> & { readonly fleets?: readonly string[] };
+  readonly lastGood?: Omit<RevisionText, "name"> & { readonly fleets?: readonly string[] };
 }
 
-/** Served is what an earlier admission has placed of the same resource, or its last good form. */
+/** Served is what an earlier admission has placed of the same resource, or its last good revision. */
 function applicant({ fleets, lastGood, ...text }: ResourceText, before?: Admission): Applicant {
-  const form = formOf(text);
-  const { name: key, namespace, identity, createdMs, domain } = form;
+  const revision = revisionOf(text);
+  const { name: key, namespace, identity, createdMs, domain } = revision;
   const name = key.slice(namespace.length + 1);
   const resource = { key, namespace, name, identity, createdMs, domain, fleets } as AcceptedResource;
   const kept = before?.placed.get(key);
-  if (kept?.form.identity === identity) return { resource, form, served: kept };
-  const served = lastGood && { form: formOf({ ...text, ...lastGood, sequence: 0 }), fleets: lastGood.fleets ?? fleets };
-  return { resource, form, served };
+  if (kept?.revision.identity === identity) return { resource, revision, served: kept };
+  const served = lastGood && {
+    revision: revisionOf({ ...text, ...lastGood, sequence: 0 }),
+    fleets: lastGood.fleets ?? fleets,
+  };
+  return { resource, revision, served };
 }
 
 function admitTexts(before: Admission | undefined, texts: readonly ResourceText[], bounds = BOUNDS): Admission {
@@ -39,7 +42,7 @@ function admitTexts(before: Admission | undefined, texts: readonly ResourceText[
 
 /** What is published: the size of each resource by name. */
 function sizes({ placed }: Admission): Readonly<Record<string, number>> {
-  return Object.fromEntries([...placed].map(([name, { form }]) => [name, form.bytes.length]));
+  return Object.fromEntries([...placed].map(([name, { revision }]) => [name, revision.bytes.length]));
 }
 
 function waiting(admission: Admission): readonly string[] {
@@ -144,16 +147,16 @@ describe("admit()", () => {
     expect(admission.waiting[0]?.message).toMatch(/^with it the configuration of fleet core has /);
   });
 
-  it("keeps the earlier form in all fleets when the present one does not fit into one of them", () => {
+  it("keeps the earlier revision in all fleets when the present one does not fit into one of them", () => {
     const both = { name: "both", sizeBytes: 10, fleets: ["core", "edge"] };
     const core = { name: "core", sizeBytes: 90, fleets: ["core"] };
     const first = admitTexts(undefined, [both, core]);
     const second = admitTexts(first, [{ ...both, content: 2, sizeBytes: 20 }, core]);
-    expect([second.placed.get("default/both")?.form.bytes.length, waiting(second)]).toEqual([10, ["default/both"]]);
+    expect([second.placed.get("default/both")?.revision.bytes.length, waiting(second)]).toEqual([10, ["default/both"]]);
     expect(second.placed.get("default/both")?.fleets).toEqual(["core", "edge"]);
   });
 
-  it("follows the present fleets with an earlier form where that needs no bytes", () => {
+  it("follows the present fleets with an earlier revision where that needs no bytes", () => {
     const core = { name: "core", sizeBytes: 90, fleets: ["core"] };
     const first = admitTexts(undefined, [core, { name: "a", sizeBytes: 20, fleets: ["edge", "west"] }]);
     const second = admitTexts(first, [core, { name: "a", sizeBytes: 20, fleets: ["core", "edge"] }]);
@@ -167,7 +170,7 @@ describe("admit()", () => {
     expect([sizes(second), waiting(second)]).toEqual([{ "default/big": 80 }, ["default/a"]]);
   });
 
-  it("takes last good forms as served", () => {
+  it("takes last good revisions as served", () => {
     const admission = admitTexts(undefined, [
       { name: "young", sizeBytes: 70, createdMs: 9, lastGood: { sizeBytes: 70 } },
       { name: "old", content: 2, sizeBytes: 60, createdMs: 1, lastGood: { content: 1, sizeBytes: 20 } },
@@ -179,7 +182,7 @@ describe("admit()", () => {
     ]);
   });
 
-  it("takes a last good form as served in its own fleets only", () => {
+  it("takes a last good revision as served in its own fleets only", () => {
     const admission = admitTexts(undefined, [
       { name: "core", sizeBytes: 90, fleets: ["core"], lastGood: { sizeBytes: 90 } },
       { name: "a", sizeBytes: 20, fleets: ["core", "edge"], lastGood: { sizeBytes: 20, fleets: ["edge"] } },
@@ -187,12 +190,12 @@ describe("admit()", () => {
     expect([admission.placed.get("default/a")?.fleets, waiting(admission)]).toEqual([["edge"], ["default/a"]]);
   });
 
-  it("keeps the fleets in the manifest of a form that waits for a further fleet", () => {
+  it("keeps the fleets in the manifest of a revision that waits for a further fleet", () => {
     const core = { name: "core", sizeBytes: 90, fleets: ["core"] };
     const first = admitTexts(undefined, [core, { name: "a", sizeBytes: 20, fleets: ["edge"] }]);
     const second = admitTexts(first, [core, { name: "a", sizeBytes: 20, fleets: ["core", "edge"] }]);
     // A revision of it is served where the manifest says.
-    expect(second.placed.get("default/a")?.form).toBe(first.placed.get("default/a")?.form);
+    expect(second.placed.get("default/a")?.revision).toBe(first.placed.get("default/a")?.revision);
   });
 
   it("serves the oldest that fit when a bound was lowered", () => {
@@ -229,7 +232,7 @@ describe("admit()", () => {
       );
     });
 
-    it("serves nothing beyond it at the start either, also of last good forms", () => {
+    it("serves nothing beyond it at the start either, also of last good revisions", () => {
       const texts = [
         { name: "one/a", sizeBytes: 50, createdMs: 1, lastGood: { sizeBytes: 50 } },
         { name: "one/b", sizeBytes: 30, createdMs: 2, lastGood: { sizeBytes: 30 } },

@@ -1,11 +1,11 @@
-// Decides which forms fit into the snapshots: what was served stays, and what would grow a snapshot
+// Decides which revisions fit into the snapshots: what was served stays, and what would grow a snapshot
 // beyond its bounds waits, oldest first. Pure, and without a memory of its own: replicas are equal.
 import { compareAge } from "@weir/limits/ownership/ownership";
 
 import type { AcceptedResource } from "../assemble/desired-configuration.ts";
-import type { Form } from "./form.ts";
+import type { Revision } from "./revision.ts";
 import { OTHER_FLEETS } from "./publication.ts";
-import { type PlacedForm, Snapshot } from "./snapshot.ts";
+import { type PlacedRevision, Snapshot } from "./snapshot.ts";
 
 /** Bounds of each fleet's snapshot, in bytes. */
 export interface AdmissionBounds {
@@ -14,26 +14,26 @@ export interface AdmissionBounds {
   readonly namespaceMaxBytes: number | undefined;
 }
 
-/** A resource with its present form. */
+/** A resource with its current revision. */
 export interface Applicant {
   readonly resource: AcceptedResource;
-  readonly form: Form;
-  /** The form that is served as far as is known, with its fleets; undefined: none is. */
-  readonly served: PlacedForm | undefined;
+  readonly revision: Revision;
+  /** The revision that is served as far as is known, with its fleets; undefined: none is. */
+  readonly served: PlacedRevision | undefined;
 }
 
-/** A resource whose present form does not fit. */
+/** A resource whose current revision does not fit. */
 export interface WaitingResource {
   readonly resource: AcceptedResource;
   /** The bound and what would exceed it, for people. */
   readonly message: string;
-  /** Whether an earlier form is published. */
+  /** Whether an earlier revision is published. */
   readonly keepsEarlier: boolean;
 }
 
-/** The published forms by name, and what waits. */
+/** The published revisions by name, and what waits. */
 export interface Admission {
-  readonly placed: ReadonlyMap<string, PlacedForm>;
+  readonly placed: ReadonlyMap<string, PlacedRevision>;
   readonly waiting: readonly WaitingResource[];
 }
 
@@ -41,7 +41,7 @@ export interface Admission {
 const EMPTY_BYTES = new Snapshot([]).sizeBytes;
 
 /**
- * Admits what is served, the oldest that fits, and then the present forms: a resource keeps the form
+ * Admits what is served, the oldest that fits, and then the current revisions: a resource keeps the revision
  * that is served, in those of its present fleets where that is, until its present one fits into all of
  * its fleets.
  */
@@ -52,20 +52,20 @@ export function admit(applicants: readonly Applicant[], fleets: readonly string[
     const served = placeAgain(applicant);
     if (served === undefined) continue;
     room.place(served);
-    if (room.excess(served.form, undefined, bounds) !== undefined) room.remove(served.form.name);
+    if (room.excess(served.revision, undefined, bounds) !== undefined) room.remove(served.revision.name);
   }
-  const changed = byAge.filter((applicant) => !isPlaced(applicant, room.get(applicant.form.name)));
+  const changed = byAge.filter((applicant) => !isPlaced(applicant, room.get(applicant.revision.name)));
   // What shrinks makes room for what grows, whatever their age.
   const order = [...changed.filter((each) => !grows(each, room)), ...changed.filter((each) => grows(each, room))];
-  const waiting = [...tryAll(order, room, bounds)].map(([{ resource, form }, message]) => ({
+  const waiting = [...tryAll(order, room, bounds)].map(([{ resource, revision }, message]) => ({
     resource,
     message,
-    keepsEarlier: room.get(form.name) !== undefined,
+    keepsEarlier: room.get(revision.name) !== undefined,
   }));
   return { placed: room.placed(applicants), waiting };
 }
 
-/** Places the forms that fit; returns the others with the reason. What one gives up may let another fit. */
+/** Places the revisions that fit; returns the others with the reason. What one gives up may let another fit. */
 function tryAll(applicants: readonly Applicant[], room: Room, bounds: AdmissionBounds): Map<Applicant, string> {
   const refused = tryOnce(applicants, room, bounds);
   for (let tried = applicants.length; refused.size > 0 && refused.size < tried;) {
@@ -79,24 +79,24 @@ function tryAll(applicants: readonly Applicant[], room: Room, bounds: AdmissionB
 function tryOnce(applicants: readonly Applicant[], room: Room, bounds: AdmissionBounds): Map<Applicant, string> {
   const refused = new Map<Applicant, string>();
   for (const applicant of applicants) {
-    const { form, resource } = applicant;
-    const earlier = room.get(form.name);
-    room.place({ form, fleets: resource.fleets });
-    const excess = room.excess(form, earlier, bounds);
+    const { revision, resource } = applicant;
+    const earlier = room.get(revision.name);
+    room.place({ revision, fleets: resource.fleets });
+    const excess = room.excess(revision, earlier, bounds);
     if (excess === undefined) continue;
     refused.set(applicant, excess);
-    if (earlier === undefined) room.remove(form.name);
+    if (earlier === undefined) room.remove(revision.name);
     else room.place(earlier);
   }
   return refused;
 }
 
-/** The served form in those of the present fleets where it is; the present form if nothing differs. */
-function placeAgain({ resource, form, served }: Applicant): PlacedForm | undefined {
+/** The served revision in those of the present fleets where it is; the current revision if nothing differs. */
+function placeAgain({ resource, revision, served }: Applicant): PlacedRevision | undefined {
   const fleets = served && commonFleets(served.fleets, resource.fleets);
   if (served === undefined || fleets?.length === 0) return undefined;
-  const isSame = served.form.digest === form.digest && areEqual(fleets, resource.fleets);
-  return { form: isSame ? form : served.form, fleets };
+  const isSame = served.revision.digest === revision.digest && areEqual(fleets, resource.fleets);
+  return { revision: isSame ? revision : served.revision, fleets };
 }
 
 function commonFleets(
@@ -114,14 +114,14 @@ function areEqual(left: readonly string[] | undefined, right: readonly string[] 
   return left?.length === right?.length && left?.every((fleet, index) => fleet === right?.[index]) === true;
 }
 
-function isPlaced({ form, resource: { fleets } }: Applicant, placed: PlacedForm | undefined): boolean {
-  return placed?.form === form && areEqual(placed.fleets, fleets);
+function isPlaced({ revision, resource: { fleets } }: Applicant, placed: PlacedRevision | undefined): boolean {
+  return placed?.revision === revision && areEqual(placed.fleets, fleets);
 }
 
-/** Whether the present form needs more bytes in some fleet than the placed one. */
-function grows({ form, resource: { fleets } }: Applicant, room: Room): boolean {
-  const placed = room.get(form.name);
-  if (placed === undefined || form.bytes.length > placed.form.bytes.length) return true;
+/** Whether the current revision needs more bytes in some fleet than the placed one. */
+function grows({ revision, resource: { fleets } }: Applicant, room: Room): boolean {
+  const placed = room.get(revision.name);
+  if (placed === undefined || revision.bytes.length > placed.revision.bytes.length) return true;
   return placed.fleets !== undefined && (fleets ?? [OTHER_FLEETS]).some((fleet) => !placed.fleets?.includes(fleet));
 }
 
@@ -131,34 +131,34 @@ interface Used {
   readonly byNamespace: Map<string, number>;
 }
 
-/** The bytes that placed forms need in the snapshot of each fleet. */
+/** The bytes that placed revisions need in the snapshot of each fleet. */
 class Room {
-  readonly #placed = new Map<string, PlacedForm>();
-  /** Of forms for every fleet. */
+  readonly #placed = new Map<string, PlacedRevision>();
+  /** Of revisions for every fleet. */
   readonly #shared: Used = { total: EMPTY_BYTES, byNamespace: new Map() };
-  /** Of forms for named fleets, by fleet. */
+  /** Of revisions for named fleets, by fleet. */
   readonly #own: ReadonlyMap<string, Used>;
-  /** Of all forms, as if one fleet had them: no fleet needs more. */
+  /** Of all revisions, as if one fleet had them: no fleet needs more. */
   readonly #all: Used = { total: EMPTY_BYTES, byNamespace: new Map() };
 
   constructor(fleets: readonly string[]) {
     this.#own = new Map(fleets.map((fleet) => [fleet, { total: 0, byNamespace: new Map() }]));
   }
 
-  get(name: string): PlacedForm | undefined {
+  get(name: string): PlacedRevision | undefined {
     return this.#placed.get(name);
   }
 
-  /** The placed forms, in the order of the applicants. */
-  placed(applicants: readonly Applicant[]): ReadonlyMap<string, PlacedForm> {
-    const entries = applicants.map(({ form: { name } }) => [name, this.#placed.get(name)] as const);
-    return new Map(entries.filter((entry): entry is [string, PlacedForm] => entry[1] !== undefined));
+  /** The placed revisions, in the order of the applicants. */
+  placed(applicants: readonly Applicant[]): ReadonlyMap<string, PlacedRevision> {
+    const entries = applicants.map(({ revision: { name } }) => [name, this.#placed.get(name)] as const);
+    return new Map(entries.filter((entry): entry is [string, PlacedRevision] => entry[1] !== undefined));
   }
 
-  /** Places a form instead of an earlier one of the resource. */
-  place(placed: PlacedForm): void {
-    this.remove(placed.form.name);
-    this.#placed.set(placed.form.name, placed);
+  /** Places a revision instead of an earlier one of the resource. */
+  place(placed: PlacedRevision): void {
+    this.remove(placed.revision.name);
+    this.#placed.set(placed.revision.name, placed);
     this.#add(placed, 1);
   }
 
@@ -169,19 +169,19 @@ class Room {
     this.#add(placed, -1);
   }
 
-  /** The first bound that a placed form exceeds in a fleet where it needs more than the earlier one. */
+  /** The first bound that a placed revision exceeds in a fleet where it needs more than the earlier one. */
   excess(
-    { name, namespace, bytes }: Form,
-    earlier: PlacedForm | undefined,
+    { name, namespace, bytes }: Revision,
+    earlier: PlacedRevision | undefined,
     { snapshotMaxBytes, namespaceMaxBytes = Infinity }: AdmissionBounds,
   ): string | undefined {
-    // As a rule: to look at each fleet for each form takes long.
+    // As a rule: to look at each fleet for each revision takes long.
     if (this.#all.total <= snapshotMaxBytes && bytesOf(this.#all, namespace) <= namespaceMaxBytes) return undefined;
     const placed = this.#placed.get(name);
     const own = placed?.fleets ?? [OTHER_FLEETS, ...this.#own.keys()];
     for (const fleet of own) {
       const wasIn = earlier !== undefined && (earlier.fleets === undefined || earlier.fleets.includes(fleet));
-      if (wasIn && earlier.form.bytes.length >= bytes.length) continue;
+      if (wasIn && earlier.revision.bytes.length >= bytes.length) continue;
       const used = this.#own.get(fleet);
       const total = this.#shared.total + (used?.total ?? 0);
       const where = `fleet ${fleet}`;
@@ -194,7 +194,7 @@ class Room {
     return undefined;
   }
 
-  #add({ form: { namespace, bytes }, fleets }: PlacedForm, sign: 1 | -1): void {
+  #add({ revision: { namespace, bytes }, fleets }: PlacedRevision, sign: 1 | -1): void {
     const counts = fleets === undefined ? [this.#shared] : fleets.flatMap((fleet) => this.#own.get(fleet) ?? []);
     for (const used of [...counts, this.#all]) {
       used.total += sign * bytes.length;

@@ -21,7 +21,7 @@ const OPTIONS = {
 interface StoredConfig {
   readonly text: ManifestText;
   readonly uid: string;
-  /** Whether its present form is one that the control plane refuses. */
+  /** Whether its current revision is one that the control plane refuses. */
   readonly isInvalid: boolean;
   revision: ManifestText | undefined;
 }
@@ -137,7 +137,7 @@ interface Change {
   readonly fleet?: string | undefined;
 }
 
-/** Edits, creates or deletes an object; or pods have loaded it, and the operator keeps its present form. */
+/** Edits, creates or deletes an object; or pods have loaded it, and the operator keeps its current revision. */
 function change(
   { objects }: Cluster,
   { kind, object, rules, isInvalid = false, fleet }: Change,

@@ -32,7 +32,7 @@ export function logAdmission(log: Log, before: Admission | undefined, after: Adm
   const waits = new Set(after.waiting.map(({ resource }) => resource.key));
   for (const { resource, message, keepsEarlier } of after.waiting) {
     if (known.has(resource.key)) continue;
-    const instead = keepsEarlier ? "its earlier form stays active" : "it is not served";
+    const instead = keepsEarlier ? "its earlier revision stays active" : "it is not served";
     log.error(`A resource is too large, ${instead}`, { resource: resource.key, message });
   }
   for (const key of known) if (!waits.has(key)) log.info("A resource is no longer too large", { resource: key });
@@ -50,8 +50,8 @@ export function logPublication(log: Log, before: Publication, after: Publication
     // A fleet that is named for the first time has its own line, even with the same content.
     if (snapshot !== undefined && (snapshot.version !== earlier?.snapshot?.version || !before.has(fleet))) {
       changed.push(fleet);
-      const { version, forms, sizeBytes: bytes } = snapshot;
-      log.info("Published snapshot", { version, resources: forms.length, bytes, fleet });
+      const { version, revisions, sizeBytes: bytes } = snapshot;
+      log.info("Published snapshot", { version, resources: revisions.length, bytes, fleet });
     }
     if (now.hold !== undefined && earlier?.hold === undefined) {
       log.warn("No resource is left, the empty snapshot is published if that lasts", {

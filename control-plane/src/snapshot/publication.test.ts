@@ -31,7 +31,7 @@ function after(...steps: readonly (readonly [atMs: number, wanted: SnapshotSet])
  */
 function shown(publication: Publication, fleet = OTHER_FLEETS): readonly unknown[] {
   const found = publicationFor(publication, fleet);
-  return [found?.snapshot?.forms.map(({ name }) => name) ?? "nothing", found?.hold && "empty"];
+  return [found?.snapshot?.revisions.map(({ name }) => name) ?? "nothing", found?.hold && "empty"];
 }
 
 describe("publish()", () => {
@@ -44,7 +44,7 @@ describe("publish()", () => {
     expect([shown(held), nextReleaseMs(held)]).toEqual([[["default/a"], "empty"], 11_000]);
     const released = publish(held, setOf(), 11_000, ALLOW_EMPTY_AFTER_MS);
     expect([shown(released), nextReleaseMs(released)]).toEqual([[[], undefined], undefined]);
-    expect(released.get(OTHER_FLEETS)?.snapshot?.forms).toEqual([]);
+    expect(released.get(OTHER_FLEETS)?.snapshot?.revisions).toEqual([]);
   });
 
   it("forgets the wait when resources come back, and waits in full the next time", () => {

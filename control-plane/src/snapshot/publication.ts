@@ -83,7 +83,7 @@ function decide(
   const before = current?.snapshot;
   // The same object stays for the same content: one comparison shows that nothing changed.
   if (before?.version === wanted.version) return { snapshot: before, hold: undefined };
-  if (wanted.forms.length > 0) return { snapshot: wanted, hold: undefined };
+  if (wanted.revisions.length > 0) return { snapshot: wanted, hold: undefined };
   const sinceMs = current?.hold?.sinceMs ?? nowMs;
   const untilMs = sinceMs + allowEmptyAfterMs;
   return nowMs >= untilMs ? { snapshot: wanted, hold: undefined } : { snapshot: before, hold: { sinceMs, untilMs } };

@@ -9,7 +9,7 @@ import { FakeAdsStream } from "../ads/stream/fake-ads-stream.suite.ts";
 import { manifest, type ManifestText, stateOf } from "../assemble/manifests.suite.ts";
 import { PodRegistry } from "../pods/pod-registry.ts";
 import type { Source, SourceCondition, SourceState } from "../source/source.ts";
-import type { IsLoaded } from "./form-history.ts";
+import type { IsLoaded } from "./revision-history.ts";
 import { Publisher } from "./publisher.ts";
 import { snapshotOf } from "./snapshots-of.suite.ts";
 
@@ -57,7 +57,7 @@ describe("Publisher", () => {
   let told: number;
   let observed: number;
   let pods: PodRegistry;
-  /** Whether pods have loaded a form. */
+  /** Whether pods have loaded a revision. */
   let isLoaded: IsLoaded;
   /** Names and attributes of the spans that have ended. */
   let spans: (readonly [string, Readonly<Record<string, unknown>>])[];
@@ -101,9 +101,9 @@ describe("Publisher", () => {
     });
     spans = [];
     pods = new PodRegistry({ clock: Date.now });
-    isLoaded = (form) => pods.loadedForms()(form);
+    isLoaded = (revision) => pods.loadedRevisions()(revision);
     const tracer = { startSpan: recordSpan } as never;
-    publisher = new Publisher({ log, clock: Date.now, source, loadedForms: () => isLoaded, tracer }, OPTIONS);
+    publisher = new Publisher({ log, clock: Date.now, source, loadedRevisions: () => isLoaded, tracer }, OPTIONS);
     publisher.onPublished(() => (told += 1));
     observed = 0;
     publisher.onChanged(() => (observed += 1));
@@ -114,21 +114,21 @@ describe("Publisher", () => {
     vi.useRealTimers();
   });
 
-  it("keeps earlier forms while an empty set is held back, for pods that NACK the present one", async () => {
+  it("keeps earlier revisions while an empty set is held back, for pods that NACK the present one", async () => {
     const old = { ...A, requestsPerUnit: 1 };
     source.state = stateOf({ "a.yaml": manifest(old) });
     await publisher.start();
     await change({ "a.yaml": manifest(A) });
-    expect(publisher.formsOf("default/a")).toHaveLength(2);
+    expect(publisher.revisionsOf("default/a")).toHaveLength(2);
     await change({});
-    expect(publisher.snapshotFor("any")?.forms).toHaveLength(1);
-    expect(publisher.formsOf("default/a")).toHaveLength(2);
+    expect(publisher.snapshotFor("any")?.revisions).toHaveLength(1);
+    expect(publisher.revisionsOf("default/a")).toHaveLength(2);
     await change({ "a.yaml": manifest(A) });
-    expect(publisher.formsOf("default/a")).toHaveLength(2);
+    expect(publisher.revisionsOf("default/a")).toHaveLength(2);
     await change({});
     await vi.advanceTimersByTimeAsync(OPTIONS.allowEmptyAfterMs + 1000);
-    expect(publisher.snapshotFor("any")?.forms).toEqual([]);
-    expect(publisher.formsOf("default/a")).toEqual([]);
+    expect(publisher.snapshotFor("any")?.revisions).toEqual([]);
+    expect(publisher.revisionsOf("default/a")).toEqual([]);
   });
 
   it("publishes what the source has when it starts, and says so", async () => {
@@ -150,7 +150,7 @@ describe("Publisher", () => {
     await starting;
     expect(source.reads).toBe(1);
     await vi.advanceTimersByTimeAsync(100);
-    expect([source.reads, publisher.snapshotFor("any")?.forms.length]).toEqual([2, 1]);
+    expect([source.reads, publisher.snapshotFor("any")?.revisions.length]).toEqual([2, 1]);
   });
 
   it("reads by one at a time: a change during the first read, however long that takes, waits for its end", async () => {
@@ -215,7 +215,7 @@ describe("Publisher", () => {
     expect(seen.splice(0)).toEqual([
       ["gone", 1],
       [undefined, 1],
-      // Also without another snapshot: earlier forms may be other ones.
+      // Also without another snapshot: earlier revisions may be other ones.
       "published",
       [undefined, 0],
     ]);
@@ -269,7 +269,7 @@ describe("Publisher", () => {
     publisher.changed();
     observed = 0;
     await vi.advanceTimersByTimeAsync(60_000);
-    expect([publisher.snapshotFor("any")?.forms.length, reads, observed, vi.getTimerCount()]).toEqual([1, 1, 0, 0]);
+    expect([publisher.snapshotFor("any")?.revisions.length, reads, observed, vi.getTimerCount()]).toEqual([1, 1, 0, 0]);
   });
 
   it("fails to start when the source cannot be read", async () => {
@@ -357,7 +357,7 @@ describe("Publisher", () => {
     source.failure = new ServiceError("SOURCE_UNREADABLE", "Cannot read the folder x: it does not exist");
     await change({});
     await change({});
-    expect([publisher.snapshotFor("any")?.forms.length, publisher.state().sourceError]).toEqual([
+    expect([publisher.snapshotFor("any")?.revisions.length, publisher.state().sourceError]).toEqual([
       1,
       "Cannot read the folder x: it does not exist",
     ]);
@@ -379,7 +379,7 @@ describe("Publisher", () => {
     await publisher.start();
     logged();
     await change({});
-    expect(publisher.snapshotFor("any")?.forms.length).toBe(1);
+    expect(publisher.snapshotFor("any")?.revisions.length).toBe(1);
     expect(logged()).toMatchObject([
       {
         level: "warning",
@@ -389,9 +389,9 @@ describe("Publisher", () => {
     ]);
     observed = 0;
     await vi.advanceTimersByTimeAsync(9999);
-    expect([publisher.snapshotFor("any")?.forms.length, observed]).toEqual([1, 0]);
+    expect([publisher.snapshotFor("any")?.revisions.length, observed]).toEqual([1, 0]);
     await vi.advanceTimersByTimeAsync(1);
-    expect(publisher.snapshotFor("any")?.forms.length).toBe(0);
+    expect(publisher.snapshotFor("any")?.revisions.length).toBe(0);
     expect(logged()).toMatchObject([{ "@message": "Published snapshot", resources: 0 }]);
     expect(observed).toBe(1);
   });
@@ -405,12 +405,12 @@ describe("Publisher", () => {
     await vi.advanceTimersByTimeAsync(3_600_000);
     // Publishing for another reason does not end the wait either.
     await change({ "b.yaml": "kind: RateLimitConfig" });
-    expect(publisher.snapshotFor("any")?.forms.length).toBe(1);
+    expect(publisher.snapshotFor("any")?.revisions.length).toBe(1);
     source.problem = undefined;
     await vi.advanceTimersByTimeAsync(5000);
-    expect(publisher.snapshotFor("any")?.forms.length).toBe(1);
+    expect(publisher.snapshotFor("any")?.revisions.length).toBe(1);
     await vi.advanceTimersByTimeAsync(1000);
-    expect(publisher.snapshotFor("any")?.forms.length).toBe(0);
+    expect(publisher.snapshotFor("any")?.revisions.length).toBe(0);
   });
 
   it("says that nothing is held back any more when the resources come back during the wait", async () => {
@@ -446,7 +446,7 @@ describe("Publisher", () => {
     expect(logged().map((line) => line["@message"])).toEqual([
       "Cannot read the source, what was read before stays active",
     ]);
-    expect([publisher.state().sourceError === undefined, publisher.snapshotFor("any")?.forms.length]).toEqual([
+    expect([publisher.state().sourceError === undefined, publisher.snapshotFor("any")?.revisions.length]).toEqual([
       false,
       1,
     ]);
@@ -458,7 +458,7 @@ describe("Publisher", () => {
     await publisher.start();
     logged();
     await change({ "a.yaml": manifest({ ...A, requestsPerUnit: 6 }), "b.yaml": large(90) });
-    expect(publisher.snapshotFor("any")?.forms.map(({ name }) => name)).toEqual(["default/a"]);
+    expect(publisher.snapshotFor("any")?.revisions.map(({ name }) => name)).toEqual(["default/a"]);
     expect(logged()).toMatchObject([
       {
         level: "error",
@@ -480,19 +480,19 @@ describe("Publisher", () => {
     ]);
   });
 
-  it("keeps the published form of a resource that has grown too large, and its present form for reports", async () => {
+  it("keeps the published revision of a resource that has grown too large, and its current revision for reports", async () => {
     source.state = stateOf({ "a.yaml": manifest(A) });
     await publisher.start();
     const before = publisher.snapshotFor("any");
     logged();
     await change({ "a.yaml": manifest({ ...A, largeRules: 200 }) });
     expect(publisher.snapshotFor("any")).toBe(before);
-    expect(publisher.state().presentForm("default/a")?.digest).not.toBe(before?.get("default/a")?.digest);
-    expect(publisher.formsOf("default/a")).toEqual(before?.forms);
+    expect(publisher.state().currentRevision("default/a")?.digest).not.toBe(before?.get("default/a")?.digest);
+    expect(publisher.revisionsOf("default/a")).toEqual(before?.revisions);
     expect(logged()).toMatchObject([
       {
         level: "error",
-        "@message": "A resource is too large, its earlier form stays active",
+        "@message": "A resource is too large, its earlier revision stays active",
         resource: "default/a",
         message: expect.stringContaining("more than SNAPSHOT_MAX_BYTES, which is 100000") as unknown,
       },
@@ -503,17 +503,18 @@ describe("Publisher", () => {
     const text = (name: string): string => manifest({ name, domain: name, largeRules: 35 });
     source.state = stateOf({ "a.yaml": text("a"), "b.yaml": text("b") });
     await publisher.start();
-    expect(publisher.snapshotFor("any")?.forms.map(({ name }) => name)).toEqual(["default/a"]);
+    expect(publisher.snapshotFor("any")?.revisions.map(({ name }) => name)).toEqual(["default/a"]);
     expect(logged()).toMatchObject([
       { "@message": "A resource is too large, it is not served", resource: "default/b" },
       { "@message": "Published snapshot", resources: 1 },
     ]);
     await change({ "a.yaml": text("a"), "b.yaml": text("b"), "c.yaml": manifest({ name: "c", domain: "c" }) });
-    expect(publisher.snapshotFor("any")?.forms.map(({ name }) => name)).toEqual(["default/a", "default/c"]);
+    expect(publisher.snapshotFor("any")?.revisions.map(({ name }) => name)).toEqual(["default/a", "default/c"]);
   });
 
-  it("keeps the form that was published before, and earlier ones that pods had loaded", async () => {
-    const limits = (name: string): readonly unknown[] => publisher.formsOf(name).map(({ digest }) => known.get(digest));
+  it("keeps the revision that was published before, and earlier ones that pods had loaded", async () => {
+    const limits = (name: string): readonly unknown[] =>
+      publisher.revisionsOf(name).map(({ digest }) => known.get(digest));
     /** Limit by digest. */
     const known = new Map<string, number>();
     const edit = async (requestsPerUnit: number): Promise<void> => {
@@ -538,16 +539,16 @@ describe("Publisher", () => {
     expect(limits("default/a")).toEqual([]);
   });
 
-  it("keeps a form that the source hands over, of a published resource", async () => {
+  it("keeps a revision that the source hands over, of a published resource", async () => {
     const state = stateOf({ "a.yaml": manifest(A) });
-    const [handedOver] = stateOf({ "a.yaml": manifest({ ...A, requestsPerUnit: 9 }) }).resources;
-    if (handedOver === undefined) throw new Error("no resource");
+    const [lastGood] = stateOf({ "a.yaml": manifest({ ...A, requestsPerUnit: 9 }) }).resources;
+    if (lastGood === undefined) throw new Error("no resource");
     source.state = {
       ...state,
-      resources: state.resources.map((resource) => ({ ...resource, lastGood: [handedOver.resource] })),
+      resources: state.resources.map((resource) => ({ ...resource, lastGood: [lastGood.resource] })),
     };
     await publisher.start();
-    const [published, other, ...more] = publisher.formsOf("default/a");
+    const [published, other, ...more] = publisher.revisionsOf("default/a");
     expect([published?.digest, more]).toEqual([publisher.snapshotFor("any")?.get("default/a")?.digest, []]);
     expect(other?.digest).toBe(snapshotOf({ ...A, requestsPerUnit: 9 }).get("default/a")?.digest);
   });
@@ -573,7 +574,7 @@ describe("Publisher", () => {
     const gold = manifest({ name: "g", domain: "gold", fleets: ["gold"] });
     source.state = stateOf({ "a.yaml": manifest(A), "g.yaml": gold });
     await publisher.start();
-    expect(publisher.snapshotFor("gold")?.forms.length).toBe(2);
+    expect(publisher.snapshotFor("gold")?.revisions.length).toBe(2);
     logged();
     await change({ "a.yaml": manifest(A) });
     expect(logged()).toEqual([
@@ -584,7 +585,7 @@ describe("Publisher", () => {
         version: "974030ee43ece499b7070d448d1e0586",
       },
     ]);
-    expect([publisher.snapshotFor("gold")?.forms.length, told]).toEqual([1, 2]);
+    expect([publisher.snapshotFor("gold")?.revisions.length, told]).toEqual([1, 2]);
     expect([...publisher.state().publishedMs.keys()]).toEqual(["*"]);
   });
 
@@ -605,7 +606,7 @@ describe("Publisher", () => {
     expect(counts()).toEqual([3, 3, 2, 0]);
   });
 
-  it("sends a pod that NACKs all newer forms one that another pod had loaded, also when that has left", async () => {
+  it("sends a pod that NACKs all newer revisions one that another pod had loaded, also when that has left", async () => {
     const edit = async (requestsPerUnit: number): Promise<void> =>
       change({ "a.yaml": manifest({ ...A, requestsPerUnit }), "b.yaml": manifest({ name: "b", domain: "beta" }) });
     await publisher.start();
@@ -615,12 +616,12 @@ describe("Publisher", () => {
     old.accept();
     for (const limit of [2, 3, 4]) await edit(limit);
     const picky = connect();
-    for (const _form of [4, 3]) picky.reject("default/a: no");
+    for (const _revision of [4, 3]) picky.reject("default/a: no");
     expect([picky.responses.length, picky.last.versionInfo]).toEqual([3, version]);
     old.close();
     await edit(5);
     const later = connect();
-    for (const _form of [5, 4]) later.reject("default/a: no");
+    for (const _revision of [5, 4]) later.reject("default/a: no");
     expect(later.last.versionInfo).toBe(version);
     later.reject("default/a: no");
     expect(namesOf(later.last)).toEqual(["default/b"]);

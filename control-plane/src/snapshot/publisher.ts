@@ -12,11 +12,11 @@ import type { AcceptedResource, DesiredConfiguration } from "../assemble/desired
 import type { Source, SourceState } from "../source/source.ts";
 import { Debounce } from "./debounce.ts";
 import { admit, type Admission, type AdmissionBounds, type Applicant } from "./admission.ts";
-import { type Form, Forms } from "./form.ts";
-import { FormHistory, type IsLoaded } from "./form-history.ts";
+import { type Revision, Revisions } from "./revision.ts";
+import { RevisionHistory, type IsLoaded } from "./revision-history.ts";
 import { logAdmission, logPublication, logRefusals } from "./publication-log.ts";
 import { nextReleaseMs, prolongWaits, type Publication, publicationFor, publish, UNPUBLISHED } from "./publication.ts";
-import { type PlacedForm, type Snapshot, type SnapshotSet, snapshotSteps } from "./snapshot.ts";
+import { type PlacedRevision, type Snapshot, type SnapshotSet, snapshotSteps } from "./snapshot.ts";
 import { timeSliced } from "./time-sliced.ts";
 
 /** Longest time between two checks of whether an empty set may be published, in milliseconds. */
@@ -43,8 +43,8 @@ export interface PublisherState {
   readonly changedMs: ReadonlyMap<string, number>;
   /** What is published of it, and what does not fit; undefined until the source was read. */
   readonly admission: Admission | undefined;
-  /** The present form of a served resource; undefined: there is none. */
-  presentForm(name: string): Form | undefined;
+  /** The current revision of a served resource; undefined: there is none. */
+  currentRevision(name: string): Revision | undefined;
   /** Why the source cannot be read at present; what was read before stays active. */
   readonly sourceError: string | undefined;
 }
@@ -54,8 +54,8 @@ export interface PublisherDeps {
   readonly log: Log;
   readonly clock: () => number;
   readonly source: Source;
-  /** Returns whether connected pods have loaded a form, which is then kept; undefined: no pod has. */
-  readonly loadedForms?: () => IsLoaded;
+  /** Returns whether connected pods have loaded a revision, which is then kept; undefined: no pod has. */
+  readonly loadedRevisions?: () => IsLoaded;
   /** Records a span for each read of the source; undefined records none. */
   readonly tracer?: Tracing["tracer"];
 }
@@ -73,10 +73,10 @@ export class Publisher implements Part {
   readonly #source: Source;
   #read: SourceState | undefined;
   #desired: DesiredConfiguration | undefined;
-  readonly #forms = new Forms();
-  readonly #history = new FormHistory();
-  #present: ReadonlyMap<string, Form> = new Map();
-  #handedOver: ReadonlyMap<string, readonly Form[]> = new Map();
+  readonly #revisions = new Revisions();
+  readonly #history = new RevisionHistory();
+  #present: ReadonlyMap<string, Revision> = new Map();
+  #lastGood: ReadonlyMap<string, readonly Revision[]> = new Map();
   #admission: Admission | undefined;
   #wanted: SnapshotSet | undefined;
   #publication: Publication = UNPUBLISHED;
@@ -128,7 +128,7 @@ export class Publisher implements Part {
       publishedMs: this.#publishedMs,
       changedMs: this.#changedMs,
       admission: this.#admission,
-      presentForm: (name) => this.#present.get(name),
+      currentRevision: (name) => this.#present.get(name),
       sourceError: this.#sourceError,
     };
   }
@@ -138,9 +138,9 @@ export class Publisher implements Part {
     return publicationFor(this.#publication, fleet)?.snapshot;
   }
 
-  /** The kept forms of a published resource: that one first, then the newest. */
-  formsOf(name: string): readonly Form[] {
-    return this.#history.formsOf(name);
+  /** The kept revisions of a published resource: that one first, then the newest. */
+  revisionsOf(name: string): readonly Revision[] {
+    return this.#history.revisionsOf(name);
   }
 
   /** Calls the listener when what pods are sent may have changed; returns the function that ends this. */
@@ -190,8 +190,8 @@ export class Publisher implements Part {
     const { log } = this.#deps;
     logRefusals(log, this.#desired, desired);
     logAdmission(log, this.#admission, admission);
-    this.#handedOver = new Map(desired.accepted.map((each) => [each.key, this.#forms.lastGood(each)]));
-    this.#present = new Map(applicants.map(({ form }) => [form.name, form]));
+    this.#lastGood = new Map(desired.accepted.map((each) => [each.key, this.#revisions.lastGood(each)]));
+    this.#present = new Map(applicants.map(({ revision }) => [revision.name, revision]));
     [this.#read, this.#desired, this.#admission, this.#wanted] = [state, desired, admission, wanted];
     this.#publish(noticedMs);
   }
@@ -199,7 +199,11 @@ export class Publisher implements Part {
   *#applicants({ accepted }: DesiredConfiguration): Generator<undefined, readonly Applicant[]> {
     const applicants: Applicant[] = [];
     for (const resource of accepted) {
-      applicants.push({ resource, form: this.#forms.present(resource), served: this.#servedForm(resource) });
+      applicants.push({
+        resource,
+        revision: this.#revisions.present(resource),
+        served: this.#servedRevision(resource),
+      });
       yield;
     }
     return applicants;
@@ -209,11 +213,12 @@ export class Publisher implements Part {
    * Revisions that all replicas read are what is served. Without them that is what this process has
    * published, or at its start what the source handed over.
    */
-  #servedForm(resource: AcceptedResource): PlacedForm | undefined {
+  #servedRevision(resource: AcceptedResource): PlacedRevision | undefined {
     const before = this.#source.hasRevisions?.() === true ? undefined : this.#admission?.placed.get(resource.key);
-    if (before?.form.identity === resource.identity) return before;
-    const form = this.#forms.lastGood(resource)[0] ?? (resource.isLastGood ? this.#forms.present(resource) : undefined);
-    return form && { form, fleets: form.manifest.spec.fleets };
+    if (before?.revision.identity === resource.identity) return before;
+    const revision =
+      this.#revisions.lastGood(resource)[0] ?? (resource.isLastGood ? this.#revisions.present(resource) : undefined);
+    return revision && { revision, fleets: revision.manifest.spec.fleets };
   }
 
   #noteReadable(): void {
@@ -231,7 +236,7 @@ export class Publisher implements Part {
     this.#checkWaits(nowMs);
     const before = this.#publication;
     this.#publication = publish(before, this.#wanted, nowMs, this.#options.allowEmptyAfterMs);
-    this.#keepForms();
+    this.#keepRevisions();
     const changed = logPublication(log, before, this.#publication);
     for (const fleet of changed) {
       this.#publishedMs.set(fleet, nowMs);
@@ -243,19 +248,19 @@ export class Publisher implements Part {
       this.#changedMs.delete(fleet);
     }
     this.#scheduleRelease(nowMs);
-    // Also without another snapshot: pods that NACKed one may be sent other earlier forms.
+    // Also without another snapshot: pods that NACKed one may be sent other earlier revisions.
     this.#onPublished.notify();
     this.#onChanged.notify();
   }
 
-  /** Keeps the forms of what is published, and of what is sent while an empty set is held back. */
-  #keepForms(): void {
-    const { loadedForms = () => () => false } = this.#deps;
-    const published = [...(this.#admission?.placed.values() ?? [])].map(({ form }) => form);
+  /** Keeps the revisions of what is published, and of what is sent while an empty set is held back. */
+  #keepRevisions(): void {
+    const { loadedRevisions = () => () => false } = this.#deps;
+    const published = [...(this.#admission?.placed.values() ?? [])].map(({ revision }) => revision);
     const held = [...this.#publication.values()].flatMap(({ hold, snapshot }) =>
-      hold === undefined ? [] : (snapshot?.forms ?? []),
+      hold === undefined ? [] : (snapshot?.revisions ?? []),
     );
-    this.#history.update(published, this.#handedOver, loadedForms(), held);
+    this.#history.update(published, this.#lastGood, loadedRevisions(), held);
   }
 
   /** Publishes again when an empty set has waited long enough. */

@@ -1,4 +1,4 @@
-// Tests of snapshot.ts, form.ts and response-bytes.ts.
+// Tests of snapshot.ts, revision.ts and response-bytes.ts.
 import { fromBinary } from "@bufbuild/protobuf";
 import { namesOf } from "@weir/harness/ads/pod-end";
 import { DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
@@ -9,8 +9,8 @@ import { describe, expect, it } from "vitest";
 import type { AcceptedResource } from "../assemble/desired-configuration.ts";
 import { translateResources } from "../assemble/translate-resources.ts";
 import { manifest, type ManifestText, stateOf, stateOfManifests } from "../assemble/manifests.suite.ts";
-import { type Form, Forms } from "./form.ts";
-import { formOf } from "./forms.suite.ts";
+import { type Revision, Revisions } from "./revision.ts";
+import { revisionOf } from "./revisions.suite.ts";
 import { encodeTail } from "./response-bytes.ts";
 import { Snapshot, snapshotSteps, type SnapshotSet } from "./snapshot.ts";
 import { resultOf, snapshotOf, snapshotsOf } from "./snapshots-of.suite.ts";
@@ -78,20 +78,22 @@ describe("snapshotSteps()", () => {
 
   it("builds each fleet in a step of its own, so that others have their turn while hundreds are new", () => {
     const fleets = ["a", "b", "c"];
-    const placed = fleets.map((fleet) => ({ form: formOf({ name: fleet }), fleets: [fleet] }));
+    const placed = fleets.map((fleet) => ({ revision: revisionOf({ name: fleet }), fleets: [fleet] }));
     const steps = snapshotSteps(placed, fleets);
     const taken = Array.from({ length: 5 }, () => steps.next().done);
     expect(taken).toEqual([false, false, false, false, true]);
   });
 
-  it("keeps the snapshot of each fleet with the same forms", () => {
-    const [a, gold, iron] = ["a", "gold", "iron"].map((name) => formOf({ name })) as [Form, Form, Form];
-    const place = (...forms: readonly Form[]) => [
-      { form: a, fleets: undefined },
-      ...forms.map((form) => ({ form, fleets: [form.name.slice("default/".length)] })),
+  it("keeps the snapshot of each fleet with the same revisions", () => {
+    const [a, gold, iron] = ["a", "gold", "iron"].map((name) => revisionOf({ name })) as [Revision, Revision, Revision];
+    const place = (...revisions: readonly Revision[]) => [
+      { revision: a, fleets: undefined },
+      ...revisions.map((revision) => ({ revision, fleets: [revision.name.slice("default/".length)] })),
     ];
     const before = resultOf(snapshotSteps(place(gold, iron), ["gold", "iron"]));
-    const after = resultOf(snapshotSteps(place(gold, formOf({ name: "iron", content: 2 })), ["gold", "iron"], before));
+    const after = resultOf(
+      snapshotSteps(place(gold, revisionOf({ name: "iron", content: 2 })), ["gold", "iron"], before),
+    );
     expect([after.others === before.others, after.byFleet.get("gold") === before.byFleet.get("gold")]).toEqual([
       true,
       true,
@@ -101,7 +103,7 @@ describe("snapshotSteps()", () => {
 
   it("has one snapshot for each fleet that is named and one for all others", () => {
     const { byFleet, others } = build(...MANIFESTS);
-    const names = (snapshot = others): readonly string[] => snapshot.forms.map(({ name }) => name);
+    const names = (snapshot = others): readonly string[] => snapshot.revisions.map(({ name }) => name);
     expect([names(), names(byFleet.get("gold")), names(byFleet.get("silver")), byFleet.size]).toEqual([
       ["default/a", "team/e"],
       ["default/a", "default/c", "team/e"],
@@ -111,20 +113,20 @@ describe("snapshotSteps()", () => {
   });
 });
 
-describe("Forms", () => {
+describe("Revisions", () => {
   function accepted(text: ManifestText): AcceptedResource {
     const [resource] = translateResources(stateOfManifests(text)).accepted;
     if (resource === undefined) throw new Error("No resource is accepted");
     return resource;
   }
 
-  it("gives a resource the same form until it changes, and then a newer one of the same identity", () => {
-    const forms = new Forms();
+  it("gives a resource the same revision until it changes, and then a newer one of the same identity", () => {
+    const revisions = new Revisions();
     const [before, after] = [5, 6].map((requestsPerUnit) =>
       accepted({ name: "a", domain: "alpha", requestsPerUnit }),
     ) as [AcceptedResource, AcceptedResource];
-    const [first, second] = [forms.present(before), forms.present(after)];
-    expect(forms.present(before)).toBe(first);
+    const [first, second] = [revisions.present(before), revisions.present(after)];
+    expect(revisions.present(before)).toBe(first);
     expect([first.name, first.namespace, first.domain, first.identity]).toEqual([
       "default/a",
       "default",
@@ -135,17 +137,17 @@ describe("Forms", () => {
     expect(second.digest).not.toBe(first.digest);
   });
 
-  it("gives a form that was handed over the digest of its content, and an age before everything published", () => {
-    const forms = new Forms();
+  it("gives a revision that was handed over the digest of its content, and an age before everything published", () => {
+    const revisions = new Revisions();
     const resource = accepted({ name: "a", domain: "alpha" });
     const { content } = accepted({ name: "a", domain: "alpha", requestsPerUnit: 6 });
     const { content: older } = accepted({ name: "a", domain: "alpha", requestsPerUnit: 5 });
-    const [newest, oldest] = forms.lastGood({ ...resource, lastGood: [content, older] });
-    const published = forms.present({ ...resource, content: { ...content } });
+    const [newest, oldest] = revisions.lastGood({ ...resource, lastGood: [content, older] });
+    const published = revisions.present({ ...resource, content: { ...content } });
     expect(newest?.digest).toBe(published.digest);
     expect(newest?.sequence).toBeLessThan(published.sequence);
     expect(oldest?.sequence).toBeLessThan(newest?.sequence ?? -Infinity);
-    expect(forms.lastGood(resource)).toEqual([]);
+    expect(revisions.lastGood(resource)).toEqual([]);
   });
 });
 
@@ -177,27 +179,27 @@ describe("Snapshot.pieces()", () => {
 
 describe("Snapshot.withSubstitutes()", () => {
   const NAMES = ["a", "b", "c", "d", "e", "f"];
-  const BASE = new Snapshot(NAMES.map((name) => formOf({ name, content: "x".repeat(10) })));
+  const BASE = new Snapshot(NAMES.map((name) => revisionOf({ name, content: "x".repeat(10) })));
 
-  /** The base with another form for each of these names, or without them. */
+  /** The base with another revision for each of these names, or without them. */
   function replaced(names: readonly string[], content?: string): Snapshot {
-    const entries = names.map((name): [string, Form | undefined] => [
+    const entries = names.map((name): [string, Revision | undefined] => [
       `default/${name}`,
-      content === undefined ? undefined : formOf({ name, content }),
+      content === undefined ? undefined : revisionOf({ name, content }),
     ]);
     return BASE.withSubstitutes(new Map(entries));
   }
 
-  it("has the version, size and bytes of a snapshot that was built of the same forms", () => {
+  it("has the version, size and bytes of a snapshot that was built of the same revisions", () => {
     fc.assert(
       fc.property(fc.subarray(NAMES), fc.subarray(NAMES), (left, right) => {
         const derived = BASE.withSubstitutes(
           new Map([...replaced(left).substitutes, ...replaced(right, "other").substitutes]),
         );
-        const built = new Snapshot(derived.forms);
+        const built = new Snapshot(derived.revisions);
         expect([derived.version, derived.sizeBytes]).toEqual([built.version, built.sizeBytes]);
         expect(Buffer.concat(derived.pieces())).toEqual(Buffer.concat(built.pieces()));
-        expect(derived.forms.map(({ name }) => name)).toEqual(
+        expect(derived.revisions.map(({ name }) => name)).toEqual(
           NAMES.filter((name) => right.includes(name) || !left.includes(name)).map((name) => `default/${name}`),
         );
       }),
@@ -205,7 +207,7 @@ describe("Snapshot.withSubstitutes()", () => {
     );
   });
 
-  it("gives the forms of the fleet's snapshot in pieces of its buffer, one for each run", () => {
+  it("gives the revisions of the fleet's snapshot in pieces of its buffer, one for each run", () => {
     const [, body] = BASE.pieces();
     const pieces = replaced(["c"], "other").pieces().slice(1);
     expect(pieces.map((piece) => piece.buffer === body?.buffer)).toEqual([true, false, true]);
@@ -216,7 +218,7 @@ describe("Snapshot.withSubstitutes()", () => {
     const derived = replaced(["a"], "other");
     expect([[...derived.substitutes.keys()], derived.get("default/a")?.digest]).toEqual([
       ["default/a"],
-      formOf({ name: "a", content: "other" }).digest,
+      revisionOf({ name: "a", content: "other" }).digest,
     ]);
     expect([BASE.substitutes.size, replaced(["a"]).get("default/a")]).toEqual([0, undefined]);
   });

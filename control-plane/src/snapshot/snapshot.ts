@@ -1,10 +1,10 @@
-// The immutable configuration of a pod: sorted forms, and a hash of their digests as the version.
+// The immutable configuration of a pod: sorted revisions, and a hash of their digests as the version.
 // Equal content has the same version on every replica and after a restart.
-import { digestOf, type Form } from "./form.ts";
+import { digestOf, type Revision } from "./revision.ts";
 import { encodeHead } from "./response-bytes.ts";
 
-/** What pods are sent of resources instead of the published forms; undefined: nothing. */
-export type Substitutes = ReadonlyMap<string, Form | undefined>;
+/** What pods are sent of resources instead of the published revisions; undefined: nothing. */
+export type Substitutes = ReadonlyMap<string, Revision | undefined>;
 
 const NO_SUBSTITUTES: Substitutes = new Map();
 
@@ -12,41 +12,44 @@ const NO_SUBSTITUTES: Substitutes = new Map();
 export class Snapshot {
   readonly version: string;
   /** Sorted by name. */
-  readonly forms: readonly Form[];
-  /** Version, type and forms, serialised. */
+  readonly revisions: readonly Revision[];
+  /** Version, type and revisions, serialised. */
   readonly sizeBytes: number;
-  /** What is sent instead of the forms of the fleet's snapshot, by name; empty for that itself. */
+  /** What is sent instead of the revisions of the fleet's snapshot, by name; empty for that itself. */
   readonly substitutes: Substitutes;
   readonly #head: Buffer;
-  /** The fleet's snapshot, whose bytes are sent where the forms are equal. */
+  /** The fleet's snapshot, whose bytes are sent where the revisions are equal. */
   readonly #base: Snapshot | undefined;
-  #byName: ReadonlyMap<string, Form> | undefined;
+  #byName: ReadonlyMap<string, Revision> | undefined;
   #body: WeakRef<Buffer> | undefined;
 
-  /** `forms` must be sorted by name. */
-  constructor(forms: readonly Form[], derivedFrom?: { readonly base: Snapshot; readonly substitutes: Substitutes }) {
-    this.forms = forms;
+  /** `revisions` must be sorted by name. */
+  constructor(
+    revisions: readonly Revision[],
+    derivedFrom?: { readonly base: Snapshot; readonly substitutes: Substitutes },
+  ) {
+    this.revisions = revisions;
     this.substitutes = derivedFrom?.substitutes ?? NO_SUBSTITUTES;
     this.#base = derivedFrom?.base;
-    // A hash of digests, which exist per form: hashing megabytes per fleet would take seconds.
-    this.version = digestOf(forms.map(({ digest }) => digest).join("\n"));
+    // A hash of digests, which exist per revision: hashing megabytes per fleet would take seconds.
+    this.version = digestOf(revisions.map(({ digest }) => digest).join("\n"));
     this.#head = encodeHead(this.version);
-    this.sizeBytes = forms.reduce((sum, { bytes }) => sum + bytes.length, this.#head.length);
+    this.sizeBytes = revisions.reduce((sum, { bytes }) => sum + bytes.length, this.#head.length);
   }
 
   /** The snapshot with substitutes of the same resources. */
   withSubstitutes(substitutes: Substitutes): Snapshot {
-    const forms = this.forms.flatMap((form) =>
-      substitutes.has(form.name) ? (substitutes.get(form.name) ?? []) : form,
+    const revisions = this.revisions.flatMap((revision) =>
+      substitutes.has(revision.name) ? (substitutes.get(revision.name) ?? []) : revision,
     );
-    return new Snapshot(forms, { base: this, substitutes });
+    return new Snapshot(revisions, { base: this, substitutes });
   }
 
-  /** The form of a resource; undefined: the snapshot lacks it. */
-  get(name: string): Form | undefined {
+  /** The revision of a resource; undefined: the snapshot lacks it. */
+  get(name: string): Revision | undefined {
     if (this.#base !== undefined) return this.substitutes.has(name) ? this.substitutes.get(name) : this.#base.get(name);
     // Made when first needed: there may be hundreds of fleets.
-    this.#byName ??= new Map(this.forms.map((form) => [form.name, form]));
+    this.#byName ??= new Map(this.revisions.map((revision) => [revision.name, revision]));
     return this.#byName.get(name);
   }
 
@@ -56,18 +59,18 @@ export class Snapshot {
    */
   pieces(names?: ReadonlySet<string>): readonly Buffer[] {
     if (names !== undefined)
-      return [this.#head, ...this.forms.filter(({ name }) => names.has(name)).map(({ bytes }) => bytes)];
+      return [this.#head, ...this.revisions.filter(({ name }) => names.has(name)).map(({ bytes }) => bytes)];
     return [this.#head, ...(this.#base === undefined ? [this.#joined()] : this.#piecesOf(this.#base))];
   }
 
   /**
-   * All forms in one buffer: thousands of small writes per stream would cost more than a copy for all
+   * All revisions in one buffer: thousands of small writes per stream would cost more than a copy for all
    * of them. Memory that no write needs may be freed.
    */
   #joined(): Buffer {
     const known = this.#body?.deref();
     if (known !== undefined) return known;
-    const body = Buffer.concat(this.forms.map(({ bytes }) => bytes));
+    const body = Buffer.concat(this.revisions.map(({ bytes }) => bytes));
     this.#body = new WeakRef(body);
     return body;
   }
@@ -77,7 +80,7 @@ export class Snapshot {
     const body = base.#joined();
     const pieces: Buffer[] = [];
     let [start, end] = [0, 0];
-    for (const { name, bytes } of base.forms) {
+    for (const { name, bytes } of base.revisions) {
       end += bytes.length;
       if (!this.substitutes.has(name)) continue;
       pieces.push(body.subarray(start, end - bytes.length), this.substitutes.get(name)?.bytes ?? Buffer.alloc(0));
@@ -93,31 +96,31 @@ export interface SnapshotSet {
   readonly others: Snapshot;
 }
 
-/** A form, and the fleets whose pods are sent it; undefined: every fleet. */
-export interface PlacedForm {
-  readonly form: Form;
+/** A revision, and the fleets whose pods are sent it; undefined: every fleet. */
+export interface PlacedRevision {
+  readonly revision: Revision;
   readonly fleets: readonly string[] | undefined;
 }
 
 /**
- * Builds the snapshots of these forms, which are sorted by name, in short steps: hundreds of fleets
+ * Builds the snapshots of these revisions, which are sorted by name, in short steps: hundreds of fleets
  * with thousands of resources each take a while. A fleet without a change keeps its snapshot.
  */
 export function* snapshotSteps(
-  placed: Iterable<PlacedForm>,
+  placed: Iterable<PlacedRevision>,
   fleets: readonly string[],
   before?: SnapshotSet,
 ): Generator<undefined, SnapshotSet> {
-  const forAll: Form[] = [];
-  const lists = new Map<string, Form[]>(fleets.map((fleet) => [fleet, []]));
-  for (const { form, fleets: own } of placed) {
-    if (own === undefined) forAll.push(form);
+  const forAll: Revision[] = [];
+  const lists = new Map<string, Revision[]>(fleets.map((fleet) => [fleet, []]));
+  for (const { revision, fleets: own } of placed) {
+    if (own === undefined) forAll.push(revision);
     for (const list of own === undefined ? lists.values() : own.flatMap((fleet) => [lists.get(fleet) ?? []]))
-      list.push(form);
+      list.push(revision);
   }
   yield;
-  const build = (known: Snapshot | undefined, list: readonly Form[]): Snapshot =>
-    known !== undefined && areSame(known.forms, list) ? known : new Snapshot(list);
+  const build = (known: Snapshot | undefined, list: readonly Revision[]): Snapshot =>
+    known !== undefined && areSame(known.revisions, list) ? known : new Snapshot(list);
   const byFleet = new Map<string, Snapshot>();
   for (const [fleet, list] of lists) {
     byFleet.set(fleet, build(before?.byFleet.get(fleet), list));
@@ -126,6 +129,6 @@ export function* snapshotSteps(
   return { byFleet, others: build(before?.others, forAll) };
 }
 
-function areSame(left: readonly Form[], right: readonly Form[]): boolean {
-  return left.length === right.length && left.every((form, index) => form === right[index]);
+function areSame(left: readonly Revision[], right: readonly Revision[]): boolean {
+  return left.length === right.length && left.every((revision, index) => revision === right[index]);
 }

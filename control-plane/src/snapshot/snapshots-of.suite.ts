@@ -6,15 +6,15 @@ import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ra
 import type { DesiredConfiguration } from "../assemble/desired-configuration.ts";
 import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
 import { translateResources } from "../assemble/translate-resources.ts";
-import { Forms } from "./form.ts";
+import { Revisions } from "./revision.ts";
 import { Snapshot, type SnapshotSet, snapshotSteps } from "./snapshot.ts";
 
 /** One for all tests of a file: what is made later is newer. */
-const FORMS = new Forms();
+const FORMS = new Revisions();
 
 /** The snapshots of everything that is desired, however large. */
 export function snapshotsOf({ accepted, fleets }: DesiredConfiguration, before?: SnapshotSet): SnapshotSet {
-  const placed = accepted.map((resource) => ({ form: FORMS.present(resource), fleets: resource.fleets }));
+  const placed = accepted.map((resource) => ({ revision: FORMS.present(resource), fleets: resource.fleets }));
   return resultOf(snapshotSteps(placed, fleets, before));
 }
 
@@ -36,7 +36,7 @@ export function snapshotOf(...manifests: readonly ManifestText[]): Snapshot {
  */
 export function largeSnapshot(number: number, bytes = 1_000_000): Snapshot {
   const domain = `${number}-${"d".repeat(bytes)}`;
-  const form = FORMS.present({
+  const revision = FORMS.present({
     namespace: "default",
     name: "large",
     key: "default/large",
@@ -52,5 +52,5 @@ export function largeSnapshot(number: number, bytes = 1_000_000): Snapshot {
     },
     lastGood: [],
   });
-  return new Snapshot([form]);
+  return new Snapshot([revision]);
 }

@@ -128,7 +128,7 @@ export function describeSource(
       ]);
     });
 
-    it("keeps the last good form of a resource that becomes invalid, until it is valid again", async () => {
+    it("keeps the last good revision of a resource that becomes invalid, until it is valid again", async () => {
       await fixture.write("a.yaml", manifest({ name: "a", domain: "alpha", unit: "fortnight" }));
       const broken = await watched.until("the problem", (state) => state.refusals.length > 0);
       expect(keysOf(broken)).toEqual(["default/a"]);

@@ -21,22 +21,22 @@ export interface SourceResource {
   readonly createdMs: number;
   readonly resource: RateLimitConfigResource;
   readonly place: SourceLocation;
-  /** True for the last good form of a resource whose present form is invalid. */
+  /** True for the last good revision of a resource whose current revision is invalid. */
   readonly isLastGood: boolean;
   /** Differs from that of a later object with the same name; absent outside of a cluster. */
   readonly uid?: string;
   /** The version of the spec as the cluster counts; absent outside of a cluster. */
   readonly generation?: number;
   /**
-   * Last good forms, the newest first: from before this process started, or those that all replicas
-   * read; absent when the source keeps none. Served where the present form cannot be.
+   * Last good revisions, the newest first: from before this process started, or those that all replicas
+   * read; absent when the source keeps none. Served where the current revision cannot be.
    */
   readonly lastGood?: readonly RateLimitConfigResource[];
   /** The location of a field, such as `["spec", "domain"]`, or of the nearest one around it. */
   locate(path: readonly (string | number)[]): SourceLocation;
 }
 
-/** A problem because of which there is no resource, or an earlier form of it. */
+/** A problem because of which there is no resource, or an earlier revision of it. */
 export interface SourceRefusal {
   readonly place: SourceLocation;
   /** For example `spec.descriptors[2].rateLimit.unit`; empty for the whole document or file. */
@@ -44,7 +44,7 @@ export interface SourceRefusal {
   readonly message: string;
   /** `<namespace>/<name>` when that much could be read. */
   readonly resource: string | undefined;
-  /** True when earlier good forms of the same file or object remain in the state. */
+  /** True when earlier good revisions of the same file or object remain in the state. */
   readonly keepsLastGood: boolean;
   /** Absent: the resource is wrong by itself. */
   readonly reason?: "TooMany";
@@ -74,18 +74,18 @@ export interface SourceCounts {
   readonly watches: number;
   /** By kind; all kinds exist from the start. */
   readonly failures: Readonly<Record<string, number>>;
-  /** Whether the last good forms that outlive this process can be read. */
+  /** Whether the last good revisions that outlive this process can be read. */
   readonly readsLastGood: boolean;
 }
 
-/** The last good forms of a resource. */
-export interface LastGoodForms {
+/** The last good revisions of a resource. */
+export interface LastGoodRevisions {
   readonly namespace: string;
   readonly name: string;
   /** The path of its manifest. */
   readonly file: string;
   /** The newest first; never empty. */
-  readonly forms: readonly RateLimitConfigResource[];
+  readonly revisions: readonly RateLimitConfigResource[];
 }
 
 /** A source of resources. */
@@ -108,10 +108,10 @@ export interface Source extends Part {
    * as long as nothing has changed. Only one call at a time.
    */
   read(): Promise<SourceState>;
-  /** Keeps the last good forms of all resources beyond this process; absent: the source cannot. */
-  keepLastGood?(resources: readonly LastGoodForms[]): Promise<void>;
+  /** Keeps the last good revisions of all resources beyond this process; absent: the source cannot. */
+  keepLastGood?(resources: readonly LastGoodRevisions[]): Promise<void>;
   /**
-   * Whether last good forms are kept by others, up to date, and the same for all replicas; absent: they
+   * Whether last good revisions are kept by others, up to date, and the same for all replicas; absent: they
    * are not.
    */
   hasRevisions?(): boolean;
@@ -126,7 +126,7 @@ export function resourceKey(resource: { readonly namespace: string; readonly nam
   return `${resource.namespace}/${resource.name}`;
 }
 
-/** A location in the form that editors and terminals understand. */
+/** A location in the shape that editors and terminals understand. */
 export function formatLocation({ file, line }: SourceLocation): string {
   return line === 0 ? file : `${file}:${line}`;
 }

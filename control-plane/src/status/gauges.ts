@@ -91,7 +91,7 @@ function addFleets(add: Add): void {
 }
 
 function addReplica(add: Add): void {
-  const byState = "Resources by state; last-good counts those of which an earlier form is served.";
+  const byState = "Resources by state; last-good counts those of which an earlier revision is served.";
   add("weir_resources", ["state"], byState, ({ report }) =>
     RESOURCE_STATES.map((state) => [countState(report, state), state]),
   );
@@ -99,7 +99,7 @@ function addReplica(add: Add): void {
   add("weir_refused_resources", ["reason"], byReason, ({ report }) =>
     REASONS.map((reason) => [countReason(report, reason), reason]),
   );
-  const quarantined = "Resources that a connected pod NACKed, so that it is sent an earlier form, or none.";
+  const quarantined = "Resources that a connected pod NACKed, so that it is sent an earlier revision, or none.";
   add("weir_quarantined_resources", [], quarantined, ({ report }) => [[countState(report, "quarantined")]]);
   const unreadable = "1 while the source cannot be read and what was read before stays active.";
   add("weir_source_unreadable", [], unreadable, ({ report }) => [[Number(report.source.error !== null)]]);
@@ -118,7 +118,7 @@ function addSource(add: Add): void {
   const lists = "Lists that were read from the API server.";
   add("weir_source_lists_total", [], lists, ({ source }) => [[source?.lists ?? 0]]);
   const readable =
-    "1 while last good forms (RateLimitConfigRevisions) can be read; 0: none from before this process is served.";
+    "1 while last good revisions (RateLimitConfigRevisions) can be read; 0: none from before this process is served.";
   add("weir_source_last_good_readable", [], readable, ({ source }) => [[Number(source?.readsLastGood ?? false)]]);
   const watches = "Watches that were opened at the API server.";
   add("weir_source_watches_total", [], watches, ({ source }) => [[source?.watches ?? 0]]);

@@ -163,7 +163,7 @@ describe("createMetrics()", () => {
       "d.yaml": manifest({ name: "d", domain: "delta" }),
       "e.yaml": manifest({ name: "e", domain: "delta" }),
     });
-    const pods = [podThatNacked(snapshotIn(publisher), [{ name: "default/b", form: undefined }])];
+    const pods = [podThatNacked(snapshotIn(publisher), [{ name: "default/b", revision: undefined }])];
     const lines = await new Process(reportOf(publisher, pods)).scrape();
     for (const line of [
       'weir_resources{state="served"} 2',
@@ -180,7 +180,7 @@ describe("createMetrics()", () => {
     }
   });
 
-  it("counts resources that do not fit, by whether an earlier form is served, and marks their fleets", async () => {
+  it("counts resources that do not fit, by whether an earlier revision is served, and marks their fleets", async () => {
     const small = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }) }, { snapshotMaxBytes: 500 });
     const publisher = publisherOf(
       {

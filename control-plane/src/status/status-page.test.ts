@@ -28,7 +28,7 @@ const EVENT = { version: VERSION, atMs: AT_MS };
 function wordsOf(page: string): readonly string[] {
   const body = /<body>(.*)<footer>/s.exec(page)?.[1] ?? "";
   return body
-    .replace(/<form.*<\/form>/s, "")
+    .replace(/<revision.*<\/revision>/s, "")
     .replace(/<span class="badge (\w+)">/g, (_, tone: string) => `<span>[${tone}] `)
     .replace(/<\/t[dh]>\s*<t[dh][^>]*>/g, " | ")
     .replace(/<br>/g, " / ")
@@ -132,7 +132,7 @@ describe("renderStatusPage()", () => {
       "What was read before stays active.",
       "NACKed by pods (1)",
       "Resource | Why | Meanwhile",
-      "default/c | pods of fleet * NACKed it, an earlier form is active there: out of memory | these pods serve an earlier form",
+      "default/c | pods of fleet * NACKed it, an earlier revision is active there: out of memory | these pods serve an earlier revision",
       "Refused (2)",
       "Where | Field | Why | Meanwhile",
       'b.yaml:6:11 / default/b | spec.domain | [bad] DomainConflict domain "alpha" belongs to default/a (a.yaml:1) in fleet "gold": the oldest resource owns a domain, then the first by namespace and name | not served',
@@ -212,7 +212,7 @@ describe("renderStatusPage()", () => {
     const page = renderStatusPage(reportOf(ONE, [], view.filter), view);
     expect(wordsOf(page)).toContain("Only fleet a&b name x is shown. Narrow down Show all");
     expect(page).toContain('<a href="/status?fleet=a%26b&#38;name=x&#38;refresh=off">Narrow down</a>');
-    expect(page).not.toMatch(/<form|<input/);
+    expect(page).not.toMatch(/<revision|<input/);
   });
 
   it("reports each cell its heading, for screens on which a row is a card", () => {
@@ -243,7 +243,7 @@ describe("renderStatusPage()", () => {
       "b.yaml": manifest({ name: "b", domain: "beta" }),
       "c.yaml": manifest({ name: "c", domain: "beta" }),
     });
-    const nack = { name: "default/b", form: undefined, message: "no <b>" };
+    const nack = { name: "default/b", revision: undefined, message: "no <b>" };
     const page = renderStatusPage(reportOf(publisher, [podThatNacked(snapshotIn(publisher), [nack])]));
     for (const text of [
       "1 of 3 resources served",

@@ -44,7 +44,7 @@ const HOLDS = {
 /** The fields of the filter. */
 const FILTERS = ["fleet", "namespace", "name"] as const;
 
-/** Allows only the page's style and form: a mistake in escaping runs and loads nothing. */
+/** Allows only the page's style and revision: a mistake in escaping runs and loads nothing. */
 export const CONTENT_SECURITY_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
@@ -135,7 +135,7 @@ function renderFilter({ filter, isRefreshing }: StatusView): Markup {
   const fields = FILTERS.map(
     (name) => markup`<label>${name} <input name="${name}" value="${filter[name] ?? ""}"></label>\n`,
   );
-  return markup`<form action="/status" method="get">${fields}<button>Show</button>${all}</form>`;
+  return markup`<revision action="/status" method="get">${fields}<button>Show</button>${all}</revision>`;
 }
 
 function isQuarantined({ state }: ResourceReport): boolean {
@@ -149,7 +149,8 @@ function renderAlarm<Row>(title: string, rows: readonly Row[], columns: Columns<
 const QUARANTINE_COLUMNS: Columns<ResourceReport> = {
   Resource: ({ resource }) => resource,
   Why: ({ problems }) => problems.map(({ message }) => markup`<pre>${message}</pre>`),
-  Meanwhile: ({ servesLastGood }) => (servesLastGood ? "these pods serve an earlier form" : "these pods serve none"),
+  Meanwhile: ({ servesLastGood }) =>
+    servesLastGood ? "these pods serve an earlier revision" : "these pods serve none",
 };
 
 const REFUSAL_COLUMNS: Columns<RefusalReport> = {
@@ -157,7 +158,7 @@ const REFUSAL_COLUMNS: Columns<RefusalReport> = {
     markup`<code>${formatLocation(refusal)}</code>${refusal.resource === null ? "" : markup`<br>${refusal.resource}`}`,
   Field: ({ field }) => markup`<code>${field}</code>`,
   Why: ({ reason, message }) => markup`${badge(reason, "bad")} ${message}`,
-  Meanwhile: ({ keepsLastGood }) => (keepsLastGood ? "the last good form is served" : "not served"),
+  Meanwhile: ({ keepsLastGood }) => (keepsLastGood ? "the last good revision is served" : "not served"),
 };
 
 function fleetColumns(count: number): Columns<FleetReport> {
@@ -226,7 +227,7 @@ function mostUrgentFirst<Row extends { readonly state: keyof typeof TONES }>(row
 }
 
 function wordOf(state: ResourceStatus): string {
-  return state === "last-good" ? "last good form" : state;
+  return state === "last-good" ? "last good revision" : state;
 }
 
 function renderEvent(event: VersionReport | null): Markup {

@@ -78,7 +78,7 @@ function answerWithoutReports({ method }: IncomingMessage, response: ServerRespo
   else respondText(response, 404, `${message}\n`);
 }
 
-/** The filter of the query; an empty value, such as an empty field of a form, filters nothing. */
+/** The filter of the query; an empty value, such as an empty field of a revision, filters nothing. */
 export function filterIn(request: Pick<IncomingMessage, "url">): RolloutFilter {
   const query = queryOf(request);
   return filterOf({ fleet: query.get("fleet"), namespace: query.get("namespace"), name: query.get("name") });

@@ -23,7 +23,7 @@ td b, td a, code, pre { unicode-bidi: isolate; }
 time { white-space: nowrap; }
 code, pre { font: .9em ui-monospace, monospace; overflow-wrap: anywhere; }
 pre { background: var(--soft); margin: .3rem 0 0; padding: .4rem .6rem; white-space: pre-wrap; }
-form { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: baseline; margin: .75rem 0 0; }
+revision { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: baseline; margin: .75rem 0 0; }
 input { font: inherit; border: 1px solid var(--line); border-radius: .3rem; padding: .15rem .4rem; width: 11rem; }
 button { font: inherit; padding: .15rem .8rem; }
 summary { cursor: pointer; font-size: .85rem; }

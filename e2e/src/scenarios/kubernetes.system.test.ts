@@ -52,7 +52,7 @@ describe("the configuration flow from Kubernetes", () => {
     await untilLimit(undefined);
   });
 
-  it("keeps the last good form of a resource that the schema accepts and the control plane does not, and others continue", async () => {
+  it("keeps the last good revision of a resource that the schema accepts and the control plane does not, and others continue", async () => {
     const twins = [{ key: "user", value: "a" }, { key: "user_a" }];
     const questions = pod.keepAsking("mail");
     await limits.apply("mail", manifestOf("mail", "mail", twins));

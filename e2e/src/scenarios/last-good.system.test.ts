@@ -1,4 +1,4 @@
-// Last good forms outlive every process: an invalid edit, then control plane and pods are started again.
+// Last good revisions outlive every process: an invalid edit, then control plane and pods are started again.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { revisionOf } from "@weir/crds/rate-limit-config-revision/revision";
@@ -16,7 +16,7 @@ const TWINS = [{ key: "user", value: "a" }, { key: "user_a" }];
 /** The user whose limit is looked up. */
 const PROBE = { user: "probe" };
 
-describe("last good forms", () => {
+describe("last good revisions", () => {
   const folder = makeTemporaryFolder();
   let limits: LimitsCluster;
   let flow: Weir;
@@ -42,7 +42,7 @@ describe("last good forms", () => {
     folder.remove();
   });
 
-  /** Keeps the present form of the resource, as the operator does when every pod has ACKed it. */
+  /** Keeps the current revision of the resource, as the operator does when every pod has ACKed it. */
   async function keepLastGood(name: string): Promise<void> {
     const { stdout } = await limits.cluster.kubectl(["get", "rlc", name, "--namespace=shop", "-o", "json"]);
     const { metadata, spec } = JSON.parse(stdout) as { metadata: { uid: string }; spec: unknown };

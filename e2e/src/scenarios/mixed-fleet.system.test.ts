@@ -79,7 +79,7 @@ describe("a fleet of pods of an old and a new image", () => {
     );
   });
 
-  it("keeps the earlier form on old pods after an edit that they cannot load, and takes later edits on all", async () => {
+  it("keeps the earlier revision on old pods after an edit that they cannot load, and takes later edits on all", async () => {
     const questions = [old.keepAsking("search"), current.keepAsking("search")];
     save("search", 3, { unit: "week" });
     await expectLimits(current, { mail: 1, search: 3 });
@@ -130,7 +130,7 @@ describe("a fleet of pods of an old and a new image", () => {
     await expectScripted({ mail: 2, search: 2 });
   });
 
-  it("has the earlier form on a pod that is rolled back to the old image, and the present one when it is updated", async () => {
+  it("has the earlier revision on a pod that is rolled back to the old image, and the present one when it is updated", async () => {
     await current.process.stop("SIGTERM", 5000);
     const rolledBack = await startOld("edge/one");
     await expectLimits(rolledBack, { mail: 2, search: 2 });
@@ -139,7 +139,7 @@ describe("a fleet of pods of an old and a new image", () => {
     await expectLimits(current, { mail: 2, search: 3 });
   });
 
-  it("keeps the earlier form on old pods when a resource names their fleet for the first time", async () => {
+  it("keeps the earlier revision on old pods when a resource names their fleet for the first time", async () => {
     save("late", 5, { fleets: ["edge"] });
     await expectLimits(current, { mail: 2, search: 3, late: 5 });
     await expectLimits(old, { mail: 2, search: 2, late: 5 });

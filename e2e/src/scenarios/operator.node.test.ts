@@ -106,12 +106,12 @@ describe("the operator", () => {
     await eventually("the number of pods", async () =>
       expect(fieldsOf((await get("rlc", "mail"))["status"])["pods"]).toMatchObject({ summary: "2/2" }),
     );
-    await eventually("the last good form", async () =>
+    await eventually("the last good revision", async () =>
       expect((await revisions()).map(({ spec }) => fieldsOf(spec)["domain"])).toEqual(["mail"]),
     );
   });
 
-  it("names the field of a mistake, while the last good form is served", async () => {
+  it("names the field of a mistake, while the last good revision is served", async () => {
     await apply(manifestOf("mail", "mail", TWINS));
     await wait("--for=condition=Accepted=false", "rlc/mail");
     const { generation } = fieldsOf((await get("rlc", "mail"))["metadata"]);
@@ -146,7 +146,7 @@ describe("the operator", () => {
     await apply(limit(3));
     await wait("--for=condition=Ready", "rlc/mail");
     expect(await limits()).toEqual([3, 3]);
-    await eventually("the new last good form alone", async () => {
+    await eventually("the new last good revision alone", async () => {
       const names = namesOf(await revisions());
       expect([names.length, names.includes(before)]).toEqual([1, false]);
     });
@@ -228,7 +228,7 @@ describe("the operator", () => {
     LOSS_TEST_MS,
   );
 
-  it("forgets the last good form of a deleted resource", async () => {
+  it("forgets the last good revision of a deleted resource", async () => {
     await kubectl(["delete", "rlc", "mail"]);
     await eventually("no limit", async () => expect(await limits()).toEqual([undefined, undefined]));
     await eventually("no revision", async () => expect(await revisions()).toEqual([]));

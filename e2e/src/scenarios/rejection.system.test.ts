@@ -1,4 +1,4 @@
-// A real pod that NACKs a valid resource, as a pod of an old image does: it keeps the earlier form of
+// A real pod that NACKs a valid resource, as a pod of an old image does: it keeps the earlier revision of
 // that resource and receives everything else; a pod of a new image receives everything.
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 

@@ -1,4 +1,4 @@
-// Every replica restarts while resources are invalid: with STATE_DIRECTORY each has their last good forms,
+// Every replica restarts while resources are invalid: with STATE_DIRECTORY each has their last good revisions,
 // and real pods keep every limit.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -44,7 +44,7 @@ describe("two replicas with a STATE_DIRECTORY each", () => {
     folder.remove();
   });
 
-  it("serve the last good forms after both were killed, to old pods and a new one", async () => {
+  it("serve the last good revisions after both were killed, to old pods and a new one", async () => {
     const questions = pods.flatMap((pod) => ["mail", "search"].map((domain) => pod.keepAsking(domain)));
     for (const { process } of replicas) process.kill();
     await Promise.all(replicas.map(({ process }) => process.exited));
@@ -56,7 +56,7 @@ describe("two replicas with a STATE_DIRECTORY each", () => {
     expect(await Promise.all(questions.map((each) => each.end()))).toEqual(["2", "2", "2", "2"]);
   });
 
-  it("serve them after both were shut down, and the present forms when these are fixed", async () => {
+  it("serve them after both were shut down, and the current revisions when these are fixed", async () => {
     const questions = pods.flatMap((pod) => ["mail", "search"].map((domain) => pod.keepAsking(domain)));
     await Promise.all(replicas.map(({ process }) => process.stop("SIGTERM", 10_000)));
     replicas = await Promise.all([launch(0), launch(1)]);
@@ -86,7 +86,7 @@ describe("two replicas with a STATE_DIRECTORY each", () => {
     saveManifest(manifests, `${name}.yaml`, manifest(name, requestsPerUnit));
   }
 
-  /** Waits until a replica reports both mistakes, and that it serves the last good forms. */
+  /** Waits until a replica reports both mistakes, and that it serves the last good revisions. */
   async function expectLastGood(replica: Replica): Promise<void> {
     await eventually("the report of the mistakes", async () => {
       const { troubles } = await replica.status();

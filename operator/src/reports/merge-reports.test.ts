@@ -163,7 +163,7 @@ describe("mergeReports()", () => {
       expect(mergeReports([replicaOf("cp-0", [claims, stream("a", 1)])], READY).pods?.get("web/a")).toBe("shop.core");
     });
 
-    it("takes no earlier form for served because of a NACK by a client that does not count", () => {
+    it("takes no earlier revision for served because of a NACK by a client that does not count", () => {
       const rejections = [{ group: 3, message: "no", activeDigest: "d0" }];
       const fleetStates = [{ name: "*", digest: "d1", acceptedGroups: [1], rejections }];
       const resources = [{ namespace: "shop", name: "mail", servesLastGood: true, fleetStates }];

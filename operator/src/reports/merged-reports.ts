@@ -1,7 +1,7 @@
 // What all control plane replicas report, as plain data: each pod counts once, and each resource has what
 // every replica knows of it.
 
-/** A pod that NACKed the present form of a resource. */
+/** A pod that NACKed the current revision of a resource. */
 export interface PodRejection {
   /** Namespace and name of the pod, or its node id. */
   readonly pod: string;
@@ -13,7 +13,7 @@ export interface PodRejection {
 export interface FleetPods {
   /** `*`: every fleet that no resource names. */
   readonly name: string;
-  /** Hash of the form that is active there. */
+  /** Hash of the revision that is active there. */
   readonly digest: string;
   readonly accepted: number;
   readonly pending: number;
@@ -26,7 +26,7 @@ export interface KnownResource {
   readonly uid: string;
   /** Generation of that object. */
   readonly generation: number;
-  /** Why the present form is not served; empty when it is. */
+  /** Why the current revision is not served; empty when it is. */
   readonly reason: string;
   readonly problems: readonly { readonly field: string; readonly message: string }[];
   readonly servesLastGood: boolean;

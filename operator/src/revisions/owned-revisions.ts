@@ -3,7 +3,7 @@ import { ownerOfRevision } from "@weir/crds/rate-limit-config-revision/revision"
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
-import type { ObjectIdentity } from "./loaded-forms.ts";
+import type { ObjectIdentity } from "./loaded-revisions.ts";
 
 /** Follows a cache from its construction. */
 export class OwnedRevisions {

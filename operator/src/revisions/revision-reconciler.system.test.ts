@@ -135,7 +135,7 @@ function kept(): readonly unknown[] {
 }
 
 describe("RevisionReconciler", () => {
-  it("keeps a form that every pod has loaded, owned by its object, and writes nothing afterwards", async () => {
+  it("keeps a revision that every pod has loaded, owned by its object, and writes nothing afterwards", async () => {
     await apply(1);
     await settle();
     expect(kept()).toEqual([1]);
@@ -156,7 +156,7 @@ describe("RevisionReconciler", () => {
     expect(writes).toHaveLength(1);
   });
 
-  it("keeps the earlier form until every pod has loaded the present one, and creates before it deletes", async () => {
+  it("keeps the earlier revision until every pod has loaded the present one, and creates before it deletes", async () => {
     await apply(1);
     await settle();
     isLoaded = false;
@@ -203,7 +203,7 @@ describe("RevisionReconciler", () => {
   it.each([
     { what: "of 866 kB", rules: 860, valueLength: 940 },
     { what: "near the most that etcd takes", rules: 1024, valueLength: 1010 },
-  ])("keeps a form $what, which would be too large as it is", async ({ rules, valueLength }) => {
+  ])("keeps a revision $what, which would be too large as it is", async ({ rules, valueLength }) => {
     await create(rules, valueLength);
     await settle();
     const [revision] = revisions.list();
@@ -220,7 +220,7 @@ describe("RevisionReconciler", () => {
     await settle();
     expect([kept(), writes.length]).toEqual([[], 1]);
     expect(logged.map(({ "@message": message, resource }) => [message, resource])).toEqual([
-      ["Cannot keep the last good form of a RateLimitConfig until its spec changes", "default/shop"],
+      ["Cannot keep the last good revision of a RateLimitConfig until its spec changes", "default/shop"],
     ]);
     expect(events).toEqual([
       {

@@ -1,4 +1,4 @@
-// Keeps the last good form of each RateLimitConfig as a RateLimitConfigRevision: the last one that every
+// Keeps the last good revision of each RateLimitConfig as a RateLimitConfigRevision: the last one that every
 // connected pod which is sent it has ACKed.
 import type { Log } from "@weir/common/log/log";
 import { API_VERSION } from "@weir/crds/schema/api-version";
@@ -18,7 +18,7 @@ import type { EventRecorder } from "../events/event-recorder.ts";
 import { MANAGER } from "../leader/managed-by.ts";
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
 import type { ObjectKey, Reconciler, ReconcileResult } from "../reconcile/reconciler.ts";
-import type { LoadedForms } from "./loaded-forms.ts";
+import type { LoadedRevisions } from "./loaded-revisions.ts";
 import { OwnedRevisions } from "./owned-revisions.ts";
 
 const [GROUP = "", VERSION = ""] = API_VERSION.split("/");
@@ -35,12 +35,12 @@ export interface RevisionReconcilerDeps {
   readonly configs: Pick<ObjectLookup, "get">;
   /** RateLimitConfigRevisions. */
   readonly revisions: Pick<ObjectLookup, "list" | "onChange">;
-  readonly loaded: LoadedForms;
+  readonly loaded: LoadedRevisions;
 }
 
 /**
  * Reconciles by the key of the RateLimitConfig: to be called when it, a revision that it owns, or what is
- * known about its loaded forms changes. Revisions of configs that are gone are left to Kubernetes,
+ * known about its loaded revisions changes. Revisions of configs that are gone are left to Kubernetes,
  * which deletes them with their owner.
  */
 export class RevisionReconciler implements Reconciler {
@@ -63,7 +63,7 @@ export class RevisionReconciler implements Reconciler {
     if (config === undefined) this.#refused.delete(`${key.namespace}/${key.name}`);
     if (config === undefined || isBeingDeleted(config)) return {};
     const { namespace, name, uid, generation } = config;
-    // Only then the present form is known to be good; otherwise what was kept stays.
+    // Only then the current revision is known to be good; otherwise what was kept stays.
     if (generation === undefined || loaded.loadedGeneration(config) !== generation) return {};
     const spec = config.content["spec"];
     const wanted = this.#names.getOrInsertComputed(config, () => revisionName({ namespace, name, uid }, spec));
@@ -80,7 +80,7 @@ export class RevisionReconciler implements Reconciler {
     return {};
   }
 
-  /** Creates the revision of the present form, unless the API server has refused the same content. */
+  /** Creates the revision of the current revision, unless the API server has refused the same content. */
   async #keep(config: KubernetesObject, revision: string, signal: AbortSignal): Promise<void> {
     const { log, objects, events } = this.#deps;
     const { namespace, name, uid, content } = config;
@@ -92,7 +92,7 @@ export class RevisionReconciler implements Reconciler {
     } catch (error) {
       if (!(error instanceof ApiFailure && error.isContentRefused)) throw error;
       this.#refused.set(resource, revision);
-      log.warn("Cannot keep the last good form of a RateLimitConfig until its spec changes", {
+      log.warn("Cannot keep the last good revision of a RateLimitConfig until its spec changes", {
         resource,
         revision,
         error,
@@ -103,7 +103,7 @@ export class RevisionReconciler implements Reconciler {
       return;
     }
     this.#refused.delete(resource);
-    log.debug("Kept the last good form of a RateLimitConfig", { resource, revision });
+    log.debug("Kept the last good revision of a RateLimitConfig", { resource, revision });
   }
 }
 

@@ -97,7 +97,7 @@ function programmedOf(
   if (unknown !== undefined && (!isRefused || silent.length > 0 || !hasAnswer)) return unknown;
   if (isRefused) {
     const meanwhile = known.some(({ servesLastGood }) => servesLastGood)
-      ? ": pods enforce an earlier form of them"
+      ? ": pods enforce an earlier revision of them"
       : behind.length > 0
         ? ""
         : ": no pod enforces them";

@@ -222,7 +222,7 @@ describe("statusOf()", () => {
       "The rules are not accepted: no pod enforces them",
     );
     expect(messageOf(knownOf({ reason: "InvalidSpec", servesLastGood: true }))).toBe(
-      "The rules are not accepted: pods enforce an earlier form of them",
+      "The rules are not accepted: pods enforce an earlier revision of them",
     );
   });
 

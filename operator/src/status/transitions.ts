@@ -30,7 +30,7 @@ function programmedEvents(before: RateLimitConfigStatus | undefined, after: Rate
 
 function lastGoodEvents(before: RateLimitConfigStatus | undefined, after: RateLimitConfigStatus): EventText[] {
   if (after.servesLastGood !== true || before?.servesLastGood === true) return [];
-  const note = "An earlier form of the rules is enforced, because the present one was rejected";
+  const note = "An earlier revision of the rules is enforced, because the present one was rejected";
   return [{ type: "Warning", reason: "ServingLastGood", action: "Program", note }];
 }
 

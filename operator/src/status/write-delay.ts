@@ -27,7 +27,7 @@ const AWAITED_PODS_MS = 2000;
  */
 const RECONNECT_MS = 20_000;
 
-/** The same as AWAITED_MS for rules that the validator refuses: only whether an earlier form is enforced is open. */
+/** The same as AWAITED_MS for rules that the validator refuses: only whether an earlier revision is enforced is open. */
 const REFUSED_MS = 500;
 
 /** What is known of earlier writes of an object. */

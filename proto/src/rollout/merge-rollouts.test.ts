@@ -40,7 +40,7 @@ describe("mergeRollouts()", () => {
   }>([
     { what: "a refused resource", worse: { state: 2 }, better: { state: 1, reason: "DuplicateResource" } },
     {
-      what: "an earlier form",
+      what: "an earlier revision",
       worse: { state: 1, servesLastGood: true },
       better: { state: 1, reason: "DuplicateResource" },
     },

@@ -57,7 +57,7 @@ function resourceProblems({
   const files = new Set(unreadable.map(({ location }) => location.replace(PLACE_IN_FILE, ""))).size;
   return [
     ...text(all.length - served.length, "resource is", "resources are", "not served as written"),
-    ...text(stale, "resource is", "resources are", "served in an earlier form"),
+    ...text(stale, "resource is", "resources are", "served in an earlier revision"),
     ...text(contested, "resource is", "resources are", "served, but another manifest of the same name is invalid"),
     ...text(files, "file or object", "files or objects", "cannot be read"),
   ];

@@ -5,10 +5,10 @@ import { DiscoveryRequestSchema } from "@weir/proto/generated/envoy/service/disc
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import { PodForms, type SentForms } from "../../pods/pod-forms.ts";
-import type { Form } from "../../snapshot/form.ts";
-import { FormHistory } from "../../snapshot/form-history.ts";
-import { contentsOf, formOf } from "../../snapshot/forms.suite.ts";
+import { PodRevisions, type SentRevisions } from "../../pods/pod-revisions.ts";
+import type { Revision } from "../../snapshot/revision.ts";
+import { RevisionHistory } from "../../snapshot/revision-history.ts";
+import { contentsOf, revisionOf } from "../../snapshot/revisions.suite.ts";
 import { Snapshot } from "../../snapshot/snapshot.ts";
 import { afterSending, NEW_TYPE, nextResponse, receiveRequest, type TypeState } from "./sotw.ts";
 
@@ -52,24 +52,24 @@ function steps(names: fc.Arbitrary<boolean>): fc.Arbitrary<readonly Step[]> {
 /** A pod at the other end of a stream. */
 class Pod {
   readonly image: Image;
-  readonly forms: PodForms;
+  readonly revisions: PodRevisions;
   state: TypeState = receiveRequest(NEW_TYPE, create(DiscoveryRequestSchema)).state;
   responses = 0;
 
   constructor(image: Image, replica: Replica) {
     this.image = image;
-    const formsOf = (name: string): readonly Form[] => replica.history.formsOf(name);
-    this.forms = new PodForms({ formsOf, snapshotMaxBytes: Infinity, clock: () => replica.nowMs });
+    const revisionsOf = (name: string): readonly Revision[] => replica.history.revisionsOf(name);
+    this.revisions = new PodRevisions({ revisionsOf, snapshotMaxBytes: Infinity, clock: () => replica.nowMs });
   }
 
   /** Sends what is due and takes the pod's answer; returns whether anything was sent. */
   exchange(published: Snapshot): boolean {
-    const choice = this.forms.choose(published, this.state.acked);
+    const choice = this.revisions.choose(published, this.state.acked);
     if (!nextResponse(this.state, choice).send) return false;
     this.responses += 1;
     const nonce = String(this.responses);
     this.state = afterSending(this.state, choice, { nonce, names: undefined });
-    const refused = choice.forms.find((form) => this.refuses(form));
+    const refused = choice.revisions.find((revision) => this.refuses(revision));
     const error = this.image.names ? `${refused?.name}: cannot load it` : "cannot load something";
     const answer =
       refused === undefined ? { versionInfo: choice.version } : { errorDetail: { code: 0, message: error } };
@@ -78,35 +78,36 @@ class Pod {
       create(DiscoveryRequestSchema, { responseNonce: nonce, ...answer }),
     );
     this.state = state;
-    if (meaning.kind === "ack") this.forms.ack();
-    if (meaning.kind === "nack") this.forms.nack(meaning.sent, meaning.message);
+    if (meaning.kind === "ack") this.revisions.ack();
+    if (meaning.kind === "nack") this.revisions.nack(meaning.sent, meaning.message);
     return true;
   }
 
-  refuses(form: Form): boolean {
-    return this.image.refuses.includes(contentsOf([form])[0] ?? "");
+  refuses(revision: Revision): boolean {
+    return this.image.refuses.includes(contentsOf([revision])[0] ?? "");
   }
 
-  get acked(): SentForms | undefined {
+  get acked(): SentRevisions | undefined {
     return this.state.acked;
   }
 }
 
 /** A replica and its pods, after the steps and at rest. */
 class Replica {
-  readonly history = new FormHistory();
+  readonly history = new RevisionHistory();
   readonly pods: Pod[] = [];
   nowMs = 0;
-  readonly #present = new Map<string, Form>();
+  readonly #present = new Map<string, Revision>();
   published = new Snapshot([]);
 
   constructor(history: readonly Step[]) {
     for (const step of history) this.#take(step);
     for (let seconds = 0, isMoving = true; isMoving; seconds += 1) {
-      // Each of 14 resources may be tried by itself, in each of its kept forms.
+      // Each of 14 resources may be tried by itself, in each of its kept revisions.
       expect(seconds, "it comes to rest").toBeLessThan(14 * 7);
       isMoving =
-        this.pods.filter((pod) => this.#settle(pod)).length > 0 || this.pods.some(({ forms }) => forms.nextTrialMs);
+        this.pods.filter((pod) => this.#settle(pod)).length > 0 ||
+        this.pods.some(({ revisions }) => revisions.nextTrialMs);
       this.nowMs += 1000;
     }
   }
@@ -120,7 +121,7 @@ class Replica {
   #take(step: Step): void {
     switch (step.kind) {
       case "edit":
-        this.#present.set(step.name, formOf(step));
+        this.#present.set(step.name, revisionOf(step));
         this.#publish();
         break;
       case "delete":
@@ -139,29 +140,29 @@ class Replica {
   }
 
   #publish(): void {
-    const forms = [...this.#present.values()].toSorted((left, right) => (left.name < right.name ? -1 : 1));
-    const isLoaded = ({ name, digest }: Form): boolean =>
+    const revisions = [...this.#present.values()].toSorted((left, right) => (left.name < right.name ? -1 : 1));
+    const isLoaded = ({ name, digest }: Revision): boolean =>
       this.pods.some(({ acked }) => acked?.snapshot.get(name)?.digest === digest);
-    this.history.update(forms, new Map(), isLoaded);
-    this.published = new Snapshot(forms);
+    this.history.update(revisions, new Map(), isLoaded);
+    this.published = new Snapshot(revisions);
   }
 }
 
 describe("What pods are sent, at rest", () => {
-  it("cases A1 and A9: is of each resource the newest kept form that the pod accepts, whatever other pods answer", () => {
+  it("cases A1 and A9: is of each resource the newest kept revision that the pod accepts, whatever other pods answer", () => {
     fc.assert(
       fc.property(steps(fc.constant(true)), (history) => {
         const replica = new Replica(history);
         for (const pod of replica.pods) {
-          const expected = replica.published.forms.flatMap(
-            ({ name }) => replica.history.formsOf(name).find((form) => !pod.refuses(form)) ?? [],
+          const expected = replica.published.revisions.flatMap(
+            ({ name }) => replica.history.revisionsOf(name).find((revision) => !pod.refuses(revision)) ?? [],
           );
-          const loaded = new Map(pod.acked?.snapshot.forms.map((form) => [form.name, form]));
-          for (const form of expected) {
-            const served = loaded.get(form.name);
+          const loaded = new Map(pod.acked?.snapshot.revisions.map((revision) => [revision.name, revision]));
+          for (const revision of expected) {
+            const served = loaded.get(revision.name);
             // A newer one than is kept may be in what the pod ACKed last.
-            const isNewest = served?.digest === form.digest || (served?.sequence ?? -1) > form.sequence;
-            expect(isNewest, form.name).toBe(true);
+            const isNewest = served?.digest === revision.digest || (served?.sequence ?? -1) > revision.sequence;
+            expect(isNewest, revision.name).toBe(true);
           }
           for (const name of loaded.keys()) expect(replica.published.get(name), name).toBeDefined();
         }

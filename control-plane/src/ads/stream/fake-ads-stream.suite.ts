@@ -5,8 +5,8 @@ import { DiscoveryResponseSchema } from "@weir/proto/generated/envoy/service/dis
 import { expect } from "vitest";
 
 import { PodRegistry } from "../../pods/pod-registry.ts";
-import type { Form } from "../../snapshot/form.ts";
-import { FormHistory } from "../../snapshot/form-history.ts";
+import type { Revision } from "../../snapshot/revision.ts";
+import { RevisionHistory } from "../../snapshot/revision-history.ts";
 import type { Publisher } from "../../snapshot/publisher.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { type Log, silentLog } from "@weir/common/log/log";
@@ -15,12 +15,12 @@ import { type PodChannel, PodStream, type StreamKind } from "./pod-stream.ts";
 import { SendSemaphore } from "./send-semaphore.ts";
 
 /** What streams have their snapshots from. */
-export type PublisherOfStreams = Pick<Publisher, "snapshotFor" | "formsOf" | "onPublished">;
+export type PublisherOfStreams = Pick<Publisher, "snapshotFor" | "revisionsOf" | "onPublished">;
 
-/** Publishes the snapshots of a test, and keeps earlier forms as the real publisher does. */
+/** Publishes the snapshots of a test, and keeps earlier revisions as the real publisher does. */
 export class FakePublisher implements PublisherOfStreams {
   readonly #byFleet = new Map<string, Snapshot>();
-  readonly #history = new FormHistory();
+  readonly #history = new RevisionHistory();
   readonly #listeners = new Set<() => void>();
 
   constructor(...published: readonly Snapshot[]) {
@@ -35,10 +35,12 @@ export class FakePublisher implements PublisherOfStreams {
   /** Publishes a snapshot for every pod, or for those of one fleet. */
   publish(snapshot: Snapshot, fleet = "*"): void {
     this.#byFleet.set(fleet, snapshot);
-    const forms = new Map(
-      [...this.#byFleet.values()].flatMap(({ forms: list }) => list.map((form) => [form.name, form] as const)),
+    const revisions = new Map(
+      [...this.#byFleet.values()].flatMap(({ revisions: list }) =>
+        list.map((revision) => [revision.name, revision] as const),
+      ),
     );
-    this.#history.update(forms.values(), new Map(), () => false);
+    this.#history.update(revisions.values(), new Map(), () => false);
     for (const listener of this.#listeners) listener();
   }
 
@@ -46,8 +48,8 @@ export class FakePublisher implements PublisherOfStreams {
     return this.#byFleet.get(fleet) ?? this.#byFleet.get("*");
   }
 
-  formsOf(name: string): readonly Form[] {
-    return this.#history.formsOf(name);
+  revisionsOf(name: string): readonly Revision[] {
+    return this.#history.revisionsOf(name);
   }
 
   onPublished(listener: () => void): () => void {

@@ -1,4 +1,4 @@
-// Tests of pod-stream.ts, sotw.ts and pod-forms.ts together: what a pod is sent after it NACKed. Case
+// Tests of pod-stream.ts, sotw.ts and pod-revisions.ts together: what a pod is sent after it NACKed. Case
 // numbers are those of the protocol's test list.
 import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { fromBinary } from "@bufbuild/protobuf";
@@ -118,7 +118,7 @@ describe("PodStream after a NACK that names a resource", () => {
     expect(pod.last.versionInfo).toBe(limits(1, 2, 2).version);
   });
 
-  it("leaves the resource out on a stream that has ACKed nothing when no earlier form is kept", () => {
+  it("leaves the resource out on a stream that has ACKed nothing when no earlier revision is kept", () => {
     const publisher = new FakePublisher(limits(1, 1));
     const pod = new FakeAdsStream(publisher);
     pod.request();
@@ -127,7 +127,7 @@ describe("PodStream after a NACK that names a resource", () => {
     expect(rulesSent(pod)).toEqual(["a=1 b=1", "b=1"]);
   });
 
-  it("sends the form that was published before on a stream that has ACKed nothing, and leaves it out when that is NACKed too", () => {
+  it("sends the revision that was published before on a stream that has ACKed nothing, and leaves it out when that is NACKed too", () => {
     const publisher = new FakePublisher(limits(1, 1), limits(2, 1));
     const pod = new FakeAdsStream(publisher);
     pod.request();
@@ -145,7 +145,7 @@ describe("PodStream after a NACK that names a resource", () => {
     expect(rulesSent(pod)).toEqual(["a=1", ""]);
   });
 
-  it("leaves out an earlier form with which the snapshot would be larger than it may be", () => {
+  it("leaves out an earlier revision with which the snapshot would be larger than it may be", () => {
     const large = snapshotOf({ name: "a", domain: "domain-a", largeRules: 2 });
     const small = limits(1, 1);
     const publisher = new FakePublisher(large, small);
@@ -175,7 +175,7 @@ describe("PodStream after a NACK that names a resource", () => {
     expect(rulesSent(pod)).toEqual(["a=1 b=1", "a=2 b=1", "a=1 b=2", "a=3 b=2", "a=4 b=2"]);
   });
 
-  it("sends the resource anew when an edit is taken back to the form that the pod has", () => {
+  it("sends the resource anew when an edit is taken back to the revision that the pod has", () => {
     const { publisher, pod } = podWith(limits(1, 1));
     publisher.publish(limits(2, 1));
     pod.reject("default/a: no");
@@ -184,7 +184,7 @@ describe("PodStream after a NACK that names a resource", () => {
     expect(pod.last.versionInfo).toBe(limits(1, 1, 1).version);
   });
 
-  it("does not send a form of a resource that was deleted and created again with another domain", () => {
+  it("does not send a revision of a resource that was deleted and created again with another domain", () => {
     const { publisher, pod } = podWith(limits(1, 1));
     publisher.publish(
       snapshotOf({ name: "a", domain: "other" }, { name: "b", domain: "domain-b", requestsPerUnit: 1 }),
@@ -193,7 +193,7 @@ describe("PodStream after a NACK that names a resource", () => {
     expect(rulesSent(pod).at(-1)).toBe("b=1");
   });
 
-  it("drops a resource that is deleted while the pod has an earlier form of it", () => {
+  it("drops a resource that is deleted while the pod has an earlier revision of it", () => {
     const { publisher, pod } = podWith(limits(1, 1));
     publisher.publish(limits(2, 1));
     pod.reject("default/a: no");
@@ -307,7 +307,7 @@ describe("PodStream of a pod that lists names, after a NACK", () => {
     expect(pods.list().map((state) => syncStatusOf(state, limits(3, 2, 3).version))).toEqual(["current"]);
   });
 
-  it("sends a listed resource no more when the pod NACKed its only form", () => {
+  it("sends a listed resource no more when the pod NACKed its only revision", () => {
     const publisher = new FakePublisher(limits(1, 1));
     const pod = new FakeAdsStream(publisher);
     pod.request({ names: NAMES });

@@ -7,7 +7,7 @@ import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/disco
 import { HEARTBEAT_FEATURE, HEARTBEAT_TYPE_URL } from "@weir/proto/grpc/heartbeat";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
-import { PodForms } from "../../pods/pod-forms.ts";
+import { PodRevisions } from "../../pods/pod-revisions.ts";
 import type { PodRegistry, PodReport } from "../../pods/pod-registry.ts";
 import type { Publisher } from "../../snapshot/publisher.ts";
 import { encodeHead, encodeTail } from "../../snapshot/response-bytes.ts";
@@ -40,7 +40,7 @@ export interface PodChannel {
 /** What a stream works with. */
 export interface PodStreamDeps {
   readonly channel: PodChannel;
-  readonly publisher: Pick<Publisher, "snapshotFor" | "formsOf">;
+  readonly publisher: Pick<Publisher, "snapshotFor" | "revisionsOf">;
   readonly pods: PodRegistry;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
@@ -94,13 +94,13 @@ export class PodStream {
   #pod: KnownPod | undefined;
   /** The one type that is served; requests for others are not answered and leave no state. */
   #type: TypeState = NEW_TYPE;
-  readonly #forms: PodForms;
+  readonly #revisions: PodRevisions;
   /** For a pod that asks for it. */
   #heartbeat: Heartbeat | undefined;
   #nonces = 0;
   /** The last version that changed nothing for the pod. */
   #unaffectedVersion: string | undefined;
-  /** Set while a form may be tried only later. */
+  /** Set while a revision may be tried only later. */
   #trialTimer: NodeJS.Timeout | undefined;
   /** Set from the moment a response is due until it is written. */
   #permit: SendPermit | undefined;
@@ -112,8 +112,8 @@ export class PodStream {
     this.#deps = deps;
     this.#options = options;
     const { clock, publisher } = deps;
-    const formsOf = (name: string) => publisher.formsOf(name);
-    this.#forms = new PodForms({ clock, formsOf, snapshotMaxBytes: options.snapshotMaxBytes });
+    const revisionsOf = (name: string) => publisher.revisionsOf(name);
+    this.#revisions = new PodRevisions({ clock, revisionsOf, snapshotMaxBytes: options.snapshotMaxBytes });
   }
 
   /** Takes a request; returns the violation for which the stream must end with INVALID_ARGUMENT. */
@@ -208,7 +208,7 @@ export class PodStream {
       case "ack": {
         const { version } = meaning.sent.snapshot;
         this.#heartbeat?.answered();
-        this.#forms.ack();
+        this.#revisions.ack();
         report.accepted(meaning.sent);
         answers.info("Pod ACKed snapshot", { version }, answerKey("ACK", meaning.sent.snapshot));
         break;
@@ -217,8 +217,8 @@ export class PodStream {
         const { sent, message } = meaning;
         const { version } = sent.snapshot;
         this.#heartbeat?.answered();
-        this.#forms.nack(sent, message);
-        report.rejected(version, message, this.#forms.nacks);
+        this.#revisions.nack(sent, message);
+        report.rejected(version, message, this.#revisions.nacks);
         answers.error("Pod NACKed snapshot", { version, text: message }, answerKey("NACK", sent.snapshot));
         break;
       }
@@ -248,17 +248,17 @@ export class PodStream {
     if (published === undefined) return undefined; // The answer comes when a snapshot is active.
     const { acked, subscription } = this.#type;
     const names = subscription === undefined || isWildcard(subscription) ? undefined : subscription.names;
-    const snapshot = this.#forms.choose(published, acked, names);
-    this.#pod.report.chosen(snapshot, this.#forms.nacks);
+    const snapshot = this.#revisions.choose(published, acked, names);
+    this.#pod.report.chosen(snapshot, this.#revisions.nacks);
     this.#scheduleTrial();
     const next = nextResponse(this.#type, snapshot);
     return next.send ? { pod: this.#pod, snapshot, names: next.names } : undefined;
   }
 
-  /** Looks again when a further form may be tried. */
+  /** Looks again when a further revision may be tried. */
   #scheduleTrial(): void {
     clearTimeout(this.#trialTimer);
-    const { nextTrialMs } = this.#forms;
+    const { nextTrialMs } = this.#revisions;
     if (nextTrialMs === undefined || this.#isEnded) return;
     this.#trialTimer = setTimeout(() => this.#send(), timerDelayMs(nextTrialMs, this.#deps.clock()));
   }

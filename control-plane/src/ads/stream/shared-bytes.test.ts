@@ -39,7 +39,7 @@ describe("snapshotSteps()", () => {
   it("serialises each resource once, however many fleets it is for", () => {
     const { others, byFleet } = build();
     expect(vi.mocked(encodeResource)).toHaveBeenCalledTimes(3);
-    expect(byFleet.get("gold")?.forms[0]).toBe(others.forms[0]);
+    expect(byFleet.get("gold")?.revisions[0]).toBe(others.revisions[0]);
   });
 
   it("puts nothing together for fleets without pods, and knows the size all the same", () => {
@@ -59,7 +59,7 @@ describe("snapshotSteps()", () => {
     vi.clearAllMocks();
     const after = snapshotsOf({ ...rest, accepted: [...accepted.slice(0, 1), ...changed] });
     expect(encodeResource).toHaveBeenCalledTimes(1);
-    expect(after.others.forms[0]).toBe(before.others.forms[0]);
+    expect(after.others.revisions[0]).toBe(before.others.revisions[0]);
     expect(after.others.version).not.toBe(before.others.version);
   });
 

@@ -3,7 +3,7 @@
 // deleted one.
 import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 
-import { formIn, type SentForms } from "../../pods/pod-forms.ts";
+import { revisionIn, type SentRevisions } from "../../pods/pod-revisions.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { growthOf, isWildcard, nextSubscription, type Subscription } from "./subscription.ts";
 
@@ -11,7 +11,7 @@ import { growthOf, isWildcard, nextSubscription, type Subscription } from "./sub
 const MESSAGE_MAX = 4096;
 
 /** A response that was sent. */
-export interface SentResponse extends SentForms {
+export interface SentResponse extends SentRevisions {
   readonly nonce: string;
   /** Whether the client has ACKed or NACKed it. */
   readonly isAnswered: boolean;
@@ -24,9 +24,9 @@ export interface TypeState {
   /** The last response; undefined before the first one. */
   readonly sent: SentResponse | undefined;
   /** The response that the client ACKed last, which it serves. */
-  readonly acked: SentForms | undefined;
+  readonly acked: SentRevisions | undefined;
   /** The response that the client NACKed last, unless it has ACKed one since. */
-  readonly nacked: SentForms | undefined;
+  readonly nacked: SentRevisions | undefined;
   /** What the client subscribed to since, and must be sent even if it did not change. */
   readonly owed: "all" | ReadonlySet<string>;
 }
@@ -38,9 +38,9 @@ export type Meaning =
   /** An answer to an older response than the last one: the protocol says to ignore it. */
   | { readonly kind: "stale" }
   /** ACKs the last response. */
-  | { readonly kind: "ack"; readonly sent: SentForms }
+  | { readonly kind: "ack"; readonly sent: SentRevisions }
   /** NACKs the last response. */
-  | { readonly kind: "nack"; readonly sent: SentForms; readonly message: string }
+  | { readonly kind: "nack"; readonly sent: SentRevisions; readonly message: string }
   /** Comes after the answer to the last response, or is no answer: it can only change the names. */
   | { readonly kind: "update" };
 
@@ -101,8 +101,8 @@ export function nextResponse({ subscription, sent, acked, nacked, owed }: TypeSt
   const names = [...subscription.names];
   const isOwed = names.some((name) => (owed === "all" || owed.has(name)) && snapshot.get(name) !== undefined);
   // A name that does not exist is not sent; a name that is gone is, once.
-  const isSame = (response: SentForms | undefined): boolean =>
-    names.every((name) => formIn(response, name)?.digest === snapshot.get(name)?.digest);
+  const isSame = (response: SentRevisions | undefined): boolean =>
+    names.every((name) => revisionIn(response, name)?.digest === snapshot.get(name)?.digest);
   const isKnown = known.length === 0 ? isSame(undefined) : known.some(isSame);
   return isOwed || !isKnown ? { send: true, names: subscription.names } : { send: false };
 }

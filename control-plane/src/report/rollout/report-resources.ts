@@ -2,9 +2,9 @@
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
 import type { AcceptedResource, Refusal } from "../../assemble/desired-configuration.ts";
-import { formIn } from "../../pods/pod-forms.ts";
+import { revisionIn } from "../../pods/pod-revisions.ts";
 import { type Deviation, deviationOf } from "../../pods/sync-status.ts";
-import type { Form } from "../../snapshot/form.ts";
+import type { Revision } from "../../snapshot/revision.ts";
 import type { PublisherState } from "../../snapshot/publisher.ts";
 import { type SourceLocation, resourceKey, type SourceResource } from "../../source/source.ts";
 import { findWarnings } from "./find-warnings.ts";
@@ -39,7 +39,7 @@ interface ResourceFacts {
 /** How the pods of a resource serve it. */
 interface ResourcePods extends PodCounts {
   readonly fleetStates: readonly ResourceFleetReport[];
-  /** By fleet and served form. */
+  /** By fleet and served revision. */
   readonly deviations: readonly (Deviation & { readonly fleet: string })[];
 }
 
@@ -55,7 +55,7 @@ export function reportResources(
     .toSorted(
       (left, right) => compareCodeUnits(left.namespace, right.namespace) || compareCodeUnits(left.name, right.name),
     )
-    .map((facts) => reportResource(facts, countPods(facts.key, publisher.presentForm(facts.key), fleets)));
+    .map((facts) => reportResource(facts, countPods(facts.key, publisher.currentRevision(facts.key), fleets)));
 }
 
 /** The resources that do not fit, as refusals. */
@@ -120,8 +120,8 @@ function reportResource(
     reason: refusals[0]?.reason ?? (deviations.length > 0 ? REJECTED : null),
     problems: [
       ...refusals.map(({ field, message, reason, place: at }) => problemAt(at, { field, message, reason })),
-      ...deviations.map(({ fleet, form, message }) => {
-        const meanwhile = form === undefined ? "it is left out there" : "an earlier form is active there";
+      ...deviations.map(({ fleet, revision, message }) => {
+        const meanwhile = revision === undefined ? "it is left out there" : "an earlier revision is active there";
         const text = `pods of fleet ${fleet} NACKed it, ${meanwhile}: ${message}`;
         return problemAt(place, { field: "", message: text, reason: REJECTED });
       }),
@@ -129,7 +129,7 @@ function reportResource(
     servesLastGood:
       accepted?.isLastGood === true ||
       refusals.some(({ reason, keepsLastGood }) => reason === "TooLarge" && keepsLastGood) ||
-      deviations.some(({ form }) => form !== undefined),
+      deviations.some(({ revision }) => revision !== undefined),
     file: place?.file ?? "",
     line: place?.line ?? 0,
     pods,
@@ -154,8 +154,8 @@ function problemAt(
   return { ...problem, ...(place ?? { file: "", line: 0, column: 0 }) };
 }
 
-/** Counts the pods whose fleet's snapshot has the resource. A pod is current with the present form. */
-function countPods(key: string, present: Form | undefined, fleets: readonly GroupedFleet[]): ResourcePods {
+/** Counts the pods whose fleet's snapshot has the resource. A pod is current with the current revision. */
+function countPods(key: string, present: Revision | undefined, fleets: readonly GroupedFleet[]): ResourcePods {
   const podStates = { current: 0, rejected: 0, pending: 0, waiting: 0 };
   const deviations = new Map<string, Deviation & { readonly fleet: string }>();
   const fleetStates: ResourceFleetReport[] = [];
@@ -169,12 +169,12 @@ function countPods(key: string, present: Form | undefined, fleets: readonly Grou
       pods += size;
       const deviation = deviationOf(pod, published);
       if (deviation !== undefined) {
-        const { form, message } = deviation;
+        const { revision, message } = deviation;
         podStates.rejected += size;
-        rejections.push({ group: id, message, activeDigest: form?.digest ?? null });
+        rejections.push({ group: id, message, activeDigest: revision?.digest ?? null });
         if (deviations.size < DEVIATIONS_MAX)
-          deviations.getOrInsert(`${fleet} ${form?.digest}`, { fleet, ...deviation });
-      } else if (present !== undefined && formIn(pod.acked, key)?.digest === present.digest) {
+          deviations.getOrInsert(`${fleet} ${revision?.digest}`, { fleet, ...deviation });
+      } else if (present !== undefined && revisionIn(pod.acked, key)?.digest === present.digest) {
         podStates.current += size;
         acceptedGroups.push(id);
       } else {

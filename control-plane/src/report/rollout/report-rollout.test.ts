@@ -36,8 +36,8 @@ const EVENT = { version: VERSION, atMs: AT_MS };
 /** One pod that NACKed `default/a` by name, and serves it with a limit of 9, or not at all. */
 function nackedBy(publisher: PublisherState, serves: "earlier" | "nothing"): readonly PodState[] {
   const earlier = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha", requestsPerUnit: 9 }) });
-  const form = serves === "nothing" ? undefined : snapshotIn(earlier).get("default/a");
-  return [podThatNacked(snapshotIn(publisher), [{ name: "default/a", form }])];
+  const revision = serves === "nothing" ? undefined : snapshotIn(earlier).get("default/a");
+  return [podThatNacked(snapshotIn(publisher), [{ name: "default/a", revision }])];
 }
 
 describe("reportRollout()", () => {
@@ -138,7 +138,7 @@ describe("reportRollout()", () => {
     },
     {
       when: "it has NACKed a part of the active snapshot, and ACKed the rest",
-      pod: podThatNacked(snapshotIn(ONE), [{ name: "default/a", form: undefined }]),
+      pod: podThatNacked(snapshotIn(ONE), [{ name: "default/a", revision: undefined }]),
       state: "rejected",
     },
     {
@@ -248,7 +248,7 @@ describe("reportRollout()", () => {
     ]);
   });
 
-  it("reports of the last good form of a resource why it is one, also when its file does not parse, and of no other file's problems", () => {
+  it("reports of the last good revision of a resource why it is one, also when its file does not parse, and of no other file's problems", () => {
     const memory = new ManifestStore();
     const look = (files: Readonly<Record<string, string>>): SourceState =>
       memory.update(new Map(Object.entries(files).map(([path, text]) => [path, { kind: "text", text }] as const)));
@@ -297,7 +297,7 @@ describe("reportRollout()", () => {
     ]);
   });
 
-  it("names resources that do not fit, whether an earlier form of them is active, and counts no pod as current with the new one", () => {
+  it("names resources that do not fit, whether an earlier revision of them is active, and counts no pod as current with the new one", () => {
     const small = manifest({ name: "large", domain: "large" });
     const before = publisherOf({ "large.yaml": small }, { snapshotMaxBytes: 500 });
     const after = publisherOf(
@@ -376,7 +376,7 @@ describe("reportRollout()", () => {
         reason: "RejectedByDataPlane",
         servesLastGood: true,
         problems: [
-          { file: "a.yaml", message: "pods of fleet * NACKed it, an earlier form is active there: out of memory" },
+          { file: "a.yaml", message: "pods of fleet * NACKed it, an earlier revision is active there: out of memory" },
         ],
         podStates: { current: 1, rejected: 1 },
       },
@@ -393,7 +393,7 @@ describe("reportRollout()", () => {
   });
 
   it.each([
-    { serves: "earlier" as const, servesLastGood: true, meanwhile: "an earlier form is active there" },
+    { serves: "earlier" as const, servesLastGood: true, meanwhile: "an earlier revision is active there" },
     { serves: "nothing" as const, servesLastGood: false, meanwhile: "it is left out there" },
   ])("reports a resource that a pod NACKed, of which it is sent $serves", ({ serves, servesLastGood, meanwhile }) => {
     expect(reportOf(ONE, [...nackedBy(ONE, serves), podThatAcked(snapshotIn(ONE))]).resources).toMatchObject([
@@ -419,7 +419,7 @@ describe("reportRollout()", () => {
       "b.yaml": manifest({ name: "b", domain: "beta", fleets: ["gold", "iron"] }),
     });
     const snapshotOf = (name: string): Snapshot => snapshotIn(publisher, entryFor(publisher.publication, name));
-    const nacks = [{ name: "default/a", form: undefined }];
+    const nacks = [{ name: "default/a", revision: undefined }];
     const pods = [
       podThatAcked(snapshotOf(fleet), { fleet }),
       podThatNacked(snapshotOf(nacking), nacks, { fleet: nacking }),
@@ -435,7 +435,7 @@ describe("reportRollout()", () => {
       "a.yaml": manifest({ name: "a", domain: "alpha" }),
       "b.yaml": manifest({ name: "b", domain: "beta", fleets: ["gold"] }),
     });
-    const nacks = ["default/a", "default/b"].map((name) => ({ name, form: undefined }));
+    const nacks = ["default/a", "default/b"].map((name) => ({ name, revision: undefined }));
     const pods = [podThatNacked(snapshotIn(publisher), nacks, { fleet: "iron" })];
     expect(reportOf(publisher, pods).resources).toMatchObject([
       { resource: "default/a", state: "quarantined", pods: 1 },
@@ -446,7 +446,7 @@ describe("reportRollout()", () => {
     ]);
   });
 
-  it("reports each fleet and form that pods have instead once, however many pods, and of twenty at most", () => {
+  it("reports each fleet and revision that pods have instead once, however many pods, and of twenty at most", () => {
     const texts = Object.fromEntries(
       Array.from({ length: 30 }, (_, index) => [
         `${index}.yaml`,
@@ -456,7 +456,7 @@ describe("reportRollout()", () => {
     const publisher = publisherOf({ "a.yaml": manifest({ name: "a", domain: "alpha" }), ...texts });
     const fleets = [...publisher.publication.keys()];
     const pods = fleets.flatMap((fleet) => {
-      const nack = { name: "default/a", form: undefined };
+      const nack = { name: "default/a", revision: undefined };
       return [1, 2].map(() => podThatNacked(snapshotIn(publisher, fleet), [nack], { fleet }));
     });
     const reportOfA = (filter = {}) => reportOf(publisher, pods, filter).resources[0];

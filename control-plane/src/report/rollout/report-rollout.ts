@@ -80,7 +80,7 @@ function reportFleet({ fleet, pods }: FleetMembers, publisher: PublisherState): 
   return {
     fleet,
     version: snapshot?.version ?? null,
-    resources: snapshot?.forms.length ?? 0,
+    resources: snapshot?.revisions.length ?? 0,
     bytes: snapshot?.sizeBytes ?? 0,
     publishedAt: formatTime(publishedMs),
     heldBack: hold !== undefined ? "empty" : isWaiting === true ? "too-large" : null,

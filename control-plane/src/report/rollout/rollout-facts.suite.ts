@@ -2,10 +2,10 @@
 // state. Only tests import it.
 import { translateResources } from "../../assemble/translate-resources.ts";
 import { stateOf } from "../../assemble/manifests.suite.ts";
-import type { ResourceNack } from "../../pods/pod-forms.ts";
+import type { ResourceNack } from "../../pods/pod-revisions.ts";
 import type { PodState } from "../../pods/pod-registry.ts";
 import { admit } from "../../snapshot/admission.ts";
-import { type Form, Forms } from "../../snapshot/form.ts";
+import { type Revision, Revisions } from "../../snapshot/revision.ts";
 import { OTHER_FLEETS, publish, UNPUBLISHED } from "../../snapshot/publication.ts";
 import type { PublisherState } from "../../snapshot/publisher.ts";
 import { type Snapshot, snapshotSteps } from "../../snapshot/snapshot.ts";
@@ -28,7 +28,7 @@ export interface PublisherText {
 }
 
 /** One for all tests of a file: what is made later is newer. */
-const FORMS = new Forms();
+const FORMS = new Revisions();
 
 /** A publisher that has read these files. */
 export function publisherOf(files: Readonly<Record<string, string>>, text: PublisherText = {}): PublisherState {
@@ -45,8 +45,8 @@ export function publisherOfState(
     const served = before?.admission?.placed.get(resource.key);
     return {
       resource,
-      form: FORMS.present(resource),
-      served: served?.form.identity === resource.identity ? served : undefined,
+      revision: FORMS.present(resource),
+      served: served?.revision.identity === resource.identity ? served : undefined,
     };
   });
   const bounds = { snapshotMaxBytes, namespaceMaxBytes: undefined };
@@ -55,7 +55,7 @@ export function publisherOfState(
   const publication = publish(before?.publication ?? UNPUBLISHED, snapshots, AT_MS, 0);
   const published = [...publication].filter(([, { snapshot }]) => snapshot !== undefined);
   const publishedMs = new Map(published.map(([fleet]) => [fleet, AT_MS]));
-  const present = new Map(applicants.map(({ form }) => [form.name, form]));
+  const present = new Map(applicants.map(({ revision }) => [revision.name, revision]));
   return {
     read,
     desired,
@@ -63,7 +63,7 @@ export function publisherOfState(
     publishedMs,
     changedMs: publishedMs,
     admission,
-    presentForm: (name) => present.get(name),
+    currentRevision: (name) => present.get(name),
     sourceError: undefined,
   };
 }
@@ -76,7 +76,7 @@ export const UNREAD: PublisherState = {
   publishedMs: new Map(),
   changedMs: new Map(),
   admission: undefined,
-  presentForm: () => undefined,
+  currentRevision: () => undefined,
   sourceError: "Cannot read the folder x",
 };
 
@@ -114,10 +114,10 @@ export function podThatAcked(snapshot: Snapshot, difference: Partial<PodState> =
   return podOf({ sent: event, lastAnswer: "ack", accepted: event, acked, choice: snapshot, ...difference });
 }
 
-/** What a pod NACKed, by name, and has instead; `form` undefined: nothing. */
+/** What a pod NACKed, by name, and has instead; `revision` undefined: nothing. */
 export interface NackText {
   readonly name: string;
-  readonly form: Form | undefined;
+  readonly revision: Revision | undefined;
   readonly message?: string;
 }
 
@@ -127,7 +127,7 @@ export function podThatNacked(
   nacked: readonly NackText[],
   difference: Partial<PodState> = {},
 ): PodState {
-  const choice = snapshot.withSubstitutes(new Map(nacked.map(({ name, form }) => [name, form])));
+  const choice = snapshot.withSubstitutes(new Map(nacked.map(({ name, revision }) => [name, revision])));
   const nacks = nacked.map(({ name, message = `${name}: no` }): [string, ResourceNack] => [
     name,
     { digests: new Set([snapshot.get(name)?.digest ?? ""]), sinceMs: AT_MS, message },

@@ -44,12 +44,12 @@ export interface ProblemReport extends SourceLocation {
   readonly reason: string;
 }
 
-/** A group of pods that NACKed the present form of a resource. */
+/** A group of pods that NACKed the current revision of a resource. */
 export interface GroupRejection {
   readonly group: number;
   /** The text of the NACK. */
   readonly message: string;
-  /** Digest of the form that these pods are sent instead; null: none is. */
+  /** Digest of the revision that these pods are sent instead; null: none is. */
   readonly activeDigest: string | null;
 }
 
@@ -57,7 +57,7 @@ export interface GroupRejection {
 export interface ResourceFleetReport {
   /** `*`: every fleet that no resource names. */
   readonly fleet: string;
-  /** Of its form in the fleet's snapshot. */
+  /** Of its revision in the fleet's snapshot. */
   readonly digest: string;
   readonly acceptedGroups: readonly number[];
   readonly pendingGroups: readonly number[];
@@ -65,12 +65,12 @@ export interface ResourceFleetReport {
 }
 
 /**
- * `served`: active as written. `last-good`: invalid, an earlier form is served. `refused`: invalid
- * and not served. `quarantined`: a connected pod NACKed it, and serves another form or none.
+ * `served`: active as written. `last-good`: invalid, an earlier revision is served. `refused`: invalid
+ * and not served. `quarantined`: a connected pod NACKed it, and serves another revision or none.
  */
 export type ResourceStatus = "served" | "last-good" | "refused" | "quarantined";
 
-/** A resource. `pods` are sent it, and are `current` when they have ACKed its present form. */
+/** A resource. `pods` are sent it, and are `current` when they have ACKed its current revision. */
 export interface ResourceReport extends PodCounts {
   /** `<namespace>/<name>`. */
   readonly resource: string;
@@ -82,7 +82,7 @@ export interface ResourceReport extends PodCounts {
   readonly generation: number | null;
   /** UID of the object that was read last; null: none is known. */
   readonly uid: string | null;
-  /** Generation of that object, also when its form is invalid; null: a source without generations. */
+  /** Generation of that object, also when its revision is invalid; null: a source without generations. */
   readonly observedGeneration: number | null;
   /** null: every fleet. */
   readonly fleets: readonly string[] | null;
@@ -90,7 +90,7 @@ export interface ResourceReport extends PodCounts {
   /** null: nothing is wrong. */
   readonly reason: string | null;
   readonly problems: readonly ProblemReport[];
-  /** Whether an earlier form is served instead. */
+  /** Whether an earlier revision is served instead. */
   readonly servesLastGood: boolean;
   readonly file: string;
   readonly line: number;

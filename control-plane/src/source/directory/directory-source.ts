@@ -26,7 +26,7 @@ const ATTEMPTS_MAX = 10;
 /** The folder, and how often to read it without an event. */
 export interface DirectorySourceOptions {
   readonly directory: string;
-  /** Keeps last good forms over a restart; undefined: they are kept in memory only. */
+  /** Keeps last good revisions over a restart; undefined: they are kept in memory only. */
   readonly stateDirectory?: string | undefined;
   readonly pollIntervalMs?: number;
 }

@@ -1,4 +1,4 @@
-// Tests of last-good-files.ts with real files, and of a source that keeps its forms in them.
+// Tests of last-good-files.ts with real files, and of a source that keeps its revisions in them.
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,19 +7,19 @@ import { createLog, silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { manifest } from "../../assemble/manifests.suite.ts";
-import { type LastGoodForms, resourceKey, type SourceState } from "../source.ts";
+import { type LastGoodRevisions, resourceKey, type SourceState } from "../source.ts";
 import { limitOf } from "../source.suite.ts";
 import { boundNamespaces } from "../bound-namespaces.ts";
 import { DirectorySource } from "./directory-source.ts";
 import { LastGoodFiles } from "./last-good-files.ts";
 
-/** The present forms of a state, as the control plane keeps them. */
-function formsOf({ resources }: SourceState): readonly LastGoodForms[] {
+/** The current revisions of a state, as the control plane keeps them. */
+function revisionsOf({ resources }: SourceState): readonly LastGoodRevisions[] {
   return resources.map(({ namespace, name, place, resource, lastGood = [] }) => ({
     namespace,
     name,
     file: place.file,
-    forms: [resource, ...lastGood],
+    revisions: [resource, ...lastGood],
   }));
 }
 
@@ -33,7 +33,7 @@ describe("DirectorySource with STATE_DIRECTORY", () => {
     const source = new DirectorySource({ log: silentLog(), clock: Date.now }, { directory: manifests, stateDirectory });
     await source.start();
     const state = await source.read();
-    await source.keepLastGood?.(formsOf(state));
+    await source.keepLastGood?.(revisionsOf(state));
     source.stop();
     return state;
   }
@@ -59,7 +59,7 @@ describe("DirectorySource with STATE_DIRECTORY", () => {
     { what: "a wrong field", text: manifest({ name: "a", domain: "alpha", unit: "fortnight" }), resource: "default/a" },
     { what: "no YAML", text: "a: [", resource: undefined },
     { what: "no text", text: "", resource: undefined },
-  ])("serves the form from before the start when the manifest is $what", async ({ text, resource }) => {
+  ])("serves the revision from before the start when the manifest is $what", async ({ text, resource }) => {
     await run();
     write("a.yaml", text);
     for (let start = 0; start < 2; start += 1) {
@@ -71,7 +71,7 @@ describe("DirectorySource with STATE_DIRECTORY", () => {
     }
   });
 
-  it("hands the form over next to a present one, and forgets it with its resource", async () => {
+  it("hands the revision over next to a present one, and forgets it with its resource", async () => {
     await run();
     write("a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit: 7 }));
     const state = await run();
@@ -98,7 +98,7 @@ describe("DirectorySource with STATE_DIRECTORY", () => {
     expect(resources.map(resourceKey)).toEqual(["default/c", "team/b"]);
   });
 
-  it("hands over no form from before its deletion to a resource that is created again", async () => {
+  it("hands over no revision from before its deletion to a resource that is created again", async () => {
     await run();
     const source = new DirectorySource({ log: silentLog(), clock: Date.now }, { directory: manifests, stateDirectory });
     await source.start();
@@ -110,7 +110,7 @@ describe("DirectorySource with STATE_DIRECTORY", () => {
     expect(resources.find((each) => resourceKey(each) === "default/a")?.lastGood).toBeUndefined();
   });
 
-  it("keeps the forms while the folder is empty, which may be an accident", async () => {
+  it("keeps the revisions while the folder is empty, which may be an accident", async () => {
     await run();
     const texts = ["a.yaml", "b.yaml"].map((name) => [name, readFileSync(join(manifests, name), "utf8")] as const);
     const source = new DirectorySource({ log: silentLog(), clock: Date.now }, { directory: manifests, stateDirectory });
@@ -130,14 +130,14 @@ describe("DirectorySource with STATE_DIRECTORY", () => {
     expect(files.complete(boundNamespaces(state, 0)).resources).toEqual([]);
   });
 
-  it("serialises only the resources whose forms have changed", async () => {
-    const kept = formsOf(await run());
+  it("serialises only the resources whose revisions have changed", async () => {
+    const kept = revisionsOf(await run());
     const files = new LastGoodFiles(stateDirectory, silentLog());
     await files.open();
     await files.keep(kept);
     const stringify = vi.spyOn(JSON, "stringify");
     try {
-      await files.keep(kept.map((resource) => ({ ...resource, forms: [...resource.forms] })));
+      await files.keep(kept.map((resource) => ({ ...resource, revisions: [...resource.revisions] })));
       expect(stringify).not.toHaveBeenCalled();
       await files.keep(kept.map((resource, index) => (index === 0 ? { ...resource, file: "moved.yaml" } : resource)));
       expect(stringify).toHaveBeenCalled();
@@ -146,7 +146,7 @@ describe("DirectorySource with STATE_DIRECTORY", () => {
     }
   });
 
-  it("keeps the six newest forms of a resource, each once", async () => {
+  it("keeps the six newest revisions of a resource, each once", async () => {
     for (const requestsPerUnit of [1, 2, 3, 4, 5, 6, 7, 7]) {
       write("a.yaml", manifest({ name: "a", domain: "alpha", requestsPerUnit }));
       await run();
@@ -155,7 +155,7 @@ describe("DirectorySource with STATE_DIRECTORY", () => {
     const state = await run();
     const [restored] = state.resources.filter((each) => each.isLastGood);
     const limits = [restored?.resource, ...(restored?.lastGood ?? [])].map(
-      (form) => form?.spec.descriptors?.[0]?.rateLimit?.requestsPerUnit,
+      (revision) => revision?.spec.descriptors?.[0]?.rateLimit?.requestsPerUnit,
     );
     expect(limits).toEqual([7, 6, 5, 4, 3, 2]);
   });
@@ -173,21 +173,21 @@ describe("DirectorySource with STATE_DIRECTORY", () => {
     writeFileSync(join(root, "deep"), "a file");
     await expect(run()).rejects.toMatchObject({
       code: "STATE_UNUSABLE",
-      message: expect.stringContaining("Cannot keep last good forms in STATE_DIRECTORY: ") as string,
+      message: expect.stringContaining("Cannot keep last good revisions in STATE_DIRECTORY: ") as string,
     });
   });
 
-  it("continues, with a warning, when a form cannot be written later, and writes it when it can be", async () => {
+  it("continues, with a warning, when a revision cannot be written later, and writes it when it can be", async () => {
     const lines: string[] = [];
     const log = createLog({ level: "warn", format: "json", write: (line) => lines.push(line) });
     const source = new DirectorySource({ log, clock: Date.now }, { directory: manifests, stateDirectory });
     await source.start();
-    const forms = formsOf(await source.read());
+    const revisions = revisionsOf(await source.read());
     rmSync(stateDirectory, { recursive: true });
-    await source.keepLastGood?.(forms);
-    expect(lines.join("")).toContain("Cannot keep last good forms");
+    await source.keepLastGood?.(revisions);
+    expect(lines.join("")).toContain("Cannot keep last good revisions");
     mkdirSync(stateDirectory);
-    await source.keepLastGood?.(forms);
+    await source.keepLastGood?.(revisions);
     source.stop();
     expect(readdirSync(stateDirectory)).toHaveLength(2);
   });

@@ -1,4 +1,4 @@
-// Keeps the last good forms of each resource in a folder, so that a restart while a manifest is broken
+// Keeps the last good revisions of each resource in a folder, so that a restart while a manifest is broken
 // loses no limit. One file for each resource, replaced as a whole.
 import { hash } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { parseRateLimitConfigResource } from "@weir/crds/rate-limit-config/schem
 
 import type { ControlPlaneErrorCode } from "../../errors.ts";
 import {
-  type LastGoodForms,
+  type LastGoodRevisions,
   resourceKey,
   type SourceRefusal,
   type SourceResource,
@@ -21,7 +21,7 @@ import {
 /** Shortest time between two warnings that a file cannot be written, in milliseconds. */
 const WARNING_INTERVAL_MS = 60_000;
 
-/** Most forms that are kept of a resource. */
+/** Most revisions that are kept of a resource. */
 const FORMS_MAX = 6;
 
 /** Names of files; others in the folder are left as they are. */
@@ -36,12 +36,12 @@ export class LastGoodFiles {
    * As they were at the start, by name of the resource: later ones are known to the publisher. A
    * resource that was deleted since has none.
    */
-  #kept: ReadonlyMap<string, LastGoodForms> = new Map();
+  #kept: ReadonlyMap<string, LastGoodRevisions> = new Map();
   /** The texts of the files that are as they were at the start, by file name. */
   readonly #texts = new Map<string, string>();
   /** What the other files hold, by file name: making the texts of thousands takes a second. */
-  readonly #written = new Map<string, LastGoodForms>();
-  /** Resources with a last good form: a source returns the same object for the same resource. */
+  readonly #written = new Map<string, LastGoodRevisions>();
+  /** Resources with a last good revision: a source returns the same object for the same resource. */
   readonly #completed = new WeakMap<SourceResource, SourceResource>();
   readonly #restored = new Map<string, SourceResource>();
 
@@ -57,25 +57,25 @@ export class LastGoodFiles {
       await mkdir(this.#folder, { recursive: true });
       const names = (await readdir(this.#folder)).filter((name) => FILE_NAME.test(name));
       for (const name of names) this.#texts.set(name, await readFile(join(this.#folder, name), "utf8"));
-      // Found out now, not when the first form is lost.
+      // Found out now, not when the first revision is lost.
       const probe = join(this.#folder, ".writable");
       await writeFile(probe, "");
       await rm(probe);
     } catch (cause) {
-      const reason = `Cannot keep last good forms in STATE_DIRECTORY: ${describeError(cause)}`;
+      const reason = `Cannot keep last good revisions in STATE_DIRECTORY: ${describeError(cause)}`;
       throw new ServiceError<ControlPlaneErrorCode>("STATE_UNUSABLE", reason, { cause });
     }
     this.#kept = new Map(
       [...this.#texts].flatMap(([name, text]) => {
-        const kept = readForms(text);
+        const kept = readRevisions(text);
         if (kept === undefined)
-          this.#log.warn("Ignored a last good form that cannot be read", { file: join(this.#folder, name) });
+          this.#log.warn("Ignored a last good revision that cannot be read", { file: join(this.#folder, name) });
         return kept === undefined ? [] : [[resourceKey(kept), kept] as const];
       }),
     );
   }
 
-  /** The state with the forms that were good before the start: next to a present form, or instead. */
+  /** The state with the revisions that were good before the start: next to a current revision, or instead. */
   complete(state: SourceState): SourceState {
     if (this.#kept.size === 0) return state;
     const present = new Set(state.resources.map(resourceKey));
@@ -104,8 +104,8 @@ export class LastGoodFiles {
     };
   }
 
-  /** Writes the forms that differ from their files, and removes the files of other resources. */
-  async keep(resources: readonly LastGoodForms[]): Promise<void> {
+  /** Writes the revisions that differ from their files, and removes the files of other resources. */
+  async keep(resources: readonly LastGoodRevisions[]): Promise<void> {
     const wanted = new Map(resources.map((resource) => [fileNameOf(resourceKey(resource)), resource]));
     try {
       for (const [name, resource] of wanted) {
@@ -120,9 +120,9 @@ export class LastGoodFiles {
         await rm(join(this.#folder, name), { force: true });
         for (const files of [this.#texts, this.#written]) files.delete(name);
       }
-      this.#warnings.recovered("Last good forms can be kept again", { folder: this.#folder });
+      this.#warnings.recovered("Last good revisions can be kept again", { folder: this.#folder });
     } catch (error) {
-      this.#warnings.warn("Cannot keep last good forms", { folder: this.#folder, error });
+      this.#warnings.warn("Cannot keep last good revisions", { folder: this.#folder, error });
     }
   }
 
@@ -135,17 +135,17 @@ export class LastGoodFiles {
   #withLastGood(resource: SourceResource): SourceResource {
     const kept = this.#kept.get(resourceKey(resource));
     if (kept === undefined) return resource;
-    return this.#completed.getOrInsertComputed(resource, () => ({ ...resource, lastGood: kept.forms }));
+    return this.#completed.getOrInsertComputed(resource, () => ({ ...resource, lastGood: kept.revisions }));
   }
 
   #restore(
     key: string,
-    { namespace, name, forms }: LastGoodForms,
+    { namespace, name, revisions }: LastGoodRevisions,
     { place }: SourceRefusal,
   ): SourceResource | undefined {
     const known = this.#restored.get(key);
     if (known?.place.file === place.file && known.place.line === place.line) return known;
-    const [resource, ...lastGood] = forms;
+    const [resource, ...lastGood] = revisions;
     if (resource === undefined) return undefined;
     const { creationTimestamp } = resource.metadata;
     const createdMs = creationTimestamp === undefined ? 0 : Date.parse(creationTimestamp);
@@ -159,25 +159,34 @@ function fileNameOf(key: string): string {
   return `${hash("sha1", key)}.json`;
 }
 
-/** Whether the text is the same; a form stays the same object. */
-function areSame(left: LastGoodForms | undefined, right: LastGoodForms): boolean {
-  if (left?.file !== right.file || left.forms.length !== right.forms.length) return false;
-  return left.forms.every((form, index) => form === right.forms[index]);
+/** Whether the text is the same; a revision stays the same object. */
+function areSame(left: LastGoodRevisions | undefined, right: LastGoodRevisions): boolean {
+  if (left?.file !== right.file || left.revisions.length !== right.revisions.length) return false;
+  return left.revisions.every((revision, index) => revision === right.revisions[index]);
 }
 
-function textOf({ namespace, name, file, forms }: LastGoodForms): string {
-  const texts = new Set(forms.map((form) => JSON.stringify(form)));
+function textOf({ namespace, name, file, revisions }: LastGoodRevisions): string {
+  const texts = new Set(revisions.map((revision) => JSON.stringify(revision)));
   const distinct = [...texts].slice(0, FORMS_MAX).map((text) => JSON.parse(text) as unknown);
-  return `${JSON.stringify({ namespace, name, file, forms: distinct }, undefined, 2)}\n`;
+  return `${JSON.stringify({ namespace, name, file, revisions: distinct }, undefined, 2)}\n`;
 }
 
-function readForms(text: string): LastGoodForms | undefined {
+function readRevisions(text: string): LastGoodRevisions | undefined {
   try {
-    const { namespace, name, file, forms } = JSON.parse(text) as Readonly<Record<keyof LastGoodForms, unknown>>;
-    if (typeof namespace !== "string" || typeof name !== "string" || typeof file !== "string" || !Array.isArray(forms))
+    const { namespace, name, file, revisions } = JSON.parse(text) as Readonly<Record<keyof LastGoodRevisions, unknown>>;
+    if (
+      typeof namespace !== "string" ||
+      typeof name !== "string" ||
+      typeof file !== "string" ||
+      !Array.isArray(revisions)
+    )
       return undefined;
-    const parsed = forms.map((form) => parseRateLimitConfigResource(form)).filter((form) => form.ok);
-    return parsed.length === 0 ? undefined : { namespace, name, file, forms: parsed.map(({ resource }) => resource) };
+    const parsed = revisions
+      .map((revision) => parseRateLimitConfigResource(revision))
+      .filter((revision) => revision.ok);
+    return parsed.length === 0
+      ? undefined
+      : { namespace, name, file, revisions: parsed.map(({ resource }) => resource) };
   } catch {
     return undefined; // Not JSON; the caller logs it.
   }

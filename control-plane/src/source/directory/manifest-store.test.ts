@@ -31,7 +31,7 @@ function look(store: ManifestStore, files: Readonly<Record<string, string | File
   );
 }
 
-/** Name, limit and whether an older form is served, for each resource. */
+/** Name, limit and whether an older revision is served, for each resource. */
 function shown(state: SourceState): readonly string[] {
   return state.resources.map((resource) => {
     const limit = resource.resource.spec.descriptors?.[0]?.rateLimit?.requestsPerUnit ?? "none";
@@ -69,7 +69,7 @@ describe("ManifestStore.update()", () => {
       when: "the file cannot be read",
       text: { kind: "unreadable", message: "this user may not read the file" } as const,
     },
-  ])("keeps the last good form when $when, through any number of updates", ({ text }) => {
+  ])("keeps the last good revision when $when, through any number of updates", ({ text }) => {
     const store = new ManifestStore();
     look(store, { "a.yaml": GOOD_A });
     look(store, { "a.yaml": NEW_A });
@@ -80,7 +80,7 @@ describe("ManifestStore.update()", () => {
     }
   });
 
-  it("drops the last good form when the file is gone or holds only a comment", () => {
+  it("drops the last good revision when the file is gone or holds only a comment", () => {
     for (const end of [{}, { "a.yaml": { kind: "gone" } as const }, { "a.yaml": "# nothing\n" }]) {
       const store = new ManifestStore();
       look(store, { "a.yaml": GOOD_A });
@@ -89,7 +89,7 @@ describe("ManifestStore.update()", () => {
     }
   });
 
-  it("reads the valid documents of a file and keeps the last good form of the invalid one", () => {
+  it("reads the valid documents of a file and keeps the last good revision of the invalid one", () => {
     const store = new ManifestStore();
     look(store, { "all.yaml": `${GOOD_A}---\n${GOOD_B}` });
     const state = look(store, {
@@ -107,7 +107,7 @@ describe("ManifestStore.update()", () => {
     ]);
   });
 
-  it("prefers the present form in another file to the last good one", () => {
+  it("prefers the current revision in another file to the last good one", () => {
     const store = new ManifestStore();
     look(store, { "a.yaml": GOOD_A });
     expect(shown(look(store, { "a.yaml": BAD_A, "moved.yaml": NEW_A }))).toEqual(["default/a 2"]);

@@ -1,4 +1,4 @@
-// Stores the resources of the files of a folder, with the last good form of those that become
+// Stores the resources of the files of a folder, with the last good revision of those that become
 // invalid.
 import { isDeepStrictEqual } from "node:util";
 
@@ -77,7 +77,7 @@ function contentOf(path: string, file: FileText): FileContent {
 function stateOf(files: readonly StoredFile[]): SourceState {
   // One set for all files: one for each would make thousands of files take minutes.
   const present = keysOf(files.flatMap((file) => file.content.resources));
-  // A resource may have moved to another file while the old one is broken: the present form wins over
+  // A resource may have moved to another file while the old one is broken: the current revision wins over
   // the last good one.
   const resources = files.flatMap((file) => [
     ...file.content.resources,

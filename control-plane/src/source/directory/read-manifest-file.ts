@@ -35,7 +35,7 @@ export interface ReadFile {
   readonly version?: FileVersion;
 }
 
-/** A problem in a file. Whether older forms remain is decided by manifest-store.ts. */
+/** A problem in a file. Whether older revisions remain is decided by manifest-store.ts. */
 export type FileProblem = Omit<SourceRefusal, "keepsLastGood">;
 
 /** The content of a file. */

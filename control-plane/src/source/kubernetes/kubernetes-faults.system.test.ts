@@ -201,9 +201,9 @@ describe("KubernetesSource, started", { timeout: RESTARTS_TIMEOUT_MS }, () => {
     await cluster.deleteConfig("default/a");
     await apply("a", 1, "fortnight");
     proxy.restore();
-    // As a change of the same object it would leave the last good form active.
+    // As a change of the same object it would leave the last good revision active.
     await eventually(
-      "the invalid form",
+      "the invalid revision",
       async () =>
         expect((await source.read()).refusals).toMatchObject([{ resource: "default/a", keepsLastGood: false }]),
       DEADLINE_MS,

@@ -1,4 +1,4 @@
-// Last good forms from RateLimitConfigRevisions on a real API server: a source that has just started
+// Last good revisions from RateLimitConfigRevisions on a real API server: a source that has just started
 // serves them, if they are of the object that exists now.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,8 @@ import type { KubernetesSource, KubernetesSourceOptions } from "./kubernetes-sou
 const RBAC_FOLDER = join(import.meta.dirname, "../../../rbac");
 const API = "/apis/ratelimit.weir.dev/v1alpha1";
 const ANOTHER_UID = "00000000-0000-0000-0000-000000000001";
-const CANNOT = "Last good forms in RateLimitConfigRevisions cannot be read, so none from before this process is served";
+const CANNOT =
+  "Last good revisions in RateLimitConfigRevisions cannot be read, so none from before this process is served";
 
 let cluster: KubernetesCluster;
 let source: KubernetesSource | undefined;
@@ -53,7 +54,7 @@ async function uidOf(name: string): Promise<string> {
   return (body as unknown as { metadata: { uid: string } }).metadata.uid;
 }
 
-interface Form {
+interface Revision {
   readonly domain?: string;
   readonly requestsPerUnit?: number;
   readonly unit?: string;
@@ -69,7 +70,7 @@ async function keep({
   unit = "minute",
   uid,
   largeRules = 0,
-}: Form = {}): Promise<string> {
+}: Revision = {}): Promise<string> {
   const large = Array.from({ length: largeRules }, (_, index) => ({
     key: "path",
     value: String(index).padEnd(1000, "/"),
@@ -91,11 +92,11 @@ describe("a source without revisions", () => {
     await eventually("the log line", () => expect(messages).toContain(CANNOT));
     await cluster.installKinds(REVISION_PLURAL);
     await keep();
-    await eventually("the last good form", async () => expect(await limitIn(started)).toBe(7));
+    await eventually("the last good revision", async () => expect(await limitIn(started)).toBe(7));
     expect(messages.filter((message) => message === CANNOT)).toHaveLength(1);
     await eventually("the other log line", () =>
       expect([started.counts().readsLastGood, ...messages]).toEqual(
-        expect.arrayContaining([true, "Last good forms in RateLimitConfigRevisions can be read"]),
+        expect.arrayContaining([true, "Last good revisions in RateLimitConfigRevisions can be read"]),
       ),
     );
     // The wait is only for a start.
@@ -123,7 +124,7 @@ describe("a source with revisions", () => {
     expect(status).toBe(200);
   });
 
-  it("serves the form of an object that is invalid, immediately, until it is valid", async () => {
+  it("serves the revision of an object that is invalid, immediately, until it is valid", async () => {
     await keep();
     const started = await start();
     const { resources, refusals } = await started.read();
@@ -133,33 +134,33 @@ describe("a source with revisions", () => {
       { resource: "default/shop", field: "spec.descriptors[0].rateLimit.unit", keepsLastGood: true },
     ]);
     await applyConfig(cluster, manifest({ name: "shop", namespace: "default", domain: "shop", requestsPerUnit: 8 }));
-    await eventually("the valid form", async () => expect(await limitIn(started)).toBe(8));
+    await eventually("the valid revision", async () => expect(await limitIn(started)).toBe(8));
     const [resource] = (await started.read()).resources;
     expect(resource?.lastGood?.map(({ spec }) => spec.descriptors?.[0]?.rateLimit?.requestsPerUnit)).toEqual([7]);
     expect(await started.read()).toBe(await started.read());
     await applyConfig(cluster, manifest({ name: "shop", namespace: "default", domain: "shop", unit: "fortnight" }));
-    await eventually("the form of the revision, as in a replica that starts now", async () =>
+    await eventually("the revision of the revision, as in a replica that starts now", async () =>
       expect((await started.read()).refusals).toMatchObject([{ keepsLastGood: true }]),
     );
     expect(await limitIn(started)).toBe(7);
     await keep({ requestsPerUnit: 8 });
-    await eventually("the form of the next revision", async () => expect(await limitIn(started)).toBe(8));
+    await eventually("the revision of the next revision", async () => expect(await limitIn(started)).toBe(8));
   });
 
-  it.each<{ readonly what: string; readonly form: Form }>([
-    { what: "another object of the name", form: { uid: ANOTHER_UID } },
-    { what: "another domain", form: { domain: "victim" } },
-  ])("ignores the form of $what", async ({ form }) => {
-    await keep(form);
+  it.each<{ readonly what: string; readonly revision: Revision }>([
+    { what: "another object of the name", revision: { uid: ANOTHER_UID } },
+    { what: "another domain", revision: { domain: "victim" } },
+  ])("ignores the revision of $what", async ({ revision }) => {
+    await keep(revision);
     const started = await start();
     expect(await started.read()).toMatchObject({ resources: [], refusals: [{ keepsLastGood: false }] });
     // The one that is right is served next to it.
     await keep({ requestsPerUnit: 9 });
-    await eventually("the right form", async () => expect(await limitIn(started)).toBe(9));
+    await eventually("the right revision", async () => expect(await limitIn(started)).toBe(9));
     expect((await started.read()).resources).toHaveLength(1);
   });
 
-  it("serves a form of 866 kB, which is compressed, and ignores one that is longer than any object", async () => {
+  it("serves a revision of 866 kB, which is compressed, and ignores one that is longer than any object", async () => {
     await keep({ requestsPerUnit: 8, largeRules: 860 });
     const bomb = revisionOf({ namespace: "default", name: "shop", uid: await uidOf("shop") }, { domain: "bomb" });
     const compressedSpec = gzipSync(JSON.stringify({ domain: "shop", text: "x".repeat(50_000_000) })).toString(
@@ -176,8 +177,8 @@ describe("a source with revisions", () => {
     const started = await start();
     expect([await limitIn(started), (await started.read()).resources[0]?.lastGood?.length]).toEqual([2, 2]);
     await cluster.api.send("DELETE", `${API}/namespaces/default/${REVISION_PLURAL}/${newest}`);
-    await eventually("the older form", async () => expect(await limitIn(started)).toBe(1));
+    await eventually("the older revision", async () => expect(await limitIn(started)).toBe(1));
     await cluster.api.send("DELETE", `${API}/namespaces/default/${REVISION_PLURAL}`);
-    await eventually("no form", async () => expect(await limitIn(started)).toBeUndefined());
+    await eventually("no revision", async () => expect(await limitIn(started)).toBeUndefined());
   });
 });

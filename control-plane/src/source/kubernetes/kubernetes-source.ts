@@ -55,7 +55,7 @@ export interface KubernetesSourceOptions {
   readonly keepVanishedMs: number;
   /** Shorter times, for tests. */
   readonly times?: Partial<ReflectorPace & ApiTimeouts>;
-  /** A shorter wait for last good forms at start, for tests. */
+  /** A shorter wait for last good revisions at start, for tests. */
   readonly lastGoodWaitMs?: number;
   /** Fewer resources of one namespace than usual, for tests. */
   readonly namespaceResourcesMax?: number;
@@ -118,7 +118,7 @@ export class KubernetesSource implements Source {
   }
 
   /**
-   * Resolves when everything was listed once, last good forms only if that takes not too long. While the
+   * Resolves when everything was listed once, last good revisions only if that takes not too long. While the
    * API server does not answer it waits, and `condition` says why.
    */
   async start(): Promise<void> {
@@ -176,7 +176,7 @@ export class KubernetesSource implements Source {
     return this.#lastGood.isReadable();
   }
 
-  /** The requests since the source was made, a copy; and whether last good forms can be read. */
+  /** The requests since the source was made, a copy; and whether last good revisions can be read. */
   counts(): ReflectorCounts & { readonly readsLastGood: boolean } {
     return { ...structuredClone(this.#counts), readsLastGood: this.hasRevisions() };
   }

@@ -1,4 +1,4 @@
-// The last good forms of RateLimitConfigs that outlive every replica: follows RateLimitConfigRevisions, and adds their forms
+// The last good revisions of RateLimitConfigs that outlive every replica: follows RateLimitConfigRevisions, and adds what they have
 // to the objects that own them. The account may lack the right to read them, and the kind may be missing.
 import type { Log } from "@weir/common/log/log";
 import { API_VERSION, KIND, parseRateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
@@ -42,7 +42,7 @@ export class LastGoodRevisions {
   /** Reflectors that the API server refuses, by their resource. */
   readonly #refused = new Set<string>();
   /** What the content of each revision gives by itself: undefined when its spec is not valid. */
-  readonly #forms = new WeakMap<object, RateLimitConfigResource | undefined>();
+  readonly #revisions = new WeakMap<object, RateLimitConfigResource | undefined>();
   readonly #completed = new WeakMap<
     StoredObject,
     { readonly from: readonly unknown[]; readonly object: StoredObject }
@@ -88,7 +88,7 @@ export class LastGoodRevisions {
     const first = await Promise.race([Promise.all(this.#settled), late]);
     clearTimeout(timer);
     if (first === "late")
-      this.#log.warn("Started before the last good forms in RateLimitConfigRevisions were listed", {
+      this.#log.warn("Started before the last good revisions in RateLimitConfigRevisions were listed", {
         waitMs: this.#waitMs,
       });
   }
@@ -105,7 +105,7 @@ export class LastGoodRevisions {
   }
 
   /**
-   * The object with the forms of its revisions: next to its present form, or the newest in place of one that is
+   * The object with what its RateLimitConfigRevisions have: next to its current revision, or the newest in place of one that is
    * invalid, also when this process has seen a later one that was valid: another replica may not have. Returns the same object for
    * the same revisions.
    */
@@ -113,20 +113,20 @@ export class LastGoodRevisions {
     const from = this.#stores.flatMap((store) => store.revisionsOf(object));
     const known = this.#completed.get(object);
     if (known !== undefined && areSame(known.from, from)) return known.object;
-    const forms = from.flatMap(({ content }) => this.#formOf(content, object) ?? []);
-    const completed = forms.length === 0 ? object : withForms(object, forms);
+    const revisions = from.flatMap(({ content }) => this.#revisionOf(content, object) ?? []);
+    const completed = revisions.length === 0 ? object : withRevisions(object, revisions);
     this.#completed.set(object, { from, object: completed });
     return completed;
   }
 
   /**
-   * The spec of a revision as a form of its owner, if it is valid. The domain must be the present one, which cannot be edited: a revision
+   * The content of a RateLimitConfigRevision, if it is valid. The domain must be that of its owner, which cannot be edited: a revision
    * that a user wrote by hand must not claim another domain with the age of its owner.
    */
-  #formOf(content: Readonly<Record<string, unknown>>, owner: StoredObject): RateLimitConfigResource | undefined {
-    if (!this.#forms.has(content)) this.#forms.set(content, validForm(specOfRevision(content), owner));
-    const form = this.#forms.get(content);
-    return form?.spec.domain === owner.domain ? form : undefined;
+  #revisionOf(content: Readonly<Record<string, unknown>>, owner: StoredObject): RateLimitConfigResource | undefined {
+    if (!this.#revisions.has(content)) this.#revisions.set(content, validRevision(specOfRevision(content), owner));
+    const revision = this.#revisions.get(content);
+    return revision?.spec.domain === owner.domain ? revision : undefined;
   }
 
   #noteRefusal(resource: ApiResource, reason: string): void {
@@ -134,7 +134,7 @@ export class LastGoodRevisions {
     if (this.#refused.has(name)) return;
     this.#refused.add(name);
     this.#log.info(
-      "Last good forms in RateLimitConfigRevisions cannot be read, so none from before this process is served",
+      "Last good revisions in RateLimitConfigRevisions cannot be read, so none from before this process is served",
       {
         resource: name,
         reason,
@@ -145,11 +145,11 @@ export class LastGoodRevisions {
   #noteFollowing(resource: ApiResource): void {
     const name = describeResource(resource);
     if (this.#refused.delete(name))
-      this.#log.info("Last good forms in RateLimitConfigRevisions can be read", { resource: name });
+      this.#log.info("Last good revisions in RateLimitConfigRevisions can be read", { resource: name });
   }
 }
 
-function validForm(spec: unknown, { namespace, name, uid }: StoredObject): RateLimitConfigResource | undefined {
+function validRevision(spec: unknown, { namespace, name, uid }: StoredObject): RateLimitConfigResource | undefined {
   const manifest = { apiVersion: API_VERSION, kind: KIND, metadata: { namespace, name, uid }, spec };
   try {
     const parsed = parseRateLimitConfigResource(manifest, { unknownFields: "ignore" });
@@ -159,11 +159,11 @@ function validForm(spec: unknown, { namespace, name, uid }: StoredObject): RateL
   }
 }
 
-function withForms(object: StoredObject, forms: readonly RateLimitConfigResource[]): StoredObject {
-  const [resource] = forms;
+function withRevisions(object: StoredObject, revisions: readonly RateLimitConfigResource[]): StoredObject {
+  const [resource] = revisions;
   if (resource === undefined) return object;
   if (object.resource !== undefined && !object.resource.isLastGood)
-    return { ...object, resource: { ...object.resource, lastGood: forms } };
+    return { ...object, resource: { ...object.resource, lastGood: revisions } };
   const { namespace, name, createdMs, uid } = object;
   const place = placeOf(object);
   return {
@@ -176,7 +176,7 @@ function withForms(object: StoredObject, forms: readonly RateLimitConfigResource
       resource,
       place,
       isLastGood: true,
-      lastGood: forms,
+      lastGood: revisions,
       locate: () => place,
     },
     refusals: object.refusals.map((refusal) => ({ ...refusal, keepsLastGood: true })),

@@ -38,7 +38,7 @@ export class NamespaceObjects {
     return [...this.#stored.values()];
   }
 
-  /** Adds an object of a list, whose earlier form is `before`; `trim` follows the last one. */
+  /** Adds an object of a list, whose earlier revision is `before`; `trim` follows the last one. */
   list(object: KubernetesObject, before: StoredObject | undefined): void {
     if (this.#isExcluded(object)) return;
     this.#stored.set(resourceKey(object), storedObject(object, before));
@@ -46,7 +46,7 @@ export class NamespaceObjects {
     if (this.#stored.size >= 2 * this.#max) this.trim();
   }
 
-  /** Adds an object or its next form, and returns that; undefined if it is not stored or not changed. */
+  /** Adds an object or its next revision, and returns that; undefined if it is not stored or not changed. */
   put(object: KubernetesObject): StoredObject | undefined {
     const key = resourceKey(object);
     if (this.#excess.has(key) && this.#stored.size >= this.#max) return undefined;

@@ -92,7 +92,7 @@ describe("ObjectStore", () => {
     expect(domainsOf(store)).toEqual([["team/a", "gamma", false]]);
   });
 
-  it("put() takes over another generation of the same content, but not as that of a last good form", () => {
+  it("put() takes over another generation of the same content, but not as that of a last good revision", () => {
     const store = newStore();
     store.put(object({ generation: 1 }));
     expect(store.put(object({ generation: 2 }))).toBe(true);
@@ -119,7 +119,7 @@ describe("ObjectStore", () => {
     expect([store.delete(object()), store.delete(object()), store.list().length]).toEqual([true, false, 0]);
   });
 
-  it("keeps the last good form of an object that is broken, through further broken ones, until it is right", () => {
+  it("keeps the last good revision of an object that is broken, through further broken ones, until it is right", () => {
     const store = newStore();
     store.put(object({ generation: 1 }));
     store.put(object({ generation: 2, domain: 5 }));

@@ -11,7 +11,7 @@ import type { StoredObject } from "./stored-object.ts";
 
 /** Receives what changes in a store. */
 export interface ObjectListener {
-  /** Objects are there, for the first time or in another form. */
+  /** Objects are there, for the first time or in another shape. */
   appeared(objects: readonly StoredObject[]): void;
   /** Objects are no longer there. */
   removed(objects: readonly StoredObject[]): void;

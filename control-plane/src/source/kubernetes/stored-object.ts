@@ -1,5 +1,5 @@
 // Reads a RateLimitConfig of a cluster as a resource of a source: validates it when it changes, and
-// keeps the last good form of one that becomes invalid.
+// keeps the last good revision of one that becomes invalid.
 import { hash } from "node:crypto";
 
 import { describeError } from "@weir/common/errors/service-error";
@@ -24,7 +24,7 @@ export interface StoredObject {
   readonly domain: string | undefined;
   /** Hash of the spec as the server sent it. */
   readonly digest: string;
-  /** The present form, or the last good one while that is invalid; undefined when there is none. */
+  /** The current revision, or the last good one while that is invalid; undefined when there is none. */
   readonly resource: SourceResource | undefined;
   readonly refusals: readonly SourceRefusal[];
 }

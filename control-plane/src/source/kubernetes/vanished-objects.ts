@@ -1,4 +1,4 @@
-// Keeps the last forms of RateLimitConfigs that vanish together with their CustomResourceDefinition:
+// Keeps the last revisions of RateLimitConfigs that vanish together with their CustomResourceDefinition:
 // deleting it deletes them all, which is not meant as a deletion of limits.
 import type { Log } from "@weir/common/log/log";
 
@@ -45,7 +45,7 @@ export class VanishedObjects {
     return [...this.#kept.values()];
   }
 
-  /** Objects are there, for the first time or in another form: they replace kept ones. */
+  /** Objects are there, for the first time or in another shape: they replace kept ones. */
   appeared(objects: readonly StoredObject[]): void {
     this.#prune();
     if (this.#kept.size === 0 && this.#history.length === 0) return;

@@ -20,7 +20,7 @@ export const REVISION_DEFINITION: Definition = {
   generatedBy: "crds/src/rate-limit-config-revision/crd/generate.ts from schema.ts of rate-limit-config",
   description:
     "The last form of a RateLimitConfig that every rate limit pod which receives it has loaded. The operator keeps it, and the control plane serves it when the " +
-    "present form cannot be, also after a restart of everything. Its owner is the RateLimitConfig, with which it is deleted.",
+    "current revision cannot be, also after a restart of everything. Its owner is the RateLimitConfig, with which it is deleted.",
   spec: specSchema.meta({
     "x-kubernetes-validations": [{ rule: "self == oldSelf", ...UNCHANGED }],
     description: "The spec that the RateLimitConfig had.",

@@ -113,7 +113,7 @@ export const statusSchema = z
       .max(NAME_LENGTH_MAX + 3)
       .optional()
       .meta({ description: "Domain that was observed; the resource owns it when it is accepted.", example: "shop" }),
-    servesLastGood: flag("Whether an earlier form of the rules is enforced, because the present one was rejected."),
+    servesLastGood: flag("Whether an earlier revision of the rules is enforced, because the present one was rejected."),
     pods: z
       .object({
         ...podCounts,

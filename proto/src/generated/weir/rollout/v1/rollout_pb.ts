@@ -426,15 +426,15 @@ export type Resource = Message<"weir.rollout.v1.Resource"> & {
   problems: Problem[];
 
   /**
-   * Whether an earlier form is served instead.
+   * Whether an earlier revision is served instead.
    *
    * @generated from field: bool serves_last_good = 9;
    */
   servesLastGood: boolean;
 
   /**
-   * The connected pods whose fleet receives it, by state: accepted when the pod has ACKed the present form, rejected when
-   * it NACKed that and is sent an earlier form, or none.
+   * The connected pods whose fleet receives it, by state: accepted when the pod has ACKed the current revision, rejected when
+   * it NACKed that and is sent an earlier revision, or none.
    *
    * @generated from field: weir.rollout.v1.PodCounts pods = 10;
    */
@@ -506,7 +506,7 @@ export type ResourceFleet = Message<"weir.rollout.v1.ResourceFleet"> & {
   digest: string;
 
   /**
-   * The groups of pods that have ACKed the present form.
+   * The groups of pods that have ACKed the current revision.
    *
    * @generated from field: repeated uint32 accepted_groups = 3;
    */
@@ -520,7 +520,7 @@ export type ResourceFleet = Message<"weir.rollout.v1.ResourceFleet"> & {
   pendingGroups: number[];
 
   /**
-   * The groups of pods that NACKed the present form.
+   * The groups of pods that NACKed the current revision.
    *
    * @generated from field: repeated weir.rollout.v1.GroupRejection rejections = 5;
    */
@@ -555,7 +555,7 @@ export type GroupRejection = Message<"weir.rollout.v1.GroupRejection"> & {
   message: string;
 
   /**
-   * Hash of the earlier form that is sent to these pods instead; empty when none is.
+   * Hash of the earlier revision that is sent to these pods instead; empty when none is.
    *
    * @generated from field: string active_digest = 3;
    */
@@ -856,7 +856,7 @@ export const ResourceState = {
   REFUSED: 2,
 
   /**
-   * A connected pod NACKed it, and is sent an earlier form of it, or none.
+   * A connected pod NACKed it, and is sent an earlier revision of it, or none.
    *
    * @generated from enum value: RESOURCE_STATE_QUARANTINED = 3;
    */

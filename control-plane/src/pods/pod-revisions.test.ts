@@ -1,78 +1,82 @@
-// Tests of pod-forms.ts: what the pod of one stream is sent after its answers.
+// Tests of pod-revisions.ts: what the pod of one stream is sent after its answers.
 import { beforeEach, describe, expect, it } from "vitest";
 
-import type { Form } from "../snapshot/form.ts";
-import { FormHistory } from "../snapshot/form-history.ts";
-import { contentsOf, formOf, type FormText } from "../snapshot/forms.suite.ts";
+import type { Revision } from "../snapshot/revision.ts";
+import { RevisionHistory } from "../snapshot/revision-history.ts";
+import { contentsOf, revisionOf, type RevisionText } from "../snapshot/revisions.suite.ts";
 import { Snapshot } from "../snapshot/snapshot.ts";
-import { PodForms, type SentForms } from "./pod-forms.ts";
+import { PodRevisions, type SentRevisions } from "./pod-revisions.ts";
 
-describe("PodForms", () => {
+describe("PodRevisions", () => {
   let nowMs: number;
-  let history: FormHistory;
+  let history: RevisionHistory;
   let published: Snapshot;
-  let forms: PodForms;
-  let acked: SentForms | undefined;
-  let sent: SentForms;
+  let revisions: PodRevisions;
+  let acked: SentRevisions | undefined;
+  let sent: SentRevisions;
 
-  function publish(...texts: readonly FormText[]): void {
-    publishForms(texts.map(formOf));
+  function publish(...texts: readonly RevisionText[]): void {
+    publishRevisions(texts.map(revisionOf));
   }
 
-  function publishForms(list: readonly Form[], handedOver: readonly Form[] = []): void {
-    const isLoaded = ({ name, digest }: Form): boolean => acked?.snapshot.get(name)?.digest === digest;
-    history.update(list, new Map(handedOver.map((form) => [form.name, [form]])), isLoaded);
+  function publishRevisions(list: readonly Revision[], lastGood: readonly Revision[] = []): void {
+    const isLoaded = ({ name, digest }: Revision): boolean => acked?.snapshot.get(name)?.digest === digest;
+    history.update(list, new Map(lastGood.map((revision) => [revision.name, [revision]])), isLoaded);
     published = new Snapshot(list.toSorted((left, right) => (left.name < right.name ? -1 : 1)));
   }
 
   /** The contents that the pod is sent. */
   function choice(): readonly string[] {
-    sent = { snapshot: forms.choose(published, acked), names: undefined };
-    return contentsOf(sent.snapshot.forms);
+    sent = { snapshot: revisions.choose(published, acked), names: undefined };
+    return contentsOf(sent.snapshot.revisions);
   }
 
   function ack(): void {
     choice();
     acked = sent;
-    forms.ack();
+    revisions.ack();
   }
 
   function nack(message: string): readonly string[] {
     choice();
-    forms.nack(sent, message);
+    revisions.nack(sent, message);
     return choice();
   }
 
   function open(snapshotMaxBytes = 1000): void {
     acked = undefined;
-    forms = new PodForms({ formsOf: (name) => history.formsOf(name), snapshotMaxBytes, clock: () => nowMs });
+    revisions = new PodRevisions({
+      revisionsOf: (name) => history.revisionsOf(name),
+      snapshotMaxBytes,
+      clock: () => nowMs,
+    });
   }
 
   beforeEach(() => {
     nowMs = 1000;
-    history = new FormHistory();
+    history = new RevisionHistory();
     open();
   });
 
   it("sends the published snapshot itself to a pod without NACKs", () => {
     publish({ name: "a" }, { name: "b" });
-    expect(forms.choose(published, undefined)).toBe(published);
+    expect(revisions.choose(published, undefined)).toBe(published);
   });
 
-  it("case A9: sends the form that was published before to a pod that NACKs the present one, whichever pod loaded it", () => {
+  it("case A9: sends the revision that was published before to a pod that NACKs the present one, whichever pod loaded it", () => {
     publish({ name: "a" }, { name: "b" });
     publish({ name: "a", content: 2 }, { name: "b" });
     expect(nack("default/a: unknown field")).toEqual(["default/a=1", "default/b=1"]);
   });
 
-  it("leaves a resource out when the pod has NACKed every form of it", () => {
+  it("leaves a resource out when the pod has NACKed every revision of it", () => {
     publish({ name: "a" }, { name: "b" });
     publish({ name: "a", content: 2 }, { name: "b" });
     nack("default/a: no");
     expect(nack("default/a: no")).toEqual(["default/b=1"]);
   });
 
-  it("sends the form of the response that the pod ACKed last, if that is newer than other kept ones", () => {
+  it("sends the revision of the response that the pod ACKed last, if that is newer than other kept ones", () => {
     publish({ name: "a", content: 1 });
     publish({ name: "a", content: 2 });
     ack();
@@ -85,12 +89,12 @@ describe("PodForms", () => {
     ]);
   });
 
-  it("sends the form that the source handed over when the present one is NACKed after a start", () => {
-    publishForms([formOf({ name: "a", content: 2 })], [formOf({ name: "a", content: 1, sequence: 0 })]);
+  it("sends the revision that the source handed over when the present one is NACKed after a start", () => {
+    publishRevisions([revisionOf({ name: "a", content: 2 })], [revisionOf({ name: "a", content: 1, sequence: 0 })]);
     expect(nack("default/a: no")).toEqual(["default/a=1"]);
   });
 
-  it("sends an edit to a pod that NACKed the form before, and nothing of a resource created anew", () => {
+  it("sends an edit to a pod that NACKed the revision before, and nothing of a resource created anew", () => {
     publish({ name: "a" });
     publish({ name: "a", content: 2 });
     nack("default/a: no");
@@ -100,31 +104,31 @@ describe("PodForms", () => {
     expect(nack("default/a: no")).toEqual([]);
   });
 
-  it("sends a NACKed form again after the pod has what was published in the meantime", () => {
+  it("sends a NACKed revision again after the pod has what was published in the meantime", () => {
     publish({ name: "a", content: 1 });
     ack();
     publish({ name: "a", content: 2 });
     expect(nack("default/a: no")).toEqual(["default/a=1"]);
     publish({ name: "a", content: 1 });
     expect(choice()).toEqual(["default/a=1"]);
-    // Otherwise the pod would neither be sent the form nor answer it: its NACK would be unknown.
+    // Otherwise the pod would neither be sent the revision nor answer it: its NACK would be unknown.
     publish({ name: "a", content: 2 });
     expect(choice()).toEqual(["default/a=2"]);
     expect(nack("default/a: no")).toEqual(["default/a=1"]);
   });
 
-  it("offers a form again when no kept form had its content in the meantime", () => {
+  it("offers a revision again when no kept revision had its content in the meantime", () => {
     publish({ name: "a", content: 1 });
     nack("default/a: no");
     publish({ name: "a", content: 2 });
     publish({ name: "a", content: 3 });
     expect(choice()).toEqual(["default/a=3"]);
-    expect(forms.nacks.size).toBe(0);
+    expect(revisions.nacks.size).toBe(0);
     publish({ name: "a", content: 1 });
     expect(choice()).toEqual(["default/a=1"]);
   });
 
-  it("does not offer a form again while it is kept, when the resource is edited away and back", () => {
+  it("does not offer a revision again while it is kept, when the resource is edited away and back", () => {
     publish({ name: "a", content: 1 });
     nack("default/a: no");
     publish({ name: "a", content: 2 });
@@ -142,13 +146,13 @@ describe("PodForms", () => {
   ])("case A10: marks nothing at the NACK $text", ({ text }) => {
     publish({ name: "a" }, { name: "b" });
     expect(nack(text)).toEqual(["default/a=1", "default/b=1"]);
-    expect(forms.nacks.size).toBe(0);
+    expect(revisions.nacks.size).toBe(0);
   });
 
   it("marks nothing when the NACK names a resource that the pod was not sent", () => {
     publish({ name: "a" }, { name: "b" });
-    forms.nack({ snapshot: published, names: new Set(["default/b"]) }, "default/a: no");
-    expect(forms.nacks.size).toBe(0);
+    revisions.nack({ snapshot: published, names: new Set(["default/b"]) }, "default/a: no");
+    expect(revisions.nacks.size).toBe(0);
   });
 
   it("shares one snapshot among pods with one choice, with the version of its content", () => {
@@ -159,10 +163,10 @@ describe("PodForms", () => {
     open();
     nack("default/a: no");
     expect(sent.snapshot).toBe(first);
-    expect(first.version).toBe(new Snapshot([formOf({ name: "a" }), formOf({ name: "b" })]).version);
+    expect(first.version).toBe(new Snapshot([revisionOf({ name: "a" }), revisionOf({ name: "b" })]).version);
   });
 
-  it("leaves out earlier forms, of the youngest resource first, when they make the snapshot too large", () => {
+  it("leaves out earlier revisions, of the youngest resource first, when they make the snapshot too large", () => {
     open(700);
     publish({ name: "old", sizeBytes: 200, createdMs: 1 }, { name: "young", sizeBytes: 200, createdMs: 2 });
     publish(
@@ -172,7 +176,7 @@ describe("PodForms", () => {
     );
     nack("default/old: no");
     nack("default/young: no");
-    expect(sent.snapshot.forms.map(({ name }) => name)).toEqual(["default/old", "default/other"]);
+    expect(sent.snapshot.revisions.map(({ name }) => name)).toEqual(["default/old", "default/other"]);
     expect(sent.snapshot.substitutes.get("default/young")).toBeUndefined();
   });
 
@@ -196,19 +200,19 @@ describe("PodForms", () => {
 
     it("adds one resource per second and ACK, and then sends what is published as it comes", () => {
       ack();
-      expect(forms.nextTrialMs).toBe(2000);
+      expect(revisions.nextTrialMs).toBe(2000);
       const seen: (readonly string[])[] = [];
       for (let second = 0; second < 4; second += 1) {
         nowMs += 1000;
         ack();
-        seen.push(contentsOf(acked?.snapshot.forms ?? []));
+        seen.push(contentsOf(acked?.snapshot.revisions ?? []));
         ack();
-        expect(contentsOf(acked?.snapshot.forms ?? []), "not before the second is over").toEqual(seen.at(-1));
+        expect(contentsOf(acked?.snapshot.revisions ?? []), "not before the second is over").toEqual(seen.at(-1));
       }
       expect(seen.map((contents) => contents.length)).toEqual([2, 3, 4, 5]);
       nowMs += 1000;
       expect(choice()).toEqual(seen.at(-1));
-      expect(forms.nextTrialMs).toBeUndefined();
+      expect(revisions.nextTrialMs).toBeUndefined();
       publish(
         ...TEAM.slice(0, 10),
         { name: "team/r10", content: 2 },
@@ -218,7 +222,7 @@ describe("PodForms", () => {
       expect(choice()).toEqual(["other/a=1", "team/r08=1", "team/r09=1", "team/r10=2", "team/r11=2"]);
     });
 
-    it("sends the same response while the form that is tried is not answered, and the next form after a NACK", () => {
+    it("sends the same response while the revision that is tried is not answered, and the next revision after a NACK", () => {
       ack();
       nowMs += 1000;
       expect(choice()).toEqual(["other/a=1", "team/r08=1"]);
@@ -228,16 +232,16 @@ describe("PodForms", () => {
       expect(nack("team/r09: no")).toEqual(["other/a=1"]);
     });
 
-    it("tries the next form a second later even when the clock is set back", () => {
+    it("tries the next revision a second later even when the clock is set back", () => {
       ack();
       nowMs -= 3_600_000;
       choice();
-      expect(forms.nextTrialMs).toBe(nowMs + 1000);
+      expect(revisions.nextTrialMs).toBe(nowMs + 1000);
     });
 
-    it("tries forms of each namespace in turn, however often one is edited", () => {
+    it("tries revisions of each namespace in turn, however often one is edited", () => {
       const slow = TEAM.map(({ name }) => ({ name: name.replace("team", "victim") }));
-      const edit = (content: number): void => publish(...slow, ...TEAM.map((form) => ({ ...form, content })));
+      const edit = (content: number): void => publish(...slow, ...TEAM.map((revision) => ({ ...revision, content })));
       edit(0);
       for (const { name } of slow.slice(0, 8)) nack(`${name}: no`);
       const sentOfVictim = [1, 2, 3, 4].map((content) => {

@@ -1,31 +1,31 @@
-// Chooses what the pod of one stream is sent: of each resource the newest form that it has not NACKed
+// Chooses what the pod of one stream is sent: of each resource the newest revision that it has not NACKed
 // on this stream. The memory of NACKs ends with the stream: the next one may be another process.
 import { compareAge } from "@weir/limits/ownership/ownership";
 
-import { digestOf, type Form } from "../snapshot/form.ts";
+import { digestOf, type Revision } from "../snapshot/revision.ts";
 import type { Snapshot, Substitutes } from "../snapshot/snapshot.ts";
 
-/** NACKs in one namespace without an ACK in between, after which its forms are tried one by one. */
+/** NACKs in one namespace without an ACK in between, after which its revisions are tried one by one. */
 const NAMESPACE_NACKS_MAX = 8;
 
-/** Least time between two responses with a form that is tried, in milliseconds. */
+/** Least time between two responses with a revision that is tried, in milliseconds. */
 const TRIAL_INTERVAL_MS = 1000;
 
 /** A response that a pod answers. */
-export interface SentForms {
+export interface SentRevisions {
   readonly snapshot: Snapshot;
   /** The names that it was sent of it; undefined for all. */
   readonly names: ReadonlySet<string> | undefined;
 }
 
-/** The form of a resource in a response. */
-export function formIn(sent: SentForms | undefined, name: string): Form | undefined {
+/** The revision of a resource in a response. */
+export function revisionIn(sent: SentRevisions | undefined, name: string): Revision | undefined {
   return sent?.names?.has(name) === false ? undefined : sent?.snapshot.get(name);
 }
 
 /** The NACKs of a resource on one stream. */
 export interface ResourceNack {
-  /** Digests of the forms that the pod NACKed. */
+  /** Digests of the revisions that the pod NACKed. */
   readonly digests: ReadonlySet<string>;
   /** When the first NACK came, milliseconds since the epoch. */
   readonly sinceMs: number;
@@ -34,34 +34,34 @@ export interface ResourceNack {
 }
 
 /** What the choice works with. `clock` gives milliseconds since the epoch. */
-export interface PodFormsDeps {
-  /** The kept forms of a published resource, that one first, then the newest. */
-  readonly formsOf: (name: string) => readonly Form[];
+export interface PodRevisionsDeps {
+  /** The kept revisions of a published resource, that one first, then the newest. */
+  readonly revisionsOf: (name: string) => readonly Revision[];
   readonly snapshotMaxBytes: number;
   readonly clock: () => number;
 }
 
-/** The forms of one stream. */
-export class PodForms {
-  readonly #deps: PodFormsDeps;
+/** The revisions of one stream. */
+export class PodRevisions {
+  readonly #deps: PodRevisionsDeps;
   readonly #nacks = new Map<string, ResourceNack>();
   /** NACKs by namespace since the last ACK. */
   readonly #nackCounts = new Map<string, number>();
-  /** Namespaces of which only ACKed forms are sent, and one more that is tried: the next to try first. */
+  /** Namespaces of which only ACKed revisions are sent, and one more that is tried: the next to try first. */
   readonly #restricted = new Set<string>();
-  #trial: Form | undefined;
+  #trial: Revision | undefined;
   #nextTrialMs = -Infinity;
 
-  constructor(deps: PodFormsDeps) {
+  constructor(deps: PodRevisionsDeps) {
     this.#deps = deps;
   }
 
-  /** The NACKs by name of the resource, of forms that are kept. */
+  /** The NACKs by name of the resource, of revisions that are kept. */
   get nacks(): ReadonlyMap<string, ResourceNack> {
     return this.#nacks;
   }
 
-  /** When a further form may be tried, milliseconds since the epoch; undefined: none waits for that. */
+  /** When a further revision may be tried, milliseconds since the epoch; undefined: none waits for that. */
   get nextTrialMs(): number | undefined {
     return this.#restricted.size > 0 && this.#trial === undefined ? this.#nextTrialMs : undefined;
   }
@@ -73,19 +73,19 @@ export class PodForms {
   }
 
   /** Takes a NACK. A text that does not begin with the name of a sent resource marks nothing. */
-  nack(sent: SentForms, message: string): void {
+  nack(sent: SentRevisions, message: string): void {
     const name = message.split(":", 1)[0] ?? "";
-    const form = formIn(sent, name);
-    if (form === undefined) return;
+    const revision = revisionIn(sent, name);
+    if (revision === undefined) return;
     const nowMs = this.#deps.clock();
     const known = this.#nacks.get(name);
-    const digests = new Set(known?.digests).add(form.digest);
+    const digests = new Set(known?.digests).add(revision.digest);
     this.#nacks.set(name, { digests, sinceMs: known?.sinceMs ?? nowMs, message });
     if (this.#trial?.name === name) this.#trial = undefined;
-    const count = (this.#nackCounts.get(form.namespace) ?? 0) + 1;
-    this.#nackCounts.set(form.namespace, count);
-    if (count < NAMESPACE_NACKS_MAX || this.#restricted.has(form.namespace)) return;
-    this.#restricted.add(form.namespace);
+    const count = (this.#nackCounts.get(revision.namespace) ?? 0) + 1;
+    this.#nackCounts.set(revision.namespace, count);
+    if (count < NAMESPACE_NACKS_MAX || this.#restricted.has(revision.namespace)) return;
+    this.#restricted.add(revision.namespace);
     this.#nextTrialMs = nowMs + TRIAL_INTERVAL_MS;
   }
 
@@ -93,14 +93,14 @@ export class PodForms {
    * What to send while `published` is active for the pod's fleet; `acked` is what it ACKed last, and
    * `names` the resources that it subscribes to, undefined for all.
    */
-  choose(published: Snapshot, acked: SentForms | undefined, names?: ReadonlySet<string>): Snapshot {
+  choose(published: Snapshot, acked: SentRevisions | undefined, names?: ReadonlySet<string>): Snapshot {
     if (this.#nacks.size === 0 && this.#restricted.size === 0) return published;
     this.#forgetNacks(published, acked);
-    const substitutes = new Map<string, Form | undefined>();
+    const substitutes = new Map<string, Revision | undefined>();
     for (const name of this.#nacks.keys()) {
-      const form = published.get(name);
-      const best = form === undefined ? undefined : this.#newest(form, acked);
-      if (best !== form) substitutes.set(name, best);
+      const revision = published.get(name);
+      const best = revision === undefined ? undefined : this.#newest(revision, acked);
+      if (best !== revision) substitutes.set(name, best);
     }
     if (this.#restricted.size > 0) this.#restrict(published, { acked, names }, substitutes);
     fit(published, substitutes, this.#deps.snapshotMaxBytes);
@@ -108,43 +108,47 @@ export class PodForms {
   }
 
   /**
-   * Forgets the NACKs of forms that are no longer kept, and of all other forms when the pod has the
+   * Forgets the NACKs of revisions that are no longer kept, and of all other revisions when the pod has the
    * published one: its report lacks nothing then, and what it NACKed before needs another answer.
    */
-  #forgetNacks(published: Snapshot, acked: SentForms | undefined): void {
+  #forgetNacks(published: Snapshot, acked: SentRevisions | undefined): void {
     for (const [name, nack] of this.#nacks) {
-      const [form, loaded] = [published.get(name), formIn(acked, name)];
-      const isLoaded = form !== undefined && form.digest === loaded?.digest;
-      const forms = isLoaded ? [form] : [form, loaded, ...this.#deps.formsOf(name)];
-      const digests = nack.digests.intersection(new Set(forms.map((form) => form?.digest)));
+      const [revision, loaded] = [published.get(name), revisionIn(acked, name)];
+      const isLoaded = revision !== undefined && revision.digest === loaded?.digest;
+      const revisions = isLoaded ? [revision] : [revision, loaded, ...this.#deps.revisionsOf(name)];
+      const digests = nack.digests.intersection(new Set(revisions.map((revision) => revision?.digest)));
       if (digests.size === 0) this.#nacks.delete(name);
       else this.#nacks.set(name, { ...nack, digests });
     }
   }
 
-  /** The newest form of a resource that the pod has not NACKed. */
-  #newest(published: Form, acked: SentForms | undefined): Form | undefined {
+  /** The newest revision of a resource that the pod has not NACKed. */
+  #newest(published: Revision, acked: SentRevisions | undefined): Revision | undefined {
     const { name, identity } = published;
-    const others = [formIn(acked, name), ...this.#deps.formsOf(name)].filter((form) => form?.identity === identity);
-    const newestFirst = others.flatMap((form) => form ?? []).toSorted((left, right) => right.sequence - left.sequence);
-    return [published, ...newestFirst].find((form) => !this.#isNacked(form));
+    const others = [revisionIn(acked, name), ...this.#deps.revisionsOf(name)].filter(
+      (revision) => revision?.identity === identity,
+    );
+    const newestFirst = others
+      .flatMap((revision) => revision ?? [])
+      .toSorted((left, right) => right.sequence - left.sequence);
+    return [published, ...newestFirst].find((revision) => !this.#isNacked(revision));
   }
 
-  #isNacked({ name, digest }: Form): boolean {
+  #isNacked({ name, digest }: Revision): boolean {
     return this.#nacks.get(name)?.digests.has(digest) === true;
   }
 
-  /** Holds back what the pod has not ACKed of restricted namespaces, but for one form that is tried. */
+  /** Holds back what the pod has not ACKed of restricted namespaces, but for one revision that is tried. */
   #restrict(
     published: Snapshot,
-    { acked, names }: { readonly acked: SentForms | undefined; readonly names: ReadonlySet<string> | undefined },
-    substitutes: Map<string, Form | undefined>,
+    { acked, names }: { readonly acked: SentRevisions | undefined; readonly names: ReadonlySet<string> | undefined },
+    substitutes: Map<string, Revision | undefined>,
   ): void {
-    const untried: Form[] = [];
-    for (const form of published.forms) {
-      if (!this.#restricted.has(form.namespace) || names?.has(form.name) === false) continue;
-      const wanted = substitutes.has(form.name) ? substitutes.get(form.name) : form;
-      if (wanted !== undefined && wanted.digest !== formIn(acked, form.name)?.digest) untried.push(wanted);
+    const untried: Revision[] = [];
+    for (const revision of published.revisions) {
+      if (!this.#restricted.has(revision.namespace) || names?.has(revision.name) === false) continue;
+      const wanted = substitutes.has(revision.name) ? substitutes.get(revision.name) : revision;
+      if (wanted !== undefined && wanted.digest !== revisionIn(acked, revision.name)?.digest) untried.push(wanted);
     }
     const nowMs = this.#deps.clock();
     if (this.#trial !== undefined && !untried.includes(this.#trial)) this.#trial = undefined;
@@ -154,8 +158,8 @@ export class PodForms {
       this.#trial = this.#nextOf(untried);
       this.#nextTrialMs = nowMs + TRIAL_INTERVAL_MS;
     }
-    for (const { name, identity } of untried.filter((form) => form !== this.#trial)) {
-      const loaded = formIn(acked, name);
+    for (const { name, identity } of untried.filter((revision) => revision !== this.#trial)) {
+      const loaded = revisionIn(acked, name);
       const isUsable = loaded?.identity === identity && !this.#isNacked(loaded);
       substitutes.set(name, isUsable ? loaded : undefined);
     }
@@ -163,26 +167,26 @@ export class PodForms {
     for (const namespace of this.#restricted) if (!open.has(namespace)) this.#restricted.delete(namespace);
   }
 
-  /** The form to try next. Namespaces take turns: edits in one hold back none of another. */
-  #nextOf(untried: readonly Form[]): Form | undefined {
+  /** The revision to try next. Namespaces take turns: edits in one hold back none of another. */
+  #nextOf(untried: readonly Revision[]): Revision | undefined {
     for (const namespace of this.#restricted) {
-      const form = untried.find((each) => each.namespace === namespace);
-      if (form === undefined) continue;
+      const revision = untried.find((each) => each.namespace === namespace);
+      if (revision === undefined) continue;
       this.#restricted.delete(namespace);
       this.#restricted.add(namespace);
-      return form;
+      return revision;
     }
     return undefined;
   }
 }
 
-/** Leaves out earlier forms, of the youngest resource first, while the snapshot would be too large. */
-function fit(published: Snapshot, substitutes: Map<string, Form | undefined>, maxBytes: number): void {
+/** Leaves out earlier revisions, of the youngest resource first, while the snapshot would be too large. */
+function fit(published: Snapshot, substitutes: Map<string, Revision | undefined>, maxBytes: number): void {
   let sizeBytes = published.sizeBytes;
-  for (const [name, form] of substitutes)
-    sizeBytes += (form?.bytes.length ?? 0) - (published.get(name)?.bytes.length ?? 0);
+  for (const [name, revision] of substitutes)
+    sizeBytes += (revision?.bytes.length ?? 0) - (published.get(name)?.bytes.length ?? 0);
   const youngestFirst = [...substitutes.values()]
-    .flatMap((form) => form ?? [])
+    .flatMap((revision) => revision ?? [])
     .toSorted((left, right) => compareAge(right, left));
   for (const { name, bytes } of youngestFirst) {
     if (sizeBytes <= maxBytes) return;
@@ -203,9 +207,9 @@ const unused = new FinalizationRegistry<readonly [known: KnownSnapshots, key: st
 
 function derive(published: Snapshot, substitutes: Substitutes): Snapshot {
   if (substitutes.size === 0) return published;
-  // A hash: a pod that NACKs thousands of forms gets thousands of choices of thousands of substitutes.
+  // A hash: a pod that NACKs thousands of revisions gets thousands of choices of thousands of substitutes.
   const key = digestOf(
-    Array.from(substitutes, ([name, form]) => `${name} ${form?.digest}`)
+    Array.from(substitutes, ([name, revision]) => `${name} ${revision?.digest}`)
       .toSorted()
       .join("\n"),
   );

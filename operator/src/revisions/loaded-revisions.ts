@@ -1,4 +1,4 @@
-// The interface of what is known about loaded forms: the merged reports of all control plane replicas.
+// The interface of what is known about loaded revisions: the merged reports of all control plane replicas.
 
 /** An object for good: a later one of the same name has another UID. */
 export interface ObjectIdentity {
@@ -7,12 +7,12 @@ export interface ObjectIdentity {
   readonly uid: string;
 }
 
-/** The forms that pods have loaded. */
-export interface LoadedForms {
+/** The revisions that pods have loaded. */
+export interface LoadedRevisions {
   /**
    * The generation of a RateLimitConfig that every connected pod which is sent it, at least one, has
-   * ACKed. Undefined when there is none, and when that is not known: a replica is silent, the form is
-   * invalid, does not own its domain, or is served in an earlier form.
+   * ACKed. Undefined when there is none, and when that is not known: a replica is silent, the revision is
+   * invalid, does not own its domain, or is served in an earlier revision.
    */
   loadedGeneration(config: ObjectIdentity): number | undefined;
 }

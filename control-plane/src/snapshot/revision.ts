@@ -1,4 +1,4 @@
-// The forms of resources: each is one content, serialised once for all fleets and streams.
+// The revisions of resources: each is one content, serialised once for all fleets and streams.
 import { createHash } from "node:crypto";
 
 import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
@@ -10,7 +10,7 @@ import { encodeResource } from "./response-bytes.ts";
 const DIGEST_LENGTH = 32;
 
 /** One content of a resource. */
-export interface Form {
+export interface Revision {
   /** `<namespace>/<name>`. */
   readonly name: string;
   readonly namespace: string;
@@ -22,28 +22,28 @@ export interface Form {
   readonly bytes: Buffer;
   /** Hash of the bytes. */
   readonly digest: string;
-  /** Newer forms of a resource have a higher number; handed over ones are not above 0. */
+  /** Newer revisions of a resource have a higher number; handed over ones are not above 0. */
   readonly sequence: number;
   readonly manifest: RateLimitConfigResource;
 }
 
 /** Serialises resources, each content once. */
-export class Forms {
+export class Revisions {
   /** A content stays the same object until its manifest changes. */
-  readonly #known = new WeakMap<ResourceContent, Form>();
+  readonly #known = new WeakMap<ResourceContent, Revision>();
   #sequence = 0;
 
-  /** The present form of a resource. */
-  present(resource: AcceptedResource): Form {
-    return this.#formOf(resource, resource.content, () => (this.#sequence += 1));
+  /** The current revision of a resource. */
+  present(resource: AcceptedResource): Revision {
+    return this.#revisionOf(resource, resource.content, () => (this.#sequence += 1));
   }
 
-  /** The forms that the source handed over, the newest first: older than all that was published here. */
-  lastGood(resource: AcceptedResource): readonly Form[] {
-    return resource.lastGood.map((content, index) => this.#formOf(resource, content, () => -index));
+  /** The revisions that the source handed over, the newest first: older than all that was published here. */
+  lastGood(resource: AcceptedResource): readonly Revision[] {
+    return resource.lastGood.map((content, index) => this.#revisionOf(resource, content, () => -index));
   }
 
-  #formOf(resource: AcceptedResource, content: ResourceContent, nextSequence: () => number): Form {
+  #revisionOf(resource: AcceptedResource, content: ResourceContent, nextSequence: () => number): Revision {
     return this.#known.getOrInsertComputed(content, ({ message, manifest }) => {
       const { key: name, namespace, identity, createdMs, domain } = resource;
       const bytes = encodeResource(message);

@@ -1,6 +1,6 @@
-// Finds in the merged reports which forms all pods have loaded. Pure.
+// Finds in the merged reports which revisions all pods have loaded. Pure.
 import type { ResourceReports } from "../reports/merged-reports.ts";
-import type { ObjectIdentity } from "./loaded-forms.ts";
+import type { ObjectIdentity } from "./loaded-revisions.ts";
 
 /**
  * The generation of a RateLimitConfig that every connected pod which is sent it, at least one, has ACKed,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { FleetPods, KnownResource, ResourceReports } from "../reports/merged-reports.ts";
-import { reportedGeneration } from "./reported-forms.ts";
+import { reportedGeneration } from "./reported-revisions.ts";
 
 const LOADED: FleetPods = { name: "*", digest: "d", accepted: 2, pending: 0, rejected: [] };
 const IDLE: FleetPods = { ...LOADED, accepted: 0 };
@@ -43,7 +43,7 @@ describe("reportedGeneration()", () => {
     { when: "a replica knows an object before it", of: reports(KNOWN, { ...KNOWN, uid: "v" }), is: undefined },
     { when: "all know an object before it", of: reports({ ...KNOWN, uid: "v" }), is: undefined },
     { when: "it is not accepted", of: reports({ ...KNOWN, reason: "InvalidSpec" }), is: undefined },
-    { when: "an earlier form is served", of: reports({ ...KNOWN, servesLastGood: true }), is: undefined },
+    { when: "an earlier revision is served", of: reports({ ...KNOWN, servesLastGood: true }), is: undefined },
   ])("is $is when $when", ({ of, is }) => {
     expect(reportedGeneration({ uid: "u" }, of)).toBe(is);
   });

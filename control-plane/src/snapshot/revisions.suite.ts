@@ -1,13 +1,13 @@
-// Forms for tests, without a manifest behind them. Only tests import it.
+// Revisions for tests, without a manifest behind them. Only tests import it.
 import { API_VERSION, KIND } from "@weir/crds/rate-limit-config/schema/schema";
 
-import { digestOf, type Form } from "./form.ts";
+import { digestOf, type Revision } from "./revision.ts";
 
-/** The fields in which forms of tests differ. */
-export interface FormText {
+/** The fields in which revisions of tests differ. */
+export interface RevisionText {
   /** `<namespace>/<name>`; the namespace is `default` unless the name has one. */
   readonly name: string;
-  /** The content; forms with the same content have the same digest. */
+  /** The content; revisions with the same content have the same digest. */
   readonly content?: number | string;
   readonly identity?: string;
   readonly createdMs?: number;
@@ -17,8 +17,15 @@ export interface FormText {
 
 let sequence = 0;
 
-/** A form; each one is newer than those before. */
-export function formOf({ name, content = 1, identity = "one", createdMs = 0, sizeBytes, ...rest }: FormText): Form {
+/** A revision; each one is newer than those before. */
+export function revisionOf({
+  name,
+  content = 1,
+  identity = "one",
+  createdMs = 0,
+  sizeBytes,
+  ...rest
+}: RevisionText): Revision {
   const key = name.includes("/") ? name : `default/${name}`;
   const text = `${key}=${content}`;
   const bytes = Buffer.alloc(sizeBytes ?? text.length, text);
@@ -39,7 +46,7 @@ export function formOf({ name, content = 1, identity = "one", createdMs = 0, siz
   };
 }
 
-/** The contents of forms: `<namespace>/<name>=<content>`. */
-export function contentsOf(forms: readonly Form[]): readonly string[] {
-  return forms.map(({ bytes }) => bytes.toString());
+/** The contents of revisions: `<namespace>/<name>=<content>`. */
+export function contentsOf(revisions: readonly Revision[]): readonly string[] {
+  return revisions.map(({ bytes }) => bytes.toString());
 }

@@ -1,0 +1,76 @@
+// Keeps earlier revisions of each resource, for pods that NACK the published one.
+import type { Revision } from "./revision.ts";
+
+/** Most revisions that are kept of a resource because pods had loaded them. */
+const LOADED_MAX = 4;
+
+/** The revisions of one resource. */
+interface KeptRevisions {
+  readonly published: Revision;
+  /** The one that was published before. */
+  readonly previous: Revision | undefined;
+  /** Whether connected pods had loaded that when the published one came. */
+  readonly isPreviousLoaded: boolean;
+  /** Further ones that pods had loaded while they were published or after; the newest first. */
+  readonly loaded: readonly Revision[];
+  /** The last good ones that the source handed over, the newest first. */
+  readonly lastGood: readonly Revision[];
+}
+
+/** Returns whether a connected pod has loaded a revision. */
+export type IsLoaded = (revision: Revision) => boolean;
+
+/** The revisions that this replica keeps, of published resources only. */
+export class RevisionHistory {
+  #kept: ReadonlyMap<string, KeptRevisions> = new Map();
+
+  /**
+   * Takes the published revisions, and those that the source handed over, by name. `held`: of resources
+   * that may come back; what is kept of them stays.
+   */
+  update(
+    published: Iterable<Revision>,
+    lastGood: ReadonlyMap<string, readonly Revision[]>,
+    isLoaded: IsLoaded,
+    held: Iterable<Revision> = [],
+  ): void {
+    const kept = new Map<string, KeptRevisions>();
+    for (const revision of published)
+      kept.set(revision.name, this.#keep(revision, lastGood.get(revision.name) ?? [], isLoaded));
+    for (const { name } of held) {
+      const before = this.#kept.get(name);
+      if (before !== undefined) kept.getOrInsert(name, before);
+    }
+    this.#kept = kept;
+  }
+
+  /** The revisions of a published resource: that one first, then the newest. */
+  revisionsOf(name: string): readonly Revision[] {
+    const kept = this.#kept.get(name);
+    if (kept === undefined) return [];
+    const { published, previous, loaded, lastGood } = kept;
+    const earlier = [previous, ...loaded].flatMap((revision) => revision ?? []).toSorted(newestFirst);
+    return [published, ...earlier, ...lastGood];
+  }
+
+  #keep(published: Revision, lastGood: readonly Revision[], isLoaded: IsLoaded): KeptRevisions {
+    const before = this.#kept.get(published.name);
+    if (before?.published.identity !== published.identity)
+      return { published, previous: undefined, isPreviousLoaded: false, loaded: [], lastGood };
+    if (before.published.digest === published.digest) return { ...before, published, lastGood };
+    const { previous, isPreviousLoaded } = before;
+    const further = previous !== undefined && (isPreviousLoaded || isLoaded(previous)) ? [previous] : [];
+    const loaded = [...further, ...before.loaded].filter(({ digest }) => digest !== published.digest);
+    return {
+      published,
+      previous: before.published,
+      isPreviousLoaded: isLoaded(before.published),
+      loaded: loaded.toSorted(newestFirst).slice(0, LOADED_MAX),
+      lastGood,
+    };
+  }
+}
+
+function newestFirst(left: Revision, right: Revision): number {
+  return right.sequence - left.sequence;
+}
