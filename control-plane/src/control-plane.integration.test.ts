@@ -21,7 +21,7 @@ import { Hold, PodState, ResourceState, type Rollout } from "@weir/proto/generat
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createTestCertificates, tlsOf, type TestCertificates, until } from "./ads/ads-client.suite.ts";
-import { manifest } from "./assemble/manifests.suite.ts";
+import { manifest } from "./translate/manifests.suite.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
 import { askRollout } from "./report/rollout/ask-rollout.suite.ts";

@@ -25,7 +25,7 @@ import {
   type TestIdentity,
   until,
 } from "./ads/ads-client.suite.ts";
-import { manifest } from "./assemble/manifests.suite.ts";
+import { manifest } from "./translate/manifests.suite.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { askRollout } from "./report/rollout/ask-rollout.suite.ts";
 import { parseSettings } from "./settings.ts";

@@ -9,7 +9,7 @@ import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
-import { manifest } from "./assemble/manifests.suite.ts";
+import { manifest } from "./translate/manifests.suite.ts";
 import { askRollout } from "./report/rollout/ask-rollout.suite.ts";
 import { applyConfig, RESTARTS_TIMEOUT_MS } from "./source/kubernetes/kubernetes-fixture.suite.ts";
 

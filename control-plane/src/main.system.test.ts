@@ -13,7 +13,7 @@ import type { Program } from "@weir/harness/processes/start-process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { createTestCertificates, tlsOf, type TestCertificates, until } from "./ads/ads-client.suite.ts";
-import { manifest } from "./assemble/manifests.suite.ts";
+import { manifest } from "./translate/manifests.suite.ts";
 
 describe("weir-control-plane", () => {
   let folder: string;

@@ -12,7 +12,7 @@ import { eventually } from "@weir/harness/processes/eventually";
 import { PodState, ResourceState, type Rollout } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { manifest, type ManifestText } from "./assemble/manifests.suite.ts";
+import { manifest, type ManifestText } from "./translate/manifests.suite.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { askRollout } from "./report/rollout/ask-rollout.suite.ts";
 import { parseSettings } from "./settings.ts";

@@ -11,7 +11,7 @@ import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "@weir/h
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { until } from "./ads/ads-client.suite.ts";
-import { manifest } from "./assemble/manifests.suite.ts";
+import { manifest } from "./translate/manifests.suite.ts";
 
 /** A status that says that what the span stands for failed. */
 const FAILED = 2;

@@ -11,7 +11,7 @@ import { ACK, type Answer, cannotLoad, ScriptedPod, type ScriptedPodOptions } fr
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 import { until } from "./ads/ads-client.suite.ts";
-import { manifest } from "./assemble/manifests.suite.ts";
+import { manifest } from "./translate/manifests.suite.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
 

@@ -29,7 +29,7 @@ import {
   type TestIdentity,
   until,
 } from "./ads/ads-client.suite.ts";
-import { manifest } from "./assemble/manifests.suite.ts";
+import { manifest } from "./translate/manifests.suite.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
 

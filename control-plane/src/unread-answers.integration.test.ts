@@ -10,7 +10,7 @@ import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { until } from "./ads/ads-client.suite.ts";
-import { manifest } from "./assemble/manifests.suite.ts";
+import { manifest } from "./translate/manifests.suite.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
 

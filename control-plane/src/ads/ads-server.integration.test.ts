@@ -13,7 +13,7 @@ import { RateLimitConfigDiscoveryService } from "@weir/proto/generated/ratelimit
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import type { ManifestText } from "../assemble/manifests.suite.ts";
+import type { ManifestText } from "../translate/manifests.suite.ts";
 import { PodRegistry } from "../pods/pod-registry.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 import { largeSnapshot, snapshotOf } from "../snapshot/snapshots-of.suite.ts";

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createLog, silentLog } from "@weir/common/log/log";
 
-import { type ManifestText, stateOfManifests } from "../assemble/manifests.suite.ts";
+import { type ManifestText, stateOfManifests } from "../translate/manifests.suite.ts";
 import { Publisher } from "../snapshot/publisher.ts";
 import type { LastGoodRevisions, Source, SourceState } from "../source/source.ts";
 import { LastGoodKeeper } from "./last-good-keeper.ts";

@@ -2,7 +2,7 @@
 import { createLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
-import { manifest, type ManifestText } from "../assemble/manifests.suite.ts";
+import { manifest, type ManifestText } from "../translate/manifests.suite.ts";
 import type { ResourceNack, SentRevisions } from "../pods/pod-revisions.ts";
 import { PodRegistry, type PodReport } from "../pods/pod-registry.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";

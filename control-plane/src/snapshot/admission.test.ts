@@ -1,7 +1,7 @@
 // Tests of admission.ts: which revisions are published when not all of them fit.
 import { describe, expect, it } from "vitest";
 
-import type { AcceptedResource } from "../assemble/desired-configuration.ts";
+import type { AcceptedResource } from "../translate/desired-configuration.ts";
 import { type Admission, admit, type AdmissionBounds, type Applicant } from "./admission.ts";
 import { revisionOf, type RevisionText } from "./revisions.suite.ts";
 import { Snapshot } from "./snapshot.ts";

@@ -2,7 +2,7 @@
 // beyond its bounds waits, oldest first. Pure, and without a memory of its own: replicas are equal.
 import { compareAge } from "@weir/limits/ownership/ownership";
 
-import type { AcceptedResource } from "../assemble/desired-configuration.ts";
+import type { AcceptedResource } from "../translate/desired-configuration.ts";
 import type { Revision } from "./revision.ts";
 import { OTHER_FLEETS } from "./publication.ts";
 import { type PlacedRevision, Snapshot } from "./snapshot.ts";

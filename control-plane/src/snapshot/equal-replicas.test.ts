@@ -4,7 +4,7 @@ import { silentLog } from "@weir/common/log/log";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
-import { manifest, type ManifestText, stateOf } from "../assemble/manifests.suite.ts";
+import { manifest, type ManifestText, stateOf } from "../translate/manifests.suite.ts";
 import type { Source, SourceResource, SourceState } from "../source/source.ts";
 import { Publisher } from "./publisher.ts";
 

@@ -1,7 +1,7 @@
 // Logs what changes in refusals, what fits and published snapshots: each change once, when it happens.
 import type { Log } from "@weir/common/log/log";
 
-import type { DesiredConfiguration, Refusal } from "../assemble/desired-configuration.ts";
+import type { DesiredConfiguration, Refusal } from "../translate/desired-configuration.ts";
 import type { Admission } from "./admission.ts";
 import { type Publication, publicationFor } from "./publication.ts";
 

@@ -6,7 +6,7 @@ import { namesOf } from "@weir/harness/ads/pod-end";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 import { FakeAdsStream } from "../ads/stream/fake-ads-stream.suite.ts";
-import { manifest, type ManifestText, stateOf } from "../assemble/manifests.suite.ts";
+import { manifest, type ManifestText, stateOf } from "../translate/manifests.suite.ts";
 import { PodRegistry } from "../pods/pod-registry.ts";
 import type { Source, SourceCondition, SourceState } from "../source/source.ts";
 import type { IsLoaded } from "./revision-history.ts";

@@ -7,8 +7,8 @@ import type { Log } from "@weir/common/log/log";
 import { timerDelayMs } from "@weir/common/timers/timer-delay";
 import type { Tracing } from "@weir/common/tracing/tracing";
 
-import { translateResources } from "../assemble/translate-resources.ts";
-import type { AcceptedResource, DesiredConfiguration } from "../assemble/desired-configuration.ts";
+import { translateResources } from "../translate/translate-resources.ts";
+import type { AcceptedResource, DesiredConfiguration } from "../translate/desired-configuration.ts";
 import type { Source, SourceState } from "../source/source.ts";
 import { Debounce } from "./debounce.ts";
 import { admit, type Admission, type AdmissionBounds, type Applicant } from "./admission.ts";

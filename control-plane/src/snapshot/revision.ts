@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 
 import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
 
-import type { AcceptedResource, ResourceContent } from "../assemble/desired-configuration.ts";
+import type { AcceptedResource, ResourceContent } from "../translate/desired-configuration.ts";
 import { encodeResource } from "./response-bytes.ts";
 
 /** Hexadecimal characters of a digest: 128 bits, so that no two contents have the same one. */

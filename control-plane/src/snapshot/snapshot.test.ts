@@ -6,9 +6,9 @@ import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-import type { AcceptedResource } from "../assemble/desired-configuration.ts";
-import { translateResources } from "../assemble/translate-resources.ts";
-import { manifest, type ManifestText, stateOf, stateOfManifests } from "../assemble/manifests.suite.ts";
+import type { AcceptedResource } from "../translate/desired-configuration.ts";
+import { translateResources } from "../translate/translate-resources.ts";
+import { manifest, type ManifestText, stateOf, stateOfManifests } from "../translate/manifests.suite.ts";
 import { type Revision, Revisions } from "./revision.ts";
 import { revisionOf } from "./revisions.suite.ts";
 import { encodeTail } from "./response-bytes.ts";

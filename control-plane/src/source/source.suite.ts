@@ -2,7 +2,7 @@
 import { eventually } from "@weir/harness/processes/eventually";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-import { manifest } from "../assemble/manifests.suite.ts";
+import { manifest } from "../translate/manifests.suite.ts";
 import type { Source, SourceState } from "./source.ts";
 import { resourceKey } from "./source.ts";
 

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 
 import { describe, expect, it } from "vitest";
 
-import { manifest } from "../assemble/manifests.suite.ts";
+import { manifest } from "../translate/manifests.suite.ts";
 import { podOf, publisherOf, reportOf } from "../report/rollout/rollout-facts.suite.ts";
 import { PodRegistry } from "../pods/pod-registry.ts";
 import { createMetrics } from "./metrics.ts";

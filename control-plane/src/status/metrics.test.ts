@@ -2,7 +2,7 @@
 // its series is bounded.
 import { describe, expect, it } from "vitest";
 
-import { manifest } from "../assemble/manifests.suite.ts";
+import { manifest } from "../translate/manifests.suite.ts";
 import {
   AT_MS,
   podOf,

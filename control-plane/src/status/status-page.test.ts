@@ -2,7 +2,7 @@
 // HTML.
 import { describe, expect, it } from "vitest";
 
-import { manifest } from "../assemble/manifests.suite.ts";
+import { manifest } from "../translate/manifests.suite.ts";
 import {
   AT,
   AT_MS,

@@ -6,7 +6,7 @@ import { createLog } from "@weir/common/log/log";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
-import type { ManifestText } from "../../assemble/manifests.suite.ts";
+import type { ManifestText } from "../../translate/manifests.suite.ts";
 import { PodRegistry } from "../../pods/pod-registry.ts";
 import { syncStatusOf } from "../../pods/sync-status.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";

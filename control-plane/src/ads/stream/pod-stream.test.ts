@@ -4,7 +4,7 @@ import { createLog } from "@weir/common/log/log";
 import { namesOf, requestOf } from "@weir/harness/ads/pod-end";
 import { describe, expect, it } from "vitest";
 
-import type { ManifestText } from "../../assemble/manifests.suite.ts";
+import type { ManifestText } from "../../translate/manifests.suite.ts";
 import { PodRegistry } from "../../pods/pod-registry.ts";
 import { syncStatusOf } from "../../pods/sync-status.ts";
 import { snapshotOf } from "../../snapshot/snapshots-of.suite.ts";

@@ -2,8 +2,8 @@
 // once, however many streams and fleets there are.
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
-import { type ManifestText, stateOfManifests } from "../../assemble/manifests.suite.ts";
-import { translateResources } from "../../assemble/translate-resources.ts";
+import { type ManifestText, stateOfManifests } from "../../translate/manifests.suite.ts";
+import { translateResources } from "../../translate/translate-resources.ts";
 import { encodeResource } from "../../snapshot/response-bytes.ts";
 import type { SnapshotSet } from "../../snapshot/snapshot.ts";
 import { snapshotsOf } from "../../snapshot/snapshots-of.suite.ts";

@@ -1,7 +1,7 @@
 // Tests of fleet-warnings.ts.
 import { describe, expect, it } from "vitest";
 
-import { manifest } from "../../assemble/manifests.suite.ts";
+import { manifest } from "../../translate/manifests.suite.ts";
 import { fleetWarnings, podFleetsOf, podWarnings, servedFleets } from "./fleet-warnings.ts";
 import { podOf, publisherOf, reportOf } from "./rollout-facts.suite.ts";
 import { rolloutMessage } from "./rollout-message.ts";

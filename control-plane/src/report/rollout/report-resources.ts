@@ -1,7 +1,7 @@
 // Reports resources: the status of each, its problems, and the sync status of its pods. Pure.
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
-import type { AcceptedResource, Refusal } from "../../assemble/desired-configuration.ts";
+import type { AcceptedResource, Refusal } from "../../translate/desired-configuration.ts";
 import { revisionIn } from "../../pods/pod-revisions.ts";
 import { type Deviation, deviationOf } from "../../pods/sync-status.ts";
 import type { Revision } from "../../snapshot/revision.ts";

@@ -5,7 +5,7 @@ import { RateLimitDescriptorSchema } from "@weir/proto/generated/ratelimit/confi
 import { RolloutFilterSchema, RolloutSchema } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
 import { describe, expect, it } from "vitest";
 
-import { manifest } from "../../assemble/manifests.suite.ts";
+import { manifest } from "../../translate/manifests.suite.ts";
 import type { PodState } from "../../pods/pod-registry.ts";
 import { entryFor } from "../../snapshot/publication.ts";
 import type { PublisherState } from "../../snapshot/publisher.ts";

@@ -1,5 +1,5 @@
 // Makes the rollout report from the state of the publisher and the answers of the pods. Pure.
-import type { Refusal } from "../../assemble/desired-configuration.ts";
+import type { Refusal } from "../../translate/desired-configuration.ts";
 import type { PodState, VersionEvent } from "../../pods/pod-registry.ts";
 import { syncStatusOf } from "../../pods/sync-status.ts";
 import { entryFor, OTHER_FLEETS, publicationFor } from "../../snapshot/publication.ts";

@@ -2,7 +2,7 @@
 // test changes.
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
-import { manifest } from "../../assemble/manifests.suite.ts";
+import { manifest } from "../../translate/manifests.suite.ts";
 import { RolloutFeed } from "./rollout-feed.ts";
 import { podOf, publisherOf, reportOf } from "./rollout-facts.suite.ts";
 import type { RolloutFilter, RolloutReport } from "./rollout-report.ts";

@@ -18,7 +18,7 @@ import { silentLog } from "@weir/common/log/log";
 import { eventually } from "@weir/harness/processes/eventually";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
-import { manifest } from "../../assemble/manifests.suite.ts";
+import { manifest } from "../../translate/manifests.suite.ts";
 import type { SourceState } from "../source.ts";
 import {
   describeSource,

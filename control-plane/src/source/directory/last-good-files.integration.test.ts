@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createLog, silentLog } from "@weir/common/log/log";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
-import { manifest } from "../../assemble/manifests.suite.ts";
+import { manifest } from "../../translate/manifests.suite.ts";
 import { type LastGoodRevisions, resourceKey, type SourceState } from "../source.ts";
 import { limitOf } from "../source.suite.ts";
 import { boundNamespaces } from "../bound-namespaces.ts";

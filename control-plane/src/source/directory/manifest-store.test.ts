@@ -1,7 +1,7 @@
 // Tests of manifest-store.ts: what remains of broken files, and the work that many files cause.
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
-import { manifest } from "../../assemble/manifests.suite.ts";
+import { manifest } from "../../translate/manifests.suite.ts";
 import type { SourceState } from "../source.ts";
 import { resourceKey } from "../source.ts";
 import { ManifestStore } from "./manifest-store.ts";

@@ -12,7 +12,7 @@ import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/ku
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 import { createTestAuthority } from "../../ads/ads-client.suite.ts";
-import { manifest } from "../../assemble/manifests.suite.ts";
+import { manifest } from "../../translate/manifests.suite.ts";
 import { keysOf, limitOf } from "../source.suite.ts";
 import type { ClusterConnection } from "@weir/kubernetes/access/cluster-access";
 import { applyConfig, openSource, RESTARTS_TIMEOUT_MS } from "./kubernetes-fixture.suite.ts";

@@ -7,7 +7,7 @@ import { eventually } from "@weir/harness/processes/eventually";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
-import { manifest, type ManifestText } from "../../assemble/manifests.suite.ts";
+import { manifest, type ManifestText } from "../../translate/manifests.suite.ts";
 import { limitOf } from "../source.suite.ts";
 import { resourceKey } from "../source.ts";
 import { startCuttingProxy } from "@weir/harness/servers/cutting-proxy";

@@ -8,7 +8,7 @@ import { eventually } from "@weir/harness/processes/eventually";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
-import { manifest } from "../../assemble/manifests.suite.ts";
+import { manifest } from "../../translate/manifests.suite.ts";
 import { keysOf, limitOf } from "../source.suite.ts";
 import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";
 import { applyConfig, LOOSE_CRD, openSource, QUICK, RESTARTS_TIMEOUT_MS } from "./kubernetes-fixture.suite.ts";

@@ -7,7 +7,7 @@ import { eventually } from "@weir/harness/processes/eventually";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-import { manifest } from "../../assemble/manifests.suite.ts";
+import { manifest } from "../../translate/manifests.suite.ts";
 import { limitOf } from "../source.suite.ts";
 import { resourceKey } from "../source.ts";
 import { type CuttingProxy, startCuttingProxy } from "@weir/harness/servers/cutting-proxy";

@@ -3,7 +3,7 @@
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 
-import { manifest } from "../../assemble/manifests.suite.ts";
+import { manifest } from "../../translate/manifests.suite.ts";
 import { describeSource, keysOf, limitOf, watchSource, type WatchedSource } from "../source.suite.ts";
 import { resourceKey } from "../source.ts";
 import { applyConfig, clusterFixture, LOOSE_CRD, QUICK, RESTARTS_TIMEOUT_MS } from "./kubernetes-fixture.suite.ts";
