@@ -5,7 +5,7 @@ import { type MessageFault, MessageReader, type MessageReceiver } from "../grpc/
 import type { Refusal, Route } from "../grpc/route.ts";
 import { GrpcStatus } from "../grpc/status.ts";
 import type { StreamingMethod, UnaryMethod } from "../grpc/method.ts";
-import type { Answers } from "./answers.ts";
+import type { Responses } from "./responses.ts";
 import type { Http2Counters } from "../limits/counters.ts";
 import type { Http2Limits } from "../limits/limits.ts";
 import type { Stream } from "../streams/stream.ts";
@@ -15,7 +15,7 @@ const WAITING_CALL_BYTES = 512;
 
 /** What calls work with. */
 export interface CallsDeps {
-  readonly answers: Answers;
+  readonly responses: Responses;
   readonly budget: ByteBudget;
   readonly counters: Http2Counters;
   readonly limits: Http2Limits;
@@ -34,7 +34,7 @@ export class Calls {
     if (route.kind === "unary") stream.unary = route;
     else if (route.kind === "streaming") this.#open(stream, route);
     else this.#refuse(stream, route);
-    if (route.kind !== "unary") this.#deps.answers.freeHead(stream);
+    if (route.kind !== "unary") this.#deps.responses.freeHead(stream);
   }
 
   /** Keeps the headers of a call that waits for its message. */
@@ -50,7 +50,7 @@ export class Calls {
   call(stream: Stream, method: UnaryMethod, bytes: Buffer, start: number, end: number): void {
     stream.unary = undefined;
     if (this.#take(stream)) method.handle(stream, bytes, start, end);
-    this.#deps.answers.freeHead(stream);
+    this.#deps.responses.freeHead(stream);
   }
 
   /** Reads DATA of a request that is not one message in one frame. */
@@ -64,16 +64,16 @@ export class Calls {
 
   /** The client has ended a request that is not answered. */
   end(stream: Stream): void {
-    const { answers } = this.#deps;
+    const { responses } = this.#deps;
     const { message, unary } = stream;
     if (stream.reader !== undefined && !stream.reader.isBetweenMessages) {
-      answers.refuse(stream, GrpcStatus.INTERNAL, "the request ends within a message");
+      responses.refuse(stream, GrpcStatus.INTERNAL, "the request ends within a message");
     } else if (stream.receiver !== undefined) {
       stream.receiver.halfClosed();
     } else if (unary !== undefined && message === undefined) {
-      answers.refuse(stream, GrpcStatus.UNIMPLEMENTED, "Received no request message for a unary method");
+      responses.refuse(stream, GrpcStatus.UNIMPLEMENTED, "Received no request message for a unary method");
     } else if (unary !== undefined && message !== undefined) {
-      answers.freeMessage(stream, message);
+      responses.freeMessage(stream, message);
       this.call(stream, unary, message, 0, message.length);
     }
   }
@@ -86,14 +86,14 @@ export class Calls {
 
   /** Counts a call that a method is going to answer; refuses it when there are too many. */
   #take(stream: Stream): boolean {
-    const { answers, limits, counters } = this.#deps;
-    if (answers.callsInFlight >= limits.callsInFlightMax) {
+    const { responses, limits, counters } = this.#deps;
+    if (responses.callsInFlight >= limits.callsInFlightMax) {
       counters.callsRefused += 1;
-      answers.refuse(stream, GrpcStatus.UNAVAILABLE, "too many calls are in flight on this connection");
+      responses.refuse(stream, GrpcStatus.UNAVAILABLE, "too many calls are in flight on this connection");
       return false;
     }
     counters.calls += 1;
-    answers.callsInFlight += 1;
+    responses.callsInFlight += 1;
     stream.isCalled = true;
     return true;
   }
@@ -103,13 +103,13 @@ export class Calls {
   }
 
   #receive(stream: Stream, bytes: Buffer, start: number, end: number): void {
-    const { answers, budget } = this.#deps;
+    const { responses, budget } = this.#deps;
     if (stream.isAnswered) {
       return;
     } else if (stream.receiver !== undefined) {
       stream.receiver.message(bytes, start, end);
     } else if (stream.message !== undefined) {
-      answers.refuse(stream, GrpcStatus.UNIMPLEMENTED, "Received a second request message for a unary method");
+      responses.refuse(stream, GrpcStatus.UNIMPLEMENTED, "Received a second request message for a unary method");
     } else if (budget.take(end - start)) {
       stream.message = Buffer.from(bytes.subarray(start, end));
     } else {
@@ -118,31 +118,31 @@ export class Calls {
   }
 
   #refuse(stream: Stream, refusal: Refusal): void {
-    const { answers, counters } = this.#deps;
+    const { responses, counters } = this.#deps;
     if (refusal.kind === "http") {
       counters.notGrpc += 1;
-      answers.refuseHttp(stream, refusal.status, refusal.text);
+      responses.refuseHttp(stream, refusal.status, refusal.text);
     } else {
       counters.grpcRefused += 1;
-      answers.refuse(stream, refusal.status, refusal.message, refusal.namesEncodings);
+      responses.refuse(stream, refusal.status, refusal.message, refusal.namesEncodings);
     }
   }
 
   #refuseMessage(stream: Stream, fault: MessageFault): void {
-    const { answers, counters, limits } = this.#deps;
+    const { responses, counters, limits } = this.#deps;
     switch (fault.kind) {
       case "compressed":
-        answers.refuse(stream, GrpcStatus.INTERNAL, "grpc: compressed flag set with identity or empty encoding");
+        responses.refuse(stream, GrpcStatus.INTERNAL, "grpc: compressed flag set with identity or empty encoding");
         return;
       case "too large": {
         counters.messagesTooLarge += 1;
         const sizes = `${fault.lengthBytes} vs. ${limits.messageMaxBytes}`;
-        answers.refuse(stream, GrpcStatus.RESOURCE_EXHAUSTED, `grpc: received message larger than max (${sizes})`);
+        responses.refuse(stream, GrpcStatus.RESOURCE_EXHAUSTED, `grpc: received message larger than max (${sizes})`);
         return;
       }
       case "no memory":
         counters.messagesWithoutMemory += 1;
-        answers.refuse(stream, GrpcStatus.RESOURCE_EXHAUSTED, "the server has no memory for further requests");
+        responses.refuse(stream, GrpcStatus.RESOURCE_EXHAUSTED, "the server has no memory for further requests");
     }
   }
 }

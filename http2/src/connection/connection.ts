@@ -6,7 +6,7 @@ import { HeaderBlocks } from "../headers/header-blocks.ts";
 import { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import type { TurnTask } from "../grpc/method.ts";
 import { ReadGate, ReadPause } from "../output/read-gate.ts";
-import { Answers } from "./answers.ts";
+import { Responses } from "./responses.ts";
 import { Calls } from "./calls.ts";
 import { type ConnectionDeps, hpackLimits } from "./connection-deps.ts";
 import { Control } from "./control.ts";
@@ -46,7 +46,7 @@ export class Connection implements FrameReceiver, TurnTask {
   readonly #gate: ReadGate;
   readonly #output: Output;
   readonly #streams: StreamTable;
-  readonly #answers: Answers;
+  readonly #responses: Responses;
   readonly #calls: Calls;
   readonly #requests: Requests;
   readonly #blocks: HeaderAssembly;
@@ -77,12 +77,12 @@ export class Connection implements FrameReceiver, TurnTask {
     this.#streams = new StreamTable((stream) => this.#hold(stream));
     this.#frames = new FrameBudget(limits, counters);
     const parts = { ...deps, output: this.#output, streams: this.#streams, frames: this.#frames, encoder };
-    this.#answers = new Answers(parts);
-    this.#calls = new Calls({ ...deps, answers: this.#answers });
+    this.#responses = new Responses(parts);
+    this.#calls = new Calls({ ...deps, responses: this.#responses });
     const heads = new HeaderBlocks(hpackLimits(limits), deps.fields);
-    this.#requests = new Requests({ ...parts, heads, calls: this.#calls, answers: this.#answers });
+    this.#requests = new Requests({ ...parts, heads, calls: this.#calls, responses: this.#responses });
     this.#blocks = new HeaderAssembly({ ...deps, receiver: this.#requests });
-    this.#control = new Control({ ...parts, answers: this.#answers, requests: this.#requests }, (bytes, start) =>
+    this.#control = new Control({ ...parts, responses: this.#responses, requests: this.#requests }, (bytes, start) =>
       this.#receivePong(bytes, start),
     );
     this.#reader = new FrameReader(this, budget);
@@ -92,7 +92,7 @@ export class Connection implements FrameReceiver, TurnTask {
 
   /** Calls that methods have not answered. */
   get callsInFlight(): number {
-    return this.#answers.callsInFlight;
+    return this.#responses.callsInFlight;
   }
 
   /** Open streams. */
@@ -137,7 +137,7 @@ export class Connection implements FrameReceiver, TurnTask {
   /** The sink has sent bytes that it did not send immediately. */
   sent(): void {
     this.#output.sent();
-    this.#answers.bodies.resume();
+    this.#responses.dataFrames.resume();
   }
 
   /** Time has passed. To be called about every second. */
@@ -232,7 +232,7 @@ export class Connection implements FrameReceiver, TurnTask {
     for (const stream of this.#streams) {
       if (!stream.hasStalled(nowMs, limits.streamStallTimeoutMs, limits.messageTimeoutMs)) continue;
       counters.streamStalls += 1;
-      this.#answers.reset(stream, stream.isLocalEnded ? ErrorCode.NO_ERROR : ErrorCode.CANCEL);
+      this.#responses.reset(stream, stream.isLocalEnded ? ErrorCode.NO_ERROR : ErrorCode.CANCEL);
     }
   }
 
@@ -284,7 +284,7 @@ export class Connection implements FrameReceiver, TurnTask {
   }
 
   #forget(): void {
-    for (const stream of this.#streams) this.#answers.drop(stream);
+    for (const stream of this.#streams) this.#responses.drop(stream);
     this.#reader.free();
     this.#blocks.free();
     this.#first = NOTHING;

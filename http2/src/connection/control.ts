@@ -4,7 +4,7 @@ import { ConnectionError, ErrorCode, Flag, FrameType, readUint31 } from "../fram
 import { checkFrame } from "../frames/frame-rules.ts";
 import { readSettings } from "../frames/settings.ts";
 import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
-import type { Answers } from "./answers.ts";
+import type { Responses } from "./responses.ts";
 import type { FrameBudget } from "../limits/frame-budget.ts";
 import type { Output } from "../output/output.ts";
 import type { Requests } from "./requests.ts";
@@ -13,7 +13,7 @@ import type { StreamTable } from "../streams/stream-table.ts";
 /** What control frames work with. */
 export interface ControlDeps {
   readonly streams: StreamTable;
-  readonly answers: Answers;
+  readonly responses: Responses;
   readonly requests: Requests;
   readonly output: Output;
   readonly encoder: HpackEncoder;
@@ -51,7 +51,7 @@ export class Control {
   }
 
   #settings(flags: number, bytes: Buffer, start: number, end: number): void {
-    const { encoder, output, answers, requests } = this.#deps;
+    const { encoder, output, responses, requests } = this.#deps;
     if ((flags & Flag.ACK) !== 0) {
       if (end > start)
         throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, "An acknowledgement of SETTINGS has content");
@@ -64,7 +64,7 @@ export class Control {
     if (change.headerTableBytes !== undefined) encoder.setTableMaxBytes(change.headerTableBytes);
     const offset = output.reserve(CONTROL_FRAME_MAX_BYTES);
     output.position = writeSettingsAck(output.chunk, offset);
-    if (change.initialWindowBytes !== undefined) answers.bodies.setInitialWindow(change.initialWindowBytes);
+    if (change.initialWindowBytes !== undefined) responses.dataFrames.setInitialWindow(change.initialWindowBytes);
   }
 
   #ping(flags: number, bytes: Buffer, start: number): void {
@@ -78,28 +78,28 @@ export class Control {
   }
 
   #windowUpdate(streamId: number, increment: number): void {
-    const { streams, answers, frames } = this.#deps;
+    const { streams, responses, frames } = this.#deps;
     if (streamId === 0) {
       if (increment === 0) throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "WINDOW_UPDATE of 0");
-      if (!answers.bodies.widen(increment))
+      if (!responses.dataFrames.widen(increment))
         throw new ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, "The window of the connection exceeds 2^31-1");
       return;
     }
     this.#throwIfIdle(streamId);
     const stream = streams.find(streamId);
     if (stream === undefined) return; // It was on its way when the stream was closed.
-    if (increment > 0 && answers.bodies.widenStream(stream, increment)) return;
-    answers.reset(stream, increment === 0 ? ErrorCode.PROTOCOL_ERROR : ErrorCode.FLOW_CONTROL_ERROR);
+    if (increment > 0 && responses.dataFrames.widenStream(stream, increment)) return;
+    responses.reset(stream, increment === 0 ? ErrorCode.PROTOCOL_ERROR : ErrorCode.FLOW_CONTROL_ERROR);
     frames.spendStreamError();
   }
 
   #reset(streamId: number): void {
-    const { streams, answers, frames } = this.#deps;
+    const { streams, responses, frames } = this.#deps;
     this.#throwIfIdle(streamId);
     const stream = streams.find(streamId);
     if (stream !== undefined) {
       streams.closed.noteReset(streamId, true);
-      answers.drop(stream);
+      responses.drop(stream);
     }
     frames.spendClientReset();
   }

@@ -9,7 +9,7 @@ import { findRoute, type Route } from "../grpc/route.ts";
 import type { HeaderBlocks, HeaderFault } from "../headers/header-blocks.ts";
 import type { RequestHead } from "../headers/request-head.ts";
 import type { Methods, Turn } from "../grpc/method.ts";
-import type { Answers } from "./answers.ts";
+import type { Responses } from "./responses.ts";
 import type { Calls } from "./calls.ts";
 import type { Http2Counters } from "../limits/counters.ts";
 import type { FrameBudget } from "../limits/frame-budget.ts";
@@ -25,7 +25,7 @@ export interface RequestsDeps {
   readonly heads: HeaderBlocks;
   readonly streams: StreamTable;
   readonly calls: Calls;
-  readonly answers: Answers;
+  readonly responses: Responses;
   readonly output: Output;
   readonly frames: FrameBudget;
   readonly turn: Turn;
@@ -105,7 +105,7 @@ export class Requests implements BlockReceiver {
   }
 
   #open(streamId: number, isLast: boolean, head: RequestHead | HeaderFault): void {
-    const { streams, answers, limits, calls, turn, frames } = this.#deps;
+    const { streams, responses, limits, calls, turn, frames } = this.#deps;
     if (!streams.accept(streamId))
       throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "A client cannot open a stream with an even identifier");
     if (head.kind !== "head") {
@@ -121,7 +121,7 @@ export class Requests implements BlockReceiver {
       this.#refuseStream(streamId);
       return;
     }
-    const stream = new Stream(streamId, head, answers, answers.bodies.initialWindowBytes);
+    const stream = new Stream(streamId, head, responses, responses.dataFrames.initialWindowBytes);
     const { timeoutMs } = head;
     if (timeoutMs !== undefined) stream.deadlineMs = turn.monotonicMs() + timeoutMs;
     streams.add(stream);
@@ -136,21 +136,21 @@ export class Requests implements BlockReceiver {
   }
 
   #refuseHead(streamId: number, isLast: boolean, fault: HeaderFault): void {
-    const { answers, counters, frames } = this.#deps;
+    const { responses, counters, frames } = this.#deps;
     throwIfBroken(fault);
     if (fault.kind === "too large") {
       counters.headersTooLarge += 1;
-      answers.refuseHeaders(streamId, isLast);
+      responses.refuseHeaders(streamId, isLast);
     } else {
-      answers.resetById(streamId, ErrorCode.PROTOCOL_ERROR);
+      responses.resetById(streamId, ErrorCode.PROTOCOL_ERROR);
     }
     frames.spendStreamError();
   }
 
   #refuseStream(streamId: number): void {
-    const { answers, counters, frames } = this.#deps;
+    const { responses, counters, frames } = this.#deps;
     counters.streamsRefused += 1;
-    answers.resetById(streamId, ErrorCode.REFUSED_STREAM);
+    responses.resetById(streamId, ErrorCode.REFUSED_STREAM);
     if (this.isLimitAcknowledged) frames.spendStreamError();
     else frames.spendControlFrame();
   }
@@ -177,7 +177,7 @@ export class Requests implements BlockReceiver {
   /** Allows the client to send on; a client that has its answer is asked to stop (RFC 9113, 8.1). */
   #continueRequest(stream: Stream): void {
     if (stream.isLocalEnded) {
-      this.#deps.answers.reset(stream, ErrorCode.NO_ERROR);
+      this.#deps.responses.reset(stream, ErrorCode.NO_ERROR);
       return;
     }
     this.#sendWindowUpdate(stream.id, stream.receivedBytes);
@@ -188,18 +188,18 @@ export class Requests implements BlockReceiver {
   #endRequest(stream: Stream): void {
     stream.isRemoteEnded = true;
     if (stream.missingBytes > 0) this.#resetFaulty(stream, ErrorCode.PROTOCOL_ERROR);
-    else if (stream.isLocalEnded) this.#deps.answers.drop(stream);
+    else if (stream.isLocalEnded) this.#deps.responses.drop(stream);
     else if (!stream.isAnswered) this.#deps.calls.end(stream);
   }
 
   #resetFaulty(stream: Stream, code: ErrorCode): void {
-    this.#deps.answers.reset(stream, code);
+    this.#deps.responses.reset(stream, code);
     this.#deps.frames.spendStreamError();
   }
 
   /** DATA or HEADERS on a stream that the client has ended, or that is closed (RFC 9113, 5.1). */
   #refuseStray(streamId: number, stream: Stream | undefined): void {
-    const { streams, answers, frames } = this.#deps;
+    const { streams, responses, frames } = this.#deps;
     if (stream !== undefined) {
       this.#resetFaulty(stream, ErrorCode.STREAM_CLOSED);
       return;
@@ -211,7 +211,7 @@ export class Requests implements BlockReceiver {
         frames.spendControlFrame(); // It may have been on its way.
         return;
       case "reset by client":
-        answers.resetById(streamId, ErrorCode.STREAM_CLOSED);
+        responses.resetById(streamId, ErrorCode.STREAM_CLOSED);
         frames.spendStreamError();
         return;
       case "skipped":

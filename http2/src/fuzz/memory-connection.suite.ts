@@ -133,7 +133,7 @@ class MemoryConnection implements FuzzedConnection {
   }
 }
 
-/** Answers some of the calls that wait, or all. */
+/** Responses some of the calls that wait, or all. */
 export function answerCalls({ waiting, chats, headers }: TestService, random: Random, isAll = false): void {
   if (headers.splice(0).some((each) => each["content-type"] === undefined))
     throw new Error("A call has no content-type");

@@ -28,7 +28,7 @@ export interface UnaryCall extends Call {
   reply<T>(encoder: MessageEncoder<T>, value: T): void;
   /** Sends a gRPC status other than OK. `message` is any text. */
   fail(status: number, message: string): void;
-  /** Answers with any number of messages, and a status. */
+  /** Responses with any number of messages, and a status. */
   stream(receiver: StreamingReceiver): StreamingCall;
 }
 
@@ -73,7 +73,7 @@ export interface StreamingReceiver {
 /** A method with one request. */
 export interface UnaryMethod {
   readonly kind: "unary";
-  /** Answers the call, now or later. The message is `bytes` from `start` up to `end`, valid until this returns. */
+  /** Responses the call, now or later. The message is `bytes` from `start` up to `end`, valid until this returns. */
   handle(call: UnaryCall, bytes: Buffer, start: number, end: number): void;
 }
 

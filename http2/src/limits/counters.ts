@@ -19,11 +19,11 @@ export interface Http2Counters {
   /** Messages refused with RESOURCE_EXHAUSTED: too large, or without memory left in the process. */
   messagesTooLarge: number;
   messagesWithoutMemory: number;
-  /** Answers that could not wait for the client for want of memory: their streams were reset. */
+  /** Responses that could not wait for the client for want of memory: their streams were reset. */
   answersWithoutMemory: number;
   /** Calls answered DEADLINE_EXCEEDED by the server. */
   deadlinesExceeded: number;
-  /** Answers of methods to streams that were reset, closed or timed out meanwhile. */
+  /** Responses of methods to streams that were reset, closed or timed out meanwhile. */
   lateAnswers: number;
   clientResets: number;
   /** Faulty streams that the server has reset. */

@@ -3,7 +3,7 @@ import type { DeadlineEntry } from "../grpc/deadlines.ts";
 import type { MessageReader } from "../grpc/message-reader.ts";
 import type { RequestHead } from "../headers/request-head.ts";
 import type { MessageEncoder, StreamingCall, StreamingReceiver, UnaryCall, UnaryMethod } from "../grpc/method.ts";
-import type { UnsentBody } from "./unsent-body.ts";
+import type { UnsentData } from "./unsent-data.ts";
 
 /** Writes the answers of streams. */
 export interface StreamOwner {
@@ -64,12 +64,12 @@ export class Stream implements UnaryCall, StreamingCall, DeadlineEntry {
   reader: MessageReader | undefined = undefined;
   message: Buffer | undefined = undefined;
   /** What flow control holds back. */
-  unsent: UnsentBody | undefined = undefined;
+  unsent: UnsentData | undefined = undefined;
 
   /** Progress and the message that was on its way at the last look of {@link hasStalled}, and since when. */
   #seenProgress: number | undefined = undefined;
   #seenMs = 0;
-  #seenMessage: UnsentBody | number | undefined = undefined;
+  #seenMessage: UnsentData | number | undefined = undefined;
   #messageMs = 0;
 
   constructor(id: number, head: RequestHead, owner: StreamOwner, sendWindowBytes: number) {
@@ -142,7 +142,7 @@ export class Stream implements UnaryCall, StreamingCall, DeadlineEntry {
   }
 
   /** The message that is on its way and takes memory: of the answer, or the number of that of the request. */
-  #message(): UnsentBody | number | undefined {
+  #message(): UnsentData | number | undefined {
     if (this.unsent !== undefined) return this.unsent;
     if (this.unary !== undefined) return 0;
     return this.reader?.isBetweenMessages === false ? this.reader.messages : undefined;

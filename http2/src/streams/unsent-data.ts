@@ -8,7 +8,7 @@ export type BodyEnd =
   | { readonly kind: "status"; readonly status: number; readonly message: string };
 
 /** A body in chunks, and how much of it is sent. */
-export class UnsentBody {
+export class UnsentData {
   readonly lengthBytes: number;
   /** What it takes of the memory of the process, in bytes; 0: its owner keeps it anyway, and does not change it. */
   readonly costBytes: number;

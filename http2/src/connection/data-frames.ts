@@ -8,7 +8,7 @@ import type { FrameBudget } from "../limits/frame-budget.ts";
 import type { Output } from "../output/output.ts";
 import type { Stream } from "../streams/stream.ts";
 import type { StreamTable } from "../streams/stream-table.ts";
-import { type BodyEnd, UnsentBody } from "../streams/unsent-body.ts";
+import { type BodyEnd, UnsentData } from "../streams/unsent-data.ts";
 
 /** The longest piece of a body: with its header it fits into a chunk, and every client accepts it. */
 const PIECE_MAX_BYTES = CHUNK_BYTES - FRAME_HEADER_BYTES;
@@ -26,7 +26,7 @@ const EARNING_PIECE_BYTES = 1024;
 const BODY_OVERHEAD_BYTES = 512;
 
 /** What bodies work with. */
-export interface BodiesDeps {
+export interface DataFramesDeps {
   readonly output: Output;
   readonly streams: StreamTable;
   readonly frames: FrameBudget;
@@ -34,17 +34,17 @@ export interface BodiesDeps {
 }
 
 /** The bodies of one connection that are not sent completely. */
-export class Bodies {
+export class DataFrames {
   /** What the client allows on the connection, in bytes. */
   windowBytes = DEFAULT_WINDOW_BYTES;
   /** What a new stream may send, in bytes. */
   initialWindowBytes = DEFAULT_WINDOW_BYTES;
-  readonly #deps: BodiesDeps;
+  readonly #deps: DataFramesDeps;
   /** Ends the answer of a stream whose body is sent. */
   readonly #finish: (stream: Stream, end: BodyEnd) => void;
   readonly #blocked = new Set<Stream>();
 
-  constructor(deps: BodiesDeps, finish: (stream: Stream, end: BodyEnd) => void) {
+  constructor(deps: DataFramesDeps, finish: (stream: Stream, end: BodyEnd) => void) {
     this.#deps = deps;
     this.#finish = finish;
   }
@@ -53,13 +53,13 @@ export class Bodies {
   send(stream: Stream, bytes: Buffer, end: BodyEnd): boolean {
     const costBytes = bytes.length + BODY_OVERHEAD_BYTES;
     if (!this.#deps.budget.take(costBytes)) return false;
-    this.#begin(stream, new UnsentBody([bytes], costBytes, end));
+    this.#begin(stream, new UnsentData([bytes], costBytes, end));
     return true;
   }
 
   /** Sends a body that its owner keeps for other streams, too. */
   sendShared(stream: Stream, chunks: readonly Buffer[], end: BodyEnd): void {
-    this.#begin(stream, new UnsentBody(chunks, 0, end));
+    this.#begin(stream, new UnsentData(chunks, 0, end));
   }
 
   /** Forgets what is left of a stream's body. */
@@ -109,13 +109,13 @@ export class Bodies {
     }
   }
 
-  #begin(stream: Stream, body: UnsentBody): void {
+  #begin(stream: Stream, body: UnsentData): void {
     stream.unsent = body;
     this.#blocked.add(stream);
     this.#continue(stream, body);
   }
 
-  #continue(stream: Stream, body: UnsentBody): void {
+  #continue(stream: Stream, body: UnsentData): void {
     const { output, frames } = this.#deps;
     while (body.sentBytes < body.lengthBytes) {
       const left = body.lengthBytes - body.sentBytes;
@@ -131,7 +131,7 @@ export class Bodies {
     this.#finish(stream, end);
   }
 
-  #sendPiece(stream: Stream, body: UnsentBody, length: number, flags: number): void {
+  #sendPiece(stream: Stream, body: UnsentData, length: number, flags: number): void {
     const { output } = this.#deps;
     const start = output.reserve(FRAME_HEADER_BYTES + (body.costBytes === 0 ? 0 : length));
     output.position = writeFrameHeader(output.chunk, start, length, FrameType.DATA, flags, stream.id);

@@ -7,7 +7,7 @@ import { MESSAGE_PREFIX_BYTES, writeMessagePrefix } from "../grpc/message-reader
 import { GrpcStatus } from "../grpc/status.ts";
 import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import type { MessageEncoder, StreamingReceiver } from "../grpc/method.ts";
-import { Bodies } from "./bodies.ts";
+import { DataFrames } from "./data-frames.ts";
 import { CHUNK_BYTES } from "../output/chunk-pool.ts";
 import type { Http2Counters } from "../limits/counters.ts";
 import type { FrameBudget } from "../limits/frame-budget.ts";
@@ -15,7 +15,7 @@ import { HeaderFrames, HEADERS_MAX_BYTES, OK_TRAILERS_MAX_BYTES } from "./header
 import type { Output } from "../output/output.ts";
 import type { Stream, StreamOwner } from "../streams/stream.ts";
 import type { StreamTable } from "../streams/stream-table.ts";
-import type { BodyEnd } from "../streams/unsent-body.ts";
+import type { BodyEnd } from "../streams/unsent-data.ts";
 
 /** Most bytes of an answer besides its message. */
 const ANSWER_OVERHEAD_BYTES = HEADERS_MAX_BYTES + FRAME_HEADER_BYTES + MESSAGE_PREFIX_BYTES + OK_TRAILERS_MAX_BYTES;
@@ -28,7 +28,7 @@ const DATA_END: BodyEnd = { kind: "data" };
 const OK_TRAILERS: BodyEnd = { kind: "ok" };
 
 /** What answers work with. */
-export interface AnswersDeps {
+export interface ResponsesDeps {
   readonly output: Output;
   readonly encoder: HpackEncoder;
   readonly streams: StreamTable;
@@ -39,20 +39,20 @@ export interface AnswersDeps {
 }
 
 /** The answers of one connection. */
-export class Answers implements StreamOwner {
+export class Responses implements StreamOwner {
   /** Calls that methods have not answered, also those whose stream is closed. */
   callsInFlight = 0;
   /** What flow control holds back. */
-  readonly bodies: Bodies;
+  readonly dataFrames: DataFrames;
   readonly #output: Output;
   readonly #headers: HeaderFrames;
-  readonly #deps: AnswersDeps;
+  readonly #deps: ResponsesDeps;
 
-  constructor(deps: AnswersDeps) {
+  constructor(deps: ResponsesDeps) {
     this.#deps = deps;
     this.#output = deps.output;
     this.#headers = new HeaderFrames(deps.encoder, deps.output);
-    this.bodies = new Bodies(deps, (stream, end) => this.#finishBody(stream, end));
+    this.dataFrames = new DataFrames(deps, (stream, end) => this.#finishBody(stream, end));
   }
 
   reply<T>(stream: Stream, encoder: MessageEncoder<T>, value: T): void {
@@ -62,7 +62,7 @@ export class Answers implements StreamOwner {
       this.#sendMessage(stream, encodeBody(encoder, value, maxBytes), OK_TRAILERS);
       return;
     }
-    const { bodies } = this;
+    const { dataFrames } = this;
     const output = this.#output;
     const start = output.reserve(maxBytes + ANSWER_OVERHEAD_BYTES);
     const { chunk } = output;
@@ -72,13 +72,13 @@ export class Answers implements StreamOwner {
     const messageEnd = encoder.encode(value, chunk, messageStart);
     writeMessagePrefix(chunk, prefixStart, messageEnd - messageStart);
     const dataBytes = messageEnd - prefixStart;
-    if (dataBytes > bodies.windowBytes || dataBytes > stream.sendWindowBytes) {
+    if (dataBytes > dataFrames.windowBytes || dataBytes > stream.sendWindowBytes) {
       stream.hasSentHeaders = true;
       output.position = dataStart;
       this.#sendMessage(stream, Buffer.from(chunk.subarray(prefixStart, messageEnd)), OK_TRAILERS);
       return;
     }
-    bodies.windowBytes -= dataBytes;
+    dataFrames.windowBytes -= dataBytes;
     writeFrameHeader(chunk, dataStart, dataBytes, FrameType.DATA, 0, stream.id);
     output.position = this.#headers.encodeOkTrailers(stream.id, chunk, messageEnd);
     this.#endLocal(stream);
@@ -96,7 +96,7 @@ export class Answers implements StreamOwner {
   sendShared(stream: Stream, chunks: readonly Buffer[]): boolean {
     if (stream.isAnswered || stream.unsent !== undefined) return false;
     this.#beginAnswer(stream);
-    this.bodies.sendShared(stream, [prefixOf(chunks), ...chunks], OPEN);
+    this.dataFrames.sendShared(stream, [prefixOf(chunks), ...chunks], OPEN);
     return true;
   }
 
@@ -115,7 +115,7 @@ export class Answers implements StreamOwner {
     else this.refuse(stream, GrpcStatus.DEADLINE_EXCEEDED, "Deadline exceeded");
   }
 
-  /** Answers in place of the method: with a gRPC status. */
+  /** Responses in place of the method: with a gRPC status. */
   refuse(stream: Stream, status: number, message: string, namesEncodings = false): void {
     stream.isAnswered = true;
     this.#freeRequest(stream);
@@ -123,7 +123,7 @@ export class Answers implements StreamOwner {
     this.#sendStatus(stream, status, message, namesEncodings);
   }
 
-  /** Answers a request that is not gRPC: with an HTTP status and a text of ASCII. */
+  /** Responses a request that is not gRPC: with an HTTP status and a text of ASCII. */
   refuseHttp(stream: Stream, status: number, text: string): void {
     stream.isAnswered = true;
     stream.hasSentHeaders = true;
@@ -133,7 +133,7 @@ export class Answers implements StreamOwner {
     else this.#endLocal(stream);
   }
 
-  /** Answers 431 to a request whose header list is not read. */
+  /** Responses 431 to a request whose header list is not read. */
   refuseHeaders(streamId: number, isRemoteEnded: boolean): void {
     this.#headers.sendHttpHeaders(streamId, 431, 0, false);
     if (isRemoteEnded) this.#deps.streams.closed.noteReset(streamId, false);
@@ -160,7 +160,7 @@ export class Answers implements StreamOwner {
     stream.isAnswered = true;
     if (stream.nextDeadline !== undefined) deadlines.remove(stream);
     this.#freeRequest(stream);
-    if (stream.unsent !== undefined) this.bodies.drop(stream);
+    if (stream.unsent !== undefined) this.dataFrames.drop(stream);
     if (stream.receiver !== undefined) this.#close(stream, stream.receiver);
   }
 
@@ -228,7 +228,7 @@ export class Answers implements StreamOwner {
   /** Sends a body; without memory for it the stream is reset with what gRPC clients call RESOURCE_EXHAUSTED. */
   #sendMessage(stream: Stream, body: Buffer, end: BodyEnd): boolean {
     this.#beginAnswer(stream);
-    if (this.bodies.send(stream, body, end)) return true;
+    if (this.dataFrames.send(stream, body, end)) return true;
     this.#deps.counters.answersWithoutMemory += 1;
     this.reset(stream, ErrorCode.ENHANCE_YOUR_CALM);
     return false;
