@@ -92,7 +92,10 @@ export class Operator {
   }
 
   #createClient(): ApiClient {
-    const slow = new RateLimitedLog(this.#deps.log, { intervalMs: LOG_INTERVAL_MS, clock: this.#deps.monotonicMs });
+    const slow = new RateLimitedLog(this.#deps.log, {
+      intervalMs: LOG_INTERVAL_MS,
+      monotonicMs: this.#deps.monotonicMs,
+    });
     return new ApiClient(this.#deps.access, REPLICA_TIMES, {
       userAgent: USER_AGENT,
       slow: (_request, { server, waitsFor, waitedMs }) =>

@@ -49,7 +49,10 @@ export function watchStore(
   },
 ): UserStore {
   const { log, events, nowMs = () => performance.now() } = deps;
-  const openLog = () => ({ log: new RateLimitedLog(log, { intervalMs: Infinity, clock: nowMs }), failedMs: -Infinity });
+  const openLog = () => ({
+    log: new RateLimitedLog(log, { intervalMs: Infinity, monotonicMs: nowMs }),
+    failedMs: -Infinity,
+  });
   const logs = { reads: openLog(), writes: openLog() };
   const watch = async (operation: StoreOperation, call: () => Promise<unknown>): Promise<unknown> => {
     const calls = STORE_OPERATIONS[operation];

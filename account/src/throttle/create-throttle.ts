@@ -43,7 +43,7 @@ export function createThrottle(
     };
     return { throttle, parts: [{ name: "throttle", start }] };
   }
-  const breaker = new CircuitBreaker({ nowMs: monotonicMs }, BREAKER);
+  const breaker = new CircuitBreaker({ monotonicMs }, BREAKER);
   let client: RateLimitClient | undefined;
   const parts: Part[] = [
     {

@@ -34,7 +34,10 @@ class ThrottleFixture {
     this.throttle = new Throttle(
       {
         service: hasService
-          ? { client: () => client, breaker: new CircuitBreaker({ nowMs }, { failuresMax: 3, openMs: 5000 }) }
+          ? {
+              client: () => client,
+              breaker: new CircuitBreaker({ monotonicMs: nowMs }, { failuresMax: 3, openMs: 5000 }),
+            }
           : undefined,
         local: new LocalLimiter({ clock: nowMs }),
         events: {

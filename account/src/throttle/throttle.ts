@@ -54,8 +54,8 @@ export class Throttle {
   constructor(deps: ThrottleDeps, { failure }: { readonly failure: FailureMode }) {
     this.#deps = deps;
     this.#failure = failure;
-    this.#failureLog = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, clock: deps.monotonicMs });
-    this.#log = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, clock: deps.monotonicMs });
+    this.#failureLog = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, monotonicMs: deps.monotonicMs });
+    this.#log = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, monotonicMs: deps.monotonicMs });
   }
 
   /**

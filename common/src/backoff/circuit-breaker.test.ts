@@ -4,7 +4,7 @@ import { CircuitBreaker } from "./circuit-breaker.ts";
 function breaker(): { readonly breaker: CircuitBreaker; advance(ms: number): void } {
   let nowMs = 1_000_000;
   return {
-    breaker: new CircuitBreaker({ nowMs: () => nowMs }, { failuresMax: 3, openMs: 5000 }),
+    breaker: new CircuitBreaker({ monotonicMs: () => nowMs }, { failuresMax: 3, openMs: 5000 }),
     advance: (ms) => {
       nowMs += ms;
     },

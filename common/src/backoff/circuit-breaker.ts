@@ -17,13 +17,13 @@ type State =
 
 /** The breaker of one server. */
 export class CircuitBreaker {
-  readonly #nowMs: () => number;
+  readonly #monotonicMs: () => number;
   readonly #options: BreakerOptions;
   #state: State = { kind: "closed", failures: 0 };
 
-  /** `nowMs` is a clock that only goes forward. */
-  constructor({ nowMs }: { readonly nowMs: () => number }, options: BreakerOptions) {
-    this.#nowMs = nowMs;
+  /** `monotonicMs`: milliseconds by a clock that only goes forward. */
+  constructor({ monotonicMs }: { readonly monotonicMs: () => number }, options: BreakerOptions) {
+    this.#monotonicMs = monotonicMs;
     this.#options = options;
   }
 
@@ -34,7 +34,7 @@ export class CircuitBreaker {
   mayCall(): boolean {
     if (this.#state.kind === "closed") return true;
     if (this.#state.kind === "trying") return false;
-    if (this.#nowMs() - this.#state.sinceMs < this.#options.openMs) return false;
+    if (this.#monotonicMs() - this.#state.sinceMs < this.#options.openMs) return false;
     this.#state = { kind: "trying" };
     return true;
   }
@@ -57,7 +57,7 @@ export class CircuitBreaker {
       this.#state = { kind: "closed", failures };
       return false;
     }
-    this.#state = { kind: "open", sinceMs: this.#nowMs() };
+    this.#state = { kind: "open", sinceMs: this.#monotonicMs() };
     return true;
   }
 }

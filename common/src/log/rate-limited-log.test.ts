@@ -25,7 +25,7 @@ describe("RateLimitedLog", () => {
       warn: record("warn"),
       error: record("error"),
     };
-    return new RateLimitedLog(log, { intervalMs, clock: () => nowMs });
+    return new RateLimitedLog(log, { intervalMs, monotonicMs: () => nowMs });
   }
 
   it("warn() logs the first event immediately, and repeats once per interval with their number", () => {

@@ -10,7 +10,7 @@ export interface RateLimitedLogOptions {
   /** Shortest time between two lines about the same event, in milliseconds; Infinity logs it once. */
   readonly intervalMs: number;
   /** Milliseconds by a clock that only goes forward; default `performance.now`. */
-  readonly clock?: () => number;
+  readonly monotonicMs?: () => number;
 }
 
 /** The last line about an event. */
@@ -30,13 +30,13 @@ interface LoggedEvent {
 export class RateLimitedLog {
   readonly #log: Log;
   readonly #intervalMs: number;
-  readonly #clock: () => number;
+  readonly #monotonicMs: () => number;
   readonly #events = new Map<string, LoggedEvent>();
 
-  constructor(log: Log, { intervalMs, clock = () => performance.now() }: RateLimitedLogOptions) {
+  constructor(log: Log, { intervalMs, monotonicMs = () => performance.now() }: RateLimitedLogOptions) {
     this.#log = log;
     this.#intervalMs = intervalMs;
-    this.#clock = clock;
+    this.#monotonicMs = monotonicMs;
   }
 
   /** Logs an event about one request or step. */
@@ -76,7 +76,7 @@ export class RateLimitedLog {
   }
 
   #write(level: LogLevel, message: string, fields: LogFields, key: string): void {
-    const nowMs = this.#clock();
+    const nowMs = this.#monotonicMs();
     const event = this.#events.get(key);
     if (event !== undefined && nowMs - event.loggedMs < this.#intervalMs) {
       event.repeats += 1;

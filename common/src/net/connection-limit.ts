@@ -71,7 +71,7 @@ export class ConnectionBudget {
   limit(server: Server, { what, max = Infinity, isFair = false, onOpen, onRefused }: LimitedListener, log: Log): void {
     const acceptedBeyond = isFair ? ACCEPTED_BEYOND : 0;
     const listener: Listener = { server, max, acceptedBeyond, open: 0, limit: max };
-    const limits = { intervalMs: LOG_INTERVAL_MS, clock: this.#nowMs };
+    const limits = { intervalMs: LOG_INTERVAL_MS, monotonicMs: this.#nowMs };
     const refusals = this.#refusals.getOrInsertComputed(log, () => new RateLimitedLog(log, limits));
     const refused = (): void => {
       onRefused?.();

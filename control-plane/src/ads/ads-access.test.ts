@@ -23,7 +23,7 @@ describe("AdsAccess", () => {
     const refused: string[] = [];
     const access = new AdsAccess({
       security: { kind: "mutual-tls", files: {} as TlsFiles, allowedNames: ["pod.example"] },
-      warnings: new RateLimitedLog(silentLog(), { clock: () => 0, intervalMs: 1000 }),
+      warnings: new RateLimitedLog(silentLog(), { monotonicMs: () => 0, intervalMs: 1000 }),
       refused: (reason) => refused.push(reason),
     });
     expect(access.admitPod(peerWith(name)).refusal?.code).toBe(code);
@@ -40,7 +40,7 @@ describe("AdsAccess", () => {
     const refused: string[] = [];
     const access = new AdsAccess({
       security: { kind: "mutual-tls", files: {} as TlsFiles, allowedNames: [], isFleetFromCertificate: true },
-      warnings: new RateLimitedLog(silentLog(), { clock: () => 0, intervalMs: 1000 }),
+      warnings: new RateLimitedLog(silentLog(), { monotonicMs: () => 0, intervalMs: 1000 }),
       refused: (reason) => refused.push(reason),
     });
     const peer = peerWith("spiffe://cluster.local/ns/shop/fleet/core", "URI");

@@ -124,7 +124,10 @@ export class AdsServer implements Part {
   constructor(deps: AdsServerDeps, options: AdsServerOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#warnings = new RateLimitedLog(deps.log, { intervalMs: WARNING_INTERVAL_MS, clock: () => performance.now() });
+    this.#warnings = new RateLimitedLog(deps.log, {
+      intervalMs: WARNING_INTERVAL_MS,
+      monotonicMs: () => performance.now(),
+    });
     const refusals = { warnings: this.#warnings, refused: (reason: AdsRefusal) => deps.refused?.(reason) };
     this.#access = new AdsAccess({ security: deps.security, ...refusals });
     this.#open = new OpenStreams(refusals, options);

@@ -36,7 +36,7 @@ describe("OpenStreams", () => {
     const log = createLog({ level: "info", format: "json", write });
     open = new OpenStreams(
       {
-        warnings: new RateLimitedLog(log, { clock: () => 0, intervalMs: 1000 }),
+        warnings: new RateLimitedLog(log, { monotonicMs: () => 0, intervalMs: 1000 }),
         refused: (reason) => refused.push(reason),
       },
       { streamsMax: 4, streamsPerIdentityMax: 2 },

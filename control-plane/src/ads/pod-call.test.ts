@@ -59,7 +59,7 @@ describe("PodCall", () => {
             { identifier: "replica-1", kind: "aggregated", snapshotMaxBytes: 1_000_000 },
           ),
         refuseNode: (node) => (node?.id.startsWith(FLEET) === true ? undefined : DENIED),
-        warnings: new RateLimitedLog(silentLog(), { clock: () => 0, intervalMs: 1000 }),
+        warnings: new RateLimitedLog(silentLog(), { monotonicMs: () => 0, intervalMs: 1000 }),
         silent: () => call.events.push("silent"),
         closed: (each) => closed.push(each),
       },

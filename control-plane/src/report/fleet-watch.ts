@@ -54,7 +54,7 @@ export class FleetWatch implements Part {
 
   constructor(deps: FleetWatchDeps) {
     this.#deps = deps;
-    this.#podLines = new RateLimitedLog(deps.log, { intervalMs: POD_LINE_INTERVAL_MS, clock: deps.clock });
+    this.#podLines = new RateLimitedLog(deps.log, { intervalMs: POD_LINE_INTERVAL_MS });
   }
 
   start(): void {

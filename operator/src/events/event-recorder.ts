@@ -94,7 +94,7 @@ export class EventRecorder implements Part {
 
   constructor(deps: EventRecorderDeps) {
     this.#deps = deps;
-    this.#log = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, clock: deps.monotonicMs });
+    this.#log = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, monotonicMs: deps.monotonicMs });
   }
 
   /** Needed only after a stop. */

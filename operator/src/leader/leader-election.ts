@@ -56,7 +56,7 @@ export class LeaderElection implements Part, Leadership {
     this.#deps = deps;
     this.#options = options;
     this.#lock = new LeaseLock(deps, options);
-    this.#problems = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, clock: deps.monotonicMs });
+    this.#problems = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, monotonicMs: deps.monotonicMs });
   }
 
   /** Whether this replica is the leader. */

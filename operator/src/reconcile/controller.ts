@@ -73,7 +73,7 @@ export class Controller implements Part {
     this.#metrics = deps.metrics.of(reconciler.name, { concurrency: options.concurrency, monotonicMs });
     this.#queue = new WorkQueue(this.#metrics, { ...BACKOFF, random });
     this.#metrics.read(this.#queue);
-    this.#forbidden = new RateLimitedLog(deps.log, { intervalMs: FORBIDDEN_LOG_INTERVAL_MS, clock: monotonicMs });
+    this.#forbidden = new RateLimitedLog(deps.log, { intervalMs: FORBIDDEN_LOG_INTERVAL_MS, monotonicMs });
     this.follow(objects, (object) => [object]);
   }
 

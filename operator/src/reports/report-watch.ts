@@ -90,7 +90,7 @@ export class ReportWatch implements Part {
   constructor(deps: ReportWatchDeps, options: ReportWatchOptions) {
     this.#deps = deps;
     this.#options = options;
-    this.#log = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, clock: deps.monotonicMs });
+    this.#log = new RateLimitedLog(deps.log, { intervalMs: LOG_INTERVAL_MS, monotonicMs: deps.monotonicMs });
     deps.slices.onChange(() => {
       if (this.#isRunning) this.#find();
     });

@@ -54,9 +54,9 @@ export class RuleDecider implements Decider {
       ...deps,
       options,
       withholds: options.stopIncrementsWhenOver && counter.read !== undefined,
-      failures: new RateLimitedLog(log, { intervalMs: FAILURE_INTERVAL_MS, clock }),
+      failures: new RateLimitedLog(log, { intervalMs: FAILURE_INTERVAL_MS, monotonicMs: clock }),
       rejections: log.isEnabled("debug")
-        ? new RateLimitedLog(log, { intervalMs: REJECTION_INTERVAL_MS, clock })
+        ? new RateLimitedLog(log, { intervalMs: REJECTION_INTERVAL_MS, monotonicMs: clock })
         : undefined,
       nearLimitRatio: Math.fround(options.nearLimitRatio),
       hasExtras: options.responseHeaders !== undefined || options.ruleHeader !== undefined || options.dynamicMetadata,

@@ -37,7 +37,7 @@ export class UnsupportedFields {
 
   constructor({ statistics, monotonicMs, log }: UnsupportedFieldsDeps, mode: UnsupportedFieldsMode) {
     this.#counters = statistics.unsupportedFields;
-    this.#warnings = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS, clock: monotonicMs });
+    this.#warnings = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS, monotonicMs });
     this.#mode = mode;
   }
 

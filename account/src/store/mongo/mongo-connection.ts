@@ -52,7 +52,7 @@ export class MongoConnection {
   readonly #attemptLog: RateLimitedLog;
   readonly #connecting: RetryLoop;
   readonly #firstAttempt = Promise.withResolvers<void>();
-  readonly #breaker = new CircuitBreaker({ nowMs: () => performance.now() }, BREAKER);
+  readonly #breaker = new CircuitBreaker({ monotonicMs: () => performance.now() }, BREAKER);
   #state: State = { kind: "connecting", reason: "it was not started" };
 
   constructor(deps: MongoDeps, { uri }: { readonly uri: Secret }) {

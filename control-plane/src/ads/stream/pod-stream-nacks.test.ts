@@ -46,12 +46,14 @@ function podWith(published: Snapshot, pods?: PodRegistry) {
 }
 
 describe("PodStream and a pod that alternates ACKs and NACKs", () => {
+  afterEach(() => void vi.useRealTimers());
+
   const LINE = { pod: "192.0.2.1:4711", fleet: "default", version: limits(1, 1).version };
   const ACK = { ...LINE, level: "info", "@message": "Pod ACKed snapshot" };
   const NACK = { ...LINE, level: "error", "@message": "Pod NACKed snapshot", text: "no" };
 
   it("logs one line of each kind per second, and the first answers to what is published", () => {
-    let nowMs = 0;
+    vi.useFakeTimers({ toFake: ["performance"] });
     const lines: unknown[] = [];
     const write = (line: string): void => {
       const { "@timestamp": _time, ...fields } = JSON.parse(line) as Record<string, unknown>;
@@ -59,7 +61,7 @@ describe("PodStream and a pod that alternates ACKs and NACKs", () => {
     };
     const log = createLog({ level: "info", format: "json", write });
     const publisher = new FakePublisher(limits(1, 1));
-    const pod = new FakeAdsStream(publisher, { log, clock: () => nowMs });
+    const pod = new FakeAdsStream(publisher, { log });
     const [few, more] = [["default/a"], ["default/a", "default/b"]];
     const alternate = (): void => {
       for (let count = 0; count < 10; count += 1) {
@@ -71,7 +73,7 @@ describe("PodStream and a pod that alternates ACKs and NACKs", () => {
     };
     alternate();
     expect([pod.responses.length, lines]).toEqual([10, [ACK, NACK]]);
-    nowMs = 1000;
+    vi.advanceTimersByTime(1000);
     alternate();
     expect(lines.slice(2)).toEqual([
       { ...ACK, repeats: 4 },

@@ -179,7 +179,7 @@ export class PodStream {
     const pod = { ...identity, peer };
     // A status that counted a probe would say that a pod enforces what none does.
     const report = isProbed ? pods.unlisted(pod) : pods.connected(pod);
-    const answers = new RateLimitedLog(log, { intervalMs: ANSWER_INTERVAL_MS, clock: this.#deps.clock });
+    const answers = new RateLimitedLog(log, { intervalMs: ANSWER_INTERVAL_MS });
     if (this.#options.kind === "aggregated" && request.node?.clientFeatures.includes(HEARTBEAT_FEATURE) === true)
       this.#heartbeat = this.#startHeartbeat();
     return { identity, log, report, answers };

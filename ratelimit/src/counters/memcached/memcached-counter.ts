@@ -68,7 +68,7 @@ export class MemcachedCounter implements Counter, CallOwner {
     this.#deps = deps;
     this.#options = options;
     this.#statistics = new MemcachedStatistics(deps.statistics);
-    this.#faults = new RateLimitedLog(deps.log, { intervalMs: FAULT_INTERVAL_MS, clock: deps.monotonicMs });
+    this.#faults = new RateLimitedLog(deps.log, { intervalMs: FAULT_INTERVAL_MS, monotonicMs: deps.monotonicMs });
     const nodeDeps: NodeDeps = {
       ...deps,
       statistics: this.#statistics,

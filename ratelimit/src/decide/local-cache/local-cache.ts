@@ -66,7 +66,7 @@ export class LocalCache {
   #old = new LocalCacheGeneration();
 
   constructor({ statistics, monotonicMs, log }: LocalCacheDeps, { sizeBytes }: LocalCacheOptions) {
-    this.#drops = new RateLimitedLog(log, { intervalMs: LOG_INTERVAL_MS, clock: monotonicMs });
+    this.#drops = new RateLimitedLog(log, { intervalMs: LOG_INTERVAL_MS, monotonicMs });
     this.#generationMaxBytes = (sizeBytes * OBJECTS_SHARE) / 2;
     this.#keyMaxBytes = sizeBytes / KEY_SHARE;
     this.#gauges = createGauges(statistics);

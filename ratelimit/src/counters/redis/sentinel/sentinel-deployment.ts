@@ -65,7 +65,7 @@ class SentinelDeployment implements Deployment, ServerEvents<RedisServer> {
     const { log, random } = deps;
     const { server, counter } = options;
     this.#log = log;
-    this.#warnings = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS, clock: deps.monotonicMs });
+    this.#warnings = new RateLimitedLog(log, { intervalMs: WARNING_INTERVAL_MS, monotonicMs: deps.monotonicMs });
     this.#address = address;
     this.#timeoutMs = counter.commandTimeoutMs;
     this.#trouble = connectionError(address.text, new Error("no sentinel has answered yet"));

@@ -41,7 +41,7 @@ export class Availability {
   constructor(deps: AvailabilityDeps, { timeoutMs }: { readonly timeoutMs: number }) {
     this.#deps = deps;
     this.#timeoutMs = timeoutMs;
-    this.#warnings = new RateLimitedLog(deps.log, { intervalMs: WARNING_INTERVAL_MS, clock: deps.monotonicMs });
+    this.#warnings = new RateLimitedLog(deps.log, { intervalMs: WARNING_INTERVAL_MS, monotonicMs: deps.monotonicMs });
     this.#setDown({ sinceMs: -Infinity, cause: new Error("not connected yet") });
     this.#probe = new SilenceProbe({ ...deps, answered: () => this.#answered() }, { timeoutMs });
   }
