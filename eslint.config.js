@@ -180,13 +180,6 @@ export default tseslint.config(
           publicOnly: true,
           enableFixer: false,
           require: { ClassDeclaration: true },
-          contexts: [
-            "TSInterfaceDeclaration",
-            "TSTypeAliasDeclaration",
-            "Program > ExportNamedDeclaration > VariableDeclaration",
-            // What `start`, `stop` and `close` promise is documented once, at common's `Part`.
-            "TSMethodSignature:not([key.name=/^(start|stop|close)$/])",
-          ],
         },
       ],
       "jsdoc/no-blank-blocks": ["error", { enableFixer: false }],

@@ -25,7 +25,6 @@ const UNANSWERED_MAX = 64;
 /** How fast bodies must come: 8 KiB/s, a twentieth of a slow mobile network. */
 const BODY_PACE: BodyPace = { firstByteMs: 10_000, windowMs: 10_000, windowBytes: 80 * 1024, totalMs: 300_000 };
 
-/** What the listener is built from. */
 export interface PublicListenerDeps {
   readonly log: Log;
   readonly app: RequestListener;

@@ -51,7 +51,6 @@ export interface Call {
   readonly body?: string | Buffer;
 }
 
-/** A running service. */
 export interface RunningService {
   readonly port: number;
   readonly metricsUrl: string;

@@ -57,7 +57,6 @@ export interface ServiceDeps {
   readonly stopsAtOnce: () => boolean;
 }
 
-/** The service. */
 export interface Service {
   readonly lifecycle: Lifecycle;
   /** Origin under which browsers reach it, once started. */

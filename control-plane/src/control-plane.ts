@@ -40,7 +40,6 @@ const CHECK_INTERVAL_MS = 1000;
 /** Most concurrent answers: reports of some megabytes. */
 const ROLLOUTS_MAX = 32;
 
-/** What comes from the process. */
 export interface ControlPlaneDeps {
   readonly log: Log;
   /** Milliseconds since the epoch. */

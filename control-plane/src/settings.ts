@@ -37,7 +37,6 @@ export type SourceSettings =
     }
   | { readonly kind: "kubernetes"; readonly connection: ClusterConnection; readonly scope: NamespaceScope };
 
-/** All settings. */
 export interface Settings {
   readonly source: SourceSettings;
   readonly ads: {

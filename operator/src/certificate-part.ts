@@ -7,7 +7,6 @@ import { Controller, type ControllerDeps } from "./reconcile/controller.ts";
 import { ObjectCache, type ObjectLookup } from "./reconcile/object-cache.ts";
 import type { Settings } from "./settings.ts";
 
-/** What certificates need of the process. */
 export interface CertificatePartDeps
   extends Omit<ControllerDeps, "reconciler">, Omit<CertificateKeeperDeps, "services"> {
   readonly settings: Pick<

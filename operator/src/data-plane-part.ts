@@ -5,7 +5,6 @@ import type { ReportWatch } from "./reports/report-watch.ts";
 import type { Settings } from "./settings.ts";
 import { createWorkloadParts, type WorkloadControllerDeps } from "./workload/workload-controller.ts";
 
-/** What data planes need of the process. */
 export interface DataPlanePartDeps extends Omit<WorkloadControllerDeps, "services" | "pods" | "connections"> {
   readonly settings: Pick<Settings, "namespace" | "namespaces" | "controlPlane" | "image" | "reconcile">;
 }

@@ -26,7 +26,6 @@ const LOG_INTERVAL_MS = 60_000;
 /** Sent to the API server with every request. */
 const USER_AGENT = "weir-operator";
 
-/** What comes from the process. */
 export interface OperatorDeps {
   readonly log: Log;
   /** Milliseconds since the epoch. */

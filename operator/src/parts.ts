@@ -23,7 +23,6 @@ import { RATE_LIMIT_SERVICES } from "./workload/objects/owned-kinds.ts";
 import { FleetPods } from "./workload/ready-pods.ts";
 import { followPods } from "./workload/workload-controller.ts";
 
-/** What parts are made from. */
 export interface PartDeps {
   readonly log: Log;
   /** Milliseconds since the epoch. */

@@ -11,7 +11,6 @@ import {
 import type { Settings } from "./settings.ts";
 import { reconcileReported, type StatusParts } from "./status-parts.ts";
 
-/** What revisions need of the process. */
 export interface RevisionPartDeps
   extends Omit<ControllerDeps, "reconciler">, Pick<RevisionReconcilerDeps, "log" | "objects" | "events"> {
   readonly caches: Pick<ClusterCaches, "follow">;

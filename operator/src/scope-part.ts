@@ -6,7 +6,6 @@ import { ObjectCache, type ObjectLookup } from "./reconcile/object-cache.ts";
 import { DroppedNamespaces, type DroppedNamespacesDeps } from "./scope/dropped-namespaces.ts";
 import type { Settings } from "./settings.ts";
 
-/** What the part needs of the process. */
 export interface ScopePartDeps extends Omit<ControllerDeps, "reconciler">, Omit<DroppedNamespacesDeps, "watched"> {
   readonly settings: Pick<Settings, "namespace" | "namespaces" | "lease" | "reconcile">;
 }

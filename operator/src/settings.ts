@@ -36,7 +36,6 @@ export interface WebhookSettings {
   readonly tls: { readonly certPath: string; readonly keyPath: string };
 }
 
-/** All settings. */
 export interface Settings {
   /** Where its Lease, its Secrets and the control plane are. */
   readonly namespace: string;

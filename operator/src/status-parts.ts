@@ -14,7 +14,6 @@ import { LabelledNamespaces, NAMESPACES } from "./scope/labelled-namespaces.ts";
 import type { Settings } from "./settings.ts";
 import { RATE_LIMIT_CONFIGS, StatusReconciler } from "./status/status-reconciler.ts";
 
-/** What statuses need of the process. */
 export interface StatusPartDeps
   extends Pick<ControllerDeps, "log" | "monotonicMs" | "random" | "metrics">, Pick<ReportWatchDeps, "readyPods"> {
   /** Milliseconds since the epoch. */

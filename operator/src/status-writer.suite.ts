@@ -27,7 +27,6 @@ const TIMES = {
   slowAfterMs: 20_000,
 };
 
-/** What they work with. */
 interface StatusWriterDeps {
   readonly cluster: KubernetesCluster;
   readonly certificates: ReplicaCertificates;

@@ -17,7 +17,6 @@ import { readStatisticsSettings, type StatisticsSettings } from "./settings/stat
 const LOG_DEFAULTS = { level: "warn" } as const;
 const TRACING_DEFAULTS = { serviceName: "RateLimit" } as const;
 
-/** The settings. */
 export interface Settings {
   readonly server: ServerSettings;
   readonly config: ConfigSettings;

@@ -12,7 +12,6 @@ export interface Gate {
   readonly command: readonly string[];
 }
 
-/** The result of one gate. */
 export interface GateResult extends CommandResult {
   readonly gate: Gate;
 }

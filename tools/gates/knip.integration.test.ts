@@ -35,7 +35,6 @@ const CLEAN_TREE: Readonly<Record<string, string>> = {
   "limits/src/values.test.ts": 'import "zod"; import { VALUES } from "./values.suite.ts"; VALUES.at(0);',
 };
 
-/** One offence each. */
 const OFFENCES: Readonly<Record<string, string>> = {
   "limits/package.json": JSON.stringify({ ...MANIFEST, devDependencies: { "is-unused": "1" } }),
   "limits/src/extra.ts": "export function extra(): void {}",

@@ -1,7 +1,6 @@
 // The programs that write files of this repository, each with the command that writes (`make
 // generate`) and the one that compares (the gates).
 
-/** One generator. */
 export interface Generator {
   readonly name: string;
   /** Writes the files. */

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parse } from "yaml";
 
-/** One metric. */
 export interface DescribedMetric {
   readonly name: string;
   readonly type: string;

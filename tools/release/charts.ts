@@ -2,7 +2,6 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join, matchesGlob } from "node:path";
 
-/** A chart. */
 export interface Chart {
   readonly name: string;
   readonly version: string;

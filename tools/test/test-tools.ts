@@ -112,7 +112,6 @@ export const DOCKER_PACKAGES: readonly DebianNeed[] = [
   { program: "curl", packageName: "curl" },
 ];
 
-/** What the tests need of Debian. */
 export const TEST_PACKAGES: readonly DebianNeed[] = [
   ...BENCH_PACKAGES,
   { program: "redis-cli", packageName: "redis-tools" },

@@ -4,7 +4,6 @@ import { describeError } from "@weir/common/errors/service-error";
 /** How long an answer of the store is reused, in milliseconds: many balancers probe. */
 const PING_VALID_MS = 1000;
 
-/** What the state is made of. */
 export interface HealthDeps {
   /** Rejects while the store does not work. */
   readonly ping: () => Promise<void>;

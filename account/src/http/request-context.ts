@@ -10,7 +10,6 @@ import type { Caller } from "../users/account-deps.ts";
 /** Ids of callers that are taken over; anything else could be made to confuse a log. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/;
 
-/** The context of one request. */
 export interface RequestContext {
   readonly id: string;
   readonly caller: Caller;

@@ -44,7 +44,6 @@ export interface CleanImage {
  */
 export const IMAGE_PROBLEMS = ["type", "damaged", "animated", "dimensions", "complex", "too_large"] as const;
 
-/** One of the problems. */
 export type ImageProblem = (typeof IMAGE_PROBLEMS)[number];
 
 /** An image, or why the file is not taken. */

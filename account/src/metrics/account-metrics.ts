@@ -43,7 +43,6 @@ export interface RouteSeries extends RouteAnswer {
   readonly call: string;
 }
 
-/** The metrics. */
 export interface AccountMetrics {
   readonly events: AccountEvents;
   readonly storeEvents: StoreEvents;

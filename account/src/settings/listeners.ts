@@ -3,7 +3,6 @@ import type { EnvReader } from "@weir/common/settings/read-env";
 import type { TlsFilePaths } from "@weir/common/tls/tls-files";
 import { checkCertificatePair, readTlsPaths } from "@weir/common/tls/tls-settings";
 
-/** The listeners. */
 export interface ListenerSettings {
   readonly http: {
     readonly host: string;

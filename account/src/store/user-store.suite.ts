@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SessionRecord } from "../sessions/session-records.ts";
 import type { MediaIntent, UserChange, UserRecord, UserStore } from "./user-store.ts";
 
-/** The stores of one test. */
 export interface StoreUnderTest {
   /** A started store, empty the first time. Each later one has the same data, as after a restart. */
   open(): Promise<UserStore>;

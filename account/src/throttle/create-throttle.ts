@@ -10,7 +10,6 @@ import { type FailureMode, Throttle, type ThrottleDeps } from "./throttle.ts";
 /** After three failures in a row the service is not asked for 5 s. */
 const BREAKER = { failuresMax: 3, openMs: 5000 };
 
-/** The settings of the throttle. */
 export interface ThrottleSettings {
   /** Undefined: no service is configured. */
   readonly service: RateLimitClientOptions | undefined;

@@ -36,7 +36,6 @@ export interface AccountOptions extends SessionLimits, RotationLimits {
   readonly accessTtlMs: number;
 }
 
-/** The caller. */
 export interface Caller {
   readonly device: Device;
   /** Who shares its limits, its turns in queues, and what it may hold. */

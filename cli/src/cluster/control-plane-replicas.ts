@@ -80,7 +80,6 @@ async function findReplicas(
     });
 }
 
-/** Ports of a pod. */
 interface PodPorts {
   readonly port: number;
   readonly fallback?: number;

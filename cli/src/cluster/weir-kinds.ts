@@ -15,7 +15,6 @@ export interface WeirKind {
 
 const API = { group: "ratelimit.weir.dev", version: "v1alpha1" } as const;
 
-/** Rate limits. */
 export const RATE_LIMIT_CONFIG: WeirKind = {
   kind: "RateLimitConfig",
   api: { ...API, plural: "ratelimitconfigs" },

@@ -1,7 +1,6 @@
 // The command line of `weir-config-check`, in the style of Go's flag package: one dash or two,
 // `-name value` or `-name=value`. Pure.
 
-/** What is to be checked. */
 export interface ConfigCheckFlags {
   readonly directory: string;
   readonly mergeDomains: boolean;

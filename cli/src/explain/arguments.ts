@@ -18,7 +18,6 @@ export interface ClusterRulesChoice {
 export type RulesFrom =
   { readonly kind: "files"; readonly paths: readonly string[] } | ({ readonly kind: "cluster" } & ClusterRulesChoice);
 
-/** What is to be explained. */
 export interface ExplainArguments {
   readonly from: RulesFrom;
   readonly domain: string;

@@ -13,7 +13,6 @@ import { openCluster } from "../cluster/open-cluster.ts";
 import { RATE_LIMIT_CONFIG } from "../cluster/weir-kinds.ts";
 import type { ClusterRulesChoice } from "./arguments.ts";
 
-/** The rules of a cluster. */
 export interface ClusterRules {
   /** The resources that own their domains, also invalid ones, whose last good revision pods enforce. */
   readonly resources: readonly CheckedResource[];

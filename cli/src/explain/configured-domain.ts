@@ -9,7 +9,6 @@ export interface ConfiguredDomain {
   readonly domain: string;
   readonly place: FileLocation;
   readonly rules: readonly DescriptorModel[];
-  /** The place of one of its rules. */
   readonly placeOf: (rule: DescriptorModel) => FileLocation;
 }
 

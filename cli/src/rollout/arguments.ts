@@ -18,7 +18,6 @@ export interface RolloutFilter {
   readonly generation: number;
 }
 
-/** The arguments. */
 export interface RolloutArguments {
   /** Empty when the replicas are those of a cluster. */
   readonly servers: readonly string[];

@@ -63,7 +63,6 @@ interface Connection {
   readonly close: () => void;
 }
 
-/** What finding replicas needs. */
 export interface FindDeps {
   readonly resolve: (host: string) => Promise<readonly string[]>;
   /** Names the proxies. */

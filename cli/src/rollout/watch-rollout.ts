@@ -18,7 +18,6 @@ const COLLECT_MS = 50;
 /** When a lost connection is reported, in milliseconds: proxies cut idle ones, which reconnect. */
 const REPORT_LOST_AFTER_MS = 1_000;
 
-/** What watching needs. */
 export interface WatchDeps extends FindDeps {
   readonly signal: AbortSignal;
   readonly random: () => number;
@@ -47,7 +46,6 @@ export async function watchRollout(options: WatchOptions, deps: WatchDeps): Prom
   return watch.ended();
 }
 
-/** One replica that is watched. */
 interface WatchedReplica {
   /** Whether the servers' names still resolve to it. */
   isNamed: boolean;

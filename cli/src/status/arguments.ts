@@ -6,7 +6,6 @@ import { readFlags } from "../command-line/read-flags.ts";
 /** The formats of the output. */
 export type StatusFormat = "text" | "json" | "yaml";
 
-/** The arguments. */
 export interface StatusArguments {
   readonly cluster: ClusterChoice;
   /** One resource; undefined: all. */

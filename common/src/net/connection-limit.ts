@@ -23,7 +23,6 @@ const ACCEPTED_BEYOND = 16;
 /** Shortest time between two log lines about refused connections, in milliseconds. */
 const LOG_INTERVAL_MS = 60_000;
 
-/** The limit of one listener. */
 export interface LimitedListener {
   /** The protocol or purpose, such as "gRPC". */
   readonly what: string;

@@ -33,7 +33,6 @@ import {
 /** Longest TLS handshake, in milliseconds. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 
-/** TLS of a listener. */
 export interface ListenerTls {
   /** Certificate and key; with a CA, clients must show a certificate of it. */
   readonly files: TlsFiles;
@@ -56,7 +55,6 @@ export interface ConnectionListenerOptions {
   readonly words: ListenerWords;
 }
 
-/** What the listener works with. */
 export interface ConnectionListenerDeps {
   readonly log: Log;
   /** Receives every failed connection, with the client's address. */

@@ -24,7 +24,6 @@ export interface ConnectionFailure {
   readonly reason: string;
 }
 
-/** A handshake that failed. */
 export interface FailedHandshake {
   readonly code: string;
   /** OpenSSL's own words; empty when the failure is not its. */

@@ -11,7 +11,6 @@ import {
 
 const PORT_MAX = 65_535;
 
-/** One kind of value. */
 export interface ValueKind<T> {
   /** A word or two for the settings table. */
   readonly type: string;
@@ -54,7 +53,6 @@ export interface Choices<T extends string> {
 /** Any text, as it is. */
 export const TEXT: ValueKind<string> = { type: "text", allowed: "any text", parse: (text) => text };
 
-/** A boolean. */
 export const BOOLEAN = kindOf(
   "boolean",
   "true or false (also 1, t, T, TRUE, True, 0, f, F, FALSE, False)",

@@ -9,7 +9,6 @@ import type { Log } from "../log/log.ts";
 import { checkTlsMaterial, readTlsMaterial, type TlsFilePaths, type TlsMaterial } from "./tls-material.ts";
 
 export type {
-  /** Paths of the files. */
   TlsFilePaths,
   /** Contents of the files. */
   TlsMaterial,

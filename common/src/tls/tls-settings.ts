@@ -2,7 +2,6 @@
 import type { EnvReader, Names } from "../settings/read-env.ts";
 import type { TlsFilePaths } from "./tls-material.ts";
 
-/** The setting of one file. */
 interface FileSetting {
   readonly names: Names;
   readonly effect: string;

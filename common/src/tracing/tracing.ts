@@ -3,7 +3,6 @@ import type { Log } from "../log/log.ts";
 import type { EnvReader } from "../settings/read-env.ts";
 import type { RunningTracing, SdkSettings } from "./tracing-sdk.ts";
 
-/** The TRACING_* settings. */
 export interface TracingSettings extends SdkSettings {
   readonly enabled: boolean;
 }

@@ -7,7 +7,6 @@ import type { AdsPeer } from "./ads-peer.ts";
 import { type AdsSecurity, type CallRefusal, nameRefusal, reportRefusal } from "./ads-security.ts";
 import { type CertificateFleet, fleetOfCertificate, type FleetRefusal, otherNameRefusal } from "./certificate-fleet.ts";
 
-/** What decisions are made with. */
 export interface AdsAccessDeps {
   readonly security: AdsSecurity;
   readonly warnings: RateLimitedLog;
@@ -15,7 +14,6 @@ export interface AdsAccessDeps {
   readonly refused: (reason: "name-not-allowed" | "fleet-not-allowed") => void;
 }
 
-/** The access of a pod. */
 export interface PodAccess {
   readonly refusal?: CallRefusal | undefined;
   /** Namespace and fleet of its certificate; undefined: the pod names them itself. */

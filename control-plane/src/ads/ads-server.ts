@@ -74,7 +74,6 @@ export const ADS_REFUSALS = [...CONNECTION_FAILURES, ...CALL_REFUSALS] as const;
 /** One of {@link ADS_REFUSALS}. */
 export type AdsRefusal = (typeof ADS_REFUSALS)[number];
 
-/** What the listener works with. */
 export interface AdsServerDeps {
   readonly log: Log;
   readonly security: AdsSecurity;
@@ -115,7 +114,6 @@ export class AdsServer implements Part {
   readonly #access: AdsAccess;
   readonly #semaphore = new SendSemaphore();
   readonly #open: OpenStreams<PodCall>;
-  /** The timers of a drain. */
   readonly #drainTimers = new Set<NodeJS.Timeout>();
   #address: ListenAddress | undefined;
   #unsubscribe: () => void = () => undefined;

@@ -8,7 +8,6 @@ import type { PeerCertificate } from "node:tls";
 const NAME = /(?:[^,"]|"(?:[^"\\]|\\.)*")+/g;
 const NAMES = new RegExp(`^${NAME.source}(?:,${NAME.source})*$`);
 
-/** One name. */
 export interface AlternativeName {
   /** As Node writes it: `DNS`, `URI`, `IP Address`, `email`, and others. */
   readonly kind: string;

@@ -20,7 +20,6 @@ const FLEET_URI =
 /** The form of the URI, for people. */
 const FORM = "spiffe://<trust domain>/ns/<namespace>/fleet/<fleet>";
 
-/** The namespace and the fleet of a certificate. */
 export interface CertificateFleet extends Pick<PodIdentity, "namespace" | "fleet"> {
   readonly uri: string;
 }

@@ -9,7 +9,6 @@ import type { ConnectionFailure } from "@weir/common/net/handshake-failure";
 import type { AdsSecurity } from "./ads-security.ts";
 import type { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 
-/** What the listener works with. */
 export interface AdsListenerDeps {
   readonly log: Log;
   readonly warnings: RateLimitedLog;

@@ -13,7 +13,6 @@ export interface StreamBounds {
   readonly streamsPerIdentityMax: number;
 }
 
-/** What refusals are reported to. */
 export interface OpenStreamsDeps {
   readonly warnings: RateLimitedLog;
   readonly refused: (reason: "too-many-streams" | "too-many-streams-of-identity") => void;
@@ -51,7 +50,6 @@ export class OpenStreams<Stream> {
     return this.#open.size;
   }
 
-  /** The streams. */
   list(): readonly Stream[] {
     return [...this.#open.keys()];
   }
@@ -79,7 +77,6 @@ export class OpenStreams<Stream> {
     return { code: GrpcStatus.RESOURCE_EXHAUSTED, details };
   }
 
-  /** Adds a stream. */
   add(stream: Stream, identity: string | undefined): void {
     this.#open.set(stream, identity);
     if (identity !== undefined) this.#counts.set(identity, (this.#counts.get(identity) ?? 0) + 1);

@@ -18,7 +18,6 @@ import type { PodChannel, PodStream } from "./stream/pod-stream.ts";
 /** How long a client may take to read why its stream ends, in milliseconds; then the stream is reset. */
 const RESET_AFTER_MS = 1000;
 
-/** What a call works with. */
 export interface PodCallDeps {
   readonly createStream: (channel: PodChannel) => PodStream;
   /** Refuses a request whose node is not that of the client. */
@@ -30,7 +29,6 @@ export interface PodCallDeps {
   readonly closed: (call: PodCall) => void;
 }
 
-/** Options of a call. */
 export interface PodCallOptions {
   /** Address and port of the client. */
   readonly peer: string;

@@ -9,7 +9,6 @@ import { type LastGoodRevisions, resourceKey, type Source } from "../source/sour
 /** How long changes are collected, in milliseconds. */
 const DELAY_MS = 1000;
 
-/** What the keeper works with. */
 export interface LastGoodKeeperDeps {
   readonly log: Log;
   readonly publisher: Pick<Publisher, "state" | "revisionsOf" | "onPublished">;

@@ -23,7 +23,6 @@ export interface VersionEvent {
   readonly atMs: number;
 }
 
-/** The state of a pod. */
 export interface PodState extends ConnectedPod {
   readonly connectedMs: number;
   /** The version that it was sent last. */
@@ -42,7 +41,6 @@ export interface PodState extends ConnectedPod {
   readonly choice: Snapshot | undefined;
 }
 
-/** A change of a pod. */
 export interface PodChange {
   readonly kind: "connected" | "sent" | "accepted" | "rejected" | "chosen" | "unaffected" | "left";
   /** The state before; undefined when the pod has just connected. */
@@ -122,7 +120,6 @@ export class PodReport {
     };
   }
 
-  /** The state of the pod. */
   get state(): PodState {
     return this.#state;
   }

@@ -26,7 +26,6 @@ export interface NamedResource {
   readonly fleets: readonly string[] | undefined;
 }
 
-/** What fleets are watched with. */
 export interface FleetWatchDeps {
   readonly log: Log;
   /** Milliseconds since the epoch. */

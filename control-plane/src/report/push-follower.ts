@@ -20,13 +20,11 @@ const NAMES_MAX = 20;
 /** How a push ended. */
 type Outcome = "accepted" | "rejected" | "unanswered" | "superseded" | "no pods" | "stopped";
 
-/** A span. */
 export type Span = ReturnType<NonNullable<Tracing["tracer"]>["startSpan"]>;
 
 /** Marks a span as failed. */
 export type MarkFailed = (span: Span, message: string) => void;
 
-/** What pushes are followed with. */
 export interface PushFollowerDeps {
   readonly log: Log;
   readonly clock: () => number;
@@ -38,7 +36,6 @@ export interface PushFollowerDeps {
   readonly markFailed?: MarkFailed | undefined;
 }
 
-/** A push. */
 interface Push {
   readonly fleet: string;
   readonly snapshot: Snapshot;

@@ -7,7 +7,6 @@ import type { PodChange, PodRegistry, PodState } from "../pods/pod-registry.ts";
 import type { Revision } from "../snapshot/revision.ts";
 import type { Snapshot } from "../snapshot/snapshot.ts";
 
-/** What the log works with. */
 export interface QuarantineLogDeps {
   readonly log: Log;
   readonly pods: PodRegistry;

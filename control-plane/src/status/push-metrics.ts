@@ -8,7 +8,6 @@ import type { PublisherState } from "../snapshot/publisher.ts";
 /** Bounds of the buckets, in seconds: around the second within which a change should arrive. */
 const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** What the metrics observe. */
 export interface PushMetricsDeps {
   readonly pods: PodRegistry;
   readonly publisher: () => PublisherState;

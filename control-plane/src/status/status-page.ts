@@ -87,7 +87,6 @@ ${renderResources(report.resources, view.filter)}
 `.text;
 }
 
-/** A link with the filter. */
 function linkTo(path: string, filter: RolloutFilter, more: Readonly<Record<string, string>> = {}): string {
   const given = Object.entries({ ...filter, ...more }).filter(
     (entry): entry is [string, string] => entry[1] !== undefined,

@@ -23,7 +23,6 @@ export interface Readiness {
   readonly publication: Publication;
 }
 
-/** What the routes answer from. */
 export interface StatusRouteDeps {
   readonly report: (filter?: RolloutFilter) => RolloutReport;
   readonly readiness: () => Readiness;

@@ -9,7 +9,6 @@ import { E2eError } from "../errors.ts";
 import { type BenchArguments, benchUsage, parseBenchArguments } from "./bench-arguments.ts";
 import { describeMachine } from "./machine.ts";
 
-/** A benchmark. */
 export interface Benchmark {
   /** Such as `make bench`. */
   readonly name: string;

@@ -5,7 +5,6 @@ import { fieldsOf, type Mapping, mappingsOf, textOf } from "@weir/kubernetes/map
 /** Label of each namespace with its name; Kubernetes sets it. */
 const NAMESPACE_LABEL = "kubernetes.io/metadata.name";
 
-/** A pod. */
 export interface PolicyPod {
   readonly namespace: string;
   readonly labels: Mapping;

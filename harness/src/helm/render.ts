@@ -7,7 +7,6 @@ import { CHARTS, helm } from "./helm.ts";
 /** The Kubernetes that renderings are for: that of the API server of the tests. */
 const KUBERNETES_VERSION = "1.33.0";
 
-/** What is rendered. */
 export interface Rendering {
   /** Folder of the chart below `charts`, such as weir. */
   readonly chart: string;

@@ -37,7 +37,6 @@ const FAULT_COMMAND_TIMEOUT = "4s";
  */
 export type Cost = "nothing" | "decisions" | "counters";
 
-/** A fault. */
 export interface Fault {
   readonly name: string;
   readonly cost: Cost;

@@ -63,7 +63,6 @@ export async function weirImages(root = ROOT, tag?: string): Promise<string> {
   });
 }
 
-/** A program as an image. */
 export interface ProgramImage {
   /** Its name, such as `localhost/redis:1`. */
   readonly name: string;

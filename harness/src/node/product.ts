@@ -142,7 +142,6 @@ export class Product {
     return await this.node.kubectl(["-n", SHOP, ...args]);
   }
 
-  /** The rate limit pods. */
   async rateLimitPods(): Promise<readonly NodePod[]> {
     return await this.node.pods("weir-ratelimit", SHOP);
   }

@@ -10,7 +10,6 @@ export const MONITORING_NAMESPACE = "monitoring";
 /** Where Prometheus listens. */
 const PORT = 9090;
 
-/** Ports of metrics. */
 const METRICS_PORTS = {
   "weir-operator": 8091,
   "weir-control-plane": 8090,

@@ -7,7 +7,6 @@ import { textsOf } from "./code-blocks.ts";
 import { allRoutes, endpoints, EXTENSIONS, listener, socketAddress } from "../envoy/envoy-config.ts";
 import { ROOT } from "../processes/programs.ts";
 
-/** A YAML object. */
 export type YamlObject = Record<string, unknown>;
 
 /** A Kubernetes object of the page. */

@@ -48,7 +48,6 @@ export class CuttingProxy {
     return `127.0.0.1:${this.port}`;
   }
 
-  /** Connections that are open. */
   get openConnections(): number {
     return this.#sockets.size / 2;
   }

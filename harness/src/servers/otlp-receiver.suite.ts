@@ -16,7 +16,6 @@ const PYTHON_FOLDER = "opentelemetry-proto-1.45.2";
 /** Longest wait for the receiver, in milliseconds: Python loads much before it listens. */
 const START_TIMEOUT_MS = 40_000;
 
-/** A span as it was received. */
 export interface ReceivedSpan {
   /** `grpc` or `http`. */
   readonly via: string;

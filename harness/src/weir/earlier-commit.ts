@@ -9,7 +9,6 @@ import { toolsFolder } from "../processes/tools.ts";
 /** Characters of the commit in the name of its folder. */
 const NAME_LENGTH = 12;
 
-/** Tags of releases. */
 const RELEASE_TAGS = "v[0-9]*";
 
 /** An earlier commit whose files are there. */

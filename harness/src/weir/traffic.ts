@@ -21,7 +21,6 @@ export interface Target {
   readonly user: string;
 }
 
-/** A decision. */
 export interface Decision {
   readonly code: "allowed" | "limited";
   /** Requests per unit of the limit that was applied; undefined without one, and where the target does not report it. */

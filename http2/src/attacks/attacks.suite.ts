@@ -19,7 +19,6 @@ import {
   windowUpdate,
 } from "@weir/harness/http2/http2-frames";
 
-/** One attack. */
 export interface Attack {
   readonly name: string;
   /** The last frame that one connection gets, without its stream, and whether it is closed without GOAWAY. */

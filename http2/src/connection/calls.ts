@@ -13,7 +13,6 @@ import type { Stream } from "../streams/stream.ts";
 /** What a call that waits for its message costs besides its headers, in bytes. */
 const WAITING_CALL_BYTES = 512;
 
-/** What calls work with. */
 export interface CallsDeps {
   readonly responses: Responses;
   readonly budget: ByteBudget;

@@ -8,7 +8,6 @@ import type { Http2Counters } from "../limits/counters.ts";
 import type { Http2Limits } from "../limits/limits.ts";
 import type { ChunkPool } from "../output/chunk-pool.ts";
 
-/** What the connections of a server share. */
 export interface ConnectionDeps {
   readonly methods: Methods;
   readonly turn: Turn;

@@ -95,7 +95,6 @@ export class Connection implements FrameReceiver, TurnTask {
     return this.#responses.callsInFlight;
   }
 
-  /** Open streams. */
   get openStreams(): number {
     return this.#streams.size;
   }

@@ -10,7 +10,6 @@ import type { Output } from "../output/output.ts";
 import type { Requests } from "./requests.ts";
 import type { StreamTable } from "../streams/stream-table.ts";
 
-/** What control frames work with. */
 export interface ControlDeps {
   readonly streams: StreamTable;
   readonly responses: Responses;

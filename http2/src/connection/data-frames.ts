@@ -25,7 +25,6 @@ const EARNING_PIECE_BYTES = 1024;
 /** What a body costs besides its bytes. */
 const BODY_OVERHEAD_BYTES = 512;
 
-/** What bodies work with. */
 export interface DataFramesDeps {
   readonly output: Output;
   readonly streams: StreamTable;

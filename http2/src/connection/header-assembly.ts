@@ -15,7 +15,6 @@ export interface BlockReceiver {
   block(streamId: number, isLast: boolean, bytes: Buffer, start: number, end: number): void;
 }
 
-/** What the assembly works with. */
 export interface HeaderAssemblyDeps {
   readonly receiver: BlockReceiver;
   readonly budget: ByteBudget;

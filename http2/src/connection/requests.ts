@@ -19,7 +19,6 @@ import type { Output } from "../output/output.ts";
 import { Stream } from "../streams/stream.ts";
 import type { StreamTable } from "../streams/stream-table.ts";
 
-/** What requests work with. */
 export interface RequestsDeps {
   readonly methods: Methods;
   readonly heads: HeaderBlocks;

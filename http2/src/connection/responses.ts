@@ -27,7 +27,6 @@ const OPEN: BodyEnd = { kind: "open" };
 const DATA_END: BodyEnd = { kind: "data" };
 const OK_TRAILERS: BodyEnd = { kind: "ok" };
 
-/** What answers work with. */
 export interface ResponsesDeps {
   readonly output: Output;
   readonly encoder: HpackEncoder;
@@ -140,7 +139,6 @@ export class Responses implements StreamOwner {
     else this.resetById(streamId, ErrorCode.NO_ERROR);
   }
 
-  /** Resets a stream. */
   reset(stream: Stream, code: ErrorCode): void {
     this.resetById(stream.id, code);
     this.drop(stream);

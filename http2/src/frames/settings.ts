@@ -1,7 +1,6 @@
 // SETTINGS: what the peer may change, and what this server announces (RFC 9113, 6.5).
 import { ConnectionError, ErrorCode, FRAME_HEADER_BYTES, FrameType, writeFrameHeader, writeUint32 } from "./frame.ts";
 
-/** Bytes of one setting. */
 const SETTING_BYTES = 6;
 
 /** Bytes of the SETTINGS frame of the server. */

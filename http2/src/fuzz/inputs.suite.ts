@@ -35,7 +35,6 @@ export type MakeInput = (random: Random, steps?: number) => Buffer;
 /** The frames that grpc-js, nghttp2 (node:http2) and Envoy sent to the test service, one list per connection. */
 const RECORDINGS = ["grpc-js", "nghttp2", "envoy"].flatMap(readRecordings);
 
-/** The kinds of inputs. */
 export const INPUT_KINDS: readonly { readonly name: string; readonly make: MakeInput }[] = [
   { name: "random frames", make: randomFrames(TEST_CALLS) },
   { name: "damaged recordings of grpc-js, nghttp2 and Envoy", make: damagedRecording },

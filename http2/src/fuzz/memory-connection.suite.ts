@@ -52,7 +52,6 @@ export async function runInputs(make: MakeInput, seed: number, count: number): P
   return ends;
 }
 
-/** The connection. */
 class MemoryConnection implements FuzzedConnection {
   onFrames: (frames: readonly ReceivedFrame[]) => void = () => undefined;
   readonly isLossless = true;

@@ -18,7 +18,6 @@ const PLAIN_MS = 30;
 /** Steps of an input: a beginning, some frames, or many calls that share a connection. */
 const STEPS = [1, 20, 100, 100] as const;
 
-/** The connection. */
 class SocketConnection implements FuzzedConnection {
   onFrames: (frames: readonly ReceivedFrame[]) => void = () => undefined;
   readonly isFull = true;

@@ -1,7 +1,6 @@
 // What is known of a field since its octets were received, as one number: tables keep it with the
 // entry, so that nothing is looked at twice.
 
-/** The NameId. */
 const NAME_ID_MASK = 0x1f;
 
 /** The classes of the value's octets (octet-class.ts), above the NameId. */

@@ -24,7 +24,6 @@ export interface ByteSink extends PausableSource {
   refused(preface: "http1" | "foreign"): void;
 }
 
-/** What outputs share. */
 export interface OutputDeps {
   readonly sink: ByteSink;
   readonly gate: ReadGate;

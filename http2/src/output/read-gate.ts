@@ -15,7 +15,6 @@ export type ReadPause = (typeof ReadPause)[keyof typeof ReadPause];
 export interface PausableSource {
   /** Stops reading. */
   pauseReading(): void;
-  /** Reads on. */
   resumeReading(): void;
 }
 

@@ -17,7 +17,6 @@ import { SocketSink } from "./socket-sink.ts";
 /** How often connections are looked at for what depends on time, in milliseconds. */
 const TICK_MS = 1000;
 
-/** What a server works with. */
 export interface Http2ServerDeps {
   readonly methods: Methods;
   readonly turn: Turn;

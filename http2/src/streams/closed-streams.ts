@@ -3,7 +3,6 @@
 /** Resets that are remembered, a power of two: more than can be on their way at a time. */
 const REMEMBERED = 1024;
 
-/** How a stream has ended. */
 export type StreamEnd =
   /** The client has ended it: further frames are an error of the connection. */
   | "ended"
@@ -30,7 +29,6 @@ export class ClosedStreams {
     this.#skippedTo = to;
   }
 
-  /** A stream was reset. */
   noteReset(streamId: number, isByClient: boolean): void {
     this.#resets ??= new Int32Array(REMEMBERED);
     const slot = slotOf(streamId);

@@ -37,7 +37,6 @@ export class StreamTable {
     return true;
   }
 
-  /** Adds a stream. */
   add(stream: Stream): void {
     this.hold();
     this.#latest = stream;
@@ -52,7 +51,6 @@ export class StreamTable {
     this.#onHold(latest);
   }
 
-  /** Removes a stream. */
   remove(stream: Stream): void {
     if (stream === this.#latest) this.#latest = undefined;
     else this.#held.delete(stream.id);

@@ -13,7 +13,6 @@ export class UnsentData {
   /** What it takes of the memory of the process, in bytes; 0: its owner keeps it anyway, and does not change it. */
   readonly costBytes: number;
   end: BodyEnd;
-  /** Bytes that are sent. */
   sentBytes = 0;
   readonly #chunks: readonly Buffer[];
   /** The next byte: the number of its chunk, and its offset there. */

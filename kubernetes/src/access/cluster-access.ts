@@ -63,7 +63,6 @@ export interface RequestAccess {
   readonly proxyUrl: string | undefined;
 }
 
-/** Access to one cluster. */
 export interface ClusterAccess {
   /** What the next request needs. Certificates and tokens are those in the files at this moment. */
   forRequest(): Promise<RequestAccess>;

@@ -78,7 +78,6 @@ describe("ApiClient", () => {
     return client.list({ verb: "list", resource: RESOURCE }, { limit: 10, continueToken: "c" }, stop.signal);
   }
 
-  /** Answers one list with this. */
   async function listAnswered(...answer: Parameters<FakeCall["answer"]>): Promise<ObjectPage> {
     const page = list();
     page.catch(() => undefined); // Looked at below.

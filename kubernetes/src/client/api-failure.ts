@@ -99,7 +99,6 @@ export class ApiFailure extends ServiceError<"SOURCE_UNREADABLE"> {
   }
 }
 
-/** An answer that is an error. */
 export interface ErrorAnswer {
   /** HTTP status; the code of the Status object wins. */
   readonly code: number;

@@ -28,7 +28,6 @@ export interface FakeCall {
   readonly closed: Promise<unknown>;
 }
 
-/** The server. */
 export interface FakeApiServer {
   readonly url: string;
   /** Access without credentials; counts how often it was asked to renew them. */

@@ -33,7 +33,6 @@ const ERROR_MAX_LENGTH = 64 * 1024;
 
 const PODS = { group: "", version: "v1", plural: "pods" } as const;
 
-/** A port of a pod. */
 export interface PodPort {
   readonly namespace: string;
   readonly pod: string;

@@ -66,7 +66,6 @@ export interface ReflectorPace {
   readonly slowMs: number;
 }
 
-/** What a reflector works with. */
 export interface ReflectorDeps {
   readonly client: Pick<ApiClient, "list" | "watch">;
   readonly sink: ObjectSink;

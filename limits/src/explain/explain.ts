@@ -70,7 +70,6 @@ export interface ExplainedDescriptor {
   readonly replacedBy: { readonly descriptor: number; readonly name: string } | undefined;
 }
 
-/** A request to explain. */
 export interface ExplainedRequest {
   readonly descriptors: readonly (readonly Entry[])[];
   /** Time of the request in milliseconds since the epoch. */

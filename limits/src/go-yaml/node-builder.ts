@@ -18,7 +18,6 @@ const SURROGATE = /[\ud800-\udfff]/;
 /** Behind an even number of backslashes, which escape each other. */
 const ESCAPED_SURROGATE = /(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]/;
 
-/** What a builder needs. */
 export interface NodeBuilderDeps {
   /** The text of the document. */
   readonly text: string;

@@ -49,7 +49,6 @@ export interface YamlMerge {
   readonly merged: readonly YamlMap[];
 }
 
-/** A list. */
 export interface YamlList {
   readonly kind: "list";
   readonly elements: readonly YamlNode[];

@@ -24,7 +24,6 @@ export interface ParseOptions {
   readonly isJson: boolean;
 }
 
-/** One document. */
 export interface ParsedDocument {
   /** Where its content begins. */
   readonly start: SourceLocation;

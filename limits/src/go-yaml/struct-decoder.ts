@@ -39,7 +39,6 @@ export const text: Decoder<string> = {
   },
 };
 
-/** A boolean. */
 export const boolean: Decoder<boolean> = {
   zero: false,
   decode(node, current, context) {

@@ -29,7 +29,6 @@ export interface DescriptorModel {
   readonly metadata?: JsonObject;
 }
 
-/** A limit. */
 export interface RateLimitModel {
   /** As written; empty when missing. Messages give the enum's name, UNKNOWN included. */
   readonly unit: string;

@@ -50,7 +50,6 @@ const SETTLE_MS = 3_600_000;
 /** How often the Secrets are compared with what is wanted, in milliseconds. */
 const CHECK_INTERVAL_MS = 60_000;
 
-/** What the keeper works with. */
 export interface CertificateKeeperDeps {
   readonly log: Log;
   /** Milliseconds since the epoch. */

@@ -6,7 +6,6 @@ import { fieldsOf, type Mapping, mappingOf, mappingsOf, textOf } from "@weir/kub
 
 import { MANAGED_LABEL, MANAGER } from "../leader/managed-by.ts";
 
-/** The kind in the API. */
 export const SECRETS: ApiKind = { group: "", version: "v1", plural: "secrets" };
 
 /** The authority, in the operator's namespace. */

@@ -30,7 +30,6 @@ export interface WantedLeaf {
   /** Where it is: `<pair>.crt` and `<pair>.key`. */
   readonly pair: string;
   readonly names: CertificateNames;
-  /** The service whose it is. */
   readonly service?: CertifiedService;
 }
 
@@ -50,7 +49,6 @@ export interface CertificateNaming {
   readonly clusterDomain: string;
   /** The Services of the control plane, headless ones included. */
   readonly controlPlaneServices: readonly string[];
-  /** The Service of the webhook. */
   readonly webhookService: string;
   /** Whether the operator serves the webhook: the configuration of one that it does not serve is not read. */
   readonly hasWebhook?: boolean;

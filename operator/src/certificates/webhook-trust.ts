@@ -7,7 +7,6 @@ import { mappingOf, mappingsOf, textOf } from "@weir/kubernetes/mapping";
 
 import { MANAGER } from "../leader/managed-by.ts";
 
-/** The kind in the API. */
 const CONFIGURATIONS: ApiKind = {
   group: "admissionregistration.k8s.io",
   version: "v1",

@@ -12,7 +12,6 @@ import type { ObjectWriter, WrittenObject } from "@weir/kubernetes/client/object
 
 import { MANAGER } from "../leader/managed-by.ts";
 
-/** The kind of events. */
 export const EVENTS: ApiKind = { group: "events.k8s.io", version: "v1", plural: "events" };
 
 /** How long after the last event a repeat joins its series, in milliseconds: that of client-go. */
@@ -54,7 +53,6 @@ export interface EventText {
   readonly note: string;
 }
 
-/** What events are recorded with. */
 export interface EventRecorderDeps {
   readonly log: Log;
   /** Milliseconds since the epoch. */

@@ -37,7 +37,6 @@ export class FakeLeaseServer {
     this.#store({ metadata: {}, spec });
   }
 
-  /** A client of it. */
   client(network: Network): Pick<ObjectClient, "get" | "create" | "update"> {
     const exchange = async <T>(signal: AbortSignal, act: () => T): Promise<T> => {
       try {

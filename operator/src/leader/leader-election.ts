@@ -16,7 +16,6 @@ const JITTER = 0.2;
 /** Shortest time between two lines about requests that fail, in milliseconds. */
 const LOG_INTERVAL_MS = 60_000;
 
-/** What an election works with. */
 export interface LeaderElectionDeps extends LeaseLockDeps {
   readonly log: Log;
   /** From 0 up to but not including 1. */

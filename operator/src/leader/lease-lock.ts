@@ -12,7 +12,6 @@ const RELEASED_DURATION_MS = 1000;
 /** Attempts to write over the newest version: the second one when the Lease has changed or is gone. */
 const ROUNDS = 2;
 
-/** What a lock works with. */
 export interface LeaseLockDeps {
   readonly objects: Pick<ObjectClient, "get" | "create" | "update">;
   /** Milliseconds since the epoch; written into the Lease for people. */

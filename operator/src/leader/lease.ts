@@ -5,7 +5,6 @@ import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object
 import type { WrittenObject } from "@weir/kubernetes/client/object-client";
 import { fieldsOf, textOf } from "@weir/kubernetes/mapping";
 
-/** Leases of the API. */
 export const LEASES: ApiKind = { group: "coordination.k8s.io", version: "v1", plural: "leases" };
 
 /** Which Lease, and the times of the election. */

@@ -42,7 +42,6 @@ export interface FollowOptions {
   readonly isOptional?: boolean;
 }
 
-/** What the caches work with. */
 export interface ClusterCachesDeps extends Pick<ReflectorDeps, "client" | "log" | "clock" | "random"> {
   readonly client: Pick<ApiClient, "list" | "watch">;
   readonly log: Log;

@@ -24,11 +24,9 @@ export type ReconcileOutcome = (typeof RESULTS)[number];
 /** Why a reconcile failed: how the request to the API server did, or `other`. */
 export type ReconcileFailure = FailureKind | "other";
 
-/** The metrics of one controller. */
 export interface ControllerMetrics extends WorkQueueObserver {
   /** A reconcile has ended. */
   reconciled(outcome: ReconcileOutcome, tookMs: number): void;
-  /** It failed. */
   failed(kind: ReconcileFailure): void;
   /** What the gauges read at each scrape. */
   read(queue: Pick<WorkQueue, "depth" | "running" | "workedMs">): void;

@@ -22,7 +22,6 @@ const BACKOFF = { backoffInitialMs: 100, backoffMaxMs: 300_000 };
 /** Shortest time between two lines about the same missing right, in milliseconds. */
 const FORBIDDEN_LOG_INTERVAL_MS = 60_000;
 
-/** What a controller works with. */
 export interface ControllerDeps {
   readonly log: Log;
   /** Milliseconds by a clock that only goes forward. */

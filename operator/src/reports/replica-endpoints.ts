@@ -3,13 +3,11 @@ import { formatAddress } from "@weir/common/net/listen";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import type { ApiKind } from "@weir/kubernetes/client/api-resource";
 
-/** The kind of the slices. */
 export const ENDPOINT_SLICES: ApiKind = { group: "discovery.k8s.io", version: "v1", plural: "endpointslices" };
 
 /** Label of a slice with the name of its Service. */
 const SERVICE_LABEL = "kubernetes.io/service-name";
 
-/** One replica. */
 export interface ReplicaEndpoint {
   /** The same as long as the replica is: UID of its pod, or its address. */
   readonly id: string;

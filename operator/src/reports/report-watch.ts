@@ -33,7 +33,6 @@ const LOG_INTERVAL_MS = 60_000;
  */
 export type ReportListener = (keys: ReadonlySet<string> | undefined) => void;
 
-/** What reports are watched with. */
 export interface ReportWatchDeps {
   readonly log: Log;
   /** Milliseconds by a clock that only goes forward. */
@@ -47,7 +46,6 @@ export interface ReportWatchDeps {
   };
   /** The ready pods of the fleets of which they are known. */
   readonly readyPods: {
-    /** By fleet. */
     byFleet(): ReadonlyMap<string, ReadyPods>;
     /** Calls `listener` after each change from now on. */
     onChange(listener: () => void): void;
@@ -59,7 +57,6 @@ export interface ReportWatchOptions extends EndpointOptions, ReplicaAccess {
   readonly namespace: string;
 }
 
-/** A replica that is followed. */
 interface FollowedReplica {
   endpoint: ReplicaEndpoint;
   /** When it last answered, or became one that should. */

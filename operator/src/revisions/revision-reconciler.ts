@@ -23,10 +23,8 @@ import { OwnedRevisions } from "./owned-revisions.ts";
 
 const [GROUP = "", VERSION = ""] = API_VERSION.split("/");
 
-/** The kind of revisions. */
 export const REVISIONS: ApiKind = { group: GROUP, version: VERSION, plural: REVISION_PLURAL };
 
-/** What the reconciler works with. */
 export interface RevisionReconcilerDeps {
   readonly log: Log;
   readonly objects: Pick<ObjectWriter, "apply" | "delete">;

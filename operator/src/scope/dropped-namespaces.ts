@@ -20,7 +20,6 @@ const RIGHTS_WAIT_MS = 60_000;
 /** How long a Lease that was deleted is waited for, in milliseconds: its holder makes it again. */
 const LEASE_WAIT_MS = 5000;
 
-/** What the reconciler works with. */
 export interface DroppedNamespacesDeps {
   readonly log: Log;
   /** Milliseconds since the epoch. */

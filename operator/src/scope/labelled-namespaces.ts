@@ -6,10 +6,8 @@ import type { ObjectLookup } from "../reconcile/object-cache.ts";
 import type { ObjectKey, Reconciler, ReconcileResult } from "../reconcile/reconciler.ts";
 import { CONFIG_STATUS, type NotWatchedDeps, writeNotWatched } from "./not-watched.ts";
 
-/** The kind in the API. */
 export const NAMESPACES: ApiKind = { group: "", version: "v1", plural: "namespaces" };
 
-/** What the reconciler works with. */
 export interface LabelledNamespacesDeps extends NotWatchedDeps {
   readonly configs: Pick<ObjectLookup, "get">;
   /** The Namespaces with the labels, all of which were listed. */

@@ -39,7 +39,6 @@ export const SERVICE_STATUS: StatusKind = {
   kept: ["replicas", "selector", "fleet"],
 };
 
-/** What statuses are written with. */
 export interface NotWatchedDeps {
   /** Milliseconds since the epoch, for the times of conditions. */
   readonly clock: () => number;

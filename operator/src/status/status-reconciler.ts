@@ -34,7 +34,6 @@ const CONFLICT_WAIT_MS = 500;
  */
 const COUNTS_SPACING_MS = 50;
 
-/** What statuses are written with. */
 export interface StatusDeps {
   /** Milliseconds since the epoch, for the times of conditions. */
   readonly clock: () => number;

@@ -48,7 +48,6 @@ export interface WriteContext {
   readonly history: WriteHistory;
 }
 
-/** A write. */
 export interface DueWrite {
   /** Milliseconds until it is due: 0 is now. */
   readonly afterMs: number;

@@ -9,7 +9,6 @@ import { OWNED_KIND_NAMES, OWNED_KINDS, type OwnedKind, type OwnedKindName, PODS
 import type { WorkloadOptions } from "./objects/workload.ts";
 import { WorkloadReconciler, type WorkloadReconcilerDeps } from "./workload-reconciler.ts";
 
-/** What the controller works with. */
 export interface WorkloadControllerDeps
   extends
     Omit<ControllerDeps, "reconciler">,

@@ -22,7 +22,6 @@ import { hasLabels } from "./pods.ts";
  */
 const REPLICAS_MANAGER = `${MANAGER}-replicas`;
 
-/** What the objects are written with. */
 export interface WorkloadObjectsDeps {
   readonly objects: ObjectWriter & Pick<ObjectClient, "get">;
   /** Objects with the label of the operator. */

@@ -64,7 +64,6 @@ export interface WorkloadSource {
   readonly keysOf: (object: KubernetesObject) => readonly ObjectKey[];
 }
 
-/** What the reconciler works with. */
 export interface WorkloadReconcilerDeps {
   /** Milliseconds since the epoch. */
   readonly clock: () => number;

@@ -36,7 +36,6 @@ export interface ReferenceAnswer {
   readonly rejectingRule: string | undefined;
 }
 
-/** One status. */
 export interface ReferenceStatus {
   readonly code: "OK" | "OVER_LIMIT";
   readonly limit: number | undefined;

@@ -12,7 +12,6 @@ export interface MemoryBackendSettings {
   readonly maxKeys: number;
 }
 
-/** The backend. */
 export type BackendSettings = MemoryBackendSettings | RedisBackendSettings | MemcachedBackendSettings;
 
 /** The kind of backend by value of BACKEND_TYPE. */

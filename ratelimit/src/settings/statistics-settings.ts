@@ -15,7 +15,6 @@ export interface PullSettings extends HostPort {
   readonly responseTimeAsMilliseconds: boolean;
 }
 
-/** The settings. */
 export interface StatisticsSettings {
   /** STATS_MAX_DYNAMIC_KEYS; default 100000. */
   readonly maxDynamicKeys: number;

@@ -3,7 +3,6 @@ import type { EnvReader, Names } from "@weir/common/settings/read-env";
 import type { TlsFilePaths } from "@weir/common/tls/tls-files";
 import { checkCertificatePair, readTlsPaths } from "@weir/common/tls/tls-settings";
 
-/** TLS to a store. */
 export interface StoreTlsSettings {
   readonly paths: TlsFilePaths;
   /**

@@ -10,7 +10,6 @@ import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 import { compileCountedRules, type CountedRules } from "../config/counted-rules.ts";
 
-/** Dependencies of a load. */
 export interface ActiveRulesDeps {
   readonly store: StatisticsStore;
   readonly statistics: ServiceStatistics;

@@ -20,7 +20,6 @@ import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 import type { ReloadedFiles } from "./reloaded-files.ts";
 
-/** Dependencies of the backends. */
 export interface CounterBackendDeps {
   readonly store: StatisticsStore;
   readonly statistics: ServiceStatistics;

@@ -14,7 +14,6 @@ import { withAddressLog } from "./listen-address-log.ts";
 /** File descriptor of standard output. */
 const STANDARD_OUTPUT = 1;
 
-/** Dependencies of the sinks. */
 export interface StatisticsSinksDeps {
   readonly store: StatisticsStore;
   /** Logs where statistics are served for scraping. */

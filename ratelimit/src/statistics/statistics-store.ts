@@ -82,7 +82,6 @@ export class StatisticsStore {
     return this.#gauges.getOrInsertComputed(name, () => new StatisticsGauge(name, total));
   }
 
-  /** Every gauge. */
   gauges(): Iterable<StatisticsGauge> {
     return this.#gauges.values();
   }

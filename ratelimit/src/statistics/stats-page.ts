@@ -6,7 +6,6 @@ import { RULE_STATISTICS } from "./rule-statistics.ts";
 import { sortInSteps } from "./sorted-steps.ts";
 import type { StatisticsStore } from "./statistics-store.ts";
 
-/** Lines of one piece. */
 const PIECE_LINES = 500;
 
 /** EXTRA_TAGS, which are part of every name. */

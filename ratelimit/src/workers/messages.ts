@@ -5,7 +5,6 @@ import type { RateLimitConfigModel } from "@weir/limits/model/model";
 /** Most entries of one list in a report of statistics; more come in further reports. */
 export const REPORT_ENTRIES_MAX = 1000;
 
-/** To a worker. */
 export type ToWorker =
   /** The first message: its number from 0, the number of workers, and the health of the service. */
   | { readonly kind: "start"; readonly index: number; readonly workers: number; readonly isHealthy: boolean }
@@ -25,7 +24,6 @@ export type ToWorker =
   /** Ends the process, after its last statistics. */
   | { readonly kind: "stop" };
 
-/** From a worker. */
 export type FromWorker =
   /** It can decide; connections may come. */
   | { readonly kind: "ready" }

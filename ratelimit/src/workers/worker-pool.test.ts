@@ -68,7 +68,6 @@ function open(workers: number, connectionsMax = 100): WorkerPool {
   );
 }
 
-/** A started pool. */
 async function start(workers: number, connectionsMax?: number): Promise<WorkerPool> {
   const started = open(workers, connectionsMax);
   const starting = started.start();

@@ -37,7 +37,6 @@ const BALANCE_ROUNDS = 10;
 /** Shortest time between two log lines about connections without a worker, in milliseconds. */
 const LOG_INTERVAL_MS = 60_000;
 
-/** What the pool works with. */
 export interface WorkerPoolDeps {
   readonly store: StatisticsStore;
   readonly health: Health;

@@ -18,7 +18,6 @@ import { ServiceStatistics } from "../statistics/service-statistics.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { GrpcTransport } from "../transport/weir/grpc-transport.ts";
 
-/** What a worker works with. */
 export interface WorkerServiceDeps {
   readonly tracing: Tracing;
   /** Receives whether there is a connection to the store. */

@@ -9,7 +9,6 @@ import type { WorkerService } from "./worker-service.ts";
 /** Time between two reports of statistics, in milliseconds. */
 const REPORT_INTERVAL_MS = 250;
 
-/** What a worker works with. */
 export interface WorkerDeps {
   readonly service: WorkerService;
   readonly send: (message: FromWorker) => void;

@@ -22,7 +22,6 @@ export interface ImageCleanerDeps {
   readonly onProcessEnded: () => void;
 }
 
-/** The options of the cleaner. */
 export interface ImageCleanerOptions extends ImageWorkLimits {
   /** Most resident memory that the process keeps between two images, in bytes. */
   readonly idleMemoryMaxBytes: number;

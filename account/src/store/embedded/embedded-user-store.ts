@@ -15,7 +15,6 @@ const CHECKPOINT_INTERVAL_MS = 60_000;
 const REPLACE_INITIAL_MS = 100;
 const REPLACE_MAX_MS = 5000;
 
-/** What the store needs. */
 export interface EmbeddedStoreDeps {
   readonly log: Log;
   /** Starts the thread; tests keep hold of it. */

@@ -58,12 +58,10 @@ export class UserTable {
     };
   }
 
-  /** The user with this id. */
   findById(id: string): UserRecord | undefined {
     return readRow(this.#statements.findById.get(id));
   }
 
-  /** The user with this key. */
   findByEmailKey(emailKey: string): UserRecord | undefined {
     return readRow(this.#statements.findByEmailKey.get(emailKey));
   }
@@ -86,7 +84,6 @@ export class UserTable {
     }
   }
 
-  /** Changes a user that has the revision. */
   update(id: string, revision: number, change: UserChange): UpdateResult {
     const values = toParameters(change);
     try {
@@ -114,7 +111,6 @@ export class UserTable {
     return this.#statements.oldestIntents.all(createdMaxMs).map((row) => String(row["media_key"]));
   }
 
-  /** Removes an intent. */
   removeIntent(key: string): void {
     this.#statements.removeIntent.run(key);
   }

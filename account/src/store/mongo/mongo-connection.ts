@@ -37,7 +37,6 @@ export class OperationError extends Error {
   }
 }
 
-/** What the connection needs. */
 export interface MongoDeps {
   readonly log: Log;
   /** Receives after each operation whether the circuit breaker is open, and whether that operation opened it. */

@@ -23,7 +23,6 @@ const DUPLICATES_TIMEOUT_MS = 600_000;
 /** The document of a user: the record, with its id as `_id`. */
 type UserDocument = Omit<UserRecord, "id"> & { readonly _id: string };
 
-/** The document of an intent. */
 type IntentDocument = Omit<MediaIntent, "key"> & { readonly _id: string };
 
 const TEXT = { type: String, required: true } as const;
@@ -126,7 +125,6 @@ export class UserCollection {
     return document === null ? undefined : toRecord(document);
   }
 
-  /** The user with this key. */
   async findByEmailKey(emailKey: string): Promise<UserRecord | undefined> {
     const document = await this.#users.findOne({ emailKey }).lean<UserDocument>();
     return document === null ? undefined : toRecord(document);
@@ -169,7 +167,6 @@ export class UserCollection {
     return (await found.toArray()).map(({ _id: key, ...fields }) => ({ key, ...fields }));
   }
 
-  /** Removes intents. */
   async removeIntents(keys: readonly string[]): Promise<void> {
     await this.#intents.deleteMany({ _id: { $in: [...keys] } });
   }

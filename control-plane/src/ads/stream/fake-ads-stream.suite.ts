@@ -27,7 +27,6 @@ export class FakePublisher implements PublisherOfStreams {
     for (const snapshot of published) this.publish(snapshot);
   }
 
-  /** Number of listeners. */
   get listeners(): number {
     return this.#listeners.size;
   }

@@ -17,7 +17,6 @@ export interface HeartbeatOptions {
   readonly silenceMaxMs?: number;
 }
 
-/** What a heartbeat works with. */
 export interface HeartbeatDeps {
   /** Sends one; the next comes within `silenceMaxMs`. */
   readonly send: (silenceMaxMs: number) => void;

@@ -8,7 +8,6 @@ const DEFAULT_FLEET = "default";
 /** Longest text that is kept of a field, in characters. */
 const TEXT_MAX = 256;
 
-/** A pod. */
 export interface PodIdentity {
   readonly nodeId: string;
   readonly fleet: string;

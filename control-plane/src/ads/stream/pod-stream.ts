@@ -37,7 +37,6 @@ export interface PodChannel {
   hung(waitedMs: number): void;
 }
 
-/** What a stream works with. */
 export interface PodStreamDeps {
   readonly channel: PodChannel;
   readonly publisher: Pick<Publisher, "snapshotFor" | "revisionsOf">;

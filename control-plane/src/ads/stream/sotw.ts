@@ -10,7 +10,6 @@ import { growthOf, isWildcard, nextSubscription, type Subscription } from "./sub
 /** Longest text of a NACK, in characters: logs and reports show it. Cut here and nowhere else. */
 const MESSAGE_MAX = 4096;
 
-/** A response that was sent. */
 export interface SentResponse extends SentRevisions {
   readonly nonce: string;
   /** Whether the client has ACKed or NACKed it. */

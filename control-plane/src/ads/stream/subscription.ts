@@ -4,7 +4,6 @@
 /** All resources, in a list of names. */
 const WILDCARD = "*";
 
-/** A subscription. */
 export interface Subscription {
   /**
    * "legacy": all, because no name was ever sent on this stream; "explicit": all, because the list

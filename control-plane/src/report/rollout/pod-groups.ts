@@ -20,7 +20,6 @@ export interface PodGroup {
   readonly size: number;
 }
 
-/** The groups of one fleet. */
 export interface GroupedFleet {
   readonly fleet: string;
   /** undefined: nothing is active yet. */

@@ -96,7 +96,6 @@ export class RolloutFeed implements Part {
     this.#timer = setTimeout(() => this.#update(), timerDelayMs(dueMs, nowMs));
   }
 
-  /** Number of watchers. */
   watchers(): number {
     return this.#watchers;
   }

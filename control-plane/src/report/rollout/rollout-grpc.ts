@@ -21,7 +21,6 @@ import { refusalOf } from "../report-error.ts";
 import type { RolloutFeed } from "./rollout-feed.ts";
 import { filterOf } from "./rollout-message.ts";
 
-/** What the rollout API works with, over every transport. */
 export interface RolloutApiDeps {
   readonly feed: RolloutFeed;
   /** Limits concurrent answers. */

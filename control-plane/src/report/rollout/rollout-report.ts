@@ -107,13 +107,11 @@ export interface RefusalReport extends ProblemReport {
   readonly keepsLastGood: boolean;
 }
 
-/** A version and when. */
 export interface VersionReport {
   readonly version: string;
   readonly at: string;
 }
 
-/** A connected pod. */
 export interface PodReportEntry extends Omit<ConnectedPod, "nodeId"> {
   readonly node: string;
   readonly connectedAt: string;

@@ -31,7 +31,6 @@ export interface DirectorySourceOptions {
   readonly pollIntervalMs?: number;
 }
 
-/** What the source works with. */
 export interface DirectorySourceDeps {
   readonly log: Log;
   /** Milliseconds since the epoch. */

@@ -28,7 +28,6 @@ export interface FileVersion {
   readonly changedMs: number;
 }
 
-/** A file that was read. */
 export interface ReadFile {
   readonly text: FileText;
   /** Of the very file that was read, taken before its text; absent when it could not be opened. */
@@ -38,7 +37,6 @@ export interface ReadFile {
 /** A problem in a file. Whether older revisions remain is decided by manifest-store.ts. */
 export type FileProblem = Omit<SourceRefusal, "keepsLastGood">;
 
-/** The content of a file. */
 export interface FileContent {
   /** The valid resources; none when the file as a whole cannot be understood. */
   readonly resources: readonly SourceResource[];

@@ -16,7 +16,6 @@ export const DEFINITION: ApiResource = {
   name: "ratelimitconfigs.ratelimit.weir.dev",
 };
 
-/** What the state works with. */
 export interface DefinitionStateDeps {
   readonly log: Log;
   /** Called when the definition is there, and when it is gone or being deleted. */

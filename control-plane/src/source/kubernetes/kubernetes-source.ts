@@ -61,7 +61,6 @@ export interface KubernetesSourceOptions {
   readonly namespaceResourcesMax?: number;
 }
 
-/** What the source works with. */
 export interface KubernetesSourceDeps {
   readonly log: Log;
   /** Milliseconds since the epoch. */

@@ -23,7 +23,6 @@ export class NamespaceObjects {
     this.#max = max;
   }
 
-  /** A stored object. */
   get(key: string): StoredObject | undefined {
     return this.#stored.get(key);
   }

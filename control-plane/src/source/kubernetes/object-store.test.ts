@@ -234,7 +234,6 @@ describe("ObjectStore", () => {
 });
 
 describe("ObjectStore, with at most two objects of a namespace", () => {
-  /** An object of this second. */
   function aged(name: string, second: number, text: ObjectText = {}): KubernetesObject {
     const creationTimestamp = new Date(second * 1000).toISOString();
     return object({ name, uid: `${name}-${second}`, metadata: { creationTimestamp }, ...text });

@@ -13,7 +13,6 @@ const HISTORY_MS = 2000;
 /** Longest time between two looks at whether the source can be read, in milliseconds. */
 const CHECK_MS = 1000;
 
-/** What the keeper works with. */
 export interface VanishedObjectsDeps {
   readonly log: Log;
   /** Milliseconds since the epoch. */

@@ -12,7 +12,6 @@ const UNCHANGED = {
 /** Longest compressed spec, in characters: etcd takes 1.5 MiB in all. */
 const COMPRESSED_LENGTH_MAX = 1_500_000;
 
-/** The definition. */
 export const REVISION_DEFINITION: Definition = {
   kind: REVISION_KIND,
   plural: REVISION_PLURAL,

@@ -68,7 +68,6 @@ function at(schema: Schema | undefined, ...path: readonly string[]): Schema {
   return found;
 }
 
-/** Every node with its path. */
 function nodesOf(schema: Schema, path = ""): readonly { readonly path: string; readonly schema: Schema }[] {
   const properties = Object.entries(schema.properties ?? {}).flatMap(([name, inner]) =>
     nodesOf(inner, `${path}.${name}`),

@@ -3,7 +3,6 @@ import { column, type Definition, conditionPath, definitionYaml } from "../../sc
 import { KIND, specSchema } from "../schema/schema.ts";
 import { statusSchema } from "../schema/status-schema.ts";
 
-/** The definition. */
 export const CONFIG_DEFINITION: Definition = {
   kind: KIND,
   plural: "ratelimitconfigs",

@@ -95,10 +95,8 @@ const rejection = z
 /** The status, as it is written. */
 export type RateLimitConfigStatus = z.infer<typeof statusSchema>;
 
-/** One condition of a status. */
 export type StatusCondition = z.infer<typeof condition>;
 
-/** The schema of the status. */
 export const statusSchema = z
   .object({
     observedGeneration: generation.optional().describe("Generation of the resource that this status is about."),

@@ -3,7 +3,6 @@ import { column, type Definition, conditionPath, definitionYaml } from "../../sc
 import { RESOURCE_VALIDATIONS, SERVICE_KIND, serviceSpecSchema } from "../schema/schema.ts";
 import { statusSchema } from "../schema/status-schema.ts";
 
-/** The definition. */
 export const SERVICE_DEFINITION: Definition = {
   kind: SERVICE_KIND,
   plural: "ratelimitservices",

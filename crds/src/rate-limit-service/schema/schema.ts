@@ -22,7 +22,6 @@ export const SERVICE_KIND = "RateLimitService";
 /** Longest name of a resource, in characters: names of what the operator makes are longer. */
 const SERVICE_NAME_LENGTH_MAX = 52;
 
-/** Names of Services. */
 const SERVICE_NAME = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 
 /** What decides how many pods there are, and how many there may be. */
@@ -79,7 +78,6 @@ export const RESOURCE_VALIDATIONS: readonly CelRule<Pick<RateLimitServiceResourc
   },
 ];
 
-/** The spec. */
 export const serviceSpecSchema = z
   .object({
     ...scalingFields,
@@ -113,10 +111,8 @@ const storedResource = resource.extend({ metadata: storedObjectMetadata, status:
 /** A RateLimitService, as a manifest or the API server gives it. */
 export type RateLimitServiceResource = z.infer<typeof storedResource>;
 
-/** Its spec. */
 export type RateLimitServiceSpec = z.infer<typeof serviceSpecSchema>;
 
-/** Its status. */
 export type RateLimitServiceStatus = z.infer<typeof statusSchema>;
 
 /** A resource, or what is wrong with it. */

@@ -25,7 +25,6 @@ const condition = conditionSchema({
   },
 });
 
-/** The status. */
 export const statusSchema = z
   .object({
     observedGeneration: generation.optional().describe("Generation of the resource that this status is about."),

@@ -12,7 +12,6 @@ const BUSY_PAUSE_MS = 1000;
 
 const HEAD_END = "\r\n\r\n";
 
-/** An answer. */
 export interface HttpAnswer {
   readonly status: number;
   /** The status line and the headers. */

@@ -14,7 +14,6 @@ import { type Fleet, type FleetOptions, startFleet } from "./fleet.ts";
 import type { PodsAnswer } from "./pods.ts";
 import { makeClusterSet, makeFolderSet, type ResourceSet, type SetSize } from "./sets.ts";
 
-/** The usual set. */
 const USUAL_SET: SetSize = { resources: 500, longRules: 0 };
 
 /** About as many resources, and a snapshot of a little over 2 MiB. */
@@ -65,7 +64,6 @@ export interface ControlPlaneBench extends Bench {
 /** Where the resources of a measure are. */
 export type Place = "folder" | "cluster";
 
-/** What was measured. */
 export interface Measured {
   /** Samples in milliseconds, or numbers of pushes. */
   readonly samples: readonly number[];

@@ -7,7 +7,6 @@ import { promisify } from "node:util";
 import { E2eError } from "../../errors.ts";
 import { ROOT } from "@weir/harness/processes/programs";
 
-/** Folder of its sources. */
 const SOURCE_FOLDER = join(ROOT, "e2e", "load-generator");
 
 const FLAGS = ["-O2", "-std=gnu11", "-Wall", "-Wextra"] as const;

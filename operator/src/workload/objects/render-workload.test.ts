@@ -68,7 +68,6 @@ function environment(spec: RateLimitServiceSpec): Readonly<Record<string, unknow
   );
 }
 
-/** What is rendered of a kind. */
 function rendered(kind: OwnedKindName, spec: RateLimitServiceSpec) {
   return renderWorkload(workload(spec)).find((each) => each.kind === kind)?.object;
 }

@@ -26,7 +26,6 @@ const SETTLE_MS = 50;
 /** Most skipped entries that are remembered as already logged. */
 const LOGGED_MAX = 1000;
 
-/** What the source needs. */
 export interface FileSourceDeps {
   readonly listener: ConfigListener;
   readonly log: Log;

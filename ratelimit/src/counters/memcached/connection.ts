@@ -38,7 +38,6 @@ export interface ConnectionListener {
   closed(connection: Connection, error: StoreError): void;
 }
 
-/** What a connection works with. */
 export interface ConnectionDeps {
   readonly address: NodeAddress;
   readonly tls: MemcachedTlsOptions | undefined;

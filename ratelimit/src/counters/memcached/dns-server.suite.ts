@@ -13,7 +13,6 @@ const CODE_NO_NAME = 3;
 
 const HEADER_BYTES = 12;
 
-/** One record. */
 export interface SrvRecord {
   readonly target: string;
   readonly port: number;

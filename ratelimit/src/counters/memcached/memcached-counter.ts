@@ -26,7 +26,6 @@ const DRAIN_TIMEOUTS = 5;
 /** Shortest time between two log lines about the same fault, in milliseconds. */
 const FAULT_INTERVAL_MS = 10_000;
 
-/** What the backend works with. */
 export interface MemcachedCounterDeps {
   readonly log: Log;
   readonly statistics: StatisticsStore;

@@ -1,7 +1,6 @@
 // Parses the address of a node, one word of ALTSTORE_HOST_PORT.
 import { parseHostPort } from "@weir/common/net/host-port";
 
-/** A node. */
 export type NodeAddress =
   | { readonly kind: "unix"; readonly path: string; readonly text: string }
   | { readonly kind: "tcp"; readonly host: string; readonly port: number; readonly text: string };

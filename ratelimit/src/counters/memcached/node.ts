@@ -29,7 +29,6 @@ const BUSY_KEYS = 500;
 /** Most keys that wait or are unanswered, reads and increments each; a key has up to 250 bytes. */
 const NODE_MAX_KEYS = 100_000;
 
-/** What a node works with. */
 export interface NodeDeps {
   readonly log: Log;
   /** Log of faults that can occur at every call. */

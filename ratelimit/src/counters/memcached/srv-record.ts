@@ -4,7 +4,6 @@ import { ServiceError } from "@weir/common/errors/service-error";
 /** `_service._proto.name`, as envoyproxy/ratelimit parses it. */
 const SRV_NAME = /^_.+?\._.+?\..+$/;
 
-/** One answer. */
 export interface SrvAnswer {
   readonly name: string;
   readonly port: number;

@@ -32,7 +32,6 @@ export interface Deployment {
   read(check: CountedCheck, batch: CountBatch, nowMs: number): void;
 }
 
-/** What a deployment works with. */
 export interface DeploymentDeps {
   readonly log: Log;
   readonly statistics: StatisticsStore;

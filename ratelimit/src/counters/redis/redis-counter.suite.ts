@@ -105,7 +105,6 @@ export class TestedCounters {
     return { counter, statistics, active };
   }
 
-  /** A counter that is started. */
   async start(url: string, choices: CounterChoices = {}): Promise<TestedCounter> {
     const created = this.create(url, choices);
     await created.counter.start?.();

@@ -28,7 +28,6 @@ const OBJECTS_SHARE = 31 / 32;
 const LOG_INTERVAL_MS = 10_000;
 const LOGGED_KEY_LENGTH = 100;
 
-/** Dependencies of the cache. */
 export interface LocalCacheDeps {
   readonly statistics: Pick<StatisticsStore, "gauge">;
   /** Milliseconds by a clock that only goes forward, for the log. */

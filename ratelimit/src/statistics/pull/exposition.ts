@@ -4,7 +4,6 @@
 /** Content type of the format. */
 export const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Most series of one piece. */
 const PIECE_SERIES = 500;
 
 /** One metric with its series. */

@@ -52,17 +52,14 @@ export class FieldReader {
     return Object.hasOwn(this.#fields, name);
   }
 
-  /** A boolean. */
   boolean(name: string): boolean | undefined {
     return this.#typed(name, "true or false", (value) => typeof value === "boolean");
   }
 
-  /** A text. */
   text(name: string): string | undefined {
     return this.#typed(name, "a text", (value) => typeof value === "string");
   }
 
-  /** One of the choices. */
   oneOf<T extends string>(name: string, choices: readonly T[]): T | undefined {
     return this.#typed(name, `one of ${choices.join(", ")}`, (value): value is T =>
       choices.some((choice) => choice === value),

@@ -12,10 +12,8 @@ const UNSAFE = /-+|[^A-Za-z0-9_]/gu;
 /** `$$`, `$name` or `${name}` in a template; a number names a group by its place. */
 const TEMPLATE = /\$(?:(\$)|(\w+)|\{(\w+)\})/g;
 
-/** The type of a statistic. */
 export type StatisticKind = "counter" | "gauge" | "timer";
 
-/** One entry. */
 export interface MappingEntry {
   /** Its groups fill the templates. */
   readonly pattern: Pattern;

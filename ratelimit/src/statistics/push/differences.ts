@@ -7,7 +7,6 @@ import { type StatisticsStore, WALK_STEP } from "../statistics-store.ts";
 export interface DifferenceVisitor {
   /** A counter and by how much it grew; never 0. */
   counter(name: string, difference: number): void;
-  /** A gauge and its value. */
   gauge(name: string, value: number): void;
 }
 

@@ -6,7 +6,6 @@ import { createTagger } from "../extra-tags.ts";
 export interface LineFormat {
   /** A counter that grew by a whole number above 0. */
   counter(name: string, difference: number): string;
-  /** The value of a gauge. */
   gauge(name: string, value: number): string;
   /** One duration in whole milliseconds. */
   timer(name: string, durationMs: number): string;

@@ -18,7 +18,6 @@ const BATCH_MAX_MS = 1000;
 const ROOM_WAIT_MS = 10;
 const ROOM_WAITS_MAX = 100;
 
-/** Dependencies of a sink. */
 export interface PushSinkDeps {
   readonly store: StatisticsStore;
   readonly format: LineFormat;

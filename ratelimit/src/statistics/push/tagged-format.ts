@@ -20,7 +20,6 @@ const UNSAFE_IN_TAG = /[|,\u0000-\u001f\u007f]/g;
 
 /** Settings of tagged statistics. */
 export interface TaggedFormatOptions {
-  /** EXTRA_TAGS. */
   readonly extraTags: ReadonlyMap<string, string>;
   /** Tags `key:value` that come first on every line. */
   readonly globalTags: readonly string[];

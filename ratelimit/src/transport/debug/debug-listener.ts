@@ -15,7 +15,6 @@ import { rulesRoute, statsRoute } from "./text-routes.ts";
 /** Most connections at a time. */
 const CONNECTIONS_MAX = 10_000;
 
-/** What the listener serves. */
 export interface DebugListenerDeps {
   readonly rules: () => Pick<RuleSet<unknown>, "dump"> | undefined;
   readonly statistics: StatisticsStore;

@@ -29,7 +29,6 @@ const REFUSAL_CODE = {
 /** Most connections at a time. */
 const CONNECTIONS_MAX = 10_000;
 
-/** What the transport needs. */
 export interface JsonTransportDeps {
   readonly decider: Decider;
   readonly tracing: Tracing;

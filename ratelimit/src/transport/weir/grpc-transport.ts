@@ -32,7 +32,6 @@ const WORDS: ListenerWords = {
   plaintext: "without GRPC_SERVER_USE_TLS=true",
 };
 
-/** Dependencies of the transport. */
 export interface GrpcTransportDeps extends Omit<ShouldRateLimitDeps & HealthMethodsDeps, "nowMs"> {
   /** The store of the statistics ratelimit.http2.*. */
   readonly store: StatisticsStore;

@@ -36,7 +36,6 @@ const WATCHES_MAX = 1000;
 /** The text of the status NOT_FOUND for other names, as in envoyproxy/ratelimit. */
 const UNKNOWN_SERVICE = "unknown service";
 
-/** Dependencies of the methods. */
 export interface HealthMethodsDeps extends ResponseTimesDeps {
   readonly health: Health;
   readonly statistics: ServiceStatistics;

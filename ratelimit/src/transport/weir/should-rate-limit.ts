@@ -17,7 +17,6 @@ import { DecisionEncoder } from "./codec/decision-encoder.ts";
 import { RequestDecoder, type RequestDecoderOptions } from "./codec/request-decoder.ts";
 import { failMalformed } from "@weir/http2/grpc/malformed-message";
 
-/** Dependencies of the method. */
 export interface ShouldRateLimitDeps extends ResponseTimesDeps {
   readonly decider: Decider;
   readonly tracing: Tracing;

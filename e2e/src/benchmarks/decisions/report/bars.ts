@@ -6,7 +6,6 @@ import { type BenchResults, figureOf, findRow, isMeasurable, ratioOf, type Row, 
 /** Most resident memory under load. */
 const RESIDENT_MAX_MB = 120;
 
-/** A row by its names. */
 type RowName = readonly [group: string, load: string, contender: Contender];
 
 /** A value that Weir must reach. */
@@ -44,7 +43,6 @@ const megabytes = ({ residentBytes }: Sample): number => residentBytes / 1e6;
 const MOST = { isAtLeast: false } as const;
 const MOST_ALONE = { isAtLeast: false, isOfServerAlone: true } as const;
 
-/** Every bar. */
 const BARS: readonly Bar[] = [
   faster("Redis, 100,000 keys, 8 × 64", 15, ["redis", "8x64"]),
   faster("Redis, hot key, 8 × 64", 20, ["redis", "8x64-hot"]),

@@ -55,7 +55,6 @@ function covers(context: BatchContext, name: string): boolean {
   return context.expiries.covers(hashed(context, name), 60);
 }
 
-/** Adds a call to a batch. */
 function add(batch: CommandBatch, call: WaitingBatch): WaitingBatch {
   call.pending = call.checks.length;
   for (const each of call.checks) batch.add(each, call);

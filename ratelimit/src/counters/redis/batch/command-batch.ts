@@ -91,7 +91,6 @@ export class CommandBatch implements ReplyReceiver {
     return this.#keys?.size ?? 0;
   }
 
-  /** Adds one check of a call. */
   add(check: CountedCheck, call: CountBatch): void {
     this.#put(new KeyChecks(check, call, false));
   }

@@ -6,7 +6,6 @@ import type { PipelineOptions } from "../options.ts";
 /** Shortest delay of a timer, in milliseconds. */
 const TIMER_MIN_MS = 1;
 
-/** What it works with. */
 export interface FlushScheduleDeps {
   readonly turn: TurnEnd;
   /** Flushes the open batch. */

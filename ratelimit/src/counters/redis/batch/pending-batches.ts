@@ -26,7 +26,6 @@ interface InFlight {
   readonly writtenMs: number;
 }
 
-/** What it works with. */
 export interface PendingBatchesDeps {
   readonly monotonicMs: () => number;
   /** The server for messages. */

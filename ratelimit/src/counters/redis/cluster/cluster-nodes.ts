@@ -8,14 +8,12 @@ import type { ClusterEndpoint } from "./endpoint.ts";
 /** Most nodes: the Redis cluster specification recommends no more than this. */
 const NODES_MAX = 1_000;
 
-/** A node. */
 export interface ClusterNode {
   readonly server: RedisServer;
   /** When it last had slots or received a command. */
   usedMs: number;
 }
 
-/** What it works with. */
 export interface ClusterNodesDeps {
   /** Makes the server of a node; ClusterNodes opens it. */
   readonly createServer: (endpoint: ClusterEndpoint) => RedisServer;

@@ -49,7 +49,6 @@ export interface ClusterNode {
 export class ClusterServers {
   readonly nodes: ClusterNode[];
   readonly #options: ClusterOptions;
-  /** Nodes that have left. */
   readonly #left: ClusterNode[] = [];
 
   constructor(nodes: readonly ClusterNode[], options: ClusterOptions) {
@@ -62,7 +61,6 @@ export class ClusterServers {
     return this.nodes.map(({ server }) => server.address).join(",");
   }
 
-  /** The node of that number. */
   node(index: number): ClusterNode {
     const node = this.nodes[index];
     if (node === undefined) throw new Error(`The cluster has no node ${index}`);

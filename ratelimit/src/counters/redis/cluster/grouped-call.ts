@@ -3,7 +3,6 @@
 import { silenceError, type StoreError } from "../../store-error.ts";
 import type { CountBatch, CountedCheck } from "../../counter.ts";
 
-/** What a call needs from its deployment. */
 export interface GroupedCallDeps {
   /**
    * Sends a check of a group to the node that owns its slot; the group is its batch, and `nowMs` is

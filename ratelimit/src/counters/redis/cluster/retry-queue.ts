@@ -13,7 +13,6 @@ const WAIT_MS = 100;
 /** Most checks that wait; each keeps a call of some hundred bytes in memory. */
 const MAX_CHECKS = 100_000;
 
-/** What it works with. */
 export interface RetryQueueDeps {
   /** Sends checks again; their calls have waited since `createdMs`. */
   readonly send: (checks: readonly KeyChecks[], createdMs: number) => void;

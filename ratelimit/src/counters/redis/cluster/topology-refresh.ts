@@ -14,7 +14,6 @@ import { TopologySource } from "./topology-source.ts";
 /** When a node is asked for the topology, in milliseconds: a bound on the load of the cluster. */
 const TIMING = { regularMs: 5_000, degradedMs: 1_000, soonMs: 250 };
 
-/** What it works with. */
 export interface TopologyRefreshDeps {
   readonly log: Log;
   /** From 0 up to but not including 1. */

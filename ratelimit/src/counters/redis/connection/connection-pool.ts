@@ -16,7 +16,6 @@ const RECONNECT_MAX_MS = 4_000;
 /** The longest such wait where a primary is required: a replica may be promoted at any moment. */
 const RECONNECT_PRIMARY_MAX_MS = 1_000;
 
-/** What a pool works with. */
 export interface ConnectionPoolDeps {
   /** The current address of the server, for each new connection. */
   readonly target: () => RedisAddress;
@@ -27,7 +26,6 @@ export interface ConnectionPoolDeps {
   readonly commands: CommandBuffer;
 }
 
-/** Options of a pool. */
 export interface ConnectionPoolOptions {
   readonly server: RedisServerOptions;
   readonly startup: RedisCounterOptions["startup"];

@@ -32,7 +32,6 @@ export interface ConnectionListener {
   closed(cause: unknown): void;
 }
 
-/** What a connection works with. */
 export interface ConnectionDeps {
   readonly address: RedisAddress;
   readonly tls: RedisTlsOptions | undefined;

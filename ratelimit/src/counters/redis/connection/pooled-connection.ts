@@ -6,7 +6,6 @@ import type { CommandBuffer } from "./command-buffer.ts";
 import type { ReplyReceiver } from "./reply.ts";
 import type { RedisTlsOptions } from "../options.ts";
 
-/** What a pooled connection works with. */
 export interface PooledConnectionDeps {
   /** The current address of the server, for each attempt. */
   readonly target: () => RedisAddress;

@@ -9,7 +9,6 @@ import { ReplyError } from "./reply.ts";
 /** Wait between two probes, in milliseconds. */
 const INTERVAL_MS = 100;
 
-/** What a probe works with. */
 export interface SilenceProbeDeps {
   /** The current address of the server, for each connection. */
   readonly target: () => RedisAddress;

@@ -22,7 +22,6 @@ export interface PrimaryPlace {
   readonly port: number;
 }
 
-/** What a client works with. */
 export interface SentinelClientDeps {
   readonly address: RedisAddress;
   readonly tls: RedisTlsOptions | undefined;

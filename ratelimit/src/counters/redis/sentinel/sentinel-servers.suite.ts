@@ -21,7 +21,6 @@ const DOWN_AFTER_MS = 6000;
 export interface SentinelServersOptions {
   /** Password of the servers, and of the user `default` there. */
   readonly password?: string;
-  /** Password of the sentinels. */
   readonly sentinelPassword?: string;
   /** TLS everywhere, from files; clients need no certificate. */
   readonly tls?: NonNullable<RedisOptions["tls"]>;

@@ -23,7 +23,6 @@ export interface ServerDeps {
   readonly expiries: ExpiryCache;
 }
 
-/** Options of one server. */
 export interface ServerOptions {
   readonly address: RedisAddress;
   readonly server: RedisServerOptions;

@@ -15,7 +15,6 @@ export interface RefreshTiming {
   readonly soonMs: number;
 }
 
-/** What a schedule works with. */
 export interface RefreshScheduleDeps {
   /** Asks and applies the answer; resolves with true if there was one. Must not reject. */
   readonly refresh: () => Promise<boolean>;
