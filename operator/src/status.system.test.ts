@@ -125,7 +125,8 @@ describe("StatusReconciler with two replicas", () => {
     second.close();
     await fixture.apply("core", { fleets: ["shop.core"], limit: 3 });
     await fixture.expectConditions("core", { Ready: "False PartiallyProgrammed" });
-    expect(fixture.writes.get("mail")).toBe(before);
+    // The counts of pods may have been written once more.
+    expect(fixture.writes.get("mail")! - before!).toBeLessThanOrEqual(1);
     fixture.setReadyPods("shop.core", "shop/core-a");
     await fixture.expectConditions("core", READY);
     for (const pod of [first, ...claims]) pod.close();

@@ -39,9 +39,14 @@ labels:
 {{- if $image.digest -}}{{ printf "%s@%s" $path $image.digest }}{{- else -}}{{ printf "%s:%s" $path (default $root.Chart.AppVersion $root.Values.image.tag) }}{{- end -}}
 {{- end -}}
 
+{{/* Also for values of an earlier chart that are reused. */}}
+{{- define "weir.clusterDomain" -}}
+{{ default "cluster.local" .Values.kubernetesClusterDomain }}
+{{- end -}}
+
 {{/* The name in the operator's certificate that may read reports. */}}
 {{- define "weir.operatorUri" -}}
-spiffe://{{ .Values.kubernetesClusterDomain }}/ns/{{ .Release.Namespace }}/sa/weir-operator
+spiffe://{{ include "weir.clusterDomain" . }}/ns/{{ .Release.Namespace }}/sa/weir-operator
 {{- end -}}
 
 {{/* Variables of a program from the map `settings`, in the order of their names. */}}

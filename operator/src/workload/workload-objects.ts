@@ -36,7 +36,7 @@ export type WorkloadOutcome =
       /** The Deployment as it was before. */
       readonly before: KubernetesObject | undefined;
     }
-  /** An object of another owner has the name; nothing that comes after it was written. */
+  /** An object of another owner has the name; nothing that comes after it was written, unless that is the headless Service. */
   | { readonly kind: "name-taken"; readonly taken: string };
 
 /** Writes the objects of workloads. */
@@ -61,16 +61,22 @@ export class WorkloadObjects {
     const before = this.deploymentOf(workload);
     // Before the operator leaves them out: otherwise they would be 1 for a moment.
     let deployment = before && (await this.#leaveReplicas(workload, before, signal));
+    let taken: string | undefined;
     for (const { kind, object } of this.#rendered.getOrInsertComputed(workload, renderWorkload)) {
       if (object === undefined) {
         await this.#delete(workload, kind, signal);
         continue;
       }
       const result = await this.#apply(workload, kind, object, signal);
-      if (result === "name-taken")
-        return { kind: "name-taken", taken: `${OWNED_KINDS[kind].kind} ${ownedName(kind, workload.name)}` };
+      if (result === "name-taken") {
+        taken = `${OWNED_KINDS[kind].kind} ${ownedName(kind, workload.name)}`;
+        // Users may have made it before the operator did: the pods do not need it.
+        if (kind === "headlessService") continue;
+        return { kind: "name-taken", taken };
+      }
       if (kind === "deployment") deployment = result;
     }
+    if (taken !== undefined) return { kind: "name-taken", taken };
     if (deployment === undefined) throw new TypeError("Cannot be: the Deployment was applied, and there is none");
     return { kind: "written", deployment: await this.#leaveReplicas(workload, deployment, signal), before };
   }

@@ -12,7 +12,7 @@ import { checkEnvironment } from "@weir/crds/rate-limit-service/settings/check-e
 import { ApiFailure } from "@weir/kubernetes/client/api-failure";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import type { ObjectClient, ObjectWriter } from "@weir/kubernetes/client/object-client";
-import { fieldsOf } from "@weir/kubernetes/mapping";
+import { fieldsOf, mappingsOf } from "@weir/kubernetes/mapping";
 
 import { readService } from "../certificates/read-service.ts";
 import type { EventRecorder, EventText } from "../events/event-recorder.ts";
@@ -216,8 +216,10 @@ export class WorkloadReconciler implements Reconciler, Part {
 
   /** So that a deleted definition ends no data plane: the resource that is made again takes over what is there. */
   async #keepWhatItOwns(object: KubernetesObject, signal: AbortSignal): Promise<void> {
-    const { finalizers } = fieldsOf(object.content["metadata"]);
+    const { finalizers, ownerReferences } = fieldsOf(object.content["metadata"]);
     if (Array.isArray(finalizers) && finalizers.includes(ORPHAN_FINALIZER)) return;
+    // Garbage collection heeds the finalizer: what an owner of the resource owns goes with that owner.
+    if (mappingsOf(ownerReferences).length > 0) return;
     await this.#apply(object, { metadata: { finalizers: [ORPHAN_FINALIZER] } }, undefined, signal);
   }
 
