@@ -90,10 +90,11 @@ describe("two replicas with a STATE_DIRECTORY each", () => {
   async function expectLastGood(replica: Replica): Promise<void> {
     await eventually("the report of the mistakes", async () => {
       const { troubles } = await replica.status();
-      expect(troubles.map(({ file, keepsOld }) => [file.slice(file.lastIndexOf("/") + 1), keepsOld])).toEqual([
-        ["mail.yaml", true],
-        ["search.yaml", true],
-      ]);
+      // A file that is no YAML is in the report by itself and with its last good resource.
+      const files = new Set(
+        troubles.map(({ file, keepsOld }) => `${file.slice(file.lastIndexOf("/") + 1)} ${keepsOld}`),
+      );
+      expect([...files].toSorted()).toEqual(["mail.yaml true", "search.yaml true"]);
     });
   }
 

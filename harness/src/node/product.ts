@@ -22,6 +22,18 @@ export const DOMAIN = "shop";
 /** Pods of the data plane. */
 export const POD_COUNT = 3;
 
+/** Of the test, because an earlier operator makes no headless Service. */
+const PODS_SERVICE = {
+  apiVersion: "v1",
+  kind: "Service",
+  metadata: { name: "core-pods", namespace: SHOP },
+  spec: {
+    clusterIP: "None",
+    selector: { "app.kubernetes.io/name": "weir-ratelimit", "app.kubernetes.io/instance": "core" },
+    ports: [{ name: "grpc", port: 8081, targetPort: "grpc" }],
+  },
+};
+
 /** How docs/mesh.md leads Envoy to the pods. */
 const PAGE_ENVOY = pageEnvoy();
 
@@ -110,6 +122,7 @@ export class Product {
         responseHeaders: { enabled: true },
       },
     });
+    await this.node.apply(PODS_SERVICE);
     await this.kubectl("wait", "--for=condition=Ready", "rls/core", WAIT_TIMEOUT);
     await this.apply("limits", DOMAIN, [perPath("/first", 1)]);
     await this.kubectl("wait", "--for=condition=Ready", "rlc/limits", WAIT_TIMEOUT);
@@ -117,7 +130,7 @@ export class Product {
       folder: this.node.folder,
       domain: DOMAIN,
       upstreamPort: this.upstream.port,
-      rateLimitCluster: podsCluster(this.node.addresses.dns, `core-headless.${SHOP}`, PAGE_ENVOY.cluster),
+      rateLimitCluster: podsCluster(this.node.addresses.dns, `core-pods.${SHOP}`, PAGE_ENVOY.cluster),
       filter: { rate_limit_service: PAGE_ENVOY.service, ...filter },
     });
     await eventually("a limited request", async () => {

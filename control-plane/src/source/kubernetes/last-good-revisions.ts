@@ -106,8 +106,7 @@ export class LastGoodRevisions {
 
   /**
    * The object with what its RateLimitConfigRevisions have: next to its current revision, or the newest in place of one that is
-   * invalid, also when this process has seen a later one that was valid: another replica may not have. Returns the same object for
-   * the same revisions.
+   * invalid and of which this process has seen no good one. Returns the same object for the same revisions.
    */
   complete(object: StoredObject): StoredObject {
     const from = this.#stores.flatMap((store) => store.revisionsOf(object));
@@ -162,8 +161,7 @@ function validRevision(spec: unknown, { namespace, name, uid }: StoredObject): R
 function withRevisions(object: StoredObject, revisions: readonly RateLimitConfigResource[]): StoredObject {
   const [resource] = revisions;
   if (resource === undefined) return object;
-  if (object.resource !== undefined && !object.resource.isLastGood)
-    return { ...object, resource: { ...object.resource, lastGood: revisions } };
+  if (object.resource !== undefined) return { ...object, resource: { ...object.resource, lastGood: revisions } };
   const { namespace, name, createdMs, uid } = object;
   const place = placeOf(object);
   return {
