@@ -6,7 +6,6 @@ import { startRedis } from "../servers/redis.ts";
 
 import { type Envoy, startEnvoy } from "../envoy/envoy.ts";
 import { endpoints, type Fields, socketAddress } from "../envoy/envoy-config.ts";
-import { pageEnvoy } from "../pages/mesh-page.ts";
 import { manifestOf, type Rule } from "../weir/weir.ts";
 import { startUpstream, type Upstream } from "../servers/upstream.ts";
 import { weirImages } from "./image-archives.ts";
@@ -22,7 +21,10 @@ export const DOMAIN = "shop";
 /** Pods of the data plane. */
 export const POD_COUNT = 3;
 
-/** Of the test, because an earlier operator makes no headless Service. */
+/** Longest wait of one kubectl command. */
+const WAIT_TIMEOUT = "--timeout=100s";
+
+/** Headless: Envoy needs the addresses of the pods, to spread calls over them. */
 const PODS_SERVICE = {
   apiVersion: "v1",
   kind: "Service",
@@ -34,11 +36,19 @@ const PODS_SERVICE = {
   },
 };
 
-/** How docs/mesh.md leads Envoy to the pods. */
-const PAGE_ENVOY = pageEnvoy();
-
-/** Longest wait of one kubectl command. */
-const WAIT_TIMEOUT = "--timeout=100s";
+/** How Envoy notices that a pod ends. */
+const HEALTH_CHECKS: Fields = {
+  health_checks: [
+    {
+      timeout: "2s",
+      interval: "0.5s",
+      no_traffic_interval: "0.5s",
+      unhealthy_threshold: 2,
+      healthy_threshold: 1,
+      grpc_health_check: {},
+    },
+  ],
+};
 
 /** Fields of the backend of the RateLimitService, for a Redis that is not a single one. */
 export type RedisBackend = Readonly<Record<string, unknown>>;
@@ -130,8 +140,8 @@ export class Product {
       folder: this.node.folder,
       domain: DOMAIN,
       upstreamPort: this.upstream.port,
-      rateLimitCluster: podsCluster(this.node.addresses.dns, `core-pods.${SHOP}`, PAGE_ENVOY.cluster),
-      filter: { rate_limit_service: PAGE_ENVOY.service, ...filter },
+      rateLimitCluster: podsCluster(this.node.addresses.dns, `core-pods.${SHOP}`),
+      ...(filter !== undefined && { filter }),
     });
     await eventually("a limited request", async () => {
       const { status } = await this.get("/first", "first");
@@ -155,6 +165,7 @@ export class Product {
     return await this.node.kubectl(["-n", SHOP, ...args]);
   }
 
+  /** The rate limit pods. */
   async rateLimitPods(): Promise<readonly NodePod[]> {
     return await this.node.pods("weir-ratelimit", SHOP);
   }
@@ -203,12 +214,13 @@ export function perPath(path: string, requestsPerUnit: number): Rule {
   return { key: "path", value: path, descriptors: [{ key: "user", rateLimit: { unit: "year", requestsPerUnit } }] };
 }
 
-/** Envoy's cluster: the pods of a headless Service. */
-export function podsCluster(dnsAddress: string, service: string, fields: Fields): Fields {
+/** Envoy's cluster: the pods of a headless Service, and only those that are healthy. */
+export function podsCluster(dnsAddress: string, service: string, fields: Fields = HEALTH_CHECKS): Fields {
   return {
     type: "STRICT_DNS",
     dns_lookup_family: "V4_ONLY",
     dns_refresh_rate: "1s",
+    connect_timeout: "5s",
     typed_dns_resolver_config: {
       name: "envoy.network.dns_resolver.cares",
       typed_config: {
