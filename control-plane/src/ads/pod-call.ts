@@ -72,7 +72,9 @@ export class PodCall implements StreamingReceiver, PodChannel {
     this.#messages.sent();
   }
 
+  /** Also when the connection refuses the call. A client that keeps the stream open then holds no place by that. */
   cancelled(): void {
+    this.#resetSoon();
     this.#end();
   }
 
@@ -120,8 +122,12 @@ export class PodCall implements StreamingReceiver, PodChannel {
 
   /** Ends the call; a client that does not take the status for a while keeps no stream by that. */
   #refuse(code: number, details: string): void {
-    this.#resetTimer ??= setTimeout(() => this.#messages.reset(), RESET_AFTER_MS);
+    this.#resetSoon();
     this.leave({ code, details });
+  }
+
+  #resetSoon(): void {
+    this.#resetTimer ??= setTimeout(() => this.#messages.reset(), RESET_AFTER_MS);
   }
 
   #end(): void {

@@ -423,6 +423,36 @@ describe("a sink that takes its time", () => {
   });
 });
 
+describe("a long response", () => {
+  /** A client whose windows admit everything, and two streams. */
+  function openChats(unsentMaxBytes = 32_768) {
+    const client = new ByteClient({ unsentMaxBytes }).open([4, 10_000_000]);
+    client.send(windowUpdate(10_000_000, 0), openCall(1, "Chat"), openCall(3, "Chat"));
+    client.sink.isFast = false;
+    return { client, chats: client.service.chats };
+  }
+
+  it("lets what the client sends be read between its parts", () => {
+    const { client, chats } = openChats();
+    chats[0]?.sendShared([Buffer.alloc(1_000_000)]);
+    client.turn();
+    expect(client.sink.isPaused).toBe(true);
+    client.sink.pendingBytes = 0;
+    client.connection.sent();
+    expect(client.sink.isPaused).toBe(false);
+    expect(client.turn().length).toBeGreaterThan(0);
+    expect(client.sink.isPaused).toBe(true);
+  });
+
+  it("takes turns with the responses of other streams", () => {
+    const { client, chats } = openChats();
+    for (const chat of chats) chat.sendShared([Buffer.alloc(1_000_000)]);
+    client.turn();
+    const ids = Array.from({ length: 8 }, () => new Set(client.drainSink().map(({ streamId }) => streamId)));
+    for (const id of [1, 3]) expect(ids.filter((each) => each.has(id)).length).toBeGreaterThanOrEqual(3);
+  });
+});
+
 describe("a header block", () => {
   it("of a refused stream keeps the table in step", () => {
     const client = new ByteClient({ concurrentStreamsMax: 1 }).open();

@@ -125,18 +125,22 @@ export class Connection implements FrameReceiver, TurnTask {
     else this.#control.frame(type, flags, streamId, bytes, start, end);
   }
 
-  /** Sends what the turn has gathered. */
+  /** Sends what the turn has gathered, and what is left of long responses. */
   runAtTurnEnd(): void {
     this.#turnBytes = 0;
+    this.#responses.dataFrames.resume();
     this.#output.runAtTurnEnd();
     this.#gate.resume(ReadPause.TURN);
     if (this.#phase === "drained") this.#endWhenIdle();
   }
 
-  /** The sink has sent bytes that it did not send immediately. */
+  /**
+   * The sink has sent bytes that it did not send immediately. More of long responses waits for the end of the turn: what the
+   * client has sent meanwhile is read first, also when its windows admit all of them.
+   */
   sent(): void {
     this.#output.sent();
-    this.#responses.dataFrames.resume();
+    this.#output.schedule();
   }
 
   /** Time has passed. To be called about every second. */

@@ -100,11 +100,15 @@ export class DataFrames {
     this.resume();
   }
 
-  /** Sends what has become possible to send. */
+  /** Sends what has become possible to send. Streams take turns: the one that has sent is the last next time. */
   resume(): void {
-    for (const stream of this.#blocked) {
+    if (this.#blocked.size === 0) return;
+    for (const stream of [...this.#blocked]) {
       if (this.windowBytes <= 0 || this.#deps.output.isCongested) return;
-      if (stream.unsent !== undefined) this.#continue(stream, stream.unsent);
+      if (stream.unsent === undefined) continue;
+      this.#blocked.delete(stream);
+      this.#blocked.add(stream);
+      this.#continue(stream, stream.unsent);
     }
   }
 

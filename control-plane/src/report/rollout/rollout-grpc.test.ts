@@ -81,3 +81,21 @@ async function settle(): Promise<void> {
     setImmediate(resolve);
   });
 }
+
+it("rolloutMethods() end the watch of a client that is gone before its first state", async () => {
+  let isOver = false;
+  const feed = {
+    async *watch() {
+      try {
+        yield create(RolloutSchema, {});
+        yield create(RolloutSchema, {});
+      } finally {
+        isOver = true;
+      }
+    },
+  };
+  const watch = call("WatchRollout", feed);
+  watch.receiver?.closed?.();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([isOver, watch.messages]).toEqual([true, 0]);
+});

@@ -66,6 +66,8 @@ async function follow(
   );
   try {
     for await (const rollout of feed.watch(filterOf(filter), gone.signal, heartbeatMs)) {
+      // Nothing would be reported as written any more.
+      if (gone.signal.aborted) break;
       const response = create(WatchRolloutResponseSchema, rollout === undefined ? {} : { rollout });
       const bytes = encodeMessage(WatchRolloutResponseSchema, response);
       await new Promise<void>((written) => messages.send([bytes], written));
