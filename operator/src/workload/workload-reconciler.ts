@@ -235,7 +235,7 @@ export class WorkloadReconciler implements Reconciler, Part {
 
   /** Whether it was written: only to the version that is given, because a later reconcile knows more. */
   async #apply(
-    { name, namespace, resourceVersion }: KubernetesObject,
+    { name, namespace, uid, resourceVersion }: KubernetesObject,
     { metadata, ...content }: { readonly metadata?: object; readonly status?: RateLimitServiceStatus },
     subresource: "status" | undefined,
     signal: AbortSignal,
@@ -243,7 +243,8 @@ export class WorkloadReconciler implements Reconciler, Part {
     const written = {
       apiVersion: apiVersionOf(RATE_LIMIT_SERVICES),
       kind: SERVICE_KIND,
-      metadata: { ...metadata, name, namespace, resourceVersion },
+      // With the UID a deleted object is a conflict, too.
+      metadata: { ...metadata, name, namespace, uid, resourceVersion },
       ...content,
     };
     const options = { fieldManager: MANAGER, isForced: true, ...(subresource !== undefined && { subresource }) };
