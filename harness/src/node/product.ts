@@ -6,6 +6,7 @@ import { startRedis } from "../servers/redis.ts";
 
 import { type Envoy, startEnvoy } from "../envoy/envoy.ts";
 import { endpoints, type Fields, socketAddress } from "../envoy/envoy-config.ts";
+import { pageEnvoy } from "../pages/mesh-page.ts";
 import { manifestOf, type Rule } from "../weir/weir.ts";
 import { startUpstream, type Upstream } from "../servers/upstream.ts";
 import { weirImages } from "./image-archives.ts";
@@ -21,10 +22,7 @@ export const DOMAIN = "shop";
 /** Pods of the data plane. */
 export const POD_COUNT = 3;
 
-/** Longest wait of one kubectl command. */
-const WAIT_TIMEOUT = "--timeout=100s";
-
-/** Headless: Envoy needs the addresses of the pods, to spread calls over them. */
+/** Of the test, because an earlier operator makes no headless Service. */
 const PODS_SERVICE = {
   apiVersion: "v1",
   kind: "Service",
@@ -36,19 +34,11 @@ const PODS_SERVICE = {
   },
 };
 
-/** How Envoy notices that a pod ends. */
-const HEALTH_CHECKS: Fields = {
-  health_checks: [
-    {
-      timeout: "2s",
-      interval: "0.5s",
-      no_traffic_interval: "0.5s",
-      unhealthy_threshold: 2,
-      healthy_threshold: 1,
-      grpc_health_check: {},
-    },
-  ],
-};
+/** How docs/mesh.md leads Envoy to the pods. */
+const PAGE_ENVOY = pageEnvoy();
+
+/** Longest wait of one kubectl command. */
+const WAIT_TIMEOUT = "--timeout=100s";
 
 /** Fields of the backend of the RateLimitService, for a Redis that is not a single one. */
 export type RedisBackend = Readonly<Record<string, unknown>>;
@@ -140,8 +130,8 @@ export class Product {
       folder: this.node.folder,
       domain: DOMAIN,
       upstreamPort: this.upstream.port,
-      rateLimitCluster: podsCluster(this.node.addresses.dns, `core-pods.${SHOP}`),
-      ...(filter !== undefined && { filter }),
+      rateLimitCluster: podsCluster(this.node.addresses.dns, `core-pods.${SHOP}`, PAGE_ENVOY.cluster),
+      filter: { rate_limit_service: PAGE_ENVOY.service, ...filter },
     });
     await eventually("a limited request", async () => {
       const { status } = await this.get("/first", "first");
@@ -165,7 +155,6 @@ export class Product {
     return await this.node.kubectl(["-n", SHOP, ...args]);
   }
 
-  /** The rate limit pods. */
   async rateLimitPods(): Promise<readonly NodePod[]> {
     return await this.node.pods("weir-ratelimit", SHOP);
   }
@@ -214,13 +203,12 @@ export function perPath(path: string, requestsPerUnit: number): Rule {
   return { key: "path", value: path, descriptors: [{ key: "user", rateLimit: { unit: "year", requestsPerUnit } }] };
 }
 
-/** Envoy's cluster: the pods of a headless Service, and only those that are healthy. */
-export function podsCluster(dnsAddress: string, service: string, fields: Fields = HEALTH_CHECKS): Fields {
+/** Envoy's cluster: the pods of a headless Service. */
+export function podsCluster(dnsAddress: string, service: string, fields: Fields): Fields {
   return {
     type: "STRICT_DNS",
     dns_lookup_family: "V4_ONLY",
     dns_refresh_rate: "1s",
-    connect_timeout: "5s",
     typed_dns_resolver_config: {
       name: "envoy.network.dns_resolver.cares",
       typed_config: {

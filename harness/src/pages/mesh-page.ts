@@ -30,6 +30,34 @@ export function findManifest(blocks: readonly string[], kind: string, name?: str
   return found[0]!;
 }
 
+/** How the page's configuration for Envoy finds the rate limit pods, and what it asks of them, for busy machines. */
+export function pageEnvoy(): {
+  /** Of the cluster, without its name and addresses. */
+  readonly cluster: YamlObject;
+  /** `rate_limit_service` of the filter, for a cluster `ratelimit`. */
+  readonly service: YamlObject;
+} {
+  const block = readMeshPage().find((text) => text.startsWith("static_resources:"))!;
+  const text = block.replaceAll("cluster_name: weir", "cluster_name: ratelimit");
+  const { static_resources: resources } = inPod(parse(text), 0) as { static_resources: EnvoyResources };
+  const {
+    name: _name,
+    load_assignment: _addresses,
+    ...cluster
+  } = resources.clusters.find(({ name }) => name === "weir")!;
+  let service: YamlObject | undefined;
+  mapTree(resources.listeners, (value) => {
+    service ??= value["rate_limit_service"] as YamlObject | undefined;
+    return value;
+  });
+  return { cluster, service: service! };
+}
+
+interface EnvoyResources {
+  readonly listeners: unknown;
+  readonly clusters: readonly (YamlObject & { readonly name: string })[];
+}
+
 /** The same configuration for a pod: it listens on `port`, and waits for busy machines. */
 export function inPod(config: unknown, port: number): unknown {
   return mapTree(config, (value) => {
