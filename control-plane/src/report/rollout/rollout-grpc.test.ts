@@ -1,5 +1,4 @@
-// Tests of rollout-grpc.ts: what a client, and the log, are told of a fault of ours; what is made for a
-// client that does not read.
+// Tests of rollout-grpc.ts: faults of ours, and clients that do not read or are gone.
 import { create } from "@bufbuild/protobuf";
 import { type Log, silentLog } from "@weir/common/log/log";
 import type { StreamingCall, StreamingReceiver, UnaryCall } from "@weir/http2/grpc/method";
