@@ -89,6 +89,7 @@ export const IN_NAMESPACES: readonly Act[] = [
     path: `${SERVICES}/edge/status`,
     content: object(WEIR, "RateLimitService", "web", "edge", { status: { fleet: "web.edge" } }),
   },
+  { verb: "get", path: `${SERVICES}/edge` },
   {
     verb: "apply",
     path: `${SERVICES}/edge`,

@@ -10,11 +10,17 @@ import { fieldsOf, type Mapping, mappingsOf } from "@weir/kubernetes/mapping";
 import type { ObjectLookup } from "../reconcile/object-cache.ts";
 import type { ObjectKey } from "../reconcile/reconciler.ts";
 import { hasAsRendered } from "./drift.ts";
-import { apiVersionOf, OWNED_KINDS, ownedName, type OwnedKindName } from "./objects/owned-kinds.ts";
+import {
+  apiVersionOf,
+  OWNED_KINDS,
+  ownedName,
+  type OwnedKindName,
+  RATE_LIMIT_SERVICES,
+} from "./objects/owned-kinds.ts";
 import { type RenderedObject, renderWorkload } from "./objects/render-workload.ts";
 import { MANAGED_LABEL, MANAGER } from "../leader/managed-by.ts";
 import { podBounds, selectorOf, type Workload } from "./objects/workload.ts";
-import { hasLabels } from "./pods.ts";
+import { hasLabels, isEnding } from "./pods.ts";
 
 /**
  * Field manager that owns the replicas of an autoscaled Deployment until the autoscaler sets them. When
@@ -37,7 +43,9 @@ export type WorkloadOutcome =
       readonly before: KubernetesObject | undefined;
     }
   /** An object of another owner has the name; nothing that comes after it was written, unless that is the headless Service. */
-  | { readonly kind: "name-taken"; readonly taken: string };
+  | { readonly kind: "name-taken"; readonly taken: string }
+  /** The resource is deleted, or about to be, and its objects have no owner any more; nothing else was written. */
+  | { readonly kind: "gone" };
 
 /** Writes the objects of workloads. */
 export class WorkloadObjects {
@@ -68,6 +76,7 @@ export class WorkloadObjects {
         continue;
       }
       const result = await this.#apply(workload, kind, object, signal);
+      if (result === "gone") return { kind: "gone" };
       if (result === "name-taken") {
         taken = `${OWNED_KINDS[kind].kind} ${ownedName(kind, workload.name)}`;
         // Users may have made it before the operator did: the pods do not need it.
@@ -87,7 +96,7 @@ export class WorkloadObjects {
     kind: OwnedKindName,
     object: WrittenObject,
     signal: AbortSignal,
-  ): Promise<KubernetesObject | "name-taken" | undefined> {
+  ): Promise<KubernetesObject | "name-taken" | "gone" | undefined> {
     const { objects, owned } = this.#deps;
     const isOptional = "isOptional" in OWNED_KINDS[kind];
     if (isOptional && !owned[kind].isListed()) return undefined;
@@ -98,6 +107,9 @@ export class WorkloadObjects {
       // The caches have no objects without our label.
       const present = cached ?? (await objects.get(OWNED_KINDS[kind], key, signal));
       if (present !== undefined && !isOwn(present, workload)) return "name-taken";
+      // An owner that is gone would take the object with it, and the caches may not know yet that it is.
+      if (present !== undefined && !isControlledBy(present, workload) && !(await this.#isThere(workload, signal)))
+        return "gone";
       const applied = present === undefined ? object : withoutController(object, present);
       return await objects.apply(OWNED_KINDS[kind], applied, { fieldManager: MANAGER, isForced: true }, signal);
     } catch (error) {
@@ -108,9 +120,15 @@ export class WorkloadObjects {
 
   #isAsRendered(cached: KubernetesObject, object: WrittenObject, workload: Workload): boolean {
     if (this.#asRendered.get(cached) === object) return true;
-    const isAsRendered = controllerOf(cached)?.["uid"] === workload.uid && hasAsRendered(cached.content, object);
+    const isAsRendered = isControlledBy(cached, workload) && hasAsRendered(cached.content, object);
     if (isAsRendered) this.#asRendered.set(cached, object);
     return isAsRendered;
+  }
+
+  /** Whether the API server has the workload's resource, and does not delete it. */
+  async #isThere({ namespace, name, uid }: Workload, signal: AbortSignal): Promise<boolean> {
+    const service = await this.#deps.objects.get(RATE_LIMIT_SERVICES, { namespace, name }, signal);
+    return service !== undefined && service.uid === uid && !isEnding(service);
   }
 
   async #delete(workload: Workload, kind: OwnedKindName, signal: AbortSignal): Promise<void> {
@@ -178,6 +196,10 @@ function withoutController(object: WrittenObject, present: KubernetesObject): Wr
   if (gone === undefined || own.some(({ uid }) => uid === gone["uid"])) return object;
   const ownerReferences = [{ ...gone, controller: false, blockOwnerDeletion: false }, ...own];
   return { ...object, metadata: { ...object.metadata, ownerReferences } };
+}
+
+function isControlledBy(object: KubernetesObject, { uid }: Workload): boolean {
+  return controllerOf(object)?.["uid"] === uid;
 }
 
 function controllerOf({ content }: KubernetesObject): Mapping | undefined {

@@ -1,4 +1,5 @@
 // Tests of workload-reconciler.ts: how much is done for a resource of which nothing, or only a pod, has changed.
+import { ApiFailure } from "@weir/kubernetes/client/api-failure";
 import type { ApiKind } from "@weir/kubernetes/client/api-resource";
 import { type KubernetesObject, readObject } from "@weir/kubernetes/client/kubernetes-object";
 import type { WrittenObject } from "@weir/kubernetes/client/object-client";
@@ -20,6 +21,11 @@ describe("WorkloadReconciler", () => {
   let versions: number;
   let monotonicMs: number;
   let connected: ReadonlySet<string> | undefined;
+  /** The RateLimitService as the API server has it. */
+  let stored: () => KubernetesObject | undefined;
+  /** Fails the write of the finalizer. */
+  let refusal: ApiFailure | undefined;
+  let events: string[];
   let reconciler: WorkloadReconciler;
 
   /** Puts an object into its cache, as a watch does after a write; applied fields replace the earlier ones. */
@@ -57,21 +63,27 @@ describe("WorkloadReconciler", () => {
     versions = monotonicMs = 0;
     connected = new Set();
     const apply = (kind: ApiKind, object: WrittenObject): Promise<KubernetesObject> => {
+      if (refusal !== undefined && object.metadata["finalizers"] !== undefined) return Promise.reject(refusal);
       writes.push(object.kind);
       return Promise.resolve(put(cacheOf(kind), { ...object }, kind === RATE_LIMIT_SERVICES ? 1 : versions));
     };
     const none = (): Promise<undefined> => Promise.resolve(undefined);
+    const get = (kind: ApiKind): Promise<KubernetesObject | undefined> =>
+      Promise.resolve(kind === RATE_LIMIT_SERVICES ? stored() : undefined);
+    stored = () => services.get(KEY);
+    refusal = undefined;
+    events = [];
     reconciler = new WorkloadReconciler(
       {
         clock: () => 0,
         monotonicMs: () => monotonicMs,
-        objects: { apply, get: none, delete: none, create: none, update: none } as never,
+        objects: { apply, get, delete: none, create: none, update: none } as never,
         services,
         owned,
         pods,
         connections: { connectedPods: () => connected },
         foreignSecrets: new Set(),
-        events: { record: () => undefined },
+        events: { record: (_regarding, { reason }) => events.push(reason) },
       },
       OPTIONS,
     );
@@ -185,6 +197,26 @@ describe("WorkloadReconciler", () => {
     const controllers = mappingsOf(found).filter(({ controller }) => controller === true);
     expect(controllers.map(({ uid }) => uid)).toEqual([isOwn ? "u1" : "gone"]);
     expect(conditions()["Degraded"]).toBe(isOwn ? "False AsExpected" : "True NameTaken");
+  });
+
+  it.each<{ what: string; now: (cached: KubernetesObject) => KubernetesObject | undefined }>([
+    { what: "is gone", now: () => undefined },
+    { what: "is made again", now: (cached) => ({ ...cached, uid: "u2" }) },
+    {
+      what: "is being deleted",
+      now: (cached) => ({ ...cached, content: { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } } }),
+    },
+  ])("does not own again what has lost its owner when the resource $what, whatever the cache says", async ({ now }) => {
+    put(owned.deployment, { metadata: { ownerReferences: [] } }, versions);
+    stored = () => now(services.get(KEY)!);
+    expect(await reconcile()).toEqual([]);
+  });
+
+  it("does its work when it may not write the finalizer, and says what this means", async () => {
+    put(services, { metadata: { ...KEY, finalizers: [] } }, 1);
+    refusal = new ApiFailure("forbidden", { verb: "apply", resource: RATE_LIMIT_SERVICES }, "no right");
+    expect(await reconciler.reconcile(KEY, AbortSignal.timeout(60_000))).toEqual({ againAfterMs: 2000 });
+    expect(events).toEqual(["NotProtected"]);
   });
 
   it("does not take over an object without our labels", async () => {

@@ -135,6 +135,8 @@ export class WorkloadReconciler implements Reconciler, Part {
       } else if (outcome.kind === "written") {
         deployment = outcome.deployment;
         this.#recordScaling(object, outcome);
+      } else if (outcome.kind === "gone") {
+        return {}; // The cache will say so.
       } else {
         const message = `${outcome.taken} exists and belongs to another owner: delete it, or rename this resource`;
         problem = { reason: "NameTaken", message };
@@ -143,9 +145,9 @@ export class WorkloadReconciler implements Reconciler, Part {
     const status = this.#statusOf(workload, resource, { deployment, problem });
     if (status === undefined) return { againAfterMs: AGAIN_MS.unsettled };
     await this.#writeStatus(object, resource.status, status, signal);
+    await this.#keepWhatItOwns(object, signal);
     // The status says why; it is tried again less and less often.
     if (refusal !== undefined) throw refusal;
-    await this.#keepWhatItOwns(object, signal);
     const isReady = status.conditions?.find(({ type }) => type === "Ready")?.status === "True";
     return { againAfterMs: isReady ? AGAIN_MS.settled : AGAIN_MS.unsettled };
   }
@@ -220,7 +222,13 @@ export class WorkloadReconciler implements Reconciler, Part {
     if (Array.isArray(finalizers) && finalizers.includes(ORPHAN_FINALIZER)) return;
     // Garbage collection heeds the finalizer: what an owner of the resource owns goes with that owner.
     if (mappingsOf(ownerReferences).length > 0) return;
-    await this.#apply(object, { metadata: { finalizers: [ORPHAN_FINALIZER] } }, undefined, signal);
+    try {
+      await this.#apply(object, { metadata: { finalizers: [ORPHAN_FINALIZER] } }, undefined, signal);
+    } catch (error) {
+      if (!(error instanceof ApiFailure && error.isRefusal)) throw error;
+      const note = `a deletion of the definition would end this data plane: ${error.message}`;
+      this.#record(object, { type: "Warning", reason: "NotProtected", action: "Reconcile", note });
+    }
   }
 
   async #writeStatus(
