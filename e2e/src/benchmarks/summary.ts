@@ -17,6 +17,11 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median, min: sorted[0]!, max: sorted.at(-1)! };
 }
 
+/** The smallest value that so many of the values do not exceed. */
+export function percentile(values: readonly number[], share: number): number {
+  return values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * share) - 1)] ?? NaN;
+}
+
 /** "24.8 k (23.9–25.1)": thousands with one decimal. */
 export function formatThousands(spread: Spread): string {
   const text = (value: number): string => (value / 1000).toFixed(1);

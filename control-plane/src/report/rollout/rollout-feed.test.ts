@@ -81,13 +81,15 @@ describe("RolloutFeed", () => {
     vi.useRealTimers();
   });
 
-  it("reports the state immediately, and a change after quiet immediately", async () => {
+  it("reports the state immediately, and a change when nothing else has changed for 50 ms", async () => {
     const watcher = new Watcher(feed);
     await vi.advanceTimersByTimeAsync(0);
     expect(watcher.pods).toEqual([0]);
     await vi.advanceTimersByTimeAsync(5000);
     change(1);
-    await vi.advanceTimersByTimeAsync(0);
+    await vi.advanceTimersByTimeAsync(49);
+    expect(watcher.pods).toEqual([0]);
+    await vi.advanceTimersByTimeAsync(1);
     expect(watcher.pods).toEqual([0, 1]);
   });
 
@@ -100,7 +102,7 @@ describe("RolloutFeed", () => {
     }
     await vi.advanceTimersByTimeAsync(1000);
     expect(watcher.pods.at(-1)).toBe(50);
-    // Immediately, and then every 250 ms for 1.25 seconds.
+    // Every 250 ms for 1.25 seconds.
     expect(watcher.pods.length).toBeLessThanOrEqual(1 + 1 + 6);
     expect(watcher.pods.length).toBeGreaterThan(4);
   });
@@ -122,7 +124,7 @@ describe("RolloutFeed", () => {
     expect(watcher.pods).toEqual([0, 0]);
     await vi.advanceTimersByTimeAsync(10_000);
     change(1);
-    await vi.advanceTimersByTimeAsync(24_999);
+    await vi.advanceTimersByTimeAsync(25_049);
     expect(watcher.pods).toEqual([0, 0, 1]);
     await vi.advanceTimersByTimeAsync(1);
     expect(watcher.pods).toEqual([0, 0, 1, 1]);
@@ -150,6 +152,7 @@ describe("RolloutFeed", () => {
       change(count);
       await vi.advanceTimersByTimeAsync(200);
     }
+    await vi.advanceTimersByTimeAsync(1000);
     expect(watcher.pods).toEqual([0]);
     resolve();
     await vi.advanceTimersByTimeAsync(1000);
@@ -202,8 +205,8 @@ describe("RolloutFeed", () => {
     crowded.stop();
   });
 
-  it("waits for further changes as long as a look takes, for 100 ms at most, and not beyond 250 ms in all", async () => {
-    reportTakesMs = 20;
+  it("waits for further changes as long as a look takes, for 50 to 100 ms, and not beyond 250 ms in all", async () => {
+    reportTakesMs = 60;
     const watcher = new Watcher(feed);
     await vi.advanceTimersByTimeAsync(0);
     change(1); // How long a look takes is not known yet.
@@ -211,7 +214,7 @@ describe("RolloutFeed", () => {
     expect(watcher.pods).toEqual([0, 1]);
     for (const count of [2, 3, 4]) {
       change(count);
-      await vi.advanceTimersByTimeAsync(19);
+      await vi.advanceTimersByTimeAsync(59);
     }
     expect(watcher.pods).toEqual([0, 1]);
     reportTakesMs = 600;
@@ -236,7 +239,7 @@ describe("RolloutFeed", () => {
     const watcher = new Watcher(feed);
     await vi.advanceTimersByTimeAsync(0);
     change(1);
-    await vi.advanceTimersByTimeAsync(0);
+    await vi.advanceTimersByTimeAsync(50);
     change(2);
     await vi.advanceTimersByTimeAsync(9999);
     expect(watcher.pods).toEqual([0, 1]);
@@ -248,7 +251,7 @@ describe("RolloutFeed", () => {
     const watcher = new Watcher(feed);
     await vi.advanceTimersByTimeAsync(0);
     change(1);
-    await vi.advanceTimersByTimeAsync(0);
+    await vi.advanceTimersByTimeAsync(50);
     vi.setSystemTime(nowMs() - 3_600_000);
     change(2);
     await vi.advanceTimersByTimeAsync(10_000);

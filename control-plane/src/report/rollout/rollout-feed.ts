@@ -22,11 +22,11 @@ const COST_FACTOR = 9;
 const INTERVAL_MAX_MS = 10_000;
 
 /**
- * Longest time for which a change waits for others before a state is made of them, in milliseconds, when
- * reports take as long: pods answer a new snapshot together, and a state before that says nothing that
- * lasts.
+ * How long a change waits for others before a state is made of them, in milliseconds: as long as reports take,
+ * within these bounds. Pods answer a new snapshot together; a state before that says nothing that lasts, and the
+ * next one has to wait for its interval.
  */
-const QUIET_MAX_MS = 100;
+const QUIET_MS = { min: 50, max: 100 } as const;
 
 /** When an unchanged state is sent again, in milliseconds: proxies cut idle streams. */
 const REPEAT_MS = 25_000;
@@ -89,7 +89,7 @@ export class RolloutFeed implements Part {
     const nowMs = this.#deps.clock();
     // A clock that is set back must not delay a state.
     this.#changedMs = Math.min(this.#changedMs ?? nowMs, nowMs);
-    const quietMs = Math.min(this.#tookMs, QUIET_MAX_MS);
+    const quietMs = Math.min(Math.max(this.#tookMs, QUIET_MS.min), QUIET_MS.max);
     const quietAtMs = Math.min(nowMs + quietMs, this.#changedMs + INTERVAL_MIN_MS);
     const dueMs = Math.min(Math.max(this.#nextMs, quietAtMs), this.#changedMs + INTERVAL_MAX_MS);
     clearTimeout(this.#timer);

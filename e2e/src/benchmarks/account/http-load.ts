@@ -5,6 +5,7 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { E2eError } from "../../errors.ts";
+import { percentile } from "../summary.ts";
 
 /** The status of a service with too much work, and the time after which it wants the request again, in milliseconds. */
 const BUSY_STATUS = 503;
@@ -67,11 +68,6 @@ export async function runLoad(options: LoadOptions, durationMs: number): Promise
   const load = startLoad(options);
   const timer = setTimeout(() => load.stop(), durationMs);
   return load.done.finally(() => clearTimeout(timer));
-}
-
-/** The smallest value that so many of the values do not exceed. */
-export function percentile(values: readonly number[], share: number): number {
-  return values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * share) - 1)] ?? NaN;
 }
 
 async function runLoop(

@@ -3,7 +3,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { STACK_HOST } from "@weir/dev/setup/ports";
 import { startProcess } from "@weir/harness/processes/start-process";
 import { residentMebibytes } from "../cpu-time.ts";
-import { percentile, startLoad } from "./http-load.ts";
+import { percentile } from "../summary.ts";
+import { startLoad } from "./http-load.ts";
 import type { AccountService } from "./service.ts";
 
 const CLIENTS = 20;

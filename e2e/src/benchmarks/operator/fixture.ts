@@ -23,7 +23,7 @@ import { type StatusWatch, watchStatuses } from "./status-watch.ts";
 export const SERVICE = "weir-control-plane-headless";
 
 /** Resources in the cluster. */
-export const RESOURCES = 1000;
+export const RESOURCES = 2172;
 /** Pods that are connected when nothing happens. */
 export const PODS = 20;
 
