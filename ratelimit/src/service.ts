@@ -26,7 +26,7 @@ import { LoadStatistics, ServiceStatistics } from "./statistics/service-statisti
 import { StatisticsStore } from "./statistics/statistics-store.ts";
 import { DebugListener } from "./transport/debug/debug-listener.ts";
 import { JsonTransport } from "./transport/json/json-transport.ts";
-import { GrpcTransport } from "./transport/weir/grpc-transport.ts";
+import { GrpcTransport } from "./transport/grpc/grpc-transport.ts";
 import { ConnectionGateway } from "./workers/connection-gateway.ts";
 import { shareOf } from "./workers/shares.ts";
 import { StoreHealth } from "./workers/store-health.ts";

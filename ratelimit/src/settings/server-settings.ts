@@ -5,7 +5,7 @@ import { readTlsPaths } from "@weir/common/tls/tls-settings";
 
 import type { HealthOptions } from "../health/health.ts";
 import type { DebugListenerOptions } from "../transport/debug/debug-listener.ts";
-import type { GrpcTransportOptions } from "../transport/weir/grpc-transport.ts";
+import type { GrpcTransportOptions } from "../transport/grpc/grpc-transport.ts";
 
 /**
  * Longest age of a connection, in milliseconds (22 days): a tenth is added at random, and a timer

@@ -16,7 +16,7 @@ import { ReloadedFiles } from "../startup/reloaded-files.ts";
 import { NodeStatistics } from "../statistics/node-statistics.ts";
 import { ServiceStatistics } from "../statistics/service-statistics.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
-import { GrpcTransport } from "../transport/weir/grpc-transport.ts";
+import { GrpcTransport } from "../transport/grpc/grpc-transport.ts";
 
 export interface WorkerServiceDeps {
   readonly tracing: Tracing;

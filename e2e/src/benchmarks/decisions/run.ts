@@ -36,7 +36,7 @@ const INNER_BENCHMARKS = {
   "Matching among many rules against few (one process, no decision)": "limits/src/rules/matching-benchmark.suite.ts",
   "Decision path alone (one process, no transport)": "ratelimit/src/decide/decide-benchmark.suite.ts",
   "Message codec against @bufbuild/protobuf (one process)":
-    "ratelimit/src/transport/weir/codec/codec-benchmark.suite.ts",
+    "ratelimit/src/transport/grpc/codec/codec-benchmark.suite.ts",
 };
 
 runBenchmark({

@@ -5,7 +5,7 @@ import { GrpcStatus, type GrpcStatusName } from "@weir/http2/grpc/status";
 
 import { ENCODED_MESSAGE } from "@weir/http2/grpc/library-messages";
 import { type EndableStream, OpenStreams } from "../open-streams.ts";
-import type { answerReflection } from "../reflection/reflection-answers.ts";
+import type { answerReflection } from "./reflection-answers.ts";
 
 /** Both versions; clients try the first and fall back to the other. */
 export const REFLECTION_PATHS: readonly string[] = ["v1", "v1alpha"].map(
@@ -79,7 +79,7 @@ class ReflectionStream implements StreamingReceiver, EndableStream {
 
   async #load(): Promise<void> {
     try {
-      this.#answer = (await import("../reflection/reflection-answers.ts")).answerReflection;
+      this.#answer = (await import("./reflection-answers.ts")).answerReflection;
       this.#answerAll();
     } catch (error) {
       this.end("INTERNAL", failureText(error));
