@@ -4,14 +4,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { Entry, Rule, RuleMatch } from "./rule.ts";
 import { createTextTable, lookUp, type TextTable } from "./text-table.ts";
 import { matchesWildcard, SEPARATOR, type Wildcard } from "./wildcard.ts";
-import {
-  type Branch,
-  createWildcardTree,
-  entranceOf,
-  findFromEntrance,
-  findFromRoot,
-  type KeyEntrance,
-} from "./wildcard-tree.ts";
+import { type Branch, createWildcardTree, findPattern } from "./wildcard-tree.ts";
 
 /** One configured descriptor. */
 export interface RuleNode<Attachment> {
@@ -33,31 +26,15 @@ export interface RuleNode<Attachment> {
 
 /** The nodes of one level. */
 export interface Level<Attachment> {
-  /** By request key: the keys of rules, and their beginnings up to each underscore. */
-  readonly tables: TextTable<KeyTable<Attachment>>;
-  /**
-   * Nodes by whole `key_value`, for requests that have it as their key, when `tables` does not
-   * contain it: seldom needed, but as many as there are values.
-   */
-  readonly joined: TextTable<RuleNode<Attachment>> | undefined;
+  /** By request key and request value: the nodes whose composite is the key, an underscore and the value. */
+  readonly values: TextTable<TextTable<RuleNode<Attachment>>>;
+  /** By request key: the nodes whose composite it is. */
+  readonly composites: TextTable<RuleNode<Attachment>>;
   /**
    * Nodes with a `*`: the first in configured order that matches wins; undefined when there are
    * none.
    */
   readonly wildcards: Branch<RuleNode<Attachment>> | undefined;
-}
-
-/** What one request key can lead to. */
-export interface KeyTable<Attachment> {
-  /**
-   * By request value: the nodes whose composite is this key, an underscore and the value; undefined
-   * when there are none.
-   */
-  readonly values: TextTable<RuleNode<Attachment>> | undefined;
-  /** The node whose composite is this key itself. */
-  readonly alone: RuleNode<Attachment> | undefined;
-  /** Where the search for nodes with a `*` begins; undefined when the level has none. */
-  readonly entrance: KeyEntrance<RuleNode<Attachment>> | undefined;
 }
 
 /** How a rule matches an entry, in order of preference. */
@@ -68,61 +45,33 @@ export type Reach = "exact" | "wildcard" | "key";
  * validator ensures.
  */
 export function createLevel<Attachment>(nodes: readonly RuleNode<Attachment>[]): Level<Attachment> {
-  const alone = new Map<string, RuleNode<Attachment>>();
+  const composites = new Map<string, RuleNode<Attachment>>();
   const values = new Map<string, Map<string, RuleNode<Attachment>>>();
   for (const node of nodes) {
     const { composite } = node;
-    alone.set(composite, node);
+    composites.set(composite, node);
     // `a_b_c` matches the pairs (a, b_c) and (a_b, c) alike: only the composite counts.
     for (let at = composite.indexOf(SEPARATOR); at !== -1; at = composite.indexOf(SEPARATOR, at + 1)) {
       const byValue = values.getOrInsertComputed(composite.slice(0, at), () => new Map());
       byValue.set(composite.slice(at + 1), node);
     }
   }
-  const wildcards = createWildcardTree(nodes);
-  const tables = new Map<string, KeyTable<Attachment>>();
-  const joined = new Map<string, RuleNode<Attachment>>();
-  for (const [key, byValue] of values)
-    tables.set(key, keyTable(byValue, alone.get(key), wildcards && entranceOf(wildcards, key)));
-  for (const [composite, node] of alone) {
-    if (tables.has(composite)) continue;
-    if (composite.includes(SEPARATOR)) joined.set(composite, node);
-    else tables.set(composite, keyTable(undefined, node, wildcards && entranceOf(wildcards, composite)));
-  }
   return {
-    tables: createTextTable(tables),
-    joined: joined.size === 0 ? undefined : createTextTable(joined),
-    wildcards,
+    values: createTextTable(new Map(Array.from(values, ([key, byValue]) => [key, createTextTable(byValue)]))),
+    composites: createTextTable(composites),
+    wildcards: createWildcardTree(nodes),
   };
-}
-
-function keyTable<Attachment>(
-  values: ReadonlyMap<string, RuleNode<Attachment>> | undefined,
-  alone: RuleNode<Attachment> | undefined,
-  entrance: KeyEntrance<RuleNode<Attachment>> | undefined,
-): KeyTable<Attachment> {
-  return { values: values && createTextTable(values), alone, entrance };
 }
 
 /**
  * The node an entry leads to: exact composite first, then wildcards in order, then the key alone.
  */
 export function findNode<Attachment>(level: Level<Attachment>, entry: Entry): RuleNode<Attachment> | undefined {
-  const table = lookUp(level.tables, entry.key);
-  if (table?.values !== undefined) {
-    const exact = lookUp(table.values, entry.value);
-    if (exact !== undefined) return exact;
-  }
-  if (level.wildcards !== undefined) {
-    const entrance = table?.entrance;
-    const found =
-      entrance === undefined
-        ? findFromRoot(level.wildcards, entry.key, entry.value)
-        : findFromEntrance(entrance, entry.key, entry.value);
-    if (found !== undefined) return found;
-  }
-  if (table !== undefined) return table.alone;
-  return level.joined === undefined ? undefined : lookUp(level.joined, entry.key);
+  const values = lookUp(level.values, entry.key);
+  const exact = values && lookUp(values, entry.value);
+  if (exact !== undefined) return exact;
+  const pattern = level.wildcards && findPattern(level.wildcards, entry.key, entry.value);
+  return pattern ?? lookUp(level.composites, entry.key);
 }
 
 /** How the composite of a rule matches the entry; undefined when it does not. */

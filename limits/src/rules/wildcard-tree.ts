@@ -29,25 +29,6 @@ export interface Branch<Node> {
   readonly below: Map<number, Branch<Node>>;
 }
 
-/** The state of a lookup after a key that is known in advance; only the value is left to walk. */
-export interface KeyEntrance<Node> {
-  /** Branches with candidates that were passed on the way. */
-  readonly passed: readonly Branch<Node>[];
-  /**
-   * The branch whose texts end with the separator after the key; undefined when no pattern
-   * continues there.
-   */
-  readonly branch: Branch<Node> | undefined;
-  /**
-   * All candidates on the way and below it, in configured order; undefined when there are more than
-   * `MAX_TRIED`.
-   */
-  readonly few: readonly Candidate<Node>[] | undefined;
-}
-
-/** Most candidates that are tried in turn, which takes less time than the tree. */
-const MAX_TRIED = 3;
-
 /**
  * The tree of these nodes, which come in configured order and have a wildcard each; undefined when
  * there are none.
@@ -65,72 +46,18 @@ export function createWildcardTree<Node extends Patterned>(nodes: readonly Node[
   return order === 0 ? undefined : root;
 }
 
-/**
- * The entrance for entries of this key. Every key that ends at a separator of a pattern's first
- * text ends a branch, so there is no half of a text left.
- */
-export function entranceOf<Node>(root: Branch<Node>, key: string): KeyEntrance<Node> {
-  const text = key + SEPARATOR;
-  const passed: Branch<Node>[] = [];
+/** The first pattern in configured order that matches the entry. */
+export function findPattern<Node>(root: Branch<Node>, key: string, value: string): Node | undefined {
+  const text = key + SEPARATOR + value;
+  let best: Candidate<Node> | undefined;
   let branch: Branch<Node> | undefined = root;
   let at = 0;
-  while (branch !== undefined && at < text.length) {
-    if (branch.candidates.length > 0) passed.push(branch);
+  while (branch !== undefined) {
+    if (branch.candidates.length > 0) best = betterOf(best, branch, key, value);
     branch = nextBranch(branch, text, at);
     at += branch?.text.length ?? 0;
   }
-  const candidates = [...passed, ...(branch === undefined ? [] : branchesFrom(branch))].flatMap(
-    (each) => each.candidates,
-  );
-  return {
-    passed,
-    branch,
-    few: candidates.length > MAX_TRIED ? undefined : candidates.sort((a, b) => a.order - b.order),
-  };
-}
-
-function branchesFrom<Node>(start: Branch<Node>): readonly Branch<Node>[] {
-  const branches = [start];
-  for (const branch of branches) branches.push(...branch.below.values()); // Those that are added on the way are walked too.
-  return branches;
-}
-
-/** The first pattern that matches an entry whose key has an entrance. */
-export function findFromEntrance<Node>(entrance: KeyEntrance<Node>, key: string, value: string): Node | undefined {
-  if (entrance.few !== undefined) {
-    for (const { node, wildcard } of entrance.few) if (matchesWildcard(wildcard, key, value)) return node;
-    return undefined;
-  }
-  let best: Candidate<Node> | undefined;
-  for (const branch of entrance.passed) best = betterOf(best, branch, key, value);
-  return entrance.branch === undefined ? best?.node : findBelow(entrance.branch, value, best, key, value)?.node;
-}
-
-/**
- * The first pattern that matches an entry whose key has no entrance: no first text goes beyond such
- * a key.
- */
-export function findFromRoot<Node>(root: Branch<Node>, key: string, value: string): Node | undefined {
-  return findBelow(root, key, undefined, key, value)?.node;
-}
-
-/** The best candidate of this branch and of those that `text` leads to from here. */
-function findBelow<Node>(
-  start: Branch<Node>,
-  text: string,
-  found: Candidate<Node> | undefined,
-  key: string,
-  value: string,
-): Candidate<Node> | undefined {
-  let best = found;
-  let branch: Branch<Node> | undefined = start;
-  let at = 0;
-  for (;;) {
-    if (branch.candidates.length > 0) best = betterOf(best, branch, key, value);
-    branch = nextBranch(branch, text, at);
-    if (branch === undefined) return best;
-    at += branch.text.length;
-  }
+  return best?.node;
 }
 
 function nextBranch<Node>(branch: Branch<Node>, text: string, at: number): Branch<Node> | undefined {
@@ -156,25 +83,10 @@ function newBranch<Node>(text: string): Branch<Node> {
   return { text, candidates: [], below: new Map() };
 }
 
-/**
- * The branch where `text` ends, made if need be. A branch ends behind every separator, because keys
- * end there.
- */
-function plant<Node>(root: Branch<Node>, text: string): Branch<Node> {
-  let branch = root;
-  let at = 0;
-  while (at < text.length) {
-    const separator = text.indexOf(SEPARATOR, at);
-    const end = separator === -1 ? text.length : separator + 1;
-    branch = plantPart(branch, text.slice(at, end));
-    at = end;
-  }
-  return branch;
-}
-
-function plantPart<Node>(start: Branch<Node>, part: string): Branch<Node> {
+/** The branch where `text` ends, made if need be. */
+function plant<Node>(start: Branch<Node>, text: string): Branch<Node> {
   let branch = start;
-  let rest = part;
+  let rest = text;
   while (rest !== "") {
     const next: Branch<Node> | undefined = branch.below.get(rest.charCodeAt(0));
     const common = next === undefined ? rest.length : commonLength(next.text, rest);

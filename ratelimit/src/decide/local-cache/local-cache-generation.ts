@@ -1,5 +1,6 @@
-// One half of the local cache: keys of about the same time, with an exact account of their memory. A
-// full one takes no more keys; it is dropped as a whole.
+// One half of the local cache: keys of about the same time, with an exact account of their memory: one rate for every
+// entry would have to be that of a table that is growing, and a third fewer keys would have room. A full one takes no
+// more keys; it is dropped as a whole.
 
 /** Bytes of a string without its characters, in V8 without pointer compression: map, hash, length. */
 const STRING_HEADER_BYTES = 16;

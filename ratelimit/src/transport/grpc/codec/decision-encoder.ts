@@ -2,9 +2,9 @@
 // every decision.
 import type { MessageEncoder } from "@weir/http2/grpc/method";
 import type { DescriptorStatus } from "@weir/limits/classify/status";
+import type { RuleLimit } from "@weir/limits/rules/rule";
 
 import type { Decision, HeaderToAdd } from "../../../decide/decision.ts";
-import { limitMaxBytes, LimitWriter } from "./limit-writer.ts";
 import { structMaxBytes, writeStruct } from "./struct-writer.ts";
 import {
   closeDelimited,
@@ -28,6 +28,11 @@ const LIMIT_REMAINING = 0x18;
 const DURATION_UNTIL_RESET = 0x22;
 const DURATION_SECONDS = 0x08;
 
+/** Tags of RateLimitResponse.RateLimit. */
+const REQUESTS_PER_UNIT = 0x08;
+const UNIT = 0x10;
+const NAME = 0x1a;
+
 /** Tags of HeaderValue. */
 const HEADER_KEY = 0x0a;
 const HEADER_VALUE = 0x12;
@@ -41,8 +46,6 @@ const STATUS_MAX_BYTES =
 
 /** Encodes decisions. */
 export class DecisionEncoder implements MessageEncoder<Decision> {
-  readonly #limits = new LimitWriter();
-
   maxBytes({ statuses, headers, dynamicMetadata }: Decision): number {
     let sum = CODE_BYTES + STATUS_MAX_BYTES * statuses.length;
     for (const { currentLimit } of statuses) if (currentLimit !== undefined) sum += limitMaxBytes(currentLimit);
@@ -57,34 +60,52 @@ export class DecisionEncoder implements MessageEncoder<Decision> {
     let at = offset + CODE_BYTES;
     for (const status of statuses) {
       target[at] = STATUS;
-      at = closeDelimited(target, at + 2, this.#writeStatus(target, at + 2, status));
+      at = closeDelimited(target, at + 2, writeStatus(target, at + 2, status));
     }
     if (headers !== undefined) for (const header of headers) at = writeHeader(target, at, header);
     if (dynamicMetadata === undefined) return at;
     target[at] = DYNAMIC_METADATA;
     return closeDelimited(target, at + 2, writeStruct(target, at + 2, dynamicMetadata));
   }
+}
 
-  #writeStatus(target: Buffer, offset: number, status: DescriptorStatus): number {
-    const { currentLimit, limitRemaining, durationUntilResetSeconds } = status;
-    target[offset] = CODE;
-    target[offset + 1] = status.code;
-    let at = offset + CODE_BYTES;
-    if (currentLimit !== undefined) {
-      target[at] = CURRENT_LIMIT;
-      at = closeDelimited(target, at + 2, this.#limits.write(target, at + 2, currentLimit));
-    }
-    if (limitRemaining !== 0) {
-      target[at] = LIMIT_REMAINING;
-      at = writeVarint(target, at + 1, limitRemaining);
-    }
-    if (durationUntilResetSeconds === undefined) return at;
-    target[at] = DURATION_UNTIL_RESET;
-    const start = at + 2;
-    if (durationUntilResetSeconds === 0) return closeDelimited(target, start, start);
-    target[start] = DURATION_SECONDS;
-    return closeDelimited(target, start, writeVarint(target, start + 1, durationUntilResetSeconds));
+function writeStatus(target: Buffer, offset: number, status: DescriptorStatus): number {
+  const { currentLimit, limitRemaining, durationUntilResetSeconds } = status;
+  target[offset] = CODE;
+  target[offset + 1] = status.code;
+  let at = offset + CODE_BYTES;
+  if (currentLimit !== undefined) {
+    target[at] = CURRENT_LIMIT;
+    at = closeDelimited(target, at + 2, writeLimit(target, at + 2, currentLimit));
   }
+  if (limitRemaining !== 0) {
+    target[at] = LIMIT_REMAINING;
+    at = writeVarint(target, at + 1, limitRemaining);
+  }
+  if (durationUntilResetSeconds === undefined) return at;
+  target[at] = DURATION_UNTIL_RESET;
+  const start = at + 2;
+  if (durationUntilResetSeconds === 0) return closeDelimited(target, start, start);
+  target[start] = DURATION_SECONDS;
+  return closeDelimited(target, start, writeVarint(target, start + 1, durationUntilResetSeconds));
+}
+
+/** Bytes that a limit takes at most. */
+function limitMaxBytes({ name }: RuleLimit): number {
+  return 2 * (1 + VARINT_32_MAX_BYTES) + stringMaxBytes(name);
+}
+
+function writeLimit(target: Buffer, offset: number, { requestsPerUnit, unit, name }: RuleLimit): number {
+  let at = offset;
+  if (requestsPerUnit !== 0) {
+    target[at] = REQUESTS_PER_UNIT;
+    at = writeVarint(target, at + 1, requestsPerUnit);
+  }
+  if (unit !== 0) {
+    target[at] = UNIT;
+    at = writeVarint(target, at + 1, unit);
+  }
+  return name === "" ? at : writeString(target, at, NAME, name);
 }
 
 function headerMaxBytes({ key, value }: HeaderToAdd): number {
