@@ -5,6 +5,7 @@ import { type MessageFault, MessageReader, type MessageReceiver } from "../grpc/
 import type { Refusal, Route } from "../grpc/route.ts";
 import { GrpcStatus } from "../grpc/status.ts";
 import type { StreamingMethod, UnaryMethod } from "../grpc/method.ts";
+import type { ConnectionState } from "./connection-state.ts";
 import type { Responses } from "./responses.ts";
 import type { Http2Counters } from "../limits/counters.ts";
 import type { Http2Limits } from "../limits/limits.ts";
@@ -14,6 +15,7 @@ import type { Stream } from "../streams/stream.ts";
 const WAITING_CALL_BYTES = 512;
 
 export interface CallsDeps {
+  readonly state: ConnectionState;
   readonly responses: Responses;
   readonly budget: ByteBudget;
   readonly counters: Http2Counters;
@@ -85,14 +87,14 @@ export class Calls {
 
   /** Counts a call that a method is going to answer; refuses it when there are too many. */
   #take(stream: Stream): boolean {
-    const { responses, limits, counters } = this.#deps;
-    if (responses.callsInFlight >= limits.callsInFlightMax) {
+    const { state, responses, limits, counters } = this.#deps;
+    if (state.callsInFlight >= limits.callsInFlightMax) {
       counters.callsRefused += 1;
       responses.refuse(stream, GrpcStatus.UNAVAILABLE, "too many calls are in flight on this connection");
       return false;
     }
     counters.calls += 1;
-    responses.callsInFlight += 1;
+    state.callsInFlight += 1;
     stream.isCalled = true;
     return true;
   }

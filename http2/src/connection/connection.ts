@@ -9,6 +9,7 @@ import { ReadGate, ReadPause } from "../output/read-gate.ts";
 import { Responses } from "./responses.ts";
 import { Calls } from "./calls.ts";
 import { type ConnectionDeps, hpackLimits } from "./connection-deps.ts";
+import { newConnectionState } from "./connection-state.ts";
 import { Control } from "./control.ts";
 import { FrameBudget } from "../limits/frame-budget.ts";
 import { HeaderAssembly } from "./header-assembly.ts";
@@ -33,16 +34,11 @@ const READ_MAX_BYTES = 65_536;
 /** Time for a client to close its direction after the server has closed its own, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 1000;
 
-/**
- * The life of a connection. "draining" and "drained" = the first and the second GOAWAY of a graceful
- * close are sent; "ending" = the server has sent its last byte.
- */
-type Phase = "preface" | "open" | "draining" | "drained" | "ending" | "closed";
-
 /** A connection. Its owner passes in what was read and that time has passed, and sends the output. */
 export class Connection implements FrameReceiver, TurnTask {
   readonly #deps: ConnectionDeps;
   readonly #sink: ByteSink;
+  readonly #state = newConnectionState();
   readonly #gate: ReadGate;
   readonly #output: Output;
   readonly #streams: StreamTable;
@@ -55,15 +51,8 @@ export class Connection implements FrameReceiver, TurnTask {
   readonly #frames: FrameBudget;
   readonly #reader: FrameReader;
   readonly #keepalive: Keepalive;
-  #phase: Phase = "preface";
-  /** When "draining" or "ending" is over at the latest. */
-  #phaseEndMs = 0;
   /** The first bytes, until it is clear what they are. */
   #first = NOTHING;
-  /** Reads so far: the client is alive while it grows. */
-  #reads = 0;
-  /** Bytes read since the last end of a turn. */
-  #turnBytes = 0;
 
   /** `maxAgeMs` is the age at which the connection is closed gracefully. */
   constructor(deps: ConnectionDeps, sink: ByteSink, nowMs: number, maxAgeMs: number) {
@@ -76,13 +65,20 @@ export class Connection implements FrameReceiver, TurnTask {
     this.#connectionFrames = new ConnectionFrames(this.#output);
     this.#streams = new StreamTable((stream) => this.#hold(stream));
     this.#frames = new FrameBudget(limits, counters);
-    const parts = { ...deps, output: this.#output, streams: this.#streams, frames: this.#frames, encoder };
+    const parts = {
+      ...deps,
+      state: this.#state,
+      output: this.#output,
+      streams: this.#streams,
+      frames: this.#frames,
+      encoder,
+    };
     this.#responses = new Responses(parts);
-    this.#calls = new Calls({ ...deps, responses: this.#responses });
+    this.#calls = new Calls({ ...parts, responses: this.#responses });
     const heads = new HeaderBlocks(hpackLimits(limits), deps.fields);
     this.#requests = new Requests({ ...parts, heads, calls: this.#calls, responses: this.#responses });
     this.#blocks = new HeaderAssembly({ ...deps, receiver: this.#requests });
-    this.#control = new Control({ ...parts, responses: this.#responses, requests: this.#requests }, (bytes, start) =>
+    this.#control = new Control({ ...parts, responses: this.#responses }, (bytes, start) =>
       this.#receivePong(bytes, start),
     );
     this.#reader = new FrameReader(this, budget);
@@ -92,7 +88,7 @@ export class Connection implements FrameReceiver, TurnTask {
 
   /** Calls that methods have not answered. */
   get callsInFlight(): number {
-    return this.#responses.callsInFlight;
+    return this.#state.callsInFlight;
   }
 
   get openStreams(): number {
@@ -101,24 +97,24 @@ export class Connection implements FrameReceiver, TurnTask {
 
   /** Bytes were read; they are not used after this returns. */
   receive(bytes: Buffer): void {
-    this.#reads += 1;
-    this.#turnBytes += bytes.length;
-    if (this.#turnBytes >= READ_MAX_BYTES) this.#waitForTurnEnd();
+    this.#state.reads += 1;
+    this.#state.turnBytes += bytes.length;
+    if (this.#state.turnBytes >= READ_MAX_BYTES) this.#waitForTurnEnd();
     try {
-      if (this.#phase === "preface") this.#receiveFirst(bytes);
-      else if (this.#phase !== "ending" && this.#phase !== "closed") this.#reader.read(bytes);
+      if (this.#state.phase === "preface") this.#receiveFirst(bytes);
+      else if (this.#state.phase !== "ending" && this.#state.phase !== "closed") this.#reader.read(bytes);
     } catch (error) {
       if (!(error instanceof ConnectionError)) throw error;
       this.#fail(error);
     }
     this.#streams.hold();
-    if (this.#phase === "drained") this.#endWhenIdle();
+    if (this.#state.phase === "drained") this.#endWhenIdle();
   }
 
   frame(type: number, flags: number, streamId: number, bytes: Buffer, start: number, end: number): void {
     if (this.#blocks.isOpen && type !== FrameType.CONTINUATION)
       throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "A header block is interrupted");
-    if (!this.#control.hasSettings) this.#control.frame(type, flags, streamId, bytes, start, end);
+    if (!this.#state.hasSettings) this.#control.frame(type, flags, streamId, bytes, start, end);
     else if (type === FrameType.DATA) this.#requests.data(flags, streamId, bytes, start, end);
     else if (type === FrameType.HEADERS) this.#blocks.headers(flags, streamId, bytes, start, end);
     else if (type === FrameType.CONTINUATION) this.#blocks.continuation(flags, streamId, bytes, start, end);
@@ -127,11 +123,11 @@ export class Connection implements FrameReceiver, TurnTask {
 
   /** Sends what the turn has gathered, and what is left of long responses. */
   runAtTurnEnd(): void {
-    this.#turnBytes = 0;
+    this.#state.turnBytes = 0;
     this.#responses.dataFrames.resume();
     this.#output.runAtTurnEnd();
     this.#gate.resume(ReadPause.TURN);
-    if (this.#phase === "drained") this.#endWhenIdle();
+    if (this.#state.phase === "drained") this.#endWhenIdle();
   }
 
   /**
@@ -145,18 +141,18 @@ export class Connection implements FrameReceiver, TurnTask {
 
   /** Time has passed. To be called about every second. */
   tick(nowMs: number): void {
-    if (this.#phase === "closed") return;
-    if (this.#phase === "ending") {
+    if (this.#state.phase === "closed") return;
+    if (this.#state.phase === "ending") {
       this.#destroyWhenSent(nowMs);
       return;
     }
     this.#frames.tick(nowMs);
-    if (this.#phase === "draining" && nowMs >= this.#phaseEndMs) this.#finishDrain();
+    if (this.#state.phase === "draining" && nowMs >= this.#state.phaseEndMs) this.#finishDrain();
     this.#resetStalled(nowMs);
     const action = this.#keepalive.check(nowMs, {
-      hasSettings: this.#control.hasSettings,
+      hasSettings: this.#state.hasSettings,
       lastId: this.#streams.lastId,
-      reads: this.#reads,
+      reads: this.#state.reads,
       isReading: !this.#output.isCongested,
       framesRead: this.#reader.progress,
       partialBytes: this.#reader.partialBytes + this.#blocks.keptBytes,
@@ -173,17 +169,17 @@ export class Connection implements FrameReceiver, TurnTask {
    * the open ones are answered.
    */
   drain(): void {
-    if (this.#phase === "preface") this.#end();
-    if (this.#phase !== "open") return;
-    this.#phase = "draining";
-    this.#phaseEndMs = this.#deps.turn.monotonicMs() + DRAIN_PING_TIMEOUT_MS;
+    if (this.#state.phase === "preface") this.#end();
+    if (this.#state.phase !== "open") return;
+    this.#state.phase = "draining";
+    this.#state.phaseEndMs = this.#deps.turn.monotonicMs() + DRAIN_PING_TIMEOUT_MS;
     this.#connectionFrames.sendGoaway(MAX_STREAM_ID, ErrorCode.NO_ERROR, "");
     this.#connectionFrames.sendDrainPing();
   }
 
   /** The sink is closed: by the client, or after `destroy`. */
   closed(): void {
-    this.#phase = "closed";
+    this.#state.phase = "closed";
     this.#forget();
     this.#output.close();
   }
@@ -210,7 +206,7 @@ export class Connection implements FrameReceiver, TurnTask {
         this.#sink.refused("foreign");
         throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "This port speaks HTTP/2 (gRPC)");
       case "http2":
-        this.#phase = "open";
+        this.#state.phase = "open";
         this.#first = NOTHING;
         this.#connectionFrames.sendPreface(this.#deps.limits);
         this.#reader.read(first.subarray(CLIENT_PREFACE.length));
@@ -226,7 +222,7 @@ export class Connection implements FrameReceiver, TurnTask {
   }
 
   #receivePong(bytes: Buffer, start: number): void {
-    if (this.#phase === "draining" && this.#connectionFrames.isDrainPong(bytes, start)) this.#finishDrain();
+    if (this.#state.phase === "draining" && this.#connectionFrames.isDrainPong(bytes, start)) this.#finishDrain();
   }
 
   /** Ends streams whose client does not move. */
@@ -242,8 +238,8 @@ export class Connection implements FrameReceiver, TurnTask {
   /** Announces the last call that is answered. */
   #finishDrain(): void {
     const { lastId } = this.#streams;
-    this.#phase = "drained";
-    this.#requests.lastAcceptedId = lastId;
+    this.#state.phase = "drained";
+    this.#state.lastAcceptedId = lastId;
     this.#connectionFrames.sendGoaway(lastId, ErrorCode.NO_ERROR, "");
   }
 
@@ -258,7 +254,7 @@ export class Connection implements FrameReceiver, TurnTask {
     this.#deps.counters.connectionErrors += 1;
     // A GOAWAY never announces a later call than the one before (6.8).
     this.#connectionFrames.sendGoaway(
-      Math.min(this.#streams.lastId, this.#requests.lastAcceptedId),
+      Math.min(this.#streams.lastId, this.#state.lastAcceptedId),
       error.code,
       error.message,
     );
@@ -267,8 +263,8 @@ export class Connection implements FrameReceiver, TurnTask {
 
   /** Sends what is written, and the end. What is read from now on is dropped. */
   #end(): void {
-    this.#phase = "ending";
-    this.#phaseEndMs = this.#deps.turn.monotonicMs() + CLOSE_TIMEOUT_MS;
+    this.#state.phase = "ending";
+    this.#state.phaseEndMs = this.#deps.turn.monotonicMs() + CLOSE_TIMEOUT_MS;
     this.#output.flush();
     this.#forget();
     this.#sink.end();
@@ -277,12 +273,12 @@ export class Connection implements FrameReceiver, TurnTask {
   /** Closes a connection whose client does not: but not before it has taken the last answers, or stalls. */
   #destroyWhenSent(nowMs: number): void {
     const patienceMs = this.#sink.unsentBytes() > 0 ? this.#deps.limits.stallTimeoutMs - CLOSE_TIMEOUT_MS : 0;
-    if (nowMs >= this.#phaseEndMs + patienceMs) this.#destroy();
+    if (nowMs >= this.#state.phaseEndMs + patienceMs) this.#destroy();
   }
 
   /** Closes the connection without a word: the peer would not receive it. */
   #destroy(): void {
-    this.#phase = "closed";
+    this.#state.phase = "closed";
     this.#sink.destroy();
   }
 

@@ -4,16 +4,16 @@ import { ConnectionError, ErrorCode, Flag, FrameType, readUint31 } from "../fram
 import { checkFrame } from "../frames/frame-rules.ts";
 import { readSettings } from "../frames/settings.ts";
 import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
+import type { ConnectionState } from "./connection-state.ts";
 import type { Responses } from "./responses.ts";
 import type { FrameBudget } from "../limits/frame-budget.ts";
 import type { Output } from "../output/output.ts";
-import type { Requests } from "./requests.ts";
 import type { StreamTable } from "../streams/stream-table.ts";
 
 export interface ControlDeps {
+  readonly state: ConnectionState;
   readonly streams: StreamTable;
   readonly responses: Responses;
-  readonly requests: Requests;
   readonly output: Output;
   readonly encoder: HpackEncoder;
   readonly frames: FrameBudget;
@@ -21,8 +21,6 @@ export interface ControlDeps {
 
 /** The control frames of one connection. */
 export class Control {
-  /** Whether the client has sent SETTINGS, which must be its first frame. */
-  hasSettings = false;
   readonly #deps: ControlDeps;
   readonly #onPong: (bytes: Buffer, start: number) => void;
 
@@ -34,7 +32,7 @@ export class Control {
 
   /** A frame; types that are unknown, and GOAWAY, need no answer. */
   frame(type: number, flags: number, streamId: number, bytes: Buffer, start: number, end: number): void {
-    if (!this.hasSettings && (type !== FrameType.SETTINGS || (flags & Flag.ACK) !== 0))
+    if (!this.#deps.state.hasSettings && (type !== FrameType.SETTINGS || (flags & Flag.ACK) !== 0))
       throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "The first frame is not SETTINGS");
     checkFrame(type, streamId, end - start);
     if (type === FrameType.RST_STREAM) {
@@ -50,15 +48,15 @@ export class Control {
   }
 
   #settings(flags: number, bytes: Buffer, start: number, end: number): void {
-    const { encoder, output, responses, requests } = this.#deps;
+    const { state, encoder, output, responses } = this.#deps;
     if ((flags & Flag.ACK) !== 0) {
       if (end > start)
         throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, "An acknowledgement of SETTINGS has content");
-      requests.isLimitAcknowledged = true;
+      state.isLimitAcknowledged = true;
       return;
     }
     const change = readSettings(bytes, start, end);
-    this.hasSettings = true;
+    state.hasSettings = true;
     if (change.headerTableMinBytes !== undefined) encoder.setTableMaxBytes(change.headerTableMinBytes);
     if (change.headerTableBytes !== undefined) encoder.setTableMaxBytes(change.headerTableBytes);
     const offset = output.reserve(CONTROL_FRAME_MAX_BYTES);

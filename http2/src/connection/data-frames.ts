@@ -2,10 +2,11 @@
 // (RFC 9113, 5.2 and 6.9), and the rest when the client widens them.
 import { ConnectionError, ErrorCode, Flag, FRAME_HEADER_BYTES, FrameType, writeFrameHeader } from "../frames/frame.ts";
 import type { ByteBudget } from "../limits/byte-budget.ts";
-import { DEFAULT_WINDOW_BYTES, widenWindow } from "../flow/send-window.ts";
+import { widenWindow } from "../flow/send-window.ts";
 import { CHUNK_BYTES } from "../output/chunk-pool.ts";
 import type { FrameBudget } from "../limits/frame-budget.ts";
 import type { Output } from "../output/output.ts";
+import type { ConnectionState } from "./connection-state.ts";
 import type { Stream } from "../streams/stream.ts";
 import type { StreamTable } from "../streams/stream-table.ts";
 import { type BodyEnd, UnsentData } from "../streams/unsent-data.ts";
@@ -26,6 +27,7 @@ const EARNING_PIECE_BYTES = 1024;
 const BODY_OVERHEAD_BYTES = 512;
 
 export interface DataFramesDeps {
+  readonly state: ConnectionState;
   readonly output: Output;
   readonly streams: StreamTable;
   readonly frames: FrameBudget;
@@ -34,10 +36,6 @@ export interface DataFramesDeps {
 
 /** The bodies of one connection that are not sent completely. */
 export class DataFrames {
-  /** What the client allows on the connection, in bytes. */
-  windowBytes = DEFAULT_WINDOW_BYTES;
-  /** What a new stream may send, in bytes. */
-  initialWindowBytes = DEFAULT_WINDOW_BYTES;
   readonly #deps: DataFramesDeps;
   /** Ends the answer of a stream whose body is sent. */
   readonly #finish: (stream: Stream, end: BodyEnd) => void;
@@ -71,9 +69,10 @@ export class DataFrames {
 
   /** The client widens the window of the connection; false when it exceeds 2^31-1. */
   widen(incrementBytes: number): boolean {
-    const window = widenWindow(this.windowBytes, incrementBytes);
+    const { state } = this.#deps;
+    const window = widenWindow(state.sendWindowBytes, incrementBytes);
     if (window === undefined) return false;
-    this.windowBytes = window;
+    state.sendWindowBytes = window;
     this.resume();
     return true;
   }
@@ -89,9 +88,10 @@ export class DataFrames {
 
   /** The client changes the initial window, and with it that of every stream (6.9.2). */
   setInitialWindow(bytes: number): void {
-    const change = bytes - this.initialWindowBytes;
-    this.initialWindowBytes = bytes;
-    for (const stream of this.#deps.streams) {
+    const { state, streams } = this.#deps;
+    const change = bytes - state.initialWindowBytes;
+    state.initialWindowBytes = bytes;
+    for (const stream of streams) {
       const window = widenWindow(stream.sendWindowBytes, change);
       if (window === undefined)
         throw new ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, "SETTINGS_INITIAL_WINDOW_SIZE overflows a window");
@@ -103,8 +103,9 @@ export class DataFrames {
   /** Sends what has become possible to send. Streams take turns: the one that has sent is the last next time. */
   resume(): void {
     if (this.#blocked.size === 0) return;
+    const { state, output } = this.#deps;
     for (const stream of [...this.#blocked]) {
-      if (this.windowBytes <= 0 || this.#deps.output.isCongested) return;
+      if (state.sendWindowBytes <= 0 || output.isCongested) return;
       if (stream.unsent === undefined) continue;
       this.#blocked.delete(stream);
       this.#blocked.add(stream);
@@ -119,11 +120,11 @@ export class DataFrames {
   }
 
   #continue(stream: Stream, body: UnsentData): void {
-    const { output, frames } = this.#deps;
+    const { state, output, frames } = this.#deps;
     while (body.sentBytes < body.lengthBytes) {
       const left = body.lengthBytes - body.sentBytes;
       const maxBytes = body.costBytes === 0 ? SHARED_PIECE_MAX_BYTES : PIECE_MAX_BYTES;
-      const piece = Math.min(maxBytes, this.windowBytes, stream.sendWindowBytes, left);
+      const piece = Math.min(maxBytes, state.sendWindowBytes, stream.sendWindowBytes, left);
       if (piece <= 0 || output.isCongested) return;
       const flags = piece === left && body.end.kind === "data" ? Flag.END_STREAM : 0;
       this.#sendPiece(stream, body, piece, flags);
@@ -135,7 +136,7 @@ export class DataFrames {
   }
 
   #sendPiece(stream: Stream, body: UnsentData, length: number, flags: number): void {
-    const { output } = this.#deps;
+    const { state, output } = this.#deps;
     const start = output.reserve(FRAME_HEADER_BYTES + (body.costBytes === 0 ? 0 : length));
     output.position = writeFrameHeader(output.chunk, start, length, FrameType.DATA, flags, stream.id);
     for (let left = length; left > 0;) {
@@ -144,7 +145,7 @@ export class DataFrames {
       else output.position = output.reserve(bytes.length) + bytes.copy(output.chunk, output.position);
       left -= bytes.length;
     }
-    this.windowBytes -= length;
+    state.sendWindowBytes -= length;
     stream.sendWindowBytes -= length;
   }
 }

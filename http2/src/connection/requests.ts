@@ -11,6 +11,7 @@ import type { RequestHead } from "../headers/request-head.ts";
 import type { Methods, Turn } from "../grpc/method.ts";
 import type { Responses } from "./responses.ts";
 import type { Calls } from "./calls.ts";
+import type { ConnectionState } from "./connection-state.ts";
 import type { Http2Counters } from "../limits/counters.ts";
 import type { FrameBudget } from "../limits/frame-budget.ts";
 import type { BlockReceiver } from "./header-assembly.ts";
@@ -20,6 +21,7 @@ import { Stream } from "../streams/stream.ts";
 import type { StreamTable } from "../streams/stream-table.ts";
 
 export interface RequestsDeps {
+  readonly state: Readonly<ConnectionState>;
   readonly methods: Methods;
   readonly heads: HeaderBlocks;
   readonly streams: StreamTable;
@@ -34,10 +36,6 @@ export interface RequestsDeps {
 
 /** The requests of one connection. */
 export class Requests implements BlockReceiver {
-  /** Streams above this identifier are ignored: a GOAWAY has told the client so. */
-  lastAcceptedId = Infinity;
-  /** Whether the client knows how many streams it may open. */
-  isLimitAcknowledged = false;
   readonly #deps: RequestsDeps;
   readonly #window: ReceiveWindow;
   readonly #messageMaxBytes: number;
@@ -104,14 +102,14 @@ export class Requests implements BlockReceiver {
   }
 
   #open(streamId: number, isLast: boolean, head: RequestHead | HeaderFault): void {
-    const { streams, responses, limits, calls, turn, frames } = this.#deps;
+    const { state, streams, responses, limits, calls, turn, frames } = this.#deps;
     if (!streams.accept(streamId))
       throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "A client cannot open a stream with an even identifier");
     if (head.kind !== "head") {
       this.#refuseHead(streamId, isLast, head);
       return;
     }
-    if (streamId > this.lastAcceptedId) {
+    if (streamId > state.lastAcceptedId) {
       streams.closed.noteReset(streamId, false);
       frames.spendControlFrame(); // It may have been on its way.
       return;
@@ -120,7 +118,7 @@ export class Requests implements BlockReceiver {
       this.#refuseStream(streamId);
       return;
     }
-    const stream = new Stream(streamId, head, responses, responses.dataFrames.initialWindowBytes);
+    const stream = new Stream(streamId, head, responses, state.initialWindowBytes);
     const { timeoutMs } = head;
     if (timeoutMs !== undefined) stream.deadlineMs = turn.monotonicMs() + timeoutMs;
     streams.add(stream);
@@ -147,10 +145,10 @@ export class Requests implements BlockReceiver {
   }
 
   #refuseStream(streamId: number): void {
-    const { responses, counters, frames } = this.#deps;
+    const { state, responses, counters, frames } = this.#deps;
     counters.streamsRefused += 1;
     responses.resetById(streamId, ErrorCode.REFUSED_STREAM);
-    if (this.isLimitAcknowledged) frames.spendStreamError();
+    if (state.isLimitAcknowledged) frames.spendStreamError();
     else frames.spendControlFrame();
   }
 

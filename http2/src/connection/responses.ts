@@ -7,6 +7,7 @@ import { MESSAGE_PREFIX_BYTES, writeMessagePrefix } from "../grpc/message-reader
 import { GrpcStatus } from "../grpc/status.ts";
 import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import type { MessageEncoder, StreamingReceiver } from "../grpc/method.ts";
+import type { ConnectionState } from "./connection-state.ts";
 import { DataFrames } from "./data-frames.ts";
 import { CHUNK_BYTES } from "../output/chunk-pool.ts";
 import type { Http2Counters } from "../limits/counters.ts";
@@ -28,6 +29,7 @@ const DATA_END: BodyEnd = { kind: "data" };
 const OK_TRAILERS: BodyEnd = { kind: "ok" };
 
 export interface ResponsesDeps {
+  readonly state: ConnectionState;
   readonly output: Output;
   readonly encoder: HpackEncoder;
   readonly streams: StreamTable;
@@ -39,8 +41,6 @@ export interface ResponsesDeps {
 
 /** The answers of one connection. */
 export class Responses implements StreamOwner {
-  /** Calls that methods have not answered, also those whose stream is closed. */
-  callsInFlight = 0;
   /** What flow control holds back. */
   readonly dataFrames: DataFrames;
   readonly #output: Output;
@@ -61,7 +61,7 @@ export class Responses implements StreamOwner {
       this.#sendMessage(stream, encodeBody(encoder, value, maxBytes), OK_TRAILERS);
       return;
     }
-    const { dataFrames } = this;
+    const { state } = this.#deps;
     const output = this.#output;
     const start = output.reserve(maxBytes + ANSWER_OVERHEAD_BYTES);
     const { chunk } = output;
@@ -71,13 +71,13 @@ export class Responses implements StreamOwner {
     const messageEnd = encoder.encode(value, chunk, messageStart);
     writeMessagePrefix(chunk, prefixStart, messageEnd - messageStart);
     const dataBytes = messageEnd - prefixStart;
-    if (dataBytes > dataFrames.windowBytes || dataBytes > stream.sendWindowBytes) {
+    if (dataBytes > state.sendWindowBytes || dataBytes > stream.sendWindowBytes) {
       stream.hasSentHeaders = true;
       output.position = dataStart;
       this.#sendMessage(stream, Buffer.from(chunk.subarray(prefixStart, messageEnd)), OK_TRAILERS);
       return;
     }
-    dataFrames.windowBytes -= dataBytes;
+    state.sendWindowBytes -= dataBytes;
     writeFrameHeader(chunk, dataStart, dataBytes, FrameType.DATA, 0, stream.id);
     output.position = this.#headers.encodeOkTrailers(stream.id, chunk, messageEnd);
     this.#endLocal(stream);
@@ -188,7 +188,7 @@ export class Responses implements StreamOwner {
   #noteAnswer(stream: Stream): boolean {
     if (stream.isCalled) {
       stream.isCalled = false;
-      this.callsInFlight -= 1;
+      this.#deps.state.callsInFlight -= 1;
     }
     if (stream.isAnswered) {
       this.#deps.counters.lateAnswers += 1;
@@ -203,7 +203,7 @@ export class Responses implements StreamOwner {
     const { receiver } = stream;
     if (receiver === undefined || !stream.isCalled) return;
     stream.isCalled = false;
-    this.callsInFlight -= 1;
+    this.#deps.state.callsInFlight -= 1;
     receiver.cancelled();
   }
 
