@@ -28,7 +28,7 @@ export function createRevisionController(
     loadedGeneration: (config) => reportedGeneration(config, watch.reports().of(`${config.namespace}/${config.name}`)),
   };
   const reconciler = new RevisionReconciler({ ...deps, configs, revisions, loaded });
-  // One at a time: forms are read after a restart of everything, and people wait for statuses.
+  // One at a time: revisions are read after a restart of everything, and people wait for statuses.
   const controller = new Controller({ ...deps, reconciler }, configs, { ...reconcile, concurrency: 1 });
   controller.follow(revisions, (revision) => {
     const config = configOfRevision(revision);

@@ -77,11 +77,11 @@ describe("PodRegistry", () => {
     expect(pods.list()).toMatchObject([{ lastAnswer: undefined, accepted: { version: ALL.snapshot.version } }]);
   });
 
-  it("keeps a NACK when the pod ACKs a snapshot with substitutes, until it ACKs without", () => {
+  it("keeps a NACK when the pod ACKs a snapshot with earlier revisions, until it ACKs without", () => {
     const report = connect("a");
     const nacks = new Map([["default/a", { digests: new Set(["x"]), sinceMs: 100, message: "default/a: no" }]]);
     report.rejected(ALL.snapshot.version, "default/a: no", nacks);
-    const choice = ALL.snapshot.withSubstitutes(new Map([["default/a", undefined]]));
+    const choice = ALL.snapshot.withEarlier(new Map([["default/a", undefined]]));
     report.chosen(choice, nacks);
     report.accepted({ snapshot: choice, names: undefined });
     expect(pods.list()).toMatchObject([{ choice, nacks, lastAnswer: "ack", rejected: { message: "default/a: no" } }]);
@@ -169,7 +169,7 @@ describe("PodRegistry", () => {
     report.chosen(ALL.snapshot, NO_NACKS);
     report.chosen(other, NO_NACKS);
     expect([kinds.splice(0), pods.list()[0]?.choice]).toEqual([["chosen 2", "chosen 2"], other]);
-    const choice = other.withSubstitutes(new Map([["default/a", undefined]]));
+    const choice = other.withEarlier(new Map([["default/a", undefined]]));
     for (const each of [choice, choice, other]) report.chosen(each, NO_NACKS);
     expect(kinds).toEqual(["chosen 1", "chosen 2"]);
   });

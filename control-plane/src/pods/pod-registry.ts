@@ -37,7 +37,7 @@ export interface PodState extends ConnectedPod {
   readonly rejected: (VersionEvent & { readonly message: string }) | undefined;
   /** Its NACKs by name of the resource, of revisions that may be sent again. */
   readonly nacks: ReadonlyMap<string, ResourceNack>;
-  /** What it should have: its fleet's snapshot, or one with substitutes for what it NACKed. */
+  /** What it should have: its fleet's snapshot, or one with earlier revisions for what it NACKed. */
   readonly choice: Snapshot | undefined;
 }
 
@@ -132,7 +132,7 @@ export class PodReport {
   /** The pod has ACKed this response, and serves it. */
   accepted(sent: SentRevisions): void {
     const accepted = this.#event(sent.snapshot.version);
-    const rejected = hasSubstitutes(this.#state.choice) ? this.#state.rejected : undefined;
+    const rejected = hasEarlier(this.#state.choice) ? this.#state.rejected : undefined;
     this.#change("accepted", { accepted, acked: sent, rejected, lastAnswer: "ack" });
   }
 
@@ -149,7 +149,7 @@ export class PodReport {
   chosen(choice: Snapshot, nacks: ReadonlyMap<string, ResourceNack>): void {
     const { choice: before, lastAnswer, accepted, rejected: known } = this.#state;
     // What it NACKed may be gone, so that it lacks nothing without another answer.
-    const isComplete = lastAnswer !== undefined && accepted?.version === choice.version && !hasSubstitutes(choice);
+    const isComplete = lastAnswer !== undefined && accepted?.version === choice.version && !hasEarlier(choice);
     const rejected = isComplete ? undefined : known;
     if (choice === before && rejected === known) return;
     this.#change("chosen", { choice, rejected, nacks: new Map(nacks) });
@@ -184,6 +184,6 @@ export class PodReport {
   }
 }
 
-function hasSubstitutes(choice: Snapshot | undefined): boolean {
-  return choice !== undefined && choice.substitutes.size > 0;
+function hasEarlier(choice: Snapshot | undefined): boolean {
+  return choice !== undefined && choice.earlierRevisions.size > 0;
 }

@@ -19,7 +19,7 @@ async function heapBytes(): Promise<number> {
 }
 
 describe("PodRevisions", () => {
-  it("needs little memory for hundreds of choices of thousands of substitutes", async () => {
+  it("needs little memory for hundreds of choices of thousands of earlier revisions", async () => {
     const list = Array.from({ length: 2000 }, (_, index) => revisionOf({ name: `team/resource-${1e6 + index}` }));
     const published = new Snapshot(list);
     const history = new RevisionHistory();

@@ -177,7 +177,7 @@ describe("PodRevisions", () => {
     nack("default/old: no");
     nack("default/young: no");
     expect(sent.snapshot.revisions.map(({ name }) => name)).toEqual(["default/old", "default/other"]);
-    expect(sent.snapshot.substitutes.get("default/young")).toBeUndefined();
+    expect(sent.snapshot.earlierRevisions.get("default/young")).toBeUndefined();
   });
 
   describe("after eight NACKs in one namespace without an ACK", () => {

@@ -3,7 +3,7 @@
 import { compareAge } from "@weir/limits/ownership/ownership";
 
 import { digestOf, type Revision } from "../snapshot/revision.ts";
-import type { Snapshot, Substitutes } from "../snapshot/snapshot.ts";
+import type { Snapshot, EarlierRevisions } from "../snapshot/snapshot.ts";
 
 /** NACKs in one namespace without an ACK in between, after which its revisions are tried one by one. */
 const NAMESPACE_NACKS_MAX = 8;
@@ -96,15 +96,15 @@ export class PodRevisions {
   choose(published: Snapshot, acked: SentRevisions | undefined, names?: ReadonlySet<string>): Snapshot {
     if (this.#nacks.size === 0 && this.#restricted.size === 0) return published;
     this.#forgetNacks(published, acked);
-    const substitutes = new Map<string, Revision | undefined>();
+    const earlierRevisions = new Map<string, Revision | undefined>();
     for (const name of this.#nacks.keys()) {
       const revision = published.get(name);
       const best = revision === undefined ? undefined : this.#newest(revision, acked);
-      if (best !== revision) substitutes.set(name, best);
+      if (best !== revision) earlierRevisions.set(name, best);
     }
-    if (this.#restricted.size > 0) this.#restrict(published, { acked, names }, substitutes);
-    fit(published, substitutes, this.#deps.snapshotMaxBytes);
-    return derive(published, substitutes);
+    if (this.#restricted.size > 0) this.#restrict(published, { acked, names }, earlierRevisions);
+    fit(published, earlierRevisions, this.#deps.snapshotMaxBytes);
+    return derive(published, earlierRevisions);
   }
 
   /**
@@ -142,12 +142,12 @@ export class PodRevisions {
   #restrict(
     published: Snapshot,
     { acked, names }: { readonly acked: SentRevisions | undefined; readonly names: ReadonlySet<string> | undefined },
-    substitutes: Map<string, Revision | undefined>,
+    earlierRevisions: Map<string, Revision | undefined>,
   ): void {
     const untried: Revision[] = [];
     for (const revision of published.revisions) {
       if (!this.#restricted.has(revision.namespace) || names?.has(revision.name) === false) continue;
-      const wanted = substitutes.has(revision.name) ? substitutes.get(revision.name) : revision;
+      const wanted = earlierRevisions.has(revision.name) ? earlierRevisions.get(revision.name) : revision;
       if (wanted !== undefined && wanted.digest !== revisionIn(acked, revision.name)?.digest) untried.push(wanted);
     }
     const nowMs = this.#deps.clock();
@@ -161,7 +161,7 @@ export class PodRevisions {
     for (const { name, identity } of untried.filter((revision) => revision !== this.#trial)) {
       const loaded = revisionIn(acked, name);
       const isUsable = loaded?.identity === identity && !this.#isNacked(loaded);
-      substitutes.set(name, isUsable ? loaded : undefined);
+      earlierRevisions.set(name, isUsable ? loaded : undefined);
     }
     const open = new Set(untried.map(({ namespace }) => namespace));
     for (const namespace of this.#restricted) if (!open.has(namespace)) this.#restricted.delete(namespace);
@@ -181,23 +181,23 @@ export class PodRevisions {
 }
 
 /** Leaves out earlier revisions, of the youngest resource first, while the snapshot would be too large. */
-function fit(published: Snapshot, substitutes: Map<string, Revision | undefined>, maxBytes: number): void {
+function fit(published: Snapshot, earlierRevisions: Map<string, Revision | undefined>, maxBytes: number): void {
   let sizeBytes = published.sizeBytes;
-  for (const [name, revision] of substitutes)
+  for (const [name, revision] of earlierRevisions)
     sizeBytes += (revision?.bytes.length ?? 0) - (published.get(name)?.bytes.length ?? 0);
-  const youngestFirst = [...substitutes.values()]
+  const youngestFirst = [...earlierRevisions.values()]
     .flatMap((revision) => revision ?? [])
     .toSorted((left, right) => compareAge(right, left));
   for (const { name, bytes } of youngestFirst) {
     if (sizeBytes <= maxBytes) return;
-    substitutes.set(name, undefined);
+    earlierRevisions.set(name, undefined);
     sizeBytes -= bytes.length;
   }
 }
 
 type KnownSnapshots = Map<string, WeakRef<Snapshot>>;
 
-/** Snapshots with substitutes, by fleet's snapshot and substitutes: pods with one choice share it. */
+/** Snapshots with earlier revisions, by fleet's snapshot and earlier revisions: pods with one choice share it. */
 const derived = new WeakMap<Snapshot, KnownSnapshots>();
 
 /** Removes the entries of snapshots that are in use no more: pods can cause any number of them. */
@@ -205,18 +205,18 @@ const unused = new FinalizationRegistry<readonly [known: KnownSnapshots, key: st
   if (known.get(key)?.deref() === undefined) known.delete(key);
 });
 
-function derive(published: Snapshot, substitutes: Substitutes): Snapshot {
-  if (substitutes.size === 0) return published;
-  // A hash: a pod that NACKs thousands of revisions gets thousands of choices of thousands of substitutes.
+function derive(published: Snapshot, earlierRevisions: EarlierRevisions): Snapshot {
+  if (earlierRevisions.size === 0) return published;
+  // A hash: a pod that NACKs thousands of revisions gets thousands of choices of thousands of earlier revisions.
   const key = digestOf(
-    Array.from(substitutes, ([name, revision]) => `${name} ${revision?.digest}`)
+    Array.from(earlierRevisions, ([name, revision]) => `${name} ${revision?.digest}`)
       .toSorted()
       .join("\n"),
   );
   const known = derived.getOrInsertComputed(published, () => new Map());
   const present = known.get(key)?.deref();
   if (present !== undefined) return present;
-  const snapshot = published.withSubstitutes(substitutes);
+  const snapshot = published.withEarlier(earlierRevisions);
   known.set(key, new WeakRef(snapshot));
   unused.register(snapshot, [known, key]);
   return snapshot;

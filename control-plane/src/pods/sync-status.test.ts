@@ -78,7 +78,7 @@ describe("deviationOf()", () => {
 
   /** The fleet's snapshot with something else instead of the resource. */
   function instead(revision: Revision | undefined): Snapshot {
-    return PUBLISHED.withSubstitutes(new Map([[NEW.name, revision]]));
+    return PUBLISHED.withEarlier(new Map([[NEW.name, revision]]));
   }
 
   it.each([
@@ -113,11 +113,11 @@ describe("deviationOf()", () => {
       pod: { rejected: REJECTED, lastAnswer: "nack", acked: { snapshot: PUBLISHED, names: undefined } },
     },
     {
-      when: "another resource is substituted and the pod has ACKed that",
+      when: "another resource is of an earlier revision and the pod has ACKed that",
       pod: {
         rejected: REJECTED,
         lastAnswer: "ack",
-        choice: PUBLISHED.withSubstitutes(new Map([[B.name, undefined]])),
+        choice: PUBLISHED.withEarlier(new Map([[B.name, undefined]])),
         acked: { snapshot: BEFORE, names: undefined },
       },
     },

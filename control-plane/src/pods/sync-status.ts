@@ -32,7 +32,7 @@ export interface Deviation {
 }
 
 /**
- * How a pod deviates from a published revision: it is sent a substitute, or it NACKed the last response
+ * How a pod deviates from a published revision: it is sent an earlier one, or none, or it NACKed the last response
  * and named no resource, so that it keeps what it had.
  */
 export function deviationOf(pod: PodState, published: Revision): Deviation | undefined {
@@ -40,7 +40,8 @@ export function deviationOf(pod: PodState, published: Revision): Deviation | und
   const { choice, acked, rejected, lastAnswer } = pod;
   if (rejected === undefined) return undefined;
   const { message, sinceMs } = pod.nacks.get(name) ?? { message: rejected.message, sinceMs: rejected.atMs };
-  if (choice?.substitutes.has(name) === true) return { revision: choice.substitutes.get(name), message, sinceMs };
+  if (choice?.earlierRevisions.has(name) === true)
+    return { revision: choice.earlierRevisions.get(name), message, sinceMs };
   const loaded = revisionIn(acked, name);
   return lastAnswer === "nack" && loaded?.digest !== digest ? { revision: loaded, message, sinceMs } : undefined;
 }

@@ -332,7 +332,7 @@ describe("PushFollower", () => {
     sound.accepted(whole());
     // Another resource changes: the pod is sent that, without the edit that it NACKed.
     publish({ name: "a", domain: "alpha", requestsPerUnit: 6 }, { name: "b", domain: "beta" });
-    const choice = whole().snapshot.withSubstitutes(new Map([["default/a", undefined]]));
+    const choice = whole().snapshot.withEarlier(new Map([["default/a", undefined]]));
     sound.sent(version());
     sound.accepted(whole());
     expect(spans.at(-1)?.endMs).toBeUndefined();
@@ -350,7 +350,7 @@ describe("PushFollower", () => {
     const nacks = new Map([["default/a", { digests: new Set<string>(), sinceMs: AT_MS, message: "default/a: no" }]]);
     for (const pod of [named, leaving]) {
       pod.rejected(version(), "default/a: no", nacks);
-      pod.chosen(before.withSubstitutes(new Map([["default/a", undefined]])), nacks);
+      pod.chosen(before.withEarlier(new Map([["default/a", undefined]])), nacks);
     }
     unnamed.rejected(version(), "no", NO_NACKS);
     publish({ name: "a", domain: "alpha", requestsPerUnit: 7 });
@@ -388,7 +388,7 @@ describe("PushFollower", () => {
     sound.accepted(whole());
     other.sent(version());
     other.rejected(version(), "default/a: no", NO_NACKS);
-    other.chosen(whole().snapshot.withSubstitutes(new Map([["default/a", before.snapshot.revisions[0]]])), NO_NACKS);
+    other.chosen(whole().snapshot.withEarlier(new Map([["default/a", before.snapshot.revisions[0]]])), NO_NACKS);
     expect(spans.at(-1)?.attributes).toMatchObject({
       "weir.outcome": "rejected",
       "weir.pods.accepted": 1,

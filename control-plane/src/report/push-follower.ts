@@ -177,9 +177,9 @@ function hasToAnswer(pod: PodState, version: string): boolean {
   return syncStatusOf(pod, version) !== "current" && pod.rejected?.version !== version;
 }
 
-/** Whether a pod NACKed a snapshot, or is sent substitutes; other NACKs are about earlier content. */
+/** Whether a pod NACKed a snapshot, or is sent earlier revisions; other NACKs are about earlier content. */
 function lacksSome({ rejected, choice }: PodState, { version }: Snapshot): boolean {
-  return rejected?.version === version || (choice?.substitutes.size ?? 0) > 0;
+  return rejected?.version === version || (choice?.earlierRevisions.size ?? 0) > 0;
 }
 
 /** The outcome when no pod is waited for any more. */

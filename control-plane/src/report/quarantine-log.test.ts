@@ -30,7 +30,7 @@ describe("QuarantineLog", () => {
     const message = `${name}: no`;
     const nacks = new Map<string, ResourceNack>([[name, { digests: new Set(), sinceMs: 0, message }]]);
     pod.rejected(PUBLISHED.version, message, nacks);
-    pod.chosen(PUBLISHED.withSubstitutes(new Map([[name, instead]])), nacks);
+    pod.chosen(PUBLISHED.withEarlier(new Map([[name, instead]])), nacks);
   }
 
   /** The pod should have everything. */
@@ -65,9 +65,9 @@ describe("QuarantineLog", () => {
     expect(logged()).toHaveLength(1);
   });
 
-  it("looks at the substitutes of a choice once, however many pods share it and whatever they answer", () => {
-    const choice = PUBLISHED.withSubstitutes(new Map([["default/a", OLD]]));
-    const looks = [vi.spyOn(choice.substitutes, Symbol.iterator), vi.spyOn(choice.substitutes, "entries")];
+  it("looks at the earlier revisions of a choice once, however many pods share it and whatever they answer", () => {
+    const choice = PUBLISHED.withEarlier(new Map([["default/a", OLD]]));
+    const looks = [vi.spyOn(choice.earlierRevisions, Symbol.iterator), vi.spyOn(choice.earlierRevisions, "entries")];
     for (let pod = 0; pod < 3; pod += 1) {
       const report = connect();
       report.rejected(PUBLISHED.version, "default/a: no", new Map());

@@ -16,7 +16,7 @@ export interface QuarantineLogDeps {
 export class QuarantineLog implements Part {
   readonly name = "quarantine log";
   readonly #deps: QuarantineLogDeps;
-  /** Number of pods by choice, by fleet: pods share choices, which may have thousands of substitutes. */
+  /** Number of pods by choice, by fleet: pods share choices, which may have thousands of earlier revisions. */
   readonly #pods = new Map<string, Map<Snapshot, number>>();
   /** Number of choices by quarantine. */
   readonly #choices = new Map<string, number>();
@@ -44,15 +44,15 @@ export class QuarantineLog implements Part {
 
   /** Counts the pods with a choice; returns whether the first has got it, or the last has lost it. */
   #countPod(fleet: string, choice: Snapshot, difference: 1 | -1): boolean {
-    if (choice.substitutes.size === 0) return false;
+    if (choice.earlierRevisions.size === 0) return false;
     const pods = this.#pods.getOrInsertComputed(fleet, () => new Map());
     const count = add(pods, choice, difference);
     if (pods.size === 0) this.#pods.delete(fleet);
     return count === (difference === 1 ? 1 : 0);
   }
 
-  #begin({ fleet, nacks, rejected }: PodState, { substitutes }: Snapshot): void {
-    for (const [resource, revision] of substitutes) {
+  #begin({ fleet, nacks, rejected }: PodState, { earlierRevisions }: Snapshot): void {
+    for (const [resource, revision] of earlierRevisions) {
       const instead = insteadOf(revision);
       if (add(this.#choices, keyOf(fleet, resource, instead), 1) > 1) continue;
       const text = nacks.get(resource)?.message ?? rejected?.message;
@@ -60,8 +60,8 @@ export class QuarantineLog implements Part {
     }
   }
 
-  #end(fleet: string, { substitutes }: Snapshot): void {
-    for (const [resource, revision] of substitutes) {
+  #end(fleet: string, { earlierRevisions }: Snapshot): void {
+    for (const [resource, revision] of earlierRevisions) {
       if (add(this.#choices, keyOf(fleet, resource, insteadOf(revision)), -1) > 0) continue;
       const isOver = !INSTEAD.some((instead) => this.#choices.has(keyOf(fleet, resource, instead)));
       if (isOver) this.#deps.log.info("Ended the quarantine of a resource", { fleet, resource });

@@ -16,13 +16,13 @@ interface ResourceText extends RevisionText {
   readonly lastGood?: Omit<RevisionText, "name"> & { readonly fleets?: readonly string[] };
 }
 
-/** Served is what an earlier admission has placed of the same resource, or its last good revision. */
+/** Served is what an earlier admission has admitted of the same resource, or its last good revision. */
 function applicant({ fleets, lastGood, ...text }: ResourceText, before?: Admission): Applicant {
   const revision = revisionOf(text);
   const { name: key, namespace, identity, createdMs, domain } = revision;
   const name = key.slice(namespace.length + 1);
   const resource = { key, namespace, name, identity, createdMs, domain, fleets } as AcceptedResource;
-  const kept = before?.placed.get(key);
+  const kept = before?.admitted.get(key);
   if (kept?.revision.identity === identity) return { resource, revision, served: kept };
   const served = lastGood && {
     revision: revisionOf({ ...text, ...lastGood, sequence: 0 }),
@@ -41,8 +41,8 @@ function admitTexts(before: Admission | undefined, texts: readonly ResourceText[
 }
 
 /** What is published: the size of each resource by name. */
-function sizes({ placed }: Admission): Readonly<Record<string, number>> {
-  return Object.fromEntries([...placed].map(([name, { revision }]) => [name, revision.bytes.length]));
+function sizes({ admitted }: Admission): Readonly<Record<string, number>> {
+  return Object.fromEntries([...admitted].map(([name, { revision }]) => [name, revision.bytes.length]));
 }
 
 function waiting(admission: Admission): readonly string[] {
@@ -152,15 +152,18 @@ describe("admit()", () => {
     const core = { name: "core", sizeBytes: 90, fleets: ["core"] };
     const first = admitTexts(undefined, [both, core]);
     const second = admitTexts(first, [{ ...both, content: 2, sizeBytes: 20 }, core]);
-    expect([second.placed.get("default/both")?.revision.bytes.length, waiting(second)]).toEqual([10, ["default/both"]]);
-    expect(second.placed.get("default/both")?.fleets).toEqual(["core", "edge"]);
+    expect([second.admitted.get("default/both")?.revision.bytes.length, waiting(second)]).toEqual([
+      10,
+      ["default/both"],
+    ]);
+    expect(second.admitted.get("default/both")?.fleets).toEqual(["core", "edge"]);
   });
 
   it("follows the present fleets with an earlier revision where that needs no bytes", () => {
     const core = { name: "core", sizeBytes: 90, fleets: ["core"] };
     const first = admitTexts(undefined, [core, { name: "a", sizeBytes: 20, fleets: ["edge", "west"] }]);
     const second = admitTexts(first, [core, { name: "a", sizeBytes: 20, fleets: ["core", "edge"] }]);
-    expect([second.placed.get("default/a")?.fleets, waiting(second)]).toEqual([["edge"], ["default/a"]]);
+    expect([second.admitted.get("default/a")?.fleets, waiting(second)]).toEqual([["edge"], ["default/a"]]);
   });
 
   it("inherits nothing from a resource of another identity", () => {
@@ -187,7 +190,7 @@ describe("admit()", () => {
       { name: "core", sizeBytes: 90, fleets: ["core"], lastGood: { sizeBytes: 90 } },
       { name: "a", sizeBytes: 20, fleets: ["core", "edge"], lastGood: { sizeBytes: 20, fleets: ["edge"] } },
     ]);
-    expect([admission.placed.get("default/a")?.fleets, waiting(admission)]).toEqual([["edge"], ["default/a"]]);
+    expect([admission.admitted.get("default/a")?.fleets, waiting(admission)]).toEqual([["edge"], ["default/a"]]);
   });
 
   it("keeps the fleets in the manifest of a revision that waits for a further fleet", () => {
@@ -195,7 +198,7 @@ describe("admit()", () => {
     const first = admitTexts(undefined, [core, { name: "a", sizeBytes: 20, fleets: ["edge"] }]);
     const second = admitTexts(first, [core, { name: "a", sizeBytes: 20, fleets: ["core", "edge"] }]);
     // A revision of it is served where the manifest says.
-    expect(second.placed.get("default/a")?.revision).toBe(first.placed.get("default/a")?.revision);
+    expect(second.admitted.get("default/a")?.revision).toBe(first.admitted.get("default/a")?.revision);
   });
 
   it("serves the oldest that fit when a bound was lowered", () => {

@@ -5,7 +5,7 @@ import { compareAge } from "@weir/limits/ownership/ownership";
 import type { AcceptedResource } from "../translate/desired-configuration.ts";
 import type { Revision } from "./revision.ts";
 import { OTHER_FLEETS } from "./publication.ts";
-import { type PlacedRevision, Snapshot } from "./snapshot.ts";
+import { type PublishedRevision, Snapshot } from "./snapshot.ts";
 
 /** Bounds of each fleet's snapshot, in bytes. */
 export interface AdmissionBounds {
@@ -19,7 +19,7 @@ export interface Applicant {
   readonly resource: AcceptedResource;
   readonly revision: Revision;
   /** The revision that is served as far as is known, with its fleets; undefined: none is. */
-  readonly served: PlacedRevision | undefined;
+  readonly served: PublishedRevision | undefined;
 }
 
 /** A resource whose current revision does not fit. */
@@ -33,7 +33,7 @@ export interface WaitingResource {
 
 /** The published revisions by name, and what waits. */
 export interface Admission {
-  readonly placed: ReadonlyMap<string, PlacedRevision>;
+  readonly admitted: ReadonlyMap<string, PublishedRevision>;
   readonly waiting: readonly WaitingResource[];
 }
 
@@ -49,12 +49,12 @@ export function admit(applicants: readonly Applicant[], fleets: readonly string[
   const room = new Room(fleets);
   const byAge = applicants.toSorted((left, right) => compareAge(left.resource, right.resource));
   for (const applicant of byAge) {
-    const served = placeAgain(applicant);
+    const served = servedNow(applicant);
     if (served === undefined) continue;
-    room.place(served);
+    room.admit(served);
     if (room.excess(served.revision, undefined, bounds) !== undefined) room.remove(served.revision.name);
   }
-  const changed = byAge.filter((applicant) => !isPlaced(applicant, room.get(applicant.revision.name)));
+  const changed = byAge.filter((applicant) => !isAdmitted(applicant, room.get(applicant.revision.name)));
   // What shrinks makes room for what grows, whatever their age.
   const order = [...changed.filter((each) => !grows(each, room)), ...changed.filter((each) => grows(each, room))];
   const waiting = [...tryAll(order, room, bounds)].map(([{ resource, revision }, message]) => ({
@@ -62,10 +62,10 @@ export function admit(applicants: readonly Applicant[], fleets: readonly string[
     message,
     keepsEarlier: room.get(revision.name) !== undefined,
   }));
-  return { placed: room.placed(applicants), waiting };
+  return { admitted: room.admitted(applicants), waiting };
 }
 
-/** Places the revisions that fit; returns the others with the reason. What one gives up may let another fit. */
+/** Admits the revisions that fit; returns the others with the reason. What one gives up may let another fit. */
 function tryAll(applicants: readonly Applicant[], room: Room, bounds: AdmissionBounds): Map<Applicant, string> {
   const refused = tryOnce(applicants, room, bounds);
   for (let tried = applicants.length; refused.size > 0 && refused.size < tried;) {
@@ -81,18 +81,18 @@ function tryOnce(applicants: readonly Applicant[], room: Room, bounds: Admission
   for (const applicant of applicants) {
     const { revision, resource } = applicant;
     const earlier = room.get(revision.name);
-    room.place({ revision, fleets: resource.fleets });
+    room.admit({ revision, fleets: resource.fleets });
     const excess = room.excess(revision, earlier, bounds);
     if (excess === undefined) continue;
     refused.set(applicant, excess);
     if (earlier === undefined) room.remove(revision.name);
-    else room.place(earlier);
+    else room.admit(earlier);
   }
   return refused;
 }
 
 /** The served revision in those of the present fleets where it is; the current revision if nothing differs. */
-function placeAgain({ resource, revision, served }: Applicant): PlacedRevision | undefined {
+function servedNow({ resource, revision, served }: Applicant): PublishedRevision | undefined {
   const fleets = served && commonFleets(served.fleets, resource.fleets);
   if (served === undefined || fleets?.length === 0) return undefined;
   const isSame = served.revision.digest === revision.digest && areEqual(fleets, resource.fleets);
@@ -114,15 +114,15 @@ function areEqual(left: readonly string[] | undefined, right: readonly string[] 
   return left?.length === right?.length && left?.every((fleet, index) => fleet === right?.[index]) === true;
 }
 
-function isPlaced({ revision, resource: { fleets } }: Applicant, placed: PlacedRevision | undefined): boolean {
-  return placed?.revision === revision && areEqual(placed.fleets, fleets);
+function isAdmitted({ revision, resource: { fleets } }: Applicant, admitted: PublishedRevision | undefined): boolean {
+  return admitted?.revision === revision && areEqual(admitted.fleets, fleets);
 }
 
-/** Whether the current revision needs more bytes in some fleet than the placed one. */
+/** Whether the current revision needs more bytes in some fleet than the admitted one. */
 function grows({ revision, resource: { fleets } }: Applicant, room: Room): boolean {
-  const placed = room.get(revision.name);
-  if (placed === undefined || revision.bytes.length > placed.revision.bytes.length) return true;
-  return placed.fleets !== undefined && (fleets ?? [OTHER_FLEETS]).some((fleet) => !placed.fleets?.includes(fleet));
+  const admitted = room.get(revision.name);
+  if (admitted === undefined || revision.bytes.length > admitted.revision.bytes.length) return true;
+  return admitted.fleets !== undefined && (fleets ?? [OTHER_FLEETS]).some((fleet) => !admitted.fleets?.includes(fleet));
 }
 
 /** Bytes in one snapshot. */
@@ -131,9 +131,9 @@ interface Used {
   readonly byNamespace: Map<string, number>;
 }
 
-/** The bytes that placed revisions need in the snapshot of each fleet. */
+/** The bytes that admitted revisions need in the snapshot of each fleet. */
 class Room {
-  readonly #placed = new Map<string, PlacedRevision>();
+  readonly #admitted = new Map<string, PublishedRevision>();
   /** Of revisions for every fleet. */
   readonly #shared: Used = { total: EMPTY_BYTES, byNamespace: new Map() };
   /** Of revisions for named fleets, by fleet. */
@@ -145,40 +145,40 @@ class Room {
     this.#own = new Map(fleets.map((fleet) => [fleet, { total: 0, byNamespace: new Map() }]));
   }
 
-  get(name: string): PlacedRevision | undefined {
-    return this.#placed.get(name);
+  get(name: string): PublishedRevision | undefined {
+    return this.#admitted.get(name);
   }
 
-  /** The placed revisions, in the order of the applicants. */
-  placed(applicants: readonly Applicant[]): ReadonlyMap<string, PlacedRevision> {
-    const entries = applicants.map(({ revision: { name } }) => [name, this.#placed.get(name)] as const);
-    return new Map(entries.filter((entry): entry is [string, PlacedRevision] => entry[1] !== undefined));
+  /** The admitted revisions, in the order of the applicants. */
+  admitted(applicants: readonly Applicant[]): ReadonlyMap<string, PublishedRevision> {
+    const entries = applicants.map(({ revision: { name } }) => [name, this.#admitted.get(name)] as const);
+    return new Map(entries.filter((entry): entry is [string, PublishedRevision] => entry[1] !== undefined));
   }
 
-  /** Places a revision instead of an earlier one of the resource. */
-  place(placed: PlacedRevision): void {
-    this.remove(placed.revision.name);
-    this.#placed.set(placed.revision.name, placed);
-    this.#add(placed, 1);
+  /** Admits a revision instead of an earlier one of the resource. */
+  admit(admitted: PublishedRevision): void {
+    this.remove(admitted.revision.name);
+    this.#admitted.set(admitted.revision.name, admitted);
+    this.#add(admitted, 1);
   }
 
   remove(name: string): void {
-    const placed = this.#placed.get(name);
-    if (placed === undefined) return;
-    this.#placed.delete(name);
-    this.#add(placed, -1);
+    const admitted = this.#admitted.get(name);
+    if (admitted === undefined) return;
+    this.#admitted.delete(name);
+    this.#add(admitted, -1);
   }
 
-  /** The first bound that a placed revision exceeds in a fleet where it needs more than the earlier one. */
+  /** The first bound that a admitted revision exceeds in a fleet where it needs more than the earlier one. */
   excess(
     { name, namespace, bytes }: Revision,
-    earlier: PlacedRevision | undefined,
+    earlier: PublishedRevision | undefined,
     { snapshotMaxBytes, namespaceMaxBytes = Infinity }: AdmissionBounds,
   ): string | undefined {
     // As a rule: to look at each fleet for each revision takes long.
     if (this.#all.total <= snapshotMaxBytes && bytesOf(this.#all, namespace) <= namespaceMaxBytes) return undefined;
-    const placed = this.#placed.get(name);
-    const own = placed?.fleets ?? [OTHER_FLEETS, ...this.#own.keys()];
+    const admitted = this.#admitted.get(name);
+    const own = admitted?.fleets ?? [OTHER_FLEETS, ...this.#own.keys()];
     for (const fleet of own) {
       const wasIn = earlier !== undefined && (earlier.fleets === undefined || earlier.fleets.includes(fleet));
       if (wasIn && earlier.revision.bytes.length >= bytes.length) continue;
@@ -194,7 +194,7 @@ class Room {
     return undefined;
   }
 
-  #add({ revision: { namespace, bytes }, fleets }: PlacedRevision, sign: 1 | -1): void {
+  #add({ revision: { namespace, bytes }, fleets }: PublishedRevision, sign: 1 | -1): void {
     const counts = fleets === undefined ? [this.#shared] : fleets.flatMap((fleet) => this.#own.get(fleet) ?? []);
     for (const used of [...counts, this.#all]) {
       used.total += sign * bytes.length;

@@ -16,7 +16,7 @@ import { type Revision, Revisions } from "./revision.ts";
 import { RevisionHistory, type IsLoaded } from "./revision-history.ts";
 import { logAdmission, logPublication, logRefusals } from "./publication-log.ts";
 import { nextReleaseMs, prolongWaits, type Publication, publicationFor, publish, UNPUBLISHED } from "./publication.ts";
-import { type PlacedRevision, type Snapshot, type SnapshotSet, snapshotSteps } from "./snapshot.ts";
+import { type PublishedRevision, type Snapshot, type SnapshotSet, snapshotSteps } from "./snapshot.ts";
 import { timeSliced } from "./time-sliced.ts";
 
 /** Longest time between two checks of whether an empty set may be published, in milliseconds. */
@@ -184,7 +184,7 @@ export class Publisher implements Part {
     const desired = translateResources(state);
     const applicants = await timeSliced(this.#applicants(desired));
     const admission = admit(applicants, desired.fleets, this.#options);
-    const wanted = await timeSliced(snapshotSteps(admission.placed.values(), desired.fleets, this.#wanted));
+    const wanted = await timeSliced(snapshotSteps(admission.admitted.values(), desired.fleets, this.#wanted));
     // Only now: a state that cannot be translated is not taken, and fails again at the next read.
     this.#noteReadable();
     const { log } = this.#deps;
@@ -201,7 +201,7 @@ export class Publisher implements Part {
     for (const resource of accepted) {
       applicants.push({
         resource,
-        revision: this.#revisions.present(resource),
+        revision: this.#revisions.current(resource),
         served: this.#servedRevision(resource),
       });
       yield;
@@ -213,11 +213,11 @@ export class Publisher implements Part {
    * Revisions that all replicas read are what is served. Without them that is what this process has
    * published, or at its start what the source handed over.
    */
-  #servedRevision(resource: AcceptedResource): PlacedRevision | undefined {
-    const before = this.#source.hasRevisions?.() === true ? undefined : this.#admission?.placed.get(resource.key);
+  #servedRevision(resource: AcceptedResource): PublishedRevision | undefined {
+    const before = this.#source.hasRevisions?.() === true ? undefined : this.#admission?.admitted.get(resource.key);
     if (before?.revision.identity === resource.identity) return before;
     const revision =
-      this.#revisions.lastGood(resource)[0] ?? (resource.isLastGood ? this.#revisions.present(resource) : undefined);
+      this.#revisions.lastGood(resource)[0] ?? (resource.isLastGood ? this.#revisions.current(resource) : undefined);
     return revision && { revision, fleets: revision.manifest.spec.fleets };
   }
 
@@ -256,7 +256,7 @@ export class Publisher implements Part {
   /** Keeps the revisions of what is published, and of what is sent while an empty set is held back. */
   #keepRevisions(): void {
     const { loadedRevisions = () => () => false } = this.#deps;
-    const published = [...(this.#admission?.placed.values() ?? [])].map(({ revision }) => revision);
+    const published = [...(this.#admission?.admitted.values() ?? [])].map(({ revision }) => revision);
     const held = [...this.#publication.values()].flatMap(({ hold, snapshot }) =>
       hold === undefined ? [] : (snapshot?.revisions ?? []),
     );

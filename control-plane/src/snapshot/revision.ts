@@ -34,7 +34,7 @@ export class Revisions {
   #sequence = 0;
 
   /** The current revision of a resource. */
-  present(resource: AcceptedResource): Revision {
+  current(resource: AcceptedResource): Revision {
     return this.#revisionOf(resource, resource.content, () => (this.#sequence += 1));
   }
 

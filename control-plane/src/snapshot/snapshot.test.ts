@@ -78,8 +78,8 @@ describe("snapshotSteps()", () => {
 
   it("builds each fleet in a step of its own, so that others have their turn while hundreds are new", () => {
     const fleets = ["a", "b", "c"];
-    const placed = fleets.map((fleet) => ({ revision: revisionOf({ name: fleet }), fleets: [fleet] }));
-    const steps = snapshotSteps(placed, fleets);
+    const admitted = fleets.map((fleet) => ({ revision: revisionOf({ name: fleet }), fleets: [fleet] }));
+    const steps = snapshotSteps(admitted, fleets);
     const taken = Array.from({ length: 5 }, () => steps.next().done);
     expect(taken).toEqual([false, false, false, false, true]);
   });
@@ -125,8 +125,8 @@ describe("Revisions", () => {
     const [before, after] = [5, 6].map((requestsPerUnit) =>
       accepted({ name: "a", domain: "alpha", requestsPerUnit }),
     ) as [AcceptedResource, AcceptedResource];
-    const [first, second] = [revisions.present(before), revisions.present(after)];
-    expect(revisions.present(before)).toBe(first);
+    const [first, second] = [revisions.current(before), revisions.current(after)];
+    expect(revisions.current(before)).toBe(first);
     expect([first.name, first.namespace, first.domain, first.identity]).toEqual([
       "default/a",
       "default",
@@ -143,7 +143,7 @@ describe("Revisions", () => {
     const { content } = accepted({ name: "a", domain: "alpha", requestsPerUnit: 6 });
     const { content: older } = accepted({ name: "a", domain: "alpha", requestsPerUnit: 5 });
     const [newest, oldest] = revisions.lastGood({ ...resource, lastGood: [content, older] });
-    const published = revisions.present({ ...resource, content: { ...content } });
+    const published = revisions.current({ ...resource, content: { ...content } });
     expect(newest?.digest).toBe(published.digest);
     expect(newest?.sequence).toBeLessThan(published.sequence);
     expect(oldest?.sequence).toBeLessThan(newest?.sequence ?? -Infinity);
@@ -177,7 +177,7 @@ describe("Snapshot.pieces()", () => {
   });
 });
 
-describe("Snapshot.withSubstitutes()", () => {
+describe("Snapshot.withEarlier()", () => {
   const NAMES = ["a", "b", "c", "d", "e", "f"];
   const BASE = new Snapshot(NAMES.map((name) => revisionOf({ name, content: "x".repeat(10) })));
 
@@ -187,14 +187,14 @@ describe("Snapshot.withSubstitutes()", () => {
       `default/${name}`,
       content === undefined ? undefined : revisionOf({ name, content }),
     ]);
-    return BASE.withSubstitutes(new Map(entries));
+    return BASE.withEarlier(new Map(entries));
   }
 
   it("has the version, size and bytes of a snapshot that was built of the same revisions", () => {
     fc.assert(
       fc.property(fc.subarray(NAMES), fc.subarray(NAMES), (left, right) => {
-        const derived = BASE.withSubstitutes(
-          new Map([...replaced(left).substitutes, ...replaced(right, "other").substitutes]),
+        const derived = BASE.withEarlier(
+          new Map([...replaced(left).earlierRevisions, ...replaced(right, "other").earlierRevisions]),
         );
         const built = new Snapshot(derived.revisions);
         expect([derived.version, derived.sizeBytes]).toEqual([built.version, built.sizeBytes]);
@@ -214,12 +214,12 @@ describe("Snapshot.withSubstitutes()", () => {
     expect(replaced(["a", "f"]).pieces()).toHaveLength(2);
   });
 
-  it("names what it substitutes, and gives the substitutes by name", () => {
+  it("names what it replaces, and gives the earlier revisions by name", () => {
     const derived = replaced(["a"], "other");
-    expect([[...derived.substitutes.keys()], derived.get("default/a")?.digest]).toEqual([
+    expect([[...derived.earlierRevisions.keys()], derived.get("default/a")?.digest]).toEqual([
       ["default/a"],
       revisionOf({ name: "a", content: "other" }).digest,
     ]);
-    expect([BASE.substitutes.size, replaced(["a"]).get("default/a")]).toEqual([0, undefined]);
+    expect([BASE.earlierRevisions.size, replaced(["a"]).get("default/a")]).toEqual([0, undefined]);
   });
 });

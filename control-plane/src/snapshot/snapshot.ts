@@ -4,9 +4,9 @@ import { digestOf, type Revision } from "./revision.ts";
 import { encodeHead } from "./response-bytes.ts";
 
 /** What pods are sent of resources instead of the published revisions; undefined: nothing. */
-export type Substitutes = ReadonlyMap<string, Revision | undefined>;
+export type EarlierRevisions = ReadonlyMap<string, Revision | undefined>;
 
-const NO_SUBSTITUTES: Substitutes = new Map();
+const NONE_EARLIER: EarlierRevisions = new Map();
 
 /** The configuration for the pods of a fleet, or for pods that NACKed a part of it. */
 export class Snapshot {
@@ -16,7 +16,7 @@ export class Snapshot {
   /** Version, type and revisions, serialised. */
   readonly sizeBytes: number;
   /** What is sent instead of the revisions of the fleet's snapshot, by name; empty for that itself. */
-  readonly substitutes: Substitutes;
+  readonly earlierRevisions: EarlierRevisions;
   readonly #head: Buffer;
   /** The fleet's snapshot, whose bytes are sent where the revisions are equal. */
   readonly #base: Snapshot | undefined;
@@ -26,10 +26,10 @@ export class Snapshot {
   /** `revisions` must be sorted by name. */
   constructor(
     revisions: readonly Revision[],
-    derivedFrom?: { readonly base: Snapshot; readonly substitutes: Substitutes },
+    derivedFrom?: { readonly base: Snapshot; readonly earlierRevisions: EarlierRevisions },
   ) {
     this.revisions = revisions;
-    this.substitutes = derivedFrom?.substitutes ?? NO_SUBSTITUTES;
+    this.earlierRevisions = derivedFrom?.earlierRevisions ?? NONE_EARLIER;
     this.#base = derivedFrom?.base;
     // A hash of digests, which exist per revision: hashing megabytes per fleet would take seconds.
     this.version = digestOf(revisions.map(({ digest }) => digest).join("\n"));
@@ -37,17 +37,18 @@ export class Snapshot {
     this.sizeBytes = revisions.reduce((sum, { bytes }) => sum + bytes.length, this.#head.length);
   }
 
-  /** The snapshot with substitutes of the same resources. */
-  withSubstitutes(substitutes: Substitutes): Snapshot {
+  /** The snapshot with earlier revisions of the same resources. */
+  withEarlier(earlierRevisions: EarlierRevisions): Snapshot {
     const revisions = this.revisions.flatMap((revision) =>
-      substitutes.has(revision.name) ? (substitutes.get(revision.name) ?? []) : revision,
+      earlierRevisions.has(revision.name) ? (earlierRevisions.get(revision.name) ?? []) : revision,
     );
-    return new Snapshot(revisions, { base: this, substitutes });
+    return new Snapshot(revisions, { base: this, earlierRevisions });
   }
 
   /** The revision of a resource; undefined: the snapshot lacks it. */
   get(name: string): Revision | undefined {
-    if (this.#base !== undefined) return this.substitutes.has(name) ? this.substitutes.get(name) : this.#base.get(name);
+    if (this.#base !== undefined)
+      return this.earlierRevisions.has(name) ? this.earlierRevisions.get(name) : this.#base.get(name);
     // Made when first needed: there may be hundreds of fleets.
     this.#byName ??= new Map(this.revisions.map((revision) => [revision.name, revision]));
     return this.#byName.get(name);
@@ -75,15 +76,15 @@ export class Snapshot {
     return body;
   }
 
-  /** The runs of the base's buffer between substitutes. */
+  /** The runs of the base's buffer between earlier revisions. */
   #piecesOf(base: Snapshot): readonly Buffer[] {
     const body = base.#joined();
     const pieces: Buffer[] = [];
     let [start, end] = [0, 0];
     for (const { name, bytes } of base.revisions) {
       end += bytes.length;
-      if (!this.substitutes.has(name)) continue;
-      pieces.push(body.subarray(start, end - bytes.length), this.substitutes.get(name)?.bytes ?? Buffer.alloc(0));
+      if (!this.earlierRevisions.has(name)) continue;
+      pieces.push(body.subarray(start, end - bytes.length), this.earlierRevisions.get(name)?.bytes ?? Buffer.alloc(0));
       start = end;
     }
     return [...pieces, body.subarray(start, end)].filter(({ length }) => length > 0);
@@ -97,7 +98,7 @@ export interface SnapshotSet {
 }
 
 /** A revision, and the fleets whose pods are sent it; undefined: every fleet. */
-export interface PlacedRevision {
+export interface PublishedRevision {
   readonly revision: Revision;
   readonly fleets: readonly string[] | undefined;
 }
@@ -107,13 +108,13 @@ export interface PlacedRevision {
  * with thousands of resources each take a while. A fleet without a change keeps its snapshot.
  */
 export function* snapshotSteps(
-  placed: Iterable<PlacedRevision>,
+  admitted: Iterable<PublishedRevision>,
   fleets: readonly string[],
   before?: SnapshotSet,
 ): Generator<undefined, SnapshotSet> {
   const forAll: Revision[] = [];
   const lists = new Map<string, Revision[]>(fleets.map((fleet) => [fleet, []]));
-  for (const { revision, fleets: own } of placed) {
+  for (const { revision, fleets: own } of admitted) {
     if (own === undefined) forAll.push(revision);
     for (const list of own === undefined ? lists.values() : own.flatMap((fleet) => [lists.get(fleet) ?? []]))
       list.push(revision);

@@ -10,12 +10,12 @@ import { Revisions } from "./revision.ts";
 import { Snapshot, type SnapshotSet, snapshotSteps } from "./snapshot.ts";
 
 /** One for all tests of a file: what is made later is newer. */
-const FORMS = new Revisions();
+const REVISIONS = new Revisions();
 
 /** The snapshots of everything that is desired, however large. */
 export function snapshotsOf({ accepted, fleets }: DesiredConfiguration, before?: SnapshotSet): SnapshotSet {
-  const placed = accepted.map((resource) => ({ revision: FORMS.present(resource), fleets: resource.fleets }));
-  return resultOf(snapshotSteps(placed, fleets, before));
+  const admitted = accepted.map((resource) => ({ revision: REVISIONS.current(resource), fleets: resource.fleets }));
+  return resultOf(snapshotSteps(admitted, fleets, before));
 }
 
 /** What a function in steps returns in the end. */
@@ -36,7 +36,7 @@ export function snapshotOf(...manifests: readonly ManifestText[]): Snapshot {
  */
 export function largeSnapshot(number: number, bytes = 1_000_000): Snapshot {
   const domain = `${number}-${"d".repeat(bytes)}`;
-  const revision = FORMS.present({
+  const revision = REVISIONS.current({
     namespace: "default",
     name: "large",
     key: "default/large",

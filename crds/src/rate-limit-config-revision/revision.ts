@@ -1,4 +1,4 @@
-// The RateLimitConfigRevision custom resource: the last form of a RateLimitConfig that every pod has loaded, as the operator
+// The RateLimitConfigRevision custom resource: the last revision of a RateLimitConfig that every pod has loaded, as the operator
 // writes it and the control plane reads it.
 import { createHash } from "node:crypto";
 

@@ -5,8 +5,8 @@ import type { ObjectSink } from "@weir/kubernetes/reflector/reflector-run";
 import type { ObjectKey } from "./reconciler.ts";
 
 /**
- * Called after an object has appeared, changed or gone, with its earlier form (undefined: it is new)
- * and its present one (undefined: it is gone).
+ * Called after an object has appeared, changed or gone, with what it was before (undefined: it is new)
+ * and what it is now (undefined: it is gone).
  */
 export type ObjectListener = (before: KubernetesObject | undefined, after: KubernetesObject | undefined) => void;
 

@@ -192,7 +192,7 @@ function knownResource(resource: Resource, groups: Groups): KnownResource {
   const { uid, observedGeneration, reason, servesLastGood, fleetStates } = resource;
   const problems = resource.problems.filter((problem) => problem.reason !== REJECTED);
   // A client that does not count must not make it seem so with a NACK.
-  const isSubstituted = fleetStates.some(({ rejections }) =>
+  const hasEarlier = fleetStates.some(({ rejections }) =>
     rejections.some(({ group, activeDigest }) => activeDigest !== "" && countOf([group]) > 0),
   );
   return {
@@ -200,7 +200,7 @@ function knownResource(resource: Resource, groups: Groups): KnownResource {
     generation: Number(observedGeneration),
     reason: reason === REJECTED ? "" : reason,
     problems: problems.map(({ field, message }) => ({ field, message })),
-    servesLastGood: problems.length > 0 ? servesLastGood : isSubstituted,
+    servesLastGood: problems.length > 0 ? servesLastGood : hasEarlier,
     fleets: fleetStates.map(({ name, digest, acceptedGroups, pendingGroups, rejections }) => ({
       name,
       digest,

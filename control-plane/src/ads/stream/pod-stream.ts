@@ -299,8 +299,8 @@ export class PodStream {
 }
 
 /** Each published version has a key, so that the first answer to it is logged; all others have one. */
-function answerKey(kind: "ACK" | "NACK", { version, substitutes }: Snapshot): string {
-  return substitutes.size === 0 ? `${kind} ${version}` : kind;
+function answerKey(kind: "ACK" | "NACK", { version, earlierRevisions }: Snapshot): string {
+  return earlierRevisions.size === 0 ? `${kind} ${version}` : kind;
 }
 
 function violationOf({ typeUrl, resourceNames }: DiscoveryRequest, kind: StreamKind): string | undefined {

@@ -28,7 +28,7 @@ export interface PublisherText {
 }
 
 /** One for all tests of a file: what is made later is newer. */
-const FORMS = new Revisions();
+const REVISIONS = new Revisions();
 
 /** A publisher that has read these files. */
 export function publisherOf(files: Readonly<Record<string, string>>, text: PublisherText = {}): PublisherState {
@@ -42,16 +42,16 @@ export function publisherOfState(
 ): PublisherState {
   const desired = translateResources(read);
   const applicants = desired.accepted.map((resource) => {
-    const served = before?.admission?.placed.get(resource.key);
+    const served = before?.admission?.admitted.get(resource.key);
     return {
       resource,
-      revision: FORMS.present(resource),
+      revision: REVISIONS.current(resource),
       served: served?.revision.identity === resource.identity ? served : undefined,
     };
   });
   const bounds = { snapshotMaxBytes, namespaceMaxBytes: undefined };
   const admission = admit(applicants, desired.fleets, bounds);
-  const snapshots = resultOf(snapshotSteps(admission.placed.values(), desired.fleets));
+  const snapshots = resultOf(snapshotSteps(admission.admitted.values(), desired.fleets));
   const publication = publish(before?.publication ?? UNPUBLISHED, snapshots, AT_MS, 0);
   const published = [...publication].filter(([, { snapshot }]) => snapshot !== undefined);
   const publishedMs = new Map(published.map(([fleet]) => [fleet, AT_MS]));
@@ -127,7 +127,7 @@ export function podThatNacked(
   nacked: readonly NackText[],
   difference: Partial<PodState> = {},
 ): PodState {
-  const choice = snapshot.withSubstitutes(new Map(nacked.map(({ name, revision }) => [name, revision])));
+  const choice = snapshot.withEarlier(new Map(nacked.map(({ name, revision }) => [name, revision])));
   const nacks = nacked.map(({ name, message = `${name}: no` }): [string, ResourceNack] => [
     name,
     { digests: new Set([snapshot.get(name)?.digest ?? ""]), sinceMs: AT_MS, message },

@@ -22,7 +22,7 @@ import {
 const WARNING_INTERVAL_MS = 60_000;
 
 /** Most revisions that are kept of a resource. */
-const FORMS_MAX = 6;
+const REVISIONS_MAX = 6;
 
 /** Names of files; others in the folder are left as they are. */
 const FILE_NAME = /^[0-9a-f]{40}\.json$/;
@@ -167,7 +167,7 @@ function areSame(left: LastGoodRevisions | undefined, right: LastGoodRevisions):
 
 function textOf({ namespace, name, file, revisions }: LastGoodRevisions): string {
   const texts = new Set(revisions.map((revision) => JSON.stringify(revision)));
-  const distinct = [...texts].slice(0, FORMS_MAX).map((text) => JSON.parse(text) as unknown);
+  const distinct = [...texts].slice(0, REVISIONS_MAX).map((text) => JSON.parse(text) as unknown);
   return `${JSON.stringify({ namespace, name, file, revisions: distinct }, undefined, 2)}\n`;
 }
 

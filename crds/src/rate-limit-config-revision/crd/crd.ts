@@ -18,7 +18,7 @@ export const REVISION_DEFINITION: Definition = {
   shortName: "rlcr",
   generatedBy: "crds/src/rate-limit-config-revision/crd/generate.ts from schema.ts of rate-limit-config",
   description:
-    "The last form of a RateLimitConfig that every rate limit pod which receives it has loaded. The operator keeps it, and the control plane serves it when the " +
+    "The last revision of a RateLimitConfig that every rate limit pod which receives it has loaded. The operator keeps it, and the control plane serves it when the " +
     "current revision cannot be, also after a restart of everything. Its owner is the RateLimitConfig, with which it is deleted.",
   spec: specSchema.meta({
     "x-kubernetes-validations": [{ rule: "self == oldSelf", ...UNCHANGED }],
@@ -40,7 +40,7 @@ export const REVISION_DEFINITION: Definition = {
     { rule: "has(self.spec) == has(oldSelf.spec)", ...UNCHANGED },
   ],
   columns: [
-    column("Config", "RateLimitConfig whose form it is.", ".metadata.ownerReferences[0].name"),
+    column("Config", "RateLimitConfig whose revision it is.", ".metadata.ownerReferences[0].name"),
     column("Domain", "Domain of the rules.", ".spec.domain"),
     column("Age", "Time since all pods had loaded it.", ".metadata.creationTimestamp", "date"),
   ],

@@ -57,7 +57,7 @@ const fleet = z
       example: "edge",
     }),
     version: version.optional().meta({
-      description: "Digest of this resource's own form there: it changes with an edit of this resource only.",
+      description: "Digest of this resource's own revision there: it changes with an edit of this resource only.",
       example: "5b142383be9c5b142383",
     }),
     ...podCounts,
