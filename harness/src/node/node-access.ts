@@ -23,6 +23,9 @@ export const CGROUPS = "/sys/fs/cgroup";
 /** Longest output of a command, in bytes. */
 const OUTPUT_MAX_BYTES = 1 << 28;
 
+/** Longest time until a container that has ended again and again is started again, in milliseconds: the kubelet waits for five minutes. */
+const RESTART_MAX_MS = 330_000;
+
 /** Label that the charts give to the pods of a program. */
 const NAME_LABEL = "app.kubernetes.io/name";
 
@@ -179,7 +182,7 @@ export class NodeAccess implements NodePlace {
   /** Kills the processes of all these pods, and resolves when the kubelet has started them again. */
   async kill(...pods: readonly NodePod[]): Promise<void> {
     for (const pod of pods) await this.signal(pod, "SIGKILL");
-    await Promise.all(pods.map((pod) => this.restarted(pod)));
+    await Promise.all(pods.map((pod) => this.restarted(pod, RESTART_MAX_MS)));
   }
 
   /** Resolves when a container of the pod was started again. */
