@@ -4,7 +4,7 @@ import { STORE_REASONS } from "../store/store-error.ts";
 import { STORE_OPERATIONS, type StoreEvents } from "../store/watch-store.ts";
 
 /** Upper bounds of the time of a call, in seconds; it is given up before 3. */
-const CALL_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3];
+const CALL_SECONDS = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 3];
 
 /** Registers them. */
 export function createStoreMetrics(registry: Registry): StoreEvents {

@@ -7,8 +7,8 @@ import { parseMapping } from "./mapping-file.ts";
 /** The same path from the sources and from the build. */
 const FILE = new URL("../../../statistics-mapping.yaml", import.meta.url);
 
-/** Response times in seconds, and what makes them seconds. */
-const RESPONSE_TIME_SCALE = "    scale: 0.001\n    observer_type: histogram\n";
+/** What makes response times seconds. Milliseconds have the buckets of envoyproxy/ratelimit, as a mapping without its own has. */
+const IN_SECONDS = / {4}scale: 0\.001\n( {4}observer_type: histogram\n) {4}histogram_options:\n(?: {6}.*\n)+/;
 
 /**
  * The text of the built-in mapping. With `isMilliseconds` response times keep that unit under the
@@ -16,7 +16,7 @@ const RESPONSE_TIME_SCALE = "    scale: 0.001\n    observer_type: histogram\n";
  */
 export function defaultMappingText({ isMilliseconds }: { readonly isMilliseconds: boolean }): string {
   const text = readFileSync(FILE, "utf8");
-  return isMilliseconds ? text.replace(RESPONSE_TIME_SCALE, "    observer_type: histogram\n") : text;
+  return isMilliseconds ? text.replace(IN_SECONDS, "$1") : text;
 }
 
 /** The built-in mapping. */

@@ -74,11 +74,11 @@ describe("collect() by the built-in mapping", () => {
   });
 
   it.each([
-    { isMilliseconds: false, sum: "1.0005", low: 1, second: 2 },
-    { isMilliseconds: true, sum: "1000.5", low: 0, second: 1 },
+    { isMilliseconds: false, sum: "1.0005", fine: ["0.00005", "0.0001", "0.00025"], low: 1, second: 2 },
+    { isMilliseconds: true, sum: "1000.5", fine: [], low: 0, second: 1 },
   ])(
     "case 183: collect() shows response times as a histogram when milliseconds are $isMilliseconds",
-    ({ isMilliseconds, sum, low, second }) => {
+    ({ isMilliseconds, sum, fine, low, second }) => {
       const { store, text } = open({}, isMilliseconds);
       const timer = store.timer("ratelimit_server.ShouldRateLimit.response_time");
       timer.record(1000);
@@ -86,7 +86,18 @@ describe("collect() by the built-in mapping", () => {
       expect(text("ratelimit_service_response_time_seconds").split("\n")).toEqual([
         "# HELP ratelimit_service_response_time_seconds Time from a call to its answer, by gRPC method",
         "# TYPE ratelimit_service_response_time_seconds histogram",
-        ...["0.005", "0.01", "0.025", "0.05", "0.1", "0.25"].map(
+        ...fine.map(
+          (bound) => `ratelimit_service_response_time_seconds_bucket{grpc_method="ShouldRateLimit",le="${bound}"} 0`,
+        ),
+        ...[
+          ...(fine.length > 0 ? ["0.0005", "0.001", "0.0025"] : []),
+          "0.005",
+          "0.01",
+          "0.025",
+          "0.05",
+          "0.1",
+          "0.25",
+        ].map(
           (bound) =>
             `ratelimit_service_response_time_seconds_bucket{grpc_method="ShouldRateLimit",le="${bound}"} ${low}`,
         ),
