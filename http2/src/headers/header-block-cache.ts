@@ -1,5 +1,6 @@
 // The heads of the last few header blocks of a connection. Equal bytes with an equal dynamic table
-// are equal headers, so a hit is exact. A head is kept when its block has come twice.
+// are equal headers, so a hit is exact. A head is kept when its block has come twice. A hot key takes 1.4 µs with it and
+// 1.7 without (docs/benchmark-trials.md).
 import type { RequestHead } from "./request-head.ts";
 
 /** Blocks that are remembered. */

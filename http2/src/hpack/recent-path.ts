@@ -1,5 +1,6 @@
 // The :path that a connection received last. Encoders send it as a literal with every request, never as
-// an entry of the table, and it hardly ever changes: equal octets are not decoded again.
+// an entry of the table, and it hardly ever changes: equal octets are not decoded again. Its gain is that of RecentValues,
+// which compares where values come from.
 
 /** Longest path that is kept, encoded and decoded, in bytes. */
 const KEPT_MAX_BYTES = 256;

@@ -1,5 +1,6 @@
 // A table from texts to values, built once. It finds a received text without leaving compiled code,
-// where a Map calls the runtime for the text's hash, and reads less memory.
+// where a Map calls the runtime for the text's hash, and reads less memory: with a Map a decision takes 1.13 times as long
+// at 8 × 64 (docs/benchmark-trials.md).
 import { getRandomValues } from "node:crypto";
 
 /** The table. Its parts are for `lookUp` only. */

@@ -1,7 +1,7 @@
 // Stores every counter, gauge and timer of the process by its dotted name; sinks and /stats read
 // it. Memory is bounded: the keys made from request values are limited in number and length.
 import { cleanNamePart, DYNAMIC_KEY_MAX_LENGTH, ruleStatisticName } from "@weir/limits/rules/statistic-name";
-import { type RuleStatistics, RuleStatisticsFactory } from "./rule-statistics.ts";
+import { RuleStatistics } from "./rule-statistics.ts";
 import {
   type GaugeTotal,
   StatisticsCounter,
@@ -46,7 +46,6 @@ export class StatisticsStore {
   readonly #refreshers = new Set<() => void>();
   readonly #collectors = new Set<() => Promise<void>>();
   readonly #droppedKeys: StatisticsCounter;
-  readonly #ruleStatistics = new RuleStatisticsFactory();
   /**
    * Counters of rules by key as configured; several keys may share counters, because cleaning makes
    * them equal.
@@ -132,7 +131,7 @@ export class StatisticsStore {
   ruleOfPrefix(prefix: string, isDynamic: boolean): RuleStatistics | undefined {
     const known = this.#byPrefix.get(prefix);
     if (known !== undefined || !isDynamic || !this.#admits(prefix)) return known;
-    const counters = this.#ruleStatistics.create(prefix, isDynamic);
+    const counters = new RuleStatistics(prefix, isDynamic);
     this.#byPrefix.set(prefix, counters);
     this.#dynamicRules.set(prefix, counters);
     return counters;
@@ -222,7 +221,7 @@ export class StatisticsStore {
     const prefix = ruleStatisticName(key);
     return this.#byPrefix.getOrInsertComputed(
       prefix,
-      () => known?.get(prefix) ?? this.#ruleStatistics.create(prefix, isDynamic),
+      () => known?.get(prefix) ?? new RuleStatistics(prefix, isDynamic),
     );
   }
 

@@ -13,14 +13,10 @@ const BUFFER_BYTES = 128 * 1024;
 /** Free bytes of a buffer that is used further while sockets still need its beginning. */
 const FREE_MIN_BYTES = 32 * 1024;
 
-/** Keys of fewer bytes, and smaller numbers, have prepared texts around them. */
-const PREPARED = 512;
-
-const INCRBY = prepareHeads("*3\r\n$6\r\nincrby\r\n");
-const EXPIRE = prepareHeads("*3\r\n$6\r\nexpire\r\n");
-const GET = prepareHeads("*2\r\n$3\r\nget\r\n");
+const INCRBY = "*3\r\n$6\r\nincrby\r\n";
+const EXPIRE = "*3\r\n$6\r\nexpire\r\n";
+const GET = "*2\r\n$3\r\nget\r\n";
 const ASKING = "*1\r\n$6\r\nasking\r\n";
-const NUMBERS = Array.from({ length: PREPARED }, (_, number) => `\r\n${textArgument(`${number}`)}`);
 
 /** Commands between two writes; shared by all connections of a deployment. */
 export class CommandBuffer {
@@ -40,17 +36,17 @@ export class CommandBuffer {
    * sum.
    */
   incrby(key: string, keyBytes: number, increment: number): void {
-    this.#add(headOf(INCRBY, keyBytes) + key + numberArgument(increment));
+    this.#add(`${INCRBY}$${keyBytes}\r\n${key}\r\n${numberArgument(increment)}`);
   }
 
   /** Sets the expiry of the key, in whole seconds from now. */
   expire(key: string, keyBytes: number, seconds: number): void {
-    this.#add(headOf(EXPIRE, keyBytes) + key + numberArgument(seconds));
+    this.#add(`${EXPIRE}$${keyBytes}\r\n${key}\r\n${numberArgument(seconds)}`);
   }
 
   /** Reads the value of the key; the reply is null when the key does not exist. */
   get(key: string, keyBytes: number): void {
-    this.#add(`${headOf(GET, keyBytes) + key}\r\n`);
+    this.#add(`${GET}$${keyBytes}\r\n${key}\r\n`);
   }
 
   /** Makes a cluster node that is importing the slot of the key accept the next command. */
@@ -104,17 +100,9 @@ export class CommandBuffer {
   }
 }
 
-/** The texts before keys of 0, 1, 2 … bytes. */
-function prepareHeads(command: string): readonly string[] {
-  return Array.from({ length: PREPARED }, (_, bytes) => `${command}$${bytes}\r\n`);
-}
-
-function headOf(heads: readonly string[], keyBytes: number): string {
-  return heads[keyBytes] ?? (heads[0] ?? "").replace("$0\r\n", () => `$${keyBytes}\r\n`);
-}
-
 function numberArgument(number: number): string {
-  return NUMBERS[number] ?? `\r\n${textArgument(`${number}`)}`;
+  const text = String(number);
+  return `$${text.length}\r\n${text}\r\n`;
 }
 
 function textArgument(text: string): string {

@@ -1,5 +1,6 @@
 // Strings that most requests share, such as domains and keys of entries: each is made once, and has
-// its hash for the maps of the rules from then on.
+// its hash for the maps of the rules from then on. A hot key takes 1.4 µs with them and 1.7 without
+// (docs/benchmark-trials.md).
 
 /** Number of strings that are kept, a power of two. */
 const SLOTS = 256;
