@@ -103,6 +103,29 @@ it.each([
     message: "rateLimitService.spec.controlPlane.certificateSecret must name the Secret",
   },
   {
+    what: "pods that each count by themselves",
+    values: { rateLimitService: { spec: { replicas: 2 } } },
+    message: "Cannot run 2 pods with rateLimitService.spec.backend.type memory",
+  },
+  {
+    what: "an autoscaler of pods that each count by themselves",
+    values: { rateLimitService: { spec: { autoscaling: { maxReplicas: 3 } } } },
+    message: "set rateLimitService.spec.backend.memory.allowUnsharedCounters to true",
+  },
+  {
+    what: "an autoscaler without a request of the processor",
+    values: {
+      rateLimitService: {
+        spec: {
+          backend: { type: "redis", redis: { type: "single", single: { address: "redis:6379" } } },
+          autoscaling: { maxReplicas: 3 },
+          resources: { requests: { memory: "128Mi" } },
+        },
+      },
+    },
+    message: "rateLimitService.spec.resources.requests.cpu must be set",
+  },
+  {
     what: "to order a certificate for a fleet that has another name",
     values: {
       certificates: { source: "cert-manager", issuerRef: { name: "weir" } },

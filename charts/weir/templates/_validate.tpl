@@ -22,4 +22,15 @@
 {{- if and $values.rateLimitService.create (eq $values.certificates.source "external") (not (dig "controlPlane" "certificateSecret" "" $values.rateLimitService.spec)) -}}
   {{- fail "Cannot connect the RateLimitService: rateLimitService.spec.controlPlane.certificateSecret must name the Secret with its certificate when certificates.source is external, or rateLimitService.create must be false" -}}
 {{- end -}}
+{{- $spec := $values.rateLimitService.spec -}}
+{{- $backend := default dict $spec.backend -}}
+{{- $pods := ternary (dig "maxReplicas" 1 (default dict $spec.autoscaling)) (default 1 $spec.replicas) (hasKey $spec "autoscaling") -}}
+{{- if and $values.rateLimitService.create (eq (default "" $backend.type) "memory") (gt (int $pods) 1) (not (dig "memory" "allowUnsharedCounters" false $backend)) -}}
+  {{- fail (printf "Cannot run %d pods with rateLimitService.spec.backend.type memory: each pod counts by itself. Use one pod, the type redis or memcached, or set rateLimitService.spec.backend.memory.allowUnsharedCounters to true" (int $pods)) -}}
+{{- end -}}
+{{- $scaling := default dict $spec.autoscaling -}}
+{{- $resources := $spec.resources -}}
+{{- if and $values.rateLimitService.create $scaling $resources (or (not $scaling.metrics) $scaling.targetCPUUtilizationPercentage) (not (dig "requests" "cpu" "" $resources)) (not (dig "limits" "cpu" "" $resources)) -}}
+  {{- fail "Cannot scale by the use of the processor: rateLimitService.spec.resources.requests.cpu must be set, or rateLimitService.spec.resources left out" -}}
+{{- end -}}
 {{- end -}}

@@ -115,7 +115,7 @@ describe("docs/mesh.md", () => {
     );
     const redis = { type: "single", single: { address: "redis.redis:6379" }, commandTimeout: "20s" };
     const scaleTo = async (replicas: number): Promise<void> => {
-      await applyResource("RateLimitService", "spread", { replicas, backend: { type: "redis", redis } });
+      await applyResource("RateLimitService", "spread", { replicas, resources: {}, backend: { type: "redis", redis } });
       await node.kubectl(["-n", NAMESPACE, "wait", "--for=condition=Ready", "rls/spread", "--timeout=100s"]);
     };
     await scaleTo(3);

@@ -110,6 +110,19 @@ export const ACCEPTED_SERVICES: readonly (readonly [what: string, spec: unknown]
     { replicas: 3, backend: { type: "memory", memory: { allowUnsharedCounters: true } } },
   ],
   ["a single automatic pod with memory", { autoscaling: { maxReplicas: 1 }, backend: MEMORY }],
+  ["an autoscaler with the default resources", { ...redis({}), autoscaling: { maxReplicas: 3 } }],
+  [
+    "an autoscaler with a limit of the processor, which is also requested",
+    { ...redis({}), autoscaling: { maxReplicas: 3 }, resources: { limits: { cpu: 1 } } },
+  ],
+  [
+    "an autoscaler by another metric",
+    {
+      ...redis({}),
+      autoscaling: { maxReplicas: 3, metrics: [{ type: "Pods", pods: {} }] },
+      resources: { requests: { memory: "128Mi" } },
+    },
+  ],
   ["many pods with redis", { replicas: 3, ...redis({}) }],
   [
     "a Redis Cluster",
@@ -144,6 +157,24 @@ export const REFUSED_SERVICES: readonly (readonly [what: string, spec: unknown, 
     "more than the most at the least",
     { ...redis({}), autoscaling: { minReplicas: 4, maxReplicas: 3 } },
     'spec.autoscaling.minReplicas: Invalid value: "object": minReplicas must be at most maxReplicas',
+  ],
+  [
+    "an autoscaler without a request of the processor",
+    { ...redis({}), autoscaling: { maxReplicas: 3 }, resources: { requests: { memory: "128Mi" } } },
+    "spec.resources: Invalid value",
+  ],
+  [
+    "a share of the processor, next to metrics, without a request of it",
+    {
+      ...redis({}),
+      autoscaling: {
+        maxReplicas: 3,
+        targetCPUUtilizationPercentage: 60,
+        metrics: [{ type: "Pods", pods: {} }],
+      },
+      resources: {},
+    },
+    "resources.requests.cpu must be set when autoscaling adds pods by the use of the processor",
   ],
   [
     "a negative number of pods",

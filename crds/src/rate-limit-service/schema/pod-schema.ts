@@ -108,7 +108,9 @@ export const podFields = {
       limits: quantities("What each pod may use at most.", { cpu: "2", memory: "256Mi" }).optional(),
     })
     .optional()
-    .describe("Processor and memory of each pod's container."),
+    .describe(
+      "Processor and memory of each pod's container. Absent: 250m and 256Mi are reserved, and 256Mi is the limit.",
+    ),
   nodeSelector: labels("Labels that a node must have.", { "kubernetes.io/arch": "amd64" }).optional(),
   tolerations: list(toleration, { max: TOLERATIONS_MAX, description: "Taints that the pods tolerate." }),
   affinity: affinitySchema.optional(),

@@ -27,7 +27,12 @@ const SERVICE_NAME = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 /** What decides how many pods there are, and how many there may be. */
 interface PodCount {
   readonly replicas?: number;
-  readonly autoscaling?: { readonly maxReplicas: number };
+  readonly autoscaling?: {
+    readonly maxReplicas: number;
+    readonly targetCPUUtilizationPercentage?: number;
+    readonly metrics?: readonly unknown[];
+  };
+  readonly resources?: { readonly requests?: object; readonly limits?: object };
   readonly backend: { readonly type: string; readonly memory?: { readonly allowUnsharedCounters?: boolean } };
 }
 
@@ -58,6 +63,21 @@ const SPEC_VALIDATIONS: readonly CelRule<PodCount>[] = [
       backend.type !== "memory" ||
       backend.memory?.allowUnsharedCounters === true ||
       (autoscaling?.maxReplicas ?? replicas) <= 1,
+  },
+  {
+    // Kubernetes takes a limit as the request. Without either, an autoscaler reads no use and never adds a pod.
+    rule:
+      "!has(self.autoscaling) || !has(self.resources) || " +
+      "(has(self.autoscaling.metrics) && self.autoscaling.metrics.size() > 0 && !has(self.autoscaling.targetCPUUtilizationPercentage)) || " +
+      "(has(self.resources.requests) && 'cpu' in self.resources.requests) || (has(self.resources.limits) && 'cpu' in self.resources.limits)",
+    message:
+      "resources.requests.cpu must be set when autoscaling adds pods by the use of the processor, which is a share of it; or leave resources out, or use autoscaling.metrics without targetCPUUtilizationPercentage",
+    fieldPath: ".resources",
+    isKept: ({ autoscaling, resources }) =>
+      autoscaling === undefined ||
+      resources === undefined ||
+      ((autoscaling.metrics ?? []).length > 0 && autoscaling.targetCPUUtilizationPercentage === undefined) ||
+      [resources.requests, resources.limits].some((amounts) => amounts !== undefined && "cpu" in amounts),
   },
 ];
 

@@ -14,6 +14,12 @@ const CHECKSUM_ANNOTATION = "ratelimit.weir.dev/checksum";
 /** A user without rights, as images without a root user have it. */
 const USER = 65_532;
 
+/**
+ * What a pod is given whose resource does not say it: what an autoscaler counts shares of, and memory above the
+ * 142 MiB of a pod after a million descriptors (docs/benchmarks.md). A pod that is throttled answers late.
+ */
+const RESOURCES = { requests: { cpu: "250m", memory: "256Mi" }, limits: { memory: "256Mi" } };
+
 /** Share of the pods that an update may add, and how many may be missing meanwhile. */
 const STRATEGY = { type: "RollingUpdate", rollingUpdate: { maxSurge: "25%", maxUnavailable: 0 } };
 
@@ -107,7 +113,7 @@ function renderContainer(workload: Workload, mounts: Parameters<typeof volumeMou
     command: ["weir-ratelimit"],
     env: environmentOf(workload),
     ports: Object.entries(PORTS).map(([name, containerPort]) => ({ name, containerPort, protocol: "TCP" })),
-    resources: spec.resources,
+    resources: spec.resources ?? RESOURCES,
     volumeMounts: volumeMountsOf(mounts),
     ...PROBES,
     // The last lines of the log of a container that fails are in the status of its pod.

@@ -290,6 +290,20 @@ describe("renderWorkload()", () => {
     expect(portOf(FULL)).not.toHaveProperty("appProtocol");
   });
 
+  it.each([
+    {
+      what: "none",
+      resources: undefined,
+      wanted: { requests: { cpu: "250m", memory: "256Mi" }, limits: { memory: "256Mi" } },
+    },
+    { what: "its own", resources: { requests: { cpu: "2" } }, wanted: { requests: { cpu: "2" } } },
+  ])("reserves processor and memory for pods of a resource that says $what", ({ resources, wanted }) => {
+    const { template } = rendered("deployment", { ...MEMORY, resources })?.["spec"] as {
+      template: { spec: { containers: { resources: unknown }[] } };
+    };
+    expect(template.spec.containers[0]?.resources).toEqual(wanted);
+  });
+
   it("gives pods more time to end than they need, and no right", () => {
     const { template } = rendered("deployment", MEMORY)?.["spec"] as { template: { spec: object } };
     expect(template.spec).toMatchObject({
