@@ -11,6 +11,15 @@ import { valuesSchema } from "./values/values-schema.ts";
 /** The charts whose schema and table are generated. */
 const GENERATED_CHARTS = ["weir-crds", "weir", "weir-account"] as const;
 
+/** The programs whose settings a chart takes, by the path of the value. */
+const SETTINGS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  weir: { "operator.settings": "weir-operator", "controlPlane.settings": "weir-control-plane" },
+  "weir-account": { settings: "weir-account" },
+};
+
+/** The names of the settings of a program. */
+export type SettingNames = (program: string) => readonly string[];
+
 /** What is generated for one chart. */
 export interface ChartFiles {
   /** Folder of the chart below `charts`. */
@@ -20,13 +29,20 @@ export interface ChartFiles {
   readonly rows: readonly (readonly [string, string, string])[];
 }
 
-/** What is generated from the values of each chart of `root`, the folder of the repository. */
-export function chartFiles(root: string): readonly ChartFiles[] {
+/** What is generated from the values of each chart of `root`, the folder of the repository, and settings of programs. */
+export function chartFiles(root: string, namesOf: SettingNames): readonly ChartFiles[] {
   const service = readFileSync(join(root, "crds", "crds", "ratelimitservices.yaml"), "utf8");
   const serviceSpec = specSchema(fieldsOf(parse(service)));
   return GENERATED_CHARTS.map((chart) => {
     const values = readValues(readFileSync(join(root, "charts", chart, "values.yaml"), "utf8"));
-    const given = chart === "weir" ? { "rateLimitService.spec": serviceSpec } : {};
+    const settings = Object.entries(SETTINGS[chart] ?? {}).map(([path, program]) => [
+      path,
+      settingsSchema(namesOf(program)),
+    ]);
+    const given = {
+      ...(Object.fromEntries(settings) as Readonly<Record<string, JsonSchema>>),
+      ...(chart === "weir" && { "rateLimitService.spec": serviceSpec }),
+    };
     return { chart, schema: valuesSchema(chart, values, given), rows: rowsOf(values) };
   });
 }
@@ -35,6 +51,12 @@ export function chartFiles(root: string): readonly ChartFiles[] {
 export function definitionFiles(root: string): ReadonlyMap<string, string> {
   const folder = join(root, "crds", "crds");
   return new Map(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), "utf8")]));
+}
+
+/** Settings by name. A number or a boolean would be a surprise in the environment, where all is text. */
+function settingsSchema(names: readonly string[]): JsonSchema {
+  const properties = Object.fromEntries(names.toSorted().map((name) => [name, { type: "string" }]));
+  return { type: "object", additionalProperties: false, properties };
 }
 
 function rowsOf(values: ValueGroup): ChartFiles["rows"] {

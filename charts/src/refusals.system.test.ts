@@ -40,16 +40,30 @@ it.each([
     values: { operator: { settings: { RECONCILE_CONCURRENCY: 4 } } },
     message: "at '/operator/settings/RECONCILE_CONCURRENCY'",
   },
-  { what: "a setting in lower case", values: { controlPlane: { settings: { resync: "5m" } } }, message: "resync" },
+  {
+    what: "a typing error in the name of a setting",
+    values: { operator: { settings: { RECONCILE_CONCURENCY: "4" } } },
+    message: "at '/operator/settings': additional properties 'RECONCILE_CONCURENCY' not allowed",
+  },
+  {
+    what: "a setting of another program",
+    values: { controlPlane: { settings: { RECONCILE_CONCURRENCY: "4" } } },
+    message: "at '/controlPlane/settings': additional properties 'RECONCILE_CONCURRENCY' not allowed",
+  },
   {
     what: "a setting that the chart's ports depend on",
     values: { controlPlane: { settings: { HTTP_PORT: "9000" } } },
-    message: "invalid propertyName 'HTTP_PORT'",
+    message: "Cannot set controlPlane.settings.HTTP_PORT: probes, Services and policies of the chart depend on it",
+  },
+  {
+    what: "a setting that has a value",
+    values: { controlPlane: { settings: { HTTP_REPORTS: "true" } } },
+    message: "Cannot set controlPlane.settings.HTTP_REPORTS: controlPlane.httpReports decides it",
   },
   {
     what: "the cluster's domain for one program alone",
     values: { operator: { settings: { CLUSTER_DOMAIN: "corp.example" } } },
-    message: "CLUSTER_DOMAIN",
+    message: "Cannot set operator.settings.CLUSTER_DOMAIN: kubernetesClusterDomain decides it",
   },
   {
     what: "a label that selects pods",

@@ -6,14 +6,9 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { CHARTS } from "@weir/harness/helm/helm";
 import { renderChart, renderYaml } from "@weir/harness/helm/render";
-import { ACCOUNT_SETTINGS } from "./values/constraints.ts";
 
 const ORIGIN = { publicOrigin: "https://account.example.com" };
 const MONGO = { store: { type: "mongo", mongo: { existingSecret: "m" } } };
-
-/** Settings that values of their own set, or that are not for production. */
-const SET_BY_VALUES =
-  /^(NODE_ENV|(METRICS_)?(HOST|PORT)|STORE|MONGODB_.*|MEDIA.*|S3_.*|ALLOW_EMBEDDED|PUBLIC_ORIGIN|CORS_ORIGINS|TRUST_PROXY|DATA_DIR|(ACCESS|REFRESH)_TOKEN_SECRET|TOKEN_KEYS_FILE|ACCOUNT_LABEL_SECRET|PASSWORD_PEPPER|COOKIE_INSECURE_DEV|TLS_.*|LOG_.*|RATE_LIMIT_.*)$/;
 
 describe("the chart weir-account", () => {
   it.each([
@@ -60,7 +55,17 @@ describe("the chart weir-account", () => {
     {
       what: "an unknown setting",
       values: { ...ORIGIN, settings: { MAX_SESSION: "3" } },
-      message: "additional properties 'MAX_SESSION' not allowed",
+      message: "at '/settings': additional properties 'MAX_SESSION' not allowed",
+    },
+    {
+      what: "a setting that has a value",
+      values: { ...ORIGIN, settings: { TRUST_PROXY: "1" } },
+      message: "Cannot set settings.TRUST_PROXY: trustProxy decides it",
+    },
+    {
+      what: "a setting that the chart's Services depend on",
+      values: { ...ORIGIN, settings: { METRICS_PORT: "9000" } },
+      message: "Cannot set settings.METRICS_PORT: Services, probes and volumes of the chart depend on it",
     },
     {
       what: "an Ingress for all hosts, by accident",
@@ -84,12 +89,18 @@ describe("the chart weir-account", () => {
     expect(chart.only("RateLimitConfig")["spec"]).toEqual(fieldsOf(parse(example))["spec"]);
   });
 
-  it("takes each setting of the service, by a value of its own or in settings", () => {
-    const page = readFileSync(join(CHARTS, "..", "docs/settings.md"), "utf8");
-    const [, section = ""] = page.split("## `weir-account`\n");
-    const rows = section.slice(0, section.indexOf("\n## ")).matchAll(/^\| `([A-Z0-9_]+)`/gm);
-    const names = [...rows].map(([, name = ""]) => name);
-    expect(names.filter((name) => !SET_BY_VALUES.test(name)).toSorted()).toEqual(ACCOUNT_SETTINGS);
+  it("lets pods resolve names, whatever egress the values name", async () => {
+    const networkPolicy = { enabled: true, egress: [{ to: [{ ipBlock: { cidr: "10.0.0.0/8" } }] }] };
+    const chart = await renderChart({ chart: "weir-account", values: { ...ORIGIN, networkPolicy } });
+    expect(fieldsOf(chart.only("NetworkPolicy")["spec"])["egress"]).toEqual([
+      {
+        ports: [
+          { port: 53, protocol: "UDP" },
+          { port: 53, protocol: "TCP" },
+        ],
+      },
+      ...networkPolicy.egress,
+    ]);
   });
 
   it("renders the same twice", async () => {

@@ -6,7 +6,10 @@ import type { Settings } from "./settings.ts";
 import { createWorkloadParts, type WorkloadControllerDeps } from "./workload/workload-controller.ts";
 
 export interface DataPlanePartDeps extends Omit<WorkloadControllerDeps, "services" | "pods" | "connections"> {
-  readonly settings: Pick<Settings, "namespace" | "namespaces" | "controlPlane" | "image" | "reconcile">;
+  readonly settings: Pick<
+    Settings,
+    "namespace" | "namespaces" | "controlPlane" | "image" | "imagePullSecrets" | "log" | "reconcile"
+  >;
 }
 
 /** Makes the parts, in the order of their start, before the caches are filled. */
@@ -18,7 +21,7 @@ export function createDataPlaneParts(
     watch,
   }: Pick<WorkloadControllerDeps, "services" | "pods"> & { readonly watch: Pick<ReportWatch, "reports"> },
 ): readonly Part[] {
-  const { namespace, namespaces, controlPlane, image, reconcile } = settings;
+  const { namespace, namespaces, controlPlane, image, imagePullSecrets, log, reconcile } = settings;
   const { service, adsPort, tls } = controlPlane;
   const connections: WorkloadControllerDeps["connections"] = {
     connectedPods: (workload, { names, ready }) => {
@@ -30,6 +33,6 @@ export function createDataPlaneParts(
   };
   // Headless: a pod whose replica hangs connects to the address of another one.
   const address = `${service}.${namespace}.svc:${adsPort}`;
-  const workload = { image, controlPlane: { address, isPlaintext: tls === undefined } };
+  const workload = { image, imagePullSecrets, log, controlPlane: { address, isPlaintext: tls === undefined } };
   return createWorkloadParts({ ...deps, services, pods, connections }, { ...reconcile, workload, namespaces });
 }

@@ -48,6 +48,7 @@ describe("parseSettings()", () => {
       webhookService: "weir-operator",
       webhook: undefined,
       image: "weir-ratelimit:latest",
+      imagePullSecrets: [],
       shutdownGraceMs: 10_000,
       log: { level: "info", format: "text" },
     });
@@ -57,6 +58,10 @@ describe("parseSettings()", () => {
     { env: { OPERATOR_NAMESPACE: "limits" }, expected: { namespace: "limits" } },
     { env: { WATCH_NAMESPACES: "shop, web,shop" }, expected: { namespaces: ["shop", "web"] } },
     { env: { WATCH_NAMESPACE_SELECTOR: "limits=on" }, expected: { namespaceSelector: "limits=on" } },
+    {
+      env: { IMAGE_PULL_SECRETS: "registry, mirror,registry" },
+      expected: { imagePullSecrets: ["registry", "mirror"] },
+    },
     { env: { CERTIFICATES: "external" }, expected: { certificates: "external" } },
     {
       env: TLS,

@@ -73,8 +73,11 @@ export interface Settings {
   readonly webhook: WebhookSettings | undefined;
   /** Image of data planes whose resource names none. */
   readonly image: string;
+  /** Names of the Secrets with which it is pulled. */
+  readonly imagePullSecrets: readonly string[];
   /** How long everything may take to stop, in milliseconds. */
   readonly shutdownGraceMs: number;
+  /** Also of the data planes. */
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly tracing: TracingSettings;
 }
@@ -127,6 +130,7 @@ function readSettings(read: EnvReader, podNamespace: () => string | undefined): 
       default: "weir-ratelimit:latest",
       effect: "Image of the data planes whose RateLimitService names none.",
     }),
+    imagePullSecrets: readPullSecrets(read),
     shutdownGraceMs: read.durationMs("SHUTDOWN_GRACE", {
       default: "10s",
       isTimer: true,
@@ -244,6 +248,15 @@ function readControlPlane(read: EnvReader): Settings["controlPlane"] {
   const tls =
     certPath === undefined || keyPath === undefined || caPath === undefined ? undefined : { certPath, keyPath, caPath };
   return { service, portName, adsService, adsPort, tls };
+}
+
+function readPullSecrets(read: EnvReader): readonly string[] {
+  const names = read.list("IMAGE_PULL_SECRETS", {
+    effect:
+      "Secrets with credentials of the registry for the data planes whose RateLimitService names none. They are looked for in the namespace of each.",
+  });
+  for (const name of names) checkName(read, "IMAGE_PULL_SECRETS", name);
+  return [...new Set(names)];
 }
 
 function readCertificates(

@@ -1,12 +1,16 @@
 // Writes what the charts contain twice: values.schema.json and the table of values in README.md, both from
-// values.yaml; and the custom resources in weir-crds.
+// values.yaml and the settings of programs; and the custom resources in weir-crds.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { emitBlocks, emitPage, emitText, inlineCode, markdownTable } from "./generated-page.ts";
+import { readSections } from "./settings-docs.ts";
 
 /** What this program needs of charts/src/chart-files.ts, which it loads at run time. */
 interface ChartFilesModule {
-  chartFiles: (root: string) => readonly {
+  chartFiles: (
+    root: string,
+    namesOf: (program: string) => readonly string[],
+  ) => readonly {
     readonly chart: string;
     readonly schema: unknown;
     readonly rows: readonly (readonly [string, string, string])[];
@@ -16,7 +20,16 @@ interface ChartFilesModule {
 
 const root = process.cwd();
 const { chartFiles, definitionFiles } = (await import(join(root, "charts/src/chart-files.ts"))) as ChartFilesModule;
-for (const { chart, schema, rows } of chartFiles(root)) {
+const { sections } = await readSections(root);
+
+/** The names and aliases of the settings of a program. */
+function settingNamesOf(program: string): readonly string[] {
+  const settings = sections.find((section) => section.program === program)?.settings;
+  if (settings === undefined || typeof settings === "string") throw new Error(`Cannot find the settings of ${program}`);
+  return settings.flatMap(({ names }) => names);
+}
+
+for (const { chart, schema, rows } of chartFiles(root, settingNamesOf)) {
   await emitPage(`charts/${chart}/values.schema.json`, JSON.stringify(schema));
   const table = markdownTable(
     ["Value", "Default", "Effect"],

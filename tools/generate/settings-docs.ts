@@ -99,7 +99,7 @@ function formatNames([name = "", ...aliases]: readonly string[]): string {
  * What every `settings.ts` of the tree exports as `describe…Settings`, or as
  * `describeSettingGroups` in addition to `describeSettingsWithoutEffect`.
  */
-async function readSections(
+export async function readSections(
   root: string,
 ): Promise<{ readonly sections: readonly SettingsSection[]; readonly pages: readonly GroupedSettings[] }> {
   const sections: SettingsSection[] = [];

@@ -18,15 +18,6 @@ const OWN_LABELS: JsonSchema = {
   propertyNames: { not: { pattern: String.raw`^(app\.kubernetes\.io|helm\.sh)/` } },
 };
 
-/** Settings but those that values of the chart set, or that its ports and roles depend on. */
-function settingsBut(owned: string): JsonSchema {
-  // A number or a boolean would be a surprise in the environment, where all is text.
-  return { ...LABELS, propertyNames: { pattern: "^[A-Z][A-Z0-9_]*$", not: { pattern: `^(${owned})$` } } };
-}
-
-/** Settings of both programs that the chart sets. */
-const OWNED_BY_CHART = "HTTP_.*|LOG_.*|WATCH_.*|KUBE.*";
-
 /** By the last key of a value, in every chart. */
 const BY_KEY: Readonly<Record<string, JsonSchema>> = {
   commonLabels: OWN_LABELS,
@@ -40,38 +31,6 @@ const BY_KEY: Readonly<Record<string, JsonSchema>> = {
   digest: { type: "string", pattern: "^(sha256:[0-9a-f]{64})?$" },
 };
 
-/** Settings of the account service that its chart has no value of its own for. */
-export const ACCOUNT_SETTINGS: readonly string[] = [
-  "ACCESS_TTL",
-  "AVATAR_MAX_BYTES",
-  "AVATAR_MAX_PIXELS",
-  "AVATAR_REQUIRED",
-  "BCRYPT_CONCURRENCY",
-  "BCRYPT_COST",
-  "CONNECTIONS_MAX",
-  "COOKIE_SAMESITE",
-  "COOKIE_SCOPE",
-  "LOGOUT_ALLOW_REFRESH",
-  "MAX_SESSIONS",
-  "PASSWORD_BREACH_FILE",
-  "PASSWORD_FORBIDDEN_WORDS",
-  "PASSWORD_MIN",
-  "REFRESH_ABSOLUTE",
-  "REFRESH_GRACE",
-  "REFRESH_IDLE",
-  "REFRESH_ROTATION",
-  "SHUTDOWN_DRAIN",
-  "SHUTDOWN_GRACE",
-  "TOKEN_ISSUER",
-  "TRACING_ENABLED",
-  "TRACING_EXPORTER_PROTOCOL",
-  "TRACING_SAMPLING_RATE",
-  "TRACING_SERVICE_INSTANCE_ID",
-  "TRACING_SERVICE_NAME",
-  "TRACING_SERVICE_NAMESPACE",
-  "UV_THREADPOOL_SIZE",
-];
-
 /** By the path of a value, for each chart. */
 const BY_PATH: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = {
   "weir-crds": {},
@@ -83,12 +42,6 @@ const BY_PATH: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = 
       pattern: String.raw`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`,
     },
     watchNamespaces: { ...TEXTS, uniqueItems: true },
-    "operator.settings": settingsBut(
-      `IMAGE|CERTIFICATES|CLUSTER_DOMAIN|CONTROL_PLANE_.*|OPERATOR_NAMESPACE|WEBHOOK_.*|LEASE_NAME|${OWNED_BY_CHART}`,
-    ),
-    "controlPlane.settings": settingsBut(
-      `SOURCE.*|STATE_DIRECTORY|ADS_(HOST|PORT|TLS_.*|PLAINTEXT|FLEET.*|REPORT_SANS)|${OWNED_BY_CHART}`,
-    ),
     // As the definition of RateLimitServices requires: a Service and files are named after it.
     "rateLimitService.name": { type: "string", pattern: "^[a-z]([-a-z0-9]{0,50}[a-z0-9])?$", not: { const: "ca" } },
     "certificates.source": { enum: ["operator", "cert-manager", "external"] },
@@ -110,11 +63,6 @@ const BY_PATH: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = 
     "rateLimit.config.fleets": TEXTS,
     "log.level": { enum: ["debug", "info", "warn", "error"] },
     "log.format": { enum: ["text", "json"] },
-    settings: {
-      type: "object",
-      additionalProperties: false,
-      properties: Object.fromEntries(ACCOUNT_SETTINGS.map((name) => [name, { type: "string" }])),
-    },
     "service.type": { enum: ["ClusterIP", "NodePort", "LoadBalancer"] },
     "service.port": PORT,
     "service.metricsPort": PORT,

@@ -1,6 +1,28 @@
+{{/* Settings that the chart sets, as patterns of names with what decides them. */}}
+{{- define "weir-account.ownSettings" -}}
+(ACCESS|REFRESH)_TOKEN_SECRET|ACCOUNT_LABEL_SECRET|PASSWORD_PEPPER|TOKEN_KEYS_FILE: keys decides it
+ALLOW_EMBEDDED|MONGODB_.*|STORE: store decides it
+CORS_ORIGINS: corsOrigins decides it
+COOKIE_INSECURE_DEV|NODE_ENV: the chart is for production
+DATA_DIR|(METRICS_)?(HOST|PORT): Services, probes and volumes of the chart depend on it
+LOG_.*: log decides it
+MEDIA.*|S3_.*: media decides it
+PUBLIC_ORIGIN: publicOrigin decides it
+RATE_LIMIT_.*: rateLimit decides it
+TLS_.*: tls decides it
+TRUST_PROXY: trustProxy decides it
+{{- end -}}
+
 {{/* Refuses values that contradict each other, with the name of the value and what is allowed. */}}
 {{- define "weir-account.validate" -}}
 {{- $values := .Values -}}
+{{- range $name, $_ := $values.settings -}}
+{{- range $pattern, $reason := include "weir-account.ownSettings" $ | fromYaml -}}
+{{- if regexMatch (printf "^(%s)$" $pattern) $name -}}
+  {{- fail (printf "Cannot set settings.%s: %s" $name $reason) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" (include "weir-account.fullname" .)) -}}
   {{- fail (printf "Cannot name a Service %q: it must begin with a letter and have lower-case letters, digits and \"-\" only. Set fullnameOverride" (include "weir-account.fullname" .)) -}}
 {{- end -}}

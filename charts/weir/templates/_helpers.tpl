@@ -142,3 +142,14 @@ subjects:
 {{- $controlPlane := default dict .Values.rateLimitService.spec.controlPlane -}}
 {{- if and (eq .Values.certificates.source "cert-manager") (not $controlPlane.certificateSecret) (not $controlPlane.plaintext) }}true{{ end -}}
 {{- end -}}
+
+{{/* "1 pod" or "2 pods". */}}
+{{- define "weir.pods" -}}
+{{ . }} {{ ternary "pod" "pods" (eq (int .) 1) }}
+{{- end -}}
+
+{{/* The most pods of the RateLimitService when its counters are in memory. */}}
+{{- define "weir.dataPlanePods" -}}
+{{- $spec := .Values.rateLimitService.spec -}}
+{{- int (ternary (dig "maxReplicas" 1 (default dict $spec.autoscaling)) (dig "replicas" 1 $spec) (hasKey $spec "autoscaling")) -}}
+{{- end -}}

@@ -25,6 +25,12 @@ spec:
   {{- end }}
   securityContext:
     {{- toYaml $values.podSecurityContext | nindent 4 }}
+  {{- range $field := list "nodeSelector" "tolerations" "affinity" }}
+  {{- with index $values.tests $field }}
+  {{ $field }}:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- end }}
   containers:
     - name: {{ .name }}
       image: {{ include "weir.image" (list .root .image) | quote }}

@@ -1,6 +1,8 @@
 {{/* Refuses values that contradict each other, with the name of the value and what is allowed. */}}
 {{- define "weir.validate" -}}
 {{- $values := .Values -}}
+{{- include "weir.refuseSettings" (list "operator.settings" $values.operator.settings (include "weir.operatorSettings" . | fromYaml)) -}}
+{{- include "weir.refuseSettings" (list "controlPlane.settings" $values.controlPlane.settings (include "weir.controlPlaneSettings" . | fromYaml)) -}}
 {{- if and $values.watchNamespaces $values.watchNamespaceSelector -}}
   {{- fail "Cannot watch by name and by label: set watchNamespaces or watchNamespaceSelector" -}}
 {{- end -}}
@@ -24,7 +26,7 @@
 {{- end -}}
 {{- $spec := $values.rateLimitService.spec -}}
 {{- $backend := default dict $spec.backend -}}
-{{- $pods := ternary (dig "maxReplicas" 1 (default dict $spec.autoscaling)) (default 1 $spec.replicas) (hasKey $spec "autoscaling") -}}
+{{- $pods := include "weir.dataPlanePods" . -}}
 {{- if and $values.rateLimitService.create (eq (default "" $backend.type) "memory") (gt (int $pods) 1) (not (dig "memory" "allowUnsharedCounters" false $backend)) -}}
   {{- fail (printf "Cannot run %d pods with rateLimitService.spec.backend.type memory: each pod counts by itself. Use one pod, the type redis or memcached, or set rateLimitService.spec.backend.memory.allowUnsharedCounters to true" (int $pods)) -}}
 {{- end -}}

@@ -8,7 +8,12 @@ import { workloadOf } from "./objects/workload.ts";
 const PASSWORD = { passwordSecretRef: { name: "store", key: "pass" } };
 
 function needs(spec: RateLimitServiceSpec, { isPlaintext = false, foreign = [] as readonly string[] } = {}) {
-  const options = { image: "weir:1", controlPlane: { address: "ads:18000", isPlaintext } };
+  const options = {
+    image: "weir:1",
+    imagePullSecrets: [],
+    log: { level: "info", format: "json" },
+    controlPlane: { address: "ads:18000", isPlaintext },
+  };
   const workload = workloadOf({ metadata: { namespace: "shop", name: "core" }, spec }, "u1", options);
   return needsOf(workload, new Set(foreign));
 }

@@ -11,7 +11,12 @@ import { OWNED_KIND_NAMES, OWNED_KINDS, type OwnedKindName, RATE_LIMIT_SERVICES 
 import { WorkloadReconciler } from "./workload-reconciler.ts";
 
 const KEY = { namespace: "shop", name: "limits" };
-const OPTIONS = { image: "weir:1", controlPlane: { address: "ads:18000", isPlaintext: false } };
+const OPTIONS = {
+  image: "weir:1",
+  imagePullSecrets: [],
+  log: { level: "info", format: "json" },
+  controlPlane: { address: "ads:18000", isPlaintext: false },
+};
 
 describe("WorkloadReconciler", () => {
   let services: ObjectCache;

@@ -46,6 +46,8 @@ async function startOperator(): Promise<() => Promise<void>> {
       namespace: "weir-system",
       namespaces: undefined,
       image: "weir:1",
+      imagePullSecrets: [],
+      log: { level: "info", format: "json" } as const,
       controlPlane: { service: "cp", adsService: "cp", adsPort: 18_000, portName: "ads", tls: undefined },
       reconcile: { concurrency: 4, resyncMs: 600_000 },
     },

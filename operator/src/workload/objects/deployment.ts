@@ -78,7 +78,7 @@ function renderTemplate(workload: Workload): object {
 }
 
 function renderPod(workload: Workload): object {
-  const { name, spec } = workload;
+  const { name, spec, options } = workload;
   const { preStop, drain, grace, margin } = STOP_SECONDS;
   const mounts = mountsOf(workload);
   return {
@@ -93,7 +93,7 @@ function renderPod(workload: Workload): object {
       fsGroup: USER,
       seccompProfile: { type: "RuntimeDefault" },
     },
-    imagePullSecrets: spec.imagePullSecrets,
+    imagePullSecrets: spec.imagePullSecrets ?? options.imagePullSecrets.map((secret) => ({ name: secret })),
     nodeSelector: spec.nodeSelector,
     tolerations: spec.tolerations,
     affinity: spec.affinity,

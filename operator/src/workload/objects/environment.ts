@@ -28,6 +28,8 @@ const CONNECTION_AGE_MAX = "5m";
 export function environmentOf(workload: Workload): readonly EnvironmentVariable[] {
   const { spec } = workload;
   const settings: SettingValues = {
+    LOG_LEVEL: workload.options.log.level,
+    LOG_FORMAT: workload.options.log.format,
     ...listenerSettings(spec),
     ...controlPlaneSettings(workload),
     ...storeSettings(spec.backend),

@@ -58,7 +58,12 @@ const FULL: RateLimitServiceSpec = {
 };
 
 function workload(spec: RateLimitServiceSpec, name = "limits"): Workload {
-  const options = { image: "weir:1", controlPlane: { address: "cp:18000", isPlaintext: false } };
+  const options = {
+    image: "weir:1",
+    imagePullSecrets: ["mirror"],
+    log: { level: "info", format: "json" },
+    controlPlane: { address: "cp:18000", isPlaintext: false },
+  };
   return workloadOf({ metadata: { name, namespace: "shop" }, spec }, "uid-1", options);
 }
 
@@ -165,7 +170,14 @@ describe("environmentOf()", () => {
       TRACING_SAMPLING_RATE: "0.25",
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318",
       LOG_LEVEL: "debug",
+      LOG_FORMAT: "json",
     });
+  });
+
+  it("logs as the operator does, unless the resource says otherwise", () => {
+    expect(environment(MEMORY)).toMatchObject({ LOG_LEVEL: "info", LOG_FORMAT: "json" });
+    const env = [{ name: "LOG_FORMAT", value: "text" }];
+    expect(environment({ ...MEMORY, env })).toMatchObject({ LOG_LEVEL: "info", LOG_FORMAT: "text" });
   });
 
   it("leaves the age of connections to a resource that says it", () => {
@@ -302,6 +314,17 @@ describe("renderWorkload()", () => {
       template: { spec: { containers: { resources: unknown }[] } };
     };
     expect(template.spec.containers[0]?.resources).toEqual(wanted);
+  });
+
+  it.each([
+    { what: "none", imagePullSecrets: undefined, wanted: [{ name: "mirror" }] },
+    { what: "its own", imagePullSecrets: [{ name: "own" }], wanted: [{ name: "own" }] },
+    { what: "an empty list", imagePullSecrets: [], wanted: [] },
+  ])("pulls the image with the operator's Secrets for a resource with $what", ({ imagePullSecrets, wanted }) => {
+    const { template } = rendered("deployment", { ...MEMORY, imagePullSecrets })?.["spec"] as {
+      template: { spec: { imagePullSecrets: unknown } };
+    };
+    expect(template.spec.imagePullSecrets).toEqual(wanted);
   });
 
   it("gives pods more time to end than they need, and no right", () => {

@@ -24,6 +24,10 @@ export const PORTS = { grpc: 8081, http: 8080, debug: 6070, metrics: 9090 } as c
 export interface WorkloadOptions {
   /** Image of the pods of a resource that names none. */
   readonly image: string;
+  /** Secrets with which that image is pulled, in the namespace of each resource. */
+  readonly imagePullSecrets: readonly string[];
+  /** What the pods log, unless `env` of their resource says it. */
+  readonly log: { readonly level: string; readonly format: string };
   readonly controlPlane: {
     /** `host:port` of the operator's own control plane, as pods reach it. */
     readonly address: string;
