@@ -19,7 +19,9 @@ describe("the pods of the installed product", () => {
   beforeAll(async () => {
     await node.kubectl(["create", "namespace", NAMESPACE]);
     const metadata = { name: "core", namespace: NAMESPACE };
-    const spec = { replicas: 1, backend: { type: "memory" } };
+    // A user that no image knows, as OpenShift chooses one for each namespace.
+    const podSecurityContext = { runAsUser: 1_000_650_000, fsGroup: 1_000_650_000 };
+    const spec = { replicas: 1, backend: { type: "memory" }, podSecurityContext };
     await node.apply({ apiVersion: "ratelimit.weir.dev/v1alpha1", kind: "RateLimitService", metadata, spec });
     await node.kubectl(["wait", "--for=condition=Ready", "rls/core", "-n", NAMESPACE, "--timeout=100s"]);
     const rule = { key: "user", rateLimit: { unit: "year", requestsPerUnit: 1 } };

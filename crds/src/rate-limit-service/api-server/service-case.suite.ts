@@ -91,6 +91,9 @@ export const FULL_SPEC = {
   topologySpreadConstraints: [
     { maxSkew: 1, topologyKey: "topology.kubernetes.io/zone", whenUnsatisfiable: "ScheduleAnyway" },
   ],
+  podSecurityContext: { runAsUser: 1001, runAsGroup: 1001, fsGroup: 1001, supplementalGroups: [1002] },
+  podDisruptionBudget: { enabled: true, maxUnavailable: "25%" },
+  service: { annotations: { "service.kubernetes.io/topology-mode": "Auto" } },
   priorityClassName: "edge",
   podLabels: { team: "edge" },
   podAnnotations: { "sidecar.istio.io/inject": "false" },
@@ -123,6 +126,8 @@ export const ACCEPTED_SERVICES: readonly (readonly [what: string, spec: unknown]
       resources: { requests: { memory: "128Mi" } },
     },
   ],
+  ["a user that the cluster chooses", memory({ podSecurityContext: {} })],
+  ["a budget of two pods", memory({ podDisruptionBudget: { maxUnavailable: 2 } })],
   ["many pods with redis", { replicas: 3, ...redis({}) }],
   [
     "a Redis Cluster",
@@ -175,6 +180,22 @@ export const REFUSED_SERVICES: readonly (readonly [what: string, spec: unknown, 
       resources: {},
     },
     "resources.requests.cpu must be set when autoscaling adds pods by the use of the processor",
+  ],
+  ["root", memory({ podSecurityContext: { runAsUser: 0 } }), "spec.podSecurityContext.runAsUser"],
+  [
+    "a budget that admits no eviction",
+    memory({ podDisruptionBudget: { maxUnavailable: 0 } }),
+    "spec.podDisruptionBudget.maxUnavailable",
+  ],
+  [
+    "the same as a share",
+    memory({ podDisruptionBudget: { maxUnavailable: "0%" } }),
+    "spec.podDisruptionBudget.maxUnavailable",
+  ],
+  [
+    "an annotation of the operator's on Services",
+    memory({ service: { annotations: { "ratelimit.weir.dev/rendered": "x" } } }),
+    "annotations that begin with ratelimit.weir.dev/ are set by the operator",
   ],
   [
     "a negative number of pods",

@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { CelRule } from "../../schema/cel-rules.ts";
 import { flag, list, text } from "../../schema/fields.ts";
 import { labelSelector } from "./selector-schema.ts";
-import { host, hostPort, objectName, secretKey } from "./service-fields.ts";
+import { annotations, host, hostPort, objectName, secretKey } from "./service-fields.ts";
 
 const PEERS_MAX = 64;
 const NAMESPACES_MAX = 64;
@@ -116,6 +116,14 @@ export const networkFields = {
     })
     .optional()
     .describe("TLS on the gRPC port. Absent: plain text (h2c)."),
+  service: z
+    .object({
+      annotations: annotations("Annotations of both Services, next to those of the operator.", {
+        "service.kubernetes.io/topology-mode": "Auto",
+      }),
+    })
+    .optional()
+    .describe("The Services NAME and NAME-headless, by which clients find the pods."),
   networkPolicy: z
     .object({
       enabled: flag("Whether there is a NetworkPolicy; true when absent."),

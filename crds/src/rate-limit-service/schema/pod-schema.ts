@@ -5,17 +5,18 @@ import type { CelRule } from "../../schema/cel-rules.ts";
 import { list, text } from "../../schema/fields.ts";
 import { affinitySchema } from "./affinity-schema.ts";
 import { labelSelector } from "./selector-schema.ts";
-import { count, labels, LABELS_MAX, named, objectName, quantities } from "./service-fields.ts";
+import { annotations, count, labels, objectName, quantities } from "./service-fields.ts";
 
 const TOLERATIONS_MAX = 32;
 const CONSTRAINTS_MAX = 16;
 const PULL_SECRETS_MAX = 16;
 const KEY_LENGTH_MAX = 317;
 const VALUE_LENGTH_MAX = 63;
-const ANNOTATION_LENGTH_MAX = 16_384;
 const IMAGE_LENGTH_MAX = 512;
 const SECONDS_MAX = 2_147_483_647;
 const SKEW_MAX = 10_000;
+const ID_MAX = 2_147_483_647;
+const GROUPS_MAX = 16;
 
 /** Labels by which the operator finds its own objects. */
 const RESERVED_LABEL: CelRule<Readonly<Record<string, string>>> = {
@@ -23,12 +24,6 @@ const RESERVED_LABEL: CelRule<Readonly<Record<string, string>>> = {
   message:
     "labels that begin with app.kubernetes.io/ or ratelimit.weir.dev/ are set by the operator; any other is allowed",
   isKept: (self) => !Object.keys(self).some((name) => /^(app\.kubernetes\.io|ratelimit\.weir\.dev)\//.test(name)),
-};
-
-const RESERVED_ANNOTATION: CelRule<Readonly<Record<string, string>>> = {
-  rule: "!self.exists(name, name.startsWith('ratelimit.weir.dev/'))",
-  message: "annotations that begin with ratelimit.weir.dev/ are set by the operator; any other is allowed",
-  isKept: (self) => !Object.keys(self).some((name) => name.startsWith("ratelimit.weir.dev/")),
 };
 
 const toleration = z
@@ -53,6 +48,10 @@ const toleration = z
     description: "A taint that the pods tolerate.",
     example: { key: "node.example.org/pool", operator: "Equal", value: "edge", effect: "NoSchedule" },
   });
+
+/** A user or group of Linux, but root. */
+const id = (description: string) =>
+  z.int().min(1).max(ID_MAX).meta({ format: "int64", description, example: 1_000_650_000 });
 
 const spreadConstraint = z
   .object({
@@ -119,15 +118,24 @@ export const podFields = {
     description:
       "How the pods are spread over nodes, zones and the like. Absent: over nodes and zones as well as possible.",
   }),
+  podSecurityContext: z
+    .object({
+      runAsUser: id("User of the processes.").optional(),
+      runAsGroup: id("Group of the processes.").optional(),
+      fsGroup: id("Group that may read the mounted Secrets.").optional(),
+      supplementalGroups: list(id("A group."), { max: GROUPS_MAX, description: "Further groups of the processes." }),
+    })
+    .optional()
+    .meta({
+      description:
+        "User and groups of the pods. Absent: 65532 for all; an empty object: those that the cluster chooses, as OpenShift does. The pods never run as root.",
+      example: {},
+    }),
   priorityClassName: objectName("Name of the PriorityClass of the pods.", "system-cluster-critical").optional(),
   podLabels: labels("Labels of the pods, next to those of the operator.", { team: "edge" })
     .optional()
     .meta({ "x-kubernetes-validations": [RESERVED_LABEL] }),
-  podAnnotations: named(text(ANNOTATION_LENGTH_MAX), {
-    max: LABELS_MAX,
-    description: "Annotations of the pods, next to those of the operator.",
-    example: { "sidecar.istio.io/inject": "false" },
-  })
-    .optional()
-    .meta({ "x-kubernetes-validations": [RESERVED_ANNOTATION] }),
+  podAnnotations: annotations("Annotations of the pods, next to those of the operator.", {
+    "sidecar.istio.io/inject": "false",
+  }),
 } as const;

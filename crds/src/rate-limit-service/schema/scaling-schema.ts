@@ -2,7 +2,7 @@
 import * as z from "zod";
 
 import type { CelRule } from "../../schema/cel-rules.ts";
-import { list } from "../../schema/fields.ts";
+import { flag, list } from "../../schema/fields.ts";
 import { count, openObject } from "./service-fields.ts";
 
 /** Most pods of one resource. */
@@ -46,6 +46,9 @@ const metric = z
     },
   });
 
+/** A share of the pods; zero would admit no eviction at all. */
+const SHARE = /^([1-9][0-9]?|100)%$/;
+
 /** Fields of the spec about the number of pods. */
 export const scalingFields = {
   replicas: count(
@@ -84,4 +87,28 @@ export const scalingFields = {
       ],
       description: "Adds and removes pods by their load, with a HorizontalPodAutoscaler. Not together with replicas.",
     }),
+  podDisruptionBudget: z
+    .object({
+      enabled: flag("Whether there is a PodDisruptionBudget; true when absent."),
+      maxUnavailable: z
+        .custom<string | number>(
+          (value) =>
+            typeof value === "string"
+              ? SHARE.test(value)
+              : Number.isInteger(value) && Number(value) >= 1 && Number(value) <= REPLICAS_MAX,
+          "must be a number of pods from 1 on, or a percentage such as 25%",
+        )
+        .optional()
+        .meta({
+          "x-kubernetes-int-or-string": true,
+          anyOf: [{ type: "integer" }, { type: "string" }],
+          minimum: 1,
+          maximum: REPLICAS_MAX,
+          pattern: SHARE.source,
+          description: "Most pods, or percentage of them, that may be evicted at a time; 1 when absent.",
+          example: "25%",
+        }),
+    })
+    .optional()
+    .describe("How many pods a drain of nodes may take at a time."),
 } as const;

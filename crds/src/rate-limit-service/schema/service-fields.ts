@@ -1,6 +1,9 @@
 // Fields that several parts of a RateLimitService share: references, addresses, durations, quantities.
 import * as z from "zod";
 
+import type { CelRule } from "../../schema/cel-rules.ts";
+import { text } from "../../schema/fields.ts";
+
 /** Names of objects of Kubernetes, and of keys inside a Secret or ConfigMap. */
 const OBJECT_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 const OBJECT_NAME_LENGTH_MAX = 253;
@@ -23,7 +26,14 @@ const QUANTITY_LENGTH_MAX = 32;
 const LABEL_VALUE = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;
 const LABEL_VALUE_LENGTH_MAX = 63;
 /** Most labels or annotations of one object. */
-export const LABELS_MAX = 64;
+const LABELS_MAX = 64;
+const ANNOTATION_LENGTH_MAX = 16_384;
+
+const RESERVED_ANNOTATION: CelRule<Readonly<Record<string, string>>> = {
+  rule: "!self.exists(name, name.startsWith('ratelimit.weir.dev/'))",
+  message: "annotations that begin with ratelimit.weir.dev/ are set by the operator; any other is allowed",
+  isKept: (self) => !Object.keys(self).some((name) => name.startsWith("ratelimit.weir.dev/")),
+};
 
 /** The name of another object. */
 export function objectName(description: string, example: string): z.ZodString {
@@ -110,6 +120,16 @@ export function labels(
     description,
     example,
   });
+}
+
+/** Annotations by name, but the operator's own. */
+export function annotations(
+  description: string,
+  example: Readonly<Record<string, string>>,
+): z.ZodOptional<z.ZodRecord<z.ZodString, z.ZodString>> {
+  return named(text(ANNOTATION_LENGTH_MAX), { max: LABELS_MAX, description, example })
+    .optional()
+    .meta({ "x-kubernetes-validations": [RESERVED_ANNOTATION] });
 }
 
 /** Values by name: at most so many. What a name may be, the API server says where it is used. */

@@ -87,10 +87,8 @@ function renderPod(workload: Workload): object {
     enableServiceLinks: false,
     terminationGracePeriodSeconds: preStop + drain + 2 * grace + margin,
     securityContext: {
+      ...(spec.podSecurityContext ?? { runAsUser: USER, runAsGroup: USER, fsGroup: USER }),
       runAsNonRoot: true,
-      runAsUser: USER,
-      runAsGroup: USER,
-      fsGroup: USER,
       seccompProfile: { type: "RuntimeDefault" },
     },
     imagePullSecrets: spec.imagePullSecrets ?? options.imagePullSecrets.map((secret) => ({ name: secret })),

@@ -13,5 +13,5 @@ export function renderPodMonitor(workload: Workload): WrittenObject | undefined 
       podMetricsEndpoints: [{ port: "metrics", path: "/metrics", interval }],
     },
   };
-  return ownedObject(workload, "podMonitor", content, labels);
+  return ownedObject(workload, "podMonitor", content, { labels });
 }

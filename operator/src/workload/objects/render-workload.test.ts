@@ -262,9 +262,10 @@ describe("renderWorkload()", () => {
     const spec: RateLimitServiceSpec = {
       ...MEMORY,
       networkPolicy: { enabled: false },
+      podDisruptionBudget: { enabled: false },
       statistics: { podMonitor: { enabled: false } },
     };
-    for (const kind of ["autoscaler", "networkPolicy", "podMonitor"] as const)
+    for (const kind of ["autoscaler", "disruptionBudget", "networkPolicy", "podMonitor"] as const)
       expect(rendered(kind, spec)).toBeUndefined();
   });
 
@@ -293,6 +294,43 @@ describe("renderWorkload()", () => {
     const [service, headless] = (["service", "headlessService"] as const).map((kind) => rendered(kind, MEMORY));
     expect([service?.metadata.name, headless?.metadata.name]).toEqual(["limits", "limits-headless"]);
     expect(headless?.["spec"]).toEqual({ ...(service?.["spec"] as object), clusterIP: "None" });
+  });
+
+  it("gives both Services the annotations of the resource, next to the operator's", () => {
+    const service = { annotations: { "example.com/scheme": "internal" } };
+    for (const kind of ["service", "headlessService"] as const)
+      expect(rendered(kind, { ...MEMORY, service })?.metadata["annotations"]).toEqual({
+        "example.com/scheme": "internal",
+        "ratelimit.weir.dev/rendered": expect.stringMatching(/^[0-9a-f]{16}$/) as unknown,
+      });
+  });
+
+  it.each([
+    { podDisruptionBudget: undefined, maxUnavailable: 1 },
+    { podDisruptionBudget: { maxUnavailable: "25%" }, maxUnavailable: "25%" },
+  ])("lets $maxUnavailable of the pods be evicted", ({ podDisruptionBudget, maxUnavailable }) => {
+    expect(rendered("disruptionBudget", { ...MEMORY, podDisruptionBudget })?.["spec"]).toMatchObject({
+      maxUnavailable,
+    });
+  });
+
+  it.each([
+    {
+      what: "nothing",
+      podSecurityContext: undefined,
+      wanted: { runAsUser: 65_532, runAsGroup: 65_532, fsGroup: 65_532 },
+    },
+    { what: "to leave that to the cluster", podSecurityContext: {}, wanted: {} },
+    { what: "a user", podSecurityContext: { runAsUser: 1001 }, wanted: { runAsUser: 1001 } },
+  ])("runs pods as a user without rights when the resource says $what", ({ podSecurityContext, wanted }) => {
+    const { template } = rendered("deployment", { ...MEMORY, podSecurityContext })?.["spec"] as {
+      template: { spec: { securityContext: unknown } };
+    };
+    expect(template.spec.securityContext).toEqual({
+      ...wanted,
+      runAsNonRoot: true,
+      seccompProfile: { type: "RuntimeDefault" },
+    });
   });
 
   it("says that the Service speaks h2c only without TLS", () => {

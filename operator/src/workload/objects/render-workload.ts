@@ -1,6 +1,7 @@
 // All objects of a workload, each with a checksum by which the operator sees that it must be written again.
 import { createHash } from "node:crypto";
 
+import { fieldsOf } from "@weir/kubernetes/mapping";
 import type { WrittenObject } from "@weir/kubernetes/client/object-client";
 
 import { renderAutoscaler } from "./autoscaler.ts";
@@ -48,5 +49,11 @@ function withChecksum(rendered: WrittenObject): WrittenObject {
   const text = JSON.stringify(rendered);
   const object = JSON.parse(text) as WrittenObject;
   const checksum = createHash("sha256").update(text).digest("hex").slice(0, 16);
-  return { ...object, metadata: { ...object.metadata, annotations: { [RENDERED_ANNOTATION]: checksum } } };
+  return {
+    ...object,
+    metadata: {
+      ...object.metadata,
+      annotations: { ...fieldsOf(object.metadata["annotations"]), [RENDERED_ANNOTATION]: checksum },
+    },
+  };
 }

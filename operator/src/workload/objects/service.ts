@@ -17,8 +17,8 @@ export function renderHeadlessService(workload: Workload): WrittenObject {
 }
 
 function renderAs(workload: Workload, kind: "service" | "headlessService", address: object): WrittenObject {
-  const { tls } = workload.spec;
-  return ownedObject(workload, kind, {
+  const { tls, service } = workload.spec;
+  const content = {
     spec: {
       ...address,
       selector: selectorOf(workload),
@@ -33,5 +33,6 @@ function renderAs(workload: Workload, kind: "service" | "headlessService", addre
         },
       ],
     },
-  });
+  };
+  return ownedObject(workload, kind, content, { annotations: service?.annotations });
 }

@@ -66,12 +66,15 @@ export function labelsOf(workload: Workload): Readonly<Record<string, string>> {
   return { ...selectorOf(workload), [MANAGED_LABEL]: MANAGER, "ratelimit.weir.dev/fleet": workload.fleet };
 }
 
-/** An object of a workload, owned by its resource. */
+/** An object of a workload, owned by its resource; `labels` and `annotations` are further ones. */
 export function ownedObject(
   workload: Workload,
   kindName: OwnedKindName,
   content: Readonly<Record<string, unknown>>,
-  labels: Readonly<Record<string, string>> = {},
+  {
+    labels,
+    annotations,
+  }: Partial<Readonly<Record<"labels" | "annotations", Readonly<Record<string, string>> | undefined>>> = {},
 ): WrittenObject {
   const { name, namespace, uid } = workload;
   const owner = { apiVersion: apiVersionOf(RATE_LIMIT_SERVICES), kind: SERVICE_KIND, name, uid };
@@ -82,6 +85,7 @@ export function ownedObject(
       name: ownedName(kindName, name),
       namespace,
       labels: { ...labels, ...labelsOf(workload) },
+      ...(annotations !== undefined && { annotations }),
       ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: true }],
     },
     ...content,
