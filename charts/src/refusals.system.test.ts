@@ -117,6 +117,21 @@ it.each([
     message: "rateLimitService.spec.controlPlane.certificateSecret must name the Secret",
   },
   {
+    what: "rights for the account of every pod",
+    values: { controlPlane: { serviceAccount: { create: false } } },
+    message: "controlPlane.serviceAccount.name must be set when controlPlane.serviceAccount.create is false",
+  },
+  {
+    what: "namespaces of the webhook by name and by label",
+    values: { watchNamespaces: ["weir-system"], webhook: { namespaceSelector: { matchLabels: { a: "b" } } } },
+    message: "set watchNamespaces or webhook.namespaceSelector",
+  },
+  {
+    what: "a port that no listener can have",
+    values: { webhook: { port: 70000 } },
+    message: "at '/webhook/port'",
+  },
+  {
     what: "pods that each count by themselves",
     values: { rateLimitService: { spec: { replicas: 2 } } },
     message: "Cannot run 2 pods with rateLimitService.spec.backend.type memory",

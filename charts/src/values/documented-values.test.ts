@@ -62,7 +62,7 @@ it("valuesSchema() accepts the keys of a group only, and any key of a free mappi
         },
       },
       resources: { description: "Free.", type: "object" },
-      global: { type: "object" },
+      global: { type: "object", additionalProperties: true },
     },
   });
 });

@@ -9,12 +9,13 @@ export function valuesSchema(
   given: Readonly<Record<string, JsonSchema>> = {},
 ): JsonSchema {
   const { properties, ...rest } = schemaOf({ chart, given }, values, "");
+  const { global = { type: "object" } } = properties as JsonSchema;
   return {
     $schema: "http://json-schema.org/draft-07/schema#",
     title: `Values of ${chart}`,
     ...rest,
-    // Helm hands these in when the chart is a part of another one.
-    properties: { ...(properties as JsonSchema), global: { type: "object" } },
+    // Helm hands in those of a parent chart, too.
+    properties: { ...(properties as JsonSchema), global: { ...(global as JsonSchema), additionalProperties: true } },
   };
 }
 

@@ -50,7 +50,7 @@ labels:
 
 {{- define "weir-account.image" -}}
 {{- with .Values.image -}}
-{{- $path := list .registry .repository | compact | join "/" -}}
+{{- $path := list (default .registry ($.Values.global).imageRegistry) .repository | compact | join "/" -}}
 {{- if .digest -}}{{ printf "%s@%s" $path .digest }}{{- else -}}{{ printf "%s:%s" $path (default $.Chart.AppVersion .tag) }}{{- end -}}
 {{- end -}}
 {{- end -}}
@@ -109,5 +109,24 @@ labels:
 {{- include "weir-account.publicOrigin" . -}}
 {{- else -}}
 {{- printf "http://%s" (include "weir-account.serviceHost" .) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The Secrets with credentials of registries, each once, as a JSON list of names. */}}
+{{- define "weir-account.pullSecrets" -}}
+{{- $names := list -}}
+{{- range concat (default list (.Values.global).imagePullSecrets) .Values.imagePullSecrets -}}
+{{- if kindIs "string" . }}{{ $names = append $names . }}{{ else }}{{ $names = append $names .name }}{{ end -}}
+{{- end -}}
+{{- uniq $names | toJson -}}
+{{- end -}}
+
+{{/* The field of pods with these Secrets; nothing without any. */}}
+{{- define "weir-account.imagePullSecrets" -}}
+{{- with include "weir-account.pullSecrets" . | fromJsonArray -}}
+imagePullSecrets:
+{{- range . }}
+  - name: {{ . }}
+{{- end }}
 {{- end -}}
 {{- end -}}

@@ -29,11 +29,10 @@ spec:
         {{- toYaml . | nindent 8 }}
       {{- end }}
     spec:
-      serviceAccountName: {{ .name }}
+      serviceAccountName: {{ include "weir.account" (list $root $values .name) }}
       enableServiceLinks: false
-      {{- with $root.Values.imagePullSecrets }}
-      imagePullSecrets:
-        {{- toYaml . | nindent 8 }}
+      {{- with include "weir.imagePullSecrets" $root }}
+      {{- . | nindent 6 }}
       {{- end }}
       {{- with $values.priorityClassName }}
       priorityClassName: {{ . | quote }}
@@ -81,6 +80,10 @@ spec:
             {{- with $values.extraEnv }}
             {{- toYaml . | nindent 12 }}
             {{- end }}
+          {{- with $values.extraEnvFrom }}
+          envFrom:
+            {{- toYaml . | nindent 12 }}
+          {{- end }}
           ports:
             {{- .ports | trim | nindent 12 }}
           # Until it has read the cluster for the first time, a replica is not ready, but alive.
@@ -109,6 +112,9 @@ spec:
             - name: tls
               mountPath: /etc/weir/tls
               readOnly: true
+            {{- with $values.extraVolumeMounts }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
           securityContext:
             {{- toYaml $root.Values.securityContext | nindent 12 }}
       volumes:
@@ -120,6 +126,9 @@ spec:
             optional: true
             {{- end }}
             defaultMode: 0440
+        {{- with $values.extraVolumes }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
 {{- end -}}
 
 {{- define "weir.selector" -}}

@@ -35,7 +35,7 @@ labels:
 {{- define "weir.image" -}}
 {{- $root := index . 0 -}}
 {{- $image := index . 1 -}}
-{{- $path := list $root.Values.image.registry $image.repository | compact | join "/" -}}
+{{- $path := list (default $root.Values.image.registry ($root.Values.global).imageRegistry) $image.repository | compact | join "/" -}}
 {{- if $image.digest -}}{{ printf "%s@%s" $path $image.digest }}{{- else -}}{{ printf "%s:%s" $path (default $root.Chart.AppVersion $root.Values.image.tag) }}{{- end -}}
 {{- end -}}
 
@@ -102,9 +102,7 @@ roleRef:
   kind: Role
   name: {{ .role }}
 subjects:
-  - kind: ServiceAccount
-    name: {{ .account }}
-    namespace: {{ .root.Release.Namespace | quote }}
+  {{- include "weir.subject" (list .root .account) | nindent 2 }}
 {{- end -}}
 
 {{/* The same for the whole cluster, whatever is watched. */}}
@@ -126,9 +124,7 @@ roleRef:
   kind: ClusterRole
   name: {{ .role }}
 subjects:
-  - kind: ServiceAccount
-    name: {{ .account }}
-    namespace: {{ .root.Release.Namespace | quote }}
+  {{- include "weir.subject" (list .root .account) | nindent 2 }}
 {{- end -}}
 
 {{/* The fleet of the RateLimitService, as the operator names it; a longer name, which it shortens with a hash, is empty. */}}
@@ -152,4 +148,53 @@ subjects:
 {{- define "weir.dataPlanePods" -}}
 {{- $spec := .Values.rateLimitService.spec -}}
 {{- int (ternary (dig "maxReplicas" 1 (default dict $spec.autoscaling)) (dig "replicas" 1 $spec) (hasKey $spec "autoscaling")) -}}
+{{- end -}}
+
+{{/* The Secrets with credentials of registries, each once, as a JSON list of names. */}}
+{{- define "weir.pullSecrets" -}}
+{{- $names := list -}}
+{{- range concat (default list (.Values.global).imagePullSecrets) .Values.imagePullSecrets -}}
+{{- if kindIs "string" . }}{{ $names = append $names . }}{{ else }}{{ $names = append $names .name }}{{ end -}}
+{{- end -}}
+{{- uniq $names | toJson -}}
+{{- end -}}
+
+{{/* The field of pods with these Secrets; nothing without any. */}}
+{{- define "weir.imagePullSecrets" -}}
+{{- with include "weir.pullSecrets" . | fromJsonArray -}}
+imagePullSecrets:
+{{- range . }}
+  - name: {{ . }}
+{{- end }}
+{{- end -}}
+{{- end -}}
+
+{{/* The ServiceAccount of a component: (list root values name). */}}
+{{- define "weir.account" -}}
+{{- $account := default (dict "create" true) (index . 1).serviceAccount -}}
+{{- default (ternary (index . 2) "default" $account.create) $account.name -}}
+{{- end -}}
+
+{{/* The ServiceAccount itself, when the chart makes it: (dict root name values). */}}
+{{- define "weir.serviceAccount" -}}
+{{- $account := default (dict "create" true) .values.serviceAccount -}}
+{{- if $account.create }}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  {{- $metadata := include "weir.metadata" (list .root .name) | fromYaml }}
+  {{- $_ := set $metadata "name" (include "weir.account" (list .root .values .name)) }}
+  {{- with $account.annotations }}{{ $_ := set $metadata "annotations" . }}{{ end }}
+  {{- toYaml $metadata | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* The same as the subject of a binding: (list root name), with the name of the component. */}}
+{{- define "weir.subject" -}}
+{{- $root := index . 0 -}}
+{{- $values := ternary $root.Values.operator $root.Values.controlPlane (eq (index . 1) "weir-operator") -}}
+- kind: ServiceAccount
+  name: {{ include "weir.account" (list $root $values (index . 1)) }}
+  namespace: {{ $root.Release.Namespace | quote }}
 {{- end -}}

@@ -19,9 +19,8 @@ spec:
   restartPolicy: Never
   automountServiceAccountToken: false
   enableServiceLinks: false
-  {{- with $values.imagePullSecrets }}
-  imagePullSecrets:
-    {{- toYaml . | nindent 4 }}
+  {{- with include "weir.imagePullSecrets" .root }}
+  {{- . | nindent 2 }}
   {{- end }}
   securityContext:
     {{- toYaml $values.podSecurityContext | nindent 4 }}

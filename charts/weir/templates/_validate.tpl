@@ -18,6 +18,15 @@
 {{- if and $values.webhook.enabled (eq $values.certificates.source "external") (not $values.certificates.webhookCaBundle) -}}
   {{- fail "Cannot make the webhook trusted: certificates.webhookCaBundle must be set when certificates.source is external, or webhook.enabled must be false" -}}
 {{- end -}}
+{{- if and $values.watchNamespaces $values.webhook.namespaceSelector -}}
+  {{- fail "Cannot ask the webhook by name and by label: set watchNamespaces or webhook.namespaceSelector" -}}
+{{- end -}}
+{{- range $component := list "operator" "controlPlane" -}}
+{{- $account := default (dict "create" true) (index $values $component).serviceAccount -}}
+{{- if and (not $account.create) (not $account.name) -}}
+  {{- fail (printf "Cannot bind rights to the account of every pod: %s.serviceAccount.name must be set when %s.serviceAccount.create is false" $component $component) -}}
+{{- end -}}
+{{- end -}}
 {{- if and $values.certificates.webhookCaBundle (ne $values.certificates.source "external") -}}
   {{- fail "Cannot use certificates.webhookCaBundle: certificates.source is not external" -}}
 {{- end -}}
