@@ -128,7 +128,7 @@ export class WorkloadObjects {
   /** Whether the API server has the workload's resource, and does not delete it. */
   async #isThere({ namespace, name, uid }: Workload, signal: AbortSignal): Promise<boolean> {
     const service = await this.#deps.objects.get(RATE_LIMIT_SERVICES, { namespace, name }, signal);
-    return service !== undefined && service.uid === uid && !isEnding(service);
+    return service?.uid === uid && !isEnding(service);
   }
 
   async #delete(workload: Workload, kind: OwnedKindName, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
 // Tests of workload-reconciler.ts: how much is done for a resource of which nothing, or only a pod, has changed.
 import { ApiFailure } from "@weir/kubernetes/client/api-failure";
-import type { ApiKind } from "@weir/kubernetes/client/api-resource";
+import { type ApiKind, resourceOf } from "@weir/kubernetes/client/api-resource";
 import { type KubernetesObject, readObject } from "@weir/kubernetes/client/kubernetes-object";
 import type { WrittenObject } from "@weir/kubernetes/client/object-client";
 import { fieldsOf, mappingsOf } from "@weir/kubernetes/mapping";
@@ -219,7 +219,11 @@ describe("WorkloadReconciler", () => {
 
   it("does its work when it may not write the finalizer, and says what this means", async () => {
     put(services, { metadata: { ...KEY, finalizers: [] } }, 1);
-    refusal = new ApiFailure("forbidden", { verb: "apply", resource: RATE_LIMIT_SERVICES }, "no right");
+    refusal = new ApiFailure(
+      "forbidden",
+      { verb: "patch", resource: resourceOf(RATE_LIMIT_SERVICES, "shop") },
+      "no right",
+    );
     expect(await reconciler.reconcile(KEY, AbortSignal.timeout(60_000))).toEqual({ againAfterMs: 2000 });
     expect(events).toEqual(["NotProtected"]);
   });
