@@ -150,7 +150,6 @@ export interface FieldError {
   readonly code: string;
 }
 
-/** The details of an `AccountError`. */
 export interface AccountErrorDetails {
   /** Inputs at fault, in the order of the form. */
   readonly fields?: readonly FieldError[];

@@ -74,7 +74,6 @@ export class Buildah {
     ]);
   }
 
-  /** Describes the image `name`. */
   async describe(name: string): Promise<ImageDescription> {
     const inspected = JSON.parse(await this.run(["inspect", "--type", "image", name])) as {
       readonly FromImageDigest: string;

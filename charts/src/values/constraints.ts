@@ -1,6 +1,5 @@
 // What values.schema.json says of values beyond the type of their defaults.
 
-/** A JSON schema. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 const LABELS: JsonSchema = { type: "object", additionalProperties: { type: "string" } };

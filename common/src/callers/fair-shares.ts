@@ -20,7 +20,6 @@ export class FairShares<T> {
     return this.#all.weight;
   }
 
-  /** Adds a member, or weight to one. */
   add(networks: readonly string[], member: T, weight = 1): void {
     let share = this.#all;
     share.weight += weight;

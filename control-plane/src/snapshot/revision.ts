@@ -33,7 +33,6 @@ export class Revisions {
   readonly #known = new WeakMap<ResourceContent, Revision>();
   #sequence = 0;
 
-  /** The current revision of a resource. */
   current(resource: AcceptedResource): Revision {
     return this.#revisionOf(resource, resource.content, () => (this.#sequence += 1));
   }

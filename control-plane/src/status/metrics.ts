@@ -15,7 +15,6 @@ import { observePushes } from "./push-metrics.ts";
 export interface Metrics {
   /** A client was refused. */
   refused(reason: AdsRefusal): void;
-  /** The content type and text of a scrape. */
   scrape(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
 

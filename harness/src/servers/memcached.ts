@@ -58,7 +58,6 @@ export class MemcachedServer extends StoreServer {
     return found === null ? undefined : Number(found[1]);
   }
 
-  /** A number of `stats`. */
   async stat(name: string): Promise<number> {
     const found = (await this.ask("stats")).find((line) => line.startsWith(`STAT ${name} `));
     return Number(found?.split(" ")[2]);

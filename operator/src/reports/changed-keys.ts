@@ -27,7 +27,6 @@ function fleetsWithOtherGaps({ gaps: before }: ComparableReports, { gaps: after 
   return new Set(fleets.values().filter((fleet) => !isDeepStrictEqual(before.get(fleet), after.get(fleet))));
 }
 
-/** The resources that are for one of the fleets. */
 function keysIn(fleets: ReadonlySet<string>, { resources }: MergedReplica): readonly string[] {
   if (fleets.size === 0) return [];
   const concerned = resources

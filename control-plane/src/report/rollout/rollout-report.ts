@@ -84,7 +84,6 @@ export interface ResourceReport extends PodCounts {
   readonly uid: string | null;
   /** Generation of that object, also when its revision is invalid; null: a source without generations. */
   readonly observedGeneration: number | null;
-  /** null: every fleet. */
   readonly fleets: readonly string[] | null;
   readonly state: ResourceStatus;
   /** null: nothing is wrong. */

@@ -271,7 +271,6 @@ function newCounts(): ReflectorCounts {
   return { lists: 0, watches: 0, failures: { ...NO_FAILURES } };
 }
 
-/** The RateLimitConfigs of one namespace, or of all. */
 function rateLimitConfigsIn(namespace: string | undefined): ApiResource {
   const [group = "", version = ""] = API_VERSION.split("/");
   return { group, version, plural: "ratelimitconfigs", namespace, labelSelector: undefined };

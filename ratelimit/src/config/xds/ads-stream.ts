@@ -117,7 +117,6 @@ export class AdsStream {
     return this.#heartbeat.isExpected;
   }
 
-  /** Sends a request. */
   send({ versionInfo, responseNonce, errorMessage }: RequestContent): void {
     const request = create(DiscoveryRequestSchema, {
       versionInfo,

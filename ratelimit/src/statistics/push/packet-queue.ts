@@ -34,7 +34,6 @@ export class PacketQueue {
     return this.#queuedBytes + this.#bytes < QUEUE_MAX_BYTES / 2;
   }
 
-  /** Adds the line `times` times. */
   add(line: string, times: number): void {
     const bytes = Buffer.byteLength(line);
     let left = times;
