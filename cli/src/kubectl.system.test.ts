@@ -119,7 +119,7 @@ describe("kubectl", () => {
     const shown = (line: RegExp): Promise<void> =>
       eventually("the line", () => expect(watching.output()).toMatch(line));
     try {
-      await shown(/^NAME +DOMAIN +ACCEPTED +PROGRAMMED +PODS +REASON +AGE$/m);
+      await shown(/^NAME +DOMAIN +ACCEPTED +PROGRAMMED +PODS +REASON +SHADOW +AGE$/m);
       await setStatus("api", "False", "RejectedByDataPlane", { pods: { summary: "1/2" } });
       await shown(/^api +api +False +False +1\/2 +RejectedByDataPlane /m);
       await setStatus("api", "True", "Programmed", { pods: { summary: "2/2" } });

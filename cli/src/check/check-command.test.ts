@@ -383,6 +383,16 @@ describe("runCheck() on rules that may not mean what they say", () => {
     );
   });
 
+  it("warns of a resource in shadow mode", async () => {
+    const head = "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: {name: a}";
+    write({ "a.yaml": `${head}\nspec:\n  domain: shop\n  shadowMode: true\n` });
+    const { code, stdout } = await check(["a.yaml"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      "a.yaml:6:15: spec.shadowMode: warning: every rule of this resource is in shadow mode: nothing is limited\n",
+    );
+  });
+
   it("warns of a limit of 0", async () => {
     const rule = "{key: a, rate_limit: {unit: second, requests_per_unit: 0}}";
     write({ "b.yaml": `domain: files\ndescriptors: [${rule}]\n` });

@@ -66,6 +66,7 @@ export function checkFiles(
     problems: inOrder(problems),
     warnings: inOrder([
       ...texts.flatMap((text) => text.warnings),
+      ...resources.flatMap(shadowWarnings),
       ...resources.flatMap((resource) => warningsOf(resource.rules, (path) => fieldPath(["spec", ...path]))),
       ...rules.flatMap((file) => warningsOf(file, ruleFilePath)),
     ]),
@@ -165,6 +166,12 @@ function warningsOf({ model, placeOf }: CheckedRules, textOf: (path: FieldPath) 
   if (findProblems(model).length > 0) return [];
   const warnings = findRuleWarnings(model, textOf);
   return firstProblems(warnings.map(({ path, message }) => ({ ...placeOf(path), field: textOf(path), message })));
+}
+
+/** A switch for an emergency that is in a file may have been forgotten there. */
+function shadowWarnings({ shadowAt }: CheckedResource): readonly CheckProblem[] {
+  const message = "every rule of this resource is in shadow mode: nothing is limited";
+  return shadowAt === undefined ? [] : [{ ...shadowAt, field: "spec.shadowMode", message }];
 }
 
 function nameOf({ namespace, name }: Pick<CheckedResource, "namespace" | "name">): string {

@@ -59,6 +59,8 @@ export interface CheckedResource {
   readonly domain: string;
   /** undefined: every fleet. */
   readonly fleets: readonly string[] | undefined;
+  /** Where it puts all its rules into shadow mode; undefined: it does not. */
+  readonly shadowAt: FileLocation | undefined;
   readonly nameAt: FileLocation;
   readonly domainAt: FileLocation;
   readonly fleetsAt: FileLocation;
@@ -147,13 +149,14 @@ export function resourceAt(resource: RateLimitConfigResource, at: (field: FieldP
   // The schema allows no slash in either.
   const [namespace = "", name = ""] = model.name.split("/");
   const { creationTimestamp } = resource.metadata;
-  const { domain, fleets } = resource.spec;
+  const { domain, fleets, shadowMode = false } = resource.spec;
   return {
     namespace,
     name,
     createdMs: creationTimestamp === undefined ? 0 : Date.parse(creationTimestamp),
     domain,
     fleets,
+    shadowAt: shadowMode ? at(["spec", "shadowMode"]) : undefined,
     nameAt: at(["metadata", "name"]),
     domainAt: at(["spec", "domain"]),
     fleetsAt: at(["spec", "fleets"]),

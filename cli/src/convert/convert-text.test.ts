@@ -131,6 +131,29 @@ describe("convertText()", () => {
     expect(conversion.results).toEqual([{ form: "rules", name: "a", text: "domain: d\n" }]);
   });
 
+  it("writes shadow_mode at each rule with a limit of a resource in shadow mode", () => {
+    const head =
+      "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: {name: a}\nspec:\n  domain: d\n  shadowMode: true # now\n";
+    const conversion = convert(
+      `${head}  descriptors:\n    - key: k # all\n      descriptors:\n        - key: i\n          rateLimit: {unit: day, requestsPerUnit: 1}\n          shadowMode: false\n        - key: j\n          rateLimit: {unit: day, requestsPerUnit: 2}\n`,
+    );
+    expect(reported(conversion)).toEqual([
+      "in.yaml:6:15: spec.shadowMode: left out: in a rule file each rule with a limit has shadow_mode in place of it",
+      "in.yaml: a comment could not be kept: now",
+    ]);
+    expect(conversion.results[0]?.text).toBe(`domain: d
+descriptors:
+  - key: k # all
+    descriptors:
+      - key: i
+        rate_limit: { unit: day, requests_per_unit: 1 }
+        shadow_mode: true
+      - key: j
+        rate_limit: { unit: day, requests_per_unit: 2 }
+        shadow_mode: true
+`);
+  });
+
   it("rejects rules that a manifest cannot express, at the location of the rule", () => {
     const deep = `${"{key: k, descriptors: [".repeat(6)}{key: k}${"]}".repeat(6)}`;
     const long = "k".repeat(257);

@@ -135,6 +135,11 @@ function omissions(path: string, { resource, locate }: ManifestDocument): readon
     [resource?.metadata.labels !== undefined, ["metadata", "labels"], "a rule file has nothing like it"],
     [resource?.metadata.annotations !== undefined, ["metadata", "annotations"], "a rule file has nothing like it"],
     [resource?.spec.fleets !== undefined, ["spec", "fleets"], "a rule file is for every pod that reads it"],
+    [
+      resource?.spec.shadowMode === true,
+      ["spec", "shadowMode"],
+      "in a rule file each rule with a limit has shadow_mode in place of it",
+    ],
   ];
   return fields
     .filter(([isWritten]) => isWritten)

@@ -82,6 +82,7 @@ function invalidClaim({ namespace, name, content }: KubernetesObject, domain: st
     createdMs: Number.isNaN(created) ? 0 : created,
     domain,
     fleets: named.length === 0 ? undefined : named,
+    shadowAt: undefined,
     nameAt: placeIn(key, ["metadata", "name"]),
     domainAt: placeIn(key, ["spec", "domain"]),
     fleetsAt: placeIn(key, ["spec", "fleets"]),

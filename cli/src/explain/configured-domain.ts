@@ -8,6 +8,8 @@ import type { CheckedRules, FileLocation } from "../check/check-text.ts";
 export interface ConfiguredDomain {
   readonly domain: string;
   readonly place: FileLocation;
+  /** Where a resource puts all its rules into shadow mode. */
+  readonly shadowAt: FileLocation | undefined;
   readonly rules: readonly DescriptorModel[];
   readonly placeOf: (rule: DescriptorModel) => FileLocation;
 }
@@ -48,6 +50,7 @@ export function findDomain(
   return {
     domain,
     place: first.placeOf(["domain"]),
+    shadowAt: claim?.shadowAt,
     rules: found.flatMap((rules) => rules.model.descriptors),
     placeOf: (rule) => places.get(rule)?.() ?? first.placeOf([]),
   };

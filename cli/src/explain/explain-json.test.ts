@@ -72,7 +72,7 @@ describe("explainJson()", () => {
       readonly descriptors: readonly Record<string, unknown>[];
     };
     expect(json).toMatchObject({ domain: "shop", place });
-    expect(Object.keys(json)).toEqual(["domain", "place", "descriptors"]);
+    expect(Object.keys(json)).toEqual(["domain", "place", "shadowMode", "descriptors"]);
     const [cart, user] = json.descriptors;
     expect(cart).toMatchObject({ outcome: "replaced", replacedBy: { descriptor: 2, name: "cart" } });
     expect({ ...user, levels: [] }).toEqual({

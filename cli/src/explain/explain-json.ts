@@ -24,7 +24,9 @@ export function explainJson(domain: ConfiguredDomain, descriptors: readonly Expl
       })),
     };
   });
-  return `${JSON.stringify({ domain: domain.domain, place: domain.place, descriptors: explained }, undefined, 2)}\n`;
+  const { domain: name, place, shadowAt } = domain;
+  const object = { domain: name, place, shadowMode: shadowAt !== undefined, descriptors: explained };
+  return `${JSON.stringify(object, undefined, 2)}\n`;
 }
 
 /** The limit of a descriptor; undefined when it has none. */

@@ -88,6 +88,26 @@ describe("explainText()", () => {
     ]);
   });
 
+  it("prints that all rules of a resource are in shadow mode, with its place", () => {
+    const text = `apiVersion: ratelimit.weir.dev/v1alpha1
+kind: RateLimitConfig
+metadata: {name: a}
+spec:
+  domain: shop
+  shadowMode: true
+  descriptors: [{key: user, rateLimit: {unit: day, requestsPerUnit: 1}}]
+`;
+    const wanted = { domain: "", fleet: undefined };
+    const domain = findDomain(
+      checkFiles([{ path: "a.yaml", text }], { mergeDomains: false, skipOtherKinds: false }),
+      wanted,
+    );
+    if (typeof domain === "string") throw new Error(domain);
+    const lines = explainText(domain, explain(domain, [[{ key: "user", value: "ada" }]])).split("\n");
+    expect(lines[1]).toBe("shadow mode of all rules: counted, never enforced (a.yaml:6:15)");
+    expect(lines).toContain("  flag        shadow mode: counted, never enforced");
+  });
+
   it("prints no counter and no window of a rule without a bound", () => {
     expect(outcomes("plan=free")).toEqual([
       "  limit       unlimited",

@@ -26,6 +26,8 @@ const TAKEN: ReadonlySet<Verdict> = new Set(["exact", "pattern", "any-value"]);
 /** Several lines for each descriptor. */
 export function explainText(domain: ConfiguredDomain, descriptors: readonly ExplainedDescriptor[]): string {
   const lines = [`domain ${domain.domain} (${placeText(domain.place)})`];
+  if (domain.shadowAt !== undefined)
+    lines.push(`shadow mode of all rules: counted, never enforced (${placeText(domain.shadowAt)})`);
   descriptors.forEach((descriptor, index) => {
     const entries = descriptor.entries.map(({ key, value }) => `${key}=${value}`).join(", ");
     lines.push("", `descriptor ${index + 1}: ${entries}`);

@@ -76,6 +76,16 @@ describe("PodRevisions", () => {
     expect(nack("default/a: no")).toEqual(["default/b=1"]);
   });
 
+  it("sends no earlier revision that limits to a pod that NACKs one in shadow mode, only one that is in it too", () => {
+    publish({ name: "a" }, { name: "b" });
+    ack();
+    publish({ name: "a", content: 2, shadowMode: true }, { name: "b" });
+    expect(nack("default/a: no")).toEqual(["default/b=1"]);
+    const present = [{ name: "a", content: 3, shadowMode: true }, { name: "b" }].map(revisionOf);
+    publishRevisions(present, [revisionOf({ name: "a", content: "good", shadowMode: true, sequence: 0 })]);
+    expect(nack("default/a: no")).toEqual(["default/a=good", "default/b=1"]);
+  });
+
   it("sends the revision of the response that the pod ACKed last, if that is newer than other kept ones", () => {
     publish({ name: "a", content: 1 });
     publish({ name: "a", content: 2 });

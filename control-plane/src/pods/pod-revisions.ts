@@ -124,12 +124,9 @@ export class PodRevisions {
 
   /** The newest revision of a resource that the pod has not NACKed. */
   #newest(published: Revision, acked: SentRevisions | undefined): Revision | undefined {
-    const { name, identity } = published;
-    const others = [revisionIn(acked, name), ...this.#deps.revisionsOf(name)].filter(
-      (revision) => revision?.identity === identity,
-    );
-    const newestFirst = others
-      .flatMap((revision) => revision ?? [])
+    const { name } = published;
+    const newestFirst = [revisionIn(acked, name), ...this.#deps.revisionsOf(name)]
+      .filter((revision) => mayReplace(revision, published))
       .toSorted((left, right) => right.sequence - left.sequence);
     return [published, ...newestFirst].find((revision) => !this.#isNacked(revision));
   }
@@ -158,10 +155,10 @@ export class PodRevisions {
       this.#trial = this.#nextOf(untried);
       this.#nextTrialMs = nowMs + TRIAL_INTERVAL_MS;
     }
-    for (const { name, identity } of untried.filter((revision) => revision !== this.#trial)) {
-      const loaded = revisionIn(acked, name);
-      const isUsable = loaded?.identity === identity && !this.#isNacked(loaded);
-      earlierRevisions.set(name, isUsable ? loaded : undefined);
+    for (const wanted of untried.filter((revision) => revision !== this.#trial)) {
+      const loaded = revisionIn(acked, wanted.name);
+      const isUsable = mayReplace(loaded, wanted) && !this.#isNacked(loaded);
+      earlierRevisions.set(wanted.name, isUsable ? loaded : undefined);
     }
     const open = new Set(untried.map(({ namespace }) => namespace));
     for (const namespace of this.#restricted) if (!open.has(namespace)) this.#restricted.delete(namespace);
@@ -178,6 +175,12 @@ export class PodRevisions {
     }
     return undefined;
   }
+}
+
+/** Whether a revision is an earlier one of the same resource, and does not enforce what is in shadow mode now. */
+function mayReplace(earlier: Revision | undefined, { identity, manifest }: Revision): earlier is Revision {
+  if (earlier?.identity !== identity) return false;
+  return manifest.spec.shadowMode !== true || earlier.manifest.spec.shadowMode === true;
 }
 
 /** Leaves out earlier revisions, of the youngest resource first, while the snapshot would be too large. */

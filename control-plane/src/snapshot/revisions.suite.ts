@@ -13,6 +13,7 @@ export interface RevisionText {
   readonly createdMs?: number;
   readonly sizeBytes?: number;
   readonly sequence?: number;
+  readonly shadowMode?: boolean;
 }
 
 let sequence = 0;
@@ -24,6 +25,7 @@ export function revisionOf({
   identity = "one",
   createdMs = 0,
   sizeBytes,
+  shadowMode = false,
   ...rest
 }: RevisionText): Revision {
   const key = name.includes("/") ? name : `default/${name}`;
@@ -31,7 +33,8 @@ export function revisionOf({
   const bytes = Buffer.alloc(sizeBytes ?? text.length, text);
   sequence += 1;
   const namespace = key.slice(0, key.indexOf("/"));
-  const manifest = { apiVersion: API_VERSION, kind: KIND, metadata: { name: "test" }, spec: { domain: key } } as const;
+  const spec = { domain: key, shadowMode };
+  const manifest = { apiVersion: API_VERSION, kind: KIND, metadata: { name: "test" }, spec } as const;
   return {
     name: key,
     namespace,

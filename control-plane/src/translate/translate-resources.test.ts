@@ -149,6 +149,28 @@ describe("translateResources()", () => {
     expect(translateResources(state).accepted.map(({ lastGood: revision }) => revision)).toEqual([[]]);
   });
 
+  it("puts earlier revisions of a resource into shadow mode with it, and out of it", () => {
+    const [resource] = stateOfManifests({ name: "a", domain: "alpha" }).resources;
+    if (resource === undefined) throw new Error("No resource");
+    const withSwitch = (shadowMode: boolean) => ({
+      ...resource.resource,
+      spec: { ...resource.resource.spec, shadowMode },
+    });
+    const shadowed = (now: boolean, earlier: boolean): readonly (boolean | undefined)[] => {
+      const state = {
+        resources: [{ ...resource, resource: withSwitch(now), lastGood: [withSwitch(earlier)] }],
+        refusals: [],
+      };
+      return translateResources(state).accepted.flatMap(({ content, lastGood }) =>
+        [content, ...lastGood].map(({ message }) => message.descriptors[0]?.shadowMode),
+      );
+    };
+    expect([shadowed(true, false), shadowed(false, true)]).toEqual([
+      [true, true],
+      [false, false],
+    ]);
+  });
+
   it("counts no fleet of a resource that is refused for its domain", () => {
     const fleetsOf = (from: number): readonly string[] => Array.from({ length: 64 }, (_, index) => `f${from + index}`);
     const manifests = [

@@ -3,7 +3,7 @@
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
 import type { ManifestProblem } from "@weir/crds/schema/problems";
-import { modelOfResource, ruleProblems } from "@weir/crds/rate-limit-config/translate/translate";
+import { modelOfResource, ruleProblems, withShadowMode } from "@weir/crds/rate-limit-config/translate/translate";
 import { fieldPath, type FieldPath } from "@weir/limits/model/field-path";
 import { messageOfModel } from "@weir/limits/model/message";
 import { FleetNames } from "@weir/limits/ownership/fleet-names";
@@ -104,7 +104,7 @@ function translateAnew(resource: SourceResource): Translation {
   if (problems.length > 0) return { problems };
   const { namespace, name, createdMs, place, isLastGood, uid } = resource;
   const key = resourceKey(resource);
-  const { domain, fleets } = resource.resource.spec;
+  const { domain, fleets, shadowMode } = resource.resource.spec;
   const contentOf = (manifest: RateLimitConfigResource): ResourceContent => ({
     manifest,
     message: messageOfModel({ ...canonicalModel(modelOfResource(manifest)), name: key }),
@@ -123,7 +123,7 @@ function translateAnew(resource: SourceResource): Translation {
     place,
     isLastGood,
     content: contentOf(resource.resource),
-    lastGood: lastGood.map(contentOf),
+    lastGood: lastGood.map((revision) => contentOf(withShadowMode(revision, shadowMode))),
   };
   return { candidate };
 }

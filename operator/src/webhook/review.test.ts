@@ -72,9 +72,11 @@ describe("review() of a RateLimitConfig", () => {
     ]);
   });
 
-  it("review() lets an invalid one change when its spec stays, and one that is being deleted", () => {
+  it("review() lets an invalid one change when its rules stay, into shadow mode too, and one that is being deleted", () => {
     const invalid = config(INVALID);
     expect(findings(invalid, { oldObject: invalid })).toEqual({ problems: [], warnings: [PROBLEM] });
+    const switched = config({ ...INVALID, shadowMode: true });
+    expect(findings(switched, { oldObject: invalid }).problems).toEqual([]);
     const deleted = config(INVALID, { ...metadata("shop", "a"), deletionTimestamp: "2026-11-22T13:00:00Z" });
     expect(findings(deleted)).toEqual({ problems: [], warnings: [] });
   });

@@ -49,9 +49,15 @@ export function review({ group, kind, object, oldObject }: AdmissionRequest, con
       : kind === SERVICE_KIND
         ? reviewService(object, context, oldObject === undefined)
         : NOTHING;
-  // Labels of a resource that is invalid already can be changed; its status says what is wrong.
-  const isSameSpec = oldObject !== undefined && isDeepStrictEqual(object["spec"], oldObject["spec"]);
+  // Labels of a resource that is invalid already can be changed, and its rules switched off; its status says
+  // what is wrong.
+  const isSameSpec = oldObject !== undefined && isDeepStrictEqual(rulesIn(object), rulesIn(oldObject));
   return isSameSpec ? { problems: [], warnings: [...findings.problems, ...findings.warnings] } : findings;
+}
+
+/** The spec without the switch of all its rules. */
+function rulesIn(object: Mapping): Mapping {
+  return { ...mappingOf(object["spec"]), shadowMode: undefined };
 }
 
 function reviewConfig(object: Mapping, context: ReviewContext): Findings {

@@ -3,7 +3,7 @@
 import type { Log } from "@weir/common/log/log";
 import { API_VERSION, KIND, parseRateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
 import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
-import { ruleProblems } from "@weir/crds/rate-limit-config/translate/translate";
+import { ruleProblems, withShadowMode } from "@weir/crds/rate-limit-config/translate/translate";
 import { REVISION_PLURAL } from "@weir/crds/rate-limit-config-revision/revision";
 import { specOfRevision } from "@weir/crds/rate-limit-config-revision/revision-spec";
 import { type ApiResource, describeResource } from "@weir/kubernetes/client/api-resource";
@@ -171,7 +171,7 @@ function withRevisions(object: StoredObject, revisions: readonly RateLimitConfig
       name,
       createdMs,
       uid,
-      resource,
+      resource: withShadowMode(resource, object.shadowMode),
       place,
       isLastGood: true,
       lastGood: revisions,

@@ -12,6 +12,7 @@ interface ObjectText {
   readonly version?: string;
   readonly generation?: number;
   readonly domain?: unknown;
+  readonly shadowMode?: boolean;
   readonly metadata?: object;
 }
 
@@ -24,6 +25,7 @@ function object(text: ObjectText = {}): KubernetesObject {
     generation,
     domain = "alpha",
     metadata = {},
+    shadowMode,
   } = text;
   const content = {
     apiVersion: "ratelimit.weir.dev/v1alpha1",
@@ -36,7 +38,7 @@ function object(text: ObjectText = {}): KubernetesObject {
       creationTimestamp: "2026-01-31T12:00:00Z",
       ...metadata,
     },
-    spec: { domain },
+    spec: { domain, ...(shadowMode !== undefined && { shadowMode }) },
   };
   return { name, namespace, uid, resourceVersion: version, generation, content };
 }
@@ -117,6 +119,16 @@ describe("ObjectStore", () => {
     const store = newStore();
     store.put(object());
     expect([store.delete(object()), store.delete(object()), store.list().length]).toEqual([true, false, 0]);
+  });
+
+  it("puts the last good revision into shadow mode with its object, and out of it", () => {
+    const store = newStore();
+    store.put(object());
+    const switches = [true, false].map((shadowMode) => {
+      store.put(object({ domain: 5, shadowMode }));
+      return store.list()[0]?.resource?.resource.spec.shadowMode;
+    });
+    expect(switches).toEqual([true, false]);
   });
 
   it("keeps the last good revision of an object that is broken, through further broken ones, until it is right", () => {

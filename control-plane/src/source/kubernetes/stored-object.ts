@@ -5,6 +5,7 @@ import { hash } from "node:crypto";
 import { describeError } from "@weir/common/errors/service-error";
 import { excerpt } from "@weir/limits/go-yaml/node";
 import { checkStoredObject } from "@weir/crds/rate-limit-config/manifest/check-stored-object";
+import { withShadowMode } from "@weir/crds/rate-limit-config/translate/translate";
 import { fieldPath } from "@weir/limits/model/field-path";
 
 import type { SourceLocation, SourceRefusal, SourceResource } from "../source.ts";
@@ -22,6 +23,8 @@ export interface StoredObject {
   readonly generation: number | undefined;
   /** The domain in its spec, also when the rest is invalid; undefined when that is no text. */
   readonly domain: string | undefined;
+  /** The switch in its spec, also when the rest is invalid. */
+  readonly shadowMode: unknown;
   /** Hash of the spec as the server sent it. */
   readonly digest: string;
   /** The current revision, or the last good one while that is invalid; undefined when there is none. */
@@ -47,6 +50,7 @@ export function storedObject(object: KubernetesObject, before: StoredObject | un
     uid,
     generation,
     domain: domainOf(object),
+    shadowMode: specOf(object)["shadowMode"],
     digest,
   };
   const checked = tryObject(object);
@@ -54,7 +58,11 @@ export function storedObject(object: KubernetesObject, before: StoredObject | un
   const lastGood = same?.resource;
   return {
     ...known,
-    resource: lastGood === undefined ? undefined : { ...lastGood, isLastGood: true },
+    resource: lastGood && {
+      ...lastGood,
+      resource: withShadowMode(lastGood.resource, known.shadowMode),
+      isLastGood: true,
+    },
     refusals: checked.problems.map(({ path, message }) => ({
       place: placeOf(object),
       field: excerpt(fieldPath(path)),
@@ -67,10 +75,13 @@ export function storedObject(object: KubernetesObject, before: StoredObject | un
   };
 }
 
-function domainOf({ content }: KubernetesObject): string | undefined {
-  const spec = content["spec"] as Readonly<Record<string, unknown>> | null | undefined;
-  const domain = spec?.["domain"];
+function domainOf(object: KubernetesObject): string | undefined {
+  const { domain } = specOf(object);
   return typeof domain === "string" ? domain : undefined;
+}
+
+function specOf({ content }: KubernetesObject): Readonly<Record<string, unknown>> {
+  return (content["spec"] ?? {}) as Readonly<Record<string, unknown>>;
 }
 
 /** The creation time of an object, milliseconds since the epoch; 0 when none is known. */

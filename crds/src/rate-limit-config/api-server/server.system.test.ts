@@ -188,10 +188,10 @@ describe("kubectl", () => {
       return stdout.split("\n").map((line) => line.trim().split(/\s+/).join(" "));
     };
     const [head, row] = await shown();
-    expect(head).toBe("NAME DOMAIN ACCEPTED PROGRAMMED PODS REASON AGE");
+    expect(head).toBe("NAME DOMAIN ACCEPTED PROGRAMMED PODS REASON SHADOW AGE");
     expect(row).toMatch(/^columns columns True False 2\/3 RejectedByDataPlane \d+s$/);
     const [wideHead, wideRow] = await shown("-o", "wide");
-    expect(wideHead).toBe("NAME DOMAIN ACCEPTED PROGRAMMED PODS REASON FLEETS AGE");
+    expect(wideHead).toBe("NAME DOMAIN ACCEPTED PROGRAMMED PODS REASON SHADOW FLEETS AGE");
     expect(wideRow).toMatch(/^columns columns True False 2\/3 RejectedByDataPlane \["edge","core"\] \d+s$/);
   });
 

@@ -103,6 +103,7 @@ describe("crdYaml()", () => {
       'Programmed .status.conditions[?(@.type=="Programmed")].status',
       "Pods .status.pods.summary",
       'Reason .status.conditions[?(@.type=="Ready")].reason',
+      "Shadow .spec.shadowMode",
       "Fleets .spec.fleets",
       "Age .metadata.creationTimestamp",
     ]);

@@ -21,6 +21,7 @@ export const CONFIG_DEFINITION: Definition = {
     column("Programmed", "Loaded by the rate limit pods.", conditionPath("Programmed", "status")),
     column("Pods", "Pods that have loaded it, of those that should.", ".status.pods.summary"),
     column("Reason", "Why it is ready or not.", conditionPath("Ready", "reason")),
+    column("Shadow", "true: nothing is limited, only counted.", ".spec.shadowMode", "boolean"),
     { ...column("Fleets", "Fleets that it is for; empty means every fleet.", ".spec.fleets"), priority: 1 },
     column("Age", "Time since it was created.", ".metadata.creationTimestamp", "date"),
   ],

@@ -184,7 +184,7 @@ describe("parseRateLimitConfigResource() refuses", () => {
     { value: withSpec({ domian: "x" }), problems: ['spec.domian: unknown field "domian", did you mean "domain"?'] },
     {
       value: withSpec({ limits: [] }),
-      problems: ['spec.limits: unknown field "limits", known are descriptors, domain, fleets'],
+      problems: ['spec.limits: unknown field "limits", known are descriptors, domain, fleets, shadowMode'],
     },
     { value: withSpec({ fleets: [] }), problems: ["spec.fleets: must not be empty"] },
     { value: withSpec({ fleets: ["a", ""] }), problems: ["spec.fleets[1]: must not be empty"] },

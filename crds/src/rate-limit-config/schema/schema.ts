@@ -155,6 +155,10 @@ export const specSchema = z
           "Fleets of rate limit pods that these rules are for. Absent means every fleet; an empty list is not valid.",
         example: ["edge"],
       }),
+    shadowMode: flag(
+      "Put every rule of this resource that has a limit into shadow mode: nothing is limited, and everything is still counted. The switch " +
+        "for an emergency, which kubectl weir shadow sets.",
+    ),
     descriptors: list(descriptorSchema(1), {
       max: TOP_DESCRIPTORS_MAX,
       keys: DESCRIPTOR_KEYS,

@@ -112,6 +112,7 @@ export const statusSchema = z
       .optional()
       .meta({ description: "Domain that was observed; the resource owns it when it is accepted.", example: "shop" }),
     servesLastGood: flag("Whether an earlier revision of the rules is enforced, because the present one was rejected."),
+    shadowMode: flag("Whether the present rules are all in shadow mode by spec.shadowMode; absent when they are not."),
     pods: z
       .object({
         ...podCounts,

@@ -74,6 +74,14 @@ function rewriteMap(node: unknown, kind: keyof typeof FIELDS, model: AnyModel, r
         rewriteItem(item, inner, (value as readonly AnyModel[])[index], rewrite),
       );
   }
+  // Written on the resource in a manifest, for all of its rules.
+  if (
+    kind === "descriptor" &&
+    rewrite.to === "rules" &&
+    (model as DescriptorModel).shadowMode &&
+    !kept.has("shadowMode")
+  )
+    node.set(spelled("shadowMode", "rules"), true);
   if (
     kind !== "limit" ||
     rewrite.to !== "manifest" ||

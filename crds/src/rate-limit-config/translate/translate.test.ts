@@ -1,5 +1,6 @@
 // Tests of the way from the custom resource to the model, and on to the wire.
 import { messageOfModel, modelOfMessage } from "@weir/limits/model/message";
+import type { DescriptorModel } from "@weir/limits/model/model";
 import { describe, expect, it } from "vitest";
 
 import type { RateLimitConfigResource } from "../schema/schema.ts";
@@ -53,6 +54,21 @@ describe("modelOfResource()", () => {
         },
       ],
     });
+  });
+
+  it("puts every rule with a limit, at each level, into shadow mode when the resource is, and no other rule", () => {
+    const rateLimit = { unit: "day", requestsPerUnit: 1 };
+    const inner = [{ key: "limited", rateLimit, quotaMode: true }, { key: "exempt" }];
+    const descriptors = [
+      { key: "way", descriptors: inner },
+      { key: "both", rateLimit, descriptors: inner },
+    ];
+    const shadowed = (rules: readonly DescriptorModel[]): readonly string[] =>
+      rules.flatMap((rule) => [...(rule.shadowMode ? [rule.key] : []), ...shadowed(rule.descriptors)]);
+    const shadowedWith = (spec: object): readonly string[] =>
+      shadowed(modelOfResource(resource({ name: "shop" }, { domain: "d", descriptors, ...spec })).descriptors);
+    expect(shadowedWith({ shadowMode: true })).toEqual(["limited", "both", "limited"]);
+    expect([shadowedWith({}), shadowedWith({ shadowMode: false })]).toEqual([[], []]);
   });
 
   it("takes the empty value, which API servers add, for an absent one", () => {

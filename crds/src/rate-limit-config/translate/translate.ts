@@ -18,8 +18,17 @@ export function modelOfResource(resource: RateLimitConfigResource): RateLimitCon
   return {
     name: `${namespace ?? DEFAULT_NAMESPACE}/${name}`,
     domain: resource.spec.domain,
-    descriptors: (resource.spec.descriptors ?? []).map(modelOfDescriptor),
+    descriptors: (resource.spec.descriptors ?? []).map((spec) => modelOfDescriptor(spec, resource.spec.shadowMode)),
   };
+}
+
+/**
+ * An earlier revision with the switch of its resource as it is now: what pods enforce of a resource in shadow mode
+ * is in shadow mode, whatever the reason is that they do not enforce the present revision.
+ */
+export function withShadowMode(revision: RateLimitConfigResource, shadowMode: unknown): RateLimitConfigResource {
+  const isSame = (revision.spec.shadowMode ?? false) === (shadowMode === true);
+  return isSame ? revision : { ...revision, spec: { ...revision.spec, shadowMode: !revision.spec.shadowMode } };
 }
 
 /** What the validator of all rules finds in a resource that the schema accepts. */
@@ -32,13 +41,14 @@ export function ruleProblems(resource: RateLimitConfigResource): readonly Manife
   });
 }
 
-function modelOfDescriptor(spec: DescriptorSpec): DescriptorModel {
+/** `isShadow`: the whole resource is in shadow mode. A rule without a limit has nothing to be in shadow mode. */
+function modelOfDescriptor(spec: DescriptorSpec, isShadow = false): DescriptorModel {
   return {
     key: spec.key,
     value: spec.value ?? "",
     ...(spec.rateLimit === undefined ? {} : { rateLimit: modelOfLimit(spec.rateLimit) }),
-    descriptors: (spec.descriptors ?? []).map(modelOfDescriptor),
-    shadowMode: spec.shadowMode ?? false,
+    descriptors: (spec.descriptors ?? []).map((inner) => modelOfDescriptor(inner, isShadow)),
+    shadowMode: (spec.shadowMode ?? false) || (isShadow && spec.rateLimit !== undefined),
     detailedMetric: spec.detailedMetric ?? false,
     quotaMode: spec.quotaMode ?? false,
     valueToMetric: spec.valueToMetric ?? false,
