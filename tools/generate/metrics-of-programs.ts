@@ -101,6 +101,11 @@ async function scrapeOperator(root: string): Promise<string> {
   const controller = new ControllerMetricsSet(registry).of("controller", { concurrency: 1, monotonicMs });
   controller["read"]?.({ depth: 0, running: 0, workedMs: () => [] });
   new WebhookMetrics({ registry, monotonicMs }, "/validate");
+  const { observeShadowMode } = (await load(root, "operator/src/status/shadow-mode-metric.ts")) as {
+    observeShadowMode: (registry: unknown, configs: object) => void;
+  };
+  const config = { namespace: "shop", name: "checkout", content: { spec: { shadowMode: true } } };
+  observeShadowMode(registry, { list: () => [config] });
   return await registry.metrics();
 }
 

@@ -138,12 +138,14 @@ describe("monitoring", () => {
     const patch = [{ op: "add", path: "/webhooks/0/namespaceSelector", value }];
     await system.kubectl("patch", "validatingwebhookconfiguration", "weir", "--type=json", "-p", JSON.stringify(patch));
     await system.apply(manifestOf("twins", "twins", TWINS));
+    await system.kubectl("patch", "rlc", "twins", "--type=merge", "-p", JSON.stringify({ spec: { shadowMode: true } }));
     await system.applyLimit("mail", "week");
     await untilFiring(
       "WeirInvalidResources",
       "WeirQuarantinedResources",
       "WeirPodsBehind",
       "WeirConfigurationRejected",
+      "WeirShadowMode",
     );
   });
 

@@ -3,6 +3,7 @@ import { describeError } from "@weir/common/errors/service-error";
 import { checkStoredObject } from "@weir/crds/rate-limit-config/manifest/check-stored-object";
 import type { RateLimitConfigStatus } from "@weir/crds/rate-limit-config/schema/status-schema";
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
+import { fieldsOf, textOf } from "@weir/kubernetes/mapping";
 import { fieldPath } from "@weir/limits/model/field-path";
 
 /** What is wrong with a field. */
@@ -20,16 +21,19 @@ export interface ObservedResource {
   readonly domain: string | undefined;
   /** The fleets that it names; undefined: it is for every fleet. */
   readonly fleets: readonly string[] | undefined;
+  /** Whether it puts all its rules into shadow mode. */
+  readonly shadowMode: boolean;
   /** What the validator finds; empty when the spec is valid. */
   readonly problems: readonly StatusProblem[];
 }
 
 /** Reads and checks a resource. */
 export function observe({ uid, generation = 0, content }: KubernetesObject): ObservedResource {
-  const spec = content["spec"] as { readonly domain?: unknown; readonly fleets?: unknown } | null | undefined;
-  const domain = typeof spec?.domain === "string" ? spec.domain : undefined;
-  const fleets = Array.isArray(spec?.fleets) ? spec.fleets.filter((fleet) => typeof fleet === "string") : undefined;
-  return { uid, generation, domain, fleets, problems: problemsOf(content) };
+  const spec = fieldsOf(content["spec"]);
+  const { fleets: named } = spec;
+  const fleets = Array.isArray(named) ? named.filter((fleet) => typeof fleet === "string") : undefined;
+  const shadowMode = spec["shadowMode"] === true;
+  return { uid, generation, domain: textOf(spec["domain"]), fleets, shadowMode, problems: problemsOf(content) };
 }
 
 /** The status of an object; undefined when it has none. The API server has checked it by the schema. */

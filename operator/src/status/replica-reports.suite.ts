@@ -6,7 +6,14 @@ import { statusOf } from "./status-of.ts";
 /** The time at which statuses are computed, in milliseconds since the epoch. */
 export const NOW_MS = Date.UTC(2026, 0, 31, 12);
 /** A resource with valid rules. */
-export const RESOURCE: ObservedResource = { uid: "u1", generation: 3, domain: "mail", fleets: undefined, problems: [] };
+export const RESOURCE: ObservedResource = {
+  uid: "u1",
+  generation: 3,
+  domain: "mail",
+  fleets: undefined,
+  shadowMode: false,
+  problems: [],
+};
 
 /** A fleet of which so many pods have ACKed. */
 export function fleetOf(accepted: number, more: Partial<FleetPods> = {}): FleetPods {

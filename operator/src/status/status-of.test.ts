@@ -15,6 +15,12 @@ const REFUSED = knownOf({
 const NACKED = fleetOf(1, { rejected: [{ pod: "web/b", message: "shop/mail: no such unit" }] });
 
 describe("statusOf()", () => {
+  it("says that the rules are in shadow mode, and nothing while they are not", () => {
+    const shadowModeOf = (resource: ObservedResource) =>
+      statusOf(resource, reportsOf([knownOf()]), NOW_MS, undefined).status.shadowMode;
+    expect([true, false].map((shadowMode) => shadowModeOf({ ...RESOURCE, shadowMode }))).toEqual([true, undefined]);
+  });
+
   it.each<{
     when: string;
     resource?: ObservedResource;

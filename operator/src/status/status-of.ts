@@ -55,6 +55,7 @@ export function statusOf(
     ),
     ...(resource.domain !== undefined && { domain: resource.domain }),
     ...(view.known.length > 0 && { servesLastGood: view.known.some(({ servesLastGood }) => servesLastGood) }),
+    ...(resource.shadowMode && { shadowMode: true }),
     // Rules that are not accepted are sent to no pod.
     ...(view.hasAnswer && { pods: isAccepted ? withSummary(counts.all) : withSummary(NO_PODS) }),
     ...(isAccepted && counts.fleets.length > 0 && { fleets: counts.fleets.slice(0, FLEETS_MAX).map(withoutNone) }),

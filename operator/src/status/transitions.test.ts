@@ -44,6 +44,24 @@ describe("transitions()", () => {
       after: GOOD,
       reasons: ["Programmed"],
     },
+    {
+      what: "rules in shadow mode",
+      before: GOOD,
+      after: { ...GOOD, shadowMode: true },
+      reasons: ["ShadowModeOn"],
+    },
+    {
+      what: "rules that stay in shadow mode",
+      before: { ...GOOD, shadowMode: true },
+      after: { ...GOOD, shadowMode: true },
+      reasons: [],
+    },
+    {
+      what: "the end of shadow mode",
+      before: { ...GOOD, shadowMode: true },
+      after: GOOD,
+      reasons: ["ShadowModeOff"],
+    },
     { what: "silence", before: GOOD, after: statusWith("Unknown ReplicaSilent", "Unknown ReplicaSilent"), reasons: [] },
     {
       what: "the end of silence",

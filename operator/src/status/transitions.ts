@@ -9,7 +9,12 @@ const OUTAGES: ReadonlySet<string> = new Set(["ReplicaSilent", "NoControlPlane"]
 
 /** The events of a transition; `before` is undefined for a resource without a status. */
 export function transitions(before: RateLimitConfigStatus | undefined, after: RateLimitConfigStatus): EventText[] {
-  return [...acceptedEvents(before, after), ...programmedEvents(before, after), ...lastGoodEvents(before, after)];
+  return [
+    ...acceptedEvents(before, after),
+    ...programmedEvents(before, after),
+    ...lastGoodEvents(before, after),
+    ...shadowEvents(before, after),
+  ];
 }
 
 function acceptedEvents(before: RateLimitConfigStatus | undefined, after: RateLimitConfigStatus): EventText[] {
@@ -32,6 +37,26 @@ function lastGoodEvents(before: RateLimitConfigStatus | undefined, after: RateLi
   if (after.servesLastGood !== true || before?.servesLastGood === true) return [];
   const note = "An earlier revision of the rules is enforced, because the present one was rejected";
   return [{ type: "Warning", reason: "ServingLastGood", action: "Program", note }];
+}
+
+function shadowEvents(before: RateLimitConfigStatus | undefined, after: RateLimitConfigStatus): EventText[] {
+  const [was, is] = [before?.shadowMode === true, after.shadowMode === true];
+  if (was === is) return [];
+  return [
+    is
+      ? {
+          type: "Warning",
+          reason: "ShadowModeOn",
+          action: "Switch",
+          note: "No rule limits any more: spec.shadowMode is true",
+        }
+      : {
+          type: "Normal",
+          reason: "ShadowModeOff",
+          action: "Switch",
+          note: "The rules limit again: spec.shadowMode is not true",
+        },
+  ];
 }
 
 function conditionOf(status: RateLimitConfigStatus | undefined, type: string): StatusCondition | undefined {
