@@ -163,6 +163,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "explain",
       "convert",
       "status",
+      "shadow",
       "rollout",
       "client",
       "weir.ts",

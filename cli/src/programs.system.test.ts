@@ -70,11 +70,12 @@ describe("weir", () => {
   it.each([
     {
       args: ["chek"],
-      stderr: 'weir: unknown command "chek", known are: status, rollout, explain, check, convert; see weir --help\n',
+      stderr:
+        'weir: unknown command "chek", known are: status, rollout, shadow, explain, check, convert; see weir --help\n',
     },
     {
       args: [],
-      stderr: "weir: no command given, known are: status, rollout, explain, check, convert; see weir --help\n",
+      stderr: "weir: no command given, known are: status, rollout, shadow, explain, check, convert; see weir --help\n",
     },
     {
       args: ["check", "-x"],

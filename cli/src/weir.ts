@@ -36,6 +36,12 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map(
       help: async () => (await import("./rollout/arguments.ts")).ROLLOUT_HELP,
       load: async () => (await import("./rollout/rollout-command.ts")).runRollout,
     },
+    shadow: {
+      usage: "shadow on|off {NAME…|--all} [-n NAMESPACE] [-A] [--protected]",
+      summary: "Switches limits off now, and on again: rules in shadow mode count and limit nothing.",
+      help: async () => (await import("./shadow/arguments.ts")).SHADOW_HELP,
+      load: async () => (await import("./shadow/shadow-command.ts")).runShadow,
+    },
     explain: {
       usage: "explain {--file FILE|--from-cluster} --domain NAME --descriptor KEY=VALUE[,KEY=VALUE…]",
       summary: "Shows which rule limits a request and why not the others, its counter key and window, without any pod.",

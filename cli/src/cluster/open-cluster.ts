@@ -19,7 +19,7 @@ export interface Cluster {
   /** The namespace of the context. */
   readonly namespace: string;
   readonly access: ClusterAccess;
-  readonly objects: Pick<ObjectClient, "get">;
+  readonly objects: Pick<ObjectClient, "get" | "apply">;
   /** All objects of a resource; fails with ApiFailure. */
   readonly list: (resource: ApiResource, signal: AbortSignal) => Promise<readonly KubernetesObject[]>;
   readonly close: () => Promise<void>;
