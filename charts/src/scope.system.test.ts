@@ -209,10 +209,12 @@ describe("the operator", () => {
   it("follows the labels of Namespaces", async () => {
     await cluster.run(["label", "namespace", "web", "limits=on"]);
     await upgrade("watchNamespaceSelector=limits=on");
-    await expectReasons({ "shop rlc/a": "NotWatched", "web rlc/a": WATCHED });
+    await expectReasons({ "shop rlc/a": "NamespaceNotSelected", "web rlc/a": WATCHED });
     await cluster.run(["label", "namespace", "web", "limits-"]);
     await cluster.run(["label", "namespace", "shop", "limits=on"]);
-    await expectReasons({ "web rlc/a": "NotWatched", "shop rlc/a": WATCHED });
+    await expectReasons({ "web rlc/a": "NamespaceNotSelected", "shop rlc/a": WATCHED });
+    const accepted = 'jsonpath={.status.conditions[?(@.type=="Accepted")].status}';
+    expect(await cluster.run(["get", "rlc/a", "-n", "web", "-o", accepted])).toBe("Unknown");
     expect(await condition("rlc/a", "web", "message")).toBe(
       "Weir does not watch this namespace: its labels are not those of WATCH_NAMESPACE_SELECTOR, limits=on",
     );

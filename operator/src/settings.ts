@@ -160,7 +160,7 @@ function readNamespaces(read: EnvReader): Pick<Settings, "namespaces" | "namespa
   });
   const namespaceSelector = read.optionalString("WATCH_NAMESPACE_SELECTOR", {
     effect:
-      "The same as of the control plane: in Namespaces without these labels the status of each RateLimitConfig is NotWatched. Excludes WATCH_NAMESPACES.",
+      "The same as of the control plane: in Namespaces without these labels the status of each RateLimitConfig is NamespaceNotSelected. Excludes WATCH_NAMESPACES.",
   });
   if (namespaceSelector !== undefined && names.length > 0)
     read.problem(

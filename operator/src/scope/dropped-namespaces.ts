@@ -104,13 +104,14 @@ export class DroppedNamespaces implements Reconciler {
   async #mark(kind: StatusKind, namespace: string, signal: AbortSignal): Promise<ApiFailure | undefined> {
     const { log, objects } = this.#deps;
     const message = "Weir does not watch this namespace any more: WATCH_NAMESPACES does not name it";
+    const text = { reason: "NotWatched", message } as const;
     const found: KubernetesObject[] = [];
     const failure = await refusalOf(async () => {
       found.push(...(await objects.list(kind.api, namespace, signal)));
     });
     const failures = failure === undefined ? [] : [failure];
     for (const object of found) {
-      const refusal = await refusalOf(() => writeNotWatched(this.#deps, kind, { object, message }, signal));
+      const refusal = await refusalOf(() => writeNotWatched(this.#deps, kind, object, { text, signal }));
       if (refusal !== undefined) failures.push(refusal);
     }
     if (found.length > failures.length)

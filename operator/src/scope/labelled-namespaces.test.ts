@@ -52,7 +52,7 @@ describe("LabelledNamespaces", () => {
     expect(conditions).toHaveLength(3);
     expect(conditions[0]).toMatchObject({
       status: "Unknown",
-      reason: "NotWatched",
+      reason: "NamespaceNotSelected",
       message: "Weir does not watch this namespace: its labels are not those of WATCH_NAMESPACE_SELECTOR, limits=on",
     });
     expect(others).toEqual([]);

@@ -34,7 +34,8 @@ export class LabelledNamespaces implements Reconciler {
     if (object === undefined || namespaces.get({ namespace: "", name: key.namespace }) !== undefined)
       return await reconciler.reconcile(key, signal);
     const message = `Weir does not watch this namespace: its labels are not those of WATCH_NAMESPACE_SELECTOR, ${selector}`;
-    await writeNotWatched(this.#deps, CONFIG_STATUS, { object, message }, signal);
+    const text = { reason: "NamespaceNotSelected", message } as const;
+    await writeNotWatched(this.#deps, CONFIG_STATUS, object, { text, signal });
     return {};
   }
 }

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { CONFIG_STATUS, notWatchedStatus, SERVICE_STATUS } from "./not-watched.ts";
 
 const NOW_MS = Date.parse("2026-11-26T12:00:00.750Z");
+const WHY = { reason: "NotWatched", message: "why" } as const;
 const EARLIER = "2026-11-20T08:00:00Z";
 
 function condition(type: string, lastTransitionTime = "2026-11-26T12:00:00Z"): object {
@@ -15,7 +16,7 @@ describe("notWatchedStatus()", () => {
   it("keeps the domain of a RateLimitConfig, and counts no pods", () => {
     const conditions = [{ type: "Ready", status: "True", reason: "Ready", lastTransitionTime: EARLIER }];
     const status = { domain: "shop", pods: { total: 2 }, fleets: [], servesLastGood: false, conditions };
-    expect(notWatchedStatus({ content: { status }, generation: 3 }, CONFIG_STATUS, "why", NOW_MS)).toEqual({
+    expect(notWatchedStatus({ content: { status }, generation: 3 }, CONFIG_STATUS, WHY, NOW_MS)).toEqual({
       domain: "shop",
       observedGeneration: 3,
       conditions: [condition("Accepted"), condition("Programmed"), condition("Ready")],
@@ -27,7 +28,7 @@ describe("notWatchedStatus()", () => {
     const { conditions, ...rest } = notWatchedStatus(
       { content: { status }, generation: 3 },
       SERVICE_STATUS,
-      "why",
+      WHY,
       NOW_MS,
     );
     expect(rest).toEqual({ replicas: 2, selector: "a=b", fleet: "shop.edge", observedGeneration: 3 });
@@ -38,9 +39,9 @@ describe("notWatchedStatus()", () => {
 
   it("keeps the time of a condition that was Unknown, and needs no status", () => {
     const status = { conditions: [{ type: "Ready", status: "Unknown", lastTransitionTime: EARLIER }] };
-    const after = notWatchedStatus({ content: { status }, generation: 3 }, CONFIG_STATUS, "why", NOW_MS);
+    const after = notWatchedStatus({ content: { status }, generation: 3 }, CONFIG_STATUS, WHY, NOW_MS);
     expect(after["conditions"]).toContainEqual(condition("Ready", EARLIER));
-    expect(notWatchedStatus({ content: {}, generation: 3 }, CONFIG_STATUS, "why", NOW_MS)).toMatchObject({
+    expect(notWatchedStatus({ content: {}, generation: 3 }, CONFIG_STATUS, WHY, NOW_MS)).toMatchObject({
       conditions: [condition("Accepted"), condition("Programmed"), condition("Ready")],
     });
   });

@@ -39,17 +39,24 @@ export const SERVICE_STATUS: StatusKind = {
   kept: ["replicas", "selector", "fleet"],
 };
 
+/** Why nothing is known, and the setting that says so. */
+export interface NotWatchedText {
+  /** `NotWatched`: no setting names the namespace any more; `NamespaceNotSelected`: its labels are not those wanted. */
+  readonly reason: "NotWatched" | "NamespaceNotSelected";
+  readonly message: string;
+}
+
 export interface NotWatchedDeps {
   /** Milliseconds since the epoch, for the times of conditions. */
   readonly clock: () => number;
   readonly objects: Pick<ObjectWriter, "apply">;
 }
 
-/** The status; its conditions are Unknown. `message` names the setting. */
+/** The status; its conditions are Unknown. */
 export function notWatchedStatus(
   { content, generation = 0 }: Pick<KubernetesObject, "content" | "generation">,
   { conditions, kept }: StatusKind,
-  message: string,
+  { reason, message }: NotWatchedText,
   nowMs: number,
 ): Readonly<Record<string, unknown>> {
   const before = fieldsOf(content["status"]);
@@ -64,7 +71,7 @@ export function notWatchedStatus(
       return {
         type,
         status: "Unknown",
-        reason: "NotWatched",
+        reason,
         message,
         observedGeneration: generation,
         lastTransitionTime,
@@ -77,10 +84,10 @@ export function notWatchedStatus(
 export async function writeNotWatched(
   { clock, objects }: NotWatchedDeps,
   kind: StatusKind,
-  { object, message }: { readonly object: KubernetesObject; readonly message: string },
-  signal: AbortSignal,
+  object: KubernetesObject,
+  { text, signal }: { readonly text: NotWatchedText; readonly signal: AbortSignal },
 ): Promise<void> {
-  const status = notWatchedStatus(object, kind, message, clock());
+  const status = notWatchedStatus(object, kind, text, clock());
   if (isDeepStrictEqual(object.content["status"], status)) return;
   const { name, namespace, resourceVersion } = object;
   const metadata = { name, namespace, resourceVersion };

@@ -32,7 +32,7 @@ const condition = conditionSchema({
     "both, with the reason of the first that is not True.",
   reason:
     "Why, in one word for programs. Accepted: Valid, InvalidSpec, DomainConflict, TooManyFleets, TooMany, TooLarge. Programmed: Programmed, " +
-    "PartiallyProgrammed, Pending, NoDataPlane, RejectedByDataPlane, NotAccepted. Both: Pending, ReplicaSilent, NoControlPlane, NotWatched.",
+    "PartiallyProgrammed, Pending, NoDataPlane, RejectedByDataPlane, NotAccepted. Both: Pending, ReplicaSilent, NoControlPlane, NotWatched, NamespaceNotSelected.",
   example: {
     type: "Programmed",
     status: "False",
