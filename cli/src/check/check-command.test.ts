@@ -184,10 +184,6 @@ describe("runCheck() on what is wrong in a file", () => {
       line: '4:16: spec.domain: must not contain the control character U+0085, is "a\\u0085"',
     },
     {
-      file: manifest("a", "a, fleets: null"),
-      line: "4:27: spec.fleets: must not be null: leave the field out, or give it a value",
-    },
-    {
       file: "apiVersion: v1\nkind: [\n",
       line: "3:1: not valid YAML: flow sequence in block collection must be sufficiently indented and end with a ]",
     },
@@ -393,6 +389,22 @@ describe("runCheck() on rules that may not mean what they say", () => {
     );
   });
 
+  it("takes null for an absent field, and warns of it where server-side apply refuses it", async () => {
+    const head = "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitService\nmetadata: {name: a, labels: }";
+    write({
+      "a.yaml": `${head}\nspec:\n  backend: {type: memory}\n  replicas:\n`,
+      "b.yaml": `${head.replace("Service", "Config")}\nspec:\n  domain: shop\n  fleets: null\n`,
+    });
+    const { code, stdout } = await check(["a.yaml", "b.yaml"]);
+    const text =
+      "warning: is null, which counts as absent, and which kubectl apply --server-side refuses: leave the field out\n";
+    expect(stdout.split(/(?<=\n)/).slice(0, -1)).toEqual([
+      `a.yaml:6:12: spec.replicas: ${text}`,
+      `b.yaml:6:11: spec.fleets: ${text}`,
+    ]);
+    expect(code).toBe(0);
+  });
+
   it("warns of a limit of 0", async () => {
     const rule = "{key: a, rate_limit: {unit: second, requests_per_unit: 0}}";
     write({ "b.yaml": `domain: files\ndescriptors: [${rule}]\n` });
@@ -462,6 +474,20 @@ describe("runCheck() on manifests of other kinds", () => {
     },
   );
 
+  it("skips kinds of other products that have the names of ours", async () => {
+    const gloo = "apiVersion: ratelimit.solo.io/v1alpha1\nkind: RateLimitConfig\nspec: {raw: {}}\n";
+    const emissary = "apiVersion: getambassador.io/v3alpha1\nkind: RateLimitService\nspec: {service: a}\n";
+    write({ "a.yaml": [gloo, emissary, manifest("a", "shop")].join("---\n") });
+    expect((await check(["a.yaml"])).stdout).toBe(
+      "1 file with 1 resource and 0 rule files, 2 manifests of other kinds skipped: no problems\n",
+    );
+    write({ "a.yaml": gloo });
+    expect(await check(["a.yaml"])).toMatchObject({
+      code: 1,
+      stderr: "weir check: --skip-other-kinds skips manifests of other kinds\n",
+    });
+  });
+
   it("skips them next to other items of a list", async () => {
     const items = `- {apiVersion: v1, kind: Service}\n- {apiVersion: v1, kind: Secret}\n`;
     write({ "a.yaml": `apiVersion: v1\nkind: List\nitems:\n${items}` });
@@ -515,7 +541,6 @@ describe("runCheck() on RateLimitServices", () => {
   it.each([
     { spec: "  replica: 2", line: '6:3: spec.replica: unknown field "replica", did you mean "replicas"?' },
     { spec: '  replicas: "2"', line: '6:13: spec.replicas: must be a whole number, is "2": leave out the quotes' },
-    { spec: "  replicas:", line: "6:12: spec.replicas: must not be null: leave the field out, or give it a value" },
     { spec: "  replicas: 1\n  replicas: 2", line: '7:3: duplicate key "replicas", first on line 6' },
     {
       spec: "  failureMode: open",

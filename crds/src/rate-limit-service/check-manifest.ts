@@ -23,7 +23,7 @@ export function checkServiceManifest(value: unknown): ServiceFindings {
   return {
     resource,
     problems: [...serviceRuleProblems(resource), ...environment.problems, ...fleet.problems],
-    warnings: [...environment.warnings, ...fleet.warnings],
+    warnings: [...parsed.warnings, ...environment.warnings, ...fleet.warnings],
   };
 }
 

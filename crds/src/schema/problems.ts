@@ -23,7 +23,8 @@ const EXPECTED: Readonly<Record<string, string>> = {
   array: "a list",
 };
 
-const NULL_MESSAGE = "must not be null: leave the field out, or give it a value";
+const NULL_MESSAGE =
+  "is null, which counts as absent, and which kubectl apply --server-side refuses: leave the field out";
 
 /** One thing that is wrong in a resource. */
 export interface ManifestProblem {
@@ -62,17 +63,22 @@ function problemOfIssue(issue: z.core.$ZodIssue): ManifestProblem {
 }
 
 /**
- * A copy of a value without the fields that its schema does not know, and without fields that are
- * null. Both are reported, but for the nulls that `kubectl apply --server-side` accepts: those
- * outside of `spec`, and of fields with a default. `ends` has the messages for fields that are
- * unknown only because the schema ends.
+ * A copy of a value without the fields that its schema does not know, which are problems, and without
+ * fields that are null, which the API server drops. `nulls` has those of them that `kubectl apply
+ * --server-side` refuses: in `spec`, and without a default. `ends` has the messages for fields that
+ * are unknown only because the schema ends.
  */
 export function omitUnknown(
   value: unknown,
   schema: z.ZodType,
   ends: Readonly<Record<string, string>>,
-): { readonly value: unknown; readonly problems: readonly ManifestProblem[] } {
+): {
+  readonly value: unknown;
+  readonly problems: readonly ManifestProblem[];
+  readonly nulls: readonly ManifestProblem[];
+} {
   const problems: ManifestProblem[] = [];
+  const nulls: ManifestProblem[] = [];
   const copy = (from: unknown, known: z.core.$ZodType, path: FieldPath): unknown => {
     if (known instanceof z.ZodOptional) return copy(from, known.unwrap(), path);
     if (known instanceof z.ZodArray && Array.isArray(from))
@@ -87,11 +93,11 @@ export function omitUnknown(
         problems.push({ path: [...path, key], message, about: "name" });
       } else if (inner !== null) entries.push([key, copy(inner, field, [...path, key])]);
       else if ((path[0] ?? key) === "spec" && z.globalRegistry.get(field)?.["default"] === undefined)
-        problems.push({ path: [...path, key], message: NULL_MESSAGE });
+        nulls.push({ path: [...path, key], message: NULL_MESSAGE });
     }
     return Object.fromEntries(entries);
   };
-  return { value: copy(value, schema, []), problems };
+  return { value: copy(value, schema, []), problems, nulls };
 }
 
 function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {

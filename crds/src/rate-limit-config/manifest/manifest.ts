@@ -1,5 +1,6 @@
 // Reads manifests as kubectl does, with line, column and field of everything that the API server or the data plane would
 // refuse.
+import { editDistance } from "@weir/common/text/edit-distance";
 import { type PlainValue, readYamlDocuments, type YamlDocument } from "@weir/limits/go-yaml/json-documents";
 import { excerpt, type SourceLocation } from "@weir/limits/go-yaml/node";
 import { type FieldPath, fieldPath } from "@weir/limits/model/field-path";
@@ -11,6 +12,14 @@ import { ruleProblems } from "../translate/translate.ts";
 
 /** What can be the name of an object at all (RFC 1123); the schema says it in words. */
 const NAME = /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/;
+
+const [GROUP = ""] = API_VERSION.split("/");
+
+/** The end of every API group of ours. */
+const DOMAIN = "weir.dev";
+
+/** Most edits that a misspelt API group may be away from ours. */
+const GROUP_EDITS_MAX = 3;
 
 /** Most problems that are reported of one resource or text. */
 const PROBLEMS_MAX = 100;
@@ -95,8 +104,8 @@ export function readManifests(text: string): readonly ManifestDocument[] {
 /** How texts are read. */
 export interface ManifestOptions<Other> {
   /**
-   * What becomes of documents of other kinds. "skip" leaves out what has neither our API group nor one of
-   * our kinds, while what has one of the two is still misspelt; "skip-in-streams" does so next to other
+   * What becomes of documents of other kinds. "skip" leaves out what has another API group, also when its
+   * kind has the name of one of ours, as kinds of other products have; "skip-in-streams" does so next to other
    * documents only, as helm and kustomize print them.
    */
   readonly otherKinds?: "refuse" | "skip" | "skip-in-streams";
@@ -179,7 +188,14 @@ function isOtherKind(value: PlainValue | undefined, kinds: readonly string[]): b
   const { apiVersion, kind } = value;
   if (typeof apiVersion !== "string" || typeof kind !== "string" || apiVersion === "" || kind === "" || kind === "List")
     return false;
-  return apiVersion.split("/")[0] !== API_VERSION.split("/")[0] && !kinds.includes(kind);
+  const [group = "", version] = apiVersion.split("/");
+  if (group === GROUP) return false;
+  return !kinds.includes(kind) || (version !== undefined && !isMisspeltGroup(group));
+}
+
+/** Whether an API group of one of our kinds is probably ours, and not that of another product. */
+function isMisspeltGroup(group: string): boolean {
+  return group.endsWith(DOMAIN) || (group.length <= 2 * GROUP.length && editDistance(group, GROUP) <= GROUP_EDITS_MAX);
 }
 
 function readCandidate<Other>(
@@ -214,6 +230,7 @@ function readCandidate<Other>(
     ...found,
     ...(parsed.ok && { resource: parsed.resource }),
     ...(identity && { identity }),
+    ...(parsed.ok && parsed.warnings.length > 0 && { warnings: placed(parsed.warnings) }),
     problems: placed(kind === undefined ? problems : problems.map((problem) => withKinds(problem, kind.kind))),
   };
 }

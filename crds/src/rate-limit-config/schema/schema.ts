@@ -1,6 +1,5 @@
 // The RateLimitConfig custom resource: one definition gives the TypeScript type, the checks of manifests and the schema
 // of the CRD. What needs several fields or rules together is checked by the validator of @weir/limits.
-import { fieldPath } from "@weir/limits/model/field-path";
 import type { DescriptorModel } from "@weir/limits/model/model";
 import * as z from "zod";
 
@@ -192,12 +191,17 @@ export type RateLimitConfigResource = z.infer<typeof storedResource>;
 
 /** A resource, or what is wrong with it. */
 export type ParsedResource =
-  | { readonly ok: true; readonly resource: RateLimitConfigResource }
+  | {
+      readonly ok: true;
+      readonly resource: RateLimitConfigResource;
+      /** Fields that are null, where not every way to apply a manifest accepts that. */
+      readonly warnings: readonly ManifestProblem[];
+    }
   | { readonly ok: false; readonly problems: readonly ManifestProblem[] };
 
 /**
- * Checks a value against the schema. Unknown fields and nulls are refused, unless `unknownFields`
- * says to ignore them: for values that come from an API server, which may be newer than this
+ * Checks a value against the schema. Fields that are null count as absent. Unknown fields are refused,
+ * unless `unknownFields` says to ignore them: for values that come from an API server, which may be newer than this
  * program, and has checked labels and the like by itself.
  */
 export function parseRateLimitConfigResource(
@@ -211,13 +215,10 @@ export function parseRateLimitConfigResource(
   const known = omitUnknown(value, schema, { descriptors: `rules nest at most ${DESCRIPTOR_DEPTH_MAX} levels deep` });
   const parsed = schema.safeParse(known.value, { reportInput: true });
   const problems = options.unknownFields === "ignore" ? [] : [...known.problems];
-  if (!parsed.success) {
-    // A required field that is null is not also missing.
-    const reported = new Set(problems.map(({ path }) => fieldPath(path)));
-    const found = problemsOfError(parsed.error);
-    problems.push(...found.filter(({ path }) => !reported.has(fieldPath(path))));
-  }
-  return parsed.success && problems.length === 0 ? { ok: true, resource: parsed.data } : { ok: false, problems };
+  if (!parsed.success) problems.push(...problemsOfError(parsed.error));
+  return parsed.success && problems.length === 0
+    ? { ok: true, resource: parsed.data, warnings: known.nulls }
+    : { ok: false, problems };
 }
 
 /** A rule of a level, counted from 1; rules of the last level have none below them. */

@@ -1,6 +1,5 @@
 // The RateLimitService custom resource: one definition gives the TypeScript type, the checks of manifests and the
 // schema of the CRD.
-import { fieldPath } from "@weir/limits/model/field-path";
 import * as z from "zod";
 
 import { API_VERSION } from "../../schema/api-version.ts";
@@ -137,7 +136,12 @@ export type RateLimitServiceStatus = z.infer<typeof statusSchema>;
 
 /** A resource, or what is wrong with it. */
 export type ParsedService =
-  | { readonly ok: true; readonly resource: RateLimitServiceResource }
+  | {
+      readonly ok: true;
+      readonly resource: RateLimitServiceResource;
+      /** Fields that are null, where not every way to apply a manifest accepts that. */
+      readonly warnings: readonly ManifestProblem[];
+    }
   | { readonly ok: false; readonly problems: readonly ManifestProblem[] };
 
 /** The rules between fields that a valid resource does not keep, as the API server has them. */
@@ -163,12 +167,8 @@ export function parseRateLimitService(
   const known = omitUnknown(value, schema, {});
   const parsed = schema.safeParse(known.value, { reportInput: true });
   const problems = isStored ? [] : [...known.problems];
-  if (!parsed.success) {
-    const reported = new Set(problems.map(({ path }) => fieldPath(path)));
-    const found = problemsOfError(parsed.error);
-    problems.push(...found.filter(({ path }) => !reported.has(fieldPath(path))));
-  }
+  if (!parsed.success) problems.push(...problemsOfError(parsed.error));
   return parsed.success && problems.length === 0
-    ? { ok: true, resource: parsed.data as RateLimitServiceResource }
+    ? { ok: true, resource: parsed.data as RateLimitServiceResource, warnings: known.nulls }
     : { ok: false, problems };
 }
