@@ -70,6 +70,21 @@ export function tooLargeRefusals({ admission }: PublisherState): readonly Refusa
   }));
 }
 
+/**
+ * Refusals with the names of the resources that they are about: a file that does not parse names none, and its last
+ * good ones stay. So its problem is reported once, as theirs.
+ */
+export function namedRefusals({ desired }: PublisherState, refusals: readonly Refusal[]): readonly Refusal[] {
+  const named = new Set(refusals.map(({ resource }) => resource));
+  const kept = (desired?.accepted ?? []).filter(({ key, isLastGood }) => isLastGood && !named.has(key));
+  const byFile = Map.groupBy(kept, ({ place }) => place.file);
+  return refusals.flatMap((refusal) => {
+    const isUnnamed = refusal.resource === undefined && refusal.keepsLastGood;
+    const owners = isUnnamed ? byFile.get(refusal.place.file) : undefined;
+    return owners === undefined ? [refusal] : owners.map(({ key }) => ({ ...refusal, resource: key }));
+  });
+}
+
 function collectFacts(publisher: PublisherState, refused: readonly Refusal[]): ReadonlyMap<string, ResourceFacts> {
   const known = new Map<string, ResourceFacts>();
   const factsOf = (key: string): ResourceFacts =>
@@ -81,13 +96,6 @@ function collectFacts(publisher: PublisherState, refused: readonly Refusal[]): R
   for (const resource of publisher.read?.resources ?? []) factsOf(resourceKey(resource)).written ??= resource;
   for (const accepted of publisher.desired?.accepted ?? []) factsOf(accepted.key).accepted = accepted;
   for (const refusal of refused) if (refusal.resource !== undefined) factsOf(refusal.resource).refusals.push(refusal);
-  const unnamed = refused.filter(({ resource, keepsLastGood }) => resource === undefined && keepsLastGood);
-  const byFile = Map.groupBy(unnamed, ({ place }) => place.file);
-  for (const { accepted, refusals } of known.values()) {
-    // A file that does not parse names no resource, and its last good ones stay.
-    if (accepted?.isLastGood === true && refusals.length === 0)
-      refusals.push(...(byFile.get(accepted.place.file) ?? []));
-  }
   return known;
 }
 

@@ -269,6 +269,8 @@ describe("reportRollout()", () => {
     expect(report.resources[0]?.problems.map(({ message }) => message)).toEqual(
       report.refusals.filter(({ file }) => file === "a.yaml").map(({ message }) => message),
     );
+    // Once: as a problem of the resource, and not of a file without one.
+    expect(rolloutMessage(report).unreadable.map(({ location }) => location)).toEqual(["c.yaml:1:1"]);
     // Its own problem is enough when it has one.
     const broken = reportOf(
       publisherOfState(look({ "a.yaml": a.replace("minute", "fortnight"), "b.yaml": b, "c.yaml": "" })),

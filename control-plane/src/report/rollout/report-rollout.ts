@@ -8,7 +8,7 @@ import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 import type { SourceCondition } from "../../source/source.ts";
 import { addFleetWarnings } from "./fleet-warnings.ts";
 import { type FleetMembers, groupPods } from "./pod-groups.ts";
-import { reportResources, tooLargeRefusals } from "./report-resources.ts";
+import { namedRefusals, reportResources, tooLargeRefusals } from "./report-resources.ts";
 import type { FleetReport, PodReportEntry, RefusalReport, RolloutFilter, RolloutReport } from "./rollout-report.ts";
 
 /** The input of a report. */
@@ -35,7 +35,7 @@ function reportFacts(facts: RolloutFacts, filter: RolloutFilter): RolloutReport 
   const pods = facts.pods.filter(({ fleet }) => isOfFleet(fleet, publisher, filter));
   const shown = filter.fleet === undefined ? undefined : entryFor(publication, filter.fleet);
   const fleets = membersOf(publisher, pods).filter(({ fleet }) => shown === undefined || fleet === shown);
-  const refusals = [...(publisher.desired?.refusals ?? []), ...tooLargeRefusals(publisher)];
+  const refusals = namedRefusals(publisher, [...(publisher.desired?.refusals ?? []), ...tooLargeRefusals(publisher)]);
   const { fleets: grouped, groupOf } = groupPods(fleets, publisher);
   const resources = reportResources(publisher, refusals, grouped, filter);
   return {
