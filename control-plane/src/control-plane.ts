@@ -31,7 +31,7 @@ import { DirectorySource, type DirectorySourceDeps } from "./source/directory/di
 import { KubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
 import type { Source } from "./source/source.ts";
 import { createMetrics, type Metrics } from "./status/metrics.ts";
-import { loopbackServers } from "./status/loopback-servers.ts";
+import { loopbackServer } from "./status/loopback-server.ts";
 import { statusRoutes, withoutReports } from "./status/status-routes.ts";
 
 /** How often conditions that change without an event are checked for watchers, in milliseconds. */
@@ -58,7 +58,7 @@ export class ControlPlane {
   readonly ads: AdsServer;
   readonly http: AdminServer;
   /** The listeners of the loopback addresses. */
-  readonly loopback: readonly AdminServer[];
+  readonly loopback: AdminServer | undefined;
   readonly #deps: ControlPlaneDeps;
   readonly #settings: Settings;
   readonly #self = { replica: hostname(), instance: randomUUID() };
@@ -90,7 +90,7 @@ export class ControlPlane {
     this.ads = this.#createAdsServer();
     const routes = this.#httpRoutes();
     this.http = this.#createHttpServer(routes);
-    this.loopback = loopbackServers({ log }, routes, settings.http.loopbackPort);
+    this.loopback = loopbackServer({ log }, routes, settings.http.loopbackPort);
     this.#follower = new PushFollower({ log, clock, publisher: this.#publisher, pods: this.#pods, tracer, markFailed });
     this.#fleetWatch = new FleetWatch({
       log,
@@ -122,7 +122,7 @@ export class ControlPlane {
 
   /** Source, addresses and protection, for the log. */
   describe(): LogFields {
-    const [loopback] = this.loopback;
+    const { loopback } = this;
     return {
       source: this.#source.location,
       ads: addressOf(this.ads),
@@ -209,7 +209,13 @@ export class ControlPlane {
     // HTTP first, so that a start that waits has a status page; pods last, when there is a
     // snapshot.
     const tls = this.#security.kind === "mutual-tls" ? [this.#security.files] : [];
-    const first = [this.http, ...this.loopback, this.#conditionCheck(), this.#fleetWatch, ...tls];
+    const first = [
+      this.http,
+      ...(this.loopback === undefined ? [] : [this.loopback]),
+      this.#conditionCheck(),
+      this.#fleetWatch,
+      ...tls,
+    ];
     const followers: readonly Part[] = [
       this.#follower,
       new QuarantineLog({ log, pods: this.#pods }),

@@ -57,9 +57,7 @@ describe("LOOPBACK_PORT", () => {
 
   it("listens on no address but those of loopback", async () => {
     await start({ HTTP_REPORTS: "false", LOOPBACK_PORT: String(port) });
-    expect(controlPlane.loopback.map((each) => each.address())).toEqual(
-      loopbackHosts().map((host) => ({ host, port })),
-    );
+    expect(controlPlane.loopback?.address()).toEqual({ host: "127.0.0.1", port });
     // Of the same machine and the same interface: only the address differs.
     await expect(fetch(`http://127.0.0.2:${port}/status`)).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
   });
@@ -79,7 +77,7 @@ describe("LOOPBACK_PORT", () => {
 
   it("opens no listener with LOOPBACK_PORT=0", async () => {
     await start({ LOOPBACK_PORT: "0" });
-    expect(controlPlane.loopback).toEqual([]);
+    expect(controlPlane.loopback).toBeUndefined();
     expect(controlPlane.describe()).not.toHaveProperty("loopback");
   });
 });

@@ -1,4 +1,5 @@
 // Tests of settings.ts.
+import { everyHost } from "@weir/common/net/loopback";
 import type { SettingProblem, SettingsError } from "@weir/common/settings/read-env";
 import { describe, expect, it } from "vitest";
 
@@ -26,7 +27,7 @@ describe("parseSettings()", () => {
     expect(parseSettings(TLS)).toMatchObject({
       source: { kind: "directory", directory: "limits" },
       ads: {
-        host: "0.0.0.0",
+        host: everyHost(),
         port: 18_000,
         connectionAgeMaxMs: 3_600_000,
         streamsPerIdentityMax: 2000,
@@ -40,7 +41,7 @@ describe("parseSettings()", () => {
           reportNames: undefined,
         },
       },
-      http: { host: "0.0.0.0", port: 8090, hasReports: true, loopbackPort: 0 },
+      http: { host: everyHost(), port: 8090, hasReports: true, loopbackPort: 0 },
       debounceQuietMs: 100,
       debounceMaxMs: 1000,
       snapshotMaxBytes: 4_128_768,

@@ -88,7 +88,7 @@ function readSettings(read: EnvReader): Settings {
   return {
     source,
     ads: {
-      host: read.string("ADS_HOST", { default: "0.0.0.0", effect: "Address of the listener for rate limit pods." }),
+      host: read.host("ADS_HOST", { effect: "Address of the listener for rate limit pods" }),
       port: read.port("ADS_PORT", { default: 18_000, effect: "Port of the listener for rate limit pods (ADS)." }),
       security: readAdsSecurity(read),
       connectionAgeMaxMs: read.durationMs("ADS_MAX_CONNECTION_AGE", {
@@ -107,9 +107,8 @@ function readSettings(read: EnvReader): Settings {
       }),
     },
     http: {
-      host: read.string("HTTP_HOST", {
-        default: "0.0.0.0",
-        effect: "Address of the listener for the rollout API, status, probes and metrics.",
+      host: read.host("HTTP_HOST", {
+        effect: "Address of the listener for the rollout API, status, probes and metrics",
       }),
       port: read.port("HTTP_PORT", {
         default: 8090,

@@ -1,6 +1,7 @@
 // Tests of settings.ts.
 import { join } from "node:path";
 
+import { everyHost } from "@weir/common/net/loopback";
 import type { SettingProblem, SettingsError } from "@weir/common/settings/read-env";
 import { describe, expect, it } from "vitest";
 
@@ -33,7 +34,7 @@ describe("parseSettings()", () => {
       namespace: "weir-system",
       namespaces: undefined,
       namespaceSelector: undefined,
-      http: { host: "0.0.0.0", port: 8091 },
+      http: { host: everyHost(), port: 8091 },
       lease: { name: "weir-operator", durationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 },
       reconcile: { concurrency: 8, resyncMs: 600_000 },
       controlPlane: {
@@ -69,7 +70,7 @@ describe("parseSettings()", () => {
     },
     {
       env: { ...TLS, WEBHOOK_PORT: "9443" },
-      expected: { webhook: { host: "0.0.0.0", port: 9443, tls: { certPath: "tls.crt", keyPath: "tls.key" } } },
+      expected: { webhook: { host: everyHost(), port: 9443, tls: { certPath: "tls.crt", keyPath: "tls.key" } } },
     },
     {
       env: { ...TLS, WEBHOOK_PORT: "9443", WEBHOOK_TLS_CERT: "hook.crt", WEBHOOK_TLS_KEY: "hook.key" },

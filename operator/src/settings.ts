@@ -102,7 +102,7 @@ function readSettings(read: EnvReader, podNamespace: () => string | undefined): 
     connection: readConnection(read),
     ...readNamespaces(read),
     http: {
-      host: read.string("HTTP_HOST", { default: "0.0.0.0", effect: "Address of the listener for probes and metrics." }),
+      host: read.host("HTTP_HOST", { effect: "Address of the listener for probes and metrics" }),
       port: read.port("HTTP_PORT", { default: 8091, effect: "Port of the listener for probes and metrics." }),
     },
     lease: readLease(read),
@@ -274,7 +274,7 @@ function readCertificates(
     effect: "Service of the admission webhook in OPERATOR_NAMESPACE, for the certificate that the operator makes.",
   });
   checkName(read, "WEBHOOK_SERVICE", webhookService);
-  const host = read.string("WEBHOOK_HOST", { default: "0.0.0.0", effect: "Address of the admission webhook." });
+  const host = read.host("WEBHOOK_HOST", { effect: "Address of the admission webhook" });
   const port = read.port("WEBHOOK_PORT", { default: 0, effect: "Port of the admission webhook; 0 serves none." });
   const paths = {
     WEBHOOK_TLS_CERT: read.optionalString("WEBHOOK_TLS_CERT", {

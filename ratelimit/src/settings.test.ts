@@ -1,3 +1,4 @@
+import { everyHost } from "@weir/common/net/loopback";
 import { SettingsError, type SettingProblem } from "@weir/common/settings/read-env";
 import { describe, expect, it } from "vitest";
 
@@ -79,14 +80,14 @@ describe("parseSettings", () => {
   it("parseSettings() gives the documented defaults when nothing is set", () => {
     expect(parseSettings({})).toMatchObject({
       server: {
-        http: { host: "0.0.0.0", port: 8080 },
+        http: { host: everyHost(), port: 8080 },
         grpc: {
-          address: { kind: "tcp", host: "0.0.0.0", port: 8081 },
+          address: { kind: "tcp", host: everyHost(), port: 8081 },
           tls: undefined,
           connectionAgeMaxMs: 86_400_000,
           connectionAgeGraceMs: 3_600_000,
         },
-        debug: { host: "0.0.0.0", port: 6070 },
+        debug: { host: everyHost(), port: 6070 },
         health: { withConfig: false, withActiveConnection: false },
         shutdown: { drainMs: 5000, graceMs: 10_000 },
       },
@@ -264,7 +265,7 @@ describe("parseSettings", () => {
   });
 
   it.each([
-    [":9090", { host: "0.0.0.0", port: 9090 }],
+    [":9090", { host: everyHost(), port: 9090 }],
     ["127.0.0.1:0", { host: "127.0.0.1", port: 0 }],
     ["[::1]:9090", { host: "::1", port: 9090 }],
   ])("parseSettings() listens for scrapes on %s", (address, expected) => {

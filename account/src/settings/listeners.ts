@@ -1,4 +1,5 @@
 // The settings of the listeners: for callers, with or without TLS, and for operators.
+import { everyHost, loopbackHosts } from "@weir/common/net/loopback";
 import type { EnvReader } from "@weir/common/settings/read-env";
 import type { TlsFilePaths } from "@weir/common/tls/tls-files";
 import { checkCertificatePair, readTlsPaths } from "@weir/common/tls/tls-settings";
@@ -6,21 +7,26 @@ import { checkCertificatePair, readTlsPaths } from "@weir/common/tls/tls-setting
 export interface ListenerSettings {
   readonly http: {
     readonly host: string;
+    readonly otherHosts: readonly string[];
     readonly port: number;
     readonly connectionsMax: number;
     /** Undefined: plaintext. */
     readonly tls: TlsFilePaths | undefined;
   };
-  readonly metrics: { readonly host: string; readonly port: number };
+  readonly metrics: { readonly host: string; readonly otherHosts: readonly string[]; readonly port: number };
 }
 
 /** Reads them. */
 export function readListeners(read: EnvReader, isProduction: boolean): ListenerSettings {
-  const host = isProduction ? "0.0.0.0" : "127.0.0.1";
-  const where = "127.0.0.1 (this machine only) unless NODE_ENV=production, then 0.0.0.0";
+  const where = "not set, this machine only (127.0.0.1 and ::1), and with NODE_ENV=production every address";
+  const hosts = (name: string, effect: string): { readonly host: string; readonly otherHosts: readonly string[] } => {
+    const set = read.optionalString(name, { effect: `${effect}; ${where}.` });
+    const [host, ...otherHosts] = set === undefined && !isProduction ? loopbackHosts() : [set ?? everyHost()];
+    return { host, otherHosts };
+  };
   return {
     http: {
-      host: read.optionalString("HOST", { effect: `Address the service listens on; ${where}.` }) ?? host,
+      ...hosts("HOST", "Address the service listens on"),
       port: read.port("PORT", { default: 8000, effect: "Port the service listens on; 0 takes a free one." }),
       connectionsMax: read.integer("CONNECTIONS_MAX", {
         default: 10_000,
@@ -30,7 +36,7 @@ export function readListeners(read: EnvReader, isProduction: boolean): ListenerS
       tls: readTls(read),
     },
     metrics: {
-      host: read.optionalString("METRICS_HOST", { effect: `Address of /metrics and the probes; ${where}.` }) ?? host,
+      ...hosts("METRICS_HOST", "Address of /metrics and the probes"),
       port: read.port("METRICS_PORT", {
         default: 9464,
         effect: "Port of /metrics, /healthz and /readyz for operators.",

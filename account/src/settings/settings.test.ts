@@ -1,3 +1,4 @@
+import { everyHost, loopbackHosts } from "@weir/common/net/loopback";
 import { type Env, SettingsError } from "@weir/common/settings/read-env";
 import { describe, expect, it } from "vitest";
 import { describeSettings, parseSettings } from "./settings.ts";
@@ -38,8 +39,14 @@ describe("parseSettings()", () => {
   it("starts from nothing for development", () => {
     expect(parseSettings({})).toMatchObject({
       isProduction: false,
-      http: { host: "127.0.0.1", port: 8000, connectionsMax: 10_000, tls: undefined },
-      metrics: { host: "127.0.0.1", port: 9464 },
+      http: {
+        host: "127.0.0.1",
+        otherHosts: loopbackHosts().slice(1),
+        port: 8000,
+        connectionsMax: 10_000,
+        tls: undefined,
+      },
+      metrics: { host: "127.0.0.1", otherHosts: loopbackHosts().slice(1), port: 9464 },
       publicOrigin: undefined,
       corsOrigins: ["http://localhost:3000", "http://localhost:5173"],
       trustProxy: false,
@@ -66,8 +73,8 @@ describe("parseSettings()", () => {
 
   it("listens everywhere and lets no front end in by default in production", () => {
     expect(parseSettings(PRODUCTION)).toMatchObject({
-      http: { host: "0.0.0.0" },
-      metrics: { host: "0.0.0.0" },
+      http: { host: everyHost() },
+      metrics: { host: everyHost() },
       corsOrigins: [],
       warnings: [],
     });

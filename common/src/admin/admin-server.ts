@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import type { Part } from "../lifecycle/lifecycle.ts";
 import type { Log } from "../log/log.ts";
-import { HttpListener, pathOf } from "../net/http-listener.ts";
+import { HttpListener, type HttpListenerOptions, pathOf } from "../net/http-listener.ts";
 import type { ListenAddress, ListenOptions } from "../net/listen.ts";
 
 /** Most connections at a time, unless the options say otherwise. */
@@ -36,7 +36,7 @@ export interface AdminRoute {
 }
 
 /** Where the listener listens and how it answers paths without a route. */
-export interface AdminServerOptions extends ListenOptions {
+export interface AdminServerOptions extends ListenOptions, Pick<HttpListenerOptions, "otherHosts"> {
   /**
    * True answers "/" and unknown paths with the sorted index of all paths and status 200; default
    * is 404 with that index.

@@ -21,13 +21,13 @@ import {
   NO_HTTP2,
 } from "./handshake-failure.ts";
 import {
-  formatAddress,
   KEEP_ALIVE_PROBES,
   listen,
   type ListenAddress,
   type ListenOptions,
   listenUnix,
   type ListenUnixOptions,
+  peerAddress,
 } from "./listen.ts";
 
 /** Longest TLS handshake, in milliseconds. */
@@ -86,7 +86,7 @@ export class ConnectionListener {
         : this.#createTlsServer(options.tls);
     limitConnections(this.#server, { what: options.what }, deps.log);
     this.#server.on("connection", (socket: Socket) => {
-      this.#open.set(socket, addressOf(socket));
+      this.#open.set(socket, peerAddress(socket));
       socket.once("close", () => this.#open.delete(socket));
     });
   }
@@ -137,7 +137,7 @@ export class ConnectionListener {
   }
 
   #takePlain(socket: Socket): void {
-    const peer = addressOf(socket);
+    const peer = peerAddress(socket);
     const notHttp2 = (): void => this.#deps.failed(explainNotPlaintext(this.#options.words), peer);
     socket.on("error", (error) => {
       if (isForeignProtocol(error)) notHttp2();
@@ -147,7 +147,7 @@ export class ConnectionListener {
   }
 
   #takeSecure(socket: TLSSocket, tls: ListenerTls): void {
-    const peer = addressOf(socket);
+    const peer = peerAddress(socket);
     socket.on("error", (error) => this.#logBroken(peer, error));
     const failure = findFailure(socket, tls);
     if (failure === undefined) {
@@ -160,7 +160,7 @@ export class ConnectionListener {
 
   #failHandshake(error: Error, socket: TLSSocket): void {
     const connection = connectionUnder(socket);
-    const peer = this.#open.get(connection) ?? addressOf(connection);
+    const peer = this.#open.get(connection) ?? peerAddress(connection);
     const failure = explainHandshake(
       {
         code: errorCode(error) ?? describeError(error),
@@ -212,12 +212,6 @@ function findNameFault(socket: TLSSocket, clientName: string): string | undefine
  */
 function connectionUnder(socket: TLSSocket): Socket {
   return (socket as TLSSocket & { readonly _parent?: Socket | null })._parent ?? socket;
-}
-
-function addressOf({ remoteAddress, remotePort }: Socket): string {
-  return remoteAddress === undefined || remotePort === undefined
-    ? "unknown"
-    : formatAddress({ host: remoteAddress, port: remotePort });
 }
 
 /** Whether nghttp2 found first bytes that are not those of HTTP/2. */

@@ -55,6 +55,19 @@ describe("HttpListener", () => {
     return { socket, seen };
   }
 
+  it("takes connections at further addresses on the same port, until it drains", async () => {
+    await listen({ otherHosts: ["127.0.0.2"] });
+    const { port = 0 } = listener.address() ?? {};
+    const ask = async (): Promise<number> => (await fetch(`http://127.0.0.2:${port}/`)).status;
+    const answer = ask();
+    await expect.poll(() => waiting.length, WAIT).toBe(1);
+    const drained = listener.drain();
+    await expect(ask()).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
+    waiting[0]?.end();
+    expect(await answer).toBe(200);
+    await drained;
+  });
+
   it("takes as many unanswered requests as are allowed, and as many again when those are answered", async () => {
     await listen();
     const { socket, seen } = open();

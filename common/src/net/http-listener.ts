@@ -2,7 +2,7 @@
 // connections, headers, time, and requests without an answer.
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { Socket } from "node:net";
+import { createServer as createNetServer, type Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
 import type { Part } from "../lifecycle/lifecycle.ts";
@@ -44,6 +44,8 @@ const TIMEOUTS: HttpTimeouts = { headersMs: 10_000, requestMs: 30_000, checkInte
 export interface HttpListenerOptions extends ListenOptions, Pick<LimitedListener, "isFair" | "onOpen" | "onRefused"> {
   /** Most connections at a time; further ones are closed immediately. */
   readonly connectionsMax: number;
+  /** Further addresses at which it takes connections, on the same port. */
+  readonly otherHosts?: readonly string[];
   readonly timeouts?: Partial<HttpTimeouts>;
   /** How long a connection may be idle between two requests, in milliseconds; default Node's. */
   readonly keepAliveMs?: number;
@@ -93,6 +95,8 @@ export class HttpListener implements Part {
   readonly #connections = new Map<Duplex, Set<ServerResponse>>();
   readonly #bodies: BodyWatch | undefined;
   #unsubscribe: (() => void) | undefined;
+  /** Take the connections of further addresses. */
+  readonly #others: NetServer[] = [];
   #address: ListenAddress | undefined;
   #drained: Promise<void> | undefined;
 
@@ -136,7 +140,14 @@ export class HttpListener implements Part {
 
   /** Opens the listener; fails with LISTEN_FAILED. */
   async start(): Promise<void> {
-    this.#address = await listen(this.#server, this.#options);
+    const { otherHosts = [] } = this.#options;
+    const address = (this.#address = await listen(this.#server, this.#options));
+    for (const host of otherHosts) {
+      const other = createNetServer({ allowHalfOpen: true, ...KEEP_ALIVE_PROBES });
+      other.on("connection", (socket) => this.#server.emit("connection", socket));
+      this.#others.push(other);
+      await listen(other, { ...this.#options, host, port: address.port });
+    }
   }
 
   /** The address of the open listener, with its real port; undefined before start. */
@@ -148,6 +159,7 @@ export class HttpListener implements Part {
   drain(): Promise<void> {
     this.#unsubscribe?.();
     this.#drained ??= new Promise((resolve) => {
+      for (const other of this.#others) other.close();
       this.#server.close(() => resolve()); // Closes idle connections. Its only error: it was not open.
       for (const response of [...this.#connections.values()].flatMap((unanswered) => [...unanswered]))
         if (!response.headersSent) response.setHeader("Connection", "close");

@@ -2,10 +2,11 @@
 // that moves the listener.
 import { once } from "node:events";
 import { lstatSync, unlinkSync } from "node:fs";
-import { connect, type Server } from "node:net";
+import { connect, type Server, type Socket } from "node:net";
 
 import { errorCode } from "../errors/error-code.ts";
 import { describeError, ServiceError } from "../errors/service-error.ts";
+import { unmapAddress } from "./host-port.ts";
 
 /**
  * How long a connection is silent before the system asks the peer for a sign of life, in
@@ -89,6 +90,14 @@ export function listenError(cause: unknown, options: ListenOptions): ServiceErro
 /** The address in the usual notation: "127.0.0.1:8081", "[::1]:8081". */
 export function formatAddress({ host, port }: ListenAddress): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** The address of a client, `192.0.2.1:4711` or `[2001:db8::1]:4711`; `unknown` when it is gone. */
+export function peerAddress({
+  remoteAddress: host,
+  remotePort: port,
+}: Pick<Socket, "remoteAddress" | "remotePort">): string {
+  return host === undefined || port === undefined ? "unknown" : formatAddress({ host: unmapAddress(host), port });
 }
 
 function reasonOf(cause: unknown, setting: string): string | undefined {

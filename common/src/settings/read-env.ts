@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 
 import { describeError, ServiceError } from "../errors/service-error.ts";
+import { everyHost } from "../net/loopback.ts";
 import { cutText } from "../text/cut-text.ts";
 import { parseDurationMs } from "./parse-values.ts";
 import { maskCredentials, REDACTED, Secret, secretInFile } from "./secret.ts";
@@ -112,6 +113,13 @@ export class EnvReader {
   /** Any text, or undefined when not set. */
   optionalString(names: Names, { effect }: Effect): string | undefined {
     return this.#setting(names, { default: undefined, effect }, TEXT);
+  }
+
+  /** The address of a listener. Not set: every address of this machine, of both families where it has IPv6. */
+  host(names: Names, { effect }: Effect): string {
+    return (
+      this.optionalString(names, { effect: `${effect}; not set, every address, of IPv4 and IPv6.` }) ?? everyHost()
+    );
   }
 
   /**

@@ -1,7 +1,9 @@
 // Tests of ads-peer.ts.
 import { describe, expect, it } from "vitest";
 
-import { addressOf, peerAddress } from "./ads-peer.ts";
+import { peerAddress } from "@weir/common/net/listen";
+
+import { addressOf } from "./ads-peer.ts";
 
 describe("peerAddress() and addressOf()", () => {
   it.each([
@@ -11,7 +13,7 @@ describe("peerAddress() and addressOf()", () => {
     { host: "2001:db8::1", expected: "[2001:db8::1]:4711", address: "[2001:db8::1]" },
     { host: "::ffff:1:2", expected: "[::ffff:1:2]:4711", address: "[::ffff:1:2]" },
   ])("give $expected and $address for $host", ({ host, expected, address }) => {
-    const peer = peerAddress(host, 4711);
+    const peer = peerAddress({ remoteAddress: host, remotePort: 4711 });
     expect([peer, addressOf({ address: peer, certificate: undefined })]).toEqual([expected, address]);
   });
 });

@@ -2,8 +2,7 @@
 import type { Socket } from "node:net";
 import { type PeerCertificate, TLSSocket } from "node:tls";
 
-import { unmapAddress } from "@weir/common/net/host-port";
-import { formatAddress } from "@weir/common/net/listen";
+import { peerAddress } from "@weir/common/net/listen";
 
 /** A client. */
 export interface AdsPeer {
@@ -15,17 +14,11 @@ export interface AdsPeer {
 
 /** The client of a socket that is ready. */
 export function peerOf(socket: Socket): AdsPeer {
-  const { remoteAddress: host, remotePort: port } = socket;
   return {
-    address: host === undefined || port === undefined ? "unknown" : peerAddress(host, port),
+    address: peerAddress(socket),
     // The certificate as a whole takes kilobytes for each connection.
     certificate: socket instanceof TLSSocket ? namesOf(socket.getPeerCertificate()) : undefined,
   };
-}
-
-/** Address and port of a client. */
-export function peerAddress(host: string, port: number): string {
-  return formatAddress({ host: unmapAddress(host), port });
 }
 
 /** The address without the port. */

@@ -2,9 +2,10 @@
 // errors.
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { loopbackHosts } from "@weir/common/net/loopback";
 import { anyPorts, launcher, ROOT, runCommand, startPlanned } from "@weir/harness/processes/programs";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { ensureCertificates } from "@weir/dev/setup/certificates";
@@ -62,9 +63,28 @@ describe("the services", () => {
     folder.remove();
   });
 
+  /** The settings of a program but those that choose an address. */
+  const withoutHosts = ({ env }: ProgramPlan): ProgramPlan["env"] =>
+    Object.fromEntries(Object.entries(env).filter(([name]) => !name.endsWith("HOST")));
+
   it("are ready after their start", async () => {
-    for (const plan of [plans.controlPlane, plans.rateLimit, plans.account]) started.push(await startPlanned(plan));
+    for (const plan of [plans.controlPlane, plans.rateLimit, plans.account])
+      started.push(await startPlanned({ ...plan, env: withoutHosts(plan) }));
   });
+
+  it.each(["controlPlane", "rateLimit", "account"] as const)(
+    "take connections of IPv4 and IPv6 on every port when no address is set: %s",
+    async (name) => {
+      const ports = Object.entries(plans[name].env).filter(([setting]) => setting.endsWith("PORT"));
+      expect(ports.length).toBeGreaterThan(1);
+      for (const [, port] of ports)
+        for (const host of loopbackHosts()) {
+          const socket = connect(Number(port), host);
+          await once(socket, "connect");
+          socket.destroy();
+        }
+    },
+  );
 
   it.each(["controlPlane", "rateLimit", "account"] as const)(
     "end with exit code 0 when %s receives a signal to stop",

@@ -60,7 +60,7 @@ export interface ServerSettings {
 /** Reads the settings. */
 export function readServerSettings(read: EnvReader): ServerSettings {
   const http = {
-    host: read.string("HOST", { default: "0.0.0.0", effect: "Address of the HTTP listener (/json, /healthcheck)." }),
+    host: read.host("HOST", { effect: "Address of the HTTP listener (/json, /healthcheck)" }),
     port: read.port("PORT", { default: 8080, effect: "Port of the HTTP listener; 0 takes a free one." }),
   };
   return {
@@ -68,7 +68,7 @@ export function readServerSettings(read: EnvReader): ServerSettings {
     grpc: readGrpc(read),
     workers: readWorkers(read),
     debug: {
-      host: read.string("DEBUG_HOST", { default: "0.0.0.0", effect: "Address of the debug listener." }),
+      host: read.host("DEBUG_HOST", { effect: "Address of the debug listener" }),
       port: read.port("DEBUG_PORT", { default: 6070, effect: "Port of the debug listener; 0 takes a free one." }),
       profiling: {
         forEveryone: read.boolean("DEBUG_PROFILING", {
@@ -124,7 +124,7 @@ function readGrpc(read: EnvReader): GrpcSettings {
   const path = read.optionalString("GRPC_UDS", {
     effect: "Path of a unix socket for gRPC; GRPC_HOST and GRPC_PORT are not used then.",
   });
-  const host = read.string("GRPC_HOST", { default: "0.0.0.0", effect: "Address of the gRPC listener." });
+  const host = read.host("GRPC_HOST", { effect: "Address of the gRPC listener" });
   const port = read.port("GRPC_PORT", { default: 8081, effect: "Port of the gRPC listener; 0 takes a free one." });
   return {
     address: path === undefined ? { kind: "tcp", host, port } : { kind: "unix", path },

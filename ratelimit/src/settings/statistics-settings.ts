@@ -1,5 +1,6 @@
 // Settings of statistics.
 import { parseHostPort } from "@weir/common/net/host-port";
+import { everyHost } from "@weir/common/net/loopback";
 import type { EnvReader } from "@weir/common/settings/read-env";
 
 import { type PushSettings, readPushSettings } from "./push-settings.ts";
@@ -82,9 +83,9 @@ function readPull(read: EnvReader): PullSettings {
   };
 }
 
-/** `host:port`, `[::1]:port` or `:port`, which listens on all interfaces. */
+/** `host:port`, `[::1]:port` or `:port`, which listens at every address. */
 function readAddress(read: EnvReader, name: string, text: string): HostPort {
-  const { host = "0.0.0.0", port } = parseHostPort(text) ?? {};
+  const { host = everyHost(), port } = parseHostPort(text) ?? {};
   if (port === undefined) read.problem(name, text, "host:port or :port, such as 127.0.0.1:9090");
   return { host, port: port ?? 0 };
 }

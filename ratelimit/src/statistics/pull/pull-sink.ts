@@ -18,7 +18,7 @@ const CONNECTIONS_MAX = 10_000;
 
 /** Settings of pull statistics. */
 export interface PullSinkOptions {
-  /** PULLSTATS_ADDR: host ("" and "0.0.0.0" = all interfaces) and port. Default :9090. */
+  /** PULLSTATS_ADDR: host and port. Default :9090. */
   readonly host: string;
   readonly port: number;
   /** PULLSTATS_PATH. Default /metrics. */
@@ -48,7 +48,7 @@ export class PullSink implements StatisticsSink {
     this.#server = new AdminServer(
       { log },
       {
-        host: host === "" ? "0.0.0.0" : host,
+        host,
         port,
         setting: "PULLSTATS_ADDR",
         what: "pull statistics",

@@ -1,21 +1,20 @@
-// The listeners of the loopback addresses, which no other machine reaches. kubectl port-forward
+// The listener of the loopback addresses, which no other machine reaches. kubectl port-forward
 // does, with the rights of its user in the API server.
 import { type AdminRoute, AdminServer, respondText } from "@weir/common/admin/admin-server";
 import type { Log } from "@weir/common/log/log";
 import { isLocalName, loopbackHosts } from "@weir/common/net/loopback";
 
-/** One listener for each loopback address of this machine; none with port 0. */
-export function loopbackServers(
+/** The listener at the loopback addresses of this machine; undefined with port 0. */
+export function loopbackServer(
   deps: { readonly log: Log },
   routes: readonly AdminRoute[],
   port: number,
-): readonly AdminServer[] {
-  if (port === 0) return [];
-  return loopbackHosts().map((host) => {
-    const server = new AdminServer(deps, { host, port, setting: "LOOPBACK_PORT", what: "loopback HTTP" });
-    for (const route of routes) server.route(forLocalNames(route));
-    return server;
-  });
+): AdminServer | undefined {
+  if (port === 0) return undefined;
+  const [host, ...otherHosts] = loopbackHosts();
+  const server = new AdminServer(deps, { host, otherHosts, port, setting: "LOOPBACK_PORT", what: "loopback HTTP" });
+  for (const route of routes) server.route(forLocalNames(route));
+  return server;
 }
 
 /** The route for requests that ask this machine by its names: browsers ask it for any web page. */
