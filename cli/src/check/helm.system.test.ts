@@ -38,10 +38,6 @@ describe("helm template | weir check -", () => {
 
   it.each([
     {
-      flags: ["--set", "rateLimitService.spec.replicas=2"],
-      problem: "spec.backend: more than one pod with the backend memory, where each pod counts by itself",
-    },
-    {
       flags: ["--set", "rateLimitService.spec.fleet=shop.edge"],
       problem: 'spec.fleet: the fleet "shop.edge" belongs to the namespace shop',
     },

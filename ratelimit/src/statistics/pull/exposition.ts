@@ -52,10 +52,15 @@ function renderDurations(
   if (type === "histogram") {
     const separator = labels === "" ? "" : ",";
     for (const { bound, count } of value.buckets)
-      text += line(`${name}_bucket`, `${labels}${separator}le="${bound}"`, count);
+      text += line(`${name}_bucket`, `${labels}${separator}le="${boundText(bound)}"`, count);
     text += line(`${name}_bucket`, `${labels}${separator}le="+Inf"`, value.count);
   }
   return text + line(`${name}_sum`, labels, value.sum) + line(`${name}_count`, labels, value.count);
+}
+
+/** A bound as Go writes it, so that series have the labels of other exporters: 5e-05 below 0.0001. */
+function boundText(bound: number): string {
+  return bound > 0 && bound < 1e-4 ? bound.toExponential().replace(/e-(\d)$/, "e-0$1") : String(bound);
 }
 
 function line(name: string, labels: string, value: number): string {

@@ -74,7 +74,7 @@ describe("collect() by the built-in mapping", () => {
   });
 
   it.each([
-    { isMilliseconds: false, sum: "1.0005", fine: ["0.00005", "0.0001", "0.00025"], low: 1, second: 2 },
+    { isMilliseconds: false, sum: "1.0005", fine: ["5e-05", "0.0001", "0.00025"], low: 1, second: 2 },
     { isMilliseconds: true, sum: "1000.5", fine: [], low: 0, second: 1 },
   ])(
     "case 183: collect() shows response times as a histogram when milliseconds are $isMilliseconds",
