@@ -87,6 +87,7 @@ beforeAll(async () => {
   releases = new Releases(cluster, NAMESPACE);
   await cluster.createNamespaces(NAMESPACE, "shop", "web");
   await releases.succeed("install", "weir-crds", join(CHARTS, "weir-crds"));
+  await eventually("the definitions to be served", () => cluster.run(["get", "rlc,rls", "--all-namespaces"]));
   for (const namespace of ["shop", "web"]) await cluster.apply(config(namespace, "user"));
   const spec = { backend: { type: "memory" }, replicas: 1 };
   const metadata = { name: "edge", namespace: "web" };
