@@ -46,7 +46,7 @@ const LISTENERS: readonly Row[] = [
   { names: "DEBUG_HOST", value: "::1", path: "server.debug.host", expected: "::1" },
   { names: "DEBUG_PORT", value: "2", path: "server.debug.port", expected: 2 },
   { names: "DEBUG_PROFILING", value: "true", path: "server.debug.profiling.forEveryone", expected: true },
-  { names: "GRPC_HOST", value: "::", path: "server.grpc.address.host", expected: "::" },
+  { names: "GRPC_HOST", value: "::1", path: "server.grpc.address.host", expected: "::1" },
   { names: "GRPC_PORT", value: "3", path: "server.grpc.address.port", expected: 3 },
   { names: "GRPC_UDS", value: "/run/s", path: "server.grpc.address", expected: { kind: "unix", path: "/run/s" } },
   { names: "GRPC_MAX_CONNECTION_AGE", value: "90s", path: "server.grpc.connectionAgeMaxMs", expected: 90_000 },
