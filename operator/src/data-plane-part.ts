@@ -8,7 +8,7 @@ import { createWorkloadParts, type WorkloadControllerDeps } from "./workload/wor
 export interface DataPlanePartDeps extends Omit<WorkloadControllerDeps, "services" | "pods" | "connections"> {
   readonly settings: Pick<
     Settings,
-    "namespace" | "namespaces" | "controlPlane" | "image" | "imagePullSecrets" | "log" | "reconcile"
+    "namespace" | "namespaces" | "controlPlane" | "image" | "imagePullSecrets" | "monitoring" | "log" | "reconcile"
   >;
 }
 
@@ -21,7 +21,7 @@ export function createDataPlaneParts(
     watch,
   }: Pick<WorkloadControllerDeps, "services" | "pods"> & { readonly watch: Pick<ReportWatch, "reports"> },
 ): readonly Part[] {
-  const { namespace, namespaces, controlPlane, image, imagePullSecrets, log, reconcile } = settings;
+  const { namespace, namespaces, controlPlane, image, imagePullSecrets, monitoring, log, reconcile } = settings;
   const { service, adsPort, tls } = controlPlane;
   const connections: WorkloadControllerDeps["connections"] = {
     connectedPods: (workload, { names, ready }) => {
@@ -33,6 +33,12 @@ export function createDataPlaneParts(
   };
   // Headless: a pod whose replica hangs connects to the address of another one.
   const address = `${service}.${namespace}.svc:${adsPort}`;
-  const workload = { image, imagePullSecrets, log, controlPlane: { address, isPlaintext: tls === undefined } };
+  const workload = {
+    image,
+    imagePullSecrets,
+    monitoring,
+    log,
+    controlPlane: { address, isPlaintext: tls === undefined },
+  };
   return createWorkloadParts({ ...deps, services, pods, connections }, { ...reconcile, workload, namespaces });
 }

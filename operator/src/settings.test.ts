@@ -50,6 +50,7 @@ describe("parseSettings()", () => {
       webhook: undefined,
       image: "weir-ratelimit:latest",
       imagePullSecrets: [],
+      monitoring: { labels: {}, interval: undefined, namespaces: [] },
       shutdownGraceMs: 10_000,
       log: { level: "info", format: "text" },
     });
@@ -59,6 +60,14 @@ describe("parseSettings()", () => {
     { env: { OPERATOR_NAMESPACE: "limits" }, expected: { namespace: "limits" } },
     { env: { WATCH_NAMESPACES: "shop, web,shop" }, expected: { namespaces: ["shop", "web"] } },
     { env: { WATCH_NAMESPACE_SELECTOR: "limits=on" }, expected: { namespaceSelector: "limits=on" } },
+    {
+      env: {
+        POD_MONITOR_LABELS: "release=prometheus",
+        POD_MONITOR_INTERVAL: "1m30s",
+        MONITORING_NAMESPACES: "metrics",
+      },
+      expected: { monitoring: { labels: { release: "prometheus" }, interval: "1m30s", namespaces: ["metrics"] } },
+    },
     {
       env: { IMAGE_PULL_SECRETS: "registry, mirror,registry" },
       expected: { imagePullSecrets: ["registry", "mirror"] },
@@ -107,6 +116,11 @@ describe("parseSettings()", () => {
       env: { WATCH_NAMESPACES: "shop", WATCH_NAMESPACE_SELECTOR: "limits=on" },
       name: "WATCH_NAMESPACE_SELECTOR",
       allowed: "nothing, because WATCH_NAMESPACES names the namespaces",
+    },
+    {
+      env: { POD_MONITOR_INTERVAL: "often" },
+      name: "POD_MONITOR_INTERVAL",
+      allowed: "a number and a unit, such as 30s or 1m",
     },
     {
       env: { LEASE_NAME: "Weir" },

@@ -10,6 +10,7 @@ import type { ClusterConnection } from "@weir/kubernetes/access/cluster-access";
 import { checkNamespaceNames, readConnection } from "@weir/kubernetes/access/connection-settings";
 
 import type { LeaseSettings } from "./leader/lease.ts";
+import { type DataPlaneMonitoring, readMonitoring } from "./workload/monitoring-settings.ts";
 
 /** Where Kubernetes mounts the namespace of a pod's service account. */
 const NAMESPACE_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
@@ -75,6 +76,7 @@ export interface Settings {
   readonly image: string;
   /** Names of the Secrets with which it is pulled. */
   readonly imagePullSecrets: readonly string[];
+  readonly monitoring: DataPlaneMonitoring;
   /** How long everything may take to stop, in milliseconds. */
   readonly shutdownGraceMs: number;
   /** Also of the data planes. */
@@ -131,6 +133,7 @@ function readSettings(read: EnvReader, podNamespace: () => string | undefined): 
       effect: "Image of the data planes whose RateLimitService names none.",
     }),
     imagePullSecrets: readPullSecrets(read),
+    monitoring: readMonitoring(read),
     shutdownGraceMs: read.durationMs("SHUTDOWN_GRACE", {
       default: "10s",
       isTimer: true,

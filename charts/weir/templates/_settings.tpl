@@ -15,6 +15,7 @@ CLUSTER_DOMAIN: kubernetesClusterDomain decides it for all certificates and name
 CONTROL_PLANE_.*|LEASE_NAME|OPERATOR_NAMESPACE: Services, certificates and roles of the chart depend on it
 IMAGE: dataPlane.image decides it
 IMAGE_PULL_SECRETS: imagePullSecrets decides it
+POD_MONITOR_.*|MONITORING_NAMESPACES: monitoring decides it, for all programs
 WEBHOOK_.*: webhook and certificates.source decide it
 {{- end -}}
 

@@ -11,6 +11,7 @@ function needs(spec: RateLimitServiceSpec, { isPlaintext = false, foreign = [] a
   const options = {
     image: "weir:1",
     imagePullSecrets: [],
+    monitoring: { labels: {}, interval: undefined, namespaces: [] },
     log: { level: "info", format: "json" },
     controlPlane: { address: "ads:18000", isPlaintext },
   };

@@ -14,6 +14,7 @@ const KEY = { namespace: "shop", name: "limits" };
 const OPTIONS = {
   image: "weir:1",
   imagePullSecrets: [],
+  monitoring: { labels: {}, interval: undefined, namespaces: [] },
   log: { level: "info", format: "json" },
   controlPlane: { address: "ads:18000", isPlaintext: false },
 };

@@ -47,6 +47,7 @@ async function startOperator(): Promise<() => Promise<void>> {
       namespaces: undefined,
       image: "weir:1",
       imagePullSecrets: [],
+      monitoring: { labels: {}, interval: undefined, namespaces: [] },
       log: { level: "info", format: "json" } as const,
       controlPlane: { service: "cp", adsService: "cp", adsPort: 18_000, portName: "ads", tls: undefined },
       reconcile: { concurrency: 4, resyncMs: 600_000 },

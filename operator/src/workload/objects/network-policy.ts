@@ -8,11 +8,11 @@ const NAMESPACE_LABEL = "kubernetes.io/metadata.name";
 
 /** The policy; undefined: the resource wants none. */
 export function renderNetworkPolicy(workload: Workload): WrittenObject | undefined {
-  const { enabled = true, from, monitoringNamespaces = [] } = workload.spec.networkPolicy ?? {};
+  const { enabled = true, from, monitoringNamespaces } = workload.spec.networkPolicy ?? {};
   if (!enabled) return undefined;
   // An empty list in a rule would mean everyone.
   const clients = from?.length === 0 ? [] : [{ ...(from !== undefined && { from }), ports: portsOf("grpc") }];
-  const monitoring = monitoringNamespaces.map((name) => ({
+  const monitoring = (monitoringNamespaces ?? workload.options.monitoring.namespaces).map((name) => ({
     namespaceSelector: { matchLabels: { [NAMESPACE_LABEL]: name } },
   }));
   return ownedObject(workload, "networkPolicy", {

@@ -5,7 +5,8 @@ import { ownedObject, selectorOf, type Workload } from "./workload.ts";
 
 /** The PodMonitor; undefined: the resource wants none. */
 export function renderPodMonitor(workload: Workload): WrittenObject | undefined {
-  const { enabled = true, labels, interval } = workload.spec.statistics?.podMonitor ?? {};
+  const { monitoring } = workload.options;
+  const { enabled = true, labels, interval = monitoring.interval } = workload.spec.statistics?.podMonitor ?? {};
   if (!enabled) return undefined;
   const content = {
     spec: {
@@ -13,5 +14,5 @@ export function renderPodMonitor(workload: Workload): WrittenObject | undefined 
       podMetricsEndpoints: [{ port: "metrics", path: "/metrics", interval }],
     },
   };
-  return ownedObject(workload, "podMonitor", content, { labels });
+  return ownedObject(workload, "podMonitor", content, { labels: { ...monitoring.labels, ...labels } });
 }

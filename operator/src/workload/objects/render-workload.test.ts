@@ -61,6 +61,7 @@ function workload(spec: RateLimitServiceSpec, name = "limits"): Workload {
   const options = {
     image: "weir:1",
     imagePullSecrets: ["mirror"],
+    monitoring: { labels: { release: "prometheus", team: "none" }, interval: "30s", namespaces: ["metrics"] },
     log: { level: "info", format: "json" },
     controlPlane: { address: "cp:18000", isPlaintext: false },
   };
@@ -288,6 +289,25 @@ describe("renderWorkload()", () => {
         ports: ["debug", "metrics"].map((port) => ({ port, protocol: "TCP" })),
       },
     ]);
+  });
+
+  it.each([
+    { what: "the operator's", networkPolicy: {}, names: ["metrics"] },
+    { what: "its own", networkPolicy: { monitoringNamespaces: ["prometheus"] }, names: ["prometheus"] },
+    { what: "no", networkPolicy: { monitoringNamespaces: [] }, names: [] },
+  ])("lets $what namespaces read metrics", ({ networkPolicy, names }) => {
+    const spec = rendered("networkPolicy", { ...MEMORY, networkPolicy })?.["spec"] as { ingress: { from?: unknown }[] };
+    const from = names.map((name) => ({ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": name } } }));
+    expect(spec.ingress.slice(2).map((rule) => rule.from)).toEqual(names.length === 0 ? [] : [from]);
+  });
+
+  it.each([
+    { podMonitor: undefined, interval: "30s", team: "none" },
+    { podMonitor: { interval: "10s", labels: { team: "shop" } }, interval: "10s", team: "shop" },
+  ])("gives the PodMonitor what the operator and $podMonitor say", ({ podMonitor, interval, team }) => {
+    const monitor = rendered("podMonitor", { ...MEMORY, statistics: { podMonitor } });
+    expect(monitor?.metadata["labels"]).toMatchObject({ release: "prometheus", team });
+    expect(monitor?.["spec"]).toMatchObject({ podMetricsEndpoints: [{ port: "metrics", path: "/metrics", interval }] });
   });
 
   it("makes a Service with one address, and one with those of the pods", () => {

@@ -9,6 +9,7 @@ import {
 import type { WrittenObject } from "@weir/kubernetes/client/object-client";
 
 import { MANAGED_LABEL, MANAGER } from "../../leader/managed-by.ts";
+import type { DataPlaneMonitoring } from "../monitoring-settings.ts";
 import { apiVersionOf, OWNED_KINDS, ownedName, type OwnedKindName, RATE_LIMIT_SERVICES } from "./owned-kinds.ts";
 
 /** Label with the name of the resource that an object or pod belongs to. */
@@ -26,6 +27,7 @@ export interface WorkloadOptions {
   readonly image: string;
   /** Secrets with which that image is pulled, in the namespace of each resource. */
   readonly imagePullSecrets: readonly string[];
+  readonly monitoring: DataPlaneMonitoring;
   /** What the pods log, unless `env` of their resource says it. */
   readonly log: { readonly level: string; readonly format: string };
   readonly controlPlane: {
