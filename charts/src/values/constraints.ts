@@ -42,6 +42,7 @@ const BY_PATH: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = 
       pattern: String.raw`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`,
     },
     watchNamespaces: { ...TEXTS, uniqueItems: true },
+    "monitoring.namespaces": { ...TEXTS, uniqueItems: true },
     // As the definition of RateLimitServices requires: a Service and files are named after it.
     "rateLimitService.name": { type: "string", pattern: "^[a-z]([-a-z0-9]{0,50}[a-z0-9])?$", not: { const: "ca" } },
     "certificates.source": { enum: ["operator", "cert-manager", "external"] },
