@@ -118,6 +118,12 @@ describe("parseSettings()", () => {
       allowed: "nothing, because WATCH_NAMESPACES names the namespaces",
     },
     {
+      env: { POD_MONITOR_LABELS: "release=a b" },
+      name: "POD_MONITOR_LABELS",
+      allowed: "names and values of labels, such as release=prometheus",
+    },
+    { env: { MONITORING_NAMESPACES: "Prometheus" }, name: "MONITORING_NAMESPACES", allowed: "names of namespaces" },
+    {
       env: { POD_MONITOR_INTERVAL: "often" },
       name: "POD_MONITOR_INTERVAL",
       allowed: "a number and a unit, such as 30s or 1m",
