@@ -166,7 +166,7 @@ describe("the scrape endpoint", () => {
         () => query("histogram_quantile(0.5, ratelimit_service_response_time_seconds_bucket{grpc_method='Check'})"),
         WAIT,
       )
-      .toMatchObject(result({ grpc_method: "Check" }, "0.0025"));
+      .toMatchObject(result({ grpc_method: "Check" }, "0.00375"));
     store.rule("domain.key_value").totalHits += 5;
     await expect
       .poll(() => query("sum(ratelimit_service_rate_limit_total_hits)"), WAIT)
