@@ -1,6 +1,7 @@
 // The life of releases in a cluster: the previous charts are installed, upgraded to those of this tree, rolled back and
 // uninstalled; limits, accounts and keys survive.
 import { join } from "node:path";
+import { eventually } from "@weir/harness/processes/eventually";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CHARTS } from "@weir/harness/helm/helm";
@@ -112,6 +113,42 @@ describe("a release of the previous charts weir-crds and weir", () => {
     for (const { chart, values } of files) await renderYaml({ chart, values });
   });
 });
+
+describe("a release whose webhook must answer", () => {
+  it(
+    "gets the RateLimitService of the chart also while no operator runs, and no other one",
+    async () => {
+      const values = set({ "webhook.failurePolicy": "Fail" });
+      await releases.succeed("install", "weir-crds", join(CHARTS, "weir-crds"), ...set({ keep: "false" }), ...WAIT);
+      await releases.succeed("install", "weir", join(CHARTS, "weir"), ...values);
+      const other = renamed(await releases.get("rls/ratelimit", "{.spec}"), "other");
+      await eventually("the API server to ask the webhook", async () => {
+        const { code, stderr } = await cluster.kubectl(["apply", "-f", "-"], other);
+        expect({ code, stderr }).toEqual({
+          code: 1,
+          stderr: expect.stringContaining("failed calling webhook") as string,
+        });
+      });
+      await cluster.run(["delete", "rls/ratelimit", "-n", NAMESPACE]);
+      await releases.succeed("upgrade", "weir", join(CHARTS, "weir"), ...values);
+      expect(await releases.get("rls/ratelimit", "{.spec.backend.type}")).toBe("memory");
+      await releases.succeed("uninstall", "weir", "--wait");
+      await releases.succeed("uninstall", "weir-crds", "--wait");
+    },
+    TIMEOUT_MS,
+  );
+});
+
+/** A RateLimitService with the same spec, which is in JSON. */
+function renamed(spec: string, name: string): string {
+  const metadata = { name, namespace: NAMESPACE };
+  return JSON.stringify({
+    apiVersion: "ratelimit.weir.dev/v1alpha1",
+    kind: "RateLimitService",
+    metadata,
+    spec: JSON.parse(spec) as unknown,
+  });
+}
 
 describe("a release of the previous chart weir-account", () => {
   it(
