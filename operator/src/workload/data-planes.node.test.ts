@@ -33,8 +33,10 @@ describe("RateLimitServices in a cluster", () => {
       mappingsOf(conditions).map(({ type, status, reason }) => [String(type), `${String(status)} ${String(reason)}`]),
     );
   };
-  const applyService = async (namespace: string, name: string, spec: object): Promise<void> => {
+  const applyService = async (namespace: string, name: string, content: object): Promise<void> => {
     const metadata = { name, namespace };
+    // Of two processors, which the pods of other tests need too.
+    const spec = { resources: { requests: { cpu: "10m" } }, ...content };
     await node.apply({ apiVersion: "ratelimit.weir.dev/v1alpha1", kind: "RateLimitService", metadata, spec });
   };
   const events = async (namespace: string): Promise<readonly string[]> =>
