@@ -48,7 +48,6 @@ const REWRITTEN_SPEC = {
     { maxSkew: 1, topologyKey: "kubernetes.io/hostname", whenUnsatisfiable: "ScheduleAnyway", matchLabelKeys: [] },
   ],
   imagePullSecrets: [],
-  monitoring: { labels: {}, interval: undefined, namespaces: [] },
   podLabels: {},
   podAnnotations: { empty: "" },
   networkPolicy: { from: [{ namespaceSelector: { matchLabels: {} } }, { podSelector: {} }] },
