@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { createLog } from "@weir/common/log/log";
-import { loopbackHosts } from "@weir/common/net/loopback";
+import { loopbackHosts } from "@weir/common/settings/listen-hosts";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 

@@ -1,5 +1,5 @@
 // Tests of settings.ts.
-import { everyHost } from "@weir/common/net/loopback";
+import { everyHost } from "@weir/common/settings/listen-hosts";
 import type { SettingProblem, SettingsError } from "@weir/common/settings/read-env";
 import { describe, expect, it } from "vitest";
 

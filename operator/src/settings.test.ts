@@ -1,7 +1,7 @@
 // Tests of settings.ts.
 import { join } from "node:path";
 
-import { everyHost } from "@weir/common/net/loopback";
+import { everyHost } from "@weir/common/settings/listen-hosts";
 import type { SettingProblem, SettingsError } from "@weir/common/settings/read-env";
 import { describe, expect, it } from "vitest";
 

@@ -1,4 +1,4 @@
-import { everyHost } from "@weir/common/net/loopback";
+import { everyHost } from "@weir/common/settings/listen-hosts";
 import { SettingsError, type SettingProblem } from "@weir/common/settings/read-env";
 import { describe, expect, it } from "vitest";
 

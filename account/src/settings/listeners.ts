@@ -1,5 +1,5 @@
 // The settings of the listeners: for callers, with or without TLS, and for operators.
-import { everyHost, loopbackHosts } from "@weir/common/net/loopback";
+import { everyHost, loopbackHosts } from "@weir/common/settings/listen-hosts";
 import type { EnvReader } from "@weir/common/settings/read-env";
 import type { TlsFilePaths } from "@weir/common/tls/tls-files";
 import { checkCertificatePair, readTlsPaths } from "@weir/common/tls/tls-settings";

@@ -1,4 +1,4 @@
-import { everyHost, loopbackHosts } from "@weir/common/net/loopback";
+import { everyHost, loopbackHosts } from "@weir/common/settings/listen-hosts";
 import { type Env, SettingsError } from "@weir/common/settings/read-env";
 import { describe, expect, it } from "vitest";
 import { describeSettings, parseSettings } from "./settings.ts";

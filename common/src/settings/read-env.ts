@@ -3,8 +3,8 @@
 import { readFileSync } from "node:fs";
 
 import { describeError, ServiceError } from "../errors/service-error.ts";
-import { everyHost } from "../net/loopback.ts";
 import { cutText } from "../text/cut-text.ts";
+import { everyHost } from "./listen-hosts.ts";
 import { parseDurationMs } from "./parse-values.ts";
 import { maskCredentials, REDACTED, Secret, secretInFile } from "./secret.ts";
 import {

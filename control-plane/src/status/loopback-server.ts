@@ -2,7 +2,8 @@
 // does, with the rights of its user in the API server.
 import { type AdminRoute, AdminServer, respondText } from "@weir/common/admin/admin-server";
 import type { Log } from "@weir/common/log/log";
-import { isLocalName, loopbackHosts } from "@weir/common/net/loopback";
+import { isLocalName } from "@weir/common/net/loopback";
+import { loopbackHosts } from "@weir/common/settings/listen-hosts";
 
 /** The listener at the loopback addresses of this machine; undefined with port 0. */
 export function loopbackServer(

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { loopbackHosts } from "@weir/common/net/loopback";
+import { loopbackHosts } from "@weir/common/settings/listen-hosts";
 import { anyPorts, launcher, ROOT, runCommand, startPlanned } from "@weir/harness/processes/programs";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { ensureCertificates } from "@weir/dev/setup/certificates";

@@ -1,6 +1,6 @@
 // Settings of statistics.
 import { parseHostPort } from "@weir/common/net/host-port";
-import { everyHost } from "@weir/common/net/loopback";
+import { everyHost } from "@weir/common/settings/listen-hosts";
 import type { EnvReader } from "@weir/common/settings/read-env";
 
 import { type PushSettings, readPushSettings } from "./push-settings.ts";
