@@ -66,6 +66,17 @@ it.each([
     message: "Cannot set operator.settings.CLUSTER_DOMAIN: kubernetesClusterDomain decides it",
   },
   {
+    what: "an alert that does not exist",
+    values: { monitoring: { alerts: { enabled: true, rules: { WeirPodsBehinde: { enabled: false } } } } },
+    message:
+      "Cannot change monitoring.alerts.rules.WeirPodsBehinde: there is no such alert. There are: WeirCertificateExpiring, ",
+  },
+  {
+    what: "a waiting time of an alert without a unit",
+    values: { monitoring: { alerts: { enabled: true, rules: { WeirPodsBehind: { for: "15" } } } } },
+    message: "at '/monitoring/alerts/rules/WeirPodsBehind/for'",
+  },
+  {
     what: "a label that selects pods",
     values: { commonLabels: { "app.kubernetes.io/instance": "mine" } },
     message: "invalid propertyName 'app.kubernetes.io/instance'",

@@ -30,6 +30,7 @@ import { Publisher } from "./snapshot/publisher.ts";
 import { DirectorySource, type DirectorySourceDeps } from "./source/directory/directory-source.ts";
 import { KubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
 import type { Source } from "./source/source.ts";
+import type { CertificateTimes } from "./status/gauges.ts";
 import { createMetrics, type Metrics } from "./status/metrics.ts";
 import { loopbackServer } from "./status/loopback-server.ts";
 import { statusRoutes, withoutReports } from "./status/status-routes.ts";
@@ -165,7 +166,7 @@ export class ControlPlane {
       pods: this.#pods,
       publisher: () => this.#publisher.state(),
       source: this.#source,
-      certificateEndMs: () => expiryOf(files?.current().cert),
+      certificate: () => timesOf(files?.current().cert),
     });
   }
 
@@ -274,7 +275,9 @@ function addressOf(listener: AdsServer | AdminServer): string {
   return address === undefined ? "not open" : formatAddress(address);
 }
 
-/** In milliseconds since the epoch, for the first certificate of a chain in PEM. */
-function expiryOf(chain: Buffer | undefined): number | undefined {
-  return chain && new X509Certificate(chain).validToDate.getTime();
+/** Those of the first certificate of a chain in PEM. */
+function timesOf(chain: Buffer | undefined): CertificateTimes | undefined {
+  if (chain === undefined) return undefined;
+  const { validFromDate, validToDate } = new X509Certificate(chain);
+  return { beginMs: validFromDate.getTime(), endMs: validToDate.getTime() };
 }

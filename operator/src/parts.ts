@@ -17,7 +17,7 @@ import { createRevisionController } from "./revision-part.ts";
 import { createScopePart } from "./scope-part.ts";
 import type { Settings } from "./settings.ts";
 import { createStatusParts } from "./status-parts.ts";
-import { observeShadowMode } from "./status/shadow-mode-metric.ts";
+import { observeResources } from "./status/resource-metrics.ts";
 import { WebhookMetrics } from "./webhook/webhook-metrics.ts";
 import { WEBHOOK_PATH, WebhookServer } from "./webhook/webhook-server.ts";
 import { RATE_LIMIT_SERVICES } from "./workload/objects/owned-kinds.ts";
@@ -64,7 +64,7 @@ export function createParts({ registry, ...common }: PartDeps): OperatorParts {
   const pods = followPods(caches, { namespaces });
   const status = createStatusParts({ ...deps, objects: first, readyPods: new FleetPods({ services, pods }) });
   const { configs, watch } = status;
-  observeShadowMode(registry, configs);
+  observeResources(registry, { configs, services });
   const hasPods = (fleet: string): boolean | undefined => {
     const { pods: known, isComplete } = watch.reports();
     const isKnown = known !== undefined && [...known.values()].includes(fleet);

@@ -81,7 +81,7 @@ async function scrapeControlPlane(root: string): Promise<string> {
     pods: { onChanged: () => undefined },
     publisher: () => undefined,
     source: { counts: () => ({ lists: 0, watches: 0, failures: { expired: 0 }, readsLastGood: true }) },
-    certificateEndMs: () => 0,
+    certificate: () => ({ beginMs: 0, endMs: 0 }),
   });
   return ((await metrics["scrape"]?.()) as { readonly text: string }).text;
 }
@@ -101,11 +101,12 @@ async function scrapeOperator(root: string): Promise<string> {
   const controller = new ControllerMetricsSet(registry).of("controller", { concurrency: 1, monotonicMs });
   controller["read"]?.({ depth: 0, running: 0, workedMs: () => [] });
   new WebhookMetrics({ registry, monotonicMs }, "/validate");
-  const { observeShadowMode } = (await load(root, "operator/src/status/shadow-mode-metric.ts")) as {
-    observeShadowMode: (registry: unknown, configs: object) => void;
+  const { observeResources } = (await load(root, "operator/src/status/resource-metrics.ts")) as {
+    observeResources: (registry: unknown, caches: object) => void;
   };
-  const config = { namespace: "shop", name: "checkout", content: { spec: { shadowMode: true } } };
-  observeShadowMode(registry, { list: () => [config] });
+  const resource = { namespace: "shop", name: "checkout", content: { spec: { shadowMode: true } } };
+  const objects = { list: () => [resource] };
+  observeResources(registry, { configs: objects, services: objects });
   return await registry.metrics();
 }
 

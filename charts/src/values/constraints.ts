@@ -7,6 +7,22 @@ const PORT: JsonSchema = { type: "integer", minimum: 1, maximum: 65_535 };
 const TEXT: JsonSchema = { type: "string", minLength: 1 };
 const TEXTS: JsonSchema = { type: "array", items: TEXT };
 
+/** Changes of alerts by their name. */
+const ALERT_CHANGES: JsonSchema = {
+  type: "object",
+  additionalProperties: {
+    type: "object",
+    additionalProperties: false,
+    properties: {
+      enabled: { type: "boolean" },
+      expr: TEXT,
+      for: { type: "string", pattern: "^([0-9]+(ms|[smhdwy]))+$" },
+      labels: LABELS,
+      annotations: LABELS,
+    },
+  },
+};
+
 /** A number of pods, or a share of them; without either, a budget admits no eviction at all. */
 const PODS: JsonSchema = { type: ["integer", "string"], minimum: 0, pattern: "^[0-9]+%$" };
 const PODS_OR_NONE: JsonSchema = { ...PODS, pattern: "^([0-9]+%)?$" };
@@ -42,6 +58,7 @@ const BY_PATH: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = 
       pattern: String.raw`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`,
     },
     watchNamespaces: { ...TEXTS, uniqueItems: true },
+    "monitoring.alerts.rules": ALERT_CHANGES,
     "monitoring.namespaces": { ...TEXTS, uniqueItems: true },
     // As the definition of RateLimitServices requires: a Service and files are named after it.
     "rateLimitService.name": { type: "string", pattern: "^[a-z]([-a-z0-9]{0,50}[a-z0-9])?$", not: { const: "ca" } },
@@ -52,6 +69,7 @@ const BY_PATH: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = 
     "podDisruptionBudget.maxUnavailable": PODS,
   },
   "weir-account": {
+    "alerts.rules": ALERT_CHANGES,
     publicOrigin: { type: "string", pattern: "^(https?://[^/]+)?$" },
     corsOrigins: TEXTS,
     trustProxy: { type: ["integer", "string"] },

@@ -198,3 +198,30 @@ metadata:
   name: {{ include "weir.account" (list $root $values (index . 1)) }}
   namespace: {{ $root.Release.Namespace | quote }}
 {{- end -}}
+
+{{/* Groups of alert rules as the values want them: (list groups rules path), where path is that of the rules in the values. */}}
+{{- define "weir.alertGroups" -}}
+{{- $rules := default dict (index . 1) -}}
+{{- $path := index . 2 -}}
+{{- $names := list -}}
+{{- $groups := list -}}
+{{- range $group := index . 0 }}
+{{- $wanted := list }}
+{{- range $group.rules }}
+{{- $names = append $names .alert }}
+{{- $own := default dict (get $rules .alert) }}
+{{- if dig "enabled" true $own }}
+{{- $wanted = append $wanted (mergeOverwrite (deepCopy .) (omit $own "enabled")) }}
+{{- end }}
+{{- end }}
+{{- with $wanted }}
+{{- $groups = append $groups (set (deepCopy $group) "rules" .) }}
+{{- end }}
+{{- end }}
+{{- range $name, $_ := $rules }}
+{{- if not (has $name $names) }}
+{{- fail (printf "Cannot change %s.%s: there is no such alert. There are: %s" $path $name (sortAlpha $names | join ", ")) }}
+{{- end }}
+{{- end }}
+{{- toYaml $groups }}
+{{- end -}}

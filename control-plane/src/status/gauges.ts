@@ -20,6 +20,12 @@ const HOLDS = ["empty", "too-large"] as const satisfies readonly HoldReason[];
 const POD_STATES = ["current", "rejected", "pending", "waiting"] as const satisfies readonly SyncStatus[];
 const RESOURCE_STATES = ["served", "last-good", "refused", "quarantined"] as const satisfies readonly ResourceStatus[];
 
+/** Times of a certificate, in milliseconds since the epoch. */
+export interface CertificateTimes {
+  readonly beginMs: number;
+  readonly endMs: number;
+}
+
 /** What a scrape reads. */
 export interface ScrapedFacts {
   readonly report: RolloutReport;
@@ -29,8 +35,8 @@ export interface ScrapedFacts {
   readonly watchers: number;
   /** Undefined: the source has no server. */
   readonly source: SourceCounts | undefined;
-  /** When the certificate of the ADS listener expires, in milliseconds since the epoch. Undefined: it has none. */
-  readonly certificateEndMs: number | undefined;
+  /** From when until when the certificate of the ADS listener is valid. Undefined: it has none. */
+  readonly certificate: CertificateTimes | undefined;
 }
 
 /** A value and the values of its labels; values with equal labels are summed up. */
@@ -107,8 +113,12 @@ function addReplica(add: Add): void {
   add("weir_source_last_sync_timestamp_seconds", [], synced, ({ report }) => [[secondsOf(report.source.syncedAt)]]);
   add("weir_ready", [], "1 while the replica serves configuration.", ({ report }) => [[Number(report.ready)]]);
   const expiry = "When the certificate of the ADS listener expires; no series without TLS.";
-  add("weir_ads_certificate_expiry_timestamp_seconds", [], expiry, ({ certificateEndMs }) =>
-    certificateEndMs === undefined ? [] : [[certificateEndMs / 1000]],
+  add("weir_ads_certificate_expiry_timestamp_seconds", [], expiry, ({ certificate }) =>
+    certificate === undefined ? [] : [[certificate.endMs / 1000]],
+  );
+  const begin = "When the certificate of the ADS listener became valid; no series without TLS.";
+  add("weir_ads_certificate_not_before_timestamp_seconds", [], begin, ({ certificate }) =>
+    certificate === undefined ? [] : [[certificate.beginMs / 1000]],
   );
   add("weir_ads_streams", [], "Open ADS streams.", ({ streams }) => [[streams]]);
   add("weir_rollout_watchers", [], "Clients that watch the rollout.", ({ watchers }) => [[watchers]]);

@@ -38,7 +38,7 @@ class Process {
       pods: this.pods,
       publisher: () => this.publisher,
       source: counts === undefined ? {} : { counts },
-      certificateEndMs: () => AT_MS,
+      certificate: () => ({ beginMs: AT_MS - 1000, endMs: AT_MS }),
     });
   }
 
@@ -100,6 +100,7 @@ describe("createMetrics()", () => {
       "weir_ads_streams 3",
       "weir_rollout_watchers 2",
       "weir_ready 1",
+      "weir_ads_certificate_not_before_timestamp_seconds 1769860799",
       "weir_ads_certificate_expiry_timestamp_seconds 1769860800",
       "weir_fleets 1",
       `weir_snapshot_info{fleet="*",version="${VERSION}"} 1`,

@@ -8,7 +8,7 @@ import type { RolloutReport } from "../report/rollout/rollout-report.ts";
 import type { PodRegistry } from "../pods/pod-registry.ts";
 import type { PublisherState } from "../snapshot/publisher.ts";
 import type { Source } from "../source/source.ts";
-import { createGauges } from "./gauges.ts";
+import { type CertificateTimes, createGauges } from "./gauges.ts";
 import { observePushes } from "./push-metrics.ts";
 
 /** The metrics of one process. */
@@ -28,8 +28,8 @@ export interface MetricsDeps {
   readonly pods: PodRegistry;
   readonly publisher: () => PublisherState;
   readonly source: Pick<Source, "counts">;
-  /** When the certificate of the ADS listener expires, in milliseconds since the epoch. Undefined: no TLS. */
-  readonly certificateEndMs?: () => number | undefined;
+  /** The certificate of the ADS listener. Undefined: no TLS. */
+  readonly certificate?: () => CertificateTimes | undefined;
 }
 
 /** Makes the metrics with their own registry. */
@@ -51,13 +51,13 @@ export function createMetrics(deps: MetricsDeps): Metrics {
     refused: (reason) => refusals.inc({ reason }),
     scrape: async () => {
       const source = deps.source.counts?.();
-      const certificateEndMs = deps.certificateEndMs?.();
+      const certificate = deps.certificate?.();
       setGauges({
         report: deps.report(),
         streams: deps.streams(),
         watchers: deps.watchers(),
         source,
-        certificateEndMs,
+        certificate,
       });
       return { contentType: registry.contentType, text: await registry.metrics() };
     },

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { SAMPLE_AVATAR } from "@weir/dev/output/guide";
 import { eventually } from "@weir/harness/processes/eventually";
-import type { NodePod } from "@weir/harness/node/node-access";
+import { type NodePod, SYSTEM_NAMESPACE } from "@weir/harness/node/node-access";
 import { type MonitoredSystem, startMonitoredSystem } from "@weir/harness/node/monitored-system";
 import {
   MONITORING_NAMESPACE,
@@ -132,6 +132,8 @@ describe("monitoring", () => {
 
   it("fires when limits are invalid, or a pod cannot load them", { timeout: STEP_TIMEOUT_MS }, async () => {
     await system.startRejectingPod(MONITORING_NAMESPACE);
+    await system.kubectl("create", "namespace", "unread");
+    await system.applyService("core", "unread");
     await system.startOldPod();
     // The webhook would refuse them.
     const value = { matchLabels: { validated: "true" } };
@@ -142,6 +144,8 @@ describe("monitoring", () => {
     await system.applyLimit("mail", "week");
     await untilFiring(
       "WeirInvalidResources",
+      "WeirRateLimitConfigNotReady",
+      "WeirPodsNotScraped",
       "WeirQuarantinedResources",
       "WeirPodsBehind",
       "WeirConfigurationRejected",
@@ -184,10 +188,15 @@ describe("monitoring", () => {
     { timeout: STEP_TIMEOUT_MS },
     async () => {
       await system.kubectl("delete", "rlc", "--all");
-      await system.shortenCertificate();
+      const operators = await system.node.pods("weir-operator");
+      for (const pod of operators) await system.node.signal(pod, "SIGSTOP"); // They would renew it.
+      await system.expireCertificate();
       const address = await system.controlPlaneAddress();
       traffic(() => sendGarbage(address));
       await untilFiring("WeirSnapshotHeldBack", "WeirCertificateExpiring", "WeirPodsRefused");
+      for (const pod of controlPlanes) await system.node.signal(pod, "SIGKILL"); // Pods connect again.
+      await untilFiring("WeirControlPlaneCertificateExpired", "WeirPodsDisconnected");
+      for (const pod of operators) await system.node.signal(pod, "SIGCONT");
     },
   );
 
@@ -196,11 +205,12 @@ describe("monitoring", () => {
     { timeout: STEP_TIMEOUT_MS },
     async () => {
       await system.kubectl("delete", "clusterrolebinding", "weir-operator", "weir-control-plane-revisions");
-      await system.apply(SERVICE);
+      await system.applyService("core", SYSTEM_NAMESPACE);
       const operators = await system.node.pods("weir-operator");
       traffic(() => Promise.all(operators.map(({ address }) => callWebhook(address))));
       await system.node.signal(controlPlanes[0]!, "SIGKILL"); // The next process begins without the right.
       await untilFiring("WeirReconcileErrors", "WeirWebhookErrors", "WeirLastGoodUnreadable");
+      await untilFiring("WeirRateLimitServiceGone", "WeirRateLimitServiceNotReady");
     },
   );
 
@@ -228,13 +238,6 @@ describe("monitoring", () => {
     const names = (await prometheus.alerts()).map(({ name }) => name);
     expect([...fired].toSorted()).toEqual(names.toSorted());
   });
-});
-
-const SERVICE = JSON.stringify({
-  apiVersion: "ratelimit.weir.dev/v1alpha1",
-  kind: "RateLimitService",
-  metadata: { name: "core" },
-  spec: { replicas: 1, backend: { type: "memory" } },
 });
 
 /** With an avatar, so that the dashboard has times of images. */

@@ -14,6 +14,8 @@ import { type NodePod, SYSTEM_NAMESPACE } from "./node-access.ts";
 import { startNodePod } from "./node-pods.ts";
 import { type RealNode, startRealNode } from "./real-node.ts";
 
+const DAY_MS = 86_400_000;
+
 /** Longest wait of one kubectl command. */
 const WAIT_TIMEOUT = "--timeout=120s";
 
@@ -80,6 +82,13 @@ export class MonitoredSystem {
     await this.apply(manifestOf(name, name, [{ key: "user", rateLimit: { unit, requestsPerUnit: 1000 } }]));
   }
 
+  /** Applies a RateLimitService of one pod, which reserves little. */
+  async applyService(name: string, namespace: string): Promise<void> {
+    const spec = { replicas: 1, backend: { type: "memory" }, resources: {} };
+    const head = { apiVersion: "ratelimit.weir.dev/v1alpha1", kind: "RateLimitService" };
+    await this.node.kubectl(["apply", "-f", "-"], JSON.stringify({ ...head, metadata: { name, namespace }, spec }));
+  }
+
   /** Applies a manifest to the namespace of the release. */
   async apply(manifest: string): Promise<void> {
     await this.node.kubectl(["-n", SYSTEM_NAMESPACE, "apply", "-f", "-"], manifest);
@@ -112,14 +121,15 @@ export class MonitoredSystem {
     await this.node.kubectl(["-n", namespace, "expose", "pod", "rejecting", "--port=9090"]);
   }
 
-  /** Gives the control plane a certificate for three days, in all else as the operator makes it, which keeps it. */
-  async shortenCertificate(): Promise<void> {
+  /** Gives the control plane a certificate of yesterday, in all else as the operator makes it, which would renew it. */
+  async expireCertificate(): Promise<void> {
     const { "tls.crt": cert, "tls.key": key } = await this.#secret("weir-ca");
     const authority = await loadAuthority(cert!, key!);
     const { subjectAltName } = new X509Certificate((await this.#secret("weir-control-plane-tls"))["tls.crt"]!);
     const dnsNames = subjectAltName!.split(", ").map((name) => name.replace("DNS:", ""));
     const names = { commonName: "weir-control-plane", dnsNames };
-    const { certPem, keyPem } = await authority.issue({ ...names, usage: "both", validDays: 3, now: new Date() });
+    const now = new Date(Date.now() - 2 * DAY_MS);
+    const { certPem, keyPem } = await authority.issue({ ...names, usage: "both", validDays: 1, now });
     const stringData = { "tls.crt": certPem, "tls.key": keyPem };
     await this.kubectl("patch", "secret", "weir-control-plane-tls", "-p", JSON.stringify({ stringData }));
   }

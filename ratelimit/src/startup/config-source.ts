@@ -2,8 +2,9 @@
 import type { Log } from "@weir/common/log/log";
 
 import type { ConfigListener, ConfigSource } from "../config/config-source.ts";
+import type { ServerState } from "../config/xds/xds-source.ts";
 import type { ConfigSettings } from "../settings/config-settings.ts";
-import { LoadStatistics } from "../statistics/service-statistics.ts";
+import { ConfigServerStatistics, LoadStatistics } from "../statistics/service-statistics.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 
 /** Creates the source; its implementation is loaded only when it is selected. */
@@ -19,7 +20,12 @@ export async function createConfigSource(
     }
     case "xds": {
       const { XdsSource } = await import("../config/xds/xds-source.ts");
-      return new XdsSource({ ...deps, random: Math.random }, source.client);
+      const statistics = new ConfigServerStatistics(deps.store);
+      const onState = (state: ServerState): void => {
+        statistics.connected.set(Number(state.isConnected));
+        statistics.certificateExpired.set(Number(state.isCertificateExpired));
+      };
+      return new XdsSource({ ...deps, random: Math.random, onState }, source.client);
     }
   }
 }

@@ -86,3 +86,16 @@ export class LoadStatistics {
     this.values = store.gauge(`${scope}.num_values`);
   }
 }
+
+/** The connection to the configuration server, over xDS only. */
+export class ConfigServerStatistics {
+  /** ratelimit.service.config_server_connected: 1 while the stream of now has had a response */
+  readonly connected: StatisticsGauge;
+  /** ratelimit.service.config_server_certificate_expired: 1 while attempts fail because the server's has expired */
+  readonly certificateExpired: StatisticsGauge;
+
+  constructor(store: StatisticsStore) {
+    this.connected = store.gauge("ratelimit.service.config_server_connected");
+    this.certificateExpired = store.gauge("ratelimit.service.config_server_certificate_expired");
+  }
+}

@@ -16,6 +16,9 @@ const CLOSED = /Last error: (Error: )?(Failed to connect|Socket closed|read ECON
 /** TLS alerts of servers that do not accept a certificate, without a reason. */
 const REFUSED = /alert (bad certificate|unsupported certificate|certificate (unknown|revoked)|access denied)/;
 
+/** The client found that the server's certificate, or that of its authority, has expired. */
+const EXPIRED = "Error: certificate has expired";
+
 /** Explanations of texts, where the client's certificate does not matter; the first match. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [
@@ -30,7 +33,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
     /self-signed certificate|unable to verify the first certificate|unable to get (local )?issuer certificate/,
     `the certificate of the configuration server is not from a trusted authority; ${AUTHORITY} must contain its authority`,
   ],
-  [/Error: certificate has expired/, "the certificate of the configuration server, or of its authority, has expired"],
+  [RegExp(EXPIRED), "the certificate of the configuration server, or of its authority, has expired"],
   [
     /certificate is not yet valid/,
     "the certificate of the configuration server, or of its authority, is not valid yet; check the clocks",
@@ -65,6 +68,11 @@ export type Attempt =
 /** Whether the server closed the connection without a TLS alert. */
 export function isClosedSilently(reason: string): boolean {
   return CLOSED.test(reason);
+}
+
+/** Whether the reason, explained or not, is that the server's certificate has expired. */
+export function isServerExpired(reason: string): boolean {
+  return reason.includes(EXPIRED);
 }
 
 /** The reason, with its cause and the settings to check in front if they are known. */

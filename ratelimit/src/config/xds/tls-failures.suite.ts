@@ -10,7 +10,7 @@ import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 import { RecordingListener } from "../config-source.suite.ts";
-import { XdsSource } from "./xds-source.ts";
+import { type ServerState, XdsSource } from "./xds-source.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -153,12 +153,15 @@ export function describeTlsFailures(
         paths: { ...clientFiles, caPath: join(folder.path, trusts ?? "own") },
         serverName: name ?? "control-plane.example",
       };
-      const { source, warnings } = sourceOf(server.port, client === "plaintext" ? undefined : tls);
+      const { source, warnings, states } = sourceOf(server.port, client === "plaintext" ? undefined : tls);
       await source.start();
       // The second attempt is explained as the first one.
       await eventually("two warnings", () => expect(warnings.length).toBeGreaterThanOrEqual(2), WAIT_MAX_MS);
       await source.stop();
       await server.close();
+      const isCertificateExpired = typeof serverFault === "object" && serverFault.isExpired === true;
+      for (const state of states) expect(state).toEqual({ isConnected: false, isCertificateExpired });
+      expect(states.length).toBe(warnings.length);
       for (const warning of warnings) {
         expect(warning).toMatchObject({ "@message": "Cannot connect to the configuration server, retrying" });
         expect(warning["reason"]).toMatch(reason);
@@ -169,13 +172,14 @@ export function describeTlsFailures(
 
 function sourceOf(port: number, tls: ConstructorParameters<typeof XdsSource>[1]["tls"]) {
   const warnings: Record<string, unknown>[] = [];
+  const states: ServerState[] = [];
   const log = createLog({
     level: "warn",
     format: "json",
     write: (line) => warnings.push(JSON.parse(line) as Record<string, unknown>),
   });
   const source = new XdsSource(
-    { listener: new RecordingListener(), random: () => 0, log },
+    { listener: new RecordingListener(), random: () => 0, onState: (state) => states.push(state), log },
     {
       serverUrl: `127.0.0.1:${port}`,
       nodeId: "gateway/pod-7",
@@ -187,5 +191,5 @@ function sourceOf(port: number, tls: ConstructorParameters<typeof XdsSource>[1][
       backoff: { initialMs: 5, maxMs: 20, factor: 0.5, jitter: false },
     },
   );
-  return { source, warnings };
+  return { source, warnings, states };
 }

@@ -15,7 +15,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { describeConfigSource, RecordingListener } from "../config-source.suite.ts";
 import type { XdsOptions } from "./xds-options.ts";
-import { XdsSource } from "./xds-source.ts";
+import { type ServerState, XdsSource } from "./xds-source.ts";
 
 function options(server: ScriptedAdsServer, overrides: Partial<XdsOptions> = {}): XdsOptions {
   return {
@@ -66,12 +66,14 @@ describe("XdsSource", () => {
   let source: ConfigSource | undefined;
   let listener: RecordingListener;
   let lines: Record<string, unknown>[];
+  let states: ServerState[];
 
   beforeEach(async () => {
     server = new ScriptedAdsServer();
     await server.open();
     listener = new RecordingListener();
     lines = [];
+    states = [];
   });
 
   afterEach(async () => {
@@ -87,7 +89,8 @@ describe("XdsSource", () => {
       format: "json",
       write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
     });
-    source = new XdsSource({ listener, random: () => 0, log }, options(server, overrides));
+    const onState = (state: ServerState): unknown => states.push(state);
+    source = new XdsSource({ listener, random: () => 0, onState, log }, options(server, overrides));
     await source.start();
   }
 
@@ -184,6 +187,7 @@ describe("XdsSource", () => {
       { "@message": "Connected to the configuration server again" },
       { "@message": "Successfully loaded new configuration", version: "v1" }, // After the NACK.
     ]);
+    expect(states.map(({ isConnected }) => isConnected)).toEqual([true, true, false, true]);
   });
 
   it("waits grow while streams break, and start over after one that delivered a response", async () => {

@@ -9,6 +9,7 @@ import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { ConfigError } from "../errors.ts";
 import { ack, decodeResponse, nack, subscription } from "./ads-messages.ts";
 import { AdsStream } from "./ads-stream.ts";
+import { isServerExpired } from "./connection-failure.ts";
 import type { XdsOptions } from "./xds-options.ts";
 
 /** Growth of the waits between attempts to connect, as in gRPC's own connection back-off. */
@@ -26,10 +27,20 @@ const SILENCE_MS = 5000;
 /** NACKs in a row without that delay, for servers that send a new version each time. */
 const IMMEDIATE_NACKS_MAX = 10;
 
+/** What the source knows of its server. */
+export interface ServerState {
+  /** The stream of now has had a response. */
+  readonly isConnected: boolean;
+  /** The last attempt failed because the server's certificate, or that of its authority, has expired. */
+  readonly isCertificateExpired: boolean;
+}
+
 /** Dependencies of the source. `random` returns numbers from 0 up to but not including 1. */
 export interface XdsSourceDeps {
   readonly listener: ConfigListener;
   readonly random: () => number;
+  /** Told at each response, and when a stream or an attempt to connect ends. */
+  readonly onState?: ((state: ServerState) => void) | undefined;
   readonly log: Log;
 }
 
@@ -132,6 +143,7 @@ export class XdsSource implements ConfigSource {
       : "Cannot connect to the configuration server, retrying";
     this.#deps.log.warn(message, { reason, retryInMs });
     this.#trouble = "unreachable";
+    this.#deps.onState?.({ isConnected: false, isCertificateExpired: isServerExpired(reason) });
     this.#retryTimer = setTimeout(() => this.#open(), retryInMs);
   }
 
@@ -147,6 +159,7 @@ export class XdsSource implements ConfigSource {
   /** Only a response shows that the server works: one that fails may accept connections. */
   #noteResponse(): void {
     this.#hasResponse = true;
+    this.#deps.onState?.({ isConnected: true, isCertificateExpired: false });
     if (this.#trouble === "unreachable") this.#deps.log.warn("Connected to the configuration server again");
     if (this.#trouble === "silent") this.#deps.log.warn("The configuration server has sent its first response");
     this.#trouble = undefined;
