@@ -209,7 +209,8 @@ function readPublishing(
   const debounceQuietMs = read.durationMs("DEBOUNCE_QUIET", {
     default: "100ms",
     isTimer: true,
-    effect: "How long changes must be quiet before they are published.",
+    effect:
+      "How long changes must be quiet before they are published. The first change after such a time is published after 10 ms.",
   });
   const debounceMaxMs = read.durationMs("DEBOUNCE_MAX", {
     default: "1s",

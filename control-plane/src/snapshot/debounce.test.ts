@@ -35,12 +35,27 @@ describe("Debounce", () => {
     vi.useRealTimers();
   });
 
-  it("runs once when changes have been quiet for the time", async () => {
+  it("runs soon after a first change, with what comes until then, and gathers what follows until it is quiet", async () => {
+    debounce.changed();
+    await pass(5);
+    debounce.changed();
+    await pass(45);
     debounce.changed();
     await pass(50);
     debounce.changed();
     await pass(500);
-    expect(runsMs).toEqual([150]);
+    expect(runsMs).toEqual([10, 200]);
+    debounce.changed();
+    await pass(500);
+    expect(runsMs).toEqual([10, 200, 610]);
+  });
+
+  it("waits no longer for a first change than for quiet", async () => {
+    const runs: number[] = [];
+    const run = (): Promise<void> => Promise.resolve(void runs.push(nowMs));
+    new Debounce(run, () => nowMs, { quietMs: 3, maxMs: 1000 }).changed();
+    await pass(500);
+    expect(runs).toEqual([3]);
   });
 
   it("case A7: runs as often as the longest delay allows when a change comes every millisecond, and once after the last", async () => {
@@ -49,7 +64,16 @@ describe("Debounce", () => {
       await pass(1);
     }
     await pass(500);
-    expect(runsMs).toEqual([1000, 1599]);
+    expect(runsMs).toEqual([10, 1010, 1599]);
+  });
+
+  it("runs at most twenty times for a thousand changes in ten seconds", async () => {
+    for (let change = 0; change < 1000; change += 1) {
+      debounce.changed();
+      await pass(10);
+    }
+    await pass(500);
+    expect(runsMs.length).toBeLessThanOrEqual(20);
   });
 
   it("puts an endless burst off for no longer when the clock is put back by an hour meanwhile", async () => {
@@ -60,7 +84,7 @@ describe("Debounce", () => {
     }
     // A second after the first change that the changed clock knows of; the next run is still to
     // come.
-    expect(runsMs).toEqual([500 - 3_600_000 + 1000]);
+    expect(runsMs).toEqual([10, 500 - 3_600_000 + 1000]);
   });
 
   it("notes a change during a run for the next one, and never runs twice at a time", async () => {
@@ -70,16 +94,16 @@ describe("Debounce", () => {
     await pass(100);
     debounce.changed();
     await pass(300);
-    expect(runsMs).toEqual([100]); // It is 400 ms now.
+    expect(runsMs).toEqual([10]); // It is 400 ms now.
     work = () => Promise.resolve();
     running.resolve(undefined);
     await pass(100);
-    expect(runsMs).toEqual([100, 500]);
+    expect(runsMs).toEqual([10, 500]);
   });
 
   it("runs nothing that was noted before it stopped", async () => {
     debounce.changed();
-    await pass(50);
+    await pass(5);
     debounce.stop();
     await pass(2000);
     expect(runsMs).toEqual([]);
@@ -100,6 +124,6 @@ describe("Debounce", () => {
     await settled;
     debounce.changed();
     await pass(2000);
-    expect(runsMs).toEqual([100]);
+    expect(runsMs).toEqual([10]);
   });
 });
