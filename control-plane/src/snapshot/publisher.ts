@@ -6,6 +6,7 @@ import { Listeners } from "@weir/common/lifecycle/listeners";
 import type { Log } from "@weir/common/log/log";
 import { timerDelayMs } from "@weir/common/timers/timer-delay";
 import type { Tracing } from "@weir/common/tracing/tracing";
+import { timeSliced } from "@weir/common/turn/time-sliced";
 
 import { translateResources } from "../translate/translate-resources.ts";
 import type { AcceptedResource, DesiredConfiguration } from "../translate/desired-configuration.ts";
@@ -17,7 +18,6 @@ import { RevisionHistory, type IsLoaded } from "./revision-history.ts";
 import { logAdmission, logPublication, logRefusals } from "./publication-log.ts";
 import { nextReleaseMs, prolongWaits, type Publication, publicationFor, publish, UNPUBLISHED } from "./publication.ts";
 import { type PublishedRevision, type Snapshot, type SnapshotSet, snapshotSteps } from "./snapshot.ts";
-import { timeSliced } from "./time-sliced.ts";
 
 /** Longest time between two checks of whether an empty set may be published, in milliseconds. */
 const RELEASE_CHECK_MS = 1000;

@@ -10,7 +10,8 @@ import {
   type YamlProblem,
   type YamlScalar,
 } from "./node.ts";
-import { inOneGo, type ParsedDocument, parseYamlInSteps } from "./parse.ts";
+import { inOneGo } from "../model/in-one-go.ts";
+import { type ParsedDocument, parseYamlInSteps } from "./parse.ts";
 
 /**
  * Largest text that is read, in bytes: what a ConfigMap can hold, by which such files come into a

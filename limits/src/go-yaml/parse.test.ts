@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 
 import { entriesOf, formatNode, type YamlNode } from "./node.ts";
-import { inOneGo, parseYamlInSteps, type ParsedDocument } from "./parse.ts";
+import { inOneGo } from "../model/in-one-go.ts";
+import { parseYamlInSteps, type ParsedDocument } from "./parse.ts";
 
 /** The tree as plain values, for comparing. */
 function valueOf(node: YamlNode | undefined): unknown {

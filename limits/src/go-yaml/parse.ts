@@ -66,14 +66,6 @@ export function* parseYamlInSteps(text: string, options: ParseOptions): Generato
   }
 }
 
-/** Runs a function that works in steps to its end. */
-export function inOneGo<Result>(steps: Generator<void, Result>): Result {
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-  }
-}
-
 /** Line and column of an offset in a text. */
 function locationIn(text: string, offset: number): SourceLocation {
   const before = text.slice(0, offset);

@@ -1,9 +1,10 @@
 // Parses a rule file into the model, with the errors of envoyproxy/ratelimit and the place of each in the text.
 import { locate, type SourceLocation, type YamlProblem } from "../go-yaml/node.ts";
-import { inOneGo, parseYamlInSteps } from "../go-yaml/parse.ts";
+import { parseYamlInSteps } from "../go-yaml/parse.ts";
 import { boolean, type Decoder, freeMap, list, optional, struct, text, uint32 } from "../go-yaml/struct-decoder.ts";
 import { type FieldPath, ruleFileName } from "../model/field-path.ts";
 import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "../model/model.ts";
+import { inOneGo } from "../model/in-one-go.ts";
 import { findKeyProblem } from "../validate/allowed-keys.ts";
 
 /**

@@ -1,7 +1,9 @@
 // Compiles validated configurations to the immutable rule set that decisions read. It repeats no
-// check of the validator.
+// check of the validator. Domains that have not changed are shared with the set before, so that an edit costs what it
+// changes, and the work is in steps, between which a server turns to its calls.
 import { compositeKey, type DescriptorModel, type RateLimitConfigModel, type RateLimitModel } from "../model/model.ts";
 import { parseUnit, UNIT_NUMBERS, UNIT_SECONDS, unitOfNumber } from "../model/unit.ts";
+import { inOneGo } from "../model/in-one-go.ts";
 import { DomainRules } from "./domain-rules.ts";
 import { createLevel, type Level, type RuleNode } from "./level.ts";
 import type { Attach, Rule, RuleLimit } from "./rule.ts";
@@ -16,6 +18,8 @@ export interface RuleSet<Attachment> {
   readonly domains: number;
   /** The rules of a domain; undefined when no configuration names it. */
   domain(name: string): DomainRules<Attachment> | undefined;
+  /** The rules of every domain, in configured order. */
+  all(): Iterable<DomainRules<Attachment>>;
   /**
    * One line per rule with a limit, in configured order: the text of /rlconfig. "" when there are
    * none.
@@ -30,47 +34,88 @@ interface Parent {
   readonly isDynamic: boolean;
 }
 
-/**
- * Compiles configurations that `findSetProblems` found nothing in. Several of one domain are
- * merged, in the order given. Calls `attach.rule` once for every rule with a limit.
- */
+/** Compiles in one go, for callers that serve nothing meanwhile. */
 export function compileRules<Attachment>(
   configs: readonly RateLimitConfigModel[],
   attach: Attach<Attachment>,
 ): RuleSet<Attachment> {
-  const domains = new Map<string, DomainRules<Attachment>>();
-  const lines: string[] = [];
-  for (const [domain, merged] of Map.groupBy(configs, (config) => config.domain)) {
-    const descriptors = merged.flatMap((config) => config.descriptors);
-    const root = compileLevel(descriptors, { path: domain, isDynamic: false }, attach, lines);
-    domains.set(domain, new DomainRules(domain, root, attach));
-  }
-  return { domains: domains.size, domain: (name) => domains.get(name), dump: () => lines.join("") };
+  return inOneGo(compileSteps(configs, attach));
 }
 
-function compileLevel<Attachment>(
+/**
+ * Compiles configurations that `findSetProblems` found nothing in. Several of one domain are
+ * merged, in the order given. Calls `attach.rule` once for every rule with a limit, but for domains whose
+ * configurations are the same objects as in the set `before`, which has attached the same.
+ */
+export function* compileSteps<Attachment>(
+  configs: readonly RateLimitConfigModel[],
+  attach: Attach<Attachment>,
+  before?: RuleSet<Attachment>,
+): Generator<undefined, RuleSet<Attachment>> {
+  const domains = new Map<string, DomainRules<Attachment>>();
+  for (const [domain, merged] of Map.groupBy(configs, (config) => config.domain)) {
+    const known = before?.domain(domain);
+    domains.set(domain, known?.isOf(merged) === true ? known : yield* compileDomain(domain, merged, attach));
+  }
+  return {
+    domains: domains.size,
+    domain: (name) => domains.get(name),
+    all: () => domains.values(),
+    dump: () =>
+      Array.from(domains.values(), ({ rules }) => rules)
+        .flat()
+        .map(dumpLine)
+        .join(""),
+  };
+}
+
+/** The domains all of whose configurations are the same objects as in the set. */
+export function unchangedDomains(
+  configs: readonly RateLimitConfigModel[],
+  before: RuleSet<unknown> | undefined,
+): ReadonlySet<string> {
+  const groups = Map.groupBy(configs, ({ domain }) => domain);
+  return new Set([...groups].filter(([domain, merged]) => before?.domain(domain)?.isOf(merged)).map(([name]) => name));
+}
+
+function* compileDomain<Attachment>(
+  domain: string,
+  configs: readonly RateLimitConfigModel[],
+  attach: Attach<Attachment>,
+): Generator<undefined, DomainRules<Attachment>> {
+  const descriptors = configs.flatMap((config) => config.descriptors);
+  const rules: Rule[] = [];
+  const root = yield* compileLevel(descriptors, { path: domain, isDynamic: false }, attach, rules);
+  return new DomainRules({ domain, configs, rules, root, attach });
+}
+
+function* compileLevel<Attachment>(
   descriptors: readonly DescriptorModel[],
   parent: Parent,
   attach: Attach<Attachment>,
-  lines: string[],
-): Level<Attachment> {
+  rules: Rule[],
+): Generator<undefined, Level<Attachment>> {
   // Made before the nodes, so that the nodes of a level are next to each other in memory.
-  const attachments = descriptors.map(
-    (descriptor) => descriptor.rateLimit && { made: attach.rule(`${parent.path}.${compositeKey(descriptor)}`) },
-  );
-  const nodes = descriptors.map((descriptor, index) =>
-    compileNode(descriptor, attachments[index], parent, attach, lines),
-  );
-  return createLevel(nodes);
+  const attachments: ({ readonly made: Attachment } | undefined)[] = [];
+  for (const descriptor of descriptors) {
+    attachments.push(descriptor.rateLimit && { made: attach.rule(`${parent.path}.${compositeKey(descriptor)}`) });
+    yield;
+  }
+  const nodes: RuleNode<Attachment>[] = [];
+  for (const [index, descriptor] of descriptors.entries()) {
+    nodes.push(yield* compileNode(descriptor, attachments[index], parent, attach, rules));
+    yield;
+  }
+  return yield* createLevel(nodes);
 }
 
-function compileNode<Attachment>(
+function* compileNode<Attachment>(
   descriptor: DescriptorModel,
   attachment: { readonly made: Attachment } | undefined,
   parent: Parent,
   attach: Attach<Attachment>,
-  lines: string[],
-): RuleNode<Attachment> {
+  rules: Rule[],
+): Generator<undefined, RuleNode<Attachment>> {
   const { metadata, valueToMetric, detailedMetric } = descriptor;
   const composite = compositeKey(descriptor);
   const wildcard = compileWildcard(descriptor.key, descriptor.value);
@@ -80,14 +125,14 @@ function compileNode<Attachment>(
   const rule = descriptor.rateLimit && compileRule(descriptor, descriptor.rateLimit, path);
   const match = rule &&
     attachment && { rule, statisticsKey: path, attachment: attachment.made, sharedValues: undefined, metadata };
-  if (rule !== undefined) lines.push(dumpLine(rule));
+  if (rule !== undefined) rules.push(rule);
   // What every match reads comes first, to be on one line of the processor's cache: with many rules
   // that is what a match costs.
   return {
     children:
       descriptor.descriptors.length === 0
         ? undefined
-        : compileLevel(descriptor.descriptors, { path, isDynamic }, attach, lines),
+        : yield* compileLevel(descriptor.descriptors, { path, isDynamic }, attach, rules),
     rule,
     staticMatch: isDynamic || detailedMetric ? undefined : match,
     composite,

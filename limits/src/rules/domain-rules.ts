@@ -2,18 +2,41 @@
 // runs for every descriptor of every call: it makes no object unless a flag asks for request values.
 import { dynamicMatch, overrideMatch, type Step } from "./dynamic-match.ts";
 import { findNode, type Level, type RuleNode } from "./level.ts";
-import type { Attach, Entry, LimitOverride, RuleMatch } from "./rule.ts";
+import type { RateLimitConfigModel } from "../model/model.ts";
+import type { Attach, Entry, LimitOverride, Rule, RuleMatch } from "./rule.ts";
+
+/** What the rules of a domain consist of. */
+export interface DomainParts<Attachment> {
+  readonly domain: string;
+  /** What they were compiled from. */
+  readonly configs: readonly RateLimitConfigModel[];
+  /** Every rule with a limit, in configured order. */
+  readonly rules: readonly Rule[];
+  readonly root: Level<Attachment>;
+  readonly attach: Attach<Attachment>;
+}
 
 /** The rules of one domain over its compiled root level. */
 export class DomainRules<Attachment> {
   readonly domain: string;
+  /** Every rule with a limit, in configured order. */
+  readonly rules: readonly Rule[];
+  readonly #configs: readonly RateLimitConfigModel[];
   readonly #root: Level<Attachment>;
   readonly #attach: Attach<Attachment>;
 
-  constructor(domain: string, root: Level<Attachment>, attach: Attach<Attachment>) {
+  constructor({ domain, configs, rules, root, attach }: DomainParts<Attachment>) {
     this.domain = domain;
+    this.rules = rules;
+    this.#configs = configs;
     this.#root = root;
     this.#attach = attach;
+  }
+
+  /** Whether these are the same objects, in the same order, as the rules were compiled from. */
+  isOf(configs: readonly RateLimitConfigModel[]): boolean {
+    const own = this.#configs;
+    return configs.length === own.length && configs.every((config, index) => config === own[index]);
   }
 
   /** The rule for a descriptor's entries; undefined when there is none. */

@@ -2,7 +2,7 @@
 // in advance at every underscore, so a request's key and value are looked up without joining them.
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Entry, Rule, RuleMatch } from "./rule.ts";
-import { createTextTable, lookUp, type TextTable } from "./text-table.ts";
+import { lookUp, type TextTable, textTableSteps } from "./text-table.ts";
 import { matchesWildcard, SEPARATOR, type Wildcard } from "./wildcard.ts";
 import { type Branch, createWildcardTree, findPattern } from "./wildcard-tree.ts";
 
@@ -41,10 +41,12 @@ export interface Level<Attachment> {
 export type Reach = "exact" | "wildcard" | "key";
 
 /**
- * Builds the tables of one level. The nodes are in configured order and their composites unique, as the
+ * Builds the tables of one level in steps. The nodes are in configured order and their composites unique, as the
  * validator ensures.
  */
-export function createLevel<Attachment>(nodes: readonly RuleNode<Attachment>[]): Level<Attachment> {
+export function* createLevel<Attachment>(
+  nodes: readonly RuleNode<Attachment>[],
+): Generator<undefined, Level<Attachment>> {
   const composites = new Map<string, RuleNode<Attachment>>();
   const values = new Map<string, Map<string, RuleNode<Attachment>>>();
   for (const node of nodes) {
@@ -55,10 +57,13 @@ export function createLevel<Attachment>(nodes: readonly RuleNode<Attachment>[]):
       const byValue = values.getOrInsertComputed(composite.slice(0, at), () => new Map());
       byValue.set(composite.slice(at + 1), node);
     }
+    yield;
   }
+  const tables = new Map<string, TextTable<RuleNode<Attachment>>>();
+  for (const [key, byValue] of values) tables.set(key, yield* textTableSteps(byValue));
   return {
-    values: createTextTable(new Map(Array.from(values, ([key, byValue]) => [key, createTextTable(byValue)]))),
-    composites: createTextTable(composites),
+    values: yield* textTableSteps(tables),
+    composites: yield* textTableSteps(composites),
     wildcards: createWildcardTree(nodes),
   };
 }

@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { createTextTable, lookUp } from "./text-table.ts";
+import { inOneGo } from "../model/in-one-go.ts";
+import { lookUp, type TextTable, textTableSteps } from "./text-table.ts";
+
+function createTextTable<Value>(entries: ReadonlyMap<string, Value>, seed?: number): TextTable<Value> {
+  return inOneGo(textTableSteps(entries, seed));
+}
 
 const [SEED, OTHER_SEED] = [0x2f1d_9c47, 0x7ab3_60e5];
 

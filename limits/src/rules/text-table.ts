@@ -40,6 +40,9 @@ const MAX_OF_ONE_LENGTH = 3;
 
 const NO_SLOTS = new Int32Array(0);
 
+/** Texts of a step that does little with each. */
+const STEP = 64;
+
 /** What `tail` may be; the last is more than any text has. */
 const TAILS = [1, 2, 4, 8, 16] as const;
 const WHOLE = 2 ** 30;
@@ -48,11 +51,11 @@ const FNV_PRIME = 0x01000193;
 
 const [PROCESS_SEED = 0] = getRandomValues(new Int32Array(1));
 
-/** Builds the table. Tests choose the seed. */
-export function createTextTable<Value>(
+/** Builds the table in steps. Tests choose the seed. */
+export function* textTableSteps<Value>(
   entries: ReadonlyMap<string, Value>,
   seed: number = PROCESS_SEED,
-): TextTable<Value> {
+): Generator<undefined, TextTable<Value>> {
   const texts = [...entries.keys()];
   const lengths = texts.map((text) => text.length);
   const shortest = lengths.reduce((least, length) => Math.min(least, length), WHOLE);
@@ -65,8 +68,11 @@ export function createTextTable<Value>(
   let size = 2;
   while (size * 3 < (entries.size + 1) * 4) size *= 2;
   const slots = new Int32Array(size);
-  for (let at = 0; at < size; at++) pairs.push(undefined, undefined);
-  const tail = tailOf(texts, seed);
+  for (let at = 0; at < size; at++) {
+    pairs.push(undefined, undefined);
+    if (at % STEP === 0) yield;
+  }
+  const tail = yield* tailOf(texts, seed);
   for (const [text, value] of entries) {
     const hash = hashOf(text, tail, seed);
     let at = slotOf(hash, size - 1);
@@ -74,6 +80,7 @@ export function createTextTable<Value>(
     slots[at] = hash;
     pairs[2 * at] = flatCopyOf(text);
     pairs[2 * at + 1] = value;
+    yield;
   }
   return { pairs, mask: size - 1, slots, tail, shortest, longest, seed };
 }
@@ -104,8 +111,17 @@ function isComparedByEach(lengths: readonly number[]): boolean {
  * The fewest units at the ends of these texts that, with the lengths, give each text a hash of its
  * own.
  */
-function tailOf(texts: readonly string[], seed: number): number {
-  return TAILS.find((tail) => new Set(texts.map((text) => hashOf(text, tail, seed))).size === texts.length) ?? WHOLE;
+function* tailOf(texts: readonly string[], seed: number): Generator<undefined, number> {
+  for (const tail of TAILS) {
+    const hashes = new Set<number>();
+    for (const [index, text] of texts.entries()) {
+      // The first two of one hash end the attempt.
+      if (hashes.add(hashOf(text, tail, seed)).size <= index) break;
+      if (index % STEP === 0) yield;
+    }
+    if (hashes.size === texts.length) return tail;
+  }
+  return WHOLE;
 }
 
 /**

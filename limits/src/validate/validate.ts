@@ -3,6 +3,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 
 import type { FieldPath } from "../model/field-path.ts";
+import { inOneGo } from "../model/in-one-go.ts";
 import { compositeKey } from "../model/model.ts";
 import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "../model/model.ts";
 import { parseUnit } from "../model/unit.ts";
@@ -39,15 +40,30 @@ export function findProblems(config: RateLimitConfigModel): readonly ConfigProbl
   return findSetProblems([config], { mergeDomains: false }).map(({ config: _config, ...problem }) => problem);
 }
 
+/** How configurations are checked together. */
+export interface SetOptions {
+  /** Rules of later configurations of a domain join those of the first one; else a domain may appear once. */
+  readonly mergeDomains: boolean;
+  /** Domains whose rules were checked before, with the same options; none when absent. */
+  readonly checked?: ReadonlySet<string>;
+}
+
 /**
- * Every problem of configurations that are loaded together, in load order. A domain may appear
- * once; with `mergeDomains` the rules of later configurations join those of the first one, and only
+ * Every problem of configurations that are loaded together, in load order. With `mergeDomains` only
  * top-level rules that collide are refused.
  */
 export function findSetProblems(
   configs: readonly RateLimitConfigModel[],
-  options: { readonly mergeDomains: boolean },
+  options: SetOptions,
 ): readonly ConfigSetProblem[] {
+  return inOneGo(setProblemSteps(configs, options));
+}
+
+/** The same in steps, between which a server can turn to its calls. */
+export function* setProblemSteps(
+  configs: readonly RateLimitConfigModel[],
+  options: SetOptions,
+): Generator<undefined, readonly ConfigSetProblem[]> {
   const domains = new Map<string, { readonly at: ConfigField; readonly keys: Map<string, ConfigField> }>();
   const problems: ConfigSetProblem[] = [];
   for (const [config, { domain, descriptors }] of configs.entries()) {
@@ -58,7 +74,8 @@ export function findSetProblems(
     if (known !== undefined && !options.mergeDomains)
       report(["domain"], `duplicate domain '${domain}' in config file`, known.at);
     const keys = known !== undefined && options.mergeDomains ? known.keys : new Map<string, ConfigField>();
-    checkDescriptors(descriptors, { config, path: ["descriptors"], fullKey: domain, keys }, report);
+    if (options.checked?.has(domain) !== true)
+      yield* checkDescriptors(descriptors, { config, path: ["descriptors"], fullKey: domain, keys }, report);
     // A refused second claim leaves the first one's keys in place.
     if (known === undefined && domain !== "") domains.set(domain, { at: { config, path: ["domain"] }, keys });
   }
@@ -80,15 +97,20 @@ interface Level extends ConfigField {
  * Walks the tree in the order in which it is loaded: a rule, then its children, then its next
  * sibling. Readers of files and messages bound the nesting.
  */
-function checkDescriptors(descriptors: readonly DescriptorModel[], level: Level, report: Report): void {
+function* checkDescriptors(
+  descriptors: readonly DescriptorModel[],
+  level: Level,
+  report: Report,
+): Generator<undefined, void> {
   for (const [index, descriptor] of descriptors.entries()) {
     const path = [...level.path, index];
     const fullKey = `${level.fullKey}.${compositeKey(descriptor)}`;
     checkDescriptor(descriptor, { ...level, path, fullKey }, (field, message, first) => {
       report([...path, ...field], message, first);
     });
+    yield;
     const { config } = level;
-    checkDescriptors(
+    yield* checkDescriptors(
       descriptor.descriptors,
       { config, path: [...path, "descriptors"], fullKey, keys: new Map() },
       report,

@@ -30,10 +30,11 @@ export class RecordingListener implements ConfigListener {
   configs: readonly RateLimitConfigModel[] = [];
   readonly accepted: string[] = [];
   readonly errors: string[] = [];
-  /** See ConfigListener. */
-  settled: (() => Promise<void>) | undefined;
+  /** Awaited before a set is active. */
+  delay: Promise<void> | undefined;
 
-  apply(configs: readonly RateLimitConfigModel[]): ConfigError | undefined {
+  async apply(configs: readonly RateLimitConfigModel[]): Promise<ConfigError | undefined> {
+    await this.delay;
     const [problem] = findSetProblems(configs, { mergeDomains: false });
     if (problem !== undefined) {
       const error = new ConfigError("CONFIG_INVALID", `${configs[problem.config]?.name ?? ""}: ${problem.message}`, {

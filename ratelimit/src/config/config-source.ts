@@ -10,18 +10,17 @@ import type { ConfigError } from "./errors.ts";
  * because it knows the location (file and line, version).
  */
 export interface ConfigListener {
-  /** Makes the whole set active, or changes nothing and returns the error. */
-  apply(configs: readonly RateLimitConfigModel[]): ConfigError | undefined;
+  /**
+   * Makes the whole set active, or changes nothing and gives the error. Resolves when everything that decides has
+   * the set; sets take effect in the order of the calls. A configuration that has not changed since the last set must
+   * be the same object, so that its rules are kept. Never rejects.
+   */
+  apply(configs: readonly RateLimitConfigModel[]): Promise<ConfigError | undefined>;
   /**
    * The source has no set, because something does not parse or cannot be read. The active set
    * stays.
    */
   reject(error: ConfigError): void;
-  /**
-   * Resolves when everything that decides has the active set; never rejects. Without it, that is
-   * when `apply` returns.
-   */
-  readonly settled?: (() => Promise<void>) | undefined;
 }
 
 /**

@@ -1,29 +1,62 @@
 // Compiles configurations to rules that carry their counters in the statistics store.
+import { inOneGo } from "@weir/limits/model/in-one-go";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
-import { compileRules, type RuleSet } from "@weir/limits/rules/compile";
+import { compileSteps, type RuleSet } from "@weir/limits/rules/compile";
 import type { RuleStatistics } from "../statistics/rule-statistics.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 
 /** Rules with their counters. */
 export type CountedRules = RuleSet<RuleStatistics>;
 
-/**
- * Compiles configurations that `findSetProblems` found nothing in. The statistics of all rules exist
- * at zero afterwards; those of unchanged keys continue, those of keys that are gone are dropped.
- * Call it only for a set that becomes active.
- */
+/** Compiles a first set in one go. */
 export function compileCountedRules(
   configs: readonly RateLimitConfigModel[],
   statistics: StatisticsStore,
 ): CountedRules {
-  const paths: string[] = [];
-  const rules = compileRules(configs, {
-    rule(path) {
-      paths.push(path);
-      return statistics.rule(path);
-    },
-    dynamic: (key, path) => statistics.dynamicRule(key) ?? statistics.rule(path),
-  });
-  statistics.replaceRules(paths);
-  return rules;
+  return inOneGo(countedRulesSteps(configs, statistics));
+}
+
+/**
+ * Compiles configurations that `findSetProblems` found nothing in, in steps. The statistics of all rules exist
+ * afterwards, at zero if they are new; domains that have not changed are those of the set before. Call it only for a
+ * set that becomes active, and `dropStatisticsSteps` then.
+ */
+export function countedRulesSteps(
+  configs: readonly RateLimitConfigModel[],
+  statistics: StatisticsStore,
+  before?: CountedRules,
+): Generator<undefined, CountedRules> {
+  const attach = {
+    rule: (path: string) => statistics.rule(path),
+    dynamic: (key: string, path: string) => statistics.dynamicRule(key) ?? statistics.rule(path),
+  };
+  return compileSteps(configs, attach, before);
+}
+
+/** Drops the statistics of rules that are in the set before and not in the one after it, in steps. */
+export function* dropStatisticsSteps(
+  statistics: StatisticsStore,
+  before: CountedRules | undefined,
+  after: CountedRules,
+): Generator<undefined, void> {
+  for (const rules of before?.all() ?? []) {
+    const present = after.domain(rules.domain);
+    if (present === rules) continue;
+    const kept = new Set<string>();
+    for (const { path } of present?.rules ?? []) {
+      kept.add(path);
+      yield;
+    }
+    for (const { path } of rules.rules) {
+      if (!kept.has(path) && !isElsewhere(after, path)) statistics.dropRule(path);
+      yield;
+    }
+  }
+}
+
+/** Whether a rule of any domain has the path: the domain `a.b` with `c` has that of the domain `a` with `b.c`. */
+function isElsewhere(rules: CountedRules, path: string): boolean {
+  for (let at = path.indexOf("."); at !== -1; at = path.indexOf(".", at + 1))
+    if (rules.domain(path.slice(0, at))?.rules.some((rule) => rule.path === path) === true) return true;
+  return false;
 }

@@ -1,14 +1,17 @@
-// Holds the active rules: configuration sources replace them, decisions read them. A set is
-// validated and compiled as a whole; an invalid one changes nothing.
+// Holds the active rules: configuration sources replace them, decisions read them. A set becomes active as a whole, by
+// one reference; an invalid one changes nothing. What has changed in it is validated and compiled in slices, between
+// which calls are decided by the rules before.
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
-import { findSetProblems } from "@weir/limits/validate/validate";
+import { unchangedDomains } from "@weir/limits/rules/compile";
+import { setProblemSteps } from "@weir/limits/validate/validate";
 
 import type { ConfigListener } from "../config/config-source.ts";
 import { ConfigError } from "../config/errors.ts";
+import { inSlices } from "../config/in-slices.ts";
 import type { Health } from "../health/health.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
-import { compileCountedRules, type CountedRules } from "../config/counted-rules.ts";
+import { type CountedRules, countedRulesSteps, dropStatisticsSteps } from "../config/counted-rules.ts";
 
 export interface ActiveRulesDeps {
   readonly store: StatisticsStore;
@@ -23,15 +26,13 @@ export class ActiveRules implements ConfigListener {
   readonly #deps: ActiveRulesDeps;
   readonly #options: { readonly mergeDomains: boolean };
   readonly #first = Promise.withResolvers<void>();
-  /** See ConfigListener. */
-  readonly settled: (() => Promise<void>) | undefined;
   #rules: CountedRules | undefined;
-  #distributed: Promise<void> = Promise.resolve();
+  /** The set that is being made active, if any. */
+  #applied: Promise<unknown> = Promise.resolve();
 
   constructor(deps: ActiveRulesDeps, options: { readonly mergeDomains: boolean }) {
     this.#deps = deps;
     this.#options = options;
-    this.settled = deps.distribute && (() => this.#distributed);
   }
 
   /** The active set; undefined before the first valid configuration. */
@@ -42,20 +43,30 @@ export class ActiveRules implements ConfigListener {
     return this.#first.promise;
   }
 
-  apply(configs: readonly RateLimitConfigModel[]): ConfigError | undefined {
+  apply(configs: readonly RateLimitConfigModel[]): Promise<ConfigError | undefined> {
+    const applied = this.#applied.then(() => this.#apply(configs));
+    this.#applied = applied;
+    return applied;
+  }
+
+  async #apply(configs: readonly RateLimitConfigModel[]): Promise<ConfigError | undefined> {
     const { store, statistics, health, distribute } = this.#deps;
-    const [problem] = findSetProblems(configs, this.#options);
+    const before = this.#rules;
+    const options = { ...this.#options, checked: unchangedDomains(configs, before) };
+    const [problem] = await inSlices(setProblemSteps(configs, options));
     if (problem !== undefined) {
       this.#countRejected();
       const name = configs[problem.config]?.name ?? "";
       return new ConfigError("CONFIG_INVALID", `${name}: ${problem.message}`, { problem });
     }
-    this.#rules = compileCountedRules(configs, store);
-    if (distribute !== undefined) this.#distributed = distribute(configs);
+    const rules = await inSlices(countedRulesSteps(configs, store, before));
+    this.#rules = rules;
     statistics.configLoadSuccess.add(1);
     statistics.configRejected.set(0);
-    health.set("config", this.#rules.domains > 0);
+    health.set("config", rules.domains > 0);
     this.#first.resolve();
+    await distribute?.(configs);
+    await inSlices(dropStatisticsSteps(store, before, rules));
     return undefined;
   }
 

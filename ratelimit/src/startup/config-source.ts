@@ -46,6 +46,5 @@ export function withLoadMetrics(listener: ConfigListener, statistics: LoadStatis
       statistics.failures.add(1);
       listener.reject(error);
     },
-    settled: listener.settled,
   };
 }

@@ -18,6 +18,8 @@ export class RuleStatistics {
   readonly prefix: string;
   /** Whether the prefix contains request values. */
   readonly isDynamic: boolean;
+  /** How many statistics keys have it: cleaning can give several one name. */
+  keys = 0;
   totalHits = 0;
   overLimit = 0;
   nearLimit = 0;

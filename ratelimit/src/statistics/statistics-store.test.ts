@@ -54,33 +54,37 @@ describe("StatisticsStore", () => {
     expect(received).toEqual(["t 2.5", "t 1"]);
   });
 
-  it("replaceRules() keeps the counters of keys that stay and drops those of keys that go", () => {
+  it("dropRule() drops the counters of a rule, and of one that is not there nothing", () => {
     const store = new StatisticsStore({ maxDynamicKeys: 1 });
-    store.replaceRules(["d.a", "d.b"]);
     const kept = store.rule("d.a");
     const gone = store.rule("d.b");
-    store.replaceRules(["d.a", "d.c"]);
-    expect(ruleNames(store)).toEqual(["ratelimit.service.rate_limit.d.a", "ratelimit.service.rate_limit.d.c"]);
+    for (const key of ["d.b", "d.b", "d.c"]) store.dropRule(key);
+    expect(ruleNames(store)).toEqual(["ratelimit.service.rate_limit.d.a"]);
     expect(store.rule("d.a")).toBe(kept);
     expect(store.rule("d.b")).not.toBe(gone);
   });
 
-  it("replaceRules() gives two keys the same counters when cleaning makes their names equal", () => {
+  it("rule() gives two keys the same counters when cleaning makes their names equal, until both are dropped", () => {
     const store = new StatisticsStore({ maxDynamicKeys: 1 });
-    store.replaceRules(["d.a:b", "d.a|b"]);
     expect(store.rule("d.a:b")).toBe(store.rule("d.a|b"));
+    expect(store.dynamicRule("d.a\u0000b")).toBe(store.rule("d.a|b"));
+    store.dropRule("d.a:b");
+    store.dropRule("d.a|b");
+    expect(ruleNames(store)).toEqual(["ratelimit.service.rate_limit.d.a_b"]);
   });
 
   it("dynamicRule() gives the counters of the rule when the key is a rule's", () => {
     const store = new StatisticsStore({ maxDynamicKeys: 0 });
-    store.replaceRules(["d.a"]);
+    store.rule("d.a");
     expect(store.dynamicRule("d.a")).toBe(store.rule("d.a"));
   });
 
-  it("dynamicRule() keeps its counters when the rules are replaced", () => {
+  it("dynamicRule() keeps its counters when rules come and go", () => {
     const store = new StatisticsStore({ maxDynamicKeys: 1 });
     const counters = store.dynamicRule("d.k_v");
-    store.replaceRules(["d.k"]);
+    store.rule("d.k");
+    store.rule("d.k_v");
+    store.dropRule("d.k_v");
     expect(store.dynamicRule("d.k_v")).toBe(counters);
     expect(ruleNames(store)).toEqual(["ratelimit.service.rate_limit.d.k", "ratelimit.service.rate_limit.d.k_v"]);
   });
@@ -118,7 +122,7 @@ describe("new ServiceStatistics()", () => {
     statistics.domainNotFound("foo:1", 2);
     statistics.method("ShouldRateLimit").totalRequests.add(5);
     statistics.method("ShouldRateLimit").responseTime.record(1.5);
-    store.replaceRules(["d.k"]);
+    store.rule("d.k");
     store.gauge("ratelimit.redis_pool.cx_active").set(3);
     expect(textOf(store)).toBe(
       [

@@ -50,7 +50,7 @@ export class StatisticsStore {
    * Counters of rules by key as configured; several keys may share counters, because cleaning makes
    * them equal.
    */
-  #rules = new Map<string, RuleStatistics>();
+  readonly #rules = new Map<string, RuleStatistics>();
   /**
    * The same by key with request values. Together with `#dynamicCounters` never larger than the
    * limit.
@@ -60,7 +60,7 @@ export class StatisticsStore {
   /** The dynamic counters by cleaned name, which several keys may share. */
   readonly #dynamicByName = new Map<string, StatisticsCounter>();
   /** Every rule's counters by cleaned name: what `walk` shows. */
-  #byPrefix = new Map<string, RuleStatistics>();
+  readonly #byPrefix = new Map<string, RuleStatistics>();
 
   /** The store contains only the counter of dropped keys. */
   constructor({ maxDynamicKeys }: StatisticsStoreOptions) {
@@ -90,24 +90,18 @@ export class StatisticsStore {
     return this.#timers.getOrInsertComputed(name, () => new StatisticsTimer(name, this.#timerListeners));
   }
 
-  /**
-   * Declares the statistics keys (`domain.key_value.key2`) of all active rules. A key known before
-   * keeps its counters; one that is no longer named is dropped.
-   */
-  replaceRules(keys: Iterable<string>): void {
-    const known = this.#byPrefix;
-    this.#byPrefix = new Map();
-    for (const counters of this.#dynamicRules.values()) this.#byPrefix.set(counters.prefix, counters);
-    this.#rules = new Map();
-    for (const key of keys) this.#rules.set(key, this.#countersOf(key, { known }));
-  }
-
-  /**
-   * The counters of one key known in advance, outside `replaceRules`, whose next call drops them if
-   * it does not name the key.
-   */
+  /** The counters of a rule by its statistics key (`domain.key_value.key2`), created at the first call. */
   rule(key: string): RuleStatistics {
     return this.#rules.getOrInsertComputed(key, () => this.#countersOf(key));
+  }
+
+  /** Drops the counters of a rule that there is no more. */
+  dropRule(key: string): void {
+    const counters = this.#rules.get(key);
+    if (counters === undefined) return;
+    this.#rules.delete(key);
+    counters.keys -= 1;
+    if (counters.keys === 0) this.#byPrefix.delete(counters.prefix);
   }
 
   /**
@@ -119,7 +113,7 @@ export class StatisticsStore {
     const known = this.#dynamicRules.get(key) ?? this.#rules.get(key);
     if (known !== undefined) return known;
     if (!this.#admits(key)) return undefined;
-    const counters = this.#countersOf(key, { isDynamic: true });
+    const counters = this.#countersOf(key, true);
     this.#dynamicRules.set(key, counters);
     return counters;
   }
@@ -132,6 +126,7 @@ export class StatisticsStore {
     const known = this.#byPrefix.get(prefix);
     if (known !== undefined || !isDynamic || !this.#admits(prefix)) return known;
     const counters = new RuleStatistics(prefix, isDynamic);
+    counters.keys = 1;
     this.#byPrefix.set(prefix, counters);
     this.#dynamicRules.set(prefix, counters);
     return counters;
@@ -213,16 +208,12 @@ export class StatisticsStore {
     return () => void this.#timerListeners.delete(listener);
   }
 
-  /** The counters of the key's cleaned name, from `known` or new. */
-  #countersOf(
-    key: string,
-    { known, isDynamic = false }: { known?: ReadonlyMap<string, RuleStatistics>; isDynamic?: boolean } = {},
-  ): RuleStatistics {
+  /** The counters of the cleaned name of one more key. */
+  #countersOf(key: string, isDynamic = false): RuleStatistics {
     const prefix = ruleStatisticName(key);
-    return this.#byPrefix.getOrInsertComputed(
-      prefix,
-      () => known?.get(prefix) ?? new RuleStatistics(prefix, isDynamic),
-    );
+    const counters = this.#byPrefix.getOrInsertComputed(prefix, () => new RuleStatistics(prefix, isDynamic));
+    counters.keys += 1;
+    return counters;
   }
 
   /** Whether one more key with request values fits; counts a key that does not. */

@@ -5,11 +5,19 @@ import type { RateLimitConfigModel } from "@weir/limits/model/model";
 /** Most entries of one list in a report of statistics; more come in further reports. */
 export const REPORT_ENTRIES_MAX = 1000;
 
+/** A set of rules by what it has that the set before has not. */
+export interface SetChange {
+  /** The numbers of its configurations, in their order. */
+  readonly order: readonly number[];
+  /** Those that the set before has not. */
+  readonly added: readonly (readonly [number: number, config: RateLimitConfigModel])[];
+}
+
 export type ToWorker =
   /** The first message: its number from 0, the number of workers, and the health of the service. */
   | { readonly kind: "start"; readonly index: number; readonly workers: number; readonly isHealthy: boolean }
   /** Makes a validated set of rules active. Answered with `loaded`. */
-  | { readonly kind: "load"; readonly id: number; readonly configs: readonly RateLimitConfigModel[] }
+  | ({ readonly kind: "load"; readonly id: number } & SetChange)
   | { readonly kind: "health"; readonly isHealthy: boolean }
   /** Comes with a socket. */
   | { readonly kind: "connection" }

@@ -80,6 +80,9 @@ export class WorkerPool implements Part {
   readonly #waiters = new Set<Waiter>();
   readonly #failed = Promise.withResolvers<never>();
   #rules: CurrentRules = { id: 0, configs: [] };
+  /** Numbers of configurations in messages: an unchanged one is the same object. */
+  readonly #numbers = new WeakMap<RateLimitConfigModel, number>();
+  #lastNumber = 0;
   #refreshId = 0;
   #balanceRounds = 0;
   #state: "starting" | "running" | "draining" | "stopping" = "starting";
@@ -112,12 +115,20 @@ export class WorkerPool implements Part {
     await Promise.all(this.#workers.map((worker) => worker.ended));
   }
 
-  /** Makes a validated set of rules active; resolves when every worker that runs has loaded it. */
+  /**
+   * Makes a validated set of rules active; resolves when every worker that runs has loaded it. One loads after the
+   * other, so that the others have their processors for decisions meanwhile; but not the first set, before which none decides.
+   */
   async load(configs: readonly RateLimitConfigModel[]): Promise<void> {
-    this.#rules = { id: this.#rules.id + 1, configs };
-    for (const worker of this.#workers) this.#sendRules(worker);
-    const { id } = this.#rules;
-    await this.#all((worker) => worker.loadedId >= id);
+    const isFirst = this.#rules.id === 0;
+    const id = this.#rules.id + 1;
+    this.#rules = { id, configs };
+    const hasLoaded = (worker: WorkerProcess): boolean => worker.loadedId >= id;
+    for (const worker of this.#workers) {
+      this.#sendRules(worker);
+      if (!isFirst) await this.#all((each) => each !== worker || hasLoaded(each));
+    }
+    await this.#all(hasLoaded);
   }
 
   /** Reads certificates again. */
@@ -166,12 +177,23 @@ export class WorkerPool implements Part {
 
   #sendRules(worker: WorkerProcess): void {
     const { id, configs } = this.#rules;
-    worker.send({ kind: "load", id, configs });
+    const numbered = configs.map((config) => [this.#numberOf(config), config] as const);
+    const order = numbered.map(([number]) => number);
+    worker.send({ kind: "load", id, order, added: numbered.filter(([number]) => !worker.sent.has(number)) });
+    worker.sent = new Set(order);
     this.#after(LOAD_MAX_MS, () => {
       if (worker.hasEnded || worker.loadedId >= id) return;
       this.#deps.log.error("A worker did not load the rules in time, ending it", { worker: worker.index });
       worker.kill();
     });
+  }
+
+  #numberOf(config: RateLimitConfigModel): number {
+    const known = this.#numbers.get(config);
+    if (known !== undefined) return known;
+    this.#lastNumber += 1;
+    this.#numbers.set(config, this.#lastNumber);
+    return this.#lastNumber;
   }
 
   #receive(worker: WorkerProcess, message: FromWorker): void {

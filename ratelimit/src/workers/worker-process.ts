@@ -50,6 +50,8 @@ export class WorkerProcess {
   /** Whether it can have connections. */
   isReady = false;
   isDrained = false;
+  /** The numbers of the configurations that it was sent last. */
+  sent: ReadonlySet<number> = new Set();
   /** The last set of rules that it has loaded. */
   loadedId = 0;
   /** The last request for statistics that it has answered. */

@@ -4,7 +4,8 @@ import type { Tracing } from "@weir/common/tracing/tracing";
 import { TurnEnd } from "@weir/common/turn/turn-end";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 
-import { compileCountedRules, type CountedRules } from "../config/counted-rules.ts";
+import { type CountedRules, countedRulesSteps, dropStatisticsSteps } from "../config/counted-rules.ts";
+import { inSlices } from "../config/in-slices.ts";
 import type { Counter } from "../counters/counter.ts";
 import { createLocalCache } from "../decide/local-cache/local-cache.ts";
 import { RuleDecider } from "../decide/rule-decider.ts";
@@ -17,6 +18,7 @@ import { NodeStatistics } from "../statistics/node-statistics.ts";
 import { ServiceStatistics } from "../statistics/service-statistics.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { GrpcTransport } from "../transport/grpc/grpc-transport.ts";
+import type { SetChange } from "./messages.ts";
 
 export interface WorkerServiceDeps {
   readonly tracing: Tracing;
@@ -34,6 +36,8 @@ export class WorkerService {
   readonly #health: Health;
   readonly #node: NodeStatistics;
   readonly #rules: { current: CountedRules | undefined };
+  /** The configurations of the set that was sent last, by their numbers. */
+  readonly #configs = new Map<number, RateLimitConfigModel>();
 
   /** Creates the parts. `settings` are the worker's share. */
   static async create(deps: WorkerServiceDeps, settings: Settings): Promise<WorkerService> {
@@ -101,9 +105,16 @@ export class WorkerService {
     this.#node.stop();
   }
 
-  /** Makes a set of rules active that the service has validated. */
-  load(configs: readonly RateLimitConfigModel[]): void {
-    this.#rules.current = compileCountedRules(configs, this.store);
+  /** Makes a set of rules active that the service has validated; resolves then. One at a time. */
+  async load({ order, added }: SetChange): Promise<void> {
+    for (const [number, config] of added) this.#configs.set(number, config);
+    const configs = order.map((number) => this.#configs.get(number)).filter((config) => config !== undefined);
+    const wanted = new Set(order);
+    for (const number of this.#configs.keys()) if (!wanted.has(number)) this.#configs.delete(number);
+    const before = this.#rules.current;
+    const rules = await inSlices(countedRulesSteps(configs, this.store, before));
+    this.#rules.current = rules;
+    await inSlices(dropStatisticsSteps(this.store, before, rules));
   }
 
   /** Replaces the health that callers see: that of the whole service. */

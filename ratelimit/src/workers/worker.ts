@@ -21,6 +21,8 @@ export class Worker {
   readonly #connections: WorkerConnections;
   readonly #reporter: StatisticsReporter;
   readonly #stopped = Promise.withResolvers<void>();
+  /** The set of rules that is being loaded. */
+  #loaded: Promise<void> = Promise.resolve();
   #reportTimer: NodeJS.Timeout | undefined;
   #isStopping = false;
 
@@ -50,8 +52,10 @@ export class Worker {
       case "start":
         return; // It was the first.
       case "load":
-        this.#service.load(message.configs);
-        this.#send({ kind: "loaded", id: message.id });
+        this.#loaded = this.#loaded.then(async () => {
+          await this.#service.load(message);
+          this.#send({ kind: "loaded", id: message.id });
+        });
         return;
       case "health":
         this.#service.setHealth(message.isHealthy);

@@ -1,7 +1,7 @@
 // The rule files of a directory as a source of configuration. Level-triggered: an event, a tick or SIGHUP makes it compare
 // the directory with what was last loaded, and load everything again when they differ.
+import { hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { setImmediate } from "node:timers/promises";
 
 import { FolderWatch } from "@weir/common/files/folder-watch";
 import { errorCode } from "@weir/common/errors/error-code";
@@ -12,6 +12,7 @@ import { parseRuleFileInSteps, RULE_FILE_MAX_BYTES, type RuleFileResult } from "
 
 import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { ConfigError } from "../errors.ts";
+import { inSlices } from "../in-slices.ts";
 import { type DirectoryState, readRuleDirectory, ruleFolder, type RuleDirectoryOptions } from "./rule-directory.ts";
 
 /**
@@ -37,7 +38,7 @@ export interface FileSourceOptions extends RuleDirectoryOptions {
   readonly pollIntervalMs?: number;
 }
 
-type ParsedFile = Extract<RuleFileResult, { ok: true }> & { readonly path: string };
+type ParsedFile = Extract<RuleFileResult, { ok: true }> & { readonly path: string; readonly digest: string };
 
 /** Why a directory cannot be loaded, with the file and the place in it. */
 interface Rejection {
@@ -56,6 +57,8 @@ export class FileSource implements ConfigSource {
   #loaded: string | undefined;
   /** Why the directory could not be read the last time, to log it once and not at every tick. */
   #unreadable: string | undefined;
+  /** The files of the last directory that could be read, by path: one that has not changed keeps its rules. */
+  #parsed: ReadonlyMap<string, ParsedFile> = new Map();
   readonly #logged = new Set<string>();
   #pollTimer: NodeJS.Timeout | undefined;
   #settleTimer: NodeJS.Timeout | undefined;
@@ -138,7 +141,7 @@ export class FileSource implements ConfigSource {
       return;
     }
     this.#loaded = state.fingerprint;
-    this.#apply(files);
+    await this.#apply(files);
   }
 
   /**
@@ -171,29 +174,38 @@ export class FileSource implements ConfigSource {
         const excess = `it is larger than ${RULE_FILE_MAX_BYTES} bytes, current size is ${sizeBytes}`;
         return reject(`${name}: error loading config file: ${excess}`);
       }
+      let bytes: Buffer;
       let text: string;
       try {
-        text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await readFile(path));
+        bytes = await readFile(path);
+        text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
       } catch (cause) {
         if (isGone(cause)) return "changed";
         if (cause instanceof TypeError) return reject(`${name}: error loading config file: yaml: invalid UTF-8`);
         const message = `Cannot read the rule file ${path}: ${describeError(cause)}`;
         return { error: new ConfigError("CONFIG_SOURCE_UNAVAILABLE", message, { cause }), file: path };
       }
-      const result = await inTurns(parseRuleFileInSteps(name, text));
+      const digest = hash("sha256", bytes, "base64");
+      const known = this.#parsed.get(path);
+      if (known?.digest === digest) {
+        files.push(known);
+        continue;
+      }
+      const result = await inSlices(parseRuleFileInSteps(name, text));
       if (!result.ok) return reject(result.message, result.at);
-      files.push({ path, ...result });
+      files.push({ path, digest, ...result });
     }
+    this.#parsed = new Map(files.map((file) => [file.path, file]));
     return files;
   }
 
-  #apply(files: readonly ParsedFile[] | Rejection): void {
+  async #apply(files: readonly ParsedFile[] | Rejection): Promise<void> {
     if ("error" in files) {
       this.#deps.listener.reject(files.error);
       this.#logRejection(files);
       return;
     }
-    const error = this.#deps.listener.apply(files.map((file) => file.model));
+    const error = await this.#deps.listener.apply(files.map((file) => file.model));
     if (error !== undefined) {
       const { problem } = error;
       const file = files[problem?.config ?? -1];
@@ -236,15 +248,6 @@ export class FileSource implements ConfigSource {
       this.#logged.add(path);
       this.#deps.log.warn("Skipped an entry that is not a rule file", { path, reason });
     }
-  }
-}
-
-/** Takes one step per turn of the event loop, so that calls are answered meanwhile. */
-async function inTurns<Result>(steps: Generator<void, Result>): Promise<Result> {
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-    await setImmediate();
   }
 }
 

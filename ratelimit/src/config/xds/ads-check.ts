@@ -63,11 +63,12 @@ async function connectOnce(listener: ConfigListener, options: XdsOptions, end: A
           isConnected = true;
         },
         received: (response) => {
-          if (result !== undefined) return;
-          const { answer, result: loaded } = load(listener, response);
-          result = loaded;
-          if (answer !== undefined) stream?.send(answer);
-          if (result !== undefined) stream?.finish(); // The server ends the stream when it has read the answer.
+          void load(listener, response).then(({ answer, result: loaded }) => {
+            if (result !== undefined) return;
+            result = loaded;
+            if (answer !== undefined) stream?.send(answer);
+            if (result !== undefined) stream?.finish(); // The server ends the stream when it has read the answer.
+          });
         },
         ended: (reason) => resolve(result ?? { kind: "again", reason }),
       },
@@ -82,13 +83,13 @@ async function connectOnce(listener: ConfigListener, options: XdsOptions, end: A
 }
 
 /** What the response gives, and its ACK or NACK; neither for a response of another type. */
-function load(
+async function load(
   listener: ConfigListener,
   response: DiscoveryResponse,
-): { readonly result?: AdsCheck; readonly answer?: RequestContent } {
+): Promise<{ readonly result?: AdsCheck; readonly answer?: RequestContent }> {
   const content = decodeResponse(response);
   if (content.kind === "foreign") return {};
-  const problem = content.kind === "invalid" ? content.reason : listener.apply(content.configs)?.message;
+  const problem = content.kind === "invalid" ? content.reason : (await listener.apply(content.configs))?.message;
   if (problem !== undefined || content.kind === "invalid") {
     const reason = `the response cannot be loaded: ${problem}`;
     return { result: { kind: "failed", reason }, answer: nack("", response, `${problem}`) };

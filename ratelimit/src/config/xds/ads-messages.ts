@@ -4,6 +4,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { anyUnpack, type Any } from "@bufbuild/protobuf/wkt";
 import { type DiscoveryResponse, ResourceSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
+import { inOneGo } from "@weir/limits/model/in-one-go";
 import { modelOfMessage } from "@weir/limits/model/message";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
@@ -49,26 +50,37 @@ export function nack(ackedVersion: string, response: DiscoveryResponse, reason: 
   return { versionInfo: ackedVersion, responseNonce: response.nonce, errorMessage };
 }
 
-/**
- * Decodes a response. One invalid resource makes the whole invalid, because a part of the
- * configuration must not become active.
- */
+/** The configuration in a resource, or the reason why it does not decode. */
+type Decoded = RateLimitConfigModel | string;
+
+/** Decodes a response in one go. */
 export function decodeResponse(response: DiscoveryResponse): ResponseContent {
+  return inOneGo(decodeResponseSteps(response, (_resource, decode) => decode()));
+}
+
+/**
+ * Decodes a response, with a step for each resource. One invalid resource makes the whole invalid, because a part of the
+ * configuration must not become active. `take` may have the configuration of a resource already.
+ */
+export function* decodeResponseSteps(
+  response: DiscoveryResponse,
+  take: (resource: Any, decode: () => Decoded) => Decoded,
+): Generator<undefined, ResponseContent> {
   // The client subscribes to one type. A response to another one, even a NACK, would subscribe to
   // it.
   if (response.typeUrl !== RATE_LIMIT_CONFIG_TYPE_URL && response.typeUrl !== "")
     return { kind: "foreign", typeUrl: response.typeUrl };
   const configs: RateLimitConfigModel[] = [];
   for (const [index, resource] of response.resources.entries()) {
-    const config = decodeResource(resource);
+    const config = take(resource, () => decodeResource(resource));
     if (typeof config === "string") return { kind: "invalid", reason: `resource ${index}: ${config}` };
     configs.push(config);
+    yield;
   }
   return { kind: "configs", configs };
 }
 
-/** The configuration in a resource, or the reason why it does not decode. */
-function decodeResource(resource: Any): RateLimitConfigModel | string {
+function decodeResource(resource: Any): Decoded {
   try {
     // A server may wrap each resource, to give it a name or a time to live.
     const wrapped = anyUnpack(resource, ResourceSchema);

@@ -7,9 +7,10 @@ import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/disc
 
 import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { ConfigError } from "../errors.ts";
-import { ack, decodeResponse, nack, subscription } from "./ads-messages.ts";
+import { ack, nack, subscription } from "./ads-messages.ts";
 import { AdsStream } from "./ads-stream.ts";
 import { isServerExpired } from "./connection-failure.ts";
+import { ResponseDecoder } from "./response-decoder.ts";
 import type { XdsOptions } from "./xds-options.ts";
 
 /** Growth of the waits between attempts to connect, as in gRPC's own connection back-off. */
@@ -65,6 +66,9 @@ export class XdsSource implements ConfigSource {
   #hasResponse = false;
   /** The trouble that was logged and has not ended; its end is logged at the same level. */
   #trouble: "unreachable" | "silent" | undefined;
+  readonly #decoder = new ResponseDecoder();
+  /** The responses that are being taken. */
+  #taken: Promise<void> = Promise.resolve();
   #isNackLogged = false;
   #isConnected = false;
   #isStopped = false;
@@ -165,43 +169,33 @@ export class XdsSource implements ConfigSource {
     this.#trouble = undefined;
   }
 
+  /** Responses are taken one after the other: an ACK is sent when the rules are active, a NACK names the last ACK. */
   #receive(response: DiscoveryResponse): void {
     this.#connectBackoff.reset();
     this.#streamBackoff.reset();
     this.#noteResponse();
-    const content = decodeResponse(response);
-    switch (content.kind) {
-      case "foreign":
-        this.#deps.log.warn("Ignored a response of another type", { typeUrl: content.typeUrl });
-        return;
-      case "invalid": {
-        const error = new ConfigError("CONFIG_INVALID", `configuration server: ${content.reason}`);
-        this.#deps.listener.reject(error);
-        this.#answer(() => this.#nack(response, error));
-        return;
-      }
-      case "configs": {
-        const { configs } = content;
-        const error = this.#deps.listener.apply(configs);
-        this.#answer(() => {
-          if (error === undefined) this.#ack(response, configs.length);
-          else this.#nack(response, error);
-        });
-      }
-    }
+    const stream = this.#stream;
+    this.#taken = this.#taken.then(async () => {
+      if (stream === this.#stream && !this.#isStopped) await this.#take(response, stream);
+    });
   }
 
-  /** Sends an ACK or a NACK when the ACKs of earlier responses are sent: a NACK names the last one. */
-  #answer(send: () => void): void {
-    const settled = this.#deps.listener.settled?.();
-    if (settled === undefined) {
-      send();
+  async #take(response: DiscoveryResponse, stream: AdsStream | undefined): Promise<void> {
+    const { listener, log } = this.#deps;
+    const content = await this.#decoder.decode(response);
+    if (content.kind === "foreign") {
+      log.warn("Ignored a response of another type", { typeUrl: content.typeUrl });
       return;
     }
-    const stream = this.#stream;
-    void settled.then(() => {
-      if (stream === this.#stream && !this.#isStopped) send();
-    });
+    const invalid =
+      content.kind === "invalid"
+        ? new ConfigError("CONFIG_INVALID", `configuration server: ${content.reason}`)
+        : undefined;
+    if (invalid !== undefined) listener.reject(invalid);
+    const error = content.kind === "configs" ? await listener.apply(content.configs) : invalid;
+    if (stream !== this.#stream || this.#isStopped) return; // The next stream gets it again.
+    if (content.kind === "configs" && error === undefined) this.#ack(response, content.configs.length);
+    else if (error !== undefined) this.#nack(response, error);
   }
 
   #ack(response: DiscoveryResponse, resources: number): void {

@@ -124,7 +124,7 @@ describe("PullSink", () => {
 
   it("start() answers a scrape of many rules completely", async () => {
     const store = new StatisticsStore({ maxDynamicKeys: 1 });
-    store.replaceRules(Array.from({ length: 5000 }, (_, index) => `domain.key_${index}`));
+    for (let index = 0; index < 5000; index++) store.rule(`domain.key_${index}`);
     const { text } = await scrape(await start(store));
     expect(text.match(/^ratelimit_service_rate_limit_total_hits\{/gm)).toHaveLength(5000);
     expect(text.endsWith("\n")).toBe(true);

@@ -57,7 +57,7 @@ describe("Differences", () => {
     rule.totalHits += 1;
     expect(collect(differences)).toEqual(["ratelimit.service.rate_limit.d.k.total_hits +1"]);
     rule.totalHits += 2;
-    store.replaceRules([]);
+    store.dropRule("d.k");
     expect(collect(differences)).toEqual(["ratelimit.service.rate_limit.d.k.total_hits +2"]);
     rule.totalHits += 1; // A call that began with the old rules.
     expect(collect(differences)).toEqual(["ratelimit.service.rate_limit.d.k.total_hits +1"]);
@@ -69,7 +69,7 @@ describe("Differences", () => {
     const differences = new Differences(store);
     store.rule("d.k").totalHits += 7;
     collect(differences);
-    store.replaceRules([]);
+    store.dropRule("d.k");
     store.rule("d.k").totalHits += 2;
     expect(collect(differences)).toEqual(["ratelimit.service.rate_limit.d.k.total_hits +2"]);
   });

@@ -23,11 +23,15 @@ class Fixture {
   largest = 0;
 
   constructor() {
-    this.replaceRules(RULES);
+    for (const store of this.#stores()) for (const rule of RULES) store.rule(rule);
   }
 
-  replaceRules(rules: readonly string[]): void {
-    for (const store of [this.service, ...this.workers.map((worker) => worker.store)]) store.replaceRules(rules);
+  dropRule(rule: string): void {
+    for (const store of this.#stores()) store.dropRule(rule);
+  }
+
+  #stores(): readonly StatisticsStore[] {
+    return [this.service, ...this.workers.map((worker) => worker.store)];
   }
 
   async report(): Promise<void> {
@@ -136,7 +140,7 @@ describe("StatisticsReporter and mergeReport()", () => {
     const gone = worker?.store.rule("d.b");
     for (const rule of ["d.a", "d.b"]) if (worker !== undefined) worker.store.rule(rule).totalHits += 3;
     await fixture.report();
-    fixture.replaceRules(["d.a"]);
+    fixture.dropRule("d.b");
     if (gone !== undefined) gone.totalHits += 1;
     if (worker !== undefined) worker.store.rule("d.a").totalHits += 1;
     await fixture.report();
