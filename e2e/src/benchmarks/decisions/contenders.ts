@@ -1,6 +1,6 @@
 // The servers of the benchmark: Weir, an earlier commit of it, envoyproxy/ratelimit, and one that decides
 // nothing; each the real program, over the same store and rules.
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
 import { eventually } from "@weir/harness/processes/eventually";
@@ -12,7 +12,7 @@ import { childrenOf } from "@weir/harness/processes/processes";
 import { startProcess } from "@weir/harness/processes/start-process";
 import type { Cores } from "../machine.ts";
 import type { Bench } from "../run-benchmark.ts";
-import type { Contender, LoadGroup } from "./loads.ts";
+import { type Contender, type LoadGroup, RULES_PER_FILE } from "./loads.ts";
 import type { RunningStores } from "./stores.ts";
 
 /** Longest time of a program to stop, in milliseconds. */
@@ -74,6 +74,8 @@ export interface RunningContender {
   readonly contender: Contender;
   readonly process: ProcessGroup;
   readonly grpcPort: number;
+  /** Folder of its rule files; undefined: it has none. */
+  readonly rulesFolder?: string;
   /** Its settings, for the results. */
   readonly settings: string;
 }
@@ -150,12 +152,13 @@ async function startGo(place: GroupPlace): Promise<Started> {
 
 async function startWeir(contender: Contender, own: Env, place: GroupPlace, root = ROOT): Promise<Started> {
   const pinned = place.group.usesBothCores === true ? place.cores.both : place.cores.server;
+  const folder = writeRules(place, contender.replaceAll(/\W+/g, "-"));
   const service = await startListening({
     name: contender,
     command: "env",
     args: [...pinned, join(root, "ratelimit", "bin", "weir-ratelimit")],
     env: {
-      RUNTIME_ROOT: writeRules(place, contender.replaceAll(/\W+/g, "-")),
+      RUNTIME_ROOT: folder,
       RUNTIME_WATCH_ROOT: "false",
       SHUTDOWN_DRAIN: "0s",
       ...settingsOf(place),
@@ -163,14 +166,25 @@ async function startWeir(contender: Contender, own: Env, place: GroupPlace, root
       ...own,
     },
   });
-  return { ...service, settings: formatSettings(service.env) };
+  return { ...service, rulesFolder: join(folder, "config"), settings: formatSettings(service.env) };
 }
 
 function writeRules(place: GroupPlace, name: string): string {
   const folder = join(place.folder, name);
   mkdirSync(join(folder, "config"), { recursive: true });
   writeFileSync(join(folder, "config", "bench.yaml"), BENCH_RULES);
+  for (let file = 0; file < (place.group.ruleFiles ?? 0); file++) writeOtherRules(join(folder, "config"), file, 1);
   return folder;
+}
+
+/** Writes the rules of a domain that nobody asks about; a rename makes them appear whole. */
+export function writeOtherRules(folder: string, file: number, limit: number): void {
+  const rule = (index: number): string =>
+    `  - key: user\n    value: user-${index}\n    rate_limit: { unit: hour, requests_per_unit: ${limit} }\n`;
+  const rules = Array.from({ length: RULES_PER_FILE }, (_, index) => rule(index)).join("");
+  const draft = join(folder, `..draft-${file}`);
+  writeFileSync(draft, `domain: domain-${file}\ndescriptors:\n${rules}`);
+  renameSync(draft, join(folder, `domain-${file}.yaml`));
 }
 
 function formatSettings(env: Env): string {

@@ -14,6 +14,8 @@ export interface Load {
   /** Different keys. */
   readonly keys: number;
   readonly hasTraceHeaders?: boolean;
+  /** A rule of another domain is edited once a second meanwhile. */
+  readonly hasEdits?: boolean;
 }
 
 /** A server that is measured; "nothing" answers prepared bytes. */
@@ -29,12 +31,17 @@ export interface LoadGroup {
   readonly isOverLimit?: boolean;
   /** Everything that costs something per decision is switched on. */
   readonly isEverythingOn?: boolean;
+  /** Rules of other domains, in files of RULES_PER_FILE each. */
+  readonly ruleFiles?: number;
   /** The servers may use both cores of the benchmark; otherwise one. */
   readonly usesBothCores?: boolean;
   /** Without the earlier commit, which is next to "weir" when one is named, and without "nothing". */
   readonly contenders: readonly Contender[];
   readonly loads: readonly Load[];
 }
+
+/** Rules in each file of a group with `ruleFiles`. */
+export const RULES_PER_FILE = 200;
 
 /** Different keys that most loads ask about. */
 const MANY = 100_000;
@@ -50,6 +57,8 @@ const FEW: Load = { name: "16x1", title: "16 × 1", connections: 16, inFlight: 1
 const MORE: Load = { name: "256x1", title: "256 × 1", connections: 256, inFlight: 1, keys: MANY };
 const OPEN_5K: Load = { name: "open-5k", title: "open loop, 5,000/s", connections: 8, rate: 5000, keys: MANY };
 const OPEN_50K: Load = { name: "open-50k", title: "open loop, 50,000/s", connections: 8, rate: 50_000, keys: MANY };
+const OPEN_2K: Load = { name: "open-2k", title: "open loop, 2,000/s", connections: 8, rate: 2000, keys: MANY };
+const EDITED: Load = { ...OPEN_2K, name: "open-2k-edits", title: "the same, an edit a second", hasEdits: true };
 const TRACED: Load = { ...P100K, name: "8x64-trace", title: "8 × 64, trace headers", hasTraceHeaders: true };
 const OVER_LIMIT: Load = { name: "8x64", title: "8 × 64", ...pipelined, keys: OVER };
 
@@ -119,6 +128,14 @@ export const LOAD_GROUPS: readonly LoadGroup[] = [
     isEverythingOn: true,
     contenders: ["weir"],
     loads: [P100K, FEW],
+  },
+  {
+    name: "rules",
+    title: "Memory, 100,000 rules",
+    store: "memory",
+    ruleFiles: 500,
+    contenders: ["weir"],
+    loads: [OPEN_2K, EDITED],
   },
   { name: "memcached", title: "memcached", store: "memcached", contenders: ["weir"], loads: [P100K, FEW, OPEN_5K] },
 ];

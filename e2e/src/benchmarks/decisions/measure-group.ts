@@ -3,7 +3,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { cpuTimeMs } from "../cpu-time.ts";
 import { turnsOf } from "../run-benchmark.ts";
-import { BENCH_ENTRIES, type DecisionsPlace, processIds, type RunningContender, startContender } from "./contenders.ts";
+import {
+  BENCH_ENTRIES,
+  type DecisionsPlace,
+  processIds,
+  type RunningContender,
+  startContender,
+  writeOtherRules,
+} from "./contenders.ts";
 import { runGenerator } from "./generator.ts";
 import { type Contender, type Load, type LoadGroup, rowName, type SelectedGroup } from "./loads.ts";
 import type { Row, Sample } from "./report/results.ts";
@@ -17,6 +24,8 @@ export interface GroupResult {
 
 /** A server is quiet when it uses less than this share of its core. */
 const QUIET_SHARE = 0.2;
+
+const EDIT_INTERVAL_MS = 1000;
 
 /** Longest wait for a server to be quiet, and how long one look takes, in milliseconds. */
 const QUIET_TIMEOUT_MS = 10_000;
@@ -67,7 +76,9 @@ async function measure(
   const pids = processIds(server);
   await untilQuiet(pids);
   const before = await stores.commands?.();
+  const edits = load.hasEdits === true ? editEverySecond(group, server) : undefined;
   const report = await generate(group, load, { server, place, times: place.times, pids });
+  clearInterval(edits);
   const after = await stores.commands?.();
   const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
   return {
@@ -83,6 +94,15 @@ async function measure(
     ...(before !== undefined && after !== undefined && { commandsPerDecision: (after - before) / report.allAnswers }),
     generatorShare: report.generatorCpuMs / 1000 / report.seconds,
   };
+}
+
+/** Edits one file after the other until the timer is cleared. */
+function editEverySecond({ ruleFiles = 0 }: LoadGroup, { rulesFolder }: RunningContender): NodeJS.Timeout {
+  let edit = 0;
+  return setInterval(() => {
+    edit += 1;
+    if (rulesFolder !== undefined) writeOtherRules(rulesFolder, edit % ruleFiles, 1 + edit);
+  }, EDIT_INTERVAL_MS);
 }
 
 /** Puts the load on a server. */

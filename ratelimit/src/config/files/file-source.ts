@@ -8,12 +8,20 @@ import { errorCode } from "@weir/common/errors/error-code";
 import { describeError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 import type { SourceLocation } from "@weir/limits/go-yaml/node";
-import { parseRuleFileInSteps, RULE_FILE_MAX_BYTES, type RuleFileResult } from "@weir/limits/rule-file/rule-file";
+import type { FieldPath } from "@weir/limits/model/field-path";
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
+import { parseRuleFileInSteps, RULE_FILE_MAX_BYTES } from "@weir/limits/rule-file/rule-file";
 
 import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { ConfigError } from "../errors.ts";
 import { inSlices } from "../in-slices.ts";
-import { type DirectoryState, readRuleDirectory, ruleFolder, type RuleDirectoryOptions } from "./rule-directory.ts";
+import {
+  type DirectoryState,
+  readRuleDirectory,
+  type RuleDirectoryOptions,
+  type RuleFileEntry,
+  ruleFolder,
+} from "./rule-directory.ts";
 
 /**
  * Interval of polling, in milliseconds: events get lost on network mounts and when a watch has to
@@ -38,7 +46,11 @@ export interface FileSourceOptions extends RuleDirectoryOptions {
   readonly pollIntervalMs?: number;
 }
 
-type ParsedFile = Extract<RuleFileResult, { ok: true }> & { readonly path: string; readonly digest: string };
+/** A file with its rules, without the tree that it was parsed to: that is many times as large. */
+interface ParsedFile extends RuleFileEntry {
+  readonly digest: string;
+  readonly model: RateLimitConfigModel;
+}
 
 /** Why a directory cannot be loaded, with the file and the place in it. */
 interface Rejection {
@@ -89,6 +101,7 @@ export class FileSource implements ConfigSource {
 
   reload(): void {
     this.#loaded = undefined;
+    this.#parsed = new Map();
     this.#unreadable = undefined;
     this.#logged.clear();
     this.#lookSoon();
@@ -164,7 +177,13 @@ export class FileSource implements ConfigSource {
    */
   async #read(state: DirectoryState): Promise<readonly ParsedFile[] | Rejection | "changed"> {
     const files: ParsedFile[] = [];
-    for (const { path, name, sizeBytes } of state.files) {
+    for (const entry of state.files) {
+      const { path, name, sizeBytes } = entry;
+      const known = this.#parsed.get(path);
+      if (known?.stamp === entry.stamp) {
+        files.push(known);
+        continue;
+      }
       const reject = (message: string, at?: SourceLocation): Rejection => ({
         error: new ConfigError("CONFIG_INVALID", message),
         file: path,
@@ -186,14 +205,13 @@ export class FileSource implements ConfigSource {
         return { error: new ConfigError("CONFIG_SOURCE_UNAVAILABLE", message, { cause }), file: path };
       }
       const digest = hash("sha256", bytes, "base64");
-      const known = this.#parsed.get(path);
       if (known?.digest === digest) {
-        files.push(known);
+        files.push({ ...known, ...entry });
         continue;
       }
       const result = await inSlices(parseRuleFileInSteps(name, text));
       if (!result.ok) return reject(result.message, result.at);
-      files.push({ path, digest, ...result });
+      files.push({ ...entry, digest, model: result.model });
     }
     this.#parsed = new Map(files.map((file) => [file.path, file]));
     return files;
@@ -212,7 +230,7 @@ export class FileSource implements ConfigSource {
       this.#logRejection(
         file === undefined || problem === undefined
           ? { error }
-          : { error, file: file.path, at: file.locationOf(problem.path) },
+          : { error, file: file.path, at: await locationIn(file, problem.path) },
       );
       return;
     }
@@ -249,6 +267,14 @@ export class FileSource implements ConfigSource {
       this.#deps.log.warn("Skipped an entry that is not a rule file", { path, reason });
     }
   }
+}
+
+/** The place of a field in a file, if that is still the same. */
+async function locationIn({ path, name, digest }: ParsedFile, field: FieldPath): Promise<SourceLocation | undefined> {
+  const bytes = await readFile(path).catch(() => undefined);
+  if (bytes === undefined || hash("sha256", bytes, "base64") !== digest) return undefined;
+  const result = await inSlices(parseRuleFileInSteps(name, bytes.toString("utf8")));
+  return result.ok ? result.locationOf(field) : undefined;
 }
 
 function isGone(error: unknown): boolean {

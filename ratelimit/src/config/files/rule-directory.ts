@@ -39,6 +39,8 @@ export interface RuleDirectoryOptions {
 export interface RuleFileEntry {
   readonly path: string;
   readonly sizeBytes: number;
+  /** Path, identity, size and times: a file with the same stamp has not changed. */
+  readonly stamp: string;
   /**
    * Its name in errors: its path with dots for slashes, from below root and subdirectory when the
    * root is watched, else from the folder of the files.
@@ -196,8 +198,10 @@ class Scan {
   }
 
   #add(path: string, found: BigIntStats): void {
-    this.files.push({ path, sizeBytes: Number(found.size), name: relative(this.#nameRoot, path).replaceAll(sep, ".") });
-    this.stamps.push(`${path} ${found.dev}:${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}`);
+    const stamp = `${path} ${found.dev}:${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}`;
+    const name = relative(this.#nameRoot, path).replaceAll(sep, ".");
+    this.files.push({ path, sizeBytes: Number(found.size), name, stamp });
+    this.stamps.push(stamp);
   }
 }
 
