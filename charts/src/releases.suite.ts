@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { earlierFiles, previousVersion } from "@weir/harness/weir/earlier-commit";
 import type { KubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { expect } from "vitest";
-import { CHARTS, helm } from "@weir/harness/helm/helm";
+import { CHARTS, helm, type HelmVersion } from "@weir/harness/helm/helm";
 import type { ProgramResult } from "@weir/harness/processes/run-to-end";
 
 /** The version of the charts of this tree in the tests: the versions of the charts differ only from release to release. */
@@ -21,15 +21,18 @@ export async function previousCharts(): Promise<string> {
 export class Releases {
   readonly #cluster: KubernetesCluster;
   readonly #namespace: string;
+  readonly #version: HelmVersion;
 
-  constructor(cluster: KubernetesCluster, namespace: string) {
+  constructor(cluster: KubernetesCluster, namespace: string, version: HelmVersion) {
     this.#cluster = cluster;
     this.#namespace = namespace;
+    this.#version = version;
   }
 
   /** Runs helm. */
   async helm(...args: readonly string[]): Promise<ProgramResult> {
-    return await helm([...args, "--namespace", this.#namespace, "--kubeconfig", this.#cluster.kubeconfigPath]);
+    const place = ["--namespace", this.#namespace, "--kubeconfig", this.#cluster.kubeconfigPath];
+    return await helm([...args, ...place], undefined, { version: this.#version });
   }
 
   /** Runs helm, which must not fail. */

@@ -84,7 +84,7 @@ async function rolesIn(namespace: string): Promise<readonly string[]> {
 
 beforeAll(async () => {
   cluster = await startKubernetesCluster({ isAudited: true });
-  releases = new Releases(cluster, NAMESPACE);
+  releases = new Releases(cluster, NAMESPACE, 3);
   await cluster.createNamespaces(NAMESPACE, "shop", "web");
   await releases.succeed("install", "weir-crds", join(CHARTS, "weir-crds"));
   await eventually("the definitions to be served", () => cluster.run(["get", "rlc,rls", "--all-namespaces"]));

@@ -80,6 +80,8 @@ export const GO_PROGRAMS: readonly GoProgram[] = [
       `helm.sh/helm/v3/pkg/${name}.k8sVersionMinor=33`,
     ]),
   },
+  // The next one. It takes the version from the Kubernetes client that it is built with.
+  { program: "helm", version: "4.3.1", path: "helm.sh/helm/v4/cmd/helm", folder: "helm4" },
   // The DNS server of the node that runs pods.
   { program: "coredns", version: "1.12.1", path: "github.com/coredns/coredns" },
   { program: "kubeconform", version: "0.7.0", path: "github.com/yannh/kubeconform/cmd/kubeconform" },

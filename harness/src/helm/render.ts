@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { fieldsOf, type Mapping } from "@weir/kubernetes/mapping";
 import { parseAllDocuments, stringify } from "yaml";
-import { CHARTS, helm } from "./helm.ts";
+import { CHARTS, helm, type HelmVersion } from "./helm.ts";
 
 /** The Kubernetes that renderings are for: that of the API server of the tests. */
 const KUBERNETES_VERSION = "1.33.0";
@@ -16,6 +16,8 @@ export interface Rendering {
   readonly namespace?: string;
   /** Values that differ from the defaults. */
   readonly values?: object;
+  /** Version of Helm; 3 by default. */
+  readonly helmVersion?: HelmVersion;
 }
 
 /** Helm refused to render a chart. The message is Helm's. */
@@ -25,9 +27,11 @@ class RenderError extends Error {
 
 /** Renders a chart to YAML. Throws a RenderError with Helm's message. */
 export async function renderYaml(rendering: Rendering): Promise<string> {
-  const { chart, release = chart, namespace = "weir-system", values = {} } = rendering;
+  const { chart, release = chart, namespace = "weir-system", values = {}, helmVersion: version = 3 } = rendering;
   const args = ["template", release, join(CHARTS, chart), "--namespace", namespace, "--values", "-"];
-  const { code, stdout, stderr } = await helm([...args, "--kube-version", KUBERNETES_VERSION], stringify(values));
+  const { code, stdout, stderr } = await helm([...args, "--kube-version", KUBERNETES_VERSION], stringify(values), {
+    version,
+  });
   if (code !== 0) throw new RenderError(stderr.trim());
   return stdout;
 }

@@ -115,7 +115,7 @@ export class NodeAccess implements NodePlace {
     // Its caches, and those of the API, are in the folder of the cluster.
     const homes = ["HOME", "HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"];
     const env = Object.fromEntries(homes.map((name) => [name, folder]));
-    const { code, stdout, stderr } = await helm([...args, ...namespace, "--kubeconfig", kubeconfigPath], "", env);
+    const { code, stdout, stderr } = await helm([...args, ...namespace, "--kubeconfig", kubeconfigPath], "", { env });
     if (code !== 0) throw new Error(`helm ${args.join(" ")} failed: ${stderr.trim()}`);
     return stdout;
   }
