@@ -4,6 +4,8 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 const LABELS: JsonSchema = { type: "object", additionalProperties: { type: "string" } };
 const PORT: JsonSchema = { type: "integer", minimum: 1, maximum: 65_535 };
+/** The beginning of a name of an object; the chart cuts it after 40 characters. */
+const NAME: JsonSchema = { type: "string", pattern: "^([a-z]([-a-z0-9]*[a-z0-9])?)?$" };
 const TEXT: JsonSchema = { type: "string", minLength: 1 };
 const TEXTS: JsonSchema = { type: "array", items: TEXT };
 
@@ -57,6 +59,8 @@ const BY_PATH: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = 
       type: "string",
       pattern: String.raw`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`,
     },
+    nameOverride: NAME,
+    fullnameOverride: NAME,
     watchNamespaces: { ...TEXTS, uniqueItems: true },
     "monitoring.alerts.rules": ALERT_CHANGES,
     "monitoring.namespaces": { ...TEXTS, uniqueItems: true },

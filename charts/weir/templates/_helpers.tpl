@@ -14,10 +14,26 @@ app.kubernetes.io/part-of: weir
 {{- merge (deepCopy (default dict (index . 2))) (dict "app.kubernetes.io/name" (index . 1)) (include "weir.labels" (index . 0) | fromYaml) | toYaml -}}
 {{- end -}}
 
-{{/* The metadata of an object: (list root name [component [labels]]). Objects of a namespace are in that of the release. */}}
+{{/*
+What the names of the chart's objects begin with. Secrets with certificates, the Lease and the configuration of the
+webhook keep their names, by which the operator finds them, and labels stay.
+*/}}
+{{- define "weir.fullname" -}}
+{{- default (default "weir" .Values.nameOverride) .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* The name of an object of the chart: (list root name), where name begins with weir-. */}}
+{{- define "weir.named" -}}
+{{- if hasPrefix "weir-" (index . 1) -}}{{ include "weir.fullname" (index . 0) }}{{ trimPrefix "weir" (index . 1) }}{{- else -}}{{ index . 1 }}{{- end -}}
+{{- end -}}
+
+{{/*
+The metadata of an object: (list root name [component [labels]]). Objects of a namespace are in that of the release.
+Those of the component weir-ratelimit are named by their values.
+*/}}
 {{- define "weir.metadata" -}}
 {{- $root := index . 0 -}}
-name: {{ index . 1 }}
+name: {{ if eq "weir-ratelimit" (toString (index (append . "") 2)) }}{{ index . 1 }}{{ else }}{{ include "weir.named" . }}{{ end }}
 namespace: {{ $root.Release.Namespace | quote }}
 labels:
   {{- include "weir.allLabels" (list $root (default (index . 1) (index (append . "") 2)) (index (concat . (list "" dict)) 3)) | nindent 2 }}
@@ -25,7 +41,7 @@ labels:
 
 {{/* The metadata of an object of the cluster: (list root name component). */}}
 {{- define "weir.clusterMetadata" -}}
-name: {{ index . 1 }}
+name: {{ include "weir.named" . }}
 labels:
   app.kubernetes.io/name: {{ index . 2 }}
   {{- include "weir.labels" (index . 0) | nindent 2 }}
@@ -100,7 +116,7 @@ metadata:
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: Role
-  name: {{ .role }}
+  name: {{ include "weir.named" (list .root .role) }}
 subjects:
   {{- include "weir.subject" (list .root .account) | nindent 2 }}
 {{- end -}}
@@ -122,7 +138,7 @@ metadata:
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: ClusterRole
-  name: {{ .role }}
+  name: {{ include "weir.named" (list .root .role) }}
 subjects:
   {{- include "weir.subject" (list .root .account) | nindent 2 }}
 {{- end -}}
@@ -172,7 +188,7 @@ imagePullSecrets:
 {{/* The ServiceAccount of a component: (list root values name). */}}
 {{- define "weir.account" -}}
 {{- $account := default (dict "create" true) (index . 1).serviceAccount -}}
-{{- default (ternary (index . 2) "default" $account.create) $account.name -}}
+{{- default (ternary (include "weir.named" (list (index . 0) (index . 2))) "default" $account.create) $account.name -}}
 {{- end -}}
 
 {{/* The ServiceAccount itself, when the chart makes it: (dict root name values). */}}

@@ -34,7 +34,11 @@ describe("certificates that change under running pods", () => {
   let [first, next] = ["", ""];
 
   beforeAll(async () => {
-    node = await startInstalledNode("--set", "controlPlane.settings.ADS_MAX_CONNECTION_AGE=2s");
+    // Under other names than usual: certificates and all that is found by a name are for them.
+    node = await startInstalledNode(
+      "--set",
+      "controlPlane.settings.ADS_MAX_CONNECTION_AGE=2s,fullnameOverride=limits,webhook.failurePolicy=Fail",
+    );
     await node.kubectl(["wait", "--for=condition=Ready", "rls/ratelimit", "-n", SYSTEM_NAMESPACE, "--timeout=200s"]);
     pods = (await Promise.all(["weir-control-plane", "weir-ratelimit"].map((name) => node.pods(name)))).flat();
     first = (await node.secret(SYSTEM_NAMESPACE, AUTHORITY))["tls.crt"] ?? "";
