@@ -10,11 +10,16 @@ run() { # name command...: restarts nothing; a node with a program that ended is
 }
 ip link set lo up
 until ip link show eth0 >/dev/null 2>&1; do sleep 0.02; done
-ip addr add "$NODE_ADDRESS/24" dev eth0
+for address in $NODE_ADDRESSES; do
+  case $address in *:*) ip addr add "$address" dev eth0 nodad ;; *) ip addr add "$address" dev eth0 ;; esac
+done
 ip link set eth0 up
-ip route add default via "$HOST_ADDRESS"
-sysctl -qw net.ipv4.ip_forward=1
-sysctl -qw net.bridge.bridge-nf-call-iptables=1 || true # Without the module br_netfilter, bridged packets are not filtered.
+# Nobody else is in this network, so an address need not be tried before it is used.
+sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 net.ipv6.conf.default.accept_dad=0
+for host in $HOST_ADDRESSES; do
+  case $host in *:*) ip -6 route add default via "$host" ;; *) ip route add default via "$host" ;; esac
+done
+sysctl -qw net.bridge.bridge-nf-call-iptables=1 net.bridge.bridge-nf-call-ip6tables=1 || true # Without the module br_netfilter, bridged packets are not filtered.
 # A cgroup of its own, which holds every process of every pod; the parent removes it.
 for controller in /sys/fs/cgroup/*/; do
   [ -w "$controller/cgroup.procs" ] && mkdir -p "$controller/$CGROUP"
@@ -28,6 +33,6 @@ mount -t tmpfs -o size=6g weir "$STATE/containerd"
 run containerd containerd --config "$STATE/containerd.toml"
 until [ -S "$STATE/containerd.sock" ]; do sleep 0.02; done
 run kubelet "$PROGRAMS/kubelet" --config="$STATE/kubelet.yaml" --kubeconfig="$STATE/kubeconfig" --root-dir="$STATE/kubelet" \
-  --cert-dir="$STATE/kubelet-certificates" --hostname-override=node-1 --node-ip="$NODE_ADDRESS"
+  --cert-dir="$STATE/kubelet-certificates" --hostname-override=node-1 --node-ip="$NODE_IPS"
 run kube-proxy "$PROGRAMS/kube-proxy" --config="$STATE/proxy.yaml"
 while :; do wait -n || true; sleep 1; done # Reaps what its programs leave.

@@ -30,7 +30,7 @@ export function apiServerArguments(
   const file = (name: string): string => join(folder, name);
   return [
     `--etcd-servers=${etcdUrl}`,
-    `--bind-address=${node === undefined ? "127.0.0.1" : "0.0.0.0"}`,
+    `--bind-address=${node === undefined ? "127.0.0.1" : node.serviceRange.includes(":") ? "::" : "0.0.0.0"}`,
     `--advertise-address=${node?.host ?? "127.0.0.1"}`,
     `--secure-port=${port}`,
     `--endpoint-reconciler-type=${node === undefined ? "none" : "lease"}`,

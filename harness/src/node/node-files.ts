@@ -17,13 +17,17 @@ const CNI_PLUGINS = "/usr/lib/cni";
 
 /** Writes the files; JSON is YAML, too. */
 export function writeNodeFiles({ folder, addresses, cgroup, cluster }: NodePlace): void {
-  const server = cluster.url.replace("127.0.0.1", addresses.host);
+  const server = cluster.url.replace(
+    "127.0.0.1",
+    addresses.host.includes(":") ? `[${addresses.host}]` : addresses.host,
+  );
+  const podRanges = addresses.families.map(({ podRange }) => podRange);
   mkdirSync(join(folder, "cni"), { recursive: true });
   const kubeconfig = join(folder, "kubeconfig");
   const files: Readonly<Record<string, string>> = {
     kubeconfig: kubeconfigText(server, cluster.caPem, cluster.adminToken),
     "containerd.toml": containerdConfig(folder),
-    "cni/10-pods.conflist": JSON.stringify(podNetwork(folder, addresses.podRange)),
+    "cni/10-pods.conflist": JSON.stringify(podNetwork(folder, podRanges)),
     "resolv.conf": "",
     "kubelet.yaml": JSON.stringify({
       apiVersion: "kubelet.config.k8s.io/v1beta1",
@@ -32,6 +36,7 @@ export function writeNodeFiles({ folder, addresses, cgroup, cluster }: NodePlace
       cgroupDriver: "cgroupfs",
       cgroupRoot: cgroup,
       failSwapOn: false,
+      ...(podRanges.join().includes(":") && { address: "::" }), // Of both families.
       clusterDNS: [addresses.dns],
       clusterDomain: "cluster.local",
       resolvConf: join(folder, "resolv.conf"),
@@ -53,7 +58,7 @@ export function writeNodeFiles({ folder, addresses, cgroup, cluster }: NodePlace
       clientConnection: { kubeconfig },
       mode: "nftables",
       hostnameOverride: "node-1",
-      clusterCIDR: addresses.podRange,
+      clusterCIDR: podRanges.join(","),
       conntrack: { maxPerCore: 0 },
     }),
   };
@@ -79,12 +84,12 @@ state = ${file("containerd-run")}
 `;
 }
 
-function podNetwork(folder: string, podRange: string): object {
+function podNetwork(folder: string, podRanges: readonly string[]): object {
   const ipam = {
     type: "host-local",
     dataDir: join(folder, "ipam"),
-    ranges: [[{ subnet: podRange }]],
-    routes: [{ dst: "0.0.0.0/0" }],
+    ranges: podRanges.map((subnet) => [{ subnet }]),
+    routes: podRanges.map((range) => ({ dst: range.includes(":") ? "::/0" : "0.0.0.0/0" })),
   };
   return {
     cniVersion: "1.0.0",

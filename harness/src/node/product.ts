@@ -11,6 +11,7 @@ import { manifestOf, type Rule } from "../weir/weir.ts";
 import { startUpstream, type Upstream } from "../servers/upstream.ts";
 import { weirImages } from "./image-archives.ts";
 import { type NodeAccess, type NodePod, SYSTEM_NAMESPACE } from "./node-access.ts";
+import type { NodeFamilies } from "./node-addresses.ts";
 import { type RealNode, startRealNode } from "./real-node.ts";
 
 /** Namespace of the team whose limits are applied. */
@@ -60,8 +61,16 @@ export interface ProductOptions {
 export async function startInstalledNode(
   ...flags: readonly string[]
 ): Promise<RealNode & { readonly installedMs: number }> {
+  return await installOn("IPv4", ...flags);
+}
+
+/** The same on a node with addresses of these families. */
+export async function installOn(
+  families: NodeFamilies,
+  ...flags: readonly string[]
+): Promise<RealNode & { readonly installedMs: number }> {
   const images = await weirImages();
-  const node = await startRealNode();
+  const node = await startRealNode(families);
   try {
     const tookMs = await node.importImages(images);
     process.stdout.write(`Imported the images in ${tookMs} ms\n`);

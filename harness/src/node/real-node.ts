@@ -14,7 +14,7 @@ import { ServerProcess } from "../processes/server-process.ts";
 import { findTool } from "../processes/tools.ts";
 import { programImage } from "./image-archives.ts";
 import { CGROUPS, NodeAccess } from "./node-access.ts";
-import { type ReservedAddresses, reserveNodeAddresses } from "./node-addresses.ts";
+import { type NodeFamilies, type ReservedAddresses, reserveNodeAddresses } from "./node-addresses.ts";
 import { COREDNS_IMAGE, coreDnsManifests, PAUSE_IMAGE, writeNodeFiles } from "./node-files.ts";
 
 const run = promisify(execFile);
@@ -23,16 +23,18 @@ const run = promisify(execFile);
 const READY_TIMEOUT_MS = 180_000;
 
 /** Starts a cluster with a node; resolves when it runs pods and its DNS answers. */
-export async function startRealNode(): Promise<RealNode> {
-  const addresses = await reserveNodeAddresses();
-  const cluster = await startKubernetesCluster({ full: true, isAudited: true, node: addresses });
-  const node = new RealNode(cluster, addresses);
+export async function startRealNode(families: NodeFamilies = "IPv4"): Promise<RealNode> {
+  const addresses = await reserveNodeAddresses(families);
+  const serviceRange = addresses.families.map((family) => family.serviceRange).join(",");
+  const node = { ...addresses, serviceRange };
+  const cluster = await startKubernetesCluster({ full: true, isAudited: true, node });
+  const started = new RealNode(cluster, addresses);
   try {
-    await node.start();
-    return node;
+    await started.start();
+    return started;
   } catch (error) {
-    const logs = node.logTails();
-    await node.stop();
+    const logs = started.logTails();
+    await started.stop();
     throw new Error(`The node does not start. ${logs}`, { cause: error });
   }
 }
@@ -51,8 +53,9 @@ export class RealNode extends NodeAccess {
     const environment = {
       PROGRAMS: cluster.programs,
       STATE: folder,
-      NODE_ADDRESS: addresses.node,
-      HOST_ADDRESS: addresses.host,
+      NODE_ADDRESSES: addresses.families.map(({ node, linkBits }) => `${node}/${linkBits}`).join(" "),
+      HOST_ADDRESSES: addresses.families.map(({ host }) => host).join(" "),
+      NODE_IPS: addresses.families.map(({ node }) => node).join(","),
       CGROUP: this.cgroup.slice(1),
     };
     const namespaces = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
@@ -101,7 +104,7 @@ export class RealNode extends NodeAccess {
 
   /** Links the network of the node with that of the machine. */
   async #connect(): Promise<void> {
-    const { host, node, block, index } = this.addresses;
+    const { families, index } = this.addresses;
     const pid = await eventually("the namespaces of the node", () => {
       const [child] = childrenOf(this.#init.pid!);
       if (child === undefined) throw new Error("unshare has no child");
@@ -109,9 +112,10 @@ export class RealNode extends NodeAccess {
     });
     const name = `weir-node-${index}`;
     await run("ip", ["link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", String(pid)]);
-    await run("ip", ["addr", "add", `${host}/24`, "dev", name]);
+    for (const { host, linkBits } of families)
+      await run("ip", ["addr", "add", `${host}/${linkBits}`, "dev", name, ...(linkBits === 64 ? ["nodad"] : [])]);
     await run("ip", ["link", "set", name, "up"]);
-    await run("ip", ["route", "add", block, "via", node]);
+    for (const { block, node } of families) await run("ip", ["route", "add", block, "via", node]);
   }
 
   async #pause(): Promise<string> {
