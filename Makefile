@@ -34,7 +34,7 @@ run: build ## Build, then run the whole system on this machine; Ctrl-C stops it
 run-docker: ## Build the images and run the system in containers, with Envoy and Grafana; needs Docker Compose
 	@docker compose up --build $(ARGS)
 
-release: build ## Write layers of images, charts, bill of materials, notes and checksums into dist/
+release: build ## Write layers of images, weir as one file, charts, bill of materials, notes and checksums into dist/
 	@node tools/release/release.ts $(ARGS)
 
 check: $(INSTALLED) ## Run every gate: format, lint, types, exports, imports, dependencies, workflows, generated files

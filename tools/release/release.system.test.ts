@@ -1,19 +1,30 @@
 // A release of one program, written from two checkouts; then used as a user does: unpacked, started, asked for
 // decisions.
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runCommand } from "../run-command.ts";
+import { type CommandResult, runCommand } from "../run-command.ts";
+import { NODE_PACKAGES, PROCESSORS } from "./single-file.ts";
 
 /** A release is written in seconds; machines stand still for longer. */
 const RELEASE_TIMEOUT_MS = 300_000;
 
-const PARTS = ["charts", "bill-of-materials", "release-notes", "weir-ratelimit"] as const;
+const PARTS = ["charts", "bill-of-materials", "release-notes", "single-file", "weir-ratelimit"] as const;
 const RULES = "domain: shop\ndescriptors:\n  - key: user\n    rate_limit: { unit: hour, requests_per_unit: 1 }\n";
 
 /**
@@ -32,8 +43,11 @@ for name in $(ls -A node_modules); do [ "$name" = @weir ] || ln -s "$root/node_m
 cp -a node_modules/@weir "$copy/node_modules/"
 for folder in */node_modules; do ln -s "$root/$folder" "$copy/$folder"; done
 cd "$copy"
-tsc -b ratelimit/tsconfig.build.json
+tsc -b ratelimit/tsconfig.build.json cli/tsconfig.build.json
 `;
+
+/** Runs a program for arm64, with the libraries of Debian for it. */
+const EMULATOR = ["/usr/bin/qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"] as const;
 
 /** Neither root nor the user of the image, as OpenShift chooses; only root can become another. */
 const USER = process.getuid?.() === 0 ? { uid: 1_000_730_000, gid: 0 } : {};
@@ -64,6 +78,38 @@ describe("make release", () => {
     const { code, output } = await runCommand(["sh", "-c", `cd ${first} && sha256sum --strict --check SHA256SUMS`]);
     expect(code, output).toBe(0);
     expect(output.match(/: OK$/gm)).toHaveLength(readdirSync(first).length - 1);
+  });
+
+  it("has Node.js of the version of this repository in the files for every processor", () => {
+    const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8")) as {
+      packages: Record<string, { version: string }>;
+    };
+    expect(NODE_PACKAGES.version).toBe(packages["node_modules/node"]?.version);
+  });
+
+  it.each(PROCESSORS)("writes a command line for %s that is one file", async (processor) => {
+    const program = join(folder, `bin-${processor}/weir`);
+    mkdirSync(dirname(program));
+    copyFileSync(join(first, `weir-${version}-linux-${processor}`), program);
+    const plugin = join(dirname(program), "kubectl-weir");
+    symlinkSync("weir", plugin);
+    writeFileSync(join(folder, "wrong.yaml"), RULES.replace("hour", "fortnight"));
+    const emulator = processor === process.arch ? [] : EMULATOR;
+    // With an empty PATH it finds no other Node.js.
+    const run = async (...command: readonly string[]): Promise<Pick<CommandResult, "code" | "output">> =>
+      await runCommand(["env", "--ignore-environment", "PATH=", ...emulator, ...command]);
+    expect(await run(program, "--version")).toMatchObject({ code: 0, output: `weir ${version}\n` });
+    expect(await run(program, "check", join(folder, "wrong.yaml"))).toMatchObject({
+      code: 1,
+      output: expect.stringContaining("invalid rate limit unit 'fortnight'") as string,
+    });
+    // Loads what speaks with a cluster.
+    expect(await run(plugin, "status", "--kubeconfig", join(folder, "none"))).toMatchObject({
+      code: 2,
+      output: expect.stringContaining("weir status: Cannot") as string,
+    });
+    const help = await run(plugin, "explain", "--help");
+    expect(help).toMatchObject({ code: 0, output: expect.stringMatching(/^Usage: kubectl weir explain/m) as string });
   });
 
   it("names every part that it knows when it is asked for another", async () => {

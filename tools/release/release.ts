@@ -1,5 +1,5 @@
-// Writes a release into dist/: layers of the images, charts, bill of materials, notes and checksums. The same
-// commit gives the same bytes. `--only NAME` (repeatable) writes a part, `--out FOLDER` writes elsewhere.
+// Writes a release into dist/: layers of the images, weir as one file, charts, bill of materials, notes, checksums. The
+// same commit gives the same bytes. `--only NAME` (repeatable) writes a part, `--out FOLDER` writes elsewhere.
 import { createHash } from "node:crypto";
 import { createReadStream, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,9 +13,10 @@ import { pack } from "./archive.ts";
 import { billOfMaterials } from "./bill-of-materials.ts";
 import { findCharts } from "./charts.ts";
 import { releaseNotes } from "./release-notes.ts";
+import { writeSingleFiles } from "./single-file.ts";
 
 /** Parts of a release; each image, and the layer with Node.js, is one more. */
-const PARTS = ["charts", "bill-of-materials", "release-notes"] as const;
+const PARTS = ["charts", "bill-of-materials", "release-notes", "single-file"] as const;
 
 /** What is written, and where. */
 interface Release {
@@ -55,6 +56,7 @@ async function writeRelease(release: Release): Promise<void> {
     writeFileSync(join(out, "RELEASE-NOTES.md"), notes);
   }
   await writeLayers(release);
+  if (parts.has("single-file")) await writeSingleFiles(release);
   writeFileSync(join(out, "SHA256SUMS"), await checksums(out));
 }
 

@@ -123,6 +123,10 @@ export const TEST_PACKAGES: readonly DebianNeed[] = [
   { program: "chromium", packageName: "chromium" },
   { program: "ip", packageName: "iproute2" },
   { program: "unshare", packageName: "util-linux" },
+  // Runs the command line for arm64, with the libraries that its Node.js is linked with.
+  { program: "qemu-aarch64", packageName: "qemu-user" },
+  { file: "/usr/aarch64-linux-gnu/lib/libstdc++.so.6", packageName: "libstdc++6-arm64-cross" },
+  { file: "/usr/aarch64-linux-gnu/lib/libatomic.so.1", packageName: "libatomic1-arm64-cross" },
   // The node that runs pods.
   { program: "containerd", packageName: "containerd" },
   { program: "runc", packageName: "runc" },
