@@ -136,7 +136,12 @@ export const TEST_PACKAGES: readonly DebianNeed[] = [
 
 /** Builds with Go what a test is compared with or runs on; each keeps its result in the cache folder. */
 export const GO_BUILDS: readonly { readonly command: readonly string[]; readonly what: string }[] = [
-  ...["proto/oracle/envoy-descriptors", "ratelimit/oracle/ads-server", "limits/oracle/go-yaml"].map((folder) => ({
+  ...[
+    "proto/oracle/envoy-descriptors",
+    "ratelimit/oracle/ads-server",
+    "control-plane/oracle/delta-client",
+    "limits/oracle/go-yaml",
+  ].map((folder) => ({
     command: ["tools/build-oracle.sh", folder],
     what: `${folder} (up to a minute the first time)`,
   })),

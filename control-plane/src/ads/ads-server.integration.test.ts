@@ -7,7 +7,6 @@ import { silentLog } from "@weir/common/log/log";
 import { TlsFiles } from "@weir/common/tls/tls-files";
 import { namesOf, requestOf, type RequestText } from "@weir/harness/ads/pod-end";
 import { ScriptedPod } from "@weir/harness/ads/scripted-pod";
-import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigDiscoveryService } from "@weir/proto/generated/ratelimit/service/ratelimit/v3/rls_conf_ds_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
@@ -334,16 +333,6 @@ describe("AdsServer and clients that send no request", () => {
     publish(snapshotOf(A, B));
     await pod.response(2);
     expect(server.streams()).toBe(2);
-  });
-});
-
-describe("AdsServer and the incremental protocol", () => {
-  it("answers UNIMPLEMENTED, so that a client knows immediately that there is none", async () => {
-    const { port, server } = await serve(snapshotOf(A), { security: { kind: "plaintext" } });
-    const { deltaAggregatedResources } = serviceDefinition(AggregatedDiscoveryService);
-    const pod = connectInPlaintext(port, deltaAggregatedResources.path);
-    expect((await pod.ended()).code).toBe(status.UNIMPLEMENTED);
-    expect(server.streams()).toBe(0);
   });
 });
 

@@ -87,7 +87,7 @@ export interface AdsServerDeps {
   readonly reports?: ReadonlyMap<string, UnaryMethod>;
 }
 
-const { streamAggregatedResources } = serviceDefinition(AggregatedDiscoveryService);
+const { streamAggregatedResources, deltaAggregatedResources } = serviceDefinition(AggregatedDiscoveryService);
 const { streamRlsConfigs, fetchRlsConfigs } = serviceDefinition(RateLimitConfigDiscoveryService);
 
 const OTHER_TYPE = {
@@ -185,7 +185,7 @@ export class AdsServer implements Part {
     return this.#open.size;
   }
 
-  /** The methods for one client. The incremental ones are not offered: they get UNIMPLEMENTED. */
+  /** The methods for one client. The incremental one for this type alone is not offered: it gets UNIMPLEMENTED. */
   #methodsFor(peer: AdsPeer): Methods {
     const streaming = (kind: StreamKind): StreamingMethod => ({
       kind: "streaming",
@@ -193,6 +193,7 @@ export class AdsServer implements Part {
     });
     return new Map<string, UnaryMethod | StreamingMethod>([
       [streamAggregatedResources.path, streaming("aggregated")],
+      [deltaAggregatedResources.path, streaming("delta")],
       [streamRlsConfigs.path, streaming("single-type")],
       [
         fetchRlsConfigs.path,
@@ -235,7 +236,7 @@ export class AdsServer implements Part {
         silent: () => this.#deps.refused?.("no-request"),
         closed: (closed) => this.#open.remove(closed),
       },
-      { peer: peer.address, firstRequestMaxMs: this.#options.firstRequestMaxMs ?? FIRST_REQUEST_MAX_MS },
+      { peer: peer.address, kind, firstRequestMaxMs: this.#options.firstRequestMaxMs ?? FIRST_REQUEST_MAX_MS },
     );
     this.#open.add(podCall, identity);
     return podCall;

@@ -11,7 +11,7 @@ describe("limitsOf()", () => {
       stallTimeoutMs: 10_000,
       connectionAgeMs: 3_600_000,
       connectionAgeGraceMs: 5000,
-      messageMaxBytes: 1_048_576,
+      messageMaxBytes: 4 * 1024 * 1024,
       concurrentStreamsMax: 100,
     });
   });

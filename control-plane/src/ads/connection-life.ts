@@ -14,8 +14,8 @@ const KEEPALIVE_TIMEOUT_MS = 5000;
 /** How long streams may continue on a connection of the greatest age, in milliseconds. */
 const CONNECTION_AGE_GRACE_MS = 5000;
 
-/** Largest request, in bytes: node, names and the text of a NACK. */
-const REQUEST_MAX_BYTES = 1024 * 1024;
+/** Largest request, in bytes: node, names and the text of a NACK, and the versions of all that a pod holds. */
+const REQUEST_MAX_BYTES = 4 * 1024 * 1024;
 
 /** Most streams on one connection, and most calls that are not answered. A pod needs one. */
 const STREAMS_PER_CONNECTION_MAX = 100;

@@ -63,7 +63,7 @@ describe("PodCall", () => {
         silent: () => call.events.push("silent"),
         closed: (each) => closed.push(each),
       },
-      { peer: "192.0.2.1:4711", firstRequestMaxMs: 5000 },
+      { kind: "aggregated", peer: "192.0.2.1:4711", firstRequestMaxMs: 5000 },
     );
     call.onReset = () => pod.closed();
   });

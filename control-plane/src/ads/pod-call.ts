@@ -8,15 +8,19 @@ import type { StreamingCall, StreamingReceiver } from "@weir/http2/grpc/method";
 import { GrpcStatus } from "@weir/http2/grpc/status";
 import type { Node } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
 import {
-  type DiscoveryRequest,
+  DeltaDiscoveryRequestSchema,
   DiscoveryRequestSchema,
 } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 
 import type { CallRefusal } from "./ads-security.ts";
-import type { PodChannel, PodStream } from "./stream/pod-stream.ts";
+import type { PodChannel, PodStream, StreamKind } from "./stream/pod-stream.ts";
+import type { PodRequest } from "./stream/variant.ts";
 
 /** How long a client may take to read why its stream ends, in milliseconds; then the stream is reset. */
 const RESET_AFTER_MS = 1000;
+
+/** Largest request, in bytes, but for the first one of the incremental variant, which lists what the pod holds. */
+const REQUEST_MAX_BYTES = 1024 * 1024;
 
 export interface PodCallDeps {
   readonly createStream: (channel: PodChannel) => PodStream;
@@ -32,6 +36,7 @@ export interface PodCallDeps {
 export interface PodCallOptions {
   /** Address and port of the client. */
   readonly peer: string;
+  readonly kind: StreamKind;
   /** How long the first request may take, in milliseconds. */
   readonly firstRequestMaxMs: number;
 }
@@ -44,10 +49,13 @@ export class PodCall implements StreamingReceiver, PodChannel {
   readonly #messages: MessageQueue;
   readonly #firstRequestTimer: NodeJS.Timeout;
   #resetTimer: NodeJS.Timeout | undefined;
+  readonly #kind: StreamKind;
+  #isFirst = true;
   #isEnded = false;
 
-  constructor(call: StreamingCall, deps: PodCallDeps, { peer, firstRequestMaxMs }: PodCallOptions) {
+  constructor(call: StreamingCall, deps: PodCallDeps, { peer, kind, firstRequestMaxMs }: PodCallOptions) {
     this.peer = peer;
+    this.#kind = kind;
     this.#deps = deps;
     this.#messages = new MessageQueue(() => call);
     this.stream = deps.createStream(this);
@@ -57,8 +65,19 @@ export class PodCall implements StreamingReceiver, PodChannel {
   message(bytes: Buffer, start: number, end: number): void {
     if (this.#isEnded) return;
     clearTimeout(this.#firstRequestTimer);
+    const mayBeLarge = this.#kind === "delta" && this.#isFirst;
+    this.#isFirst = false;
+    if (end - start > REQUEST_MAX_BYTES && !mayBeLarge) {
+      const text = `the request has ${end - start} bytes, at most ${REQUEST_MAX_BYTES} are allowed`;
+      this.#refuse(GrpcStatus.RESOURCE_EXHAUSTED, text);
+      return;
+    }
     try {
-      this.#receive(decodeMessage(DiscoveryRequestSchema, bytes, start, end));
+      // One at a time: what a large request becomes is memory that no bound of the listener counts.
+      const schema = this.#kind === "delta" ? DeltaDiscoveryRequestSchema : DiscoveryRequestSchema;
+      this.#receive(
+        decodeMessage<typeof DeltaDiscoveryRequestSchema | typeof DiscoveryRequestSchema>(schema, bytes, start, end),
+      );
     } catch (error) {
       this.#refuse(GrpcStatus.INTERNAL, malformedRequestText(error));
     }
@@ -101,7 +120,7 @@ export class PodCall implements StreamingReceiver, PodChannel {
     this.#messages.end(code, details);
   }
 
-  #receive(request: DiscoveryRequest): void {
+  #receive(request: PodRequest): void {
     const denied = this.#deps.refuseNode(request.node);
     if (denied !== undefined) {
       this.#refuse(denied.code, denied.details);

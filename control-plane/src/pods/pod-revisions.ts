@@ -1,8 +1,9 @@
 // Chooses what the pod of one stream is sent: of each resource the newest revision that it has not NACKed
 // on this stream. The memory of NACKs ends with the stream: the next one may be another process.
 import { compareAge } from "@weir/limits/ownership/ownership";
+import { contentHash } from "@weir/proto/grpc/set-version";
 
-import { digestOf, type Revision } from "../snapshot/revision.ts";
+import { isForeign, type Revision } from "../snapshot/revision.ts";
 import type { Snapshot, EarlierRevisions } from "../snapshot/snapshot.ts";
 
 /** NACKs in one namespace without an ACK in between, after which its revisions are tried one by one. */
@@ -39,6 +40,8 @@ export interface PodRevisionsDeps {
   readonly revisionsOf: (name: string) => readonly Revision[];
   readonly snapshotMaxBytes: number;
   readonly clock: () => number;
+  /** Whether a response can leave out what the pod has, as in the incremental variant. */
+  readonly isIncremental?: boolean;
 }
 
 /** The revisions of one stream. */
@@ -72,9 +75,14 @@ export class PodRevisions {
     this.#trial = undefined;
   }
 
-  /** Takes a NACK. A text that does not begin with the name of a sent resource marks nothing. */
+  /**
+   * Takes a NACK. It counts for the sent resource with whose name the text begins, else for the only one of an
+   * incremental response, else for none.
+   */
   nack(sent: SentRevisions, message: string): void {
-    const name = message.split(":", 1)[0] ?? "";
+    const named = message.split(":", 1)[0] ?? "";
+    const [only = "", ...others] = this.#deps.isIncremental === true ? (sent.names ?? []) : [];
+    const name = revisionIn(sent, named) === undefined && others.length === 0 ? only : named;
     const revision = revisionIn(sent, name);
     if (revision === undefined) return;
     const nowMs = this.#deps.clock();
@@ -122,10 +130,13 @@ export class PodRevisions {
     }
   }
 
-  /** The newest revision of a resource that the pod has not NACKed. */
+  /** The newest revision of a resource that the pod has not NACKed; incremental: what it has, if it has any. */
   #newest(published: Revision, acked: SentRevisions | undefined): Revision | undefined {
     const { name } = published;
-    const newestFirst = [revisionIn(acked, name), ...this.#deps.revisionsOf(name)]
+    const loaded = revisionIn(acked, name);
+    if (this.#deps.isIncremental === true && mayReplace(loaded, published))
+      return this.#isNacked(published) ? loaded : published;
+    const newestFirst = [loaded, ...this.#deps.revisionsOf(name)]
       .filter((revision) => mayReplace(revision, published))
       .toSorted((left, right) => right.sequence - left.sequence);
     return [published, ...newestFirst].find((revision) => !this.#isNacked(revision));
@@ -179,7 +190,7 @@ export class PodRevisions {
 
 /** Whether a revision is an earlier one of the same resource, and does not enforce what is in shadow mode now. */
 function mayReplace(earlier: Revision | undefined, { identity, manifest }: Revision): earlier is Revision {
-  if (earlier?.identity !== identity) return false;
+  if (earlier === undefined || (earlier.identity !== identity && !isForeign(earlier))) return false;
   return manifest.spec.shadowMode !== true || earlier.manifest.spec.shadowMode === true;
 }
 
@@ -211,7 +222,7 @@ const unused = new FinalizationRegistry<readonly [known: KnownSnapshots, key: st
 function derive(published: Snapshot, earlierRevisions: EarlierRevisions): Snapshot {
   if (earlierRevisions.size === 0) return published;
   // A hash: a pod that NACKs thousands of revisions gets thousands of choices of thousands of earlier revisions.
-  const key = digestOf(
+  const key = contentHash(
     Array.from(earlierRevisions, ([name, revision]) => `${name} ${revision?.digest}`)
       .toSorted()
       .join("\n"),

@@ -1,5 +1,5 @@
-// Serialises a DiscoveryResponse in pieces: head and resources, which streams share, then the fields
-// of each stream. Protobuf allows fields in any order, and a message may be cut between any two.
+// Serialises responses of both variants in pieces: head and resources, which streams share, then the fields of
+// each stream. Protobuf allows fields in any order, and a message may be cut between any two.
 import { toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import type { RateLimitConfig } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
@@ -11,6 +11,10 @@ import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
  * envoy.config.core.v3.ControlPlane.
  */
 const RESPONSE = { versionInfo: 1, resources: 2, typeUrl: 4, nonce: 5, controlPlane: 6 } as const;
+/** Of DeltaDiscoveryResponse where they differ: its system_version_info is number 1, too. */
+const DELTA_RESPONSE = { removedResources: 6, controlPlane: 7 } as const;
+/** Of envoy.service.discovery.v3.Resource, whose field 2 is the same Any as that of a DiscoveryResponse. */
+const RESOURCE = { version: 1, name: 3 } as const;
 const ANY = { typeUrl: 1, value: 2 } as const;
 const CONTROL_PLANE = { identifier: 1 } as const;
 
@@ -30,12 +34,42 @@ export function encodeHead(version: string, typeUrl = RATE_LIMIT_CONFIG_TYPE_URL
   return bufferOf(head);
 }
 
+/** A resource as a field of a DeltaDiscoveryResponse; `bytes` is that of {@link encodeResource}. */
+export function encodeDeltaResource({
+  name,
+  digest,
+  bytes,
+}: {
+  readonly name: string;
+  readonly digest: string;
+  readonly bytes: Buffer;
+}): readonly Buffer[] {
+  const fields = new BinaryWriter();
+  fields.tag(RESOURCE.name, WireType.LengthDelimited).string(name);
+  fields.tag(RESOURCE.version, WireType.LengthDelimited).string(digest);
+  const own = bufferOf(fields);
+  const prefix = new BinaryWriter().tag(RESPONSE.resources, WireType.LengthDelimited).uint32(own.length + bytes.length);
+  return [bufferOf(prefix), own, bytes];
+}
+
+/** The removed resources of a DeltaDiscoveryResponse. */
+export function encodeRemoved(names: readonly string[]): Buffer {
+  const removed = new BinaryWriter();
+  for (const name of names) removed.tag(DELTA_RESPONSE.removedResources, WireType.LengthDelimited).string(name);
+  return bufferOf(removed);
+}
+
 /** The fields of a response that one stream has: its nonce, and the name of the replica. */
-export function encodeTail({ nonce, identifier }: { readonly nonce: string; readonly identifier: string }): Buffer {
+export function encodeTail(
+  { nonce, identifier }: { readonly nonce: string; readonly identifier: string },
+  variant: "sotw" | "delta" = "sotw",
+): Buffer {
   const controlPlane = new BinaryWriter().tag(CONTROL_PLANE.identifier, WireType.LengthDelimited).string(identifier);
   const tail = new BinaryWriter();
   tail.tag(RESPONSE.nonce, WireType.LengthDelimited).string(nonce);
-  tail.tag(RESPONSE.controlPlane, WireType.LengthDelimited).bytes(controlPlane.finish());
+  tail
+    .tag((variant === "sotw" ? RESPONSE : DELTA_RESPONSE).controlPlane, WireType.LengthDelimited)
+    .bytes(controlPlane.finish());
   return bufferOf(tail);
 }
 

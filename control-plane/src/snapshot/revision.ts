@@ -1,13 +1,19 @@
 // The revisions of resources: each is one content, serialised once for all fleets and streams.
-import { createHash } from "node:crypto";
-
-import type { RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
+import { API_VERSION, KIND, type RateLimitConfigResource } from "@weir/crds/rate-limit-config/schema/schema";
+import { contentHash } from "@weir/proto/grpc/set-version";
 
 import type { AcceptedResource, ResourceContent } from "../translate/desired-configuration.ts";
 import { encodeResource } from "./response-bytes.ts";
 
-/** Hexadecimal characters of a digest: 128 bits, so that no two contents have the same one. */
-const DIGEST_LENGTH = 32;
+/** Of a revision whose content is not known. No resource has such an identity. */
+const FOREIGN_IDENTITY = "";
+
+const FOREIGN_MANIFEST: RateLimitConfigResource = {
+  apiVersion: API_VERSION,
+  kind: KIND,
+  metadata: { name: "" },
+  spec: { domain: "" },
+};
 
 /** One content of a resource. */
 export interface Revision {
@@ -46,13 +52,29 @@ export class Revisions {
     return this.#known.getOrInsertComputed(content, ({ message, manifest }) => {
       const { key: name, namespace, identity, createdMs, domain } = resource;
       const bytes = encodeResource(message);
-      const digest = digestOf(bytes);
+      const digest = contentHash(bytes);
       return { name, namespace, identity, createdMs, domain, bytes, digest, sequence: nextSequence(), manifest };
     });
   }
 }
 
-/** The hash of a content. */
-export function digestOf(content: Uint8Array | string): string {
-  return createHash("sha256").update(content).digest("hex").slice(0, DIGEST_LENGTH);
+/** A revision that a pod holds and this replica does not know: the pod can keep it, and nobody can be sent it. */
+export function foreignRevision(name: string, digest: string): Revision {
+  const [namespace = ""] = name.split("/", 1);
+  return {
+    name,
+    namespace,
+    identity: FOREIGN_IDENTITY,
+    createdMs: 0,
+    domain: "",
+    bytes: Buffer.alloc(0),
+    digest,
+    sequence: -Infinity,
+    manifest: FOREIGN_MANIFEST,
+  };
+}
+
+/** Whether a revision is one of {@link foreignRevision}. */
+export function isForeign({ identity }: Revision): boolean {
+  return identity === FOREIGN_IDENTITY;
 }

@@ -1,7 +1,8 @@
 // Revisions for tests, without a manifest behind them. Only tests import it.
 import { API_VERSION, KIND } from "@weir/crds/rate-limit-config/schema/schema";
+import { contentHash } from "@weir/proto/grpc/set-version";
 
-import { digestOf, type Revision } from "./revision.ts";
+import type { Revision } from "./revision.ts";
 
 /** The fields in which revisions of tests differ. */
 export interface RevisionText {
@@ -42,7 +43,7 @@ export function revisionOf({
     createdMs,
     domain: key,
     bytes,
-    digest: digestOf(text),
+    digest: contentHash(text),
     sequence,
     manifest,
     ...rest,

@@ -1,6 +1,8 @@
 // The immutable configuration of a pod: sorted revisions, and a hash of their digests as the version.
 // Equal content has the same version on every replica and after a restart.
-import { digestOf, type Revision } from "./revision.ts";
+import { setVersion } from "@weir/proto/grpc/set-version";
+
+import type { Revision } from "./revision.ts";
 import { encodeHead } from "./response-bytes.ts";
 
 /** What pods are sent of resources instead of the published revisions; undefined: nothing. */
@@ -32,7 +34,7 @@ export class Snapshot {
     this.earlierRevisions = derivedFrom?.earlierRevisions ?? NONE_EARLIER;
     this.#base = derivedFrom?.base;
     // A hash of digests, which exist per revision: hashing megabytes per fleet would take seconds.
-    this.version = digestOf(revisions.map(({ digest }) => digest).join("\n"));
+    this.version = setVersion(revisions.map(({ digest }) => digest));
     this.#head = encodeHead(this.version);
     this.sizeBytes = revisions.reduce((sum, { bytes }) => sum + bytes.length, this.#head.length);
   }

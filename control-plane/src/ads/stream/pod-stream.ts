@@ -3,7 +3,6 @@
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import { timerDelayMs } from "@weir/common/timers/timer-delay";
-import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { HEARTBEAT_FEATURE, HEARTBEAT_TYPE_URL } from "@weir/proto/grpc/heartbeat";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
@@ -14,9 +13,10 @@ import { encodeHead, encodeTail } from "../../snapshot/response-bytes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { Heartbeat, type HeartbeatOptions } from "./heartbeat.ts";
 import { identityOf, isProbe, type PodIdentity, podName } from "./node-identity.ts";
+import { DeltaVariant } from "./delta.ts";
 import type { SendPermit, SendSemaphore } from "./send-semaphore.ts";
-import { afterSending, type Meaning, NEW_TYPE, nextResponse, receiveRequest, type TypeState } from "./sotw.ts";
-import { isWildcard } from "./subscription.ts";
+import { SotwVariant } from "./sotw.ts";
+import { type DueResponse, type Meaning, namesIn, type PodRequest, type Variant } from "./variant.ts";
 
 /** Most names that one request may list; pods list none. */
 const NAMES_MAX = 10_000;
@@ -29,7 +29,7 @@ export interface PodChannel {
   /** Address and port of the client. */
   readonly peer: string;
   /**
-   * Sends one serialised DiscoveryResponse after those before; its chunks must not change until
+   * Sends one serialised response after those before; its chunks must not change until
    * `written`. A configuration is never sent before the last one was written; heartbeats are.
    */
   send(chunks: readonly Buffer[], written: () => void): void;
@@ -50,9 +50,9 @@ export interface PodStreamDeps {
 
 /**
  * `aggregated`: requests name their type, and may name others than ours; `single-type`: ours is
- * meant when none is named, and no other can be.
+ * meant when none is named, and no other can be; `delta`: aggregated, in the incremental variant.
  */
-export type StreamKind = "aggregated" | "single-type";
+export type StreamKind = "aggregated" | "single-type" | "delta";
 
 /** How a stream was opened. */
 export interface PodStreamOptions {
@@ -79,20 +79,13 @@ interface KnownPod {
   readonly answers: RateLimitedLog;
 }
 
-/** A response that should be sent. */
-interface DueResponse {
-  readonly pod: KnownPod;
-  readonly snapshot: Snapshot;
-  readonly names: ReadonlySet<string> | undefined;
-}
-
 /** The stream of one pod. */
 export class PodStream {
   readonly #deps: PodStreamDeps;
   readonly #options: PodStreamOptions;
   #pod: KnownPod | undefined;
-  /** The one type that is served; requests for others are not answered and leave no state. */
-  #type: TypeState = NEW_TYPE;
+  /** Of the one type that is served; requests for others are not answered and leave no state. */
+  readonly #variant: Variant;
   readonly #revisions: PodRevisions;
   /** For a pod that asks for it. */
   #heartbeat: Heartbeat | undefined;
@@ -112,11 +105,14 @@ export class PodStream {
     this.#options = options;
     const { clock, publisher } = deps;
     const revisionsOf = (name: string) => publisher.revisionsOf(name);
-    this.#revisions = new PodRevisions({ clock, revisionsOf, snapshotMaxBytes: options.snapshotMaxBytes });
+    const { kind, snapshotMaxBytes } = options;
+    const isIncremental = kind === "delta";
+    this.#variant = isIncremental ? new DeltaVariant({ revisionsOf, snapshotMaxBytes }) : new SotwVariant();
+    this.#revisions = new PodRevisions({ clock, revisionsOf, snapshotMaxBytes, isIncremental });
   }
 
   /** Takes a request; returns the violation for which the stream must end with INVALID_ARGUMENT. */
-  receive(request: DiscoveryRequest): string | undefined {
+  receive(request: PodRequest): string | undefined {
     if (this.#isEnded) return undefined;
     const violation = violationOf(request, this.#options.kind);
     if (violation !== undefined) return violation;
@@ -127,9 +123,7 @@ export class PodStream {
       pod.log.debug("Ignored a request for another type", { type: request.typeUrl });
       return undefined;
     }
-    const { state, meaning } = receiveRequest(this.#type, request);
-    this.#type = state;
-    this.#report(pod, meaning);
+    this.#report(pod, this.#variant.receive(request));
     this.#send();
     return undefined;
   }
@@ -167,19 +161,19 @@ export class PodStream {
   }
 
   /** The first request of a stream identifies the client; later ones cannot change that. */
-  #meet(request: DiscoveryRequest): KnownPod {
+  #meet(request: PodRequest): KnownPod {
     const identity = identityOf(request.node, this.#options.granted);
     const { peer } = this.#deps.channel;
     const log = this.#deps.log.child({ pod: podName(identity, peer), fleet: identity.fleet });
     const { pods } = this.#deps;
     const isProbed = isProbe(request.node);
-    const has = request.versionInfo === "" ? undefined : request.versionInfo;
+    const has = "versionInfo" in request ? request.versionInfo || undefined : undefined;
     log.info("Pod connected", { peer, has, isProbe: isProbed ? true : undefined });
     const pod = { ...identity, peer };
     // A status that counted a probe would say that a pod enforces what none does.
     const report = isProbed ? pods.unlisted(pod) : pods.connected(pod);
     const answers = new RateLimitedLog(log, { intervalMs: ANSWER_INTERVAL_MS });
-    if (this.#options.kind === "aggregated" && request.node?.clientFeatures.includes(HEARTBEAT_FEATURE) === true)
+    if (this.#options.kind !== "single-type" && request.node?.clientFeatures.includes(HEARTBEAT_FEATURE) === true)
       this.#heartbeat = this.#startHeartbeat();
     return { identity, log, report, answers };
   }
@@ -199,7 +193,8 @@ export class PodStream {
   }
 
   #tail(nonce: string): Buffer {
-    return encodeTail({ nonce, identifier: this.#options.identifier });
+    const { identifier, kind } = this.#options;
+    return encodeTail({ nonce, identifier }, kind === "delta" ? "delta" : "sotw");
   }
 
   #report({ report, log, answers }: KnownPod, meaning: Meaning): void {
@@ -245,13 +240,11 @@ export class PodStream {
     if (this.#pod === undefined) return undefined;
     const published = this.#deps.publisher.snapshotFor(this.#pod.identity.fleet);
     if (published === undefined) return undefined; // The answer comes when a snapshot is active.
-    const { acked, subscription } = this.#type;
-    const names = subscription === undefined || isWildcard(subscription) ? undefined : subscription.names;
-    const snapshot = this.#revisions.choose(published, acked, names);
+    const { held, wants } = this.#variant;
+    const snapshot = this.#revisions.choose(published, held, wants === "all" ? undefined : wants);
     this.#pod.report.chosen(snapshot, this.#revisions.nacks);
     this.#scheduleTrial();
-    const next = nextResponse(this.#type, snapshot);
-    return next.send ? { pod: this.#pod, snapshot, names: next.names } : undefined;
+    return this.#variant.next(snapshot);
   }
 
   /** Looks again when a further revision may be tried. */
@@ -264,9 +257,8 @@ export class PodStream {
 
   /** A pod that lists names is sent nothing when none of them changed: its last answer holds. */
   #reportUnaffected(): void {
-    const { sent, subscription } = this.#type;
-    if (this.#pod === undefined || sent?.isAnswered !== true || subscription === undefined || isWildcard(subscription))
-      return;
+    const { wants, hasAnswered } = this.#variant;
+    if (this.#pod === undefined || !hasAnswered || wants === undefined || wants === "all") return;
     const { choice } = this.#pod.report.state;
     if (choice === undefined || choice.version === this.#unaffectedVersion) return;
     this.#unaffectedVersion = choice.version;
@@ -280,13 +272,12 @@ export class PodStream {
       this.#finish(permit);
       return;
     }
-    const { pod, snapshot, names } = due;
-    const pieces = snapshot.pieces(names);
+    const { version, pieces } = due;
     this.#heartbeat?.responding(pieces.reduce((sum, { length }) => sum + length, 0));
     const nonce = this.#nextNonce();
-    this.#type = afterSending(this.#type, snapshot, { nonce, names });
-    this.#unaffectedVersion = snapshot.version;
-    pod.report.sent(snapshot.version);
+    due.sent(nonce);
+    this.#unaffectedVersion = version;
+    this.#pod?.report.sent(version);
     this.#deps.channel.send([...pieces, this.#tail(nonce)], () => this.#finish(permit));
   }
 
@@ -303,11 +294,12 @@ function answerKey(kind: "ACK" | "NACK", { version, earlierRevisions }: Snapshot
   return earlierRevisions.size === 0 ? `${kind} ${version}` : kind;
 }
 
-function violationOf({ typeUrl, resourceNames }: DiscoveryRequest, kind: StreamKind): string | undefined {
-  if (typeUrl === "" && kind === "aggregated") return "type_url is missing: it is required on an aggregated stream";
+function violationOf(request: PodRequest, kind: StreamKind): string | undefined {
+  const { typeUrl } = request;
+  const names = namesIn(request);
+  if (typeUrl === "" && kind !== "single-type") return "type_url is missing: it is required on an aggregated stream";
   if (kind === "single-type" && !isRateLimitConfig(typeUrl))
     return `type_url must be ${RATE_LIMIT_CONFIG_TYPE_URL} or missing on this stream`;
-  if (resourceNames.length > NAMES_MAX)
-    return `resource_names holds ${resourceNames.length} names, at most ${NAMES_MAX} are allowed`;
+  if (names > NAMES_MAX) return `resource_names holds ${names} names, at most ${NAMES_MAX} are allowed`;
   return undefined;
 }

@@ -6,9 +6,7 @@ import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/disco
 import { revisionIn, type SentRevisions } from "../../pods/pod-revisions.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { growthOf, isWildcard, nextSubscription, type Subscription } from "./subscription.ts";
-
-/** Longest text of a NACK, in characters: logs and reports show it. Cut here and nowhere else. */
-const MESSAGE_MAX = 4096;
+import { cutMessage, type DueResponse, type Meaning, type Variant } from "./variant.ts";
 
 export interface SentResponse extends SentRevisions {
   readonly nonce: string;
@@ -29,19 +27,6 @@ export interface TypeState {
   /** What the client subscribed to since, and must be sent even if it did not change. */
   readonly owed: "all" | ReadonlySet<string>;
 }
-
-/** What a request means. */
-export type Meaning =
-  /** A request before any response, whatever nonce and version it carries from another stream. */
-  | { readonly kind: "subscribe" }
-  /** An answer to an older response than the last one: the protocol says to ignore it. */
-  | { readonly kind: "stale" }
-  /** ACKs the last response. */
-  | { readonly kind: "ack"; readonly sent: SentRevisions }
-  /** NACKs the last response. */
-  | { readonly kind: "nack"; readonly sent: SentRevisions; readonly message: string }
-  /** Comes after the answer to the last response, or is no answer: it can only change the names. */
-  | { readonly kind: "update" };
 
 /** The state before the first request. */
 export const NEW_TYPE: TypeState = {
@@ -75,7 +60,8 @@ export function classifyRequest(sent: SentResponse | undefined, request: Discove
   if (request.responseNonce !== sent.nonce) return { kind: "stale" };
   if (sent.isAnswered) return { kind: "update" };
   // The presence of an error is the NACK: pods of envoyproxy/ratelimit leave its code at 0.
-  if (request.errorDetail !== undefined) return { kind: "nack", sent, message: cut(request.errorDetail.message) };
+  if (request.errorDetail !== undefined)
+    return { kind: "nack", sent, message: cutMessage(request.errorDetail.message) };
   return request.versionInfo === sent.snapshot.version ? { kind: "ack", sent } : { kind: "update" };
 }
 
@@ -115,6 +101,45 @@ export function afterSending(
   return { ...state, sent: { nonce, snapshot, names, isAnswered: false }, owed: new Set() };
 }
 
+/** The state-of-the-world variant on one stream. */
+export class SotwVariant implements Variant {
+  #state: TypeState = NEW_TYPE;
+
+  get held(): SentRevisions | undefined {
+    return this.#state.acked;
+  }
+
+  get wants(): "all" | ReadonlySet<string> | undefined {
+    const { subscription } = this.#state;
+    return subscription !== undefined && isWildcard(subscription) ? "all" : subscription?.names;
+  }
+
+  get hasAnswered(): boolean {
+    return this.#state.sent?.isAnswered === true;
+  }
+
+  receive(request: DiscoveryRequest): Meaning {
+    const { state, meaning } = receiveRequest(this.#state, request);
+    this.#state = state;
+    return meaning;
+  }
+
+  next(snapshot: Snapshot): DueResponse | undefined {
+    const next = nextResponse(this.#state, snapshot);
+    if (!next.send) return undefined;
+    const { names } = next;
+    return {
+      version: snapshot.version,
+      get pieces() {
+        return snapshot.pieces(names);
+      },
+      sent: (nonce) => {
+        this.#state = afterSending(this.#state, snapshot, { nonce, names });
+      },
+    };
+  }
+}
+
 /** What is owed after one more request; a name that was dropped is no longer owed. */
 function mergeOwed(
   before: TypeState["owed"],
@@ -124,8 +149,4 @@ function mergeOwed(
   if (isWildcard(subscription)) return before === "all" || growth === "all" ? "all" : new Set();
   const wasOwed = before === "all" ? subscription.names : before;
   return new Set([...subscription.names].filter((name) => wasOwed.has(name) || (growth !== "all" && growth.has(name))));
-}
-
-function cut(text: string): string {
-  return text.length > MESSAGE_MAX ? `${text.slice(0, MESSAGE_MAX)}…` : text;
 }

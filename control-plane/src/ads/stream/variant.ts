@@ -1,0 +1,63 @@
+// The two variants of the protocol as a stream sees them: what requests mean, what the pod holds, and what to
+// send it.
+import type {
+  DeltaDiscoveryRequest,
+  DiscoveryRequest,
+} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+
+import type { SentRevisions } from "../../pods/pod-revisions.ts";
+import type { Snapshot } from "../../snapshot/snapshot.ts";
+
+/** Longest text of a NACK, in characters: logs and reports show it. Cut here and nowhere else. */
+const MESSAGE_MAX = 4096;
+
+/** A request of either variant. */
+export type PodRequest = DiscoveryRequest | DeltaDiscoveryRequest;
+
+/** What a request means. */
+export type Meaning =
+  /** A request before any response, whatever nonce and version it carries from another stream. */
+  | { readonly kind: "subscribe" }
+  /** An answer to an older response than the last one: the protocol says to ignore it. */
+  | { readonly kind: "stale" }
+  /** ACKs the last response, after which the pod holds this. */
+  | { readonly kind: "ack"; readonly sent: SentRevisions }
+  /** NACKs the last response; the names are those of the resources in it, undefined for all. */
+  | { readonly kind: "nack"; readonly sent: SentRevisions; readonly message: string }
+  /** Comes after the answer to the last response, or is no answer: it can only change the names. */
+  | { readonly kind: "update" };
+
+/** A response to send. */
+export interface DueResponse {
+  /** That of what the pod holds when it has ACKed this. */
+  readonly version: string;
+  /** Without the fields of one stream. Must not be changed. */
+  readonly pieces: readonly Buffer[];
+  /** It is being sent with this nonce. */
+  readonly sent: (nonce: string) => void;
+}
+
+/** The state of one variant on one stream. */
+export interface Variant {
+  /** What the pod holds, as far as it has said. */
+  readonly held: SentRevisions | undefined;
+  /** What it subscribes to: undefined before its first request. */
+  readonly wants: "all" | ReadonlySet<string> | undefined;
+  /** Whether it has answered the last response. */
+  readonly hasAnswered: boolean;
+  /** Takes a request of the variant, for our type. */
+  receive(request: PodRequest): Meaning;
+  /** What to send while `snapshot` is what the pod should have; undefined: nothing. */
+  next(snapshot: Snapshot): DueResponse | undefined;
+}
+
+/** How many names a request lists, not counting what the pod holds. */
+export function namesIn(request: PodRequest): number {
+  if ("resourceNames" in request) return request.resourceNames.length;
+  return request.resourceNamesSubscribe.length + request.resourceNamesUnsubscribe.length;
+}
+
+/** The text of a NACK as it is kept. */
+export function cutMessage(text: string): string {
+  return text.length > MESSAGE_MAX ? `${text.slice(0, MESSAGE_MAX)}…` : text;
+}

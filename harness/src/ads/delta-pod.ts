@@ -1,0 +1,147 @@
+// A pod's end of an incremental ADS stream, over Node's HTTP/2: it keeps what it ACKed, and checks each response.
+// Hundreds cost little.
+import assert from "node:assert/strict";
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
+import type { SecureContext } from "node:tls";
+
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
+import {
+  DeltaDiscoveryRequestSchema,
+  type DeltaDiscoveryResponse,
+  DeltaDiscoveryResponseSchema,
+  type Resource,
+} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import { HEARTBEAT_TYPE_URL } from "@weir/proto/grpc/heartbeat";
+import { serviceDefinition } from "@weir/proto/grpc/service-definition";
+import { setVersion } from "@weir/proto/grpc/set-version";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
+
+import { grpcMessage } from "../http2/http2-frames.ts";
+import { eventually } from "../processes/eventually.ts";
+import { createMessageReader } from "./message-reader.ts";
+
+const { path } = serviceDefinition(AggregatedDiscoveryService).deltaAggregatedResources;
+
+/** A response, and its size without the prefix of gRPC. */
+export interface DeltaArrival {
+  readonly response: DeltaDiscoveryResponse;
+  readonly sizeBytes: number;
+  /** Milliseconds since the epoch. */
+  readonly atMs: number;
+}
+
+/** How it connects and answers. */
+export interface DeltaPodOptions {
+  readonly nodeId?: string;
+  /** Default: plaintext. */
+  readonly tls?: SecureContext | undefined;
+  /** What it holds from another stream: versions by name. */
+  readonly held?: ReadonlyMap<string, string>;
+  /** "" is an ACK, another text a NACK; undefined: it does not answer. Default: ACKs everything. */
+  readonly answer?: (response: DeltaDiscoveryResponse) => string | undefined;
+  /** Names to subscribe to; default: all. */
+  readonly names?: readonly string[];
+  readonly onAnswered?: () => void;
+}
+
+/** The client; it connects and subscribes immediately. */
+export class DeltaPod {
+  readonly arrivals: DeltaArrival[] = [];
+  /** Versions by name of what it has ACKed. */
+  readonly held: Map<string, string>;
+  readonly resources = new Map<string, Resource>();
+  /** Whether it holds all that it should have, as the version of its last response says. */
+  isComplete = false;
+  /** Bytes of its requests, without the prefixes of gRPC. */
+  sentBytes = 0;
+  /** The status of gRPC with which its stream ended. */
+  status: number | undefined;
+  readonly #options: DeltaPodOptions;
+  readonly #session: ClientHttp2Session;
+  readonly #stream: ClientHttp2Stream;
+
+  constructor(port: number, options: DeltaPodOptions = {}) {
+    this.#options = options;
+    this.held = new Map(options.held);
+    const { tls, nodeId = "default", names = [] } = options;
+    const session = connect(`${tls === undefined ? "http" : "https"}://127.0.0.1:${port}`, {
+      ...(tls && { secureContext: tls, servername: "localhost" }),
+    });
+    const stream = session.request({
+      ":method": "POST",
+      ":path": path,
+      "content-type": "application/grpc",
+      te: "trailers",
+    });
+    [this.#session, this.#stream] = [session, stream];
+    for (const part of [session, stream]) part.on("error", () => undefined); // The status says it.
+    for (const event of ["response", "trailers"])
+      stream.on(event, ({ "grpc-status": code }) => {
+        if (code !== undefined) this.status = Number(code);
+      });
+    stream.on(
+      "data",
+      createMessageReader((message) => this.#take(fromBinary(DeltaDiscoveryResponseSchema, message), message.length)),
+    );
+    const initialResourceVersions = Object.fromEntries(this.held);
+    this.request({ node: { id: nodeId }, resourceNamesSubscribe: [...names], initialResourceVersions });
+  }
+
+  /** The version of what it holds. */
+  get version(): string {
+    return setVersion([...this.held.keys()].sort().map((name) => this.held.get(name)!));
+  }
+
+  request(fields: MessageInitShape<typeof DeltaDiscoveryRequestSchema>): void {
+    const request = create(DeltaDiscoveryRequestSchema, { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL, ...fields });
+    const bytes = toBinary(DeltaDiscoveryRequestSchema, request);
+    this.sentBytes += bytes.length;
+    this.#stream.write(grpcMessage(bytes));
+  }
+
+  /** Resolves with the response of this number, counted from 1. */
+  response(count: number): Promise<DeltaDiscoveryResponse> {
+    return eventually(`response ${count}`, () => {
+      const arrival = this.arrivals[count - 1];
+      if (arrival === undefined) throw new Error(`there are ${this.arrivals.length}, status ${this.status}`);
+      return arrival.response;
+    });
+  }
+
+  close(): void {
+    this.#session.destroy();
+  }
+
+  #take(response: DeltaDiscoveryResponse, sizeBytes: number): void {
+    if (response.typeUrl === HEARTBEAT_TYPE_URL) return;
+    assert.equal(response.typeUrl, RATE_LIMIT_CONFIG_TYPE_URL, "a response has the type of the request");
+    assert.notEqual(response.nonce, "", "a response has a nonce");
+    assert(!this.arrivals.some(({ response: { nonce } }) => nonce === response.nonce), "a nonce is used once");
+    for (const { name, version, resource } of response.resources) {
+      assert(name !== "" && version !== "", "a resource has a name and a version");
+      assert.equal(resource?.typeUrl, RATE_LIMIT_CONFIG_TYPE_URL, "a resource has the type of its response");
+    }
+    this.arrivals.push({ response, sizeBytes, atMs: Date.now() });
+    const message = (this.#options.answer ?? (() => ""))(response);
+    if (message === undefined) return;
+    if (message === "") this.#keep(response);
+    this.request({
+      responseNonce: response.nonce,
+      ...(message !== "" && { errorDetail: { code: 3, message } }),
+    });
+    this.#options.onAnswered?.();
+  }
+
+  #keep({ resources, removedResources, systemVersionInfo }: DeltaDiscoveryResponse): void {
+    for (const name of removedResources) {
+      this.held.delete(name);
+      this.resources.delete(name);
+    }
+    for (const resource of resources) {
+      this.held.set(resource.name, resource.version);
+      this.resources.set(resource.name, resource);
+    }
+    this.isComplete = systemVersionInfo === this.version;
+  }
+}
