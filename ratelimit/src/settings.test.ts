@@ -169,6 +169,7 @@ describe("parseSettings", () => {
     expect(parseSettings({ CONFIG_TYPE: "GRPC_XDS_SOTW" }).config.source).toEqual({
       kind: "xds",
       client: {
+        isIncremental: false,
         serverUrl: "localhost:18000",
         nodeId: "default",
         nodeMetadata: new Map(),
@@ -183,7 +184,7 @@ describe("parseSettings", () => {
 
   it("parseSettings() reads everything about an xDS client", () => {
     const { source } = parseSettings({
-      CONFIG_TYPE: "GRPC_XDS_SOTW",
+      CONFIG_TYPE: "GRPC_XDS_DELTA",
       CONFIG_GRPC_XDS_SERVER_URL: "control-plane.weir:18000",
       CONFIG_GRPC_XDS_NODE_ID: "gateway/pod-7",
       CONFIG_GRPC_XDS_NODE_METADATA: "fleet=gateway,pod=pod-7",
@@ -203,6 +204,7 @@ describe("parseSettings", () => {
     expect(source).toEqual({
       kind: "xds",
       client: {
+        isIncremental: true,
         serverUrl: "control-plane.weir:18000",
         nodeId: "gateway/pod-7",
         nodeMetadata: new Map([
@@ -289,7 +291,7 @@ describe("parseSettings", () => {
     ["a boolean", { SHADOW_MODE: "maybe" }, "SHADOW_MODE", "true or false"],
     ["a duration without a unit", { GRPC_MAX_CONNECTION_AGE: "30" }, "GRPC_MAX_CONNECTION_AGE", "a duration such as"],
     ["a ratio above 1", { NEAR_LIMIT_RATIO: "1.5" }, "NEAR_LIMIT_RATIO", "a number from 0 to 1"],
-    ["a type of configuration", { CONFIG_TYPE: "HTTP" }, "CONFIG_TYPE", "one of FILE, GRPC_XDS_SOTW"],
+    ["a type of configuration", { CONFIG_TYPE: "HTTP" }, "CONFIG_TYPE", "one of FILE, GRPC_XDS_SOTW, GRPC_XDS_DELTA"],
     ["a backend", { BACKEND_TYPE: "sqlite" }, "BACKEND_TYPE", "one of kvstore, redis, altstore, memcache, memory"],
     [
       "no node of memcached",

@@ -14,6 +14,7 @@ import type { AddressInfo, Socket } from "node:net";
 
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type Any, AnySchema } from "@bufbuild/protobuf/wkt";
+import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import {
   type DiscoveryRequest,
   DiscoveryRequestSchema,
@@ -21,11 +22,18 @@ import {
 } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigSchema, RateLimitUnit } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { HEARTBEAT_TYPE_URL } from "@weir/proto/grpc/heartbeat";
+import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
 import { grpcMessage } from "../http2/http2-frames.ts";
 import { eventually } from "../processes/eventually.ts";
 import { createMessageReader } from "./message-reader.ts";
+
+/** The only method. */
+const STREAM = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources.path;
+
+/** Status code of gRPC. */
+const UNIMPLEMENTED = 12;
 
 /** A request of a client: the first of a stream, or an answer to a response. */
 export type ClientRequest =
@@ -142,6 +150,8 @@ export class ScriptedAdsServer {
   node: DiscoveryRequest["node"];
   headers: IncomingHttpHeaders = {};
   port = 0;
+  /** Methods that clients called and it does not have. */
+  readonly refusedMethods: string[] = [];
   /** What each new stream is answered instead of the published state. */
   script: Script | undefined;
   /** Whether clients may leave responses unanswered that were replaced before they could answer. */
@@ -214,6 +224,15 @@ export class ScriptedAdsServer {
     // The session shows its socket in a form that cannot be destroyed; the number of the port leads to the real one.
     const socket = [...this.#sockets].find(({ remotePort }) => remotePort === session?.socket.remotePort);
     if (session === undefined || socket === undefined) return;
+    const { ":path": method = "" } = headers;
+    if (method !== STREAM) {
+      this.refusedMethods.push(method);
+      stream.respond(
+        { ":status": 200, "content-type": "application/grpc", "grpc-status": String(UNIMPLEMENTED) },
+        { endStream: true },
+      );
+      return;
+    }
     this.headers = headers;
     const ads = new AdsStream(stream, session, socket, (each) => this.#take(each, each.requests.at(-1)!));
     if (this.script === undefined) stream.on("end", () => ads.end());

@@ -9,6 +9,13 @@ import { type Program, startProgram } from "../processes/start-process.ts";
 /** A report of the server; the fields depend on the event. */
 interface ServerEvent {
   readonly event: "listening" | "published" | "cleared" | "refused" | "opened" | "closed" | "asked" | "sent";
+  /** Of the incremental method. */
+  readonly delta?: boolean;
+  /** Versions by name that the client of a first request holds. */
+  readonly held?: Readonly<Record<string, string>>;
+  /** Names in a response. */
+  readonly changed?: readonly string[];
+  readonly removed?: readonly string[];
   readonly port?: number;
   readonly stream?: number;
   readonly node?: string;

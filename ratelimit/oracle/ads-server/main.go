@@ -39,18 +39,22 @@ type command struct {
 	Resources []json.RawMessage `json:"resources"`
 }
 
-// What happened, one line each.
+// What happened, one line each. Of the incremental method, a request has the versions that its client holds, and a response what it adds and removes.
 type event struct {
-	Event    string         `json:"event"`
-	Port     int            `json:"port,omitempty"`
-	Stream   int64          `json:"stream,omitempty"`
-	Node     string         `json:"node,omitempty"`
-	Metadata map[string]any `json:"metadata,omitempty"`
-	Headers  metadata.MD    `json:"headers,omitempty"`
-	Version  string         `json:"version,omitempty"`
-	Nonce    string         `json:"nonce,omitempty"`
-	Code     int32          `json:"code,omitempty"`
-	Error    string         `json:"error,omitempty"`
+	Event    string            `json:"event"`
+	Delta    bool              `json:"delta,omitempty"`
+	Held     map[string]string `json:"held,omitempty"`
+	Changed  []string          `json:"changed,omitempty"`
+	Removed  []string          `json:"removed,omitempty"`
+	Port     int               `json:"port,omitempty"`
+	Stream   int64             `json:"stream,omitempty"`
+	Node     string            `json:"node,omitempty"`
+	Metadata map[string]any    `json:"metadata,omitempty"`
+	Headers  metadata.MD       `json:"headers,omitempty"`
+	Version  string            `json:"version,omitempty"`
+	Nonce    string            `json:"nonce,omitempty"`
+	Code     int32             `json:"code,omitempty"`
+	Error    string            `json:"error,omitempty"`
 }
 
 // Writes events; callbacks come from many goroutines.
@@ -175,6 +179,31 @@ func callbacks(out *teller) server.Callbacks {
 			}
 			out.tell(told)
 			return nil
+		},
+		DeltaStreamOpenFunc: func(ctx context.Context, stream int64, _ string) error {
+			headers, _ := metadata.FromIncomingContext(ctx)
+			out.tell(event{Event: "opened", Delta: true, Stream: stream, Headers: headers})
+			return nil
+		},
+		DeltaStreamClosedFunc: func(stream int64, _ *core.Node) {
+			out.tell(event{Event: "closed", Delta: true, Stream: stream})
+		},
+		StreamDeltaRequestFunc: func(stream int64, request *discovery.DeltaDiscoveryRequest) error {
+			told := event{Event: "asked", Delta: true, Stream: stream, Node: request.GetNode().GetId(), Nonce: request.GetResponseNonce()}
+			told.Held = request.GetInitialResourceVersions()
+			if detail := request.GetErrorDetail(); detail != nil {
+				told.Code, told.Error = detail.GetCode(), detail.GetMessage()
+			}
+			out.tell(told)
+			return nil
+		},
+		StreamDeltaResponseFunc: func(stream int64, _ *discovery.DeltaDiscoveryRequest, response *discovery.DeltaDiscoveryResponse) {
+			told := event{Event: "sent", Delta: true, Stream: stream, Version: response.GetSystemVersionInfo(), Nonce: response.GetNonce()}
+			for _, changed := range response.GetResources() {
+				told.Changed = append(told.Changed, changed.GetName())
+			}
+			told.Removed = response.GetRemovedResources()
+			out.tell(told)
 		},
 		StreamResponseFunc: func(_ context.Context, stream int64, _ *discovery.DiscoveryRequest, response *discovery.DiscoveryResponse) {
 			out.tell(event{Event: "sent", Stream: stream, Version: response.GetVersionInfo(), Nonce: response.GetNonce()})

@@ -13,9 +13,13 @@ export interface ConfigListener {
   /**
    * Makes the whole set active, or changes nothing and gives the error. Resolves when everything that decides has
    * the set; sets take effect in the order of the calls. A configuration that has not changed since the last set must
-   * be the same object, so that its rules are kept. Never rejects.
+   * be the same object, so that its rules are kept. A partial set is valid and lacks resources that follow: it does
+   * not count as the first one. Never rejects.
    */
-  apply(configs: readonly RateLimitConfigModel[]): Promise<ConfigError | undefined>;
+  apply(
+    configs: readonly RateLimitConfigModel[],
+    options?: { readonly isPartial: boolean },
+  ): Promise<ConfigError | undefined>;
   /**
    * The source has no set, because something does not parse or cannot be read. The active set
    * stays.

@@ -5,6 +5,9 @@ import { checkCertificatePair, readTlsPaths } from "@weir/common/tls/tls-setting
 import type { RuleDirectoryOptions } from "../config/files/rule-directory.ts";
 import type { XdsOptions, XdsTlsOptions } from "../config/xds/xds-options.ts";
 
+/** Values of CONFIG_TYPE. */
+type ConfigType = "FILE" | "GRPC_XDS_SOTW" | "GRPC_XDS_DELTA";
+
 /** The source of the configuration. */
 export type ConfigSourceSettings =
   | { readonly kind: "files"; readonly directory: RuleDirectoryOptions }
@@ -27,11 +30,11 @@ export interface ConfigSettings {
 export function readConfigSettings(read: EnvReader): ConfigSettings {
   const kind = read.oneOf("CONFIG_TYPE", {
     default: "FILE",
-    choices: ["FILE", "GRPC_XDS_SOTW"],
-    effect: "Source of the rules: files, or a configuration server.",
+    choices: ["FILE", "GRPC_XDS_SOTW", "GRPC_XDS_DELTA"],
+    effect: "Source of the rules: files, or a configuration server that sends everything, or what changes.",
   });
   const directory = readDirectory(read);
-  const client = readXds(read, kind === "GRPC_XDS_SOTW");
+  const client = readXds(read, kind);
   return {
     source: kind === "FILE" ? { kind: "files", directory } : { kind: "xds", client },
     forceStart: read.boolean("FORCE_START_WITHOUT_INITIAL_CONFIG", {
@@ -68,7 +71,8 @@ function readDirectory(read: EnvReader): RuleDirectoryOptions {
   };
 }
 
-function readXds(read: EnvReader, isSelected: boolean): XdsOptions {
+function readXds(read: EnvReader, kind: ConfigType): XdsOptions {
+  const isSelected = kind !== "FILE";
   const serverUrl = read.string("CONFIG_GRPC_XDS_SERVER_URL", {
     default: "localhost:18000",
     effect: "Configuration server, host:port.",
@@ -82,6 +86,7 @@ function readXds(read: EnvReader, isSelected: boolean): XdsOptions {
     effect: "Largest message from the configuration server; 0 means 4 MiB.",
   });
   return {
+    isIncremental: kind === "GRPC_XDS_DELTA",
     serverUrl,
     nodeId: read.string("CONFIG_GRPC_XDS_NODE_ID", {
       default: "default",

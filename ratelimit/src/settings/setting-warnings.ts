@@ -59,7 +59,7 @@ const TLS_GROUPS: readonly TlsGroup[] = [
     settings: /^CONFIG_GRPC_XDS_(SERVER|CLIENT)_TLS_/,
     switches: ["CONFIG_GRPC_XDS_SERVER_USE_TLS"],
     isOnByDefault: true,
-    isUsed: (env) => env["CONFIG_TYPE"] === "GRPC_XDS_SOTW",
+    isUsed: (env) => env["CONFIG_TYPE"]?.startsWith("GRPC_XDS_") === true,
   },
   {
     settings: /^(KVSTORE|REDIS)_TLS_/,

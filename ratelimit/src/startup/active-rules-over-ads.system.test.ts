@@ -81,6 +81,7 @@ describe.each(["plain text", "mutual TLS"])("XdsSource with a go-control-plane s
     const source = new XdsSource(
       { listener: rules, random: () => 0, log },
       {
+        isIncremental: false,
         serverUrl: `127.0.0.1:${server.port}`,
         nodeId: NODE,
         nodeMetadata: new Map([["fleet", "edge"]]),

@@ -59,6 +59,18 @@ describe("ActiveRules", () => {
     expect(health.isHealthy()).toBe(true);
   });
 
+  it("apply() makes a partial set active, which is neither the first nor enough for health", async () => {
+    const { rules, health } = setUp();
+    let hasFirst = false;
+    void rules.first.then(() => (hasFirst = true));
+    await rules.apply([config("one.yaml", ONE)], { isPartial: true });
+    expect(rules.current()?.domains).toBe(1);
+    expect([hasFirst, health.isHealthy()]).toEqual([false, false]);
+    await rules.apply([config("one.yaml", ONE)]);
+    await rules.first;
+    expect(health.isHealthy()).toBe(true);
+  });
+
   it("apply() takes an empty set as a load, and health sees that no domain is left (case 176)", async () => {
     const { rules, statistics, health } = setUp();
     await rules.apply([config("one.yaml", ONE)]);

@@ -43,13 +43,16 @@ export class ActiveRules implements ConfigListener {
     return this.#first.promise;
   }
 
-  apply(configs: readonly RateLimitConfigModel[]): Promise<ConfigError | undefined> {
-    const applied = this.#applied.then(() => this.#apply(configs));
+  apply(
+    configs: readonly RateLimitConfigModel[],
+    { isPartial } = { isPartial: false },
+  ): Promise<ConfigError | undefined> {
+    const applied = this.#applied.then(() => this.#apply(configs, isPartial));
     this.#applied = applied;
     return applied;
   }
 
-  async #apply(configs: readonly RateLimitConfigModel[]): Promise<ConfigError | undefined> {
+  async #apply(configs: readonly RateLimitConfigModel[], isPartial: boolean): Promise<ConfigError | undefined> {
     const { store, statistics, health, distribute } = this.#deps;
     const before = this.#rules;
     const options = { ...this.#options, checked: unchangedDomains(configs, before) };
@@ -63,8 +66,10 @@ export class ActiveRules implements ConfigListener {
     this.#rules = rules;
     statistics.configLoadSuccess.add(1);
     statistics.configRejected.set(0);
-    health.set("config", rules.domains > 0);
-    this.#first.resolve();
+    if (!isPartial) {
+      health.set("config", rules.domains > 0);
+      this.#first.resolve();
+    }
     await distribute?.(configs);
     await inSlices(dropStatisticsSteps(store, before, rules));
     return undefined;

@@ -74,7 +74,8 @@ describe("runAdsCheck()", () => {
     expect(await run({}, LONG_MS)).toEqual({
       code: 1,
       stdout: "",
-      stderr: "weir-ratelimit: Cannot check ADS: CONFIG_TYPE is FILE; GRPC_XDS_SOTW names a configuration server\n",
+      stderr:
+        "weir-ratelimit: Cannot check ADS: CONFIG_TYPE is FILE; GRPC_XDS_SOTW and GRPC_XDS_DELTA name a configuration server\n",
     });
   });
 });

@@ -18,7 +18,9 @@ export async function runAdsCheck(
 ): Promise<number> {
   const { source } = settings.config;
   if (source.kind !== "xds") {
-    stderr("weir-ratelimit: Cannot check ADS: CONFIG_TYPE is FILE; GRPC_XDS_SOTW names a configuration server\n");
+    stderr(
+      "weir-ratelimit: Cannot check ADS: CONFIG_TYPE is FILE; GRPC_XDS_SOTW and GRPC_XDS_DELTA name a configuration server\n",
+    );
     return EXIT_FAILURE;
   }
   const { serverUrl } = source.client;

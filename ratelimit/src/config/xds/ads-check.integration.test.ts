@@ -35,6 +35,7 @@ describe("checkAds()", () => {
 
   async function checkUntil(end: AbortSignal): Promise<AdsCheck> {
     const options = {
+      isIncremental: false,
       serverUrl: `127.0.0.1:${server.port}`,
       nodeId: "check",
       nodeMetadata: new Map([["fleet", "edge"]]),

@@ -3,10 +3,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import { describeError } from "@weir/common/errors/service-error";
-import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 
 import type { ConfigListener } from "../config-source.ts";
-import { ack, decodeResponse, nack, type RequestContent, subscription } from "./ads-messages.ts";
+import { ack, type AdsResponse, decodeResponse, nack, type RequestContent, subscription } from "./ads-messages.ts";
 import { AdsStream } from "./ads-stream.ts";
 import type { XdsOptions } from "./xds-options.ts";
 
@@ -57,7 +56,7 @@ async function connectOnce(listener: ConfigListener, options: XdsOptions, end: A
   try {
     stream = new AdsStream(
       options,
-      { request: subscription(""), expectsHeartbeat: false },
+      { variant: "sotw", request: subscription(""), expectsHeartbeat: false },
       {
         connected: () => {
           isConnected = true;
@@ -85,8 +84,9 @@ async function connectOnce(listener: ConfigListener, options: XdsOptions, end: A
 /** What the response gives, and its ACK or NACK; neither for a response of another type. */
 async function load(
   listener: ConfigListener,
-  response: DiscoveryResponse,
+  response: AdsResponse,
 ): Promise<{ readonly result?: AdsCheck; readonly answer?: RequestContent }> {
+  if (!("versionInfo" in response)) return {}; // The stream is of the other variant.
   const content = decodeResponse(response);
   if (content.kind === "foreign") return {};
   const problem = content.kind === "invalid" ? content.reason : (await listener.apply(content.configs))?.message;
@@ -95,5 +95,8 @@ async function load(
     return { result: { kind: "failed", reason }, answer: nack("", response, `${problem}`) };
   }
   const names = content.configs.map(({ name }) => name);
-  return { result: { kind: "loaded", version: response.versionInfo, names }, answer: ack(response) };
+  return {
+    result: { kind: "loaded", version: response.versionInfo, names },
+    answer: ack(response.versionInfo, response),
+  };
 }

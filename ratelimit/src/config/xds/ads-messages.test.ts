@@ -37,7 +37,7 @@ describe("subscription", () => {
 
 describe("ack", () => {
   it("ack() has the version and nonce of the response", () => {
-    expect(ack(response({ versionInfo: "v7", nonce: "n9" }))).toEqual({
+    expect(ack("v7", response({ versionInfo: "v7", nonce: "n9" }))).toEqual({
       versionInfo: "v7",
       responseNonce: "n9",
       errorMessage: undefined,

@@ -1,8 +1,12 @@
-// Messages of an xDS client of one type, state of the world: requests, ACKs and NACKs, and the
-// content of responses. Pure. Source: envoyproxy.io, "xDS REST and gRPC protocol".
+// Messages of an xDS client of one type: requests, ACKs and NACKs, and the content of responses of the
+// state-of-the-world variant. Pure. Source: envoyproxy.io, "xDS REST and gRPC protocol".
 import { fromBinary } from "@bufbuild/protobuf";
 import { anyUnpack, type Any } from "@bufbuild/protobuf/wkt";
-import { type DiscoveryResponse, ResourceSchema } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import {
+  type DeltaDiscoveryResponse,
+  type DiscoveryResponse,
+  ResourceSchema,
+} from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigSchema } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 import { inOneGo } from "@weir/limits/model/in-one-go";
 import { modelOfMessage } from "@weir/limits/model/message";
@@ -14,6 +18,9 @@ import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
  */
 const REASON_MAX = 4096;
 
+/** A response of either variant. */
+export type AdsResponse = DiscoveryResponse | DeltaDiscoveryResponse;
+
 /** The fields of a request that change; node and type never do. */
 export interface RequestContent {
   /** The version of the active configuration; "" before the first. */
@@ -21,6 +28,8 @@ export interface RequestContent {
   readonly responseNonce: string;
   /** Present in a NACK only. */
   readonly errorMessage: string | undefined;
+  /** In the first request of an incremental stream: versions by name of what is held. */
+  readonly heldVersions?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -40,12 +49,12 @@ export function subscription(ackedVersion: string): RequestContent {
 }
 
 /** The ACK of a response whose configuration is active. */
-export function ack({ versionInfo, nonce }: DiscoveryResponse): RequestContent {
+export function ack(versionInfo: string, { nonce }: AdsResponse): RequestContent {
   return { versionInfo, responseNonce: nonce, errorMessage: undefined };
 }
 
 /** The NACK of a response: names the version that stays active. */
-export function nack(ackedVersion: string, response: DiscoveryResponse, reason: string): RequestContent {
+export function nack(ackedVersion: string, response: AdsResponse, reason: string): RequestContent {
   const errorMessage = reason.length > REASON_MAX ? `${reason.slice(0, REASON_MAX)}…` : reason;
   return { versionInfo: ackedVersion, responseNonce: response.nonce, errorMessage };
 }
@@ -80,7 +89,8 @@ export function* decodeResponseSteps(
   return { kind: "configs", configs };
 }
 
-function decodeResource(resource: Any): Decoded {
+/** Decodes the configuration in a resource. */
+export function decodeResource(resource: Any): Decoded {
   try {
     // A server may wrap each resource, to give it a name or a time to live.
     const wrapped = anyUnpack(resource, ResourceSchema);

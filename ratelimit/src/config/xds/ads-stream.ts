@@ -7,20 +7,22 @@ import {
   credentials,
   Metadata,
   type ServiceError,
+  status,
 } from "@grpc/grpc-js";
 import { type Node, NodeSchema } from "@weir/proto/generated/envoy/config/core/v3/base_pb";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import {
+  type DeltaDiscoveryRequest,
+  DeltaDiscoveryRequestSchema,
   type DiscoveryRequest,
   DiscoveryRequestSchema,
-  type DiscoveryResponse,
 } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { StatusSchema } from "@weir/proto/generated/google/rpc/status_pb";
 import { HEARTBEAT_FEATURE, HEARTBEAT_TYPE_URL } from "@weir/proto/grpc/heartbeat";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
-import type { RequestContent } from "./ads-messages.ts";
+import type { AdsResponse, RequestContent } from "./ads-messages.ts";
 import { callReason } from "@weir/common/grpc/call-reason";
 import { openTlsChannel, type TlsChannel } from "@weir/common/grpc/tls-channel";
 import { explainFailure, isClosedSilently } from "./connection-failure.ts";
@@ -56,23 +58,27 @@ export interface AdsStreamListener {
   /** The connection is open. Not called for a connection that fails. */
   connected(): void;
   /** A response arrived. */
-  received(response: DiscoveryResponse): void;
-  /** The stream ended; called once, and not after `close`. */
-  ended(reason: string): void;
+  received(response: AdsResponse): void;
+  /** The stream ended; called once, and not after `close`. `isUnimplemented`: the server lacks the method. */
+  ended(reason: string, isUnimplemented: boolean): void;
 }
 
 /** How a stream begins. */
 export interface StreamStart {
+  readonly variant: "sotw" | "delta";
   readonly request: RequestContent;
   /** That of the stream before; false for the first one. */
   readonly expectsHeartbeat: boolean;
 }
 
-type Call = ClientDuplexStream<DiscoveryRequest, DiscoveryResponse>;
+type AdsRequest = DiscoveryRequest | DeltaDiscoveryRequest;
+
+type Call = ClientDuplexStream<AdsRequest, AdsResponse>;
 
 /** A stream. */
 export class AdsStream {
   readonly #client: Client;
+  readonly #variant: StreamStart["variant"];
   readonly #call: Call;
   readonly #node: Node;
   readonly #serverUrl: string;
@@ -83,8 +89,9 @@ export class AdsStream {
   #listener: AdsStreamListener | undefined;
 
   /** Connects and sends the first request. Fails with TLS_FILE_INVALID when the files are invalid. */
-  constructor(options: XdsOptions, { request, expectsHeartbeat }: StreamStart, listener: AdsStreamListener) {
+  constructor(options: XdsOptions, { variant, request, expectsHeartbeat }: StreamStart, listener: AdsStreamListener) {
     this.#listener = listener;
+    this.#variant = variant;
     this.#heartbeat = new HeartbeatWatch(expectsHeartbeat, (waitedMs) =>
       this.#end(`the server has sent nothing for ${waitedMs} ms`),
     );
@@ -96,17 +103,15 @@ export class AdsStream {
     this.#serverUrl = serverUrl;
     this.#tls = tls === undefined ? undefined : { certificate: channel.certificate };
     this.#client = new Client(serverUrl, channel.credentials, { ...channelOptions(options), ...channel.options });
-    const { path, requestSerialize, responseDeserialize } =
-      serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources;
-    this.#call = this.#client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, headersOf(options));
-    this.#call.on("data", (response: DiscoveryResponse) => this.#receive(response));
+    this.#call = openCall(this.#client, variant, headersOf(options));
+    this.#call.on("data", (response: AdsResponse) => this.#receive(response));
     // The first of "error" and "end" ends the stream; after an error there may be both.
     let isOver = false;
     const over = (end: () => unknown): void => {
       if (!isOver) end();
       isOver = true;
     };
-    this.#call.on("error", (error: ServiceError) => over(() => this.#fail(callReason(error))));
+    this.#call.on("error", (error: ServiceError) => over(() => this.#fail(error)));
     this.#call.on("end", () => over(() => this.#end("the server ended the stream")));
     this.#watchConnection();
     this.send(request);
@@ -117,28 +122,28 @@ export class AdsStream {
     return this.#heartbeat.isExpected;
   }
 
-  send({ versionInfo, responseNonce, errorMessage }: RequestContent): void {
-    const request = create(DiscoveryRequestSchema, {
-      versionInfo,
-      responseNonce,
-      node: this.#node,
-      typeUrl: RATE_LIMIT_CONFIG_TYPE_URL,
-    });
+  send({ versionInfo, responseNonce, errorMessage, heldVersions = {} }: RequestContent): void {
+    const fields = { responseNonce, node: this.#node, typeUrl: RATE_LIMIT_CONFIG_TYPE_URL };
+    const request =
+      this.#variant === "sotw"
+        ? create(DiscoveryRequestSchema, { versionInfo, ...fields })
+        : create(DeltaDiscoveryRequestSchema, { initialResourceVersions: heldVersions, ...fields });
     if (errorMessage !== undefined)
       request.errorDetail = create(StatusSchema, { code: NACK_CODE, message: errorMessage });
     this.#call.write(request);
   }
 
-  #receive(response: DiscoveryResponse): void {
+  #receive(response: AdsResponse): void {
     if (this.#listener === undefined) return;
     if (response.typeUrl !== HEARTBEAT_TYPE_URL) {
       this.#heartbeat.response();
       this.#listener.received(response);
       return;
     }
-    this.#heartbeat.heartbeat(Number(response.versionInfo));
+    this.#heartbeat.heartbeat(Number("versionInfo" in response ? response.versionInfo : response.systemVersionInfo));
     const { typeUrl, nonce: responseNonce } = response;
-    if (this.#call.writable) this.#call.write(create(DiscoveryRequestSchema, { typeUrl, responseNonce }));
+    const schema = this.#variant === "sotw" ? DiscoveryRequestSchema : DeltaDiscoveryRequestSchema;
+    if (this.#call.writable) this.#call.write(create(schema, { typeUrl, responseNonce }));
   }
 
   /** Sends nothing more; the server ends the stream when it has read everything. */
@@ -168,7 +173,12 @@ export class AdsStream {
   }
 
   /** Never rejects. */
-  async #fail(reason: string): Promise<void> {
+  async #fail(error: ServiceError): Promise<void> {
+    const reason = callReason(error);
+    if (error.code === status.UNIMPLEMENTED) {
+      this.#end(reason, true);
+      return;
+    }
     if (this.#tls !== undefined) {
       this.#end(explainFailure(reason, { kind: "tls", ...this.#tls, now: new Date() }));
       return;
@@ -177,11 +187,20 @@ export class AdsStream {
     this.#end(explainFailure(reason, { kind: "plaintext", isTlsServer }));
   }
 
-  #end(reason: string): void {
+  #end(reason: string, isUnimplemented = false): void {
     const listener = this.#listener;
     this.close();
-    listener?.ended(reason);
+    listener?.ended(reason, isUnimplemented);
   }
+}
+
+function openCall(client: Client, variant: StreamStart["variant"], headers: Metadata): Call {
+  const { streamAggregatedResources, deltaAggregatedResources } = serviceDefinition(AggregatedDiscoveryService);
+  const { path, requestSerialize, responseDeserialize } =
+    variant === "sotw" ? streamAggregatedResources : deltaAggregatedResources;
+  // A stream has requests and responses of one variant.
+  const serialize = requestSerialize as (request: AdsRequest) => Buffer;
+  return client.makeBidiStreamRequest<AdsRequest, AdsResponse>(path, serialize, responseDeserialize, headers);
 }
 
 function metadataOf(metadata: ReadonlyMap<string, string>): { metadata?: JsonObject } {

@@ -181,6 +181,7 @@ function sourceOf(port: number, tls: ConstructorParameters<typeof XdsSource>[1][
   const source = new XdsSource(
     { listener: new RecordingListener(), random: () => 0, onState: (state) => states.push(state), log },
     {
+      isIncremental: false,
       serverUrl: `127.0.0.1:${port}`,
       nodeId: "gateway/pod-7",
       nodeMetadata: new Map(),

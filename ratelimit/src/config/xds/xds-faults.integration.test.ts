@@ -107,6 +107,7 @@ describe("XdsSource", () => {
     source = new XdsSource(
       { listener, random: () => 0, log },
       {
+        isIncremental: false,
         serverUrl: `127.0.0.1:${port}`,
         nodeId: "n",
         nodeMetadata: new Map(),
@@ -402,6 +403,7 @@ describe("XdsSource", () => {
     source = new XdsSource(
       { listener, random: () => random, log },
       {
+        isIncremental: false,
         serverUrl: `127.0.0.1:${server.port}`,
         nodeId: "n",
         nodeMetadata: new Map(),

@@ -4,6 +4,8 @@ import type { TlsFilePaths } from "@weir/common/tls/tls-files";
 
 /** Options of the connections to the server. */
 export interface XdsOptions {
+  /** CONFIG_TYPE: whether the client asks for what changes, not for everything each time. */
+  readonly isIncremental: boolean;
   /** CONFIG_GRPC_XDS_SERVER_URL: host:port. */
   readonly serverUrl: string;
   /** CONFIG_GRPC_XDS_NODE_ID. */

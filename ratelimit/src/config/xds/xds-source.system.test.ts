@@ -19,6 +19,7 @@ import { type ServerState, XdsSource } from "./xds-source.ts";
 
 function options(server: ScriptedAdsServer, overrides: Partial<XdsOptions> = {}): XdsOptions {
   return {
+    isIncremental: false,
     serverUrl: `127.0.0.1:${server.port}`,
     nodeId: "gateway/pod-7",
     nodeMetadata: new Map(),

@@ -3,13 +3,15 @@
 import { Backoff } from "@weir/common/backoff/backoff";
 import { describeError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
-import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 
 import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { ConfigError } from "../errors.ts";
-import { ack, nack, subscription } from "./ads-messages.ts";
-import { AdsStream } from "./ads-stream.ts";
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
+import { ack, type AdsResponse, nack, type ResponseContent, subscription } from "./ads-messages.ts";
+import { AdsStream, type StreamStart } from "./ads-stream.ts";
 import { isServerExpired } from "./connection-failure.ts";
+import { HeldResources } from "./delta-messages.ts";
+import { inSlices } from "../in-slices.ts";
 import { ResponseDecoder } from "./response-decoder.ts";
 import type { XdsOptions } from "./xds-options.ts";
 
@@ -45,6 +47,21 @@ export interface XdsSourceDeps {
   readonly log: Log;
 }
 
+/** A set that a response leads to. */
+interface ConfigsContent {
+  readonly kind: "configs";
+  readonly configs: readonly RateLimitConfigModel[];
+  /** That of the set. */
+  readonly version: string;
+  /** In the incremental variant. */
+  readonly held: HeldResources | undefined;
+  /** Whether more follows until the server has sent all. */
+  readonly isPartial: boolean;
+}
+
+/** What a response leads to. */
+type Content = ConfigsContent | Exclude<ResponseContent, { readonly kind: "configs" }>;
+
 /** The source. */
 export class XdsSource implements ConfigSource {
   readonly name = "configuration server client";
@@ -54,10 +71,14 @@ export class XdsSource implements ConfigSource {
   readonly #streamBackoff: Backoff;
   /** The version of the active configuration; "" before the first. */
   #ackedVersion = "";
+  /** What is active, in the incremental variant. */
+  #held = new HeldResources();
+  /** Until a server does not know the incremental variant. */
+  #isIncremental: boolean;
   #stream: AdsStream | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
-  /** The version NACKed last on this stream; undefined after an ACK. */
-  #nackedVersion: string | undefined;
+  /** The content NACKed last on this stream; undefined after an ACK. */
+  #nackedContent: string | undefined;
   /** NACKs on this stream since the last ACK. */
   #nacks = 0;
   #nackTimer: NodeJS.Timeout | undefined;
@@ -77,6 +98,7 @@ export class XdsSource implements ConfigSource {
     const { backoff, connectRetryMs } = options;
     this.#deps = { ...deps, log: deps.log.child({ server: options.serverUrl }) };
     this.#options = options;
+    this.#isIncremental = options.isIncremental;
     this.#streamBackoff = new Backoff({ ...backoff, random: deps.random });
     this.#connectBackoff = new Backoff({
       initialMs: connectRetryMs,
@@ -115,11 +137,12 @@ export class XdsSource implements ConfigSource {
   #open(): void {
     this.#isConnected = false;
     this.#hasResponse = false;
-    this.#nackedVersion = undefined;
+    this.#nackedContent = undefined;
     this.#nacks = 0;
     try {
-      const start = {
-        request: subscription(this.#ackedVersion),
+      const start: StreamStart = {
+        variant: this.#isIncremental ? "delta" : "sotw",
+        request: { ...subscription(this.#ackedVersion), heldVersions: this.#held.versions },
         expectsHeartbeat: this.#stream?.expectsHeartbeat ?? false,
       };
       this.#stream = new AdsStream(this.#options, start, {
@@ -129,12 +152,24 @@ export class XdsSource implements ConfigSource {
           this.#silenceTimer = setTimeout(() => this.#noteSilence(), this.#options.silenceMs ?? SILENCE_MS);
         },
         received: (response) => this.#receive(response),
-        ended: (reason) => this.#retry(reason),
+        ended: (reason, isUnimplemented) => {
+          if (isUnimplemented && this.#isIncremental) this.#openSotw();
+          else this.#retry(reason);
+        },
       });
     } catch (error) {
       this.#stream = undefined;
       this.#retry(describeError(error));
     }
+  }
+
+  /** Asks a server without the incremental variant in the other way, from now on. */
+  #openSotw(): void {
+    this.#isIncremental = false;
+    clearTimeout(this.#silenceTimer);
+    if (this.#isStopped) return;
+    this.#deps.log.warn("The configuration server has no incremental discovery, continuing as GRPC_XDS_SOTW");
+    this.#open();
   }
 
   #retry(reason: string): void {
@@ -170,7 +205,7 @@ export class XdsSource implements ConfigSource {
   }
 
   /** Responses are taken one after the other: an ACK is sent when the rules are active, a NACK names the last ACK. */
-  #receive(response: DiscoveryResponse): void {
+  #receive(response: AdsResponse): void {
     this.#connectBackoff.reset();
     this.#streamBackoff.reset();
     this.#noteResponse();
@@ -180,9 +215,9 @@ export class XdsSource implements ConfigSource {
     });
   }
 
-  async #take(response: DiscoveryResponse, stream: AdsStream | undefined): Promise<void> {
+  async #take(response: AdsResponse, stream: AdsStream | undefined): Promise<void> {
     const { listener, log } = this.#deps;
-    const content = await this.#decoder.decode(response);
+    const content = await this.#contentOf(response);
     if (content.kind === "foreign") {
       log.warn("Ignored a response of another type", { typeUrl: content.typeUrl });
       return;
@@ -192,42 +227,77 @@ export class XdsSource implements ConfigSource {
         ? new ConfigError("CONFIG_INVALID", `configuration server: ${content.reason}`)
         : undefined;
     if (invalid !== undefined) listener.reject(invalid);
-    const error = content.kind === "configs" ? await listener.apply(content.configs) : invalid;
-    if (stream !== this.#stream || this.#isStopped) return; // The next stream gets it again.
-    if (content.kind === "configs" && error === undefined) this.#ack(response, content.configs.length);
+    const error = content.kind === "configs" ? await listener.apply(content.configs, content) : invalid;
+    // The next stream gets it again: it has named what was held before.
+    if (stream !== this.#stream || this.#isStopped) return;
+    if (content.kind === "configs" && error === undefined) this.#ack(response, content);
     else if (error !== undefined) this.#nack(response, error);
   }
 
-  #ack(response: DiscoveryResponse, resources: number): void {
+  async #contentOf(response: AdsResponse): Promise<Content> {
+    if ("versionInfo" in response) {
+      const content = await this.#decoder.decode(response);
+      return content.kind === "configs"
+        ? { ...content, version: response.versionInfo, held: undefined, isPartial: false }
+        : content;
+    }
+    const content = await inSlices(this.#held.afterSteps(response));
+    if (content.kind !== "configs") return content;
+    const { held } = content;
+    const { version, configs } = held;
+    // Servers with heartbeats are Weir's: their version is that of all that the pod should have.
+    const isPartial = this.#stream?.expectsHeartbeat === true && response.systemVersionInfo !== version;
+    return { kind: "configs", configs, version, held, isPartial };
+  }
+
+  #ack(response: AdsResponse, { version, held, configs: { length: resources } }: ConfigsContent): void {
     clearTimeout(this.#nackTimer); // That NACK would be out of date.
-    this.#ackedVersion = response.versionInfo;
-    this.#nackedVersion = undefined;
+    if (held !== undefined) this.#held = held;
+    this.#ackedVersion = version;
+    this.#nackedContent = undefined;
+    // Go-control-plane counts what was in a NACKed response as received: only a new stream with the versions that
+    // are held brings the rest. Servers with heartbeats are Weir's, which do not.
+    const isOutOfStep = this.#isIncremental && this.#nacks > 0 && this.#stream?.expectsHeartbeat === false;
     this.#nacks = 0;
-    this.#stream?.send(ack(response));
+    this.#stream?.send(ack(version, response));
     this.#deps.log[this.#isNackLogged ? "warn" : "info"]("Successfully loaded new configuration", {
-      version: response.versionInfo,
+      version,
       resources,
     });
     this.#isNackLogged = false;
+    if (isOutOfStep) this.reload();
   }
 
-  #nack(response: DiscoveryResponse, error: ConfigError): void {
+  #nack(response: AdsResponse, error: ConfigError): void {
     clearTimeout(this.#nackTimer);
     const stream = this.#stream;
-    const isRepeated = response.versionInfo === this.#nackedVersion;
+    const content = contentKey(response);
+    const isRepeated = content === this.#nackedContent;
     this.#nacks += 1;
     const send = (): void => {
       stream?.send(nack(this.#ackedVersion, response, error.message));
       if (isRepeated) return;
-      this.#nackedVersion = response.versionInfo;
+      this.#nackedContent = content;
       this.#isNackLogged = true;
       this.#deps.log.error("Error loading new configuration, keeping the active rules", {
         error,
-        rejectedVersion: response.versionInfo,
+        rejectedVersion: versionIn(response),
         version: this.#ackedVersion,
       });
     };
     if (isRepeated || this.#nacks > IMMEDIATE_NACKS_MAX) this.#nackTimer = setTimeout(send, NACK_DELAY_MS);
     else send();
   }
+}
+
+function versionIn(response: AdsResponse): string {
+  return "versionInfo" in response ? response.versionInfo : response.systemVersionInfo;
+}
+
+/** Equal for responses with the same content. */
+function contentKey(response: AdsResponse): string {
+  if ("versionInfo" in response) return response.versionInfo;
+  return [response.systemVersionInfo, ...response.resources.map(({ name, version }) => `${name} ${version}`)].join(
+    "\n",
+  );
 }

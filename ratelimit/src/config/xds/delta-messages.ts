@@ -1,0 +1,65 @@
+// What an xDS client of one type holds in the incremental variant, and what responses make of it. Pure.
+import type { DeltaDiscoveryResponse, Resource } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import { compareCodeUnits } from "@weir/common/order/code-unit-order";
+import type { RateLimitConfigModel } from "@weir/limits/model/model";
+import { setVersion } from "@weir/proto/grpc/set-version";
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
+
+import { decodeResource } from "./ads-messages.ts";
+
+interface HeldResource {
+  readonly name: string;
+  readonly version: string;
+  readonly config: RateLimitConfigModel;
+}
+
+/** The content of a response: the set that it leads to, an error in it, or another type of resource. */
+export type DeltaContent =
+  | { readonly kind: "configs"; readonly held: HeldResources }
+  | { readonly kind: "invalid"; readonly reason: string }
+  | { readonly kind: "foreign"; readonly typeUrl: string };
+
+/** The resources of the active configuration. Immutable. */
+export class HeldResources {
+  /** Sorted by name. */
+  readonly #resources: readonly HeldResource[];
+  #version: string | undefined;
+
+  constructor(resources: readonly HeldResource[] = []) {
+    this.#resources = resources;
+  }
+
+  /** The hash of the resources' versions. */
+  get version(): string {
+    return (this.#version ??= setVersion(this.#resources.map(({ version }) => version)));
+  }
+
+  get configs(): readonly RateLimitConfigModel[] {
+    return this.#resources.map(({ config }) => config);
+  }
+
+  /** By name, for the first request of a stream. */
+  get versions(): Readonly<Record<string, string>> {
+    return Object.fromEntries(this.#resources.map(({ name, version }) => [name, version]));
+  }
+
+  /** What a response makes of it, with a step for each resource. One that is invalid makes the whole response invalid. */
+  *afterSteps({ typeUrl, resources, removedResources }: DeltaDiscoveryResponse): Generator<undefined, DeltaContent> {
+    if (typeUrl !== RATE_LIMIT_CONFIG_TYPE_URL && typeUrl !== "") return { kind: "foreign", typeUrl };
+    const byName = new Map(this.#resources.map((resource) => [resource.name, resource]));
+    for (const name of removedResources) byName.delete(name);
+    for (const { name, version, resource } of resources) {
+      const config = decode(resource);
+      // The name first: it tells the server which resource the NACK is about.
+      if (typeof config === "string") return { kind: "invalid", reason: `${name}: ${config}` };
+      byName.set(name, { name, version, config });
+      yield;
+    }
+    const sorted = [...byName.values()].toSorted((left, right) => compareCodeUnits(left.name, right.name));
+    return { kind: "configs", held: new HeldResources(sorted) };
+  }
+}
+
+function decode(resource: Resource["resource"]): RateLimitConfigModel | string {
+  return resource === undefined ? "it is an empty Resource" : decodeResource(resource);
+}
