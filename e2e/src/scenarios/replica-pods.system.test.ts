@@ -26,7 +26,7 @@ const NOTICED_MS = 15_000;
 /** How long a replica continues after SIGTERM while it ends its streams one after the other. */
 const DRAIN = "2s";
 
-describe("real pods behind one address of two replicas", () => {
+describe.each(["GRPC_XDS_SOTW", "GRPC_XDS_DELTA"])("real pods of %s behind one address of two replicas", (type) => {
   const folder = makeTemporaryFolder();
   const manifests = join(folder.path, "manifests");
   const started: Replica[] = [];
@@ -47,7 +47,11 @@ describe("real pods behind one address of two replicas", () => {
     second = await launch();
     address = await startCuttingProxy(first.adsPort, second.adsPort);
     for (const id of POD_IDS) {
-      const env = { CONFIG_GRPC_XDS_NODE_ID: id, CONFIG_GRPC_XDS_SERVER_URL: `localhost:${address.port}` };
+      const env = {
+        CONFIG_TYPE: type,
+        CONFIG_GRPC_XDS_NODE_ID: id,
+        CONFIG_GRPC_XDS_SERVER_URL: `localhost:${address.port}`,
+      };
       pods.push(await startPod({ ports: first.ports, certificates }, env));
     }
   });
