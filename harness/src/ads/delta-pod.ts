@@ -43,6 +43,8 @@ export interface DeltaPodOptions {
   /** Names to subscribe to; default: all. */
   readonly names?: readonly string[];
   readonly onAnswered?: () => void;
+  /** Its stream has ended, or there was no connection. Not called after `close`. */
+  readonly onEnded?: () => void;
 }
 
 /** The client; it connects and subscribes immediately. */
@@ -51,8 +53,6 @@ export class DeltaPod {
   /** Versions by name of what it has ACKed. */
   readonly held: Map<string, string>;
   readonly resources = new Map<string, Resource>();
-  /** Whether it holds all that it should have, as the version of its last response says. */
-  isComplete = false;
   /** Bytes of its requests, without the prefixes of gRPC. */
   sentBytes = 0;
   /** The status of gRPC with which its stream ended. */
@@ -60,6 +60,8 @@ export class DeltaPod {
   readonly #options: DeltaPodOptions;
   readonly #session: ClientHttp2Session;
   readonly #stream: ClientHttp2Stream;
+  #dueVersion: string | undefined;
+  #isClosed = false;
 
   constructor(port: number, options: DeltaPodOptions = {}) {
     this.#options = options;
@@ -76,6 +78,11 @@ export class DeltaPod {
     });
     [this.#session, this.#stream] = [session, stream];
     for (const part of [session, stream]) part.on("error", () => undefined); // The status says it.
+    stream.on("end", () => stream.close()); // A status ends both sides of a gRPC stream.
+    stream.on("close", () => {
+      session.destroy();
+      if (!this.#isClosed) options.onEnded?.();
+    });
     for (const event of ["response", "trailers"])
       stream.on(event, ({ "grpc-status": code }) => {
         if (code !== undefined) this.status = Number(code);
@@ -91,6 +98,11 @@ export class DeltaPod {
   /** The version of what it holds. */
   get version(): string {
     return setVersion([...this.held.keys()].sort().map((name) => this.held.get(name)!));
+  }
+
+  /** Whether it holds all that it should have, as the version in its last response says. */
+  get isComplete(): boolean {
+    return this.version === this.#dueVersion;
   }
 
   request(fields: MessageInitShape<typeof DeltaDiscoveryRequestSchema>): void {
@@ -110,6 +122,7 @@ export class DeltaPod {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#session.destroy();
   }
 
@@ -142,6 +155,6 @@ export class DeltaPod {
       this.held.set(resource.name, resource.version);
       this.resources.set(resource.name, resource);
     }
-    this.isComplete = systemVersionInfo === this.version;
+    this.#dueVersion = systemVersionInfo;
   }
 }

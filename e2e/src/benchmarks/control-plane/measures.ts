@@ -16,6 +16,8 @@ import { makeClusterSet, makeFolderSet, type ResourceSet, type SetSize } from ".
 
 const USUAL_SET: SetSize = { resources: 500, longRules: 0 };
 
+const INCREMENTAL_SET: SetSize = { resources: 1205, longRules: 0 };
+
 /** About as many resources, and a snapshot of a little over 2 MiB. */
 const LARGE_SET: SetSize = { resources: 510, longRules: 4 };
 const LARGE_SNAPSHOT_BYTES = 2 * 1024 * 1024;
@@ -88,6 +90,28 @@ export async function measureEdits(
   return finish(controlPlane, fleet, samples, options.nacks);
 }
 
+/** What an edit in a set of 1,205 resources costs each of 100 incremental pods. */
+export async function measureIncrementalEdits(bench: ControlPlaneBench, what: "time" | "bytes"): Promise<Measured> {
+  const setup = { set: INCREMENTAL_SET, pods: 100, isTls: true, isIncremental: true };
+  const { resources, controlPlane, fleet } = await start(bench, setup);
+  const samples = await timeEdits(resources, fleet, what);
+  return finish(controlPlane, fleet, samples);
+}
+
+/** Bytes of the first message that 1,000 incremental pods exchange with another replica, where nothing changed. */
+export async function measureReconnect(bench: ControlPlaneBench, direction: "to pod" | "to server"): Promise<Measured> {
+  const otherPort = await reservePort();
+  const setup = { set: INCREMENTAL_SET, pods: 1000, isTls: true, isIncremental: true, otherPort };
+  const { resources, controlPlane, fleet } = await start(bench, setup);
+  const second = await launch(bench, resources, { isTls: true, adsPort: otherPort });
+  controlPlane.process.kill();
+  const { arrivals } = await fleet.awaitResponse(2);
+  const samples = arrivals.map(({ sizeBytes, sentBytes = NaN, held = NaN }) =>
+    direction === "to pod" ? sizeBytes : sentBytes / held,
+  );
+  return finish(second, fleet, samples);
+}
+
 /** Memory for edits of a set of 2 MiB while each of 50 pods lacks another resource because of a NACK. */
 export async function measureChoices(bench: ControlPlaneBench): Promise<Measured> {
   const nacks = { pods: 50, resources: 1 };
@@ -96,15 +120,19 @@ export async function measureChoices(bench: ControlPlaneBench): Promise<Measured
   return finish(controlPlane, fleet, samples, nacks);
 }
 
-/** The time of each edit until each pod has ACKed it. */
-async function timeEdits(resources: ResourceSet, fleet: Fleet): Promise<readonly number[]> {
+/** The time of each edit until each pod has ACKed it, or the bytes of its response besides the resource. */
+async function timeEdits(
+  resources: ResourceSet,
+  fleet: Fleet,
+  what: "time" | "bytes" = "time",
+): Promise<readonly number[]> {
   const samples: number[] = [];
   for (let edit = 1; edit <= EDITS; edit++) {
     await delay(EDIT_PAUSE_MS);
     const editedMs = Date.now();
     await resources.write(FIRST_EDITED + edit, 1 + edit);
     const { arrivals } = await fleet.awaitResponse(edit + 1);
-    samples.push(...arrivals.map(({ atMs }) => atMs - editedMs));
+    samples.push(...arrivals.map(({ atMs, extraBytes = NaN }) => (what === "time" ? atMs - editedMs : extraBytes)));
   }
   return samples;
 }
@@ -180,6 +208,7 @@ interface Setup {
   readonly set: SetSize;
   readonly pods: number;
   readonly isTls: boolean;
+  readonly isIncremental?: boolean;
   /** Whether pods open their window as wide as the largest snapshot. */
   readonly isWide?: boolean;
   /** Where pods go when they lose their stream. */
@@ -197,12 +226,13 @@ interface Running {
 
 async function start(
   bench: ControlPlaneBench,
-  { place = "folder", set, pods, isTls, isWide = false, otherPort, nacks }: Setup,
+  { place = "folder", set, pods, isTls, isIncremental = false, isWide = false, otherPort, nacks }: Setup,
 ): Promise<Running> {
   const resources = place === "folder" ? makeFolderSet(bench.folder, set) : await makeClusterSet(bench, set);
   const adsPort = await reservePort();
   const fleet = await startFleet({
     pods,
+    isIncremental,
     ports: otherPort === undefined ? [adsPort] : [adsPort, otherPort],
     windowBytes: isWide ? WINDOW_BYTES.wide : WINDOW_BYTES.usual,
     backoffMs: otherPort === undefined ? BACKOFF_MS.start : BACKOFF_MS.lost,

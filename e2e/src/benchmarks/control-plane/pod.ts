@@ -1,5 +1,6 @@
-// One simulated pod: a scripted pod that skips resources and keeps when it ACKed each response, or NACKs the
-// first ones by name.
+// Simulated pods: a scripted pod that skips resources and keeps when it ACKed each response, or NACKs the first ones
+// by name; and one of the incremental variant.
+import { DeltaPod } from "@weir/harness/ads/delta-pod";
 import { createHeadReader } from "@weir/harness/ads/head-reader";
 import { ScriptedPod, type ScriptedPodOptions } from "@weir/harness/ads/scripted-pod";
 
@@ -11,6 +12,11 @@ export interface Arrival {
   readonly atMs: number;
   /** The back-off of the pod before the stream of the response, in milliseconds. */
   readonly waitedMs: number;
+  /** Bytes of the response besides its resources; of an incremental pod. */
+  readonly extraBytes?: number;
+  /** Bytes that an incremental pod has sent on this stream, and how many resources it holds. */
+  readonly sentBytes?: number;
+  readonly held?: number;
 }
 
 /** How a pod connects and answers. */
@@ -41,5 +47,55 @@ export class BenchmarkPod extends ScriptedPod {
         return "";
       },
     });
+  }
+}
+
+/** A pod of the incremental variant; what it arrives at is each complete set. It connects again with what it holds. */
+export class BenchmarkDeltaPod {
+  readonly arrivals: Arrival[] = [];
+  readonly #options: BenchmarkPodOptions;
+  readonly #number: number;
+  readonly #ports: readonly number[];
+  #pod: DeltaPod | undefined;
+  #losses = 0;
+
+  constructor(number: number, ports: readonly number[], options: BenchmarkPodOptions) {
+    this.#number = number;
+    this.#ports = ports;
+    this.#options = options;
+    this.#open();
+  }
+
+  #open(): void {
+    const { tls, onArrival, backoffMs: [shortestMs, longestMs] = [100, 500] } = this.#options;
+    let isComplete = false;
+    const pod = new DeltaPod(this.#ports[this.#losses % this.#ports.length]!, {
+      nodeId: `bench/pod-${this.#number}`,
+      tls,
+      ...(this.#pod && { held: this.#pod.held }),
+      onAnswered: () => {
+        isComplete ||= pod.isComplete; // Once: hashing for each edit would cost more than the edit does.
+        if (!isComplete) return;
+        const { response, sizeBytes, atMs } = pod.arrivals.at(-1)!;
+        const bytes = response.resources.reduce((sum, { resource }) => sum + (resource?.value.length ?? 0), 0);
+        this.arrivals.push({
+          version: response.systemVersionInfo,
+          sizeBytes,
+          atMs,
+          waitedMs: 0,
+          extraBytes: sizeBytes - bytes,
+          sentBytes: pod.sentBytes,
+          held: pod.held.size,
+        });
+        pod.arrivals.length = 0;
+        pod.resources.clear();
+        onArrival?.();
+      },
+      onEnded: () => {
+        this.#losses += 1;
+        setTimeout(() => this.#open(), shortestMs + Math.random() * (longestMs - shortestMs));
+      },
+    });
+    this.#pod = pod;
   }
 }

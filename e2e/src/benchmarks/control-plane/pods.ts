@@ -3,7 +3,7 @@
 import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
 import { tlsOf } from "@weir/harness/ads/scripted-pod";
 
-import { type Arrival, BenchmarkPod } from "./pod.ts";
+import { type Arrival, BenchmarkDeltaPod, BenchmarkPod } from "./pod.ts";
 
 /** Connections that are being opened at a time: below what a listener queues. */
 const OPENING_MAX = 64;
@@ -18,6 +18,7 @@ export type PodsOrder =
       readonly certificates?: DevelopmentCertificates;
       readonly backoffMs: readonly [number, number];
       readonly windowBytes: number;
+      readonly isIncremental?: boolean;
       /** So many of the pods NACK so many resources each, all different ones, before they ACK. */
       readonly nacks?: { readonly pods: number; readonly resources: number };
     }
@@ -34,7 +35,7 @@ export interface PodsAnswer {
   readonly counts: readonly number[];
 }
 
-const pods: BenchmarkPod[] = [];
+const pods: (BenchmarkPod | BenchmarkDeltaPod)[] = [];
 /** The response that is awaited; undefined: none. */
 let awaited: number | undefined;
 let wanted = 0;
@@ -71,7 +72,8 @@ function openAll(order: Extract<PodsOrder, { kind: "open" }>): void {
       isNew = false;
       answerAwaited();
     };
-    pods.push(new BenchmarkPod(number, ports, { ...options, rejects, onArrival }));
+    const Pod = order.isIncremental === true ? BenchmarkDeltaPod : BenchmarkPod;
+    pods.push(new Pod(number, ports, { ...options, rejects, onArrival }));
   };
   for (let index = 0; index < OPENING_MAX; index++) openNext();
 }

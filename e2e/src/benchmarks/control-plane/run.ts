@@ -9,14 +9,16 @@ import {
   measureColdStart,
   type Measured,
   measureEdits,
+  measureIncrementalEdits,
   measureKilledReplica,
   measureLargePush,
+  measureReconnect,
 } from "./measures.ts";
 
 /** What the figure of a measure may be at most. */
 interface Bars {
   /** By default milliseconds. */
-  readonly unit?: "pushes";
+  readonly unit?: "pushes" | "bytes";
   /** The figure that is compared with the bar; by default the largest sample. */
   readonly figure?: "p99";
   readonly bar: number;
@@ -32,6 +34,24 @@ const MEASURES: readonly Measure<ControlPlaneBench>[] = [
   ),
   measure("edit-nacks", "the same, while 10 of the pods NACKed 3 resources each", { ...P99_1S, bar: 250 }, (bench) =>
     measureEdits(bench, { place: "folder", nacks: { pods: 10, resources: 3 } }),
+  ),
+  measure(
+    "edit-delta",
+    "1 edit of 1,205 resources → accepted by 100 incremental pods",
+    { figure: "p99", bar: 80 },
+    (bench) => measureIncrementalEdits(bench, "time"),
+  ),
+  measure("edit-delta-bytes", "the same, bytes to a pod besides the resource", { unit: "bytes", bar: 512 }, (bench) =>
+    measureIncrementalEdits(bench, "bytes"),
+  ),
+  measure(
+    "reconnect-delta",
+    "1,000 incremental pods reconnect with 1,205 resources unchanged, bytes to a pod",
+    { unit: "bytes", bar: 200 },
+    (bench) => measureReconnect(bench, "to pod"),
+  ),
+  measure("reconnect-delta-sent", "the same, bytes from a pod per resource", { unit: "bytes", bar: 100 }, (bench) =>
+    measureReconnect(bench, "to server"),
   ),
   measure(
     "choices",
