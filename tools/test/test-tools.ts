@@ -150,3 +150,9 @@ export const GO_BUILDS: readonly { readonly command: readonly string[]; readonly
     what: "etcd, kubectl, and the Kubernetes servers (twenty minutes the first time)",
   },
 ];
+
+/** The same for `make soak`. */
+export const SOAK_GO_BUILDS: typeof GO_BUILDS = ["1.31", "1.34"].map((version) => ({
+  command: ["harness/kubernetes/build.sh", version],
+  what: `the Kubernetes servers of ${version} (ten minutes the first time)`,
+}));

@@ -28,8 +28,13 @@ const READY_PATH = "/readyz?exclude=poststarthook%2Fscheduling%2Fbootstrap-syste
 /** Longest time of a first build of the programs, in milliseconds. */
 const BUILD_TIMEOUT_MS = 40 * 60_000;
 
+/** Versions of the API server and controllers that `make soak` builds, as folders of harness/kubernetes. */
+export const OTHER_VERSIONS = ["1.31", "1.34"] as const;
+
 /** What a cluster has beyond etcd and an API server. */
 export interface ClusterOptions {
+  /** The version of the API server and controllers when it is not that of all other tests. */
+  readonly version?: (typeof OTHER_VERSIONS)[number];
   /** Logs what the accounts of Weir ask for, for audit(). */
   readonly isAudited?: boolean;
   /**
@@ -43,7 +48,7 @@ export interface ClusterOptions {
 
 /** Starts etcd and an API server with further flags, and resolves when it is ready. */
 export async function startKubernetesCluster(options: ClusterOptions = {}): Promise<KubernetesCluster> {
-  const parts = await prepare(options.node);
+  const parts = await prepare(options);
   const cluster = new KubernetesCluster(parts, {
     ...options,
     controllers: options.full === true ? await createControllers(parts, options.node === undefined) : [],
@@ -167,9 +172,9 @@ export class KubernetesCluster extends ClusterAccess {
  * What a cluster is made of. The script prints the folder of the programs, which are built on the first
  * call on a machine and kept in the cache folder; fails with what the build said.
  */
-async function prepare(node: ClusterOptions["node"]) {
+async function prepare({ node, version }: ClusterOptions) {
   const script = join(import.meta.dirname, "../../kubernetes/build.sh");
-  const { stdout } = await promisify(execFile)("sh", [script], { timeout: BUILD_TIMEOUT_MS });
+  const { stdout } = await promisify(execFile)("sh", [script, version ?? ""], { timeout: BUILD_TIMEOUT_MS });
   const [apiPort = 0, etcdPort = 0, peerPort = 0] = await reservePorts(3);
   const folder = mkdtempSync(join(tmpdir(), "weir-kubernetes-"));
   const token = randomBytes(16).toString("hex");

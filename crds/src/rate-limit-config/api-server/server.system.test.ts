@@ -10,18 +10,13 @@ import { readManifests } from "../manifest/manifest.ts";
 import { ACCEPTED } from "./server-accepted.suite.ts";
 import { manifest, ruleAt } from "./server-case.suite.ts";
 import { DIFFERENT } from "./server-different.suite.ts";
-import { applyRefusalBy, refusalBy } from "./server-dry-run.suite.ts";
+import { applyRefusalBy, shortRefusalBy } from "./server-dry-run.suite.ts";
 import { NULLS } from "./server-nulls.suite.ts";
 import { pathAt } from "./server-messages.suite.ts";
 import { REFUSED, REFUSED_AT_EVERY_LEVEL, REFUSED_LIMITS, REFUSED_OBJECTS } from "./server-refused.suite.ts";
 
 const CRD = readFileSync(new URL("../../../crds/ratelimitconfigs.yaml", import.meta.url), "utf8");
 const CRD_NAME = "crd/ratelimitconfigs.ratelimit.weir.dev";
-
-/** The API server adds this when it stops before it has checked everything. */
-const UNCHECKED =
-  ', <nil>: Invalid value: "null": some validation rules were not checked because the object was invalid; correct the existing errors to complete validation]';
-const PREFIX = 'RateLimitConfig.ratelimit.weir.dev "x" is invalid: ';
 
 /** Longest waits for the server to have taken in the CRD, in milliseconds. */
 const ESTABLISHED_TIMEOUT_MS = 60_000;
@@ -37,21 +32,7 @@ afterAll(async () => {
 
 /** The error of the server, without the parts that are in every error. */
 async function refusalOf(text: string): Promise<string | undefined> {
-  const refusal = await refusalBy(cluster.api, text);
-  return refusal === undefined ? undefined : shortened(refusal);
-}
-
-function shortened(message: string): string {
-  const checked = message.endsWith(UNCHECKED)
-    ? message.slice(0, -UNCHECKED.length).replace(" is invalid: [", " is invalid: ")
-    : message;
-  if (!checked.startsWith(PREFIX)) return checked;
-  // The server checks fields in an order of its own, which changes from run to run.
-  return checked
-    .slice(PREFIX.length)
-    .split(/, (?=spec\.)/)
-    .toSorted()
-    .join(", ");
+  return await shortRefusalBy(cluster.api, text);
 }
 
 function isValid(text: string): boolean {

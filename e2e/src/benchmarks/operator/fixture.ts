@@ -1,6 +1,7 @@
 // What the operator's benchmark runs: an API server with two control plane replicas, simulated pods and
 // the operator, each with the account and the rights that it has anywhere.
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 
 import type { ProcessGroup } from "@weir/dev/processes/process-group";
@@ -10,12 +11,14 @@ import { machineEnv } from "@weir/dev/setup/programs";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
 
 import { type AuditedRequest, isWrite } from "@weir/harness/kubernetes/audit-log";
+import type { KubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { type LimitsCluster, startLimitsCluster } from "@weir/harness/kubernetes/limits-cluster";
 import { tlsOf } from "@weir/harness/ads/scripted-pod";
 import { ROOT, startPlanned } from "@weir/harness/processes/programs";
 import { type Replica, startReplica } from "@weir/harness/weir/replica";
 import { BenchmarkPod } from "../control-plane/pod.ts";
 import { fillCluster } from "../control-plane/sets.ts";
+import { E2eError } from "../../errors.ts";
 import type { Bench } from "../run-benchmark.ts";
 import { type StatusWatch, watchStatuses } from "./status-watch.ts";
 
@@ -56,7 +59,7 @@ export async function startFixture(place: FixturePlace): Promise<Fixture> {
     );
   const replicas = await Promise.all([start(), start()]);
   for (const { process } of replicas) place.onStarted(() => process.stop("SIGTERM", 5000));
-  const operator = await startOperator(place, file("operator"));
+  const operator = await startOperator(place.certificates, file("operator"));
   place.onStarted(() => operator.stop("SIGTERM", 5000));
   const fixture = new Fixture({ place, limits, watch, replicas, operator, edit });
   await fixture.setEndpoints(0, 1);
@@ -123,20 +126,8 @@ export class Fixture {
 
   /** Makes the replicas of these numbers the ready endpoints of the Service, as the controller of slices would. */
   async setEndpoints(...ready: readonly number[]): Promise<void> {
-    const labels = { "kubernetes.io/service-name": SERVICE };
-    const slices = this.replicas.map(({ adsPort }, index) => {
-      const targetRef = { kind: "Pod", name: `control-plane-${index}`, uid: `uid-${index}` };
-      const endpoint = { addresses: [this.#place.address], conditions: { ready: true }, targetRef };
-      return JSON.stringify({
-        apiVersion: "discovery.k8s.io/v1",
-        kind: "EndpointSlice",
-        metadata: { name: `${SERVICE}-${index}`, namespace: "weir-system", labels },
-        addressType: "IPv4",
-        ports: [{ name: "ads", port: adsPort }],
-        endpoints: ready.includes(index) ? [endpoint] : [],
-      });
-    });
-    await this.#limits.cluster.apply(slices.join("\n---\n"));
+    const replicas = this.replicas.map(({ adsPort }, index) => ({ adsPort, isReady: ready.includes(index) }));
+    await applyEndpoints(this.#limits.cluster, this.#place.address, replicas);
   }
 
   /** All writes of the operator so far, without those of its Lease. */
@@ -146,6 +137,37 @@ export class Fixture {
   }
 }
 
+/** Makes the replicas at these ports the endpoints of the Service, as the controller of slices would. */
+export async function applyEndpoints(
+  cluster: KubernetesCluster,
+  address: string,
+  replicas: readonly { readonly adsPort: number; readonly isReady: boolean }[],
+): Promise<void> {
+  const labels = { "kubernetes.io/service-name": SERVICE };
+  const slices = replicas.map(({ adsPort, isReady }, index) => {
+    const targetRef = { kind: "Pod", name: `control-plane-${index}`, uid: `uid-${index}` };
+    const endpoint = { addresses: [address], conditions: { ready: true }, targetRef };
+    return JSON.stringify({
+      apiVersion: "discovery.k8s.io/v1",
+      kind: "EndpointSlice",
+      metadata: { name: `${SERVICE}-${index}`, namespace: "weir-system", labels },
+      addressType: "IPv4",
+      ports: [{ name: "ads", port: adsPort }],
+      endpoints: isReady ? [endpoint] : [],
+    });
+  });
+  await cluster.apply(slices.join("\n---\n"));
+}
+
+/** An address of this machine that an EndpointSlice may have: the API server takes none of the loopback network. */
+export function machineAddress(): string {
+  const all = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses);
+  const found = all.find(({ family, internal }) => family === "IPv4" && !internal);
+  if (found === undefined)
+    throw new E2eError("BENCHMARK_FAILED", "Cannot make endpoints: this machine has no IPv4 address but 127.0.0.1");
+  return found.address;
+}
+
 async function installOperator({ cluster }: LimitsCluster): Promise<void> {
   await cluster.installKinds(...readdirSync(join(ROOT, "crds/crds")).map((name) => name.replace(".yaml", "")));
   const roles = ["service-account", "cluster-role", "cluster-role-binding", "own-namespace"];
@@ -153,7 +175,8 @@ async function installOperator({ cluster }: LimitsCluster): Promise<void> {
   await cluster.apply(files.map((path) => readFileSync(join(ROOT, path), "utf8")).join("\n---\n"));
 }
 
-async function startOperator({ certificates }: FixturePlace, kubeconfig: string): Promise<ProcessGroup> {
+/** Starts the operator of this checkout, with certificates from files; resolves when it is ready. */
+export async function startOperator(certificates: DevelopmentCertificates, kubeconfig: string): Promise<ProcessGroup> {
   const port = await reservePort();
   return startPlanned({
     name: "operator",
