@@ -11,6 +11,7 @@ export interface HitCounts {
   overLimitWithLocalCache: number;
   withinLimit: number;
   shadowMode: number;
+  totalNegativeHits: number;
 }
 
 /** A rule found for a descriptor, with the counts to add its hits to. */
@@ -72,7 +73,7 @@ export class LimitedCheck implements DescriptorStatus {
   readonly match: CountedMatch;
   readonly key: string;
   readonly windowStartSeconds: number;
-  /** Hits of the call for this descriptor. */
+  /** Hits of the call for this descriptor; below 0 it is a refund, which gives hits back. */
   readonly hits: number;
   /** What is added in the store: the hits, or 0 where the increment is withheld. */
   addend: number;

@@ -10,8 +10,8 @@ import { OK, OVER_LIMIT } from "./status.ts";
 const BEYOND = Number.POSITIVE_INFINITY;
 
 /**
- * Writes code, remaining and reset of a counted check, and adds its hits to the counts of its rule.
- * `nearLimitRatio` is already rounded to single precision. Returns true when the limit is over,
+ * Writes code, remaining and reset of a counted check, and adds its hits to the counts of its rule;
+ * a refund is OK and adds none. `nearLimitRatio` is already rounded to single precision. Returns true when the limit is over,
  * also in shadow mode.
  */
 export function classify(check: LimitedCheck, nearLimitRatio: number, nowSeconds: number): boolean {
@@ -21,6 +21,11 @@ export function classify(check: LimitedCheck, nearLimitRatio: number, nowSeconds
   // Hits that were withheld from the store are subtracted from its count too.
   const before = after < hits ? BEYOND : after - hits;
   check.durationUntilResetSeconds = secondsUntilReset(nowSeconds, check.windowSeconds);
+  if (hits < 0) {
+    check.code = OK;
+    check.limitRemaining = Math.max(0, limit - after);
+    return false;
+  }
   if (after <= limit) {
     check.code = OK;
     check.limitRemaining = limit - after;
@@ -60,10 +65,10 @@ export function denyUncounted(check: LimitedCheck, nowSeconds: number): void {
 
 /**
  * STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: increments no counter, because the local cache has a key
- * of the call.
+ * of the call. Refunds are counted in any case, here and below.
  */
 export function withholdAll(checks: readonly LimitedCheck[]): void {
-  for (const check of checks) check.addend = 0;
+  for (const check of checks) if (check.hits > 0) check.addend = 0;
 }
 
 /**
@@ -73,7 +78,7 @@ export function withholdAll(checks: readonly LimitedCheck[]): void {
  */
 export function withholdWhenOver(checks: readonly LimitedCheck[]): void {
   if (!checks.some(wouldBeOver)) return;
-  for (const check of checks) if (!wouldBeOver(check)) check.addend = 0;
+  for (const check of checks) if (check.hits > 0 && !wouldBeOver(check)) check.addend = 0;
 }
 
 function rejectOrShadow(check: LimitedCheck, overHits: number): void {
@@ -95,5 +100,5 @@ function nearThreshold(requestsPerUnit: number, nearLimitRatio: number): number 
 }
 
 function wouldBeOver({ after, hits, match }: LimitedCheck): boolean {
-  return after + hits > match.rule.limit.requestsPerUnit;
+  return hits >= 0 && after + hits > match.rule.limit.requestsPerUnit;
 }

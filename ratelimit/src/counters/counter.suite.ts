@@ -147,6 +147,27 @@ export function describeCounter(
       expect(await countSettled(check("read", 1))).toEqual([4]);
     });
 
+    it("count() takes hits away, not below 0, when the addend is negative", async () => {
+      expect(await countSettled(check("refund", 5))).toEqual([5]);
+      expect(await countSettled(check("refund", -3))).toEqual([2]);
+      expect(await countSettled(check("refund", 1))).toEqual([3]);
+      expect(await countSettled(check("refund", -100))).toEqual([0]);
+      expect(await countSettled(check("refund", 2))).toEqual([2]);
+      expect(await countSettled(check("refund-absent", -1))).toEqual([0]);
+      expect(await countSettled(check("refund-absent", 1))).toEqual([1]);
+    });
+
+    itAtOnce("count() applies refunds in order of arrival when calls of one turn share a key", async () => {
+      const calls = [5, -3, -4, 2, 3, -1, -1, 0, -9].map((addend) => count(counter, check("refund-turn", addend)));
+      expect((await Promise.all(calls)).flat()).toEqual([5, 2, 0, 2, 5, 4, 3, 3, 0]);
+      expect(await countSettled(check("refund-turn", 7), check("refund-turn", -2))).toEqual([7, 5]);
+    });
+
+    itAfterwards("count() adds the sum of increments and refunds when calls of one turn share a key", async () => {
+      await Promise.all([5, -3, -1, 2].map((addend) => count(counter, check("refund-turn", addend))));
+      expect(await countSettled(check("refund-turn", 0))).toEqual([3]);
+    });
+
     itAtOnce("count() gives each check its own number when a key occurs twice in a call", async () => {
       expect(await countSettled(check("twice", 2), check("other"), check("twice", 3))).toEqual([2, 1, 5]);
     });

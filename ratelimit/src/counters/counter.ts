@@ -15,8 +15,9 @@ export interface CountedCheck {
    */
   readonly windowSeconds: number;
   /**
-   * Whole hits to add in the store, 0 or more; 0 reads. It may change between a `read` and the
-   * `count` that follows.
+   * Whole hits to add in the store; 0 reads. Below 0 it takes hits away: the count does not go below 0,
+   * and a counter that does not exist stays away. It may change between a `read` and the `count` that
+   * follows.
    */
   readonly addend: number;
   /**

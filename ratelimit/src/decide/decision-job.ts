@@ -17,6 +17,9 @@ import { overallCode, rejectingRule } from "@weir/limits/classify/overall-code";
 import type { RateLimitRequest } from "./request.ts";
 import { headerValueOf, limitHeaders } from "./response-headers.ts";
 
+/** How long the local cache keeps a key of a rule that hits were given back to, in seconds. */
+const REFUNDED_CACHE_SECONDS = 1;
+
 /** What all jobs of a decider share. */
 export interface JobContext {
   readonly counter: Counter;
@@ -80,6 +83,10 @@ export class DecisionJob implements CountBatch, Decision {
       // Counted before the store is asked, so that hits of failed calls are included, as in
       // envoyproxy/ratelimit.
       const { attachment: counts } = check.match;
+      if (check.hits < 0) {
+        counts.totalNegativeHits -= check.hits;
+        continue;
+      }
       counts.totalHits += check.hits;
       if (check.kind === "unlimited") counts.withinLimit += check.hits;
     }
@@ -107,7 +114,7 @@ export class DecisionJob implements CountBatch, Decision {
       const nowSeconds = this.#readClock();
       for (const check of this.checks) {
         const isOver = classify(check, nearLimitRatio, nowSeconds);
-        if (isOver) localCache?.add(check.key, check.windowSeconds, nowSeconds);
+        if (localCache !== undefined) updateCache(localCache, check, isOver, nowSeconds);
       }
       this.#classifyCached(nowSeconds);
       this.#answer();
@@ -223,7 +230,18 @@ export class DecisionJob implements CountBatch, Decision {
 /** Marks the checks whose keys the local cache has. */
 function lookUp(checks: readonly Check[], localCache: LocalCache, nowSeconds: number): void {
   for (const check of checks)
-    if (check.kind === "limited" && localCache.has(check.key, nowSeconds)) check.decidedBy = "local cache";
+    if (check.kind === "limited" && check.hits >= 0 && localCache.has(check.key, nowSeconds))
+      check.decidedBy = "local cache";
+}
+
+/**
+ * Keeps a key that is over its limit, and forgets one that hits were given back to. A rule with refunds
+ * has its keys kept for a second only: other pods may give hits back, too.
+ */
+function updateCache(localCache: LocalCache, check: LimitedCheck, isOver: boolean, nowSeconds: number): void {
+  const hasRefunds = check.match.attachment.totalNegativeHits > 0;
+  if (isOver) localCache.add(check.key, hasRefunds ? REFUNDED_CACHE_SECONDS : check.windowSeconds, nowSeconds);
+  else if (check.hits < 0) localCache.delete(check.key);
 }
 
 /** The checks to count; the very same array in the usual case that all are. */

@@ -8,6 +8,7 @@ import { MemcachedCounter } from "../counters/memcached/memcached-counter.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import { WaitingCall, DeciderFixture, type DeciderFixtureOptions } from "./decider.suite.ts";
+import { REFUND_STEPS, RESERVE_STEPS } from "./refunds.suite.ts";
 import type { RateLimitRequest } from "./request.ts";
 
 let node: MemcachedServer;
@@ -80,6 +81,29 @@ describe("decide() over memcached", () => {
     const { decision } = await decide(fixture, { hitsAddend: 1 });
     expect(decision).toMatchObject({ overallCode: 1, statuses: [{ code: 1, limitRemaining: 5 }] });
     expect(await node.get("domain_key_value_1234")).toBe("5");
+  });
+
+  it("decide() gives hits back, and creates no counter for it", async () => {
+    const fixture = await open(
+      descriptor({ key: "key", rateLimit: limit(50, "minute") }),
+      descriptor({ key: "reserve", rateLimit: limit(1000, "minute") }),
+    );
+    const hitsOf = (key: string, hits: number) => ({
+      entries: entries(`${key}=x`),
+      hitsAddend: Math.abs(hits),
+      isNegativeHits: hits < 0,
+    });
+    await decide(fixture, { descriptors: [hitsOf("key", -1)] });
+    expect(await node.get("domain_key_x_1200")).toBeUndefined();
+    for (const { hits, remaining } of REFUND_STEPS) {
+      const { decision } = await decide(fixture, { descriptors: [hitsOf("key", hits)] });
+      expect(decision).toMatchObject({ overallCode: 1, statuses: [{ limitRemaining: remaining }] });
+    }
+    expect((await node.get("domain_key_x_1200"))?.trim()).toBe("0");
+    // Each descriptor of a call is predicted from the stored count alone; what is stored is exact.
+    for (const call of RESERVE_STEPS)
+      await decide(fixture, { descriptors: call.map(({ hits }) => hitsOf("reserve", hits)) });
+    expect((await node.get("domain_reserve_x_1200"))?.trim()).toBe("420");
   });
 
   it("case 129: decide() increments what is over its limit all the same", async () => {

@@ -13,6 +13,7 @@ import { serverOptions } from "../counters/redis/redis-counter.suite.ts";
 import { createSingleDeployment } from "../counters/redis/single/single-deployment.ts";
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { WaitingCall, DeciderFixture, type DeciderFixtureOptions } from "./decider.suite.ts";
+import { REFUND_STEPS, type RefundStep, RESERVE_STEPS } from "./refunds.suite.ts";
 
 /** The clock of the decisions stands here: hours begin at 997200, minutes at 999960. */
 const NOW_SECONDS = 1_000_000;
@@ -125,6 +126,30 @@ describe("decide() over Redis", () => {
       "rate_limit.another.key2.over_limit": 5,
       "rate_limit.another.key2.over_limit_with_local_cache": 4,
     });
+  });
+
+  it("decide() gives hits back, keeps the expiry, and creates no counter for it", async () => {
+    const { fixture, stored } = open("refund", { a: [50, "minute"], b: [1000, "minute"] }, {});
+    const decide = async (key: string, ...steps: readonly RefundStep[]) => {
+      const call = new WaitingCall();
+      const descriptors = steps.map(({ hits }) => ({
+        entries: entries(`${key}=x`),
+        hitsAddend: Math.abs(hits),
+        isNegativeHits: hits < 0,
+      }));
+      fixture.decider.decide({ domain: "refund", descriptors, hitsAddend: 0 }, call);
+      await call.answered;
+      return call.decision.statuses.map(({ limitRemaining }) => limitRemaining);
+    };
+    expect(await decide("a", { hits: -1, remaining: 50 })).toEqual([50]);
+    expect(await stored("a_x_999960")).toEqual([null]);
+    for (const step of REFUND_STEPS) expect(await decide("a", step)).toEqual([step.remaining]);
+    expect(await stored("a_x_999960")).toEqual(["0"]);
+    expect(await redis.ttl("refund_a_x_999960")).toBeGreaterThan(50);
+    for (const call of RESERVE_STEPS) expect(await decide("b", ...call)).toEqual(call.map((step) => step.remaining));
+    await redis.set("refund_a_x_999960", "100000000000000100");
+    await decide("a", { hits: -90, remaining: 0 });
+    expect(await stored("a_x_999960")).toEqual(["100000000000000010"]);
   });
 
   it.each([

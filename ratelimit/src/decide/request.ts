@@ -29,7 +29,7 @@ export interface RequestDescriptor {
   readonly limit?: RequestLimit | undefined;
   /** Hits of this descriptor; 0 asks without counting. Absent means the addend of the request. */
   readonly hitsAddend?: bigint | number | undefined;
-  /** Asks to give the hits back, which is not supported. */
+  /** Gives the hits back instead of adding them. */
   readonly isNegativeHits?: boolean;
 }
 
@@ -39,8 +39,16 @@ export interface RequestLimit extends LimitOverride {
   readonly unitMultiplier?: number | undefined;
 }
 
-/** The descriptor's own addend, 0 allowed; else the request's, where 0 and absent mean 1. */
-export function hitsAddend(request: RateLimitRequest, descriptor: RequestDescriptor): number {
+/**
+ * The hits of a descriptor: its own addend, 0 allowed; else the request's, where 0 and absent mean 1.
+ * Below 0 when they are given back.
+ */
+export function hitsOf(request: RateLimitRequest, descriptor: RequestDescriptor): number {
+  const hits = hitsAddend(request, descriptor);
+  return descriptor.isNegativeHits === true ? 0 - hits : hits;
+}
+
+function hitsAddend(request: RateLimitRequest, descriptor: RequestDescriptor): number {
   const own = descriptor.hitsAddend;
   if (own === undefined) return request.hitsAddend === 0 ? 1 : request.hitsAddend;
   return Math.min(Number(own), ADDEND_MAX);

@@ -16,7 +16,7 @@ import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import { DecideError, type DecideOptions, type Decider, type DecisionCall } from "./decider.ts";
 import { DecisionJob, type JobContext } from "./decision-job.ts";
 import type { LocalCache } from "./local-cache/local-cache.ts";
-import { hitsAddend, type RateLimitRequest } from "./request.ts";
+import { hitsOf, type RateLimitRequest } from "./request.ts";
 import { UnsupportedFields } from "./unsupported-fields.ts";
 
 /** Shortest time between two log lines about failures, and about rejections by one rule, in milliseconds. */
@@ -113,7 +113,7 @@ export class RuleDecider implements Decider {
       const match = limit === undefined ? rules.match(entries) : rules.override(entries, limit);
       if (match !== undefined) {
         if (match.rule.replaces.length > 0) (replacing ??= []).push(match);
-        checks[index] = this.#toCheck(rules, match, entries, hitsAddend(request, descriptor), nowSeconds);
+        checks[index] = this.#toCheck(rules, match, entries, hitsOf(request, descriptor), nowSeconds);
       } else if (limit !== undefined) {
         return undefined;
       }
@@ -127,12 +127,12 @@ export class RuleDecider implements Decider {
     rules: DomainRules<HitCounts>,
     match: CountedMatch,
     entries: readonly Entry[],
-    addend: number,
+    hits: number,
     nowSeconds: number,
   ): Check {
-    if (match.rule.unlimited) return new UnlimitedCheck(match, addend);
+    if (match.rule.unlimited) return new UnlimitedCheck(match, hits);
     const startSeconds = windowStartSeconds(nowSeconds, match.rule.windowSeconds);
-    return new LimitedCheck(match, this.#keys.key(rules, match, entries, startSeconds), startSeconds, addend);
+    return new LimitedCheck(match, this.#keys.key(rules, match, entries, startSeconds), startSeconds, hits);
   }
 }
 

@@ -7,7 +7,6 @@ import { DeciderFixture, ReplyingCounter } from "./decider.suite.ts";
 import type { RequestDescriptor } from "./request.ts";
 
 const KEY = entries("key=x");
-const NEGATIVE: RequestDescriptor = { entries: KEY, isNegativeHits: true };
 
 interface Line {
   readonly message: string;
@@ -32,14 +31,6 @@ function fixture(unsupportedFields: UnsupportedFieldsMode): { decider: DeciderFi
 }
 
 describe("decide() and fields that are not supported", () => {
-  it("decide() ignores is_negative_hits, and counts the calls that have it", () => {
-    const { decider } = fixture("ignore");
-    const { decision } = decider.decide({ descriptors: [NEGATIVE, NEGATIVE] });
-    expect(decision).toMatchObject({ overallCode: 1, statuses: [{ limitRemaining: 9 }, { limitRemaining: 8 }] });
-    expect(decider.counted()).toMatchObject({ "unsupported_field.is_negative_hits": 1 });
-    expect(decider.counted()).not.toHaveProperty(["unsupported_field.unit_multiplier"]);
-  });
-
   it("decide() ignores a unit_multiplier above 1, and counts the calls that have one", () => {
     const { decider } = fixture("ignore");
     expect(decider.decide({ descriptors: [withMultiplier(15)] }).decision).toMatchObject({
@@ -50,7 +41,6 @@ describe("decide() and fields that are not supported", () => {
 
   it.each<[string, RequestDescriptor]>([
     ["no such field", { entries: KEY }],
-    ["is_negative_hits false", { entries: KEY, isNegativeHits: false }],
     ["a unit_multiplier of 1", withMultiplier(1)],
     ["a unit_multiplier of 0", withMultiplier(0)],
   ])("decide() neither counts nor rejects a request with %s", (_what, each) => {
@@ -61,7 +51,6 @@ describe("decide() and fields that are not supported", () => {
   });
 
   it.each([
-    [NEGATIVE, "is_negative_hits", "rate limit descriptor must not have is_negative_hits, it is not supported"],
     [
       withMultiplier(2),
       "unit_multiplier",
@@ -82,17 +71,13 @@ describe("decide() and fields that are not supported", () => {
     const { decider, lines } = fixture("ignore");
     const message = "Ignored a field that is not supported";
     const ask = (...descriptors: RequestDescriptor[]): void => void decider.decide({ descriptors });
-    ask(NEGATIVE);
-    ask(NEGATIVE);
+    ask(withMultiplier(2));
     ask(withMultiplier(2));
     decider.nowMs += 59_999;
-    ask(NEGATIVE);
-    expect(lines).toEqual([
-      { message, fields: { field: "is_negative_hits", domain: "domain" } },
-      { message, fields: { field: "unit_multiplier", domain: "domain" } },
-    ]);
+    ask(withMultiplier(2));
+    expect(lines).toEqual([{ message, fields: { field: "unit_multiplier", domain: "domain" } }]);
     decider.nowMs += 1;
-    ask(NEGATIVE);
-    expect(lines.slice(2)).toEqual([{ message, fields: { field: "is_negative_hits", domain: "domain", repeats: 2 } }]);
+    ask(withMultiplier(2));
+    expect(lines.slice(1)).toEqual([{ message, fields: { field: "unit_multiplier", domain: "domain", repeats: 2 } }]);
   });
 });

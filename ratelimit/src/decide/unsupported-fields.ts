@@ -1,4 +1,4 @@
-// Fields of requests that neither this service nor envoyproxy/ratelimit supports. They are ignored, but
+// Fields of requests that this service does not support. They are ignored, but
 // counted and logged, or the call is rejected.
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
@@ -18,7 +18,6 @@ type UnsupportedField = keyof ServiceStatistics["unsupportedFields"];
 
 /** The reason for the caller of a call that is rejected. */
 const REJECTION: Readonly<Record<UnsupportedField, string>> = {
-  is_negative_hits: "rate limit descriptor must not have is_negative_hits, it is not supported",
   unit_multiplier: "rate limit override must not have a unit_multiplier above 1, it is not supported",
 };
 
@@ -43,16 +42,10 @@ export class UnsupportedFields {
 
   /** Counts each of the fields that the request has; the error when they are not to be ignored. */
   check(request: RateLimitRequest): DecideError | undefined {
-    let hasNegativeHits = false;
-    let hasMultiplier = false;
-    for (const { limit, isNegativeHits } of request.descriptors) {
-      if (isNegativeHits === true) hasNegativeHits = true;
-      if (limit?.unitMultiplier !== undefined && limit.unitMultiplier > 1) hasMultiplier = true;
-    }
-    if (!hasNegativeHits && !hasMultiplier) return undefined;
-    const negativeHits = hasNegativeHits ? this.#note("is_negative_hits", request.domain) : undefined;
-    const multiplier = hasMultiplier ? this.#note("unit_multiplier", request.domain) : undefined;
-    return negativeHits ?? multiplier;
+    for (const { limit } of request.descriptors)
+      if (limit?.unitMultiplier !== undefined && limit.unitMultiplier > 1)
+        return this.#note("unit_multiplier", request.domain);
+    return undefined;
   }
 
   #note(field: UnsupportedField, domain: string): DecideError | undefined {

@@ -67,7 +67,7 @@ export function readDecideSettings(read: EnvReader, backend: BackendSettings["ki
       default: "ignore",
       choices: ["ignore", "error"],
       effect:
-        "What happens to requests with is_negative_hits, or with a unit_multiplier above 1 in a limit: ignore counts them as if they had not, as envoyproxy/ratelimit does, and warns once a minute; error answers INVALID_ARGUMENT.",
+        "What happens to requests with a unit_multiplier above 1 in a limit: ignore counts them as if they had none and warns once a minute; error answers INVALID_ARGUMENT.",
     }),
   };
 }

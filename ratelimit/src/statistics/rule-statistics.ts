@@ -1,4 +1,4 @@
-// The six counters of a rule.
+// The counters of a rule.
 
 /** The counters of a rule: the last part of each one's name, and its field. */
 export const RULE_STATISTICS = [
@@ -8,9 +8,10 @@ export const RULE_STATISTICS = [
   { name: "over_limit_with_local_cache", field: "overLimitWithLocalCache" },
   { name: "within_limit", field: "withinLimit" },
   { name: "shadow_mode", field: "shadowMode" },
+  { name: "total_negative_hits", field: "totalNegativeHits" },
 ] as const;
 
-/** The six counters of a rule. Add with `+=` only. */
+/** The counters of a rule. Add with `+=` only. */
 export class RuleStatistics {
   /**
    * `ratelimit.service.rate_limit.<key>`, cleaned; RULE_STATISTICS has the last part of each name.
@@ -26,6 +27,7 @@ export class RuleStatistics {
   overLimitWithLocalCache = 0;
   withinLimit = 0;
   shadowMode = 0;
+  totalNegativeHits = 0;
 
   constructor(prefix: string, isDynamic: boolean) {
     this.prefix = prefix;

@@ -19,7 +19,7 @@ describe("writeStatisticsText()", () => {
     const pieces = [...writeStatisticsText(storeOf(10_000), new Map([["team", "x"]]))];
     const lines = pieces.join("").split("\n").slice(0, -1);
     const names = lines.map((line) => line.slice(0, line.indexOf(": ")));
-    expect(lines).toHaveLength(60_001);
+    expect(lines).toHaveLength(70_001);
     expect(lines).toContain("ratelimit.service.rate_limit.domain.key_9999.total_hits.__team=x: 9999");
     expect(names.every((name, index) => index === 0 || (names[index - 1] ?? "") < name)).toBe(true);
     expect(Math.max(...pieces.map((piece) => piece.split("\n").length - 1))).toBe(500);

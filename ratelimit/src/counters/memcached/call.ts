@@ -27,13 +27,13 @@ export class Call {
     this.batch = batch;
     this.dueMs = dueMs;
     this.#pending = batch.checks.length;
-    for (const check of batch.checks) check.after = check.addend;
+    for (const check of batch.checks) check.after = Math.max(0, check.addend);
   }
 
   /** Sets the count of a check: `before` is its count without this call. */
   read(check: CountedCheck, before: number): void {
     if (this.isAnswered) return;
-    check.after = Math.min(before + check.addend, Number.MAX_SAFE_INTEGER);
+    check.after = Math.max(0, Math.min(before + check.addend, Number.MAX_SAFE_INTEGER));
     this.#settle();
   }
 

@@ -94,7 +94,8 @@ export class GetCommand implements Command {
 /**
  * Adds to one key, in up to three steps: incr; if the key does not exist, add; if another client has
  * added it in the meantime, incr again. No call waits for it. A step whose answer is lost is not
- * sent again: it could count twice.
+ * sent again: it could count twice. A sum below 0 is a refund, of one step: decr stops at 0, and nothing
+ * happens to a key that does not exist.
  */
 export class IncrementCommand implements Command {
   readonly size = 1;
@@ -118,6 +119,7 @@ export class IncrementCommand implements Command {
   }
 
   get text(): string {
+    if (this.#sum < 0) return `decr ${this.#key} ${-this.#sum}\r\n`;
     if (this.#step !== "add") return `incr ${this.#key} ${this.#sum}\r\n`;
     const value = String(this.#sum);
     return `add ${this.#key} 0 ${this.#context.expiryNumber(this.#windowSeconds)} ${value.length}\r\n${value}\r\n`;
@@ -129,24 +131,30 @@ export class IncrementCommand implements Command {
   }
 
   lost(error: StoreError): void {
-    const { add, increment } = this.#context.statistics;
-    (this.#step === "add" ? add : increment).error.add(1);
+    (this.#step === "add" ? this.#context.statistics.add : this.#outcomes).error.add(1);
     this.#context.finished(error);
   }
 
+  /** The statistics of incr or decr. */
+  get #outcomes(): MemcachedStatistics["increment"] {
+    const { decrement, increment } = this.#context.statistics;
+    return this.#sum < 0 ? decrement : increment;
+  }
+
   #incremented(line: string): void {
-    const { statistics, finished, replyError } = this.#context;
+    const { finished, replyError } = this.#context;
     if (SUM.test(line)) {
-      statistics.increment.success.add(1);
+      this.#outcomes.success.add(1);
       finished(undefined);
     } else if (line === "NOT_FOUND") {
-      statistics.increment.miss.add(1);
-      if (this.#step === "increment") this.#continueWith("add");
+      this.#outcomes.miss.add(1);
+      if (this.#sum < 0) finished(undefined);
+      else if (this.#step === "increment") this.#continueWith("add");
       else finished(replyError(line));
     } else if (isRefusal(line)) {
       this.lost(replyError(line));
     } else {
-      throw wrongAnswer("incr", line);
+      throw wrongAnswer(this.#sum < 0 ? "decr" : "incr", line);
     }
   }
 

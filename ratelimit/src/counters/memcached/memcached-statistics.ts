@@ -8,6 +8,8 @@ export class MemcachedStatistics {
   readonly multiget;
   /** `incr` commands by answer; miss: the key did not exist. */
   readonly increment;
+  /** `decr` commands by answer; miss: the key did not exist. */
+  readonly decrement;
   /** `add` commands by answer; not_stored: another client has added the key before. */
   readonly add;
   /** Keys in those calls. */
@@ -23,6 +25,7 @@ export class MemcachedStatistics {
     });
     this.multiget = outcomes("multiget");
     this.increment = { ...outcomes("increment"), miss: counter("increment.__code=miss") };
+    this.decrement = { ...outcomes("decrement"), miss: counter("decrement.__code=miss") };
     this.add = { ...outcomes("add"), notStored: counter("add.__code=not_stored") };
     this.keysRequested = counter("keys_requested");
     this.keysFound = counter("keys_found");

@@ -133,7 +133,7 @@ export class MemcachedNode implements ConnectionListener {
     read.add(check, call);
   }
 
-  /** Adds to the counter of a check in the background. */
+  /** Adds to the counter of a check in the background, or takes from it: a turn sends the sum for each key. */
   increment(check: CountedCheck): void {
     const present = this.#increments.get(check.key);
     if (present !== undefined) {

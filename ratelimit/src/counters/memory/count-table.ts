@@ -78,7 +78,7 @@ export class CountTable {
     return this.#entries.count(place);
   }
 
-  /** Adds to the count at a place that `find` returned, up to the largest exact number; returns the sum. */
+  /** Adds to the count at a place that `find` returned, from 0 to the largest exact number; returns the sum. */
   increment(place: number, addend: number): number {
     return this.#entries.increment(place, addend);
   }

@@ -61,11 +61,11 @@ export class EntryArena {
     return this.#chunkOf(place).counts[place & (CHUNK_UNITS - 1)] ?? 0;
   }
 
-  /** Adds to the count of the entry at this place, up to the largest exact number; returns the sum. */
+  /** Adds to the count of the entry at this place, from 0 to the largest exact number; returns the sum. */
   increment(place: number, addend: number): number {
     const { counts } = this.#chunkOf(place);
     const unit = place & (CHUNK_UNITS - 1);
-    const sum = Math.min((counts[unit] ?? 0) + addend, Number.MAX_SAFE_INTEGER);
+    const sum = Math.max(0, Math.min((counts[unit] ?? 0) + addend, Number.MAX_SAFE_INTEGER));
     counts[unit] = sum;
     return sum;
   }

@@ -94,9 +94,9 @@ export class MemoryCounter implements Counter {
       check.after = counts.increment(place, addend);
       return true;
     }
-    // Reading a counter that does not exist creates none.
+    // Reading a counter that does not exist creates none, nor does a refund.
     if (addend > 0 && !(this.#hasRoom() && counts.insert(this.#key, addend))) return false;
-    check.after = addend;
+    check.after = Math.max(0, addend);
     return true;
   }
 

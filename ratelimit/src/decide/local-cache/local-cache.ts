@@ -28,6 +28,9 @@ const OBJECTS_SHARE = 31 / 32;
 const LOG_INTERVAL_MS = 10_000;
 const LOGGED_KEY_LENGTH = 100;
 
+/** The end of a deleted entry: long before every other. */
+const ENDED = -(2 ** 30);
+
 export interface LocalCacheDeps {
   readonly statistics: Pick<StatisticsStore, "gauge">;
   /** Milliseconds by a clock that only goes forward, for the log. */
@@ -100,6 +103,12 @@ export class LocalCache {
     }
     this.#young.add(held, now + windowSeconds);
     this.#gauges.entryCount.set(this.#young.size + this.#old.size);
+  }
+
+  /** Forgets a key, if it is there: it may be under its limit again. */
+  delete(key: string): void {
+    // The entry goes with its generation, whose account of memory stays exact.
+    if (!this.#young.renew(key, ENDED)) this.#old.renew(key, ENDED);
   }
 
   /** Makes the younger generation take the key; false when not even an empty one could. */

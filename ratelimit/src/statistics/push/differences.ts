@@ -81,6 +81,7 @@ export class Differences {
 }
 
 function sumOf(statistics: RuleStatistics): number {
-  const { totalHits, overLimit, nearLimit, overLimitWithLocalCache, withinLimit, shadowMode } = statistics;
-  return totalHits + overLimit + nearLimit + overLimitWithLocalCache + withinLimit + shadowMode;
+  const { totalHits, overLimit, nearLimit, overLimitWithLocalCache, withinLimit, shadowMode, totalNegativeHits } =
+    statistics;
+  return totalHits + overLimit + nearLimit + overLimitWithLocalCache + withinLimit + shadowMode + totalNegativeHits;
 }

@@ -58,7 +58,7 @@ export class CommandBatch implements ReplyReceiver {
   readonly #pending: KeyChecks[] = [];
   /** The keys of the batch; only where the number of commands is limited. */
   readonly #keys: Set<string> | undefined;
-  /** What was written: GET or INCRBY for each. */
+  /** What was written: GET, INCRBY or a refund for each. */
   #commands: readonly KeyChecks[] = [];
   #context: BatchContext | undefined = undefined;
   /** The position of the command whose reply is next, or that of its EXPIRE. */
@@ -110,8 +110,8 @@ export class CommandBatch implements ReplyReceiver {
   }
 
   /**
-   * Writes INCRBY or GET per key, in order of first arrival; an INCRBY is followed by EXPIRE unless
-   * this process has sent one before.
+   * Writes INCRBY, GET or a refund per key, in order of first arrival; an INCRBY is followed by EXPIRE
+   * unless this process has sent one before.
    */
   write(buffer: CommandBuffer, context: BatchContext): void {
     this.#context = context;
@@ -123,6 +123,10 @@ export class CommandBatch implements ReplyReceiver {
       if (this.isAsking) buffer.asking();
       if (checks.isRead) {
         buffer.get(check.key, keyBytes);
+        continue;
+      }
+      if (checks.isRefund) {
+        buffer.refund(check.key, keyBytes, -checks.sum);
         continue;
       }
       buffer.incrby(check.key, keyBytes, checks.sum);
@@ -224,16 +228,18 @@ export class CommandBatch implements ReplyReceiver {
     this.#keys?.add(checks.check.key);
   }
 
-  /** Takes the reply to GET, and all that are no count. */
+  /** Takes the reply to GET and to a refund, and all that are no count. */
   #receiveOther(checks: KeyChecks, reply: Reply): void {
     const context = this.#context;
     if (context === undefined) return;
-    const count = checks.isRead && !(reply instanceof Error) ? countIn(reply) : reply;
+    const isStored = checks.isRead || checks.isRefund;
+    const count = isStored && !(reply instanceof Error) ? countIn(reply) : reply;
     if (typeof count === "number") {
-      checks.distribute(count);
+      if (checks.isRefund) checks.distributeRefund(count);
+      else checks.distribute(count);
       return;
     }
-    if (!checks.isRead) context.expiries.delete(checks);
+    if (!isStored) context.expiries.delete(checks);
     const error = count instanceof Error ? count : new Error(`unexpected reply ${String(count)}`);
     if (reply instanceof Error && context.isRefusal?.(error) === true) (this.refused ??= []).push({ checks, error });
     else checks.fail(context.replyError(error));

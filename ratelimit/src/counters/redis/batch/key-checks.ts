@@ -9,7 +9,7 @@ import type { StoreError } from "../../store-error.ts";
 export class KeyChecks {
   readonly check: CountedCheck;
   readonly call: CountBatch;
-  /** The check's addend, or 0 when it only reads. */
+  /** The check's addend, or 0 when it only reads; below 0 it is a refund. */
   readonly addend: number;
   /** GET if true, INCRBY otherwise. */
   readonly isRead: boolean;
@@ -42,6 +42,16 @@ export class KeyChecks {
     return this.check.key;
   }
 
+  /** Whether the chain takes hits away, with possible reads in between. */
+  get isRefund(): boolean {
+    return this.addend < 0;
+  }
+
+  /** Whether a later check can be at the end of the chain: the same command answers both. */
+  joins(other: KeyChecks): boolean {
+    return other.isRead || (!this.isRead && other.isRefund === this.isRefund);
+  }
+
   /** Adds a later check to the end of the chain. */
   join(other: KeyChecks): void {
     this.#last.next = other;
@@ -57,6 +67,18 @@ export class KeyChecks {
     finishOne(this.call);
     for (let each = this.next; each !== undefined; each = each.next) {
       after += each.addend;
+      each.check.after = after;
+      finishOne(each.call);
+    }
+  }
+
+  /** The same for a refund, from the count before it: nothing is taken away below 0. */
+  distributeRefund(before: number): void {
+    let after = Math.max(0, before + this.addend);
+    this.check.after = after;
+    finishOne(this.call);
+    for (let each = this.next; each !== undefined; each = each.next) {
+      after = Math.max(0, after + each.addend);
       each.check.after = after;
       finishOne(each.call);
     }

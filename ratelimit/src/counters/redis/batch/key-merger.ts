@@ -47,7 +47,8 @@ export class KeyMerger {
 
   /**
    * Returns the first checks of each key, in order of arrival, with the others joined to them. A
-   * read is joined to increments before it; an increment is not joined to reads.
+   * read is joined to increments or refunds before it; an increment is joined neither to reads nor to
+   * refunds, between which the count may have been at its floor of 0.
    */
   merge(pending: readonly KeyChecks[]): readonly KeyChecks[] {
     const first: KeyChecks[] = [];
@@ -118,11 +119,11 @@ export class KeyMerger {
         slots[slot + 1] = this.#found.length;
       } else if (!this.#isSameKey(present, this.#starts[position] ?? 0, checks, start)) {
         continue;
-      } else if (present.isRead && !checks.isRead) {
-        slots[slot + 1] = this.#found.length;
-      } else {
+      } else if (present.joins(checks)) {
         present.join(checks);
         return true;
+      } else {
+        slots[slot + 1] = this.#found.length;
       }
       this.#starts[this.#found.length] = start;
       this.#found.push(checks);

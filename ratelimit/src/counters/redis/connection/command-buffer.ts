@@ -16,6 +16,16 @@ const FREE_MIN_BYTES = 32 * 1024;
 const INCRBY = "*3\r\n$6\r\nincrby\r\n";
 const EXPIRE = "*3\r\n$6\r\nexpire\r\n";
 const GET = "*2\r\n$3\r\nget\r\n";
+/**
+ * Takes hits away from a count, not below 0, and none from a key that does not exist; the expiry stays.
+ * Answers the count before. The number is written out: Lua would round one of 15 digits.
+ */
+const REFUND_SCRIPT =
+  "local c=redis.call('GET',KEYS[1]) if c then local n=redis.call('DECRBY',KEYS[1],ARGV[1]) if n<0 then redis.call('INCRBY',KEYS[1],string.format('%.0f',-n)) end end return c";
+
+/** The text goes with each refund: they are rare, and a script by its digest may be unknown to the server. */
+const REFUND = `*5\r\n$4\r\neval\r\n$${REFUND_SCRIPT.length}\r\n${REFUND_SCRIPT}\r\n$1\r\n1\r\n`;
+
 const ASKING = "*1\r\n$6\r\nasking\r\n";
 
 /** Commands between two writes; shared by all connections of a deployment. */
@@ -47,6 +57,11 @@ export class CommandBuffer {
   /** Reads the value of the key; the reply is null when the key does not exist. */
   get(key: string, keyBytes: number): void {
     this.#add(`${GET}$${keyBytes}\r\n${key}\r\n`);
+  }
+
+  /** Subtracts a whole number from the number at the key; the reply is that of `get` before. */
+  refund(key: string, keyBytes: number, hits: number): void {
+    this.#add(`${REFUND}$${keyBytes}\r\n${key}\r\n${numberArgument(hits)}`);
   }
 
   /** Makes a cluster node that is importing the slot of the key accept the next command. */

@@ -158,7 +158,15 @@ function matchOf(name: string): CountedMatch {
   const match: CountedMatch = {
     rule,
     statisticsKey: rule.path,
-    attachment: { totalHits: 0, overLimit: 0, nearLimit: 0, overLimitWithLocalCache: 0, withinLimit: 0, shadowMode: 0 },
+    attachment: {
+      totalHits: 0,
+      overLimit: 0,
+      nearLimit: 0,
+      overLimitWithLocalCache: 0,
+      withinLimit: 0,
+      shadowMode: 0,
+      totalNegativeHits: 0,
+    },
     sharedValues: undefined,
     metadata: undefined,
   };
