@@ -1,7 +1,7 @@
 // Tests of the units of time.
 import { describe, expect, it } from "vitest";
 
-import { parseUnit, UNIT_NUMBERS, UNIT_SECONDS, unitOfNumber } from "./unit.ts";
+import { parseUnit, UNIT_NUMBERS, UNIT_SECONDS, unitOfNumber, windowSecondsOf } from "./unit.ts";
 
 describe("parseUnit()", () => {
   it.each([
@@ -42,6 +42,20 @@ describe("unitOfNumber()", () => {
 describe("UNIT_NUMBERS", () => {
   it("is the inverse of unitOfNumber()", () => {
     expect(Object.values(UNIT_NUMBERS).map((number) => unitOfNumber(number))).toEqual(Object.keys(UNIT_NUMBERS));
+  });
+});
+
+describe("windowSecondsOf()", () => {
+  it.each([
+    ["MINUTE", 1, 60],
+    ["MINUTE", 5, 300],
+    ["SECOND", 30, 30],
+    ["WEEK", 2, 1_209_600],
+    ["YEAR", 10, 315_360_000],
+    ["YEAR", 11, undefined],
+    ["SECOND", 315_360_001, undefined],
+  ] as const)("has %s × %d in seconds", (unit, multiplier, seconds) => {
+    expect(windowSecondsOf(unit, multiplier)).toBe(seconds);
   });
 });
 

@@ -18,6 +18,15 @@ export const UNIT_SECONDS: Readonly<Record<Unit, number>> = {
   YEAR: 31_536_000,
 };
 
+/** Longest window, in seconds: ten years. */
+const WINDOW_MAX_SECONDS = 10 * UNIT_SECONDS.YEAR;
+
+/** Length of a window of so many units in seconds; undefined when it is longer than ten years. */
+export function windowSecondsOf(unit: Unit, multiplier: number): number | undefined {
+  const seconds = UNIT_SECONDS[unit] * multiplier;
+  return seconds <= WINDOW_MAX_SECONDS ? seconds : undefined;
+}
+
 /**
  * Number of each unit on the wire, equal in envoy.type.v3, in rate limit responses and in
  * RateLimitConfig. 0 is UNKNOWN.

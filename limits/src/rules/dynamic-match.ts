@@ -1,6 +1,6 @@
 // Matches that depend on request values: statistics keys of value_to_metric, detailed_metric and
 // overrides, and counters shared by share_threshold. The slow, rare side of matching.
-import { UNIT_SECONDS, unitOfNumber } from "../model/unit.ts";
+import { UNIT_SECONDS, unitOfNumber, windowSecondsOf } from "../model/unit.ts";
 import { reachOf, type RuleNode } from "./level.ts";
 import type { Attach, Entry, LimitOverride, Rule, RuleMatch } from "./rule.ts";
 
@@ -40,7 +40,8 @@ export function dynamicMatch<Attachment>(
 
 /**
  * The match of a limit that a request carries: never in shadow or quota mode, without a name, not
- * unlimited. undefined when its unit is not one of 1 to 7.
+ * unlimited. undefined when its unit is not one of 1 to 7. A multiplier whose window would be longer
+ * than ten years is ignored.
  */
 export function overrideMatch<Attachment>(
   domain: string,
@@ -50,13 +51,20 @@ export function overrideMatch<Attachment>(
 ): RuleMatch<Attachment> | undefined {
   const unit = unitOfNumber(limit.unit);
   if (unit === undefined) return undefined;
+  const { requestsPerUnit, unitMultiplier: multiplier = 1 } = limit;
+  const multiplied = multiplier > 1 ? windowSecondsOf(unit, multiplier) : undefined;
   const path = `${domain}.${OVERRIDE}`;
   const statisticsKey = `${domain}.${entries.map(entryText).join(".")}`;
   return {
     rule: {
       path,
-      limit: { requestsPerUnit: limit.requestsPerUnit, unit: limit.unit, name: "" },
-      windowSeconds: UNIT_SECONDS[unit],
+      limit: {
+        requestsPerUnit,
+        unit: limit.unit,
+        ...(multiplied !== undefined && { unitMultiplier: multiplier }),
+        name: "",
+      },
+      windowSeconds: multiplied ?? UNIT_SECONDS[unit],
       unlimited: false,
       shadowMode: false,
       quotaMode: false,

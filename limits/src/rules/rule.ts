@@ -14,12 +14,17 @@ export interface Entry {
 export interface RuleLimit {
   readonly requestsPerUnit: number;
   readonly unit: number;
+  /** Units in a window; absent means 1. */
+  readonly unitMultiplier?: number;
   /** `rate_limit.name`, or "". */
   readonly name: string;
 }
 
 /** A limit that a request carries in place of the configured one. */
-export type LimitOverride = Pick<RuleLimit, "requestsPerUnit" | "unit">;
+export interface LimitOverride extends Pick<RuleLimit, "requestsPerUnit" | "unit"> {
+  /** Units in a window; 0 and absent mean 1. */
+  readonly unitMultiplier?: number | undefined;
+}
 
 /** A configured rule that has a `rate_limit`, or the limit that a request carries. */
 export interface Rule {

@@ -80,8 +80,8 @@ export interface DecideOptions {
   /** BACKEND_FAILURE_MODE. Default "error" for kvstore and memory. */
   readonly failureMode: FailureMode;
   /**
-   * UNSUPPORTED_FIELDS: whether a unit_multiplier above 1 is ignored or is an error of the request.
-   * Default "ignore".
+   * UNSUPPORTED_FIELDS: whether a unit_multiplier of more than ten years is ignored or is an error of the
+   * request. Default "ignore".
    */
   readonly unsupportedFields: UnsupportedFieldsMode;
 }

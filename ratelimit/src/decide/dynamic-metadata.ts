@@ -35,7 +35,8 @@ function describeDescriptor(descriptor: RequestDescriptor): JsonObject {
 function describeLimit(limit: LimitOverride): string {
   const requests = limit.requestsPerUnit === 0 ? [] : [`requests_per_unit:${limit.requestsPerUnit}`];
   const unit = limit.unit === 0 ? [] : [`unit:${unitOfNumber(limit.unit) ?? limit.unit}`];
-  return [...requests, ...unit].join(" ");
+  const multiplier = limit.unitMultiplier === undefined ? [] : [`unit_multiplier:{value:${limit.unitMultiplier}}`];
+  return [...requests, ...unit, ...multiplier].join(" ");
 }
 
 /** Deep merge, in descriptor order, of the metadata of counted limits that passed. */

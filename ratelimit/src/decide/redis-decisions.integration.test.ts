@@ -152,6 +152,25 @@ describe("decide() over Redis", () => {
     expect(await stored("a_x_999960")).toEqual(["100000000000000010"]);
   });
 
+  it("decide() counts the windows of several units that requests bring along", async () => {
+    const { fixture, stored } = open("multiplied", { a: [1, "minute"] }, {});
+    const outcome = async (unitMultiplier: number) => {
+      const call = new WaitingCall();
+      const override = { requestsPerUnit: 2, unit: 2, unitMultiplier };
+      fixture.decider.decide(
+        { domain: "multiplied", descriptors: [{ entries: entries("a=x"), limit: override }], hitsAddend: 0 },
+        call,
+      );
+      await call.answered;
+      return call.decision.overallCode;
+    };
+    expect([await outcome(5), await outcome(5), await outcome(5)]).toEqual([1, 1, 2]);
+    expect(await stored("a_x_999900")).toEqual(["3"]);
+    const ttl = await redis.ttl("multiplied_a_x_999900");
+    expect(ttl).toBeGreaterThan(300);
+    expect(ttl).toBeLessThanOrEqual(511);
+  });
+
   it.each([
     { stops: false, remaining: [9, 8, 7, 6, 5], key2: "15" },
     { stops: true, remaining: [10, 10, 10, 10, 10], key2: "10" },

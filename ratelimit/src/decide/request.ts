@@ -25,18 +25,12 @@ export interface RateLimitRequest {
 export interface RequestDescriptor {
   /** Keys and values are case-sensitive and may be empty. */
   readonly entries: readonly Entry[];
-  /** A limit that the caller brings along. */
-  readonly limit?: RequestLimit | undefined;
+  /** A limit that the caller brings along; `unit` is the number of envoy.type.v3.RateLimitUnit, or 7 for WEEK. */
+  readonly limit?: LimitOverride | undefined;
   /** Hits of this descriptor; 0 asks without counting. Absent means the addend of the request. */
   readonly hitsAddend?: bigint | number | undefined;
   /** Gives the hits back instead of adding them. */
   readonly isNegativeHits?: boolean;
-}
-
-/** A limit of a caller; `unit` is the number of envoy.type.v3.RateLimitUnit, or 7 for WEEK. */
-export interface RequestLimit extends LimitOverride {
-  /** Units in a window. Only one is supported; 0 and absent mean 1. */
-  readonly unitMultiplier?: number | undefined;
 }
 
 /**

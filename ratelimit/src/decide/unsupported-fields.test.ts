@@ -8,6 +8,9 @@ import type { RequestDescriptor } from "./request.ts";
 
 const KEY = entries("key=x");
 
+/** Minutes of more than ten years. */
+const TOO_LONG = 5_256_001;
+
 interface Line {
   readonly message: string;
   readonly fields: unknown;
@@ -31,17 +34,19 @@ function fixture(unsupportedFields: UnsupportedFieldsMode): { decider: DeciderFi
 }
 
 describe("decide() and fields that are not supported", () => {
-  it("decide() ignores a unit_multiplier above 1, and counts the calls that have one", () => {
+  it("decide() ignores a unit_multiplier of more than ten years, and counts the calls that have one", () => {
     const { decider } = fixture("ignore");
-    expect(decider.decide({ descriptors: [withMultiplier(15)] }).decision).toMatchObject({
-      statuses: [{ currentLimit: { requestsPerUnit: 5, unit: 2 }, limitRemaining: 4 }],
-    });
+    const [status] = decider.decide({ descriptors: [withMultiplier(TOO_LONG)] }).decision.statuses;
+    expect(status).toMatchObject({ currentLimit: { requestsPerUnit: 5, unit: 2 }, limitRemaining: 4 });
+    expect(status?.currentLimit).not.toHaveProperty("unitMultiplier");
+    expect(status?.durationUntilResetSeconds).toBeLessThanOrEqual(60);
     expect(decider.counted()).toMatchObject({ "unsupported_field.unit_multiplier": 1 });
   });
 
   it.each<[string, RequestDescriptor]>([
     ["no such field", { entries: KEY }],
     ["a unit_multiplier of 1", withMultiplier(1)],
+    ["a unit_multiplier of ten years", withMultiplier(TOO_LONG - 1)],
     ["a unit_multiplier of 0", withMultiplier(0)],
   ])("decide() neither counts nor rejects a request with %s", (_what, each) => {
     const { decider, lines } = fixture("error");
@@ -52,9 +57,9 @@ describe("decide() and fields that are not supported", () => {
 
   it.each([
     [
-      withMultiplier(2),
+      withMultiplier(TOO_LONG),
       "unit_multiplier",
-      "rate limit override must not have a unit_multiplier above 1, it is not supported",
+      "rate limit override must not have a window longer than ten years, its unit_multiplier is too large",
     ],
   ])("decide() rejects %j with UNSUPPORTED_FIELDS=error, and counts nothing but that", (each, field, message) => {
     const { decider, lines } = fixture("error");
@@ -71,13 +76,13 @@ describe("decide() and fields that are not supported", () => {
     const { decider, lines } = fixture("ignore");
     const message = "Ignored a field that is not supported";
     const ask = (...descriptors: RequestDescriptor[]): void => void decider.decide({ descriptors });
-    ask(withMultiplier(2));
-    ask(withMultiplier(2));
+    ask(withMultiplier(TOO_LONG));
+    ask(withMultiplier(TOO_LONG));
     decider.nowMs += 59_999;
-    ask(withMultiplier(2));
+    ask(withMultiplier(TOO_LONG));
     expect(lines).toEqual([{ message, fields: { field: "unit_multiplier", domain: "domain" } }]);
     decider.nowMs += 1;
-    ask(withMultiplier(2));
+    ask(withMultiplier(TOO_LONG));
     expect(lines.slice(1)).toEqual([{ message, fields: { field: "unit_multiplier", domain: "domain", repeats: 2 } }]);
   });
 });

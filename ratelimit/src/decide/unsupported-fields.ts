@@ -1,10 +1,12 @@
-// Fields of requests that this service does not support. They are ignored, but
-// counted and logged, or the call is rejected.
+// Fields of requests that this service does not support: multipliers that make a window longer than
+// ten years. They are ignored, but counted and logged, or the call is rejected.
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import { DecideError, type UnsupportedFieldsMode } from "./decider.ts";
+import type { LimitOverride } from "@weir/limits/rules/rule";
+import { unitOfNumber, windowSecondsOf } from "@weir/limits/model/unit";
 import type { RateLimitRequest } from "./request.ts";
 
 /** Shortest time between two log lines about the same field, in milliseconds. */
@@ -18,7 +20,7 @@ type UnsupportedField = keyof ServiceStatistics["unsupportedFields"];
 
 /** The reason for the caller of a call that is rejected. */
 const REJECTION: Readonly<Record<UnsupportedField, string>> = {
-  unit_multiplier: "rate limit override must not have a unit_multiplier above 1, it is not supported",
+  unit_multiplier: "rate limit override must not have a window longer than ten years, its unit_multiplier is too large",
 };
 
 /** Dependencies of the check. `monotonicMs` is a clock that only goes forward. */
@@ -43,7 +45,7 @@ export class UnsupportedFields {
   /** Counts each of the fields that the request has; the error when they are not to be ignored. */
   check(request: RateLimitRequest): DecideError | undefined {
     for (const { limit } of request.descriptors)
-      if (limit?.unitMultiplier !== undefined && limit.unitMultiplier > 1)
+      if (limit?.unitMultiplier !== undefined && limit.unitMultiplier > 1 && isTooLong(limit, limit.unitMultiplier))
         return this.#note("unit_multiplier", request.domain);
     return undefined;
   }
@@ -54,4 +56,9 @@ export class UnsupportedFields {
     this.#warnings.warn("Ignored a field that is not supported", { field, domain: domain.slice(0, DOMAIN_MAX) }, field);
     return undefined;
   }
+}
+
+function isTooLong({ unit }: LimitOverride, multiplier: number): boolean {
+  const known = unitOfNumber(unit);
+  return known !== undefined && windowSecondsOf(known, multiplier) === undefined;
 }

@@ -67,7 +67,7 @@ export function readDecideSettings(read: EnvReader, backend: BackendSettings["ki
       default: "ignore",
       choices: ["ignore", "error"],
       effect:
-        "What happens to requests with a unit_multiplier above 1 in a limit: ignore counts them as if they had none and warns once a minute; error answers INVALID_ARGUMENT.",
+        "What happens to requests whose limit has a unit_multiplier of more than ten years: ignore counts them as if they had none and warns once a minute; error answers INVALID_ARGUMENT.",
     }),
   };
 }

@@ -44,6 +44,7 @@ function limitMessage(limit: RuleLimit): RateLimitResponse_RateLimit {
   const message = create(RateLimitResponse_RateLimitSchema);
   message.requestsPerUnit = limit.requestsPerUnit;
   message.unit = limit.unit as RateLimitResponse_RateLimit_Unit; // The decision has the wire's numbers.
+  if (limit.unitMultiplier !== undefined) message.unitMultiplier = limit.unitMultiplier;
   message.name = limit.name;
   return message;
 }

@@ -30,6 +30,16 @@ describe("new MemoryCounter()", () => {
     expect(await count(counter, check("c", 0))).toEqual([0]);
   });
 
+  it("count() refuses a 65th length of windows until one of the others has ended", async () => {
+    let nowMs = 0;
+    const counter = new MemoryCounter({ maxKeys: 1000 }, { clock: () => nowMs });
+    for (let length = 1; length <= 64; length++) expect(await count(counter, check("a", 1, 0, length))).toEqual([1]);
+    await expect(count(counter, check("a", 1, 0, 65))).rejects.toMatchObject({ code: "STORE_FULL" });
+    expect(await read(counter, check("a", 1, 0, 65))).toEqual([0]);
+    nowMs = 1000;
+    expect(await count(counter, check("a", 1, 0, 65))).toEqual([1]);
+  });
+
   it("read() needs no room when the table is full", async () => {
     const counter = new MemoryCounter({ maxKeys: 1 });
     await count(counter, check("a", 3));

@@ -19,7 +19,7 @@ export interface MemoryCounterOptions {
 
 /** What the counter takes from its process; tests replace it. */
 export interface MemoryCounterDeps {
-  /** Milliseconds since the epoch; called only when the table is full. */
+  /** Milliseconds since the epoch; called only when the table is full, or has too many lengths of windows. */
   readonly clock: () => number;
   /** Of the hash that distributes the keys; a secret. */
   readonly seed: HashSeed;
@@ -36,6 +36,12 @@ interface Window {
  * the latest. Beyond it the latest is dropped.
  */
 const WINDOWS_MAX = 4;
+
+/**
+ * Most lengths of windows: requests may bring limits of any. Each takes 80 KiB at least, so beyond it keys
+ * of a further length are refused, as with a full table.
+ */
+const LENGTHS_MAX = 64;
 
 /** The memory backend. */
 export class MemoryCounter implements Counter {
@@ -73,10 +79,10 @@ export class MemoryCounter implements Counter {
 
   read(batch: CountBatch): void {
     for (const check of batch.checks) {
-      const { counts } = this.#windowOf(check);
+      const counts = this.#windowOf(check)?.counts;
       this.#key.set(check.key);
-      const place = counts.find(this.#key);
-      check.after = place === 0 ? 0 : counts.count(place);
+      const place = counts?.find(this.#key) ?? 0;
+      check.after = counts === undefined || place === 0 ? 0 : counts.count(place);
     }
     batch.counted();
   }
@@ -86,7 +92,8 @@ export class MemoryCounter implements Counter {
    * full.
    */
   #increment(check: CountedCheck): boolean {
-    const { counts } = this.#windowOf(check);
+    const counts = this.#windowOf(check)?.counts;
+    if (counts === undefined) return false;
     const { addend } = check;
     this.#key.set(check.key);
     const place = counts.find(this.#key);
@@ -100,9 +107,13 @@ export class MemoryCounter implements Counter {
     return true;
   }
 
-  #windowOf({ windowSeconds, windowStartSeconds }: CountedCheck): Window {
+  /** The window of a check; undefined when there are too many lengths. */
+  #windowOf({ windowSeconds, windowStartSeconds }: CountedCheck): Window | undefined {
     const windows = this.#windows.get(windowSeconds);
-    if (windows === undefined) return this.#begin(windowStartSeconds, windowSeconds, []);
+    if (windows === undefined) {
+      if (this.#windows.size >= LENGTHS_MAX) this.#dropOthers(this.#clock() / 1000);
+      return this.#windows.size >= LENGTHS_MAX ? undefined : this.#begin(windowStartSeconds, windowSeconds, []);
+    }
     for (const window of windows) if (window.startSeconds === windowStartSeconds) return window;
     return this.#begin(windowStartSeconds, windowSeconds, windows);
   }

@@ -1,7 +1,7 @@
 // The keys that the cache of expiries knows, and those that it forgets.
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { ExpiryCache, type HashedKey } from "./expiry-cache.ts";
+import { ExpiryCache, type HashedKey, lifetimeSeconds } from "./expiry-cache.ts";
 
 /** Keys of one bucket, whatever the number of buckets. */
 function keys(number: number): readonly HashedKey[] {
@@ -46,6 +46,30 @@ describe("ExpiryCache", () => {
     const added = Array.from({ length: 100_000 }, (_, index) => hashed(`domain_user_${index}_1790000000`));
     for (const key of added) cache.add(key, 60);
     expect(added.filter((key) => cache.covers(key, 60)).length).toBeGreaterThan(99_990);
+  });
+
+  it("lifetimeSeconds() is that of the unit, or so long that a class covers all below it", () => {
+    const units = [1, 60, 3600, 86_400, 604_800, 2_592_000, 31_536_000];
+    expect(units.map(lifetimeSeconds)).toEqual(units);
+    expect([2, 30, 45, 61, 300, 63, 315_360_000].map(lifetimeSeconds)).toEqual([
+      3,
+      31,
+      127,
+      127,
+      511,
+      127,
+      2 ** 29 - 1,
+    ]);
+    const windows = [...units, 2, 30, 45, 61, 300, 3599, 3601, 5_184_000, 63_072_000, 315_360_000];
+    for (const sent of windows) {
+      for (const window of windows) {
+        const cache = new ExpiryCache(2);
+        cache.add(hashed("a"), sent);
+        const isCovered = cache.covers(hashed("a"), window);
+        expect(isCovered && lifetimeSeconds(sent) < window, `${sent} for ${window}`).toBe(false);
+        if (sent === window) expect(isCovered).toBe(true);
+      }
+    }
   });
 
   it("covers() denies when the expiry was sent for a shorter window", () => {

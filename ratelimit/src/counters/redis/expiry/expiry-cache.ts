@@ -1,5 +1,6 @@
 // Caches the keys for which this process has sent an expiry, by their hash: one in 10^7 is taken for
 // another, which the reply to its first increment shows. Forgetting one costs one more EXPIRE.
+import { UNIT_SECONDS } from "@weir/limits/model/unit";
 
 /** A key whose expiry has to be sent once more. */
 export interface KeyExpiry {
@@ -21,8 +22,13 @@ const BUCKETS = 65_536;
 /** Entries of a bucket, half of a cache line. */
 const BUCKET_SIZE = 8;
 
-/** The bits of an entry that are a window, as the number of bits of its seconds; the others are a tag. */
+/** The bits of an entry that are the class of a window; the others are a tag. */
 const WINDOW_MASK = 0x1f;
+
+/** By class, the window of the unit that has so many bits: no two units have the same number, or follow each other. */
+const UNIT_OF_CLASS: readonly (number | undefined)[] = Array.from({ length: WINDOW_MASK + 1 }, (_, bits) =>
+  Object.values(UNIT_SECONDS).find((seconds) => 32 - Math.clz32(seconds) === bits),
+);
 
 /** The keys whose expiry was sent, as far as cached. */
 export class ExpiryCache {
@@ -42,11 +48,11 @@ export class ExpiryCache {
   /**
    * Whether the expiry that was sent covers a window of this length. The unit of a limit is not in
    * the key: where two windows begin together, a key that was to live for a minute may have to live
-   * for an hour. No two units have the same number of bits.
+   * for an hour.
    */
   covers(key: HashedKey, windowSeconds: number): boolean {
     const at = this.#find(key);
-    return at >= 0 && ((this.#entries[at] ?? 0) & WINDOW_MASK) >= bitsOf(windowSeconds);
+    return at >= 0 && ((this.#entries[at] ?? 0) & WINDOW_MASK) >= classOf(windowSeconds);
   }
 
   /** Adds a key whose expiry is being sent; the oldest one of its bucket is forgotten. */
@@ -55,7 +61,7 @@ export class ExpiryCache {
     const first = this.#bucketOf(key);
     const present = this.#find(key);
     this.#entries.copyWithin(first + 1, first, present >= 0 ? present : first + BUCKET_SIZE - 1);
-    this.#entries[first] = (key.tag & ~WINDOW_MASK) | bitsOf(windowSeconds);
+    this.#entries[first] = (key.tag & ~WINDOW_MASK) | classOf(windowSeconds);
   }
 
   /** Removes a key whose write failed or which the server has lost. */
@@ -84,7 +90,21 @@ export class ExpiryCache {
   }
 }
 
-/** Number of bits of a window in seconds, at most 25 for a year. */
-function bitsOf(windowSeconds: number): number {
-  return 32 - Math.clz32(windowSeconds);
+/**
+ * How long a key has to live for a window, in seconds. A window of one unit lives for its length; any
+ * other for the longest time of its class, so that a class covers all below it.
+ */
+export function lifetimeSeconds(windowSeconds: number): number {
+  const windowClass = classOf(windowSeconds);
+  return UNIT_OF_CLASS[windowClass] === windowSeconds ? windowSeconds : 2 ** windowClass - 1;
+}
+
+/**
+ * The class of a window: the number of bits of its seconds, at most 29 for ten years. A class has one unit
+ * and nothing else, or other windows only: those with the bits of a unit are in the next one.
+ */
+function classOf(windowSeconds: number): number {
+  const bits = 32 - Math.clz32(windowSeconds);
+  const unit = UNIT_OF_CLASS[bits];
+  return unit === undefined || unit === windowSeconds ? bits : bits + 1;
 }

@@ -16,7 +16,7 @@ import { StartWait } from "../../start-wait.ts";
 import { Availability } from "./availability.ts";
 import { connectionError, overloadError, replyError } from "../store-errors.ts";
 import type { BatchContext, CommandBatch } from "../batch/command-batch.ts";
-import type { KeyExpiry } from "../expiry/expiry-cache.ts";
+import { type KeyExpiry, lifetimeSeconds } from "../expiry/expiry-cache.ts";
 
 /** Most checks without an answer; each keeps a call of some hundred bytes in memory. */
 const PENDING_MAX_CHECKS = 100_000;
@@ -65,7 +65,7 @@ export class RedisServer implements Deployment, PooledConnectionListener {
     this.#context = {
       merger,
       expiries,
-      expirySeconds: (windowSeconds) => windowSeconds + Math.floor(random() * jitterSeconds),
+      expirySeconds: (windowSeconds) => lifetimeSeconds(windowSeconds) + Math.floor(random() * jitterSeconds),
       replyError: (cause) => replyError(this.#address.text, cause),
       ...(events !== undefined && { isRefusal: (error: Error) => events.isRefusal(error) }),
       completed: (batch) => this.#complete(batch),

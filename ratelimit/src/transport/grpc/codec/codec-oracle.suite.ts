@@ -52,11 +52,16 @@ export function randomDecision(): fc.Arbitrary<Decision> {
   const text = fc.oneof(fc.string({ maxLength: 20 }), fc.string({ maxLength: 60, unit: "grapheme" }));
   const code = fc.constantFrom(1 as const, 2 as const);
   const uint32 = fc.oneof(fc.nat({ max: 300 }), fc.nat({ max: 2 ** 32 - 1 }));
+  const multiplier = fc.oneof(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 1, max: 2 ** 32 - 1 }));
   const status = fc.record({
     code,
-    currentLimit: fc.option(fc.record({ requestsPerUnit: uint32, unit: fc.nat({ max: 7 }), name: text }), {
-      nil: undefined,
-    }),
+    currentLimit: fc.option(
+      fc.record(
+        { requestsPerUnit: uint32, unit: fc.nat({ max: 7 }), unitMultiplier: multiplier, name: text },
+        { requiredKeys: ["requestsPerUnit", "unit", "name"] },
+      ),
+      { nil: undefined },
+    ),
     limitRemaining: uint32,
     durationUntilResetSeconds: fc.option(uint32, { nil: undefined }),
   });

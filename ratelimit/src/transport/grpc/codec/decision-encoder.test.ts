@@ -54,6 +54,13 @@ describe("DecisionEncoder", () => {
     );
   });
 
+  it("encode() writes the units in a window after the name", () => {
+    const limit: RuleLimit = { requestsPerUnit: 300, unit: 2, unitMultiplier: 300, name: "n" };
+    expect(encode(withLimit(limit))).toBe(
+      "0801" + "121a" + "0801" + "120d" + "08ac02" + "1002" + "1a016e" + "220308ac02" + "18ac02" + "22040880f524",
+    );
+  });
+
   it.each<[string, Decision]>([
     ["no status", { ...PLAIN_OK, statuses: [] }],
     ["a status without a limit", PLAIN_OK],

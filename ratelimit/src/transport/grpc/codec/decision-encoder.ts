@@ -32,6 +32,8 @@ const DURATION_SECONDS = 0x08;
 const REQUESTS_PER_UNIT = 0x08;
 const UNIT = 0x10;
 const NAME = 0x1a;
+const UNIT_MULTIPLIER = 0x22;
+const WRAPPED_VALUE = 0x08;
 
 /** Tags of HeaderValue. */
 const HEADER_KEY = 0x0a;
@@ -92,10 +94,14 @@ function writeStatus(target: Buffer, offset: number, status: DescriptorStatus): 
 
 /** Bytes that a limit takes at most. */
 function limitMaxBytes({ name }: RuleLimit): number {
-  return 2 * (1 + VARINT_32_MAX_BYTES) + stringMaxBytes(name);
+  return 3 * (1 + VARINT_32_MAX_BYTES) + 2 + stringMaxBytes(name);
 }
 
-function writeLimit(target: Buffer, offset: number, { requestsPerUnit, unit, name }: RuleLimit): number {
+function writeLimit(
+  target: Buffer,
+  offset: number,
+  { requestsPerUnit, unit, unitMultiplier, name }: RuleLimit,
+): number {
   let at = offset;
   if (requestsPerUnit !== 0) {
     target[at] = REQUESTS_PER_UNIT;
@@ -105,7 +111,11 @@ function writeLimit(target: Buffer, offset: number, { requestsPerUnit, unit, nam
     target[at] = UNIT;
     at = writeVarint(target, at + 1, unit);
   }
-  return name === "" ? at : writeString(target, at, NAME, name);
+  if (name !== "") at = writeString(target, at, NAME, name);
+  if (unitMultiplier === undefined) return at;
+  target[at] = UNIT_MULTIPLIER;
+  target[at + 2] = WRAPPED_VALUE;
+  return closeDelimited(target, at + 2, writeVarint(target, at + 3, unitMultiplier));
 }
 
 function headerMaxBytes({ key, value }: HeaderToAdd): number {

@@ -1,8 +1,8 @@
 // Decodes a RateLimitRequest into the object that the decider wants, without a library: it is the
 // first step of every decision.
-import type { Entry } from "@weir/limits/rules/rule";
+import type { Entry, LimitOverride } from "@weir/limits/rules/rule";
 
-import type { RateLimitRequest, RequestDescriptor, RequestLimit } from "../../../decide/request.ts";
+import type { RateLimitRequest, RequestDescriptor } from "../../../decide/request.ts";
 import { KnownStrings } from "./known-strings.ts";
 import { MalformedMessage } from "@weir/http2/grpc/malformed-message";
 import { DELIMITED, VARINT, WireReader } from "./wire-reader.ts";
@@ -104,7 +104,7 @@ export class RequestDecoder {
     }
     const outerEnd = reader.enter();
     let entries: Entry[] | undefined;
-    let limit: RequestLimit | undefined;
+    let limit: LimitOverride | undefined;
     let hitsAddend: number | undefined;
     let isNegativeHits = false;
     while (reader.at < reader.end) {
@@ -158,7 +158,7 @@ export class RequestDecoder {
   }
 
   /** A second limit of a descriptor is merged into the first: its absent fields change nothing. */
-  #limit(earlier: RequestLimit | undefined): RequestLimit {
+  #limit(earlier: LimitOverride | undefined): LimitOverride {
     const reader = this.#reader;
     const outerEnd = reader.enter();
     let requestsPerUnit = earlier?.requestsPerUnit ?? 0;
