@@ -1,6 +1,8 @@
 // One record per descriptor of a call: first what to count, in the end its status. The same object
 // is counted and answered, so a decision needs one object per descriptor.
 import type { RuleLimit, RuleMatch } from "../rules/rule.ts";
+import { CALENDAR_MONTH_MAX_SECONDS, type CalendarWindow } from "../window/calendar-month.ts";
+import { secondsUntilReset } from "../window/window.ts";
 import { type Code, type DescriptorStatus, OK } from "./status.ts";
 
 /** Hits of a rule by how they were classified. Whole numbers that only grow. */
@@ -102,5 +104,29 @@ export class LimitedCheck implements DescriptorStatus {
 
   get currentLimit(): RuleLimit {
     return this.match.rule.limit;
+  }
+
+  /** Whole seconds until the window ends, at least 1. */
+  secondsUntilReset(nowSeconds: number): number {
+    return secondsUntilReset(nowSeconds, this.windowSeconds);
+  }
+}
+
+/** The same in a calendar month. */
+export class CalendarMonthCheck extends LimitedCheck {
+  readonly #endSeconds: number;
+
+  constructor(match: CountedMatch, key: string, { startSeconds, endSeconds }: CalendarWindow, hits: number) {
+    super(match, key, startSeconds, hits);
+    this.#endSeconds = endSeconds;
+  }
+
+  /** The longest that the month can be: how long its counter has to live. */
+  override get windowSeconds(): number {
+    return CALENDAR_MONTH_MAX_SECONDS;
+  }
+
+  override secondsUntilReset(nowSeconds: number): number {
+    return Math.max(1, this.#endSeconds - nowSeconds);
   }
 }

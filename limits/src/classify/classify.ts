@@ -1,5 +1,4 @@
 // Turns the count of a descriptor into its status, and adds its hits to the counts of its rule.
-import { secondsUntilReset } from "../window/window.ts";
 import type { LimitedCheck } from "./check.ts";
 import { OK, OVER_LIMIT } from "./status.ts";
 
@@ -20,7 +19,7 @@ export function classify(check: LimitedCheck, nearLimitRatio: number, nowSeconds
   const { hits, after } = check;
   // Hits that were withheld from the store are subtracted from its count too.
   const before = after < hits ? BEYOND : after - hits;
-  check.durationUntilResetSeconds = secondsUntilReset(nowSeconds, check.windowSeconds);
+  check.durationUntilResetSeconds = check.secondsUntilReset(nowSeconds);
   if (hits < 0) {
     check.code = OK;
     check.limitRemaining = Math.max(0, limit - after);
@@ -49,7 +48,7 @@ export function classify(check: LimitedCheck, nearLimitRatio: number, nowSeconds
 /** Writes the same for a check whose key the local cache has: its limit is over. */
 export function classifyCached(check: LimitedCheck, nowSeconds: number): void {
   const { attachment: counts } = check.match;
-  check.durationUntilResetSeconds = secondsUntilReset(nowSeconds, check.windowSeconds);
+  check.durationUntilResetSeconds = check.secondsUntilReset(nowSeconds);
   counts.overLimit += check.hits;
   counts.overLimitWithLocalCache += check.hits;
   rejectOrShadow(check, check.hits);
@@ -60,7 +59,7 @@ export function denyUncounted(check: LimitedCheck, nowSeconds: number): void {
   check.decidedBy = "failure mode";
   check.code = check.match.rule.shadowMode ? OK : OVER_LIMIT;
   check.limitRemaining = 0;
-  check.durationUntilResetSeconds = secondsUntilReset(nowSeconds, check.windowSeconds);
+  check.durationUntilResetSeconds = check.secondsUntilReset(nowSeconds);
 }
 
 /**

@@ -18,6 +18,7 @@ import { RuleDecider } from "./rule-decider.ts";
 const PLAIN_OPTIONS: DecideOptions = {
   shadowMode: false,
   quotaMode: false,
+  calendarMonths: false,
   nearLimitRatio: 0.8,
   responseHeaders: undefined,
   ruleHeader: undefined,

@@ -51,6 +51,8 @@ export interface DecideOptions {
   readonly shadowMode: boolean;
   /** QUOTA_MODE: every descriptor counts as a quota. Default false. */
   readonly quotaMode: boolean;
+  /** USE_CALENDAR_MONTH_RATE_LIMIT: the windows of limits per month are months in UTC, not 30 days. Default false. */
+  readonly calendarMonths: boolean;
   /** NEAR_LIMIT_RATIO, 0 to 1: hits above this share of the limit count as near. Default 0.8. */
   readonly nearLimitRatio: number;
   /**

@@ -152,6 +152,21 @@ describe("decide() over Redis", () => {
     expect(await stored("a_x_999960")).toEqual(["100000000000000010"]);
   });
 
+  it("decide() counts in calendar months, and keeps their counters for the longest month", async () => {
+    const { decide, stored } = open(
+      "calendar",
+      { a: [1, "month"] },
+      {
+        nowSeconds: 1_795_446_000,
+        options: { calendarMonths: true },
+      },
+    );
+    expect([(await decide(["a"])).overallCode, (await decide(["a"])).overallCode]).toEqual([1, 2]);
+    expect(await stored("a_x_1793491200")).toEqual(["2"]);
+    expect(await redis.ttl("calendar_a_x_1793491200")).toBeGreaterThan(2_678_300);
+    expect(await redis.ttl("calendar_a_x_1793491200")).toBeLessThanOrEqual(2_678_400);
+  });
+
   it("decide() counts the windows of several units that requests bring along", async () => {
     const { fixture, stored } = open("multiplied", { a: [1, "minute"] }, {});
     const outcome = async (unitMultiplier: number) => {

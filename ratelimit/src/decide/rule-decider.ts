@@ -3,11 +3,12 @@
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { Check, CountedMatch, HitCounts } from "@weir/limits/classify/check";
-import { LimitedCheck, NO_RULE, UnlimitedCheck } from "@weir/limits/classify/check";
+import { CalendarMonthCheck, LimitedCheck, NO_RULE, UnlimitedCheck } from "@weir/limits/classify/check";
 import { dropReplaced } from "@weir/limits/classify/replaced";
-import { unitOfNumber } from "@weir/limits/model/unit";
+import { UNIT_NUMBERS, unitOfNumber } from "@weir/limits/model/unit";
 import type { DomainRules } from "@weir/limits/rules/domain-rules";
 import type { Entry } from "@weir/limits/rules/rule";
+import { CalendarMonths } from "@weir/limits/window/calendar-month";
 import { CounterKeys } from "@weir/limits/window/counter-key";
 import { windowStartSeconds } from "@weir/limits/window/window";
 import type { CountedRules } from "../config/counted-rules.ts";
@@ -44,12 +45,15 @@ export class RuleDecider implements Decider {
   readonly #context: JobContext;
   readonly #keys: CounterKeys;
   readonly #unsupported: UnsupportedFields;
+  /** Undefined while months have 30 days. */
+  readonly #months: CalendarMonths | undefined;
 
   constructor(deps: DeciderDeps, options: DecideOptions) {
     const { counter, monotonicMs: clock, log } = deps;
     this.#rules = deps.rules;
     this.#keys = new CounterKeys(options.keyPrefix);
     this.#unsupported = new UnsupportedFields(deps, options.unsupportedFields);
+    this.#months = options.calendarMonths ? new CalendarMonths() : undefined;
     this.#context = {
       ...deps,
       options,
@@ -131,6 +135,11 @@ export class RuleDecider implements Decider {
     nowSeconds: number,
   ): Check {
     if (match.rule.unlimited) return new UnlimitedCheck(match, hits);
+    const { unit, unitMultiplier } = match.rule.limit;
+    if (this.#months !== undefined && unit === UNIT_NUMBERS.MONTH && unitMultiplier === undefined) {
+      const month = this.#months.at(nowSeconds);
+      return new CalendarMonthCheck(match, this.#keys.key(rules, match, entries, month.startSeconds), month, hits);
+    }
     const startSeconds = windowStartSeconds(nowSeconds, match.rule.windowSeconds);
     return new LimitedCheck(match, this.#keys.key(rules, match, entries, startSeconds), startSeconds, hits);
   }

@@ -27,6 +27,11 @@ export function readDecideSettings(read: EnvReader, backend: BackendSettings["ki
       default: false,
       effect: "Treats every limit as a quota: a call fails only when all are used up.",
     }),
+    calendarMonths: read.boolean("USE_CALENDAR_MONTH_RATE_LIMIT", {
+      default: false,
+      effect:
+        "Limits per month count in calendar months, which begin on the 1st at 00:00 UTC; otherwise a month is 30 days. One of several months is not changed.",
+    }),
     nearLimitRatio: read.ratio("NEAR_LIMIT_RATIO", {
       default: 0.8,
       effect: "Share of a limit above which hits count as near_limit.",

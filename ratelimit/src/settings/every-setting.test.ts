@@ -325,6 +325,7 @@ const COUNTERS: readonly Row[] = [
     path: "decide.stopIncrementsWhenOver",
     expected: true,
   },
+  { names: "USE_CALENDAR_MONTH_RATE_LIMIT", value: "true", path: "decide.calendarMonths", expected: true },
   { names: "CACHE_KEY_PREFIX", value: "p:", path: "decide.keyPrefix", expected: "p:" },
   { names: "BACKEND_FAILURE_MODE", value: "deny", path: "decide.failureMode", expected: "deny" },
   { names: "UNSUPPORTED_FIELDS", value: "error", path: "decide.unsupportedFields", expected: "error" },

@@ -100,6 +100,7 @@ export const DATA_PLANE_SETTINGS: readonly DataPlaneSetting[] = [
   { names: ["ALTSTORE_TLS_SKIP_HOSTNAME_VERIFICATION", "MEMCACHE_TLS_SKIP_HOSTNAME_VERIFICATION"] },
   { names: ["SHADOW_MODE"] },
   { names: ["QUOTA_MODE"] },
+  { names: ["USE_CALENDAR_MONTH_RATE_LIMIT"] },
   { names: ["NEAR_LIMIT_RATIO"] },
   { names: ["LIMIT_RESPONSE_HEADERS_ENABLED"] },
   { names: ["LIMIT_LIMIT_HEADER"] },

@@ -1,6 +1,7 @@
 // Caches the keys for which this process has sent an expiry, by their hash: one in 10^7 is taken for
 // another, which the reply to its first increment shows. Forgetting one costs one more EXPIRE.
 import { UNIT_SECONDS } from "@weir/limits/model/unit";
+import { CALENDAR_MONTH_MAX_SECONDS } from "@weir/limits/window/calendar-month";
 
 /** A key whose expiry has to be sent once more. */
 export interface KeyExpiry {
@@ -22,12 +23,20 @@ const BUCKETS = 65_536;
 /** Entries of a bucket, half of a cache line. */
 const BUCKET_SIZE = 8;
 
+/** The class of calendar months: one more than the bits of 30 days. */
+const CALENDAR_MONTH_CLASS = 23;
+
 /** The bits of an entry that are the class of a window; the others are a tag. */
 const WINDOW_MASK = 0x1f;
 
-/** By class, the window of the unit that has so many bits: no two units have the same number, or follow each other. */
+/**
+ * By class, the window of the unit that has so many bits: no two units have the same number. Calendar
+ * months are in the class after that of 30 days.
+ */
 const UNIT_OF_CLASS: readonly (number | undefined)[] = Array.from({ length: WINDOW_MASK + 1 }, (_, bits) =>
-  Object.values(UNIT_SECONDS).find((seconds) => 32 - Math.clz32(seconds) === bits),
+  bits === CALENDAR_MONTH_CLASS
+    ? CALENDAR_MONTH_MAX_SECONDS
+    : Object.values(UNIT_SECONDS).find((seconds) => 32 - Math.clz32(seconds) === bits),
 );
 
 /** The keys whose expiry was sent, as far as cached. */
@@ -101,10 +110,15 @@ export function lifetimeSeconds(windowSeconds: number): number {
 
 /**
  * The class of a window: the number of bits of its seconds, at most 29 for ten years. A class has one unit
- * and nothing else, or other windows only: those with the bits of a unit are in the next one.
+ * and nothing else, or other windows only: those with the bits of a unit are in the next one that has none.
  */
 function classOf(windowSeconds: number): number {
-  const bits = 32 - Math.clz32(windowSeconds);
-  const unit = UNIT_OF_CLASS[bits];
-  return unit === undefined || unit === windowSeconds ? bits : bits + 1;
+  let windowClass = 32 - Math.clz32(windowSeconds);
+  while (!isIn(windowSeconds, windowClass)) windowClass += 1;
+  return windowClass;
+}
+
+function isIn(windowSeconds: number, windowClass: number): boolean {
+  const unit = UNIT_OF_CLASS[windowClass];
+  return unit === undefined || unit === windowSeconds;
 }

@@ -1,9 +1,11 @@
-// Windows of several units, which limits of requests have: keys, counts and resets over memory counters.
+// Windows of several units, which limits of requests have, and of calendar months: keys, counts and
+// resets over memory counters.
 import { configuration, descriptor, entries, limit } from "@weir/limits/rules/configuration.suite";
 import { describe, expect, it } from "vitest";
 
 import { MemoryCounter } from "../counters/memory/memory-counter.ts";
 import type { CountBatch } from "../counters/counter.ts";
+import type { DecideOptions } from "./decider.ts";
 import { DeciderFixture } from "./decider.suite.ts";
 
 /** 2026-11-23 15:00:00 UTC. */
@@ -32,10 +34,10 @@ class KeyKeepingCounter extends MemoryCounter {
   }
 }
 
-function open() {
+function open(options: Partial<DecideOptions> = {}) {
   const counter = new KeyKeepingCounter({ maxKeys: 100 });
-  const configs = [configuration("domain", [descriptor({ key: "other", rateLimit: limit(10, "minute") })])];
-  return { counter, fixture: new DeciderFixture({ configs, counter }) };
+  const configs = [configuration("domain", [descriptor({ key: "month", rateLimit: limit(1, "month") })])];
+  return { counter, fixture: new DeciderFixture({ configs, counter, options }) };
 }
 
 describe("decide() and a unit_multiplier", () => {
@@ -87,5 +89,45 @@ describe("decide() and a unit_multiplier", () => {
       ]);
       expect(counter.keys).toEqual([`domain_key_x_${start}`]);
     }
+  });
+});
+
+describe("decide() and months", () => {
+  it.each([
+    { calendarMonths: true, start: 1_793_491_200, reset: 637_200 },
+    { calendarMonths: false, start: 1_793_664_000, reset: 810_000 },
+  ])("decide() counts from $start when calendarMonths is $calendarMonths", ({ calendarMonths, start, reset }) => {
+    const { fixture, counter } = open({ calendarMonths });
+    fixture.nowMs = T0_MS;
+    for (const override of [undefined, { requestsPerUnit: 1, unit: 5 }]) {
+      const { decision } = fixture.decide({ descriptors: [{ entries: entries("month=x"), limit: override }] });
+      expect(decision.statuses).toMatchObject([{ durationUntilResetSeconds: reset }]);
+      expect(decision.statuses[0]?.currentLimit).toEqual({ requestsPerUnit: 1, unit: 5, name: "" });
+      expect(counter.keys).toEqual([`domain_month_x_${start}`]);
+    }
+  });
+
+  it("decide() counts anew on the first of the next calendar month, and as before in several months", () => {
+    const { fixture, counter } = open({ calendarMonths: true });
+    const decide = (unitMultiplier?: number) =>
+      fixture.decide({
+        descriptors: [
+          {
+            entries: entries("month=x"),
+            ...(unitMultiplier && { limit: { requestsPerUnit: 1, unit: 5, unitMultiplier } }),
+          },
+        ],
+      }).decision;
+    fixture.nowMs = T0_MS + 637_199_999;
+    expect([decide().overallCode, decide()]).toMatchObject([
+      1,
+      { overallCode: 2, statuses: [{ durationUntilResetSeconds: 1 }] },
+    ]);
+    fixture.nowMs += 1;
+    expect(decide()).toMatchObject({ overallCode: 1, statuses: [{ durationUntilResetSeconds: 31 * 86_400 }] });
+    expect(counter.keys).toEqual(["domain_month_x_1796083200"]);
+    expect(decide().overallCode).toBe(2);
+    expect(decide(2).statuses).toMatchObject([{ durationUntilResetSeconds: 2_764_800 }]);
+    expect(counter.keys).toEqual(["domain_month_x_1793664000"]);
   });
 });
