@@ -77,7 +77,7 @@ function controlPlaneSettings({ namespace, fleet, spec: { controlPlane = {} }, o
   const { address, serverName } = controlPlane;
   const isPlaintext = controlPlane.plaintext ?? (address === undefined && options.controlPlane.isPlaintext);
   return {
-    CONFIG_TYPE: "GRPC_XDS_DELTA",
+    CONFIG_TYPE: "GRPC_XDS_SOTW",
     CONFIG_GRPC_XDS_NODE_METADATA: `namespace=${namespace},pod=$(CONFIG_GRPC_XDS_NODE_ID),fleet=${fleet}`,
     CONFIG_GRPC_XDS_SERVER_URL: address ?? options.controlPlane.address,
     CONFIG_GRPC_XDS_SERVER_USE_TLS: !isPlaintext,
