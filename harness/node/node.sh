@@ -14,7 +14,7 @@ for address in $NODE_ADDRESSES; do
   case $address in *:*) ip addr add "$address" dev eth0 nodad ;; *) ip addr add "$address" dev eth0 ;; esac
 done
 ip link set eth0 up
-# Nobody else is in this network, so an address need not be tried before it is used.
+# No other machine is in this network, so an address need not be probed before it is used.
 sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 net.ipv6.conf.default.accept_dad=0
 for host in $HOST_ADDRESSES; do
   case $host in *:*) ip -6 route add default via "$host" ;; *) ip route add default via "$host" ;; esac

@@ -1,6 +1,6 @@
 // Runs long work in slices, between which calls, probes and timers are served.
 
-/** Length of a slice unless told, in milliseconds: short for a probe, long enough that turns are cheap. */
+/** Default length of a slice, in milliseconds: short for a probe, long enough that turns are cheap. */
 const SLICE_MS = 10;
 
 /** Takes all steps and returns the result; a slice ends with the first step after its time. */

@@ -58,7 +58,7 @@ export class Revisions {
   }
 }
 
-/** A revision that a pod holds and this replica does not know: the pod can keep it, and nobody can be sent it. */
+/** A revision that a pod holds and this replica does not know: the pod can keep it, and it can be sent to no other. */
 export function foreignRevision(name: string, digest: string): Revision {
   const [namespace = ""] = name.split("/", 1);
   return {

@@ -35,7 +35,7 @@ describe.each<{ families: NodeFamilies; ofPods: readonly string[] }>([
     await (node as RealNode | undefined)?.stop(); // Not there when it did not start.
   });
 
-  it("makes everything ready, and limits whoever comes at any address of a pod", async () => {
+  it("makes everything ready, and limits requests to any address of a pod", async () => {
     await kubectl("wait", "--for=condition=Ready", "rls/ratelimit", WAIT);
     await node.kubectl(["-n", SYSTEM_NAMESPACE, "apply", "-f", "-"], limitManifest("mail", 2));
     await kubectl("wait", "--for=condition=Ready", "rlc/mail", WAIT);

@@ -17,7 +17,7 @@ const FURTHER = "(further)";
 interface Observed {
   readonly name: string;
   readonly help: string;
-  /** Labels beside namespace and name. */
+  /** Labels in addition to namespace and name. */
   readonly labels?: readonly string[];
   /** The number of a resource and the values of its further labels; undefined: it has no series. */
   readonly read: (object: KubernetesObject) => readonly [value: number, ...labels: string[]] | undefined;

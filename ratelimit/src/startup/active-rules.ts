@@ -7,7 +7,7 @@ import { setProblemSteps } from "@weir/limits/validate/validate";
 
 import type { ConfigListener } from "../config/config-source.ts";
 import { ConfigError } from "../config/errors.ts";
-import { inSlices } from "../config/in-slices.ts";
+import { timeSlicedLoad } from "../config/time-sliced-load.ts";
 import type { Health } from "../health/health.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
@@ -56,13 +56,13 @@ export class ActiveRules implements ConfigListener {
     const { store, statistics, health, distribute } = this.#deps;
     const before = this.#rules;
     const options = { ...this.#options, checked: unchangedDomains(configs, before) };
-    const [problem] = await inSlices(setProblemSteps(configs, options));
+    const [problem] = await timeSlicedLoad(setProblemSteps(configs, options));
     if (problem !== undefined) {
       this.#countRejected();
       const name = configs[problem.config]?.name ?? "";
       return new ConfigError("CONFIG_INVALID", `${name}: ${problem.message}`, { problem });
     }
-    const rules = await inSlices(countedRulesSteps(configs, store, before));
+    const rules = await timeSlicedLoad(countedRulesSteps(configs, store, before));
     this.#rules = rules;
     statistics.configLoadSuccess.add(1);
     statistics.configRejected.set(0);
@@ -71,7 +71,7 @@ export class ActiveRules implements ConfigListener {
       this.#first.resolve();
     }
     await distribute?.(configs);
-    await inSlices(dropStatisticsSteps(store, before, rules));
+    await timeSlicedLoad(dropStatisticsSteps(store, before, rules));
     return undefined;
   }
 

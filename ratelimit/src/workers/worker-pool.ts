@@ -189,11 +189,7 @@ export class WorkerPool implements Part {
   }
 
   #numberOf(config: RateLimitConfigModel): number {
-    const known = this.#numbers.get(config);
-    if (known !== undefined) return known;
-    this.#lastNumber += 1;
-    this.#numbers.set(config, this.#lastNumber);
-    return this.#lastNumber;
+    return this.#numbers.getOrInsertComputed(config, () => (this.#lastNumber += 1));
   }
 
   #receive(worker: WorkerProcess, message: FromWorker): void {

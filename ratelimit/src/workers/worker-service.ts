@@ -5,7 +5,7 @@ import { TurnEnd } from "@weir/common/turn/turn-end";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 
 import { type CountedRules, countedRulesSteps, dropStatisticsSteps } from "../config/counted-rules.ts";
-import { inSlices } from "../config/in-slices.ts";
+import { timeSlicedLoad } from "../config/time-sliced-load.ts";
 import type { Counter } from "../counters/counter.ts";
 import { createLocalCache } from "../decide/local-cache/local-cache.ts";
 import { RuleDecider } from "../decide/rule-decider.ts";
@@ -112,9 +112,9 @@ export class WorkerService {
     const wanted = new Set(order);
     for (const number of this.#configs.keys()) if (!wanted.has(number)) this.#configs.delete(number);
     const before = this.#rules.current;
-    const rules = await inSlices(countedRulesSteps(configs, this.store, before));
+    const rules = await timeSlicedLoad(countedRulesSteps(configs, this.store, before));
     this.#rules.current = rules;
-    await inSlices(dropStatisticsSteps(this.store, before, rules));
+    await timeSlicedLoad(dropStatisticsSteps(this.store, before, rules));
   }
 
   /** Replaces the health that callers see: that of the whole service. */

@@ -177,7 +177,7 @@ function writeRules(place: GroupPlace, name: string): string {
   return folder;
 }
 
-/** Writes the rules of a domain that nobody asks about; a rename makes them appear whole. */
+/** Writes the rules of a domain without requests; a rename makes them appear whole. */
 export function writeOtherRules(folder: string, file: number, limit: number): void {
   const rule = (index: number): string =>
     `  - key: user\n    value: user-${index}\n    rate_limit: { unit: hour, requests_per_unit: ${limit} }\n`;

@@ -14,7 +14,7 @@ import { parseRuleFileInSteps, RULE_FILE_MAX_BYTES } from "@weir/limits/rule-fil
 
 import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { ConfigError } from "../errors.ts";
-import { inSlices } from "../in-slices.ts";
+import { timeSlicedLoad } from "../time-sliced-load.ts";
 import {
   type DirectoryState,
   readRuleDirectory,
@@ -209,7 +209,7 @@ export class FileSource implements ConfigSource {
         files.push({ ...known, ...entry });
         continue;
       }
-      const result = await inSlices(parseRuleFileInSteps(name, text));
+      const result = await timeSlicedLoad(parseRuleFileInSteps(name, text));
       if (!result.ok) return reject(result.message, result.at);
       files.push({ ...entry, digest, model: result.model });
     }
@@ -273,7 +273,7 @@ export class FileSource implements ConfigSource {
 async function locationIn({ path, name, digest }: ParsedFile, field: FieldPath): Promise<SourceLocation | undefined> {
   const bytes = await readFile(path).catch(() => undefined);
   if (bytes === undefined || hash("sha256", bytes, "base64") !== digest) return undefined;
-  const result = await inSlices(parseRuleFileInSteps(name, bytes.toString("utf8")));
+  const result = await timeSlicedLoad(parseRuleFileInSteps(name, bytes.toString("utf8")));
   return result.ok ? result.locationOf(field) : undefined;
 }
 

@@ -5,7 +5,7 @@ import { hash } from "node:crypto";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import type { DiscoveryResponse } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 
-import { inSlices } from "../in-slices.ts";
+import { timeSlicedLoad } from "../time-sliced-load.ts";
 import { decodeResponseSteps, type ResponseContent } from "./ads-messages.ts";
 
 /** Decodes the responses of one source, one at a time. */
@@ -15,7 +15,7 @@ export class ResponseDecoder {
 
   async decode(response: DiscoveryResponse): Promise<ResponseContent> {
     const present = new Map<string, RateLimitConfigModel>();
-    const content = await inSlices(
+    const content = await timeSlicedLoad(
       decodeResponseSteps(response, ({ typeUrl, value }, decode) => {
         const digest = `${typeUrl} ${hash("sha256", value, "base64")}`;
         const config = this.#known.get(digest) ?? decode();

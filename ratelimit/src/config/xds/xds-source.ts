@@ -11,7 +11,7 @@ import { ack, type AdsResponse, nack, type ResponseContent, subscription } from 
 import { AdsStream, type StreamStart } from "./ads-stream.ts";
 import { isServerExpired } from "./connection-failure.ts";
 import { HeldResources } from "./delta-messages.ts";
-import { inSlices } from "../in-slices.ts";
+import { timeSlicedLoad } from "../time-sliced-load.ts";
 import { ResponseDecoder } from "./response-decoder.ts";
 import type { XdsOptions } from "./xds-options.ts";
 
@@ -42,7 +42,7 @@ export interface ServerState {
 export interface XdsSourceDeps {
   readonly listener: ConfigListener;
   readonly random: () => number;
-  /** Told at each response, and when a stream or an attempt to connect ends. */
+  /** Called at each response, and when a stream or an attempt to connect ends. */
   readonly onState?: ((state: ServerState) => void) | undefined;
   readonly log: Log;
 }
@@ -241,7 +241,7 @@ export class XdsSource implements ConfigSource {
         ? { ...content, version: response.versionInfo, held: undefined, isPartial: false }
         : content;
     }
-    const content = await inSlices(this.#held.afterSteps(response));
+    const content = await timeSlicedLoad(this.#held.afterSteps(response));
     if (content.kind !== "configs") return content;
     const { held } = content;
     const { version, configs } = held;

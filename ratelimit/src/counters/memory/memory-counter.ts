@@ -39,7 +39,7 @@ const WINDOWS_MAX = 4;
 
 /**
  * Most lengths of windows: requests may bring limits of any. Each takes 80 KiB at least, so beyond it keys
- * of a further length are refused, as with a full table.
+ * of a further length fail, as with a full table.
  */
 const LENGTHS_MAX = 64;
 
