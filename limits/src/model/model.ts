@@ -20,6 +20,8 @@ export interface DescriptorModel {
   readonly value: string;
   /** Absent on rules that only lead to others, and on exemptions. */
   readonly rateLimit?: RateLimitModel;
+  /** Several limits in place of `rateLimit`, each with a name: a call passes when it has room in all. */
+  readonly rateLimits?: readonly RateLimitModel[];
   readonly descriptors: readonly DescriptorModel[];
   readonly shadowMode: boolean;
   readonly detailedMetric: boolean;
@@ -38,6 +40,18 @@ export interface RateLimitModel {
   /** Empty when the limit has no name. */
   readonly name: string;
   readonly replaces: readonly { readonly name: string }[];
+  /** Units in a window; absent means 1. */
+  readonly unitMultiplier?: number;
+  /** As written, such as `token_bucket`; absent means `fixed_window`. */
+  readonly algorithm?: string;
+  /** Capacity of a token bucket in hits; absent means `requestsPerUnit`. */
+  readonly burst?: number;
+  /** Whether the hits of calls that the limit rejects count; absent means only in fixed windows. */
+  readonly countRejectedHits?: boolean;
+  /** IANA name of the time zone that windows of days, weeks, months and years begin in; absent means aligned to the epoch. */
+  readonly timeZone?: string;
+  /** Day of the month, 1 to 31, that windows of months begin on; absent means 1. */
+  readonly monthDay?: number;
 }
 
 /**

@@ -41,7 +41,7 @@ export type RuleFileResult =
       readonly at?: SourceLocation;
     };
 
-const rateLimit = struct<RateLimitModel>({
+const rateLimit = struct<Pick<RateLimitModel, "unit" | "requestsPerUnit" | "unlimited" | "name" | "replaces">>({
   unit: text,
   requestsPerUnit: uint32,
   unlimited: boolean,
@@ -49,7 +49,7 @@ const rateLimit = struct<RateLimitModel>({
   replaces: list(() => struct<RateLimitModel["replaces"][number]>({ name: text })),
 });
 
-const descriptor: Decoder<DescriptorModel> = struct<DescriptorModel>({
+const descriptor: Decoder<DescriptorModel> = struct<Omit<DescriptorModel, "rateLimits">>({
   key: text,
   value: text,
   rateLimit: optional(rateLimit),
