@@ -1,7 +1,7 @@
 // One record per descriptor of a call: first what to count, in the end its status. The same object
 // is counted and answered, so a decision needs one object per descriptor.
 import type { RuleLimit, RuleMatch } from "../rules/rule.ts";
-import { CALENDAR_MONTH_MAX_SECONDS, type CalendarWindow } from "../window/calendar-month.ts";
+import type { CalendarWindow } from "../window/calendar.ts";
 import { secondsUntilReset } from "../window/window.ts";
 import { type Code, type DescriptorStatus, OK } from "./status.ts";
 
@@ -112,18 +112,21 @@ export class LimitedCheck implements DescriptorStatus {
   }
 }
 
-/** The same in a calendar month. */
-export class CalendarMonthCheck extends LimitedCheck {
+/** The same in a window of the calendar. */
+export class CalendarCheck extends LimitedCheck {
   readonly #endSeconds: number;
+  readonly #maxSeconds: number;
 
-  constructor(match: CountedMatch, key: string, { startSeconds, endSeconds }: CalendarWindow, hits: number) {
-    super(match, key, startSeconds, hits);
-    this.#endSeconds = endSeconds;
+  /** `maxSeconds` is that of the calendar windows. */
+  constructor(match: CountedMatch, key: string, window: CalendarWindow, maxSeconds: number, hits: number) {
+    super(match, key, window.startSeconds, hits);
+    this.#endSeconds = window.endSeconds;
+    this.#maxSeconds = maxSeconds;
   }
 
-  /** The longest that the month can be: how long its counter has to live. */
+  /** The longest that a window can be: how long its counter has to live. */
   override get windowSeconds(): number {
-    return CALENDAR_MONTH_MAX_SECONDS;
+    return this.#maxSeconds;
   }
 
   override secondsUntilReset(nowSeconds: number): number {

@@ -3,12 +3,12 @@
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { Check, CountedMatch, HitCounts } from "@weir/limits/classify/check";
-import { CalendarMonthCheck, LimitedCheck, NO_RULE, UnlimitedCheck } from "@weir/limits/classify/check";
+import { CalendarCheck, LimitedCheck, NO_RULE, UnlimitedCheck } from "@weir/limits/classify/check";
 import { dropReplaced } from "@weir/limits/classify/replaced";
 import { UNIT_NUMBERS, unitOfNumber } from "@weir/limits/model/unit";
 import type { DomainRules } from "@weir/limits/rules/domain-rules";
 import type { Entry } from "@weir/limits/rules/rule";
-import { CalendarMonths } from "@weir/limits/window/calendar-month";
+import { CalendarWindows, UTC_MONTHS } from "@weir/limits/window/calendar";
 import { CounterKeys } from "@weir/limits/window/counter-key";
 import { windowStartSeconds } from "@weir/limits/window/window";
 import type { CountedRules } from "../config/counted-rules.ts";
@@ -46,14 +46,14 @@ export class RuleDecider implements Decider {
   readonly #keys: CounterKeys;
   readonly #unsupported: UnsupportedFields;
   /** Undefined while months have 30 days. */
-  readonly #months: CalendarMonths | undefined;
+  readonly #months: CalendarWindows | undefined;
 
   constructor(deps: DeciderDeps, options: DecideOptions) {
     const { counter, monotonicMs: clock, log } = deps;
     this.#rules = deps.rules;
     this.#keys = new CounterKeys(options.keyPrefix);
     this.#unsupported = new UnsupportedFields(deps, options.unsupportedFields);
-    this.#months = options.calendarMonths ? new CalendarMonths() : undefined;
+    this.#months = options.calendarMonths ? new CalendarWindows(UTC_MONTHS) : undefined;
     this.#context = {
       ...deps,
       options,
@@ -138,7 +138,8 @@ export class RuleDecider implements Decider {
     const { unit, unitMultiplier } = match.rule.limit;
     if (this.#months !== undefined && unit === UNIT_NUMBERS.MONTH && unitMultiplier === undefined) {
       const month = this.#months.at(nowSeconds);
-      return new CalendarMonthCheck(match, this.#keys.key(rules, match, entries, month.startSeconds), month, hits);
+      const key = this.#keys.key(rules, match, entries, month.startSeconds);
+      return new CalendarCheck(match, key, month, this.#months.maxSeconds, hits);
     }
     const startSeconds = windowStartSeconds(nowSeconds, match.rule.windowSeconds);
     return new LimitedCheck(match, this.#keys.key(rules, match, entries, startSeconds), startSeconds, hits);

@@ -49,7 +49,7 @@ describe("ExpiryCache", () => {
   });
 
   it("lifetimeSeconds() is that of the unit, or so long that a class covers all below it", () => {
-    const units = [1, 60, 3600, 86_400, 604_800, 2_592_000, 2_678_400, 31_536_000];
+    const units = [1, 60, 3600, 86_400, 604_800, 2_592_000, 2_764_800, 31_536_000];
     expect(units.map(lifetimeSeconds)).toEqual(units);
     expect([2, 30, 45, 61, 300, 63, 315_360_000].map(lifetimeSeconds)).toEqual([
       3,
@@ -76,7 +76,7 @@ describe("ExpiryCache", () => {
     const cache = new ExpiryCache(2);
     const key = hashed("a");
     cache.add(key, 60);
-    const windows = [1, 60, 3600, 86_400, 604_800, 2_678_400, 31_622_400];
+    const windows = [1, 60, 3600, 86_400, 604_800, 2_764_800, 31_622_400];
     expect(windows.map((seconds) => cache.covers(key, seconds))).toEqual([
       true,
       true,

@@ -1,7 +1,7 @@
 // Caches the keys for which this process has sent an expiry, by their hash: one in 10^7 is taken for
 // another, which the reply to its first increment shows. Forgetting one costs one more EXPIRE.
 import { UNIT_SECONDS } from "@weir/limits/model/unit";
-import { CALENDAR_MONTH_MAX_SECONDS } from "@weir/limits/window/calendar-month";
+import { CalendarWindows, UTC_MONTHS } from "@weir/limits/window/calendar";
 
 /** A key whose expiry has to be sent once more. */
 export interface KeyExpiry {
@@ -23,8 +23,11 @@ const BUCKETS = 65_536;
 /** Entries of a bucket, half of a cache line. */
 const BUCKET_SIZE = 8;
 
-/** The class of calendar months: one more than the bits of 30 days. */
+/** The class of calendar months of any time zone: one more than the bits of 30 days. */
 const CALENDAR_MONTH_CLASS = 23;
+
+/** The longest of them. */
+const CALENDAR_MONTH_MAX_SECONDS = new CalendarWindows(UTC_MONTHS).maxSeconds;
 
 /** The bits of an entry that are the class of a window; the others are a tag. */
 const WINDOW_MASK = 0x1f;
