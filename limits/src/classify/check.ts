@@ -3,6 +3,7 @@
 import type { RuleLimit, RuleMatch } from "../rules/rule.ts";
 import type { CalendarWindow } from "../window/calendar.ts";
 import { secondsUntilReset } from "../window/window.ts";
+import type { CellCheck } from "./cell-check.ts";
 import { type Code, type DescriptorStatus, OK } from "./status.ts";
 
 /** Hits of a rule by how they were classified. Whole numbers that only grow. */
@@ -98,6 +99,11 @@ export class LimitedCheck implements DescriptorStatus {
     return "limited";
   }
 
+  /** The same check when its limits are in a cell. */
+  get cell(): CellCheck | undefined {
+    return undefined;
+  }
+
   get windowSeconds(): number {
     return this.match.rule.windowSeconds;
   }
@@ -109,6 +115,16 @@ export class LimitedCheck implements DescriptorStatus {
   /** Whole seconds until the window ends, at least 1. */
   secondsUntilReset(nowSeconds: number): number {
     return secondsUntilReset(nowSeconds, this.windowSeconds);
+  }
+
+  /** Seconds for which a key that is over its limit stays over it; longer where the key is of its window alone. */
+  cacheSeconds(_nowSeconds: number): number {
+    return this.windowSeconds;
+  }
+
+  /** Whether the hits of the call go over the limit, from what was read of the counter. */
+  wouldBeOver(): boolean {
+    return this.hits >= 0 && this.after + this.hits > this.match.rule.limit.requestsPerUnit;
   }
 }
 

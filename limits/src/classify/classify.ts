@@ -1,5 +1,6 @@
 // Turns the count of a descriptor into its status, and adds its hits to the counts of its rule.
 import type { LimitedCheck } from "./check.ts";
+import { nearThreshold } from "./near-threshold.ts";
 import { OK, OVER_LIMIT } from "./status.ts";
 
 /**
@@ -15,6 +16,7 @@ const BEYOND = Number.POSITIVE_INFINITY;
  */
 export function classify(check: LimitedCheck, nearLimitRatio: number, nowSeconds: number): boolean {
   const { rule, attachment: counts } = check.match;
+  if (rule.cell !== undefined && check.cell !== undefined) return check.cell.classify(nearLimitRatio);
   const limit = rule.limit.requestsPerUnit;
   const { hits, after } = check;
   // Hits that were withheld from the store are subtracted from its count too.
@@ -45,10 +47,13 @@ export function classify(check: LimitedCheck, nearLimitRatio: number, nowSeconds
   return true;
 }
 
-/** Writes the same for a check whose key the local cache has: its limit is over. */
+/**
+ * Writes the same for a check whose key the local cache has: its limit is over. The reset of a cell stays: the cache
+ * knew it.
+ */
 export function classifyCached(check: LimitedCheck, nowSeconds: number): void {
   const { attachment: counts } = check.match;
-  check.durationUntilResetSeconds = check.secondsUntilReset(nowSeconds);
+  if (check.cell === undefined) check.durationUntilResetSeconds = check.secondsUntilReset(nowSeconds);
   counts.overLimit += check.hits;
   counts.overLimitWithLocalCache += check.hits;
   rejectOrShadow(check, check.hits);
@@ -76,8 +81,8 @@ export function withholdAll(checks: readonly LimitedCheck[]): void {
  * the increments of others too, and a counter that is over keeps growing.
  */
 export function withholdWhenOver(checks: readonly LimitedCheck[]): void {
-  if (!checks.some(wouldBeOver)) return;
-  for (const check of checks) if (check.hits > 0 && !wouldBeOver(check)) check.addend = 0;
+  if (!checks.some((check) => check.wouldBeOver())) return;
+  for (const check of checks) if (check.hits > 0 && !check.wouldBeOver()) check.addend = 0;
 }
 
 function rejectOrShadow(check: LimitedCheck, overHits: number): void {
@@ -88,16 +93,4 @@ function rejectOrShadow(check: LimitedCheck, overHits: number): void {
   } else {
     check.code = OVER_LIMIT;
   }
-}
-
-/**
- * Hits above this number are near the limit. Single precision, as in envoyproxy/ratelimit: both must
- * call the same hit near. Never above the limit, to which single precision may round it up.
- */
-function nearThreshold(requestsPerUnit: number, nearLimitRatio: number): number {
-  return Math.min(requestsPerUnit, Math.floor(Math.fround(Math.fround(requestsPerUnit) * nearLimitRatio)));
-}
-
-function wouldBeOver({ after, hits, match }: LimitedCheck): boolean {
-  return hits >= 0 && after + hits > match.rule.limit.requestsPerUnit;
 }

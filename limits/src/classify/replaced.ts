@@ -6,17 +6,19 @@ import { type Check, NO_RULE } from "./check.ts";
 export function replacedNames(matches: readonly (RuleMatch<unknown> | undefined)[]): ReadonlyMap<string, number> {
   const names = new Map<string, number>();
   matches.forEach((match, index) => {
-    for (const name of match?.rule.replaces ?? []) names.getOrInsert(name, index);
+    for (const name of match?.rule.replaces ?? []) if (name !== "") names.getOrInsert(name, index);
   });
   return names;
 }
 
 /**
- * The index under which `replacedNames` has the name of this rule; undefined when nothing replaces
- * it. An unlimited rule stays unlimited even when its name is replaced.
+ * The index under which `replacedNames` has the name of this rule, or of one of its limits; undefined when nothing
+ * replaces it. An unlimited rule stays unlimited even when its name is replaced.
  */
-export function replacingIndex({ unlimited, limit }: Rule, names: ReadonlyMap<string, number>): number | undefined {
-  return unlimited || limit.name === "" ? undefined : names.get(limit.name);
+export function replacingIndex({ unlimited, limit, cell }: Rule, names: ReadonlyMap<string, number>): number | undefined {
+  if (unlimited) return undefined;
+  const replaced = (cell?.limits.map((each) => each.limit) ?? [limit]).filter(({ name }) => names.has(name));
+  return replaced[0] && names.get(replaced[0].name);
 }
 
 /**

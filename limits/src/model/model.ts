@@ -61,3 +61,8 @@ export interface RateLimitModel {
 export function compositeKey(descriptor: { readonly key: string; readonly value: string }): string {
   return descriptor.value === "" ? descriptor.key : `${descriptor.key}_${descriptor.value}`;
 }
+
+/** The limits of a rule: none, one or several. */
+export function limitsOf({ rateLimit, rateLimits }: DescriptorModel): readonly RateLimitModel[] {
+  return rateLimits ?? (rateLimit === undefined ? [] : [rateLimit]);
+}

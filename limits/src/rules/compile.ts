@@ -1,16 +1,23 @@
 // Compiles validated configurations to the immutable rule set that decisions read. It repeats no
 // check of the validator. Domains that have not changed are shared with the set before, so that an edit costs what it
 // changes, and the work is in steps, between which a server turns to its calls.
-import { compositeKey, type DescriptorModel, type RateLimitConfigModel, type RateLimitModel } from "../model/model.ts";
-import { parseUnit, UNIT_NUMBERS, UNIT_SECONDS, unitOfNumber } from "../model/unit.ts";
+import {
+  compositeKey,
+  type DescriptorModel,
+  limitsOf,
+  type RateLimitConfigModel,
+  type RateLimitModel,
+} from "../model/model.ts";
+import { parseUnit, UNIT_NUMBERS, UNIT_SECONDS } from "../model/unit.ts";
 import { inOneGo } from "../model/in-one-go.ts";
+import { calendarWindowsOf } from "../window/calendar.ts";
+import { cellRuleOf, type CompiledLimit } from "../cell/cell-rule.ts";
 import { DomainRules } from "./domain-rules.ts";
 import { createLevel, type Level, type RuleNode } from "./level.ts";
-import type { Attach, Rule, RuleLimit } from "./rule.ts";
+import { dumpConfig } from "./dump.ts";
+import { limitPaths, matchOf } from "./limit-paths.ts";
+import type { Attach, Rule } from "./rule.ts";
 import { compileWildcard } from "./wildcard.ts";
-
-/** What /rlconfig prints as the unit of an unlimited rule. */
-const NO_UNIT = "UNKNOWN";
 
 /** All rules of a configuration. Immutable, so a call ends with the set that it began with. */
 export interface RuleSet<Attachment> {
@@ -61,11 +68,7 @@ export function* compileSteps<Attachment>(
     domains: domains.size,
     domain: (name) => domains.get(name),
     all: () => domains.values(),
-    dump: () =>
-      Array.from(domains.values(), ({ rules }) => rules)
-        .flat()
-        .map(dumpLine)
-        .join(""),
+    dump: () => Array.from(domains.values(), ({ configs }) => configs.map(dumpConfig).join("")).join(""),
   };
 }
 
@@ -96,14 +99,15 @@ function* compileLevel<Attachment>(
   rules: Rule[],
 ): Generator<undefined, Level<Attachment>> {
   // Made before the nodes, so that the nodes of a level are next to each other in memory.
-  const attachments: ({ readonly made: Attachment } | undefined)[] = [];
+  const attachments: (readonly Attachment[])[] = [];
   for (const descriptor of descriptors) {
-    attachments.push(descriptor.rateLimit && { made: attach.rule(`${parent.path}.${compositeKey(descriptor)}`) });
+    const path = `${parent.path}.${compositeKey(descriptor)}`;
+    attachments.push(limitPaths(path, limitsOf(descriptor)).map((each) => attach.rule(each)));
     yield;
   }
   const nodes: RuleNode<Attachment>[] = [];
   for (const [index, descriptor] of descriptors.entries()) {
-    nodes.push(yield* compileNode(descriptor, attachments[index], parent, attach, rules));
+    nodes.push(yield* compileNode(descriptor, attachments[index] ?? [], parent, attach, rules));
     yield;
   }
   return yield* createLevel(nodes);
@@ -111,7 +115,7 @@ function* compileLevel<Attachment>(
 
 function* compileNode<Attachment>(
   descriptor: DescriptorModel,
-  attachment: { readonly made: Attachment } | undefined,
+  attachments: readonly Attachment[],
   parent: Parent,
   attach: Attach<Attachment>,
   rules: Rule[],
@@ -122,9 +126,8 @@ function* compileNode<Attachment>(
   const shareThreshold = descriptor.shareThreshold && wildcard !== undefined;
   const path = `${parent.path}.${composite}`;
   const isDynamic = parent.isDynamic || valueToMetric || shareThreshold;
-  const rule = descriptor.rateLimit && compileRule(descriptor, descriptor.rateLimit, path);
-  const match = rule &&
-    attachment && { rule, statisticsKey: path, attachment: attachment.made, sharedValues: undefined, metadata };
+  const rule = compileRule(descriptor, path);
+  const match = rule && matchOf({ rule, statisticsKey: path, sharedValues: undefined, metadata }, attachments);
   if (rule !== undefined) rules.push(rule);
   // What every match reads comes first, to be on one line of the processor's cache: with many rules
   // that is what a match costs.
@@ -144,26 +147,43 @@ function* compileNode<Attachment>(
   };
 }
 
-function compileRule(descriptor: DescriptorModel, rateLimit: RateLimitModel, path: string): Rule {
-  const unit = rateLimit.unlimited ? undefined : parseUnit(rateLimit.unit);
-  if (unit === undefined && !rateLimit.unlimited)
-    throw new Error(`Rule ${path} reached the compiler with the unit '${rateLimit.unit}'`);
-  const limit: RuleLimit =
-    unit === undefined
-      ? { requestsPerUnit: 0, unit: 0, name: rateLimit.name }
-      : { requestsPerUnit: rateLimit.requestsPerUnit, unit: UNIT_NUMBERS[unit], name: rateLimit.name };
+function compileRule(descriptor: DescriptorModel, path: string): Rule | undefined {
+  const limits = limitsOf(descriptor).map((limit) => compileLimit(limit, path));
+  const [first] = limits;
+  if (first === undefined) return undefined;
+  const { model, limit, calendar, windowSeconds } = first;
+  const cell = model.unlimited ? undefined : cellRuleOf(limits);
   return {
     path,
     limit,
-    windowSeconds: unit === undefined ? 0 : UNIT_SECONDS[unit],
-    unlimited: rateLimit.unlimited,
+    // Several limits are not in the store of those per second, even if they all are.
+    windowSeconds: limits.length > 1 ? Math.max(2, ...limits.map((each) => each.windowSeconds)) : windowSeconds,
+    unlimited: model.unlimited,
     shadowMode: descriptor.shadowMode,
     quotaMode: descriptor.quotaMode,
-    replaces: rateLimit.replaces.map((replaced) => replaced.name),
+    replaces: model.replaces.map((replaced) => replaced.name),
+    calendar: cell === undefined ? calendar : undefined,
+    cell,
   };
 }
 
-function dumpLine(rule: Rule): string {
-  const unit = unitOfNumber(rule.limit.unit) ?? NO_UNIT;
-  return `${rule.path}: unit=${unit} requests_per_unit=${rule.limit.requestsPerUnit}, shadow_mode: ${rule.shadowMode}, quota_mode: ${rule.quotaMode}\n`;
+function compileLimit(model: RateLimitModel, path: string): CompiledLimit {
+  const { name, requestsPerUnit, unlimited, unitMultiplier } = model;
+  if (unlimited) return { model, limit: { requestsPerUnit: 0, unit: 0, name }, windowSeconds: 0, calendar: undefined };
+  const unit = parseUnit(model.unit);
+  if (unit === undefined) throw new Error(`Rule ${path} reached the compiler with the unit '${model.unit}'`);
+  const calendar = calendarWindowsOf(model);
+  const isMultiplied = unitMultiplier !== undefined && unitMultiplier > 1;
+  return {
+    model,
+    // A window of the calendar is not so many units long, so its multiplier would mislead.
+    limit: {
+      requestsPerUnit,
+      unit: UNIT_NUMBERS[unit],
+      ...(isMultiplied && calendar === undefined && { unitMultiplier }),
+      name,
+    },
+    windowSeconds: calendar?.maxSeconds ?? UNIT_SECONDS[unit] * (unitMultiplier ?? 1),
+    calendar,
+  };
 }

@@ -21,21 +21,22 @@ export class DomainRules<Attachment> {
   readonly domain: string;
   /** Every rule with a limit, in configured order. */
   readonly rules: readonly Rule[];
-  readonly #configs: readonly RateLimitConfigModel[];
+  /** What they were compiled from. */
+  readonly configs: readonly RateLimitConfigModel[];
   readonly #root: Level<Attachment>;
   readonly #attach: Attach<Attachment>;
 
   constructor({ domain, configs, rules, root, attach }: DomainParts<Attachment>) {
     this.domain = domain;
     this.rules = rules;
-    this.#configs = configs;
+    this.configs = configs;
     this.#root = root;
     this.#attach = attach;
   }
 
   /** Whether these are the same objects, in the same order, as the rules were compiled from. */
   isOf(configs: readonly RateLimitConfigModel[]): boolean {
-    const own = this.#configs;
+    const own = this.configs;
     return configs.length === own.length && configs.every((config, index) => config === own[index]);
   }
 

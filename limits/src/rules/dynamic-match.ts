@@ -2,6 +2,7 @@
 // overrides, and counters shared by share_threshold. The slow, rare side of matching.
 import { UNIT_SECONDS, unitOfNumber, windowSecondsOf } from "../model/unit.ts";
 import { reachOf, type RuleNode } from "./level.ts";
+import { attachDynamic, matchOf } from "./limit-paths.ts";
 import type { Attach, Entry, LimitOverride, Rule, RuleMatch } from "./rule.ts";
 
 /** One level of the way that led to a rule. */
@@ -29,13 +30,8 @@ export function dynamicMatch<Attachment>(
   // envoyproxy/ratelimit rebuilds a limit whose statistics key it recomputed and loses its metadata
   // on the way; answers must be the same.
   const isRebuilt = isDetailed ? leaf.children === undefined : statisticsKey !== rule.path;
-  return {
-    rule,
-    statisticsKey,
-    attachment: attach.dynamic(statisticsKey, rule.path),
-    sharedValues,
-    metadata: isRebuilt ? undefined : leaf?.metadata,
-  };
+  const metadata = isRebuilt ? undefined : leaf?.metadata;
+  return matchOf({ rule, statisticsKey, sharedValues, metadata }, attachDynamic(rule, statisticsKey, attach));
 }
 
 /**
@@ -55,8 +51,7 @@ export function overrideMatch<Attachment>(
   const multiplied = multiplier > 1 ? windowSecondsOf(unit, multiplier) : undefined;
   const path = `${domain}.${OVERRIDE}`;
   const statisticsKey = `${domain}.${entries.map(entryText).join(".")}`;
-  return {
-    rule: {
+  const rule: Rule = {
       path,
       limit: {
         requestsPerUnit,
@@ -69,12 +64,10 @@ export function overrideMatch<Attachment>(
       shadowMode: false,
       quotaMode: false,
       replaces: NO_NAMES,
-    },
-    statisticsKey,
-    attachment: attach.dynamic(statisticsKey, path),
-    sharedValues: undefined,
-    metadata: undefined,
+      calendar: undefined,
+      cell: undefined,
   };
+  return matchOf({ rule, statisticsKey, sharedValues: undefined, metadata: undefined }, attachDynamic(rule, statisticsKey, attach));
 }
 
 /**

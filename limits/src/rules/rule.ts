@@ -1,5 +1,7 @@
 // Compiled rules and their matches: what a decision reads, never edited.
 import type { JsonObject } from "@bufbuild/protobuf";
+import type { CellRule } from "../cell/cell.ts";
+import type { CalendarWindows } from "../window/calendar.ts";
 
 /** One pair of a request descriptor. */
 export interface Entry {
@@ -33,9 +35,14 @@ export interface Rule {
    * `domain.override` for a request's own limit. Contains no request values.
    */
   readonly path: string;
+  /** Of several limits the first. */
   readonly limit: RuleLimit;
-  /** Length of the window in seconds; 0 for unlimited rules. */
+  /** Length of the window in seconds, that of the longest of several; 0 for unlimited rules. */
   readonly windowSeconds: number;
+  /** Its windows if they have their own edges; undefined for windows from the epoch on, and in a cell. */
+  readonly calendar?: CalendarWindows | undefined;
+  /** What a plain count cannot express; undefined for one fixed window. */
+  readonly cell?: CellRule | undefined;
   readonly unlimited: boolean;
   readonly shadowMode: boolean;
   readonly quotaMode: boolean;
@@ -54,8 +61,10 @@ export interface RuleMatch<Attachment> {
    * value_to_metric or detailed_metric ask for them.
    */
   readonly statisticsKey: string;
-  /** What `Attach` made for that key. */
+  /** What `Attach` made for that key; of several limits for the first. */
   readonly attachment: Attachment;
+  /** What it made for each of several limits; undefined for one. */
+  readonly attachments?: readonly Attachment[] | undefined;
   /**
    * Per entry, the text that replaces its value in the counter key because of share_threshold, or
    * ""; undefined when all are "".

@@ -28,7 +28,7 @@ interface KeyEnd {
 }
 
 /**
- * Builds keys `<prefix><domain>_<key>_<value>_…_<window start>`. It keeps the parts that are the
+ * Builds keys `<prefix><domain>_<key>_<value>_…_<window start>`, or with the end of the cells of the rule. It keeps the parts that are the
  * same for many calls.
  */
 export class CounterKeys {
@@ -99,7 +99,7 @@ export class CounterKeys {
         key += `_${entry.key}_${shared === "" ? entry.value : shared}`;
       });
     }
-    return key + this.#endOf(match.rule.limit.unit, startSeconds);
+    return key + (match.rule.cell?.keyEnd ?? this.#endOf(match.rule.limit.unit, startSeconds));
   }
 
   #scopeOf(rules: { readonly domain: string }): string {

@@ -2,6 +2,7 @@
 import { inOneGo } from "@weir/limits/model/in-one-go";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { compileSteps, type RuleSet } from "@weir/limits/rules/compile";
+import { pathsOf } from "@weir/limits/rules/limit-paths";
 import type { RuleStatistics } from "../statistics/rule-statistics.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 
@@ -43,12 +44,12 @@ export function* dropStatisticsSteps(
     const present = after.domain(rules.domain);
     if (present === rules) continue;
     const kept = new Set<string>();
-    for (const { path } of present?.rules ?? []) {
-      kept.add(path);
+    for (const rule of present?.rules ?? []) {
+      for (const path of pathsOf(rule)) kept.add(path);
       yield;
     }
-    for (const { path } of rules.rules) {
-      if (!kept.has(path) && !isElsewhere(after, path)) statistics.dropRule(path);
+    for (const rule of rules.rules) {
+      for (const path of pathsOf(rule)) if (!kept.has(path) && !isElsewhere(after, path)) statistics.dropRule(path);
       yield;
     }
   }
@@ -57,6 +58,6 @@ export function* dropStatisticsSteps(
 /** Whether a rule of any domain has the path: the domain `a.b` with `c` has that of the domain `a` with `b.c`. */
 function isElsewhere(rules: CountedRules, path: string): boolean {
   for (let at = path.indexOf("."); at !== -1; at = path.indexOf(".", at + 1))
-    if (rules.domain(path.slice(0, at))?.rules.some((rule) => rule.path === path) === true) return true;
+    if (rules.domain(path.slice(0, at))?.rules.some((rule) => pathsOf(rule).includes(path)) === true) return true;
   return false;
 }

@@ -1,7 +1,17 @@
 // The interface of counter backends: fixed-window counters that are incremented and read in one
 // step. counter.suite.ts tests every backend.
 import type { Part } from "@weir/common/lifecycle/lifecycle";
+import type { CellRule, CellState } from "@weir/limits/cell/cell";
 import type { StoreError } from "./store-error.ts";
+
+/** A cell to count in. The decider makes it, the backend calls `settle`. */
+export interface CountedCell {
+  readonly rule: CellRule;
+  /** Time of the call by the clock of this process, in milliseconds since the epoch. */
+  readonly nowMs: number;
+  /** Takes whether the call passes, and the state of the cell after it at that moment. */
+  settle(passes: boolean, state: CellState, nowMs: number): void;
+}
 
 /** One counter to increment. The decider makes it, the backend sets `after`. */
 export interface CountedCheck {
@@ -22,9 +32,11 @@ export interface CountedCheck {
   readonly addend: number;
   /**
    * The count after this increment, or the current count for a read; set by the backend before it
-   * calls `counted`.
+   * calls `counted`. Not used by cells.
    */
   after: number;
+  /** What to count in when it is no plain count; then a read is a count of 0 hits. */
+  readonly cell?: CountedCell | undefined;
 }
 
 /**
@@ -57,6 +69,8 @@ export interface CountBatch {
 export interface Counter extends Part {
   /** The <err_type> of ratelimit.service.call.should_rate_limit that its failures count as. */
   readonly errorType: "redis_error" | "memcache_error" | "memory_error";
+  /** Why it cannot count cells; undefined when it can. */
+  readonly cellsProblem?: string;
   /** Counts the checks of the batch, and calls it back now or later. */
   count(batch: CountBatch): void;
   /**

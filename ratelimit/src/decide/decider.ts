@@ -82,8 +82,8 @@ export interface DecideOptions {
   /** BACKEND_FAILURE_MODE. Default "error" for kvstore and memory. */
   readonly failureMode: FailureMode;
   /**
-   * UNSUPPORTED_FIELDS: whether a unit_multiplier of more than ten years is ignored or is an error of the
-   * request. Default "ignore".
+   * UNSUPPORTED_FIELDS: whether a unit_multiplier of more than ten years, and hits to give back to a limit that does
+   * not count rejected ones, are ignored or are an error of the request. Default "ignore".
    */
   readonly unsupportedFields: UnsupportedFieldsMode;
 }

@@ -6,7 +6,7 @@ import type { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { CountBatch, Counter } from "../counters/counter.ts";
 import type { StoreError } from "../counters/store-error.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
-import { type Check, type LimitedCheck, NO_RULE, PASSED_QUOTA } from "@weir/limits/classify/check";
+import { type Check, type HitCounts, type LimitedCheck, NO_RULE, PASSED_QUOTA } from "@weir/limits/classify/check";
 import { DecideError, type DecideOptions, type DecisionCall } from "./decider.ts";
 import { type Code, OK, OVER_LIMIT } from "@weir/limits/classify/status";
 import type { Decision, HeaderToAdd } from "./decision.ts";
@@ -82,13 +82,11 @@ export class DecisionJob implements CountBatch, Decision {
       if (check.kind === "none") continue;
       // Counted before the store is asked, so that hits of failed calls are included, as in
       // envoyproxy/ratelimit.
-      const { attachment: counts } = check.match;
-      if (check.hits < 0) {
-        counts.totalNegativeHits -= check.hits;
-        continue;
-      }
-      counts.totalHits += check.hits;
-      if (check.kind === "unlimited") counts.withinLimit += check.hits;
+      if (check.kind === "limited" && check.hits < 0 && check.addend === 0) continue; // A refund that counts nothing.
+      const { attachment, attachments } = check.match;
+      if (attachments === undefined) addHits(attachment, check.hits);
+      else for (const counts of attachments) addHits(counts, check.hits);
+      if (check.kind === "unlimited" && check.hits > 0) attachment.withinLimit += check.hits;
     }
     if (this.checks.length === 0) {
       this.#classifyCached(this.#readClock());
@@ -229,19 +227,32 @@ export class DecisionJob implements CountBatch, Decision {
 
 /** Marks the checks whose keys the local cache has. */
 function lookUp(checks: readonly Check[], localCache: LocalCache, nowSeconds: number): void {
-  for (const check of checks)
-    if (check.kind === "limited" && check.hits >= 0 && localCache.has(check.key, nowSeconds))
-      check.decidedBy = "local cache";
+  for (const check of checks) {
+    if (check.kind !== "limited" || check.hits < 0) continue;
+    const secondsLeft = localCache.secondsLeft(check.key, nowSeconds);
+    if (secondsLeft === 0) continue;
+    check.decidedBy = "local cache";
+    check.durationUntilResetSeconds = secondsLeft; // Until one hit passes; of a window `classifyCached` knows better.
+  }
+}
+
+function addHits(counts: HitCounts, hits: number): void {
+  if (hits < 0) counts.totalNegativeHits -= hits;
+  else counts.totalHits += hits;
 }
 
 /**
  * Keeps a key that is over its limit, and forgets one that hits were given back to. A rule with refunds
- * has its keys kept for a second only: other pods may give hits back, too.
+ * has its keys kept for a second at most: other pods may give hits back, too.
  */
 function updateCache(localCache: LocalCache, check: LimitedCheck, isOver: boolean, nowSeconds: number): void {
-  const hasRefunds = check.match.attachment.totalNegativeHits > 0;
-  if (isOver) localCache.add(check.key, hasRefunds ? REFUNDED_CACHE_SECONDS : check.windowSeconds, nowSeconds);
-  else if (check.hits < 0) localCache.delete(check.key);
+  if (isOver) {
+    const hasRefunds = check.match.attachment.totalNegativeHits > 0;
+    const seconds = check.cacheSeconds(nowSeconds);
+    if (seconds > 0) localCache.add(check.key, hasRefunds ? REFUNDED_CACHE_SECONDS : seconds, nowSeconds);
+  } else if (check.hits < 0) {
+    localCache.delete(check.key);
+  }
 }
 
 /** The checks to count; the very same array in the usual case that all are. */

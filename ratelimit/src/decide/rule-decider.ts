@@ -3,11 +3,12 @@
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { Check, CountedMatch, HitCounts } from "@weir/limits/classify/check";
+import { CellCheck } from "@weir/limits/classify/cell-check";
 import { CalendarCheck, LimitedCheck, NO_RULE, UnlimitedCheck } from "@weir/limits/classify/check";
 import { dropReplaced } from "@weir/limits/classify/replaced";
 import { UNIT_NUMBERS, unitOfNumber } from "@weir/limits/model/unit";
 import type { DomainRules } from "@weir/limits/rules/domain-rules";
-import type { Entry } from "@weir/limits/rules/rule";
+import type { Entry, Rule } from "@weir/limits/rules/rule";
 import { CalendarWindows, UTC_MONTHS } from "@weir/limits/window/calendar";
 import { CounterKeys } from "@weir/limits/window/counter-key";
 import { windowStartSeconds } from "@weir/limits/window/window";
@@ -75,12 +76,13 @@ export class RuleDecider implements Decider {
       this.#reject(call, error);
       return;
     }
-    const nowSeconds = Math.floor(this.#context.clock() / 1000);
+    const nowMs = this.#context.clock();
+    const nowSeconds = Math.floor(nowMs / 1000);
     let job: DecisionJob | undefined;
     try {
-      const checks = this.#toChecks(request, rules?.domain(request.domain), nowSeconds);
-      if (checks === undefined) {
-        this.#reject(call, unitError(request));
+      const checks = this.#toChecks(request, rules?.domain(request.domain), nowMs);
+      if (checks instanceof DecideError) {
+        this.#reject(call, checks);
         return;
       }
       job = new DecisionJob(this.#context, request, call, checks, nowSeconds);
@@ -99,12 +101,12 @@ export class RuleDecider implements Decider {
     }
   }
 
-  /** One check per descriptor, without replaced rules; undefined when the unit of an override is unknown. */
+  /** One check per descriptor, without replaced rules; an error when the unit of an override is unknown. */
   #toChecks(
     request: RateLimitRequest,
     rules: DomainRules<HitCounts> | undefined,
-    nowSeconds: number,
-  ): Check[] | undefined {
+    nowMs: number,
+  ): Check[] | DecideError {
     const { descriptors } = request;
     // Of the right length from the start: an array that grows from nothing allocates seventeen.
     const checks = new Array<Check>(descriptors.length);
@@ -117,9 +119,12 @@ export class RuleDecider implements Decider {
       const match = limit === undefined ? rules.match(entries) : rules.override(entries, limit);
       if (match !== undefined) {
         if (match.rule.replaces.length > 0) (replacing ??= []).push(match);
-        checks[index] = this.#toCheck(rules, match, entries, hitsOf(request, descriptor), nowSeconds);
+        const hits = hitsOf(request, descriptor);
+        const error = this.#unsupported.checkRefund(match.rule, hits, request.domain);
+        if (error !== undefined) return error;
+        checks[index] = this.#toCheck(rules, match, entries, hits, nowMs);
       } else if (limit !== undefined) {
-        return undefined;
+        return unitError(request);
       }
     }
     if (rules === undefined) this.#context.statistics.domainNotFound(request.domain, descriptors.length);
@@ -132,17 +137,29 @@ export class RuleDecider implements Decider {
     match: CountedMatch,
     entries: readonly Entry[],
     hits: number,
-    nowSeconds: number,
+    nowMs: number,
   ): Check {
-    if (match.rule.unlimited) return new UnlimitedCheck(match, hits);
-    const { unit, unitMultiplier } = match.rule.limit;
-    if (this.#months !== undefined && unit === UNIT_NUMBERS.MONTH && unitMultiplier === undefined) {
-      const month = this.#months.at(nowSeconds);
-      const key = this.#keys.key(rules, match, entries, month.startSeconds);
-      return new CalendarCheck(match, key, month, this.#months.maxSeconds, hits);
+    const { rule } = match;
+    if (rule.unlimited) return new UnlimitedCheck(match, hits);
+    if (rule.cell !== undefined) {
+      const key = this.#keys.key(rules, match, entries, 0);
+      return new CellCheck(match, rule.cell, key, nowMs, hits);
     }
-    const startSeconds = windowStartSeconds(nowSeconds, match.rule.windowSeconds);
+    const nowSeconds = Math.floor(nowMs / 1000);
+    const calendar = rule.calendar ?? this.#monthsOf(rule);
+    if (calendar !== undefined) {
+      const window = calendar.at(nowSeconds);
+      const key = this.#keys.key(rules, match, entries, window.startSeconds);
+      return new CalendarCheck(match, key, window, calendar.maxSeconds, hits);
+    }
+    const startSeconds = windowStartSeconds(nowSeconds, rule.windowSeconds);
     return new LimitedCheck(match, this.#keys.key(rules, match, entries, startSeconds), startSeconds, hits);
+  }
+
+  /** The calendar of a limit per month that does not name one. */
+  #monthsOf({ limit }: Rule): CalendarWindows | undefined {
+    if (this.#months === undefined) return undefined;
+    return limit.unit === UNIT_NUMBERS.MONTH && limit.unitMultiplier === undefined ? this.#months : undefined;
   }
 }
 

@@ -1,11 +1,11 @@
 // Fields of requests that this service does not support: multipliers that make a window longer than
-// ten years. They are ignored, but counted and logged, or the call is rejected.
+// ten years, and hits to give back to limits that do not count what they reject. They are ignored, but counted and logged, or the call is rejected.
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import { DecideError, type UnsupportedFieldsMode } from "./decider.ts";
-import type { LimitOverride } from "@weir/limits/rules/rule";
+import type { LimitOverride, Rule } from "@weir/limits/rules/rule";
 import { unitOfNumber, windowSecondsOf } from "@weir/limits/model/unit";
 import type { RateLimitRequest } from "./request.ts";
 
@@ -20,6 +20,7 @@ type UnsupportedField = keyof ServiceStatistics["unsupportedFields"];
 
 /** The reason for the caller of a call that is rejected. */
 const REJECTION: Readonly<Record<UnsupportedField, string>> = {
+  is_negative_hits: "a rate limit must count rejected hits (count_rejected_hits) for hits to be given back",
   unit_multiplier: "rate limit override must not have a window longer than ten years, its unit_multiplier is too large",
 };
 
@@ -48,6 +49,12 @@ export class UnsupportedFields {
       if (limit?.unitMultiplier !== undefined && limit.unitMultiplier > 1 && isTooLong(limit, limit.unitMultiplier))
         return this.#note("unit_multiplier", request.domain);
     return undefined;
+  }
+
+  /** Counts hits to give back to a rule that does not count what it rejects; the error when they are not to be ignored. */
+  checkRefund({ cell }: Rule, hits: number, domain: string): DecideError | undefined {
+    if (hits >= 0 || cell === undefined || cell.countsRejected) return undefined;
+    return this.#note("is_negative_hits", domain);
   }
 
   #note(field: UnsupportedField, domain: string): DecideError | undefined {

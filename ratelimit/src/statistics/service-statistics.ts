@@ -41,6 +41,7 @@ export class ServiceStatistics {
       deny: counter("backend_failure.deny"),
     };
     this.unsupportedFields = {
+      is_negative_hits: counter("unsupported_field.is_negative_hits"),
       unit_multiplier: counter("unsupported_field.unit_multiplier"),
     };
     this.globalShadowMode = counter("global_shadow_mode");

@@ -1,4 +1,4 @@
-// Counts by key: an extendible hash table. A segment that is full is split in two, so that an
+// Counts and cells by key: an extendible hash table. A segment that is full is split in two, so that an
 // insertion never moves more than one segment, however large the table is.
 import { EntryArena } from "./entry-arena.ts";
 import type { StoredKey } from "./stored-key.ts";
@@ -35,12 +35,17 @@ class Segment {
   }
 }
 
-/** Counts of one window by key. Keys are compared whole: no two share a count. */
+/** Counts of one window, or cells, by key. Keys are compared whole: no two share a count. */
 export class CountTable {
-  readonly #entries = new EntryArena();
+  readonly #entries: EntryArena;
   /** By the last bits of the hash; a segment may occur several times. Its length is a power of two. */
   #directory: Segment[] = [new Segment(0)];
   #size = 0;
+
+  /** `numbers` are those of a key: a count, or a cell. */
+  constructor(numbers = 1) {
+    this.#entries = new EntryArena(numbers);
+  }
 
   /** Number of keys. */
   get size(): number {
@@ -81,6 +86,16 @@ export class CountTable {
   /** Adds to the count at a place that `find` returned, from 0 to the largest exact number; returns the sum. */
   increment(place: number, addend: number): number {
     return this.#entries.increment(place, addend);
+  }
+
+  /** Reads the numbers at a place that `find` returned. */
+  read(place: number, numbers: number[]): void {
+    this.#entries.read(place, numbers);
+  }
+
+  /** Replaces the numbers at a place that `find` returned. */
+  write(place: number, numbers: readonly number[]): void {
+    this.#entries.write(place, numbers);
   }
 
   #segmentOf(hash: number): Segment {

@@ -11,8 +11,8 @@ const CHUNK_UNITS = 2 ** 13;
 /** Most chunks: a place in units takes at most 31 bits. 16 GiB. */
 const CHUNKS_MAX = 2 ** 18;
 
-/** Words before the key: the count. */
-const COUNT_WORDS = 2;
+/** Words of a number. */
+const NUMBER_WORDS = 2;
 
 /** The same memory as numbers of both kinds. */
 interface Chunk {
@@ -25,10 +25,17 @@ export class EntryArena {
   readonly #chunks: Chunk[] = [];
   /** The next free place; unit 0 is not used, so that no entry has the place 0. */
   #end = 1;
+  /** Words before the key: its numbers. */
+  readonly #numberWords: number;
+
+  /** `numbers` are those of an entry: a count, or a cell. */
+  constructor(numbers = 1) {
+    this.#numberWords = numbers * NUMBER_WORDS;
+  }
 
   /** Adds an entry and returns its place; 0 when the arena is full. */
   add(key: StoredKey, count: number): number {
-    const units = (COUNT_WORDS + key.length + 1) >> 1;
+    const units = (this.#numberWords + key.length + 1) >> 1;
     let place = this.#end;
     // An entry is in one chunk; the first place of a chunk may be its very first unit.
     if ((place & (CHUNK_UNITS - 1)) + units > CHUNK_UNITS) place = (place | (CHUNK_UNITS - 1)) + 1;
@@ -40,7 +47,7 @@ export class EntryArena {
     const unit = place & (CHUNK_UNITS - 1);
     chunk.counts[unit] = count;
     const { words, length } = key;
-    const start = 2 * unit + COUNT_WORDS;
+    const start = 2 * unit + this.#numberWords;
     for (let index = 0; index < length; index++) chunk.words[start + index] = words[index] ?? 0;
     this.#end = place + units;
     return place;
@@ -49,7 +56,7 @@ export class EntryArena {
   /** Whether the entry at this place has this key. */
   hasKey(place: number, key: StoredKey): boolean {
     const stored = this.#chunkOf(place).words;
-    const start = 2 * (place & (CHUNK_UNITS - 1)) + COUNT_WORDS;
+    const start = 2 * (place & (CHUNK_UNITS - 1)) + this.#numberWords;
     const { words, length } = key;
     // The header is the first word: with equal headers the lengths are equal too.
     for (let index = 0; index < length; index++) if (stored[start + index] !== words[index]) return false;
@@ -68,6 +75,19 @@ export class EntryArena {
     const sum = Math.max(0, Math.min((counts[unit] ?? 0) + addend, Number.MAX_SAFE_INTEGER));
     counts[unit] = sum;
     return sum;
+  }
+
+  /** Reads the numbers of the entry at this place. */
+  read(place: number, numbers: number[]): void {
+    const { counts } = this.#chunkOf(place);
+    const unit = place & (CHUNK_UNITS - 1);
+    for (let index = 0; index < numbers.length; index++) numbers[index] = counts[unit + index] ?? 0;
+  }
+
+  /** Replaces the numbers of the entry at this place. */
+  write(place: number, numbers: readonly number[]): void {
+    const { counts } = this.#chunkOf(place);
+    counts.set(numbers, place & (CHUNK_UNITS - 1));
   }
 
   #chunkOf(place: number): Chunk {

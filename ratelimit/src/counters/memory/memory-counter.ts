@@ -3,6 +3,7 @@
 import { getRandomValues } from "node:crypto";
 import type { CountBatch, CountedCheck, Counter } from "../counter.ts";
 import { StoreError } from "../store-error.ts";
+import { CellTables } from "./cell-tables.ts";
 import { CountTable } from "./count-table.ts";
 import type { HashSeed } from "./key-hash.ts";
 import { StoredKey } from "./stored-key.ts";
@@ -51,6 +52,7 @@ export class MemoryCounter implements Counter {
   readonly #clock: () => number;
   /** By window length in seconds, one entry per unit; the latest window first. */
   readonly #windows = new Map<number, readonly Window[]>();
+  readonly #cells = new CellTables();
   /** The error of all calls that are refused: making one costs more than counting. */
   readonly #full: StoreError;
   /** The key that is being counted. */
@@ -79,8 +81,12 @@ export class MemoryCounter implements Counter {
 
   read(batch: CountBatch): void {
     for (const check of batch.checks) {
-      const counts = this.#windowOf(check)?.counts;
       this.#key.set(check.key);
+      if (check.cell !== undefined) {
+        this.#cells.count(this.#key, check.cell, 0, () => false);
+        continue;
+      }
+      const counts = this.#windowOf(check)?.counts;
       const place = counts?.find(this.#key) ?? 0;
       check.after = counts === undefined || place === 0 ? 0 : counts.count(place);
     }
@@ -92,6 +98,10 @@ export class MemoryCounter implements Counter {
    * full.
    */
   #increment(check: CountedCheck): boolean {
+    if (check.cell !== undefined) {
+      this.#key.set(check.key);
+      return this.#cells.count(this.#key, check.cell, check.addend, () => this.#hasRoom());
+    }
     const counts = this.#windowOf(check)?.counts;
     if (counts === undefined) return false;
     const { addend } = check;
@@ -137,13 +147,14 @@ export class MemoryCounter implements Counter {
   }
 
   #size(): number {
-    let size = 0;
+    let { size } = this.#cells;
     for (const windows of this.#windows.values()) for (const { counts } of windows) size += counts.size;
     return size;
   }
 
-  /** Drops the windows that do not contain the moment. */
+  /** Drops the windows that do not contain the moment, and the cells that are whole. */
   #dropOthers(nowSeconds: number): void {
+    this.#cells.drop(nowSeconds * 1000);
     for (const [windowSeconds, windows] of this.#windows) {
       const live = windows.filter(
         ({ startSeconds }) => startSeconds <= nowSeconds && nowSeconds < startSeconds + windowSeconds,

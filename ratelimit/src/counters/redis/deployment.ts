@@ -43,6 +43,11 @@ export interface DeploymentDeps {
   readonly random: () => number;
   /** Receives the number of working connections at each change. */
   readonly connections: (active: number) => void;
+  /**
+   * Whether cells are counted by the time of the calls, not by the clock of the store: for tests in virtual time.
+   * Default false.
+   */
+  readonly usesOwnClock?: boolean;
 }
 
 /** Options of one of the two deployments. */

@@ -1,5 +1,6 @@
-// The local cache: counters that are over their limit, which the store is not asked for again in
-// their window. A key contains the start of its window, so an entry that stays too long is not found.
+// The local cache: counters that are over their limit, which the store is not asked for again while they
+// are. A key contains the start of its window, so an entry that stays too long is not found; that of a cell
+// does not, and is kept for as long as not one hit can pass.
 import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { StatisticsGauge } from "../../statistics/statistic.ts";
@@ -74,24 +75,25 @@ export class LocalCache {
     this.#gauges = createGauges(statistics);
   }
 
-  /** Whether the key is known to be over its limit. The hot path: nothing is allocated. */
-  has(key: string, nowSeconds: number): boolean {
+  /** Seconds for which the key is known to be over its limit; 0 when it is not. The hot path: nothing is allocated. */
+  secondsLeft(key: string, nowSeconds: number): number {
     const { lookupCount, hitCount, missCount } = this.#gauges;
     lookupCount.set(lookupCount.value + 1);
     const expiry = this.#young.expiryOf(key) ?? this.#old.expiryOf(key);
-    if (expiry !== undefined && this.#epochSeconds !== undefined && expiry > nowSeconds - this.#epochSeconds) {
+    const left = expiry === undefined || this.#epochSeconds === undefined ? 0 : expiry - (nowSeconds - this.#epochSeconds);
+    if (left > 0) {
       hitCount.set(hitCount.value + 1);
-      return true;
+      return left;
     }
     missCount.set(missCount.value + 1);
-    return false;
+    return 0;
   }
 
-  /** Keeps a key that is over its limit for the length of its window from now on. */
-  add(key: string, windowSeconds: number, nowSeconds: number): void {
+  /** Keeps a key that is over its limit for so many seconds from now on, such as the length of its window. */
+  add(key: string, seconds: number, nowSeconds: number): void {
     this.#epochSeconds ??= nowSeconds;
     const now = nowSeconds - this.#epochSeconds;
-    if (this.#young.renew(key, now + windowSeconds) || this.#old.renew(key, now + windowSeconds)) {
+    if (this.#young.renew(key, now + seconds) || this.#old.renew(key, now + seconds)) {
       increase(this.#gauges.overwriteCount, 1);
       return;
     }
@@ -101,7 +103,7 @@ export class LocalCache {
       this.#drops.warn(message, { length: key.length }, "dropped");
       return;
     }
-    this.#young.add(held, now + windowSeconds);
+    this.#young.add(held, now + seconds);
     this.#gauges.entryCount.set(this.#young.size + this.#old.size);
   }
 

@@ -1,4 +1,5 @@
 // The commands of a batch, the distribution of its replies, its deadlines and the expiries it notes.
+import { silentLog } from "@weir/common/log/log";
 import { describe, expect, it } from "vitest";
 import { check, WaitingBatch } from "../../counter.suite.ts";
 import { StoreError } from "../../store-error.ts";
@@ -6,6 +7,7 @@ import { CommandBuffer } from "../connection/command-buffer.ts";
 import { commandLines } from "../connection/command-lines.suite.ts";
 import type { Reply } from "../connection/reply.ts";
 import { ExpiryCache, type KeyExpiry } from "../expiry/expiry-cache.ts";
+import { CellCommands } from "./cell-commands.ts";
 import { type BatchContext, CommandBatch, type RefusedChecks } from "./command-batch.ts";
 import { KeyChecks } from "./key-checks.ts";
 import { KeyMerger } from "./key-merger.ts";
@@ -14,6 +16,7 @@ function createContext(): BatchContext {
   return {
     merger: new KeyMerger(),
     expiries: new ExpiryCache(16),
+    cells: new CellCommands({ log: silentLog(), monotonicMs: () => 0, usesOwnClock: true, text: () => "redis" }),
     expirySeconds: (windowSeconds) => windowSeconds + 7,
     replyError: (cause) => new StoreError("STORE_UNAVAILABLE", cause instanceof Error ? cause.message : "?"),
     completed: () => undefined,

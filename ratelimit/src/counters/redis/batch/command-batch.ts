@@ -5,6 +5,7 @@ import { StoreError } from "../../store-error.ts";
 import type { CommandBuffer } from "../connection/command-buffer.ts";
 import type { Reply, ReplyReceiver } from "../connection/reply.ts";
 import type { ExpiryCache, KeyExpiry } from "../expiry/expiry-cache.ts";
+import { type CellCommands, cellLifetimeSeconds } from "./cell-commands.ts";
 import { failCall, KeyChecks } from "./key-checks.ts";
 import type { KeyMerger } from "./key-merger.ts";
 import { countIn } from "./stored-count.ts";
@@ -13,6 +14,7 @@ import { countIn } from "./stored-count.ts";
 export interface BatchContext {
   readonly merger: KeyMerger;
   readonly expiries: ExpiryCache;
+  readonly cells: CellCommands;
   /** Expiry of a key with a window of so many seconds, jitter included. */
   readonly expirySeconds: (windowSeconds: number) => number;
   /** Makes an error of a reply; the address is in its message. */
@@ -121,6 +123,10 @@ export class CommandBatch implements ReplyReceiver {
     for (const checks of commands) {
       const { check, keyBytes, windowSeconds } = checks;
       if (this.isAsking) buffer.asking();
+      if (check.cell !== undefined) {
+        context.cells.write(buffer, checks, check.cell, this.createdMs);
+        continue;
+      }
       if (checks.isRead) {
         buffer.get(check.key, keyBytes);
         continue;
@@ -201,7 +207,10 @@ export class CommandBatch implements ReplyReceiver {
   get firstExpiry(): KeyExpiry | undefined {
     const [checks] = this.#commands;
     if (checks === undefined || this.#context === undefined) return undefined;
-    return { key: checks.key, seconds: this.#context.expirySeconds(checks.windowSeconds) };
+    const { cell } = checks.check;
+    const seconds =
+      cell === undefined ? this.#context.expirySeconds(checks.windowSeconds) : cellLifetimeSeconds(cell.rule);
+    return { key: checks.key, seconds };
   }
 
   /** Fails the calls whose deadline has passed, and updates `nextDeadlineMs`. */
@@ -232,6 +241,11 @@ export class CommandBatch implements ReplyReceiver {
   #receiveOther(checks: KeyChecks, reply: Reply): void {
     const context = this.#context;
     if (context === undefined) return;
+    const { cell } = checks.check;
+    if (cell !== undefined && !(reply instanceof Error)) {
+      if (!context.cells.receive(checks, cell, reply)) checks.fail(context.replyError(new Error("unexpected reply")));
+      return;
+    }
     const isStored = checks.isRead || checks.isRefund;
     const count = isStored && !(reply instanceof Error) ? countIn(reply) : reply;
     if (typeof count === "number") {
@@ -239,7 +253,7 @@ export class CommandBatch implements ReplyReceiver {
       else checks.distribute(count);
       return;
     }
-    if (!isStored) context.expiries.delete(checks);
+    if (!isStored && cell === undefined) context.expiries.delete(checks);
     const error = count instanceof Error ? count : new Error(`unexpected reply ${String(count)}`);
     if (reply instanceof Error && context.isRefusal?.(error) === true) (this.refused ??= []).push({ checks, error });
     else checks.fail(context.replyError(error));

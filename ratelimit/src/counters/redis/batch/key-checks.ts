@@ -1,6 +1,10 @@
 // The checks of one key that one command answers, and the distribution of its reply to them.
+import { CELL_NUMBERS } from "@weir/limits/cell/cell";
 import type { CountBatch, CountedCheck } from "../../counter.ts";
 import type { StoreError } from "../../store-error.ts";
+
+/** Which number of a limit in the state of a cell is that of its hits. */
+const HITS_OF_LIMIT = 1;
 
 /**
  * One check of a call, and the further checks of its key that the same command answers: a chain in
@@ -47,8 +51,19 @@ export class KeyChecks {
     return this.addend < 0;
   }
 
+  /** Number of checks in the chain. */
+  get calls(): number {
+    let calls = 1;
+    for (let each = this.next; each !== undefined; each = each.next) calls += 1;
+    return calls;
+  }
+
   /** Whether a later check can be at the end of the chain: the same command answers both. */
   joins(other: KeyChecks): boolean {
+    const { cell } = this.check;
+    // A cell counts equal calls; what is given back may stop at 0 in between.
+    if (cell !== undefined)
+      return other.check.cell?.rule === cell.rule && other.addend === this.addend && this.addend >= 0;
     return other.isRead || (!this.isRead && other.isRefund === this.isRefund);
   }
 
@@ -82,6 +97,24 @@ export class KeyChecks {
       each.check.after = after;
       finishOne(each.call);
     }
+  }
+
+  /**
+   * Gives each check of a cell the state it would have seen alone, of which `passing` pass, from that after all
+   * of them.
+   */
+  distributeCell(passing: number, state: readonly number[], nowMs: number): void {
+    const { addend, calls } = this;
+    const counted = this.check.cell?.rule.countsRejected === true ? calls : passing;
+    const settle = ({ check, call }: KeyChecks, number: number): void => {
+      const later = addend * Math.max(0, counted - number);
+      const own = state.map((value, index) => (index % CELL_NUMBERS === HITS_OF_LIMIT ? value - later : value));
+      check.cell?.settle(number <= passing, own, nowMs);
+      finishOne(call);
+    };
+    let number = 1;
+    settle(this, number);
+    for (let each = this.next; each !== undefined; each = each.next) settle(each, (number += 1));
   }
 
   /** Fails the calls of the checks. */

@@ -69,6 +69,11 @@ export class CommandBuffer {
     this.#add(ASKING);
   }
 
+  /** A command that is in RESP already. */
+  written(command: string): void {
+    this.#add(command);
+  }
+
   /** Any other command. */
   command(name: string, ...args: readonly string[]): void {
     this.#add(`*${args.length + 1}\r\n${textArgument(name)}`);
@@ -115,11 +120,13 @@ export class CommandBuffer {
   }
 }
 
-function numberArgument(number: number): string {
+/** A number as an argument in RESP. */
+export function numberArgument(number: number): string {
   const text = String(number);
   return `$${text.length}\r\n${text}\r\n`;
 }
 
-function textArgument(text: string): string {
+/** A text as an argument in RESP. */
+export function textArgument(text: string): string {
   return `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 }

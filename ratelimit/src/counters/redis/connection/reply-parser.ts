@@ -145,7 +145,7 @@ export class ReplyParser {
       : this.#openList(from, cr + 2, size);
   }
 
-  /** Parses the text of `$<size>\r\n<text>\r\n`. */
+  /** Parses the text of `$<size>\r\n<text>\r\n`, a character for each byte: the numbers of a cell are no UTF-8. */
   #parseText(
     bytes: Buffer,
     {
@@ -159,7 +159,7 @@ export class ReplyParser {
     const close = start + size;
     if (close + 2 > end) return this.#await(close + 2 - from);
     if (bytes[close] !== CR || bytes[close + 1] !== LF) return this.#malformed("a text does not end with CR and LF");
-    return this.#found(bytes.toString("utf8", start, close), from, close + 2);
+    return this.#found(bytes.toString("latin1", start, close), from, close + 2);
   }
 
   #openList(from: number, to: number, size: number): number {

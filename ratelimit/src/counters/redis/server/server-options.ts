@@ -21,6 +21,7 @@ export interface ServerDeps {
   readonly merger: KeyMerger;
   /** The keys whose expiry was sent, to any of the servers. */
   readonly expiries: ExpiryCache;
+  readonly usesOwnClock: boolean;
 }
 
 export interface ServerOptions {
@@ -33,7 +34,7 @@ export interface ServerOptions {
 
 /** Makes what the servers of a deployment share. */
 export function shareAmongServers(deps: DeploymentDeps, { scope }: Pick<DeploymentOptions, "scope">): ServerDeps {
-  const { log, monotonicMs, turn, random } = deps;
+  const { log, monotonicMs, turn, random, usesOwnClock = false } = deps;
   return {
     log,
     monotonicMs,
@@ -43,5 +44,6 @@ export function shareAmongServers(deps: DeploymentDeps, { scope }: Pick<Deployme
     commands: new CommandBuffer(),
     merger: new KeyMerger(),
     expiries: new ExpiryCache(),
+    usesOwnClock,
   };
 }

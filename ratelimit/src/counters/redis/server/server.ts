@@ -15,7 +15,8 @@ import type { ServerDeps, ServerOptions } from "./server-options.ts";
 import { StartWait } from "../../start-wait.ts";
 import { Availability } from "./availability.ts";
 import { connectionError, overloadError, replyError } from "../store-errors.ts";
-import type { BatchContext, CommandBatch } from "../batch/command-batch.ts";
+import { CellCommands } from "../batch/cell-commands.ts";
+import { type BatchContext, CommandBatch, type RefusedChecks } from "../batch/command-batch.ts";
 import { type KeyExpiry, lifetimeSeconds } from "../expiry/expiry-cache.ts";
 
 /** Most checks without an answer; each keeps a call of some hundred bytes in memory. */
@@ -36,6 +37,7 @@ export class RedisServer implements Deployment, PooledConnectionListener {
   readonly #limit: number;
   readonly #pool: ConnectionPool;
   readonly #context: BatchContext;
+  readonly #cells: CellCommands;
   readonly #pending: PendingBatches;
   readonly #availability: Availability;
   readonly #schedule: FlushSchedule;
@@ -55,19 +57,21 @@ export class RedisServer implements Deployment, PooledConnectionListener {
     this.#address = address;
     this.#timeoutMs = counter.commandTimeoutMs;
     this.#limit = server.pipeline.limit === 0 ? Infinity : server.pipeline.limit;
-    const { random, statistics, expiries, monotonicMs, turn, commands, merger } = deps;
+    const { log, random, statistics, expiries, monotonicMs, turn, commands, merger, usesOwnClock } = deps;
     const target = (): RedisAddress => this.#address;
     this.#pool = new ConnectionPool(
       { target, listener: this, random, statistics, commands },
       { server, startup: counter.startup, wantsPrimary },
     );
     const jitterSeconds = counter.expiryJitterMaxSeconds;
+    this.#cells = new CellCommands({ log, monotonicMs, usesOwnClock, text: () => this.#address.text });
     this.#context = {
       merger,
       expiries,
+      cells: this.#cells,
       expirySeconds: (windowSeconds) => lifetimeSeconds(windowSeconds) + Math.floor(random() * jitterSeconds),
       replyError: (cause) => replyError(this.#address.text, cause),
-      ...(events !== undefined && { isRefusal: (error: Error) => events.isRefusal(error) }),
+      isRefusal: (error) => this.#cells.isUnknownScript(error) || events?.isRefusal(error) === true,
       completed: (batch) => this.#complete(batch),
       // Given up before, or with the connection. An increment may have been executed without its
       // expiry, and the key may never be incremented again.
@@ -200,7 +204,10 @@ export class RedisServer implements Deployment, PooledConnectionListener {
 
   connectionReady(): void {
     // A replica that was promoted may have received an increment and not the expiry that followed.
-    if (this.#availability.ready() && this.#wasReady) this.#context.expiries.clear();
+    if (this.#availability.ready() && this.#wasReady) {
+      this.#context.expiries.clear();
+      this.#cells.forget();
+    }
     this.#wasReady = true;
     this.#pool.noteReady();
     this.#startWait.succeed();
@@ -266,7 +273,20 @@ export class RedisServer implements Deployment, PooledConnectionListener {
     this.#availability.replied();
     this.#pending.complete(batch);
     if (expiries !== undefined) this.#sendLost(expiries);
-    if (refused !== undefined && !batch.isFailed) this.#events?.refused(this, refused, batch.createdMs);
+    if (refused !== undefined && !batch.isFailed) this.#refused(refused, batch);
+  }
+
+  /** Sends again what the server lacked the script for, and hands over what others have to count. */
+  #refused(refused: readonly RefusedChecks[], { createdMs, isAsking }: CommandBatch): void {
+    const { unknown = [], others = [] } = Object.groupBy(refused, ({ error }) =>
+      this.#cells.isUnknownScript(error) ? "unknown" : "others",
+    );
+    if (unknown.length > 0) {
+      const batch = new CommandBatch(createdMs, this.#timeoutMs, { isAsking });
+      for (const { checks } of unknown) batch.adopt(checks);
+      this.resend(batch);
+    }
+    if (others.length > 0) this.#events?.refused(this, others, createdMs);
   }
 
   #sendLost(expiries: readonly KeyExpiry[]): void {

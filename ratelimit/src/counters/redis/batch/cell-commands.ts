@@ -1,0 +1,114 @@
+// The commands of cells to one server: what it knows of the script, and how far its clock is from ours. All pods
+// count by the clock of the store: with one that is 90 s ahead, limits per second would reject nothing.
+import type { Log } from "@weir/common/log/log";
+import type { CellRule } from "@weir/limits/cell/cell";
+import type { CountedCell } from "../../counter.ts";
+import type { CommandBuffer } from "../connection/command-buffer.ts";
+import type { Reply } from "../connection/reply.ts";
+import { cellCommand, cellStateOf } from "./cell-script.ts";
+import type { KeyChecks } from "./key-checks.ts";
+
+/**
+ * How long a key is kept once it is whole, in seconds: the clock of a replica that is promoted may be behind by
+ * as much, and must not drop the state before.
+ */
+const SLACK_SECONDS = 60;
+
+/** How long the difference of the clocks is used, in milliseconds. */
+const CLOCK_INTERVAL_MS = 10_000;
+
+/** What the server answers when it does not have the script; nothing was counted then. */
+const NO_SCRIPT = /^NOSCRIPT\b/;
+
+/** What the commands work with. */
+export interface CellCommandsDeps {
+  readonly log: Log;
+  /** Milliseconds by a clock that only goes forward. */
+  readonly monotonicMs: () => number;
+  /** Whether calls are counted by their own time, as tests in virtual time want it. */
+  readonly usesOwnClock: boolean;
+  /** The server for messages. */
+  readonly text: () => string;
+}
+
+/** The commands of one server. */
+export class CellCommands {
+  readonly #deps: CellCommandsDeps;
+  #knowsScript = false;
+  /** What has to be added to our time; undefined before it is known. */
+  #offsetMs: number | undefined;
+  /** When the time of the server was taken last. */
+  #takenMs = -Infinity;
+  #hasWarned = false;
+  /** The own time of the commands that take the server's. */
+  readonly #taking = new Map<KeyChecks, number>();
+
+  constructor(deps: CellCommandsDeps) {
+    this.#deps = deps;
+    if (deps.usesOwnClock) this.#offsetMs = 0;
+  }
+
+  /** Writes the command for the checks of a key, which wait since `createdMs`. */
+  write(buffer: CommandBuffer, checks: KeyChecks, { rule, nowMs: ownMs }: CountedCell, createdMs: number): void {
+    const monotonicMs = this.#deps.monotonicMs();
+    const takesTime = this.#takesTime(monotonicMs);
+    if (takesTime) this.#taking.set(checks, ownMs + Math.max(0, monotonicMs - createdMs));
+    const { key, keyBytes, addend: hits, calls } = checks;
+    const sendsText = !this.#knowsScript;
+    this.#knowsScript = true;
+    const nowMs = this.#storeMs(ownMs);
+    const slackSeconds = SLACK_SECONDS;
+    buffer.written(cellCommand({ key, keyBytes, rule, nowMs, takesTime, hits, calls, slackSeconds, sendsText }));
+  }
+
+  /** Gives the checks what the server answered; false when that is no answer of the script. */
+  receive(checks: KeyChecks, { nowMs: ownMs }: CountedCell, reply: Reply): boolean {
+    const takenMs = this.#taking.get(checks);
+    if (takenMs !== undefined) this.#taking.delete(checks);
+    if (!Array.isArray(reply)) return false;
+    const [passing, state, serverMs] = reply as readonly Reply[];
+    if (typeof passing !== "number" || typeof state !== "string" || typeof serverMs !== "number") return false;
+    if (takenMs !== undefined) this.#learn(takenMs, serverMs);
+    checks.distributeCell(passing, cellStateOf(state), serverMs === 0 ? this.#storeMs(ownMs) : serverMs);
+    return true;
+  }
+
+  /** Whether an error says that the server lacks the script; then the next command brings it. */
+  isUnknownScript(error: Error): boolean {
+    if (!NO_SCRIPT.test(error.message)) return false;
+    this.#knowsScript = false;
+    return true;
+  }
+
+  /** Forgets what is known of the server: it may be another one now. */
+  forget(): void {
+    this.#knowsScript = false;
+    this.#taking.clear();
+    if (!this.#deps.usesOwnClock) this.#offsetMs = undefined;
+  }
+
+  /** Our time by the clock of the store. */
+  #storeMs(ownMs: number): number {
+    return Math.round(ownMs + (this.#offsetMs ?? 0));
+  }
+
+  #takesTime(monotonicMs: number): boolean {
+    if (this.#deps.usesOwnClock) return false;
+    if (this.#offsetMs !== undefined && monotonicMs - this.#takenMs < CLOCK_INTERVAL_MS) return false;
+    this.#takenMs = monotonicMs;
+    return true;
+  }
+
+  #learn(ownMs: number, serverMs: number): void {
+    this.#offsetMs = serverMs === 0 ? 0 : serverMs - ownMs;
+    if (serverMs !== 0 || this.#hasWarned) return;
+    this.#hasWarned = true;
+    const message = "Cannot read the time of the store, so limits are counted by the clock of this pod";
+    this.#deps.log.warn(message, { store: this.#deps.text(), remedy: "allow the command TIME" });
+  }
+}
+
+/** How long the key of a cell may be needed, in seconds. */
+export function cellLifetimeSeconds({ wholeMs }: CellRule): number {
+  return Math.ceil(wholeMs / 1000) + SLACK_SECONDS;
+}

@@ -1,0 +1,106 @@
+// Cells in a real redis-server: merged calls, the script that is lost, the clock of the server, and its expiry.
+import { setTimeout as wait } from "node:timers/promises";
+import { createLog } from "@weir/common/log/log";
+import { startRedis } from "@weir/harness/servers/redis";
+import type { StoreServer } from "@weir/harness/servers/store-server";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { bucketRule, countCell, CountedCellOnce } from "../../cells.suite.ts";
+import { PATIENT, TestedCounters } from "../redis-counter.suite.ts";
+import { createSingleDeployment } from "./single-deployment.ts";
+
+const MINUTE = bucketRule(10, 60);
+const PERMISSIONS = ["+@all", "-time"];
+
+const counters = new TestedCounters(createSingleDeployment, PATIENT);
+afterEach(() => counters.stop());
+
+let server: StoreServer;
+let redis: Redis;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis({ port: server.port, host: "127.0.0.1" });
+});
+afterAll(async () => {
+  redis.disconnect();
+  await server.stop();
+});
+
+/** How many commands of a kind the server has answered. */
+async function answered(command: string): Promise<number> {
+  const statistics = await redis.info("commandstats");
+  return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(statistics)?.[1] ?? 0);
+}
+
+describe("count() in a cell", () => {
+  it("count() merges the calls of a turn: those that fit pass, in order, by one command", async () => {
+    const { counter } = await counters.start(server.address);
+    const nowMs = Date.now();
+    await countCell(counter, MINUTE, { key: "other", nowMs, hits: 1 });
+    const before = await answered("evalsha");
+    const calls = Array.from({ length: 7 }, () => new CountedCellOnce(MINUTE, { key: "merged", nowMs, hits: 3 }));
+    for (const call of calls) counter.count(call);
+    await Promise.all(calls.map((call) => call.answered));
+    expect(calls.map(({ passes }) => passes)).toEqual([true, true, true, false, false, false, false]);
+    expect(calls.map(({ room }) => Math.round(room))).toEqual([7, 4, 1, 1, 1, 1, 1]);
+    expect((await answered("evalsha")) - before).toBe(1);
+    const ttl = await redis.ttl(`merged${MINUTE.keyEnd}`);
+    expect(ttl).toBeGreaterThan(54 + 50);
+    expect(ttl).toBeLessThanOrEqual(54 + 60);
+  });
+
+  it("count() sends the script again when the server has lost it, and counts each call once", async () => {
+    const { counter } = await counters.start(server.address);
+    const count = (): Promise<CountedCellOnce> =>
+      countCell(counter, MINUTE, { key: "flushed", nowMs: Date.now(), hits: 2 });
+    await count();
+    await redis.script("FLUSH");
+    const [one, two] = await Promise.all([count(), count()]);
+    expect([one.passes, two.passes]).toEqual([true, true]);
+    expect(Math.floor(two.room + 0.1)).toBe(4);
+  });
+
+  it("count() uses the clock of the server, whatever those of the pods are", async () => {
+    const rule = bucketRule(20, 1);
+    const pods = await Promise.all([0, 10_000, 90_000].map(async (aheadMs) => ({ aheadMs, ...(await counters.start(server.address)) })));
+    const beganMs = performance.now();
+    let passed = 0;
+    while (performance.now() - beganMs < 1500) {
+      for (const { counter, aheadMs } of pods) {
+        const call = await countCell(counter, rule, { key: "clocks", nowMs: Date.now() + aheadMs, hits: 1 });
+        if (call.passes) passed += 1;
+        expect(Math.abs(call.nowMs - Date.now())).toBeLessThan(1000);
+      }
+      await wait(2);
+    }
+    const elapsedMs = performance.now() - beganMs;
+    const admitted = 20 + (20 * elapsedMs) / 1000;
+    expect(passed).toBeLessThanOrEqual(admitted + 1);
+    // A machine that stands still for a while admits less: the bucket holds 20 at most.
+    expect(passed).toBeGreaterThan(30);
+  });
+
+  it("count() uses its own clock, and says so once, when it may not read that of the server", async () => {
+    await redis.acl("SETUSER", "untimed", "on", ">secret", "~*", ...PERMISSIONS);
+    const lines: string[] = [];
+    const log = createLog({ level: "warn", format: "text" }, (line) => void lines.push(line));
+    const { counter } = await counters.start(server.address, {
+      server: { auth: () => ({ user: "untimed", password: "secret" }) },
+      deps: { log },
+    });
+    const nowMs = Date.now() + 3_600_000;
+    for (const hits of [4, 4]) {
+      const call = await countCell(counter, MINUTE, { key: "untimed", nowMs, hits });
+      expect([call.passes, call.nowMs]).toEqual([true, nowMs]);
+    }
+    expect(lines.filter((line) => line.includes("Cannot read the time of the store"))).toHaveLength(1);
+  });
+
+  it("count() fails for a key that holds something else", async () => {
+    const { counter } = await counters.start(server.address);
+    await redis.set(`odd${MINUTE.keyEnd}`, "12");
+    await expect(countCell(counter, MINUTE, { key: "odd", nowMs: Date.now(), hits: 1 })).rejects.toMatchObject({
+      code: "STORE_UNAVAILABLE",
+    });
+  });
+});

@@ -1,0 +1,46 @@
+// The cases of limits beyond plain counts over a store: the tests of memory and of Redis decide the same.
+import { configuration, descriptor, entries } from "@weir/limits/rules/configuration.suite";
+import { CASES_BEGIN_SECONDS, LIMIT_CASES, type LimitCase } from "@weir/limits/cell/limit-cases.suite";
+import { type DescriptorStatus, OVER_LIMIT } from "@weir/limits/classify/status";
+import { expect, it } from "vitest";
+import type { Counter } from "../counters/counter.ts";
+import { DeciderFixture, WaitingCall } from "./decider.suite.ts";
+
+/** A decider with one rule for the key `key`, whose limits are those of the case. */
+export function caseFixture({ limits }: LimitCase, counter: Counter, domain: string): DeciderFixture {
+  const rule = descriptor({ key: "key", rateLimits: limits });
+  return new DeciderFixture({ configs: [configuration(domain, [rule])], counter, nowSeconds: CASES_BEGIN_SECONDS });
+}
+
+/** Decides one call of so many hits to the rule of `caseFixture`. */
+export async function decideHits(
+  fixture: DeciderFixture,
+  domain: string,
+  atMs: number,
+  hits: number,
+): Promise<DescriptorStatus> {
+  fixture.nowMs = CASES_BEGIN_SECONDS * 1000 + Math.round(atMs);
+  const call = new WaitingCall();
+  const descriptors = [{ entries: entries("key=x"), hitsAddend: BigInt(Math.abs(hits)), isNegativeHits: hits < 0 }];
+  fixture.decider.decide({ domain, descriptors, hitsAddend: 0 }, call);
+  await call.answered;
+  const [status] = call.decision.statuses;
+  if (status === undefined) throw new Error("A decision must have a status for each descriptor");
+  return status;
+}
+
+/** Defines one test for each case. */
+export function testLimitCases(counter: () => Counter): void {
+  for (const [index, each] of LIMIT_CASES.entries()) {
+    it(`decide() counts ${each.name}`, async () => {
+      const domain = `case-${index}`;
+      const fixture = caseFixture(each, counter(), domain);
+      for (const [atSeconds, hits, code, remaining, reset] of each.steps) {
+        const status = await decideHits(fixture, domain, atSeconds * 1000, hits);
+        const { limitRemaining, durationUntilResetSeconds } = status;
+        const answer = [status.code === OVER_LIMIT ? "X" : "O", limitRemaining, durationUntilResetSeconds];
+        expect(answer, `${hits} hits at ${atSeconds} s`).toEqual([code, remaining, reset]);
+      }
+    });
+  }
+}
