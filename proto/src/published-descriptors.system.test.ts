@@ -58,22 +58,34 @@ const OURS = withImports([
 
 /**
  * What ours have and the published ones lack: units and fields that envoyproxy/ratelimit knows and
- * the modules do not yet, and two of our own.
+ * the modules do not yet, and our own.
  */
 const ONLY_OURS = [
   "enum envoy.type.v3.RateLimitUnit.WEEK = 7",
+  "enum ratelimit.config.ratelimit.v3.RateLimitUnit.EXTENDED = 100",
   "enum ratelimit.config.ratelimit.v3.RateLimitUnit.MONTH = 5",
   "enum ratelimit.config.ratelimit.v3.RateLimitUnit.WEEK = 7",
   "enum ratelimit.config.ratelimit.v3.RateLimitUnit.YEAR = 6",
   "field ratelimit.config.ratelimit.v3.RateLimitDescriptor.metadata = 8: google.protobuf.Struct",
   "field ratelimit.config.ratelimit.v3.RateLimitDescriptor.quota_mode = 7: BOOL",
+  "field ratelimit.config.ratelimit.v3.RateLimitDescriptor.rate_limits = 1003: repeated ratelimit.config.ratelimit.v3.RateLimitPolicy",
   "field ratelimit.config.ratelimit.v3.RateLimitDescriptor.share_threshold = 1002: BOOL",
   "field ratelimit.config.ratelimit.v3.RateLimitDescriptor.value_to_metric = 1001: BOOL",
+  "field ratelimit.config.ratelimit.v3.RateLimitPolicy.algorithm = 1003: STRING",
+  "field ratelimit.config.ratelimit.v3.RateLimitPolicy.burst = 1004: UINT32",
+  "field ratelimit.config.ratelimit.v3.RateLimitPolicy.count_rejected_hits = 1005: BOOL",
+  "field ratelimit.config.ratelimit.v3.RateLimitPolicy.extended_unit = 1001: ratelimit.config.ratelimit.v3.RateLimitUnit",
+  "field ratelimit.config.ratelimit.v3.RateLimitPolicy.month_day = 1007: UINT32",
+  "field ratelimit.config.ratelimit.v3.RateLimitPolicy.time_zone = 1006: STRING",
+  "field ratelimit.config.ratelimit.v3.RateLimitPolicy.unit_multiplier = 1002: UINT32",
 ];
 
 /** The fields of that list, as unknown ones are named. */
 const FIELDS_ONLY_OURS: ReadonlySet<string> = new Set(
-  [7, 8, 1001, 1002].map((number) => `ratelimit.config.ratelimit.v3.RateLimitDescriptor ${number}`),
+  Object.entries({
+    RateLimitDescriptor: [7, 8, 1001, 1002, 1003],
+    RateLimitPolicy: [1001, 1002, 1003, 1004, 1005, 1006, 1007],
+  }).flatMap(([name, numbers]) => numbers.map((number) => `ratelimit.config.ratelimit.v3.${name} ${number}`)),
 );
 
 /**

@@ -1,5 +1,5 @@
 // What no published module carries, against literal bytes: the newer fields and units of
-// envoyproxy/ratelimit's configuration, and our own two.
+// envoyproxy/ratelimit's configuration, and our own.
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 
@@ -19,9 +19,19 @@ describe("RateLimitDescriptor on the wire", () => {
     // (1001 << 3) = 0x1f48 and (1002 << 3) = 0x1f50, as varints.
     { field: "value_to_metric = 1001", init: { valueToMetric: true }, hex: "c83e01" },
     { field: "share_threshold = 1002", init: { shareThreshold: true }, hex: "d03e01" },
+    // (1003 << 3) + 2 = 0x1f5a.
+    { field: "rate_limits = 1003", init: { rateLimits: [{ unit: 1 as const }] }, hex: "da3e020801" },
     { field: "unit MONTH = 5", init: { rateLimit: { unit: 5 as const } }, hex: "1a020805" },
     { field: "unit YEAR = 6", init: { rateLimit: { unit: 6 as const } }, hex: "1a020806" },
     { field: "unit WEEK = 7", init: { rateLimit: { unit: 7 as const } }, hex: "1a020807" },
+    { field: "unit EXTENDED = 100", init: { rateLimit: { unit: 100 as const } }, hex: "1a020864" },
+    { field: "extended_unit = 1001", init: { rateLimit: { extendedUnit: 7 as const } }, hex: "1a03c83e07" },
+    { field: "unit_multiplier = 1002", init: { rateLimit: { unitMultiplier: 0 } }, hex: "1a03d03e00" },
+    { field: "algorithm = 1003", init: { rateLimit: { algorithm: "" } }, hex: "1a03da3e00" },
+    { field: "burst = 1004", init: { rateLimit: { burst: 2 ** 32 - 1 } }, hex: "1a07e03effffffff0f" },
+    { field: "count_rejected_hits = 1005", init: { rateLimit: { countRejectedHits: false } }, hex: "1a03e83e00" },
+    { field: "time_zone = 1006", init: { rateLimit: { timeZone: "UTC" } }, hex: "1a06f23e03555443" },
+    { field: "month_day = 1007", init: { rateLimit: { monthDay: 31 } }, hex: "1a03f83e1f" },
     { field: "replaces = 5", init: { rateLimit: { replaces: [{ name: "x" }] } }, hex: "1a052a030a0178" },
   ])("has $field", ({ init, hex }) => {
     const message = create(RateLimitDescriptorSchema, init);

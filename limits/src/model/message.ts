@@ -1,5 +1,5 @@
 // Converts the RateLimitConfig message to the model and back, without validation.
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 
 import {
   RateLimitConfigSchema,
@@ -9,11 +9,18 @@ import type {
   RateLimitConfig,
   RateLimitDescriptor,
   RateLimitPolicy,
+  RateLimitPolicySchema,
 } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
-import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "./model.ts";
+import { type DescriptorModel, type RateLimitConfigModel, type RateLimitModel, windowFieldsOf } from "./model.ts";
 import { parseUnit, UNIT_NUMBERS, unitOfNumber } from "./unit.ts";
 
 const UNKNOWN_UNIT = 0;
+
+/**
+ * Unit of a limit that envoyproxy/ratelimit and earlier releases would enforce differently. They refuse it with
+ * "invalid rate limit unit '100'", where they would pass over the fields that they do not know.
+ */
+const EXTENDED_UNIT = 100;
 
 /**
  * The model of a message. A unit number that has no name becomes its digits, which no validation
@@ -32,10 +39,13 @@ export function messageOfModel(model: RateLimitConfigModel): RateLimitConfig {
 }
 
 function modelOfDescriptor(message: RateLimitDescriptor): DescriptorModel {
+  const { rateLimit, rateLimits } = message;
+  const hasLimit = rateLimit !== undefined && !(rateLimits.length > 0 && isPlaceholder(rateLimit));
   return {
     key: message.key,
     value: message.value,
-    ...(message.rateLimit === undefined ? {} : { rateLimit: modelOfPolicy(message.rateLimit) }),
+    ...(hasLimit ? { rateLimit: modelOfPolicy(rateLimit) } : {}),
+    ...(rateLimits.length === 0 ? {} : { rateLimits: rateLimits.map(modelOfPolicy) }),
     descriptors: message.descriptors.map(modelOfDescriptor),
     shadowMode: message.shadowMode,
     detailedMetric: message.detailedMetric,
@@ -46,27 +56,50 @@ function modelOfDescriptor(message: RateLimitDescriptor): DescriptorModel {
   };
 }
 
+/** Whether it only makes pods refuse a rule whose list of limits they do not know. */
+function isPlaceholder({ unit, extendedUnit }: RateLimitPolicy): boolean {
+  return unit === EXTENDED_UNIT && extendedUnit === UNKNOWN_UNIT;
+}
+
 function modelOfPolicy(message: RateLimitPolicy): RateLimitModel {
+  const unit = message.unit === EXTENDED_UNIT && !isPlaceholder(message) ? message.extendedUnit : message.unit;
   return {
-    unit: message.unit === UNKNOWN_UNIT ? "UNKNOWN" : (unitOfNumber(message.unit) ?? String(message.unit)),
+    unit: unit === UNKNOWN_UNIT ? "UNKNOWN" : (unitOfNumber(unit) ?? String(unit)),
     requestsPerUnit: message.requestsPerUnit,
     unlimited: message.unlimited,
     name: message.name,
     replaces: message.replaces.map((replace) => ({ name: replace.name })),
+    ...windowFieldsOf(message),
   };
 }
 
-function messageOfDescriptor({ rateLimit, descriptors, ...fields }: DescriptorModel): RateLimitDescriptor {
-  const unit = parseUnit(rateLimit?.unit ?? "");
+function messageOfDescriptor({ rateLimit, rateLimits, descriptors, ...fields }: DescriptorModel): RateLimitDescriptor {
   return create(RateLimitDescriptorSchema, {
     ...fields,
-    ...(rateLimit && {
-      rateLimit: {
-        ...rateLimit,
-        unit: unit === undefined ? UNKNOWN_UNIT : UNIT_NUMBERS[unit],
-        replaces: rateLimit.replaces.map(({ name }) => ({ name })),
-      },
+    ...(rateLimits !== undefined && {
+      rateLimit: { unit: EXTENDED_UNIT },
+      rateLimits: rateLimits.map(policyOfLimit),
     }),
+    ...(rateLimit && { rateLimit: policyOfLimit(rateLimit) }),
     descriptors: descriptors.map(messageOfDescriptor),
   });
+}
+
+function policyOfLimit(limit: RateLimitModel): MessageInitShape<typeof RateLimitPolicySchema> {
+  const parsed = parseUnit(limit.unit);
+  const unit = parsed === undefined ? UNKNOWN_UNIT : UNIT_NUMBERS[parsed];
+  const replaces = limit.replaces.map(({ name }) => ({ name }));
+  return parsed !== undefined && isExtended(limit)
+    ? { ...limit, unit: EXTENDED_UNIT, extendedUnit: unit, replaces }
+    : { ...limit, unit, replaces };
+}
+
+/** Whether a pod that knows only fixed windows of one unit would enforce another limit. */
+function isExtended({ unitMultiplier = 1, algorithm, countRejectedHits, timeZone }: RateLimitModel): boolean {
+  return (
+    unitMultiplier !== 1 ||
+    (algorithm ?? "fixed_window") !== "fixed_window" ||
+    countRejectedHits === false ||
+    timeZone !== undefined
+  );
 }

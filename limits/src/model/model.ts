@@ -54,6 +54,27 @@ export interface RateLimitModel {
   readonly monthDay?: number;
 }
 
+/** The fields of a limit that envoyproxy/ratelimit does not have. */
+export const WINDOW_FIELDS = [
+  "unitMultiplier",
+  "algorithm",
+  "burst",
+  "countRejectedHits",
+  "timeZone",
+  "monthDay",
+] as const satisfies readonly (keyof RateLimitModel)[];
+
+type WindowFields = Pick<RateLimitModel, (typeof WINDOW_FIELDS)[number]>;
+
+/** Those of them that are present. */
+export function windowFieldsOf(limit: {
+  readonly [Field in keyof WindowFields]: WindowFields[Field] | undefined;
+}): WindowFields {
+  const present: WindowFields = {};
+  for (const field of WINDOW_FIELDS) if (limit[field] !== undefined) Object.assign(present, { [field]: limit[field] });
+  return present;
+}
+
 /**
  * What a rule is called among its siblings: `key` or `key_value`. Two rules of one level must not
  * share it.

@@ -22,13 +22,36 @@ const unit = fc.constantFrom(
   "fortnight",
 );
 
-const rateLimit: fc.Arbitrary<RateLimitModel> = fc.record({
-  unit,
-  requestsPerUnit: fc.oneof(fc.constantFrom(0, 1, 4_294_967_295), fc.nat()),
-  unlimited: fc.boolean(),
-  name: limitName,
-  replaces: fc.array(fc.record({ name: limitName }), { maxLength: 3 }),
-});
+/** What limits beyond fixed windows have; mostly absent. */
+const windowFields = fc.record(
+  {
+    unitMultiplier: fc.constantFrom(0, 1, 5, 120, 4_294_967_295),
+    algorithm: fc.constantFrom("fixed_window", "sliding_window", "token_bucket", "", "Token_Bucket"),
+    burst: fc.constantFrom(0, 1, 4_294_967_295),
+    countRejectedHits: fc.boolean(),
+    timeZone: fc.constantFrom("UTC", "Europe/Zurich", "Mars/Base", "+01:00", ""),
+    monthDay: fc.constantFrom(0, 1, 31, 32),
+  },
+  { requiredKeys: [] },
+);
+
+const rateLimit: fc.Arbitrary<RateLimitModel> = fc
+  .record({
+    unit,
+    requestsPerUnit: fc.oneof(fc.constantFrom(0, 1, 4_294_967_295), fc.nat()),
+    unlimited: fc.boolean(),
+    name: limitName,
+    replaces: fc.array(fc.record({ name: limitName }), { maxLength: 3 }),
+  })
+  .chain((limit) =>
+    fc.oneof(
+      fc.constant(limit),
+      windowFields.map((fields) => ({ ...limit, ...fields })),
+    ),
+  );
+
+/** Not empty, which messages cannot tell from absent. */
+const rateLimits = fc.array(rateLimit, { minLength: 1, maxLength: 3 });
 
 /** JSON that a google.protobuf.Struct can represent. */
 const metadata = fc.dictionary(fc.string({ maxLength: 4 }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 });
@@ -58,7 +81,7 @@ function randomRule(levels: number): fc.Arbitrary<DescriptorModel> {
     })
     .chain((rule) =>
       fc
-        .record({ rateLimit, metadata }, { requiredKeys: [] })
+        .record({ rateLimit, rateLimits, metadata }, { requiredKeys: [] })
         .map((optional) => ({ ...rule, ...optional }) as DescriptorModel),
     );
 }

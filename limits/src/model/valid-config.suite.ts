@@ -24,7 +24,7 @@ function validLevel(descriptors: readonly DescriptorModel[]): readonly Descripto
 }
 
 function validDescriptor(descriptor: DescriptorModel): DescriptorModel {
-  const { rateLimit, ...rest } = descriptor;
+  const { rateLimit, rateLimits: _rateLimits, ...rest } = descriptor;
   return {
     ...rest,
     ...(rateLimit === undefined ? {} : { rateLimit: validLimit(rateLimit) }),
@@ -36,7 +36,9 @@ function validDescriptor(descriptor: DescriptorModel): DescriptorModel {
 function validLimit(limit: RateLimitModel): RateLimitModel {
   const isKnown = parseUnit(limit.unit) !== undefined;
   return {
-    ...limit,
+    requestsPerUnit: limit.requestsPerUnit,
+    unlimited: limit.unlimited,
+    name: limit.name,
     unit: limit.unlimited ? "" : isKnown ? limit.unit : "minute",
     replaces: limit.replaces.filter(({ name }) => name !== "" && name !== limit.name),
   };

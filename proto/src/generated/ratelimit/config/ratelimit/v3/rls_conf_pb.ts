@@ -13,7 +13,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file ratelimit/config/ratelimit/v3/rls_conf.proto.
  */
 export const file_ratelimit_config_ratelimit_v3_rls_conf: GenFile = /*@__PURE__*/
-  fileDesc("CixyYXRlbGltaXQvY29uZmlnL3JhdGVsaW1pdC92My9ybHNfY29uZi5wcm90bxIdcmF0ZWxpbWl0LmNvbmZpZy5yYXRlbGltaXQudjMieAoPUmF0ZUxpbWl0Q29uZmlnEgwKBG5hbWUYASABKAkSDgoGZG9tYWluGAIgASgJEkcKC2Rlc2NyaXB0b3JzGAMgAygLMjIucmF0ZWxpbWl0LmNvbmZpZy5yYXRlbGltaXQudjMuUmF0ZUxpbWl0RGVzY3JpcHRvciLfAgoTUmF0ZUxpbWl0RGVzY3JpcHRvchILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAkSQgoKcmF0ZV9saW1pdBgDIAEoCzIuLnJhdGVsaW1pdC5jb25maWcucmF0ZWxpbWl0LnYzLlJhdGVMaW1pdFBvbGljeRJHCgtkZXNjcmlwdG9ycxgEIAMoCzIyLnJhdGVsaW1pdC5jb25maWcucmF0ZWxpbWl0LnYzLlJhdGVMaW1pdERlc2NyaXB0b3ISEwoLc2hhZG93X21vZGUYBSABKAgSFwoPZGV0YWlsZWRfbWV0cmljGAYgASgIEhIKCnF1b3RhX21vZGUYByABKAgSKQoIbWV0YWRhdGEYCCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhgKD3ZhbHVlX3RvX21ldHJpYxjpByABKAgSGAoPc2hhcmVfdGhyZXNob2xkGOoHIAEoCCLMAQoPUmF0ZUxpbWl0UG9saWN5EjoKBHVuaXQYASABKA4yLC5yYXRlbGltaXQuY29uZmlnLnJhdGVsaW1pdC52My5SYXRlTGltaXRVbml0EhkKEXJlcXVlc3RzX3Blcl91bml0GAIgASgNEhEKCXVubGltaXRlZBgDIAEoCBIMCgRuYW1lGAQgASgJEkEKCHJlcGxhY2VzGAUgAygLMi8ucmF0ZWxpbWl0LmNvbmZpZy5yYXRlbGltaXQudjMuUmF0ZUxpbWl0UmVwbGFjZSIgChBSYXRlTGltaXRSZXBsYWNlEgwKBG5hbWUYASABKAkqZgoNUmF0ZUxpbWl0VW5pdBILCgdVTktOT1dOEAASCgoGU0VDT05EEAESCgoGTUlOVVRFEAISCAoESE9VUhADEgcKA0RBWRAEEgkKBU1PTlRIEAUSCAoEWUVBUhAGEggKBFdFRUsQB2IGcHJvdG8z", [file_google_protobuf_struct]);
+  fileDesc("CixyYXRlbGltaXQvY29uZmlnL3JhdGVsaW1pdC92My9ybHNfY29uZi5wcm90bxIdcmF0ZWxpbWl0LmNvbmZpZy5yYXRlbGltaXQudjMieAoPUmF0ZUxpbWl0Q29uZmlnEgwKBG5hbWUYASABKAkSDgoGZG9tYWluGAIgASgJEkcKC2Rlc2NyaXB0b3JzGAMgAygLMjIucmF0ZWxpbWl0LmNvbmZpZy5yYXRlbGltaXQudjMuUmF0ZUxpbWl0RGVzY3JpcHRvciKlAwoTUmF0ZUxpbWl0RGVzY3JpcHRvchILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAkSQgoKcmF0ZV9saW1pdBgDIAEoCzIuLnJhdGVsaW1pdC5jb25maWcucmF0ZWxpbWl0LnYzLlJhdGVMaW1pdFBvbGljeRJHCgtkZXNjcmlwdG9ycxgEIAMoCzIyLnJhdGVsaW1pdC5jb25maWcucmF0ZWxpbWl0LnYzLlJhdGVMaW1pdERlc2NyaXB0b3ISEwoLc2hhZG93X21vZGUYBSABKAgSFwoPZGV0YWlsZWRfbWV0cmljGAYgASgIEhIKCnF1b3RhX21vZGUYByABKAgSKQoIbWV0YWRhdGEYCCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhgKD3ZhbHVlX3RvX21ldHJpYxjpByABKAgSGAoPc2hhcmVfdGhyZXNob2xkGOoHIAEoCBJECgtyYXRlX2xpbWl0cxjrByADKAsyLi5yYXRlbGltaXQuY29uZmlnLnJhdGVsaW1pdC52My5SYXRlTGltaXRQb2xpY3kilAQKD1JhdGVMaW1pdFBvbGljeRI6CgR1bml0GAEgASgOMiwucmF0ZWxpbWl0LmNvbmZpZy5yYXRlbGltaXQudjMuUmF0ZUxpbWl0VW5pdBIZChFyZXF1ZXN0c19wZXJfdW5pdBgCIAEoDRIRCgl1bmxpbWl0ZWQYAyABKAgSDAoEbmFtZRgEIAEoCRJBCghyZXBsYWNlcxgFIAMoCzIvLnJhdGVsaW1pdC5jb25maWcucmF0ZWxpbWl0LnYzLlJhdGVMaW1pdFJlcGxhY2USRAoNZXh0ZW5kZWRfdW5pdBjpByABKA4yLC5yYXRlbGltaXQuY29uZmlnLnJhdGVsaW1pdC52My5SYXRlTGltaXRVbml0Eh0KD3VuaXRfbXVsdGlwbGllchjqByABKA1IAIgBARIXCglhbGdvcml0aG0Y6wcgASgJSAGIAQESEwoFYnVyc3QY7AcgASgNSAKIAQESIQoTY291bnRfcmVqZWN0ZWRfaGl0cxjtByABKAhIA4gBARIXCgl0aW1lX3pvbmUY7gcgASgJSASIAQESFwoJbW9udGhfZGF5GO8HIAEoDUgFiAEBQhIKEF91bml0X211bHRpcGxpZXJCDAoKX2FsZ29yaXRobUIICgZfYnVyc3RCFgoUX2NvdW50X3JlamVjdGVkX2hpdHNCDAoKX3RpbWVfem9uZUIMCgpfbW9udGhfZGF5IiAKEFJhdGVMaW1pdFJlcGxhY2USDAoEbmFtZRgBIAEoCSp0Cg1SYXRlTGltaXRVbml0EgsKB1VOS05PV04QABIKCgZTRUNPTkQQARIKCgZNSU5VVEUQAhIICgRIT1VSEAMSBwoDREFZEAQSCQoFTU9OVEgQBRIICgRZRUFSEAYSCAoEV0VFSxAHEgwKCEVYVEVOREVEEGRiBnByb3RvMw", [file_google_protobuf_struct]);
 
 /**
  * The rules of one domain.
@@ -127,6 +127,15 @@ export type RateLimitDescriptor = Message<"ratelimit.config.ratelimit.v3.RateLim
    * @generated from field: bool share_threshold = 1002;
    */
   shareThreshold: boolean;
+
+  /**
+   * Several limits, each with a name: a call passes when it has room in all. rate_limit then has the unit EXTENDED
+   * and nothing else, so that receivers that do not know this field refuse the rule rather than enforce none. Not part
+   * of the published message.
+   *
+   * @generated from field: repeated ratelimit.config.ratelimit.v3.RateLimitPolicy rate_limits = 1003;
+   */
+  rateLimits: RateLimitPolicy[];
 };
 
 /**
@@ -137,13 +146,14 @@ export const RateLimitDescriptorSchema: GenMessage<RateLimitDescriptor> = /*@__P
   messageDesc(file_ratelimit_config_ratelimit_v3_rls_conf, 1);
 
 /**
- * A limit.
+ * A limit. The fields from 1001 on are not part of the published message: receivers that do not know them skip them.
  *
  * @generated from message ratelimit.config.ratelimit.v3.RateLimitPolicy
  */
 export type RateLimitPolicy = Message<"ratelimit.config.ratelimit.v3.RateLimitPolicy"> & {
   /**
-   * Length of the window; must be UNKNOWN when unlimited is set.
+   * Length of the window; must be UNKNOWN when unlimited is set. EXTENDED when receivers that know the fields up to 5
+   * alone would enforce another limit.
    *
    * @generated from field: ratelimit.config.ratelimit.v3.RateLimitUnit unit = 1;
    */
@@ -176,6 +186,55 @@ export type RateLimitPolicy = Message<"ratelimit.config.ratelimit.v3.RateLimitPo
    * @generated from field: repeated ratelimit.config.ratelimit.v3.RateLimitReplace replaces = 5;
    */
   replaces: RateLimitReplace[];
+
+  /**
+   * Unit of the window when unit is EXTENDED.
+   *
+   * @generated from field: ratelimit.config.ratelimit.v3.RateLimitUnit extended_unit = 1001;
+   */
+  extendedUnit: RateLimitUnit;
+
+  /**
+   * Units in a window; absent means 1.
+   *
+   * @generated from field: optional uint32 unit_multiplier = 1002;
+   */
+  unitMultiplier?: number | undefined;
+
+  /**
+   * "fixed_window", "sliding_window" or "token_bucket"; absent means "fixed_window".
+   *
+   * @generated from field: optional string algorithm = 1003;
+   */
+  algorithm?: string | undefined;
+
+  /**
+   * Capacity of a token bucket; absent means requests_per_unit.
+   *
+   * @generated from field: optional uint32 burst = 1004;
+   */
+  burst?: number | undefined;
+
+  /**
+   * Whether hits of calls that the limit rejects count; absent means only in fixed windows.
+   *
+   * @generated from field: optional bool count_rejected_hits = 1005;
+   */
+  countRejectedHits?: boolean | undefined;
+
+  /**
+   * IANA name of the time zone that fixed windows begin in; absent means that they are aligned to the epoch.
+   *
+   * @generated from field: optional string time_zone = 1006;
+   */
+  timeZone?: string | undefined;
+
+  /**
+   * Day of the month, 1 to 31, that windows of months in a time zone begin on; absent means 1.
+   *
+   * @generated from field: optional uint32 month_day = 1007;
+   */
+  monthDay?: number | undefined;
 };
 
 /**
@@ -267,6 +326,14 @@ export const RateLimitUnit = {
    * @generated from enum value: WEEK = 7;
    */
   WEEK: 7,
+
+  /**
+   * No unit, but the sign of a limit or a list of limits in fields that the published message does not have: receivers
+   * that do not know it refuse the configuration and name it.
+   *
+   * @generated from enum value: EXTENDED = 100;
+   */
+  EXTENDED: 100,
 } as const;
 
 /**
