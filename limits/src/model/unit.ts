@@ -19,7 +19,7 @@ export const UNIT_SECONDS: Readonly<Record<Unit, number>> = {
 };
 
 /** Longest window, in seconds: ten years. */
-const WINDOW_MAX_SECONDS = 10 * UNIT_SECONDS.YEAR;
+export const WINDOW_MAX_SECONDS = 10 * UNIT_SECONDS.YEAR;
 
 /** Length of a window of so many units in seconds; undefined when it is longer than ten years. */
 export function windowSecondsOf(unit: Unit, multiplier: number): number | undefined {

@@ -80,6 +80,40 @@ descriptors:
     });
   });
 
+  it("parseRuleFile() reads every field of limits beyond fixed windows", () => {
+    const text = `
+domain: d
+descriptors:
+  - key: bucket
+    rate_limit: {unit: minute, unit_multiplier: 5, requests_per_unit: 100, algorithm: token_bucket, burst: 20, count_rejected_hits: true}
+  - key: several
+    rate_limits:
+      - {name: short, unit: second, requests_per_unit: 5}
+      - {name: long, unit: month, requests_per_unit: 900, time_zone: Europe/Zurich, month_day: 15}
+  - key: none
+    rate_limits:
+    rate_limit: {unit: day, burst: , algorithm: ~}
+`;
+    const file = parseRuleFile("f.yaml", text);
+    const limit = { unlimited: false, name: "", replaces: [] };
+    expect(file.ok && file.model.descriptors.map(({ rateLimit, rateLimits }) => rateLimit ?? rateLimits)).toEqual([
+      {
+        ...limit,
+        unit: "minute",
+        unitMultiplier: 5,
+        requestsPerUnit: 100,
+        algorithm: "token_bucket",
+        burst: 20,
+        countRejectedHits: true,
+      },
+      [
+        { ...limit, name: "short", unit: "second", requestsPerUnit: 5 },
+        { ...limit, name: "long", unit: "month", requestsPerUnit: 900, timeZone: "Europe/Zurich", monthDay: 15 },
+      ],
+      { ...limit, unit: "day", requestsPerUnit: 0 },
+    ]);
+  });
+
   it.each([
     ["a number", "123", "123"],
     ["a hexadecimal number as written", "0x7B", "0x7B"],
@@ -263,6 +297,34 @@ descriptors:
       "error loading config file: yaml: unmarshal errors:\n  line 2: cannot unmarshal !!int `4294967296` into uint32 (requests_per_unit must be a whole number from 0 to 4294967295)",
       2,
       67,
+    ],
+    [
+      "a multiplier of 0",
+      "domain: d\ndescriptors: [{key: a, rate_limit: {unit: day, unit_multiplier: 0}}]\n",
+      "invalid unit multiplier of 0",
+      2,
+      65,
+    ],
+    [
+      "a burst of more than 32 bits",
+      "domain: d\ndescriptors: [{key: a, rate_limit: {unit: day, algorithm: token_bucket, burst: 4294967296}}]\n",
+      "error loading config file: yaml: unmarshal errors:\n  line 2: cannot unmarshal !!int `4294967296` into uint32 (burst must be a whole number from 0 to 4294967295)",
+      2,
+      80,
+    ],
+    [
+      "a list of one limit",
+      "domain: d\ndescriptors:\n  - key: a\n    rate_limits: [{name: n, unit: day}]\n",
+      "a list has 2 to 8 limits, current number is 1",
+      4,
+      18,
+    ],
+    [
+      "a limit of a list that replaces another",
+      "domain: d\ndescriptors:\n  - key: a\n    rate_limits:\n      - {name: n, unit: day}\n      - {name: m, unit: day, replaces: [{name: x}]}\n",
+      "a limit of a list cannot replace others: remove it",
+      6,
+      40,
     ],
     [
       "a long text as a number of requests",

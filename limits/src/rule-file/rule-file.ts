@@ -41,18 +41,25 @@ export type RuleFileResult =
       readonly at?: SourceLocation;
     };
 
-const rateLimit = struct<Pick<RateLimitModel, "unit" | "requestsPerUnit" | "unlimited" | "name" | "replaces">>({
+const rateLimit = struct<RateLimitModel>({
   unit: text,
   requestsPerUnit: uint32,
   unlimited: boolean,
   name: text,
   replaces: list(() => struct<RateLimitModel["replaces"][number]>({ name: text })),
+  unitMultiplier: optional(uint32),
+  algorithm: optional(text),
+  burst: optional(uint32),
+  countRejectedHits: optional(boolean),
+  timeZone: optional(text),
+  monthDay: optional(uint32),
 });
 
-const descriptor: Decoder<DescriptorModel> = struct<Omit<DescriptorModel, "rateLimits">>({
+const descriptor: Decoder<DescriptorModel> = struct<DescriptorModel>({
   key: text,
   value: text,
   rateLimit: optional(rateLimit),
+  rateLimits: optional(list(() => rateLimit)),
   descriptors: list(() => descriptor),
   shadowMode: boolean,
   detailedMetric: boolean,

@@ -1,7 +1,7 @@
 // Checks the keys of a rule file before anything is read from it: a misspelled key must not silently lift a limit.
 import { formatNode, lastEntriesOf, type YamlMap, type YamlNode, type YamlProblem } from "../go-yaml/node.ts";
 
-/** Every key that a rule file may use: one flat list for all places, as in envoyproxy/ratelimit. */
+/** Every key that a rule file may use: one flat list for all places, as in envoyproxy/ratelimit, which has the first 16. */
 const ALLOWED_KEYS: ReadonlySet<string> = new Set([
   "domain",
   "key",
@@ -19,6 +19,13 @@ const ALLOWED_KEYS: ReadonlySet<string> = new Set([
   "value_to_metric",
   "share_threshold",
   "metadata",
+  "rate_limits",
+  "unit_multiplier",
+  "algorithm",
+  "burst",
+  "count_rejected_hits",
+  "time_zone",
+  "month_day",
 ]);
 
 /** Its inside belongs to the user. */

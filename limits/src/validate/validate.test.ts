@@ -152,6 +152,191 @@ describe("findProblems() on limits", () => {
   });
 });
 
+describe("findProblems() on limits beyond fixed windows", () => {
+  it.each([
+    { what: "a multiplier", limit: { unit: "minute", unitMultiplier: 5 } },
+    { what: "a window of ten years", limit: { unit: "year", unitMultiplier: 10 } },
+    { what: "a fixed window by name", limit: { algorithm: "fixed_window", countRejectedHits: false } },
+    { what: "a sliding window", limit: { algorithm: "sliding_window", unitMultiplier: 30, countRejectedHits: true } },
+    { what: "a token bucket", limit: { algorithm: "token_bucket" } },
+    { what: "the smallest burst", limit: { algorithm: "token_bucket", burst: 1 } },
+    { what: "the largest burst", limit: { algorithm: "token_bucket", burst: 4_294_967_295 } },
+    { what: "a day in UTC", limit: { unit: "day", timeZone: "UTC" } },
+    { what: "a week in Zurich", limit: { unit: "Week", timeZone: "Europe/Zurich", unitMultiplier: 1 } },
+    { what: "a year by an old name", limit: { unit: "year", timeZone: "US/Eastern" } },
+    {
+      what: "months from a day on",
+      limit: { unit: "month", unitMultiplier: 3, timeZone: "Africa/Cairo", monthDay: 31 },
+    },
+  ])("accepts $what", ({ limit }) => {
+    expect(findProblems(config([limited(limit)]))).toEqual([]);
+  });
+
+  it.each<{ limit: Partial<RateLimitModel>; field: string; message: string }>([
+    { limit: { unitMultiplier: 0 }, field: "unitMultiplier", message: "invalid unit multiplier of 0" },
+    {
+      limit: { unit: "Year", unitMultiplier: 11 },
+      field: "unitMultiplier",
+      message: "invalid unit multiplier of 11: a window of years has at most 10, which is ten years",
+    },
+    {
+      limit: { unit: "month", unitMultiplier: 4_294_967_295 },
+      field: "unitMultiplier",
+      message: "invalid unit multiplier of 4294967295: a window of months has at most 121, which is ten years",
+    },
+    ...["", "leaky_bucket", "TOKEN_BUCKET"].map((algorithm) => ({
+      limit: { algorithm },
+      field: "algorithm",
+      message: `invalid algorithm '${algorithm}': must be fixed_window, sliding_window or token_bucket`,
+    })),
+    {
+      limit: { algorithm: "token_bucket", burst: 0 },
+      field: "burst",
+      message: "invalid burst of 0: must be 1 to 4294967295",
+    },
+    {
+      limit: { algorithm: "token_bucket", burst: 4_294_967_296 },
+      field: "burst",
+      message: "invalid burst of 4294967296: must be 1 to 4294967295",
+    },
+    ...[undefined, "fixed_window", "sliding_window"].map((algorithm) => ({
+      limit: { burst: 1, ...(algorithm !== undefined && { algorithm }) },
+      field: "burst",
+      message: `a burst needs the algorithm token_bucket, current algorithm is '${algorithm ?? "fixed_window"}'`,
+    })),
+    ...["", "Mars/Base", "+01:00", "Europe/Zurich "].map((timeZone) => ({
+      limit: { unit: "day", timeZone },
+      field: "timeZone",
+      message: `unknown time zone '${timeZone}': must be a name such as Europe/Zurich or UTC`,
+    })),
+    ...["sliding_window", "token_bucket"].map((algorithm) => ({
+      limit: { unit: "day", algorithm, timeZone: "UTC" },
+      field: "timeZone",
+      message: `a time zone needs the algorithm fixed_window, current algorithm is '${algorithm}'`,
+    })),
+    ...["second", "minute", "hour"].map((unit) => ({
+      limit: { unit, timeZone: "UTC" },
+      field: "timeZone",
+      message: `a time zone needs the unit day, week, month or year, current unit is '${unit}'`,
+    })),
+    ...["day", "week", "year"].map((unit) => ({
+      limit: { unit, timeZone: "UTC", unitMultiplier: 2 },
+      field: "unitMultiplier",
+      message: `in a time zone a unit multiplier needs the unit month, current unit is '${unit}'`,
+    })),
+    ...[0, 32].map((monthDay) => ({
+      limit: { unit: "month", timeZone: "UTC", monthDay },
+      field: "monthDay",
+      message: `invalid day of the month ${monthDay}: must be 1 to 31`,
+    })),
+    {
+      limit: { unit: "month", monthDay: 15 },
+      field: "monthDay",
+      message: "a day of the month needs a time zone such as Europe/Zurich or UTC",
+    },
+    {
+      limit: { unit: "day", timeZone: "UTC", monthDay: 15 },
+      field: "monthDay",
+      message: "a day of the month needs the unit month, current unit is 'day'",
+    },
+    ...Object.entries({
+      unitMultiplier: 1,
+      algorithm: "fixed_window",
+      burst: 1,
+      countRejectedHits: true,
+      timeZone: "UTC",
+      monthDay: 1,
+    }).map(([field, value]) => ({
+      limit: { unlimited: true, unit: "", [field]: value },
+      field,
+      message: "must be absent from an unlimited rule, which has no window",
+    })),
+  ])("refuses $limit", ({ limit, field, message }) => {
+    expect(findProblems(config([limited(limit)]))).toEqual([{ path: ["descriptors", 0, "rateLimit", field], message }]);
+  });
+});
+
+describe("findProblems() on lists of limits", () => {
+  const named = (count: number, fields: Partial<RateLimitModel> = {}): RateLimitModel[] =>
+    Array.from({ length: count }, (_, index) => ({ ...LIMIT, name: `limit-${index}`, ...fields }));
+
+  it.each([
+    { what: "two limits", limits: named(2) },
+    { what: "eight", limits: named(8) },
+    {
+      what: "several kinds",
+      limits: [...named(1, { algorithm: "token_bucket", burst: 3 }), ...named(1, { name: "n" })],
+    },
+    { what: "limits that all count rejected hits", limits: named(2, { countRejectedHits: true }) },
+  ])("accepts $what", ({ limits }) => {
+    expect(findProblems(config([rule({ rateLimits: limits })]))).toEqual([]);
+  });
+
+  it.each<{ what: string; limits: readonly RateLimitModel[]; path: (string | number)[]; message: string }>([
+    ...[0, 1, 9].map((count) => ({
+      what: `${count} limits`,
+      limits: named(count),
+      path: [],
+      message: `a list has 2 to 8 limits, current number is ${count}`,
+    })),
+    {
+      what: "a limit without a name",
+      limits: [...named(1), LIMIT],
+      path: [1, "name"],
+      message: "each limit of a list needs a name",
+    },
+    {
+      what: "a name twice",
+      limits: [...named(2), ...named(1)],
+      path: [2, "name"],
+      message: "duplicate limit name 'limit-0' in a list",
+    },
+    {
+      what: "an unlimited one",
+      limits: [...named(1), ...named(1, { name: "all", unlimited: true, unit: "" })],
+      path: [1, "unlimited"],
+      message: "a limit of a list cannot be unlimited: remove it",
+    },
+    {
+      what: "one that replaces another",
+      limits: [...named(1), ...named(1, { name: "all", replaces: [{ name: "other" }] })],
+      path: [1, "replaces"],
+      message: "a limit of a list cannot replace others: remove it",
+    },
+    {
+      what: "one that counts rejected hits when the first does not say",
+      limits: [...named(1), ...named(1, { name: "all", countRejectedHits: true })],
+      path: [1, "countRejectedHits"],
+      message: "must be absent as in the list's first limit",
+    },
+    {
+      what: "one that does not say when the first counts rejected hits",
+      limits: [...named(1, { countRejectedHits: true }), ...named(1, { name: "all" })],
+      path: [1, "countRejectedHits"],
+      message: "must be true as in the list's first limit",
+    },
+    {
+      what: "a wrong unit",
+      limits: [...named(1), ...named(1, { name: "all", unit: "foo" })],
+      path: [1, "unit"],
+      message: "invalid rate limit unit 'foo'",
+    },
+  ])("refuses $what", ({ limits, path, message }) => {
+    expect(findProblems(config([rule({ rateLimits: limits })]))).toEqual([
+      { path: ["descriptors", 0, "rateLimits", ...path], message },
+    ]);
+  });
+
+  it("refuses a list next to a limit", () => {
+    expect(findProblems(config([rule({ rateLimit: LIMIT, rateLimits: named(2) })]))).toEqual([
+      {
+        path: ["descriptors", 0, "rateLimits"],
+        message: "a rule has one limit or a list of limits: remove one of them",
+      },
+    ]);
+  });
+});
+
 describe("findProblems() on share_threshold and metadata", () => {
   it("refuses share_threshold without a wildcard and names the composite key", () => {
     expect(findProblems(config([rule({ key: "files", value: "a", shareThreshold: true })]))).toEqual([
@@ -330,7 +515,7 @@ function naiveLevel(rules: readonly DescriptorModel[], parent: string): string[]
     const isTwin = rules.some((other, place) => place < index && other.key !== "" && names[place] === name);
     if (!current.key) texts.push("descriptor has empty key");
     else if (isTwin) texts.push(`duplicate descriptor composite key '${parent}.${name}'`);
-    texts.push(...naiveLimit(current.rateLimit));
+    texts.push(...naiveLimit(current.rateLimit), ...naiveList(current));
     if (current.shareThreshold && !name.includes("*")) {
       texts.push(`share_threshold can only be used with wildcard values (containing '*'), but found key '${name}'`);
     }
@@ -348,5 +533,66 @@ function naiveLimit(limit: RateLimitModel | undefined): string[] {
     if (!name) return "should not have an empty replaces entry";
     return name === limit.name && "replaces should not contain name of same descriptor";
   });
-  return [unit, ...replaces].filter((text) => text !== false);
+  return [unit, ...replaces, ...(limit.unlimited ? naiveUnlimited(limit) : naiveWindow(limit))].filter(
+    (text) => text !== false,
+  );
+}
+
+function naiveUnlimited({ unit, requestsPerUnit, unlimited, name, replaces, ...window }: RateLimitModel): string[] {
+  return Object.values(window).map(() => "must be absent from an unlimited rule, which has no window");
+}
+
+/** Knows only the values that random configurations have. */
+function naiveWindow(limit: RateLimitModel): (string | false)[] {
+  const { unit, unitMultiplier = 1, algorithm = "fixed_window", burst, timeZone, monthDay } = limit;
+  const most = { second: 315_360_000, minute: 5_256_000, hour: 87_600, day: 3650, week: 521, month: 121, year: 10 };
+  const size = unit.toLowerCase() as keyof typeof most;
+  const isCalendar = ["day", "week", "month", "year"].includes(size);
+  const [isZoned, isFixed] = [timeZone !== undefined, algorithm === "fixed_window"];
+  return [
+    unitMultiplier === 0 && "invalid unit multiplier of 0",
+    unitMultiplier > most[size] &&
+      `invalid unit multiplier of ${unitMultiplier}: a window of ${size}s has at most ${most[size]}, which is ten years`,
+    ["", "Token_Bucket"].includes(algorithm) &&
+      `invalid algorithm '${algorithm}': must be fixed_window, sliding_window or token_bucket`,
+    burst !== undefined &&
+      algorithm !== "token_bucket" &&
+      `a burst needs the algorithm token_bucket, current algorithm is '${algorithm}'`,
+    burst === 0 && "invalid burst of 0: must be 1 to 4294967295",
+    isZoned &&
+      !["UTC", "Europe/Zurich"].includes(timeZone) &&
+      `unknown time zone '${timeZone}': must be a name such as Europe/Zurich or UTC`,
+    isZoned && !isFixed && `a time zone needs the algorithm fixed_window, current algorithm is '${algorithm}'`,
+    isZoned && !isCalendar && `a time zone needs the unit day, week, month or year, current unit is '${unit}'`,
+    isZoned &&
+      ["day", "week", "year"].includes(size) &&
+      unitMultiplier > 1 &&
+      `in a time zone a unit multiplier needs the unit month, current unit is '${unit}'`,
+    (monthDay === 0 || monthDay === 32) && `invalid day of the month ${monthDay}: must be 1 to 31`,
+    monthDay !== undefined && size !== "month" && `a day of the month needs the unit month, current unit is '${unit}'`,
+    monthDay !== undefined && !isZoned && "a day of the month needs a time zone such as Europe/Zurich or UTC",
+  ];
+}
+
+function naiveList({ rateLimit, rateLimits }: DescriptorModel): string[] {
+  if (!rateLimits) return [];
+  const count = rateLimits.length;
+  const list = [
+    rateLimit && "a rule has one limit or a list of limits: remove one of them",
+    (count < 2 || count > 8) && `a list has 2 to 8 limits, current number is ${count}`,
+  ];
+  const each = rateLimits.flatMap((limit, index) => {
+    const before = rateLimits.slice(0, index).map(({ name }) => name);
+    const { countRejectedHits } = rateLimits[0] ?? limit;
+    return [
+      ...naiveLimit(limit),
+      !limit.name && "each limit of a list needs a name",
+      limit.name && before.includes(limit.name) && `duplicate limit name '${limit.name}' in a list`,
+      limit.unlimited && "a limit of a list cannot be unlimited: remove it",
+      limit.replaces.length > 0 && "a limit of a list cannot replace others: remove it",
+      limit.countRejectedHits !== countRejectedHits &&
+        `must be ${countRejectedHits ?? "absent"} as in the list's first limit`,
+    ];
+  });
+  return [...list, ...each].filter((text): text is string => typeof text === "string" && text !== "");
 }

@@ -5,8 +5,8 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import type { FieldPath } from "../model/field-path.ts";
 import { inOneGo } from "../model/in-one-go.ts";
 import { compositeKey } from "../model/model.ts";
-import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "../model/model.ts";
-import { parseUnit } from "../model/unit.ts";
+import type { DescriptorModel, RateLimitConfigModel } from "../model/model.ts";
+import { checkLimits } from "./limit-rules.ts";
 
 /**
  * Deepest nesting of metadata. More is a mistake or an attack: protobuf decoders stop at 100 levels
@@ -125,24 +125,13 @@ function checkDescriptor(descriptor: DescriptorModel, rule: Level, report: Repor
   if (descriptor.key === "") report(["key"], "descriptor has empty key");
   else if (first !== undefined) report(["key"], `duplicate descriptor composite key '${fullKey}'`, first);
   else keys.set(composite, { config, path });
-  if (descriptor.rateLimit !== undefined) checkLimit(descriptor.rateLimit, report);
+  checkLimits(descriptor, report);
   if (descriptor.shareThreshold && !composite.includes("*")) {
     const reason = "share_threshold can only be used with wildcard values (containing '*')";
     report(["shareThreshold"], `${reason}, but found key '${composite}'`);
   }
   const reason = reasonNotConvertible(descriptor.metadata ?? null, METADATA_DEPTH_MAX);
   if (reason !== undefined) report(["metadata"], `error parsing metadata: ${reason}`);
-}
-
-function checkLimit(limit: RateLimitModel, report: Report): void {
-  const hasUnit = parseUnit(limit.unit) !== undefined;
-  if (limit.unlimited && hasUnit) report(["rateLimit", "unit"], "should not specify rate limit unit when unlimited");
-  if (!limit.unlimited && !hasUnit) report(["rateLimit", "unit"], `invalid rate limit unit '${limit.unit}'`);
-  limit.replaces.forEach((replace, index) => {
-    const path = ["rateLimit", "replaces", index, "name"];
-    if (replace.name === "") report(path, "should not have an empty replaces entry");
-    else if (replace.name === limit.name) report(path, "replaces should not contain name of same descriptor");
-  });
 }
 
 /**
