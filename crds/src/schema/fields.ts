@@ -35,10 +35,12 @@ export function flag(description: string): z.ZodOptional<z.ZodBoolean> {
 export function list<Element extends z.ZodType>(
   element: Element,
   {
+    min,
     max,
     keys,
     ...texts
   }: {
+    readonly min?: number;
     readonly max: number;
     readonly description: string;
     readonly keys?: readonly string[];
@@ -50,11 +52,8 @@ export function list<Element extends z.ZodType>(
     keys === undefined
       ? { "x-kubernetes-list-type": "atomic" }
       : { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys };
-  return z
-    .array(element)
-    .max(max)
-    .optional()
-    .meta({ ...type, ...texts });
+  const array = z.array(element).max(max);
+  return (min === undefined ? array : array.min(min)).optional().meta({ ...type, ...texts });
 }
 
 /** The first control character of a text, such as U+0000. */

@@ -66,7 +66,11 @@ export const objectMetadata = z.object({
   annotations: annotations.optional(),
   // Known, so that they are not refused; they have no meaning here.
   deletionGracePeriodSeconds: z.int().optional(),
-  finalizers: z.array(z.string().refine(isQualifiedName, QUALIFIED_NAME_MESSAGE)).optional(),
+  finalizers: z
+    .array(z.string().refine(isQualifiedName, QUALIFIED_NAME_MESSAGE))
+    // Server-side apply refuses it.
+    .refine((finalizers) => new Set(finalizers).size === finalizers.length, "must not name a finalizer twice")
+    .optional(),
   generateName: z.string().optional(),
   managedFields: z.array(z.unknown()).optional(),
   ownerReferences: z.array(z.unknown()).optional(),

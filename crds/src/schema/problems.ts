@@ -135,6 +135,7 @@ function messageOfIssue(issue: z.core.$ZodIssue): string {
       return input === undefined ? `is required: ${must}` : `${must}, is ${describe(input)}`;
     }
     case "too_small":
+      if (issue.origin === "array" && issue.minimum !== 1) return `must have at least ${issue.minimum} items`;
       return issue.origin === "string" || issue.origin === "array"
         ? "must not be empty"
         : `must be at least ${issue.minimum}, is ${describe(input)}`;

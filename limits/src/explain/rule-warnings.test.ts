@@ -40,6 +40,13 @@ describe("findRuleWarnings()", () => {
       ],
     },
     {
+      title: "a limit of 0 in a list",
+      rules: [rule("a", { rateLimits: [LIMIT, { ...LIMIT, name: "b", requestsPerUnit: 0 }] })],
+      expected: [
+        "descriptors[0].rateLimits[1].requestsPerUnit: the limit is 0: every request that meets this rule is rejected",
+      ],
+    },
+    {
       title: "a rule that is not reached",
       rules: [rule("a", { value: "*" }), rule("a")],
       expected: ["descriptors[1]: no request reaches this rule: descriptors[0] takes all that it matches"],

@@ -29,12 +29,17 @@ export function findRuleWarnings(
 }
 
 function zeroLimits(descriptors: readonly DescriptorModel[], path: FieldPath): readonly RuleWarning[] {
-  return descriptors.flatMap(({ rateLimit, shadowMode, descriptors: below }, index) => {
-    const inner = zeroLimits(below, [...path, index, "descriptors"]);
-    const isZero = rateLimit !== undefined && !rateLimit.unlimited && rateLimit.requestsPerUnit === 0;
-    if (!isZero || shadowMode) return inner;
+  return descriptors.flatMap(({ rateLimit, rateLimits = [], shadowMode, descriptors: below }, index) => {
+    const limits = [
+      ...(rateLimit === undefined ? [] : [{ limit: rateLimit, at: ["rateLimit"] }]),
+      ...rateLimits.map((limit, position) => ({ limit, at: ["rateLimits", position] })),
+    ];
+    const zeros = limits.filter(({ limit }) => !shadowMode && !limit.unlimited && limit.requestsPerUnit === 0);
     const message = "the limit is 0: every request that meets this rule is rejected";
-    return [{ path: [...path, index, "rateLimit", "requestsPerUnit"], message }, ...inner];
+    return [
+      ...zeros.map(({ at }) => ({ path: [...path, index, ...at, "requestsPerUnit"], message })),
+      ...zeroLimits(below, [...path, index, "descriptors"]),
+    ];
   });
 }
 

@@ -66,6 +66,18 @@ describe("review() of a RateLimitConfig", () => {
     expect(findings(config(INVALID))).toEqual({ problems: [PROBLEM], warnings: [] });
   });
 
+  it("review() refuses limits whose fields do not fit each other, at every level", () => {
+    const limits = [
+      { ...limit(1), name: "a", burst: 5 },
+      { ...limit(1), name: "b", timeZone: "Mars/Base", unit: "day" },
+    ];
+    const descriptors = [{ key: "a", descriptors: [{ key: "b", rateLimits: limits }] }];
+    expect(findings(config({ domain: "d", descriptors })).problems).toEqual([
+      "spec.descriptors[0].descriptors[0].rateLimits[0].burst: a burst needs the algorithm token_bucket, current algorithm is 'fixed_window'",
+      "spec.descriptors[0].descriptors[0].rateLimits[1].timeZone: unknown time zone 'Mars/Base': must be a name such as Europe/Zurich or UTC",
+    ]);
+  });
+
   it("review() refuses what the schema refuses", () => {
     expect(findings(config({ domain: 1 })).problems).toEqual([
       "spec.domain: must be a string, is the number 1: put it in quotes",

@@ -12,7 +12,7 @@ type Tree = string | readonly Tree[] | { readonly [name: string]: Tree };
 const LITERALS: readonly string[] = [
   ...`null ~ '' x yes on off no true True 'true' y n 0 -0 5 -1 +5 5.0 1.5 1e3 1_000 017 0o17 0x1F 0b11 08 .5 5. .inf 12:30:00
   4294967295 4294967296 9007199254740993 18446744073709551616 2001-01-01 2026-01-31T12:00:00Z 2026-01-31T12:00Z 2026-02-30T12:00:00Z
-  second minute week DAY fortnight a_b a.b a/b a-b -a a- A * k* d'e !!str&5 !!int&'5' !!float&5 [] {} [1] [null] [x,x] {a:&1} {a:&null}`.split(
+  second minute week DAY fortnight fixed_window token_bucket UTC Europe/Zurich 3651 a_b a.b a/b a-b -a a- A * k* d'e !!str&5 !!int&'5' !!float&5 [] {} [1] [null] [x,x] {a:&1} {a:&null}`.split(
     /\s+/,
   ),
   ...["' '", '"\\0"', '"\\u00e9"', '"😀"'],
@@ -21,7 +21,7 @@ const LITERALS: readonly string[] = [
 
 const FIELDS: readonly string[] =
   `key value rateLimit rate_limit descriptors shadowMode detailedMetric quotaMode valueToMetric shareThreshold metadata unit
-  requestsPerUnit unlimited name replaces domain fleets labels annotations finalizers namespace creationTimestamp unknown`.split(
+  requestsPerUnit unlimited name replaces rateLimits unitMultiplier algorithm burst countRejectedHits timeZone monthDay domain fleets labels annotations finalizers namespace creationTimestamp unknown`.split(
     /\s+/,
   );
 
@@ -40,6 +40,35 @@ const limit: fc.Arbitrary<Tree> = fc.oneof(
     name: fc.constantFrom("one", "two"),
     replaces: fc.array(fc.record({ name: fc.constantFrom("three", "four") }), { maxLength: 2 }),
   }),
+  fc.record({
+    unit: fc.constantFrom("second", "day"),
+    requestsPerUnit: fc.constant("7"),
+    unitMultiplier: fc.constantFrom("1", "5"),
+    algorithm: fc.constant("token_bucket"),
+    burst: fc.constantFrom("1", "4294967295"),
+    countRejectedHits: fc.constantFrom("true", "false"),
+  }),
+  fc.record({
+    unit: fc.constant("month"),
+    requestsPerUnit: fc.constant("7"),
+    timeZone: fc.constantFrom("UTC", "Europe/Zurich"),
+    monthDay: fc.constantFrom("1", "31"),
+  }),
+);
+
+/** Two limits of a list. */
+const limits: fc.Arbitrary<Tree> = fc.tuple(
+  ...["a", "b"].map((name) =>
+    fc.record(
+      {
+        name: fc.constant(name),
+        unit: fc.constantFrom("second", "year"),
+        requestsPerUnit: fc.constantFrom("0", "5"),
+        algorithm: fc.constantFrom("fixed_window", "sliding_window"),
+      },
+      { requiredKeys: ["name", "unit", "requestsPerUnit"] },
+    ),
+  ),
 );
 
 /** Keys are all different, because no API server compares rules with each other. */
@@ -55,7 +84,17 @@ function rules(levels: number, prefix: string): fc.Arbitrary<Tree> {
           metadata: fc.constantFrom<Tree>({ team: "a" }, { n: "1.5", deep: ["null", { on: "x" }] }, {}),
           ...(levels === 1 ? {} : { descriptors: rules(levels - 1, `${key}x`) }),
         };
-        return fc.record({ key: fc.constant(key), ...optional }, { requiredKeys: ["key"] });
+        const { rateLimit: _rateLimit, ...others } = optional;
+        return fc.oneof(
+          { weight: 3, arbitrary: fc.record({ key: fc.constant(key), ...optional }, { requiredKeys: ["key"] }) },
+          {
+            weight: 1,
+            arbitrary: fc.record(
+              { key: fc.constant(key), rateLimits: limits, ...others },
+              { requiredKeys: ["key", "rateLimits"] },
+            ),
+          },
+        );
       }),
     ),
   );

@@ -1,5 +1,17 @@
 // Manifests that a real API server accepts: a table of server.system.test.ts.
-import { facts, fleets, limit, manifest, named, names, rule, ruleAt, rules, spec } from "./server-case.suite.ts";
+import {
+  facts,
+  fleets,
+  limit,
+  limits,
+  manifest,
+  named,
+  names,
+  rule,
+  ruleAt,
+  rules,
+  spec,
+} from "./server-case.suite.ts";
 import type { ServerCase } from "./server-case.suite.ts";
 
 /** Manifests that the server accepts. */
@@ -18,6 +30,22 @@ export const ACCEPTED: readonly ServerCase[] = [
   ["a name and replaced names", limit("unit: day, requestsPerUnit: 5, name: a, replaces: [{ name: b }, { name: c }]")],
   ["a name twice in replaces", limit("unit: day, requestsPerUnit: 5, replaces: [{ name: b }, { name: b }]")],
   ["the most names in replaces", limit(`unit: day, requestsPerUnit: 5, replaces: [${names(32)}]`)],
+  ["windows of ten years", limit("unit: second, requestsPerUnit: 5, unitMultiplier: 315360000")],
+  ["a sliding window", limit("unit: day, requestsPerUnit: 5, algorithm: sliding_window, countRejectedHits: false")],
+  [
+    "a bucket with the largest burst",
+    limit("unit: day, requestsPerUnit: 5, algorithm: token_bucket, burst: 4294967295"),
+  ],
+  ["a fixed window, as written", limit("unit: day, requestsPerUnit: 5, algorithm: fixed_window, unitMultiplier: 2")],
+  ["a week in a time zone", limit("unit: week, requestsPerUnit: 5, timeZone: Europe/Zurich, unitMultiplier: 1")],
+  ["months in a time zone", limit("unit: month, requestsPerUnit: 5, timeZone: UTC, unitMultiplier: 3, monthDay: 31")],
+  ["two limits", rule(`key: k, rateLimits: [${limits(2)}]`)],
+  [
+    "eight limits that all count rejected hits",
+    rule(`key: k, rateLimits: [${limits(8, ", countRejectedHits: true")}]`),
+  ],
+  ["eight limits at level 6", ruleAt(6, `key: k, rateLimits: [${limits(8)}]`)],
+  ["the most rules at level 1, each with eight limits", spec(`descriptors: [${listRules()}]`)],
   [
     "every flag",
     rule(
@@ -84,6 +112,12 @@ function everyUnit(): string {
   return ["second", "minute", "hour", "day", "week", "month", "year"]
     .map((unit) => `{ key: ${unit}, rateLimit: { unit: ${unit}, requestsPerUnit: 1 } }`)
     .join(", ");
+}
+
+/** 1024 lists of limits, each with what CEL looks at. */
+function listRules(): string {
+  const list = limits(8, ", unitMultiplier: 5, timeZone: UTC, monthDay: 3").replaceAll("minute", "month");
+  return Array.from({ length: 1024 }, (_, index) => `{ key: k${index}, rateLimits: [${list}] }`).join(", ");
 }
 
 /** 1024 limits that replace others, with long names: most of what a text may hold. */

@@ -24,6 +24,10 @@ const ELSEWHERE = "the namespace of the provided object does not match the names
 const BEYOND_THE_SERVER: readonly RegExp[] = [
   /^spec\.descriptors.*\.metadata.*: must be a JSON value that nests at most /,
   /^spec\.descriptors\[\d+\]\.descriptors.*\.shareThreshold: share_threshold can only be used with wildcard values/,
+  /^spec\.descriptors.*\.timeZone: unknown time zone /,
+  /^spec\.descriptors\[\d+\]\.descriptors.*\.rateLimits?(?:\[\d+\])?\.(?:burst|timeZone|unitMultiplier|monthDay): (?:a|in a|invalid unit multiplier) /,
+  /^spec\.descriptors\[\d+\]\.descriptors.*\.rateLimit\.\w+: must be absent from an unlimited rule/,
+  /^spec\.descriptors\[\d+\]\.descriptors.*\.rateLimits.*: (?:a rule has one limit or a list|must be \w+ as in the list's first limit)/,
   /^spec\.descriptors\[\d+\]\.descriptors.*\.rateLimit\.replaces\[\d+\]\.name: replaces should not contain name of same descriptor/,
 ];
 

@@ -41,6 +41,9 @@ export function ruleAt(level: number, fields: string): string {
 export const rules = (count: number): string => list(count, (index) => `{ key: k${index} }`);
 /** So many names in replaces. */
 export const names = (count: number): string => list(count, (index) => `{ name: n${index} }`);
+/** So many limits of a list, with further fields. */
+export const limits = (count: number, fields = ""): string =>
+  list(count, (index) => `{ name: n${index}, unit: minute, requestsPerUnit: 5${fields} }`);
 /** So many fields of metadata. */
 export const facts = (count: number): string => list(count, (index) => `f${index}: 1`);
 /** So many names of fleets. */

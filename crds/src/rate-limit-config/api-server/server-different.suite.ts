@@ -26,6 +26,18 @@ export const DIFFERENT: readonly (readonly [
     undefined,
   ],
   [
+    "a burst without a bucket at level 2",
+    FIRST_LEVEL,
+    ruleAt(2, "key: k, rateLimit: { unit: day, requestsPerUnit: 5, burst: 3 }"),
+    undefined,
+  ],
+  [
+    "an unknown time zone",
+    "the API server knows no time zones: the control plane rejects it",
+    rule("key: k, rateLimit: { unit: day, requestsPerUnit: 5, timeZone: Mars/Base }"),
+    undefined,
+  ],
+  [
     "metadata nested deeper than 20 levels",
     "the schema of the API server cannot count levels: the control plane rejects it",
     rule(`key: k, metadata: { a: ${"[".repeat(21)}${"]".repeat(21)} }`),

@@ -50,6 +50,11 @@ export function tooMany(path: string, count: number, max: number): string {
   return `${path}: Too many: ${count}: must have at most ${max} items`;
 }
 
+/** Of a value that a CEL rule of its object does not allow. */
+export function ruled(path: string, reason: string): string {
+  return `${path}: Invalid value: "object": ${reason}`;
+}
+
 /** Of a limit without a unit. */
 export function unitless(path: string): string {
   return `${path}.unit: Required value: unit is required, unless unlimited is true`;

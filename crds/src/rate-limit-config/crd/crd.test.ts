@@ -135,6 +135,9 @@ describe("crdYaml()", () => {
     expect(required.flatMap(({ path, schema }) => (schema.required ?? []).map((name) => `${path}.${name}`))).toEqual([
       ".key",
       ".rateLimit.replaces[].name",
+      ".rateLimits[].name",
+      ".rateLimits[].unit",
+      ".rateLimits[].requestsPerUnit",
     ]);
   });
 
@@ -149,6 +152,7 @@ describe("crdYaml()", () => {
       minimum: 0,
       maximum: 4_294_967_295,
     });
+    expect(at(rule, "rateLimits")).toMatchObject({ minItems: 2, maxItems: 8, "x-kubernetes-list-map-keys": ["name"] });
     expect(at(rule, "metadata")).toMatchObject({ type: "object", "x-kubernetes-preserve-unknown-fields": true });
     expect(at(root(), "spec", "fleets")).toMatchObject({ type: "array", minItems: 1, "x-kubernetes-list-type": "set" });
   });
@@ -185,7 +189,9 @@ describe("crdYaml()", () => {
     });
     expect(ruled).toEqual([
       ".spec.domain 1",
-      ".spec.descriptors[] 6",
+      ".spec.descriptors[] 8",
+      ".spec.descriptors[].rateLimit 7",
+      ".spec.descriptors[].rateLimits[] 6",
       ...[2, 3, 4, 5, 6].map((level) => `.spec${".descriptors[]".repeat(level)} 3`),
     ]);
   });
@@ -198,7 +204,9 @@ describe("crdYaml()", () => {
       Object.keys(properties ?? {}).filter((name) => name !== "descriptors"),
     );
     expect(new Set(fields.map((names) => names.join(" ")))).toEqual(
-      new Set(["key value rateLimit shadowMode detailedMetric quotaMode valueToMetric shareThreshold metadata"]),
+      new Set([
+        "key value rateLimit rateLimits shadowMode detailedMetric quotaMode valueToMetric shareThreshold metadata",
+      ]),
     );
     expect(levels.map(({ properties }) => "descriptors" in (properties ?? {}))).toEqual([
       true,

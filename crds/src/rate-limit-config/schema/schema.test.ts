@@ -59,6 +59,21 @@ describe("parseRateLimitConfigResource() accepts", () => {
     { what: "a limit of 0", value: withRule({ rateLimit: { unit: "second", requestsPerUnit: 0 } }) },
     { what: "the largest limit", value: withRule({ rateLimit: { unit: "year", requestsPerUnit: 4_294_967_295 } }) },
     { what: "unlimited alone", value: withRule({ rateLimit: { unlimited: true } }) },
+    {
+      what: "a token bucket",
+      value: withRule({
+        rateLimit: { ...LIMIT, unitMultiplier: 5, algorithm: "token_bucket", burst: 1, countRejectedHits: true },
+      }),
+    },
+    {
+      what: "a list of limits",
+      value: withRule({
+        rateLimits: [
+          { ...LIMIT, name: "a", algorithm: "sliding_window" },
+          { ...LIMIT, unit: "month", name: "b", timeZone: "Europe/Zurich", monthDay: 31 },
+        ],
+      }),
+    },
     { what: "an empty value", value: withRule({ value: "" }) },
     { what: "six levels of rules", value: withSpec({ descriptors: [nested(6)] }) },
     { what: "named fleets", value: withSpec({ fleets: ["edge", "internal"] }) },
@@ -159,6 +174,10 @@ describe("parseRateLimitConfigResource() refuses", () => {
       problems: ["metadata.annotations: must have at most 262144 bytes in all names and values together"],
     },
     { value: withMetadata({ finalizers: "a/b" }), problems: ['metadata.finalizers: must be a list, is "a/b"'] },
+    {
+      value: withMetadata({ finalizers: ["a/b", "a/b"] }),
+      problems: ["metadata.finalizers: must not name a finalizer twice"],
+    },
     { value: withMetadata({ finalizers: ["a/"] }), problems: [`metadata.finalizers[0]: ${NAME_TEXT}, is "a/"`] },
     { value: withSpec({ domain: "" }), problems: ["spec.domain: must not be empty"] },
     { value: withSpec({ domain: null }), problems: ["spec.domain: is required"] },
@@ -256,6 +275,27 @@ describe("parseRateLimitConfigResource() refuses", () => {
       problems: [
         `${RULE}.rateLimit.replaces[0].name: must not be empty`,
         `${RULE}.rateLimit.replaces[1].name: is required`,
+      ],
+    },
+    {
+      value: withRule({
+        rateLimit: { ...LIMIT, unitMultiplier: 0, algorithm: "gcra", burst: 4_294_967_296, monthDay: 32 },
+      }),
+      problems: [
+        `${RULE}.rateLimit.unitMultiplier: must be at least 1, is the number 0`,
+        `${RULE}.rateLimit.algorithm: must be one of "fixed_window", "sliding_window", "token_bucket", is "gcra"`,
+        `${RULE}.rateLimit.burst: must be at most 4294967295, is the number 4294967296`,
+        `${RULE}.rateLimit.monthDay: must be at most 31, is the number 32`,
+      ],
+    },
+    {
+      value: withRule({ rateLimits: [{ unlimited: true }] }),
+      problems: [
+        `${RULE}.rateLimits[0].unlimited: unknown field "unlimited", known are algorithm, burst, countRejectedHits, monthDay, name, requestsPerUnit, timeZone, unit, unitMultiplier`,
+        `${RULE}.rateLimits[0].name: is required`,
+        `${RULE}.rateLimits[0].unit: is required: must be one of "second", "minute", "hour", "day", "week", "month", "year"`,
+        `${RULE}.rateLimits[0].requestsPerUnit: is required`,
+        `${RULE}.rateLimits: must have at least 2 items`,
       ],
     },
     {

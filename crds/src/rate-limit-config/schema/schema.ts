@@ -6,7 +6,7 @@ import * as z from "zod";
 import { API_VERSION } from "../../schema/api-version.ts";
 import { FLEET_NAME_RULE, fleetName } from "../../schema/fleet-name.ts";
 import { flag, list, printableText } from "../../schema/fields.ts";
-import { LIMIT_VALIDATIONS, limitSchema, REPLACES_VALIDATION } from "./limit-schema.ts";
+import { LIMIT_VALIDATIONS, limitSchema, limitsSchema, LIST_VALIDATIONS, REPLACES_VALIDATION } from "./limit-schema.ts";
 import { objectMetadata, storedObjectMetadata } from "../../schema/object-metadata.ts";
 import { omitUnknown, problemsOfError } from "../../schema/problems.ts";
 import type { ManifestProblem } from "../../schema/problems.ts";
@@ -48,6 +48,7 @@ const TOP_VALIDATIONS = [
     fieldPath: ".shareThreshold",
   },
   REPLACES_VALIDATION,
+  ...LIST_VALIDATIONS,
   {
     rule: `!has(self.descriptors) || self.descriptors.size() <= ${NESTED_DESCRIPTORS_MAX}`,
     message: `must have at most ${NESTED_DESCRIPTORS_MAX} items`,
@@ -113,7 +114,8 @@ const plainFields = {
 
 /** The type of a rule without the rules below it. */
 type DescriptorFields = z.infer<z.ZodObject<typeof plainFields>> & {
-  rateLimit?: z.infer<typeof limitSchema> | undefined;
+  rateLimit?: z.infer<ReturnType<typeof limitSchema>> | undefined;
+  rateLimits?: z.infer<ReturnType<typeof limitsSchema>>;
 };
 
 /**
@@ -225,7 +227,7 @@ export function parseRateLimitConfigResource(
 function descriptorSchema(level: number): z.ZodType<DescriptorSpec> {
   const isTop = level === 1;
   const { key, value, ...flags } = plainFields;
-  const fields = { key, value, rateLimit: limitSchema.optional(), ...flags };
+  const fields = { key, value, rateLimit: limitSchema(level).optional(), rateLimits: limitsSchema(level), ...flags };
   const meta = {
     "x-kubernetes-validations": isTop ? [...LIMIT_VALIDATIONS, ...TOP_VALIDATIONS] : LIMIT_VALIDATIONS,
     description:

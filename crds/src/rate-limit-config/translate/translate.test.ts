@@ -58,7 +58,8 @@ describe("modelOfResource()", () => {
 
   it("puts every rule with a limit, at each level, into shadow mode when the resource is, and no other rule", () => {
     const rateLimit = { unit: "day", requestsPerUnit: 1 };
-    const inner = [{ key: "limited", rateLimit, quotaMode: true }, { key: "exempt" }];
+    const rateLimits = ["a", "b"].map((name) => ({ ...rateLimit, name }));
+    const inner = [{ key: "limited", rateLimit, quotaMode: true }, { key: "exempt" }, { key: "several", rateLimits }];
     const descriptors = [
       { key: "way", descriptors: inner },
       { key: "both", rateLimit, descriptors: inner },
@@ -67,7 +68,7 @@ describe("modelOfResource()", () => {
       rules.flatMap((rule) => [...(rule.shadowMode ? [rule.key] : []), ...shadowed(rule.descriptors)]);
     const shadowedWith = (spec: object): readonly string[] =>
       shadowed(modelOfResource(resource({ name: "shop" }, { domain: "d", descriptors, ...spec })).descriptors);
-    expect(shadowedWith({ shadowMode: true })).toEqual(["limited", "both", "limited"]);
+    expect(shadowedWith({ shadowMode: true })).toEqual(["limited", "several", "both", "limited", "several"]);
     expect([shadowedWith({}), shadowedWith({ shadowMode: false })]).toEqual([[], []]);
   });
 
@@ -91,7 +92,23 @@ describe("modelOfResource()", () => {
           valueToMetric: true,
           shareThreshold: true,
           metadata: { team: "a", list: [1, null] },
-          descriptors: [{ key: "x", value: "y" }],
+          descriptors: [
+            {
+              key: "x",
+              value: "y",
+              rateLimits: [
+                {
+                  name: "a",
+                  unit: "minute",
+                  requestsPerUnit: 9,
+                  unitMultiplier: 5,
+                  algorithm: "token_bucket",
+                  burst: 3,
+                },
+                { name: "b", unit: "month", requestsPerUnit: 99, timeZone: "UTC", monthDay: 15 },
+              ],
+            },
+          ],
         },
       ],
     };
@@ -118,7 +135,34 @@ describe("modelOfResource()", () => {
           valueToMetric: true,
           shareThreshold: true,
           metadata: { team: "a", list: [1, null] },
-          descriptors: [{ key: "x", value: "y", ...leaf }],
+          descriptors: [
+            {
+              key: "x",
+              value: "y",
+              ...leaf,
+              rateLimits: [
+                {
+                  name: "a",
+                  unit: "minute",
+                  requestsPerUnit: 9,
+                  unlimited: false,
+                  replaces: [],
+                  unitMultiplier: 5,
+                  algorithm: "token_bucket",
+                  burst: 3,
+                },
+                {
+                  name: "b",
+                  unit: "month",
+                  requestsPerUnit: 99,
+                  unlimited: false,
+                  replaces: [],
+                  timeZone: "UTC",
+                  monthDay: 15,
+                },
+              ],
+            },
+          ],
         },
       ],
     });

@@ -1,6 +1,11 @@
 // From the custom resource to the model that is validated, sent and compiled.
 import { fieldPath } from "@weir/limits/model/field-path";
-import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/limits/model/model";
+import {
+  type DescriptorModel,
+  type RateLimitConfigModel,
+  type RateLimitModel,
+  windowFieldsOf,
+} from "@weir/limits/model/model";
 import { findProblems } from "@weir/limits/validate/validate";
 
 import type { ManifestProblem } from "../../schema/problems.ts";
@@ -43,12 +48,14 @@ export function ruleProblems(resource: RateLimitConfigResource): readonly Manife
 
 /** `isShadow`: the whole resource is in shadow mode. A rule without a limit has nothing to be in shadow mode. */
 function modelOfDescriptor(spec: DescriptorSpec, isShadow = false): DescriptorModel {
+  const hasLimit = spec.rateLimit !== undefined || spec.rateLimits !== undefined;
   return {
     key: spec.key,
     value: spec.value ?? "",
     ...(spec.rateLimit === undefined ? {} : { rateLimit: modelOfLimit(spec.rateLimit) }),
+    ...(spec.rateLimits === undefined ? {} : { rateLimits: spec.rateLimits.map(modelOfLimit) }),
     descriptors: (spec.descriptors ?? []).map((inner) => modelOfDescriptor(inner, isShadow)),
-    shadowMode: (spec.shadowMode ?? false) || (isShadow && spec.rateLimit !== undefined),
+    shadowMode: (spec.shadowMode ?? false) || (isShadow && hasLimit),
     detailedMetric: spec.detailedMetric ?? false,
     quotaMode: spec.quotaMode ?? false,
     valueToMetric: spec.valueToMetric ?? false,
@@ -64,5 +71,6 @@ function modelOfLimit(spec: NonNullable<DescriptorSpec["rateLimit"]>): RateLimit
     unlimited: spec.unlimited ?? false,
     name: spec.name ?? "",
     replaces: spec.replaces ?? [],
+    ...windowFieldsOf(spec),
   };
 }
