@@ -98,6 +98,66 @@ describe("convertText()", () => {
     expect(reported(conversion)).toEqual([]);
   });
 
+  it("keeps the fields of limits beyond fixed windows, comments included, there and back", () => {
+    const rules = `domain: shop
+descriptors:
+  - key: user
+    rate_limit:
+      unit: minute
+      unit_multiplier: 5 # windows of five minutes
+      requests_per_unit: 10
+      algorithm: token_bucket
+      burst: 3
+      count_rejected_hits: true
+  - key: team
+    # two
+    rate_limits:
+      - { name: a, unit: second, requests_per_unit: 5 } # short
+      - name: b
+        unit: month
+        requests_per_unit: 90
+        time_zone: Europe/Zurich
+        month_day: 15
+`;
+    const there = convert(rules);
+    const manifest = there.results[0]?.text ?? "";
+    expect(manifest).toContain(`spec:
+  domain: shop
+  descriptors:
+    - key: user
+      rateLimit:
+        unit: minute
+        unitMultiplier: 5 # windows of five minutes
+        requestsPerUnit: 10
+        algorithm: token_bucket
+        burst: 3
+        countRejectedHits: true
+    - key: team
+      # two
+      rateLimits:
+        - { name: a, unit: second, requestsPerUnit: 5 } # short
+        - name: b
+          unit: month
+          requestsPerUnit: 90
+          timeZone: Europe/Zurich
+          monthDay: 15
+`);
+    const back = convert(manifest);
+    expect([...reported(there), ...reported(back)]).toEqual([]);
+    expect(back.results[0]?.text).toBe(rules);
+  });
+
+  it("leaves out what a limit of a list in a manifest cannot have and says so", () => {
+    const text =
+      "domain: d\ndescriptors:\n  - key: k\n    rate_limits:\n      - {name: a, unit: day, unlimited: false}\n      - {name: b, unit: day, requests_per_unit: 1}\n";
+    const conversion = convert(text);
+    expect(reported(conversion)).toEqual([
+      "in.yaml:5:30: unlimited means nothing here and is left out",
+      "in.yaml:5:9: requests_per_unit is missing, which means 0: every request is rejected",
+    ]);
+    expect(conversion.results[0]?.text).toContain("- { name: a, unit: day, requestsPerUnit: 0 }");
+  });
+
   it("reports with its location what the manifest of a rule file cannot have", () => {
     const text = "domain: d\nunit: day # lost\ndescriptors:\n  - key: k\n    rate_limit: {unit: day}\n";
     const conversion = convert(text);

@@ -9,7 +9,7 @@ import { rulesOfModel } from "@weir/crds/rate-limit-config/translate/convert";
 import type { DescriptorModel, RateLimitConfigModel } from "@weir/limits/model/model";
 import { type ExplainedDescriptor, explainRequest } from "@weir/limits/explain/explain";
 import { unitOfNumber } from "@weir/limits/model/unit";
-import { validConfig } from "@weir/limits/model/valid-config.suite";
+import { plainConfig } from "@weir/limits/model/valid-config.suite";
 import type { Entry } from "@weir/limits/rules/rule";
 import { startSource } from "@weir/harness/processes/programs";
 import type { Program } from "@weir/harness/processes/start-process";
@@ -28,7 +28,7 @@ const REQUESTS = 150;
 const PREFIX = "blue:";
 
 const models = fc
-  .sample(validConfig, { numRuns: DOMAINS, seed: SEED })
+  .sample(plainConfig, { numRuns: DOMAINS, seed: SEED })
   .map((model, index): RateLimitConfigModel => ({ ...model, name: `d${index}`, domain: `d${index}` }));
 const files: readonly InputFile[] = models.map((model) => ({
   path: `${model.domain}.yaml`,

@@ -1,9 +1,9 @@
 // Random rules that the validator finds nothing in, for property tests: random ones of which what
 // is wrong is left out or put right.
-import { compositeKey } from "./model.ts";
+import { compositeKey, WINDOW_FIELDS } from "./model.ts";
 import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "./model.ts";
 import { randomConfig } from "./random-config.suite.ts";
-import { parseUnit } from "./unit.ts";
+import { parseUnit, windowSecondsOf } from "./unit.ts";
 import type fc from "fast-check";
 
 /** Any valid configuration. */
@@ -11,6 +11,12 @@ export const validConfig: fc.Arbitrary<RateLimitConfigModel> = randomConfig.map(
   ...config,
   domain: config.domain === "" ? "any" : config.domain,
   descriptors: validLevel(config.descriptors),
+}));
+
+/** Any valid configuration whose limits are fixed windows of one unit. */
+export const plainConfig: fc.Arbitrary<RateLimitConfigModel> = validConfig.map((config) => ({
+  ...config,
+  descriptors: config.descriptors.map(plainDescriptor),
 }));
 
 function validLevel(descriptors: readonly DescriptorModel[]): readonly DescriptorModel[] {
@@ -24,22 +30,59 @@ function validLevel(descriptors: readonly DescriptorModel[]): readonly Descripto
 }
 
 function validDescriptor(descriptor: DescriptorModel): DescriptorModel {
-  const { rateLimit, rateLimits: _rateLimits, ...rest } = descriptor;
+  const { rateLimit, rateLimits, ...rest } = descriptor;
   return {
     ...rest,
-    ...(rateLimit === undefined ? {} : { rateLimit: validLimit(rateLimit) }),
+    ...(rateLimit !== undefined && { rateLimit: validLimit(rateLimit) }),
+    ...(rateLimits !== undefined && rateLimit === undefined && { rateLimits: validList(rateLimits) }),
     shareThreshold: descriptor.shareThreshold && compositeKey(descriptor).includes("*"),
     descriptors: validLevel(descriptor.descriptors),
   };
 }
 
+function validList(limits: readonly RateLimitModel[]): readonly RateLimitModel[] {
+  return [...limits, ...limits].slice(0, 8).map((limit, index) => {
+    const listed = { ...limit, unlimited: false, replaces: [], name: `limit-${index}` };
+    const { countRejectedHits: _own, ...valid } = validLimit(listed);
+    const { countRejectedHits } = limits[0] ?? limit;
+    return { ...valid, ...(countRejectedHits !== undefined && { countRejectedHits }) };
+  });
+}
+
 function validLimit(limit: RateLimitModel): RateLimitModel {
-  const isKnown = parseUnit(limit.unit) !== undefined;
+  const unit = parseUnit(limit.unit) ?? "MINUTE";
+  const { requestsPerUnit, unlimited, name } = limit;
+  const replaces = limit.replaces.filter((replaced) => replaced.name !== "" && replaced.name !== limit.name);
+  const common = { requestsPerUnit, unlimited, name, replaces };
+  if (unlimited) return { ...common, unit: "" };
+  const { unitMultiplier = 1, algorithm = "fixed_window", burst = 0, timeZone, monthDay = 0 } = limit;
+  const isCalendar =
+    timeZone !== undefined &&
+    ["UTC", "Europe/Zurich"].includes(timeZone) &&
+    algorithm === "fixed_window" &&
+    ["DAY", "WEEK", "MONTH", "YEAR"].includes(unit);
+  const isMultiple =
+    unitMultiplier > 0 &&
+    windowSecondsOf(unit, unitMultiplier) !== undefined &&
+    (unitMultiplier === 1 || !isCalendar || unit === "MONTH");
   return {
-    requestsPerUnit: limit.requestsPerUnit,
-    unlimited: limit.unlimited,
-    name: limit.name,
-    unit: limit.unlimited ? "" : isKnown ? limit.unit : "minute",
-    replaces: limit.replaces.filter(({ name }) => name !== "" && name !== limit.name),
+    ...common,
+    unit: parseUnit(limit.unit) === undefined ? "minute" : limit.unit,
+    ...(limit.unitMultiplier !== undefined && isMultiple && { unitMultiplier }),
+    ...(["sliding_window", "token_bucket"].includes(algorithm) && { algorithm }),
+    ...(algorithm === "token_bucket" && burst > 0 && { burst }),
+    ...(limit.countRejectedHits !== undefined && { countRejectedHits: limit.countRejectedHits }),
+    ...(isCalendar && { timeZone }),
+    ...(isCalendar && unit === "MONTH" && monthDay > 0 && monthDay < 32 && { monthDay }),
+  };
+}
+
+function plainDescriptor({ rateLimit, rateLimits: _list, ...descriptor }: DescriptorModel): DescriptorModel {
+  const window = new Set<string>(WINDOW_FIELDS);
+  const plain = Object.entries(rateLimit ?? {}).filter(([field]) => !window.has(field));
+  return {
+    ...descriptor,
+    ...(rateLimit && { rateLimit: Object.fromEntries(plain) as unknown as RateLimitModel }),
+    descriptors: descriptor.descriptors.map(plainDescriptor),
   };
 }

@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 
 import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "../model/model.ts";
 import { randomConfig } from "../model/random-config.suite.ts";
+import { validConfig } from "../model/valid-config.suite.ts";
 import { findProblems, findSetProblems } from "./validate.ts";
 
 const LIMIT: RateLimitModel = { unit: "second", requestsPerUnit: 5, unlimited: false, name: "", replaces: [] };
@@ -414,6 +415,15 @@ describe("findProblems() on several faults together", () => {
 });
 
 describe("findSetProblems()", () => {
+  it("finds nothing in random valid configurations", () => {
+    fc.assert(
+      fc.property(validConfig, (model) => {
+        expect(findProblems(model)).toEqual([]);
+      }),
+      { numRuns: 100, seed: 23 },
+    );
+  });
+
   it("refuses the second claim of a domain, and still checks its rules", () => {
     const configs = [config([rule({})]), config([], "other"), config([rule({}), rule({ key: "" })])];
     expect(findSetProblems(configs, { mergeDomains: false })).toEqual([

@@ -2,7 +2,12 @@
 // YAML lets them stay. The caller compares what the result means with what was meant.
 import type { SourceLocation } from "@weir/limits/go-yaml/node";
 import { ruleFileName } from "@weir/limits/model/field-path";
-import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/limits/model/model";
+import {
+  type DescriptorModel,
+  type RateLimitConfigModel,
+  type RateLimitModel,
+  windowFieldsOf,
+} from "@weir/limits/model/model";
 import { Document, isMap, isScalar, Lexer, LineCounter, parseAllDocuments } from "yaml";
 import type { DocumentOptions, ParseOptions, SchemaOptions, Tags, YAMLMap } from "yaml";
 
@@ -110,11 +115,14 @@ export function lostComments(before: string, after: string): readonly string[] {
 
 /** The model as manifests must write it: units in lower case. */
 export function withLowerUnits(model: RateLimitConfigModel): RateLimitConfigModel {
-  const lower = ({ rateLimit, ...descriptor }: DescriptorModel): DescriptorModel => ({
+  const lowerLimit = (limit: RateLimitModel): RateLimitModel => ({
+    ...limit,
+    unit: limit.unlimited ? "" : limit.unit.toLowerCase(),
+  });
+  const lower = ({ rateLimit, rateLimits, ...descriptor }: DescriptorModel): DescriptorModel => ({
     ...descriptor,
-    ...(rateLimit && {
-      rateLimit: { ...rateLimit, unit: rateLimit.unlimited ? "" : rateLimit.unit.toLowerCase() },
-    }),
+    ...(rateLimit && { rateLimit: lowerLimit(rateLimit) }),
+    ...(rateLimits && { rateLimits: rateLimits.map(lowerLimit) }),
     descriptors: descriptor.descriptors.map(lower),
   });
   return { ...model, descriptors: model.descriptors.map(lower) };
@@ -143,25 +151,29 @@ function printed(
 }
 
 /** A rule as rule files write it; YAML leaves out what is undefined. */
-function ruleOf({ key, value, rateLimit, descriptors, metadata, ...flags }: DescriptorModel): object {
+function ruleOf({ key, value, rateLimit, rateLimits, descriptors, metadata, ...flags }: DescriptorModel): object {
   const set = Object.entries(flags).filter(([, isSet]) => isSet);
   return {
     key,
     value: value || undefined,
     rate_limit: rateLimit && limitOf(rateLimit),
+    rate_limits: rateLimits?.map(limitOf),
     ...Object.fromEntries(set.map(([flag, isSet]) => [ruleFileName(flag), isSet])),
     metadata,
     descriptors: descriptors.length === 0 ? undefined : descriptors.map(ruleOf),
   };
 }
 
-function limitOf({ unit, requestsPerUnit, unlimited, name, replaces }: RateLimitModel): object {
+function limitOf(limit: RateLimitModel): object {
+  const { unit, requestsPerUnit, unlimited, name, replaces } = limit;
+  const window = Object.entries(windowFieldsOf(limit)).map(([field, value]) => [ruleFileName(field), value] as const);
   return {
     unit: unlimited ? undefined : unit || undefined,
     requests_per_unit: unlimited && requestsPerUnit === 0 ? undefined : requestsPerUnit,
     unlimited: unlimited || undefined,
     name: name || undefined,
     replaces: replaces.length === 0 ? undefined : replaces,
+    ...Object.fromEntries(window),
   };
 }
 

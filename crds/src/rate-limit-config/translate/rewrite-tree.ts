@@ -1,7 +1,12 @@
 // Rewrites the YAML tree of rules from one spelling of the fields to the other, in place, so that comments, order and
 // layout stay. The values come from the model, which the caller has read from the same text.
 import { ruleFileName } from "@weir/limits/model/field-path";
-import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "@weir/limits/model/model";
+import {
+  type DescriptorModel,
+  type RateLimitConfigModel,
+  type RateLimitModel,
+  WINDOW_FIELDS,
+} from "@weir/limits/model/model";
 import { isMap, isScalar, isSeq, Scalar } from "yaml";
 import type { Node, Pair } from "yaml";
 
@@ -15,6 +20,7 @@ const FIELDS = {
     "key",
     "value",
     "rateLimit",
+    "rateLimits",
     "descriptors",
     "shadowMode",
     "detailedMetric",
@@ -23,7 +29,8 @@ const FIELDS = {
     "shareThreshold",
     "metadata",
   ],
-  limit: ["unit", "requestsPerUnit", "unlimited", "name", "replaces"],
+  limit: ["unit", "requestsPerUnit", "unlimited", "name", "replaces", ...WINDOW_FIELDS],
+  listed: ["unit", "requestsPerUnit", "name", ...WINDOW_FIELDS],
   replaced: ["name"],
 } as const satisfies Record<string, readonly string[]>;
 
@@ -31,6 +38,7 @@ const FIELDS = {
 const INNER_KINDS: Readonly<Record<string, keyof typeof FIELDS>> = {
   descriptors: "descriptor",
   rateLimit: "limit",
+  rateLimits: "listed",
   replaces: "replaced",
 };
 
@@ -83,7 +91,7 @@ function rewriteMap(node: unknown, kind: keyof typeof FIELDS, model: AnyModel, r
   )
     node.set(spelled("shadowMode", "rules"), true);
   if (
-    kind !== "limit" ||
+    (kind !== "limit" && kind !== "listed") ||
     rewrite.to !== "manifest" ||
     (model as RateLimitModel).unlimited ||
     node.has("requestsPerUnit")
