@@ -1,7 +1,6 @@
 // An explained request as JSON, with the places of its rules. Pure.
 import type { ExplainedDescriptor } from "@weir/limits/explain/explain";
-import { compositeKey, type DescriptorModel } from "@weir/limits/model/model";
-import { unitOfNumber } from "@weir/limits/model/unit";
+import { compositeKey, type DescriptorModel, type RateLimitModel, windowFieldsOf } from "@weir/limits/model/model";
 import type { ConfiguredDomain } from "./configured-domain.ts";
 
 /** One JSON object. */
@@ -33,14 +32,13 @@ export function explainJson(domain: ConfiguredDomain, descriptors: readonly Expl
 function explainedRule(domain: ConfiguredDomain, { match, taken, counter }: ExplainedDescriptor): object | undefined {
   const leaf: DescriptorModel | undefined = taken.at(-1);
   if (match === undefined || leaf === undefined) return undefined;
-  const { path, limit, unlimited, replaces, shadowMode, quotaMode } = match.rule;
+  const { path, unlimited, replaces, shadowMode, quotaMode } = match.rule;
   return {
     path,
     place: domain.placeOf(leaf),
     unlimited,
-    requestsPerUnit: unlimited ? undefined : limit.requestsPerUnit,
-    unit: unitOfNumber(limit.unit)?.toLowerCase(),
-    name: limit.name,
+    ...(leaf.rateLimit && limitFields(leaf.rateLimit)),
+    limits: leaf.rateLimits?.map(limitFields),
     replaces,
     shadowMode,
     quotaMode,
@@ -50,5 +48,15 @@ function explainedRule(domain: ConfiguredDomain, { match, taken, counter }: Expl
     sharesCounter: match.sharedValues !== undefined,
     counterKey: counter?.key,
     window: counter?.window,
+  };
+}
+
+function limitFields(limit: RateLimitModel): object {
+  const { unlimited, requestsPerUnit, unit, name } = limit;
+  return {
+    requestsPerUnit: unlimited ? undefined : requestsPerUnit,
+    unit: unlimited ? undefined : unit.toLowerCase(),
+    name,
+    ...windowFieldsOf(limit),
   };
 }

@@ -27,6 +27,12 @@ descriptors:
     descriptors:
       - key: role
         rate_limit: {unit: day, requests_per_unit: 3}
+  - key: quarter
+    rate_limit: {unit: minute, unit_multiplier: 15, requests_per_unit: 9}
+  - key: bill
+    rate_limit: {unit: month, requests_per_unit: 9, time_zone: Europe/Zurich, month_day: 15}
+  - key: bucket
+    rate_limit: {unit: minute, requests_per_unit: 9, algorithm: token_bucket, burst: 3}
 `;
 
 /** 2026-01-31T12:34:56Z. */
@@ -72,6 +78,28 @@ describe("explainText()", () => {
       "  counter     shop_path_/c*_1769860800",
       "  window      2026-01-31T12:00:00Z to 2026-01-31T13:00:00Z, begins anew in 1504 s",
     ]);
+  });
+
+  it.each([
+    {
+      descriptor: "quarter=1",
+      lines: [
+        "  limit       9 per 15 minutes",
+        "  counter     shop_quarter_1_1769862600",
+        "  window      2026-01-31T12:30:00Z to 2026-01-31T12:45:00Z, begins anew in 604 s",
+      ],
+    },
+    {
+      descriptor: "bill=1",
+      lines: [
+        "  limit       9 per month, in the time zone Europe/Zurich, from day 15 on",
+        "  counter     shop_bill_1_1768431600",
+        "  window      2026-01-14T23:00:00Z to 2026-02-14T23:00:00Z, begins anew in 1247104 s",
+      ],
+    },
+    { descriptor: "bucket=1", lines: ["  limit       9 per minute, token bucket with a burst of 3"] },
+  ])("prints the kind of the limit of $descriptor, and the window if it has one", ({ descriptor, lines }) => {
+    expect(outcomes(descriptor).filter((line) => /^ {2}(?:limit|counter|window) /.test(line))).toEqual(lines);
   });
 
   it("prints that every request is rejected, and what a limit replaces, in both descriptors", () => {

@@ -1,7 +1,7 @@
 // An explained request as text for people. Pure.
 import type { ExplainedDescriptor, ExplainedLevel, Verdict, Window } from "@weir/limits/explain/explain";
+import { limitText } from "@weir/limits/explain/limit-text";
 import { compositeKey } from "@weir/limits/model/model";
-import { unitOfNumber } from "@weir/limits/model/unit";
 
 import { placeText } from "../check/check-text.ts";
 import { displayWidth, padToWidth } from "../command-line/display-width.ts";
@@ -81,7 +81,7 @@ function noLimitText({ levels, outcome, taken, entries }: ExplainedDescriptor): 
       return `no rule of level ${levels.length} matches ${entry?.key ?? ""}=${entry?.value ?? ""}, and other rules are not tried again`;
     case "too-many-entries":
       return `the descriptor has ${entries.length} entries, the rules on this way end at level ${levels.length}${
-        last?.rateLimit === undefined ? "" : "; the limit there is for descriptors that end there"
+        (last?.rateLimit ?? last?.rateLimits) === undefined ? "" : "; the limit there is for descriptors that end there"
       }`;
     case "needs-more-entries":
       return `the rule ${rule} has none; the rules below it want a further entry`;
@@ -97,18 +97,15 @@ function ruleLines(
   { rule, metadata, attachment: statistics, sharedValues }: NonNullable<ExplainedDescriptor["match"]>,
 ): readonly string[] {
   const leaf = taken.at(-1);
-  const { requestsPerUnit, unit, name } = rule.limit;
   const flags = [
     ...(rule.shadowMode ? ["shadow mode: counted, never enforced"] : []),
     ...(rule.quotaMode ? ["quota mode: rejects only when every rule in quota mode is over its limit"] : []),
     ...(leaf?.detailedMetric === true ? ["detailed metric"] : []),
     ...(sharedValues === undefined ? [] : ["share threshold: all values of the pattern share one counter"]),
   ];
-  const limit = rule.unlimited
-    ? "unlimited"
-    : `${requestsPerUnit} per ${unitOfNumber(unit)?.toLowerCase() ?? ""}${requestsPerUnit === 0 ? ": every request is rejected" : ""}`;
+  const limits = leaf?.rateLimits ?? (leaf?.rateLimit === undefined ? [] : [leaf.rateLimit]);
   return [
-    `  limit       ${limit}${name === "" ? "" : `, named ${name}`}`,
+    ...limits.map((limit) => `  limit       ${limitText(limit)}`),
     `  rule        ${rule.path}${leaf === undefined ? "" : ` (${placeText(domain.placeOf(leaf))})`}`,
     ...flags.map((flag) => `  flag        ${flag}`),
     ...(rule.replaces.length === 0 ? [] : [`  replaces    ${rule.replaces.join(", ")}`]),
