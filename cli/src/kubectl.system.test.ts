@@ -306,6 +306,29 @@ describe("kubectl weir", () => {
     await cluster.kubectl(["delete", "rlc", "late", "-n", "empty"]);
   });
 
+  it("check --against cluster warns of live rules whose counts would start anew", async () => {
+    const live = (unit: string): string =>
+      JSON.stringify({
+        kind: "RateLimitConfig",
+        apiVersion: WEIR,
+        metadata: { name: "counted", namespace: "web" },
+        spec: { domain: "counted", descriptors: [{ key: "user", rateLimit: { unit, requestsPerUnit: 1 } }] },
+      });
+    await cluster.apply(live("day"));
+    const file = join(cluster.folder, "counted.json");
+    writeFileSync(file, live("hour"));
+    const { code, stdout, stderr } = await kubectlWeir("check", "--against", "cluster", file);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toContain(
+      "spec.descriptors[0].rateLimit: warning: the counts of the live rule (web/counted spec.descriptors[0].rateLimit) start anew: 1 per day becomes 1 per hour\n",
+    );
+    expect(await weir("check", "--against", "cluster", "--context", "none", file)).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^weir check: cannot compare with the live rules: Cannot .*none/) as string,
+    });
+    await cluster.kubectl(["delete", "rlc", "counted", "-n", "web"]);
+  });
+
   it("explain names the right that the user lacks", async () => {
     await cluster.kubectl(["create", "serviceaccount", "reader", "-n", "web"]);
     const token = await cluster.tokenOf("reader", "web");

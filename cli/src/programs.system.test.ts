@@ -28,7 +28,9 @@ describe("weir", () => {
   it("shows its commands with --help", () => {
     const { code, stdout } = run("main", ["--help"]);
     expect(code).toBe(0);
-    expect(stdout).toContain("check [-o text|json] [--merge-domains] [--skip-other-kinds] FILE…");
+    expect(stdout).toContain(
+      "check [-o text|json] [--merge-domains] [--skip-other-kinds] [--against PATH|cluster] FILE…",
+    );
     expect(run("main", ["help"])).toMatchObject({ code: 0, stdout });
   });
 
@@ -79,7 +81,7 @@ describe("weir", () => {
     },
     {
       args: ["check", "-x"],
-      stderr: `weir check: unknown flag "-x", known are: -o, --output, --merge-domains, --skip-other-kinds, --help; run 'weir check --help' for usage\n`,
+      stderr: `weir check: unknown flag "-x", known are: -o, --output, --merge-domains, --skip-other-kinds, --against, -n, --namespace, -A, --all-namespaces, --kubeconfig, --context, --help; run 'weir check --help' for usage\n`,
     },
   ])("ends with 2 for $args", ({ args, stderr }) => {
     expect(run("main", args)).toEqual({ code: 2, stdout: "", stderr });

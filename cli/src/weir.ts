@@ -49,7 +49,7 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map(
       load: async () => (await import("./explain/explain-command.ts")).runExplain,
     },
     check: {
-      usage: "check [-o text|json] [--merge-domains] [--skip-other-kinds] FILE…",
+      usage: "check [-o text|json] [--merge-domains] [--skip-other-kinds] [--against PATH|cluster] FILE…",
       summary: "Validates manifests of RateLimitConfig and RateLimitService, and rule files, without any server.",
       help: async () => (await import("./check/arguments.ts")).CHECK_HELP,
       load: async () => (await import("./check/check-command.ts")).runCheck,

@@ -12,10 +12,29 @@ describe("parseCheckArguments()", () => {
     { args: ["--output", "text", "-"], paths: ["-"], format: "text", mergeDomains: false },
     { args: ["--output=json", "--merge-domains", "a"], paths: ["a"], format: "json", mergeDomains: true },
     { args: ["--skip-other-kinds", "a"], paths: ["a"], format: "text", mergeDomains: false, skipOtherKinds: true },
+    {
+      args: ["--against", "live", "a"],
+      paths: ["a"],
+      format: "text",
+      mergeDomains: false,
+      against: { kind: "files", paths: ["live"] },
+    },
+    {
+      args: ["--against=cluster", "-n", "web", "--context", "prod", "a"],
+      paths: ["a"],
+      format: "text",
+      mergeDomains: false,
+      against: {
+        kind: "cluster",
+        cluster: { kubeconfig: undefined, context: "prod" },
+        namespace: "web",
+        allNamespaces: false,
+      },
+    },
     { args: ["a", "--", "-o", "--help"], paths: ["a", "-o", "--help"], format: "text", mergeDomains: false },
     { args: ["-o", "json", "-o", "text", "a"], paths: ["a"], format: "text", mergeDomains: false },
   ])("understands $args", ({ args, ...expected }) => {
-    expect(parseCheckArguments(args)).toEqual({ skipOtherKinds: false, ...expected });
+    expect(parseCheckArguments(args)).toEqual({ skipOtherKinds: false, against: undefined, ...expected });
   });
 
   it.each([
@@ -23,7 +42,15 @@ describe("parseCheckArguments()", () => {
     { args: ["--"], message: "no file given: name files or directories, or - for standard input" },
     {
       args: ["-x", "a"],
-      message: 'unknown flag "-x", known are: -o, --output, --merge-domains, --skip-other-kinds, --help',
+      message:
+        'unknown flag "-x", known are: -o, --output, --merge-domains, --skip-other-kinds, --against, -n, --namespace, -A, --all-namespaces, --kubeconfig, --context, --help',
+    },
+    { args: ["--against", "", "a"], message: "--against must not be empty" },
+    { args: ["--against", "live", "-A", "a"], message: "--all-namespaces needs --against cluster" },
+    { args: ["--namespace", "web", "a"], message: "--namespace needs --against cluster" },
+    {
+      args: ["--against", "cluster", "-A", "-n", "web", "a"],
+      message: "--all-namespaces and --namespace do not go together",
     },
     { args: ["--merge-domains=yes", "a"], message: "option '--merge-domains' does not take an argument" },
     { args: ["a", "-o"], message: "option '-o, --output <value>' argument missing" },

@@ -1,7 +1,12 @@
 // The command line of `weir check`. Pure.
 import { readOutputFormat } from "../command-line/output-format.ts";
 import type { OutputFormat } from "../command-line/output-format.ts";
-import { readFlags } from "../command-line/read-flags.ts";
+import { type ReadFlags, readFlags } from "../command-line/read-flags.ts";
+import { CLUSTER_RULES_FLAGS, readClusterRulesChoice, type RulesFrom } from "../explain/arguments.ts";
+import { CLUSTER_HELP } from "../cluster/cluster-choice.ts";
+
+/** Word for the live rules of a cluster. */
+const CLUSTER = "cluster";
 
 /** The arguments of `weir check`. */
 export interface CheckArguments {
@@ -9,6 +14,8 @@ export interface CheckArguments {
   readonly format: OutputFormat;
   readonly mergeDomains: boolean;
   readonly skipOtherKinds: boolean;
+  /** The live rules; undefined: rules are compared with nothing. */
+  readonly against: RulesFrom | undefined;
 }
 
 /** What `weir check --help` prints. */
@@ -17,6 +24,7 @@ and rule files of the rate limit service. Needs no server and changes nothing. A
 apiVersion or kind is a manifest; anything else is a rule file.
 
 Usage: weir check [-o text|json] [--merge-domains] [--skip-other-kinds] FILE…
+       weir check --against PATH|cluster [-n NAMESPACE] [-A] [FLAG…] FILE…
 
   FILE
       A file, a directory (its .yaml, .yml and .json files, also those in folders below) or - for
@@ -32,7 +40,15 @@ Usage: weir check [-o text|json] [--merge-domains] [--skip-other-kinds] FILE…
       Skips manifests of other kinds also when they are alone in their file. Without it such a file is
       a problem: the kind may be misspelt. Next to other documents, as helm and kustomize print them,
       other kinds are always skipped, and counted in the summary.
-  --help
+  --against PATH|cluster
+      The live rules: a file, a directory, or the RateLimitConfigs of the cluster of kubectl. Warns of
+      each rule whose counts would start anew, because its unit, multiplier, algorithm or time zone
+      changes. Other changes keep the counts.
+  -n, --namespace NAMESPACE
+      With --against cluster: the namespace, default is that of the context.
+  -A, --all-namespaces
+      With --against cluster: the RateLimitConfigs of all namespaces.
+${CLUSTER_HELP}  --help
       Prints this help.
 
 Exit code: 0 when everything is valid, 1 when there are problems, 2 when the command line is wrong.
@@ -45,15 +61,33 @@ export function parseCheckArguments(args: readonly string[]): CheckArguments | s
     output: { type: "string", short: "o" },
     "merge-domains": { type: "boolean" },
     "skip-other-kinds": { type: "boolean" },
+    against: { type: "string" },
+    ...CLUSTER_RULES_FLAGS,
   });
   if (typeof flags === "string") return flags;
   if (flags.words.length === 0) return "no file given: name files or directories, or - for standard input";
   const output = readOutputFormat(flags.last("output"));
   if ("wrong" in output) return output.wrong;
+  const against = readAgainst(flags);
+  if (typeof against === "string") return against;
   return {
     paths: flags.words,
     ...output,
     mergeDomains: flags.has("merge-domains"),
     skipOtherKinds: flags.has("skip-other-kinds"),
+    against,
   };
+}
+
+/** Where the live rules are; a text is the problem. */
+function readAgainst(flags: ReadFlags): RulesFrom | undefined | string {
+  const against = flags.last("against");
+  if (against === "") return "--against must not be empty";
+  if (against === CLUSTER) {
+    const choice = readClusterRulesChoice(flags);
+    return typeof choice === "string" ? choice : { kind: "cluster", ...choice };
+  }
+  const given = Object.keys(CLUSTER_RULES_FLAGS).find((flag) => flags.has(flag) || flags.last(flag) !== undefined);
+  if (given !== undefined) return `--${given} needs --against ${CLUSTER}`;
+  return against === undefined ? undefined : { kind: "files", paths: [against] };
 }

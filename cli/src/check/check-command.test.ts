@@ -43,6 +43,8 @@ async function check(args: readonly string[], input = ""): Promise<{ code: numbe
   const context = {
     stdout: (text: string) => void (output.stdout += text),
     stderr: (text: string) => void (output.stderr += text),
+    signal: new AbortController().signal,
+    env: {},
   };
   const inFolder = args.map((arg) => (arg.startsWith("-") ? arg : join(folder, arg)));
   const code = await runCheck(context, inFolder, () => chunksOf(input));
@@ -642,6 +644,96 @@ describe("runCheck() on the command line", () => {
       stdout: "",
       stderr:
         "weir check: no file given: name files or directories, or - for standard input; run 'weir check --help' for usage\n",
+    });
+  });
+});
+
+describe("runCheck() --against", () => {
+  /** Rules of one domain, each with the fields of its limit; a text in brackets is a list of limits. */
+  function limits(rules: Readonly<Record<string, string>>): string {
+    const lines = Object.entries(rules).map(([key, limit]) =>
+      limit.startsWith("[") ? `  - {key: ${key}, rate_limits: ${limit}}` : `  - {key: ${key}, rate_limit: {${limit}}}`,
+    );
+    return `domain: shop\ndescriptors:\n${lines.join("\n")}\n`;
+  }
+
+  it.each([
+    {
+      what: "a number of requests",
+      before: "unit: day, requests_per_unit: 1",
+      after: "unit: day, requests_per_unit: 2",
+    },
+    { what: "another spelling", before: "unit: DAY", after: "unit: day, unit_multiplier: 1, algorithm: fixed_window" },
+    { what: "the same window in other units", before: "unit: hour, unit_multiplier: 24", after: "unit: day" },
+    {
+      what: "a burst",
+      before: "unit: day, algorithm: token_bucket, burst: 1",
+      after: "unit: day, algorithm: token_bucket, burst: 9, count_rejected_hits: true",
+    },
+    { what: "a new limit", before: "unlimited: true", after: "unit: day" },
+    {
+      what: "names in a list",
+      before: "[{name: a, unit: day}, {name: b, unit: hour}]",
+      after: "[{name: c, unit: day}, {name: d, unit: hour}]",
+    },
+  ])("is silent when only $what changes", async ({ before, after }) => {
+    write({ "live/a.yaml": limits({ user: before }), "new.yaml": limits({ user: after, other: after }) });
+    expect(await check(["--against", "live", "new.yaml"])).toEqual({
+      code: 0,
+      stdout: expect.not.stringContaining("anew") as string,
+      stderr: "",
+    });
+  });
+
+  it.each([
+    { before: "unit: day", after: "unit: hour", text: "0 per day: every request is rejected becomes 0 per hour" },
+    { before: "unit: day", after: "unit: day, unit_multiplier: 2", text: "becomes 0 per 2 days" },
+    { before: "unit: day", after: "unit: day, algorithm: sliding_window", text: "becomes 0 per day" },
+    { before: "unit: day", after: "unit: day, time_zone: UTC", text: "in the time zone UTC" },
+    {
+      before: "unit: month, time_zone: UTC",
+      after: "unit: month, time_zone: UTC, month_day: 2",
+      text: "in the time zone UTC, from day 2 on",
+    },
+    {
+      before: "[{name: a, unit: day}, {name: b, unit: hour}]",
+      after: "[{name: a, unit: day}, {name: b, unit: minute}]",
+      text: "named a; 0 per minute",
+    },
+    { before: "unit: day", after: "[{name: a, unit: day}, {name: b, unit: hour}]", text: "named a; 0 per hour" },
+  ])("warns when $before becomes $after", async ({ before, after, text }) => {
+    write({ "live/a.yaml": limits({ user: before }), "new.yaml": limits({ user: after }) });
+    const { code, stdout } = await check(["--against", "live", "new.yaml"]);
+    const [line] = stdout.split("\n").filter((each) => each.includes("anew"));
+    expect([code, line]).toEqual([
+      0,
+      expect.stringMatching(
+        /^new\.yaml:3:\d+: descriptors\[0\]\.rate_limits?: warning: the counts of the live rule \(live\/a\.yaml:3:\d+\) start anew: /,
+      ),
+    ]);
+    expect(line).toContain(text);
+  });
+
+  it("compares manifests with rule files, rules below others too, and other domains with nothing", async () => {
+    const live =
+      "domain: shop\ndescriptors:\n  - key: a\n    descriptors: [{key: b, value: c, rate_limit: {unit: day, requests_per_unit: 5}}]\n";
+    const spec =
+      "descriptors: [{key: a, descriptors: [{key: b, value: c, rateLimit: {unit: hour, requestsPerUnit: 5}}]}]";
+    const of = (name: string, domain: string): string =>
+      manifest(name, domain).replace(`domain: ${domain}`, `domain: ${domain}, ${spec}`);
+    write({ "live.yaml": live, "shop.yaml": of("a", "shop"), "login.yaml": of("b", "login") });
+    expect((await check(["--against", "live.yaml", "shop.yaml", "login.yaml"])).stdout).toBe(
+      "shop.yaml:4:89: spec.descriptors[0].descriptors[0].rateLimit: warning: the counts of the live rule (live.yaml:4:50) start anew: 5 per day becomes 5 per hour\n" +
+        "2 files with 2 resources and 0 rule files: no problems, 1 warning\n",
+    );
+  });
+
+  it("refuses live rules that are no rules", async () => {
+    write({ "live.yaml": "domain: ''\n", "new.yaml": rules("shop") });
+    expect(await check(["--against", "live.yaml", "new.yaml"])).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: `weir check: cannot compare with the live rules: ${folder}/live.yaml:1:9: domain: config file cannot have empty domain\n`,
     });
   });
 });

@@ -16,6 +16,7 @@ import type {
   CheckOptions,
   CheckProblem,
 } from "./check-text.ts";
+import { countsAnew, type LiveRules } from "./counts-anew.ts";
 import type { InputFile } from "./input-files.ts";
 import type { CheckReport } from "./report.ts";
 
@@ -29,7 +30,7 @@ export interface CheckedFiles {
 /** Checks files, each by itself and all together. */
 export function checkFiles(
   files: readonly InputFile[],
-  options: CheckOptions & { readonly mergeDomains: boolean },
+  options: CheckOptions & { readonly mergeDomains: boolean; readonly live?: LiveRules },
 ): CheckedFiles {
   const texts = files.map((file): CheckedText => {
     if ("text" in file) return checkText(file.path, file.text, options);
@@ -67,8 +68,10 @@ export function checkFiles(
     warnings: inOrder([
       ...texts.flatMap((text) => text.warnings),
       ...resources.flatMap(shadowWarnings),
-      ...resources.flatMap((resource) => warningsOf(resource.rules, (path) => fieldPath(["spec", ...path]))),
-      ...rules.flatMap((file) => warningsOf(file, ruleFilePath)),
+      ...resources.flatMap((resource) =>
+        warningsOf(resource.rules, (path) => fieldPath(["spec", ...path]), options.live),
+      ),
+      ...rules.flatMap((file) => warningsOf(file, ruleFilePath, options.live)),
     ]),
   };
   return { resources, rules, report };
@@ -162,10 +165,14 @@ function checkRuleFiles(
 }
 
 /** What is perhaps not meant; nothing of rules that are wrong, which are reported. */
-function warningsOf({ model, placeOf }: CheckedRules, textOf: (path: FieldPath) => string): readonly CheckProblem[] {
-  if (findProblems(model).length > 0) return [];
-  const warnings = findRuleWarnings(model, textOf);
-  return firstProblems(warnings.map(({ path, message }) => ({ ...placeOf(path), field: textOf(path), message })));
+function warningsOf(
+  rules: CheckedRules,
+  textOf: (path: FieldPath) => string,
+  live: LiveRules = new Map(),
+): readonly CheckProblem[] {
+  if (findProblems(rules.model).length > 0) return [];
+  const warnings = [...findRuleWarnings(rules.model, textOf), ...countsAnew(rules, live)];
+  return firstProblems(warnings.map(({ path, message }) => ({ ...rules.placeOf(path), field: textOf(path), message })));
 }
 
 /** A switch for an emergency that is in a file may have been forgotten there. */

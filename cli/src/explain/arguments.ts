@@ -74,13 +74,15 @@ Exit code: 0 when it is explained, also when no rule matches; 1 when the files h
 the command line is wrong or the API server does not answer.
 `;
 
-/** The flags that name rules of a cluster. */
-const FROM_CLUSTER_FLAGS = {
-  "from-cluster": { type: "boolean" },
+/** The flags that choose rules of a cluster. */
+export const CLUSTER_RULES_FLAGS = {
   namespace: { type: "string", short: "n" },
   "all-namespaces": { type: "boolean", short: "A" },
   ...CLUSTER_FLAGS,
 } as const;
+
+/** The flags that take the rules from a cluster. */
+const FROM_CLUSTER_FLAGS = { "from-cluster": { type: "boolean" }, ...CLUSTER_RULES_FLAGS } as const;
 
 /** Most descriptors of one request, as a pod takes by default. */
 const DESCRIPTORS_MAX = 1000;
@@ -148,12 +150,18 @@ function readRulesFrom(flags: ReadFlags, usesCluster: boolean): RulesFrom | stri
   }
   if (given === undefined && !usesCluster)
     return "no rules given: name a file with --file, a directory with --dir, or the cluster of kubectl with --from-cluster";
+  const choice = readClusterRulesChoice(flags);
+  return typeof choice === "string" ? choice : { kind: "cluster", ...choice };
+}
+
+/** The resources that the flags choose; a text is the problem. */
+export function readClusterRulesChoice(flags: ReadFlags): ClusterRulesChoice | string {
   const namespace = flags.last("namespace");
   if (namespace === "") return "--namespace must not be empty";
   const allNamespaces = flags.has("all-namespaces");
   if (allNamespaces && namespace !== undefined) return "--all-namespaces and --namespace do not go together";
   const cluster = readClusterChoice(flags);
-  return typeof cluster === "string" ? cluster : { kind: "cluster", cluster, namespace, allNamespaces };
+  return typeof cluster === "string" ? cluster : { cluster, namespace, allNamespaces };
 }
 
 /** The entries of `key=value,key=value`; a text says what is wrong. */
