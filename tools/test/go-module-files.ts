@@ -13,13 +13,19 @@ interface GoModuleFiles {
   readonly paths: readonly string[];
 }
 
-/** What the tests of docs/mesh.md need. */
+/** What the tests of docs/mesh.md and of monitoring need. */
 const GO_MODULE_FILES: readonly GoModuleFiles[] = [
   {
     folder: "istio-api",
     module: "istio.io/api",
     version: "1.31.1",
     paths: ["kubernetes/customresourcedefinitions.gen.yaml"],
+  },
+  {
+    folder: "prometheus-operator-crd",
+    module: "github.com/prometheus-operator/prometheus-operator",
+    version: "0.85.0",
+    paths: ["example/prometheus-operator-crd"],
   },
   {
     folder: "envoy-gateway",

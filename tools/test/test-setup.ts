@@ -156,7 +156,8 @@ async function buildWithGo(wanted: GoProgram, goFolder: string, say: (line: stri
   say(`Building ${wanted.program} ${wanted.version} into ${folder} (a minute or two)`);
   // Go moves a program to its place when it is complete: a broken build leaves none.
   const flags = ["-s", "-w", ...(wanted.variables ?? []).flatMap((variable) => ["-X", variable])];
-  await mustRun(["go", "install", `-ldflags=${flags.join(" ")}`, `${wanted.path}@v${wanted.version}`], GO_HINT, {
+  const options = [`-ldflags=${flags.join(" ")}`, `-tags=${(wanted.tags ?? []).join(",")}`];
+  await mustRun(["go", "install", ...options, `${wanted.path}@v${wanted.version}`], GO_HINT, {
     PATH: `${goFolder}${delimiter}${process.env["PATH"] ?? ""}`,
     GOBIN: programs,
     GOWORK: "off",

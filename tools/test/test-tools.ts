@@ -35,6 +35,8 @@ export interface GoProgram {
   readonly folder?: string;
   /** Variables of its packages that its own builds set at link time, as `package.variable=value`. */
   readonly variables?: readonly string[];
+  /** Its build tags. */
+  readonly tags?: readonly string[];
 }
 
 /** The service that Weir is compared with: what it answers in the tests, what it costs in the benchmark. */
@@ -84,6 +86,13 @@ export const GO_PROGRAMS: readonly GoProgram[] = [
   { program: "helm", version: "4.3.1", path: "helm.sh/helm/v4/cmd/helm", folder: "helm4" },
   // The DNS server of the node that runs pods.
   { program: "coredns", version: "1.12.1", path: "github.com/coredns/coredns" },
+  // Debian's cannot discover pods. Of the services that this one could discover, only Kubernetes is built.
+  {
+    program: "prometheus",
+    version: "0.316.0",
+    path: "github.com/prometheus/prometheus/cmd/prometheus",
+    tags: ["remove_all_sd", "enable_kubernetes_sd"],
+  },
   { program: "kubeconform", version: "0.7.0", path: "github.com/yannh/kubeconform/cmd/kubeconform" },
 ];
 
@@ -145,6 +154,14 @@ export const GO_BUILDS: readonly { readonly command: readonly string[]; readonly
     command: ["tools/build-oracle.sh", folder],
     what: `${folder} (up to a minute the first time)`,
   })),
+  {
+    command: [
+      "tools/build-oracle.sh",
+      "harness/prometheus-operator",
+      "github.com/prometheus-operator/prometheus-operator/cmd/operator",
+    ],
+    what: "the Prometheus Operator (three minutes the first time)",
+  },
   {
     command: ["harness/kubernetes/build.sh"],
     what: "etcd, kubectl, and the Kubernetes servers (twenty minutes the first time)",

@@ -25,6 +25,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 /** Evaluations of the rules, one a second, after which a healthy system has shown that no alert fires. */
 const HEALTHY_EVALUATIONS_MS = 5000;
 
+/** Longest time from `helm install` until every panel of a healthy system has data, in milliseconds. */
+const FILLED_MAX_MS = 90_000;
+
 /** Longest wait for the alerts of one step, in milliseconds. */
 const FIRING_TIMEOUT_MS = 90_000;
 
@@ -46,9 +49,6 @@ const ALERT_FILES = globSync("charts/*/alerts/*.yaml", { cwd: ROOT }).map((path)
 
 /** Longer than the whole test; shorter makes the queries faster. */
 const WHOLE_TEST = "10m";
-
-/** First metric of an expression. */
-const METRIC = /\b(?:ratelimit|weir)_\w+/;
 
 /** Metrics that the system does not have, because it has no memcached. */
 const WITHOUT_DATA: ReadonlySet<string> = new Set(
@@ -115,6 +115,12 @@ describe("monitoring", () => {
     );
   }
 
+  /** What the query of a panel has shown at any time of this test, as numbers: a comparison is never true of NaN. */
+  async function seriesOf(expression: string): Promise<Awaited<ReturnType<Prometheus["query"]>>> {
+    const text = shortenRanges(expression.replaceAll("$__rate_interval", "1m").replaceAll(/=~"\$\w+"/g, '=~".*"'));
+    return await prometheus.query(`present_over_time(((${text}) >= -1e18)[${WHOLE_TEST}:2s])`);
+  }
+
   it("has no active alert while the system is healthy", async () => {
     const healthy = async (): Promise<number> => {
       expect(await prometheus.query("count(up == 1) == 6")).toHaveLength(1);
@@ -128,6 +134,26 @@ describe("monitoring", () => {
     await eventually("further evaluations", async () =>
       expect(await healthy()).toBeGreaterThan(since + HEALTHY_EVALUATIONS_MS),
     );
+  });
+
+  it("lets Prometheus in another namespace read the metrics of the data plane", async () => {
+    const peer = "{.spec.ingress[*].from[*].namespaceSelector.matchLabels}";
+    const found = await system.kubectl("get", "networkpolicy", "ratelimit", "-o", `jsonpath=${peer}`);
+    expect(found).toContain(`{"kubernetes.io/metadata.name":"${MONITORING_NAMESPACE}"}`);
+  });
+
+  it(`fills every panel but those of faults within ${FILLED_MAX_MS / 1000} s of helm install`, async () => {
+    traffic(() => ask("unknown"));
+    await system.applyLimit("mail", "hour");
+    const wanted = TARGETS.filter(({ expr }) => !WITHOUT_DATA.has(metricOf(expr)) && !expr.endsWith(" > 0"));
+    const empty = async (): Promise<readonly string[]> => {
+      const found = await Promise.all(wanted.map(async ({ expr }) => ({ expr, series: await seriesOf(expr) })));
+      return found.filter(({ series }) => series.length === 0).map(({ expr }) => expr);
+    };
+    const restMs = system.installedMs + FILLED_MAX_MS - performance.now();
+    await eventually("every panel", async () => expect(await empty()).toEqual([]), restMs);
+    const tookMs = Math.round(performance.now() - system.installedMs);
+    process.stdout.write(`Every panel had data ${tookMs} ms after helm install\n`);
   });
 
   it("fires when limits are invalid, or a pod cannot load them", { timeout: STEP_TIMEOUT_MS }, async () => {
@@ -159,7 +185,6 @@ describe("monitoring", () => {
     async () => {
       const { redis } = system;
       traffic(() => ask(""));
-      traffic(() => ask("unknown"));
       traffic(async () => {
         if (fired.has("WeirDecisionsSlow") || redis.pid === undefined) return;
         await redis.pause();
@@ -224,11 +249,9 @@ describe("monitoring", () => {
   });
 
   it.each(TARGETS)("shows data in $path: $title ($legend)", async ({ expr, legend }) => {
-    const text = shortenRanges(expr.replaceAll("$__rate_interval", "1m").replaceAll(/=~"\$\w+"/g, '=~".*"'));
-    // Numbers at any time of this test; a comparison is never true of NaN.
-    const series = await prometheus.query(`present_over_time(((${text}) >= -1e18)[${WHOLE_TEST}:2s])`);
-    const isExpected = !WITHOUT_DATA.has(METRIC.exec(text)?.[0] ?? "");
-    expect(series.length > 0, text).toBe(isExpected);
+    const series = await seriesOf(expr);
+    const isExpected = !WITHOUT_DATA.has(metricOf(expr));
+    expect(series.length > 0, expr).toBe(isExpected);
     const labels = [...legend.matchAll(/\{\{(\w+)\}\}/g)].map(([, label = ""]) => label);
     const isMissing = (label: string): boolean => series.every(({ metric }) => metric[label] === undefined);
     expect(isExpected ? labels.filter(isMissing) : [], "labels of the legend without a value").toEqual([]);
@@ -239,6 +262,11 @@ describe("monitoring", () => {
     expect([...fired].toSorted()).toEqual(names.toSorted());
   });
 });
+
+/** The first metric of Weir in an expression. */
+function metricOf(expression: string): string {
+  return /\b(?:ratelimit|weir)_\w+/.exec(expression)?.[0] ?? "";
+}
 
 /** With an avatar, so that the dashboard has times of images. */
 async function register(url: string): Promise<void> {

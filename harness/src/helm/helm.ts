@@ -40,3 +40,8 @@ export async function helm(
 export async function kubeconform(args: readonly string[], input: string): Promise<ProgramResult> {
   return await runToEnd(findTool(`kubeconform-${KUBECONFORM_VERSION}`, "kubeconform"), args, input);
 }
+
+/** The flags of helm that set values. */
+export function setFlags(values: Readonly<Record<string, unknown>>): readonly string[] {
+  return Object.entries(values).flatMap(([key, value]) => ["--set-json", `${key}=${JSON.stringify(value)}`]);
+}

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 
-import { CHARTS } from "../helm/helm.ts";
+import { CHARTS, setFlags } from "../helm/helm.ts";
 import { mongoUri } from "../servers/mongo.ts";
 import type { StoreServer } from "../servers/store-server.ts";
 import { type NodeAccess, SYSTEM_NAMESPACE } from "./node-access.ts";
@@ -30,6 +30,5 @@ export async function installAccounts(
     "weir-account-keys": Object.fromEntries(names.map((name) => [name, randomUUID()])),
     "weir-account-mongo": { MONGODB_URI: mongoUri(mongo.port, "weir", mongo.host) },
   });
-  const values = Object.entries(VALUES).flatMap(([key, value]) => ["--set-json", `${key}=${JSON.stringify(value)}`]);
-  await node.helm("install", "weir-account", join(charts, "weir-account"), ...values, ...flags);
+  await node.helm("install", "weir-account", join(charts, "weir-account"), ...setFlags(VALUES), ...flags);
 }

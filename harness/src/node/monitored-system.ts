@@ -3,7 +3,7 @@ import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { loadAuthority } from "@weir/certificates/authority";
 import { answerOfOldImage, ScriptedPod } from "../ads/scripted-pod.ts";
-import { CHARTS } from "../helm/helm.ts";
+import { CHARTS, setFlags } from "../helm/helm.ts";
 import { startMongo } from "../servers/mongo.ts";
 import { startRedis } from "../servers/redis.ts";
 import type { StoreServer } from "../servers/store-server.ts";
@@ -12,6 +12,8 @@ import { installAccounts } from "./account-chart.ts";
 import { weirImages } from "./image-archives.ts";
 import { type NodePod, SYSTEM_NAMESPACE } from "./node-access.ts";
 import { startNodePod } from "./node-pods.ts";
+import { MONITORING_NAMESPACE } from "./prometheus.ts";
+import { installMonitoringKinds, SELECTED } from "./prometheus-operator.ts";
 import { type RealNode, startRealNode } from "./real-node.ts";
 
 const DAY_MS = 86_400_000;
@@ -41,6 +43,8 @@ export class MonitoredSystem {
   readonly node: RealNode;
   readonly redis: StoreServer;
   readonly mongo: StoreServer;
+  /** When Helm began, on the clock of `performance`. */
+  installedMs = NaN;
   readonly #clients: ScriptedPod[] = [];
 
   constructor(node: RealNode, redis: StoreServer, mongo: StoreServer) {
@@ -49,12 +53,16 @@ export class MonitoredSystem {
     this.mongo = mongo;
   }
 
-  /** Installs Weir with a data plane that counts in Redis, the account service, and a limit. */
+  /** Installs Weir with a data plane that counts in Redis, the account service, and a limit; all with monitors. */
   async begin(): Promise<void> {
     const redis = { type: "single", single: { address: this.redis.address }, commandTimeout: "10s" };
     const spec = { replicas: 1, backend: { type: "redis", redis } };
-    await this.node.install(CHARTS, "--set-json", `rateLimitService.spec=${JSON.stringify(spec)}`);
-    await installAccounts(this.node, this.mongo);
+    const monitor = { enabled: true, labels: SELECTED, interval: "1s" };
+    const monitoring = { namespaces: [MONITORING_NAMESPACE], podMonitor: monitor };
+    await installMonitoringKinds(this.node);
+    this.installedMs = performance.now();
+    await this.node.install(CHARTS, ...setFlags({ "rateLimitService.spec": spec, monitoring }));
+    await installAccounts(this.node, this.mongo, CHARTS, ...setFlags({ serviceMonitor: monitor }));
     await this.applyLimit("mail", "day");
     for (const name of ["rls/ratelimit", "rlc/mail", "rlc/weir-account"])
       await this.kubectl("wait", "--for=condition=Ready", name, WAIT_TIMEOUT);

@@ -1,8 +1,10 @@
-// A real Prometheus in a pod, which scrapes pods of Weir every second and evaluates alert rules as often. Debian's is built
-// without discovery of pods, so its targets are listed.
+// A real Prometheus in a pod, which reads what the Prometheus Operator selects for it, and evaluates alert rules every second.
+import { mappingsOf } from "@weir/kubernetes/mapping";
 import { parse, stringify } from "yaml";
+import { findTool } from "../processes/tools.ts";
 import type { NodeAccess } from "./node-access.ts";
 import { FILES_PATH, importProgram, startNodePod } from "./node-pods.ts";
+import { selectedConfiguration } from "./prometheus-operator.ts";
 
 /** Namespace of Prometheus. */
 export const MONITORING_NAMESPACE = "monitoring";
@@ -10,12 +12,8 @@ export const MONITORING_NAMESPACE = "monitoring";
 /** Where Prometheus listens. */
 const PORT = 9090;
 
-const METRICS_PORTS = {
-  "weir-operator": 8091,
-  "weir-control-plane": 8090,
-  "weir-ratelimit": 9090,
-  "weir-account": 9464,
-} as const;
+/** Operator, control plane, data plane and account service. */
+const JOBS = 4;
 
 /** Ranges of tests are so much shorter than those of the files. */
 const RANGE_DIVISOR = 60;
@@ -54,30 +52,27 @@ export function shortenRanges(expression: string): string {
 }
 
 /**
- * Starts one with the rules, for the pods of Weir that run and for rate limit pods of later at the host `late`; resolves
- * when it listens.
+ * Starts one with the rules, for the programs that the Prometheus Operator selects, and for rate limit pods of later at the
+ * host `late`; resolves when it listens.
  */
 export async function startPrometheus(node: NodeAccess, rules: readonly string[], late: string): Promise<Prometheus> {
   const namespace = MONITORING_NAMESPACE;
   await node.kubectl(["create", "namespace", namespace]);
+  const account = `--serviceaccount=${namespace}:default`;
+  await node.kubectl(["create", "clusterrolebinding", "prometheus", "--clusterrole=view", account]);
+  const selected = await selectedConfiguration(node, namespace, JOBS);
   const ruleFiles = Object.fromEntries(rules.map((text, index) => [`rules-${index}.yaml`, text]));
-  const pods = Object.entries(METRICS_PORTS).map(async ([job, port]) =>
-    (await node.pods(job)).map((pod) => ({
-      targets: [`${pod.address}:${port}`],
-      labels: { job, namespace: pod.namespace, pod: pod.name },
-    })),
-  );
-  const labels = { job: "weir-ratelimit", namespace, pod: late };
-  const targets = [...(await Promise.all(pods)).flat(), { targets: [`${late}:9090`], labels }];
+  const targets = [{ targets: [`${late}:9090`], labels: { namespace, pod: late } }];
+  const lateJob = { job_name: "late", scrape_interval: "1s", static_configs: targets };
   const config = {
-    global: { scrape_interval: "1s", scrape_timeout: "1s", evaluation_interval: "1s" },
+    ...selected,
     rule_files: Object.keys(ruleFiles),
-    scrape_configs: [{ job_name: "pods", static_configs: targets }],
+    scrape_configs: [...mappingsOf(selected["scrape_configs"]), lateJob],
   };
   const { address } = await startNodePod(node, {
     namespace,
     name: "prometheus",
-    image: await importProgram(node, "/usr/bin/prometheus"),
+    image: await importProgram(node, findTool("prometheus-0.316.0", "prometheus")),
     args: [`--config.file=${FILES_PATH}/prometheus.yaml`, "--storage.tsdb.path=/tmp/data"],
     files: { "prometheus.yaml": stringify(config), ...ruleFiles },
     port: PORT,
