@@ -226,6 +226,20 @@ describe("parseSettings", () => {
     });
   });
 
+  it.each([
+    { CONFIG_TYPE: "GRPC_XDS_SOTW", isIncremental: false },
+    { CONFIG_TYPE: "GRPC_XDS_SOTW", CONFIG_GRPC_XDS_DELTA: "false", isIncremental: false },
+    { CONFIG_TYPE: "GRPC_XDS_SOTW", CONFIG_GRPC_XDS_DELTA: "true", isIncremental: true },
+    { CONFIG_TYPE: "GRPC_XDS_DELTA", isIncremental: true },
+    { CONFIG_TYPE: "GRPC_XDS_DELTA", CONFIG_GRPC_XDS_DELTA: "false", isIncremental: true },
+  ])(
+    "parseSettings() takes the incremental variant from either of two settings: $CONFIG_TYPE, $CONFIG_GRPC_XDS_DELTA",
+    (row) => {
+      const { isIncremental, ...env } = row;
+      expect(parseSettings(env).config.source).toMatchObject({ client: { isIncremental } });
+    },
+  );
+
   it("parseSettings() caps the first wait of the xDS client, too, when only the longest one is set, below it", () => {
     const { source } = parseSettings({ CONFIG_TYPE: "GRPC_XDS_SOTW", XDS_CLIENT_BACKOFF_MAX_INTERVAL: "5s" }).config;
     expect(source).toMatchObject({ client: { backoff: { initialMs: 5000, maxMs: 5000 } } });

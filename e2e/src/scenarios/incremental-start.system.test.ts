@@ -32,7 +32,7 @@ describe("a pod of GRPC_XDS_DELTA", () => {
   });
 
   it("has all limits of several responses when it is ready, and is current in the report", async () => {
-    const pod = await weir.startPod({ CONFIG_TYPE: "GRPC_XDS_DELTA" });
+    const pod = await weir.startPod({ CONFIG_GRPC_XDS_DELTA: "true" });
     expect(await pod.limitOf("z", { user: "ada" })).toBe(3);
     await eventually("the report", async () => {
       const { pods } = await weir.status();

@@ -40,6 +40,7 @@ describe("unmodified pods", () => {
         REDIS_SOCKET_TYPE: "tcp",
         REDIS_URL: redis.address,
         CONFIG_TYPE: "GRPC_XDS_SOTW",
+        CONFIG_GRPC_XDS_DELTA: "true", // As in data planes of the operator; they ignore it.
         CONFIG_GRPC_XDS_NODE_ID: id,
         CONFIG_GRPC_XDS_SERVER_URL: `localhost:${replica.adsPort}`,
         CONFIG_GRPC_XDS_SERVER_USE_TLS: "true",

@@ -101,6 +101,7 @@ describe("RateLimitServices in a cluster", () => {
       const [container] = mappingsOf(specOf(template)["containers"]);
       const env = mappingsOf(container?.["env"]);
       expect(env).toContainEqual({ name: "CONFIG_TYPE", value: "GRPC_XDS_SOTW" });
+      expect(env).toContainEqual({ name: "CONFIG_GRPC_XDS_DELTA", value: "true" });
       expect(env).toContainEqual({ name: "FOREIGN", value: "1" });
       expect(fieldsOf(fieldsOf(template["metadata"])["annotations"])).toMatchObject({
         team: "limits",

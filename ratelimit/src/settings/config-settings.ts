@@ -85,8 +85,12 @@ function readXds(read: EnvReader, kind: ConfigType): XdsOptions {
     max: 2 ** 31 - 1,
     effect: "Largest message from the configuration server; 0 means 4 MiB.",
   });
+  const isDelta = read.boolean("CONFIG_GRPC_XDS_DELTA", {
+    default: false,
+    effect: "Makes GRPC_XDS_SOTW mean GRPC_XDS_DELTA; images that know neither name continue with GRPC_XDS_SOTW.",
+  });
   return {
-    isIncremental: kind === "GRPC_XDS_DELTA",
+    isIncremental: kind === "GRPC_XDS_DELTA" || isDelta,
     serverUrl,
     nodeId: read.string("CONFIG_GRPC_XDS_NODE_ID", {
       default: "default",

@@ -111,6 +111,13 @@ const CONFIGURATION: readonly Row[] = [
   { names: "RUNTIME_WATCH_ROOT", value: "false", path: "config.source.directory.watchRoot", expected: false },
   { names: "CONFIG_GRPC_XDS_NODE_ID", value: "n", path: "config.source.client.nodeId", expected: "n", others: XDS },
   {
+    names: "CONFIG_GRPC_XDS_DELTA",
+    value: "true",
+    path: "config.source.client.isIncremental",
+    expected: true,
+    others: XDS,
+  },
+  {
     names: "CONFIG_GRPC_XDS_NODE_METADATA",
     value: "a=b,c=d:e",
     path: "config.source.client.nodeMetadata",

@@ -57,6 +57,13 @@ describe("findSettingWarnings()", () => {
     ).toEqual([]);
   });
 
+  it("findSettingWarnings() of an earlier image is silent about the setting that the operator adds for later ones", () => {
+    const name = "CONFIG_GRPC_XDS_DELTA";
+    const earlier = describeSettings().filter(({ names }) => !names.includes(name));
+    expect(earlier.length).toBe(describeSettings().length - 1);
+    expect(findSettingWarnings({ [name]: "true" }, earlier, "kvstore")).toEqual([]);
+  });
+
   it("findSettingWarnings() reports a setting without effect with the selected backend", () => {
     const env = { STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: "true" };
     expect(findSettingWarnings(env, describeSettings(), "altstore").map(({ name }) => name)).toEqual([

@@ -37,6 +37,7 @@ export const DATA_PLANE_SETTINGS: readonly DataPlaneSetting[] = [
   { names: ["RUNTIME_WATCH_ROOT"] },
   { names: ["CONFIG_GRPC_XDS_SERVER_URL"] },
   { names: ["XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES"] },
+  { names: ["CONFIG_GRPC_XDS_DELTA"] },
   { names: ["CONFIG_GRPC_XDS_NODE_ID"] },
   { names: ["CONFIG_GRPC_XDS_NODE_METADATA"] },
   { names: ["CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS"] },

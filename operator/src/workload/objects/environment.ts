@@ -78,6 +78,8 @@ function controlPlaneSettings({ namespace, fleet, spec: { controlPlane = {} }, o
   const isPlaintext = controlPlane.plaintext ?? (address === undefined && options.controlPlane.isPlaintext);
   return {
     CONFIG_TYPE: "GRPC_XDS_SOTW",
+    // Images that do not know it, earlier ones and envoyproxy/ratelimit, ignore it.
+    CONFIG_GRPC_XDS_DELTA: true,
     CONFIG_GRPC_XDS_NODE_METADATA: `namespace=${namespace},pod=$(CONFIG_GRPC_XDS_NODE_ID),fleet=${fleet}`,
     CONFIG_GRPC_XDS_SERVER_URL: address ?? options.controlPlane.address,
     CONFIG_GRPC_XDS_SERVER_USE_TLS: !isPlaintext,

@@ -118,6 +118,7 @@ describe("environmentOf()", () => {
       GRPC_CLIENT_TLS_CACERT: "/etc/weir/grpc-client-ca/ca.crt",
       GRPC_CLIENT_TLS_SAN: "gateway",
       CONFIG_TYPE: "GRPC_XDS_SOTW",
+      CONFIG_GRPC_XDS_DELTA: "true",
       CONFIG_GRPC_XDS_NODE_ID: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.name" } },
       CONFIG_GRPC_XDS_NODE_METADATA: "namespace=shop,pod=$(CONFIG_GRPC_XDS_NODE_ID),fleet=shop.limits",
       CONFIG_GRPC_XDS_SERVER_URL: "ads.example:18000",

@@ -4,7 +4,7 @@ import type { TlsFilePaths } from "@weir/common/tls/tls-files";
 
 /** Options of the connections to the server. */
 export interface XdsOptions {
-  /** CONFIG_TYPE: whether the client asks for what changes, not for everything each time. */
+  /** CONFIG_TYPE, CONFIG_GRPC_XDS_DELTA: whether the client asks for what changes, not for everything each time. */
   readonly isIncremental: boolean;
   /** CONFIG_GRPC_XDS_SERVER_URL: host:port. */
   readonly serverUrl: string;
