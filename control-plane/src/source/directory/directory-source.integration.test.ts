@@ -329,13 +329,16 @@ describe("DirectorySource.read()", () => {
     rmSync(elsewhere, { recursive: true });
   });
 
-  it("does not read at intervals after it has stopped", async () => {
+  it("reads at intervals until it has stopped, and reports nothing while nothing changes", async () => {
     const { source, calls } = await watch(10);
-    await eventually("looks", () => expect(calls()).toBeGreaterThan(2));
+    const [before, startedMs] = [calls(), Date.now()];
+    const syncedMs = (): number => source.condition().syncedMs ?? 0;
+    await eventually("reads", () => expect(syncedMs()).toBeGreaterThan(startedMs + 50));
     await source.stop();
-    const before = calls();
+    await source.read(); // Ends after those that were under way.
+    const stoppedMs = syncedMs();
     await new Promise((resolve) => setTimeout(resolve, 200));
-    expect(calls()).toBe(before);
+    expect([syncedMs(), calls()]).toEqual([stoppedMs, before]);
   });
 
   it("keeps the resources of a file that becomes too large, not text or broken YAML, and drops them when the file is gone", async () => {

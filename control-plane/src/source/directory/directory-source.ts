@@ -52,6 +52,7 @@ export class DirectorySource implements Source {
   #stored: { readonly texts: ReadonlyMap<string, FileText>; readonly state: SourceState } | undefined;
   readonly #watch: FolderWatch;
   #pollTimer: NodeJS.Timeout | undefined;
+  #reading: Promise<unknown> = Promise.resolve();
   #isWatching = false;
   #syncedMs: number | undefined;
   #problem: string | undefined;
@@ -74,7 +75,7 @@ export class DirectorySource implements Source {
     const { folders } = await scanFolder(this.location);
     this.#isWatching = true;
     this.#watch.watch(folders);
-    this.#pollTimer = setInterval(() => this.#changed.notify(), this.#pollIntervalMs);
+    this.#pollTimer = setInterval(() => void this.#poll(), this.#pollIntervalMs);
   }
 
   stop(): void {
@@ -83,7 +84,34 @@ export class DirectorySource implements Source {
     this.#watch.close();
   }
 
-  async read(): Promise<SourceState> {
+  /** One read at a time. */
+  read(): Promise<SourceState> {
+    const next = this.#reading.then(() => this.#read());
+    this.#reading = next.catch(() => undefined);
+    return next;
+  }
+
+  onChanged(listener: () => void): void {
+    this.#changed.add(listener);
+  }
+
+  condition(): SourceCondition {
+    return { syncedMs: this.#syncedMs, problem: this.#problem };
+  }
+
+  /** Reads the folder, and notifies only of what is new: an edit soon after a notification is one of a burst, and waits. */
+  async #poll(): Promise<void> {
+    const { state } = this.#stored ?? {};
+    const problem = this.#problem;
+    try {
+      if ((await this.read()) === state && problem === undefined) return;
+    } catch {
+      // The next read reports it.
+    }
+    this.#changed.notify();
+  }
+
+  async #read(): Promise<SourceState> {
     try {
       const state = await this.#readFolder();
       this.#syncedMs = this.#clock();
@@ -93,14 +121,6 @@ export class DirectorySource implements Source {
       this.#problem = describeError(error);
       throw error;
     }
-  }
-
-  onChanged(listener: () => void): void {
-    this.#changed.add(listener);
-  }
-
-  condition(): SourceCondition {
-    return { syncedMs: this.#syncedMs, problem: this.#problem };
   }
 
   async #readFolder(): Promise<SourceState> {

@@ -91,8 +91,11 @@ export async function measureEdits(
 }
 
 /** What an edit in a set of 1,205 resources costs each of 100 incremental pods. */
-export async function measureIncrementalEdits(bench: ControlPlaneBench, what: "time" | "bytes"): Promise<Measured> {
-  const setup = { set: INCREMENTAL_SET, pods: 100, isTls: true, isIncremental: true };
+export async function measureIncrementalEdits(
+  bench: ControlPlaneBench,
+  { place, what }: { readonly place: Place; readonly what: "time" | "bytes" },
+): Promise<Measured> {
+  const setup = { place, set: INCREMENTAL_SET, pods: 100, isTls: true, isIncremental: true };
   const { resources, controlPlane, fleet } = await start(bench, setup);
   const samples = await timeEdits(resources, fleet, what);
   return finish(controlPlane, fleet, samples);
