@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import type { SecureContext } from "node:tls";
 
-import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, type JsonObject, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import {
   DeltaDiscoveryRequestSchema,
@@ -34,6 +34,7 @@ export interface DeltaArrival {
 /** How it connects and answers. */
 export interface DeltaPodOptions {
   readonly nodeId?: string;
+  readonly metadata?: JsonObject;
   /** Default: plaintext. */
   readonly tls?: SecureContext | undefined;
   /** What it holds from another stream: versions by name. */
@@ -66,7 +67,7 @@ export class DeltaPod {
   constructor(port: number, options: DeltaPodOptions = {}) {
     this.#options = options;
     this.held = new Map(options.held);
-    const { tls, nodeId = "default", names = [] } = options;
+    const { tls, nodeId = "default", metadata, names = [] } = options;
     const session = connect(`${tls === undefined ? "http" : "https"}://127.0.0.1:${port}`, {
       ...(tls && { secureContext: tls, servername: "localhost" }),
     });
@@ -92,7 +93,8 @@ export class DeltaPod {
       createMessageReader((message) => this.#take(fromBinary(DeltaDiscoveryResponseSchema, message), message.length)),
     );
     const initialResourceVersions = Object.fromEntries(this.held);
-    this.request({ node: { id: nodeId }, resourceNamesSubscribe: [...names], initialResourceVersions });
+    const node = { id: nodeId, ...(metadata && { metadata }) };
+    this.request({ node, resourceNamesSubscribe: [...names], initialResourceVersions });
   }
 
   /** The version of what it holds. */

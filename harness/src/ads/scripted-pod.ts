@@ -124,6 +124,16 @@ export class ScriptedPod extends PodEnd {
     return this.#isClosed ? 0 : this.ports[this.losses % this.ports.length]!;
   }
 
+  /** What it has: the last response that its script ACKed. */
+  get configs(): readonly RateLimitConfig[] {
+    return this.acked.slice(-1).flatMap(configsIn);
+  }
+
+  /** The texts of its NACKs. */
+  get nacks(): readonly string[] {
+    return this.requests.flatMap(({ errorDetail }) => errorDetail?.message ?? []);
+  }
+
   /** The last version that its script ACKed. */
   get ackedVersion(): string {
     return this.acked.at(-1)?.versionInfo ?? "";

@@ -39,6 +39,8 @@ export class DeltaVariant implements Variant {
   #sent: SentStep | undefined;
   /** The version that the pod would have if it had not NACKed the last response. */
   #nackedVersion: string | undefined;
+  /** Whether the pod has ACKed a response on this stream. */
+  #hasAcked = false;
   /** Whether the pod has had everything once. */
   #hasStarted = false;
   /** Since a NACK, until the pod has everything that it can have. */
@@ -81,8 +83,8 @@ export class DeltaVariant implements Variant {
     const { version } = step.result.snapshot;
     const isEmpty = step.changed.length === 0 && step.removed.length === 0;
     if (isEmpty) this.#complete(step.result);
-    // The first request is answered also when the pod lacks nothing: its ACK reports what it has.
-    if (isEmpty ? this.#sent !== undefined : version === this.#nackedVersion) return undefined;
+    // A pod that lacks nothing is sent one response, too: its ACK reports what it has.
+    if (version === this.#nackedVersion || (isEmpty && this.#hasAcked)) return undefined;
     return {
       version,
       get pieces() {
@@ -106,6 +108,7 @@ export class DeltaVariant implements Variant {
       const names = new Set(changed.map(({ name }) => name));
       return { kind: "nack", sent: { ...result, names }, message: cutMessage(errorDetail.message) };
     }
+    this.#hasAcked = true;
     this.#nackedVersion = undefined;
     this.#held = result;
     if (isLast) this.#complete(result);
