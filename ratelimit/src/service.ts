@@ -71,11 +71,12 @@ export async function createService(
   const storeHealth = new StoreHealth(health);
   const pool = workers > 1 ? createPool({ store, health, storeHealth, log }, workers) : undefined;
   const distribute = pool && ((configs: readonly RateLimitConfigModel[]) => pool.load(configs));
-  const rules = new ActiveRules({ store, statistics, health, distribute }, settings.config);
   const counter = await createCounterBackend(settings, {
     ...{ store, statistics, files, tracing, turn, log },
     health: storeHealth,
   });
+  const { cellsProblem } = counter;
+  const rules = new ActiveRules({ store, statistics, health, cellsProblem, distribute }, settings.config);
   const source = await createConfigSource(settings.config, { listener: rules, store, log });
   const localCache = createLocalCache(
     { statistics: store, monotonicMs, log },

@@ -1,5 +1,5 @@
 // The cell of a rule, from its limits as they are configured.
-import type { RateLimitModel } from "../model/model.ts";
+import { isPlainCount, type RateLimitModel } from "../model/model.ts";
 import type { RuleLimit } from "../rules/rule.ts";
 import type { CalendarWindows } from "../window/calendar.ts";
 import { type CellLimit, type CellRule, FIXED_WINDOW, SLIDING_WINDOW, TOKEN_BUCKET } from "./cell.ts";
@@ -22,9 +22,8 @@ const ALGORITHMS = {
 export function cellRuleOf(limits: readonly CompiledLimit[]): CellRule | undefined {
   const [first] = limits;
   if (first === undefined) return undefined;
-  const isFixed = algorithmOf(first.model).algorithm === FIXED_WINDOW;
-  const countsRejected = first.model.countRejectedHits ?? (isFixed && limits.length === 1);
-  if (isFixed && limits.length === 1 && countsRejected) return undefined;
+  if (isPlainCount(limits.map(({ model }) => model))) return undefined;
+  const countsRejected = first.model.countRejectedHits === true;
   const cellLimits = limits.map(cellLimitOf);
   return {
     limits: cellLimits,

@@ -87,3 +87,11 @@ export function compositeKey(descriptor: { readonly key: string; readonly value:
 export function limitsOf({ rateLimit, rateLimits }: DescriptorModel): readonly RateLimitModel[] {
   return rateLimits ?? (rateLimit === undefined ? [] : [rateLimit]);
 }
+
+/** Whether a plain count decides the limits of a rule: at most one, a fixed window, whose rejected hits count. */
+export function isPlainCount([limit, ...others]: readonly RateLimitModel[]): boolean {
+  if (limit === undefined) return true;
+  return (
+    others.length === 0 && (limit.algorithm ?? "fixed_window") === "fixed_window" && limit.countRejectedHits !== false
+  );
+}

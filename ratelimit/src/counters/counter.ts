@@ -69,7 +69,7 @@ export interface CountBatch {
 export interface Counter extends Part {
   /** The <err_type> of ratelimit.service.call.should_rate_limit that its failures count as. */
   readonly errorType: "redis_error" | "memcache_error" | "memory_error";
-  /** Why it cannot count cells; undefined when it can. */
+  /** Why it has nothing but plain counts, for people who configure others; absent when it has cells, too. */
   readonly cellsProblem?: string;
   /** Counts the checks of the batch, and calls it back now or later. */
   count(batch: CountBatch): void;

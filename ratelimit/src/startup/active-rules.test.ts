@@ -9,7 +9,10 @@ import { ActiveRules } from "./active-rules.ts";
 import { configuration, descriptor, limit } from "@weir/limits/rules/configuration.suite";
 import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
 
-function setUp(options: { mergeDomains: boolean } = { mergeDomains: false }): {
+function setUp(
+  options: { mergeDomains: boolean } = { mergeDomains: false },
+  cellsProblem?: string,
+): {
   rules: ActiveRules;
   store: StatisticsStore;
   statistics: ServiceStatistics;
@@ -19,7 +22,7 @@ function setUp(options: { mergeDomains: boolean } = { mergeDomains: false }): {
   const statistics = new ServiceStatistics(store);
   const health = new Health({ withConfig: true, withActiveConnection: false });
   health.set("start", true);
-  return { rules: new ActiveRules({ store, statistics, health }, options), store, statistics, health };
+  return { rules: new ActiveRules({ store, statistics, health, cellsProblem }, options), store, statistics, health };
 }
 
 function config(name: string, text: string): RateLimitConfigModel {
@@ -43,7 +46,22 @@ const ONE =
 const OTHER =
   "domain: test-domain\ndescriptors: [{key: key2, value: value2, rate_limit: {unit: minute, requests_per_unit: 20}}]\n";
 
+const BUCKET =
+  "domain: test-domain\ndescriptors: [{key: a, descriptors: [{key: b, rate_limit: {unit: minute, requests_per_unit: 10, algorithm: token_bucket}}]}]\n";
+
 describe("ActiveRules", () => {
+  it("apply() refuses what the store cannot count, names the rule, and keeps the set before", async () => {
+    const { rules } = setUp({ mergeDomains: false }, "memcached counts fixed windows");
+    expect(await rules.apply([config("one.yaml", ONE)])).toBeUndefined();
+    const error = await rules.apply([config("bucket.yaml", BUCKET)]);
+    expect(error).toMatchObject({
+      code: "CONFIG_INVALID",
+      message: "bucket.yaml: test-domain.a.b: memcached counts fixed windows",
+    });
+    expect(rules.current()?.dump()).toContain("key1_value1");
+    expect(await setUp().rules.apply([config("bucket.yaml", BUCKET)])).toBeUndefined();
+  });
+
   it("current() is undefined before the first good load", () => {
     expect(setUp().rules.current()).toBeUndefined();
   });

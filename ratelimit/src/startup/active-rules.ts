@@ -3,7 +3,8 @@
 // which calls are decided by the rules before.
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { unchangedDomains } from "@weir/limits/rules/compile";
-import { setProblemSteps } from "@weir/limits/validate/validate";
+import { plainCountProblemSteps } from "@weir/limits/validate/plain-counts";
+import { type ConfigSetProblem, type SetOptions, setProblemSteps } from "@weir/limits/validate/validate";
 
 import type { ConfigListener } from "../config/config-source.ts";
 import { ConfigError } from "../config/errors.ts";
@@ -17,6 +18,8 @@ export interface ActiveRulesDeps {
   readonly store: StatisticsStore;
   readonly statistics: ServiceStatistics;
   readonly health: Health;
+  /** Why the store counts nothing but plain counts; undefined when it counts all. */
+  readonly cellsProblem?: string | undefined;
   /** Makes each set active in the workers too; resolves when all have loaded it. Never rejects. */
   readonly distribute?: ((configs: readonly RateLimitConfigModel[]) => Promise<void>) | undefined;
 }
@@ -56,7 +59,9 @@ export class ActiveRules implements ConfigListener {
     const { store, statistics, health, distribute } = this.#deps;
     const before = this.#rules;
     const options = { ...this.#options, checked: unchangedDomains(configs, before) };
-    const [problem] = await timeSlicedLoad(setProblemSteps(configs, options));
+    const [problem = await this.#unsupported(configs, options)] = await timeSlicedLoad(
+      setProblemSteps(configs, options),
+    );
     if (problem !== undefined) {
       this.#countRejected();
       const name = configs[problem.config]?.name ?? "";
@@ -73,6 +78,16 @@ export class ActiveRules implements ConfigListener {
     await distribute?.(configs);
     await timeSlicedLoad(dropStatisticsSteps(store, before, rules));
     return undefined;
+  }
+
+  /** The first rule that the store cannot count. */
+  async #unsupported(
+    configs: readonly RateLimitConfigModel[],
+    options: SetOptions,
+  ): Promise<ConfigSetProblem | undefined> {
+    const { cellsProblem } = this.#deps;
+    if (cellsProblem === undefined) return undefined;
+    return await timeSlicedLoad(plainCountProblemSteps(configs, options, cellsProblem));
   }
 
   reject(_error: ConfigError): void {

@@ -47,6 +47,8 @@ export interface MemcachedCounterDeps {
 export class MemcachedCounter implements Counter, CallOwner {
   readonly name = "memcached counters";
   readonly errorType = "memcache_error";
+  readonly cellsProblem =
+    "memcached counts one fixed window for each rule, with its rejected hits: sliding_window, token_bucket, rate_limits and count_rejected_hits: false need BACKEND_TYPE=kvstore (Redis) or memory";
   readonly #deps: MemcachedCounterDeps;
   readonly #options: MemcachedCounterOptions;
   readonly #statistics: MemcachedStatistics;

@@ -1,6 +1,7 @@
 // Cells in a real redis-server: merged calls, the script that is lost, the clock of the server, and its expiry.
 import { setTimeout as wait } from "node:timers/promises";
 import { createLog } from "@weir/common/log/log";
+import { Secret } from "@weir/common/settings/secret";
 import { startRedis } from "@weir/harness/servers/redis";
 import type { StoreServer } from "@weir/harness/servers/store-server";
 import { Redis } from "ioredis";
@@ -62,7 +63,9 @@ describe("count() in a cell", () => {
 
   it("count() uses the clock of the server, whatever those of the pods are", async () => {
     const rule = bucketRule(20, 1);
-    const pods = await Promise.all([0, 10_000, 90_000].map(async (aheadMs) => ({ aheadMs, ...(await counters.start(server.address)) })));
+    const pods = await Promise.all(
+      [0, 10_000, 90_000].map(async (aheadMs) => ({ aheadMs, ...(await counters.start(server.address)) })),
+    );
     const beganMs = performance.now();
     let passed = 0;
     while (performance.now() - beganMs < 1500) {
@@ -83,9 +86,9 @@ describe("count() in a cell", () => {
   it("count() uses its own clock, and says so once, when it may not read that of the server", async () => {
     await redis.acl("SETUSER", "untimed", "on", ">secret", "~*", ...PERMISSIONS);
     const lines: string[] = [];
-    const log = createLog({ level: "warn", format: "text" }, (line) => void lines.push(line));
+    const log = createLog({ level: "warn", format: "text", write: (line) => void lines.push(line) });
     const { counter } = await counters.start(server.address, {
-      server: { auth: () => ({ user: "untimed", password: "secret" }) },
+      server: { auth: new Secret("untimed:secret") },
       deps: { log },
     });
     const nowMs = Date.now() + 3_600_000;

@@ -1,0 +1,46 @@
+// Finds rules that need more than plain counts, for stores that have nothing else.
+import type { FieldPath } from "../model/field-path.ts";
+import {
+  compositeKey,
+  type DescriptorModel,
+  isPlainCount,
+  limitsOf,
+  type RateLimitConfigModel,
+} from "../model/model.ts";
+import type { ConfigSetProblem, SetOptions } from "./validate.ts";
+
+/**
+ * The first rule of a configuration that a plain count does not decide, in steps; undefined when there is none. `reason`
+ * ends the message: what the store can do.
+ */
+export function* plainCountProblemSteps(
+  configs: readonly RateLimitConfigModel[],
+  { checked }: Pick<SetOptions, "checked">,
+  reason: string,
+): Generator<undefined, ConfigSetProblem | undefined> {
+  for (const [config, { domain, descriptors }] of configs.entries()) {
+    if (checked?.has(domain) === true) continue;
+    const found = yield* findRule(descriptors, { path: ["descriptors"], fullKey: domain });
+    if (found !== undefined) return { config, path: found.path, message: `${found.fullKey}: ${reason}` };
+  }
+  return undefined;
+}
+
+interface Place {
+  readonly path: FieldPath;
+  /** Domain and composite keys, joined by dots. */
+  readonly fullKey: string;
+}
+
+function* findRule(descriptors: readonly DescriptorModel[], parent: Place): Generator<undefined, Place | undefined> {
+  for (const [index, descriptor] of descriptors.entries()) {
+    const path = [...parent.path, index];
+    const fullKey = `${parent.fullKey}.${compositeKey(descriptor)}`;
+    if (!isPlainCount(limitsOf(descriptor)))
+      return { path: [...path, descriptor.rateLimits === undefined ? "rateLimit" : "rateLimits"], fullKey };
+    yield;
+    const found = yield* findRule(descriptor.descriptors, { path: [...path, "descriptors"], fullKey });
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
