@@ -7,7 +7,7 @@ import type { SentRevisions } from "../../pods/pod-revisions.ts";
 import { foreignRevision, type Revision } from "../../snapshot/revision.ts";
 import { Snapshot } from "../../snapshot/snapshot.ts";
 import { nextStep, NOTHING, type Step } from "./delta-step.ts";
-import { cutMessage, type DueResponse, type Meaning, type Variant } from "./variant.ts";
+import { type DueResponse, type Meaning, nackText, type Variant } from "./variant.ts";
 
 /** Bytes of a response until the pod has everything for the first time: it loads one while it reads the next. */
 const START_RESPONSE_BYTES = 256 * 1024;
@@ -106,7 +106,7 @@ export class DeltaVariant implements Variant {
       this.#isSingle = true;
       this.#nackedVersion = result.snapshot.version;
       const names = new Set(changed.map(({ name }) => name));
-      return { kind: "nack", sent: { ...result, names }, message: cutMessage(errorDetail.message) };
+      return { kind: "nack", sent: { ...result, names }, message: nackText(errorDetail.message) };
     }
     this.#hasAcked = true;
     this.#nackedVersion = undefined;

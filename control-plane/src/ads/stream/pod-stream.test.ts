@@ -607,6 +607,17 @@ describe("classifyRequest()", () => {
     expect(classifyRequest(before, requestOf(request)).kind).toBe(kind);
   });
 
+  it("says what the words of a pod mean that does not know a limit", () => {
+    const message = "default/shop: invalid rate limit unit '100'";
+    expect(classifyRequest(sent, requestOf({ nonce: "2", error: { message } }))).toMatchObject({
+      message: `${message} (the pod needs a newer image: its own knows no multiples of units, algorithms, time zones and lists of limits)`,
+    });
+    const other = "default/shop: invalid rate limit unit '10'";
+    expect(classifyRequest(sent, requestOf({ nonce: "2", error: { message: other } }))).toMatchObject({
+      message: other,
+    });
+  });
+
   it("cuts a rejection text that would fill the log and the status page", () => {
     const meaning = classifyRequest(sent, requestOf({ nonce: "2", error: { message: "x".repeat(200_000) } }));
     expect(meaning).toEqual({ kind: "nack", sent, message: `${"x".repeat(4096)}…` });

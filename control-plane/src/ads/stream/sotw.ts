@@ -6,7 +6,7 @@ import type { DiscoveryRequest } from "@weir/proto/generated/envoy/service/disco
 import { revisionIn, type SentRevisions } from "../../pods/pod-revisions.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { growthOf, isWildcard, nextSubscription, type Subscription } from "./subscription.ts";
-import { cutMessage, type DueResponse, type Meaning, type Variant } from "./variant.ts";
+import { type DueResponse, type Meaning, nackText, type Variant } from "./variant.ts";
 
 export interface SentResponse extends SentRevisions {
   readonly nonce: string;
@@ -60,8 +60,7 @@ export function classifyRequest(sent: SentResponse | undefined, request: Discove
   if (request.responseNonce !== sent.nonce) return { kind: "stale" };
   if (sent.isAnswered) return { kind: "update" };
   // The presence of an error is the NACK: pods of envoyproxy/ratelimit leave its code at 0.
-  if (request.errorDetail !== undefined)
-    return { kind: "nack", sent, message: cutMessage(request.errorDetail.message) };
+  if (request.errorDetail !== undefined) return { kind: "nack", sent, message: nackText(request.errorDetail.message) };
   return request.versionInfo === sent.snapshot.version ? { kind: "ack", sent } : { kind: "update" };
 }
 

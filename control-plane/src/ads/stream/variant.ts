@@ -4,12 +4,19 @@ import type {
   DeltaDiscoveryRequest,
   DiscoveryRequest,
 } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
+import { RateLimitUnit } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
 
 import type { SentRevisions } from "../../pods/pod-revisions.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 
 /** Longest text of a NACK, in characters: logs and reports show it. Cut here and nowhere else. */
 const MESSAGE_MAX = 4096;
+
+/** Words of a pod for a limit that its image does not know, which is sent with this unit for that purpose. */
+const EXTENDED_UNIT_ERROR = `invalid rate limit unit '${RateLimitUnit.EXTENDED}'`;
+
+const NEWER_IMAGE =
+  "the pod needs a newer image: its own knows no multiples of units, algorithms, time zones and lists of limits";
 
 /** A request of either variant. */
 export type PodRequest = DiscoveryRequest | DeltaDiscoveryRequest;
@@ -57,7 +64,8 @@ export function namesIn(request: PodRequest): number {
   return request.resourceNamesSubscribe.length + request.resourceNamesUnsubscribe.length;
 }
 
-/** The text of a NACK as it is kept. */
-export function cutMessage(text: string): string {
-  return text.length > MESSAGE_MAX ? `${text.slice(0, MESSAGE_MAX)}…` : text;
+/** The text of a NACK as it is kept: cut, and with what it means where the words of the pod do not say it. */
+export function nackText(text: string): string {
+  const explained = text.replace(EXTENDED_UNIT_ERROR, `$& (${NEWER_IMAGE})`);
+  return explained.length > MESSAGE_MAX ? `${explained.slice(0, MESSAGE_MAX)}…` : explained;
 }
