@@ -121,12 +121,15 @@ function checkCalendar(limit: RateLimitModel, report: Report): void {
   if (timeZone === undefined) report(["monthDay"], "a day of the month needs a time zone such as Europe/Zurich or UTC");
 }
 
-/** Whether it is a name of the IANA database, links included; an offset such as +01:00 is none. */
+/**
+ * Whether it is a name of the IANA database, links included; an offset such as +01:00 is none. Temporal decides, which
+ * the windows are made with: Intl takes further names, such as PST.
+ */
 function isTimeZone(name: string): boolean {
   if (TIME_ZONES.has(name)) return true;
   if (!/^[A-Za-z]/.test(name)) return false;
   try {
-    return new Intl.DateTimeFormat("en", { timeZone: name }) instanceof Intl.DateTimeFormat;
+    return Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name).timeZoneId !== "";
   } catch {
     // A RangeError says that the name is unknown.
     return false;

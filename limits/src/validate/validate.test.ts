@@ -205,7 +205,7 @@ describe("findProblems() on limits beyond fixed windows", () => {
       field: "burst",
       message: `a burst needs the algorithm token_bucket, current algorithm is '${algorithm ?? "fixed_window"}'`,
     })),
-    ...["", "Mars/Base", "+01:00", "Europe/Zurich "].map((timeZone) => ({
+    ...["", "Mars/Base", "+01:00", "PST", "Europe/Zurich "].map((timeZone) => ({
       limit: { unit: "day", timeZone },
       field: "timeZone",
       message: `unknown time zone '${timeZone}': must be a name such as Europe/Zurich or UTC`,
