@@ -161,6 +161,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "check",
       "config-check",
       "explain",
+      "simulate",
       "convert",
       "status",
       "shadow",

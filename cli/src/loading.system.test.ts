@@ -38,7 +38,7 @@ const HELP_MAX_MS = 1000;
 const ATTEMPTS_MAX = 10;
 
 const MANIFEST =
-  "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: {name: a}\nspec: {domain: a, descriptors: [{key: k}]}\n";
+  "apiVersion: ratelimit.weir.dev/v1alpha1\nkind: RateLimitConfig\nmetadata: {name: a}\nspec: {domain: a, descriptors: [{key: k, rateLimit: {unit: minute, requestsPerUnit: 1}}]}\n";
 
 function run(
   program: string,
@@ -66,7 +66,7 @@ function loadedBy(program: string, args: readonly string[]): { code: number | nu
 const HELPS: readonly { readonly program: string; readonly args: readonly string[] }[] = [
   { program: "main.ts", args: ["--help"] },
   { program: "main.ts", args: ["help", "rollout"] },
-  ...["status", "check", "explain", "convert", "rollout"].map((command) => ({
+  ...["status", "check", "explain", "simulate", "convert", "rollout"].map((command) => ({
     program: "main.ts",
     args: [command, "--help"],
   })),
@@ -93,6 +93,7 @@ describe("the programs of this workspace", () => {
   it.each([
     { args: ["check", "-"], loaded: ["yaml", "zod"] },
     { args: ["explain", "-f", "-", "-d", "k=v"], loaded: ["yaml", "zod"] },
+    { args: ["simulate", "-f", "-", "--rate", "1/s"], loaded: ["yaml", "zod"] },
     { args: ["convert", "-"], loaded: ["yaml", "zod"] },
   ])("main.ts $args loads nothing of the network", ({ args, loaded }) => {
     expect(loadedBy("main.ts", args)).toEqual({ code: 0, loaded });

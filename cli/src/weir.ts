@@ -48,6 +48,12 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map(
       help: async () => (await import("./explain/arguments.ts")).EXPLAIN_HELP,
       load: async () => (await import("./explain/explain-command.ts")).runExplain,
     },
+    simulate: {
+      usage: "simulate --file FILE --rate N/s [--burst N] [--for DURATION] [--descriptor KEY=VALUE[,KEY=VALUE…]]",
+      summary: "Plays requests against a limit, without any server, and shows how many pass.",
+      help: async () => (await import("./simulate/arguments.ts")).SIMULATE_HELP,
+      load: async () => (await import("./simulate/simulate-command.ts")).runSimulate,
+    },
     check: {
       usage: "check [-o text|json] [--merge-domains] [--skip-other-kinds] [--against PATH|cluster] FILE…",
       summary: "Validates manifests of RateLimitConfig and RateLimitService, and rule files, without any server.",

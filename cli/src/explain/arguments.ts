@@ -194,7 +194,8 @@ function plain(text: string): string {
   return text.replaceAll(/\\(.)/gs, "$1");
 }
 
-function parseTime(text: string): number | undefined {
+/** Milliseconds since the epoch of a time as --at names it; undefined for anything else. */
+export function parseTime(text: string): number | undefined {
   const ms = /^\d+$/.test(text) ? Number(text) * 1000 : parseCalendarTime(text);
   // Beyond this the calendar of JavaScript ends.
   return Number.isFinite(ms) && ms >= 0 && ms <= 8.64e15 ? ms : undefined;

@@ -3,15 +3,14 @@
 import { describeError, ServiceError } from "@weir/common/errors/service-error";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { explainRequest } from "@weir/limits/explain/explain";
-import { TEXT_MAX_BYTES } from "@weir/limits/go-yaml/json-documents";
 
-import { type CheckedFiles, checkFiles } from "../check/check-files.ts";
-import { readInputFiles } from "../check/input-files.ts";
+import type { CheckedFiles } from "../check/check-files.ts";
 import type { InputStream } from "../check/input-files.ts";
-import { formatProblem, formatWarning } from "../check/report.ts";
-import { EXIT_OK, EXIT_PROBLEMS, EXIT_USAGE } from "../command-line/exit-codes.ts";
+import { readRules } from "../check/read-rules.ts";
+import { formatWarning } from "../check/report.ts";
+import { EXIT_OK, EXIT_USAGE } from "../command-line/exit-codes.ts";
 import { printable } from "../command-line/printable.ts";
-import { type ClusterRulesChoice, type ExplainArguments, parseExplainArguments } from "./arguments.ts";
+import { type ClusterRulesChoice, parseExplainArguments } from "./arguments.ts";
 import { findDomain } from "./configured-domain.ts";
 import { explainJson } from "./explain-json.ts";
 import { explainText } from "./explain-text.ts";
@@ -37,7 +36,7 @@ export async function runExplain(
   if (typeof parsed === "string") return wrong(context, parsed);
   const rules =
     parsed.from.kind === "files"
-      ? await readFiles(context, parsed.from.paths, { ...parsed, stdin: from.stdin })
+      ? await readRules(context, "weir explain", parsed.from.paths, { ...parsed, stdin: from.stdin })
       : await readCluster(context, parsed.from, parsed.domain);
   if (typeof rules === "number") return rules;
   const domain = findDomain(rules, parsed);
@@ -45,23 +44,6 @@ export async function runExplain(
   const explained = explainRequest(domain.domain, domain.rules, parsed);
   context.stdout(parsed.format === "json" ? explainJson(domain, explained) : explainText(domain, explained));
   return EXIT_OK;
-}
-
-/** The rules of files; the exit code when they have problems. */
-async function readFiles(
-  context: ExplainContext,
-  paths: readonly string[],
-  options: Pick<ExplainArguments, "mergeDomains" | "skipOtherKinds"> & { readonly stdin: () => InputStream },
-): Promise<Rules | number> {
-  const files = await readInputFiles(paths, { stdin: options.stdin, sizeMaxBytes: TEXT_MAX_BYTES });
-  const checked = checkFiles(files, options);
-  if (checked.report.problems.length > 0) {
-    const lines = checked.report.problems.map((problem) => `${formatProblem(problem)}\n`);
-    context.stderr(`${lines.join("")}weir explain: the files have problems, so that no pod would take them\n`);
-    return EXIT_PROBLEMS;
-  }
-  context.stderr(checked.report.warnings.map((warning) => `${formatWarning(warning)}\n`).join(""));
-  return checked;
 }
 
 /** The rules of a cluster; the exit code when it does not answer. Warns of what concerns the domain. */

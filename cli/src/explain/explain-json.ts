@@ -51,7 +51,8 @@ function explainedRule(domain: ConfiguredDomain, { match, taken, counter }: Expl
   };
 }
 
-function limitFields(limit: RateLimitModel): object {
+/** The fields of a limit as JSON has them; of an unlimited one only its name. */
+export function limitFields(limit: RateLimitModel): object {
   const { unlimited, requestsPerUnit, unit, name } = limit;
   return {
     requestsPerUnit: unlimited ? undefined : requestsPerUnit,
