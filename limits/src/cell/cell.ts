@@ -52,6 +52,9 @@ export type CellState = number[];
 /** Numbers of a limit in a state. */
 export const CELL_NUMBERS = 3;
 
+/** Most limits of a cell. */
+export const CELL_LIMITS_MAX = 8;
+
 /** Hits that do not fit by so little do: sums of fractions are not exact. */
 const TOLERANCE = 1e-6;
 

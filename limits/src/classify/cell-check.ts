@@ -3,7 +3,6 @@ import {
   type CellLimit,
   type CellRule,
   type CellState,
-  CELL_NUMBERS,
   fits,
   msUntilFits,
   msUntilWhole,
@@ -15,8 +14,8 @@ import { type CountedMatch, type HitCounts, LimitedCheck } from "./check.ts";
 import { nearThreshold } from "./near-threshold.ts";
 import { OK, OVER_LIMIT } from "./status.ts";
 
-/** Rounding of sums in milliseconds, in seconds: what is due at a whole second is not due one later. */
-const ROUNDING_SECONDS = 1e-6;
+/** Of sums of fractions, in hits and in seconds: what is due at a whole second is not due one later. */
+const ROUNDING = 1e-6;
 
 /** Longest reset, in seconds: ten years, also for a bucket that never leaks. */
 const RESET_MAX_SECONDS = 315_360_000;
@@ -71,14 +70,26 @@ export class CellCheck extends LimitedCheck {
   /** Writes code, remaining and reset, and adds the hits to the counts of each limit; returns whether one is over. */
   classify(nearLimitRatio: number): boolean {
     const { limits } = this.rule;
-    const rejecting = this.#passes ? [] : limits.map((_, index) => index).filter((index) => this.#rejects(index));
-    this.#answer(rejecting);
-    if (this.hits < 0) return false;
-    limits.forEach((limit, index) => {
-      const counts = (this.match.attachments ?? [this.match.attachment])[index];
-      if (counts !== undefined)
-        this.#addTo(counts, limit, index, { isOver: rejecting.includes(index), nearLimitRatio });
-    });
+    const { attachment, attachments } = this.match;
+    const isCounted = this.addend !== 0 && (this.#passes || this.rule.countsRejected);
+    let chosen = limits[0];
+    let [chosenAt, chosenRoom, chosenMs] = [0, Infinity, -1];
+    for (let index = 0; index < limits.length; index++) {
+      const limit = limits[index];
+      if (limit === undefined) continue;
+      const room = roomIn(limit, this.#state, index, this.nowMs);
+      // Counted hits are part of the state that they did not fit into.
+      const isOver = !this.#passes && !fits(isCounted ? room + this.hits : room, this.hits);
+      const untilMs = isOver ? msUntilFits(limit, this.#state, index, this.nowMs, this.hits) : -1;
+      // The limit that rejects for longest, else the one with least room; the first of equals.
+      const isBetter = untilMs > chosenMs || (untilMs < 0 && chosenMs < 0 && wholeHits(room) < wholeHits(chosenRoom));
+      if (isBetter) [chosen, chosenAt, chosenRoom, chosenMs] = [limit, index, room, untilMs];
+      const counts = attachments === undefined ? attachment : attachments[index];
+      // A limit with room counts what another one rejects only if that is counted.
+      if (counts !== undefined && this.hits >= 0 && (isOver || isCounted || this.hits === 0))
+        this.#addTo(counts, limit, room, { isOver, isCounted, nearLimitRatio });
+    }
+    if (chosen !== undefined) this.#answer(chosen, chosenAt, chosenRoom, chosenMs);
     return !this.#passes;
   }
 
@@ -90,78 +101,41 @@ export class CellCheck extends LimitedCheck {
     return Math.max(0, Math.floor(untilMs / 1000) - nowSeconds);
   }
 
-  /** The limit that rejects for longest, else the one with least remaining; the first of equals. */
-  #answer(rejecting: readonly number[]): void {
-    const { limits } = this.rule;
-    const from = rejecting.length > 0 ? rejecting : limits.map((_, index) => index);
-    let best = { index: 0, order: Infinity };
-    for (const index of from) {
-      const limit = limits[index];
-      if (limit === undefined) continue;
-      const order = rejecting.length > 0 ? -this.#untilPassesMs(limit, index) : this.#remaining(limit, index);
-      if (order < best.order) best = { index, order };
-    }
-    const limit = limits[best.index];
-    if (limit === undefined) return;
-    const isOver = rejecting.length > 0;
+  /** `untilMs` is when the call would pass, below 0 if it does. */
+  #answer(limit: CellLimit, index: number, room: number, untilMs: number): void {
+    const { shadowMode } = this.match.rule;
     this.#chosen = limit.limit;
-    this.code = isOver && !this.match.rule.shadowMode ? OVER_LIMIT : OK;
-    this.limitRemaining = isOver && this.match.rule.shadowMode ? 0 : this.#remaining(limit, best.index);
+    this.code = this.#passes || shadowMode ? OK : OVER_LIMIT;
+    this.limitRemaining = !this.#passes && shadowMode ? 0 : wholeHits(room);
     this.durationUntilResetSeconds = wholeSeconds(
-      isOver ? this.#untilPassesMs(limit, best.index) : msUntilWhole(limit, this.#state, best.index, this.nowMs),
+      untilMs < 0 ? msUntilWhole(limit, this.#state, index, this.nowMs) : untilMs,
     );
-  }
-
-  /** Whether a limit is why the call does not pass: counted hits are part of its state. */
-  #rejects(index: number): boolean {
-    const limit = this.rule.limits[index];
-    if (limit === undefined) return false;
-    const room = roomIn(limit, this.#state, index, this.nowMs);
-    return !fits(this.#isCounted ? room + this.hits : room, this.hits);
-  }
-
-  get #isCounted(): boolean {
-    return this.addend !== 0 && (this.#passes || this.rule.countsRejected);
-  }
-
-  #untilPassesMs(limit: CellLimit, index: number): number {
-    return msUntilFits(limit, this.#state, index, this.nowMs, this.hits);
-  }
-
-  #remaining(limit: CellLimit, index: number): number {
-    return wholeHits(roomIn(limit, this.#state, index, this.nowMs));
   }
 
   #addTo(
     counts: HitCounts,
-    limit: CellLimit,
-    index: number,
-    { isOver, nearLimitRatio }: { readonly isOver: boolean; readonly nearLimitRatio: number },
+    { capacity }: CellLimit,
+    room: number,
+    how: { readonly isOver: boolean; readonly isCounted: boolean; readonly nearLimitRatio: number },
   ): void {
     const { hits } = this;
-    if (!isOver && !this.#isCounted && hits > 0) return; // There is room, but not in another limit.
-    const used = Math.ceil(limit.capacity - roomIn(limit, this.#state, index, this.nowMs) - ROUNDING_SECONDS);
+    const used = Math.ceil(capacity - room - ROUNDING);
     const before = used - hits;
-    const threshold = nearThreshold(limit.capacity, nearLimitRatio);
-    if (!isOver) {
+    const threshold = nearThreshold(capacity, how.nearLimitRatio);
+    if (!how.isOver) {
       counts.withinLimit += hits;
       if (used > threshold) counts.nearLimit += before >= threshold ? hits : used - threshold;
       return;
     }
     // What counts although it is rejected may begin below the limit.
-    const isStraddling = this.#isCounted && before < limit.capacity;
-    const over = isStraddling ? used - limit.capacity : hits;
+    const isStraddling = how.isCounted && before < capacity;
+    const over = isStraddling ? used - capacity : hits;
     counts.overLimit += over;
-    if (isStraddling) counts.nearLimit += limit.capacity - Math.max(threshold, before);
+    if (isStraddling) counts.nearLimit += capacity - Math.max(threshold, before);
     if (this.match.rule.shadowMode) counts.shadowMode += over;
   }
 }
 
-/** An empty state of so many limits. */
-export function emptyCellState(limits: number): CellState {
-  return new Array<number>(limits * CELL_NUMBERS).fill(0);
-}
-
 function wholeSeconds(ms: number): number {
-  return Math.max(1, Math.ceil(Math.min(ms / 1000, RESET_MAX_SECONDS) - ROUNDING_SECONDS));
+  return Math.max(1, Math.ceil(Math.min(ms / 1000, RESET_MAX_SECONDS) - ROUNDING));
 }

@@ -37,6 +37,20 @@ descriptors:
       requests_per_unit: 0
 `;
 
+/** A rule for each way to count, with limits that no benchmark reaches. */
+const LIMIT_RULES = `  - key: fixed
+    rate_limit: { unit: day, requests_per_unit: 4000000000 }
+  - key: sliding
+    rate_limit: { unit: day, requests_per_unit: 4000000000, algorithm: sliding_window }
+  - key: bucket
+    rate_limit: { unit: day, requests_per_unit: 4000000000, algorithm: token_bucket }
+  - key: list
+    rate_limits:
+      - { name: short, unit: second, unit_multiplier: 30, requests_per_unit: 4000000000 }
+      - { name: medium, unit: hour, requests_per_unit: 4000000000 }
+      - { name: long, unit: day, requests_per_unit: 4000000000 }
+`;
+
 /** Entries of the descriptor that every call is about, as the generator takes them. */
 export const BENCH_ENTRIES = {
   within: ["source_cluster=proxy", "destination_cluster=u{key}"],
@@ -172,7 +186,8 @@ async function startWeir(contender: Contender, own: Env, place: GroupPlace, root
 function writeRules(place: GroupPlace, name: string): string {
   const folder = join(place.folder, name);
   mkdirSync(join(folder, "config"), { recursive: true });
-  writeFileSync(join(folder, "config", "bench.yaml"), BENCH_RULES);
+  const rules = place.group.hasLimits === true ? BENCH_RULES + LIMIT_RULES : BENCH_RULES;
+  writeFileSync(join(folder, "config", "bench.yaml"), rules);
   for (let file = 0; file < (place.group.ruleFiles ?? 0); file++) writeOtherRules(join(folder, "config"), file, 1);
   return folder;
 }

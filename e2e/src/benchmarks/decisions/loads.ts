@@ -14,9 +14,14 @@ export interface Load {
   /** Different keys. */
   readonly keys: number;
   readonly hasTraceHeaders?: boolean;
+  /** The rule of `group.hasLimits` that calls are about; absent: one fixed window. */
+  readonly rule?: LimitRule;
   /** A rule of another domain is edited once a second meanwhile. */
   readonly hasEdits?: boolean;
 }
+
+/** Ways to count that are compared with each other; `list` has three limits. */
+export type LimitRule = "fixed" | "sliding" | "bucket" | "list";
 
 /** A server that is measured; "nothing" answers prepared bytes. */
 export type Contender = "weir" | "weir, 2 workers" | "envoyproxy/ratelimit" | "earlier" | "nothing";
@@ -31,6 +36,8 @@ export interface LoadGroup {
   readonly isOverLimit?: boolean;
   /** Everything that costs something per decision is switched on. */
   readonly isEverythingOn?: boolean;
+  /** There is a rule for each way to count, which only this version has. */
+  readonly hasLimits?: boolean;
   /** Rules of other domains, in files of RULES_PER_FILE each. */
   readonly ruleFiles?: number;
   /** The servers may use both cores of the benchmark; otherwise one. */
@@ -61,6 +68,12 @@ const OPEN_2K: Load = { name: "open-2k", title: "open loop, 2,000/s", connection
 const EDITED: Load = { ...OPEN_2K, name: "open-2k-edits", title: "the same, an edit a second", hasEdits: true };
 const TRACED: Load = { ...P100K, name: "8x64-trace", title: "8 × 64, trace headers", hasTraceHeaders: true };
 const OVER_LIMIT: Load = { name: "8x64", title: "8 × 64", ...pipelined, keys: OVER };
+
+/** A load on each way to count. */
+function limitLoads({ name, title, ...load }: Load): readonly Load[] {
+  const rules = ["fixed", "sliding", "bucket", "list"] as const;
+  return rules.map((rule) => ({ ...load, name: `${name}-${rule}`, title: `${title}: ${rule}`, rule }));
+}
 
 /** Every row; those of an earlier commit are measured when one is named. */
 export const LOAD_GROUPS: readonly LoadGroup[] = [
@@ -137,6 +150,14 @@ export const LOAD_GROUPS: readonly LoadGroup[] = [
     contenders: ["weir"],
     loads: [OPEN_2K, EDITED],
   },
+  {
+    name: "limits",
+    title: "Redis, ways to count",
+    store: "redis",
+    hasLimits: true,
+    contenders: ["weir"],
+    loads: [...limitLoads(P100K), ...limitLoads(FEW), { ...HOT, name: "8x64-hot-bucket", rule: "bucket" }],
+  },
   { name: "memcached", title: "memcached", store: "memcached", contenders: ["weir"], loads: [P100K, FEW, OPEN_5K] },
 ];
 
@@ -156,7 +177,9 @@ export function selectGroups(options: {
   const { only, hasEarlier, isQuick } = options;
   return LOAD_GROUPS.flatMap((group) => {
     const isAlone = group.isEverythingOn === true && !hasEarlier;
-    if (isAlone || (isQuick && !hasEarlier && group.name === "memcached")) return [];
+    // An earlier version would load none of the rules.
+    if (isAlone || (group.hasLimits === true && hasEarlier) || (isQuick && !hasEarlier && group.name === "memcached"))
+      return [];
     const rows = group.loads
       .filter((load) => !isQuick || QUICK_LOADS.some((name) => name === load.name))
       .map((load) => {

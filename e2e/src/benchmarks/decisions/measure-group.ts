@@ -76,10 +76,12 @@ async function measure(
   const pids = processIds(server);
   await untilQuiet(pids);
   const before = await stores.commands?.();
+  const cpuBeforeMs = await stores.cpuMs?.();
   const edits = load.hasEdits === true ? editEverySecond(group, server) : undefined;
   const report = await generate(group, load, { server, place, times: place.times, pids });
   clearInterval(edits);
   const after = await stores.commands?.();
+  const cpuAfterMs = await stores.cpuMs?.();
   const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
   return {
     perSecond: report.answers / report.seconds,
@@ -92,6 +94,10 @@ async function measure(
     p999Micros: report.p999Micros,
     residentBytes: sum(report.watched.map(({ residentBytes }) => residentBytes)),
     ...(before !== undefined && after !== undefined && { commandsPerDecision: (after - before) / report.allAnswers }),
+    ...(cpuBeforeMs !== undefined &&
+      cpuAfterMs !== undefined && {
+        storeCpuMicrosPerDecision: ((cpuAfterMs - cpuBeforeMs) * 1000) / report.allAnswers,
+      }),
     generatorShare: report.generatorCpuMs / 1000 / report.seconds,
   };
 }
@@ -118,7 +124,7 @@ function generate(
   },
 ): ReturnType<typeof runGenerator> {
   const { server, place, times, pids = [] } = run;
-  const entries = BENCH_ENTRIES[group.isOverLimit === true ? "over" : "within"];
+  const entries = load.rule ? [`${load.rule}=u{key}`] : BENCH_ENTRIES[group.isOverLimit === true ? "over" : "within"];
   const flags = [
     ...["--port", String(server.grpcPort), "--connections", String(load.connections), "--keys", String(load.keys)],
     ...(load.rate === undefined ? ["--in-flight", String(load.inFlight ?? 1)] : ["--rate", String(load.rate)]),

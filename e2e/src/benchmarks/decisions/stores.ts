@@ -24,6 +24,8 @@ export interface RunningStores {
   readonly weirEnv: Env;
   /** Commands so far; undefined where they are not counted. */
   readonly commands?: () => Promise<number>;
+  /** Processor time of the store so far, in milliseconds; undefined where it is not measured. */
+  readonly cpuMs?: () => Promise<number>;
   /** Forgets every counter. */
   readonly clear?: () => Promise<unknown>;
 }
@@ -59,6 +61,12 @@ export async function startStores(
     commands: async () => {
       const info = await sendCommand(redis, "INFO", "stats");
       return Number(/total_commands_processed:(\d+)/.exec(info)?.[1]);
+    },
+    cpuMs: async () => {
+      const info = await sendCommand(redis, "INFO", "cpu");
+      return (
+        1000 * (Number(/used_cpu_sys:([\d.]+)/.exec(info)?.[1]) + Number(/used_cpu_user:([\d.]+)/.exec(info)?.[1]))
+      );
     },
     clear: () => sendCommand(redis, "FLUSHALL"),
   };

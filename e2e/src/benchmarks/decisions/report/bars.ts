@@ -37,6 +37,7 @@ const MEMORY_OPEN: readonly [string, string] = ["memory", "open-5k"];
 const perSecond = ({ perSecond: value }: Sample): number => value;
 const p99 = ({ p99Micros }: Sample): number => p99Micros;
 const cpu = ({ cpuMicrosPerDecision = NaN }: Sample): number => cpuMicrosPerDecision;
+const cpuWithStore = (sample: Sample): number => cpu(sample) + (sample.storeCpuMicrosPerDecision ?? NaN);
 const commands = ({ commandsPerDecision = NaN }: Sample): number => commandsPerDecision;
 const megabytes = ({ residentBytes }: Sample): number => residentBytes / 1e6;
 
@@ -80,6 +81,14 @@ const BARS: readonly Bar[] = [
     ...{ title: "2 workers, Redis, 8 × 64", unit: "× CPU of one", ...MOST_ALONE, bound: 1.1 },
     ...{ row: ["workers-redis", "8x64", "weir, 2 workers"], by: ["workers-redis", "8x64", "weir"], read: cpu },
   },
+  ...(["sliding", "bucket"] as const).flatMap((rule) => [
+    ofFixedWindow(`Redis, 8 × 64: ${rule}`, 2.2, "8x64", rule),
+    ofFixedWindow(`Redis, 16 × 1: ${rule}`, 1.8, "16x1", rule),
+  ]),
+  {
+    ...{ title: "Redis, hot key, 8 × 64: bucket", unit: "Redis commands per decision", ...MOST_ALONE, bound: 0.2 },
+    ...{ row: ["limits", "8x64-hot-bucket", "weir"], read: commands },
+  },
   everythingOn("8 × 64", "8x64"),
   everythingOn("16 × 1", "16x1"),
 ];
@@ -112,6 +121,13 @@ function faster(
 ): Bar {
   const unit = `× ${than === GO ? GO : "the earlier commit"}`;
   return { title, unit, isAtLeast: true, bound, row: [...load, "weir"], by: [...load, than], read: perSecond };
+}
+
+function ofFixedWindow(title: string, bound: number, load: string, rule: string): Bar {
+  return {
+    ...{ title, unit: "× CPU of a fixed window, with Redis", ...MOST_ALONE, bound },
+    ...{ row: ["limits", `${load}-${rule}`, "weir"], by: ["limits", `${load}-fixed`, "weir"], read: cpuWithStore },
+  };
 }
 
 function everythingOn(title: string, load: string): Bar {

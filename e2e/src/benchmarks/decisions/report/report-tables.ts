@@ -23,6 +23,11 @@ const SIZES: readonly Column[] = [
     ({ commandsPerDecision }) => commandsPerDecision,
     (spread) => spread.median.toFixed(2),
   ],
+  [
+    "Redis CPU µs per decision",
+    ({ storeCpuMicrosPerDecision }) => storeCpuMicrosPerDecision,
+    (spread) => formatNumber(spread, 1),
+  ],
 ];
 
 type Column = readonly [head: string, read: (sample: Sample) => number | undefined, print: (spread: Spread) => string];

@@ -13,6 +13,8 @@ export interface Sample {
   readonly residentBytes: number;
   /** Commands to the store per decision; absent where they are not counted. */
   readonly commandsPerDecision?: number;
+  /** Processor time of the store per decision; absent where it is not measured. */
+  readonly storeCpuMicrosPerDecision?: number;
   /** Share of one core that the generator used, 0 to 1. */
   readonly generatorShare: number;
 }

@@ -5,7 +5,7 @@ import type { CellRule } from "@weir/limits/cell/cell";
 import type { CountedCell } from "../../counter.ts";
 import type { CommandBuffer } from "../connection/command-buffer.ts";
 import type { Reply } from "../connection/reply.ts";
-import { cellCommand, cellStateOf } from "./cell-script.ts";
+import { cellAnswerOf, cellCommand } from "./cell-script.ts";
 import type { KeyChecks } from "./key-checks.ts";
 
 /**
@@ -62,14 +62,14 @@ export class CellCommands {
   }
 
   /** Gives the checks what the server answered; false when that is no answer of the script. */
-  receive(checks: KeyChecks, { nowMs: ownMs }: CountedCell, reply: Reply): boolean {
-    const takenMs = this.#taking.get(checks);
+  receive(checks: KeyChecks, { rule, nowMs: ownMs }: CountedCell, reply: Reply): boolean {
+    const answer = typeof reply === "string" ? cellAnswerOf(reply, rule) : undefined;
+    const takenMs = this.#taking.size === 0 ? undefined : this.#taking.get(checks);
     if (takenMs !== undefined) this.#taking.delete(checks);
-    if (!Array.isArray(reply)) return false;
-    const [passing, state, serverMs] = reply as readonly Reply[];
-    if (typeof passing !== "number" || typeof state !== "string" || typeof serverMs !== "number") return false;
+    if (answer === undefined) return false;
+    const { passing, serverMs, state } = answer;
     if (takenMs !== undefined) this.#learn(takenMs, serverMs);
-    checks.distributeCell(passing, cellStateOf(state), serverMs === 0 ? this.#storeMs(ownMs) : serverMs);
+    checks.distributeCell(passing, state, serverMs === 0 ? this.#storeMs(ownMs) : serverMs);
     return true;
   }
 

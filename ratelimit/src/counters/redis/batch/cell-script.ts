@@ -1,7 +1,7 @@
 // The script that counts in a cell of Redis: all limits of a rule for one set of values are one key, so that no
 // slot of a cluster separates them. The arithmetic is that of limits/cell, in the same order of operations.
 import { createHash } from "node:crypto";
-import { CELL_NUMBERS, type CellRule, cellWindowStartMs, FIXED_WINDOW } from "@weir/limits/cell/cell";
+import { CELL_LIMITS_MAX, CELL_NUMBERS, type CellRule, cellWindowStartMs, FIXED_WINDOW } from "@weir/limits/cell/cell";
 import { numberArgument, textArgument } from "../connection/command-buffer.ts";
 
 /**
@@ -10,7 +10,8 @@ import { numberArgument, textArgument } from "../connection/command-buffer.ts";
  * 5 "1" when rejected hits count; 6 seconds to keep the key once it is whole; 7 the format of the numbers; then for
  * each limit its window in milliseconds, requests, capacity, algorithm, and the start of the window if the calendar
  * knows it, else "".
- * Answers calls that pass, the numbers after them, and the milliseconds of the server, 0 when not taken.
+ * Answers numbers of eight bytes: calls that pass, the milliseconds of the server (0 when not taken), and the cell after
+ * the calls. In one text, which costs the server and this process less than a list.
  */
 const SCRIPT = `
 local now,hits,calls=ARGV[1]+0,ARGV[3]+0,ARGV[4]+0
@@ -43,7 +44,9 @@ for i=0,limits-1 do
 end
 passing=math.max(0,passing)
 local added=hits*((ARGV[5]=='1' or hits<0) and calls or passing)
-if added==0 or (hits<0 and not stored) then return {passing,struct.pack(ARGV[7],unpack(s,1,limits*${CELL_NUMBERS})),taken} end
+if added==0 or (hits<0 and not stored) then
+ return struct.pack('<dd',passing,taken)..struct.pack(ARGV[7],unpack(s,1,limits*${CELL_NUMBERS}))
+end
 local rest=0
 for i=0,limits-1 do
  local a,k=8+i*5,1+i*${CELL_NUMBERS}
@@ -58,7 +61,7 @@ for i=0,limits-1 do
 end
 local packed=struct.pack(ARGV[7],unpack(s,1,limits*${CELL_NUMBERS}))
 redis.call('SET',KEYS[1],packed,'EX',math.floor(math.min(rest/1000,315360000)+ARGV[6]))
-return {passing,packed,taken}`.trim();
+return struct.pack('<dd',passing,taken)..packed`.trim();
 
 const DIGEST = createHash("sha1").update(SCRIPT).digest("hex");
 
@@ -127,11 +130,24 @@ function limitArguments({ limits }: CellRule, nowMs: number): string {
   return textArgument(format) + each.join("");
 }
 
-/** Memory in which the numbers of a cell are read. */
-const NUMBERS = Buffer.alloc(8 * 8 * CELL_NUMBERS);
+/** What the script answers. */
+export interface CellAnswer {
+  readonly passing: number;
+  /** Milliseconds of the server; 0 when they were not taken. */
+  readonly serverMs: number;
+  readonly state: number[];
+}
 
-/** The numbers of a cell, from the text of an answer with a character for each byte. */
-export function cellStateOf(text: string): number[] {
-  NUMBERS.write(text, "latin1");
-  return Array.from({ length: text.length / 8 }, (_, index) => NUMBERS.readDoubleLE(8 * index));
+/** Memory in which the numbers of an answer are read. */
+const BYTES = Buffer.alloc(8 * (2 + CELL_LIMITS_MAX * CELL_NUMBERS));
+const NUMBERS = new Float64Array(BYTES.buffer, BYTES.byteOffset);
+
+/** The answer, from a text with a character for each byte; undefined when it is none of such a rule. */
+export function cellAnswerOf(text: string, { limits }: CellRule): CellAnswer | undefined {
+  const numbers = limits.length * CELL_NUMBERS;
+  if (text.length !== 8 * (2 + numbers)) return undefined;
+  BYTES.write(text, "latin1");
+  const state = new Array<number>(numbers);
+  for (let index = 0; index < numbers; index++) state[index] = NUMBERS[2 + index] ?? 0;
+  return { passing: NUMBERS[0] ?? 0, serverMs: NUMBERS[1] ?? 0, state };
 }

@@ -103,7 +103,12 @@ export class KeyChecks {
    * Gives each check of a cell the state it would have seen alone, of which `passing` pass, from that after all
    * of them.
    */
-  distributeCell(passing: number, state: readonly number[], nowMs: number): void {
+  distributeCell(passing: number, state: number[], nowMs: number): void {
+    if (this.next === undefined) {
+      this.check.cell?.settle(passing > 0, state, nowMs);
+      finishOne(this.call);
+      return;
+    }
     const { addend, calls } = this;
     const counted = this.check.cell?.rule.countsRejected === true ? calls : passing;
     const settle = ({ check, call }: KeyChecks, number: number): void => {
@@ -114,7 +119,8 @@ export class KeyChecks {
     };
     let number = 1;
     settle(this, number);
-    for (let each = this.next; each !== undefined; each = each.next) settle(each, (number += 1));
+    for (let each = this.next as KeyChecks | undefined; each !== undefined; each = each.next)
+      settle(each, (number += 1));
   }
 
   /** Fails the calls of the checks. */
