@@ -1,9 +1,9 @@
 // The command line of `weir check`. Pure.
+import { CLUSTER_HELP } from "../cluster/cluster-choice.ts";
+import { CLUSTER_RULES_FLAGS, readClusterRulesChoice, type RulesFrom } from "../cluster/rules-choice.ts";
 import { readOutputFormat } from "../command-line/output-format.ts";
 import type { OutputFormat } from "../command-line/output-format.ts";
 import { type ReadFlags, readFlags } from "../command-line/read-flags.ts";
-import { CLUSTER_RULES_FLAGS, readClusterRulesChoice, type RulesFrom } from "../explain/arguments.ts";
-import { CLUSTER_HELP } from "../cluster/cluster-choice.ts";
 
 /** Word for the live rules of a cluster. */
 const CLUSTER = "cluster";

@@ -54,7 +54,7 @@ async function readLive(
     return problem === undefined ? liveRulesOf(rulesOf(checked)) : formatProblem(problem);
   }
   // Loaded when it is used: it brings the client of the API server.
-  const { readClusterRules } = await import("../explain/cluster-rules.ts");
+  const { readClusterRules } = await import("./cluster-rules.ts");
   try {
     const { resources, warnings } = await readClusterRules(against, context);
     const domains = new Set(rulesOf(checkFiles(files, options)).map(({ model }) => model.domain));

@@ -1,22 +1,11 @@
 // The command line of `weir explain`. Pure.
 import type { Entry } from "@weir/limits/rules/rule";
 
-import { CLUSTER_FLAGS, CLUSTER_HELP, type ClusterChoice, readClusterChoice } from "../cluster/cluster-choice.ts";
+import { CLUSTER_HELP } from "../cluster/cluster-choice.ts";
+import { CLUSTER_RULES_FLAGS, readClusterRulesChoice, type RulesFrom } from "../cluster/rules-choice.ts";
 import { readOutputFormat } from "../command-line/output-format.ts";
 import type { OutputFormat } from "../command-line/output-format.ts";
 import { type ReadFlags, readFlags } from "../command-line/read-flags.ts";
-
-/** The resources of a cluster that have the rules. */
-export interface ClusterRulesChoice {
-  readonly cluster: ClusterChoice;
-  /** `undefined`: that of the context. */
-  readonly namespace: string | undefined;
-  readonly allNamespaces: boolean;
-}
-
-/** Where the rules come from. */
-export type RulesFrom =
-  { readonly kind: "files"; readonly paths: readonly string[] } | ({ readonly kind: "cluster" } & ClusterRulesChoice);
 
 export interface ExplainArguments {
   readonly from: RulesFrom;
@@ -73,13 +62,6 @@ ${CLUSTER_HELP}  --domain NAME
 Exit code: 0 when it is explained, also when no rule matches; 1 when the files have problems, 2 when
 the command line is wrong or the API server does not answer.
 `;
-
-/** The flags that choose rules of a cluster. */
-export const CLUSTER_RULES_FLAGS = {
-  namespace: { type: "string", short: "n" },
-  "all-namespaces": { type: "boolean", short: "A" },
-  ...CLUSTER_FLAGS,
-} as const;
 
 /** The flags that take the rules from a cluster. */
 const FROM_CLUSTER_FLAGS = { "from-cluster": { type: "boolean" }, ...CLUSTER_RULES_FLAGS } as const;
@@ -152,16 +134,6 @@ function readRulesFrom(flags: ReadFlags, usesCluster: boolean): RulesFrom | stri
     return "no rules given: name a file with --file, a directory with --dir, or the cluster of kubectl with --from-cluster";
   const choice = readClusterRulesChoice(flags);
   return typeof choice === "string" ? choice : { kind: "cluster", ...choice };
-}
-
-/** The resources that the flags choose; a text is the problem. */
-export function readClusterRulesChoice(flags: ReadFlags): ClusterRulesChoice | string {
-  const namespace = flags.last("namespace");
-  if (namespace === "") return "--namespace must not be empty";
-  const allNamespaces = flags.has("all-namespaces");
-  if (allNamespaces && namespace !== undefined) return "--all-namespaces and --namespace do not go together";
-  const cluster = readClusterChoice(flags);
-  return typeof cluster === "string" ? cluster : { cluster, namespace, allNamespaces };
 }
 
 /** The entries of `key=value,key=value`; a text says what is wrong. */

@@ -2,7 +2,7 @@
 import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object";
 import { describe, expect, it } from "vitest";
 
-import { orderRules } from "./cluster-rules.ts";
+import { orderRules } from "../check/cluster-rules.ts";
 import { findDomain } from "./configured-domain.ts";
 
 interface Fields {

@@ -10,7 +10,8 @@ import { readRules } from "../check/read-rules.ts";
 import { formatWarning } from "../check/report.ts";
 import { EXIT_OK, EXIT_USAGE } from "../command-line/exit-codes.ts";
 import { printable } from "../command-line/printable.ts";
-import { type ClusterRulesChoice, parseExplainArguments } from "./arguments.ts";
+import type { ClusterRulesChoice } from "../cluster/rules-choice.ts";
+import { parseExplainArguments } from "./arguments.ts";
 import { findDomain } from "./configured-domain.ts";
 import { explainJson } from "./explain-json.ts";
 import { explainText } from "./explain-text.ts";
@@ -53,7 +54,7 @@ async function readCluster(
   domain: string,
 ): Promise<Rules | number> {
   // Loaded when it is used: it brings the client of the API server.
-  const { readClusterRules } = await import("./cluster-rules.ts");
+  const { readClusterRules } = await import("../check/cluster-rules.ts");
   try {
     const { resources, warnings } = await readClusterRules(choice, context);
     const concerning = warnings.filter((warning) => domain === "" || warning.domain === domain);

@@ -7,11 +7,11 @@ import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object
 import { fieldsOf, mappingsOf, textOf } from "@weir/kubernetes/mapping";
 import { fieldPath, type FieldPath } from "@weir/limits/model/field-path";
 
-import { resolveResources } from "../check/check-files.ts";
-import { type CheckedResource, type CheckProblem, type FileLocation, resourceAt } from "../check/check-text.ts";
+import { resolveResources } from "./check-files.ts";
+import { type CheckedResource, type CheckProblem, type FileLocation, resourceAt } from "./check-text.ts";
 import { openCluster } from "../cluster/open-cluster.ts";
 import { RATE_LIMIT_CONFIG } from "../cluster/weir-kinds.ts";
-import type { ClusterRulesChoice } from "./arguments.ts";
+import type { ClusterRulesChoice } from "../cluster/rules-choice.ts";
 
 export interface ClusterRules {
   /** The resources that own their domains, also invalid ones, whose last good revision pods enforce. */
