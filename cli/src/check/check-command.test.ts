@@ -690,6 +690,7 @@ describe("runCheck() --against", () => {
     { before: "unit: day", after: "unit: day, unit_multiplier: 2", text: "becomes 0 per 2 days" },
     { before: "unit: day", after: "unit: day, algorithm: sliding_window", text: "becomes 0 per day" },
     { before: "unit: day", after: "unit: day, time_zone: UTC", text: "in the time zone UTC" },
+    { before: "unit: day", after: "unit: day, count_rejected_hits: false", text: "rejected hits do not count" },
     {
       before: "unit: month, time_zone: UTC",
       after: "unit: month, time_zone: UTC, month_day: 2",

@@ -2,7 +2,13 @@
 // counts. Pure.
 import { limitText } from "@weir/limits/explain/limit-text";
 import type { FieldPath } from "@weir/limits/model/field-path";
-import { compositeKey, type DescriptorModel, type RateLimitModel } from "@weir/limits/model/model";
+import {
+  compositeKey,
+  type DescriptorModel,
+  isPlainCount,
+  limitsOf,
+  type RateLimitModel,
+} from "@weir/limits/model/model";
 import { parseUnit, UNIT_SECONDS } from "@weir/limits/model/unit";
 
 import { type CheckedRules, placeText } from "./check-text.ts";
@@ -55,10 +61,10 @@ function countingRules({
     path: FieldPath,
   ): ReturnType<typeof countingRules> =>
     descriptors.flatMap((descriptor, index) => {
-      const { rateLimit, rateLimits, descriptors: inner } = descriptor;
+      const { rateLimits, descriptors: inner } = descriptor;
       const names = [...parent, compositeKey(descriptor)];
       const at = [...path, index];
-      const limits = rateLimits ?? (rateLimit === undefined || rateLimit.unlimited ? [] : [rateLimit]);
+      const limits = limitsOf(descriptor).filter(({ unlimited }) => !unlimited);
       const field = rateLimits === undefined ? "rateLimit" : "rateLimits";
       const own = limits.length === 0 ? [] : [{ name: JSON.stringify(names), limits, path: [...at, field] }];
       return [...own, ...below(inner, names, [...at, "descriptors"])];
@@ -68,13 +74,12 @@ function countingRules({
 
 /** Equal texts: counts go on. Numbers of requests, bursts and names change no counter. */
 function countingOf(limits: readonly RateLimitModel[]): string {
-  return JSON.stringify(
-    limits.map(({ unit, unitMultiplier = 1, algorithm = "fixed_window", timeZone, monthDay = 1 }) => {
-      const parsed = parseUnit(unit);
-      const seconds = parsed === undefined ? 0 : UNIT_SECONDS[parsed] * unitMultiplier;
-      return timeZone === undefined ? [algorithm, seconds] : [timeZone, seconds, monthDay];
-    }),
-  );
+  const each = limits.map(({ unit, unitMultiplier = 1, algorithm = "fixed_window", timeZone, monthDay = 1 }) => {
+    const parsed = parseUnit(unit);
+    const seconds = parsed === undefined ? 0 : UNIT_SECONDS[parsed] * unitMultiplier;
+    return timeZone === undefined ? [algorithm, seconds] : [timeZone, seconds, monthDay];
+  });
+  return JSON.stringify([isPlainCount(limits), each]);
 }
 
 function limitsText(limits: readonly RateLimitModel[]): string {

@@ -39,6 +39,10 @@ descriptors:
         value_to_metric: true
         quota_mode: true
         rate_limit: {unit: week, requests_per_unit: 5}
+  - key: several
+    rate_limits:
+      - {name: short, unit: Second, requests_per_unit: 5, algorithm: token_bucket, burst: 3}
+      - {name: long, unit: hour, unit_multiplier: 2, requests_per_unit: 90}
 `;
 
 /** 2026-01-31T12:34:56Z. */
@@ -100,6 +104,46 @@ describe("explainJson()", () => {
   });
 });
 
+describe("explainJson() of several limits", () => {
+  it("has all of them, and no window", () => {
+    const domain = domainOf(RULES);
+    const explained = explainRequest(domain.domain, domain.rules, {
+      descriptors: [entriesOf("several=1")],
+      atMs: AT_MS,
+      keyPrefix: "",
+    });
+    const { descriptors } = JSON.parse(explainJson(domain, explained)) as { descriptors: { rule: object }[] };
+    expect(descriptors[0]?.rule).toEqual({
+      path: "shop.several",
+      place: { path: "r.yaml", line: 30, column: 5 },
+      unlimited: false,
+      limits: [
+        {
+          name: "short",
+          unit: "second",
+          requestsPerUnit: 5,
+          algorithm: "token_bucket",
+          burst: 3,
+          statistics: "ratelimit.service.rate_limit.shop.several.short",
+        },
+        {
+          name: "long",
+          unit: "hour",
+          unitMultiplier: 2,
+          requestsPerUnit: 90,
+          statistics: "ratelimit.service.rate_limit.shop.several.long",
+        },
+      ],
+      replaces: [],
+      shadowMode: false,
+      quotaMode: false,
+      detailedMetric: false,
+      counterKey: "shop_several_1_~b1f7200",
+      sharesCounter: false,
+    });
+  });
+});
+
 describe("explainText()", () => {
   it("prints everything for people, and lets nothing of a file move the cursor", () => {
     const domain = domainOf(RULES);
@@ -119,7 +163,7 @@ describe("explainText()", () => {
         "  level 1: user=1",
         "    > user        taken: any value of this key (r.yaml:14:5)",
         "      user_admin  another value (r.yaml:21:5)",
-        "      and 4 rules with another key",
+        "      and 5 rules with another key",
         "  level 2: method=\\u001b[2J",
         "      method_GET  another value (r.yaml:17:9)",
         "  no limit: no rule of level 2 matches method=\\u001b[2J, and other rules are not tried again",

@@ -33,6 +33,8 @@ descriptors:
     rate_limit: {unit: month, requests_per_unit: 9, time_zone: Europe/Zurich, month_day: 15}
   - key: bucket
     rate_limit: {unit: minute, requests_per_unit: 9, algorithm: token_bucket, burst: 3}
+  - key: several
+    rate_limits: [{name: short, unit: second, requests_per_unit: 5}, {name: long, unit: hour, requests_per_unit: 90}]
 `;
 
 /** 2026-01-31T12:34:56Z. */
@@ -97,7 +99,18 @@ describe("explainText()", () => {
         "  window      2026-01-14T23:00:00Z to 2026-02-14T23:00:00Z, begins anew in 1247104 s",
       ],
     },
-    { descriptor: "bucket=1", lines: ["  limit       9 per minute, token bucket with a burst of 3"] },
+    {
+      descriptor: "bucket=1",
+      lines: ["  limit       9 per minute, token bucket with a burst of 3", "  counter     shop_bucket_1_~b60"],
+    },
+    {
+      descriptor: "several=1",
+      lines: [
+        "  limit       5 per second, named short",
+        "  limit       90 per hour, named long",
+        "  counter     shop_several_1_~f1f3600",
+      ],
+    },
   ])("prints the kind of the limit of $descriptor, and the window if it has one", ({ descriptor, lines }) => {
     expect(outcomes(descriptor).filter((line) => /^ {2}(?:limit|counter|window) /.test(line))).toEqual(lines);
   });
@@ -152,6 +165,10 @@ spec:
     { descriptor: "free=a", text: "the rule free has none, which exempts what it matches" },
     {
       descriptor: "user=1,role=a",
+      text: "the descriptor has 2 entries, the rules on this way end at level 1; the limit there is for descriptors that end there",
+    },
+    {
+      descriptor: "several=1,role=a",
       text: "the descriptor has 2 entries, the rules on this way end at level 1; the limit there is for descriptors that end there",
     },
     { descriptor: "free=a,role=a", text: "the descriptor has 2 entries, the rules on this way end at level 1" },

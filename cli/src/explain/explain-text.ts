@@ -1,7 +1,7 @@
 // An explained request as text for people. Pure.
 import type { ExplainedDescriptor, ExplainedLevel, Verdict, Window } from "@weir/limits/explain/explain";
 import { limitText } from "@weir/limits/explain/limit-text";
-import { compositeKey } from "@weir/limits/model/model";
+import { compositeKey, limitsOf } from "@weir/limits/model/model";
 
 import { placeText } from "../check/check-text.ts";
 import { displayWidth, padToWidth } from "../command-line/display-width.ts";
@@ -81,7 +81,7 @@ function noLimitText({ levels, outcome, taken, entries }: ExplainedDescriptor): 
       return `no rule of level ${levels.length} matches ${entry?.key ?? ""}=${entry?.value ?? ""}, and other rules are not tried again`;
     case "too-many-entries":
       return `the descriptor has ${entries.length} entries, the rules on this way end at level ${levels.length}${
-        (last?.rateLimit ?? last?.rateLimits) === undefined ? "" : "; the limit there is for descriptors that end there"
+        last === undefined || limitsOf(last).length === 0 ? "" : "; the limit there is for descriptors that end there"
       }`;
     case "needs-more-entries":
       return `the rule ${rule} has none; the rules below it want a further entry`;
@@ -94,7 +94,7 @@ function noLimitText({ levels, outcome, taken, entries }: ExplainedDescriptor): 
 function ruleLines(
   domain: ConfiguredDomain,
   { taken, counter }: ExplainedDescriptor,
-  { rule, metadata, attachment: statistics, sharedValues }: NonNullable<ExplainedDescriptor["match"]>,
+  { rule, metadata, attachment, attachments = [attachment], sharedValues }: NonNullable<ExplainedDescriptor["match"]>,
 ): readonly string[] {
   const leaf = taken.at(-1);
   const flags = [
@@ -103,15 +103,16 @@ function ruleLines(
     ...(leaf?.detailedMetric === true ? ["detailed metric"] : []),
     ...(sharedValues === undefined ? [] : ["share threshold: all values of the pattern share one counter"]),
   ];
-  const limits = leaf?.rateLimits ?? (leaf?.rateLimit === undefined ? [] : [leaf.rateLimit]);
+  const limits = leaf === undefined ? [] : limitsOf(leaf);
   return [
     ...limits.map((limit) => `  limit       ${limitText(limit)}`),
     `  rule        ${rule.path}${leaf === undefined ? "" : ` (${placeText(domain.placeOf(leaf))})`}`,
     ...flags.map((flag) => `  flag        ${flag}`),
     ...(rule.replaces.length === 0 ? [] : [`  replaces    ${rule.replaces.join(", ")}`]),
     ...(metadata === undefined ? [] : [`  metadata    ${JSON.stringify(metadata)}`]),
-    `  statistics  ${statistics}.*`,
-    ...(counter === undefined ? [] : [`  counter     ${counter.key}`, `  window      ${windowText(counter.window)}`]),
+    ...attachments.map((statistics) => `  statistics  ${statistics}.*`),
+    ...(counter === undefined ? [] : [`  counter     ${counter.key}`]),
+    ...(counter?.window === undefined ? [] : [`  window      ${windowText(counter.window)}`]),
   ];
 }
 

@@ -54,15 +54,14 @@ describe("limits that envoyproxy/ratelimit does not know", () => {
   });
 
   it.each([
-    { what: "a token bucket", limits: BUCKET, next: 11 },
-    { what: "a multiple of a unit", limits: MULTIPLE, next: 12 },
-    { what: "a list of limits", limits: LIST, next: 13 },
-  ])("keep the earlier revision there when a rule gets $what, and others arrive", async ({ limits, next }) => {
+    { what: "a token bucket", limits: BUCKET, mail: 3, next: 11 },
+    { what: "a multiple of a unit", limits: MULTIPLE, mail: 4, next: 12 },
+    { what: "a list of limits", limits: LIST, mail: 5, next: 13 },
+  ])("keep the earlier revision there when a rule gets $what, and others arrive", async ({ limits, mail, next }) => {
     const question = published.keepAsking("mail");
     save("mail", limits);
     await eventually("the report", async () => {
-      const [mail] = await reportsOf("mail");
-      expect(mail).toMatchObject({
+      expect((await reportsOf("mail"))[0]).toMatchObject({
         reason: "RejectedByDataPlane",
         servesLastGood: true,
         pods: { total: 2, accepted: 1, rejected: 1 },
@@ -70,6 +69,7 @@ describe("limits that envoyproxy/ratelimit does not know", () => {
     });
     save("search", plain(next));
     await expectLimits(published, { mail: 2, search: next });
+    await expectLimits(current, { mail, search: next });
     expect(await question.end()).toBe("2");
   });
 

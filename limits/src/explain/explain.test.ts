@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 
 import { compositeKey, type DescriptorModel } from "../model/model.ts";
 import { UNIT_SECONDS } from "../model/unit.ts";
-import { plainConfig } from "../model/valid-config.suite.ts";
+import { validConfig } from "../model/valid-config.suite.ts";
 import { compileRules } from "../rules/compile.ts";
 import { attachKeys, descriptor, entries, limit, unlimited } from "../rules/configuration.suite.ts";
 import type { Entry } from "../rules/rule.ts";
@@ -154,7 +154,7 @@ describe("explainRequest()", () => {
     });
     const seen = { limits: 0 };
     fc.assert(
-      fc.property(plainConfig, fc.array(request, { minLength: 1, maxLength: 8 }), (model, ways) => {
+      fc.property(validConfig, fc.array(request, { minLength: 1, maxLength: 8 }), (model, ways) => {
         const requests = ways.map(({ picks, strays }) => [...entriesAlong(model.descriptors, picks), ...strays]);
         const matcher = compileRules([model], attachKeys).domain(model.domain);
         const explained = explainRequest(model.domain, model.descriptors, {

@@ -1,15 +1,13 @@
 // The way of a request through the rules, step by step: the matcher's own steps, and for each step
 // the reason why every other rule of the level was not taken.
-import { compositeKey, type DescriptorModel, type RateLimitModel } from "../model/model.ts";
-import { parseUnit, UNIT_SECONDS } from "../model/unit.ts";
+import { compositeKey, type DescriptorModel } from "../model/model.ts";
 import { compileRules } from "../rules/compile.ts";
 import type { DomainRules } from "../rules/domain-rules.ts";
 import { reachOf } from "../rules/level.ts";
-import type { Entry, RuleMatch } from "../rules/rule.ts";
+import type { Entry, Rule, RuleMatch } from "../rules/rule.ts";
 import { DYNAMIC_KEY_MAX_LENGTH, ruleStatisticName } from "../rules/statistic-name.ts";
 import { compileWildcard } from "../rules/wildcard.ts";
 import { replacedNames, replacingIndex } from "../classify/replaced.ts";
-import { calendarWindowsOf } from "../window/calendar.ts";
 import { CounterKeys } from "../window/counter-key.ts";
 import { secondsUntilReset, windowStartSeconds } from "../window/window.ts";
 
@@ -67,10 +65,10 @@ export interface ExplainedDescriptor {
   /** The limit; the attachment is what the names of its counters begin with. */
   readonly match: RuleMatch<string> | undefined;
   /**
-   * undefined when nothing is counted: no limit, an unlimited or a replaced one; and when nothing is
-   * counted in windows: sliding windows, token buckets and lists of limits have state of their own.
+   * undefined when nothing is counted: no limit, an unlimited or a replaced one. Without a window where the key
+   * has the state of a sliding window, of a token bucket or of several limits.
    */
-  readonly counter: { readonly key: string; readonly window: Window } | undefined;
+  readonly counter: { readonly key: string; readonly window: Window | undefined } | undefined;
   /** The descriptor of the call, counted from 1, whose rule replaces this one's, and the name. */
   readonly replacedBy: { readonly descriptor: number; readonly name: string } | undefined;
 }
@@ -101,15 +99,12 @@ export function explainRequest(
   return request.descriptors.map((entries, index) => {
     const match = matches[index];
     const replacing = match && replacingIndex(match.rule, replaced);
-    const steps = followSteps(compiled, rules, entries, match !== undefined);
-    const limit = steps.taken.at(-1)?.rateLimit;
-    const window =
-      match === undefined || limit === undefined || replacing !== undefined ? undefined : windowOf(limit, nowSeconds);
+    const isCounted = match !== undefined && !match.rule.unlimited && replacing === undefined;
     return {
       entries,
-      ...steps,
+      ...followSteps(compiled, rules, entries, match !== undefined),
       match,
-      counter: match && window && { key: keys.key(compiled, match, entries, window.startSeconds), window },
+      counter: isCounted ? counterOf(keys, compiled, match, entries, nowSeconds) : undefined,
       replacedBy:
         match === undefined || replacing === undefined
           ? undefined
@@ -158,13 +153,22 @@ function verdictOf(descriptor: DescriptorModel, entry: Entry, isTaken: boolean):
   return descriptor.key === entry.key ? "value-differs" : "key-differs";
 }
 
-/** The window of a limit at a moment; undefined for limits that have none. */
-function windowOf(limit: RateLimitModel, nowSeconds: number): Window | undefined {
-  const unit = limit.unlimited ? undefined : parseUnit(limit.unit);
-  if (unit === undefined || (limit.algorithm ?? "fixed_window") !== "fixed_window") return undefined;
-  const calendar = calendarWindowsOf(limit)?.at(nowSeconds);
-  if (calendar !== undefined) return { ...calendar, resetSeconds: calendar.endSeconds - nowSeconds };
-  const windowSeconds = UNIT_SECONDS[unit] * (limit.unitMultiplier ?? 1);
+function counterOf(
+  keys: CounterKeys,
+  compiled: DomainRules<string>,
+  match: RuleMatch<string>,
+  entries: readonly Entry[],
+  nowSeconds: number,
+): ExplainedDescriptor["counter"] {
+  const window = match.rule.cell === undefined ? windowOf(match.rule, nowSeconds) : undefined;
+  return { key: keys.key(compiled, match, entries, window?.startSeconds ?? 0), window };
+}
+
+function windowOf({ calendar, windowSeconds }: Rule, nowSeconds: number): Window {
+  if (calendar !== undefined) {
+    const { startSeconds, endSeconds } = calendar.at(nowSeconds);
+    return { startSeconds, endSeconds, resetSeconds: endSeconds - nowSeconds };
+  }
   const startSeconds = windowStartSeconds(nowSeconds, windowSeconds);
   return {
     startSeconds,

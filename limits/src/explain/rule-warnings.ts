@@ -1,6 +1,6 @@
 // Finds what is valid in rules and perhaps not meant. Pure.
 import type { FieldPath } from "../model/field-path.ts";
-import type { DescriptorModel, RateLimitConfigModel } from "../model/model.ts";
+import { type DescriptorModel, limitsOf, type RateLimitConfigModel } from "../model/model.ts";
 import { findShadowedRules } from "../rules/shadowed.ts";
 import { deceptiveCharacters } from "./deceptive-characters.ts";
 
@@ -29,12 +29,11 @@ export function findRuleWarnings(
 }
 
 function zeroLimits(descriptors: readonly DescriptorModel[], path: FieldPath): readonly RuleWarning[] {
-  return descriptors.flatMap(({ rateLimit, rateLimits = [], shadowMode, descriptors: below }, index) => {
-    const limits = [
-      ...(rateLimit === undefined ? [] : [{ limit: rateLimit, at: ["rateLimit"] }]),
-      ...rateLimits.map((limit, position) => ({ limit, at: ["rateLimits", position] })),
-    ];
-    const zeros = limits.filter(({ limit }) => !shadowMode && !limit.unlimited && limit.requestsPerUnit === 0);
+  return descriptors.flatMap((descriptor, index) => {
+    const { rateLimits, shadowMode, descriptors: below } = descriptor;
+    const zeros = limitsOf(descriptor)
+      .map((limit, position) => ({ limit, at: rateLimits === undefined ? ["rateLimit"] : ["rateLimits", position] }))
+      .filter(({ limit }) => !shadowMode && !limit.unlimited && limit.requestsPerUnit === 0);
     const message = "the limit is 0: every request that meets this rule is rejected";
     return [
       ...zeros.map(({ at }) => ({ path: [...path, index, ...at, "requestsPerUnit"], message })),

@@ -1,6 +1,6 @@
 // Random rules that the validator finds nothing in, for property tests: random ones of which what
 // is wrong is left out or put right.
-import { compositeKey, WINDOW_FIELDS } from "./model.ts";
+import { compositeKey } from "./model.ts";
 import type { DescriptorModel, RateLimitConfigModel, RateLimitModel } from "./model.ts";
 import { randomConfig } from "./random-config.suite.ts";
 import { parseUnit, windowSecondsOf } from "./unit.ts";
@@ -11,12 +11,6 @@ export const validConfig: fc.Arbitrary<RateLimitConfigModel> = randomConfig.map(
   ...config,
   domain: config.domain === "" ? "any" : config.domain,
   descriptors: validLevel(config.descriptors),
-}));
-
-/** Any valid configuration whose limits are fixed windows of one unit. */
-export const plainConfig: fc.Arbitrary<RateLimitConfigModel> = validConfig.map((config) => ({
-  ...config,
-  descriptors: config.descriptors.map(plainDescriptor),
 }));
 
 function validLevel(descriptors: readonly DescriptorModel[]): readonly DescriptorModel[] {
@@ -74,15 +68,5 @@ function validLimit(limit: RateLimitModel): RateLimitModel {
     ...(limit.countRejectedHits !== undefined && { countRejectedHits: limit.countRejectedHits }),
     ...(isCalendar && { timeZone }),
     ...(isCalendar && unit === "MONTH" && monthDay > 0 && monthDay < 32 && { monthDay }),
-  };
-}
-
-function plainDescriptor({ rateLimit, rateLimits: _list, ...descriptor }: DescriptorModel): DescriptorModel {
-  const window = new Set<string>(WINDOW_FIELDS);
-  const plain = Object.entries(rateLimit ?? {}).filter(([field]) => !window.has(field));
-  return {
-    ...descriptor,
-    ...(rateLimit && { rateLimit: Object.fromEntries(plain) as unknown as RateLimitModel }),
-    descriptors: descriptor.descriptors.map(plainDescriptor),
   };
 }

@@ -569,7 +569,7 @@ function naiveWindow(limit: RateLimitModel): (string | false)[] {
       algorithm !== "token_bucket" &&
       `a burst needs the algorithm token_bucket, current algorithm is '${algorithm}'`,
     burst === 0 && "invalid burst of 0: must be 1 to 4294967295",
-    isZoned &&
+    timeZone !== undefined &&
       !["UTC", "Europe/Zurich"].includes(timeZone) &&
       `unknown time zone '${timeZone}': must be a name such as Europe/Zurich or UTC`,
     isZoned && !isFixed && `a time zone needs the algorithm fixed_window, current algorithm is '${algorithm}'`,
