@@ -77,7 +77,8 @@ describe("weir", () => {
     },
     {
       args: [],
-      stderr: "weir: no command given, known are: status, rollout, shadow, explain, simulate, check, convert; see weir --help\n",
+      stderr:
+        "weir: no command given, known are: status, rollout, shadow, explain, simulate, check, convert; see weir --help\n",
     },
     {
       args: ["check", "-x"],

@@ -26,7 +26,7 @@ export const GENERATORS: readonly Generator[] = [
   fromSource("conformance", "tools/generate/conformance-docs.ts"),
   fromSource("benchmarks", "tools/generate/benchmark-docs.ts"),
   fromSource("operations", "tools/generate/operations-docs.ts"),
-  fromSource("plot of limits", "tools/generate/limit-plot.ts"),
+  fromSource("plot of limits", "tools/generate/limits-docs.ts"),
 ];
 
 function fromSource(name: string, program: string): Generator {
