@@ -103,12 +103,11 @@ export class DirectorySource implements Source {
   async #poll(): Promise<void> {
     const { state } = this.#stored ?? {};
     const problem = this.#problem;
-    try {
-      if ((await this.read()) === state && problem === undefined) return;
-    } catch {
-      // The next read reports it.
-    }
-    this.#changed.notify();
+    const isSame = await this.read().then(
+      (now) => now === state && problem === undefined,
+      () => false, // The next read reports why.
+    );
+    if (!isSame) this.#changed.notify();
   }
 
   async #read(): Promise<SourceState> {
