@@ -3,6 +3,7 @@
 import { availableParallelism } from "node:os";
 
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** The condition under which workspaces resolve to each other's sources instead of their build. */
 const conditions = ["source"];
@@ -27,6 +28,40 @@ const REAL_TIMEOUT_MS = 120_000;
 
 /** Longest value that the message of a failure shows, in characters: the end often says why. */
 const VALUE_LENGTH_MAX = 600;
+
+/**
+ * What takes a minute and longer, longest first: each starts before the other files of its project, so that none runs alone
+ * at the end. Vitest alone starts with the largest files when it has no times of an earlier run, as in CI.
+ */
+const LONGEST = [
+  "e2e/src/scenarios/upgrade.node.test.ts",
+  "e2e/src/scenarios/product-faults.node.test.ts",
+  "charts/src/scope.system.test.ts",
+  "e2e/src/docs/commands.system.test.ts",
+  "e2e/src/scenarios/monitoring.node.test.ts",
+  "e2e/src/scenarios/operator-writes.node.test.ts",
+  "e2e/src/scenarios/operator.node.test.ts",
+  "charts/src/release.system.test.ts",
+  "tools/release/release.system.test.ts",
+  "ratelimit/src/counters/redis/cluster/cluster-faults.system.test.ts",
+  "e2e/src/scenarios/ipv6.node.test.ts",
+  "ratelimit/src/startup/redis-backend.system.test.ts",
+  "e2e/src/scenarios/replica-pods.system.test.ts",
+  "operator/src/election.system.test.ts",
+  "http2/src/fuzz/fuzz.integration.test.ts",
+  "e2e/src/scenarios/certificates.node.test.ts",
+  "charts/src/api-server.system.test.ts",
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const position = ({ moduleId }: TestSpecification): number => {
+      const index = LONGEST.findIndex((path) => moduleId.endsWith(`/${path}`));
+      return index === -1 ? LONGEST.length : index;
+    };
+    return (await super.sort(files)).toSorted((one, other) => position(one) - position(other));
+  }
+}
 
 /** A project with the tests `*.<suffix>.test.ts`, each of which may take `timeoutMs` unless it names more. */
 function project(name: string, order: number, timeoutMs: number, maxWorkers = WAITING_WORKERS) {
@@ -57,6 +92,7 @@ const unit = project("unit", 0, 20_000, WORKERS);
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     coverage: {
       provider: "v8",
       include: ["*/src/**/*.ts", "tools/**/*.ts"],
