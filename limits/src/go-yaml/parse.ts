@@ -8,7 +8,7 @@ import { excerpt, type SourceLocation, type YamlNode, type YamlProblem } from ".
 const DOCUMENTS_MAX = 10_000;
 
 /** Lexical units that are read in one step; a line of a rule file has about seven. */
-const LEXEMES_PER_STEP = 2000;
+const LEXEMES_PER_STEP = 500;
 
 /** Characters that YAML does not allow in a text unescaped. */
 // eslint-disable-next-line no-control-regex -- Control characters are what is looked for.
@@ -36,7 +36,7 @@ export interface ParsedDocument {
 }
 
 /**
- * Parses a text. It yields every few milliseconds: a megabyte takes half a second, in which a
+ * Parses a text. It yields at least every few milliseconds: a megabyte takes half a second, in which a
  * server has other things to do, too. Never throws.
  */
 export function* parseYamlInSteps(text: string, options: ParseOptions): Generator<void, readonly ParsedDocument[]> {

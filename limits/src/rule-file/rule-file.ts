@@ -99,6 +99,7 @@ export function* parseRuleFileInSteps(name: string, content: string): Generator<
   const root = document?.root;
   const keyProblem = root?.kind === "map" ? findKeyProblem(root) : undefined;
   if (keyProblem !== undefined) return refuse(keyProblem.message, keyProblem);
+  yield;
   const problems: YamlProblem[] = [];
   const decoded = root === undefined ? rules.zero : rules.decode(root, rules.zero, { field: "", problems });
   if (problems[0] !== undefined) {
