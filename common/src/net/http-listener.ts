@@ -1,6 +1,6 @@
 // An HTTP/1.1 listener, with or without TLS, with bounds on everything that a client can hold:
 // connections, headers, time, and requests without an answer.
-import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { createServer as createNetServer, type Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -12,6 +12,7 @@ import type { BodyPace } from "./body-pace.ts";
 import { BodyWatch } from "./body-watch.ts";
 import { type LimitedListener, limitConnections } from "./connection-limit.ts";
 import { destroyAfter, endWithRefusal, findHttpRefusal, type HttpRefusal, type RefusalAnswer } from "./http-refusal.ts";
+import { createServer } from "./node-http.ts";
 import { KEEP_ALIVE_PROBES, listen, type ListenAddress, type ListenOptions } from "./listen.ts";
 
 /** Longest header block of a request, in bytes. */

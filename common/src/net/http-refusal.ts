@@ -1,7 +1,8 @@
 // The answers to what Node refuses before a handler sees it: bytes that are no HTTP request, and
 // requests that are too long or come too slowly.
-import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
+
+import { STATUS_CODES } from "./node-http.ts";
 
 /** Why a request is refused: as status and in words. */
 export interface HttpRefusal {

@@ -2,7 +2,7 @@
 import type { RedisAddress } from "../address.ts";
 import type { RedisServerOptions } from "../options.ts";
 import { firstAnswer } from "../topology/first-answer.ts";
-import { ask, type Query } from "../topology/topology-client.ts";
+import type { Query } from "../topology/topology-client.ts";
 import { hostOf, type Seeds } from "./seeds.ts";
 import { parseShardsReply, parseSlotsReply, type SlotRange, type TopologyContext } from "./topology.ts";
 
@@ -33,9 +33,10 @@ export class TopologySource {
     const first = this.#turn++ % Math.max(1, connected.length);
     const nodes = [...connected.slice(first), ...connected.slice(0, first)].slice(0, ASKED_MAX);
     const { tls, connectTimeoutMs: timeoutMs } = this.#server;
-    return firstAnswer([...nodes, ...this.#seeds.addresses], (address, answered) => {
+    return firstAnswer([...nodes, ...this.#seeds.addresses], async (address, answered) => {
       const context = { askedHost: hostOf(address), isTls: address.isTls || tls !== undefined };
       const signal = AbortSignal.any([answered, this.#closed.signal]);
+      const { ask } = await import("../topology/topology-client.ts"); // Most pods need no ioredis.
       return ask({ address, tls, timeoutMs, signal }, (query) => askSlots(query, context));
     });
   }

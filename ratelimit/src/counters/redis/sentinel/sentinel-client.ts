@@ -4,7 +4,7 @@ import { RetryLoop } from "@weir/common/backoff/retry-loop";
 import { PORT_MAX } from "@weir/common/net/host-port";
 import type { RedisAddress } from "../address.ts";
 import type { RedisTlsOptions } from "../options.ts";
-import { ask, subscribe, type TopologyServer } from "../topology/topology-client.ts";
+import type { TopologyServer } from "../topology/topology-client.ts";
 
 /**
  * The channel on which sentinels publish a new primary: its name, its old host and port, its new
@@ -57,8 +57,9 @@ export class SentinelClient {
   }
 
   /** The primary, as far as this sentinel knows. Fails with STORE_UNAVAILABLE. */
-  ask(signal: AbortSignal): Promise<PrimaryPlace> {
+  async ask(signal: AbortSignal): Promise<PrimaryPlace> {
     const { primaryName } = this.#options;
+    const { ask } = await import("../topology/topology-client.ts"); // Most pods need no ioredis.
     return ask(this.#server(AbortSignal.any([signal, this.#closed.signal])), async (query) =>
       placeIn(await query("SENTINEL", "get-master-addr-by-name", primaryName), primaryName),
     );
@@ -73,6 +74,7 @@ export class SentinelClient {
   async #subscribe(): Promise<void> {
     const { changed } = this.#deps;
     const { primaryName } = this.#options;
+    const { subscribe } = await import("../topology/topology-client.ts");
     const subscription = subscribe(this.#server(this.#closed.signal), SWITCH_CHANNEL, {
       subscribed: () => {
         this.#subscribing.succeeded();
