@@ -27,7 +27,7 @@ export const WORKSPACES: readonly Workspace[] = [
   {
     name: "limits",
     mayImport: ["proto"],
-    order: ["model", "go-yaml", "validate", "rule-file", "rules", "window", "classify", "ownership", "explain"],
+    order: ["model", "go-yaml", "validate", "rule-file", "window", "cell", "rules", "classify", "ownership", "explain"],
   },
   {
     name: "common",

@@ -148,7 +148,7 @@ describe("weir explain and the rate limit service", () => {
       const descriptors = ways.map((picks) => entriesAlong(model.descriptors, picks));
       const explain = (): readonly ExplainedDescriptor[] =>
         explainRequest(domain.domain, domain.rules, { descriptors, atMs: Date.now(), keyPrefix: PREFIX });
-      let [before, after]: (readonly string[])[] = [[], ["not asked yet"]];
+      let [before, after]: [readonly string[], readonly string[]] = [[], ["not asked yet"]];
       let [statuses, keys, explained]: [readonly Status[], readonly string[], readonly ExplainedDescriptor[]] = [
         [],
         [],

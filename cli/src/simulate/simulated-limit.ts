@@ -1,6 +1,5 @@
 // The limit that is played: a rule of the files, and how a pod counts it. Pure.
-import { type CellRule, countInCell, FIXED_WINDOW } from "@weir/limits/cell/cell";
-import { emptyCellState } from "@weir/limits/classify/cell-check";
+import { type CellRule, countInCell, emptyCell, FIXED_WINDOW } from "@weir/limits/cell/cell";
 import { explainRequest } from "@weir/limits/explain/explain";
 import { type DescriptorModel, limitsOf, type RateLimitModel } from "@weir/limits/model/model";
 import { compileRules } from "@weir/limits/rules/compile";
@@ -46,7 +45,7 @@ export function findLimit(
 /** Decides requests with so many hits, in the order of time, as a store does for one client. */
 export function counterOf(rule: Rule, hits: number): (nowMs: number) => boolean {
   const cell = cellOf(rule);
-  const state = emptyCellState(cell.limits.length);
+  const state = emptyCell(cell);
   return (nowMs) => countInCell(cell, state, { nowMs, hits, calls: 1 }) === 1;
 }
 

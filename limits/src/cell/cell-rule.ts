@@ -1,6 +1,6 @@
 // The cell of a rule, from its limits as they are configured.
 import { isPlainCount, type RateLimitModel } from "../model/model.ts";
-import type { RuleLimit } from "../rules/rule.ts";
+import type { RuleLimit } from "../model/rule-limit.ts";
 import type { CalendarWindows } from "../window/calendar.ts";
 import { type CellLimit, type CellRule, FIXED_WINDOW, SLIDING_WINDOW, TOKEN_BUCKET } from "./cell.ts";
 

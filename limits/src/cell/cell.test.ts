@@ -1,13 +1,13 @@
 // The bounds that limits promise, over random calls in virtual time.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type CellRule, type CellState, countInCell, fits, msUntilFits, roomIn } from "./cell.ts";
+import { type CellRule, type CellState, countInCell, emptyCell, fits, msUntilFits, roomIn } from "./cell.ts";
 import { CASES_BEGIN_SECONDS } from "./limit-cases.suite.ts";
-import { emptyState, RANDOM_CALLS, RANDOM_RULE, type RandomCall } from "./random-cells.suite.ts";
+import { RANDOM_CALLS, RANDOM_RULE, type RandomCall } from "./random-cells.suite.ts";
 
 /** Calls that pass, one after another, each with its time and its hits. */
 function passed(rule: CellRule, calls: readonly RandomCall[]): readonly RandomCall[] {
-  const state = emptyState(rule);
+  const state = emptyCell(rule);
   let nowMs = CASES_BEGIN_SECONDS * 1000;
   const found: RandomCall[] = [];
   for (const { afterMs, hits } of calls) {
@@ -59,7 +59,7 @@ describe("countInCell()", () => {
   it("lets a rejected call pass when the reset says so, and not before", () => {
     fc.assert(
       fc.property(RANDOM_RULE, fc.array(RANDOM_CALLS.positive, { minLength: 1, maxLength: 60 }), (rule, calls) => {
-        const state = emptyState(rule);
+        const state = emptyCell(rule);
         let nowMs = CASES_BEGIN_SECONDS * 1000;
         for (const { afterMs, hits } of calls) {
           nowMs += afterMs;
@@ -82,7 +82,7 @@ describe("countInCell()", () => {
   it("forgets a state of a clock that was far ahead", () => {
     const rule = RANDOM_CALLS.minuteBucket;
     const nowMs = CASES_BEGIN_SECONDS * 1000;
-    const state = emptyState(rule);
+    const state = emptyCell(rule);
     countInCell(rule, state, { nowMs: nowMs + 3_600_000, hits: 10, calls: 1 });
     expect(countInCell(rule, [...state], { nowMs, hits: 10, calls: 1 })).toBe(1);
     expect(countInCell(rule, [...state], { nowMs: nowMs + 3_540_000, hits: 1, calls: 1 })).toBe(0);

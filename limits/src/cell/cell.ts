@@ -2,7 +2,7 @@
 // windows that do not count what they reject. All limits of a rule are in one cell for each set of values,
 // so that they are decided together. This is the arithmetic of the memory counters; the script of the Redis
 // counters is the same, in the same order of operations.
-import type { RuleLimit } from "../rules/rule.ts";
+import type { RuleLimit } from "../model/rule-limit.ts";
 import type { CalendarWindows } from "../window/calendar.ts";
 
 /** Windows that begin together for all, and forget their hits when they end. */
@@ -54,6 +54,11 @@ export const CELL_NUMBERS = 3;
 
 /** Most limits of a cell. */
 export const CELL_LIMITS_MAX = 8;
+
+/** The state of a cell that does not exist. */
+export function emptyCell({ limits }: CellRule): CellState {
+  return new Array<number>(limits.length * CELL_NUMBERS).fill(0);
+}
 
 /** Hits that do not fit by so little do: sums of fractions are not exact. */
 const TOLERANCE = 1e-6;

@@ -1,6 +1,6 @@
 // Random limits in a cell and random calls, for tests of the arithmetic and of each store.
 import fc from "fast-check";
-import { CELL_NUMBERS, type CellRule, type CellState } from "./cell.ts";
+import type { CellRule } from "./cell.ts";
 import { cellRuleOf, type CompiledLimit } from "./cell-rule.ts";
 import { limit } from "../rules/configuration.suite.ts";
 
@@ -52,11 +52,6 @@ export const RANDOM_CALLS = {
     false,
   ),
 };
-
-/** The state of a cell that does not exist. */
-export function emptyState({ limits }: CellRule): CellState {
-  return new Array<number>(limits.length * CELL_NUMBERS).fill(0);
-}
 
 function ruleOf([first, ...others]: readonly CompiledLimit[], countRejectedHits: boolean): CellRule {
   if (first === undefined) throw new Error("A rule must have a limit");

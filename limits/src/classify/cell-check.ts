@@ -9,8 +9,8 @@ import {
   roomIn,
   wholeHits,
 } from "../cell/cell.ts";
-import type { RuleLimit } from "../rules/rule.ts";
-import { type CountedMatch, type HitCounts, LimitedCheck } from "./check.ts";
+import type { RuleLimit } from "../model/rule-limit.ts";
+import { type CellPart, type CountedMatch, type HitCounts, LimitedCheck } from "./check.ts";
 import { nearThreshold } from "./near-threshold.ts";
 import { OK, OVER_LIMIT } from "./status.ts";
 
@@ -21,8 +21,7 @@ const ROUNDING = 1e-6;
 const RESET_MAX_SECONDS = 315_360_000;
 
 /** A descriptor to count in a cell: the store calls `settle`, then `classifyCell` writes the status. */
-export class CellCheck extends LimitedCheck {
-  /** Time of the call in milliseconds since the epoch; by the clock of the store once that has counted. */
+export class CellCheck extends LimitedCheck implements CellPart {
   nowMs: number;
   #state: CellState = [];
   /** Whether the store let the call pass. */
@@ -42,7 +41,6 @@ export class CellCheck extends LimitedCheck {
     return this;
   }
 
-  /** The limits. */
   get rule(): CellRule {
     const { cell } = this.match.rule;
     if (cell === undefined) throw new Error(`The rule ${this.match.rule.path} has no cell`);
@@ -53,7 +51,6 @@ export class CellCheck extends LimitedCheck {
     return this.#chosen;
   }
 
-  /** Takes the result of the store: whether this call passes, and the state after it at that moment. */
   settle(passes: boolean, state: CellState, nowMs: number): void {
     this.#state = state;
     this.nowMs = nowMs;
@@ -67,7 +64,6 @@ export class CellCheck extends LimitedCheck {
     return this.rule.limits.some((limit, index) => !fits(roomIn(limit, this.#state, index, this.nowMs), this.hits));
   }
 
-  /** Writes code, remaining and reset, and adds the hits to the counts of each limit; returns whether one is over. */
   classify(nearLimitRatio: number): boolean {
     const { limits } = this.rule;
     const { attachment, attachments } = this.match;

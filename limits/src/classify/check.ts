@@ -1,9 +1,10 @@
 // One record per descriptor of a call: first what to count, in the end its status. The same object
 // is counted and answered, so a decision needs one object per descriptor.
-import type { RuleLimit, RuleMatch } from "../rules/rule.ts";
+import type { CellRule, CellState } from "../cell/cell.ts";
+import type { RuleLimit } from "../model/rule-limit.ts";
+import type { RuleMatch } from "../rules/rule.ts";
 import type { CalendarWindow } from "../window/calendar.ts";
 import { secondsUntilReset } from "../window/window.ts";
-import type { CellCheck } from "./cell-check.ts";
 import { type Code, type DescriptorStatus, OK } from "./status.ts";
 
 /** Hits of a rule by how they were classified. Whole numbers that only grow. */
@@ -71,6 +72,17 @@ export class UnlimitedCheck implements DescriptorStatus {
  */
 export type DecidedBy = "count" | "local cache" | "failure mode";
 
+/** What a check has in addition when its limits are in a cell. */
+export interface CellPart {
+  readonly rule: CellRule;
+  /** Time of the call in milliseconds since the epoch; by the clock of the store once that has counted. */
+  readonly nowMs: number;
+  /** Takes the result of the store: whether this call passes, and the state after it at that moment. */
+  settle(passes: boolean, state: CellState, nowMs: number): void;
+  /** Writes the status in place of `classify`; returns whether a limit is over. */
+  classify(nearLimitRatio: number): boolean;
+}
+
 /** A descriptor to count: the store's count goes into `after`, then `classify` writes the status. */
 export class LimitedCheck implements DescriptorStatus {
   readonly match: CountedMatch;
@@ -100,7 +112,7 @@ export class LimitedCheck implements DescriptorStatus {
   }
 
   /** The same check when its limits are in a cell. */
-  get cell(): CellCheck | undefined {
+  get cell(): CellPart | undefined {
     return undefined;
   }
 

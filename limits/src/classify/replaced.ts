@@ -15,7 +15,10 @@ export function replacedNames(matches: readonly (RuleMatch<unknown> | undefined)
  * The index under which `replacedNames` has the name of this rule, or of one of its limits; undefined when nothing
  * replaces it. An unlimited rule stays unlimited even when its name is replaced.
  */
-export function replacingIndex({ unlimited, limit, cell }: Rule, names: ReadonlyMap<string, number>): number | undefined {
+export function replacingIndex(
+  { unlimited, limit, cell }: Rule,
+  names: ReadonlyMap<string, number>,
+): number | undefined {
   if (unlimited) return undefined;
   const replaced = (cell?.limits.map((each) => each.limit) ?? [limit]).filter(({ name }) => names.has(name));
   return replaced[0] && names.get(replaced[0].name);

@@ -1,5 +1,5 @@
 // The answer for one descriptor of a request, free of any wire.
-import type { RuleLimit } from "../rules/rule.ts";
+import type { RuleLimit } from "../model/rule-limit.ts";
 
 /** OK: the number on the wire. */
 export const OK = 1;

@@ -8,7 +8,7 @@ import type { Entry, Rule, RuleMatch } from "../rules/rule.ts";
 import { DYNAMIC_KEY_MAX_LENGTH, ruleStatisticName } from "../rules/statistic-name.ts";
 import { compileWildcard } from "../rules/wildcard.ts";
 import { replacedNames, replacingIndex } from "../classify/replaced.ts";
-import { CounterKeys } from "../window/counter-key.ts";
+import { CounterKeys } from "../rules/counter-key.ts";
 import { secondsUntilReset, windowStartSeconds } from "../window/window.ts";
 
 /** Why a rule of a level was taken for an entry, or not. */

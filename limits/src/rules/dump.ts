@@ -1,6 +1,12 @@
 // The text of /rlconfig: that of envoyproxy/ratelimit for what it knows, and more at the end of a line for
 // what it does not.
-import { compositeKey, type DescriptorModel, limitsOf, type RateLimitConfigModel, type RateLimitModel } from "../model/model.ts";
+import {
+  compositeKey,
+  type DescriptorModel,
+  limitsOf,
+  type RateLimitConfigModel,
+  type RateLimitModel,
+} from "../model/model.ts";
 import { parseUnit } from "../model/unit.ts";
 import { limitPaths } from "./limit-paths.ts";
 

@@ -52,22 +52,25 @@ export function overrideMatch<Attachment>(
   const path = `${domain}.${OVERRIDE}`;
   const statisticsKey = `${domain}.${entries.map(entryText).join(".")}`;
   const rule: Rule = {
-      path,
-      limit: {
-        requestsPerUnit,
-        unit: limit.unit,
-        ...(multiplied !== undefined && { unitMultiplier: multiplier }),
-        name: "",
-      },
-      windowSeconds: multiplied ?? UNIT_SECONDS[unit],
-      unlimited: false,
-      shadowMode: false,
-      quotaMode: false,
-      replaces: NO_NAMES,
-      calendar: undefined,
-      cell: undefined,
+    path,
+    limit: {
+      requestsPerUnit,
+      unit: limit.unit,
+      ...(multiplied !== undefined && { unitMultiplier: multiplier }),
+      name: "",
+    },
+    windowSeconds: multiplied ?? UNIT_SECONDS[unit],
+    unlimited: false,
+    shadowMode: false,
+    quotaMode: false,
+    replaces: NO_NAMES,
+    calendar: undefined,
+    cell: undefined,
   };
-  return matchOf({ rule, statisticsKey, sharedValues: undefined, metadata: undefined }, attachDynamic(rule, statisticsKey, attach));
+  return matchOf(
+    { rule, statisticsKey, sharedValues: undefined, metadata: undefined },
+    attachDynamic(rule, statisticsKey, attach),
+  );
 }
 
 /**

@@ -1,5 +1,6 @@
 // Compiled rules and their matches: what a decision reads, never edited.
 import type { JsonObject } from "@bufbuild/protobuf";
+import type { RuleLimit } from "../model/rule-limit.ts";
 import type { CellRule } from "../cell/cell.ts";
 import type { CalendarWindows } from "../window/calendar.ts";
 
@@ -7,19 +8,6 @@ import type { CalendarWindows } from "../window/calendar.ts";
 export interface Entry {
   readonly key: string;
   readonly value: string;
-}
-
-/**
- * A limit as the answer contains it. `unit` is the wire number (SECOND 1 … WEEK 7), 0 for unlimited
- * rules.
- */
-export interface RuleLimit {
-  readonly requestsPerUnit: number;
-  readonly unit: number;
-  /** Units in a window; absent means 1. */
-  readonly unitMultiplier?: number;
-  /** `rate_limit.name`, or "". */
-  readonly name: string;
 }
 
 /** A limit that a request carries in place of the configured one. */

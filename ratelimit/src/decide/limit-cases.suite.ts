@@ -7,13 +7,13 @@ import type { Counter } from "../counters/counter.ts";
 import { DeciderFixture, WaitingCall } from "./decider.suite.ts";
 
 /** A decider with one rule for the key `key`, whose limits are those of the case. */
-export function caseFixture({ limits }: LimitCase, counter: Counter, domain: string): DeciderFixture {
+function caseFixture({ limits }: LimitCase, counter: Counter, domain: string): DeciderFixture {
   const rule = descriptor({ key: "key", rateLimits: limits });
   return new DeciderFixture({ configs: [configuration(domain, [rule])], counter, nowSeconds: CASES_BEGIN_SECONDS });
 }
 
 /** Decides one call of so many hits to the rule of `caseFixture`. */
-export async function decideHits(
+async function decideHits(
   fixture: DeciderFixture,
   domain: string,
   atMs: number,

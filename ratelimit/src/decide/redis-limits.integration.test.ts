@@ -1,7 +1,7 @@
 // Limits beyond plain counts over a real redis-server: the cases, and the script against the arithmetic of the process.
 import { CASES_BEGIN_SECONDS } from "@weir/limits/cell/limit-cases.suite";
-import { countInCell } from "@weir/limits/cell/cell";
-import { emptyState, RANDOM_CALLS, RANDOM_RULE } from "@weir/limits/cell/random-cells.suite";
+import { countInCell, emptyCell } from "@weir/limits/cell/cell";
+import { RANDOM_CALLS, RANDOM_RULE } from "@weir/limits/cell/random-cells.suite";
 import fc from "fast-check";
 import { silentLog } from "@weir/common/log/log";
 import { TurnEnd } from "@weir/common/turn/turn-end";
@@ -62,7 +62,7 @@ describe("decide() over Redis", () => {
     const differences: string[] = [];
     await Promise.all(
       random.map(async ([rule, calls], number) => {
-        let own = emptyState(rule);
+        let own = emptyCell(rule);
         let exists = false;
         const memory = new MemoryCounter({ maxKeys: 10 }); // Each key has a time of its own.
         let nowMs = CASES_BEGIN_SECONDS * 1000;

@@ -10,7 +10,7 @@ import { UNIT_NUMBERS, unitOfNumber } from "@weir/limits/model/unit";
 import type { DomainRules } from "@weir/limits/rules/domain-rules";
 import type { Entry, Rule } from "@weir/limits/rules/rule";
 import { CalendarWindows, UTC_MONTHS } from "@weir/limits/window/calendar";
-import { CounterKeys } from "@weir/limits/window/counter-key";
+import { CounterKeys } from "@weir/limits/rules/counter-key";
 import { windowStartSeconds } from "@weir/limits/window/window";
 import type { CountedRules } from "../config/counted-rules.ts";
 import type { Counter } from "../counters/counter.ts";

@@ -13,7 +13,7 @@ import {
 } from "@weir/proto/generated/envoy/service/ratelimit/v3/rls_pb";
 
 import type { DescriptorStatus } from "@weir/limits/classify/status";
-import type { RuleLimit } from "@weir/limits/rules/rule";
+import type { RuleLimit } from "@weir/limits/model/rule-limit";
 import type { Decision } from "../decide/decision.ts";
 
 /** The response that carries a decision. */

@@ -29,7 +29,7 @@ export interface TypeState {
 }
 
 /** The state before the first request. */
-export const NEW_TYPE: TypeState = {
+const NEW_TYPE: TypeState = {
   subscription: undefined,
   sent: undefined,
   acked: undefined,
@@ -38,7 +38,7 @@ export const NEW_TYPE: TypeState = {
 };
 
 /** Takes a request. */
-export function receiveRequest(
+function receiveRequest(
   state: TypeState,
   request: DiscoveryRequest,
 ): { readonly state: TypeState; readonly meaning: Meaning } {
@@ -72,7 +72,7 @@ export type NextResponse =
  * What to send while `snapshot` is what the client should have: nothing when it equals what the client
  * ACKed or NACKed last, or has been sent and not answered.
  */
-export function nextResponse({ subscription, sent, acked, nacked, owed }: TypeState, snapshot: Snapshot): NextResponse {
+function nextResponse({ subscription, sent, acked, nacked, owed }: TypeState, snapshot: Snapshot): NextResponse {
   if (subscription === undefined) return { send: false };
   const unanswered = sent?.isAnswered === false ? sent : undefined;
   const known = [unanswered, acked, nacked].flatMap((response) => response ?? []);
@@ -92,7 +92,7 @@ export function nextResponse({ subscription, sent, acked, nacked, owed }: TypeSt
 }
 
 /** The state after a response from `snapshot` was sent with `nonce`. */
-export function afterSending(
+function afterSending(
   state: TypeState,
   snapshot: Snapshot,
   { nonce, names }: { readonly nonce: string; readonly names: ReadonlySet<string> | undefined },

@@ -1,6 +1,6 @@
 // Cells in the memory of the process. They have no window that ends, so they are dropped by generation: what
 // was not written for as long as it needs to become whole is as good as absent.
-import { CELL_NUMBERS, type CellRule, type CellState, countInCell, msUntilWhole } from "@weir/limits/cell/cell";
+import { type CellRule, type CellState, countInCell, emptyCell, msUntilWhole } from "@weir/limits/cell/cell";
 import type { CountedCheck, CountedCell } from "../counter.ts";
 import { CountTable } from "./count-table.ts";
 import type { StoredKey } from "./stored-key.ts";
@@ -55,7 +55,7 @@ export class CellTables {
   /** Counts a check in its cell; false when its key is new and there is no room. `addend` is that of the check, or 0. */
   count(key: StoredKey, cell: CountedCell, addend: CountedCheck["addend"], hasRoom: () => boolean): boolean {
     const { rule, nowMs } = cell;
-    const state = new Array<number>(rule.limits.length * CELL_NUMBERS).fill(0);
+    const state = emptyCell(rule);
     const bits = periodBits(rule.wholeMs);
     const present = this.#find(key, state, bits, nowMs);
     const found = present !== undefined;

@@ -22,7 +22,9 @@ function open(sizeBytes: number) {
 
 /** The keys among `key-0`, `key-1`, … that the cache knows. */
 function known(cache: LocalCache, keys: number, nowSeconds: number): number[] {
-  return Array.from({ length: keys }, (_, index) => index).filter((index) => isKnown(cache, `key-${index}`, nowSeconds));
+  return Array.from({ length: keys }, (_, index) => index).filter((index) =>
+    isKnown(cache, `key-${index}`, nowSeconds),
+  );
 }
 
 describe("createLocalCache()", () => {

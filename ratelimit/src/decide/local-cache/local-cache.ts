@@ -80,7 +80,8 @@ export class LocalCache {
     const { lookupCount, hitCount, missCount } = this.#gauges;
     lookupCount.set(lookupCount.value + 1);
     const expiry = this.#young.expiryOf(key) ?? this.#old.expiryOf(key);
-    const left = expiry === undefined || this.#epochSeconds === undefined ? 0 : expiry - (nowSeconds - this.#epochSeconds);
+    const left =
+      expiry === undefined || this.#epochSeconds === undefined ? 0 : expiry - (nowSeconds - this.#epochSeconds);
     if (left > 0) {
       hitCount.set(hitCount.value + 1);
       return left;

@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { RuleLimit } from "@weir/limits/rules/rule";
+import type { RuleLimit } from "@weir/limits/model/rule-limit";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 

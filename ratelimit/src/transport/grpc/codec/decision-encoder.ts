@@ -2,7 +2,7 @@
 // every decision.
 import type { MessageEncoder } from "@weir/http2/grpc/method";
 import type { DescriptorStatus } from "@weir/limits/classify/status";
-import type { RuleLimit } from "@weir/limits/rules/rule";
+import type { RuleLimit } from "@weir/limits/model/rule-limit";
 
 import type { Decision, HeaderToAdd } from "../../../decide/decision.ts";
 import { structMaxBytes, writeStruct } from "./struct-writer.ts";

@@ -1,6 +1,6 @@
 // Counter keys: the same text for the same parts, whatever was built before.
 import { describe, expect, it } from "vitest";
-import type { Entry, RuleMatch } from "../rules/rule.ts";
+import type { Entry, RuleMatch } from "./rule.ts";
 import { CounterKeys } from "./counter-key.ts";
 
 /** A match of a rule per minute. */

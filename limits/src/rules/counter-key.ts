@@ -2,7 +2,7 @@
 // as there: nothing is escaped, the unit and the limit are not in it. Keys that repeat are kept: a hot key takes 1.4 µs
 // with them and 1.7 without; only those that were missed before, which is 1.1 times as fast with 100,000 keys
 // (docs/benchmark-trials.md).
-import type { Entry, RuleMatch } from "../rules/rule.ts";
+import type { Entry, RuleMatch } from "./rule.ts";
 
 /** Number of keys that are kept for calls that repeat them; a power of two. */
 const RECENT_KEYS = 1024;
