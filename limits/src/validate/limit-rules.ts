@@ -99,6 +99,7 @@ function checkAlgorithm({ algorithm, burst }: RateLimitModel, report: Report): v
 
 function checkCalendar(limit: RateLimitModel, report: Report): void {
   const { unitMultiplier = 1, algorithm = DEFAULT_ALGORITHM, timeZone, monthDay } = limit;
+  if (timeZone === undefined && monthDay === undefined) return;
   const unit = parseUnit(limit.unit);
   if (timeZone !== undefined) {
     if (!isTimeZone(timeZone))
