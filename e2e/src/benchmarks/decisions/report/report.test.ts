@@ -7,7 +7,13 @@ import { results, row } from "./results.suite.ts";
 
 const GO = "envoyproxy/ratelimit";
 const RUN = results(
-  row("redis/8x64", "weir", { perSecond: 200_000, cpuMicrosPerDecision: 4, p99Micros: 3500, commandsPerDecision: 2 }),
+  row("redis/8x64", "weir", {
+    perSecond: 200_000,
+    cpuMicrosPerDecision: 4,
+    p99Micros: 3500,
+    commandsPerDecision: 2,
+    storeCpuMicrosPerDecision: 1.5,
+  }),
   row("redis/8x64", GO, { perSecond: 12_500, cpuMicrosPerDecision: 75, p99Micros: 90_000 }),
   row("redis/8x64", "nothing", { perSecond: 900_000 }),
   row("memory/16x1", "weir", { perSecond: 90_000 }),
@@ -19,7 +25,7 @@ describe("formatResults()", () => {
     const cells = formatResults(RUN)
       .split("\n")
       .map((line) => line.split("|").map((cell) => cell.trim()));
-    const weir = ["200.0 k (200.0–200.0)", "4.0 (4.0–4.0)", "0.10", "3.50", "2.00", "100", "2.00"];
+    const weir = ["200.0 k (200.0–200.0)", "4.0 (4.0–4.0)", "0.10", "3.50", "2.00", "100", "2.00", "1.5 (1.5–1.5)"];
     expect(cells[2]).toEqual(["", "group redis", "load 8x64", "Weir", ...weir, ""]);
     expect(cells[3]?.slice(3, 8)).toEqual([GO, "12.5 k (12.5–12.5)", "75.0 (75.0–75.0)", "0.10", "90"]);
     expect(cells[5]?.slice(3, 8)).toEqual(["Weir", "not measurable here", "10.0 (10.0–10.0)", "", ""]);
