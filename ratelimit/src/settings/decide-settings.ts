@@ -72,7 +72,7 @@ export function readDecideSettings(read: EnvReader, backend: BackendSettings["ki
       default: "ignore",
       choices: ["ignore", "error"],
       effect:
-        "What happens to requests whose limit has a unit_multiplier of more than ten years: ignore counts them as if they had none and warns once a minute; error answers INVALID_ARGUMENT.",
+        "What happens to requests whose limit has a unit_multiplier of more than ten years, and to negative hits for a limit that does not count rejected hits: ignore counts them as if they were absent and warns once a minute; error answers INVALID_ARGUMENT.",
     }),
   };
 }
