@@ -89,10 +89,14 @@ export class CellCheck extends LimitedCheck implements CellPart {
     return !this.#passes;
   }
 
-  /** Seconds from `nowSeconds` for which not even one hit will pass; 0 for several limits, which the cache cannot tell apart. */
+  /**
+   * Seconds from `nowSeconds` for which not even one hit will pass; 0 for several limits, which the cache cannot tell
+   * apart, and where rejected hits count, which the store has to be told.
+   */
   override cacheSeconds(nowSeconds: number): number {
-    const [limit, ...others] = this.rule.limits;
-    if (limit === undefined || others.length > 0) return 0;
+    const { limits, countsRejected } = this.rule;
+    const [limit, ...others] = limits;
+    if (limit === undefined || others.length > 0 || countsRejected) return 0;
     const untilMs = this.nowMs + msUntilFits(limit, this.#state, 0, this.nowMs, 1);
     return Math.max(0, Math.floor(untilMs / 1000) - nowSeconds);
   }

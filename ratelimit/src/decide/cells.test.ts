@@ -137,6 +137,15 @@ describe("decide() in cells", () => {
     expect(decide(hitsOf("one", 1)).overallCode).toBe(1);
   });
 
+  it("decide() asks the store each time where rejected hits count", () => {
+    const rule = descriptor({ key: "tokens", rateLimit: limit(10, "minute", { ...bucket, countRejectedHits: true }) });
+    const { decide, fixture } = open([rule], { localCacheBytes: 100_000 });
+    decide(hitsOf("tokens", 10));
+    for (const reset of [12, 18])
+      expect(decide(hitsOf("tokens", 1)).statuses).toMatchObject([{ code: 2, durationUntilResetSeconds: reset }]);
+    expect(fixture.counted()["rate_limit.domain.tokens.over_limit_with_local_cache"]).toBeUndefined();
+  });
+
   it("decide() counts no refund of a limit that does not count what it rejects, and says so", () => {
     const { decide, fixture } = open([descriptor({ key: "one", rateLimit: limit(10, "minute", bucket) })]);
     decide(hitsOf("one", 10));

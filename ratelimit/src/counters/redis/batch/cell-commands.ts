@@ -37,11 +37,11 @@ export class CellCommands {
   #knowsScript = false;
   /** What has to be added to our time; undefined before it is known. */
   #offsetMs: number | undefined;
-  /** When the time of the server was taken last. */
-  #takenMs = -Infinity;
+  /** When the difference was asked for last. */
+  #askedMs = -Infinity;
   #hasWarned = false;
-  /** The own time of the commands that take the server's. */
-  readonly #taking = new Map<KeyChecks, number>();
+  /** The command whose answer tells the difference, and our time when it was written. */
+  #asked: { readonly checks: KeyChecks; readonly ownMs: number } | undefined;
 
   constructor(deps: CellCommandsDeps) {
     this.#deps = deps;
@@ -52,7 +52,10 @@ export class CellCommands {
   write(buffer: CommandBuffer, checks: KeyChecks, { rule, nowMs: ownMs }: CountedCell, createdMs: number): void {
     const monotonicMs = this.#deps.monotonicMs();
     const takesTime = this.#takesTime(monotonicMs);
-    if (takesTime) this.#taking.set(checks, ownMs + Math.max(0, monotonicMs - createdMs));
+    if (takesTime && this.#isDue(monotonicMs)) {
+      this.#asked = { checks, ownMs: ownMs + Math.max(0, monotonicMs - createdMs) };
+      this.#askedMs = monotonicMs;
+    }
     const { key, keyBytes, addend: hits, calls } = checks;
     const sendsText = !this.#knowsScript;
     this.#knowsScript = true;
@@ -64,11 +67,9 @@ export class CellCommands {
   /** Gives the checks what the server answered; false when that is no answer of the script. */
   receive(checks: KeyChecks, { rule, nowMs: ownMs }: CountedCell, reply: Reply): boolean {
     const answer = typeof reply === "string" ? cellAnswerOf(reply, rule) : undefined;
-    const takenMs = this.#taking.size === 0 ? undefined : this.#taking.get(checks);
-    if (takenMs !== undefined) this.#taking.delete(checks);
     if (answer === undefined) return false;
     const { passing, serverMs, state } = answer;
-    if (takenMs !== undefined) this.#learn(takenMs, serverMs);
+    if (this.#asked?.checks === checks) this.#learn(this.#asked.ownMs, serverMs);
     checks.distributeCell(passing, state, serverMs === 0 ? this.#storeMs(ownMs) : serverMs);
     return true;
   }
@@ -83,7 +84,7 @@ export class CellCommands {
   /** Forgets what is known of the server: it may be another one now. */
   forget(): void {
     this.#knowsScript = false;
-    this.#taking.clear();
+    this.#askedMs = -Infinity;
     if (!this.#deps.usesOwnClock) this.#offsetMs = undefined;
   }
 
@@ -92,14 +93,18 @@ export class CellCommands {
     return Math.round(ownMs + (this.#offsetMs ?? 0));
   }
 
+  /** Before the difference is known, every command takes the time of the server. */
   #takesTime(monotonicMs: number): boolean {
-    if (this.#deps.usesOwnClock) return false;
-    if (this.#offsetMs !== undefined && monotonicMs - this.#takenMs < CLOCK_INTERVAL_MS) return false;
-    this.#takenMs = monotonicMs;
-    return true;
+    return !this.#deps.usesOwnClock && (this.#offsetMs === undefined || this.#isDue(monotonicMs));
+  }
+
+  /** Whether the difference is to be found out again; an answer that never comes is not waited for any longer. */
+  #isDue(monotonicMs: number): boolean {
+    return monotonicMs - this.#askedMs >= CLOCK_INTERVAL_MS;
   }
 
   #learn(ownMs: number, serverMs: number): void {
+    this.#asked = undefined;
     this.#offsetMs = serverMs === 0 ? 0 : serverMs - ownMs;
     if (serverMs !== 0 || this.#hasWarned) return;
     this.#hasWarned = true;
