@@ -3,6 +3,7 @@
 import { until } from "@weir/harness/processes/eventually";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Counter } from "../../counter.ts";
+import { bucketRule, countCell } from "../../cells.suite.ts";
 import { check, count, WaitingBatch } from "../../counter.suite.ts";
 import { DEADLINE_MS, TestedCounters } from "../redis-counter.suite.ts";
 import { createClusterDeployment } from "./cluster-deployment.ts";
@@ -77,6 +78,27 @@ describe("count() when a slot has moved", () => {
     await cluster.moveSlot(slot, cluster.node(2), cluster.node(0));
     expect(await count(counter, check(name))).toEqual([1]);
     expect(await cluster.node(0).client.ttl(key)).toBeGreaterThan(50);
+  });
+});
+
+describe("count() in a cell when slots move", () => {
+  it("count() follows the cell to another node, which lacks the script, and counts each call once", async () => {
+    const { counter } = await counters.start(cluster.url);
+    const rule = bucketRule(10, 3600);
+    const [from, to] = [cluster.node(0), cluster.node(1)];
+    const key = cluster.keyOn(0, "cell", rule.keyEnd);
+    const slot = hashSlot(`${key}${rule.keyEnd}`);
+    const room = async (hits: number): Promise<number> =>
+      Math.round((await countCell(counter, rule, { key, nowMs: Date.now(), hits })).room);
+    expect(await room(2)).toBe(8);
+    await cluster.beginMove(slot, from, to);
+    expect(await room(1)).toBe(7);
+    await cluster.moveKeys(slot, from, to);
+    expect(await room(1)).toBe(6); // Asked for at the target.
+    await cluster.endMove(slot, to);
+    expect(await Promise.all([room(1), room(1)])).toEqual([5, 4]);
+    expect(await room(5)).toBe(4);
+    expect(await to.client.exists(`${key}${rule.keyEnd}`)).toBe(1);
   });
 });
 
