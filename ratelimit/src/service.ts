@@ -75,7 +75,7 @@ export async function createService(
     ...{ store, statistics, files, tracing, turn, log },
     health: storeHealth,
   });
-  const { cellsProblem } = counter;
+  const cellsProblem = counter.cellsProblem && (() => counter.cellsProblem?.());
   const rules = new ActiveRules({ store, statistics, health, cellsProblem, distribute }, settings.config);
   const source = await createConfigSource(settings.config, { listener: rules, store, log });
   const localCache = createLocalCache(

@@ -1,4 +1,4 @@
-// Finds rules that need more than plain counts, for stores that have nothing else.
+// Finds rules that need more than plain counts, for stores that may have nothing else.
 import type { FieldPath } from "../model/field-path.ts";
 import {
   compositeKey,
@@ -10,18 +10,17 @@ import {
 import type { ConfigSetProblem, SetOptions } from "./validate.ts";
 
 /**
- * The first rule of a configuration that a plain count does not decide, in steps; undefined when there is none. `reason`
- * ends the message: what the store can do.
+ * The first rule that a plain count does not decide, in steps: its place, and its path as the message; undefined when
+ * there is none.
  */
-export function* plainCountProblemSteps(
+export function* firstCellSteps(
   configs: readonly RateLimitConfigModel[],
   { checked }: Pick<SetOptions, "checked">,
-  reason: string,
 ): Generator<undefined, ConfigSetProblem | undefined> {
   for (const [config, { domain, descriptors }] of configs.entries()) {
     if (checked?.has(domain) === true) continue;
     const found = yield* findRule(descriptors, { path: ["descriptors"], fullKey: domain });
-    if (found !== undefined) return { config, path: found.path, message: `${found.fullKey}: ${reason}` };
+    if (found !== undefined) return { config, path: found.path, message: found.fullKey };
   }
   return undefined;
 }

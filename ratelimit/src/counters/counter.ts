@@ -69,8 +69,11 @@ export interface CountBatch {
 export interface Counter extends Part {
   /** The <err_type> of ratelimit.service.call.should_rate_limit that its failures count as. */
   readonly errorType: "redis_error" | "memcache_error" | "memory_error";
-  /** Why it has nothing but plain counts, for people who configure others; absent when it has cells, too. */
-  readonly cellsProblem?: string;
+  /**
+   * Why it counts nothing but plain counts, for people who configure others; undefined when it counts cells, too, or
+   * when nothing is known because the store does not answer. Absent where cells always work.
+   */
+  cellsProblem?(): Promise<string | undefined>;
   /** Counts the checks of the batch, and calls it back now or later. */
   count(batch: CountBatch): void;
   /**

@@ -29,7 +29,7 @@ type TraceContext = ReturnType<RunningTracing["active"]>;
 export class TracedCounter implements Counter {
   readonly name: string;
   readonly errorType: Counter["errorType"];
-  readonly cellsProblem?: string;
+  readonly cellsProblem?: () => Promise<string | undefined>;
   readonly read?: (batch: CountBatch) => void;
   readonly #counter: Counter;
   readonly #tracing: RunningTracing;
@@ -40,7 +40,8 @@ export class TracedCounter implements Counter {
   constructor(counter: Counter, tracing: RunningTracing, backend: TracedBackend) {
     this.name = counter.name;
     this.errorType = counter.errorType;
-    if (counter.cellsProblem !== undefined) this.cellsProblem = counter.cellsProblem;
+    if (counter.cellsProblem !== undefined)
+      this.cellsProblem = () => counter.cellsProblem?.() ?? Promise.resolve(undefined);
     this.#counter = counter;
     this.#tracing = tracing;
     this.#backend = backend;

@@ -11,7 +11,7 @@ import { parseRuleFile } from "@weir/limits/rule-file/rule-file";
 
 function setUp(
   options: { mergeDomains: boolean } = { mergeDomains: false },
-  cellsProblem?: string,
+  cellsProblem?: () => Promise<string>,
 ): {
   rules: ActiveRules;
   store: StatisticsStore;
@@ -51,7 +51,7 @@ const BUCKET =
 
 describe("ActiveRules", () => {
   it("apply() refuses what the store cannot count, names the rule, and keeps the set before", async () => {
-    const { rules } = setUp({ mergeDomains: false }, "memcached counts fixed windows");
+    const { rules } = setUp({ mergeDomains: false }, () => Promise.resolve("memcached counts fixed windows"));
     expect(await rules.apply([config("one.yaml", ONE)])).toBeUndefined();
     const error = await rules.apply([config("bucket.yaml", BUCKET)]);
     expect(error).toMatchObject({

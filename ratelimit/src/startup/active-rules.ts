@@ -3,7 +3,7 @@
 // which calls are decided by the rules before.
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { unchangedDomains } from "@weir/limits/rules/compile";
-import { plainCountProblemSteps } from "@weir/limits/validate/plain-counts";
+import { firstCellSteps } from "@weir/limits/validate/plain-counts";
 import { type ConfigSetProblem, type SetOptions, setProblemSteps } from "@weir/limits/validate/validate";
 
 import type { ConfigListener } from "../config/config-source.ts";
@@ -18,8 +18,8 @@ export interface ActiveRulesDeps {
   readonly store: StatisticsStore;
   readonly statistics: ServiceStatistics;
   readonly health: Health;
-  /** Why the store counts nothing but plain counts; undefined when it counts all. */
-  readonly cellsProblem?: string | undefined;
+  /** Why the store counts nothing but plain counts, if it does. Never rejects. */
+  readonly cellsProblem?: (() => Promise<string | undefined> | undefined) | undefined;
   /** Makes each set active in the workers too; resolves when all have loaded it. Never rejects. */
   readonly distribute?: ((configs: readonly RateLimitConfigModel[]) => Promise<void>) | undefined;
 }
@@ -87,7 +87,9 @@ export class ActiveRules implements ConfigListener {
   ): Promise<ConfigSetProblem | undefined> {
     const { cellsProblem } = this.#deps;
     if (cellsProblem === undefined) return undefined;
-    return await timeSlicedLoad(plainCountProblemSteps(configs, options, cellsProblem));
+    const found = await timeSlicedLoad(firstCellSteps(configs, options));
+    const problem = found && (await cellsProblem());
+    return problem === undefined ? undefined : found && { ...found, message: `${found.message}: ${problem}` };
   }
 
   reject(_error: ConfigError): void {

@@ -47,8 +47,6 @@ export interface MemcachedCounterDeps {
 export class MemcachedCounter implements Counter, CallOwner {
   readonly name = "memcached counters";
   readonly errorType = "memcache_error";
-  readonly cellsProblem =
-    "memcached counts one fixed window for each rule, with its rejected hits: sliding_window, token_bucket, rate_limits and count_rejected_hits: false need BACKEND_TYPE=kvstore (Redis) or memory";
   readonly #deps: MemcachedCounterDeps;
   readonly #options: MemcachedCounterOptions;
   readonly #statistics: MemcachedStatistics;
@@ -147,6 +145,12 @@ export class MemcachedCounter implements Counter, CallOwner {
     } finally {
       this.#isRefreshing = false;
     }
+  }
+
+  cellsProblem(): Promise<string> {
+    const needed = "sliding_window, token_bucket, rate_limits and count_rejected_hits: false";
+    const present = "memcached counts one fixed window for each rule, with its rejected hits";
+    return Promise.resolve(`${present}: ${needed} need BACKEND_TYPE=kvstore (Redis) or memory`);
   }
 
   count(batch: CountBatch): void {

@@ -4,6 +4,7 @@ import type { TurnEnd } from "@weir/common/turn/turn-end";
 import type { CountBatch, Counter } from "../counter.ts";
 import type { CreateDeployment, Deployment, DeploymentDeps } from "./deployment.ts";
 import type { RedisCounterOptions } from "./options.ts";
+import { probeScript } from "./script-probe.ts";
 
 /** Length of the windows that go to the per-second deployment. */
 const SECOND = 1;
@@ -75,6 +76,10 @@ class RedisCounter implements Counter {
   stop(): void {
     this.#perSecond?.close();
     this.#main.close();
+  }
+
+  cellsProblem(): Promise<string | undefined> {
+    return probeScript(this, this.#turn.nowMs());
   }
 
   count(batch: CountBatch): void {

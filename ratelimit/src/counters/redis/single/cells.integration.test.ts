@@ -99,6 +99,23 @@ describe("count() in a cell", () => {
     expect(lines.filter((line) => line.includes("Cannot read the time of the store"))).toHaveLength(1);
   });
 
+  it("cellsProblem() says which command the user of the store lacks, and nothing about a store that is away", async () => {
+    for (const [user, permission, reason] of [
+      ["unscripted", "-eval", /no permissions to run the 'eval' command/],
+      ["unset", "-set", /no permissions to run the 'set' command|can't run this command/],
+    ] as const) {
+      await redis.acl("SETUSER", user, "on", ">secret", "~*", "+@all", permission);
+      const { counter } = await counters.start(server.address, { server: { auth: new Secret(`${user}:secret`) } });
+      const problem = await counter.cellsProblem?.();
+      expect(problem).toMatch(reason);
+      expect(problem).toMatch(/^Redis refuses the script that counts this limit \(.*: allow its user \+eval/);
+    }
+    const { counter } = await counters.start(server.address);
+    expect(await counter.cellsProblem?.()).toBeUndefined();
+    await counter.stop?.();
+    expect(await counter.cellsProblem?.()).toBeUndefined();
+  });
+
   it("count() fails for a key that holds something else", async () => {
     const { counter } = await counters.start(server.address);
     await redis.set(`odd${MINUTE.keyEnd}`, "12");

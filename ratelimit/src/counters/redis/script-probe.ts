@@ -1,0 +1,67 @@
+// Finds out whether the user of the store may run the script of cells: a count in a cell of its own says so.
+import { type CellRule, TOKEN_BUCKET } from "@weir/limits/cell/cell";
+import type { CountBatch, CountedCheck, Counter } from "../counter.ts";
+import type { StoreError } from "../store-error.ts";
+
+/** The words of a store whose access control forbids a command, by itself or in a script (Redis 7.0 and later). */
+const FORBIDDEN = /no permissions to run|can't run this command/;
+
+const KEY = "weir_script_probe";
+
+/** A bucket that is whole again after a second, so that the key does not live for long. */
+const RULE: CellRule = {
+  limits: [
+    {
+      limit: { requestsPerUnit: 1, unit: 1, name: "" },
+      algorithm: TOKEN_BUCKET,
+      windowMs: 1000,
+      capacity: 1,
+      calendar: undefined,
+    },
+  ],
+  countsRejected: false,
+  wholeMs: 1000,
+  keyEnd: "_~b1",
+};
+
+/** Why the store refuses the script, by its own words; undefined when it runs it, or does not answer. */
+export async function probeScript(counter: Counter, nowMs: number): Promise<string | undefined> {
+  const probe = new Probe(nowMs);
+  counter.count(probe);
+  const error = await probe.answered;
+  if (error === undefined || !FORBIDDEN.test(error.message)) return undefined;
+  const remedy = "allow its user +eval, +evalsha, +get, +set and +time, or use fixed windows";
+  return `Redis refuses the script that counts this limit (${error.message}): ${remedy}`;
+}
+
+class Probe implements CountBatch {
+  readonly checks: readonly CountedCheck[];
+  readonly deadlineMs = undefined;
+  pending = 0;
+  readonly #answered = Promise.withResolvers<StoreError | undefined>();
+
+  constructor(nowMs: number) {
+    const cell = { rule: RULE, nowMs, settle: (): void => undefined };
+    // Windows of a second are those of the per-second store, if there is one.
+    this.checks = [1, 60].map((windowSeconds) => ({
+      key: `${KEY}${windowSeconds}${RULE.keyEnd}`,
+      windowStartSeconds: 0,
+      windowSeconds,
+      addend: 1,
+      after: 0,
+      cell,
+    }));
+  }
+
+  get answered(): Promise<StoreError | undefined> {
+    return this.#answered.promise;
+  }
+
+  counted(): void {
+    this.#answered.resolve(undefined);
+  }
+
+  failed(error: StoreError): void {
+    this.#answered.resolve(error);
+  }
+}
