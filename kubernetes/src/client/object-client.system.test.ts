@@ -2,6 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { eventually } from "@weir/harness/processes/eventually";
 import { type KubernetesCluster, startKubernetesCluster } from "@weir/harness/kubernetes/kubernetes-cluster";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -108,12 +109,14 @@ describe("ObjectClient", () => {
       { ...byTest, subresource: "status" },
       signal,
     );
-    const whenFull = objects.create(CONFIG_MAPS, inFull, {}, signal);
-    await expect(whenFull).rejects.toMatchObject({
-      kind: "refused",
-      reason: expect.stringMatching(
-        /^a quota of the namespace does not allow it; the server says .*exceeded/,
-      ) as string,
+    // Until the server has seen that status, it says that it is unknown.
+    await eventually("the quota is exceeded", async () => {
+      await expect(objects.create(CONFIG_MAPS, inFull, {}, signal)).rejects.toMatchObject({
+        kind: "refused",
+        reason: expect.stringMatching(
+          /^a quota of the namespace does not allow it; the server says .*exceeded/,
+        ) as string,
+      });
     });
     const pod = { ...configMap("pod", {}), kind: "Pod", spec: { containers: [{ name: "a", image: "a" }] } };
     await expect(objects.create(PODS, pod, {}, signal)).rejects.toMatchObject({
