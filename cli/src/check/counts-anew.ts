@@ -3,6 +3,7 @@
 import { limitText } from "@weir/limits/explain/limit-text";
 import type { FieldPath } from "@weir/limits/model/field-path";
 import {
+  DEFAULT_ALGORITHM,
   compositeKey,
   type DescriptorModel,
   isPlainCount,
@@ -74,7 +75,7 @@ function countingRules({
 
 /** Equal texts: counts go on. Numbers of requests, bursts and names change no counter. */
 function countingOf(limits: readonly RateLimitModel[]): string {
-  const each = limits.map(({ unit, unitMultiplier = 1, algorithm = "fixed_window", timeZone, monthDay = 1 }) => {
+  const each = limits.map(({ unit, unitMultiplier = 1, algorithm = DEFAULT_ALGORITHM, timeZone, monthDay = 1 }) => {
     const parsed = parseUnit(unit);
     const seconds = parsed === undefined ? 0 : UNIT_SECONDS[parsed] * unitMultiplier;
     return timeZone === undefined ? [algorithm, seconds] : [timeZone, seconds, monthDay];

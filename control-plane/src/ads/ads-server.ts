@@ -40,7 +40,8 @@ import { createAdsListener } from "./connection-listener.ts";
 import { OpenStreams, type StreamBounds, streamIdentity } from "./open-streams.ts";
 import { PodCall } from "./pod-call.ts";
 import { identityOf } from "./stream/node-identity.ts";
-import { isRateLimitConfig, type PodChannel, PodStream, type StreamKind } from "./stream/pod-stream.ts";
+import { type PodChannel, PodStream } from "./stream/pod-stream.ts";
+import { isRateLimitConfig, type StreamKind } from "./stream/request-violation.ts";
 import { SendSemaphore } from "./stream/send-semaphore.ts";
 
 /** Shortest time between two warnings of the same kind, in milliseconds: clients cause them. */

@@ -13,7 +13,8 @@ import {
 } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 
 import type { CallRefusal } from "./ads-security.ts";
-import type { PodChannel, PodStream, StreamKind } from "./stream/pod-stream.ts";
+import type { PodChannel, PodStream } from "./stream/pod-stream.ts";
+import type { StreamKind } from "./stream/request-violation.ts";
 import type { PodRequest } from "./stream/variant.ts";
 
 /** How long a client may take to read why its stream ends, in milliseconds; then the stream is reset. */

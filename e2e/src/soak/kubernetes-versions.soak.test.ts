@@ -8,9 +8,9 @@ import { pathAt } from "@weir/crds/rate-limit-config/api-server/server-messages.
 import {
   REFUSED,
   REFUSED_AT_EVERY_LEVEL,
-  REFUSED_LIMITS,
   REFUSED_OBJECTS,
 } from "@weir/crds/rate-limit-config/api-server/server-refused.suite";
+import { REFUSED_LIMITS } from "@weir/crds/rate-limit-config/api-server/server-refused-limits.suite";
 import {
   ACCEPTED_SERVICES,
   REFUSED_SERVICES,

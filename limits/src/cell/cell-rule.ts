@@ -1,5 +1,5 @@
 // The cell of a rule, from its limits as they are configured.
-import { isPlainCount, type RateLimitModel } from "../model/model.ts";
+import { DEFAULT_ALGORITHM, isPlainCount, type RateLimitModel } from "../model/model.ts";
 import type { RuleLimit } from "../model/rule-limit.ts";
 import type { CalendarWindows } from "../window/calendar.ts";
 import { type CellLimit, type CellRule, FIXED_WINDOW, SLIDING_WINDOW, TOKEN_BUCKET } from "./cell.ts";
@@ -57,7 +57,7 @@ function shapeOf({ model, windowSeconds }: CompiledLimit): string {
   return `${letter}${unitMultiplier}${unit.toLowerCase()}${monthDay ?? ""}@${timeZone}`;
 }
 
-function algorithmOf({ algorithm = "fixed_window" }: RateLimitModel) {
+function algorithmOf({ algorithm = DEFAULT_ALGORITHM }: RateLimitModel) {
   const known = Object.entries(ALGORITHMS).find(([name]) => name === algorithm)?.[1];
   if (known === undefined) throw new Error(`A limit reached the compiler with the algorithm '${algorithm}'`);
   return known;

@@ -1,4 +1,4 @@
-// Limits that a plain count cannot express: sliding windows, token buckets, several limits at once, and
+// Limits that a plain count cannot express: sliding windows, token buckets, several limits of a rule, and
 // windows that do not count what they reject. All limits of a rule are in one cell for each set of values,
 // so that they are decided together. This is the arithmetic of the memory counters; the script of the Redis
 // counters is the same, in the same order of operations.
@@ -52,19 +52,16 @@ export type CellState = number[];
 /** Numbers of a limit in a state. */
 export const CELL_NUMBERS = 3;
 
-/** Most limits of a cell. */
-export const CELL_LIMITS_MAX = 8;
-
 /** The state of a cell that does not exist. */
 export function emptyCell({ limits }: CellRule): CellState {
   return new Array<number>(limits.length * CELL_NUMBERS).fill(0);
 }
 
 /** Hits that do not fit by so little do: sums of fractions are not exact. */
-const TOLERANCE = 1e-6;
+export const TOLERANCE = 1e-6;
 
 /** How far clocks of several pods may differ, in milliseconds: a state that is further ahead was wrong. */
-const SKEW_MAX_MS = 60_000;
+export const SKEW_MAX_MS = 60_000;
 
 /**
  * Counts so many equal calls one after another, and returns how many of them pass. Hits of 0 ask whether one

@@ -57,6 +57,6 @@ function ruleOf([first, ...others]: readonly CompiledLimit[], countRejectedHits:
   if (first === undefined) throw new Error("A rule must have a limit");
   const rule = cellRuleOf([{ ...first, model: { ...first.model, countRejectedHits } }, ...others]);
   if (rule !== undefined) return rule;
-  // A plain count: a single bucket stands in its place.
+  // A plain count has no cell: a bucket has.
   return ruleOf([{ ...first, model: { ...first.model, algorithm: "token_bucket" } }, ...others], countRejectedHits);
 }

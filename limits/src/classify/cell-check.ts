@@ -10,6 +10,7 @@ import {
   wholeHits,
 } from "../cell/cell.ts";
 import type { RuleLimit } from "../model/rule-limit.ts";
+import { WINDOW_MAX_SECONDS } from "../model/unit.ts";
 import { type CellPart, type CountedMatch, type HitCounts, LimitedCheck } from "./check.ts";
 import { nearThreshold } from "./near-threshold.ts";
 import { OK, OVER_LIMIT } from "./status.ts";
@@ -17,10 +18,7 @@ import { OK, OVER_LIMIT } from "./status.ts";
 /** Of sums of fractions, in hits and in seconds: what is due at a whole second is not due one later. */
 const ROUNDING = 1e-6;
 
-/** Longest reset, in seconds: ten years, also for a bucket that never leaks. */
-const RESET_MAX_SECONDS = 315_360_000;
-
-/** A descriptor to count in a cell: the store calls `settle`, then `classifyCell` writes the status. */
+/** A descriptor to count in a cell: the store calls `settle`, then `classify` writes the status. */
 export class CellCheck extends LimitedCheck implements CellPart {
   nowMs: number;
   #state: CellState = [];
@@ -136,6 +134,7 @@ export class CellCheck extends LimitedCheck implements CellPart {
   }
 }
 
+/** At least 1, and no longer than the longest window, also for a bucket that never leaks. */
 function wholeSeconds(ms: number): number {
-  return Math.max(1, Math.ceil(Math.min(ms / 1000, RESET_MAX_SECONDS) - ROUNDING));
+  return Math.max(1, Math.ceil(Math.min(ms / 1000, WINDOW_MAX_SECONDS) - ROUNDING));
 }

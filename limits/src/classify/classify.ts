@@ -16,7 +16,7 @@ const BEYOND = Number.POSITIVE_INFINITY;
  */
 export function classify(check: LimitedCheck, nearLimitRatio: number, nowSeconds: number): boolean {
   const { rule, attachment: counts } = check.match;
-  if (rule.cell !== undefined && check.cell !== undefined) return check.cell.classify(nearLimitRatio);
+  if (check.cell !== undefined) return check.cell.classify(nearLimitRatio);
   const limit = rule.limit.requestsPerUnit;
   const { hits, after } = check;
   // Hits that were withheld from the store are subtracted from its count too.

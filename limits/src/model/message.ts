@@ -11,7 +11,13 @@ import type {
   RateLimitPolicy,
   RateLimitPolicySchema,
 } from "@weir/proto/generated/ratelimit/config/ratelimit/v3/rls_conf_pb";
-import { type DescriptorModel, type RateLimitConfigModel, type RateLimitModel, windowFieldsOf } from "./model.ts";
+import {
+  DEFAULT_ALGORITHM,
+  type DescriptorModel,
+  type RateLimitConfigModel,
+  type RateLimitModel,
+  windowFieldsOf,
+} from "./model.ts";
 import { parseUnit, UNIT_NUMBERS, unitOfNumber } from "./unit.ts";
 
 const UNKNOWN_UNIT = 0;
@@ -98,7 +104,7 @@ function policyOfLimit(limit: RateLimitModel): MessageInitShape<typeof RateLimit
 function isExtended({ unitMultiplier = 1, algorithm, countRejectedHits, timeZone }: RateLimitModel): boolean {
   return (
     unitMultiplier !== 1 ||
-    (algorithm ?? "fixed_window") !== "fixed_window" ||
+    (algorithm ?? DEFAULT_ALGORITHM) !== DEFAULT_ALGORITHM ||
     countRejectedHits === false ||
     timeZone !== undefined
   );

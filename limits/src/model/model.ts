@@ -83,6 +83,15 @@ export function compositeKey(descriptor: { readonly key: string; readonly value:
   return descriptor.value === "" ? descriptor.key : `${descriptor.key}_${descriptor.value}`;
 }
 
+/** Ways to count, as configurations write them. */
+export const ALGORITHMS = ["fixed_window", "sliding_window", "token_bucket"] as const;
+
+/** What counts where nothing is written. */
+export const DEFAULT_ALGORITHM = ALGORITHMS[0];
+
+/** Most limits of a list. */
+export const LIMITS_MAX = 8;
+
 /** The limits of a rule: none, one or several. */
 export function limitsOf({ rateLimit, rateLimits }: DescriptorModel): readonly RateLimitModel[] {
   return rateLimits ?? (rateLimit === undefined ? [] : [rateLimit]);
@@ -92,6 +101,8 @@ export function limitsOf({ rateLimit, rateLimits }: DescriptorModel): readonly R
 export function isPlainCount([limit, ...others]: readonly RateLimitModel[]): boolean {
   if (limit === undefined) return true;
   return (
-    others.length === 0 && (limit.algorithm ?? "fixed_window") === "fixed_window" && limit.countRejectedHits !== false
+    others.length === 0 &&
+    (limit.algorithm ?? DEFAULT_ALGORITHM) === DEFAULT_ALGORITHM &&
+    limit.countRejectedHits !== false
   );
 }

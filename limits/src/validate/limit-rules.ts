@@ -1,17 +1,18 @@
 // Validates the limits of one rule. Fields that envoyproxy/ratelimit has come first, in its words and order.
 import type { FieldPath } from "../model/field-path.ts";
-import { type DescriptorModel, type RateLimitModel, WINDOW_FIELDS } from "../model/model.ts";
+import {
+  ALGORITHMS,
+  DEFAULT_ALGORITHM,
+  type DescriptorModel,
+  LIMITS_MAX,
+  type RateLimitModel,
+  WINDOW_FIELDS,
+} from "../model/model.ts";
 import { parseUnit, UNIT_SECONDS, WINDOW_MAX_SECONDS, windowSecondsOf } from "../model/unit.ts";
 import type { Unit } from "../model/unit.ts";
 
-/** Ways to count, as configurations write them. */
-const ALGORITHMS: readonly string[] = ["fixed_window", "sliding_window", "token_bucket"];
-
-const DEFAULT_ALGORITHM = "fixed_window";
-
-/** Number of limits in a list. */
+/** Fewest limits in a list. */
 const LIMITS_MIN = 2;
-const LIMITS_MAX = 8;
 
 /** Largest capacity of a token bucket: the largest number in the 32 bits on the wire. */
 const BURST_MAX = 4_294_967_295;
@@ -86,7 +87,7 @@ function checkMultiplier({ unit: text, unitMultiplier }: RateLimitModel, report:
 }
 
 function checkAlgorithm({ algorithm, burst }: RateLimitModel, report: Report): void {
-  if (algorithm !== undefined && !ALGORITHMS.includes(algorithm))
+  if (algorithm !== undefined && !ALGORITHMS.some((known) => known === algorithm))
     report(["algorithm"], `invalid algorithm '${algorithm}': must be fixed_window, sliding_window or token_bucket`);
   if (burst === undefined) return;
   if (algorithm !== "token_bucket")

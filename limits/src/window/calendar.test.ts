@@ -112,7 +112,7 @@ describe("calendarWindowsOf()", () => {
   });
 });
 
-/** Compares the window at a moment, and those around it, with the reference. */
+/** Compares the window at a moment, the one before and the one after, with what Intl says. */
 function expectWindow(each: CalendarOptions, now: number): void {
   const windows = new CalendarWindows(each);
   const window = windows.at(now);

@@ -11,7 +11,8 @@ import type { Publisher } from "../../snapshot/publisher.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { type Log, silentLog } from "@weir/common/log/log";
 import type { HeartbeatOptions } from "./heartbeat.ts";
-import { type PodChannel, PodStream, type StreamKind } from "./pod-stream.ts";
+import { type PodChannel, PodStream } from "./pod-stream.ts";
+import type { StreamKind } from "./request-violation.ts";
 import { SendSemaphore } from "./send-semaphore.ts";
 
 /** What streams have their snapshots from. */

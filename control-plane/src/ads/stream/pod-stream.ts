@@ -4,7 +4,6 @@ import type { Log } from "@weir/common/log/log";
 import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import { timerDelayMs } from "@weir/common/timers/timer-delay";
 import { HEARTBEAT_FEATURE, HEARTBEAT_TYPE_URL } from "@weir/proto/grpc/heartbeat";
-import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
 import { PodRevisions } from "../../pods/pod-revisions.ts";
 import type { PodRegistry, PodReport } from "../../pods/pod-registry.ts";
@@ -14,12 +13,10 @@ import type { Snapshot } from "../../snapshot/snapshot.ts";
 import { Heartbeat, type HeartbeatOptions } from "./heartbeat.ts";
 import { identityOf, isProbe, type PodIdentity, podName } from "./node-identity.ts";
 import { DeltaVariant } from "./delta.ts";
+import { isRateLimitConfig, type StreamKind, violationOf } from "./request-violation.ts";
 import type { SendPermit, SendSemaphore } from "./send-semaphore.ts";
 import { SotwVariant } from "./sotw.ts";
-import { type DueResponse, type Meaning, namesIn, type PodRequest, type Variant } from "./variant.ts";
-
-/** Most names that one request may list; pods list none. */
-const NAMES_MAX = 10_000;
+import type { DueResponse, Meaning, PodRequest, Variant } from "./variant.ts";
 
 /** Shortest time between two lines about answers of a pod of one kind, in milliseconds. */
 const ANSWER_INTERVAL_MS = 1000;
@@ -48,12 +45,6 @@ export interface PodStreamDeps {
   readonly log: Log;
 }
 
-/**
- * `aggregated`: requests name their type, and may name others than ours; `single-type`: ours is
- * meant when none is named, and no other can be; `delta`: aggregated, in the incremental variant.
- */
-export type StreamKind = "aggregated" | "single-type" | "delta";
-
 /** How a stream was opened. */
 export interface PodStreamOptions {
   /** Those of the client certificate; undefined: the node names them. */
@@ -63,11 +54,6 @@ export interface PodStreamOptions {
   readonly kind: StreamKind;
   readonly snapshotMaxBytes: number;
   readonly heartbeat?: HeartbeatOptions | undefined;
-}
-
-/** Whether a request where only our type can be meant asks for it: it need not name it. */
-export function isRateLimitConfig(typeUrl: string): boolean {
-  return typeUrl === "" || typeUrl === RATE_LIMIT_CONFIG_TYPE_URL;
 }
 
 /** A pod is known from the first request on. */
@@ -292,14 +278,4 @@ export class PodStream {
 /** Each published version has a key, so that the first answer to it is logged; all others have one. */
 function answerKey(kind: "ACK" | "NACK", { version, earlierRevisions }: Snapshot): string {
   return earlierRevisions.size === 0 ? `${kind} ${version}` : kind;
-}
-
-function violationOf(request: PodRequest, kind: StreamKind): string | undefined {
-  const { typeUrl } = request;
-  const names = namesIn(request);
-  if (typeUrl === "" && kind !== "single-type") return "type_url is missing: it is required on an aggregated stream";
-  if (kind === "single-type" && !isRateLimitConfig(typeUrl))
-    return `type_url must be ${RATE_LIMIT_CONFIG_TYPE_URL} or missing on this stream`;
-  if (names > NAMES_MAX) return `resource_names holds ${names} names, at most ${NAMES_MAX} are allowed`;
-  return undefined;
 }

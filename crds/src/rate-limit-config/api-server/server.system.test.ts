@@ -13,7 +13,8 @@ import { DIFFERENT } from "./server-different.suite.ts";
 import { applyRefusalBy, shortRefusalBy } from "./server-dry-run.suite.ts";
 import { NULLS } from "./server-nulls.suite.ts";
 import { pathAt } from "./server-messages.suite.ts";
-import { REFUSED, REFUSED_AT_EVERY_LEVEL, REFUSED_LIMITS, REFUSED_OBJECTS } from "./server-refused.suite.ts";
+import { REFUSED, REFUSED_AT_EVERY_LEVEL, REFUSED_OBJECTS } from "./server-refused.suite.ts";
+import { REFUSED_LIMITS } from "./server-refused-limits.suite.ts";
 
 const CRD = readFileSync(new URL("../../../crds/ratelimitconfigs.yaml", import.meta.url), "utf8");
 const CRD_NAME = "crd/ratelimitconfigs.ratelimit.weir.dev";

@@ -1,6 +1,6 @@
 // The schema of the limit inside a rule of the custom resource. The validator of @weir/limits repeats its rules on fields
 // that need each other.
-import { WINDOW_FIELDS } from "@weir/limits/model/model";
+import { ALGORITHMS, WINDOW_FIELDS } from "@weir/limits/model/model";
 import { UNIT_SECONDS, WINDOW_MAX_SECONDS } from "@weir/limits/model/unit";
 import * as z from "zod";
 
@@ -136,7 +136,7 @@ const windowFields = {
     example: 5,
   }),
   algorithm: z
-    .enum(["fixed_window", "sliding_window", "token_bucket"])
+    .enum(ALGORITHMS)
     .optional()
     .describe(
       "How requests are counted: anew in each window, with a share of the window before, or in a bucket that leaks requestsPerUnit in a window. Absent: fixed_window.",

@@ -100,8 +100,12 @@ export class CellTables {
     const generations = byBits.getOrInsertComputed(bits, () => new Generations(2 ** bits * 1000, state.length));
     generations.moveTo(nowMs);
     const { young } = generations;
-    if (young.find(key) === 0 && !(hasRoom && young.insert(key, 0))) return false;
-    young.write(young.find(key), state);
+    let place = young.find(key);
+    if (place === 0) {
+      if (!(hasRoom && young.insert(key, 0))) return false;
+      place = young.find(key);
+    }
+    young.write(place, state);
     return true;
   }
 }

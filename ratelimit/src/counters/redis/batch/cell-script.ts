@@ -1,7 +1,18 @@
 // The script that counts in a cell of Redis: all limits of a rule for one set of values are one key, so that no
 // slot of a cluster separates them. The arithmetic is that of limits/cell, in the same order of operations.
 import { createHash } from "node:crypto";
-import { CELL_LIMITS_MAX, CELL_NUMBERS, type CellRule, cellWindowStartMs, FIXED_WINDOW } from "@weir/limits/cell/cell";
+import {
+  CELL_NUMBERS,
+  type CellRule,
+  cellWindowStartMs,
+  FIXED_WINDOW,
+  SKEW_MAX_MS,
+  SLIDING_WINDOW,
+  TOKEN_BUCKET,
+  TOLERANCE,
+} from "@weir/limits/cell/cell";
+import { LIMITS_MAX } from "@weir/limits/model/model";
+import { WINDOW_MAX_SECONDS } from "@weir/limits/model/unit";
 import { numberArgument, textArgument } from "../connection/command-buffer.ts";
 
 /**
@@ -29,18 +40,18 @@ for i=0,limits-1 do
  local start=now-now%window
  if ARGV[a+4]~='' then start=ARGV[a+4]+0 end
  local time,used,before=s[k] or 0,s[k+1] or 0,s[k+2] or 0
- if time>now+60000+2*window then time,used,before=start,0,0 end
- if kind=='2' then
+ if time>now+${SKEW_MAX_MS}+2*window then time,used,before=start,0,0 end
+ if kind=='${TOKEN_BUCKET}' then
   if time<now then used=math.max(0,used-(now-time)*requests/window) time=now end
  elseif time<start then
-  before=kind=='1' and time==start-window and used or 0
+  before=kind=='${SLIDING_WINDOW}' and time==start-window and used or 0
   used,time=0,start
  end
- if kind=='1' then room=room-before*((window-math.max(0,now-time))/window) end
+ if kind=='${SLIDING_WINDOW}' then room=room-before*((window-math.max(0,now-time))/window) end
  room=room-used
  s[k],s[k+1],s[k+2]=time,used,before
- if hits>0 then passing=math.min(passing,math.floor((room+1e-6)/hits))
- elseif hits==0 and room<1-1e-6 then passing=0 end
+ if hits>0 then passing=math.min(passing,math.floor((room+${TOLERANCE})/hits))
+ elseif hits==0 and room<1-${TOLERANCE} then passing=0 end
 end
 passing=math.max(0,passing)
 local added=hits*((ARGV[5]=='1' or hits<0) and calls or passing)
@@ -55,12 +66,12 @@ for i=0,limits-1 do
  s[k+1]=math.max(0,sum)
  if sum<0 then s[k+2]=math.max(0,s[k+2]+sum) end
  local whole=s[k]+window-now
- if kind=='1' then whole=whole+window end
- if kind=='2' then whole=s[k+1]*window/math.max(1,requests) end
+ if kind=='${SLIDING_WINDOW}' then whole=whole+window end
+ if kind=='${TOKEN_BUCKET}' then whole=s[k+1]*window/math.max(1,requests) end
  rest=math.max(rest,whole)
 end
 local packed=struct.pack(ARGV[7],unpack(s,1,limits*${CELL_NUMBERS}))
-redis.call('SET',KEYS[1],packed,'EX',math.floor(math.min(rest/1000,315360000)+ARGV[6]))
+redis.call('SET',KEYS[1],packed,'EX',math.floor(math.min(rest/1000,${WINDOW_MAX_SECONDS})+ARGV[6]))
 return struct.pack('<dd',passing,taken)..packed`.trim();
 
 const DIGEST = createHash("sha1").update(SCRIPT).digest("hex");
@@ -139,7 +150,7 @@ export interface CellAnswer {
 }
 
 /** Memory in which the numbers of an answer are read. */
-const BYTES = Buffer.alloc(8 * (2 + CELL_LIMITS_MAX * CELL_NUMBERS));
+const BYTES = Buffer.alloc(8 * (2 + LIMITS_MAX * CELL_NUMBERS));
 const NUMBERS = new Float64Array(BYTES.buffer, BYTES.byteOffset);
 
 /** The answer, from a text with a character for each byte; undefined when it is none of such a rule. */

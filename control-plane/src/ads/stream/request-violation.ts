@@ -1,0 +1,28 @@
+// What breaks the rules of a stream: such a request ends it.
+import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
+import { namesIn, type PodRequest } from "./variant.ts";
+
+/** Most names that one request may list; pods list none. */
+const NAMES_MAX = 10_000;
+
+/**
+ * `aggregated`: requests name their type, and may name others than ours; `single-type`: ours is
+ * meant when none is named, and no other can be; `delta`: aggregated, in the incremental variant.
+ */
+export type StreamKind = "aggregated" | "single-type" | "delta";
+
+/** Whether a request where only our type can be meant asks for it: it need not name it. */
+export function isRateLimitConfig(typeUrl: string): boolean {
+  return typeUrl === "" || typeUrl === RATE_LIMIT_CONFIG_TYPE_URL;
+}
+
+/** What is wrong with a request, for the status that ends its stream; undefined when it may be answered. */
+export function violationOf(request: PodRequest, kind: StreamKind): string | undefined {
+  const { typeUrl } = request;
+  const names = namesIn(request);
+  if (typeUrl === "" && kind !== "single-type") return "type_url is missing: it is required on an aggregated stream";
+  if (kind === "single-type" && !isRateLimitConfig(typeUrl))
+    return `type_url must be ${RATE_LIMIT_CONFIG_TYPE_URL} or missing on this stream`;
+  if (names > NAMES_MAX) return `resource_names holds ${names} names, at most ${NAMES_MAX} are allowed`;
+  return undefined;
+}
