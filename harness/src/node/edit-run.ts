@@ -1,5 +1,5 @@
-// Edits limits in a row while parts of Weir are disturbed, and asks every ready pod as soon as an edit is Ready: none may
-// enforce an older one.
+// Edits limits in a row while parts of Weir are disturbed, and asks every pod that was ready before as soon as an edit is
+// Ready: none may enforce an older one.
 import { eventually } from "../processes/eventually.ts";
 import { PodClient } from "../weir/pod.ts";
 import type { NodePod } from "./node-access.ts";
@@ -68,13 +68,19 @@ export async function editDuring(
   const disturbing = disturb();
   // Read below; an edit that fails first must not leave it unhandled.
   disturbing.catch(() => undefined);
+  const readyPods = async (): Promise<readonly NodePod[]> =>
+    (await product.rateLimitPods()).filter(({ isReady }) => isReady);
+  let before = await readyPods();
   while (!state.isOver) {
     const expected = await eventually("an edit to be Ready", edit, EDIT_TIMEOUT_MS);
     report.edits += 1;
     const context = { expected, during: state.during, readyMs: performance.now() };
-    const pods = (await product.rateLimitPods()).filter(({ isReady }) => isReady);
+    const pods = await readyPods();
+    // A pod that becomes ready just after the edit did, such as one that was stopped, takes a moment to lack nothing.
+    const asked = pods.filter(({ name }) => before.some((pod) => pod.name === name));
     // Not awaited: a pod that is stopped answers when it continues.
-    for (const pod of pods) questions.push(ask(product, pod, context, report));
+    for (const pod of asked) questions.push(ask(product, pod, context, report));
+    before = pods;
   }
   await disturbing;
   await Promise.all(questions);
