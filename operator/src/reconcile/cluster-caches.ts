@@ -15,18 +15,6 @@ import {
 import { ObjectCache, type ObjectListener, type ObjectLookup } from "./object-cache.ts";
 import type { ObjectKey } from "./reconciler.ts";
 
-/**
- * Longest wait until an optional kind is looked for again that the cluster does not know, or that may not
- * be read, in milliseconds: most clusters without it never get it.
- */
-const OPTIONAL_SLOW_MS = 5 * 60_000;
-
-/** How long to wait after failures. */
-export interface CachesPace extends ReflectorPace {
-  /** A shorter wait until an optional kind is looked for again, for tests, in milliseconds. */
-  readonly optionalSlowMs?: number;
-}
-
 /** Which objects of a kind are followed. */
 export interface FollowOptions {
   /** The namespaces; undefined: all, or the kind has none. */
@@ -58,14 +46,14 @@ interface Followed {
 export class ClusterCaches implements Part {
   readonly name = "caches of the cluster";
   readonly #deps: ClusterCachesDeps;
-  readonly #pace: CachesPace;
+  readonly #pace: ReflectorPace;
   readonly #problems: ProblemLog;
   readonly #followed: Followed[] = [];
   readonly #required: ReflectorRun[] = [];
   readonly #optional: ReflectorRun[] = [];
   #isStopped = false;
 
-  constructor(deps: ClusterCachesDeps, pace: CachesPace) {
+  constructor(deps: ClusterCachesDeps, pace: ReflectorPace) {
     this.#deps = deps;
     this.#pace = pace;
     this.#problems = new ProblemLog(deps.log, () => this.notSynced() === undefined);
@@ -110,7 +98,6 @@ export class ClusterCaches implements Part {
   #run({ resource, cache, isOptional }: Followed): ReflectorRun {
     const { client, log, clock, random } = this.#deps;
     const what = describeResource(resource);
-    const { optionalSlowMs = OPTIONAL_SLOW_MS } = this.#pace;
     const optional: ReflectorDeps["problems"] = {
       failed: (_, failure) => log.debug("Cannot follow an optional kind", { resource: what, error: failure }),
       following: () => log.debug("Following an optional kind", { resource: what }),
@@ -131,7 +118,7 @@ export class ClusterCaches implements Part {
         },
       },
       resource,
-      isOptional ? { ...this.#pace, slowMs: optionalSlowMs } : this.#pace,
+      this.#pace,
     );
   }
 }
