@@ -139,11 +139,13 @@ async function nextWindow(window: number, windowOf: () => number): Promise<numbe
   });
 }
 
-/** An upstream that reports as many tokens as the request asks for. */
+/** An upstream that reports as many tokens as the request asks for, in a header and in its body. */
 async function startModel(): Promise<Server> {
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const tokens = request.headers["x-respond-tokens"];
-    response.writeHead(200, tokens === undefined ? {} : { "x-tokens-used": tokens }).end("ok\n");
+    response.setHeader("content-type", "application/json");
+    if (tokens !== undefined) response.setHeader("x-tokens-used", tokens);
+    response.end(JSON.stringify({ usage: { total_tokens: Number(tokens ?? 0) } }));
     request.resume();
   });
   await once(server.listen(0, STACK_HOST), "listening");
