@@ -15,7 +15,7 @@ import { cellRuleOf, type CompiledLimit } from "../cell/cell-rule.ts";
 import { DomainRules } from "./domain-rules.ts";
 import { createLevel, type Level, type RuleNode } from "./level.ts";
 import { dumpConfig } from "./dump.ts";
-import { limitPaths, matchOf } from "./limit-paths.ts";
+import { limitNames, limitPaths, matchOf } from "./limit-paths.ts";
 import type { Attach, Rule } from "./rule.ts";
 import { compileWildcard } from "./wildcard.ts";
 
@@ -102,7 +102,9 @@ function* compileLevel<Attachment>(
   const attachments: (readonly Attachment[])[] = [];
   for (const descriptor of descriptors) {
     const path = `${parent.path}.${compositeKey(descriptor)}`;
-    attachments.push(limitPaths(path, limitsOf(descriptor)).map((each) => attach.rule(each)));
+    const limits = limitsOf(descriptor);
+    const names = limitNames(limits);
+    attachments.push(limitPaths(path, limits).map((each, index) => attach.rule(each, names[index])));
     yield;
   }
   const nodes: RuleNode<Attachment>[] = [];

@@ -6,6 +6,11 @@ export function limitPaths(path: string, limits: readonly { readonly name: strin
   return limits.length > 1 ? limits.map(({ name }) => `${path}.${name}`) : limits.map(() => path);
 }
 
+/** The name of each of several limits, by which their counters differ; undefined for one. */
+export function limitNames(limits: readonly { readonly name: string }[]): readonly (string | undefined)[] {
+  return limits.map(({ name }) => (limits.length > 1 ? name : undefined));
+}
+
 /** The paths of the limits of a rule, under which `Attach` made something for each. */
 export function pathsOf(rule: Rule): readonly string[] {
   return limitPaths(rule.path, limitsOf(rule));
@@ -17,8 +22,11 @@ export function attachDynamic<Attachment>(
   statisticsKey: string,
   attach: Attach<Attachment>,
 ): readonly Attachment[] {
-  const paths = pathsOf(rule);
-  return limitPaths(statisticsKey, limitsOf(rule)).map((key, index) => attach.dynamic(key, paths[index] ?? rule.path));
+  const limits = limitsOf(rule);
+  const [paths, names] = [limitPaths(rule.path, limits), limitNames(limits)];
+  return limitPaths(statisticsKey, limits).map((key, index) =>
+    attach.dynamic(key, paths[index] ?? rule.path, names[index]),
+  );
 }
 
 /** A match with its attachments, one for each limit of the rule. */

@@ -64,11 +64,11 @@ export interface RuleMatch<Attachment> {
 
 /** Makes the object that the caller of `compileRules` keeps with each match, such as its counters. */
 export interface Attach<Attachment> {
-  /** Called once for each rule with a limit, while it is compiled. */
-  rule(path: string): Attachment;
+  /** Called once for each limit of a rule, while it is compiled; with the name of the limit, in which the path ends, if there are several. */
+  rule(path: string, limit?: string): Attachment;
   /**
    * Called for each match whose statistics key may contain request values. `path` is the path of
-   * its rule.
+   * its rule; both end in the name of the limit if the rule has several.
    */
-  dynamic(statisticsKey: string, path: string): Attachment;
+  dynamic(statisticsKey: string, path: string, limit?: string): Attachment;
 }

@@ -33,6 +33,21 @@ describe("compileCountedRules()", () => {
     );
   });
 
+  it("compileCountedRules() makes counters with the name of each of several limits, also under keys of requests", () => {
+    const statistics = new StatisticsStore({ maxDynamicKeys: 10 });
+    const limits = [limit(5, "second", { name: "burst" }), limit(100, "minute", { name: "steady" })];
+    const rules = compileCountedRules(
+      [configuration("d", [descriptor({ key: "k", rateLimits: limits, detailedMetric: true })])],
+      statistics,
+    );
+    const { attachments } = rules.domain("d")!.match(entries("k=first"))!;
+    expect(attachments?.map(({ prefix, limit: name, isDynamic }) => [prefix, name, isDynamic])).toEqual([
+      ["ratelimit.service.rate_limit.d.k_first.burst", "burst", true],
+      ["ratelimit.service.rate_limit.d.k_first.steady", "steady", true],
+    ]);
+    expect(statistics.rule("d.k.burst").limit).toBe("burst");
+  });
+
   it("compileCountedRules() keeps the counters of unchanged keys when it is called again", () => {
     const statistics = new StatisticsStore({ maxDynamicKeys: 10 });
     const first = compileCountedRules([CONFIGURATION_B], statistics).domain("test-domain")?.match(entries("key3=a"));

@@ -28,8 +28,9 @@ export function countedRulesSteps(
   before?: CountedRules,
 ): Generator<undefined, CountedRules> {
   const attach = {
-    rule: (path: string) => statistics.rule(path),
-    dynamic: (key: string, path: string) => statistics.dynamicRule(key) ?? statistics.rule(path),
+    rule: (path: string, limit?: string) => statistics.rule(path, limit),
+    dynamic: (key: string, path: string, limit?: string) =>
+      statistics.dynamicRule(key, limit) ?? statistics.rule(path, limit),
   };
   return compileSteps(configs, attach, before);
 }

@@ -11,7 +11,7 @@ export const RULE_STATISTICS = [
   { name: "total_negative_hits", field: "totalNegativeHits" },
 ] as const;
 
-/** The counters of a rule. Add with `+=` only. */
+/** The counters of a rule, or of one of its limits if it has several. Add with `+=` only. */
 export class RuleStatistics {
   /**
    * `ratelimit.service.rate_limit.<key>`, cleaned; RULE_STATISTICS has the last part of each name.
@@ -19,6 +19,8 @@ export class RuleStatistics {
   readonly prefix: string;
   /** Whether the prefix contains request values. */
   readonly isDynamic: boolean;
+  /** The name of the limit, in which the prefix ends; undefined when the rule has one limit. */
+  readonly limit: string | undefined;
   /** How many statistics keys have it: cleaning can give several one name. */
   keys = 0;
   totalHits = 0;
@@ -29,8 +31,9 @@ export class RuleStatistics {
   shadowMode = 0;
   totalNegativeHits = 0;
 
-  constructor(prefix: string, isDynamic: boolean) {
+  constructor(prefix: string, isDynamic: boolean, limit: string | undefined) {
     this.prefix = prefix;
     this.isDynamic = isDynamic;
+    this.limit = limit;
   }
 }

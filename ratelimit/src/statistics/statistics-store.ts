@@ -28,6 +28,9 @@ export interface StatisticsVisitor {
   timer(timer: StatisticsTimer): void;
 }
 
+/** What tells the counters of a rule from others. */
+export type RuleName = Pick<RuleStatistics, "prefix" | "isDynamic" | "limit">;
+
 /** Settings of the store. */
 export interface StatisticsStoreOptions {
   /** STATS_MAX_DYNAMIC_KEYS: most keys made from request values. Default 100000. */
@@ -90,9 +93,12 @@ export class StatisticsStore {
     return this.#timers.getOrInsertComputed(name, () => new StatisticsTimer(name, this.#timerListeners));
   }
 
-  /** The counters of a rule by its statistics key (`domain.key_value.key2`), created at the first call. */
-  rule(key: string): RuleStatistics {
-    return this.#rules.getOrInsertComputed(key, () => this.#countersOf(key));
+  /**
+   * The counters of a rule by its statistics key (`domain.key_value.key2`), created at the first call; of one of its
+   * limits with the name of that, in which the key ends.
+   */
+  rule(key: string, limit?: string): RuleStatistics {
+    return this.#rules.getOrInsertComputed(key, () => this.#countersOf(key, false, limit));
   }
 
   /** Drops the counters of a rule that there is no more. */
@@ -109,11 +115,11 @@ export class StatisticsStore {
    * key is too long: then count under a key known in advance;
    * ratelimit.service.stats_keys_dropped has counted it.
    */
-  dynamicRule(key: string): RuleStatistics | undefined {
+  dynamicRule(key: string, limit?: string): RuleStatistics | undefined {
     const known = this.#dynamicRules.get(key) ?? this.#rules.get(key);
     if (known !== undefined) return known;
     if (!this.#admits(key)) return undefined;
-    const counters = this.#countersOf(key, true);
+    const counters = this.#countersOf(key, true, limit);
     this.#dynamicRules.set(key, counters);
     return counters;
   }
@@ -122,10 +128,10 @@ export class StatisticsStore {
    * The counters that another process has under this prefix. Undefined when this one does not know
    * the rule (any more), or when the limit is reached.
    */
-  ruleOfPrefix(prefix: string, isDynamic: boolean): RuleStatistics | undefined {
+  ruleOfPrefix({ prefix, isDynamic, limit }: RuleName): RuleStatistics | undefined {
     const known = this.#byPrefix.get(prefix);
     if (known !== undefined || !isDynamic || !this.#admits(prefix)) return known;
-    const counters = new RuleStatistics(prefix, isDynamic);
+    const counters = new RuleStatistics(prefix, isDynamic, limit);
     counters.keys = 1;
     this.#byPrefix.set(prefix, counters);
     this.#dynamicRules.set(prefix, counters);
@@ -209,9 +215,9 @@ export class StatisticsStore {
   }
 
   /** The counters of the cleaned name of one more key. */
-  #countersOf(key: string, isDynamic = false): RuleStatistics {
+  #countersOf(key: string, isDynamic: boolean, limit: string | undefined): RuleStatistics {
     const prefix = ruleStatisticName(key);
-    const counters = this.#byPrefix.getOrInsertComputed(prefix, () => new RuleStatistics(prefix, isDynamic));
+    const counters = this.#byPrefix.getOrInsertComputed(prefix, () => new RuleStatistics(prefix, isDynamic, limit));
     counters.keys += 1;
     return counters;
   }

@@ -2,6 +2,8 @@
 // goes with the message that announces it.
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 
+import type { RuleName } from "../statistics/statistics-store.ts";
+
 /** Most entries of one list in a report of statistics; more come in further reports. */
 export const REPORT_ENTRIES_MAX = 1000;
 
@@ -59,9 +61,6 @@ export interface StatisticsReport {
 }
 
 /** What the counters of a rule have grown by. */
-export interface RuleGrowth {
-  readonly prefix: string;
-  /** Whether the name contains request values. */
-  readonly isDynamic: boolean;
+export interface RuleGrowth extends RuleName {
   readonly growth: readonly number[];
 }

@@ -64,6 +64,20 @@ describe("collect() by the built-in mapping", () => {
     ]);
   });
 
+  it("collect() shows the limits of a rule by their names, also below the second level", () => {
+    const { store, text } = open();
+    store.rule("d.user.burst", "burst").overLimit = 1;
+    store.rule("d.user.per.day:1", "per.day:1").overLimit = 2;
+    store.rule("d.k1.k2.user.burst", "burst").overLimit = 3;
+    store.rule("d.k1.k2.other.burst", "burst").overLimit = 4;
+    expect(text("ratelimit_service_rate_limit_over_limit").split("\n").slice(2)).toEqual([
+      'ratelimit_service_rate_limit_over_limit{domain="d",key1="user",limit="burst"} 1',
+      'ratelimit_service_rate_limit_over_limit{domain="d",key1="user",limit="per_day_1"} 2',
+      'ratelimit_service_rate_limit_over_limit{domain="d",key1="k1",key2="k2",limit="burst"} 7',
+      "",
+    ]);
+  });
+
   it("case 182: collect() does not add hits of the local cache to over_limit", () => {
     const { store, text } = open();
     store.rule("d.k1.k2").overLimitWithLocalCache = 5;

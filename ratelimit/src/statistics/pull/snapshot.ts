@@ -114,7 +114,7 @@ export class Snapshots {
   #targetsOfRule(statistics: RuleStatistics): readonly (Target | undefined)[] {
     let targets = this.#ruleTargets.get(statistics);
     if (targets === undefined) {
-      const found = RULE_STATISTICS.map(({ name }) => this.#target(`${statistics.prefix}.${name}`, "counter"));
+      const found = RULE_STATISTICS.map(({ name }) => this.#target(nameOf(statistics, name), "counter"));
       // Keeps equal labels once: there may be a hundred thousand rules.
       const labels = found[0]?.labels;
       targets = found.map((target) =>
@@ -143,6 +143,16 @@ export class Snapshots {
     const mapped = mapName(this.#mapping, name, kind, this.#extraLabels);
     return mapped && { ...mapped, labels: labelsText(mapped.labels) };
   }
+}
+
+/**
+ * The name of a rule's counter, with the name of the limit as a tag, which becomes a label: parts deeper than those of the
+ * mapping are added up, and the limits of one rule must not be.
+ */
+function nameOf({ prefix, limit }: RuleStatistics, counter: string): string {
+  if (limit === undefined) return `${prefix}.${counter}`;
+  const end = prefix.length - limit.length;
+  return `${prefix.slice(0, end - 1)}.${counter}.__limit=${prefix.slice(end).replaceAll(".", "_")}`;
 }
 
 /** The family of a target; undefined, so not shown, when a family of another type has its name. */

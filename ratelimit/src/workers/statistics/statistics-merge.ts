@@ -7,9 +7,9 @@ import type { StatisticsReport } from "../messages.ts";
 export function mergeReport(store: StatisticsStore, worker: number, report: StatisticsReport): void {
   for (const [name, growth] of report.counters) store.counter(name).add(growth);
   for (const [name, growth] of report.dynamicCounters) store.dynamicCounterOfName(name)?.add(growth);
-  for (const { prefix, isDynamic, growth } of report.rules) {
+  for (const { growth, ...name } of report.rules) {
     // A rule that is not active any more has no counters, as with one process.
-    const counters = store.ruleOfPrefix(prefix, isDynamic);
+    const counters = store.ruleOfPrefix(name);
     if (counters === undefined) continue;
     for (const [index, { field }] of RULE_STATISTICS.entries()) counters[field] += growth[index] ?? 0;
   }
