@@ -7,15 +7,19 @@ import type { StoreError } from "./store-error.ts";
 
 /** A bucket of so many hits that leaks as many in a window. */
 export function bucketRule(requests: number, windowSeconds: number): CellRule {
-  const rule = cellRuleOf([
-    {
-      model: limit(requests, "second", { algorithm: "token_bucket" }),
-      limit: { requestsPerUnit: requests, unit: 1, name: "" },
-      windowSeconds,
-      calendar: undefined,
-    },
-  ]);
-  if (rule === undefined) throw new Error("A bucket must have a cell");
+  return cellRule(requests, windowSeconds, "token_bucket");
+}
+
+/** Limits of so many hits in a window, one for each algorithm. */
+export function cellRule(requests: number, windowSeconds: number, ...algorithms: readonly string[]): CellRule {
+  const limits = algorithms.map((algorithm) => ({
+    model: limit(requests, "second", { algorithm }),
+    limit: { requestsPerUnit: requests, unit: 1, name: "" },
+    windowSeconds,
+    calendar: undefined,
+  }));
+  const rule = cellRuleOf(limits);
+  if (rule === undefined) throw new Error("The limits must have a cell");
   return rule;
 }
 

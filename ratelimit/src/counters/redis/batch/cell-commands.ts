@@ -5,14 +5,8 @@ import type { CellRule } from "@weir/limits/cell/cell";
 import type { CountedCell } from "../../counter.ts";
 import type { CommandBuffer } from "../connection/command-buffer.ts";
 import type { Reply } from "../connection/reply.ts";
-import { cellAnswerOf, cellCommand } from "./cell-script.ts";
+import { cellAnswerOf, cellCommand, SLACK_SECONDS } from "./cell-script.ts";
 import type { KeyChecks } from "./key-checks.ts";
-
-/**
- * How long a key is kept once it is whole, in seconds: the clock of a replica that is promoted may be behind by
- * as much, and must not drop the state before.
- */
-const SLACK_SECONDS = 60;
 
 /** How long the difference of the clocks is used, in milliseconds. */
 const CLOCK_INTERVAL_MS = 10_000;
@@ -60,8 +54,7 @@ export class CellCommands {
     const sendsText = !this.#knowsScript;
     this.#knowsScript = true;
     const nowMs = this.#storeMs(ownMs);
-    const slackSeconds = SLACK_SECONDS;
-    buffer.written(cellCommand({ key, keyBytes, rule, nowMs, takesTime, hits, calls, slackSeconds, sendsText }));
+    buffer.written(cellCommand({ key, keyBytes, rule, nowMs, takesTime, hits, calls, sendsText }));
   }
 
   /** Gives the checks what the server answered; false when that is no answer of the script. */

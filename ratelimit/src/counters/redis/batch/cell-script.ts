@@ -16,62 +16,94 @@ import { WINDOW_MAX_SECONDS } from "@weir/limits/model/unit";
 import { numberArgument, textArgument } from "../connection/command-buffer.ts";
 
 /**
- * KEYS[1]: the numbers of the cell, eight bytes each, in the order of CellState.
- * ARGV: 1 milliseconds since the epoch; 2 "1" to take those of the server instead; 3 hits of a call; 4 calls;
- * 5 "1" when rejected hits count; 6 seconds to keep the key once it is whole; 7 the format of the numbers; then for
- * each limit its window in milliseconds, requests, capacity, algorithm, and the start of the window if the calendar
- * knows it, else "".
+ * How long a key is kept once it is whole, in seconds: the clock of a replica that is promoted may be behind by
+ * as much, and must not drop the state before.
+ */
+export const SLACK_SECONDS = 60;
+
+/** How much later than that a key expires, in milliseconds: to set an expiry costs as much as the arithmetic, so few calls do. */
+const EXPIRY_STEP_MS = 60_000;
+
+/**
+ * KEYS[1]: the numbers of the cell, eight bytes each, in the order of CellState. In place of the hits of a window before,
+ * a bucket has the moment until which the expiry of the key is late enough for it.
+ * ARGV: 1 milliseconds since the epoch, below 0 to take those of the server instead; 2 hits of a call; 3 calls;
+ * 4 "1" when rejected hits count; then for each limit its window in milliseconds, requests, capacity, and the
+ * algorithm, or the start of a fixed window that the calendar knows.
  * Answers numbers of eight bytes: calls that pass, the milliseconds of the server (0 when not taken), and the cell after
  * the calls. In one text, which costs the server and this process less than a list.
  */
 const SCRIPT = `
-local now,hits,calls=ARGV[1]+0,ARGV[3]+0,ARGV[4]+0
-local taken=0
-if ARGV[2]=='1' then
+local now,hits,calls,taken=ARGV[1]+0,ARGV[2]+0,ARGV[3]+0,0
+if now<0 then
+ now=-now
  local t=redis.pcall('TIME')
  if t[1] then taken=t[1]*1000+math.floor(t[2]/1000) now=taken end
 end
 local stored=redis.call('GET',KEYS[1])
-local s=stored and {struct.unpack(ARGV[7],stored)} or {}
-local passing,limits=calls,(#ARGV-7)/5
-for i=0,limits-1 do
- local a,k=8+i*5,1+i*${CELL_NUMBERS}
- local window,requests,room,kind=ARGV[a]+0,ARGV[a+1]+0,ARGV[a+2]+0,ARGV[a+3]
- local start=now-now%window
- if ARGV[a+4]~='' then start=ARGV[a+4]+0 end
- local time,used,before=s[k] or 0,s[k+1] or 0,s[k+2] or 0
- if time>now+${SKEW_MAX_MS}+2*window then time,used,before=start,0,0 end
+local s,at,passing,expires={},1,calls,not stored
+for i=5,#ARGV,4 do
+ local window,room,kind=ARGV[i]+0,ARGV[i+2]+0,ARGV[i+3]
+ local time,used,before=0,0,0
+ if stored then time,used,before,at=struct.unpack('<ddd',stored,at) end
  if kind=='${TOKEN_BUCKET}' then
-  if time<now then used=math.max(0,used-(now-time)*requests/window) time=now end
- elseif time<start then
-  before=kind=='${SLIDING_WINDOW}' and time==start-window and used or 0
-  used,time=0,start
+  if time>now+${SKEW_MAX_MS}+2*window then time,used,before=now-now%window,0,0 end
+  if time<now then
+   used=used-(now-time)*ARGV[i+1]/window
+   if used<0 then used=0 end
+   time=now
+  end
+  room=room-used
+ else
+  local slides=kind=='${SLIDING_WINDOW}'
+  local start=(slides or kind=='${FIXED_WINDOW}') and now-now%window or kind+0
+  if time>now+${SKEW_MAX_MS}+2*window then time,used,before,expires=start,0,0,true end
+  if time<start then
+   before=slides and time==start-window and used or 0
+   time,used,expires=start,0,true
+  end
+  if slides then
+   local elapsed=now-time
+   if elapsed<0 then elapsed=0 end
+   room=room-before*((window-elapsed)/window)
+  end
+  room=room-used
  end
- if kind=='${SLIDING_WINDOW}' then room=room-before*((window-math.max(0,now-time))/window) end
- room=room-used
- s[k],s[k+1],s[k+2]=time,used,before
- if hits>0 then passing=math.min(passing,math.floor((room+${TOLERANCE})/hits))
+ local n=#s
+ s[n+1],s[n+2],s[n+3]=time,used,before
+ if hits>0 then
+  local fitting=math.floor((room+${TOLERANCE})/hits)
+  if fitting<passing then passing=fitting end
  elseif hits==0 and room<1-${TOLERANCE} then passing=0 end
 end
-passing=math.max(0,passing)
-local added=hits*((ARGV[5]=='1' or hits<0) and calls or passing)
-if added==0 or (hits<0 and not stored) then
- return struct.pack('<dd',passing,taken)..struct.pack(ARGV[7],unpack(s,1,limits*${CELL_NUMBERS}))
+if passing<0 then passing=0 end
+local added=hits*((ARGV[4]=='1' or hits<0) and calls or passing)
+local packed,last='',0
+for k=1,#s,${CELL_NUMBERS} do
+ local i=5+(k-1)/${CELL_NUMBERS}*4
+ local window,kind,used,before=ARGV[i],ARGV[i+3],s[k+1]+added,s[k+2]
+ local whole
+ if kind=='${TOKEN_BUCKET}' then
+  if used<0 then used=0 end
+  whole=now+used*window/math.max(1,ARGV[i+1])
+  if whole>before then before,expires=whole+${EXPIRY_STEP_MS},true end
+  whole=before-${EXPIRY_STEP_MS}
+ else
+  if used<0 then before,used=math.max(0,before+used),0 end
+  whole=s[k]+window
+  if kind=='${SLIDING_WINDOW}' then whole=whole+window end
+ end
+ if whole>last then last=whole end
+ packed=packed..struct.pack('<ddd',s[k],used,before)
 end
-local rest=0
-for i=0,limits-1 do
- local a,k=8+i*5,1+i*${CELL_NUMBERS}
- local window,requests,kind=ARGV[a]+0,ARGV[a+1]+0,ARGV[a+3]
- local sum=s[k+1]+added
- s[k+1]=math.max(0,sum)
- if sum<0 then s[k+2]=math.max(0,s[k+2]+sum) end
- local whole=s[k]+window-now
- if kind=='${SLIDING_WINDOW}' then whole=whole+window end
- if kind=='${TOKEN_BUCKET}' then whole=s[k+1]*window/math.max(1,requests) end
- rest=math.max(rest,whole)
+if added~=0 and (stored or hits>0) then
+ if expires then
+  local rest=math.min((last-now)/1000,${WINDOW_MAX_SECONDS})
+  redis.call('SET',KEYS[1],packed,'EX',math.floor(rest)+${SLACK_SECONDS + EXPIRY_STEP_MS / 1000})
+ else
+  redis.call('SET',KEYS[1],packed,'KEEPTTL')
+ end
 end
-local packed=struct.pack(ARGV[7],unpack(s,1,limits*${CELL_NUMBERS}))
-redis.call('SET',KEYS[1],packed,'EX',math.floor(math.min(rest/1000,${WINDOW_MAX_SECONDS})+ARGV[6]))
 return struct.pack('<dd',passing,taken)..packed`.trim();
 
 const DIGEST = createHash("sha1").update(SCRIPT).digest("hex");
@@ -80,8 +112,8 @@ const EVAL = `$4\r\neval\r\n${textArgument(SCRIPT)}`;
 const EVALSHA = `$7\r\nevalsha\r\n${textArgument(DIGEST)}`;
 
 /** Arguments before those of the limits. */
-const FIXED_ARGUMENTS = 11;
-const LIMIT_ARGUMENTS = 5;
+const FIXED_ARGUMENTS = 8;
+const LIMIT_ARGUMENTS = 4;
 
 /** What a call of the script consists of. */
 export interface CellCommand {
@@ -95,23 +127,18 @@ export interface CellCommand {
   /** Hits of each call. */
   readonly hits: number;
   readonly calls: number;
-  /** Seconds that the key is kept once it is whole. */
-  readonly slackSeconds: number;
   /** Whether the text is sent: the server may not know the script. */
   readonly sendsText: boolean;
 }
 
-const YES = textArgument("1");
-const NO = textArgument("");
-
 /** The command in RESP. */
 export function cellCommand(command: CellCommand): string {
-  const { key, keyBytes, rule, nowMs, takesTime, hits, calls, slackSeconds, sendsText } = command;
+  const { key, keyBytes, rule, nowMs, takesTime, hits, calls, sendsText } = command;
   const { head, tail } = partsOf(rule);
   return (
-    `*${FIXED_ARGUMENTS + LIMIT_ARGUMENTS * rule.limits.length}\r\n${sendsText ? EVAL : EVALSHA}$1\r\n1\r\n` +
-    `$${keyBytes}\r\n${key}\r\n${numberArgument(nowMs)}${takesTime ? YES : NO}${numberArgument(hits)}` +
-    `${numberArgument(calls)}${head}${numberArgument(slackSeconds)}${tail ?? limitArguments(rule, nowMs)}`
+    `${head}${sendsText ? EVAL : EVALSHA}$1\r\n1\r\n$${keyBytes}\r\n${key}\r\n` +
+    `${numberArgument(takesTime ? -nowMs : nowMs)}${numberArgument(hits)}${numberArgument(calls)}` +
+    (tail ?? ruleArguments(rule, nowMs))
   );
 }
 
@@ -125,20 +152,19 @@ const PARTS = new WeakMap<CellRule, RuleParts>();
 
 function partsOf(rule: CellRule): RuleParts {
   return PARTS.getOrInsertComputed(rule, () => ({
-    head: rule.countsRejected ? YES : NO,
-    tail: rule.limits.some(({ calendar }) => calendar !== undefined) ? undefined : limitArguments(rule, 0),
+    head: `*${FIXED_ARGUMENTS + LIMIT_ARGUMENTS * rule.limits.length}\r\n`,
+    tail: rule.limits.some(({ calendar }) => calendar !== undefined) ? undefined : ruleArguments(rule, 0),
   }));
 }
 
-function limitArguments({ limits }: CellRule, nowMs: number): string {
-  const format = `<${"d".repeat(limits.length * CELL_NUMBERS)}`;
+function ruleArguments({ limits, countsRejected }: CellRule, nowMs: number): string {
   const each = limits.map((limit) => {
     const { windowMs, capacity, algorithm, calendar } = limit;
-    const start = algorithm === FIXED_WINDOW && calendar !== undefined ? String(cellWindowStartMs(limit, nowMs)) : "";
-    const numbers = [windowMs, limit.limit.requestsPerUnit, capacity, algorithm].map(String);
-    return [...numbers, start].map(textArgument).join("");
+    const hasEdges = algorithm === FIXED_WINDOW && calendar !== undefined;
+    const kind = hasEdges ? cellWindowStartMs(limit, nowMs) : algorithm;
+    return [windowMs, limit.limit.requestsPerUnit, capacity, kind].map(numberArgument).join("");
   });
-  return textArgument(format) + each.join("");
+  return textArgument(countsRejected ? "1" : "0") + each.join("");
 }
 
 /** What the script answers. */
@@ -160,5 +186,8 @@ export function cellAnswerOf(text: string, { limits }: CellRule): CellAnswer | u
   BYTES.write(text, "latin1");
   const state = new Array<number>(numbers);
   for (let index = 0; index < numbers; index++) state[index] = NUMBERS[2 + index] ?? 0;
+  // What the script keeps there is its own.
+  for (const [index, { algorithm }] of limits.entries())
+    if (algorithm === TOKEN_BUCKET) state[index * CELL_NUMBERS + 2] = 0;
   return { passing: NUMBERS[0] ?? 0, serverMs: NUMBERS[1] ?? 0, state };
 }

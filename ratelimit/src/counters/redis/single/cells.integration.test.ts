@@ -6,7 +6,7 @@ import { startRedis } from "@weir/harness/servers/redis";
 import type { StoreServer } from "@weir/harness/servers/store-server";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { bucketRule, countCell, CountedCellOnce } from "../../cells.suite.ts";
+import { bucketRule, cellRule, countCell, CountedCellOnce } from "../../cells.suite.ts";
 import { PATIENT, TestedCounters } from "../redis-counter.suite.ts";
 import { createSingleDeployment } from "./single-deployment.ts";
 
@@ -45,9 +45,27 @@ describe("count() in a cell", () => {
     expect(calls.map(({ passes }) => passes)).toEqual([true, true, true, false, false, false, false]);
     expect(calls.map(({ room }) => Math.round(room))).toEqual([7, 4, 1, 1, 1, 1, 1]);
     expect((await answered("evalsha")) - before).toBe(1);
-    const ttl = await redis.ttl(`merged${MINUTE.keyEnd}`);
-    expect(ttl).toBeGreaterThan(54 + 50);
-    expect(ttl).toBeLessThanOrEqual(54 + 60);
+  });
+
+  it.each([
+    { algorithms: ["token_bucket"], leaked: [6, 306], windows: 0 },
+    { algorithms: ["sliding_window"], leaked: [0, 0], windows: 2 },
+    { algorithms: ["token_bucket", "fixed_window"], leaked: [6, 306], windows: 1 },
+  ])("count() lets the key of $algorithms live for one to two minutes when it is whole", async (row) => {
+    const { counter } = await counters.start(server.address);
+    const rule = cellRule(100, 600, ...row.algorithms);
+    const key = `expiry${rule.keyEnd}`;
+    for (const [index, hits] of [1, 50].entries()) {
+      await countCell(counter, rule, { key: "expiry", nowMs: Date.now(), hits });
+      const ended = row.windows * 600 - ((Date.now() / 1000) % 600);
+      const seconds = (await redis.pttl(key)) / 1000 - Math.max(row.leaked[index] ?? 0, ended);
+      expect(seconds).toBeGreaterThan(110);
+      expect(seconds).toBeLessThanOrEqual(121);
+    }
+    // Late enough for one more: the call leaves it.
+    await redis.expire(key, 5000);
+    await countCell(counter, rule, { key: "expiry", nowMs: Date.now(), hits: 1 });
+    expect(await redis.ttl(key)).toBeGreaterThan(4900);
   });
 
   it("count() sends the script again when the server has lost it, and counts each call once", async () => {
