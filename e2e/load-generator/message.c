@@ -51,7 +51,13 @@ static size_t expand_value(uint8_t *out, const char *value) {
 void request_prepare(RequestTemplate *request, const char *domain, const char *const *entries, unsigned count) {
     uint8_t descriptor[REQUEST_MAX], message[REQUEST_MAX];
     size_t descriptor_length = 0, message_length = 0;
+    message_length += put_bytes(message, 1, (const uint8_t *)domain, strlen(domain));
     for (unsigned at = 0; at < count; at++) {
+        if (entries[at] == NULL) {
+            message_length += put_bytes(message + message_length, 2, descriptor, descriptor_length);
+            descriptor_length = 0;
+            continue;
+        }
         uint8_t entry[REQUEST_MAX], value[SHORT_MAX + 1];
         const char *equals = strchr(entries[at], '=');
         if (equals == NULL || strchr(entries[at], '#') != NULL) fail("an entry is not key=value: %s", entries[at]);
@@ -60,7 +66,6 @@ void request_prepare(RequestTemplate *request, const char *domain, const char *c
         length += put_bytes(entry + length, 2, value, value_length);
         descriptor_length += put_bytes(descriptor + descriptor_length, 1, entry, length);
     }
-    message_length += put_bytes(message, 1, (const uint8_t *)domain, strlen(domain));
     message_length += put_bytes(message + message_length, 2, descriptor, descriptor_length);
     request->length = put_prefix(request->bytes, message_length);
     memcpy(request->bytes + request->length, message, message_length);
@@ -139,11 +144,11 @@ const char *answer_fault(const uint8_t *bytes, size_t length, Code expected) {
         if (tag != TAG(2, BYTES)) continue;
         statuses++;
         if (read_status_code(value) != expected)
-            return expected == CODE_OK ? "its descriptor is not OK" : "its descriptor is not over the limit";
+            return expected == CODE_OK ? "a descriptor is not OK" : "a descriptor is not over the limit";
     }
     if (reader.is_broken) return "its message is no RateLimitResponse";
     if (overall != expected) return expected == CODE_OK ? "it is not OK" : "it is not over the limit";
-    return statuses == 1 ? NULL : "it does not have one descriptor";
+    return statuses > 0 ? NULL : "it has no descriptor";
 }
 
 size_t answer_write(uint8_t *out, Code code) {

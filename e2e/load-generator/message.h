@@ -11,7 +11,7 @@
 #define KEY_MARKER "{key}"
 #define KEY_DIGITS 7
 
-// Entries of the descriptor at most, and places of keys among them.
+// Entries of all descriptors at most, and places of keys among them.
 #define ENTRIES_MAX 8
 
 // Longest request with the five bytes in front of it.
@@ -26,13 +26,13 @@ typedef struct {
     unsigned key_count;
 } RequestTemplate;
 
-// Makes the request about one descriptor with `entries`, each written as key=value.
+// Makes the request with `entries`, each written as key=value; NULL begins another descriptor.
 void request_prepare(RequestTemplate *request, const char *domain, const char *const *entries, unsigned count);
 
 // Writes the request about a key and returns its length.
 size_t request_write(const RequestTemplate *request, uint8_t *out, uint32_t key);
 
-// Checks an answer, with the five bytes in front of it: its code and that of its one descriptor. Returns
+// Checks an answer, with the five bytes in front of it: its code and those of its descriptors. Returns
 // NULL, or what is wrong.
 const char *answer_fault(const uint8_t *bytes, size_t length, Code expected);
 

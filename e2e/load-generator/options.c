@@ -33,6 +33,7 @@ static const char HELP[] =
     "  --domain NAME      (bench)\n"
     "  --entry KEY=VALUE  an entry of the descriptor, once or more; {key} in the value stands for the\n"
     "                     seven digits of a key chosen at random (user={key})\n"
+    "  --descriptor       the entries that follow are of another descriptor\n"
     "  --keys N           different keys (100000)\n"
     "  --expect ok|over   what every answer must be (ok)\n"
     "  --trace-headers    a fresh traceparent and x-request-id on every call, as Envoy sends them\n"
@@ -47,7 +48,7 @@ static const char HELP[] =
     "  load-generator --port 8081 --connections 16 --in-flight 1 --keys 1\n"
     "  load-generator --port 8081 --rate 5000 --trace-headers\n";
 
-enum { PORT = 256, SERVE, CONNECTIONS, IN_FLIGHT, RATE, WARM_UP, SECONDS, DOMAIN, ENTRY, KEYS, EXPECT, TRACE_HEADERS,
+enum { PORT = 256, SERVE, CONNECTIONS, IN_FLIGHT, RATE, WARM_UP, SECONDS, DOMAIN, ENTRY, DESCRIPTOR, KEYS, EXPECT, TRACE_HEADERS,
        TLS_CA, TLS_CERT, TLS_KEY, WATCH, SEED, HELP_FLAG };
 
 static const struct option FLAGS[] = {
@@ -60,6 +61,7 @@ static const struct option FLAGS[] = {
     {"seconds", required_argument, NULL, SECONDS},
     {"domain", required_argument, NULL, DOMAIN},
     {"entry", required_argument, NULL, ENTRY},
+    {"descriptor", no_argument, NULL, DESCRIPTOR},
     {"keys", required_argument, NULL, KEYS},
     {"expect", required_argument, NULL, EXPECT},
     {"trace-headers", no_argument, NULL, TRACE_HEADERS},
@@ -91,8 +93,9 @@ static void read_flag(Options *options, int flag) {
     case SECONDS: options->seconds = read_number("seconds", 0.01, 3600); break;
     case DOMAIN: options->domain = optarg; break;
     case ENTRY:
+    case DESCRIPTOR:
         if (options->entry_count == ENTRIES_MAX) fail("there are more than %d entries", ENTRIES_MAX);
-        options->entries[options->entry_count++] = optarg;
+        options->entries[options->entry_count++] = flag == ENTRY ? optarg : NULL;
         break;
     case KEYS: options->keys = (uint32_t)read_number("keys", 1, KEYS_MAX); break;
     case EXPECT:

@@ -12,7 +12,7 @@ import { childrenOf } from "@weir/harness/processes/processes";
 import { startProcess } from "@weir/harness/processes/start-process";
 import type { Cores } from "../machine.ts";
 import type { Bench } from "../run-benchmark.ts";
-import { type Contender, type LoadGroup, RULES_PER_FILE } from "./loads.ts";
+import { type Contender, type LimitRule, type LoadGroup, RULES_PER_FILE } from "./loads.ts";
 import type { RunningStores } from "./stores.ts";
 
 /** Longest time of a program to stop, in milliseconds. */
@@ -56,6 +56,18 @@ export const BENCH_ENTRIES = {
   within: ["source_cluster=proxy", "destination_cluster=u{key}"],
   over: ["tight=u{key}"],
 } as const;
+
+/** Between the entries of two descriptors. */
+export const NEXT_DESCRIPTOR = "";
+
+/** The same for calls about a rule of LIMIT_RULES. */
+export const LIMIT_ENTRIES: Readonly<Record<LimitRule, readonly string[]>> = {
+  fixed: ["fixed=u{key}"],
+  sliding: ["sliding=u{key}"],
+  bucket: ["bucket=u{key}"],
+  list: ["list=u{key}"],
+  three: ["fixed=u{key}", NEXT_DESCRIPTOR, "fixed=v{key}", NEXT_DESCRIPTOR, "fixed=w{key}"],
+};
 
 /** Room in the local cache for every key that is over its limit. */
 const LOCAL_CACHE = { LOCAL_CACHE_SIZE_IN_BYTES: String(16 * 1024 * 1024) } as const;

@@ -79,6 +79,19 @@ describe("the load generator", () => {
     return runGenerator([program], ["--port", String(port), ...SHORT, ...flags], "a test");
   }
 
+  it("asks about several descriptors", async () => {
+    const asked = new Set<string>();
+    const port = await serve(OK, {
+      saw: ({ descriptors }) =>
+        asked.add(
+          descriptors.map(({ entries }) => entries.map(({ key, value }) => `${key}=${value}`).join()).join(" "),
+        ),
+    });
+    const entries = ["--entry", "a=x", "--entry", "b={key}", "--descriptor", "--entry", "a={key}"];
+    await run(port, "--keys", "1", "--seconds", "0.2", ...entries);
+    expect([...asked]).toEqual(["a=x,b=0000000 a=0000000"]);
+  });
+
   it("asks about every key and reports the answers of the server when the loop is closed", async () => {
     const keys = new Set<string>();
     const entries = new Set<string>();
@@ -157,19 +170,19 @@ describe("the load generator", () => {
   });
 
   it.each<{ readonly what: string; readonly answer: Answer; readonly expected: string; readonly message: string }>([
-    { what: "over the limit", answer: OVER, expected: "ok", message: "an answer is wrong: its descriptor is not OK" },
-    { what: "OK", answer: OK, expected: "over", message: "an answer is wrong: its descriptor is not over the limit" },
+    { what: "over the limit", answer: OVER, expected: "ok", message: "an answer is wrong: a descriptor is not OK" },
+    { what: "OK", answer: OK, expected: "over", message: "an answer is wrong: a descriptor is not over the limit" },
     {
       what: "OK with a descriptor that is over the limit",
       answer: { overallCode: Code.OK, statuses: [{ code: Code.OVER_LIMIT }] },
       expected: "ok",
-      message: "an answer is wrong: its descriptor is not OK",
+      message: "an answer is wrong: a descriptor is not OK",
     },
     {
       what: "without descriptors",
       answer: { overallCode: Code.OK },
       expected: "ok",
-      message: "an answer is wrong: it does not have one descriptor",
+      message: "an answer is wrong: it has no descriptor",
     },
     {
       what: "with an error",

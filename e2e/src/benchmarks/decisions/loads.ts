@@ -20,8 +20,8 @@ export interface Load {
   readonly hasEdits?: boolean;
 }
 
-/** Ways to count that are compared with each other; `list` has three limits. */
-export type LimitRule = "fixed" | "sliding" | "bucket" | "list";
+/** Ways to count that are compared with each other; `list` has three limits. `three` are three fixed windows in one call. */
+export type LimitRule = "fixed" | "sliding" | "bucket" | "list" | "three";
 
 /** A server that is measured; "nothing" answers prepared bytes. */
 export type Contender = "weir" | "weir, 2 workers" | "envoyproxy/ratelimit" | "earlier" | "nothing";
@@ -71,7 +71,7 @@ const OVER_LIMIT: Load = { name: "8x64", title: "8 × 64", ...pipelined, keys: O
 
 /** A load on each way to count. */
 function limitLoads({ name, title, ...load }: Load): readonly Load[] {
-  const rules = ["fixed", "sliding", "bucket", "list"] as const;
+  const rules = ["fixed", "sliding", "bucket", "list", "three"] as const;
   return rules.map((rule) => ({ ...load, name: `${name}-${rule}`, title: `${title}: ${rule}`, rule }));
 }
 

@@ -5,6 +5,8 @@ import { cpuTimeMs } from "../cpu-time.ts";
 import { turnsOf } from "../run-benchmark.ts";
 import {
   BENCH_ENTRIES,
+  LIMIT_ENTRIES,
+  NEXT_DESCRIPTOR,
   type DecisionsPlace,
   processIds,
   type RunningContender,
@@ -124,12 +126,13 @@ function generate(
   },
 ): ReturnType<typeof runGenerator> {
   const { server, place, times, pids = [] } = run;
-  const entries = load.rule ? [`${load.rule}=u{key}`] : BENCH_ENTRIES[group.isOverLimit === true ? "over" : "within"];
+  const { rule } = load;
+  const entries = rule ? LIMIT_ENTRIES[rule] : BENCH_ENTRIES[group.isOverLimit === true ? "over" : "within"];
   const flags = [
     ...["--port", String(server.grpcPort), "--connections", String(load.connections), "--keys", String(load.keys)],
     ...(load.rate === undefined ? ["--in-flight", String(load.inFlight ?? 1)] : ["--rate", String(load.rate)]),
     ...["--warm-up", String(times.warmUpSeconds), "--seconds", String(times.seconds)],
-    ...entries.flatMap((entry) => ["--entry", entry]),
+    ...entries.flatMap((entry) => (entry === NEXT_DESCRIPTOR ? ["--descriptor"] : ["--entry", entry])),
     ...(group.isOverLimit === true ? ["--expect", "over"] : []),
     ...(load.hasTraceHeaders === true ? ["--trace-headers"] : []),
     ...(group.isTls === true ? ["--tls-ca", place.certificates.ca] : []),

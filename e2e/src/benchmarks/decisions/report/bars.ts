@@ -1,6 +1,6 @@
 // The bars of the benchmark: what Weir must reach, and whether it did in a run.
 import type { Spread } from "../../summary.ts";
-import type { Contender } from "../loads.ts";
+import type { Contender, LimitRule } from "../loads.ts";
 import { type BenchResults, figureOf, findRow, isMeasurable, ratioOf, type Row, type Sample } from "./results.ts";
 
 /** Most resident memory under load. */
@@ -82,9 +82,11 @@ const BARS: readonly Bar[] = [
     ...{ row: ["workers-redis", "8x64", "weir, 2 workers"], by: ["workers-redis", "8x64", "weir"], read: cpu },
   },
   ...(["sliding", "bucket"] as const).flatMap((rule) => [
-    ofFixedWindow(`Redis, 8 × 64: ${rule}`, 2.2, "8x64", rule),
-    ofFixedWindow(`Redis, 16 × 1: ${rule}`, 1.8, "16x1", rule),
+    withStore(`Redis, 8 × 64: ${rule}`, 2.2, ["8x64", rule, "fixed"]),
+    withStore(`Redis, 16 × 1: ${rule}`, 1.8, ["16x1", rule, "fixed"]),
   ]),
+  withStore("Redis, 8 × 64: three limits of a rule", 2.2, ["8x64", "list", "three"]),
+  withStore("Redis, 16 × 1: three limits of a rule", 2.2, ["16x1", "list", "three"]),
   {
     ...{ title: "Redis, hot key, 8 × 64: bucket", unit: "Redis commands per decision", ...MOST_ALONE, bound: 0.2 },
     ...{ row: ["limits", "8x64-hot-bucket", "weir"], read: commands },
@@ -127,10 +129,12 @@ function faster(
   return { title, unit, isAtLeast: true, bound, row: [...load, "weir"], by: [...load, than], read: perSecond };
 }
 
-function ofFixedWindow(title: string, bound: number, load: string, rule: string): Bar {
+/** A way to count by another one. */
+function withStore(title: string, bound: number, [load, rule, by]: readonly [string, LimitRule, LimitRule]): Bar {
+  const other = by === "three" ? "three descriptors" : "a fixed window";
   return {
-    ...{ title, unit: "× CPU of a fixed window, with Redis", ...MOST_ALONE, bound },
-    ...{ row: ["limits", `${load}-${rule}`, "weir"], by: ["limits", `${load}-fixed`, "weir"], read: cpuWithStore },
+    ...{ title, unit: `× CPU of ${other}, with Redis`, ...MOST_ALONE, bound },
+    ...{ row: ["limits", `${load}-${rule}`, "weir"], by: ["limits", `${load}-${by}`, "weir"], read: cpuWithStore },
   };
 }
 
