@@ -1,6 +1,10 @@
 // A program for the test of what the memory backend takes: counts a million new keys as a busy service does,
-// some in each event-loop turn, and prints what it took.
+// some in each event-loop turn, and prints what it took. With the argument "bucket" in cells.
 import { setImmediate } from "node:timers/promises";
+
+import type { CellState } from "@weir/limits/cell/cell";
+
+import { bucketRule } from "../cells.suite.ts";
 import type { CountBatch, CountedCheck } from "../counter.ts";
 import { MemoryCounter } from "./memory-counter.ts";
 
@@ -23,6 +27,11 @@ export interface FillReport {
 const KEYS = 1_000_000;
 const KEYS_PER_TURN = 64;
 
+const WINDOW_SECONDS = 3600;
+const NOW_SECONDS = 1_763_812_800;
+const BUCKET = bucketRule(100, WINDOW_SECONDS);
+const isBucket = process.argv[2] === "bucket";
+
 /** A call with one check, of another key each time. */
 class FillCall implements CountBatch {
   readonly checks: CountedCheck[] = [];
@@ -42,8 +51,16 @@ class FillCall implements CountBatch {
 /** The check of a key of 60 characters, which is in several pieces as the decider's keys are. */
 function fillCheck(index: number): CountedCheck {
   const value = `user-${index}@example.com`.padEnd(37, "-");
-  const key = `domain_user_${value}_1763812800`;
-  return { key, windowStartSeconds: 1_763_812_800, windowSeconds: 3600, addend: 1, after: 0 };
+  const check: CountedCheck = {
+    key: `domain_user_${value}_${NOW_SECONDS}`,
+    windowStartSeconds: NOW_SECONDS,
+    windowSeconds: WINDOW_SECONDS,
+    addend: 1,
+    after: 0,
+  };
+  if (!isBucket) return check;
+  const settle = (_passes: boolean, [, hits = 0]: CellState): void => void (check.after = hits);
+  return Object.assign(check, { cell: { rule: BUCKET, nowMs: NOW_SECONDS * 1000, settle } });
 }
 
 async function fill(counter: MemoryCounter, keys: number): Promise<Omit<FillReport, "rssBytes">> {
