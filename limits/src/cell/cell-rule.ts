@@ -54,7 +54,8 @@ function shapeOf({ model, windowSeconds }: CompiledLimit): string {
   const { timeZone, monthDay, unit, unitMultiplier = 1 } = model;
   const { letter } = algorithmOf(model);
   if (timeZone === undefined) return `${letter}${windowSeconds}`;
-  return `${letter}${unitMultiplier}${unit.toLowerCase()}${monthDay ?? ""}@${timeZone}`;
+  // Months begin on the 1st, named or not.
+  return `${letter}${unitMultiplier}${unit.toLowerCase()}${monthDay === 1 ? "" : (monthDay ?? "")}@${timeZone}`;
 }
 
 function algorithmOf({ algorithm = DEFAULT_ALGORITHM }: RateLimitModel) {
