@@ -667,8 +667,8 @@ describe("runCheck() --against", () => {
     { what: "the same window in other units", before: "unit: hour, unit_multiplier: 24", after: "unit: day" },
     {
       what: "a burst",
-      before: "unit: day, algorithm: token_bucket, burst: 1",
-      after: "unit: day, algorithm: token_bucket, burst: 9, count_rejected_hits: true",
+      before: "unit: day, requests_per_unit: 1, algorithm: token_bucket, burst: 1",
+      after: "unit: day, requests_per_unit: 1, algorithm: token_bucket, burst: 9, count_rejected_hits: true",
     },
     { what: "a new limit", before: "unlimited: true", after: "unit: day" },
     {
@@ -713,6 +713,16 @@ describe("runCheck() --against", () => {
       ),
     ]);
     expect(line).toContain(text);
+  });
+
+  it("says nothing of months from day 1 on, named or not", async () => {
+    const months = "unit: month, time_zone: UTC";
+    const list = (day: string): string => `[{name: a, ${months}${day}}, {name: b, unit: hour}]`;
+    write({
+      "live/a.yaml": limits({ one: months, list: list("") }),
+      "new.yaml": limits({ one: `${months}, month_day: 1`, list: list(", month_day: 1") }),
+    });
+    expect((await check(["--against", "live", "new.yaml"])).stdout).not.toContain("anew");
   });
 
   it("compares manifests with rule files, rules below others too, and other domains with nothing", async () => {

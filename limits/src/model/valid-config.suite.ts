@@ -64,7 +64,7 @@ function validLimit(limit: RateLimitModel): RateLimitModel {
     unit: parseUnit(limit.unit) === undefined ? "minute" : limit.unit,
     ...(limit.unitMultiplier !== undefined && isMultiple && { unitMultiplier }),
     ...(["sliding_window", "token_bucket"].includes(algorithm) && { algorithm }),
-    ...(algorithm === "token_bucket" && burst > 0 && { burst }),
+    ...(algorithm === "token_bucket" && burst > 0 && requestsPerUnit > 0 && { burst }),
     ...(limit.countRejectedHits !== undefined && { countRejectedHits: limit.countRejectedHits }),
     ...(isCalendar && { timeZone }),
     ...(isCalendar && unit === "MONTH" && monthDay > 0 && monthDay < 32 && { monthDay }),

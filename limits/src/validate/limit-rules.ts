@@ -86,7 +86,7 @@ function checkMultiplier({ unit: text, unitMultiplier }: RateLimitModel, report:
   report(["unitMultiplier"], `invalid unit multiplier of ${unitMultiplier}: ${window}`);
 }
 
-function checkAlgorithm({ algorithm, burst }: RateLimitModel, report: Report): void {
+function checkAlgorithm({ algorithm, burst, requestsPerUnit }: RateLimitModel, report: Report): void {
   if (algorithm !== undefined && !ALGORITHMS.some((known) => known === algorithm))
     report(["algorithm"], `invalid algorithm '${algorithm}': must be fixed_window, sliding_window or token_bucket`);
   if (burst === undefined) return;
@@ -96,6 +96,7 @@ function checkAlgorithm({ algorithm, burst }: RateLimitModel, report: Report): v
       `a burst needs the algorithm token_bucket, current algorithm is '${algorithm ?? DEFAULT_ALGORITHM}'`,
     );
   if (burst < 1 || burst > BURST_MAX) report(["burst"], `invalid burst of ${burst}: must be 1 to ${BURST_MAX}`);
+  if (requestsPerUnit === 0) report(["burst"], "a burst needs at least 1 request per unit: a bucket of 0 never leaks");
 }
 
 function checkCalendar(limit: RateLimitModel, report: Report): void {

@@ -160,6 +160,7 @@ describe("findProblems() on limits beyond fixed windows", () => {
     { what: "a fixed window by name", limit: { algorithm: "fixed_window", countRejectedHits: false } },
     { what: "a sliding window", limit: { algorithm: "sliding_window", unitMultiplier: 30, countRejectedHits: true } },
     { what: "a token bucket", limit: { algorithm: "token_bucket" } },
+    { what: "a bucket of 0 without a burst", limit: { algorithm: "token_bucket", requestsPerUnit: 0 } },
     { what: "the smallest burst", limit: { algorithm: "token_bucket", burst: 1 } },
     { what: "the largest burst", limit: { algorithm: "token_bucket", burst: 4_294_967_295 } },
     { what: "a day in UTC", limit: { unit: "day", timeZone: "UTC" } },
@@ -199,6 +200,11 @@ describe("findProblems() on limits beyond fixed windows", () => {
       limit: { algorithm: "token_bucket", burst: 4_294_967_296 },
       field: "burst",
       message: "invalid burst of 4294967296: must be 1 to 4294967295",
+    },
+    {
+      limit: { algorithm: "token_bucket", burst: 5, requestsPerUnit: 0 },
+      field: "burst",
+      message: "a burst needs at least 1 request per unit: a bucket of 0 never leaks",
     },
     ...[undefined, "fixed_window", "sliding_window"].map((algorithm) => ({
       limit: { burst: 1, ...(algorithm !== undefined && { algorithm }) },
@@ -554,7 +560,7 @@ function naiveUnlimited({ unit, requestsPerUnit, unlimited, name, replaces, ...w
 
 /** Knows only the values that random configurations have. */
 function naiveWindow(limit: RateLimitModel): (string | false)[] {
-  const { unit, unitMultiplier = 1, algorithm = "fixed_window", burst, timeZone, monthDay } = limit;
+  const { unit, requestsPerUnit, unitMultiplier = 1, algorithm = "fixed_window", burst, timeZone, monthDay } = limit;
   const most = { second: 315_360_000, minute: 5_256_000, hour: 87_600, day: 3650, week: 521, month: 121, year: 10 };
   const size = unit.toLowerCase() as keyof typeof most;
   const isCalendar = ["day", "week", "month", "year"].includes(size);
@@ -569,6 +575,9 @@ function naiveWindow(limit: RateLimitModel): (string | false)[] {
       algorithm !== "token_bucket" &&
       `a burst needs the algorithm token_bucket, current algorithm is '${algorithm}'`,
     burst === 0 && "invalid burst of 0: must be 1 to 4294967295",
+    burst !== undefined &&
+      requestsPerUnit === 0 &&
+      "a burst needs at least 1 request per unit: a bucket of 0 never leaks",
     timeZone !== undefined &&
       !["UTC", "Europe/Zurich"].includes(timeZone) &&
       `unknown time zone '${timeZone}': must be a name such as Europe/Zurich or UTC`,

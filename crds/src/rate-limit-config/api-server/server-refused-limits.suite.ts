@@ -83,6 +83,11 @@ export const REFUSED_LIMITS: readonly RefusedCase[] = [
     daily("algorithm: token_bucket, burst: 0"),
     inBody(`${LIMIT}.burst`, "0", "should be greater than or equal to 1"),
   ],
+  [
+    "a burst of a bucket that never leaks",
+    limit("unit: day, requestsPerUnit: 0, algorithm: token_bucket, burst: 3"),
+    ruled(`${LIMIT}.burst`, "a burst needs at least 1 request per unit: a bucket of 0 never leaks"),
+  ],
   ["a burst without a bucket", daily("burst: 3"), ruled(`${LIMIT}.burst`, "a burst needs the algorithm token_bucket")],
   [
     "a sliding window in a time zone",

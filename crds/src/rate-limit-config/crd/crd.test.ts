@@ -190,8 +190,8 @@ describe("crdYaml()", () => {
     expect(ruled).toEqual([
       ".spec.domain 1",
       ".spec.descriptors[] 8",
-      ".spec.descriptors[].rateLimit 7",
-      ".spec.descriptors[].rateLimits[] 6",
+      ".spec.descriptors[].rateLimit 8",
+      ".spec.descriptors[].rateLimits[] 7",
       ...[2, 3, 4, 5, 6].map((level) => `.spec${".descriptors[]".repeat(level)} 3`),
     ]);
   });

@@ -77,6 +77,11 @@ const LIMIT_RULES = [
     fieldPath: ".burst",
   },
   {
+    rule: "!has(self.burst) || !has(self.requestsPerUnit) || self.requestsPerUnit > 0",
+    message: "a burst needs at least 1 request per unit: a bucket of 0 never leaks",
+    fieldPath: ".burst",
+  },
+  {
     rule: "!has(self.timeZone) || !has(self.algorithm) || self.algorithm == 'fixed_window'",
     message: "a time zone needs the algorithm fixed_window",
     fieldPath: ".timeZone",
@@ -143,7 +148,8 @@ const windowFields = {
     ),
   burst: z.int().min(1).max(REQUESTS_MAX).optional().meta({
     format: "int64",
-    description: "Requests that fit into a token_bucket. Absent: requestsPerUnit.",
+    description:
+      "Requests that fit into a token_bucket, which needs at least 1 requestsPerUnit. Absent: requestsPerUnit.",
     example: 20,
   }),
   countRejectedHits: flag(
