@@ -11,6 +11,9 @@ import { until } from "@weir/harness/processes/eventually";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { startRedis } from "@weir/harness/servers/redis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { CellRule } from "@weir/limits/cell/cell";
+import type { StoreServer } from "@weir/harness/servers/store-server";
+import { cellRule, countCell, type CountedCellOnce } from "../../cells.suite.ts";
 import type { Counter } from "../../counter.ts";
 import { check, count, describeCounter } from "../../counter.suite.ts";
 import {
@@ -62,6 +65,36 @@ class Counting {
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
   }
+}
+
+/** Has the sentinels make another server the primary, and waits until the old one follows it. */
+async function failOver(stack: SentinelServers, before: StoreServer): Promise<void> {
+  const [sentinel] = stack.sentinels;
+  if (sentinel === undefined) throw new Error("no sentinel");
+  await until(
+    () => stack.ask(sentinel, "FAILOVER", PRIMARY_NAME).then(Boolean, () => false),
+    FAIL_OVER_MS,
+    "the sentinel begins a fail-over",
+  );
+  await until(async () => (await stack.roleOf(before)) === "slave", FAIL_OVER_MS, "the old primary is a replica");
+}
+
+const DAY_SECONDS = 86_400;
+
+/** Cells of which a test forgets no whole hit, also when it meets the end of a window. */
+const CELLS = {
+  window: cellRule(10, DAY_SECONDS, "sliding_window"),
+  bucket: cellRule(10, DAY_SECONDS, "token_bucket"),
+  list: cellRule(10, DAY_SECONDS, "sliding_window", "token_bucket"),
+};
+
+/** Whether a cell of another key can be counted in. */
+async function asked(counter: Counter): Promise<boolean> {
+  const call = countCell(counter, CELLS.bucket, { key: "asked", nowMs: Date.now(), hits: 0 });
+  return await call.then(
+    ({ passes }) => passes,
+    () => false,
+  );
 }
 
 /**
@@ -145,15 +178,8 @@ describe("SentinelDeployment", () => {
       const { counter } = await counters.start(stack.url, { options: PATIENT });
       const before = await stack.primary();
       const run = new Counting(counter, "planned");
-      const [sentinel] = stack.sentinels;
-      if (sentinel === undefined) throw new Error("no sentinel");
       await until(() => run.succeeded > 10, FAIL_OVER_MS, "counting has begun");
-      await until(
-        () => stack.ask(sentinel, "FAILOVER", PRIMARY_NAME).then(Boolean, () => false),
-        FAIL_OVER_MS,
-        "the sentinel begins a fail-over",
-      );
-      await until(async () => (await stack.roleOf(before)) === "slave", FAIL_OVER_MS, "the old primary is a replica");
+      await failOver(stack, before);
       const switched = run.succeeded;
       await until(() => run.succeeded > switched + 50, FAIL_OVER_MS, "counting continues");
       await run.stop();
@@ -164,6 +190,38 @@ describe("SentinelDeployment", () => {
       client.disconnect();
       // Nothing was counted twice; what the old primary had not yet passed on is lost.
       expect(stored).toBeLessThanOrEqual(run.succeeded + run.failed);
+      await stack.agree();
+    },
+  );
+
+  it(
+    "count() keeps counting cells at the new primary, which is sent the script again",
+    { timeout: TEST_MS },
+    async () => {
+      const { counter } = await counters.start(stack.url, { options: PATIENT });
+      const nowMs = Date.now();
+      const count = (rule: CellRule, hits: number): Promise<CountedCellOnce> =>
+        countCell(counter, rule, { key: "cells", nowMs, hits });
+      for (const [name, rule] of Object.entries(CELLS)) expect((await count(rule, 6)).passes, name).toBe(true);
+      const before = await stack.primary();
+      const old = stack.client(before);
+      await until(async () => (await old.wait(2, 1000)) === 2, FAIL_OVER_MS, "the replicas have the cells");
+      old.disconnect();
+      await failOver(stack, before);
+      const primary = stack.client(await stack.primary());
+      await until(() => asked(counter), FAIL_OVER_MS, "the new primary counts");
+      await primary.script("FLUSH");
+      await primary.config("RESETSTAT");
+      for (const [name, rule] of Object.entries(CELLS)) {
+        expect((await count(rule, 5)).passes, name).toBe(false);
+        expect((await count(rule, 4)).passes, name).toBe(true);
+        expect((await count(rule, 1)).passes, name).toBe(false);
+      }
+      // The digest was refused once, and the text followed.
+      const statistics = await primary.info("commandstats");
+      expect(statistics).toMatch(/cmdstat_eval:calls=1,/);
+      expect(statistics).toMatch(/cmdstat_evalsha:calls=\d+,.*failed_calls=1\b/);
+      primary.disconnect();
       await stack.agree();
     },
   );
