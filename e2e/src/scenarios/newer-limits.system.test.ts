@@ -1,5 +1,5 @@
-// Limits that envoyproxy/ratelimit does not know, in a fleet with its pods: they keep the earlier revision, take every
-// other edit, and reports say which pods need a newer image.
+// Limits that envoyproxy/ratelimit and the previous version do not know, in a fleet with their pods: these keep the
+// earlier revision, take every other edit, and reports say which pods need a newer image.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { STACK_HOST } from "@weir/dev/setup/ports";
@@ -9,12 +9,13 @@ import { startEnvoyRatelimit } from "@weir/harness/servers/envoy-ratelimit";
 import type { ListeningService } from "@weir/harness/servers/listening-service";
 import { startRedis } from "@weir/harness/servers/redis";
 import type { StoreServer } from "@weir/harness/servers/store-server";
+import { BUILD_TIMEOUT_MS, buildPrevious } from "@weir/harness/weir/earlier-build";
 import { PodClient, startPod, type Pod } from "@weir/harness/weir/pod";
 import { makeCertificates, type Replica, type ReplicaCertificates, startReplica } from "@weir/harness/weir/replica";
 import { manifestOf, saveManifest } from "@weir/harness/weir/weir";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-/** Limits that published pods would enforce otherwise, each as a rule has it. */
+/** Limits that older pods would enforce otherwise, each as a rule has it. */
 const BUCKET = { rateLimit: { unit: "day", requestsPerUnit: 3, algorithm: "token_bucket", burst: 2 } };
 const MULTIPLE = { rateLimit: { unit: "day", requestsPerUnit: 4, unitMultiplier: 2 } };
 const LIST = {
@@ -24,17 +25,21 @@ const LIST = {
   ],
 };
 
-describe("limits that envoyproxy/ratelimit does not know", () => {
+describe("limits that older pods do not know", () => {
   const folder = makeTemporaryFolder();
   const manifests = join(folder.path, "manifests");
   const started: ListeningService[] = [];
   let certificates: ReplicaCertificates;
   let redis: StoreServer | undefined;
   let replica: Replica;
+  const pods: Pod[] = [];
+  let previousRoot: string;
   let published: PodClient;
-  let current: Pod;
+  let previous: PodClient;
+  let current: PodClient;
 
   beforeAll(async () => {
+    previousRoot = await buildPrevious(process.env, "ratelimit");
     mkdirSync(manifests);
     certificates = await makeCertificates(folder.path);
     save("mail", plain(2));
@@ -42,13 +47,13 @@ describe("limits that envoyproxy/ratelimit does not know", () => {
     replica = await startReplica({ certificates, manifests });
     redis = await startRedis(folder.path);
     published = await startPublished("edge/published");
-    current = await startPod({ ports: replica.ports, certificates }, { CONFIG_GRPC_XDS_NODE_ID: "edge/current" });
-    await expectLimits(published, { mail: 2, search: 1 });
-    await expectLimits(current, { mail: 2, search: 1 });
-  });
+    previous = await startWeir("edge/previous", previousRoot);
+    current = await startWeir("edge/current");
+    for (const pod of [published, previous, current]) await expectLimits(pod, { mail: 2, search: 1 });
+  }, BUILD_TIMEOUT_MS);
 
   afterAll(async () => {
-    for (const { process } of [current, ...started, replica]) await process.stop("SIGTERM", 5000);
+    for (const { process } of [...pods, ...started, replica]) await process.stop("SIGTERM", 5000);
     await redis?.stop();
     folder.remove();
   });
@@ -58,41 +63,46 @@ describe("limits that envoyproxy/ratelimit does not know", () => {
     { what: "a multiple of a unit", limits: MULTIPLE, mail: 4, next: 12 },
     { what: "a list of limits", limits: LIST, mail: 5, next: 13 },
   ])("keep the earlier revision there when a rule gets $what, and others arrive", async ({ limits, mail, next }) => {
-    const question = published.keepAsking("mail");
+    const questions = [published, previous].map((pod) => pod.keepAsking("mail"));
     save("mail", limits);
     await eventually("the report", async () => {
       expect((await reportsOf("mail"))[0]).toMatchObject({
         reason: "RejectedByDataPlane",
         servesLastGood: true,
-        pods: { total: 2, accepted: 1, rejected: 1 },
+        pods: { total: 3, accepted: 1, rejected: 2 },
       });
     });
     save("search", plain(next));
-    await expectLimits(published, { mail: 2, search: next });
+    for (const pod of [published, previous]) await expectLimits(pod, { mail: 2, search: next });
     await expectLimits(current, { mail, search: next });
-    expect(await question.end()).toBe("2");
+    for (const question of questions) expect(await question.end()).toBe("2");
   });
 
   it("are reported with the pods that need a newer image", async () => {
-    const { pods = [] } = await replica.rollout();
+    const { pods: reported = [] } = await replica.rollout();
     const words =
       "default/mail: invalid rate limit unit '100' (the pod needs a newer image: its own knows no multiples of units, algorithms, time zones and lists of limits)";
-    expect(pods.map(({ nodeId, rejection }) => ({ nodeId, rejection }))).toEqual([
+    expect(reported.map(({ nodeId, rejection }) => ({ nodeId, rejection }))).toEqual([
       { nodeId: "edge/current", rejection: undefined },
+      { nodeId: "edge/previous", rejection: words },
       { nodeId: "edge/published", rejection: words },
     ]);
     const [mail] = await reportsOf("mail");
     expect(mail?.problems?.map(({ message }) => message)).toEqual([expect.stringContaining(words)]);
   });
 
-  it("keep the earlier revision on a pod that is rolled back to envoyproxy/ratelimit", async () => {
+  it("keep the earlier revision on a pod that is rolled back to an older image", async () => {
     await expectLimits(await startPublished("edge/rolled-back"), { mail: 2, search: 13 });
+    await expectLimits(await startWeir("edge/rolled-back-to-previous", previousRoot), { mail: 2, search: 13 });
+  });
+
+  it("are enforced by a pod whose image is renewed", async () => {
+    await expectLimits(await startWeir("edge/renewed"), { mail: 5, search: 13 });
   });
 
   it("are gone from the report when the rule is rolled back", async () => {
     save("mail", plain(6));
-    await expectLimits(published, { mail: 6, search: 13 });
-    await expectLimits(current, { mail: 6, search: 13 });
+    for (const pod of [published, previous, current]) await expectLimits(pod, { mail: 6, search: 13 });
     await eventually("the report", async () => {
       expect((await reportsOf("mail")).map(({ state }) => state)).toEqual(["RESOURCE_STATE_SERVED"]);
     });
@@ -104,6 +114,14 @@ describe("limits that envoyproxy/ratelimit does not know", () => {
 
   function save(name: string, limits: object): void {
     saveManifest(manifests, `${name}.yaml`, manifestOf(name, name, [{ key: "user", ...limits }]));
+  }
+
+  /** Starts a pod of this checkout, or of that at `root`. */
+  async function startWeir(nodeId: string, root?: string): Promise<PodClient> {
+    const place = { ports: replica.ports, certificates, ...(root !== undefined && { root }) };
+    const pod = await startPod(place, { CONFIG_GRPC_XDS_NODE_ID: nodeId });
+    pods.push(pod);
+    return pod;
   }
 
   async function startPublished(nodeId: string): Promise<PodClient> {
