@@ -24,6 +24,7 @@ export class CellCheck extends LimitedCheck implements CellPart {
   #state: CellState = [];
   /** Whether the store let the call pass. */
   #passes = true;
+  #isExact = true;
   /** The limit of the answer. */
   #chosen: RuleLimit;
 
@@ -49,8 +50,9 @@ export class CellCheck extends LimitedCheck implements CellPart {
     return this.#chosen;
   }
 
-  settle(passes: boolean, state: CellState, nowMs: number): void {
+  settle(passes: boolean, state: CellState, nowMs: number, isExact = true): void {
     this.#state = state;
+    this.#isExact = isExact;
     this.nowMs = nowMs;
     this.#passes = passes || this.hits < 0;
     // Hits that were withheld, or only read, are compared with the room themselves.
@@ -89,12 +91,12 @@ export class CellCheck extends LimitedCheck implements CellPart {
 
   /**
    * Seconds from `nowSeconds` for which not even one hit will pass; 0 for several limits, which the cache cannot tell
-   * apart, and where rejected hits count, which the store has to be told.
+   * apart, where rejected hits count, which the store has to be told, and where the state is not exact.
    */
   override cacheSeconds(nowSeconds: number): number {
     const { limits, countsRejected } = this.rule;
     const [limit, ...others] = limits;
-    if (limit === undefined || others.length > 0 || countsRejected) return 0;
+    if (limit === undefined || others.length > 0 || countsRejected || !this.#isExact) return 0;
     const untilMs = this.nowMs + msUntilFits(limit, this.#state, 0, this.nowMs, 1);
     return Math.max(0, Math.floor(untilMs / 1000) - nowSeconds);
   }

@@ -77,8 +77,11 @@ export interface CellPart {
   readonly rule: CellRule;
   /** Time of the call in milliseconds since the epoch; by the clock of the store once that has counted. */
   readonly nowMs: number;
-  /** Takes the result of the store: whether this call passes, and the state after it at that moment. */
-  settle(passes: boolean, state: CellState, nowMs: number): void;
+  /**
+   * Takes the result of the store: whether this call passes, and the state after it at that moment. `isExact`, by
+   * default true, is false where the state may include hits of other calls that are being rejected.
+   */
+  settle(passes: boolean, state: CellState, nowMs: number, isExact?: boolean): void;
   /** Writes the status in place of `classify`; returns whether a limit is over. */
   classify(nearLimitRatio: number): boolean;
 }

@@ -9,8 +9,11 @@ export interface CountedCell {
   readonly rule: CellRule;
   /** Time of the call by the clock of this process, in milliseconds since the epoch. */
   readonly nowMs: number;
-  /** Takes whether the call passes, and the state of the cell after it at that moment. */
-  settle(passes: boolean, state: CellState, nowMs: number): void;
+  /**
+   * Takes whether the call passes, and the state of the cell after it at that moment. `isExact`, by default true, is
+   * false where the state may include hits of other calls that are being rejected.
+   */
+  settle(passes: boolean, state: CellState, nowMs: number, isExact?: boolean): void;
 }
 
 /** One counter to increment. The decider makes it, the backend sets `after`. */
@@ -30,6 +33,8 @@ export interface CountedCheck {
    * follows.
    */
   readonly addend: number;
+  /** Whether an addend below 0 takes back what this process has added before: the count may go below 0. */
+  readonly isTakenBack?: boolean;
   /**
    * The count after this increment, or the current count for a read; set by the backend before it
    * calls `counted`. Not used by cells.
@@ -69,6 +74,8 @@ export interface CountBatch {
 export interface Counter extends Part {
   /** The <err_type> of ratelimit.service.call.should_rate_limit that its failures count as. */
   readonly errorType: "redis_error" | "memcache_error" | "memory_error";
+  /** False where hits cannot be given back: no addend is below 0 then. Absent where they can. */
+  readonly givesBack?: boolean;
   /**
    * Why it counts nothing but plain counts, for people who configure others; undefined when it counts cells, too, or
    * when nothing is known because the store does not answer. Absent where cells always work.

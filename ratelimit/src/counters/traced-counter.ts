@@ -29,6 +29,7 @@ type TraceContext = ReturnType<RunningTracing["active"]>;
 export class TracedCounter implements Counter {
   readonly name: string;
   readonly errorType: Counter["errorType"];
+  readonly givesBack?: boolean;
   readonly cellsProblem?: () => Promise<string | undefined>;
   readonly read?: (batch: CountBatch) => void;
   readonly #counter: Counter;
@@ -40,6 +41,7 @@ export class TracedCounter implements Counter {
   constructor(counter: Counter, tracing: RunningTracing, backend: TracedBackend) {
     this.name = counter.name;
     this.errorType = counter.errorType;
+    if (counter.givesBack !== undefined) this.givesBack = counter.givesBack;
     if (counter.cellsProblem !== undefined)
       this.cellsProblem = () => counter.cellsProblem?.() ?? Promise.resolve(undefined);
     this.#counter = counter;

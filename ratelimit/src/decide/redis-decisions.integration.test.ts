@@ -39,6 +39,7 @@ beforeAll(async () => {
       perSecond: undefined,
       commandTimeoutMs: 30_000,
       expiryJitterMaxSeconds: 0,
+      usesScripts: true,
       startup: { initialMs: 100, maxMs: 100, maxElapsedMs: 30_000 },
     },
   );

@@ -117,6 +117,7 @@ async function openFixture(
       perSecond: undefined,
       commandTimeoutMs,
       expiryJitterMaxSeconds: 0,
+      usesScripts: true,
       startup: { initialMs: 20, maxMs: 100, maxElapsedMs: 30_000 },
     },
   );

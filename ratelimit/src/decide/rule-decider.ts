@@ -122,7 +122,9 @@ export class RuleDecider implements Decider {
         const hits = hitsOf(request, descriptor);
         const error = this.#unsupported.checkRefund(match.rule, hits, request.domain);
         if (error !== undefined) return error;
-        checks[index] = this.#toCheck(rules, match, entries, hits, nowMs);
+        const check = this.#toCheck(rules, match, entries, hits, nowMs);
+        if (hits < 0 && this.#context.counter.givesBack === false && check.kind === "limited") check.addend = 0;
+        checks[index] = check;
       } else if (limit !== undefined) {
         return unitError(request);
       }

@@ -276,6 +276,7 @@ const COUNTERS: readonly Row[] = [
     expected: true,
   },
   { names: "KVSTORE_COMMAND_TIMEOUT", value: "2s", path: "backend.commandTimeoutMs", expected: 2000 },
+  { names: "LIMIT_SCRIPTS", value: "off", path: "backend.usesScripts", expected: false },
   { names: kvstore("STARTUP_INITIAL_INTERVAL"), value: "2s", path: "backend.startup.initialMs", expected: 2000 },
   { names: kvstore("STARTUP_MAX_INTERVAL"), value: "20s", path: "backend.startup.maxMs", expected: 20_000 },
   { names: kvstore("STARTUP_MAX_ELAPSED_TIME"), value: "1m", path: "backend.startup.maxElapsedMs", expected: 60_000 },

@@ -65,6 +65,14 @@ export function readRedis(read: EnvReader, isSelected: boolean): RedisBackendSet
       max: 2 ** 31 - 1,
       effect: "A random number of seconds below this is added to each expiry.",
     }),
+    usesScripts:
+      read.oneOf("LIMIT_SCRIPTS", {
+        default: "on",
+        choices: ["on", "off"],
+        effect:
+          "Whether scripts count what INCRBY cannot: sliding windows, token buckets, lists of limits, fixed windows that do not count rejected hits, and hits given back. " +
+          "With off such limits are counted approximately by INCRBY, for a store whose user may not run EVAL, and hits are not given back.",
+      }) === "on",
     startup: readStartup(read),
   };
 }

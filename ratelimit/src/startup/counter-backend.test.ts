@@ -27,6 +27,7 @@ describe("createRedisBackend()", () => {
         perSecond: undefined,
         commandTimeoutMs: 1000,
         expiryJitterMaxSeconds: 0,
+        usesScripts: true,
         startup: { initialMs: 1000, maxMs: 1000, maxElapsedMs: 0 },
       },
     );

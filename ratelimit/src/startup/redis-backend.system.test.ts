@@ -177,6 +177,21 @@ describe("weir-ratelimit over a key-value store", () => {
     expect(await health(http)).toBe(200);
   });
 
+  it("refuses limits that need scripts where its user may not run any, and counts them with LIMIT_SCRIPTS=off", async () => {
+    const server = await startServer();
+    const client = new Redis(server.port, "127.0.0.1");
+    await client.acl("SETUSER", "plain", "on", ">secret", "~*", "+@all", "-@scripting");
+    client.disconnect();
+    const bucket =
+      "domain: d\ndescriptors:\n  - {key: k, rate_limit: {unit: day, requests_per_unit: 2, algorithm: token_bucket}}\n";
+    await writeFile(join(folder, "config", "rules.yaml"), bucket);
+    const env = { REDIS_URL: server.address, REDIS_AUTH: "plain:secret" };
+    await start(env).find(/rules\.yaml: .*Redis refuses the script .*NOPERM.*, or set LIMIT_SCRIPTS=off to count/);
+    await program?.end();
+    const http = await portOf(start({ ...env, LIMIT_SCRIPTS: "off" }), "HTTP");
+    expect([await ask(http, "k"), await ask(http, "k"), await ask(http, "k")]).toEqual([200, 200, 429]);
+  });
+
   it("keeps counts under the prefix, those of seconds on a server of their own over a unix socket", async () => {
     const [main, perSecond] = [await startServer(), await startServer(["--requirepass", "sesame"])];
     start({

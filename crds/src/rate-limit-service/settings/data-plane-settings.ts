@@ -56,6 +56,7 @@ export const DATA_PLANE_SETTINGS: readonly DataPlaneSetting[] = [
   { names: ["BACKEND_TYPE"] },
   { names: ["MEMORY_MAX_KEYS"] },
   { names: ["EXPIRATION_JITTER_MAX_SECONDS"] },
+  { names: ["LIMIT_SCRIPTS"] },
   { names: ["KVSTORE_POOL_ON_EMPTY_BEHAVIOR", "REDIS_POOL_ON_EMPTY_BEHAVIOR"] },
   { names: ["KVSTORE_TYPE", "REDIS_TYPE"] },
   { names: ["KVSTORE_SOCKET_TYPE", "REDIS_SOCKET_TYPE"] },

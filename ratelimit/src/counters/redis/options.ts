@@ -85,6 +85,11 @@ export interface RedisCounterOptions {
    */
   readonly expiryJitterMaxSeconds: number;
   /**
+   * LIMIT_SCRIPTS: whether scripts count what INCRBY cannot. Without them such limits are approximate, and hits are not
+   * given back. Default true.
+   */
+  readonly usesScripts: boolean;
+  /**
    * KVSTORE_STARTUP_INITIAL_INTERVAL (1s), _MAX_INTERVAL (30s), _MAX_ELAPSED_TIME (0 = no bound):
    * the wait for the store at the start.
    */

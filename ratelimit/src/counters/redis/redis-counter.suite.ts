@@ -96,6 +96,7 @@ export class TestedCounters {
         perSecond: choices.perSecond,
         commandTimeoutMs: COMMAND_TIMEOUT_MS,
         expiryJitterMaxSeconds: 0,
+        usesScripts: true,
         startup: { initialMs: 20, maxMs: 100, maxElapsedMs: 30_000 },
         ...this.#options,
         ...choices.options,

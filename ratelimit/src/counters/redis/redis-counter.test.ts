@@ -68,6 +68,7 @@ function createCounter(): {
       perSecond: serverOptions("per-second:1"),
       commandTimeoutMs: 1000,
       expiryJitterMaxSeconds: 0,
+      usesScripts: true,
       startup: { initialMs: 1, maxMs: 1, maxElapsedMs: 0 },
     },
   );

@@ -2,9 +2,10 @@
 // store. Counters of the unit SECOND may be in a deployment of their own.
 import type { TurnEnd } from "@weir/common/turn/turn-end";
 import type { CountBatch, Counter } from "../counter.ts";
+import { countUnscripted } from "./batch/unscripted-cell.ts";
 import type { CreateDeployment, Deployment, DeploymentDeps } from "./deployment.ts";
 import type { RedisCounterOptions } from "./options.ts";
-import { probeScript } from "./script-probe.ts";
+import { probeCells } from "./script-probe.ts";
 
 /** Length of the windows that go to the per-second deployment. */
 const SECOND = 1;
@@ -44,7 +45,7 @@ export function createRedisCounter(deps: RedisCounterDeps, options: RedisCounter
         scope: "redis_per_second_pool",
       },
     );
-  return new RedisCounter(main, perSecond, deps.turn, options.startup.maxElapsedMs);
+  return new RedisCounter(main, perSecond, deps.turn, options);
 }
 
 class RedisCounter implements Counter {
@@ -54,12 +55,20 @@ class RedisCounter implements Counter {
   readonly #perSecond: Deployment | undefined;
   readonly #turn: TurnEnd;
   readonly #maxElapsedMs: number;
+  /** Whether scripts are used: they give hits back, and count in cells. */
+  readonly givesBack: boolean;
 
-  constructor(main: Deployment, perSecond: Deployment | undefined, turn: TurnEnd, maxElapsedMs: number) {
+  constructor(
+    main: Deployment,
+    perSecond: Deployment | undefined,
+    turn: TurnEnd,
+    { startup, usesScripts }: RedisCounterOptions,
+  ) {
     this.#main = main;
     this.#perSecond = perSecond;
     this.#turn = turn;
-    this.#maxElapsedMs = maxElapsedMs;
+    this.#maxElapsedMs = startup.maxElapsedMs;
+    this.givesBack = usesScripts;
   }
 
   async start(): Promise<void> {
@@ -79,7 +88,7 @@ class RedisCounter implements Counter {
   }
 
   cellsProblem(): Promise<string | undefined> {
-    return probeScript(this, this.#turn.nowMs());
+    return probeCells(this, this.#turn.nowMs());
   }
 
   count(batch: CountBatch): void {
@@ -87,7 +96,9 @@ class RedisCounter implements Counter {
     if (!this.#accept(batch, nowMs)) return;
     for (const check of batch.checks) {
       if (batch.pending <= 0) return; // A deployment has failed the call: nothing more of it is counted.
-      this.#deploymentOf(check.windowSeconds).add(check, batch, nowMs);
+      const deployment = this.#deploymentOf(check.windowSeconds);
+      if (this.givesBack || check.cell === undefined) deployment.add(check, batch, nowMs);
+      else countUnscripted(deployment, check, { batch, isRead: false, nowMs });
     }
   }
 
@@ -96,7 +107,9 @@ class RedisCounter implements Counter {
     if (!this.#accept(batch, nowMs)) return;
     for (const check of batch.checks) {
       if (batch.pending <= 0) return;
-      this.#deploymentOf(check.windowSeconds).read(check, batch, nowMs);
+      const deployment = this.#deploymentOf(check.windowSeconds);
+      if (this.givesBack || check.cell === undefined) deployment.read(check, batch, nowMs);
+      else countUnscripted(deployment, check, { batch, isRead: true, nowMs });
     }
   }
 

@@ -1,4 +1,4 @@
-// Finds out whether the user of the store may run the script of cells: a count in a cell of its own says so.
+// Finds out whether the user of the store may run the commands of cells: a count in a cell of its own says so.
 import { type CellRule, TOKEN_BUCKET } from "@weir/limits/cell/cell";
 import type { CountBatch, CountedCheck, Counter } from "../counter.ts";
 import type { StoreError } from "../store-error.ts";
@@ -24,13 +24,16 @@ const RULE: CellRule = {
   keyEnd: "_~b1",
 };
 
-/** Why the store refuses the script, by its own words; undefined when it runs it, or does not answer. */
-export async function probeScript(counter: Counter, nowMs: number): Promise<string | undefined> {
+/** Why the store refuses the commands, by its own words; undefined when it runs them, or does not answer. */
+export async function probeCells(counter: Counter, nowMs: number): Promise<string | undefined> {
   const probe = new Probe(nowMs);
   counter.count(probe);
   const error = await probe.answered;
   if (error === undefined || !FORBIDDEN.test(error.message)) return undefined;
-  const remedy = "allow its user +eval, +evalsha, +get, +set and +time, or use fixed windows";
+  if (counter.givesBack === false)
+    return `Redis refuses the commands that count this limit (${error.message}): allow its user +get, +incrby and +expire`;
+  const approximate = "set LIMIT_SCRIPTS=off to count approximately without scripts";
+  const remedy = `allow its user +eval, +evalsha, +get, +set and +time, use fixed windows, or ${approximate}`;
   return `Redis refuses the script that counts this limit (${error.message}): ${remedy}`;
 }
 

@@ -13,7 +13,7 @@ const HITS_OF_LIMIT = 1;
 export class KeyChecks {
   readonly check: CountedCheck;
   readonly call: CountBatch;
-  /** The check's addend, or 0 when it only reads; below 0 it is a refund. */
+  /** The check's addend, or 0 when it only reads; below 0 it is a refund, or hits that are taken back. */
   readonly addend: number;
   /** GET if true, INCRBY otherwise. */
   readonly isRead: boolean;
@@ -46,9 +46,9 @@ export class KeyChecks {
     return this.check.key;
   }
 
-  /** Whether the chain takes hits away, with possible reads in between. */
+  /** Whether the chain gives hits back, with possible reads in between. */
   get isRefund(): boolean {
-    return this.addend < 0;
+    return this.addend < 0 && this.check.isTakenBack !== true;
   }
 
   /** Number of checks in the chain. */
@@ -138,7 +138,7 @@ export function failCall(call: CountBatch, error: StoreError): void {
 }
 
 /** A call without pending checks was answered before: it failed. */
-function finishOne(call: CountBatch): void {
+export function finishOne(call: CountBatch): void {
   if (call.pending <= 0) return;
   call.pending -= 1;
   if (call.pending === 0) call.counted();
