@@ -58,7 +58,7 @@ test-images: build ## Build the container images twice without a container engin
 	@node tools/test/test-setup.ts
 	@vitest run --project soak e2e/src/images $(ARGS)
 
-soak: build ## Run what takes minutes by nature: memory under load, long fuzzing, long outages, other versions of Kubernetes
+soak: build ## Run what takes minutes by nature: memory under load, limits over minutes, long fuzzing, long outages, other versions of Kubernetes
 	@node tools/test/test-setup.ts
 	@node tools/test/test-setup.ts --images
 	@node tools/test/test-setup.ts --soak
