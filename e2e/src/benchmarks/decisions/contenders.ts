@@ -13,6 +13,7 @@ import { startProcess } from "@weir/harness/processes/start-process";
 import type { Cores } from "../machine.ts";
 import type { Bench } from "../run-benchmark.ts";
 import { type Contender, type LimitRule, type LoadGroup, RULES_PER_FILE } from "./loads.ts";
+import { longestTurnEnv } from "./longest-turn.ts";
 import type { RunningStores } from "./stores.ts";
 
 /** Longest time of a program to stop, in milliseconds. */
@@ -72,8 +73,9 @@ export const LIMIT_ENTRIES: Readonly<Record<LimitRule, readonly string[]>> = {
 /** Room in the local cache for every key that is over its limit. */
 const LOCAL_CACHE = { LOCAL_CACHE_SIZE_IN_BYTES: String(16 * 1024 * 1024) } as const;
 
-/** Settings that the results leave out: addresses and folders. */
-const OMITTED_SETTINGS = /^(PATH|(GRPC_|DEBUG_)?(HOST|PORT)|PROMETHEUS_ADDR|RUNTIME_ROOT)$/;
+/** Settings that the results leave out: addresses, folders, and how it is measured. */
+const OMITTED_SETTINGS =
+  /^(PATH|LD_PRELOAD|LONGEST_TURN_FILE|(GRPC_|DEBUG_)?(HOST|PORT)|PROMETHEUS_ADDR|RUNTIME_ROOT)$/;
 
 /** Everything that the groups of a run share. */
 export interface DecisionsPlace extends Bench {
@@ -82,6 +84,8 @@ export interface DecisionsPlace extends Bench {
   readonly certificates: CertificateFiles;
   /** Path of the load generator. */
   readonly generator: string;
+  /** Path of the library that measures turns of event loops. */
+  readonly longestTurn: string;
   readonly times: {
     /** Seconds of load on each server before the first round, and before each measurement. */
     readonly startSeconds: number;
@@ -102,6 +106,8 @@ export interface RunningContender {
   readonly grpcPort: number;
   /** Folder of its rule files; undefined: it has none. */
   readonly rulesFolder?: string;
+  /** File of its longest turn; undefined: that is not measured. */
+  readonly turnFile?: string;
   /** Its settings, for the results. */
   readonly settings: string;
 }
@@ -179,6 +185,7 @@ async function startGo(place: GroupPlace): Promise<Started> {
 async function startWeir(contender: Contender, own: Env, place: GroupPlace, root = ROOT): Promise<Started> {
   const pinned = place.group.usesBothCores === true ? place.cores.both : place.cores.server;
   const folder = writeRules(place, contender.replaceAll(/\W+/g, "-"));
+  const turnFile = place.group.ruleFiles === undefined ? undefined : join(folder, "longest-turn");
   const service = await startListening({
     name: contender,
     command: "env",
@@ -190,9 +197,15 @@ async function startWeir(contender: Contender, own: Env, place: GroupPlace, root
       ...settingsOf(place),
       ...place.weirEnv,
       ...own,
+      ...(turnFile !== undefined && longestTurnEnv(place.longestTurn, turnFile)),
     },
   });
-  return { ...service, rulesFolder: join(folder, "config"), settings: formatSettings(service.env) };
+  return {
+    ...service,
+    rulesFolder: join(folder, "config"),
+    ...(turnFile !== undefined && { turnFile }),
+    settings: formatSettings(service.env),
+  };
 }
 
 function writeRules(place: GroupPlace, name: string): string {

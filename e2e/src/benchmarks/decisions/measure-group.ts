@@ -14,6 +14,7 @@ import {
   writeOtherRules,
 } from "./contenders.ts";
 import { runGenerator } from "./generator.ts";
+import { clearLongestTurn, readLongestTurn } from "./longest-turn.ts";
 import { type Contender, type Load, type LoadGroup, rowName, type SelectedGroup } from "./loads.ts";
 import type { Row, Sample } from "./report/results.ts";
 import { type RunningStores, startStores } from "./stores.ts";
@@ -79,8 +80,10 @@ async function measure(
   await untilQuiet(pids);
   const before = await stores.commands?.();
   const cpuBeforeMs = await stores.cpuMs?.();
+  if (server.turnFile !== undefined) clearLongestTurn(server.turnFile);
   const edits = load.hasEdits === true ? editEverySecond(group, server) : undefined;
   const report = await generate(group, load, { server, place, times: place.times, pids });
+  const turn = server.turnFile === undefined ? undefined : readLongestTurn(server.turnFile);
   clearInterval(edits);
   const after = await stores.commands?.();
   const cpuAfterMs = await stores.cpuMs?.();
@@ -100,6 +103,7 @@ async function measure(
       cpuAfterMs !== undefined && {
         storeCpuMicrosPerDecision: ((cpuAfterMs - cpuBeforeMs) * 1000) / report.allAnswers,
       }),
+    ...(turn !== undefined && { turnCpuMicros: turn.cpuMicros, turnWallMicros: turn.wallMicros }),
     generatorShare: report.generatorCpuMs / 1000 / report.seconds,
   };
 }

@@ -14,6 +14,7 @@ import { type Bench, runBenchmark } from "../run-benchmark.ts";
 import { formatCost } from "../summary.ts";
 import type { DecisionsPlace } from "./contenders.ts";
 import { buildGenerator } from "./generator.ts";
+import { buildLongestTurn } from "./longest-turn.ts";
 import { selectGroups } from "./loads.ts";
 import { measureGroup } from "./measure-group.ts";
 import { formatBars, formatResults, formatSettings } from "./report/report-tables.ts";
@@ -53,6 +54,7 @@ runBenchmark({
       cores: assignCores(),
       certificates: await writeCertificates(bench.folder),
       generator: await buildGenerator(toolsFolder(context.env)),
+      longestTurn: await buildLongestTurn(toolsFolder(context.env)),
     };
     const results = await measureAll(place);
     if (args.isWritten) await writeResults(results, bench);

@@ -39,11 +39,14 @@ describe("judgeBars()", () => {
   it("compares a load with edits with the same without them", () => {
     const run = results(
       ...["open-2k", "open-2k-edits"].flatMap((load, index) => [
-        row(`rules/${load}`, "weir", { p99Micros: 1000 + 500 * index }),
+        row(`rules/${load}`, "weir", { p99Micros: 1000 + 500 * index, turnCpuMicros: 4000 + 1000 * index }),
         row(`rules/${load}`, "nothing", { p99Micros: 50 }),
       ]),
     );
-    expect(verdicts(run)).toEqual([["× p99 without edits", 1.5, "MISS"]]);
+    expect(verdicts(run)).toEqual([
+      ["× p99 without edits", 1.5, "MISS"],
+      ["ms of CPU", 5, "PASS"],
+    ]);
   });
 
   it("says nothing about what was not measured", () => {

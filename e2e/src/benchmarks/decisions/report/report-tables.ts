@@ -28,18 +28,25 @@ const SIZES: readonly Column[] = [
     ({ storeCpuMicrosPerDecision }) => storeCpuMicrosPerDecision,
     (spread) => formatNumber(spread, 1),
   ],
+  [
+    "Longest turn, CPU ms",
+    ({ turnCpuMicros }) => turnCpuMicros && turnCpuMicros / 1000,
+    (spread) => formatNumber(spread, 1),
+  ],
+  ["the same, wall ms", ({ turnWallMicros }) => turnWallMicros, (spread) => milliseconds(spread.median)],
 ];
 
 type Column = readonly [head: string, read: (sample: Sample) => number | undefined, print: (spread: Spread) => string];
 
-/** Every server under every load. */
+/** Every server under every load; without the sizes that no row of the run has. */
 export function formatResults(results: BenchResults): string {
+  const sizes = SIZES.filter(([, read]) => results.rows.some((row) => figureOf(row, read) !== undefined));
   const head = [
     "Store",
     "Load",
     "Server",
     "Decisions per second",
-    ...[...OF_SERVER, ...TIMES, ...SIZES].map(([name]) => name),
+    ...[...OF_SERVER, ...TIMES, ...sizes].map(([name]) => name),
   ];
   return formatTable(
     head,
@@ -47,7 +54,7 @@ export function formatResults(results: BenchResults): string {
       row.groupTitle,
       row.loadTitle,
       nameOf(row.contender, results),
-      ...figuresOf(row, row.contender === "nothing" || isMeasurable(results, row)),
+      ...figuresOf(row, sizes, row.contender === "nothing" || isMeasurable(results, row)),
     ]),
   );
 }
@@ -80,7 +87,7 @@ function nameOf(contender: Contender, { against }: BenchResults): string {
   return contender === "nothing" ? "nothing (ceiling)" : contender;
 }
 
-function figuresOf(row: Row, isCounted: boolean): readonly string[] {
+function figuresOf(row: Row, sizes: readonly Column[], isCounted: boolean): readonly string[] {
   const cell = ([, read, print]: Column): string => {
     const spread = figureOf(row, read);
     return spread === undefined ? "" : print(spread);
@@ -91,7 +98,7 @@ function figuresOf(row: Row, isCounted: boolean): readonly string[] {
     isRate ? formatThousands(perSecond) : NOT_MEASURABLE,
     ...OF_SERVER.map(cell),
     ...TIMES.map((column) => (isCounted ? cell(column) : "")),
-    ...(row.contender === "nothing" ? SIZES.map(() => "") : SIZES.map(cell)),
+    ...(row.contender === "nothing" ? sizes.map(() => "") : sizes.map(cell)),
   ];
 }
 

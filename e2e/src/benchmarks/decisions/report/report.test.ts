@@ -33,6 +33,16 @@ describe("formatResults()", () => {
   });
 });
 
+describe("formatResults() of turns", () => {
+  it("has the columns where they were measured", () => {
+    const [head = "", , line = ""] = formatResults(
+      results(row("rules/open-2k", "weir", { turnCpuMicros: 2500, turnWallMicros: 12_000 })),
+    ).split("\n");
+    expect(head).toMatch(/\| RSS MB \| Longest turn, CPU ms \| the same, wall ms \|$/);
+    expect(line).toMatch(/\| 100 +\| 2\.5 \(2\.5–2\.5\) +\| 12 +\|$/);
+  });
+});
+
 describe("formatBars()", () => {
   it("has the bar, the value and the verdict", () => {
     const [, , first] = formatBars(RUN).split("\n");

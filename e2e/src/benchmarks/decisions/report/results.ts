@@ -15,6 +15,9 @@ export interface Sample {
   readonly commandsPerDecision?: number;
   /** Processor time of the store per decision; absent where it is not measured. */
   readonly storeCpuMicrosPerDecision?: number;
+  /** The turn of the event loop with the most processor time, and its wall time; absent where it is not measured. */
+  readonly turnCpuMicros?: number;
+  readonly turnWallMicros?: number;
   /** Share of one core that the generator used, 0 to 1. */
   readonly generatorShare: number;
 }
