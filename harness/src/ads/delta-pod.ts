@@ -4,21 +4,20 @@ import assert from "node:assert/strict";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import type { SecureContext } from "node:tls";
 
-import { create, fromBinary, type JsonObject, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { create, type JsonObject, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { AggregatedDiscoveryService } from "@weir/proto/generated/envoy/service/discovery/v3/ads_pb";
 import {
   DeltaDiscoveryRequestSchema,
   type DeltaDiscoveryResponse,
-  DeltaDiscoveryResponseSchema,
   type Resource,
 } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { HEARTBEAT_TYPE_URL } from "@weir/proto/grpc/heartbeat";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
-import { setVersion } from "@weir/proto/grpc/set-version";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
 import { grpcMessage } from "../http2/http2-frames.ts";
 import { eventually } from "../processes/eventually.ts";
+import { HeldSet, HOLDS_NOTHING } from "./held-set.ts";
 import { createMessageReader } from "./message-reader.ts";
 
 const { path } = serviceDefinition(AggregatedDiscoveryService).deltaAggregatedResources;
@@ -37,8 +36,8 @@ export interface DeltaPodOptions {
   readonly metadata?: JsonObject;
   /** Default: plaintext. */
   readonly tls?: SecureContext | undefined;
-  /** What it holds from another stream: versions by name. */
-  readonly held?: ReadonlyMap<string, string>;
+  /** What it holds from another stream, or versions by name. */
+  readonly held?: HeldSet | ReadonlyMap<string, string>;
   /** "" is an ACK, another text a NACK; undefined: it does not answer. Default: ACKs everything. */
   readonly answer?: (response: DeltaDiscoveryResponse) => string | undefined;
   /** Names to subscribe to; default: all. */
@@ -51,9 +50,8 @@ export interface DeltaPodOptions {
 /** The client; it connects and subscribes immediately. */
 export class DeltaPod {
   readonly arrivals: DeltaArrival[] = [];
-  /** Versions by name of what it has ACKed. */
-  readonly held: Map<string, string>;
-  readonly resources = new Map<string, Resource>();
+  /** What it has ACKed. */
+  set: HeldSet;
   /** Bytes of its requests, without the prefixes of gRPC. */
   sentBytes = 0;
   /** The status of gRPC with which its stream ended. */
@@ -61,13 +59,12 @@ export class DeltaPod {
   readonly #options: DeltaPodOptions;
   readonly #session: ClientHttp2Session;
   readonly #stream: ClientHttp2Stream;
-  #dueVersion: string | undefined;
   #isClosed = false;
 
   constructor(port: number, options: DeltaPodOptions = {}) {
     this.#options = options;
-    this.held = new Map(options.held);
-    const { tls, nodeId = "default", metadata, names = [] } = options;
+    const { tls, nodeId = "default", metadata, names = [], held = HOLDS_NOTHING } = options;
+    this.set = held instanceof HeldSet ? held : new HeldSet(held);
     const session = connect(`${tls === undefined ? "http" : "https"}://127.0.0.1:${port}`, {
       ...(tls && { secureContext: tls, servername: "localhost" }),
     });
@@ -90,26 +87,35 @@ export class DeltaPod {
       });
     stream.on(
       "data",
-      createMessageReader((message) => this.#take(fromBinary(DeltaDiscoveryResponseSchema, message), message.length)),
+      createMessageReader((message) => this.#take(message)),
     );
-    const initialResourceVersions = Object.fromEntries(this.held);
     const node = { id: nodeId, ...(metadata && { metadata }) };
-    this.request({ node, resourceNamesSubscribe: [...names], initialResourceVersions });
+    this.request({ node, resourceNamesSubscribe: [...names] }, this.set.request);
+  }
+
+  /** Versions by name of what it has ACKed. */
+  get held(): ReadonlyMap<string, string> {
+    return this.set.versions;
+  }
+
+  get resources(): ReadonlyMap<string, Resource> {
+    return this.set.resources;
   }
 
   /** The version of what it holds. */
   get version(): string {
-    return setVersion([...this.held.keys()].sort().map((name) => this.held.get(name)!));
+    return this.set.version;
   }
 
   /** Whether it holds all that it should have, as the version in its last response says. */
   get isComplete(): boolean {
-    return this.version === this.#dueVersion;
+    return this.set.isComplete;
   }
 
-  request(fields: MessageInitShape<typeof DeltaDiscoveryRequestSchema>): void {
+  /** Sends these fields, and further ones that are serialised already. */
+  request(fields: MessageInitShape<typeof DeltaDiscoveryRequestSchema>, further: Uint8Array = Buffer.alloc(0)): void {
     const request = create(DeltaDiscoveryRequestSchema, { typeUrl: RATE_LIMIT_CONFIG_TYPE_URL, ...fields });
-    const bytes = toBinary(DeltaDiscoveryRequestSchema, request);
+    const bytes = Buffer.concat([toBinary(DeltaDiscoveryRequestSchema, request), further]);
     this.sentBytes += bytes.length;
     this.#stream.write(grpcMessage(bytes));
   }
@@ -128,7 +134,9 @@ export class DeltaPod {
     this.#session.destroy();
   }
 
-  #take(response: DeltaDiscoveryResponse, sizeBytes: number): void {
+  #take(message: Buffer): void {
+    const { nonce: ownNonce, shared } = this.set.receive(message);
+    const response: DeltaDiscoveryResponse = { ...shared.response, nonce: ownNonce };
     if (response.typeUrl === HEARTBEAT_TYPE_URL) return;
     assert.equal(response.typeUrl, RATE_LIMIT_CONFIG_TYPE_URL, "a response has the type of the request");
     assert.notEqual(response.nonce, "", "a response has a nonce");
@@ -137,26 +145,14 @@ export class DeltaPod {
       assert(name !== "" && version !== "", "a resource has a name and a version");
       assert.equal(resource?.typeUrl, RATE_LIMIT_CONFIG_TYPE_URL, "a resource has the type of its response");
     }
-    this.arrivals.push({ response, sizeBytes, atMs: Date.now() });
-    const message = (this.#options.answer ?? (() => ""))(response);
-    if (message === undefined) return;
-    if (message === "") this.#keep(response);
+    this.arrivals.push({ response, sizeBytes: message.length, atMs: Date.now() });
+    const text = (this.#options.answer ?? (() => ""))(response);
+    if (text === undefined) return;
+    if (text === "") this.set = shared.after;
     this.request({
       responseNonce: response.nonce,
-      ...(message !== "" && { errorDetail: { code: 3, message } }),
+      ...(text !== "" && { errorDetail: { code: 3, message: text } }),
     });
     this.#options.onAnswered?.();
-  }
-
-  #keep({ resources, removedResources, systemVersionInfo }: DeltaDiscoveryResponse): void {
-    for (const name of removedResources) {
-      this.held.delete(name);
-      this.resources.delete(name);
-    }
-    for (const resource of resources) {
-      this.held.set(resource.name, resource.version);
-      this.resources.set(resource.name, resource);
-    }
-    this.#dueVersion = systemVersionInfo;
   }
 }

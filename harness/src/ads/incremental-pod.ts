@@ -57,15 +57,13 @@ export class IncrementalPod {
 
   #open(before?: DeltaPod): DeltaPod {
     const { nodeId = "default", metadata } = this.#options;
-    const pod = new DeltaPod(this.ports[this.losses % this.ports.length]!, {
+    return new DeltaPod(this.ports[this.losses % this.ports.length]!, {
       nodeId,
       ...(metadata && { metadata }),
-      ...(before && { held: before.held }),
+      ...(before && { held: before.set }),
       answer: (response) => this.#answer(response),
       onEnded: () => this.#lost(),
     });
-    for (const [name, resource] of before?.resources ?? []) pod.resources.set(name, resource);
-    return pod;
   }
 
   #answer(response: DeltaDiscoveryResponse): string | undefined {

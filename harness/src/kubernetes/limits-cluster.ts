@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type ClusterOptions, type KubernetesCluster, startKubernetesCluster } from "./kubernetes-cluster.ts";
 import { ROOT } from "../processes/programs.ts";
 
-/** Namespace of every resource. */
+/** Namespace of resources without another one. */
 const NAMESPACE = "shop";
 
 /** Starts the servers and installs what the control plane needs. */
@@ -46,8 +46,8 @@ export class LimitsCluster {
   }
 
   /** Applies one manifest under its name; throws with the server's message when that is invalid. */
-  async apply(name: string, manifest: string): Promise<void> {
-    await this.cluster.applyConfig(`${NAMESPACE}/${name}`, manifest);
+  async apply(name: string, manifest: string, namespace = NAMESPACE): Promise<void> {
+    await this.cluster.applyConfig(`${namespace}/${name}`, manifest);
   }
 
   /** Applies manifests with kubectl, as users do. */

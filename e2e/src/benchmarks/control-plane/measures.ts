@@ -87,7 +87,7 @@ export async function measureEdits(
 ): Promise<Measured> {
   const { resources, controlPlane, fleet } = await start(bench, { ...options, set: USUAL_SET, pods: 100, isTls: true });
   const samples = await timeEdits(resources, fleet);
-  return finish(controlPlane, fleet, samples, options.nacks);
+  return finish(controlPlane, fleet, samples, options);
 }
 
 /** What an edit in a set of 1,205 resources costs each of 100 incremental pods. */
@@ -101,17 +101,22 @@ export async function measureIncrementalEdits(
   return finish(controlPlane, fleet, samples);
 }
 
-/** Bytes of the first message that 1,000 incremental pods exchange with another replica, where nothing changed. */
-export async function measureReconnect(bench: ControlPlaneBench, direction: "to pod" | "to server"): Promise<Measured> {
+/** Until 1,000 incremental pods are current at another replica, where nothing changed, or bytes of its first messages. */
+export async function measureReconnect(
+  bench: ControlPlaneBench,
+  what: "time" | "bytes to pod" | "bytes to server",
+): Promise<Measured> {
   const otherPort = await reservePort();
   const setup = { set: INCREMENTAL_SET, pods: 1000, isTls: true, isIncremental: true, otherPort };
   const { resources, controlPlane, fleet } = await start(bench, setup);
   const second = await launch(bench, resources, { isTls: true, adsPort: otherPort });
+  const killedMs = Date.now();
   controlPlane.process.kill();
   const { arrivals } = await fleet.awaitResponse(2);
-  const samples = arrivals.map(({ sizeBytes, sentBytes = NaN, held = NaN }) =>
-    direction === "to pod" ? sizeBytes : sentBytes / held,
-  );
+  const samples = arrivals.map(({ atMs, sizeBytes, sentBytes = NaN, held = NaN }) => {
+    if (what === "time") return atMs - killedMs;
+    return what === "bytes to pod" ? sizeBytes : sentBytes / held;
+  });
   return finish(second, fleet, samples);
 }
 
@@ -120,7 +125,7 @@ export async function measureChoices(bench: ControlPlaneBench): Promise<Measured
   const nacks = { pods: 50, resources: 1 };
   const { resources, controlPlane, fleet } = await start(bench, { set: LARGE_SET, pods: 50, isTls: true, nacks });
   const samples = await timeEdits(resources, fleet);
-  return finish(controlPlane, fleet, samples, nacks);
+  return finish(controlPlane, fleet, samples, { nacks });
 }
 
 /** The time of each edit until each pod has ACKed it, or the bytes of its response besides the resource. */
@@ -179,15 +184,19 @@ export async function measureBurst(bench: ControlPlaneBench, options: { readonly
     if (aheadMs > 1) await delay(aheadMs);
     void resources.write(edit % USUAL_SET.resources, 2 + edit); // In a folder: done when it returns.
   }
-  let counts: readonly number[] = [];
-  for (;;) {
-    await delay(BURST_QUIET_MS);
-    const now = await fleet.look();
-    if (String(now.counts) === String(counts)) break;
-    counts = now.counts;
-  }
+  const { counts } = await quietOf(fleet);
   const samples = counts.map((count) => count - 1);
   return finish(controlPlane, fleet, samples);
+}
+
+/** Resolves when no pod has got a response for a while. */
+export async function quietOf(fleet: Fleet): Promise<PodsAnswer> {
+  for (let before = ""; ;) {
+    await delay(BURST_QUIET_MS);
+    const now = await fleet.look();
+    if (String(now.counts) === before) return now;
+    before = String(now.counts);
+  }
 }
 
 /**
@@ -227,7 +236,8 @@ interface Running {
   readonly startedMs: number;
 }
 
-async function start(
+/** Starts a control plane over a set, and pods; resolves when each has its first response. */
+export async function start(
   bench: ControlPlaneBench,
   { place = "folder", set, pods, isTls, isIncremental = false, isWide = false, otherPort, nacks }: Setup,
 ): Promise<Running> {
@@ -236,9 +246,11 @@ async function start(
   const fleet = await startFleet({
     pods,
     isIncremental,
+    ...(set.fleets !== undefined && { fleets: set.fleets }),
     ports: otherPort === undefined ? [adsPort] : [adsPort, otherPort],
     windowBytes: isWide ? WINDOW_BYTES.wide : WINDOW_BYTES.usual,
-    backoffMs: otherPort === undefined ? BACKOFF_MS.start : BACKOFF_MS.lost,
+    // A thousand attempts a second, while the control plane reads that many resources, would delay it.
+    backoffMs: otherPort === undefined && set.fleets === undefined ? BACKOFF_MS.start : BACKOFF_MS.lost,
     ...(nacks === undefined ? {} : { nacks }),
     ...(isTls ? { certificates: bench.certificates } : {}),
   });
@@ -262,17 +274,17 @@ async function launch(
   return replica;
 }
 
-// A figure over a fleet that disagrees in the end would be worthless.
-async function finish(
+/** Checks that all pods have the version of their fleet: a figure over others would be worthless. */
+export async function finish(
   controlPlane: Replica,
   fleet: Fleet,
   samples: readonly number[],
-  nacks: Nacks = { pods: 0, resources: 0 },
+  { nacks = { pods: 0, resources: 0 }, fleets = 1 }: { readonly nacks?: Nacks; readonly fleets?: number } = {},
 ): Promise<Measured> {
   const last: PodsAnswer = await fleet.look();
   const versions = new Set(last.arrivals.map(({ version }) => version));
   // Each pod that NACKed something else has a version of its own.
-  const expected = nacks.pods + (last.counts.length > nacks.pods ? 1 : 0);
+  const expected = nacks.pods + (last.counts.length > nacks.pods ? fleets : 0);
   if (versions.size !== expected)
     throw new E2eError("BENCHMARK_FAILED", `Pods ended up with ${versions.size} versions instead of ${expected}`);
   await eventually("the control plane to know what all pods have accepted", async () => {

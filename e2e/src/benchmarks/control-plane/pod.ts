@@ -21,6 +21,8 @@ export interface Arrival {
 
 /** How a pod connects and answers. */
 export interface BenchmarkPodOptions extends Pick<ScriptedPodOptions, "host" | "tls" | "backoffMs" | "windowBytes"> {
+  /** Default: bench. */
+  readonly fleet?: string;
   /** Names of the resources that it NACKs, one by one, before it ACKs. */
   readonly rejects?: readonly string[];
   /** Receives every response that it ACKs. */
@@ -33,10 +35,10 @@ export class BenchmarkPod extends ScriptedPod {
   readonly arrivals: Arrival[] = [];
 
   constructor(number: number, ports: readonly number[], options: BenchmarkPodOptions) {
-    const { rejects = [], onArrival, ...connection } = options;
+    const { rejects = [], onArrival, fleet = "bench", ...connection } = options;
     const left = [...rejects];
     super(ports, {
-      nodeId: `bench/pod-${number}`,
+      nodeId: `${fleet}/pod-${number}`,
       ...connection,
       createReader: createHeadReader,
       answer: ({ versionInfo: version }, sizeBytes) => {
@@ -67,12 +69,12 @@ export class BenchmarkDeltaPod {
   }
 
   #open(): void {
-    const { tls, onArrival, backoffMs: [shortestMs, longestMs] = [100, 500] } = this.#options;
+    const { tls, onArrival, fleet = "bench", backoffMs: [shortestMs, longestMs] = [100, 500] } = this.#options;
     let isComplete = false;
     const pod = new DeltaPod(this.#ports[this.#losses % this.#ports.length]!, {
-      nodeId: `bench/pod-${this.#number}`,
+      nodeId: `${fleet}/pod-${this.#number}`,
       tls,
-      ...(this.#pod && { held: this.#pod.held }),
+      ...(this.#pod && { held: this.#pod.set }),
       onAnswered: () => {
         isComplete ||= pod.isComplete; // Once: hashing for each edit would cost more than the edit does.
         if (!isComplete) return;
@@ -88,7 +90,6 @@ export class BenchmarkDeltaPod {
           held: pod.held.size,
         });
         pod.arrivals.length = 0;
-        pod.resources.clear();
         onArrival?.();
       },
       onEnded: () => {

@@ -4,6 +4,7 @@ import type { DevelopmentCertificates } from "@weir/dev/setup/certificates";
 import { tlsOf } from "@weir/harness/ads/scripted-pod";
 
 import { type Arrival, BenchmarkDeltaPod, BenchmarkPod } from "./pod.ts";
+import { fleetName } from "./sets.ts";
 
 /** Connections that are being opened at a time: below what a listener queues. */
 const OPENING_MAX = 64;
@@ -19,6 +20,8 @@ export type PodsOrder =
       readonly backoffMs: readonly [number, number];
       readonly windowBytes: number;
       readonly isIncremental?: boolean;
+      /** Pods belong to so many fleets in turn; undefined: all to one. */
+      readonly fleets?: number;
       /** So many of the pods NACK so many resources each, all different ones, before they ACK. */
       readonly nacks?: { readonly pods: number; readonly resources: number };
     }
@@ -73,7 +76,8 @@ function openAll(order: Extract<PodsOrder, { kind: "open" }>): void {
       answerAwaited();
     };
     const Pod = order.isIncremental === true ? BenchmarkDeltaPod : BenchmarkPod;
-    pods.push(new Pod(number, ports, { ...options, rejects, onArrival }));
+    const fleet = order.fleets === undefined ? {} : { fleet: fleetName(number, order.fleets) };
+    pods.push(new Pod(number, ports, { ...options, ...fleet, rejects, onArrival }));
   };
   for (let index = 0; index < OPENING_MAX; index++) openNext();
 }

@@ -2,6 +2,7 @@
 // prints each figure with its bar. docs/benchmarks.md has its results.
 import { makeCertificates } from "@weir/harness/weir/replica";
 import { atMost, type Figure, type Measure, runMeasures } from "../run-measures.ts";
+import { percentile } from "../summary.ts";
 import {
   type ControlPlaneBench,
   measureBurst,
@@ -14,6 +15,7 @@ import {
   measureLargePush,
   measureReconnect,
 } from "./measures.ts";
+import { measureScale } from "./scale.ts";
 
 /** What the figure of a measure may be at most. */
 interface Bars {
@@ -48,11 +50,16 @@ const MEASURES: readonly Measure<ControlPlaneBench>[] = [
     "reconnect-delta",
     "1,000 incremental pods reconnect with 1,205 resources unchanged, bytes to a pod",
     { unit: "bytes", bar: 200 },
-    (bench) => measureReconnect(bench, "to pod"),
+    (bench) => measureReconnect(bench, "bytes to pod"),
   ),
   measure("reconnect-delta-sent", "the same, bytes from a pod per resource", { unit: "bytes", bar: 100 }, (bench) =>
-    measureReconnect(bench, "to server"),
+    measureReconnect(bench, "bytes to server"),
   ),
+  measure("reconnect-delta-time", "the same, replica killed → all current", { bar: 5000 }, (bench) =>
+    measureReconnect(bench, "time"),
+  ),
+  scaleMeasure("scale-delta", { place: "folder", isIncremental: true }),
+  scaleMeasure("scale", { place: "folder", isIncremental: false }),
   measure(
     "choices",
     "1 edit of 2 MiB → accepted by 50 pods with 50 different choices",
@@ -93,6 +100,8 @@ const MEASURES: readonly Measure<ControlPlaneBench>[] = [
     { figure: "p99", bar: 80 },
     (bench) => measureIncrementalEdits(bench, { place: "cluster", what: "time" }),
   ),
+  scaleMeasure("scale-delta-cluster", { place: "cluster", isIncremental: true }),
+  scaleMeasure("scale-cluster", { place: "cluster", isIncremental: false }),
   measure("cold-cluster", "start with 5,000 resources in a cluster → first snapshot", { bar: 5000 }, (bench) =>
     measureColdStart(bench, { place: "cluster" }),
   ),
@@ -122,6 +131,43 @@ function measure(
       const measured = await run(bench);
       await bench.stopAll();
       return figuresOf(title, bars, measured);
+    },
+  };
+}
+
+/** Edits at scale; the bars of times and bytes are those of the incremental variant. */
+function scaleMeasure(id: string, options: Parameters<typeof measureScale>[1]): Measure<ControlPlaneBench> {
+  const { place, isIncremental } = options;
+  const where = `${place === "cluster" ? " in a cluster" : ""}, 1,000${isIncremental ? " incremental" : ""} pods`;
+  return {
+    id,
+    run: async (bench) => {
+      const { editMs, extraBytes, coreShare, burstMs, peakMemoryMib } = await measureScale(bench, options);
+      await bench.stopAll();
+      const time = (what: string, values: readonly number[], share: number): Figure => {
+        return { what, value: percentile(values, share), unit: "ms" };
+      };
+      return [
+        {
+          ...time(`an edit a second of 20,000 resources${where}, p99`, editMs, 0.99),
+          ...(isIncremental && { bar: atMost(600) }),
+        },
+        time("the same, p50", editMs, 0.5),
+        ...(isIncremental
+          ? [
+              {
+                what: "the same, bytes besides the resource",
+                bar: atMost(512),
+                value: Math.max(...extraBytes),
+                unit: "bytes",
+              },
+            ]
+          : []),
+        { what: "the same, share of a core", bar: atMost(30), value: 100 * coreShare, unit: "%", isCost: true },
+        { what: "the same, peak RSS", bar: atMost(768), value: peakMemoryMib, unit: "MiB" },
+        time("bursts of 200 edits → all ACKed, p50", burstMs, 0.5),
+        time("the same, max", burstMs, 1),
+      ];
     },
   };
 }
