@@ -46,6 +46,10 @@ const EMPTY_BYTES = new Snapshot([]).sizeBytes;
  * its fleets.
  */
 export function admit(applicants: readonly Applicant[], fleets: readonly string[], bounds: AdmissionBounds): Admission {
+  if (fitsAll(applicants, bounds)) {
+    const admitted = applicants.map(({ resource, revision }) => ({ revision, fleets: resource.fleets }));
+    return { admitted: new Map(admitted.map((each) => [each.revision.name, each])), waiting: [] };
+  }
   const room = new Room(fleets);
   const byAge = applicants.toSorted((left, right) => compareAge(left.resource, right.resource));
   for (const applicant of byAge) {
@@ -63,6 +67,23 @@ export function admit(applicants: readonly Applicant[], fleets: readonly string[
     keepsEarlier: room.get(revision.name) !== undefined,
   }));
   return { admitted: room.admitted(applicants), waiting };
+}
+
+/**
+ * Whether all revisions, served and current, would fit into one snapshot, as they do as a rule: then none waits,
+ * in whatever order they are admitted.
+ */
+function fitsAll(
+  applicants: readonly Applicant[],
+  { snapshotMaxBytes, namespaceMaxBytes = Infinity }: AdmissionBounds,
+): boolean {
+  const used: Used = { total: EMPTY_BYTES, byNamespace: new Map() };
+  for (const { revision, served } of applicants) {
+    const bytes = Math.max(revision.bytes.length, served?.revision.bytes.length ?? 0);
+    use(used, revision.namespace, bytes);
+    if (used.total > snapshotMaxBytes || bytesOf(used, revision.namespace) > namespaceMaxBytes) return false;
+  }
+  return true;
 }
 
 /** Admits the revisions that fit; returns the others with the reason. What one gives up may let another fit. */
@@ -196,11 +217,13 @@ class Room {
 
   #add({ revision: { namespace, bytes }, fleets }: PublishedRevision, sign: 1 | -1): void {
     const counts = fleets === undefined ? [this.#shared] : fleets.flatMap((fleet) => this.#own.get(fleet) ?? []);
-    for (const used of [...counts, this.#all]) {
-      used.total += sign * bytes.length;
-      used.byNamespace.set(namespace, bytesOf(used, namespace) + sign * bytes.length);
-    }
+    for (const used of [...counts, this.#all]) use(used, namespace, sign * bytes.length);
   }
+}
+
+function use(used: Used, namespace: string, bytes: number): void {
+  used.total += bytes;
+  used.byNamespace.set(namespace, bytesOf(used, namespace) + bytes);
 }
 
 function bytesOf({ byNamespace }: Used, namespace: string): number {

@@ -181,7 +181,8 @@ export class Publisher implements Part {
       this.#noteReadable();
       return;
     }
-    const desired = translateResources(state);
+    const before = this.#read && this.#desired && { state: this.#read, desired: this.#desired };
+    const desired = translateResources(state, before);
     const applicants = await timeSliced(this.#applicants(desired));
     const admission = admit(applicants, desired.fleets, this.#options);
     const wanted = await timeSliced(snapshotSteps(admission.admitted.values(), desired.fleets, this.#wanted));

@@ -34,22 +34,28 @@ export function encodeHead(version: string, typeUrl = RATE_LIMIT_CONFIG_TYPE_URL
   return bufferOf(head);
 }
 
-/** A resource as a field of a DeltaDiscoveryResponse; `bytes` is that of {@link encodeResource}. */
-export function encodeDeltaResource({
-  name,
-  digest,
-  bytes,
-}: {
+/** A resource with its name and version; `bytes` is that of {@link encodeResource}. */
+interface NamedResource {
   readonly name: string;
   readonly digest: string;
   readonly bytes: Buffer;
-}): readonly Buffer[] {
+}
+
+/** The bytes in front of resources, which the responses to all fleets share: to write them costs more than to join them. */
+const deltaHeads = new WeakMap<NamedResource, Buffer>();
+
+/** A resource as a field of a DeltaDiscoveryResponse. */
+export function encodeDeltaResource(resource: NamedResource): readonly [head: Buffer, bytes: Buffer] {
+  return [deltaHeads.getOrInsertComputed(resource, encodeDeltaHead), resource.bytes];
+}
+
+function encodeDeltaHead({ name, digest, bytes }: NamedResource): Buffer {
   const fields = new BinaryWriter();
   fields.tag(RESOURCE.name, WireType.LengthDelimited).string(name);
   fields.tag(RESOURCE.version, WireType.LengthDelimited).string(digest);
-  const own = bufferOf(fields);
+  const own = fields.finish();
   const prefix = new BinaryWriter().tag(RESPONSE.resources, WireType.LengthDelimited).uint32(own.length + bytes.length);
-  return [bufferOf(prefix), own, bytes];
+  return Buffer.concat([prefix.finish(), own]);
 }
 
 /** The removed resources of a DeltaDiscoveryResponse. */

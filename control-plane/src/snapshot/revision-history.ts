@@ -4,6 +4,8 @@ import type { Revision } from "./revision.ts";
 /** Most revisions that are kept of a resource because pods had loaded them. */
 const LOADED_MAX = 4;
 
+const NONE: readonly Revision[] = [];
+
 /** The revisions of one resource. */
 interface KeptRevisions {
   readonly published: Revision;
@@ -36,7 +38,7 @@ export class RevisionHistory {
   ): void {
     const kept = new Map<string, KeptRevisions>();
     for (const revision of published)
-      kept.set(revision.name, this.#keep(revision, lastGood.get(revision.name) ?? [], isLoaded));
+      kept.set(revision.name, this.#keep(revision, lastGood.get(revision.name) ?? NONE, isLoaded));
     for (const { name } of held) {
       const before = this.#kept.get(name);
       if (before !== undefined) kept.getOrInsert(name, before);
@@ -57,6 +59,7 @@ export class RevisionHistory {
     const before = this.#kept.get(published.name);
     if (before?.published.identity !== published.identity)
       return { published, previous: undefined, isPreviousLoaded: false, loaded: [], lastGood };
+    if (before.published === published && before.lastGood === lastGood) return before;
     if (before.published.digest === published.digest) return { ...before, published, lastGood };
     const { previous, isPreviousLoaded } = before;
     const further = previous !== undefined && (isPreviousLoaded || isLoaded(previous)) ? [previous] : [];

@@ -15,6 +15,8 @@ const FOREIGN_MANIFEST: RateLimitConfigResource = {
   spec: { domain: "" },
 };
 
+const NONE: readonly Revision[] = [];
+
 /** One content of a resource. */
 export interface Revision {
   /** `<namespace>/<name>`. */
@@ -45,6 +47,7 @@ export class Revisions {
 
   /** The revisions that the source handed over, the newest first: older than all that was published here. */
   lastGood(resource: AcceptedResource): readonly Revision[] {
+    if (resource.lastGood.length === 0) return NONE; // As a rule: one list for thousands.
     return resource.lastGood.map((content, index) => this.#revisionOf(resource, content, () => -index));
   }
 

@@ -29,6 +29,8 @@ export class Snapshot {
   constructor(
     revisions: readonly Revision[],
     derivedFrom?: { readonly base: Snapshot; readonly earlierRevisions: EarlierRevisions },
+    /** The bytes of the revisions, if they are known. */
+    revisionBytes = revisions.reduce((sum, { bytes }) => sum + bytes.length, 0),
   ) {
     this.revisions = revisions;
     this.earlierRevisions = derivedFrom?.earlierRevisions ?? NONE_EARLIER;
@@ -36,7 +38,21 @@ export class Snapshot {
     // A hash of digests, which exist per revision: hashing megabytes per fleet would take seconds.
     this.version = setVersion(revisions.map(({ digest }) => digest));
     this.#head = encodeHead(this.version);
-    this.sizeBytes = revisions.reduce((sum, { bytes }) => sum + bytes.length, this.#head.length);
+    this.sizeBytes = this.#head.length + revisionBytes;
+  }
+
+  /** The snapshot with these revisions, which is this one if nothing differs; few do as a rule. */
+  replacedBy(revisions: readonly Revision[]): Snapshot {
+    if (revisions.length !== this.revisions.length) return new Snapshot(revisions);
+    let revisionBytes = this.sizeBytes - this.#head.length;
+    let isSame = true;
+    for (const [index, revision] of revisions.entries()) {
+      const before = this.revisions[index];
+      if (before === revision) continue;
+      isSame = false;
+      revisionBytes += revision.bytes.length - (before?.bytes.length ?? 0);
+    }
+    return isSame ? this : new Snapshot(revisions, undefined, revisionBytes);
   }
 
   /** The snapshot with earlier revisions of the same resources. */
@@ -123,15 +139,11 @@ export function* snapshotSteps(
   }
   yield;
   const build = (known: Snapshot | undefined, list: readonly Revision[]): Snapshot =>
-    known !== undefined && areSame(known.revisions, list) ? known : new Snapshot(list);
+    known?.replacedBy(list) ?? new Snapshot(list);
   const byFleet = new Map<string, Snapshot>();
   for (const [fleet, list] of lists) {
     byFleet.set(fleet, build(before?.byFleet.get(fleet), list));
     yield;
   }
   return { byFleet, others: build(before?.others, forAll) };
-}
-
-function areSame(left: readonly Revision[], right: readonly Revision[]): boolean {
-  return left.length === right.length && left.every((revision, index) => revision === right[index]);
 }

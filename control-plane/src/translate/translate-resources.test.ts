@@ -1,9 +1,12 @@
 // Tests of translate-resources.ts and canonical.ts, and of ownership with them.
+import { isDeepStrictEqual } from "node:util";
+
 import { messageOfModel, modelOfMessage } from "@weir/limits/model/message";
 import { findProblems } from "@weir/limits/validate/validate";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 
 import type { DesiredConfiguration } from "./desired-configuration.ts";
+import type { SourceState } from "../source/source.ts";
 import { translateResources } from "./translate-resources.ts";
 import { manifest, type ManifestText, stateOf, stateOfManifests } from "./manifests.suite.ts";
 
@@ -349,6 +352,46 @@ describe("translateResources()", () => {
       ["default/z", "default/zz"],
       [],
     ]);
+  });
+
+  it.each([
+    ["nothing", {}],
+    ["rules of an accepted one", { a: { requestsPerUnit: 9 }, c: { unit: "hour" } }],
+    ["rules of one whose domain is taken", { b: { requestsPerUnit: 9 } }],
+    ["a domain, which is free for the next", { a: { domain: "moved" } }],
+    ["a domain, which another one has", { c: { domain: "shared" } }],
+    ["fleets, which makes room in one", { a: { fleets: ["one"] } }],
+    ["the age, which changes the owner", { b: { created: "2020-01-01T00:00:00Z" } }],
+    ["rules that are invalid", { a: { unit: "fortnight" } }],
+    ["rules that are valid again", { d: { unit: "hour" } }],
+    ["the place of the owner, which errors name", { a: { namespace: "default" } }],
+    ["a name", { c: { name: "renamed" } }],
+  ] as const)("gives the same with and without what was translated before, after an edit of %s", (_, edits) => {
+    const texts: Readonly<Record<string, ManifestText>> = {
+      a: { name: "a", domain: "shared", created: "2021-01-01T00:00:00Z" },
+      b: { name: "b", domain: "shared", fleets: ["two"], created: "2022-01-01T00:00:00Z" },
+      c: { name: "c", domain: "free", fleets: ["two"] },
+      d: { name: "d", domain: "broken", unit: "fortnight" },
+    };
+    const filesOf = (changes: Readonly<Record<string, Partial<ManifestText>>>): SourceState => {
+      const files = Object.entries(texts).map(
+        ([file, text]) => [file, manifest({ ...text, ...changes[file] })] as const,
+      );
+      return stateOf(Object.fromEntries(files));
+    };
+    const first = filesOf({});
+    const fresh = filesOf(edits);
+    // As a source does, the same object for what is the same.
+    const resources = fresh.resources.map((resource) => {
+      const name = resource.place.file;
+      return name in edits ? resource : (first.resources.find(({ place }) => place.file === name) ?? resource);
+    });
+    const refusals = fresh.refusals.map(
+      (refusal) => first.refusals.find((each) => isDeepStrictEqual(each, refusal)) ?? refusal,
+    );
+    const next = { resources, refusals };
+    const before = { state: first, desired: translateResources(first) };
+    expect(translateResources(next, before)).toEqual(translateResources(next));
   });
 
   it("lists every fleet that an accepted resource names, once and sorted", () => {

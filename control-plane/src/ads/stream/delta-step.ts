@@ -2,7 +2,7 @@
 // have, cut into responses each of which leaves it with a set that is valid. Pure.
 import { compareCodeUnits } from "@weir/common/order/code-unit-order";
 
-import { revisionIn, type SentRevisions } from "../../pods/pod-revisions.ts";
+import type { SentRevisions } from "../../pods/pod-revisions.ts";
 import { encodeDeltaResource, encodeHead, encodeRemoved } from "../../snapshot/response-bytes.ts";
 import { isForeign, type Revision } from "../../snapshot/revision.ts";
 import { Snapshot } from "../../snapshot/snapshot.ts";
@@ -56,12 +56,9 @@ export function nextStep(held: SentRevisions, target: Snapshot, options: StepOpt
 
 function computeStep(held: SentRevisions, target: Snapshot, options: StepOptions): Step {
   const { names, owed } = options;
-  const wants = (name: string): boolean => names === undefined || names.has(name);
-  const allChanged = target.revisions.filter(
-    ({ name, digest }) => wants(name) && (owed.has(name) || revisionIn(held, name)?.digest !== digest),
-  );
-  const gone = heldRevisions(held).filter(({ name }) => wants(name) && target.get(name) === undefined);
-  const linked = linkedByDomain(allChanged, held, gone);
+  const { replaced, gone } = differences(held, target, options);
+  const allChanged = replaced.map(([revision]) => revision);
+  const linked = linkedByDomain(replaced, gone);
   const others = allChanged.filter((revision) => !linked.has(revision));
   const allRemoved = [...new Set([...gone.map(({ name }) => name), ...owed])].filter(
     (name) => target.get(name) === undefined,
@@ -74,6 +71,40 @@ function computeStep(held: SentRevisions, target: Snapshot, options: StepOptions
   // The snapshot itself: pods that have it share it.
   const result = isLast ? { snapshot: target, names } : { snapshot: patch(held, changed, removed), names: undefined };
   return new SharedStep(target.version, { changed, removed, result, isLast });
+}
+
+/** What a pod lacks, with what it holds of the same resources, and what it holds of resources that are gone. */
+interface Differences {
+  readonly replaced: readonly (readonly [revision: Revision, before: Revision | undefined])[];
+  readonly gone: readonly Revision[];
+}
+
+/** Compares two sorted lists, which are the same objects as a rule: to look up thousands of names takes longer. */
+function differences(held: SentRevisions, target: Snapshot, { names, owed }: StepOptions): Differences {
+  const wants = (name: string): boolean => names === undefined || names.has(name);
+  const earlier = heldRevisions(held);
+  const replaced: [Revision, Revision | undefined][] = [];
+  const gone: Revision[] = [];
+  let next = 0;
+  for (const revision of target.revisions) {
+    let before = earlier[next];
+    if (before === revision && owed.size === 0) {
+      next += 1;
+      continue;
+    }
+    for (; before !== undefined && isBefore(before, revision); before = earlier[(next += 1)])
+      if (wants(before.name)) gone.push(before);
+    if (before?.name === revision.name) next += 1;
+    else before = undefined;
+    const isLacking = before?.digest !== revision.digest || owed.has(revision.name);
+    if (isLacking && wants(revision.name)) replaced.push([revision, before]);
+  }
+  gone.push(...earlier.slice(next).filter(({ name }) => wants(name)));
+  return { replaced, gone };
+}
+
+function isBefore(left: Revision, right: Revision): boolean {
+  return compareCodeUnits(left.name, right.name) < 0;
 }
 
 /** The first part of what changed: as much as a response may hold. */
@@ -100,12 +131,7 @@ function cut(
  * The resources that change their domain, or take over one that is given up: in one response with what is removed,
  * so that no domain has two owners or none in between.
  */
-function linkedByDomain(
-  changed: readonly Revision[],
-  held: SentRevisions,
-  gone: readonly Revision[],
-): ReadonlySet<Revision> {
-  const replaced = changed.map((revision) => [revision, revisionIn(held, revision.name)] as const);
+function linkedByDomain(replaced: Differences["replaced"], gone: Differences["gone"]): ReadonlySet<Revision> {
   const moved = replaced.filter(([revision, before]) => before !== undefined && before.domain !== revision.domain);
   const freed = [...gone, ...moved.flatMap(([, before]) => before ?? [])];
   if (freed.length === 0) return new Set();

@@ -155,6 +155,7 @@ export class DeltaVariant implements Variant {
 
   #afterSending(step: Step, nonce: string): void {
     this.#sent = { step, nonce, isAnswered: false };
+    if (this.#owed.size === 0) return; // As a rule: a response may have thousands of resources.
     for (const { name } of step.changed) this.#owed.delete(name);
     for (const name of step.removed) this.#owed.delete(name);
   }
