@@ -10,7 +10,7 @@ const EXIT_USAGE = 2;
 runProgram(
   {
     name: "weir-account",
-    summary: "The account service: registration with an avatar, login, refresh, current user and logout.",
+    summary: "The account service: registration with an avatar, login, sessions, profile and password.",
     usage: USAGE,
     settings: describeSettings,
   },

@@ -12,10 +12,13 @@ import { TlsFiles } from "@weir/common/tls/tls-files";
 import type { Tracing } from "@weir/common/tracing/tracing";
 import { StartError } from "./errors.ts";
 import { WorkQueue } from "./fairness/work-queue.ts";
-import { AccountCalls, type AccountCallsDeps } from "./http/account-routes.ts";
-import { ACCOUNT_ROUTES, createApp } from "./http/app.ts";
+import { AccountCalls, type AccountCallsDeps, type AccountRouteOptions } from "./http/account-routes.ts";
+import { type AppDeps, createApp } from "./http/app.ts";
 import type { OriginOptions } from "./http/cross-site.ts";
 import { Health } from "./http/health.ts";
+import { ProfileCalls } from "./http/profile-routes.ts";
+import { createUploadBudget } from "./http/registration-form.ts";
+import { ACCOUNT_ROUTES } from "./http/routes.ts";
 import type { ImageCleaner } from "./media/image.ts";
 import { MediaCleanUp } from "./media/media-clean-up.ts";
 import type { MediaStore } from "./media/media-store.ts";
@@ -90,7 +93,7 @@ export function createService(settings: Settings, deps: ServiceDeps, patience: L
     events: metrics.throttleEvents,
   });
   const parts = { clock, keys, labelKey, store, media: media.store, images, metrics, passwordRules, throttle };
-  const handlers = createCalls(settings, parts);
+  const calls = createCalls(settings, parts);
   const health = new Health({ ping: () => store.ping(), monotonicMs });
   const origins: OriginOptions = {
     allowedOrigins: new Set(settings.corsOrigins),
@@ -98,7 +101,7 @@ export function createService(settings: Settings, deps: ServiceDeps, patience: L
     requireOrigin: settings.cookies.sameSite === "none",
   };
   const app = createApp(
-    { handlers, throttle, media: media.served, health, log, tracing, onAnswered: metrics.answered },
+    { ...calls, throttle, media: media.served, health, log, tracing, onAnswered: metrics.answered },
     { cookies: settings.cookies, origins, trustProxy: settings.trustProxy },
   );
   const tls = settings.http.tls && new TlsFiles(settings.http.tls, { log });
@@ -173,7 +176,7 @@ interface CallParts {
 function createCalls(
   settings: Settings,
   { clock, keys, labelKey, store, media, images, metrics, passwordRules, throttle }: CallParts,
-): AccountCalls {
+): Pick<AppDeps, "handlers" | "limitSession"> {
   const tokenOptions = {
     issuer: settings.tokenIssuer,
     accessTtlMs: settings.accessTtlMs,
@@ -191,6 +194,7 @@ function createCalls(
   const account: AccountCallsDeps = {
     throttle,
     images,
+    uploads: createUploadBudget(settings.avatarMaxBytes),
     store,
     media,
     hasher: createPasswordHasher(queue, { cost: settings.bcryptCost, pepper: settings.passwordPepper }),
@@ -203,7 +207,7 @@ function createCalls(
     random: Math.random,
     labelKey,
   };
-  return new AccountCalls(account, {
+  const options: AccountRouteOptions = {
     idleMs: settings.refreshIdleMs,
     absoluteMs: settings.refreshAbsoluteMs,
     graceMs: settings.refreshGraceMs,
@@ -215,7 +219,10 @@ function createCalls(
     avatarMaxBytes: settings.avatarMaxBytes,
     avatarRequired: settings.avatarRequired,
     passwordRules,
-  });
+  };
+  const { register, login, refreshToken, currentUser, logout } = new AccountCalls(account, options);
+  const { limit: limitSession, ...profile } = new ProfileCalls(account, options);
+  return { handlers: { register, login, refreshToken, currentUser, logout, ...profile }, limitSession };
 }
 
 /** The listener for operators. */

@@ -6,9 +6,7 @@ import type { Tracing } from "@weir/common/tracing/tracing";
 import { AccountError } from "../errors.ts";
 import type { LocalMediaStore } from "../media/local/local-media-store.ts";
 import type { CookieOptions } from "../sessions/cookies.ts";
-import type { LimitedRoute } from "../throttle/limits.ts";
 import type { Throttle } from "../throttle/throttle.ts";
-import type { AccountCalls } from "./account-routes.ts";
 import { COMMON_HEADERS, sendJson } from "./answer.ts";
 import { corsHeaders, isCallAllowed, type OriginOptions, PREFLIGHT_HEADERS } from "./cross-site.ts";
 import { answerErrors } from "./error-answer.ts";
@@ -19,6 +17,7 @@ import { limitAddress } from "./limit-steps.ts";
 import { serveMedia } from "./media-route.ts";
 import { attachContext, contextOf, describeRequest } from "./request-context.ts";
 import { traceRequests } from "./request-span.ts";
+import { ACCOUNT_ROUTES, type AccountRoute, type CallMethod, type CallName } from "./routes.ts";
 
 /** Called once for every answered request. */
 export type RequestListener = (request: {
@@ -32,7 +31,9 @@ export type RequestListener = (request: {
 
 /** The dependencies of the application. */
 export interface AppDeps {
-  readonly handlers: Pick<AccountCalls, keyof AccountCalls>;
+  readonly handlers: Readonly<Record<CallName, RequestHandler>>;
+  /** The step of calls that are limited by session and address. */
+  readonly limitSession: RequestHandler;
   readonly throttle: Pick<Throttle, "decide">;
   /** The store whose images are served here; undefined when another server has them. */
   readonly media: LocalMediaStore | undefined;
@@ -49,21 +50,6 @@ export interface AppOptions {
   /** How many proxies, or which networks of proxies, may name their client; false trusts none. */
   readonly trustProxy: number | readonly string[] | false;
 }
-
-/** The path of each call with its method, for routing and for the labels of metrics. */
-export const ACCOUNT_ROUTES = {
-  register: { method: "post", path: "/api/v1/user/register" },
-  login: { method: "post", path: "/api/v1/user/login" },
-  refreshToken: { method: "post", path: "/api/v1/user/refresh-token" },
-  currentUser: { method: "get", path: "/api/v1/user/current-user" },
-  logout: { method: "post", path: "/api/v1/user/logout" },
-} as const satisfies Record<keyof AccountCalls, { method: "get" | "post"; path: string }>;
-
-/** The calls that are limited by address before anything else, by their value in descriptors. */
-const LIMITED_CALLS: Readonly<Partial<Record<keyof AccountCalls, LimitedRoute>>> = {
-  register: "register",
-  login: "login",
-};
 
 /** Builds the application. */
 export function createApp(deps: AppDeps, options: AppOptions): Express {
@@ -85,9 +71,9 @@ export function createApp(deps: AppDeps, options: AppOptions): Express {
   );
   const routes = { app, guard: refuseCrossSite(options.origins) };
   addAccountRoutes(routes, deps);
-  if (deps.media !== undefined) addRoute(routes, "get", /^\/media\/.*/, "/media/:key", [serveMedia(deps.media)]);
-  addRoute(routes, "get", "/healthz", "/healthz", [answerHealth]);
-  addRoute(routes, "get", "/readyz", "/readyz", [answerReadiness(deps.health)]);
+  if (deps.media !== undefined) addRoute(routes, /^\/media\/.*/, "/media/:key", { get: [serveMedia(deps.media)] });
+  addRoute(routes, "/healthz", "/healthz", { get: [answerHealth] });
+  addRoute(routes, "/readyz", "/readyz", { get: [answerReadiness(deps.health)] });
   app.use((_request, _response, next) => next(new AccountError("not_found", "There is nothing under this path.")));
   app.use(answerErrors(options.cookies));
   return app;
@@ -99,31 +85,37 @@ interface Routes {
   readonly guard: RequestHandler;
 }
 
-function addAccountRoutes(routes: Routes, { handlers, throttle }: Pick<AppDeps, "handlers" | "throttle">): void {
-  for (const [name, { method, path }] of Object.entries(ACCOUNT_ROUTES)) {
-    const steps: RequestHandler[] = [];
-    const limited = LIMITED_CALLS[name as keyof AccountCalls];
-    if (limited !== undefined) steps.push(limitAddress(throttle, limited));
-    if (path === ACCOUNT_ROUTES.login.path) steps.push(...READ_JSON_BODY);
-    addRoute(routes, method, path, path, [...steps, handlers[name as keyof AccountCalls]]);
+type Methods = Partial<Record<CallMethod, readonly RequestHandler[]>>;
+
+function addAccountRoutes(routes: Routes, deps: Pick<AppDeps, "handlers" | "throttle" | "limitSession">): void {
+  const paths = new Map<string, Methods>();
+  for (const [name, route] of Object.entries(ACCOUNT_ROUTES) as [CallName, AccountRoute][]) {
+    const methods = paths.get(route.path) ?? {};
+    methods[route.method] = [...stepsBefore(route, deps), deps.handlers[name]];
+    paths.set(route.path, methods);
   }
+  for (const [path, methods] of paths) addRoute(routes, path, path, methods);
 }
 
-/** Adds one path with one method; its other methods get 405. */
-function addRoute(
-  { app, guard }: Routes,
-  method: "get" | "post",
-  path: string | RegExp,
-  label: string,
-  steps: readonly RequestHandler[],
-): void {
-  const allow = method === "get" ? ["GET", "HEAD", "OPTIONS"] : ["POST", "OPTIONS"];
+/** What comes before the handler of a call. */
+function stepsBefore(
+  { limit, body }: AccountRoute,
+  { throttle, limitSession }: Pick<AppDeps, "throttle" | "limitSession">,
+): readonly RequestHandler[] {
+  const limits = limit === undefined ? [] : [limit === "profile" ? limitSession : limitAddress(throttle, limit)];
+  return body === "json" ? [...limits, ...READ_JSON_BODY] : limits;
+}
+
+/** Adds one path with its methods; others get 405. */
+function addRoute({ app, guard }: Routes, path: string | RegExp, label: string, methods: Methods): void {
+  const names = (Object.keys(methods) as CallMethod[]).map((method) => method.toUpperCase());
+  const allow = [...names.flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : name)), "OPTIONS"];
   const setLabel: RequestHandler = (_request, response, next) => {
     contextOf(response).route = label;
     next();
   };
   app.all(path, setLabel, guard);
-  app[method](path, ...steps);
+  for (const [method, steps] of Object.entries(methods)) app[method as CallMethod](path, ...steps);
   app.options(path, (_request, response) => {
     response.setHeader("Allow", allow.join(", "));
     response.status(204).end();
@@ -174,7 +166,7 @@ const requireHost: RequestHandler = (request, response, next) => {
 
 /** TRACE would repeat cookies to the caller; Node lets it through. */
 const refuseOddMethods: RequestHandler = (request, _response, next) => {
-  const allow = ["GET", "HEAD", "POST", "OPTIONS"];
+  const allow = ["GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS"];
   if (!["TRACE", "CONNECT"].includes(request.method)) next();
   else next(new AccountError("method_not_allowed", "This method is not served.", { allow }));
 };

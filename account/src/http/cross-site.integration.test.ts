@@ -140,11 +140,11 @@ describe("answers to pages", () => {
   });
 
   it.each([
-    { method: "POST", path: "/api/v1/user/current-user", allow: "GET, HEAD, OPTIONS" },
+    { method: "POST", path: "/api/v1/user/current-user", allow: "GET, HEAD, PATCH, OPTIONS" },
     { method: "PUT", path: "/api/v1/user/login", allow: "POST, OPTIONS" },
     { method: "GET", path: "/api/v1/user/register", allow: "POST, OPTIONS" },
     { method: "DELETE", path: "/media/avatars/x", allow: "GET, HEAD, OPTIONS" },
-    { method: "TRACE", path: "/", allow: "GET, HEAD, POST, OPTIONS" },
+    { method: "TRACE", path: "/", allow: "GET, HEAD, POST, PATCH, DELETE, OPTIONS" },
   ])("to $method $path name the methods it takes", async ({ method, path, allow }) => {
     const answer = await service.call({ method, path });
     expect([answer.status, answer.headers.allow, answer.json["code"]]).toEqual([405, allow, "method_not_allowed"]);

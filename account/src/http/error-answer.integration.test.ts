@@ -3,8 +3,9 @@ import { createLog, silentLog } from "@weir/common/log/log";
 import { HttpListener } from "@weir/common/net/http-listener";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AccountError } from "../errors.ts";
-import { createApp } from "./app.ts";
+import { type AppDeps, createApp } from "./app.ts";
 import { brokenRequestAnswer } from "./broken-request.ts";
+import { ACCOUNT_ROUTES } from "./routes.ts";
 
 const LISTED = "http://localhost:5173";
 const ORIGINS = { allowedOrigins: new Set([LISTED]), publicOrigin: () => "http://localhost", requireOrigin: false };
@@ -13,12 +14,16 @@ let lines: string[];
 let failure: Error;
 let server: HttpListener;
 
+const FAILING = Object.fromEntries(
+  Object.keys(ACCOUNT_ROUTES).map((name) => [name, () => Promise.reject(failure)]),
+) as unknown as AppDeps["handlers"];
+
 beforeEach(async () => {
   lines = [];
-  const fail = (): Promise<never> => Promise.reject(failure);
   const app = createApp(
     {
-      handlers: { register: fail, login: fail, refreshToken: fail, currentUser: fail, logout: fail },
+      handlers: FAILING,
+      limitSession: (_request, _response, next) => next(),
       throttle: { decide: () => Promise.resolve({ isAllowed: true, headers: [] }) },
       media: undefined,
       health: { isReady: () => Promise.resolve(false), isDraining: () => false },

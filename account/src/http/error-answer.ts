@@ -5,8 +5,9 @@ import { describeError } from "@weir/common/errors/service-error";
 import type { LogLevel } from "@weir/common/log/log";
 import { maskCredentials } from "@weir/common/settings/secret";
 import { AccountError } from "../errors.ts";
-import { clearCookie, type CookieOptions } from "../sessions/cookies.ts";
+import type { CookieOptions } from "../sessions/cookies.ts";
 import { sendJson } from "./answer.ts";
+import { clearSessionCookies } from "./call-cookies.ts";
 import { ERROR_STATUS, errorBody, errorHeaders, problemBody } from "./error-status.ts";
 import { bodyErrorOf } from "./json-body.ts";
 import { contextOf, describeRequest } from "./request-context.ts";
@@ -41,7 +42,7 @@ export function answerErrors(cookies: CookieOptions): ErrorRequestHandler {
     }
     for (const [name, value] of Object.entries(errorHeaders(failure))) response.setHeader(name, value);
     if (failure.details.clearCookies ?? (clearCookiesWhenRefused && status === 401)) {
-      response.setHeader("Set-Cookie", [clearCookie("access", cookies), clearCookie("refresh", cookies)]);
+      clearSessionCookies(response, cookies);
     }
     const body = errorBody(failure, id);
     if (request.get("accept")?.includes("application/problem+json") === true) {

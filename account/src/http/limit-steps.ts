@@ -1,9 +1,14 @@
 // Applies the limits to requests: the address before the body is read, and what the body names after it
 // is parsed. Both come before any password is hashed.
-import type { RequestHandler, Response } from "express";
+import type { Request, RequestHandler, Response } from "express";
 import { rateLimited } from "../errors.ts";
-import { addressCheck, type LimitCheck, type LimitedRoute } from "../throttle/limits.ts";
+import { type CookieOptions, readCookie } from "../sessions/cookies.ts";
+import { isDeviceToken } from "../sessions/device-cookie.ts";
+import type { TokenCheck } from "../sessions/tokens.ts";
+import { addressCheck, type LimitCheck, type LimitedRoute, loginCheck, sessionCheck } from "../throttle/limits.ts";
 import type { Throttle } from "../throttle/throttle.ts";
+import type { AccountDeps } from "../users/account-deps.ts";
+import { accountLabel } from "../users/public-user.ts";
 import { contextOf } from "./request-context.ts";
 
 /** The step before the body is read. */
@@ -12,6 +17,48 @@ export function limitAddress(throttle: Pick<Throttle, "decide">, route: LimitedR
     await enforceLimits(throttle, addressCheck(route, contextOf(response).caller.group), response);
     next();
   };
+}
+
+/** The dependencies of limits that count by account or session. */
+export interface LimitDeps extends Pick<AccountDeps, "clock" | "labelKey"> {
+  readonly throttle: Pick<Throttle, "decide">;
+}
+
+/** Counts a call by its session first: what it does too often does not count for the others of its address. */
+export async function limitSession(
+  { throttle, labelKey }: Pick<LimitDeps, "throttle" | "labelKey">,
+  route: LimitedRoute,
+  token: TokenCheck<{ readonly sessionId: string }> | undefined,
+  response: Response,
+): Promise<void> {
+  const { group } = contextOf(response).caller;
+  if (token?.ok === true) {
+    const session = accountLabel(labelKey, `session|${token.claims.sessionId}`);
+    await enforceLimits(throttle, sessionCheck(route, session, group), response);
+  }
+  await enforceLimits(throttle, addressCheck(route, group), response);
+}
+
+/**
+ * Counts an attempt to guess the password of an account, before it is compared, alike for accounts that exist
+ * and others.
+ */
+export function limitGuess(
+  { throttle, clock, labelKey }: LimitDeps,
+  emailKey: string,
+  cookies: CookieOptions,
+  { request, response }: { readonly request: Request; readonly response: Response },
+): Promise<void> {
+  const { group } = contextOf(response).caller;
+  const device = readCookie(request.headers.cookie, "device", cookies);
+  const isKnown = device.kind === "present" && isDeviceToken(labelKey, emailKey, device.value, clock());
+  const check = loginCheck({
+    group,
+    account: accountLabel(labelKey, emailKey),
+    accountAndAddress: accountLabel(labelKey, `${emailKey}|${group.customer}`),
+    device: isKnown ? accountLabel(labelKey, `device|${device.value}`) : undefined,
+  });
+  return enforceLimits(throttle, check, response);
 }
 
 /**

@@ -1,11 +1,11 @@
-// Reads the multipart form of a registration into memory, within bounds at every step.
+// Reads the multipart form of a registration, or of an avatar alone, into memory, within bounds at every step.
 // users/inputs.ts checks the values.
 import type { IncomingMessage } from "node:http";
 import busboy from "busboy";
 import { AccountError, fieldError } from "../errors.ts";
 import { busyError } from "../passwords/password-hasher.ts";
 import { onLateBody } from "./late-body.ts";
-import type { UploadHold } from "../fairness/upload-budget.ts";
+import { UploadBudget, type UploadHold } from "../fairness/upload-budget.ts";
 
 /** Bytes of a body without the avatar: text fields, part headers, boundaries. */
 const BODY_OVERHEAD_BYTES = 64 * 1024;
@@ -15,6 +15,9 @@ const FIELD_MAX_BYTES = 4096;
 
 /** Text fields that mean something; others are ignored. */
 const TEXT_FIELDS = ["email", "password", "name"] as const;
+
+/** How many forms with the largest avatar fit into memory at a time; of smaller ones more. */
+const UPLOAD_CONCURRENCY = 16;
 
 /** The content of a form. */
 export interface RegistrationForm {
@@ -40,6 +43,12 @@ export function formMaxBytes(avatarMaxBytes: number): number {
   return avatarMaxBytes + BODY_OVERHEAD_BYTES;
 }
 
+/** The memory for the forms of all calls. */
+export function createUploadBudget(avatarMaxBytes: number): UploadBudget {
+  const uploadMaxBytes = formMaxBytes(avatarMaxBytes);
+  return new UploadBudget({ maxBytes: UPLOAD_CONCURRENCY * uploadMaxBytes, uploadMaxBytes }, busyError);
+}
+
 /**
  * Reads the form; rejects with an `AccountError` for every fault of the caller, and with
  * `busy` when others hold too much.
@@ -47,7 +56,7 @@ export function formMaxBytes(avatarMaxBytes: number): number {
 export async function readRegistrationForm(request: IncomingMessage, options: FormOptions): Promise<RegistrationForm> {
   const contentType = request.headers["content-type"] ?? "";
   if (!/^multipart\/form-data\b/i.test(contentType))
-    throw new AccountError("unsupported_media_type", "Send the registration as multipart/form-data.");
+    throw new AccountError("unsupported_media_type", "Send the form as multipart/form-data.");
   const body = await readBody(request, options);
   const parts = await parseParts(contentType, body, options.avatarMaxBytes);
   if (parts.some(({ name }) => name === undefined)) throw malformed("A part of the form has no name.", undefined);

@@ -13,7 +13,7 @@ export function createThrottleMetrics(registry: Registry): ThrottleEvents {
   const registers = [registry];
   const decisions = new Counter({
     name: "ratelimit_decisions_total",
-    help: "Decisions about logins, registrations and refreshes: by the rate limit service, this process, or RATE_LIMIT_FAILURE alone. A login has two.",
+    help: "Decisions about calls that are limited: by the rate limit service, this process, or RATE_LIMIT_FAILURE alone. A login has two.",
     labelNames: ["route", "decided_by", "decision"],
     registers,
   });

@@ -92,7 +92,7 @@ export function withSession(
   nowMs: number,
   limits: Pick<SessionLimits, "maxSessions">,
 ): readonly SessionRecord[] {
-  const live = sessions.filter((other) => isLive(other, nowMs));
+  const live = liveSessions(sessions, nowMs);
   const excess = Math.max(0, live.length + 1 - limits.maxSessions);
   const ended = live.toSorted((a, b) => a.lastUsedAtMs - b.lastUsedAtMs).slice(0, excess);
   return [...live.filter((other) => !ended.includes(other)), session];
@@ -115,6 +115,11 @@ export function findLiveSession(
   nowMs: number,
 ): SessionRecord | undefined {
   return sessions.find((session) => session.id === id && isLive(session, nowMs));
+}
+
+/** The sessions that have not ended at `nowMs`. */
+export function liveSessions(sessions: readonly SessionRecord[], nowMs: number): readonly SessionRecord[] {
+  return sessions.filter((session) => isLive(session, nowMs));
 }
 
 /**

@@ -18,7 +18,7 @@ const TARGET = /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+):\d{1,5}$|^unix:\/[^\0]+$/i;
 export function readThrottle(read: EnvReader, warnings: string[]): ThrottleSettings {
   const target = read.optionalString("RATE_LIMIT_GRPC", {
     effect:
-      "Rate limit service that decides about logins, registrations and refreshes, as host:port; not set, this process decides alone.",
+      "Rate limit service that decides about the limits of calls, as host:port; not set, this process decides alone.",
   });
   if (target !== undefined && !TARGET.test(target))
     read.problem("RATE_LIMIT_GRPC", target, "host:port, [address]:port or unix:/path of a gRPC listener");

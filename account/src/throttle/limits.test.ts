@@ -22,9 +22,9 @@ describe("addressCheck()", () => {
 });
 
 describe("sessionCheck()", () => {
-  it("counts a refresh by its session", () => {
-    expect(sessionCheck("aaaa", IPV4)).toEqual({
-      route: "refresh",
+  it.each(["refresh", "profile"] as const)("counts a %s by its session", (route) => {
+    expect(sessionCheck(route, "aaaa", IPV4)).toEqual({
+      route,
       group: IPV4,
       entries: [{ key: "session", value: "aaaa" }],
     });

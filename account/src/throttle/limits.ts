@@ -3,7 +3,7 @@
 import type { CallerGroup } from "@weir/common/callers/caller-group";
 
 /** The routes that are limited, by their value in descriptors. */
-export type LimitedRoute = "register" | "login" | "refresh";
+export type LimitedRoute = "register" | "login" | "refresh" | "profile";
 
 /**
  * The keys below a route. The values of `ip` are IPv4 addresses and the /64 of IPv6, of `ip_net` the /56 of
@@ -42,6 +42,11 @@ export const LIMITS: Limits = {
     ip: { requests: 60, windowSeconds: 60 },
     ip_net: { requests: 120, windowSeconds: 60 },
   },
+  profile: {
+    session: { requests: 30, windowSeconds: 60 },
+    ip: { requests: 120, windowSeconds: 60 },
+    ip_net: { requests: 240, windowSeconds: 60 },
+  },
 };
 
 /** One call of the limiter: descriptors `(route, <route>)(<key>, <value>)` that are counted together. */
@@ -78,9 +83,9 @@ export function addressCheck(route: LimitedRoute, group: CallerGroup): LimitChec
   return { route, group, entries };
 }
 
-/** The check of a refresh by its session, so that one page in a loop does not use up the limit of its address. */
-export function sessionCheck(session: string, group: CallerGroup): LimitCheck {
-  return { route: "refresh", group, entries: [{ key: "session", value: session }] };
+/** The check of a call by its session, so that one page in a loop does not use up the limit of its address. */
+export function sessionCheck(route: LimitedRoute, session: string, group: CallerGroup): LimitCheck {
+  return { route, group, entries: [{ key: "session", value: session }] };
 }
 
 /**

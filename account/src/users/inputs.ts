@@ -1,7 +1,7 @@
 // Checks what callers send, before anything acts on it: types and rules with zod, one error per
 // field, in the order of the form.
 import { z } from "zod";
-import { AccountError, type FieldError } from "../errors.ts";
+import { AccountError, fieldError, type FieldError } from "../errors.ts";
 import { type EmailAddress, parseEmail } from "./email.ts";
 import { findPasswordProblem, normalizePassword, type PasswordRules } from "../passwords/password-rules.ts";
 
@@ -19,6 +19,13 @@ const FORBIDDEN_IN_NAME = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 
 /** Something that can be seen. */
 const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
+
+/** The problem of a form without its image. */
+export const AVATAR_MISSING: FieldError = {
+  field: "avatar",
+  message: "Choose an image as avatar.",
+  code: "avatar_required",
+};
 
 /** The text of a checked registration. */
 export interface Registration {
@@ -42,32 +49,37 @@ const email = z.string("Enter an e-mail address.").transform((text, context): Em
   return z.NEVER;
 });
 
-const name = z
-  .string("The name must be text.")
-  .transform((text, context) => {
-    const trimmed = text.trim();
-    const length = Array.from(trimmed).length;
-    if (FORBIDDEN_IN_NAME.test(text)) addIssue(context, "invalid_name", "The name must not hold control characters.");
-    else if (!VISIBLE.test(trimmed) || length > NAME_MAX_LENGTH)
-      addIssue(context, "invalid_name", `The name must have 1 to ${NAME_MAX_LENGTH} characters.`);
-    return trimmed;
-  })
-  .optional();
+const name = z.string("The name must be text.").transform((text, context) => {
+  const trimmed = text.trim();
+  const length = Array.from(trimmed).length;
+  if (FORBIDDEN_IN_NAME.test(text)) addIssue(context, "invalid_name", "The name must not hold control characters.");
+  else if (!VISIBLE.test(trimmed) || length > NAME_MAX_LENGTH)
+    addIssue(context, "invalid_name", `The name must have 1 to ${NAME_MAX_LENGTH} characters.`);
+  return trimmed;
+});
+
+/** A password that is compared: the rules for new ones do not apply, they may have changed. */
+const presentPassword = z
+  .string("Enter the password.")
+  .min(1, { message: "Enter the password." })
+  .max(LOGIN_PASSWORD_MAX_LENGTH, { message: `A password has at most ${LOGIN_PASSWORD_MAX_LENGTH} characters.` })
+  .transform(normalizePassword);
+
+const newPassword = z.string("Enter a password.").transform(normalizePassword);
 
 const registrationSchema = z.object({
   email,
-  password: z.string("Enter a password.").transform(normalizePassword),
-  name,
+  password: newPassword,
+  name: name.optional(),
 });
 
-const credentialsSchema = z.object({
-  email,
-  password: z
-    .string("Enter the password.")
-    .min(1, { message: "Enter the password." })
-    .max(LOGIN_PASSWORD_MAX_LENGTH, { message: `A password has at most ${LOGIN_PASSWORD_MAX_LENGTH} characters.` })
-    .transform(normalizePassword),
-});
+const credentialsSchema = z.object({ email, password: presentPassword });
+
+const passwordSchema = z.object({ password: presentPassword });
+
+const passwordChangeSchema = z.object({ password: presentPassword, newPassword });
+
+const profileSchema = z.object({ name: name.nullable() });
 
 /**
  * Checks the text fields of a registration; `further` are problems of other fields, reported together.
@@ -84,13 +96,8 @@ export async function parseRegistration(
   );
   const problems = parsed.success ? [] : fieldErrors(parsed.error);
   const password = fields.get("password");
-  if (password !== undefined) {
-    const personal = [fields.get("email"), fields.get("email")?.split("@", 1)[0], fields.get("name")]
-      .map((value) => value?.trim())
-      .filter((value) => value !== undefined);
-    const problem = await findPasswordProblem(normalizePassword(password), personal, rules);
-    if (problem !== undefined) problems.push({ field: "password", ...problem });
-  }
+  const person = { email: fields.get("email"), name: fields.get("name") };
+  if (password !== undefined) problems.push(...(await newPasswordProblems("password", password, person, rules)));
   problems.push(...further);
   if (!parsed.success || problems.length > 0) throw validationError(inFormOrder(problems));
   return { email: parsed.data.email, password: parsed.data.password, name: parsed.data.name ?? null };
@@ -101,10 +108,65 @@ export async function parseRegistration(
  * Throws `validation_failed`.
  */
 export function parseCredentials(body: unknown): Credentials {
-  if (typeof body !== "object" || body === null || Array.isArray(body)) {
-    throw new AccountError("malformed_json", "The body must be a JSON object with email and password.");
-  }
-  const parsed = credentialsSchema.safeParse(body, { reportInput: true });
+  return parseBody(credentialsSchema, body, "email and password");
+}
+
+/** Checks the body of a call that asks for the password again. Throws `validation_failed`. */
+export function parsePassword(body: unknown): { readonly password: string } {
+  return parseBody(passwordSchema, body, "password");
+}
+
+/** Checks the body of a change of the profile. Throws `validation_failed`. */
+export function parseProfile(body: unknown): { readonly name: string | null } {
+  return parseBody(profileSchema, body, "name");
+}
+
+/**
+ * Checks the body of a change of the password, of the user `person`. Rejects with `validation_failed`.
+ */
+export async function parsePasswordChange(
+  body: unknown,
+  person: Person,
+  rules: PasswordRules,
+): Promise<{ readonly password: string; readonly newPassword: string }> {
+  const change = parseBody(passwordChangeSchema, body, "password and newPassword");
+  const problems = await newPasswordProblems("newPassword", change.newPassword, person, rules);
+  if (problems.length > 0) throw validationError(problems);
+  return change;
+}
+
+/** The error for a form that brings an image only, and has none. */
+export function avatarMissing(): AccountError {
+  return validationError([AVATAR_MISSING]);
+}
+
+/** The error for a password that is not the one of the signed-in user. */
+export function wrongPassword(): AccountError {
+  return fieldError("invalid_credentials", { field: "password", message: "The password is incorrect." });
+}
+
+/** The texts of a user that a password may not be. */
+interface Person {
+  readonly email: string | undefined;
+  readonly name: string | null | undefined;
+}
+
+async function newPasswordProblems(
+  field: string,
+  password: string,
+  { email: address, name: called }: Person,
+  rules: PasswordRules,
+): Promise<readonly FieldError[]> {
+  const personal = [address, address?.split("@", 1)[0], called].flatMap((value) => value?.trim() ?? []);
+  const problem = await findPasswordProblem(normalizePassword(password), personal, rules);
+  return problem === undefined ? [] : [{ field, ...problem }];
+}
+
+/** The body as `schema` has it; `fields` names its fields for the error of one that is no object. */
+function parseBody<Schema extends z.ZodType>(schema: Schema, body: unknown, fields: string): z.output<Schema> {
+  if (typeof body !== "object" || body === null || Array.isArray(body))
+    throw new AccountError("malformed_json", `The body must be a JSON object with ${fields}.`);
+  const parsed = schema.safeParse(body, { reportInput: true });
   if (!parsed.success) throw validationError(fieldErrors(parsed.error));
   return parsed.data;
 }
@@ -141,7 +203,8 @@ function fieldErrors(error: z.ZodError): FieldError[] {
   return [...found.values()];
 }
 
-function issueCode(issue: z.core.$ZodIssue, field: string): string {
+function issueCode(issue: z.core.$ZodIssue, name: string): string {
+  const field = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   if (issue.code === "too_big") return `${field}_too_long`;
   const isMissing = issue.code === "too_small" || (issue.code === "invalid_type" && issue.input === undefined);
   return isMissing ? `${field}_required` : `invalid_${field}`;

@@ -27,3 +27,38 @@ it("takes turns with the networks of its address", async () => {
   await expect(logIn(deps, {} as AccountOptions, input, caller)).rejects.toMatchObject({ code: "invalid_credentials" });
   expect(groups).toEqual([group.networks]);
 });
+
+it("opens no session when the password changed after it was compared", async () => {
+  const record = { id: "ada", emailKey: "a@x.com", passwordHash: "hash of old", sessions: [], revision: 0 };
+  let stored = record;
+  const key = createSecretKey(Buffer.alloc(32, 1));
+  const deps = {
+    labelKey: key,
+    clock: () => 1_800_000_000_000,
+    newId: () => "session",
+    random: () => 0,
+    store: {
+      findByEmailKey: () => Promise.resolve(stored),
+      findById: () => Promise.resolve(stored),
+      update: () => Promise.reject(new Error("no session may be stored")),
+    },
+    hasher: {
+      verify: (password: string, hash: string) => Promise.resolve(hash === `hash of ${password}`),
+      isOutdated: () => false,
+    },
+    tokens: {
+      refreshKeys: () => ({ signing: { key } }),
+      signAccess: () => Promise.resolve("access"),
+      signRefresh: () => {
+        stored = { ...record, passwordHash: "hash of new", revision: 1 };
+        return Promise.resolve("refresh");
+      },
+    },
+    events: { loggedIn: () => undefined },
+  } as unknown as AccountDeps;
+  const input = { email: { key: "a@x.com" }, password: "old", refreshCookie: { kind: "absent" } };
+  const caller: Caller = { device: { userAgent: "", ipPrefix: "" }, group: callerGroup("::1"), log: silentLog() };
+  const options = { idleMs: 1000, absoluteMs: 1000, maxSessions: 1, accessTtlMs: 1000 } as AccountOptions;
+  const login = logIn(deps, options, input as unknown as Parameters<typeof logIn>[2], caller);
+  await expect(login).rejects.toMatchObject({ code: "invalid_credentials" });
+});

@@ -43,11 +43,14 @@ export async function logIn(
   const refresh = await issueRefreshToken(deps, options, user.id, session, tokenId);
   const previous = await readPrevious(deps, input.refreshCookie, nowMs);
   const stored = await updateUser(deps.store, user.id, (current) => {
+    if (current.passwordHash !== user.passwordHash) return undefined;
     const others = withoutSession(current.sessions, previous?.sessionId);
     const sessions = withSession(others, session, nowMs, options);
     return changeOfSessions({ passwordHash: passwordHash ?? current.passwordHash }, sessions, nowMs);
   });
   if (stored === undefined) throw wrongCredentials(); // The user was deleted meanwhile.
+  // Another call changed the password, or hashed it again: the one that was compared may no longer be right.
+  if (stored.passwordHash !== user.passwordHash) return logIn(deps, options, input, caller);
   if (previous !== undefined && previous.userId !== user.id) await endSession(deps.store, previous, nowMs);
   deps.events.loggedIn();
   caller.log.info("Login accepted", { account, session: session.id });

@@ -1,21 +1,15 @@
 // Registration: from checked text and an avatar to a stored user. Cheap checks come first, then a place in
 // the queue of hashes, so that no picture is decoded for a call that is refused there; the record is last.
 import { cleanAvatar } from "../media/clean-avatar.ts";
-import { type CleanImage, type ImageCleaner, IMAGE_FORMATS } from "../media/image.ts";
+import type { ImageCleaner } from "../media/image.ts";
 import { isForeignLoginCheck } from "../sessions/login-check-user.ts";
-import { avatarKey, LEFT_OVER_AGE_MS, mediaUnavailable } from "../media/media-store.ts";
 import { StoreError } from "../store/store-error.ts";
 import type { UserRecord, UserStore } from "../store/user-store.ts";
 import type { AccountDeps, Caller } from "./account-deps.ts";
+import { discardAvatar, putAvatar } from "./avatars.ts";
 import type { Registration } from "./inputs.ts";
 import { accountLabel } from "./public-user.ts";
 import { emailTaken } from "./update-user.ts";
-
-/**
- * Longest time from the intent to the insert, in milliseconds. Only a machine that was suspended takes
- * longer; the clean-up may then be about to remove the image.
- */
-const UPLOAD_MAX_MS = LEFT_OVER_AGE_MS / 2;
 
 /** The dependencies of a registration. */
 export interface RegisterDeps extends Omit<AccountDeps, "tokens" | "store"> {
@@ -69,36 +63,14 @@ export async function register(
   return user;
 }
 
-/** Stores the image and returns its key. Until a record names the key, the clean-up finds it by the intent. */
-async function putAvatar(deps: RegisterDeps, userId: string, avatar: CleanImage): Promise<string> {
-  const key = avatarKey(userId, deps.newMediaName(), IMAGE_FORMATS[avatar.format].extension);
-  const intent = { key, userId, createdAtMs: deps.clock() };
-  await deps.store.addMediaIntent(intent);
-  const startedMs = performance.now();
-  await deps.media.put(key, avatar);
-  if (deps.clock() - intent.createdAtMs > UPLOAD_MAX_MS)
-    throw mediaUnavailable("The avatar took too long to store. Try again.", undefined);
-  deps.events.mediaStored((performance.now() - startedMs) / 1000);
-  return key;
-}
-
 async function insertOrCleanUp(deps: RegisterDeps, user: UserRecord): Promise<void> {
   try {
     if ((await deps.store.insert(user)) === "inserted") return;
   } catch (error) {
     // A write that was sent may still be done: only the clean-up can tell.
-    if (!(error instanceof StoreError) || error.outcome === "not_applied") removeAvatar(deps, user.avatarKey);
+    if (!(error instanceof StoreError) || error.outcome === "not_applied") discardAvatar(deps, user.avatarKey);
     throw error;
   }
-  removeAvatar(deps, user.avatarKey);
+  discardAvatar(deps, user.avatarKey);
   throw emailTaken();
-}
-
-/** Removes the image that no user points to. The caller does not wait; what fails is left to the clean-up. */
-function removeAvatar({ media, store }: RegisterDeps, key: string | null): void {
-  if (key === null) return;
-  media
-    .remove(key)
-    .then(() => store.removeMediaIntent(key))
-    .catch(() => undefined);
 }

@@ -1,7 +1,7 @@
-// The calls of a signed-in user: current user and log out. Each checks its token and then the stored
-// session, so that the end of a session takes effect immediately.
+// Who is signed in, and the calls about sessions. Each checks its token and then the stored session, so
+// that the end of a session takes effect immediately.
 import { AccountError } from "../errors.ts";
-import { findLiveSession, isCurrentToken, type SessionRecord } from "../sessions/session-records.ts";
+import { findLiveSession, isCurrentToken, liveSessions, type SessionRecord } from "../sessions/session-records.ts";
 import type { UserRecord } from "../store/user-store.ts";
 import type { AccountDeps, Caller } from "./account-deps.ts";
 import {
@@ -12,7 +12,7 @@ import {
   tokenInvalid,
 } from "./cookie-claims.ts";
 import { accountLabel } from "./public-user.ts";
-import { endSession } from "./update-user.ts";
+import { changeOfSessions, endSession, updateUser } from "./update-user.ts";
 
 /** The signed-in user and the session. */
 export interface SignedIn {
@@ -57,6 +57,57 @@ export async function authenticateLogOut(
 export async function logOut(deps: AccountDeps, { user, session }: SignedIn, caller: Caller): Promise<void> {
   await endSession(deps.store, { userId: user.id, sessionId: session.id }, deps.clock());
   caller.log.info("Logged out", { account: accountLabel(deps.labelKey, user.emailKey), session: session.id });
+}
+
+/** A session as its user sees it. Times are ISO 8601, UTC. */
+export interface PublicSession {
+  readonly id: string;
+  /** Whether it is the session of the call. */
+  readonly current: boolean;
+  readonly createdAt: string;
+  readonly lastUsedAt: string;
+  /** End unless it is refreshed before. */
+  readonly expiresAt: string;
+  readonly userAgent: string;
+  readonly network: string;
+}
+
+/** The live sessions of the user, the last used first. */
+export function listSessions({ user, session }: SignedIn, nowMs: number): readonly PublicSession[] {
+  return liveSessions(user.sessions, nowMs)
+    .toSorted((a, b) => b.lastUsedAtMs - a.lastUsedAtMs)
+    .map((each) => ({
+      id: each.id,
+      current: each.id === session.id,
+      createdAt: new Date(each.createdAtMs).toISOString(),
+      lastUsedAt: new Date(each.lastUsedAtMs).toISOString(),
+      expiresAt: new Date(each.idleExpiresAtMs).toISOString(),
+      userAgent: each.userAgent,
+      network: each.ipPrefix,
+    }));
+}
+
+/** Ends one session of the user. Rejects with `not_found` when there is none with this id. */
+export async function revokeSession(
+  deps: AccountDeps,
+  { user }: SignedIn,
+  sessionId: string,
+  caller: Caller,
+): Promise<void> {
+  const nowMs = deps.clock();
+  if (findLiveSession(user.sessions, sessionId, nowMs) === undefined)
+    throw new AccountError("not_found", "This session does not exist; it may have ended.");
+  await endSession(deps.store, { userId: user.id, sessionId }, nowMs);
+  caller.log.info("Session ended by its user", {
+    account: accountLabel(deps.labelKey, user.emailKey),
+    session: sessionId,
+  });
+}
+
+/** Ends all sessions of the user. */
+export async function logOutEverywhere(deps: AccountDeps, { user }: SignedIn, caller: Caller): Promise<void> {
+  await updateUser(deps.store, user.id, (current) => changeOfSessions(current, [], deps.clock()));
+  caller.log.info("Logged out everywhere", { account: accountLabel(deps.labelKey, user.emailKey) });
 }
 
 async function findSession(deps: AccountDeps, userId: string, sessionId: string, nowMs: number): Promise<SignedIn> {

@@ -18,11 +18,11 @@ const ATTEMPTS_MAX = 32;
 export async function updateUser(
   store: Pick<UserStore, "findById" | "update">,
   id: string,
-  change: (user: UserRecord) => UserChange | undefined,
+  change: (user: UserRecord) => UserChange | undefined | Promise<UserChange | undefined>,
 ): Promise<UserRecord | undefined> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     const user = await store.findById(id);
-    const wanted = user === undefined ? undefined : change(user);
+    const wanted = user === undefined ? undefined : await change(user);
     if (user === undefined || wanted === undefined) return user;
     const result = await store.update(id, user.revision, wanted);
     if (result === "updated") return user;

@@ -1,0 +1,35 @@
+// The calls of the API: method and path of each, what limits it before its body is read, and the kind of its
+// body.
+import type { LimitedRoute } from "../throttle/limits.ts";
+
+/** A method that a call has. */
+export type CallMethod = "get" | "post" | "patch" | "delete";
+
+/** A call. */
+export interface AccountRoute {
+  readonly method: CallMethod;
+  readonly path: string;
+  /** The limits that apply first: those of `profile` by session and address, others by address. */
+  readonly limit?: LimitedRoute;
+  readonly body?: "json" | "form";
+}
+
+/** Every call by its name, for routing and for the labels of metrics. */
+export const ACCOUNT_ROUTES = {
+  register: { method: "post", path: "/api/v1/user/register", limit: "register", body: "form" },
+  login: { method: "post", path: "/api/v1/user/login", limit: "login", body: "json" },
+  refreshToken: { method: "post", path: "/api/v1/user/refresh-token" },
+  currentUser: { method: "get", path: "/api/v1/user/current-user" },
+  logout: { method: "post", path: "/api/v1/user/logout" },
+  listSessions: { method: "get", path: "/api/v1/user/sessions", limit: "profile" },
+  revokeSession: { method: "delete", path: "/api/v1/user/sessions/:id", limit: "profile" },
+  logoutEverywhere: { method: "delete", path: "/api/v1/user/sessions", limit: "profile" },
+  changeProfile: { method: "patch", path: "/api/v1/user/current-user", limit: "profile", body: "json" },
+  changeAvatar: { method: "post", path: "/api/v1/user/avatar", limit: "profile", body: "form" },
+  removeAvatar: { method: "delete", path: "/api/v1/user/avatar", limit: "profile" },
+  changePassword: { method: "post", path: "/api/v1/user/change-password", limit: "profile", body: "json" },
+  deleteAccount: { method: "post", path: "/api/v1/user/delete-account", limit: "profile", body: "json" },
+} as const satisfies Record<string, AccountRoute>;
+
+/** The name of a call. */
+export type CallName = keyof typeof ACCOUNT_ROUTES;

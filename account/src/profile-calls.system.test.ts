@@ -1,0 +1,25 @@
+// The calls of signed-in users on a document database.
+import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { mongoUri, startMongo } from "@weir/harness/servers/mongo";
+import type { StoreServer } from "@weir/harness/servers/store-server";
+import { afterAll, beforeAll } from "vitest";
+import { describeProfileCalls } from "./profile-calls.suite.ts";
+import { startService } from "./running-service.suite.ts";
+
+const folder = makeTemporaryFolder();
+let server: StoreServer;
+let databases = 0;
+
+beforeAll(async () => {
+  server = await startMongo(folder.path);
+});
+
+afterAll(async () => {
+  await server.stop();
+  folder.remove();
+});
+
+describeProfileCalls("MongoDB", () => {
+  databases += 1;
+  return startService({ STORE: "mongo", MONGODB_URI: mongoUri(server.port, `weir${databases}`) });
+});
