@@ -144,6 +144,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "store",
       "users",
       "throttle",
+      "api",
       "metrics",
       "http",
       "settings",

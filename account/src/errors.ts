@@ -104,6 +104,53 @@ export const CALL_ERRORS = {
   },
 } as const satisfies ErrorTable;
 
+/** The error codes of single fields: `code` in `errors` of an answer, in addition to the codes of calls. */
+export const FIELD_ERRORS = {
+  email_required: { meaning: "The e-mail address is missing.", remedy: "Send the field." },
+  invalid_email: { meaning: "This is no e-mail address that the service takes.", remedy: "Correct it." },
+  email_too_long: { meaning: "The field has more than 4096 bytes.", remedy: "Correct it." },
+  password_required: { meaning: "The password is missing or empty.", remedy: "Send the field." },
+  invalid_password: { meaning: "The password is not text.", remedy: "Send a text." },
+  new_password_required: { meaning: "The new password is missing.", remedy: "Send the field." },
+  invalid_new_password: { meaning: "The new password is not text.", remedy: "Send a text." },
+  password_too_short: { meaning: "The password has fewer than PASSWORD_MIN characters.", remedy: "Take a longer one." },
+  password_too_long: { meaning: "The password is longer than the service takes.", remedy: "Take a shorter one." },
+  password_malformed: { meaning: "The password is not well-formed Unicode.", remedy: "Correct the client." },
+  password_blank: { meaning: "The password has blanks only.", remedy: "Take another one." },
+  password_common: {
+    meaning: "The password is among the most used ones, or one of them with digits or signs.",
+    remedy: "Take another one.",
+  },
+  password_pattern: {
+    meaning: "The password has only repeated or sequential characters.",
+    remedy: "Take another one.",
+  },
+  password_personal: {
+    meaning: "The password is the e-mail address, its part before the @, or the name.",
+    remedy: "Take another one.",
+  },
+  password_forbidden_word: {
+    meaning: "The password has a word of PASSWORD_FORBIDDEN_WORDS.",
+    remedy: "Take another one.",
+  },
+  password_breached: { meaning: "The password is in PASSWORD_BREACH_FILE.", remedy: "Take another one." },
+  name_required: { meaning: "The name is missing.", remedy: "Send the field; null removes the name." },
+  invalid_name: {
+    meaning: "The name is empty, has more than 80 characters, control characters, or is not text.",
+    remedy: "Correct it.",
+  },
+  name_too_long: { meaning: "The field has more than 4096 bytes.", remedy: "Correct it." },
+  avatar_required: { meaning: "The form has no image, or an empty one.", remedy: "Send an image." },
+  invalid_avatar: { meaning: "The avatar is a text field of the form.", remedy: "Send it as a file." },
+  avatar_damaged: { meaning: "The image is damaged or not complete.", remedy: "Send another one." },
+  avatar_animated: { meaning: "The image is animated.", remedy: "Send a still image." },
+  avatar_dimensions: {
+    meaning: "The image has fewer than 16 or more than 4096 pixels on a side; a JPEG may have 50 megapixels.",
+    remedy: "Send another one.",
+  },
+  avatar_complex: { meaning: "The image takes too long to decode.", remedy: "Send a smaller or simpler one." },
+} as const satisfies ErrorTable;
+
 /** The error codes with which the account service refuses to start. */
 export const START_ERRORS = {
   TOKEN_KEYS_INVALID: {
@@ -140,6 +187,9 @@ export const START_ERRORS = {
 /** Codes of errors that end a call. */
 export type CallErrorCode = keyof typeof CALL_ERRORS;
 
+/** Codes of errors of a field. */
+export type FieldErrorCode = keyof typeof FIELD_ERRORS | CallErrorCode;
+
 /** Codes of errors that end the start. */
 export type StartErrorCode = keyof typeof START_ERRORS;
 
@@ -147,7 +197,7 @@ export type StartErrorCode = keyof typeof START_ERRORS;
 export interface FieldError {
   readonly field: string;
   readonly message: string;
-  readonly code: string;
+  readonly code: FieldErrorCode;
 }
 
 export interface AccountErrorDetails {

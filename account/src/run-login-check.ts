@@ -3,7 +3,7 @@
 import { createSecretKey } from "node:crypto";
 import type { ProgramContext } from "@weir/common/lifecycle/program";
 import { describeError } from "@weir/common/errors/service-error";
-import { ACCOUNT_ROUTES } from "./http/routes.ts";
+import { ACCOUNT_ROUTES } from "./api/routes.ts";
 import type { Settings } from "./settings/settings.ts";
 import { LOGIN_CHECK_EMAIL, loginCheckPassword } from "./sessions/login-check-user.ts";
 

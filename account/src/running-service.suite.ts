@@ -7,6 +7,7 @@ import { createLog } from "@weir/common/log/log";
 import type { Env } from "@weir/common/settings/read-env";
 import { startTracing } from "@weir/common/tracing/tracing";
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
+import { checkAnswer } from "./api/check-answer.suite.ts";
 import { png } from "./media/sample-images.suite.ts";
 import { BASE_ENV } from "./program.suite.ts";
 import type { ListenerPatience } from "./public-listener.ts";
@@ -209,9 +210,13 @@ function send(port: number, call: Call): Promise<Answer> {
         const { statusCode: status = 0, headers } = response;
         const setCookies = headers["set-cookie"] ?? [];
         const answerOf = (bytes: Buffer): Answer => {
+          const [mediaType = ""] = (headers["content-type"] ?? "").split(";");
+          const { method = "GET", path } = call;
+          const requestId = headers["x-request-id"] as string | undefined;
+          checkAnswer({ method, path, status, mediaType, requestId, body: parseObject(bytes) });
           return { status, headers, text: bytes.toString("latin1"), json: parseObject(bytes), setCookies };
         };
-        buffer(response).then((bytes) => resolve(answerOf(bytes)), reject);
+        buffer(response).then(answerOf).then(resolve, reject);
       },
     );
     request.setTimeout(ANSWER_TIMEOUT_MS, () =>

@@ -18,7 +18,7 @@ import type { OriginOptions } from "./http/cross-site.ts";
 import { Health } from "./http/health.ts";
 import { ProfileCalls } from "./http/profile-routes.ts";
 import { createUploadBudget } from "./http/registration-form.ts";
-import { ACCOUNT_ROUTES } from "./http/routes.ts";
+import { ACCOUNT_ROUTES } from "./api/routes.ts";
 import type { ImageCleaner } from "./media/image.ts";
 import { MediaCleanUp } from "./media/media-clean-up.ts";
 import type { MediaStore } from "./media/media-store.ts";

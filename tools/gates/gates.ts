@@ -51,6 +51,7 @@ export function listGates(options: { readonly cache: boolean }): readonly Gate[]
       name,
       command: ["node", `tools/gates/check-${name}.ts`],
     })),
+    { name: "openapi", command: ["node", "tools/gates/check-openapi.ts"] },
     ...GENERATORS.map((generator) => ({ name: `generated-${generator.name}`, command: generator.check })),
   ];
 }

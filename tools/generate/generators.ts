@@ -23,6 +23,7 @@ export const GENERATORS: readonly Generator[] = [
   fromSource("charts", "tools/generate/chart-docs.ts"),
   fromSource("errors", "tools/generate/error-docs.ts"),
   fromSource("settings", "tools/generate/settings-docs.ts"),
+  fromSource("account API", "tools/generate/account-docs.ts"),
   fromSource("conformance", "tools/generate/conformance-docs.ts"),
   fromSource("benchmarks", "tools/generate/benchmark-docs.ts"),
   fromSource("operations", "tools/generate/operations-docs.ts"),

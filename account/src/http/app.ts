@@ -10,14 +10,14 @@ import type { Throttle } from "../throttle/throttle.ts";
 import { COMMON_HEADERS, sendJson } from "./answer.ts";
 import { corsHeaders, isCallAllowed, type OriginOptions, PREFLIGHT_HEADERS } from "./cross-site.ts";
 import { answerErrors } from "./error-answer.ts";
-import { type CallFailure, failureOf } from "./error-status.ts";
+import { type CallFailure, failureOf } from "../api/error-status.ts";
 import type { Health } from "./health.ts";
 import { READ_JSON_BODY } from "./json-body.ts";
 import { limitAddress } from "./limit-steps.ts";
 import { serveMedia } from "./media-route.ts";
 import { attachContext, contextOf, describeRequest } from "./request-context.ts";
 import { traceRequests } from "./request-span.ts";
-import { ACCOUNT_ROUTES, type AccountRoute, type CallMethod, type CallName } from "./routes.ts";
+import { ACCOUNT_ROUTES, type AccountRoute, type CallMethod, type CallName } from "../api/routes.ts";
 
 /** Called once for every answered request. */
 export type RequestListener = (request: {
@@ -72,6 +72,7 @@ export function createApp(deps: AppDeps, options: AppOptions): Express {
   const routes = { app, guard: refuseCrossSite(options.origins) };
   addAccountRoutes(routes, deps);
   if (deps.media !== undefined) addRoute(routes, /^\/media\/.*/, "/media/:key", { get: [serveMedia(deps.media)] });
+  addRoute(routes, "/openapi.json", "/openapi.json", { get: [answerDocument] });
   addRoute(routes, "/healthz", "/healthz", { get: [answerHealth] });
   addRoute(routes, "/readyz", "/readyz", { get: [answerReadiness(deps.health)] });
   app.use((_request, _response, next) => next(new AccountError("not_found", "There is nothing under this path.")));
@@ -193,6 +194,12 @@ function refuseCrossSite(origins: OriginOptions): RequestHandler {
     next(new AccountError("cross_site_request", "Calls from this page are not allowed."));
   };
 }
+
+/** Loaded when it is asked for the first time, as few processes ever are. */
+const answerDocument: RequestHandler = async (_request, response) => {
+  const { openApiDocument } = await import("../api/openapi.ts");
+  sendJson(response, 200, openApiDocument());
+};
 
 const answerHealth: RequestHandler = (_request, response) => {
   sendJson(response, 200, { status: "alive" });

@@ -6,7 +6,7 @@ import type { HttpRefusal, RefusalAnswer } from "@weir/common/net/http-refusal";
 import { AccountError } from "../errors.ts";
 import { COMMON_HEADERS } from "./answer.ts";
 import { corsHeaders, type OriginOptions } from "./cross-site.ts";
-import { errorBody } from "./error-status.ts";
+import { errorBody } from "../api/error-status.ts";
 import { requestTimeout } from "./late-body.ts";
 
 /**

@@ -157,7 +157,6 @@ describe("answers to pages", () => {
     "/api/v1/user",
     "/",
     "/metrics",
-    "/openapi.json",
     "/.well-known/jwks.json",
   ])("are 404 for %s", async (path) => {
     const answer = await service.call({ path, headers: { Cookie: cookie } });

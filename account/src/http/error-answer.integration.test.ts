@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AccountError } from "../errors.ts";
 import { type AppDeps, createApp } from "./app.ts";
 import { brokenRequestAnswer } from "./broken-request.ts";
-import { ACCOUNT_ROUTES } from "./routes.ts";
+import { ACCOUNT_ROUTES } from "../api/routes.ts";
 
 const LISTED = "http://localhost:5173";
 const ORIGINS = { allowedOrigins: new Set([LISTED]), publicOrigin: () => "http://localhost", requireOrigin: false };

@@ -8,7 +8,7 @@ import { AccountError } from "../errors.ts";
 import type { CookieOptions } from "../sessions/cookies.ts";
 import { sendJson } from "./answer.ts";
 import { clearSessionCookies } from "./call-cookies.ts";
-import { ERROR_STATUS, errorBody, errorHeaders, problemBody } from "./error-status.ts";
+import { ERROR_STATUS, errorBody, errorHeaders, problemBody } from "../api/error-status.ts";
 import { bodyErrorOf } from "./json-body.ts";
 import { contextOf, describeRequest } from "./request-context.ts";
 

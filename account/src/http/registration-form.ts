@@ -153,7 +153,7 @@ function parse(
   });
 }
 
-function readText(parts: readonly Part[], name: string): readonly (readonly [string, string])[] {
+function readText(parts: readonly Part[], name: (typeof TEXT_FIELDS)[number]): readonly (readonly [string, string])[] {
   const [part, ...more] = parts.filter((each) => each.name === name);
   if (part === undefined) return [];
   if (more.length > 0)

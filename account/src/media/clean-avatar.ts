@@ -22,6 +22,6 @@ export async function cleanAvatar(
   const result = await images.clean(bytes, group, call);
   if (result.ok) return result.image;
   const { problem } = result;
-  const field = { field: "avatar", message: MESSAGES[problem], code: `avatar_${problem}` };
+  const field = { field: "avatar", message: MESSAGES[problem], code: `avatar_${problem}` } as const;
   throw fieldError(problem === "type" || problem === "too_large" ? `avatar_${problem}` : "avatar_invalid", field);
 }

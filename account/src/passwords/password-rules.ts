@@ -1,5 +1,6 @@
 // The rules for new passwords: length, and lists of what is guessed first, without rules of
 // composition (NIST SP 800-63B section 3.1.1.2).
+import type { FieldErrorCode } from "../errors.ts";
 import type { BreachedPasswords } from "./breach-file.ts";
 import { BCRYPT_MAX_BYTES } from "./password-hasher.ts";
 import { coresOf, isPattern } from "./password-patterns.ts";
@@ -23,7 +24,7 @@ export interface PasswordRules {
 
 /** A broken rule: a code for programs and a sentence for people. */
 export interface PasswordProblem {
-  readonly code: string;
+  readonly code: FieldErrorCode;
   readonly message: string;
 }
 

@@ -1,7 +1,7 @@
 // Checks what callers send, before anything acts on it: types and rules with zod, one error per
 // field, in the order of the form.
 import { z } from "zod";
-import { AccountError, fieldError, type FieldError } from "../errors.ts";
+import { AccountError, fieldError, type FieldError, type FieldErrorCode } from "../errors.ts";
 import { type EmailAddress, parseEmail } from "./email.ts";
 import { findPasswordProblem, normalizePassword, type PasswordRules } from "../passwords/password-rules.ts";
 
@@ -42,44 +42,73 @@ export interface Credentials {
   readonly password: string;
 }
 
-const email = z.string("Enter an e-mail address.").transform((text, context): EmailAddress => {
-  const address = parseEmail(text);
-  if (address !== undefined) return address;
-  addIssue(context, "invalid_email", "Enter a valid e-mail address, such as ada@example.com.");
-  return z.NEVER;
-});
+const EMAIL_TEXT = {
+  description: "E-mail address of at most 254 characters; blanks around it are removed.",
+  examples: ["ada@example.com"],
+};
 
-const name = z.string("The name must be text.").transform((text, context) => {
-  const trimmed = text.trim();
-  const length = Array.from(trimmed).length;
-  if (FORBIDDEN_IN_NAME.test(text)) addIssue(context, "invalid_name", "The name must not hold control characters.");
-  else if (!VISIBLE.test(trimmed) || length > NAME_MAX_LENGTH)
-    addIssue(context, "invalid_name", `The name must have 1 to ${NAME_MAX_LENGTH} characters.`);
-  return trimmed;
-});
+const NAME_TEXT = {
+  description: "1 to 80 characters without control characters; blanks around it are removed.",
+  examples: ["Ada Lovelace"],
+};
+
+const NEW_PASSWORD_TEXT = {
+  description: "At least PASSWORD_MIN characters (8), at most 72 bytes in UTF-8; neither common nor personal.",
+};
+
+const email = z
+  .string("Enter an e-mail address.")
+  .meta(EMAIL_TEXT)
+  .transform((text, context): EmailAddress => {
+    const address = parseEmail(text);
+    if (address !== undefined) return address;
+    addIssue(context, "invalid_email", "Enter a valid e-mail address, such as ada@example.com.");
+    return z.NEVER;
+  });
+
+const name = z
+  .string("The name must be text.")
+  .meta(NAME_TEXT)
+  .transform((text, context) => {
+    const trimmed = text.trim();
+    const length = Array.from(trimmed).length;
+    if (FORBIDDEN_IN_NAME.test(text)) addIssue(context, "invalid_name", "The name must not hold control characters.");
+    else if (!VISIBLE.test(trimmed) || length > NAME_MAX_LENGTH)
+      addIssue(context, "invalid_name", `The name must have 1 to ${NAME_MAX_LENGTH} characters.`);
+    return trimmed;
+  });
 
 /** A password that is compared: the rules for new ones do not apply, they may have changed. */
 const presentPassword = z
   .string("Enter the password.")
   .min(1, { message: "Enter the password." })
   .max(LOGIN_PASSWORD_MAX_LENGTH, { message: `A password has at most ${LOGIN_PASSWORD_MAX_LENGTH} characters.` })
+  .meta({ description: "The present password.", examples: ["correct horse battery"] })
   .transform(normalizePassword);
 
-const newPassword = z.string("Enter a password.").transform(normalizePassword);
+const newPassword = (example: string) =>
+  z
+    .string("Enter a password.")
+    .meta({ ...NEW_PASSWORD_TEXT, examples: [example] })
+    .transform(normalizePassword);
 
-const registrationSchema = z.object({
-  email,
-  password: newPassword,
-  name: name.optional(),
+/** The text fields of a registration. */
+export const REGISTRATION = z.object({ email, password: newPassword("correct horse battery"), name: name.optional() });
+
+/** The body of a login. */
+export const CREDENTIALS = z.object({ email, password: presentPassword });
+
+/** The body of a call that asks for the password again. */
+export const PASSWORD = z.object({ password: presentPassword });
+
+/** The body of a change of the password. */
+export const PASSWORD_CHANGE = z.object({
+  password: presentPassword,
+  newPassword: newPassword("a better horse battery"),
 });
 
-const credentialsSchema = z.object({ email, password: presentPassword });
-
-const passwordSchema = z.object({ password: presentPassword });
-
-const passwordChangeSchema = z.object({ password: presentPassword, newPassword });
-
-const profileSchema = z.object({ name: name.nullable() });
+/** The body of a change of the profile. */
+export const PROFILE = z.object({ name: name.nullable().meta({ description: "The name; null removes it." }) });
 
 /**
  * Checks the text fields of a registration; `further` are problems of other fields, reported together.
@@ -90,7 +119,7 @@ export async function parseRegistration(
   further: readonly FieldError[],
   rules: PasswordRules,
 ): Promise<Registration> {
-  const parsed = registrationSchema.safeParse(
+  const parsed = REGISTRATION.safeParse(
     { email: fields.get("email"), password: fields.get("password"), name: fields.get("name") },
     { reportInput: true },
   );
@@ -108,17 +137,17 @@ export async function parseRegistration(
  * Throws `validation_failed`.
  */
 export function parseCredentials(body: unknown): Credentials {
-  return parseBody(credentialsSchema, body, "email and password");
+  return parseBody(CREDENTIALS, body, "email and password");
 }
 
 /** Checks the body of a call that asks for the password again. Throws `validation_failed`. */
 export function parsePassword(body: unknown): { readonly password: string } {
-  return parseBody(passwordSchema, body, "password");
+  return parseBody(PASSWORD, body, "password");
 }
 
 /** Checks the body of a change of the profile. Throws `validation_failed`. */
 export function parseProfile(body: unknown): { readonly name: string | null } {
-  return parseBody(profileSchema, body, "name");
+  return parseBody(PROFILE, body, "name");
 }
 
 /**
@@ -129,7 +158,7 @@ export async function parsePasswordChange(
   person: Person,
   rules: PasswordRules,
 ): Promise<{ readonly password: string; readonly newPassword: string }> {
-  const change = parseBody(passwordChangeSchema, body, "password and newPassword");
+  const change = parseBody(PASSWORD_CHANGE, body, "password and newPassword");
   const problems = await newPasswordProblems("newPassword", change.newPassword, person, rules);
   if (problems.length > 0) throw validationError(problems);
   return change;
@@ -171,7 +200,7 @@ function parseBody<Schema extends z.ZodType>(schema: Schema, body: unknown, fiel
   return parsed.data;
 }
 
-function addIssue(context: z.core.$RefinementCtx, code: string, message: string): void {
+function addIssue(context: z.core.$RefinementCtx, code: FieldErrorCode, message: string): void {
   context.addIssue({ code: "custom", message, params: { code } });
 }
 
@@ -197,17 +226,18 @@ function fieldErrors(error: z.ZodError): FieldError[] {
     found.set(field, {
       field,
       message: issue.message,
-      code: typeof code === "string" ? code : issueCode(issue, field),
+      code: typeof code === "string" ? (code as FieldErrorCode) : issueCode(issue, field),
     });
   }
   return [...found.values()];
 }
 
-function issueCode(issue: z.core.$ZodIssue, name: string): string {
+/** The code of an issue of zod's own. The schemas have no others than those of `FIELD_ERRORS`. */
+function issueCode(issue: z.core.$ZodIssue, name: string): FieldErrorCode {
   const field = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  if (issue.code === "too_big") return `${field}_too_long`;
+  if (issue.code === "too_big") return `${field}_too_long` as FieldErrorCode;
   const isMissing = issue.code === "too_small" || (issue.code === "invalid_type" && issue.input === undefined);
-  return isMissing ? `${field}_required` : `invalid_${field}`;
+  return (isMissing ? `${field}_required` : `invalid_${field}`) as FieldErrorCode;
 }
 
 function inFormOrder(problems: readonly FieldError[]): readonly FieldError[] {

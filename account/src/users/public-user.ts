@@ -1,19 +1,26 @@
 // The public part of a user record, and the label of an account in the log.
 import { createHmac, type KeyObject } from "node:crypto";
+import { z } from "zod";
 import type { UserRecord } from "../store/user-store.ts";
 
 /** Length of a label in hexadecimal digits: enough that two accounts never share one. */
 const LABEL_LENGTH = 32;
 
 /** A user as answers show it. */
-export interface PublicUser {
-  readonly id: string;
-  readonly email: string;
-  readonly name: string | null;
-  readonly avatar: string | null;
-  /** ISO 8601, UTC. */
-  readonly createdAt: string;
-}
+export const PUBLIC_USER = z
+  .object({
+    id: z.uuid().meta({ description: "Never changes." }),
+    email: z.string().meta({ description: "The address as it was typed.", examples: ["ada@example.com"] }),
+    name: z
+      .string()
+      .nullable()
+      .meta({ examples: ["Ada Lovelace"] }),
+    avatar: z.url().nullable().meta({ description: "URL of the image." }),
+    createdAt: z.iso.datetime().meta({ description: "Time of the registration." }),
+  })
+  .meta({ id: "User", description: "A user." });
+
+export type PublicUser = Readonly<z.infer<typeof PUBLIC_USER>>;
 
 /**
  * Copies what answers may show; never a hash, a session or a revision. `mediaUrl` gives the URL of a key

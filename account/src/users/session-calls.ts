@@ -1,5 +1,6 @@
 // Who is signed in, and the calls about sessions. Each checks its token and then the stored session, so
 // that the end of a session takes effect immediately.
+import { z } from "zod";
 import { AccountError } from "../errors.ts";
 import { findLiveSession, isCurrentToken, liveSessions, type SessionRecord } from "../sessions/session-records.ts";
 import type { UserRecord } from "../store/user-store.ts";
@@ -59,18 +60,22 @@ export async function logOut(deps: AccountDeps, { user, session }: SignedIn, cal
   caller.log.info("Logged out", { account: accountLabel(deps.labelKey, user.emailKey), session: session.id });
 }
 
-/** A session as its user sees it. Times are ISO 8601, UTC. */
-export interface PublicSession {
-  readonly id: string;
-  /** Whether it is the session of the call. */
-  readonly current: boolean;
-  readonly createdAt: string;
-  readonly lastUsedAt: string;
-  /** End unless it is refreshed before. */
-  readonly expiresAt: string;
-  readonly userAgent: string;
-  readonly network: string;
-}
+/** A session as its user sees it. */
+export const PUBLIC_SESSION = z
+  .object({
+    id: z.uuid(),
+    current: z.boolean().meta({ description: "Whether it is the session of the call." }),
+    createdAt: z.iso.datetime().meta({ description: "Time of the login." }),
+    lastUsedAt: z.iso.datetime().meta({ description: "Time of the login or the last refresh." }),
+    expiresAt: z.iso.datetime().meta({ description: "End of the session unless it is refreshed before." }),
+    userAgent: z.string().meta({ description: "First 100 characters of the User-Agent header of the login." }),
+    network: z
+      .string()
+      .meta({ description: "Network of the login's address: /24 or /64.", examples: ["192.0.2.0/24"] }),
+  })
+  .meta({ id: "Session", description: "A browser or device in which the user is signed in." });
+
+type PublicSession = Readonly<z.infer<typeof PUBLIC_SESSION>>;
 
 /** The live sessions of the user, the last used first. */
 export function listSessions({ user, session }: SignedIn, nowMs: number): readonly PublicSession[] {

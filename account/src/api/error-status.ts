@@ -1,6 +1,7 @@
 // Maps error codes to HTTP, and makes the body of an error answer. A new code does not compile until
 // it has a status.
-import type { AccountError, CallErrorCode, FieldError } from "../errors.ts";
+import { z } from "zod";
+import { type AccountError, CALL_ERRORS, type CallErrorCode, FIELD_ERRORS, type FieldErrorCode } from "../errors.ts";
 import type { LoginResult, RefreshResult, RegistrationResult } from "../users/account-events.ts";
 
 /** The HTTP status of every code that can end a call. */
@@ -60,22 +61,36 @@ export function failureOf(code: CallErrorCode): CallFailure {
 }
 
 /** The body of every error answer. */
-export interface ErrorBody {
-  /** A sentence for people. With exactly one bad input it is that input's message. */
-  readonly message: string;
-  readonly code: CallErrorCode;
-  readonly status: number;
-  /** What is wrong with which input; empty when the error is not about inputs. */
-  readonly errors: readonly FieldError[];
-  readonly requestId: string;
-}
+export const ERROR_BODY = z
+  .object({
+    message: z
+      .string()
+      .meta({ description: "A sentence for people. With exactly one bad input it is that input's message." }),
+    code: z.enum(Object.keys(CALL_ERRORS) as CallErrorCode[]).meta({ description: "For programs." }),
+    status: z.int().meta({ description: "The HTTP status." }),
+    errors: z
+      .array(
+        z.object({
+          field: z.string().meta({ description: "Name of the field in the request.", examples: ["email"] }),
+          message: z.string().meta({ description: "A sentence to show next to the input." }),
+          code: z.enum([...new Set([...Object.keys(FIELD_ERRORS), ...Object.keys(CALL_ERRORS)])] as FieldErrorCode[]),
+        }),
+      )
+      .readonly()
+      .meta({ description: "What is wrong with which input; empty when the error is not about inputs." }),
+    requestId: z.string().meta({ description: "Also in the header X-Request-Id and in the log." }),
+  })
+  .meta({ id: "Error", description: "Why a call failed." });
 
 /** The same as RFC 9457 wants it, for clients that ask for `application/problem+json`. */
-export interface ProblemBody extends ErrorBody {
-  readonly type: string;
-  readonly title: string;
-  readonly detail: string;
-}
+export const PROBLEM_BODY = ERROR_BODY.extend({
+  type: z.string().meta({ examples: ["urn:account:error:validation_failed"] }),
+  title: z.string(),
+  detail: z.string().meta({ description: "The same as `message`." }),
+}).meta({ id: "Problem", description: "An error as RFC 9457 has it." });
+
+type ErrorBody = Readonly<z.infer<typeof ERROR_BODY>>;
+type ProblemBody = Readonly<z.infer<typeof PROBLEM_BODY>>;
 
 /** The body for an error. */
 export function errorBody(error: AccountError, requestId: string): ErrorBody {
