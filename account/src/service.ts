@@ -101,7 +101,16 @@ export function createService(settings: Settings, deps: ServiceDeps, patience: L
     requireOrigin: settings.cookies.sameSite === "none",
   };
   const app = createApp(
-    { ...calls, throttle, media: media.served, health, log, tracing, onAnswered: metrics.answered },
+    {
+      ...calls,
+      throttle,
+      accessKeys: () => keys.current().access,
+      media: media.served,
+      health,
+      log,
+      tracing,
+      onAnswered: metrics.answered,
+    },
     { cookies: settings.cookies, origins, trustProxy: settings.trustProxy },
   );
   const tls = settings.http.tls && new TlsFiles(settings.http.tls, { log });

@@ -2,11 +2,12 @@
 import { z } from "zod";
 import { CALL_ERRORS, type CallErrorCode } from "../errors.ts";
 import { cookieName } from "../sessions/cookies.ts";
+import { KEY_SET } from "../sessions/key-set.ts";
 import { PUBLIC_USER } from "../users/public-user.ts";
 import { PUBLIC_SESSION } from "../users/session-calls.ts";
 import { type CallDescription, CALLS, errorsOf } from "./calls.ts";
 import { ERROR_BODY, ERROR_STATUS, PROBLEM_BODY } from "./error-status.ts";
-import { ACCOUNT_ROUTES, type AccountRoute, type CallName } from "./routes.ts";
+import { ACCOUNT_ROUTES, type AccountRoute, type CallName, KEY_SET_PATH } from "./routes.ts";
 
 /** A part of the document. */
 export type Json = { readonly [key: string]: unknown };
@@ -15,7 +16,7 @@ export type Json = { readonly [key: string]: unknown };
 const DEFAULT_COOKIES = { scope: "host", sameSite: "strict", insecureDevelopment: false } as const;
 
 /** Schemas with a name of their own. */
-const NAMED = { User: PUBLIC_USER, Session: PUBLIC_SESSION, Error: ERROR_BODY, Problem: PROBLEM_BODY };
+const NAMED = { User: PUBLIC_USER, Session: PUBLIC_SESSION, KeySet: KEY_SET, Error: ERROR_BODY, Problem: PROBLEM_BODY };
 
 const TAGS = [
   { name: "Account", description: "The account itself." },
@@ -147,6 +148,13 @@ function servicePaths(): Json {
   return {
     "/healthz": { get: probe("health", "Whether the process works", "alive") },
     "/readyz": { get: probe("readiness", "Whether the service wants traffic", "ready") },
+    [KEY_SET_PATH]: {
+      get: {
+        ...{ operationId: "keySet", tags: ["Service"], summary: "The public keys of access tokens", security: [] },
+        description: "Readers may keep it for five minutes.",
+        responses: { ...failed, 200: answerOf("The keys.", reference("KeySet")) },
+      },
+    },
     "/openapi.json": {
       get: {
         ...{ operationId: "openApi", tags: ["Service"], summary: "This document", security: [] },

@@ -31,5 +31,8 @@ export const ACCOUNT_ROUTES = {
   deleteAccount: { method: "post", path: "/api/v1/user/delete-account", limit: "profile", body: "json" },
 } as const satisfies Record<string, AccountRoute>;
 
+/** The path of the public keys (RFC 8615). */
+export const KEY_SET_PATH = "/.well-known/jwks.json";
+
 /** The name of a call. */
 export type CallName = keyof typeof ACCOUNT_ROUTES;

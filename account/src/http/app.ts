@@ -6,6 +6,7 @@ import type { Tracing } from "@weir/common/tracing/tracing";
 import { AccountError } from "../errors.ts";
 import type { LocalMediaStore } from "../media/local/local-media-store.ts";
 import type { CookieOptions } from "../sessions/cookies.ts";
+import type { KeyRing } from "../sessions/key-ring.ts";
 import type { Throttle } from "../throttle/throttle.ts";
 import { COMMON_HEADERS, sendJson } from "./answer.ts";
 import { corsHeaders, isCallAllowed, type OriginOptions, PREFLIGHT_HEADERS } from "./cross-site.ts";
@@ -13,11 +14,12 @@ import { answerErrors } from "./error-answer.ts";
 import { type CallFailure, failureOf } from "../api/error-status.ts";
 import type { Health } from "./health.ts";
 import { READ_JSON_BODY } from "./json-body.ts";
+import { serveKeySet } from "./key-set-route.ts";
 import { limitAddress } from "./limit-steps.ts";
 import { serveMedia } from "./media-route.ts";
 import { attachContext, contextOf, describeRequest } from "./request-context.ts";
 import { traceRequests } from "./request-span.ts";
-import { ACCOUNT_ROUTES, type AccountRoute, type CallMethod, type CallName } from "../api/routes.ts";
+import { ACCOUNT_ROUTES, type AccountRoute, type CallMethod, type CallName, KEY_SET_PATH } from "../api/routes.ts";
 
 /** Called once for every answered request. */
 export type RequestListener = (request: {
@@ -35,6 +37,8 @@ export interface AppDeps {
   /** The step of calls that are limited by session and address. */
   readonly limitSession: RequestHandler;
   readonly throttle: Pick<Throttle, "decide">;
+  /** The keys of access tokens of the moment. */
+  readonly accessKeys: () => KeyRing;
   /** The store whose images are served here; undefined when another server has them. */
   readonly media: LocalMediaStore | undefined;
   readonly health: Pick<Health, "isReady" | "isDraining">;
@@ -72,6 +76,7 @@ export function createApp(deps: AppDeps, options: AppOptions): Express {
   const routes = { app, guard: refuseCrossSite(options.origins) };
   addAccountRoutes(routes, deps);
   if (deps.media !== undefined) addRoute(routes, /^\/media\/.*/, "/media/:key", { get: [serveMedia(deps.media)] });
+  addRoute(routes, KEY_SET_PATH, KEY_SET_PATH, { get: [serveKeySet(deps.accessKeys, deps.log)] });
   addRoute(routes, "/openapi.json", "/openapi.json", { get: [answerDocument] });
   addRoute(routes, "/healthz", "/healthz", { get: [answerHealth] });
   addRoute(routes, "/readyz", "/readyz", { get: [answerReadiness(deps.health)] });

@@ -3,6 +3,7 @@ import { createLog, silentLog } from "@weir/common/log/log";
 import { HttpListener } from "@weir/common/net/http-listener";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AccountError } from "../errors.ts";
+import type { KeyRing } from "../sessions/key-ring.ts";
 import { type AppDeps, createApp } from "./app.ts";
 import { brokenRequestAnswer } from "./broken-request.ts";
 import { ACCOUNT_ROUTES } from "../api/routes.ts";
@@ -25,6 +26,7 @@ beforeEach(async () => {
       handlers: FAILING,
       limitSession: (_request, _response, next) => next(),
       throttle: { decide: () => Promise.resolve({ isAllowed: true, headers: [] }) },
+      accessKeys: () => ({ verifying: new Map() }) as unknown as KeyRing,
       media: undefined,
       health: { isReady: () => Promise.resolve(false), isDraining: () => false },
       log: createLog({ level: "info", format: "json", write: (line) => lines.push(line) }),
