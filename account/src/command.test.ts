@@ -35,6 +35,14 @@ describe("parseCommand()", () => {
         message: 'Cannot read the arguments: sweep takes --delete or nothing, and got "--force"',
       },
     },
+    { args: ["user", "lock", "a@x.com"], command: { kind: "user", action: "lock", email: "a@x.com" } },
+    ...[["user"], ["user", "find"], ["user", "ban", "a@x.com"], ["user", "find", "a@x.com", "b@x.com"]].map((args) => ({
+      args,
+      command: {
+        kind: "invalid" as const,
+        message: `Cannot read the arguments: user takes one of find, lock, unlock, end-sessions, delete and an e-mail address, and got ${args.length - 1} arguments`,
+      },
+    })),
     { args: ["duplicates"], command: { kind: "duplicates", keep: undefined } },
     { args: ["duplicates", "--keep", "a"], command: { kind: "duplicates", keep: "a" } },
     {
@@ -57,7 +65,7 @@ describe("parseCommand()", () => {
       command: {
         kind: "invalid",
         message:
-          'Cannot read the arguments: "restore" is no command; allowed are backup, sweep, duplicates and check-login, or nothing to serve',
+          'Cannot read the arguments: "restore" is no command; allowed are backup, sweep, duplicates, user and check-login, or nothing to serve',
       },
     },
   ])("gives $command.kind for $args", ({ args, command }) => {

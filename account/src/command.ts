@@ -1,7 +1,13 @@
 // The command line of weir-account: what to run, by its first argument.
 
 /** The arguments, for --help. */
-export const USAGE = "[backup FILE | sweep [--delete] | duplicates [--keep ID] | check-login URL]";
+export const USAGE =
+  "[backup FILE | sweep [--delete] | duplicates [--keep ID] | user find|lock|unlock|end-sessions|delete EMAIL | check-login URL]";
+
+/** What an operator does with one account. */
+export const USER_ACTIONS = ["find", "lock", "unlock", "end-sessions", "delete"] as const;
+
+export type UserAction = (typeof USER_ACTIONS)[number];
 
 /** What to run. */
 export type Command =
@@ -12,6 +18,8 @@ export type Command =
   | { readonly kind: "sweep"; readonly isDeleting: boolean }
   /** Lists accounts that share an address; the account `keep` gets its own alone. */
   | { readonly kind: "duplicates"; readonly keep: string | undefined }
+  /** Shows or changes the account with an address. */
+  | { readonly kind: "user"; readonly action: UserAction; readonly email: string }
   /** Registers, logs in, refreshes and logs out at a running service. */
   | { readonly kind: "check-login"; readonly url: string }
   | { readonly kind: "invalid"; readonly message: string };
@@ -37,6 +45,14 @@ export function parseCommand(args: readonly string[]): Command {
       if (rest.length === 0 || (rest.length === 2 && flag === "--keep")) return { kind: "duplicates", keep };
       return invalid(`duplicates takes --keep ID or nothing, and got ${JSON.stringify(rest.join(" "))}`);
     }
+    case "user": {
+      const [given, email = ""] = rest;
+      const action = USER_ACTIONS.find((each) => each === given);
+      if (rest.length === 2 && action !== undefined && email !== "") return { kind: "user", action, email };
+      return invalid(
+        `user takes one of ${USER_ACTIONS.join(", ")} and an e-mail address, and got ${rest.length} arguments`,
+      );
+    }
     case "check-login": {
       const [url = ""] = rest;
       if (rest.length === 1 && /^https?:$/.test(URL.parse(url)?.protocol ?? "")) return { kind: "check-login", url };
@@ -44,7 +60,7 @@ export function parseCommand(args: readonly string[]): Command {
     }
     default:
       return invalid(
-        `${JSON.stringify(name)} is no command; allowed are backup, sweep, duplicates and check-login, or nothing to serve`,
+        `${JSON.stringify(name)} is no command; allowed are backup, sweep, duplicates, user and check-login, or nothing to serve`,
       );
   }
 }

@@ -26,6 +26,10 @@ export const CALL_ERRORS = {
     meaning: "No account has this e-mail address and password.",
     remedy: "Check both and try again.",
   },
+  account_locked: {
+    meaning: "An operator has locked the account. Only callers with its password receive this.",
+    remedy: "Ask the operator: weir-account user unlock EMAIL.",
+  },
   not_authenticated: {
     meaning: "The call needs a session and the cookie is missing.",
     remedy: "Log in, and send cookies with the call.",

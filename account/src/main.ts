@@ -41,6 +41,10 @@ runProgram(
         const { runDuplicates } = await import("./run-duplicates.ts");
         return await runDuplicates(settings, command.keep, context);
       }
+      case "user": {
+        const { runUser } = await import("./run-user.ts");
+        return await runUser(settings, command, context);
+      }
       case "check-login": {
         const { runLoginCheck } = await import("./run-login-check.ts");
         return await runLoginCheck(settings, command.url, context);

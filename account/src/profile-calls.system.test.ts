@@ -1,9 +1,10 @@
-// The calls of signed-in users on a document database.
+// The calls of signed-in users, and the commands of operators, on a document database.
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { mongoUri, startMongo } from "@weir/harness/servers/mongo";
 import type { StoreServer } from "@weir/harness/servers/store-server";
 import { afterAll, beforeAll } from "vitest";
 import { describeProfileCalls } from "./profile-calls.suite.ts";
+import { describeUserCommand } from "./run-user.suite.ts";
 import { startService } from "./running-service.suite.ts";
 
 const folder = makeTemporaryFolder();
@@ -19,7 +20,15 @@ afterAll(async () => {
   folder.remove();
 });
 
-describeProfileCalls("MongoDB", () => {
+/** The settings of an empty database. */
+function emptyDatabase(): Readonly<Record<string, string>> {
   databases += 1;
-  return startService({ STORE: "mongo", MONGODB_URI: mongoUri(server.port, `weir${databases}`) });
+  return { STORE: "mongo", MONGODB_URI: mongoUri(server.port, `weir${databases}`) };
+}
+
+describeProfileCalls("MongoDB", () => startService(emptyDatabase()));
+
+describeUserCommand("MongoDB", async () => {
+  const database = emptyDatabase();
+  return { service: await startService(database), env: { ...database, LOG_FORMAT: "json" } };
 });

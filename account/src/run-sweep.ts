@@ -30,7 +30,7 @@ export async function runSweep(
   const log = createLog(settings.log);
   context.useLog(log);
   const dataDirectory = resolve(settings.dataDirectory);
-  const store = createUserStore(settings.store, { log }, { dataDirectory, isReadOnly: true });
+  const store = createUserStore(settings.store, { log }, { dataDirectory, access: "read" });
   const { store: media, parts } = createMediaStore(settings, { log, dataDirectory, url: () => "" });
   try {
     await store.start();

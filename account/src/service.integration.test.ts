@@ -109,6 +109,7 @@ describe("register", () => {
         "email",
         "email_key",
         "id",
+        "locked_at_ms",
         "name",
         "password_hash",
         "refresh_token",

@@ -71,6 +71,7 @@ export function formatApi(document: Document): string {
   return [
     "# Account API",
     "<!-- make generate writes this page. -->",
+    '<!-- all sh blocks run by: account/src/api-page.system.test.ts, "$name is answered as the page says" -->',
     "The calls of the [account service](account.md). The service serves the same as OpenAPI 3.1 under `/openapi.json`; a copy is in [account/openapi.json](../account/openapi.json).",
     document.info.description,
     "The commands keep the cookies in `cookies.txt`, as a browser keeps them.",
@@ -104,7 +105,6 @@ function formatOperation(path: string, method: string, operation: Operation, doc
     `${inlineCode(`${method} ${path}`)}`,
     [operation.summary === description ? "" : (description ?? `${operation.summary}.`), ...needs].join(" ").trim(),
     ...(body === undefined ? [] : [`Body, ${inlineCode(mediaType ?? "")}:`, fieldTable(body.schema)]),
-    `<!-- run by: account/src/api-page.system.test.ts, "${operationId} is answered as the page says" -->`,
     ["```sh", ...curlOf(path, method, operation), "```"].join("\n"),
     `Answers ${status}${sets ? ", and sets or clears the cookies of the session" : ""}:`,
     fieldTable(success?.content["application/json"]?.schema ?? {}),

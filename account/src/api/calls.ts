@@ -95,7 +95,7 @@ export const CALLS: Readonly<Record<CallName, CallDescription>> = {
     body: CREDENTIALS,
     status: 200,
     answer: z.object({ message, user: PUBLIC_USER, ...expiry }),
-    errors: ["validation_failed", "invalid_credentials", "busy", "database_unavailable"],
+    errors: ["validation_failed", "invalid_credentials", "account_locked", "busy", "database_unavailable"],
     fields: { email: ["email_required", "invalid_email"], password: PRESENT_PASSWORD_CODES },
   },
   refreshToken: {

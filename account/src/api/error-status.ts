@@ -19,6 +19,7 @@ export const ERROR_STATUS = {
   session_revoked: 401,
   refresh_token_reused: 401,
   cross_site_request: 403,
+  account_locked: 403,
   not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,

@@ -1,6 +1,7 @@
 // Chooses the user store that the settings name.
 import type { Secret } from "@weir/common/settings/secret";
 import { EmbeddedUserStore } from "./embedded/embedded-user-store.ts";
+import type { StoreAccess } from "./embedded/messages.ts";
 import type { MongoDeps } from "./mongo/mongo-connection.ts";
 import { MongoUserStore } from "./mongo/mongo-user-store.ts";
 import type { UserStore } from "./user-store.ts";
@@ -12,19 +13,19 @@ export type StoreSettings = { readonly kind: "embedded" } | { readonly kind: "mo
 export interface CreateStoreOptions {
   /** DATA_DIR, which exists; of the embedded store only. */
   readonly dataDirectory: string;
-  /** True for commands that only read next to a running service. */
-  readonly isReadOnly?: boolean;
+  /** Of the embedded store; commands use it next to a running service. */
+  readonly access?: StoreAccess;
 }
 
 /** The store, not yet started. */
 export function createUserStore(
   settings: StoreSettings,
   deps: MongoDeps,
-  { dataDirectory, isReadOnly = false }: CreateStoreOptions,
+  { dataDirectory, access = "own" }: CreateStoreOptions,
 ): UserStore {
   switch (settings.kind) {
     case "embedded":
-      return new EmbeddedUserStore(deps, { directory: dataDirectory, isReadOnly });
+      return new EmbeddedUserStore(deps, { directory: dataDirectory, access });
     case "mongo":
       return new MongoUserStore(deps, { uri: settings.uri });
   }

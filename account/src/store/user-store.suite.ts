@@ -36,6 +36,7 @@ export const USER: UserRecord = {
   avatarKey: "avatars/a.png",
   refreshToken: null,
   sessions: [],
+  lockedAtMs: null,
   revision: 0,
   createdAtMs: 1_800_000_000_123,
   updatedAtMs: 1_800_000_000_123,
@@ -113,6 +114,7 @@ export function describeUserStore(name: string, create: () => StoreUnderTest): v
       { what: "the name to none", change: { name: null } },
       { what: "the avatar", change: { avatar: "http://localhost/media/b.png", avatarKey: "avatars/b.png" } },
       { what: "the avatar to none", change: { avatar: null, avatarKey: null } },
+      { what: "that it is locked", change: { lockedAtMs: 1_800_000_000_000 } },
       { what: "the sessions to none", change: { sessions: [], refreshToken: null } },
     ])("update() changes $what and nothing else", async ({ change }) => {
       const user = { ...USER, sessions: [SESSION], refreshToken: SESSION.tokenHash };

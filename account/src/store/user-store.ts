@@ -20,6 +20,8 @@ export interface UserRecord {
   readonly refreshToken: string | null;
   /** Oldest first. */
   readonly sessions: readonly SessionRecord[];
+  /** When an operator locked the account; null for one that is not locked. */
+  readonly lockedAtMs: number | null;
   /** Counts the writes to the record; see `update`. */
   readonly revision: number;
   readonly createdAtMs: number;

@@ -37,11 +37,16 @@ export async function expectDiscard(
   if (key !== null) await store.addMediaIntent({ key, userId, createdAtMs: clock() });
 }
 
-/** Removes the image that no user points to. The caller does not wait; what fails is left to the clean-up. */
-export function discardAvatar({ media, store }: Pick<AvatarDeps, "media" | "store">, key: string | null): void {
+/** Removes the image that no user points to. Callers need not wait; what fails is left to the clean-up. */
+export async function discardAvatar(
+  { media, store }: Pick<AvatarDeps, "media" | "store">,
+  key: string | null,
+): Promise<void> {
   if (key === null) return;
-  media
-    .remove(key)
-    .then(() => store.removeMediaIntent(key))
-    .catch(() => undefined);
+  try {
+    await media.remove(key);
+    await store.removeMediaIntent(key);
+  } catch {
+    return; // The intent stays, by which the clean-up finds the image.
+  }
 }

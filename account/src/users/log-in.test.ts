@@ -29,7 +29,7 @@ it("takes turns with the networks of its address", async () => {
 });
 
 it("opens no session when the password changed after it was compared", async () => {
-  const record = { id: "ada", emailKey: "a@x.com", passwordHash: "hash of old", sessions: [], revision: 0 };
+  const record = { id: "ada", emailKey: "a@x.com", passwordHash: "hash of old", sessions: [], lockedAtMs: null };
   let stored = record;
   const key = createSecretKey(Buffer.alloc(32, 1));
   const deps = {
@@ -50,7 +50,7 @@ it("opens no session when the password changed after it was compared", async () 
       refreshKeys: () => ({ signing: { key } }),
       signAccess: () => Promise.resolve("access"),
       signRefresh: () => {
-        stored = { ...record, passwordHash: "hash of new", revision: 1 };
+        stored = { ...record, passwordHash: "hash of new" };
         return Promise.resolve("refresh");
       },
     },

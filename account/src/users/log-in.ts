@@ -34,6 +34,7 @@ export async function logIn(
     caller.log.info("Login refused", { account });
     throw wrongCredentials();
   }
+  refuseLocked(user);
   const passwordHash = await renewedHash(deps, user, input.password, caller);
   const sessionId = deps.newId();
   const tokenId = refreshTokenId(deps.tokens.refreshKeys().signing.key, sessionId, 0);
@@ -44,6 +45,7 @@ export async function logIn(
   const previous = await readPrevious(deps, input.refreshCookie, nowMs);
   const stored = await updateUser(deps.store, user.id, (current) => {
     if (current.passwordHash !== user.passwordHash) return undefined;
+    refuseLocked(current);
     const others = withoutSession(current.sessions, previous?.sessionId);
     const sessions = withSession(others, session, nowMs, options);
     return changeOfSessions({ passwordHash: passwordHash ?? current.passwordHash }, sessions, nowMs);
@@ -88,6 +90,11 @@ async function renewedHash(
     if (error instanceof AccountError && error.code === "busy") return undefined; // The next login tries again.
     throw error;
   }
+}
+
+/** Only a caller with the password may learn that the account is locked. */
+function refuseLocked({ lockedAtMs }: UserRecord): void {
+  if (lockedAtMs !== null) throw new AccountError("account_locked", "This account is locked. Ask the operator.");
 }
 
 function wrongCredentials(): AccountError {

@@ -38,6 +38,7 @@ class Fixture {
     avatarKey: OLD,
     refreshToken: SESSION.tokenHash,
     sessions: [SESSION],
+    lockedAtMs: null,
     revision: 0,
     createdAtMs: NOW_MS,
     updatedAtMs: NOW_MS,

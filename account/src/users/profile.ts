@@ -42,7 +42,7 @@ export async function changeAvatar(
     return await replaceAvatar(deps, signedIn, key);
   } catch (error) {
     // A write that was sent may still be done: only the clean-up can tell.
-    if (!(error instanceof StoreError) || error.outcome === "not_applied") discardAvatar(deps, key);
+    if (!(error instanceof StoreError) || error.outcome === "not_applied") void discardAvatar(deps, key);
     throw error;
   }
 }
@@ -83,18 +83,10 @@ export async function deleteAccount(
   caller: Caller,
 ): Promise<void> {
   await checkPassword(deps, signedIn, password, caller);
-  await removeUser(deps, signedIn.user);
+  await expectDiscard(deps, signedIn.user);
+  await deps.store.remove(signedIn.user.id);
+  void discardAvatar(deps, signedIn.user.avatarKey);
   caller.log.info("Account deleted", { ...fieldsOf(deps, signedIn), user: signedIn.user.id });
-}
-
-/** Removes the record, and then the image that it named. */
-export async function removeUser(
-  deps: Pick<AccountDeps, "store" | "media" | "clock">,
-  user: Pick<UserRecord, "id" | "avatarKey">,
-): Promise<void> {
-  await expectDiscard(deps, user);
-  await deps.store.remove(user.id);
-  discardAvatar(deps, user.avatarKey);
 }
 
 async function checkPassword(deps: ProfileDeps, { user }: SignedIn, password: string, caller: Caller): Promise<void> {
@@ -111,7 +103,7 @@ async function replaceAvatar(deps: ProfileDeps, signedIn: SignedIn, key: string 
     replaced.key = current.avatarKey;
     return { avatar: key === null ? null : deps.media.url(key), avatarKey: key };
   });
-  discardAvatar(deps, replaced.key);
+  void discardAvatar(deps, replaced.key);
   return user;
 }
 

@@ -110,6 +110,7 @@ beforeEach(async () => {
     avatarKey: null,
     refreshToken: newestTokenHash(sessions),
     sessions,
+    lockedAtMs: null,
     revision: 0,
     createdAtMs: nowMs,
     updatedAtMs: nowMs,

@@ -53,6 +53,7 @@ export async function register(
     avatarKey: key,
     refreshToken: null,
     sessions: [],
+    lockedAtMs: null,
     revision: 0,
     createdAtMs: nowMs,
     updatedAtMs: nowMs,
@@ -68,9 +69,9 @@ async function insertOrCleanUp(deps: RegisterDeps, user: UserRecord): Promise<vo
     if ((await deps.store.insert(user)) === "inserted") return;
   } catch (error) {
     // A write that was sent may still be done: only the clean-up can tell.
-    if (!(error instanceof StoreError) || error.outcome === "not_applied") discardAvatar(deps, user.avatarKey);
+    if (!(error instanceof StoreError) || error.outcome === "not_applied") void discardAvatar(deps, user.avatarKey);
     throw error;
   }
-  discardAvatar(deps, user.avatarKey);
+  void discardAvatar(deps, user.avatarKey);
   throw emailTaken();
 }

@@ -39,7 +39,7 @@ describe("backUp()", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(readdirSync(copies.path)).toEqual(["accounts.sqlite"]);
     // As `weir-account sweep` does before a service is started with the copy.
-    const reader = new EmbeddedUserStore({ log: silentLog() }, { directory: copies.path, isReadOnly: true });
+    const reader = new EmbeddedUserStore({ log: silentLog() }, { directory: copies.path, access: "read" });
     await reader.start();
     expect(await reader.findAvatarKeys([USER.id])).toEqual(new Set([USER.avatarKey]));
     await reader.stop();

@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Worker } from "node:worker_threads";
@@ -8,6 +8,7 @@ import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { describeUserStore, SESSION, USER } from "../user-store.suite.ts";
 import { EmbeddedUserStore } from "./embedded-user-store.ts";
+import type { StoreAccess } from "./messages.ts";
 import { startWorker } from "./store-thread.ts";
 
 /** Bytes of the header of a log, and of the header of each frame in it (https://www.sqlite.org/fileformat.html#walformat). */
@@ -29,7 +30,7 @@ afterEach(async () => {
   folder.remove();
 });
 
-async function start(options: { readonly isReadOnly?: boolean; readonly checkpointIntervalMs?: number } = {}) {
+async function start(options: { readonly access?: StoreAccess; readonly checkpointIntervalMs?: number } = {}) {
   const store = new EmbeddedUserStore({ log: silentLog() }, { directory: folder.path, ...options });
   stores.push(store);
   await store.start();
@@ -92,6 +93,7 @@ describe("new EmbeddedUserStore()", () => {
       avatarKey: null,
       refreshToken: SESSION.tokenHash,
       sessions: [SESSION],
+      lockedAtMs: null,
       revision: 3,
       createdAtMs: 1,
       updatedAtMs: 2,
@@ -102,7 +104,7 @@ describe("new EmbeddedUserStore()", () => {
   it("refuses a database of a newer release and leaves it as it is", async () => {
     withDatabase((database) => database.exec("PRAGMA user_version = 99"));
     await expect(start()).rejects.toThrow(
-      `Cannot use the database ${path}: its version is 99, this release knows up to 2`,
+      `Cannot use the database ${path}: its version is 99, this release knows up to 3`,
     );
     expect(withDatabase((database) => database.prepare("PRAGMA user_version").get()?.["user_version"])).toBe(99);
   });
@@ -138,11 +140,33 @@ describe("new EmbeddedUserStore()", () => {
   it("reads next to the store that has the directory, and writes nothing", async () => {
     const owner = await start();
     await owner.insert(USER);
-    const reader = await start({ isReadOnly: true });
+    const reader = await start({ access: "read" });
     expect(await reader.findAvatarKeys([USER.id])).toEqual(new Set(["avatars/a.png"]));
     await expect(reader.remove(USER.id)).rejects.toMatchObject({ outcome: "not_applied" });
     await owner.insert({ ...USER, id: "other", emailKey: "b@x.com" });
     expect(await reader.findById("other")).toMatchObject({ emailKey: "b@x.com" });
+  });
+
+  it("reads and writes next to the store that has the directory, when it shares it", async () => {
+    const owner = await start();
+    await owner.insert(USER);
+    const other = await start({ access: "share" });
+    expect(await other.update(USER.id, 0, { name: "Countess", updatedAtMs: 1 })).toBe("updated");
+    expect(await owner.update(USER.id, 0, { name: "Ada", updatedAtMs: 1 })).toBe("conflict");
+    expect(await owner.findById(USER.id)).toMatchObject({ name: "Countess", revision: 1 });
+    const ids = Array.from({ length: 40 }, (_, index) => `user-${index}`);
+    const insert = (id: string, at: number) =>
+      (at % 2 === 0 ? owner : other).insert({ ...USER, id, emailKey: `${id}@x.com` });
+    expect(new Set(await Promise.all(ids.map(insert)))).toEqual(new Set(["inserted"]));
+  });
+
+  it("shares no database of another release, and makes none", async () => {
+    await expect(start({ access: "share" })).rejects.toMatchObject({ code: "STORE_UNUSABLE" });
+    expect(existsSync(path)).toBe(false);
+    withDatabase((database) => database.exec("PRAGMA user_version = 2; PRAGMA journal_mode = WAL"));
+    await expect(start({ access: "share" })).rejects.toThrow(
+      `Cannot use the database ${path}: its version is 2, that of this release 3; start the service of this release first`,
+    );
   });
 
   it("commits writes that wait together in one transaction", async () => {

@@ -5,7 +5,7 @@ import { RetryLoop } from "@weir/common/backoff/retry-loop";
 import type { Log } from "@weir/common/log/log";
 import { StoreError } from "../store-error.ts";
 import type { MediaIntent, UpdateResult, UserChange, UserRecord, UserStore } from "../user-store.ts";
-import type { StoreRequest, StoreValues, ThreadData } from "./messages.ts";
+import type { StoreAccess, StoreRequest, StoreValues, ThreadData } from "./messages.ts";
 import { startWorker, StoreThread } from "./store-thread.ts";
 
 /** How often what was written is moved into the file, in milliseconds. */
@@ -25,11 +25,8 @@ export interface EmbeddedStoreDeps {
 export interface EmbeddedStoreOptions {
   /** Folder of the database, which exists. */
   readonly directory: string;
-  /**
-   * True reads next to the process that has the directory: without its lock, and every write
-   * rejects. For commands.
-   */
-  readonly isReadOnly?: boolean;
+  /** Default: `own`. */
+  readonly access?: StoreAccess;
   readonly checkpointIntervalMs?: number;
 }
 
@@ -47,7 +44,7 @@ export class EmbeddedUserStore implements UserStore {
     this.#startThread = startThread;
     this.#data = {
       directory: options.directory,
-      isReadOnly: options.isReadOnly ?? false,
+      access: options.access ?? "own",
       checkpointIntervalMs: options.checkpointIntervalMs ?? CHECKPOINT_INTERVAL_MS,
     };
     const backoff = { initialMs: REPLACE_INITIAL_MS, maxMs: REPLACE_MAX_MS, factor: 1, jitter: false };

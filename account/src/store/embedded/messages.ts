@@ -55,10 +55,15 @@ export type FromThread =
   | { readonly kind: "batch"; readonly results: readonly StoreResult[] }
   | { readonly kind: "checkpointFailed"; readonly reason: string };
 
+/**
+ * How a process uses the directory: `own` is the service and locks it; commands use it next to the service,
+ * `share` reads and writes records, `read` writes nothing.
+ */
+export type StoreAccess = "own" | "share" | "read";
+
 /** What the thread is started with. */
 export interface ThreadData {
   readonly directory: string;
-  /** Reads next to the process that has the directory: without its lock, and writes are refused. */
-  readonly isReadOnly: boolean;
+  readonly access: StoreAccess;
   readonly checkpointIntervalMs: number;
 }

@@ -23,6 +23,7 @@ const MIGRATIONS: readonly string[] = [
    ) STRICT, WITHOUT ROWID`,
   // Written only to find out whether writes work again.
   "CREATE TABLE write_probe (id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT",
+  "ALTER TABLE users ADD COLUMN locked_at_ms INTEGER",
 ];
 
 /** Tables that earlier releases ignore: they leave the version as it is, so that a rollback works. */
@@ -49,6 +50,16 @@ export function migrate(database: DatabaseSync, path: string): void {
     database.exec(`BEGIN IMMEDIATE; ${step}; PRAGMA user_version = ${index + 1}; COMMIT`);
   }
   database.exec(ADDITIONS);
+}
+
+/** Refuses a database that another release wrote: a command must not change the tables below a running service. */
+export function requireVersion(database: DatabaseSync, path: string): void {
+  const version = readVersion(database);
+  if (version === MIGRATIONS.length) return;
+  throw new StartError(
+    "STORE_UNUSABLE",
+    `Cannot use the database ${path}: its version is ${version}, that of this release ${MIGRATIONS.length}; start the service of this release first`,
+  );
 }
 
 /** Lets a file that is only read do without what was added: backups and files of earlier releases have no intents. */

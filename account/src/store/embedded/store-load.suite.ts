@@ -14,6 +14,7 @@ const USER: Omit<UserRecord, "id" | "emailKey"> = {
   avatarKey: null,
   refreshToken: null,
   sessions: [],
+  lockedAtMs: null,
   revision: 0,
   createdAtMs: 1_800_000_000_000,
   updatedAtMs: 1_800_000_000_000,

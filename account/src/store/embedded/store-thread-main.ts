@@ -4,7 +4,7 @@ import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { describeError } from "@weir/common/errors/service-error";
 import { StartError } from "../../errors.ts";
 import { databasePath, lockDataDirectory } from "./data-directory.ts";
-import type { FromThread, ThreadData, ToThread } from "./messages.ts";
+import type { FromThread, StoreAccess, ThreadData, ToThread } from "./messages.ts";
 import { UserDatabase } from "./user-database.ts";
 
 interface OpenFiles {
@@ -12,11 +12,11 @@ interface OpenFiles {
   readonly lock: { release(): void } | undefined;
 }
 
-function run(port: MessagePort, { directory, isReadOnly, checkpointIntervalMs }: ThreadData): void {
+function run(port: MessagePort, { directory, access, checkpointIntervalMs }: ThreadData): void {
   const send = (message: FromThread): void => port.postMessage(message);
   let files: OpenFiles;
   try {
-    files = openFiles(directory, isReadOnly);
+    files = openFiles(directory, access);
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
     // Without a listener for messages the thread ends by itself.
@@ -31,7 +31,7 @@ function run(port: MessagePort, { directory, isReadOnly, checkpointIntervalMs }:
   const { database, lock } = files;
   const timer = setInterval(() => {
     try {
-      if (!isReadOnly) database.checkpoint();
+      if (access === "own") database.checkpoint();
     } catch (error) {
       send({ kind: "checkpointFailed", reason: describeError(error) });
     }
@@ -51,9 +51,9 @@ function run(port: MessagePort, { directory, isReadOnly, checkpointIntervalMs }:
   send({ kind: "opened" });
 }
 
-function openFiles(directory: string, isReadOnly: boolean): OpenFiles {
+function openFiles(directory: string, access: StoreAccess): OpenFiles {
   const path = databasePath(directory);
-  if (isReadOnly) return { database: new UserDatabase(path, { isReadOnly }), lock: undefined };
+  if (access !== "own") return { database: new UserDatabase(path, access), lock: undefined };
   const lock = lockDataDirectory(directory);
   try {
     return { database: new UserDatabase(path), lock };

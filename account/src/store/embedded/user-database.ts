@@ -4,8 +4,8 @@ import { DatabaseSync } from "node:sqlite";
 import { describeError } from "@weir/common/errors/service-error";
 import { StartError } from "../../errors.ts";
 import { createPrivateFile } from "./data-directory.ts";
-import type { ReadRequest, StoreRequest, StoreResult, StoreValue, WriteRequest } from "./messages.ts";
-import { addForReading, migrate } from "./schema.ts";
+import type { ReadRequest, StoreAccess, StoreRequest, StoreResult, StoreValue, WriteRequest } from "./messages.ts";
+import { addForReading, migrate, requireVersion } from "./schema.ts";
 import { isBusy, isConstraint, isSqliteError } from "./sqlite-codes.ts";
 import { UserTable } from "./user-table.ts";
 
@@ -29,11 +29,11 @@ export class UserDatabase {
   #isFailing = false;
 
   /**
-   * Opens the file, made when absent and readable by its owner only, and brings it to the current
+   * Opens the file; with `own` it is made when absent, readable by its owner only, and brought to the current
    * version. Throws STORE_UNUSABLE.
    */
-  constructor(path: string, { isReadOnly = false }: { readonly isReadOnly?: boolean } = {}) {
-    this.#database = isReadOnly ? openReadOnly(path) : open(path);
+  constructor(path: string, access: StoreAccess = "own") {
+    this.#database = OPENERS[access](path);
     this.#table = new UserTable(this.#database);
   }
 
@@ -173,6 +173,20 @@ function open(path: string): DatabaseSync {
   });
 }
 
+function openShared(path: string): DatabaseSync {
+  return opened(path, () => {
+    const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly: true });
+    try {
+      requireVersion(database, path); // Read only, as otherwise a file would be made when there is none.
+    } finally {
+      database.close();
+    }
+    const shared = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+    shared.exec("PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF");
+    return shared;
+  });
+}
+
 function openReadOnly(path: string): DatabaseSync {
   return opened(path, () => {
     const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly: true });
@@ -180,6 +194,8 @@ function openReadOnly(path: string): DatabaseSync {
     return database;
   });
 }
+
+const OPENERS = { own: open, share: openShared, read: openReadOnly } as const;
 
 function opened(path: string, openFile: () => DatabaseSync): DatabaseSync {
   try {

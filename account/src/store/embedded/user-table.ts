@@ -15,6 +15,7 @@ const COLUMNS = {
   avatarKey: "avatar_key",
   refreshToken: "refresh_token",
   sessions: "sessions",
+  lockedAtMs: "locked_at_ms",
   revision: "revision",
   createdAtMs: "created_at_ms",
   updatedAtMs: "updated_at_ms",
@@ -25,20 +26,18 @@ const INTENTS_MAX = 500;
 
 const FIELDS = Object.keys(COLUMNS) as readonly (keyof UserRecord)[];
 
+const INSERT = `INSERT INTO users (${FIELDS.map((field) => COLUMNS[field]).join(", ")}) VALUES (${FIELDS.map((field) => `$${field}`).join(", ")})`;
+
 /** The tables. Every method throws what SQLite throws; those with several writes need a transaction. */
 export class UserTable {
   readonly #database: DatabaseSync;
   readonly #statements;
-  /** By the columns that they set; the code that calls has few such sets. */
-  readonly #updates = new Map<string, StatementSync>();
+  /** Of writes, by their text: updates differ in the columns that they set, and the code that calls has few such sets. */
+  readonly #writes = new Map<string, StatementSync>();
 
   constructor(database: DatabaseSync) {
     this.#database = database;
-    const columns = FIELDS.map((field) => COLUMNS[field]).join(", ");
     this.#statements = {
-      insert: database.prepare(
-        `INSERT INTO users (${columns}) VALUES (${FIELDS.map((field) => `$${field}`).join(", ")})`,
-      ),
       findById: database.prepare("SELECT * FROM users WHERE id = ?"),
       findByEmailKey: database.prepare("SELECT * FROM users WHERE email_key = ?"),
       findAvatarKeys: database.prepare(
@@ -75,7 +74,7 @@ export class UserTable {
   /** Adds a user, and removes the intent of the avatar. */
   insert(user: UserRecord): "inserted" | "email_taken" {
     try {
-      this.#statements.insert.run(toParameters(user));
+      this.#prepare(INSERT).run(toParameters(user));
       if (user.avatarKey !== null) this.removeIntent(user.avatarKey);
       return "inserted";
     } catch (error) {
@@ -124,9 +123,15 @@ export class UserTable {
     const assignments = FIELDS.filter((field) => fields.includes(field)).map(
       (field) => `${COLUMNS[field]} = $${field}`,
     );
-    const sql = `UPDATE users SET ${assignments.join(", ")}, revision = revision + 1 WHERE id = $id AND revision = $revision`;
-    const statement = this.#updates.get(sql) ?? this.#database.prepare(sql);
-    this.#updates.set(sql, statement);
+    return this.#prepare(
+      `UPDATE users SET ${assignments.join(", ")}, revision = revision + 1 WHERE id = $id AND revision = $revision`,
+    );
+  }
+
+  /** Only when it is needed: a file of an earlier release that is only read lacks columns. */
+  #prepare(sql: string): StatementSync {
+    const statement = this.#writes.get(sql) ?? this.#database.prepare(sql);
+    this.#writes.set(sql, statement);
     return statement;
   }
 }
@@ -149,6 +154,7 @@ function readRow(row: Record<string, SQLOutputValue> | undefined): UserRecord | 
     avatarKey: textOrNull(row["avatar_key"]),
     refreshToken: textOrNull(row["refresh_token"]),
     sessions: JSON.parse(String(row["sessions"])) as readonly SessionRecord[], // Only this class writes the column.
+    lockedAtMs: typeof row["locked_at_ms"] === "number" ? row["locked_at_ms"] : null,
     revision: Number(row["revision"]),
     createdAtMs: Number(row["created_at_ms"]),
     updatedAtMs: Number(row["updated_at_ms"]),

@@ -204,6 +204,7 @@ function compileModel(connection: Connection) {
       refreshToken: OPTIONAL_TEXT,
       // As they are: sessions/session-records.ts says what is in them.
       sessions: { type: [Schema.Types.Mixed], required: true },
+      lockedAtMs: { type: Number, default: null },
       revision: NUMBER,
       createdAtMs: NUMBER,
       updatedAtMs: NUMBER,
@@ -217,6 +218,7 @@ function toDocument({ id, ...fields }: UserRecord): UserDocument {
   return { _id: id, ...fields };
 }
 
-function toRecord({ _id: id, ...fields }: UserDocument): UserRecord {
-  return { id, ...fields };
+/** Documents of earlier releases lack fields. */
+function toRecord({ _id: id, ...fields }: Omit<UserDocument, "lockedAtMs"> & Partial<UserDocument>): UserRecord {
+  return { id, lockedAtMs: null, ...fields };
 }
