@@ -138,6 +138,7 @@ export const WORKSPACES: readonly Workspace[] = [
     order: [
       "errors.ts",
       "fairness",
+      "mail",
       "media",
       "sessions",
       "passwords",

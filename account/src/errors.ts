@@ -52,7 +52,7 @@ export const CALL_ERRORS = {
     remedy: "Add the page's origin to CORS_ORIGINS if it is yours.",
   },
   not_found: {
-    meaning: "Nothing is served under this path.",
+    meaning: "Nothing is served under this path: no such session, or a call that needs mail with MAIL=off.",
     remedy: "Check the path; case and a trailing slash matter.",
   },
   method_not_allowed: { meaning: "The path does not serve this method.", remedy: "Use a method of the Allow header." },
@@ -97,6 +97,14 @@ export const CALL_ERRORS = {
   avatar_invalid: {
     meaning: "The avatar is damaged, animated, too small or too large in pixels, or takes too long to decode.",
     remedy: "Send a whole still image of 16 to 4096 pixels on each side, or a JPEG of up to 50 megapixels.",
+  },
+  link_invalid: {
+    meaning: "The link of a mail was used, has expired after 30 minutes, or is not complete.",
+    remedy: "Ask for a new mail.",
+  },
+  mail_unavailable: {
+    meaning: "The mail server does not take the mail.",
+    remedy: "Look at the service's log and at SMTP_URL, then try again.",
   },
   rate_limited: {
     meaning: "The address or the account has made more attempts than its limits allow.",
@@ -144,6 +152,8 @@ export const FIELD_ERRORS = {
     remedy: "Correct it.",
   },
   name_too_long: { meaning: "The field has more than 4096 bytes.", remedy: "Correct it." },
+  token_required: { meaning: "The token of the mail is missing.", remedy: "Send the field." },
+  invalid_token: { meaning: "The token of the mail is not text.", remedy: "Send a text." },
   avatar_required: { meaning: "The form has no image, or an empty one.", remedy: "Send an image." },
   invalid_avatar: { meaning: "The avatar is a text field of the form.", remedy: "Send it as a file." },
   avatar_damaged: { meaning: "The image is damaged or not complete.", remedy: "Send another one." },

@@ -1,8 +1,9 @@
-// The calls of signed-in users, and the commands of operators, on a document database.
+// The calls of signed-in users and those that need mail, and the commands of operators, on a document database.
 import { makeTemporaryFolder } from "@weir/harness/processes/temporary-folder";
 import { mongoUri, startMongo } from "@weir/harness/servers/mongo";
 import type { StoreServer } from "@weir/harness/servers/store-server";
 import { afterAll, beforeAll } from "vitest";
+import { describeMailCalls } from "./mail-calls.suite.ts";
 import { describeProfileCalls } from "./profile-calls.suite.ts";
 import { describeUserCommand } from "./run-user.suite.ts";
 import { startService } from "./running-service.suite.ts";
@@ -27,6 +28,8 @@ function emptyDatabase(): Readonly<Record<string, string>> {
 }
 
 describeProfileCalls("MongoDB", () => startService(emptyDatabase()));
+
+describeMailCalls("MongoDB", (env) => startService({ ...emptyDatabase(), ...env }));
 
 describeUserCommand("MongoDB", async () => {
   const database = emptyDatabase();

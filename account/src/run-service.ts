@@ -11,7 +11,7 @@ import { createService } from "./service.ts";
 export async function runService(settings: Settings, context: ProgramContext): Promise<void> {
   const log = createLog(settings.log);
   context.useLog(log);
-  const chosen = { store: settings.store.kind, media: settings.media.kind };
+  const chosen = { store: settings.store.kind, media: settings.media.kind, mail: settings.mail.kind };
   for (const { name, reason } of findSettingWarnings(context.env, describeSettings(), chosen))
     log.warn("Variable has no effect", { name, reason });
   const service = createService(settings, {

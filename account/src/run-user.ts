@@ -88,6 +88,7 @@ function describe(user: UserRecord, nowMs: number): string {
   const lines = [
     `id          ${user.id}`,
     `registered  ${time(user.createdAtMs)}`,
+    `verified    ${user.emailVerifiedAtMs === null ? "no" : `since ${time(user.emailVerifiedAtMs)}`}`,
     `locked      ${user.lockedAtMs === null ? "no" : `since ${time(user.lockedAtMs)}`}`,
     `avatar      ${user.avatarKey ?? "none"}`,
     `sessions    ${sessions.length}`,

@@ -38,7 +38,7 @@ describe("register", () => {
     const answer = await service.register({ ...USER, name: " Ada " });
     expect([answer.status, answer.headers.location, answer.setCookies]).toEqual([201, "/api/v1/user/current-user", []]);
     const user = answer.json["user"] as Record<string, unknown>;
-    expect(Object.keys(user)).toEqual(["id", "email", "name", "avatar", "createdAt"]);
+    expect(Object.keys(user)).toEqual(["id", "email", "emailVerified", "name", "avatar", "createdAt"]);
     expect(user).toMatchObject({ email: "a@x.com", name: "Ada" });
     expect(answer.text).not.toMatch(/hash|sessions|revision|\$2b/);
   });
@@ -108,8 +108,10 @@ describe("register", () => {
         "created_at_ms",
         "email",
         "email_key",
+        "email_verified_at_ms",
         "id",
         "locked_at_ms",
+        "mail_tokens",
         "name",
         "password_hash",
         "refresh_token",

@@ -16,9 +16,11 @@ import { AccountCalls, type AccountCallsDeps, type AccountRouteOptions } from ".
 import { type AppDeps, createApp } from "./http/app.ts";
 import type { OriginOptions } from "./http/cross-site.ts";
 import { Health } from "./http/health.ts";
+import { MailCalls } from "./http/mail-routes.ts";
 import { ProfileCalls } from "./http/profile-routes.ts";
 import { createUploadBudget } from "./http/registration-form.ts";
 import { ACCOUNT_ROUTES } from "./api/routes.ts";
+import { createMailer, type Mail, type Mailer, type MailSettings } from "./mail/mailer.ts";
 import type { ImageCleaner } from "./media/image.ts";
 import { MediaCleanUp } from "./media/media-clean-up.ts";
 import type { MediaStore } from "./media/media-store.ts";
@@ -92,7 +94,8 @@ export function createService(settings: Settings, deps: ServiceDeps, patience: L
     ...{ log, clock, monotonicMs },
     events: metrics.throttleEvents,
   });
-  const parts = { clock, keys, labelKey, store, media: media.store, images, metrics, passwordRules, throttle };
+  const mail = new LateMailer();
+  const parts = { mail, clock, keys, labelKey, store, media: media.store, images, metrics, passwordRules, throttle };
   const calls = createCalls(settings, parts);
   const health = new Health({ ping: () => store.ping(), monotonicMs });
   const origins: OriginOptions = {
@@ -101,16 +104,7 @@ export function createService(settings: Settings, deps: ServiceDeps, patience: L
     requireOrigin: settings.cookies.sameSite === "none",
   };
   const app = createApp(
-    {
-      ...calls,
-      throttle,
-      accessKeys: () => keys.current().access,
-      media: media.served,
-      health,
-      log,
-      tracing,
-      onAnswered: metrics.answered,
-    },
+    { ...calls, throttle, media: media.served, health, log, tracing, onAnswered: metrics.answered },
     { cookies: settings.cookies, origins, trustProxy: settings.trustProxy },
   );
   const tls = settings.http.tls && new TlsFiles(settings.http.tls, { log });
@@ -128,6 +122,11 @@ export function createService(settings: Settings, deps: ServiceDeps, patience: L
   for (const part of [...media.parts, images, cleanUp]) lifecycle.add(part);
   lifecycle.add({ name: "password rules", start: () => passwordRules.then(() => undefined) });
   for (const part of throttleParts) lifecycle.add(part);
+  lifecycle.add({
+    name: "mail",
+    start: () => mail.start(settings.mail, log),
+    stop: () => mail.stop(calls.settleMails),
+  });
   if (tls !== undefined) lifecycle.add(tls);
   lifecycle.add(admin);
   lifecycle.add(http);
@@ -169,8 +168,28 @@ async function loadPasswordRules(settings: Settings, breached: BreachedPasswords
   };
 }
 
+/** The mailer, which is there once the service has started: its library takes time and memory to load. */
+class LateMailer {
+  #mailer: Mailer | undefined;
+
+  async start(settings: MailSettings, log: Log): Promise<void> {
+    this.#mailer = await createMailer(settings, log);
+  }
+
+  /** After the mails that are on their way. */
+  async stop(settle: () => Promise<void>): Promise<void> {
+    await settle();
+    this.#mailer?.close();
+  }
+
+  async send(mail: Mail): Promise<void> {
+    await this.#mailer?.send(mail);
+  }
+}
+
 /** The dependencies of the calls. */
 interface CallParts {
+  readonly mail: Pick<Mailer, "send">;
   readonly clock: () => number;
   readonly keys: KeySourcePart;
   readonly labelKey: KeyObject;
@@ -184,8 +203,10 @@ interface CallParts {
 
 function createCalls(
   settings: Settings,
-  { clock, keys, labelKey, store, media, images, metrics, passwordRules, throttle }: CallParts,
-): Pick<AppDeps, "handlers" | "limitSession"> {
+  { mail, clock, keys, labelKey, store, media, images, metrics, passwordRules, throttle }: CallParts,
+): Pick<AppDeps, "handlers" | "limitSession" | "hasMail" | "accessKeys"> & {
+  readonly settleMails: () => Promise<void>;
+} {
   const tokenOptions = {
     issuer: settings.tokenIssuer,
     accessTtlMs: settings.accessTtlMs,
@@ -231,7 +252,16 @@ function createCalls(
   };
   const { register, login, refreshToken, currentUser, logout } = new AccountCalls(account, options);
   const { limit: limitSession, ...profile } = new ProfileCalls(account, options);
-  return { handlers: { register, login, refreshToken, currentUser, logout, ...profile }, limitSession };
+  const mailDeps = {
+    ...{ ...account, mailer: mail, newToken: () => randomBytes(32) },
+    linkUrl: settings.mail.kind === "off" ? "" : settings.mail.linkUrl,
+  };
+  const { settle, ...mails } = new MailCalls(mailDeps, options);
+  return {
+    handlers: { register, login, refreshToken, currentUser, logout, ...profile, ...mails },
+    ...{ limitSession, settleMails: settle, hasMail: settings.mail.kind !== "off" },
+    accessKeys: () => keys.current().access,
+  };
 }
 
 /** The listener for operators. */

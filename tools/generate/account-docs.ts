@@ -1,8 +1,7 @@
 // Writes account/openapi.json and docs/account-api.md: the calls of the account service, from the schemas of its
 // requests and answers. Run with --conditions=source; --check compares only.
+import { pathToFileURL } from "node:url";
 import { format } from "prettier";
-import { FIELD_ERRORS, CALL_ERRORS } from "@weir/account/errors";
-import { openApiDocument } from "@weir/account/api/openapi";
 import { emitPage, emitText, inlineCode, markdownTable } from "./generated-page.ts";
 
 const DOCUMENT = "account/openapi.json";
@@ -52,8 +51,14 @@ interface Document {
   };
 }
 
+const ROOT = process.cwd();
+const { CALL_ERRORS, FIELD_ERRORS } = (await load("account/src/errors.ts")) as Readonly<
+  Record<string, Readonly<Record<string, { readonly meaning: string; readonly remedy: string }>>>
+>;
+const { openApiDocument } = (await load("account/src/api/openapi.ts")) as { readonly openApiDocument: () => Document };
+
 /** The page of the document. */
-export function formatApi(document: Document): string {
+function formatApi(document: Document): string {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   );
@@ -87,7 +92,7 @@ export function formatApi(document: Document): string {
     "The `code` of an entry of `errors` is one of these, or that of the whole error.",
     markdownTable(
       ["Code", "What it means", "What to do"],
-      Object.entries(FIELD_ERRORS).map(([code, { meaning, remedy }]) => [inlineCode(code), meaning, remedy]),
+      Object.entries(FIELD_ERRORS ?? {}).map(([code, { meaning, remedy }]) => [inlineCode(code), meaning, remedy]),
     ),
   ].join("\n\n");
 }
@@ -102,7 +107,7 @@ function formatOperation(path: string, method: string, operation: Operation, doc
   const sets = success !== undefined && "Set-Cookie" in success.headers;
   return [
     `### ${operationId}`,
-    `${inlineCode(`${method} ${path}`)}`,
+    inlineCode(`${method} ${path}`),
     [operation.summary === description ? "" : (description ?? `${operation.summary}.`), ...needs].join(" ").trim(),
     ...(body === undefined ? [] : [`Body, ${inlineCode(mediaType ?? "")}:`, fieldTable(body.schema)]),
     ["```sh", ...curlOf(path, method, operation), "```"].join("\n"),
@@ -141,7 +146,7 @@ function errorTable({ responses }: Operation): readonly string[] {
   for (const [status, { content }] of Object.entries(responses)) {
     const [, narrow] = content["application/json"]?.schema.allOf ?? [];
     for (const code of narrow?.properties?.["code"]?.enum ?? [])
-      rows.push([status, inlineCode(code), CALL_ERRORS[code as keyof typeof CALL_ERRORS].meaning]);
+      rows.push([status, inlineCode(code), CALL_ERRORS?.[code]?.meaning ?? ""]);
     const items = narrow?.properties?.["errors"]?.items;
     for (const each of items?.anyOf ?? (items === undefined ? [] : [items])) {
       const codes = fields.get(each.properties?.["field"]?.const ?? "") ?? new Set();
@@ -164,7 +169,7 @@ function curlOf(path: string, method: string, { requestBody, parameters }: Opera
   );
   const options =
     mediaType === "multipart/form-data"
-      ? fields.map(([name, value]) => `-F '${name}=${value === undefined ? "@avatar.png" : String(value)}'`)
+      ? fields.map(([name, value]) => `-F '${name}=${typeof value === "string" ? value : "@avatar.png"}'`)
       : mediaType === undefined
         ? []
         : [`-H 'Content-Type: ${mediaType}'`, `-d '${JSON.stringify(Object.fromEntries(fields))}'`];
@@ -176,8 +181,10 @@ function curlOf(path: string, method: string, { requestBody, parameters }: Opera
   return [...(parameters === undefined ? [] : [find]), lines.join(" \\\n")];
 }
 
-if (import.meta.main) {
-  const document = openApiDocument();
-  emitText(DOCUMENT, await format(JSON.stringify(document), { parser: "json", printWidth: 120 }));
-  await emitPage(PAGE, formatApi(document as unknown as Document));
+async function load(path: string): Promise<unknown> {
+  return await import(pathToFileURL(`${ROOT}/${path}`).href);
 }
+
+const document = openApiDocument();
+emitText(DOCUMENT, await format(JSON.stringify(document), { parser: "json", printWidth: 120 }));
+await emitPage(PAGE, formatApi(document));

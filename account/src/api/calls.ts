@@ -2,14 +2,24 @@
 // service against it.
 import { z } from "zod";
 import type { CallErrorCode, FieldErrorCode } from "../errors.ts";
-import { CREDENTIALS, PASSWORD, PASSWORD_CHANGE, PROFILE, REGISTRATION } from "../users/inputs.ts";
+import {
+  ADDRESS,
+  CREDENTIALS,
+  EMAIL_CHANGE,
+  PASSWORD,
+  PASSWORD_CHANGE,
+  PROFILE,
+  REGISTRATION,
+  RESET,
+  TOKEN,
+} from "../users/inputs.ts";
 import { PUBLIC_USER } from "../users/public-user.ts";
 import { PUBLIC_SESSION } from "../users/session-calls.ts";
 import { ACCOUNT_ROUTES, type AccountRoute, type CallName } from "./routes.ts";
 
 /** The description of a call. */
 export interface CallDescription {
-  readonly tag: "Account" | "Sessions" | "Profile";
+  readonly tag: "Account" | "Sessions" | "Profile" | "Mail";
   readonly summary: string;
   readonly description: string;
   /** The cookie that it needs. */
@@ -66,6 +76,8 @@ const AVATAR_CODES = [
   "avatar_dimensions",
   "avatar_complex",
 ] as const;
+
+const TOKEN_CODES = ["token_required", "invalid_token", "link_invalid"] as const;
 
 const FORM_CODES = { email: ["duplicate_field"], password: ["duplicate_field"], name: ["duplicate_field"] } as const;
 
@@ -200,6 +212,63 @@ export const CALLS: Readonly<Record<CallName, CallDescription>> = {
       newPassword: ["new_password_required", "invalid_new_password", ...NEW_PASSWORD_CODES],
     },
   },
+  sendVerification: {
+    tag: "Mail",
+    summary: "Ask for a link that verifies the address",
+    description: "Mails a link to the user's address. It works once, for 30 minutes.",
+    needs: "access",
+    status: 200,
+    answer: MESSAGE,
+    errors: ["busy"],
+  },
+  verifyEmail: {
+    tag: "Mail",
+    summary: "Verify an address",
+    description:
+      "Verifies the address that the mail went to, also a new one of `changeEmail`, which then becomes that of the account. The call needs a session of the account, so nobody verifies an address for another person.",
+    needs: "access",
+    body: TOKEN,
+    status: 200,
+    answer: USER,
+    errors: ["validation_failed", "link_invalid", "email_taken", "busy"],
+    fields: { token: TOKEN_CODES, email: ["email_taken"] },
+  },
+  changeEmail: {
+    tag: "Mail",
+    summary: "Change the address",
+    description: "Mails a link to the new address. The account has the earlier one until `verifyEmail`.",
+    needs: "access",
+    body: EMAIL_CHANGE,
+    status: 200,
+    answer: MESSAGE,
+    errors: ["validation_failed", "invalid_credentials", "email_taken", "busy"],
+    fields: { password: PRESENT_PASSWORD_CODES, email: ["email_required", "invalid_email", "email_taken"] },
+  },
+  forgotPassword: {
+    tag: "Mail",
+    summary: "Ask for a link that sets a password",
+    description:
+      "Mails a link when an account has the address. It works once, for 30 minutes. The answer is the same when none has.",
+    body: ADDRESS,
+    status: 200,
+    answer: MESSAGE,
+    errors: ["validation_failed", "busy"],
+    fields: { email: ["email_required", "invalid_email"] },
+  },
+  resetPassword: {
+    tag: "Mail",
+    summary: "Set a password by a link",
+    description:
+      "Sets the password, ends all sessions, and verifies the address. An account whose address was never verified loses its name and avatar: they may be of another person.",
+    body: RESET,
+    status: 200,
+    answer: MESSAGE,
+    errors: ["validation_failed", "link_invalid", "busy", "database_unavailable"],
+    fields: {
+      token: TOKEN_CODES,
+      newPassword: ["new_password_required", "invalid_new_password", ...NEW_PASSWORD_CODES],
+    },
+  },
   deleteAccount: {
     tag: "Account",
     summary: "Delete the account",
@@ -216,7 +285,7 @@ export const CALLS: Readonly<Record<CallName, CallDescription>> = {
 
 /** The codes that a call of this kind may end with. */
 export function errorsOf(name: CallName): readonly CallErrorCode[] {
-  const { method, limit, body }: AccountRoute = ACCOUNT_ROUTES[name];
+  const { method, limit, body, needsMail }: AccountRoute = ACCOUNT_ROUTES[name];
   const { needs, errors = [] } = CALLS[name];
   const codes = new Set<CallErrorCode>([...errors, "malformed_request", "headers_too_large", "internal"]);
   const add = (when: boolean, ...further: readonly CallErrorCode[]): void => {
@@ -226,6 +295,7 @@ export function errorsOf(name: CallName): readonly CallErrorCode[] {
   add(needs !== undefined, "not_authenticated", "token_expired", "token_invalid", "session_revoked");
   add(needs !== undefined, "database_unavailable");
   add(limit !== undefined || needs === "refresh", "rate_limited", "rate_limit_unavailable");
+  add(needsMail === true, "not_found", "mail_unavailable");
   add(body !== undefined, "request_timeout", "unsupported_media_type");
   add(body === "json", "malformed_json", "body_too_large");
   add(body === "form", "malformed_multipart", "too_many_parts", "duplicate_field", "busy");

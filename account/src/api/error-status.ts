@@ -34,6 +34,8 @@ export const ERROR_STATUS = {
   database_unavailable: 503,
   busy: 503,
   avatar_invalid: 400,
+  link_invalid: 400,
+  mail_unavailable: 503,
   rate_limited: 429,
   rate_limit_unavailable: 503,
 } as const satisfies Record<CallErrorCode, number>;

@@ -10,7 +10,7 @@ import { ERROR_BODY, ERROR_STATUS, PROBLEM_BODY } from "./error-status.ts";
 import { ACCOUNT_ROUTES, type AccountRoute, type CallName, KEY_SET_PATH } from "./routes.ts";
 
 /** A part of the document. */
-export type Json = { readonly [key: string]: unknown };
+export type Json = Readonly<Record<string, unknown>>;
 
 /** Names of cookies in the document are those of the defaults. */
 const DEFAULT_COOKIES = { scope: "host", sameSite: "strict", insecureDevelopment: false } as const;
@@ -22,6 +22,7 @@ const TAGS = [
   { name: "Account", description: "The account itself." },
   { name: "Sessions", description: "Signing in and out, on this device and others." },
   { name: "Profile", description: "What users change about themselves." },
+  { name: "Mail", description: "Calls that need mail. With MAIL=off they answer 404." },
   { name: "Service", description: "The service itself." },
 ];
 
@@ -56,7 +57,7 @@ export function openApiDocument(): Json {
 
 /** The codes whose errors name fields. */
 const OF_FIELDS: ReadonlySet<CallErrorCode> = new Set([
-  ...(["validation_failed", "duplicate_field", "email_taken", "invalid_credentials"] as const),
+  ...(["validation_failed", "duplicate_field", "email_taken", "invalid_credentials", "link_invalid"] as const),
   ...(["avatar_invalid", "avatar_type", "avatar_too_large"] as const),
 ]);
 

@@ -12,6 +12,8 @@ export interface AccountRoute {
   /** The limits that apply first: those of `profile` by session and address, others by address. */
   readonly limit?: LimitedRoute;
   readonly body?: "json" | "form";
+  /** Whether it answers 404 with MAIL=off. */
+  readonly needsMail?: true;
 }
 
 /** Every call by its name, for routing and for the labels of metrics. */
@@ -28,6 +30,17 @@ export const ACCOUNT_ROUTES = {
   changeAvatar: { method: "post", path: "/api/v1/user/avatar", limit: "profile", body: "form" },
   removeAvatar: { method: "delete", path: "/api/v1/user/avatar", limit: "profile" },
   changePassword: { method: "post", path: "/api/v1/user/change-password", limit: "profile", body: "json" },
+  sendVerification: { method: "post", path: "/api/v1/user/send-verification", limit: "profile", needsMail: true },
+  verifyEmail: { method: "post", path: "/api/v1/user/verify-email", limit: "profile", body: "json", needsMail: true },
+  changeEmail: { method: "post", path: "/api/v1/user/change-email", limit: "profile", body: "json", needsMail: true },
+  forgotPassword: {
+    method: "post",
+    path: "/api/v1/user/forgot-password",
+    limit: "login",
+    body: "json",
+    needsMail: true,
+  },
+  resetPassword: { method: "post", path: "/api/v1/user/reset-password", limit: "login", body: "json", needsMail: true },
   deleteAccount: { method: "post", path: "/api/v1/user/delete-account", limit: "profile", body: "json" },
 } as const satisfies Record<string, AccountRoute>;
 

@@ -34,6 +34,7 @@ export type RequestListener = (request: {
 /** The dependencies of the application. */
 export interface AppDeps {
   readonly handlers: Readonly<Record<CallName, RequestHandler>>;
+  readonly hasMail: boolean;
   /** The step of calls that are limited by session and address. */
   readonly limitSession: RequestHandler;
   readonly throttle: Pick<Throttle, "decide">;
@@ -80,7 +81,7 @@ export function createApp(deps: AppDeps, options: AppOptions): Express {
   addRoute(routes, "/openapi.json", "/openapi.json", { get: [answerDocument] });
   addRoute(routes, "/healthz", "/healthz", { get: [answerHealth] });
   addRoute(routes, "/readyz", "/readyz", { get: [answerReadiness(deps.health)] });
-  app.use((_request, _response, next) => next(new AccountError("not_found", "There is nothing under this path.")));
+  app.use(answerNotFound);
   app.use(answerErrors(options.cookies));
   return app;
 }
@@ -93,7 +94,10 @@ interface Routes {
 
 type Methods = Partial<Record<CallMethod, readonly RequestHandler[]>>;
 
-function addAccountRoutes(routes: Routes, deps: Pick<AppDeps, "handlers" | "throttle" | "limitSession">): void {
+function addAccountRoutes(
+  routes: Routes,
+  deps: Pick<AppDeps, "handlers" | "throttle" | "limitSession" | "hasMail">,
+): void {
   const paths = new Map<string, Methods>();
   for (const [name, route] of Object.entries(ACCOUNT_ROUTES) as [CallName, AccountRoute][]) {
     const methods = paths.get(route.path) ?? {};
@@ -105,9 +109,10 @@ function addAccountRoutes(routes: Routes, deps: Pick<AppDeps, "handlers" | "thro
 
 /** What comes before the handler of a call. */
 function stepsBefore(
-  { limit, body }: AccountRoute,
-  { throttle, limitSession }: Pick<AppDeps, "throttle" | "limitSession">,
+  { limit, body, needsMail }: AccountRoute,
+  { throttle, limitSession, hasMail }: Pick<AppDeps, "throttle" | "limitSession" | "hasMail">,
 ): readonly RequestHandler[] {
+  if (needsMail === true && !hasMail) return [answerNotFound];
   const limits = limit === undefined ? [] : [limit === "profile" ? limitSession : limitAddress(throttle, limit)];
   return body === "json" ? [...limits, ...READ_JSON_BODY] : limits;
 }
@@ -130,6 +135,10 @@ function addRoute({ app, guard }: Routes, path: string | RegExp, label: string, 
     next(new AccountError("method_not_allowed", `This path takes ${allow.join(", ")}.`, { allow }));
   });
 }
+
+const answerNotFound: RequestHandler = (_request, _response, next) => {
+  next(new AccountError("not_found", "There is nothing under this path."));
+};
 
 function setCommonHeaders(health: AppDeps["health"]): RequestHandler {
   return (_request, response, next) => {

@@ -24,6 +24,7 @@ beforeEach(async () => {
   const app = createApp(
     {
       handlers: FAILING,
+      hasMail: true,
       limitSession: (_request, _response, next) => next(),
       throttle: { decide: () => Promise.resolve({ isAllowed: true, headers: [] }) },
       accessKeys: () => ({ verifying: new Map() }) as unknown as KeyRing,

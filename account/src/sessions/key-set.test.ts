@@ -6,9 +6,12 @@ import { publicKeySet } from "./key-set.ts";
 const SECRET = "a secret of the refresh tokens, 32 bytes";
 
 function pemOf(type: "ec" | "ed25519"): string {
-  const { privateKey } =
-    type === "ec" ? generateKeyPairSync("ec", { namedCurve: "P-256" }) : generateKeyPairSync("ed25519");
-  return privateKey.export({ type: "pkcs8", format: "pem" }) as string;
+  const encoding = {
+    publicKeyEncoding: { type: "spki", format: "pem" },
+    privateKeyEncoding: { type: "pkcs8", format: "pem" },
+  } as const;
+  if (type === "ed25519") return generateKeyPairSync("ed25519", encoding).privateKey;
+  return generateKeyPairSync("ec", { namedCurve: "P-256", ...encoding }).privateKey;
 }
 
 describe("publicKeySet()", () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { findSettingWarnings } from "./setting-warnings.ts";
 import { describeSettings } from "./settings.ts";
 
-const STORAGE = { store: "embedded", media: "local" };
+const STORAGE = { store: "embedded", media: "local", mail: "off" };
 
 function warningsOf(names: readonly string[], storage = STORAGE): readonly string[] {
   const env = Object.fromEntries(names.map((name) => [name, "hidden-value"]));
@@ -22,16 +22,19 @@ describe("findSettingWarnings()", () => {
   });
 
   it("findSettingWarnings() reports settings of a store that is not chosen, sorted by name", () => {
-    expect(warningsOf(["S3_BUCKET", "MONGODB_URI"])).toEqual([
+    const names = ["SMTP_URL", "S3_BUCKET", "MONGODB_URI", "MAIL_FROM"];
+    expect(warningsOf(names)).toEqual([
+      "MAIL_FROM: it belongs to MAIL=smtp, and MAIL is off",
       "MONGODB_URI: it belongs to STORE=mongo, and STORE is embedded",
       "S3_BUCKET: it belongs to MEDIA=s3, and MEDIA is local",
+      "SMTP_URL: it belongs to MAIL=smtp, and MAIL is off",
     ]);
-    expect(warningsOf(["S3_BUCKET", "MONGODB_URI"], { store: "mongo", media: "s3" })).toEqual([]);
+    expect(warningsOf(names, { store: "mongo", media: "s3", mail: "smtp" })).toEqual([]);
   });
 
   it("findSettingWarnings() is silent about settings that have an effect, and about empty variables", () => {
     const names = describeSettings().flatMap(({ names: row }) => row);
-    const own = names.filter((name) => !/^(MONGODB|S3)_/.test(name));
+    const own = names.filter((name) => !/^(MONGODB|S3|SMTP)_|^MAIL_FROM$/.test(name));
     expect(warningsOf([...own, "PASSWORD_PEPPER_FILE"])).toEqual([]);
     expect(findSettingWarnings({ PUBLIC_ORIGINS: "", LOG_LEVLE: undefined }, describeSettings(), STORAGE)).toEqual([]);
   });

@@ -11,13 +11,14 @@ export interface SettingWithoutEffect {
   readonly reason: string;
 }
 
-/** Which store and media are chosen, as STORE and MEDIA say it. */
+/** Which store and media are chosen, and whether there is mail, as STORE, MEDIA and MAIL say it. */
 export interface ChosenStorage {
   readonly store: string;
   readonly media: string;
+  readonly mail: string;
 }
 
-/** Settings that one choice of STORE or MEDIA alone reads. */
+/** Settings that one choice alone reads. */
 const OWNED: readonly {
   readonly settings: RegExp;
   readonly chosenBy: keyof ChosenStorage;
@@ -25,6 +26,7 @@ const OWNED: readonly {
 }[] = [
   { settings: /^MONGODB_/, chosenBy: "store", choice: "mongo" },
   { settings: /^S3_/, chosenBy: "media", choice: "s3" },
+  { settings: /^(?:SMTP_|MAIL_FROM$)/, chosenBy: "mail", choice: "smtp" },
 ];
 
 /**

@@ -10,7 +10,9 @@ import { type OriginSettings, readOrigins } from "./origins.ts";
 import { type PasswordSettings, readPasswords } from "./passwords.ts";
 import { readSessions, type SessionSettings } from "./sessions.ts";
 import { readStorage, type StorageSettings } from "./storage.ts";
+import { readMail } from "./mail.ts";
 import { readThrottle } from "./throttle.ts";
+import type { MailSettings } from "../mail/mailer.ts";
 import type { ThrottleSettings } from "../throttle/create-throttle.ts";
 
 /** Longest wait that a timer takes, in milliseconds; used for drains. */
@@ -22,6 +24,7 @@ export interface Settings extends OriginSettings, ListenerSettings, StorageSetti
   readonly dataDirectory: string;
   readonly cookies: CookieOptions;
   readonly throttle: ThrottleSettings;
+  readonly mail: MailSettings;
   readonly avatarMaxBytes: number;
   readonly avatarMaxPixels: number;
   readonly avatarRequired: boolean;
@@ -64,6 +67,7 @@ function readSettings(read: EnvReader): Settings {
     cookies: readCookieOptions(read, isProduction, warnings),
     ...readPasswords(read, isProduction),
     throttle: readThrottle(read, warnings),
+    mail: readMail(read, isProduction),
     avatarMaxBytes: read.sizeBytes("AVATAR_MAX_BYTES", {
       default: 2_097_152,
       min: 1024,

@@ -1,7 +1,7 @@
 // What every user store must do. Each implementation runs this suite from its own test file.
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SessionRecord } from "../sessions/session-records.ts";
-import type { MediaIntent, UserChange, UserRecord, UserStore } from "./user-store.ts";
+import type { MailToken, MediaIntent, UserChange, UserRecord, UserStore } from "./user-store.ts";
 
 export interface StoreUnderTest {
   /** A started store, empty the first time. Each later one has the same data, as after a restart. */
@@ -25,6 +25,14 @@ export const SESSION: SessionRecord = {
   ipPrefix: "192.0.2.0/24",
 };
 
+const MAIL_TOKEN: MailToken = {
+  purpose: "email",
+  hash: "cd".repeat(32),
+  email: "New@x.com",
+  emailKey: "new@x.com",
+  expiresAtMs: 1_800_000_000_000,
+};
+
 /** A user with every kind of value. */
 export const USER: UserRecord = {
   id: "22222222-2222-4222-8222-222222222222",
@@ -36,6 +44,8 @@ export const USER: UserRecord = {
   avatarKey: "avatars/a.png",
   refreshToken: null,
   sessions: [],
+  emailVerifiedAtMs: null,
+  mailTokens: [],
   lockedAtMs: null,
   revision: 0,
   createdAtMs: 1_800_000_000_123,
@@ -114,6 +124,8 @@ export function describeUserStore(name: string, create: () => StoreUnderTest): v
       { what: "the name to none", change: { name: null } },
       { what: "the avatar", change: { avatar: "http://localhost/media/b.png", avatarKey: "avatars/b.png" } },
       { what: "the avatar to none", change: { avatar: null, avatarKey: null } },
+      { what: "that the address is verified", change: { emailVerifiedAtMs: 1_800_000_000_000 } },
+      { what: "the links in mails", change: { mailTokens: [MAIL_TOKEN] } },
       { what: "that it is locked", change: { lockedAtMs: 1_800_000_000_000 } },
       { what: "the sessions to none", change: { sessions: [], refreshToken: null } },
     ])("update() changes $what and nothing else", async ({ change }) => {

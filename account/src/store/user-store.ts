@@ -20,12 +20,28 @@ export interface UserRecord {
   readonly refreshToken: string | null;
   /** Oldest first. */
   readonly sessions: readonly SessionRecord[];
+  /** When the owner of the address was last seen to have it; null when that was never shown. */
+  readonly emailVerifiedAtMs: number | null;
+  /** Links in mails that may still work. Oldest first. */
+  readonly mailTokens: readonly MailToken[];
   /** When an operator locked the account; null for one that is not locked. */
   readonly lockedAtMs: number | null;
   /** Counts the writes to the record; see `update`. */
   readonly revision: number;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
+}
+
+/** A link in a mail. */
+export interface MailToken {
+  /** `email`: verifies the address, and makes it the user's; `reset`: sets a password. */
+  readonly purpose: "email" | "reset";
+  /** SHA-256, in hex, of the token. The token itself is never stored. */
+  readonly hash: string;
+  /** The address that the mail went to, as typed and as compared. */
+  readonly email: string;
+  readonly emailKey: string;
+  readonly expiresAtMs: number;
 }
 
 /** The fields that may change after registration. Those that are absent stay as they are. */

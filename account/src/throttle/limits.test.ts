@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { callerGroup } from "@weir/common/callers/caller-group";
-import { addressCheck, loginCheck, sessionCheck } from "./limits.ts";
+import { addressCheck, loginCheck, mailCheck, sessionCheck } from "./limits.ts";
 
 const IPV4 = callerGroup("203.0.113.7");
 const IPV6 = callerGroup("2001:db8:0:1ff::9");
@@ -49,6 +49,16 @@ describe("loginCheck()", () => {
     expect(loginCheck({ ...attempt, device: "cccc" }).entries).toEqual([
       { key: "account_ip", value: "bbbb" },
       { key: "device", value: "cccc" },
+    ]);
+  });
+});
+
+describe("mailCheck()", () => {
+  it("counts the address of the caller, its line, and the account that the mail is for", () => {
+    expect(mailCheck(IPV6, "aaaa").entries).toEqual([
+      { key: "ip", value: "2001:db8:0:1ff::/64" },
+      { key: "ip_net", value: "2001:db8:0:100::/56" },
+      { key: "account", value: "aaaa" },
     ]);
   });
 });

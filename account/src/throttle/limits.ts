@@ -3,7 +3,7 @@
 import type { CallerGroup } from "@weir/common/callers/caller-group";
 
 /** The routes that are limited, by their value in descriptors. */
-export type LimitedRoute = "register" | "login" | "refresh" | "profile";
+export type LimitedRoute = "register" | "login" | "refresh" | "profile" | "mail";
 
 /**
  * The keys below a route. The values of `ip` are IPv4 addresses and the /64 of IPv6, of `ip_net` the /56 of
@@ -46,6 +46,11 @@ export const LIMITS: Limits = {
     session: { requests: 30, windowSeconds: 60 },
     ip: { requests: 120, windowSeconds: 60 },
     ip_net: { requests: 240, windowSeconds: 60 },
+  },
+  mail: {
+    account: { requests: 3, windowSeconds: 3600 },
+    ip: { requests: 10, windowSeconds: 3600 },
+    ip_net: { requests: 20, windowSeconds: 3600 },
   },
 };
 
@@ -99,6 +104,12 @@ export function loginCheck(attempt: LoginAttempt): LimitCheck {
       ? { key: "account", value: attempt.account }
       : { key: "device", value: attempt.device };
   return { route: "login", group: attempt.group, entries: [perAddress, shared] };
+}
+
+/** The check of a mail to an address, by its label, whether an account has the address or not. */
+export function mailCheck(group: CallerGroup, account: string): LimitCheck {
+  const { entries } = addressCheck("mail", group);
+  return { route: "mail", group, entries: [...entries, { key: "account", value: account }] };
 }
 
 /** The decision about one check. */

@@ -110,6 +110,22 @@ export const PASSWORD_CHANGE = z.object({
 /** The body of a change of the profile. */
 export const PROFILE = z.object({ name: name.nullable().meta({ description: "The name; null removes it." }) });
 
+/** The body of a call about an address. */
+export const ADDRESS = z.object({ email });
+
+/** The body of a change of the address. */
+export const EMAIL_CHANGE = z.object({ password: presentPassword, email });
+
+const token = z
+  .string("Open the link of the mail again.")
+  .meta({ description: "From the fragment of the link in the mail.", examples: ["TOKEN"] });
+
+/** The body of a call with the token of a mail. */
+export const TOKEN = z.object({ token });
+
+/** The body of a call that sets a password by the token of a mail. */
+export const RESET = z.object({ token, newPassword: newPassword("a better horse battery") });
+
 /**
  * Checks the text fields of a registration; `further` are problems of other fields, reported together.
  * Rejects with `validation_failed`.
@@ -150,6 +166,37 @@ export function parseProfile(body: unknown): { readonly name: string | null } {
   return parseBody(PROFILE, body, "name");
 }
 
+/** Checks a body with an address. Throws `validation_failed`. */
+export function parseAddress(body: unknown): { readonly email: EmailAddress } {
+  return parseBody(ADDRESS, body, "email");
+}
+
+/** Checks the body of a change of the address. Throws `validation_failed`. */
+export function parseEmailChange(body: unknown): { readonly password: string; readonly email: EmailAddress } {
+  return parseBody(EMAIL_CHANGE, body, "password and email");
+}
+
+/** Checks a body with the token of a mail. Throws `validation_failed`. */
+export function parseToken(body: unknown): { readonly token: string } {
+  return parseBody(TOKEN, body, "token");
+}
+
+/** Checks the types of a body that sets a password by a token. Throws `validation_failed`. */
+export function parseReset(body: unknown): { readonly token: string; readonly newPassword: string } {
+  return parseBody(RESET, body, "token and newPassword");
+}
+
+/** Rejects with `validation_failed` when a new password, normalized, breaks a rule for the user `person`. */
+export async function requireAcceptablePassword(
+  field: string,
+  password: string,
+  person: Person,
+  rules: PasswordRules,
+): Promise<void> {
+  const problems = await newPasswordProblems(field, password, person, rules);
+  if (problems.length > 0) throw validationError(problems);
+}
+
 /**
  * Checks the body of a change of the password, of the user `person`. Rejects with `validation_failed`.
  */
@@ -159,8 +206,7 @@ export async function parsePasswordChange(
   rules: PasswordRules,
 ): Promise<{ readonly password: string; readonly newPassword: string }> {
   const change = parseBody(PASSWORD_CHANGE, body, "password and newPassword");
-  const problems = await newPasswordProblems("newPassword", change.newPassword, person, rules);
-  if (problems.length > 0) throw validationError(problems);
+  await requireAcceptablePassword("newPassword", change.newPassword, person, rules);
   return change;
 }
 

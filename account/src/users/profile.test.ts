@@ -38,6 +38,8 @@ class Fixture {
     avatarKey: OLD,
     refreshToken: SESSION.tokenHash,
     sessions: [SESSION],
+    emailVerifiedAtMs: null,
+    mailTokens: [],
     lockedAtMs: null,
     revision: 0,
     createdAtMs: NOW_MS,

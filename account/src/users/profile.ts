@@ -70,7 +70,8 @@ export async function changePassword(
     // The present password was hashed again, or changed: only another attempt can tell which.
     if (current.passwordHash !== signedIn.user.passwordHash) throw busyError();
     const sessions = current.sessions.filter(({ id }) => id === signedIn.session.id);
-    return changeOfSessions({ passwordHash }, sessions, deps.clock());
+    // Links that were mailed before are worth as much as the earlier password.
+    return { ...changeOfSessions({ passwordHash }, sessions, deps.clock()), mailTokens: [] };
   });
   caller.log.info("Password changed", fieldsOf(deps, signedIn));
 }
@@ -89,7 +90,13 @@ export async function deleteAccount(
   caller.log.info("Account deleted", { ...fieldsOf(deps, signedIn), user: signedIn.user.id });
 }
 
-async function checkPassword(deps: ProfileDeps, { user }: SignedIn, password: string, caller: Caller): Promise<void> {
+/** Rejects with `invalid_credentials` unless it is the password of the user. */
+export async function checkPassword(
+  deps: ProfileDeps,
+  { user }: SignedIn,
+  password: string,
+  caller: Caller,
+): Promise<void> {
   if (await deps.hasher.verify(password, user.passwordHash, caller.group.networks)) return;
   caller.log.info("Password refused", { account: accountLabel(deps.labelKey, user.emailKey) });
   throw wrongPassword();
@@ -108,7 +115,7 @@ async function replaceAvatar(deps: ProfileDeps, signedIn: SignedIn, key: string 
 }
 
 /** Changes the record of the user while the session is live, and gives the record after it. */
-async function changeUser(
+export async function changeUser(
   deps: Pick<AccountDeps, "store" | "clock">,
   { user: { id }, session }: SignedIn,
   change: (current: UserRecord) => Partial<UserChange> | Promise<Partial<UserChange>>,

@@ -11,6 +11,7 @@ export const PUBLIC_USER = z
   .object({
     id: z.uuid().meta({ description: "Never changes." }),
     email: z.string().meta({ description: "The address as it was typed.", examples: ["ada@example.com"] }),
+    emailVerified: z.boolean().meta({ description: "Whether the owner of the address has opened a link of a mail." }),
     name: z
       .string()
       .nullable()
@@ -30,6 +31,7 @@ export function publicUser(user: UserRecord, mediaUrl: (key: string) => string):
   return {
     id: user.id,
     email: user.email,
+    emailVerified: user.emailVerifiedAtMs !== null,
     name: user.name,
     avatar: user.avatarKey === null ? user.avatar : mediaUrl(user.avatarKey),
     createdAt: new Date(user.createdAtMs).toISOString(),

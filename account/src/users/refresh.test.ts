@@ -110,6 +110,8 @@ beforeEach(async () => {
     avatarKey: null,
     refreshToken: newestTokenHash(sessions),
     sessions,
+    emailVerifiedAtMs: null,
+    mailTokens: [],
     lockedAtMs: null,
     revision: 0,
     createdAtMs: nowMs,

@@ -53,6 +53,8 @@ export async function register(
     avatarKey: key,
     refreshToken: null,
     sessions: [],
+    emailVerifiedAtMs: null,
+    mailTokens: [],
     lockedAtMs: null,
     revision: 0,
     createdAtMs: nowMs,

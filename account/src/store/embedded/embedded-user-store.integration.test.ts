@@ -93,6 +93,8 @@ describe("new EmbeddedUserStore()", () => {
       avatarKey: null,
       refreshToken: SESSION.tokenHash,
       sessions: [SESSION],
+      emailVerifiedAtMs: null,
+      mailTokens: [],
       lockedAtMs: null,
       revision: 3,
       createdAtMs: 1,
@@ -104,7 +106,7 @@ describe("new EmbeddedUserStore()", () => {
   it("refuses a database of a newer release and leaves it as it is", async () => {
     withDatabase((database) => database.exec("PRAGMA user_version = 99"));
     await expect(start()).rejects.toThrow(
-      `Cannot use the database ${path}: its version is 99, this release knows up to 3`,
+      `Cannot use the database ${path}: its version is 99, this release knows up to 4`,
     );
     expect(withDatabase((database) => database.prepare("PRAGMA user_version").get()?.["user_version"])).toBe(99);
   });
@@ -165,7 +167,7 @@ describe("new EmbeddedUserStore()", () => {
     expect(existsSync(path)).toBe(false);
     withDatabase((database) => database.exec("PRAGMA user_version = 2; PRAGMA journal_mode = WAL"));
     await expect(start({ access: "share" })).rejects.toThrow(
-      `Cannot use the database ${path}: its version is 2, that of this release 3; start the service of this release first`,
+      `Cannot use the database ${path}: its version is 2, that of this release 4; start the service of this release first`,
     );
   });
 

@@ -24,6 +24,7 @@ const MIGRATIONS: readonly string[] = [
   // Written only to find out whether writes work again.
   "CREATE TABLE write_probe (id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT",
   "ALTER TABLE users ADD COLUMN locked_at_ms INTEGER",
+  "ALTER TABLE users ADD COLUMN email_verified_at_ms INTEGER; ALTER TABLE users ADD COLUMN mail_tokens TEXT",
 ];
 
 /** Tables that earlier releases ignore: they leave the version as it is, so that a rollback works. */

@@ -14,6 +14,8 @@ const USER: Omit<UserRecord, "id" | "emailKey"> = {
   avatarKey: null,
   refreshToken: null,
   sessions: [],
+  emailVerifiedAtMs: null,
+  mailTokens: [],
   lockedAtMs: null,
   revision: 0,
   createdAtMs: 1_800_000_000_000,

@@ -1,7 +1,7 @@
 // The statements on the tables of users and of intents, and a record as a row.
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite";
 import type { SessionRecord } from "../../sessions/session-records.ts";
-import type { MediaIntent, UpdateResult, UserChange, UserRecord } from "../user-store.ts";
+import type { MailToken, MediaIntent, UpdateResult, UserChange, UserRecord } from "../user-store.ts";
 import { isUniqueConflict } from "./sqlite-codes.ts";
 
 /** The column of each field. */
@@ -15,6 +15,8 @@ const COLUMNS = {
   avatarKey: "avatar_key",
   refreshToken: "refresh_token",
   sessions: "sessions",
+  emailVerifiedAtMs: "email_verified_at_ms",
+  mailTokens: "mail_tokens",
   lockedAtMs: "locked_at_ms",
   revision: "revision",
   createdAtMs: "created_at_ms",
@@ -138,8 +140,12 @@ export class UserTable {
 
 /** The values of the fields that are there, as SQLite takes them. */
 function toParameters(fields: Partial<UserRecord>): Record<string, SQLInputValue> {
-  const { sessions, ...others } = fields;
-  return { ...others, ...(sessions !== undefined && { sessions: JSON.stringify(sessions) }) };
+  const { sessions, mailTokens, ...others } = fields;
+  return {
+    ...others,
+    ...(sessions !== undefined && { sessions: JSON.stringify(sessions) }),
+    ...(mailTokens !== undefined && { mailTokens: JSON.stringify(mailTokens) }),
+  };
 }
 
 function readRow(row: Record<string, SQLOutputValue> | undefined): UserRecord | undefined {
@@ -154,11 +160,17 @@ function readRow(row: Record<string, SQLOutputValue> | undefined): UserRecord | 
     avatarKey: textOrNull(row["avatar_key"]),
     refreshToken: textOrNull(row["refresh_token"]),
     sessions: JSON.parse(String(row["sessions"])) as readonly SessionRecord[], // Only this class writes the column.
-    lockedAtMs: typeof row["locked_at_ms"] === "number" ? row["locked_at_ms"] : null,
+    emailVerifiedAtMs: numberOrNull(row["email_verified_at_ms"]),
+    mailTokens: JSON.parse(textOrNull(row["mail_tokens"]) ?? "[]") as readonly MailToken[],
+    lockedAtMs: numberOrNull(row["locked_at_ms"]),
     revision: Number(row["revision"]),
     createdAtMs: Number(row["created_at_ms"]),
     updatedAtMs: Number(row["updated_at_ms"]),
   };
+}
+
+function numberOrNull(value: SQLOutputValue | undefined): number | null {
+  return typeof value === "number" ? value : null;
 }
 
 function textOrNull(value: SQLOutputValue | undefined): string | null {

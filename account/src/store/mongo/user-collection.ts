@@ -204,6 +204,8 @@ function compileModel(connection: Connection) {
       refreshToken: OPTIONAL_TEXT,
       // As they are: sessions/session-records.ts says what is in them.
       sessions: { type: [Schema.Types.Mixed], required: true },
+      emailVerifiedAtMs: { type: Number, default: null },
+      mailTokens: { type: [Schema.Types.Mixed], default: [] },
       lockedAtMs: { type: Number, default: null },
       revision: NUMBER,
       createdAtMs: NUMBER,
@@ -218,7 +220,9 @@ function toDocument({ id, ...fields }: UserRecord): UserDocument {
   return { _id: id, ...fields };
 }
 
-/** Documents of earlier releases lack fields. */
-function toRecord({ _id: id, ...fields }: Omit<UserDocument, "lockedAtMs"> & Partial<UserDocument>): UserRecord {
-  return { id, lockedAtMs: null, ...fields };
+/** Fields that documents of earlier releases lack. */
+const ADDED = { emailVerifiedAtMs: null, mailTokens: [], lockedAtMs: null };
+
+function toRecord({ _id: id, ...fields }: Omit<UserDocument, keyof typeof ADDED> & Partial<UserDocument>): UserRecord {
+  return { id, ...ADDED, ...fields };
 }

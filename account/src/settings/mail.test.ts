@@ -1,0 +1,36 @@
+import { describe, expect, it } from "vitest";
+import { parseSettings } from "./settings.ts";
+
+const SMTP = { MAIL: "smtp", SMTP_URL: "smtp://u:p@mail.example.com:587", MAIL_FROM: "Example <a@example.com>" };
+const PRODUCTION = {
+  ...{ NODE_ENV: "production", ALLOW_EMBEDDED: "true", PUBLIC_ORIGIN: "https://account.example.com" },
+  ...{
+    ACCESS_TOKEN_SECRET: "an access secret of some 32 bytes",
+    REFRESH_TOKEN_SECRET: "a refresh secret of some 32 bytes",
+  },
+  ACCOUNT_LABEL_SECRET: "a label secret of at least 32 bytes",
+};
+
+describe("the settings of mail", () => {
+  it("are off by default", () => {
+    expect(parseSettings({}).mail).toEqual({ kind: "off" });
+  });
+
+  it("need TLS in production, and https for links", () => {
+    expect(parseSettings({ ...SMTP }).mail).toMatchObject({ kind: "smtp", requireTls: false });
+    const settings = parseSettings({ ...PRODUCTION, ...SMTP, MAIL_LINK_URL: "https://app.example.com/" });
+    expect(settings.mail).toMatchObject({ kind: "smtp", requireTls: true, linkUrl: "https://app.example.com/" });
+  });
+
+  it.each([
+    { env: { ...PRODUCTION, MAIL: "log", MAIL_LINK_URL: "https://app.example.com/" }, problem: /MAIL.*log/ },
+    { env: { ...PRODUCTION, ...SMTP }, problem: /MAIL_LINK_URL/ },
+    { env: { MAIL: "smtp", MAIL_FROM: "a@example.com" }, problem: /SMTP_URL/ },
+    { env: { ...SMTP, SMTP_URL: "https://mail.example.com" }, problem: /SMTP_URL/ },
+    { env: { MAIL: "smtp", SMTP_URL: SMTP.SMTP_URL }, problem: /MAIL_FROM/ },
+    { env: { ...SMTP, MAIL_FROM: "Example" }, problem: /MAIL_FROM/ },
+    { env: { ...SMTP, MAIL_LINK_URL: "https://app.example.com/#a" }, problem: /MAIL_LINK_URL/ },
+  ])("refuse $problem", ({ env, problem }) => {
+    expect(() => parseSettings(env)).toThrow(problem);
+  });
+});

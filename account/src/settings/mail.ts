@@ -1,0 +1,39 @@
+// The settings of mail.
+import type { EnvReader } from "@weir/common/settings/read-env";
+import type { MailSettings } from "../mail/mailer.ts";
+
+/** Reads them; what is fit for development only is refused in production. */
+export function readMail(read: EnvReader, isProduction: boolean): MailSettings {
+  const kind = read.oneOf("MAIL", {
+    default: "off",
+    choices: ["off", "log", "smtp"],
+    effect:
+      "How mails are sent: smtp over SMTP_URL; log writes them into the log, refused with NODE_ENV=production; off not at all, and the calls that need mail answer 404.",
+  });
+  const url = read.secret("SMTP_URL", {
+    effect:
+      "With MAIL=smtp: server, as smtp://user:password@host:587 or smtps://host:465. With NODE_ENV=production smtp must offer STARTTLS.",
+  });
+  const from = read.optionalString("MAIL_FROM", {
+    effect: "With MAIL=smtp: sender of mails, such as Example <accounts@example.com>.",
+  });
+  const linkUrl = read.string("MAIL_LINK_URL", {
+    default: "http://localhost:5173/",
+    effect:
+      "Page of the front end that links in mails lead to; the token is in its fragment, as #verify=… or #reset=….",
+  });
+  if (kind === "off") return { kind };
+  if (kind === "log" && isProduction) read.problem("MAIL", kind, "smtp or off with NODE_ENV=production");
+  const page = URL.parse(linkUrl);
+  const isPage =
+    page !== null && page.hash === "" && (page.protocol === "https:" || (page.protocol === "http:" && !isProduction));
+  if (!isPage)
+    read.problem("MAIL_LINK_URL", linkUrl, "an https URL without fragment, with MAIL; http only in development");
+  if (kind === "log") return { kind, linkUrl };
+  if (url === undefined || !/^smtps?:\/\/[^/?#]+\/?$/.test(url.reveal()) || !URL.canParse(url.reveal()))
+    read.problem("SMTP_URL", undefined, "smtp://host:port or smtps://host:port, with user and password if needed");
+  if (from === undefined || !/^[^\r\n<>@]*<?[^\s<>@]+@[^\s<>@]+>?$/.test(from))
+    read.problem("MAIL_FROM", from, "an e-mail address, or Name <address>, with MAIL=smtp");
+  if (url === undefined || from === undefined) return { kind: "off" }; // The problems end the start.
+  return { kind, url, from, linkUrl, requireTls: isProduction };
+}
