@@ -90,7 +90,7 @@ export const WORKSPACES: readonly Workspace[] = [
     name: "control-plane",
     mayImport: ["proto", "limits", "crds", "common", "http2", "kubernetes"],
     testsMayImport: ["harness", "certificates"],
-    order: ["errors.ts", "source", "translate", "snapshot", "pods", "ads", "report", "status"],
+    order: ["errors.ts", "source", "translate", "snapshot", "pods", "ads", "report", "status", "console"],
     alternatives: ["source"],
   },
   {

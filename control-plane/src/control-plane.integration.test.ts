@@ -58,6 +58,7 @@ describe("ControlPlane", () => {
       ADS_PORT: "0",
       HTTP_HOST: "127.0.0.1",
       HTTP_PORT: "0",
+      CONSOLE_PORT: "0",
       ADS_TLS_CERT: certificates.server.certPath,
       ADS_TLS_KEY: certificates.server.keyPath,
       ADS_TLS_CLIENT_CACERT: certificates.server.caPath,

@@ -24,6 +24,7 @@ import { rolloutMethods } from "./report/rollout/rollout-grpc.ts";
 import type { RolloutFilter, RolloutReport } from "./report/rollout/rollout-report.ts";
 import { rolloutRoute } from "./report/rollout/rollout-route.ts";
 import type { AdsSecuritySettings } from "./ads-security-settings.ts";
+import { consoleServer } from "./console/console-server.ts";
 import type { Settings } from "./settings.ts";
 import type { IsLoaded } from "./snapshot/revision-history.ts";
 import { Publisher } from "./snapshot/publisher.ts";
@@ -32,7 +33,6 @@ import { KubernetesSource } from "./source/kubernetes/kubernetes-source.ts";
 import type { Source } from "./source/source.ts";
 import type { CertificateTimes } from "./status/gauges.ts";
 import { createMetrics, type Metrics } from "./status/metrics.ts";
-import { loopbackServer } from "./status/loopback-server.ts";
 import { statusRoutes, withoutReports } from "./status/status-routes.ts";
 
 /** How often conditions that change without an event are checked for watchers, in milliseconds. */
@@ -59,7 +59,7 @@ export class ControlPlane {
   readonly ads: AdsServer;
   readonly http: AdminServer;
   /** The listeners of the loopback addresses. */
-  readonly loopback: AdminServer | undefined;
+  readonly console: AdminServer | undefined;
   readonly #deps: ControlPlaneDeps;
   readonly #settings: Settings;
   readonly #self = { replica: hostname(), instance: randomUUID() };
@@ -91,7 +91,7 @@ export class ControlPlane {
     this.ads = this.#createAdsServer();
     const routes = this.#httpRoutes();
     this.http = this.#createHttpServer(routes);
-    this.loopback = loopbackServer({ log }, routes, settings.http.loopbackPort);
+    this.console = consoleServer({ log }, routes, settings.http.consolePort);
     this.#follower = new PushFollower({ log, clock, publisher: this.#publisher, pods: this.#pods, tracer, markFailed });
     this.#fleetWatch = new FleetWatch({
       log,
@@ -123,7 +123,7 @@ export class ControlPlane {
 
   /** Source, addresses and protection, for the log. */
   describe(): LogFields {
-    const { loopback } = this;
+    const { console } = this;
     return {
       source: this.#source.location,
       ads: addressOf(this.ads),
@@ -131,7 +131,7 @@ export class ControlPlane {
       ...(this.#settings.http.hasReports
         ? { status: `http://${addressOf(this.http)}/status` }
         : { probes: `http://${addressOf(this.http)}/readyz` }),
-      ...(loopback !== undefined && { loopback: `http://${addressOf(loopback)}/status` }),
+      ...(console !== undefined && { console: `http://${addressOf(console)}/status` }),
     };
   }
 
@@ -212,7 +212,7 @@ export class ControlPlane {
     const tls = this.#security.kind === "mutual-tls" ? [this.#security.files] : [];
     const first = [
       this.http,
-      ...(this.loopback === undefined ? [] : [this.loopback]),
+      ...(this.console === undefined ? [] : [this.console]),
       this.#conditionCheck(),
       this.#fleetWatch,
       ...tls,

@@ -66,6 +66,7 @@ describe("ControlPlane and go-control-plane's stub of the incremental method", (
       ADS_PLAINTEXT: "true",
       HTTP_HOST: "127.0.0.1",
       HTTP_PORT: "0",
+      CONSOLE_PORT: "0",
     };
     const settings = parseSettings({ SOURCE_DIRECTORY: folder, ...listeners });
     plane = new ControlPlane({ log: silentLog(), clock: Date.now, tracer: undefined }, settings);

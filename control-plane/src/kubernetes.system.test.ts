@@ -66,6 +66,7 @@ async function startControlPlane(more: Readonly<Record<string, string>> = {}): P
     ADS_PORT: "0",
     HTTP_HOST: "127.0.0.1",
     HTTP_PORT: String(httpPort),
+    CONSOLE_PORT: "0",
     SHUTDOWN_DRAIN: "0s",
     ALLOW_EMPTY_AFTER: "2s",
     ...more,

@@ -33,6 +33,7 @@ describe("weir-control-plane", () => {
       ADS_PORT: "0",
       HTTP_HOST: "127.0.0.1",
       HTTP_PORT: "0",
+      CONSOLE_PORT: "0",
       ADS_TLS_CERT: certificates.server.certPath,
       ADS_TLS_KEY: certificates.server.keyPath,
       ADS_TLS_CLIENT_CACERT: certificates.server.caPath,
@@ -87,7 +88,7 @@ describe("weir-control-plane", () => {
   it.each([
     { setting: "ADS_PORT", what: "ADS" },
     { setting: "HTTP_PORT", what: "HTTP" },
-    { setting: "LOOPBACK_PORT", what: "loopback HTTP" },
+    { setting: "CONSOLE_PORT", what: "console" },
   ])("names the port and $setting, and ends with 1, when the port is in use", async ({ setting, what }) => {
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");

@@ -47,6 +47,7 @@ describe("ControlPlane with pods of several images", () => {
       ADS_PLAINTEXT: "true",
       HTTP_HOST: "127.0.0.1",
       HTTP_PORT: "0",
+      CONSOLE_PORT: "0",
       DEBOUNCE_QUIET: "5ms",
       ...env,
     });

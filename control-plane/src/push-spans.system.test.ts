@@ -41,6 +41,7 @@ describe("weir-control-plane with tracing", () => {
       ADS_PLAINTEXT: "true",
       HTTP_HOST: "127.0.0.1",
       HTTP_PORT: "0",
+      CONSOLE_PORT: "0",
     };
     const tracing = {
       TRACING_ENABLED: "true",

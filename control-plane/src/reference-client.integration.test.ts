@@ -65,6 +65,7 @@ describe.each([
       ADS_PLAINTEXT: "true",
       HTTP_HOST: "127.0.0.1",
       HTTP_PORT: "0",
+      CONSOLE_PORT: "0",
     };
     const settings = parseSettings({ SOURCE_DIRECTORY: folder, ...listeners, ...env });
     const plane = new ControlPlane({ log: silentLog(), clock: Date.now, tracer: undefined }, settings);

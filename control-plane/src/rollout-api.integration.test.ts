@@ -53,6 +53,7 @@ describe("rollout API", () => {
       ADS_PORT: "0",
       HTTP_HOST: "127.0.0.1",
       HTTP_PORT: "0",
+      CONSOLE_PORT: "0",
     };
     const settings = parseSettings({ SOURCE_DIRECTORY: folder, ...listeners, ...security });
     controlPlane = new ControlPlane({ log: silentLog(), clock: Date.now, tracer: undefined }, settings);

@@ -41,7 +41,7 @@ describe("parseSettings()", () => {
           reportNames: undefined,
         },
       },
-      http: { host: everyHost(), port: 8090, hasReports: true, loopbackPort: 0 },
+      http: { host: everyHost(), port: 8090, hasReports: true, consolePort: 8092 },
       debounceQuietMs: 100,
       debounceMaxMs: 1000,
       snapshotMaxBytes: 4_128_768,

@@ -13,9 +13,6 @@ import { STREAMS_MAX } from "./ads/open-streams.ts";
 import { type AdsSecuritySettings, readAdsSecurity } from "./ads-security-settings.ts";
 import type { NamespaceScope } from "./source/kubernetes/kubernetes-source.ts";
 
-/** Port of the listener on the loopback addresses in a pod; `kubectl weir` asks it. */
-const LOOPBACK_PORT = 8092;
-
 /**
  * 4 MiB, the default receive limit of gRPC in Go, less space for the fields around the resources.
  */
@@ -54,7 +51,7 @@ export interface Settings {
     /** Whether reports are served there, next to probes and metrics. */
     readonly hasReports: boolean;
     /** Port of the loopback addresses, which always have reports; 0: no such listener. */
-    readonly loopbackPort: number;
+    readonly consolePort: number;
   };
   /** Milliseconds. */
   readonly debounceQuietMs: number;
@@ -119,7 +116,11 @@ function readSettings(read: EnvReader): Settings {
         effect:
           "Serves the rollout API and the status page on HTTP_PORT, to every client that reaches the port. false leaves probes and metrics.",
       }),
-      loopbackPort: readLoopbackPort(read, source),
+      consolePort: read.port("CONSOLE_PORT", {
+        default: 8092,
+        effect:
+          "Port on 127.0.0.1 and ::1 alone, for kubectl port-forward and kubectl weir: serves what HTTP_PORT does, with reports also when HTTP_REPORTS=false. 0 opens no such listener.",
+      }),
     },
     ...readPublishing(read, source),
     shutdownDrainMs: read.durationMs("SHUTDOWN_DRAIN", {
@@ -135,15 +136,6 @@ function readSettings(read: EnvReader): Settings {
     log: readLogSettings(read, { level: "info" }),
     tracing: readTracingSettings(read, { serviceName: "weir-control-plane" }),
   };
-}
-
-/** Only a pod has loopback addresses of its own, at which no second replica listens. */
-function readLoopbackPort(read: EnvReader, source: SourceSettings): number {
-  const port = read.optionalPort("LOOPBACK_PORT", {
-    effect: `Port on 127.0.0.1 and ::1 alone, for kubectl port-forward and kubectl weir: serves what HTTP_PORT does, with reports also when HTTP_REPORTS=false. 0 opens no such listener. Not set: ${LOOPBACK_PORT} in a pod that uses its service account, else 0.`,
-  });
-  const isInPod = source.kind === "kubernetes" && source.connection.kind === "in-cluster";
-  return port ?? (isInPod ? LOOPBACK_PORT : 0);
 }
 
 function readSource(read: EnvReader): SourceSettings {

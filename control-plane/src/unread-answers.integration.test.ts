@@ -49,6 +49,7 @@ describe("clients that do not read their answers", () => {
       ADS_PLAINTEXT: "true",
       HTTP_HOST: "127.0.0.1",
       HTTP_PORT: "0",
+      CONSOLE_PORT: "0",
     };
     controlPlane = new ControlPlane(
       { log: silentLog(), clock: Date.now, tracer: undefined },

@@ -7,6 +7,7 @@ describe("parseStackSettings()", () => {
       ports: {
         ads: 18000,
         controlPlaneHttp: 8090,
+        controlPlaneConsole: 8092,
         rateLimitGrpc: 8081,
         rateLimitHttp: 8080,
         rateLimitDebug: 6070,
@@ -29,8 +30,9 @@ describe("parseStackSettings()", () => {
       PULLSTATS_ADDR: ":6",
       ACCOUNT_PORT: "7",
       METRICS_PORT: "8",
+      CONSOLE_PORT: "9",
     };
-    expect(Object.values(parseStackSettings(env).ports)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    expect(Object.values(parseStackSettings(env).ports)).toEqual([1, 2, 9, 3, 4, 5, 6, 7, 8]);
   });
 
   it("names every bad port in one error", () => {
@@ -45,6 +47,7 @@ describe("describeStackSettings()", () => {
     expect(describeStackSettings().map(({ names, default: value }) => `${names[0] ?? ""}=${value}`)).toEqual([
       "ADS_PORT=18000",
       "HTTP_PORT=8090",
+      "CONSOLE_PORT=8092",
       "GRPC_PORT=8081",
       "PORT=8080",
       "DEBUG_PORT=6070",

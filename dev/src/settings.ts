@@ -7,6 +7,7 @@ import type { Env, EnvReader, SettingRow } from "@weir/common/settings/read-env"
 export interface StackPorts {
   readonly ads: number;
   readonly controlPlaneHttp: number;
+  readonly controlPlaneConsole: number;
   readonly rateLimitGrpc: number;
   readonly rateLimitHttp: number;
   readonly rateLimitDebug: number;
@@ -39,6 +40,7 @@ export interface PortOwner {
 export const PORT_OWNERS: readonly PortOwner[] = [
   { port: "ads", what: "control plane ADS", setting: "ADS_PORT" },
   { port: "controlPlaneHttp", what: "control plane HTTP", setting: "HTTP_PORT" },
+  { port: "controlPlaneConsole", what: "control plane console", setting: "CONSOLE_PORT" },
   { port: "rateLimitGrpc", what: "rate limit gRPC", setting: "GRPC_PORT" },
   { port: "rateLimitHttp", what: "rate limit HTTP", setting: "PORT" },
   { port: "rateLimitDebug", what: "rate limit debug", setting: "DEBUG_PORT" },
@@ -67,6 +69,10 @@ function readSettings(read: EnvReader): StackSettings {
         effect: "Port of the control plane for rate limit pods (ADS over mutual TLS).",
       }),
       controlPlaneHttp: read.port("HTTP_PORT", { default: 8090, effect: "Port of the control plane's status page." }),
+      controlPlaneConsole: read.port("CONSOLE_PORT", {
+        default: 8092,
+        effect: "Port of the control plane for weir top and weir rollout.",
+      }),
       rateLimitGrpc: read.port("GRPC_PORT", { default: 8081, effect: "Port of the rate limit service for gRPC." }),
       rateLimitHttp: read.port("PORT", {
         default: 8080,

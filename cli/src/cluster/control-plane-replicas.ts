@@ -9,7 +9,7 @@ import type { KubernetesObject } from "@weir/kubernetes/client/kubernetes-object
 import { fieldsOf, mappingsOf, textOf } from "@weir/kubernetes/mapping";
 
 import type { Cluster } from "./open-cluster.ts";
-import { HTTP_PORT, LOOPBACK_PORT, type ReplicasChoice } from "./replicas-choice.ts";
+import { HTTP_PORT, CONSOLE_PORT, type ReplicasChoice } from "./replicas-choice.ts";
 
 const ENDPOINT_SLICES = { group: "discovery.k8s.io", version: "v1", plural: "endpointslices" } as const;
 
@@ -75,7 +75,7 @@ async function findReplicas(
           ),
       });
       if (fallback === undefined) return at(port);
-      const notice = `${label} does not listen on port ${port} (LOOPBACK_PORT), as earlier versions do not: asked its port ${fallback} (HTTP_PORT)`;
+      const notice = `${label} does not listen on port ${port} (CONSOLE_PORT), as earlier versions do not: asked its port ${fallback} (HTTP_PORT)`;
       return { ...at(port), fallback: { ...at(fallback), notice } };
     });
 }
@@ -103,7 +103,7 @@ function readyPods(
 function portsOf(slice: KubernetesObject["content"], wanted: string | undefined): PodPorts | undefined {
   const named = mappingsOf(slice["ports"]).find(({ name }) => name === (wanted ?? "http"))?.["port"];
   const number = typeof named === "number" ? named : undefined;
-  if (wanted === undefined) return { port: LOOPBACK_PORT, fallback: number ?? HTTP_PORT };
+  if (wanted === undefined) return { port: CONSOLE_PORT, fallback: number ?? HTTP_PORT };
   const port = /^\d+$/.test(wanted) ? Number(wanted) : number;
   return port === undefined ? undefined : { port };
 }

@@ -6,10 +6,10 @@ import { CLUSTER_FLAGS, CLUSTER_HELP, type ClusterChoice, readClusterChoice } fr
 const NAMESPACE = "weir-system";
 const SERVICE = "weir-control-plane-headless";
 
-/** Default of LOOPBACK_PORT of the control plane. */
-export const LOOPBACK_PORT = 8092;
+/** Default of CONSOLE_PORT of the control plane. */
+export const CONSOLE_PORT = 8092;
 
-/** Default of HTTP_PORT, for versions without LOOPBACK_PORT. */
+/** Default of HTTP_PORT, for versions without CONSOLE_PORT. */
 export const HTTP_PORT = 8090;
 
 /** The Service of the replicas, and the port of their rollout API. */
@@ -17,7 +17,7 @@ export interface ReplicasChoice extends ClusterChoice {
   readonly namespace: string;
   readonly service: string;
   /**
-   * Name of a port of the Service, or number of a port of the pods; undefined: the loopback port,
+   * Name of a port of the Service, or number of a port of the pods; undefined: the console port,
    * and where nothing listens there the HTTP port.
    */
   readonly port: string | undefined;
@@ -39,7 +39,7 @@ export const REPLICAS_HELP = `  --from-cluster
       EndpointSlices, and to get and create pods/portforward, in the namespace of the control plane.
   --control-plane-namespace NAMESPACE, --control-plane-service NAME, --control-plane-port PORT
       The Service of the replicas in the cluster, and the number or name of the port with their rollout
-      API. Default is ${SERVICE} in ${NAMESPACE}, port ${LOOPBACK_PORT} (LOOPBACK_PORT),
+      API. Default is ${SERVICE} in ${NAMESPACE}, port ${CONSOLE_PORT} (CONSOLE_PORT),
       and of a replica that does not listen there, ${HTTP_PORT} (HTTP_PORT).
 ${CLUSTER_HELP}`;
 

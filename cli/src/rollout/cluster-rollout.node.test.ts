@@ -26,7 +26,7 @@ describe("weir rollout --from-cluster", () => {
     await makeService(SERVICE, "cp");
     await makeService(EARLIER, EARLIER);
     const source = { SOURCE_DIRECTORY: "/limits", ADS_PLAINTEXT: "true" };
-    await deploy("cp", "weir-control-plane", { ...source, HTTP_REPORTS: "false", LOOPBACK_PORT: "8092" });
+    await deploy("cp", "weir-control-plane", { ...source, HTTP_REPORTS: "false", CONSOLE_PORT: "8092" });
     await deploy(EARLIER, "weir-control-plane", source);
     await deploy("rls", "weir-ratelimit", {
       BACKEND_TYPE: "memory",
@@ -140,7 +140,7 @@ describe("weir rollout --from-cluster", () => {
     ]);
   });
 
-  it("asks the HTTP port of replicas without a loopback listener, and says so", async () => {
+  it("asks the HTTP port of replicas without a console listener, and says so", async () => {
     // The kubelet brings the edit before to each replica in its own time.
     const stderr = await eventually("replicas that serve the same", async () => {
       const answer = await rollout("--control-plane-service", EARLIER);
@@ -150,7 +150,7 @@ describe("weir rollout --from-cluster", () => {
     const names = (await node.podsBy(`app=${EARLIER}`, NAMESPACE)).map(({ name }) => name);
     const lines = names.map(
       (name) =>
-        `weir rollout: ${NAMESPACE}/${name} does not listen on port 8092 (LOOPBACK_PORT), as earlier versions do not: asked its port 8090 (HTTP_PORT)`,
+        `weir rollout: ${NAMESPACE}/${name} does not listen on port 8092 (CONSOLE_PORT), as earlier versions do not: asked its port 8090 (HTTP_PORT)`,
     );
     expect(stderr.trim().split("\n").toSorted()).toEqual(lines.toSorted());
   });

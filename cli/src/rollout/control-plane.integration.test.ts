@@ -29,6 +29,7 @@ async function start(more: Readonly<Record<string, string>> = {}): Promise<strin
     ADS_PORT: "0",
     HTTP_HOST: "127.0.0.1",
     HTTP_PORT: "0",
+    CONSOLE_PORT: "0",
   };
   const controlPlane = startSource("control-plane/src/main.ts", env);
   running.push(controlPlane);

@@ -1,4 +1,4 @@
-// Tests of `weir rollout` with replicas of a cluster that have no loopback listener: it asks their
+// Tests of `weir rollout` with replicas of a cluster that have no console listener: it asks their
 // HTTP port, and says so. cluster-rollout.node.test.ts has such replicas on a real node.
 import { once } from "node:events";
 import { connect } from "node:net";
@@ -54,14 +54,14 @@ async function rollout(target: Target): Promise<{ code: number; stdout: string; 
 }
 
 describe("weir rollout with a replica of a cluster", () => {
-  it("asks the loopback port, and nothing else when it answers", async () => {
+  it("asks the console port, and nothing else when it answers", async () => {
     const loopback = await serve("loopback");
     const { code, stdout, stderr } = await rollout(replica({ loopback, http: await serve("http") }));
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toContain("loopback\n");
   });
 
-  it("asks the HTTP port of one without a loopback listener, and says so", async () => {
+  it("asks the HTTP port of one without a console listener, and says so", async () => {
     const { code, stdout, stderr } = await rollout(replica({ http: await serve("http") }));
     expect([code, stderr]).toEqual([0, `weir rollout: ${NOTICE}\n`]);
     expect(stdout).toContain("http\n");
@@ -72,7 +72,7 @@ describe("weir rollout with a replica of a cluster", () => {
     expect([code, stderr]).toEqual([2, `weir rollout: ${LABEL} does not permit this user (HTTP 403); ${NOTICE}\n`]);
   });
 
-  it("does not ask the HTTP port when the loopback port refuses", async () => {
+  it("does not ask the HTTP port when the console port refuses", async () => {
     const { code, stderr } = await rollout(replica({ loopback: await serve("cp", 403), http: await serve("http") }));
     expect([code, stderr]).toEqual([2, `weir rollout: ${LABEL} does not permit this user (HTTP 403)\n`]);
   });

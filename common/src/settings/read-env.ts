@@ -144,11 +144,6 @@ export class EnvReader {
     return this.#setting(names, described, PORT);
   }
 
-  /** The same, or undefined when not set. */
-  optionalPort(names: Names, { effect }: Effect): number | undefined {
-    return this.#setting(names, { default: undefined, effect }, PORT);
-  }
-
   /** A boolean in Go's syntax: 1, t, T, TRUE, true, True, 0, f, F, FALSE, false, False. */
   boolean(names: Names, described: Described<boolean>): boolean {
     return this.#setting(names, described, BOOLEAN);

@@ -6,6 +6,7 @@ const PLACE = {
   ports: {
     ads: 18000,
     controlPlaneHttp: 8090,
+    controlPlaneConsole: 8092,
     rateLimitGrpc: 8081,
     rateLimitHttp: 8080,
     rateLimitDebug: 6070,

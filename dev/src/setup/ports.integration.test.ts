@@ -8,6 +8,7 @@ import type { StackPorts } from "../settings.ts";
 const ANY: StackPorts = {
   ads: 0,
   controlPlaneHttp: 0,
+  controlPlaneConsole: 0,
   rateLimitGrpc: 0,
   rateLimitHttp: 0,
   rateLimitDebug: 0,
@@ -25,7 +26,7 @@ afterEach(() => {
 describe("claimPorts()", () => {
   it("replaces every 0 by a free port of its own", async () => {
     const ports = Object.values<number>({ ...(await claimPorts(ANY)) });
-    expect(new Set(ports).size).toBe(8);
+    expect(new Set(ports).size).toBe(9);
     expect(Math.min(...ports)).toBeGreaterThan(0);
   });
 

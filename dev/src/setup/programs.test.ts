@@ -8,6 +8,7 @@ const PLACE: StackPlace = {
   ports: {
     ads: 1,
     controlPlaneHttp: 2,
+    controlPlaneConsole: 9,
     rateLimitGrpc: 3,
     rateLimitHttp: 4,
     rateLimitDebug: 5,

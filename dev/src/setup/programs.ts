@@ -67,6 +67,7 @@ function planControlPlane({ ports, certificates, sourceDirectory, machine }: Sta
       ADS_ALLOWED_SANS: RATE_LIMIT_NAME,
       HTTP_HOST: STACK_HOST,
       HTTP_PORT: String(ports.controlPlaneHttp),
+      CONSOLE_PORT: String(ports.controlPlaneConsole),
     },
   };
 }

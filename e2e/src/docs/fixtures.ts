@@ -16,6 +16,7 @@ import type { FixtureName } from "./fixture-names.ts";
 const SHOWN_PORTS: StackPorts = {
   ads: 18000,
   controlPlaneHttp: 8090,
+  controlPlaneConsole: 8092,
   rateLimitGrpc: 8081,
   rateLimitHttp: 8080,
   rateLimitDebug: 6070,
@@ -119,7 +120,7 @@ async function withApiServer(fixture: Fixture, ports: StackPorts): Promise<Fixtu
   const cluster = await startKubernetesCluster();
   const { env, ...rest } = withKubectl(fixture, cluster, cluster);
   // For a control plane that a page starts.
-  const listeners = { ADS_PORT: String(ports.ads), HTTP_PORT: String(ports.controlPlaneHttp) };
+  const listeners = { ADS_PORT: String(ports.ads), HTTP_PORT: String(ports.controlPlaneHttp), CONSOLE_PORT: "0" };
   return { ...rest, env: { ...env, ...listeners } };
 }
 

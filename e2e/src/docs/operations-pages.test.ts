@@ -73,7 +73,7 @@ describe("the ports of the charts", () => {
   it("are those of the listeners of docs/security.md, without the one that a mesh must not know", () => {
     const listeners = [...readPage(ROOT, "docs/security.md").matchAll(LISTENER)].flatMap(
       ([, program = "", setting, port = "", inCharts = port]) =>
-        program === "weir-ratelimit" || setting === "LOOPBACK_PORT" ? [] : [`${program} ${inCharts}`],
+        program === "weir-ratelimit" || setting === "CONSOLE_PORT" ? [] : [`${program} ${inCharts}`],
     );
     expect(chartPorts().toSorted()).toEqual(listeners.toSorted());
   });

@@ -174,10 +174,10 @@ describe("images", () => {
   it("serve limits from the control plane's image", async () => {
     const manifests = makeFolder("manifests");
     cpSync(join(ROOT, "examples/limits/per-address.yaml"), join(manifests, "per-address.yaml"));
-    const [port = "", adsPort = ""] = await somePorts(2);
+    const [port = "", adsPort = "", consolePort = ""] = await somePorts(3);
     const env = {
       ...{ SOURCE: "directory", SOURCE_DIRECTORY: "/mnt/manifests", ADS_PLAINTEXT: "true" },
-      ...{ HTTP_PORT: port, ADS_PORT: adsPort },
+      ...{ HTTP_PORT: port, ADS_PORT: adsPort, CONSOLE_PORT: consolePort },
     };
     await startUntilReady(
       "weir-control-plane",

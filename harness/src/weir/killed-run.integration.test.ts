@@ -22,7 +22,7 @@ import { startMemcached } from "@weir/harness/servers/memcached";
 import { startRedis, startSentinel } from "@weir/harness/servers/redis";
 const [folder] = process.argv.slice(1);
 const own = { HOST: "127.0.0.1", PORT: "0", GRPC_HOST: "127.0.0.1", GRPC_PORT: "0", HTTP_HOST: "127.0.0.1", HTTP_PORT: "0" };
-const more = { ADS_HOST: "127.0.0.1", ADS_PORT: "0", DEBUG_HOST: "127.0.0.1", DEBUG_PORT: "0", METRICS_PORT: "0" };
+const more = { ADS_HOST: "127.0.0.1", ADS_PORT: "0", DEBUG_HOST: "127.0.0.1", DEBUG_PORT: "0", METRICS_PORT: "0", CONSOLE_PORT: "0" };
 const env = { ...own, ...more };
 const redis = await startRedis(folder);
 await startSentinel(folder, redis.port);
