@@ -23,7 +23,7 @@ export interface Workspace {
 
 /** Every workspace, in dependency order. */
 export const WORKSPACES: readonly Workspace[] = [
-  { name: "proto", mayImport: [], order: ["generated", "grpc", "rollout"] },
+  { name: "proto", mayImport: [], order: ["generated", "grpc", "rollout", "observe"] },
   {
     name: "limits",
     mayImport: ["proto"],
@@ -90,7 +90,7 @@ export const WORKSPACES: readonly Workspace[] = [
     name: "control-plane",
     mayImport: ["proto", "limits", "crds", "common", "http2", "kubernetes"],
     testsMayImport: ["harness", "certificates"],
-    order: ["errors.ts", "source", "translate", "snapshot", "pods", "ads", "report", "status", "console"],
+    order: ["errors.ts", "source", "translate", "snapshot", "pods", "observe", "ads", "report", "status", "console"],
     alternatives: ["source"],
   },
   {

@@ -24,7 +24,10 @@ import { rolloutMethods } from "./report/rollout/rollout-grpc.ts";
 import type { RolloutFilter, RolloutReport } from "./report/rollout/rollout-report.ts";
 import { rolloutRoute } from "./report/rollout/rollout-route.ts";
 import type { AdsSecuritySettings } from "./ads-security-settings.ts";
+import { ConsoleFeed } from "./console/console-feed.ts";
+import { consoleRoute } from "./console/console-route.ts";
 import { consoleServer } from "./console/console-server.ts";
+import { ObserveHub } from "./observe/observe-hub.ts";
 import type { Settings } from "./settings.ts";
 import type { IsLoaded } from "./snapshot/revision-history.ts";
 import { Publisher } from "./snapshot/publisher.ts";
@@ -68,6 +71,8 @@ export class ControlPlane {
   readonly #source: Source;
   readonly #pods: PodRegistry;
   readonly #feed: RolloutFeed;
+  readonly #hub: ObserveHub;
+  readonly #consoleFeed: ConsoleFeed;
   readonly #metrics: Metrics;
   readonly #rolloutLimit = new ConcurrencyLimit({ max: ROLLOUTS_MAX, task: "report the rollout" });
   readonly #follower: PushFollower;
@@ -85,13 +90,20 @@ export class ControlPlane {
     const loadedRevisions = (): IsLoaded => this.#pods.loadedRevisions();
     this.#publisher = new Publisher({ log, clock, tracer, source: this.#source, loadedRevisions }, settings);
     this.#feed = new RolloutFeed({ report: (filter) => this.#report(filter), clock });
+    this.#hub = new ObserveHub({
+      clock,
+      fleetsOfPods: () => this.#pods.list().map(({ fleet }) => fleet),
+      hashSecret: undefined,
+    });
+    this.#consoleFeed = new ConsoleFeed({ hub: this.#hub, clock, ...this.#self });
     this.#publisher.onChanged(() => this.#feed.changed());
     this.#pods.onChanged(() => this.#feed.changed());
     this.#metrics = this.#createMetrics();
     this.ads = this.#createAdsServer();
     const routes = this.#httpRoutes();
     this.http = this.#createHttpServer(routes);
-    this.console = consoleServer({ log }, routes, settings.http.consolePort);
+    const consoleRoutes = [...routes, consoleRoute({ feed: this.#consoleFeed, log })];
+    this.console = consoleServer({ log }, consoleRoutes, settings.http.consolePort);
     this.#follower = new PushFollower({ log, clock, publisher: this.#publisher, pods: this.#pods, tracer, markFailed });
     this.#fleetWatch = new FleetWatch({
       log,
@@ -179,6 +191,7 @@ export class ControlPlane {
         pods: this.#pods,
         clock: this.#deps.clock,
         refused: (reason) => this.#metrics.refused(reason),
+        observations: this.#hub,
         reports: rolloutMethods({ feed: this.#feed, limit: this.#rolloutLimit, log: this.#deps.log }),
       },
       { ...this.#settings.ads, identifier: this.#self.replica, snapshotMaxBytes: this.#settings.snapshotMaxBytes },
@@ -222,7 +235,16 @@ export class ControlPlane {
       new QuarantineLog({ log, pods: this.#pods }),
       new LastGoodKeeper({ log, publisher: this.#publisher, source: this.#source }),
     ];
-    for (const part of [...first, this.#source, this.#publisher, ...followers, this.ads, this.#feed])
+    for (const part of [
+      ...first,
+      this.#source,
+      this.#publisher,
+      ...followers,
+      this.#hub,
+      this.ads,
+      this.#feed,
+      this.#consoleFeed,
+    ])
       lifecycle.add(part);
     return lifecycle;
   }

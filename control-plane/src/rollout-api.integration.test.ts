@@ -233,7 +233,7 @@ describe("rollout API", () => {
       path: "/weir.rollout.v1.RolloutService/WatchRollout",
       status: 415,
       code: "unknown",
-      message: /^this method streams: .* application\/connect\+json, .*; GetRollout takes plain JSON$/,
+      message: /^this method streams: .* application\/connect\+json, .*; methods that do not stream take plain JSON$/,
     },
   ])("says what is wrong with $what", async ({ body, path, headers, status, code, message }) => {
     await start();

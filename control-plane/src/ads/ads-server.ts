@@ -26,9 +26,11 @@ import {
   DiscoveryRequestSchema,
 } from "@weir/proto/generated/envoy/service/discovery/v3/discovery_pb";
 import { RateLimitConfigDiscoveryService } from "@weir/proto/generated/ratelimit/service/ratelimit/v3/rls_conf_ds_pb";
+import { ObserveService } from "@weir/proto/generated/weir/observe/v1/observe_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
+import type { ObserveHub } from "../observe/observe-hub.ts";
 import type { PodRegistry } from "../pods/pod-registry.ts";
 import type { Publisher } from "../snapshot/publisher.ts";
 import { encodeTail } from "../snapshot/response-bytes.ts";
@@ -37,6 +39,7 @@ import { type AdsPeer, peerOf } from "./ads-peer.ts";
 import type { AdsSecurity, CallRefusal } from "./ads-security.ts";
 import { type ConnectionLife, drainDelaysMs, FIRST_REQUEST_MAX_MS, limitsOf } from "./connection-life.ts";
 import { createAdsListener } from "./connection-listener.ts";
+import { ConnectionPods } from "./connection-pods.ts";
 import { OpenStreams, type StreamBounds, streamIdentity } from "./open-streams.ts";
 import { PodCall } from "./pod-call.ts";
 import { identityOf } from "./stream/node-identity.ts";
@@ -84,6 +87,8 @@ export interface AdsServerDeps {
   readonly clock: () => number;
   /** Called for each refused client, with the reason. */
   readonly refused?: (reason: AdsRefusal) => void;
+  /** Takes what pods report that they count; undefined: the method for it is not offered. */
+  readonly observations?: ObserveHub;
   /** Further methods by path, for reports. */
   readonly reports?: ReadonlyMap<string, UnaryMethod>;
 }
@@ -91,9 +96,15 @@ export interface AdsServerDeps {
 const { streamAggregatedResources, deltaAggregatedResources } = serviceDefinition(AggregatedDiscoveryService);
 const { streamRlsConfigs, fetchRlsConfigs } = serviceDefinition(RateLimitConfigDiscoveryService);
 
+const { observe } = serviceDefinition(ObserveService);
+
 const OTHER_TYPE = {
   code: GrpcStatus.INVALID_ARGUMENT,
   details: `type_url must be ${RATE_LIMIT_CONFIG_TYPE_URL} or missing here`,
+};
+const TOO_MANY_OBSERVATIONS = {
+  code: GrpcStatus.RESOURCE_EXHAUSTED,
+  details: "this connection has its maximum of streams of observations",
 };
 const NOTHING_ACTIVE = { code: GrpcStatus.UNAVAILABLE, details: "no configuration is active yet, ask again" };
 const SHUTTING_DOWN = {
@@ -188,10 +199,13 @@ export class AdsServer implements Part {
 
   /** The methods for one client. The incremental one for this type alone is not offered: it gets UNIMPLEMENTED. */
   #methodsFor(peer: AdsPeer): Methods {
+    const pods = new ConnectionPods();
     const streaming = (kind: StreamKind): StreamingMethod => ({
       kind: "streaming",
-      open: (call) => this.#accept(call, peer, kind),
+      open: (call) => this.#accept(call, peer, { kind, pods }),
     });
+    const { observations: hub } = this.#deps;
+    const observing: StreamingMethod = { kind: "streaming", open: (call) => this.#observe(call, pods, hub) };
     return new Map<string, UnaryMethod | StreamingMethod>([
       [streamAggregatedResources.path, streaming("aggregated")],
       [deltaAggregatedResources.path, streaming("delta")],
@@ -200,6 +214,7 @@ export class AdsServer implements Part {
         fetchRlsConfigs.path,
         libraryMethod(DiscoveryRequestSchema, (call, request) => this.#fetch(call, peer, request)),
       ],
+      ...(hub === undefined ? [] : [[observe.path, observing] as const]),
       ...[...(this.#deps.reports ?? [])].map(([path, method]) => [path, this.#guard(method, peer)] as const),
     ]);
   }
@@ -219,15 +234,22 @@ export class AdsServer implements Part {
     }
   }
 
-  #accept(call: StreamingCall, peer: AdsPeer, kind: StreamKind): StreamingReceiver {
+  /** Its pod was admitted with its discovery stream. */
+  #observe(call: StreamingCall, pods: ConnectionPods, hub: ObserveHub | undefined): StreamingReceiver {
+    const firstMessageMaxMs = this.#options.firstRequestMaxMs ?? FIRST_REQUEST_MAX_MS;
+    const taken = hub && pods.observe(call, { hub, clock: this.#deps.clock, firstMessageMaxMs });
+    return taken ?? refuse(call, TOO_MANY_OBSERVATIONS);
+  }
+
+  #accept(
+    call: StreamingCall,
+    peer: AdsPeer,
+    { kind, pods }: { readonly kind: StreamKind; readonly pods: ConnectionPods },
+  ): StreamingReceiver {
     const access = this.#admit(peer);
     const identity = streamIdentity(peer, access.granted);
     const refusal = access.refusal ?? this.#open.refuseOf(peer, identity);
-    if (refusal !== undefined) {
-      call.end(refusal.code, refusal.details);
-      call.reset();
-      return REFUSED;
-    }
+    if (refusal !== undefined) return refuse(call, refusal);
     const podCall = new PodCall(
       call,
       {
@@ -235,11 +257,15 @@ export class AdsServer implements Part {
         refuseNode: (node) => this.#access.refuseNode(peer, access, node),
         warnings: this.#warnings,
         silent: () => this.#deps.refused?.("no-request"),
-        closed: (closed) => this.#open.remove(closed),
+        closed: (closed) => {
+          this.#open.remove(closed);
+          pods.remove(closed);
+        },
       },
       { peer: peer.address, kind, firstRequestMaxMs: this.#options.firstRequestMaxMs ?? FIRST_REQUEST_MAX_MS },
     );
     this.#open.add(podCall, identity);
+    pods.add(podCall);
     return podCall;
   }
 
@@ -272,6 +298,12 @@ export class AdsServer implements Part {
   #refusalFor(peer: AdsPeer): CallRefusal | undefined {
     return this.#isStopping ? SHUTTING_DOWN : this.#open.refuseAny(peer);
   }
+}
+
+function refuse(call: StreamingCall, { code, details }: CallRefusal): StreamingReceiver {
+  call.end(code, details);
+  call.reset();
+  return REFUSED;
 }
 
 function createTurn(): Turn {

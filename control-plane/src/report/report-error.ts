@@ -1,11 +1,11 @@
-// Why a question about the rollout is refused, and the code for clients.
+// Why a question about the rollout or the counts is refused, and the code for clients.
 import { ServiceError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 import type { GrpcStatusName } from "@weir/http2/grpc/status";
 
 import type { ReportErrorCode } from "../errors.ts";
 
-/** The rollout cannot be reported. */
+/** The rollout, or what pods count, cannot be reported. */
 export class ReportError extends ServiceError<ReportErrorCode> {
   override readonly name = "ReportError";
 }
@@ -22,6 +22,6 @@ const CODES = {
  */
 export function refusalOf(error: unknown, log: Log): { readonly code: GrpcStatusName; readonly message: string } {
   if (error instanceof ReportError) return { code: CODES[error.code], message: error.message };
-  log.error("Cannot report the rollout", { error });
+  log.error("Cannot answer a client", { error });
   return { code: "INTERNAL", message: "internal error" };
 }

@@ -21,6 +21,7 @@ import { eventually } from "../processes/eventually.ts";
 import type { CertificateFiles } from "../servers/certificate-files.ts";
 import type { createHeadReader, ResponseListener } from "./head-reader.ts";
 import { createMessageReader } from "./message-reader.ts";
+import { ObserveStream } from "./observe-stream.ts";
 import { configsIn, PodEnd, requestOf, type RequestText } from "./pod-end.ts";
 
 const AGGREGATED = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources.path;
@@ -161,6 +162,11 @@ export class ScriptedPod extends PodEnd {
   /** Resolves with the end of its first stream. */
   ended(): Promise<StreamEnd> {
     return this.#ended.promise;
+  }
+
+  /** Opens a stream of observations on its connection. */
+  observe(): ObserveStream {
+    return new ObserveStream(this.#session);
   }
 
   /** Stops reading from the connection, as a pod that hangs. */

@@ -6,7 +6,7 @@ import { timerDelayMs } from "@weir/common/timers/timer-delay";
 import { HEARTBEAT_FEATURE, HEARTBEAT_TYPE_URL } from "@weir/proto/grpc/heartbeat";
 
 import { PodRevisions } from "../../pods/pod-revisions.ts";
-import type { PodRegistry, PodReport } from "../../pods/pod-registry.ts";
+import type { PodRegistry, PodReport, PodState } from "../../pods/pod-registry.ts";
 import type { Publisher } from "../../snapshot/publisher.ts";
 import { encodeHead, encodeTail } from "../../snapshot/response-bytes.ts";
 import type { Snapshot } from "../../snapshot/snapshot.ts";
@@ -117,6 +117,11 @@ export class PodStream {
   /** The name of the pod for the log; undefined before its first request. */
   podName(): string | undefined {
     return this.#pod === undefined ? undefined : podName(this.#pod.identity, this.#deps.channel.peer);
+  }
+
+  /** The state of the pod; undefined before its first request. */
+  pod(): PodState | undefined {
+    return this.#pod?.report.state;
   }
 
   /** Another snapshot may be active for the pod. */

@@ -51,7 +51,7 @@ it("rolloutMethods() log a fault and tell the client nothing of it when the roll
   };
   const log = { ...silentLog(), error: (message: string, fields: unknown) => lines.push([message, fields]) };
   expect(call("GetRollout", feed, log as Log).ends).toEqual([[13, "internal error"]]);
-  expect(lines).toEqual([["Cannot report the rollout", { error: fault }]]);
+  expect(lines).toEqual([["Cannot answer a client", { error: fault }]]);
 });
 
 it("rolloutMethods() make one state for a watcher that does not read, and the next when it has read that", async () => {

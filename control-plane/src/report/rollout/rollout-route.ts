@@ -2,12 +2,12 @@
 // so that a start does not wait for the packages of Connect.
 import type { AdminRoute } from "@weir/common/admin/admin-server";
 
+import type { ConnectHandler } from "../connect-handler.ts";
 import type { RolloutApiDeps } from "./rollout-grpc.ts";
-import type { RolloutHandler } from "./rollout-connect.ts";
 
 /** The route. */
 export function rolloutRoute(deps: RolloutApiDeps): AdminRoute {
-  let handler: Promise<RolloutHandler> | undefined;
+  let handler: Promise<ConnectHandler> | undefined;
   return {
     path: "/weir.rollout.v1.RolloutService/",
     help: "the rollout API: GetRollout and WatchRollout by Connect (POST with JSON) and gRPC-web",

@@ -1,0 +1,269 @@
+// Tests of the API of the console: what scripted pods report over the connections of their discovery streams.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { silentLog } from "@weir/common/log/log";
+import type { ObserveStream } from "@weir/harness/ads/observe-stream";
+import { ACK, ScriptedPod } from "@weir/harness/ads/scripted-pod";
+import { eventually } from "@weir/harness/processes/eventually";
+import { reservePort } from "@weir/harness/processes/reserve-ports";
+import {
+  ConsoleService,
+  type FleetCounts,
+  type WatchCountsResponse,
+} from "@weir/proto/generated/weir/console/v1/console_pb";
+import { CountSeries } from "@weir/proto/observe/count-series";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+import { manifest } from "./translate/manifests.suite.ts";
+import { ControlPlane } from "./control-plane.ts";
+import { parseSettings } from "./settings.ts";
+
+const USER = { domain: "alpha", path: "alpha.user" };
+
+const UNAVAILABLE = 14;
+const RESOURCE_EXHAUSTED = 8;
+const INVALID_ARGUMENT = 3;
+
+/** A client that watches, and what it has received. */
+class Watch {
+  readonly responses: WatchCountsResponse[] = [];
+  readonly #closed = new AbortController();
+
+  constructor(url: string, request: { readonly fleet?: string; readonly keysOf?: readonly (typeof USER)[] }) {
+    void this.#follow(url, request);
+  }
+
+  close(): void {
+    this.#closed.abort();
+  }
+
+  /** The last counts of a fleet. */
+  fleet(name: string): FleetCounts | undefined {
+    return this.responses.at(-1)?.fleets.find(({ fleet }) => fleet === name);
+  }
+
+  /** All that was counted, as a client adds it up. */
+  counts(name: string): CountSeries {
+    let series = new CountSeries();
+    for (const { replaces, fleets } of this.responses) {
+      if (replaces) series = new CountSeries();
+      const counts = fleets.find(({ fleet }) => fleet === name)?.counts;
+      if (counts !== undefined) series.add(counts, nowSeconds());
+    }
+    return series;
+  }
+
+  async #follow(url: string, { fleet = "", keysOf = [] }: ConstructorParameters<typeof Watch>[1]): Promise<void> {
+    const client = createClient(ConsoleService, createConnectTransport({ baseUrl: url, httpVersion: "1.1" }));
+    try {
+      const request = { fleet, keysOf: [...keysOf] };
+      for await (const response of client.watchCounts(request, { signal: this.#closed.signal }))
+        this.responses.push(response);
+    } catch (error) {
+      if (!this.#closed.signal.aborted) throw error;
+    }
+  }
+}
+
+describe("API of the console", () => {
+  let folder: string;
+  let controlPlane: ControlPlane;
+  let port: number;
+  const closing: { close(): void }[] = [];
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), "weir-console-api-"));
+    writeFileSync(join(folder, "a.yaml"), manifest({ name: "a", domain: "alpha" }));
+    port = await reservePort();
+    const listeners = { ADS_HOST: "127.0.0.1", ADS_PORT: "0", HTTP_HOST: "127.0.0.1", HTTP_PORT: "0" };
+    const settings = parseSettings({
+      ...{ SOURCE_DIRECTORY: folder, ADS_PLAINTEXT: "true", ...listeners },
+      CONSOLE_PORT: String(port),
+    });
+    controlPlane = new ControlPlane({ log: silentLog(), clock: Date.now, tracer: undefined }, settings);
+    await controlPlane.lifecycle.start();
+  });
+
+  afterEach(async () => {
+    for (const each of closing.splice(0)) each.close();
+    await controlPlane.lifecycle.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  function watch(request: ConstructorParameters<typeof Watch>[1] = {}): Watch {
+    const watching = new Watch(`http://127.0.0.1:${port}`, request);
+    closing.push(watching);
+    return watching;
+  }
+
+  /** A pod that has ACKed its rules. */
+  async function connectPod(nodeId = "web/pod-1"): Promise<ScriptedPod> {
+    const pod = new ScriptedPod(controlPlane.ads.address()?.port ?? 0, { nodeId, answer: ACK });
+    closing.push(pod);
+    await pod.response(1);
+    return pod;
+  }
+
+  function observe(pod: ScriptedPod, nodeId = "web/pod-1"): ObserveStream {
+    const stream = pod.observe();
+    stream.send({ case: "hello", value: { nodeId, topKeys: 32 } });
+    return stream;
+  }
+
+  it("asks pods for what they count while a client watches, and for nothing else", async () => {
+    const stream = observe(await connectPod());
+    await eventually("the first answer", () => expect(stream.wanted).toHaveLength(1));
+    expect(stream.wanted[0]).toMatchObject({ totals: false, keysOf: [] });
+    const watching = watch({ keysOf: [USER] });
+    await eventually("what is wanted", () => expect(stream.wanted).toHaveLength(2));
+    expect(stream.wanted[1]).toMatchObject({ totals: true, keysOf: [USER] });
+    watching.close();
+    await eventually("the end", () => expect(stream.wanted).toHaveLength(3));
+    expect(stream.wanted[2]).toMatchObject({ totals: false, keysOf: [] });
+  });
+
+  it("adds up what the pods of a fleet report, with their last ten minutes", async () => {
+    const streams = [
+      observe(await connectPod()),
+      observe(await connectPod("web/pod-2"), "web/pod-2"),
+      observe(await connectPod("other/pod-3"), "other/pod-3"),
+    ];
+    await connectPod("web/pod-4"); // Without observations, as one of envoyproxy/ratelimit.
+    const watching = watch();
+    for (const stream of streams) {
+      await eventually("what is wanted", () => expect(stream.wanted.at(-1)?.totals).toBe(true));
+      stream.send({ case: "observation", value: past(3) });
+      stream.send({ case: "observation", value: second({ hits: 5, overLimit: 2 }) });
+    }
+    await eventually("the counts", () => {
+      const web = watching.counts("web");
+      const [rule] = web.rules();
+      expect([web.sum("decisions"), rule?.rule.path, rule?.sum("hits"), rule?.sum("overLimit")]).toEqual([
+        ...[16, "alpha.user", 16, 4],
+      ]);
+    });
+    expect(watching.fleet("web")).toMatchObject({ pods: 3, observedPods: 2 });
+    expect(watching.counts("other").sum("decisions")).toBe(8);
+    expect(watching.responses.map(({ replaces }) => replaces)).toEqual(
+      watching.responses.map((_, index) => index === 0),
+    );
+  });
+
+  it("gives a client that comes later everything, and one fleet to a client that names it", async () => {
+    const stream = observe(await connectPod());
+    const first = watch();
+    await eventually("what is wanted", () => expect(stream.wanted.at(-1)?.totals).toBe(true));
+    stream.send({ case: "observation", value: second({ hits: 5, overLimit: 2 }) });
+    await eventually("the counts", () => expect(first.counts("web").sum("decisions")).toBe(5));
+    const [all, one] = [watch(), watch({ fleet: "elsewhere" })];
+    await eventually("both", () => expect([all.responses.length > 0, one.responses.length > 0]).toEqual([true, true]));
+    expect(all.counts("web").sum("decisions")).toBe(5);
+    expect(one.responses[0]?.fleets).toEqual([]);
+  });
+
+  it("drops rules that the pod was not sent", async () => {
+    const watching = watch();
+    await eventually("the first answer", () => expect(watching.responses.length).toBeGreaterThan(0));
+    const stream = observe(await connectPod());
+    await eventually("what is wanted", () => expect(stream.wanted.at(-1)?.totals).toBe(true));
+    const foreign = ["alpha.other", "beta.user"].map((path) => ({
+      rule: { domain: path.split(".")[0]!, path },
+      hits: [9],
+    }));
+    const value = second({ hits: 1, overLimit: 1 });
+    stream.send({ case: "observation", value: { ...value, rules: [...foreign, ...value.rules] } });
+    await eventually("the counts", () =>
+      expect(
+        watching
+          .counts("web")
+          .rules()
+          .map(({ rule }) => rule.path),
+      ).toEqual(["alpha.user"]),
+    );
+  });
+
+  it("merges the keys of the rules that a client watches", async () => {
+    const streams = [observe(await connectPod()), observe(await connectPod("web/pod-2"), "web/pod-2")];
+    const [watching, other] = [watch({ keysOf: [USER] }), watch()];
+    for (const stream of streams) {
+      await eventually("what is wanted", () =>
+        expect(stream.wanted.at(-1)?.keysOf).toEqual([expect.objectContaining(USER)]),
+      );
+      const keys = { rule: USER, byRejections: [keyOf("ada", 4n), keyOf("bob", 1n)], rejections: 5n };
+      stream.send({ case: "observation", value: { ...second({ hits: 5, overLimit: 5 }), keys: [keys] } });
+    }
+    await eventually("the keys", () => {
+      const [rule] = watching.fleet("web")?.keys ?? [];
+      expect(rule?.keys?.byRejections.map(({ values: [value], count }) => [value?.shown.value, count])).toEqual([
+        ["ada", 8n],
+        ["bob", 2n],
+      ]);
+    });
+    expect(other.fleet("web")?.keys).toEqual([]);
+  });
+
+  it.each([
+    {
+      what: "of a node without a discovery stream",
+      nodeId: "web/pod-9",
+      code: UNAVAILABLE,
+      text: "no discovery stream",
+    },
+    { what: "without a hello", nodeId: undefined, code: INVALID_ARGUMENT, text: "must be a hello" },
+  ])("ends a stream $what", async ({ nodeId, code, text }) => {
+    const stream = (await connectPod()).observe();
+    stream.send(nodeId === undefined ? undefined : { case: "hello", value: { nodeId } });
+    const end = await stream.ended;
+    expect([end.code, end.details]).toEqual([code, expect.stringContaining(text)]);
+  });
+
+  it("ends a stream with a message of more than 256 KiB", async () => {
+    const stream = observe(await connectPod());
+    watch();
+    await eventually("what is wanted", () => expect(stream.wanted.at(-1)?.totals).toBe(true));
+    const rules = Array.from({ length: 3000 }, (_, index) => ({
+      rule: { domain: "a", path: `a.${index}`.padEnd(100) },
+    }));
+    stream.send({ case: "observation", value: { ...second({ hits: 0, overLimit: 0 }), rules } });
+    expect((await stream.ended).code).toBe(RESOURCE_EXHAUSTED);
+  });
+
+  it("is not on the HTTP port", async () => {
+    const path = "/weir.console.v1.ConsoleService/WatchCounts";
+    const url = `http://127.0.0.1:${controlPlane.http.address()?.port}${path}`;
+    expect((await fetch(url, { method: "POST" })).status).toBe(404);
+    expect((await fetch(`http://127.0.0.1:${port}${path}`, { method: "POST" })).status).not.toBe(404);
+  });
+});
+
+function nowSeconds(): number {
+  return Math.floor(Date.now() / 1000);
+}
+
+/** The last ten minutes of a pod, in which it has made so many decisions a minute ago. */
+function past(decisions: number) {
+  const startSeconds = BigInt(Math.floor(nowSeconds() / 10) * 10 - 60);
+  const counts = { decisions: [decisions] };
+  return { startSeconds, stepSeconds: 10, steps: 7, totals: counts, rules: [{ rule: USER, hits: [decisions] }] };
+}
+
+/** The last second of a pod. */
+function second({ hits, overLimit }: { readonly hits: number; readonly overLimit: number }) {
+  const totals = { decisions: [hits], rejections: [overLimit] };
+  const startSeconds = BigInt(nowSeconds() - 1);
+  return {
+    startSeconds,
+    stepSeconds: 1,
+    steps: 1,
+    totals,
+    rules: [{ rule: USER, hits: [hits], overLimit: [overLimit] }],
+  };
+}
+
+function keyOf(user: string, count: bigint) {
+  return { values: [{ key: "user", shown: { case: "text" as const, value: user } }], count };
+}

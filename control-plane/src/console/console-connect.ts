@@ -1,0 +1,29 @@
+// The API of the console over HTTP/1.1. Import it lazily: its packages take time to load.
+import type { Log } from "@weir/common/log/log";
+import { ConsoleService } from "@weir/proto/generated/weir/console/v1/console_pb";
+
+import { type ConnectHandler, connectErrorOf, createConnectHandler } from "../report/connect-handler.ts";
+import type { ConsoleFeed } from "./console-feed.ts";
+
+/** Most rules whose keys one watcher may want. */
+const KEYED_RULES_MAX = 32;
+
+export interface ConsoleApiDeps {
+  readonly feed: ConsoleFeed;
+  readonly log: Log;
+}
+
+/** Makes the handler. */
+export function createConsoleHandler({ feed, log }: ConsoleApiDeps): ConnectHandler {
+  return createConnectHandler(log, (router) => {
+    router.service(ConsoleService, {
+      async *watchCounts({ fleet, keysOf }, { signal }) {
+        try {
+          yield* feed.watch({ fleet, keysOf: keysOf.slice(0, KEYED_RULES_MAX) }, signal);
+        } catch (error) {
+          throw connectErrorOf(error, log);
+        }
+      },
+    });
+  });
+}

@@ -1,0 +1,135 @@
+// One stream of observations of a pod: its first message names the pod, whose discovery stream is on the
+// same connection.
+import { create } from "@bufbuild/protobuf";
+import { decodeMessage, encodeMessage } from "@weir/http2/grpc/library-messages";
+import { malformedRequestText } from "@weir/http2/grpc/malformed-message";
+import { MessageQueue } from "@weir/http2/grpc/message-queue";
+import type { StreamingCall, StreamingReceiver } from "@weir/http2/grpc/method";
+import { GrpcStatus } from "@weir/http2/grpc/status";
+import {
+  type Hello,
+  type ObserveRequest,
+  ObserveRequestSchema,
+  ObserveResponseSchema,
+} from "@weir/proto/generated/weir/observe/v1/observe_pb";
+
+import type { PodState } from "../pods/pod-registry.ts";
+import { hasRule } from "./known-rules.ts";
+import type { ObserveHub, PodObserver } from "./observe-hub.ts";
+
+/** Largest message, in bytes. */
+const MESSAGE_MAX_BYTES = 256 * 1024;
+
+/** Most messages in a second that are read: the past may come in several. */
+const MESSAGES_MAX = 32;
+
+export interface ObserveCallDeps {
+  readonly hub: Pick<ObserveHub, "add">;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  /** The state of the pod with a discovery stream on this connection; undefined: there is none. */
+  readonly findPod: (nodeId: string) => (() => PodState) | undefined;
+  /** How long the first message may take, in milliseconds. */
+  readonly firstMessageMaxMs: number;
+  /** The stream is closed. */
+  readonly closed: (call: ObserveCall) => void;
+}
+
+/** The stream. */
+export class ObserveCall implements StreamingReceiver {
+  readonly #deps: ObserveCallDeps;
+  readonly #messages: MessageQueue;
+  readonly #timer: NodeJS.Timeout;
+  #observer: PodObserver | undefined;
+  #second = 0;
+  #messagesInSecond = 0;
+  #isEnded = false;
+
+  constructor(call: StreamingCall, deps: ObserveCallDeps) {
+    this.#deps = deps;
+    this.#messages = new MessageQueue(() => call);
+    this.#timer = setTimeout(
+      () => this.end(GrpcStatus.DEADLINE_EXCEEDED, `no message came within ${deps.firstMessageMaxMs} ms`),
+      deps.firstMessageMaxMs,
+    );
+  }
+
+  message(bytes: Buffer, start: number, end: number): void {
+    if (this.#isEnded) return;
+    if (end - start > MESSAGE_MAX_BYTES) {
+      const text = `the message has ${end - start} bytes, at most ${MESSAGE_MAX_BYTES} are allowed`;
+      this.end(GrpcStatus.RESOURCE_EXHAUSTED, text);
+      return;
+    }
+    // What was sent before the pod knew that nothing is wanted any more.
+    if (this.#observer !== undefined && (!this.#observer.isWatched() || this.#isTooOften())) return;
+    try {
+      this.#receive(decodeMessage(ObserveRequestSchema, bytes, start, end));
+    } catch (error) {
+      this.end(GrpcStatus.INTERNAL, malformedRequestText(error));
+    }
+  }
+
+  halfClosed(): void {
+    this.end(GrpcStatus.OK, "");
+  }
+
+  sent(): void {
+    this.#messages.sent();
+  }
+
+  cancelled(): void {
+    this.#leave();
+  }
+
+  closed(): void {
+    this.#leave();
+    this.#messages.closed();
+    this.#deps.closed(this);
+  }
+
+  /** Ends the stream. */
+  end(code: number, details: string): void {
+    this.#leave();
+    this.#messages.end(code, details);
+  }
+
+  #receive({ content }: ObserveRequest): void {
+    if (this.#observer === undefined) {
+      if (content.case === "hello") this.#meet(content.value);
+      else this.end(GrpcStatus.INVALID_ARGUMENT, "the first message must be a hello");
+    } else if (content.case === "observation") this.#observer.observed(content.value);
+    else this.end(GrpcStatus.INVALID_ARGUMENT, "only the first message may be other than an observation");
+  }
+
+  #meet({ nodeId, topKeys }: Hello): void {
+    clearTimeout(this.#timer);
+    const state = this.#deps.findPod(nodeId);
+    if (state === undefined) {
+      this.end(GrpcStatus.UNAVAILABLE, "this connection has no discovery stream of that node, open one first");
+      return;
+    }
+    this.#observer = this.#deps.hub.add({
+      fleet: state().fleet,
+      topKeys,
+      hasRule: (rule) => hasRule(state().acked, rule),
+      want: ({ totals, keysOf, hashKey }) => {
+        const response = create(ObserveResponseSchema, { totals, keysOf: [...keysOf], ...(hashKey && { hashKey }) });
+        this.#messages.send([encodeMessage(ObserveResponseSchema, response)]);
+      },
+    });
+  }
+
+  #isTooOften(): boolean {
+    const second = Math.floor(this.#deps.clock() / 1000);
+    this.#messagesInSecond = second === this.#second ? this.#messagesInSecond + 1 : 1;
+    this.#second = second;
+    return this.#messagesInSecond > MESSAGES_MAX;
+  }
+
+  #leave(): void {
+    this.#isEnded = true;
+    clearTimeout(this.#timer);
+    this.#observer?.left();
+  }
+}

@@ -1,0 +1,83 @@
+// Merges the keys of a rule that several pods, or replicas, have counted. Each has those with most counts: a
+// key that one lacks may have as many counts there as its last key. Pure.
+import { create } from "@bufbuild/protobuf";
+
+import { type FleetKeys, FleetKeysSchema } from "../generated/weir/console/v1/console_pb.ts";
+import { type RuleKeys, RuleKeysSchema, type TopKey, TopKeySchema } from "../generated/weir/observe/v1/observe_pb.ts";
+import { ruleId } from "./count-series.ts";
+
+/** Most keys of a rule by each order. */
+export const KEYS_MAX = 32;
+
+/** What a pod reports that has at most this many keys of a rule by each order. */
+export function keysOfPod(keys: RuleKeys, topKeys: number): FleetKeys {
+  const lastOf = (list: readonly TopKey[]): bigint =>
+    list.length < topKeys
+      ? 0n
+      : list.reduce((least, { count }) => (count < least ? count : least), list[0]?.count ?? 0n);
+  return create(FleetKeysSchema, {
+    keys,
+    othersRejectionsMax: lastOf(keys.byRejections),
+    othersHitsMax: lastOf(keys.byHits),
+  });
+}
+
+/** The keys of each rule together, those with most counts. */
+export function mergeKeys(counted: readonly FleetKeys[]): readonly FleetKeys[] {
+  const groups = Map.groupBy(counted, ({ keys }) => (keys?.rule === undefined ? "" : ruleId(keys.rule)));
+  groups.delete("");
+  return Array.from(groups.values(), (group) => {
+    const all = group.flatMap(({ keys }) => keys ?? []);
+    const sinces = all.map(({ sinceSeconds }) => sinceSeconds);
+    const sum = (of: (keys: RuleKeys) => bigint): bigint => all.reduce((total, keys) => total + of(keys), 0n);
+    const rejections = mergeLists(
+      group.map((each) => ({ list: each.keys?.byRejections ?? [], othersMax: each.othersRejectionsMax })),
+    );
+    const hits = mergeLists(group.map((each) => ({ list: each.keys?.byHits ?? [], othersMax: each.othersHitsMax })));
+    const keys = create(RuleKeysSchema, {
+      sinceSeconds: sinces.reduce((first, since) => (since < first ? since : first)),
+      byRejections: [...rejections.list],
+      byHits: [...hits.list],
+      rejections: sum((each) => each.rejections),
+      hits: sum((each) => each.hits),
+      ...(all[0]?.rule && { rule: all[0].rule }),
+    });
+    return create(FleetKeysSchema, { keys, othersRejectionsMax: rejections.othersMax, othersHitsMax: hits.othersMax });
+  });
+}
+
+interface KeyList {
+  readonly list: readonly TopKey[];
+  /** The most that a key can have that is not in the list. */
+  readonly othersMax: bigint;
+}
+
+function mergeLists(lists: readonly KeyList[]): KeyList {
+  const sources = lists.map(({ list, othersMax }, source) => ({
+    byId: new Map(list.map((key, index) => [keyId(key, `${source}/${index}`), key])),
+    othersMax,
+  }));
+  const known = new Map(sources.flatMap(({ byId }) => [...byId]));
+  const merged = Array.from(known, ([id, { values }]) => {
+    let [count, error] = [0n, 0n];
+    for (const { byId, othersMax } of sources) {
+      const key = byId.get(id);
+      count += key?.count ?? othersMax;
+      error += key?.error ?? othersMax;
+    }
+    return create(TopKeySchema, { values, count, error });
+  }).toSorted((one, other) => (one.count < other.count ? 1 : one.count > other.count ? -1 : 0));
+  const others = sources.reduce((sum, { othersMax }) => sum + othersMax, 0n);
+  const cut = merged[KEYS_MAX]?.count ?? 0n;
+  return { list: merged.slice(0, KEYS_MAX), othersMax: others > cut ? others : cut };
+}
+
+/** Equal for equal keys. A key with a value that is not shown is like no other: its place identifies it. */
+function keyId({ values }: TopKey, place: string): string {
+  return JSON.stringify(
+    values.map(({ key, shown, isCut }) => {
+      if (shown.case === undefined) return [key, "place", place];
+      return [key, shown.case, shown.case === "hash" ? [...shown.value] : shown.value, isCut];
+    }),
+  );
+}
