@@ -168,6 +168,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "status",
       "shadow",
       "rollout",
+      "top",
       "client",
       "weir.ts",
     ],

@@ -66,7 +66,7 @@ function loadedBy(program: string, args: readonly string[]): { code: number | nu
 const HELPS: readonly { readonly program: string; readonly args: readonly string[] }[] = [
   { program: "main.ts", args: ["--help"] },
   { program: "main.ts", args: ["help", "rollout"] },
-  ...["status", "check", "explain", "simulate", "convert", "rollout"].map((command) => ({
+  ...["status", "check", "explain", "simulate", "convert", "rollout", "top"].map((command) => ({
     program: "main.ts",
     args: [command, "--help"],
   })),

@@ -34,7 +34,7 @@ describe("weir", () => {
     expect(run("main", ["help"])).toMatchObject({ code: 0, stdout });
   });
 
-  it.each(["status", "check", "explain", "simulate", "convert", "rollout"])(
+  it.each(["status", "check", "explain", "simulate", "convert", "rollout", "top"])(
     "prints the help of %s, asked in either way",
     (command) => {
       const { code, stdout } = run("main", ["help", command]);
@@ -73,12 +73,12 @@ describe("weir", () => {
     {
       args: ["chek"],
       stderr:
-        'weir: unknown command "chek", known are: status, rollout, shadow, explain, simulate, check, convert; see weir --help\n',
+        'weir: unknown command "chek", known are: status, rollout, top, shadow, explain, simulate, check, convert; see weir --help\n',
     },
     {
       args: [],
       stderr:
-        "weir: no command given, known are: status, rollout, shadow, explain, simulate, check, convert; see weir --help\n",
+        "weir: no command given, known are: status, rollout, top, shadow, explain, simulate, check, convert; see weir --help\n",
     },
     {
       args: ["check", "-x"],

@@ -36,6 +36,12 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map(
       help: async () => (await import("./rollout/arguments.ts")).ROLLOUT_HELP,
       load: async () => (await import("./rollout/rollout-command.ts")).runRollout,
     },
+    top: {
+      usage: "top [rules|keys] [--server URL]… [--fleet NAME] [--once] [-o table|json] [PATH…]",
+      summary: "Shows what pods count now: the rules that reject most, and their keys with most rejections.",
+      help: async () => (await import("./top/arguments.ts")).TOP_HELP,
+      load: async () => (await import("./top/top-command.ts")).runTop,
+    },
     shadow: {
       usage: "shadow on|off {NAME…|--all} [-n NAMESPACE] [-A] [--protected]",
       summary: "Switches limits off now, and on again: rules in shadow mode count and limit nothing.",

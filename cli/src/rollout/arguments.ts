@@ -103,7 +103,7 @@ export function parseRolloutArguments(
   if (!/^\d{1,6}$/.test(timeout)) return `the timeout must be a whole number of seconds, is ${JSON.stringify(timeout)}`;
   const format = flags.last("output") ?? "table";
   if (format !== "table" && format !== "json") return `the output must be table or json, is ${JSON.stringify(format)}`;
-  const from = readServers(flags, usesCluster);
+  const from = readServers(flags, usesCluster, DEFAULT_SERVER);
   if (typeof from === "string") return from;
   const filter = resourceFilter(flags, from.replicas === undefined ? "default" : "");
   if (typeof filter === "string") return filter;
@@ -120,9 +120,10 @@ export function parseRolloutArguments(
 }
 
 /** The servers, or the cluster with the replicas. */
-function readServers(
+export function readServers(
   flags: ReadFlags,
   usesCluster: boolean,
+  defaultServer: string,
 ): Pick<RolloutArguments, "servers" | "replicas" | "access"> | string {
   const replicas = readReplicasChoice(flags);
   if (typeof replicas === "string") return replicas;
@@ -134,11 +135,12 @@ function readServers(
     return { servers: [], replicas: replicas.choice, access: { headers: [] } };
   }
   const servers: string[] = [];
-  for (const text of named.length === 0 ? [DEFAULT_SERVER] : named) {
+  for (const text of named.length === 0 ? [defaultServer] : named) {
     const server = serverUrl(text);
     // The part before an @ may be a password, and the part after a ? or # a token.
     const shown = text.replace(/^(\w+:\/\/)?.*@/s, "$1…@").replace(/([?#]).*/s, "$1…");
-    if (server === undefined) return `a server must be like http://name:8090, is ${JSON.stringify(shown)}`;
+    if (server === undefined)
+      return `a server must be like ${defaultServer.replace("127.0.0.1", "name")}, is ${JSON.stringify(shown)}`;
     servers.push(server);
   }
   const access = readAccess(flags, servers);

@@ -27,13 +27,26 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
 /** Longest chain of causes that is followed. */
 const CAUSES_MAX = 8;
 
+/** The API that was asked, and the port that has it. */
+interface AskedApi {
+  readonly api: string;
+  readonly port: string;
+}
+
+const ROLLOUT: AskedApi = { api: "a rollout API", port: "the HTTP port" };
+
 /** Why a request failed, in one line that begins with the server. */
-export function explainFailure(label: string, error: unknown, answerTimeoutMs: number): string {
+export function explainFailure(
+  label: string,
+  error: unknown,
+  answerTimeoutMs: number,
+  { api, port }: AskedApi = ROLLOUT,
+): string {
   const failure = ConnectError.from(error);
   switch (failure.code) {
     case Code.Unimplemented:
     case Code.Unknown:
-      return `${label} answers, but not as a rollout API: is it the HTTP port of a control plane? (${failure.rawMessage})`;
+      return `${label} answers, but not as ${api}: is it ${port} of a control plane? (${failure.rawMessage})`;
     case Code.Unauthenticated:
       return `${label} requires authentication: give --token-file, --cert-file or --header (${failure.rawMessage})`;
     case Code.PermissionDenied:

@@ -7,8 +7,9 @@ import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 
-import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
+import type { DescService } from "@bufbuild/protobuf";
 import { Backoff } from "@weir/common/backoff/backoff";
 import type { Env } from "@weir/common/settings/read-env";
 import { type Rollout, RolloutService } from "@weir/proto/generated/weir/rollout/v1/rollout_pb";
@@ -57,8 +58,9 @@ export interface Question {
 /** The answer of one replica, or why there is none. */
 export type Answer = { readonly rollout: Rollout } | { readonly error: string };
 
-interface Connection {
-  readonly client: ReturnType<typeof createClient<typeof RolloutService>>;
+/** A client of a service of a replica. */
+interface Connection<Service extends DescService> {
+  readonly client: Client<Service>;
   readonly headers: Headers;
   readonly close: () => void;
 }
@@ -110,7 +112,7 @@ async function askTarget(
   { random }: { readonly random: () => number },
 ): Promise<Answer> {
   const { filter, access, signal, answerTimeoutMs } = question;
-  const connection = connect(target, access);
+  const connection = connect(target, access, RolloutService);
   if (typeof connection === "string") return { error: connection };
   const { client, headers, close } = connection;
   try {
@@ -156,7 +158,7 @@ export async function watchReplica(
 
 async function watchTarget(target: Target, question: Question, report: (rollout: Rollout) => void): Promise<string> {
   const { filter, access, answerTimeoutMs } = question;
-  const connection = connect(target, access);
+  const connection = connect(target, access, RolloutService);
   if (typeof connection === "string") return connection;
   const { client, headers, close } = connection;
   const silence = new AbortController();
@@ -215,7 +217,7 @@ function headersOf({ named }: Target, credentials: Credentials): Headers {
 }
 
 /** The server and its proxy, for messages. */
-function nameOf({ label, proxy }: Target): string {
+export function nameOf({ label, proxy }: Target): string {
   return proxy === undefined ? label : `${label} through the proxy ${proxyName(proxy)}`;
 }
 
@@ -247,7 +249,11 @@ class OpeningAgent extends HttpAgent {
 }
 
 /** A client with its own connection, which `close` ends; a text is the problem with a file. */
-function connect(target: Target, access: ServerAccess): Connection | string {
+export function connect<Service extends DescService>(
+  target: Target,
+  access: ServerAccess,
+  service: Service,
+): Connection<Service> | string {
   const { url, named, proxy, open } = target;
   const credentials = readCredentials(access, url);
   if (typeof credentials === "string") return credentials;
@@ -273,6 +279,6 @@ function connect(target: Target, access: ServerAccess): Connection | string {
     nodeOptions: { agent },
     readMaxBytes: ANSWER_MAX_BYTES,
   });
-  const client = createClient(RolloutService, transport);
+  const client = createClient(service, transport);
   return { client, headers: headersOf(target, credentials), close: () => agent.destroy() };
 }

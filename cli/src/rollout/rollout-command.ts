@@ -36,7 +36,8 @@ export interface RolloutEnvironment {
   readonly findReplicas?: FindDeps["findReplicas"];
 }
 
-const PROCESS: RolloutEnvironment = {
+/** The environment of a process. */
+export const PROCESS: RolloutEnvironment = {
   screen: () => screenOf(process.stdout),
   nowMs: Date.now,
   random: Math.random,
@@ -108,7 +109,10 @@ async function runInCluster(
 }
 
 /** The arguments with the token of a pipe; a text is the problem with a proxy or file. */
-function checkAccess(parsed: RolloutArguments, { env }: RolloutContext): RolloutArguments | string {
+export function checkAccess<Arguments extends Pick<RolloutArguments, "servers" | "access">>(
+  parsed: Arguments,
+  { env }: Pick<RolloutContext, "env">,
+): Arguments | string {
   const access = readPipedToken(parsed.access);
   if (typeof access === "string") return access;
   const credentials = parsed.servers.map((server) => readCredentials(access, server));

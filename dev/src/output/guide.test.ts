@@ -21,10 +21,11 @@ const PLACE = {
 describe("describeStack()", () => {
   it("lists what runs at which address", () => {
     const page = describeStack(PLACE).split("\n");
-    expect(page.slice(1, 11)).toEqual([
+    expect(page.slice(1, 12)).toEqual([
       "Running on this machine",
       "  control plane  manifests        examples/limits",
       "                 status page      http://127.0.0.1:8090/status",
+      "                 weir top         -s 127.0.0.1:8092",
       "                 ADS, mutual TLS  127.0.0.1:18000",
       "  rate limit     gRPC for Envoy   127.0.0.1:8081",
       "                 HTTP             http://127.0.0.1:8080/json",

@@ -116,6 +116,7 @@ function describeListeners({ ports, sourceDirectory }: GuidePlace): readonly (re
   return [
     ["control plane", "manifests", sourceDirectory],
     ["", "status page", `http://${STACK_HOST}:${ports.controlPlaneHttp}/status`],
+    ["", "weir top", `-s ${STACK_HOST}:${ports.controlPlaneConsole}`],
     ["", "ADS, mutual TLS", `${STACK_HOST}:${ports.ads}`],
     ["rate limit", "gRPC for Envoy", `${STACK_HOST}:${ports.rateLimitGrpc}`],
     ["", "HTTP", `http://${STACK_HOST}:${ports.rateLimitHttp}/json`],

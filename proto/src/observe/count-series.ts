@@ -78,7 +78,9 @@ export class CountSeries {
       const counts = this.#countsOf(series.rule);
       RULE_COUNTS.forEach((name, field) => counts?.addAll(field, series[name], stepOf));
     }
-    const end = Math.min(start + steps * stepSeconds, nowSeconds + AHEAD_MAX_SECONDS);
+    // The last step of ten seconds is not over; a second is reported when it is.
+    const latest = stepSeconds < STEP_SECONDS ? nowSeconds + AHEAD_MAX_SECONDS : nowSeconds - 1;
+    const end = Math.min(start + steps * stepSeconds, latest);
     this.#endSeconds = Math.max(this.#endSeconds, end);
   }
 
