@@ -7,7 +7,7 @@ import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { silentLog } from "@weir/common/log/log";
 import type { ObserveStream } from "@weir/harness/ads/observe-stream";
-import { ACK, ScriptedPod } from "@weir/harness/ads/scripted-pod";
+import { ACK, ScriptedPod, type ScriptedPodOptions } from "@weir/harness/ads/scripted-pod";
 import { eventually } from "@weir/harness/processes/eventually";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
 import {
@@ -18,6 +18,7 @@ import {
 import { CountSeries } from "@weir/proto/observe/count-series";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
+import { createTestCertificates, tlsOf } from "./ads/ads-client.suite.ts";
 import { manifest } from "./translate/manifests.suite.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { parseSettings } from "./settings.ts";
@@ -79,13 +80,6 @@ describe("API of the console", () => {
     folder = mkdtempSync(join(tmpdir(), "weir-console-api-"));
     writeFileSync(join(folder, "a.yaml"), manifest({ name: "a", domain: "alpha" }));
     port = await reservePort();
-    const listeners = { ADS_HOST: "127.0.0.1", ADS_PORT: "0", HTTP_HOST: "127.0.0.1", HTTP_PORT: "0" };
-    const settings = parseSettings({
-      ...{ SOURCE_DIRECTORY: folder, ADS_PLAINTEXT: "true", ...listeners },
-      CONSOLE_PORT: String(port),
-    });
-    controlPlane = new ControlPlane({ log: silentLog(), clock: Date.now, tracer: undefined }, settings);
-    await controlPlane.lifecycle.start();
   });
 
   afterEach(async () => {
@@ -94,6 +88,15 @@ describe("API of the console", () => {
     rmSync(folder, { recursive: true });
   });
 
+  async function start(security: Readonly<Record<string, string>> = { ADS_PLAINTEXT: "true" }): Promise<void> {
+    const listeners = { ADS_HOST: "127.0.0.1", ADS_PORT: "0", HTTP_HOST: "127.0.0.1", HTTP_PORT: "0" };
+    const settings = parseSettings({
+      ...{ SOURCE_DIRECTORY: folder, CONSOLE_PORT: String(port), ...listeners, ...security },
+    });
+    controlPlane = new ControlPlane({ log: silentLog(), clock: Date.now, tracer: undefined }, settings);
+    await controlPlane.lifecycle.start();
+  }
+
   function watch(request: ConstructorParameters<typeof Watch>[1] = {}): Watch {
     const watching = new Watch(`http://127.0.0.1:${port}`, request);
     closing.push(watching);
@@ -101,8 +104,8 @@ describe("API of the console", () => {
   }
 
   /** A pod that has ACKed its rules. */
-  async function connectPod(nodeId = "web/pod-1"): Promise<ScriptedPod> {
-    const pod = new ScriptedPod(controlPlane.ads.address()?.port ?? 0, { nodeId, answer: ACK });
+  async function connectPod(nodeId = "web/pod-1", tls?: ScriptedPodOptions["tls"]): Promise<ScriptedPod> {
+    const pod = new ScriptedPod(controlPlane.ads.address()?.port ?? 0, { nodeId, answer: ACK, tls });
     closing.push(pod);
     await pod.response(1);
     return pod;
@@ -115,9 +118,10 @@ describe("API of the console", () => {
   }
 
   it("asks pods for what they count while a client watches, and for nothing else", async () => {
+    await start();
     const stream = observe(await connectPod());
     await eventually("the first answer", () => expect(stream.wanted).toHaveLength(1));
-    expect(stream.wanted[0]).toMatchObject({ totals: false, keysOf: [] });
+    expect(stream.wanted[0]).toMatchObject({ totals: false, keysOf: [], hashKey: new Uint8Array() });
     const watching = watch({ keysOf: [USER] });
     await eventually("what is wanted", () => expect(stream.wanted).toHaveLength(2));
     expect(stream.wanted[1]).toMatchObject({ totals: true, keysOf: [USER] });
@@ -127,6 +131,7 @@ describe("API of the console", () => {
   });
 
   it("adds up what the pods of a fleet report, with their last ten minutes", async () => {
+    await start();
     const streams = [
       observe(await connectPod()),
       observe(await connectPod("web/pod-2"), "web/pod-2"),
@@ -154,6 +159,7 @@ describe("API of the console", () => {
   });
 
   it("gives a client that comes later everything, and one fleet to a client that names it", async () => {
+    await start();
     const stream = observe(await connectPod());
     const first = watch();
     await eventually("what is wanted", () => expect(stream.wanted.at(-1)?.totals).toBe(true));
@@ -166,6 +172,7 @@ describe("API of the console", () => {
   });
 
   it("drops rules that the pod was not sent", async () => {
+    await start();
     const watching = watch();
     await eventually("the first answer", () => expect(watching.responses.length).toBeGreaterThan(0));
     const stream = observe(await connectPod());
@@ -187,6 +194,7 @@ describe("API of the console", () => {
   });
 
   it("merges the keys of the rules that a client watches", async () => {
+    await start();
     const streams = [observe(await connectPod()), observe(await connectPod("web/pod-2"), "web/pod-2")];
     const [watching, other] = [watch({ keysOf: [USER] }), watch()];
     for (const stream of streams) {
@@ -215,6 +223,7 @@ describe("API of the console", () => {
     },
     { what: "without a hello", nodeId: undefined, code: INVALID_ARGUMENT, text: "must be a hello" },
   ])("ends a stream $what", async ({ nodeId, code, text }) => {
+    await start();
     const stream = (await connectPod()).observe();
     stream.send(nodeId === undefined ? undefined : { case: "hello", value: { nodeId } });
     const end = await stream.ended;
@@ -222,6 +231,7 @@ describe("API of the console", () => {
   });
 
   it("ends a stream with a message of more than 256 KiB", async () => {
+    await start();
     const stream = observe(await connectPod());
     watch();
     await eventually("what is wanted", () => expect(stream.wanted.at(-1)?.totals).toBe(true));
@@ -232,7 +242,24 @@ describe("API of the console", () => {
     expect((await stream.ended).code).toBe(RESOURCE_EXHAUSTED);
   });
 
+  it("sends pods the key of their fleet over TLS, the same after a restart", async () => {
+    const certificates = await createTestCertificates();
+    const { certPath, keyPath, caPath } = certificates.server;
+    const keys: string[] = [];
+    for (const nodeId of ["web/pod-1", "other/pod-2", "web/pod-3"]) {
+      await start({ ADS_TLS_CERT: certPath, ADS_TLS_KEY: keyPath, ADS_TLS_CLIENT_CACERT: caPath });
+      const stream = observe(await connectPod(nodeId, tlsOf(await certificates.issueClient())), nodeId);
+      await eventually("the key", () => expect(stream.wanted[0]?.hashKey).toHaveLength(32));
+      keys.push(Buffer.from(stream.wanted[0]!.hashKey).toString("hex"));
+      for (const each of closing.splice(0)) each.close();
+      await controlPlane.lifecycle.stop();
+    }
+    certificates.remove();
+    expect([keys[2] === keys[0], keys[1] === keys[0]]).toEqual([true, false]);
+  });
+
   it("is not on the HTTP port", async () => {
+    await start();
     const path = "/weir.console.v1.ConsoleService/WatchCounts";
     const url = `http://127.0.0.1:${controlPlane.http.address()?.port}${path}`;
     expect((await fetch(url, { method: "POST" })).status).toBe(404);

@@ -1,6 +1,6 @@
 // Puts the parts of the control plane together, in the order of the flow: from the source of
 // resources to the streams of the pods, and the reports about them.
-import { randomUUID, X509Certificate } from "node:crypto";
+import { createHmac, randomUUID, X509Certificate } from "node:crypto";
 import { hostname } from "node:os";
 
 import { type AdminRoute, AdminServer } from "@weir/common/admin/admin-server";
@@ -40,6 +40,9 @@ import { statusRoutes, withoutReports } from "./status/status-routes.ts";
 
 /** How often conditions that change without an event are checked for watchers, in milliseconds. */
 const CHECK_INTERVAL_MS = 1000;
+
+/** What the secret of hashes is made for: nothing else that is made from the private key is equal to it. */
+const HASH_SECRET_LABEL = "weir.observe.v1 hashes of values";
 
 /** Most concurrent answers: reports of some megabytes. */
 const ROLLOUTS_MAX = 32;
@@ -93,8 +96,9 @@ export class ControlPlane {
     this.#hub = new ObserveHub({
       clock,
       fleetsOfPods: () => this.#pods.list().map(({ fleet }) => fleet),
-      hashSecret: undefined,
+      hashSecret: () => hashSecretOf(this.#security),
     });
+    if (this.#security.kind === "mutual-tls") this.#security.files.onChange(() => this.#hub.secretChanged());
     this.#consoleFeed = new ConsoleFeed({ hub: this.#hub, clock, ...this.#self });
     this.#publisher.onChanged(() => this.#feed.changed());
     this.#pods.onChanged(() => this.#feed.changed());
@@ -290,6 +294,15 @@ function openSecurity(security: AdsSecuritySettings, log: Log): AdsSecurity {
   if (security.kind === "plaintext") return security;
   const { certPath, keyPath, caPath, ...access } = security;
   return { ...access, files: new TlsFiles({ certPath, keyPath, caPath }, { log }) };
+}
+
+/**
+ * The secret of hashes of values: made from the private key, which replicas share and no other program has. It
+ * changes with the certificate, which only makes hashes of two watches differ. In plaintext there is none.
+ */
+function hashSecretOf(security: AdsSecurity): Buffer | undefined {
+  const key = security.kind === "mutual-tls" ? security.files.current().key : undefined;
+  return key && createHmac("sha256", key).update(HASH_SECRET_LABEL).digest();
 }
 
 function addressOf(listener: AdsServer | AdminServer): string {

@@ -16,12 +16,14 @@ describe("ObserveHub", () => {
   let hub: ObserveHub;
   let wanted: Wanted[];
   let nowMs: number;
+  let secret: Buffer | undefined;
 
   beforeEach(() => {
     vi.useFakeTimers();
     nowMs = START * 1000;
+    secret = Buffer.from("a secret of the cluster");
     const fleetsOfPods = (): readonly string[] => ["web"];
-    hub = new ObserveHub({ clock: () => nowMs, fleetsOfPods, hashSecret: Buffer.from("a secret of the cluster") });
+    hub = new ObserveHub({ clock: () => nowMs, fleetsOfPods, hashSecret: () => secret });
     wanted = [];
   });
 
@@ -98,6 +100,16 @@ describe("ObserveHub", () => {
     for (const fleet of ["web", "other", "web"]) addPod(fleet);
     const [web, other, again] = wanted.map(({ hashKey }) => Buffer.from(hashKey ?? []).toString("hex"));
     expect([web?.length, again === web, other === web]).toEqual([64, true, false]);
+  });
+
+  it("sends pods another key when the secret is another one, and none without it", () => {
+    addPod();
+    for (const next of [Buffer.from("another secret"), undefined]) {
+      secret = next;
+      hub.secretChanged();
+    }
+    const keys = wanted.map(({ hashKey }) => hashKey && Buffer.from(hashKey).toString("hex"));
+    expect([new Set(keys).size, keys.at(-1)]).toEqual([3, undefined]);
   });
 
   it("asks for the keys of at most 32 rules", () => {

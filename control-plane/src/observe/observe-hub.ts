@@ -67,8 +67,8 @@ export interface ObserveHubDeps {
   readonly clock: () => number;
   /** Fleets of the connected pods, one for each pod. */
   readonly fleetsOfPods: () => readonly string[];
-  /** From which the keys of fleets are made; undefined: pods send no hashes. */
-  readonly hashSecret: Buffer | undefined;
+  /** From which the keys of fleets are made, the same on every replica; undefined: pods send no hashes. */
+  readonly hashSecret: () => Buffer | undefined;
 }
 
 interface Watcher {
@@ -118,6 +118,11 @@ export class ObserveHub implements Part {
       observed: (observation) => this.#take(observed, observation),
       left: () => this.#pods.delete(observed),
     };
+  }
+
+  /** The secret of hashes is another one: pods are sent the new keys. */
+  secretChanged(): void {
+    this.#askPods("");
   }
 
   /** Calls the listener every half second from now on; returns the function that ends this. */
@@ -200,11 +205,11 @@ export class ObserveHub implements Part {
   #wantedOf(fleet: string): Wanted {
     const filters = Array.from(this.#watchers, ({ filter }) => filter).filter((filter) => covers(filter)(fleet));
     const rules = new Map(filters.flatMap(({ keysOf }) => keysOf.map((rule) => [ruleId(rule), rule] as const)));
-    const { hashSecret } = this.#deps;
+    const hashSecret = this.#deps.hashSecret();
     return {
       totals: filters.length > 0,
       keysOf: [...rules.values()].slice(0, KEYED_RULES_MAX),
-      // The same on every replica, and of no use for the hashes of another fleet.
+      // Of no use for the hashes of another fleet.
       hashKey: hashSecret && createHmac("sha256", hashSecret).update(fleet).digest(),
     };
   }
