@@ -103,6 +103,10 @@ describe("API of the console", () => {
     return watching;
   }
 
+  function transport() {
+    return createConnectTransport({ baseUrl: `http://127.0.0.1:${port}`, httpVersion: "1.1" });
+  }
+
   /** A pod that has ACKed its rules. */
   async function connectPod(nodeId = "web/pod-1", tls?: ScriptedPodOptions["tls"]): Promise<ScriptedPod> {
     const pod = new ScriptedPod(controlPlane.ads.address()?.port ?? 0, { nodeId, answer: ACK, tls });
@@ -256,6 +260,43 @@ describe("API of the console", () => {
     }
     certificates.remove();
     expect([keys[2] === keys[0], keys[1] === keys[0]]).toEqual([true, false]);
+  });
+
+  it("shows limits of rules, their resources, and what they were in the revision before", async () => {
+    await start();
+    await connectPod();
+    const client = createClient(ConsoleService, transport());
+    const rules = [USER, { domain: "alpha", path: "alpha.unknown" }, { domain: "beta", path: "beta.user" }];
+    const before = { rule: USER, namespace: "default", name: "a", field: "spec.descriptors[0].rateLimit" };
+    const shown = await client.getRules({ fleet: "web", rules });
+    expect(shown.rules).toMatchObject([{ ...before, limit: "5 per minute", earlierLimit: "", shadowMode: false }]);
+    writeFileSync(join(folder, "a.yaml"), manifest({ name: "a", domain: "alpha", requestsPerUnit: 7 }));
+    await eventually("the edit", async () => {
+      const { rules: edited } = await client.getRules({ fleet: "web", rules });
+      expect(edited).toMatchObject([{ ...before, limit: "7 per minute", earlierLimit: "5 per minute" }]);
+    });
+  });
+
+  it("explains which rule limits a request", async () => {
+    await start();
+    const client = createClient(ConsoleService, transport());
+    const entries = [[{ key: "user", value: "ada" }], [{ key: "plan", value: "gold" }]];
+    const descriptors = entries.map((each) => ({ entries: each }));
+    const { resource, descriptors: explained } = await client.explainRequest({
+      fleet: "web",
+      domain: "alpha",
+      descriptors,
+    });
+    expect(resource).toBe("default/a");
+    expect(explained).toMatchObject([
+      {
+        ...{ outcome: "limit", path: "alpha.user", limits: ["5 per minute"], shadowMode: false },
+        counterKey: expect.stringMatching(/^alpha_user_ada_\d+$/) as unknown,
+        levels: [{ entry: { key: "user", value: "ada" }, candidates: [{ rule: "user", verdict: "any-value" }] }],
+      },
+      { outcome: "no-rule", path: "", counterKey: "", levels: [{ candidates: [{ verdict: "key-differs" }] }] },
+    ]);
+    expect(await client.explainRequest({ fleet: "web", domain: "beta", descriptors })).toMatchObject({ resource: "" });
   });
 
   it("is not on the HTTP port", async () => {

@@ -106,7 +106,10 @@ export class ControlPlane {
     this.ads = this.#createAdsServer();
     const routes = this.#httpRoutes();
     this.http = this.#createHttpServer(routes);
-    const consoleRoutes = [...routes, consoleRoute({ feed: this.#consoleFeed, log })];
+    const consoleRoutes = [
+      ...routes,
+      consoleRoute({ feed: this.#consoleFeed, published: this.#publisher, clock, log }),
+    ];
     this.console = consoleServer({ log }, consoleRoutes, settings.http.consolePort);
     this.#follower = new PushFollower({ log, clock, publisher: this.#publisher, pods: this.#pods, tracer, markFailed });
     this.#fleetWatch = new FleetWatch({

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 
 import { Backoff } from "@weir/common/backoff/backoff";
-import { ConsoleService } from "@weir/proto/generated/weir/console/v1/console_pb";
+import { ConsoleService, type RuleInfo } from "@weir/proto/generated/weir/console/v1/console_pb";
 import { ReplicaCounts } from "@weir/proto/observe/merged-counts";
 
 import { explainFailure } from "../rollout/failure.ts";
@@ -39,6 +39,8 @@ export interface WatchedReplica {
   readonly error: string | undefined;
 }
 
+type GetRules = (fleet: string, rules: readonly KeyedRule[]) => Promise<readonly RuleInfo[]>;
+
 interface Replica {
   readonly target: Target;
   readonly end: AbortController;
@@ -46,6 +48,8 @@ interface Replica {
   restart: AbortController;
   isNamed: boolean;
   counts: ReplicaCounts | undefined;
+  /** Asks it for the limits of rules; undefined: it is not connected. */
+  getRules: GetRules | undefined;
   receivedMs: number;
   error: string | undefined;
   done: Promise<void>;
@@ -91,6 +95,18 @@ export class CountsWatch {
     });
   }
 
+  /** The limits of rules of a fleet, from a replica that answers: all have the same. */
+  async getRules(fleet: string, rules: readonly KeyedRule[]): Promise<readonly RuleInfo[]> {
+    for (const { getRules } of this.#replicas.values()) {
+      try {
+        if (getRules !== undefined) return await getRules(fleet, rules);
+      } catch {
+        // What is wrong with the replica is reported with its counts; another one may answer.
+      }
+    }
+    return [];
+  }
+
   async #lookUp(): Promise<void> {
     const targets = await findTargets(this.#options.servers, this.#deps);
     const named = new Set(targets.map(({ label }) => label));
@@ -108,6 +124,7 @@ export class CountsWatch {
       restart: new AbortController(),
       isNamed: true,
       counts: undefined,
+      getRules: undefined,
       receivedMs: 0,
       error: undefined,
       done: Promise.resolve(),
@@ -148,19 +165,24 @@ export class CountsWatch {
     const silence = new AbortController();
     const timer = setTimeout(() => silence.abort(), answerTimeoutMs);
     const counts = new ReplicaCounts();
+    const getRules: GetRules = async (ofFleet, rules) => {
+      const request = { fleet: ofFleet, rules: [...rules] };
+      return (await client.getRules(request, { signal, headers, timeoutMs: answerTimeoutMs })).rules;
+    };
     try {
       const until = { signal: AbortSignal.any([signal, silence.signal]), headers };
       for await (const response of client.watchCounts({ fleet, keysOf: [...this.#keysOf] }, until)) {
         timer.refresh();
         received();
         counts.add(response);
-        Object.assign(replica, { counts, error: undefined, receivedMs: nowMs() });
+        Object.assign(replica, { counts, getRules, error: undefined, receivedMs: nowMs() });
       }
       return `${target.label} ended the connection`;
     } catch (error) {
       if (silence.signal.aborted) return silentText(nameOf(target), answerTimeoutMs);
       return explainFailure(nameOf(target), error, answerTimeoutMs, CONSOLE);
     } finally {
+      replica.getRules = undefined;
       clearTimeout(timer);
       close();
     }

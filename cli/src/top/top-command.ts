@@ -8,15 +8,18 @@ import { printable } from "../command-line/printable.ts";
 import { checkAccess, PROCESS, type RolloutContext, type RolloutEnvironment } from "../rollout/rollout-command.ts";
 import { CLEAR_SCREEN, drawn } from "../rollout/screen.ts";
 import { parseTopArguments, type TopArguments } from "./arguments.ts";
-import { CountsWatch, type WatchedReplica } from "./counts-watch.ts";
+import { CountsWatch, type KeyedRule, type WatchedReplica } from "./counts-watch.ts";
 import { topText } from "./top-text.ts";
-import { rulesToAsk, topView, type TopView } from "./top-view.ts";
+import { type KnownRules, rulesToAsk, topView, type TopView } from "./top-view.ts";
 
 /** How often the view is made, in milliseconds. */
 const REFRESH_MS = 1000;
 
 /** How often a view that is not complete yet is looked at, in milliseconds. */
 const LOOK_MS = 50;
+
+/** When limits of rules are asked for again, in milliseconds: a resource may have been edited. */
+const INFOS_MAX_AGE_MS = 10_000;
 
 /**
  * Responses of a replica after which its view is complete: they come every half second, the past of pods with the second
@@ -73,10 +76,11 @@ async function run(context: RolloutContext, options: TopArguments, environment: 
       watch.askKeys(rulesToAsk(topView(watch.replicas(), options), options.paths));
       if (isOnce) await untilComplete(watch, signal, environment);
     }
-    if (isOnce) return printOnce(context, options, topView(watch.replicas(), options));
+    const infos = new RuleInfos(watch, environment.nowMs);
+    if (isOnce) return printOnce(context, options, await infos.view(options));
     if (screen !== undefined) context.stdout(CLEAR_SCREEN);
     while (!signal.aborted) {
-      const view = topView(watch.replicas(), options);
+      const view = await infos.view(options);
       const size = environment.screen();
       context.stdout(options.format === "json" || size === undefined ? jsonText(view) : drawn(topText(view), size));
       await pause(REFRESH_MS, undefined, { signal }).catch(() => undefined); // Only the signal ends a pause early.
@@ -94,6 +98,38 @@ function printOnce(context: RolloutContext, { format }: TopArguments, view: TopV
   else if (isKnown) context.stdout(topText(view));
   for (const { error } of view.replicas) if (error !== undefined) context.stderr(`weir top: ${printable(error)}\n`);
   return exitCode(view.replicas);
+}
+
+/** What is known of the rules that are shown. */
+class RuleInfos {
+  readonly #watch: CountsWatch;
+  readonly #nowMs: () => number;
+  #known: KnownRules = new Map();
+  #askedMs = -Infinity;
+
+  constructor(watch: CountsWatch, nowMs: () => number) {
+    this.#watch = watch;
+    this.#nowMs = nowMs;
+  }
+
+  /** The view with them. Edits are seen after a while, further rules immediately. */
+  async view(options: TopArguments): Promise<TopView> {
+    const view = topView(this.#watch.replicas(), options, this.#known);
+    const isOld = this.#nowMs() - this.#askedMs >= INFOS_MAX_AGE_MS;
+    if (!isOld && view.rules.every(({ limit }) => limit !== undefined)) return view;
+    this.#askedMs = this.#nowMs();
+    const fleets = [...Map.groupBy(view.rules, ({ fleet }) => fleet)];
+    this.#known = new Map(
+      await Promise.all(
+        fleets.map(async ([fleet, rules]) => [fleet, await this.#watch.getRules(fleet, rules.map(nameOf))] as const),
+      ),
+    );
+    return topView(this.#watch.replicas(), options, this.#known);
+  }
+}
+
+function nameOf({ domain, path }: KeyedRule): KeyedRule {
+  return { domain, path };
 }
 
 /** Waits until every replica has sent all that it knows, or has failed. */

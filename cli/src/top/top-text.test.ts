@@ -1,6 +1,6 @@
 // Tests of top-text.ts and top-view.ts.
 import { create } from "@bufbuild/protobuf";
-import { WatchCountsResponseSchema } from "@weir/proto/generated/weir/console/v1/console_pb";
+import { RuleInfoSchema, WatchCountsResponseSchema } from "@weir/proto/generated/weir/console/v1/console_pb";
 import { ReplicaCounts } from "@weir/proto/observe/merged-counts";
 import { describe, expect, it } from "vitest";
 
@@ -55,14 +55,17 @@ function replicaOf(server: string, { hits = 600, over = 40, pods = 2 } = {}): Wa
 
 describe("topText()", () => {
   it("shows fleets, rules and keys", () => {
-    const text = topText(topView([replicaOf("cp-0", { pods: 3 })], OPTIONS));
+    const info = { rule: USER, namespace: "web", name: "shop", limit: "5 per minute", earlierLimit: "9 per minute" };
+    const known = new Map([["web", [create(RuleInfoSchema, info)]]]);
+    const text = topText(topView([replicaOf("cp-0", { pods: 3 })], OPTIONS, known));
     expect(text).toBe(`FLEET   PODS   DECISIONS/S   REJECTIONS/S   ERRORS/S   P50          P99
 old     0/1    no data       -              -          -            -
 web     2/3    2.0           2.0            0          ≤ 0.088 ms   ≤ 0.13 ms
 
-RULE             FLEET   OVER LIMIT   /S    HITS   /S    NEAR LIMIT   SHADOW   OVER LIMIT, 10 MIN
-shop.user        web     40           2.0   600    2.0   3            0                            █
-shop.plan_gold   web     0            0     9000   30    0            0
+RULE             FLEET   LIMIT          OVER LIMIT   /S    HITS   /S    NEAR LIMIT   SHADOW   OVER LIMIT, 10 MIN      RESOURCE
+shop.user        web     5 per minute   40           2.0   600    2.0   3            0                            █   web/shop
+  the limit in the revision before: 9 per minute
+shop.plan_gold   web     -              0            0     9000   30    0            0                                -
 
 shop.user in web, since 2027-01-15T08:00:00.000Z
 KEY                OVER LIMIT   ERROR   SHARE

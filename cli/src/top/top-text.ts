@@ -37,10 +37,23 @@ function fleetTable(fleets: readonly ShownFleet[]): string {
 }
 
 function ruleTable(rules: readonly ShownRule[]): string {
-  const heads = ["RULE", "FLEET", "OVER LIMIT", "/S", "HITS", "/S", "NEAR LIMIT", "SHADOW", "OVER LIMIT, 10 MIN"];
-  const rows = rules.map(({ path, fleet, overLimit, hits, nearLimit, shadowMode }) => [
+  const heads = [
+    "RULE",
+    "FLEET",
+    "LIMIT",
+    "OVER LIMIT",
+    "/S",
+    "HITS",
+    "/S",
+    "NEAR LIMIT",
+    "SHADOW",
+    "OVER LIMIT, 10 MIN",
+    "RESOURCE",
+  ];
+  const rows = rules.map(({ path, fleet, limit, resource, overLimit, hits, nearLimit, shadowMode }) => [
     path,
     fleet,
+    limit ?? "-",
     String(overLimit.total),
     rateText(overLimit.perSecond),
     String(hits.total),
@@ -48,8 +61,12 @@ function ruleTable(rules: readonly ShownRule[]): string {
     String(nearLimit.total),
     String(shadowMode.total),
     sparkline(overLimit.series),
+    resource ?? "-",
   ]);
-  return tableText(heads, rows);
+  const details = rules.map(({ earlierLimit }) =>
+    earlierLimit === undefined ? [] : [`the limit in the revision before: ${earlierLimit}`],
+  );
+  return tableText(heads, rows, details);
 }
 
 function keyTables({ path, fleet, keys }: ShownRule): readonly string[] {

@@ -1,5 +1,5 @@
 // What `weir top` shows, as plain data: fleets, rules and keys of all replicas. Pure.
-import type { FleetKeys } from "@weir/proto/generated/weir/console/v1/console_pb";
+import type { FleetKeys, RuleInfo } from "@weir/proto/generated/weir/console/v1/console_pb";
 import type { KeyValue, TopKey } from "@weir/proto/generated/weir/observe/v1/observe_pb";
 import type { RuleCountName } from "@weir/proto/observe/count-series";
 import { mergeCounts, type MergedFleetCounts } from "@weir/proto/observe/merged-counts";
@@ -39,6 +39,10 @@ export interface ShownKey {
 
 export interface ShownRule extends KeyedRule {
   readonly fleet: string;
+  /** The resource that has it, its limit in words, and what that was in the revision before, if it differs. */
+  readonly resource?: string;
+  readonly limit?: string;
+  readonly earlierLimit?: string;
   readonly overLimit: RuleCount;
   readonly hits: RuleCount;
   readonly nearLimit: RuleCount;
@@ -73,8 +77,15 @@ export interface TopView {
   readonly rules: readonly ShownRule[];
 }
 
+/** What is known of the rules of a fleet, by name of the fleet. */
+export type KnownRules = ReadonlyMap<string, readonly RuleInfo[]>;
+
 /** The view of these replicas. */
-export function topView(replicas: readonly WatchedReplica[], options: Pick<TopArguments, "paths" | "limit">): TopView {
+export function topView(
+  replicas: readonly WatchedReplica[],
+  options: Pick<TopArguments, "paths" | "limit">,
+  known: KnownRules = new Map(),
+): TopView {
   const fleets = mergeCounts(replicas.flatMap(({ counts }) => counts ?? []));
   const rules = fleets
     .flatMap((fleet) => rulesOf(fleet, options.paths))
@@ -91,7 +102,7 @@ export function topView(replicas: readonly WatchedReplica[], options: Pick<TopAr
       p50Ms: series.latencyMs(0.5),
       p99Ms: series.latencyMs(0.99),
     })),
-    rules: rules.slice(0, options.limit),
+    rules: rules.slice(0, options.limit).map((rule) => ({ ...rule, ...infoOf(rule, known.get(rule.fleet) ?? []) })),
   };
 }
 
@@ -100,6 +111,13 @@ export function rulesToAsk({ rules }: TopView, paths: readonly string[]): readon
   const most = paths.length === 0 ? KEYED_RULES : KEYED_RULES_MAX;
   const distinct = new Map(rules.map(({ domain, path }) => [JSON.stringify([domain, path]), { domain, path }]));
   return [...distinct.values()].slice(0, most);
+}
+
+function infoOf({ domain, path }: ShownRule, infos: readonly RuleInfo[]): Partial<ShownRule> {
+  const info = infos.find(({ rule }) => rule?.domain === domain && rule.path === path);
+  if (info === undefined) return {};
+  const { namespace, name, limit, earlierLimit } = info;
+  return { resource: `${namespace}/${name}`, limit, ...(earlierLimit !== "" && { earlierLimit }) };
 }
 
 function rulesOf({ name, series, keys }: MergedFleetCounts, paths: readonly string[]): readonly ShownRule[] {

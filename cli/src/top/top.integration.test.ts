@@ -94,7 +94,7 @@ describe("weir top", () => {
     expect([await code, output.stderr]).toEqual([0, ""]);
     const { fleets, rules } = JSON.parse(output.stdout) as TopView;
     expect(fleets).toMatchObject([{ name: "web", pods: 2, observedPods: 2 }]);
-    expect(rules).toMatchObject([{ ...USER, fleet: "web" }]);
+    expect(rules).toMatchObject([{ ...USER, fleet: "web", limit: "5 per minute", resource: "default/shop" }]);
     expect(rules[0]!.overLimit.total).toBeGreaterThanOrEqual(6);
     expect(rules[0]!.keys?.byRejections).toEqual([
       { values: [{ key: "user", text: "ada", isCut: false }], count: 6, error: 0, share: 1 },

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file weir/console/v1/console.proto.
  */
 export const file_weir_console_v1_console: GenFile = /*@__PURE__*/
-  fileDesc("Ch13ZWlyL2NvbnNvbGUvdjEvY29uc29sZS5wcm90bxIPd2Vpci5jb25zb2xlLnYxIk8KEldhdGNoQ291bnRzUmVxdWVzdBINCgVmbGVldBgBIAEoCRIqCgdrZXlzX29mGAIgAygLMhkud2Vpci5vYnNlcnZlLnYxLlJ1bGVOYW1lIqkBChNXYXRjaENvdW50c1Jlc3BvbnNlEg8KB3JlcGxpY2EYASABKAkSEAoIaW5zdGFuY2UYAiABKAkSLwoLb2JzZXJ2ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHJlcGxhY2VzGAQgASgIEiwKBmZsZWV0cxgFIAMoCzIcLndlaXIuY29uc29sZS52MS5GbGVldENvdW50cyKuAQoLRmxlZXRDb3VudHMSDQoFZmxlZXQYASABKAkSDAoEcG9kcxgCIAEoDRIVCg1vYnNlcnZlZF9wb2RzGAMgASgNEiwKBmNvdW50cxgEIAEoCzIcLndlaXIub2JzZXJ2ZS52MS5PYnNlcnZhdGlvbhITCgtlbmRfc2Vjb25kcxgFIAEoBBIoCgRrZXlzGAYgAygLMhoud2Vpci5jb25zb2xlLnYxLkZsZWV0S2V5cyJsCglGbGVldEtleXMSJwoEa2V5cxgBIAEoCzIZLndlaXIub2JzZXJ2ZS52MS5SdWxlS2V5cxIdChVvdGhlcnNfcmVqZWN0aW9uc19tYXgYAiABKAQSFwoPb3RoZXJzX2hpdHNfbWF4GAMgASgEMm4KDkNvbnNvbGVTZXJ2aWNlElwKC1dhdGNoQ291bnRzEiMud2Vpci5jb25zb2xlLnYxLldhdGNoQ291bnRzUmVxdWVzdBokLndlaXIuY29uc29sZS52MS5XYXRjaENvdW50c1Jlc3BvbnNlIgAwAWIGcHJvdG8z", [file_google_protobuf_timestamp, file_weir_observe_v1_observe]);
+  fileDesc("Ch13ZWlyL2NvbnNvbGUvdjEvY29uc29sZS5wcm90bxIPd2Vpci5jb25zb2xlLnYxIk8KEldhdGNoQ291bnRzUmVxdWVzdBINCgVmbGVldBgBIAEoCRIqCgdrZXlzX29mGAIgAygLMhkud2Vpci5vYnNlcnZlLnYxLlJ1bGVOYW1lIqkBChNXYXRjaENvdW50c1Jlc3BvbnNlEg8KB3JlcGxpY2EYASABKAkSEAoIaW5zdGFuY2UYAiABKAkSLwoLb2JzZXJ2ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHJlcGxhY2VzGAQgASgIEiwKBmZsZWV0cxgFIAMoCzIcLndlaXIuY29uc29sZS52MS5GbGVldENvdW50cyKuAQoLRmxlZXRDb3VudHMSDQoFZmxlZXQYASABKAkSDAoEcG9kcxgCIAEoDRIVCg1vYnNlcnZlZF9wb2RzGAMgASgNEiwKBmNvdW50cxgEIAEoCzIcLndlaXIub2JzZXJ2ZS52MS5PYnNlcnZhdGlvbhITCgtlbmRfc2Vjb25kcxgFIAEoBBIoCgRrZXlzGAYgAygLMhoud2Vpci5jb25zb2xlLnYxLkZsZWV0S2V5cyJsCglGbGVldEtleXMSJwoEa2V5cxgBIAEoCzIZLndlaXIub2JzZXJ2ZS52MS5SdWxlS2V5cxIdChVvdGhlcnNfcmVqZWN0aW9uc19tYXgYAiABKAQSFwoPb3RoZXJzX2hpdHNfbWF4GAMgASgEIkoKD0dldFJ1bGVzUmVxdWVzdBINCgVmbGVldBgBIAEoCRIoCgVydWxlcxgCIAMoCzIZLndlaXIub2JzZXJ2ZS52MS5SdWxlTmFtZSI8ChBHZXRSdWxlc1Jlc3BvbnNlEigKBXJ1bGVzGAEgAygLMhkud2Vpci5jb25zb2xlLnYxLlJ1bGVJbmZvIp4BCghSdWxlSW5mbxInCgRydWxlGAEgASgLMhkud2Vpci5vYnNlcnZlLnYxLlJ1bGVOYW1lEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRuYW1lGAMgASgJEg0KBWZpZWxkGAQgASgJEg0KBWxpbWl0GAUgASgJEhMKC3NoYWRvd19tb2RlGAYgASgIEhUKDWVhcmxpZXJfbGltaXQYByABKAkiaAoVRXhwbGFpblJlcXVlc3RSZXF1ZXN0Eg0KBWZsZWV0GAEgASgJEg4KBmRvbWFpbhgCIAEoCRIwCgtkZXNjcmlwdG9ycxgDIAMoCzIbLndlaXIuY29uc29sZS52MS5EZXNjcmlwdG9yIjUKCkRlc2NyaXB0b3ISJwoHZW50cmllcxgBIAMoCzIWLndlaXIuY29uc29sZS52MS5FbnRyeSIjCgVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAkiZQoWRXhwbGFpblJlcXVlc3RSZXNwb25zZRIQCghyZXNvdXJjZRgBIAEoCRI5CgtkZXNjcmlwdG9ycxgCIAMoCzIkLndlaXIuY29uc29sZS52MS5FeHBsYWluZWREZXNjcmlwdG9yIp8BChNFeHBsYWluZWREZXNjcmlwdG9yEg8KB291dGNvbWUYASABKAkSDAoEcGF0aBgCIAEoCRIOCgZsaW1pdHMYAyADKAkSEwoLc2hhZG93X21vZGUYBCABKAgSEwoLY291bnRlcl9rZXkYBSABKAkSLwoGbGV2ZWxzGAYgAygLMh8ud2Vpci5jb25zb2xlLnYxLkV4cGxhaW5lZExldmVsImcKDkV4cGxhaW5lZExldmVsEiUKBWVudHJ5GAEgASgLMhYud2Vpci5jb25zb2xlLnYxLkVudHJ5Ei4KCmNhbmRpZGF0ZXMYAiADKAsyGi53ZWlyLmNvbnNvbGUudjEuQ2FuZGlkYXRlIioKCUNhbmRpZGF0ZRIMCgRydWxlGAEgASgJEg8KB3ZlcmRpY3QYAiABKAkypgIKDkNvbnNvbGVTZXJ2aWNlElwKC1dhdGNoQ291bnRzEiMud2Vpci5jb25zb2xlLnYxLldhdGNoQ291bnRzUmVxdWVzdBokLndlaXIuY29uc29sZS52MS5XYXRjaENvdW50c1Jlc3BvbnNlIgAwARJRCghHZXRSdWxlcxIgLndlaXIuY29uc29sZS52MS5HZXRSdWxlc1JlcXVlc3QaIS53ZWlyLmNvbnNvbGUudjEuR2V0UnVsZXNSZXNwb25zZSIAEmMKDkV4cGxhaW5SZXF1ZXN0EiYud2Vpci5jb25zb2xlLnYxLkV4cGxhaW5SZXF1ZXN0UmVxdWVzdBonLndlaXIuY29uc29sZS52MS5FeHBsYWluUmVxdWVzdFJlc3BvbnNlIgBiBnByb3RvMw", [file_google_protobuf_timestamp, file_weir_observe_v1_observe]);
 
 /**
  * Requests the counts.
@@ -190,6 +190,345 @@ export const FleetKeysSchema: GenMessage<FleetKeys> = /*@__PURE__*/
   messageDesc(file_weir_console_v1_console, 3);
 
 /**
+ * Requests rules.
+ *
+ * @generated from message weir.console.v1.GetRulesRequest
+ */
+export type GetRulesRequest = Message<"weir.console.v1.GetRulesRequest"> & {
+  /**
+   * The fleet.
+   *
+   * @generated from field: string fleet = 1;
+   */
+  fleet: string;
+
+  /**
+   * The rules.
+   *
+   * @generated from field: repeated weir.observe.v1.RuleName rules = 2;
+   */
+  rules: RuleName[];
+};
+
+/**
+ * Describes the message weir.console.v1.GetRulesRequest.
+ * Use `create(GetRulesRequestSchema)` to create a new message.
+ */
+export const GetRulesRequestSchema: GenMessage<GetRulesRequest> = /*@__PURE__*/
+  messageDesc(file_weir_console_v1_console, 4);
+
+/**
+ * The rules that the fleet has, in the order of the request.
+ *
+ * @generated from message weir.console.v1.GetRulesResponse
+ */
+export type GetRulesResponse = Message<"weir.console.v1.GetRulesResponse"> & {
+  /**
+   * The rules.
+   *
+   * @generated from field: repeated weir.console.v1.RuleInfo rules = 1;
+   */
+  rules: RuleInfo[];
+};
+
+/**
+ * Describes the message weir.console.v1.GetRulesResponse.
+ * Use `create(GetRulesResponseSchema)` to create a new message.
+ */
+export const GetRulesResponseSchema: GenMessage<GetRulesResponse> = /*@__PURE__*/
+  messageDesc(file_weir_console_v1_console, 5);
+
+/**
+ * A rule with a limit.
+ *
+ * @generated from message weir.console.v1.RuleInfo
+ */
+export type RuleInfo = Message<"weir.console.v1.RuleInfo"> & {
+  /**
+   * The rule.
+   *
+   * @generated from field: weir.observe.v1.RuleName rule = 1;
+   */
+  rule?: RuleName | undefined;
+
+  /**
+   * Namespace of the resource that has it.
+   *
+   * @generated from field: string namespace = 2;
+   */
+  namespace: string;
+
+  /**
+   * Name of that resource.
+   *
+   * @generated from field: string name = 3;
+   */
+  name: string;
+
+  /**
+   * Path in the resource, such as `spec.descriptors[2].rateLimit`.
+   *
+   * @generated from field: string field = 4;
+   */
+  field: string;
+
+  /**
+   * The limit in words, such as `5 per minute`.
+   *
+   * @generated from field: string limit = 5;
+   */
+  limit: string;
+
+  /**
+   * Whether the rule is in shadow mode.
+   *
+   * @generated from field: bool shadow_mode = 6;
+   */
+  shadowMode: boolean;
+
+  /**
+   * The limit in the last revision before the one that pods are sent, if it differs; `none` when that lacks the rule,
+   * empty when it is the same or there is no such revision.
+   *
+   * @generated from field: string earlier_limit = 7;
+   */
+  earlierLimit: string;
+};
+
+/**
+ * Describes the message weir.console.v1.RuleInfo.
+ * Use `create(RuleInfoSchema)` to create a new message.
+ */
+export const RuleInfoSchema: GenMessage<RuleInfo> = /*@__PURE__*/
+  messageDesc(file_weir_console_v1_console, 6);
+
+/**
+ * A request to explain.
+ *
+ * @generated from message weir.console.v1.ExplainRequestRequest
+ */
+export type ExplainRequestRequest = Message<"weir.console.v1.ExplainRequestRequest"> & {
+  /**
+   * The fleet.
+   *
+   * @generated from field: string fleet = 1;
+   */
+  fleet: string;
+
+  /**
+   * The domain.
+   *
+   * @generated from field: string domain = 2;
+   */
+  domain: string;
+
+  /**
+   * The descriptors of the request.
+   *
+   * @generated from field: repeated weir.console.v1.Descriptor descriptors = 3;
+   */
+  descriptors: Descriptor[];
+};
+
+/**
+ * Describes the message weir.console.v1.ExplainRequestRequest.
+ * Use `create(ExplainRequestRequestSchema)` to create a new message.
+ */
+export const ExplainRequestRequestSchema: GenMessage<ExplainRequestRequest> = /*@__PURE__*/
+  messageDesc(file_weir_console_v1_console, 7);
+
+/**
+ * A descriptor.
+ *
+ * @generated from message weir.console.v1.Descriptor
+ */
+export type Descriptor = Message<"weir.console.v1.Descriptor"> & {
+  /**
+   * Its entries.
+   *
+   * @generated from field: repeated weir.console.v1.Entry entries = 1;
+   */
+  entries: Entry[];
+};
+
+/**
+ * Describes the message weir.console.v1.Descriptor.
+ * Use `create(DescriptorSchema)` to create a new message.
+ */
+export const DescriptorSchema: GenMessage<Descriptor> = /*@__PURE__*/
+  messageDesc(file_weir_console_v1_console, 8);
+
+/**
+ * An entry of a descriptor.
+ *
+ * @generated from message weir.console.v1.Entry
+ */
+export type Entry = Message<"weir.console.v1.Entry"> & {
+  /**
+   * Its key.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * Its value.
+   *
+   * @generated from field: string value = 2;
+   */
+  value: string;
+};
+
+/**
+ * Describes the message weir.console.v1.Entry.
+ * Use `create(EntrySchema)` to create a new message.
+ */
+export const EntrySchema: GenMessage<Entry> = /*@__PURE__*/
+  messageDesc(file_weir_console_v1_console, 9);
+
+/**
+ * The explained request.
+ *
+ * @generated from message weir.console.v1.ExplainRequestResponse
+ */
+export type ExplainRequestResponse = Message<"weir.console.v1.ExplainRequestResponse"> & {
+  /**
+   * The resource that has the domain, `<namespace>/<name>`; empty when the fleet has no rules for it.
+   *
+   * @generated from field: string resource = 1;
+   */
+  resource: string;
+
+  /**
+   * Each descriptor, in the order of the request.
+   *
+   * @generated from field: repeated weir.console.v1.ExplainedDescriptor descriptors = 2;
+   */
+  descriptors: ExplainedDescriptor[];
+};
+
+/**
+ * Describes the message weir.console.v1.ExplainRequestResponse.
+ * Use `create(ExplainRequestResponseSchema)` to create a new message.
+ */
+export const ExplainRequestResponseSchema: GenMessage<ExplainRequestResponse> = /*@__PURE__*/
+  messageDesc(file_weir_console_v1_console, 10);
+
+/**
+ * The way of a descriptor through the rules.
+ *
+ * @generated from message weir.console.v1.ExplainedDescriptor
+ */
+export type ExplainedDescriptor = Message<"weir.console.v1.ExplainedDescriptor"> & {
+  /**
+   * The result: `limit`, `no-rule`, `too-many-entries`, `needs-more-entries` or `exempt`, as `weir explain -o json`
+   * has it; `replaced` when the rule of another descriptor replaces the limit.
+   *
+   * @generated from field: string outcome = 1;
+   */
+  outcome: string;
+
+  /**
+   * The path of the rule with the limit; empty when there is none.
+   *
+   * @generated from field: string path = 2;
+   */
+  path: string;
+
+  /**
+   * Its limits in words.
+   *
+   * @generated from field: repeated string limits = 3;
+   */
+  limits: string[];
+
+  /**
+   * Whether it is in shadow mode.
+   *
+   * @generated from field: bool shadow_mode = 4;
+   */
+  shadowMode: boolean;
+
+  /**
+   * The key that a pod counts it under, but for its `CACHE_KEY_PREFIX`; empty when it counts none.
+   *
+   * @generated from field: string counter_key = 5;
+   */
+  counterKey: string;
+
+  /**
+   * One level for each entry that was looked up.
+   *
+   * @generated from field: repeated weir.console.v1.ExplainedLevel levels = 6;
+   */
+  levels: ExplainedLevel[];
+};
+
+/**
+ * Describes the message weir.console.v1.ExplainedDescriptor.
+ * Use `create(ExplainedDescriptorSchema)` to create a new message.
+ */
+export const ExplainedDescriptorSchema: GenMessage<ExplainedDescriptor> = /*@__PURE__*/
+  messageDesc(file_weir_console_v1_console, 11);
+
+/**
+ * The rules that an entry was looked up in.
+ *
+ * @generated from message weir.console.v1.ExplainedLevel
+ */
+export type ExplainedLevel = Message<"weir.console.v1.ExplainedLevel"> & {
+  /**
+   * The entry.
+   *
+   * @generated from field: weir.console.v1.Entry entry = 1;
+   */
+  entry?: Entry | undefined;
+
+  /**
+   * The rules, in configured order.
+   *
+   * @generated from field: repeated weir.console.v1.Candidate candidates = 2;
+   */
+  candidates: Candidate[];
+};
+
+/**
+ * Describes the message weir.console.v1.ExplainedLevel.
+ * Use `create(ExplainedLevelSchema)` to create a new message.
+ */
+export const ExplainedLevelSchema: GenMessage<ExplainedLevel> = /*@__PURE__*/
+  messageDesc(file_weir_console_v1_console, 12);
+
+/**
+ * A rule of a level.
+ *
+ * @generated from message weir.console.v1.Candidate
+ */
+export type Candidate = Message<"weir.console.v1.Candidate"> & {
+  /**
+   * Its key, or key and value joined by `_`.
+   *
+   * @generated from field: string rule = 1;
+   */
+  rule: string;
+
+  /**
+   * Why it was taken (`exact`, `pattern`, `any-value`) or not (`comes-later`, `pattern-differs`, `value-differs`,
+   * `key-differs`).
+   *
+   * @generated from field: string verdict = 2;
+   */
+  verdict: string;
+};
+
+/**
+ * Describes the message weir.console.v1.Candidate.
+ * Use `create(CandidateSchema)` to create a new message.
+ */
+export const CandidateSchema: GenMessage<Candidate> = /*@__PURE__*/
+  messageDesc(file_weir_console_v1_console, 13);
+
+/**
  * Reports what pods count. The status of resources and pods is that of the rollout API.
  *
  * @generated from service weir.console.v1.ConsoleService
@@ -205,6 +544,26 @@ export const ConsoleService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchCountsRequestSchema;
     output: typeof WatchCountsResponseSchema;
+  },
+  /**
+   * Returns the limits of rules, and the resources that have them, as the pods of a fleet are sent them.
+   *
+   * @generated from rpc weir.console.v1.ConsoleService.GetRules
+   */
+  getRules: {
+    methodKind: "unary";
+    input: typeof GetRulesRequestSchema;
+    output: typeof GetRulesResponseSchema;
+  },
+  /**
+   * Returns which rule of a fleet limits a request and why not the others. Nothing is counted, and no pod is asked.
+   *
+   * @generated from rpc weir.console.v1.ConsoleService.ExplainRequest
+   */
+  explainRequest: {
+    methodKind: "unary";
+    input: typeof ExplainRequestRequestSchema;
+    output: typeof ExplainRequestResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_weir_console_v1_console, 0);
