@@ -98,11 +98,9 @@ export class CountsWatch {
   /** The limits of rules of a fleet, from a replica that answers: all have the same. */
   async getRules(fleet: string, rules: readonly KeyedRule[]): Promise<readonly RuleInfo[]> {
     for (const { getRules } of this.#replicas.values()) {
-      try {
-        if (getRules !== undefined) return await getRules(fleet, rules);
-      } catch {
-        // What is wrong with the replica is reported with its counts; another one may answer.
-      }
+      // What is wrong with a replica is reported with its counts; another one may answer.
+      const found = await getRules?.(fleet, rules).catch(() => undefined);
+      if (found !== undefined) return found;
     }
     return [];
   }

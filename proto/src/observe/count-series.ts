@@ -13,7 +13,7 @@ import {
 export const STEP_SECONDS = 10;
 
 /** Steps that are kept: ten minutes, and the step that is not over yet. */
-export const STEPS = 61;
+const STEPS = 61;
 
 /** Most rules of a fleet: a pod reports 500, and pods need not report the same. */
 const RULES_MAX = 1000;
