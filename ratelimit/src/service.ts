@@ -22,6 +22,7 @@ import { withAddressLog } from "./startup/listen-address-log.ts";
 import { createStatisticsSinks } from "./startup/statistics-sinks.ts";
 import { ReloadedFiles } from "./startup/reloaded-files.ts";
 import { createTrafficGate } from "./startup/traffic-gate.ts";
+import { createTopKeys } from "./observe/top-keys.ts";
 import { LoadStatistics, ServiceStatistics } from "./statistics/service-statistics.ts";
 import { StatisticsStore } from "./statistics/statistics-store.ts";
 import { DebugListener } from "./transport/debug/debug-listener.ts";
@@ -77,13 +78,13 @@ export async function createService(
   });
   const cellsProblem = counter.cellsProblem && (() => counter.cellsProblem?.());
   const rules = new ActiveRules({ store, statistics, health, cellsProblem, distribute }, settings.config);
+  const topKeys = createTopKeys(settings, rules.current);
   const source = await createConfigSource(settings.config, { listener: rules, store, log });
-  const localCache = createLocalCache(
-    { statistics: store, monotonicMs, log },
-    { sizeBytes: settings.decide.localCacheSizeBytes },
-  );
+  const { localCacheSizeBytes: sizeBytes } = settings.decide;
+  const localCache = createLocalCache({ statistics: store, monotonicMs, log }, { sizeBytes });
+  const clock = (): number => turn.nowMs();
   const decider = new RuleDecider(
-    { rules: rules.current, counter, statistics, localCache, clock: () => turn.nowMs(), monotonicMs, log },
+    { rules: rules.current, counter, statistics, localCache, topKeys, clock, monotonicMs, log },
     settings.decide,
   );
   const debug = new DebugListener(
@@ -111,8 +112,7 @@ export async function createService(
   for (const sink of await createStatisticsSinks(settings.statistics, { store, addressLog, log })) lifecycle.add(sink);
   for (const file of files.all) lifecycle.add(file);
   lifecycle.add(counter);
-  if (pool !== undefined) lifecycle.add(pool);
-  lifecycle.add(source);
+  for (const part of [pool, source]) if (part !== undefined) lifecycle.add(part);
   if (!settings.config.forceStart) lifecycle.add(createFirstConfigurationWait({ first: rules.first, log }));
   lifecycle.add(withAddressLog(grpc, "gRPC", addressLog));
   lifecycle.add(withAddressLog(http, "HTTP", addressLog));

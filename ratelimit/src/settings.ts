@@ -9,6 +9,7 @@ import { readTracingSettings, type TracingSettings } from "@weir/common/tracing/
 import { type BackendSettings, readBackendSettings } from "./settings/backend-settings.ts";
 import { type ConfigSettings, readConfigSettings } from "./settings/config-settings.ts";
 import { type DecideSettings, readDecideSettings } from "./settings/decide-settings.ts";
+import { type ObserveSettings, readObserveSettings } from "./settings/observe-settings.ts";
 import { readServerSettings, type ServerSettings } from "./settings/server-settings.ts";
 import { SETTINGS_WITHOUT_EFFECT, type SettingWithoutEffect } from "./settings/setting-warnings.ts";
 import { readStatisticsSettings, type StatisticsSettings } from "./settings/statistics-settings.ts";
@@ -23,6 +24,7 @@ export interface Settings {
   readonly backend: BackendSettings;
   readonly decide: DecideSettings;
   readonly statistics: StatisticsSettings;
+  readonly observe: ObserveSettings;
   /** LOG_LEVEL (default warn) and LOG_FORMAT. */
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly tracing: TracingSettings;
@@ -57,6 +59,7 @@ export function describeSettingGroups(): readonly SettingGroup[] {
     { title: "Counters in the alternative store (memcached)", rows: countersOf(/^ALTSTORE_/) },
     { title: "Decisions", rows: settingRowsOf((read) => readDecideSettings(read, "kvstore")) },
     { title: "Statistics", rows: settingRowsOf(readStatisticsSettings) },
+    { title: "Keys that count most", rows: settingRowsOf(readObserveSettings) },
     { title: "Log", rows: settingRowsOf((read) => readLogSettings(read, LOG_DEFAULTS)) },
     { title: "Traces", rows: settingRowsOf((read) => readTracingSettings(read, TRACING_DEFAULTS)) },
   ];
@@ -81,6 +84,7 @@ function readSettings(read: EnvReader): Settings {
     backend,
     decide: readDecideSettings(read, backend.kind),
     statistics: readStatisticsSettings(read),
+    observe: readObserveSettings(read),
     log: readLogSettings(read, LOG_DEFAULTS),
     tracing: readTracingSettings(read, TRACING_DEFAULTS),
   };

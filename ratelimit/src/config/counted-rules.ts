@@ -30,7 +30,7 @@ export function countedRulesSteps(
   const attach = {
     rule: (path: string, limit?: string) => statistics.rule(path, limit),
     dynamic: (key: string, path: string, limit?: string) =>
-      statistics.dynamicRule(key, limit) ?? statistics.rule(path, limit),
+      statistics.dynamicRule(key, path, limit) ?? statistics.rule(path, limit),
   };
   return compileSteps(configs, attach, before);
 }

@@ -50,6 +50,7 @@ describe("decide() in cells", () => {
       "rate_limit.domain.list.steady.total_hits": 10,
       "rate_limit.domain.list.steady.within_limit": 5,
       "rate_limit.domain.list.steady.over_limit": 4,
+      rejected_calls: 2,
     });
   });
 
@@ -76,6 +77,7 @@ describe("decide() in cells", () => {
       "rate_limit.domain.tokens.within_limit": 7,
       "rate_limit.domain.tokens.over_limit": 2,
       "rate_limit.domain.tokens.near_limit": 2,
+      rejected_calls: 1,
     });
   });
 

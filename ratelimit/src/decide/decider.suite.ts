@@ -6,6 +6,7 @@ import type { CountBatch, CountedCheck, Counter } from "../counters/counter.ts";
 import type { StoreError } from "../counters/store-error.ts";
 import { compileCountedRules, type CountedRules } from "../config/counted-rules.ts";
 import { ServiceStatistics } from "../statistics/service-statistics.ts";
+import type { TopKeys } from "../observe/top-keys.ts";
 import { RULE_STATISTICS } from "../statistics/rule-statistics.ts";
 import { StatisticsStore } from "../statistics/statistics-store.ts";
 import type { DecideError, DecideOptions, Decider, DecisionCall } from "./decider.ts";
@@ -125,6 +126,8 @@ export interface DeciderFixtureOptions {
   readonly maxDynamicKeys?: number;
   /** Size of the local cache; 0, the default, is none. */
   readonly localCacheBytes?: number;
+  /** Default: none. */
+  readonly topKeys?: (rules: () => CountedRules | undefined) => TopKeys;
   readonly log?: Log;
 }
 
@@ -134,6 +137,7 @@ export class DeciderFixture {
   rules: CountedRules | undefined;
   readonly store;
   readonly decider: Decider;
+  readonly topKeys: TopKeys | undefined;
 
   constructor({
     configs,
@@ -142,12 +146,14 @@ export class DeciderFixture {
     options = {},
     maxDynamicKeys = 100,
     localCacheBytes = 0,
+    topKeys,
     log = silentLog(),
   }: DeciderFixtureOptions) {
     this.nowMs = nowSeconds * 1000;
     this.store = new StatisticsStore({ maxDynamicKeys });
     this.rules = configs === undefined ? undefined : compileCountedRules(configs, this.store);
     const clock = (): number => this.nowMs;
+    this.topKeys = topKeys?.(() => this.rules);
     this.decider = new RuleDecider(
       {
         rules: () => this.rules,
@@ -157,6 +163,7 @@ export class DeciderFixture {
           { statistics: this.store, monotonicMs: clock, log },
           { sizeBytes: localCacheBytes },
         ),
+        topKeys: this.topKeys,
         ...{ clock, monotonicMs: clock },
         log,
       },

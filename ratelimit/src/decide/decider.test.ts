@@ -240,9 +240,8 @@ describe("decide() counting", () => {
       currentLimit: { requestsPerUnit: row.limit, unit: 1, name: "" },
     });
     expect(counter.asked).toEqual([{ key: "domain_key_value_1234", addend: row.addend, windowSeconds: 1 }]);
-    expect(fixture.counted()).toEqual(
-      Object.fromEntries(Object.entries(row.counted).map(([name, value]) => [`rate_limit.domain.key.${name}`, value])),
-    );
+    const counted = Object.entries(row.counted).map(([name, value]) => [`rate_limit.domain.key.${name}`, value]);
+    expect(fixture.counted()).toEqual({ ...Object.fromEntries(counted), ...(row.code === 2 && { rejected_calls: 1 }) });
   });
 
   it("case 92: decide() rejects the call and asks for one counter when one of two descriptors has a limit that is over", () => {
@@ -256,7 +255,11 @@ describe("decide() counting", () => {
       ],
     });
     expect(counter.asked).toHaveLength(1);
-    expect(fixture.counted()).toEqual({ "rate_limit.domain.key.total_hits": 1, "rate_limit.domain.key.over_limit": 1 });
+    expect(fixture.counted()).toEqual({
+      "rate_limit.domain.key.total_hits": 1,
+      "rate_limit.domain.key.over_limit": 1,
+      rejected_calls: 1,
+    });
   });
 
   it("case 93: decide() adds nothing for a descriptor whose own addend is 0, though it is over", () => {
@@ -274,7 +277,11 @@ describe("decide() counting", () => {
     });
     expect(decision.statuses.map(({ code }) => code)).toEqual([2, 2]);
     expect(counter.asked.map(({ addend }) => addend)).toEqual([0, 1]);
-    expect(fixture.counted()).toEqual({ "rate_limit.domain.b.total_hits": 1, "rate_limit.domain.b.over_limit": 1 });
+    expect(fixture.counted()).toEqual({
+      "rate_limit.domain.b.total_hits": 1,
+      "rate_limit.domain.b.over_limit": 1,
+      rejected_calls: 1,
+    });
   });
 
   it("case 103: decide() adds 1 when the request names no addend", () => {

@@ -12,6 +12,7 @@ import { type Code, OK, OVER_LIMIT } from "@weir/limits/classify/status";
 import type { Decision, HeaderToAdd } from "./decision.ts";
 import { dynamicMetadata } from "./dynamic-metadata.ts";
 import { classify, classifyCached, denyUncounted, withholdAll, withholdWhenOver } from "@weir/limits/classify/classify";
+import type { TopKeys } from "../observe/top-keys.ts";
 import type { LocalCache } from "./local-cache/local-cache.ts";
 import { overallCode, rejectingRule } from "@weir/limits/classify/overall-code";
 import type { RateLimitRequest } from "./request.ts";
@@ -29,6 +30,8 @@ export interface JobContext {
   readonly options: DecideOptions;
   /** The cache of keys that are over their limit; undefined when it is off. */
   readonly localCache: LocalCache | undefined;
+  /** The keys that count most; undefined when they are off. */
+  readonly topKeys: TopKeys | undefined;
   /** Whether counters are read before they are incremented, so that increments can be withheld. */
   readonly withholds: boolean;
   /** Logs failures of the counters. */
@@ -108,10 +111,11 @@ export class DecisionJob implements CountBatch, Decision {
         this.#context.counter.count(this);
         return;
       }
-      const { nearLimitRatio, localCache } = this.#context;
+      const { nearLimitRatio, localCache, topKeys } = this.#context;
       const nowSeconds = this.#readClock();
       for (const check of this.checks) {
         const isOver = classify(check, nearLimitRatio, nowSeconds);
+        if (isOver && topKeys !== undefined) topKeys.over(check, this.statuses, this.#request, nowSeconds);
         if (localCache !== undefined) updateCache(localCache, check, isOver, nowSeconds);
       }
       this.#classifyCached(nowSeconds);
@@ -186,18 +190,25 @@ export class DecisionJob implements CountBatch, Decision {
   }
 
   #classifyCached(nowSeconds: number): void {
-    if (this.#context.localCache === undefined) return;
-    for (const check of this.statuses)
-      if (check.kind === "limited" && check.decidedBy === "local cache") classifyCached(check, nowSeconds);
+    const { localCache, topKeys } = this.#context;
+    if (localCache === undefined) return;
+    for (const check of this.statuses) {
+      if (check.kind !== "limited" || check.decidedBy !== "local cache") continue;
+      classifyCached(check, nowSeconds);
+      if (topKeys !== undefined) topKeys.over(check, this.statuses, this.#request, nowSeconds);
+    }
   }
 
   #answer(): void {
-    const { options, statistics, hasExtras, rejections } = this.#context;
+    const { options, statistics, hasExtras, rejections, topKeys } = this.#context;
+    if (topKeys !== undefined && --topKeys.untilSample <= 0)
+      topKeys.sample(this.statuses, this.#request, this.#readClock());
     const code = overallCode(this.statuses, options.quotaMode);
     if (code === OVER_LIMIT && rejections !== undefined) this.#logRejection(rejections);
     if (hasExtras) this.#addExtras(code);
     if (code === OVER_LIMIT && options.shadowMode) statistics.globalShadowMode.add(1);
     else this.overallCode = code;
+    if (this.overallCode === OVER_LIMIT) statistics.rejectedCalls.add(1);
     this.#state = "answered";
     this.#call.decided(this);
   }

@@ -126,6 +126,7 @@ describe("decide() over Redis", () => {
       "rate_limit.another.key2.near_limit": 4,
       "rate_limit.another.key2.over_limit": 5,
       "rate_limit.another.key2.over_limit_with_local_cache": 4,
+      rejected_calls: 5,
     });
   });
 

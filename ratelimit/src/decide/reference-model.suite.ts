@@ -200,6 +200,7 @@ export class ReferenceService {
     const over = failedRate > 0 || areQuotasOver;
     if (over && this.#settings.shadowMode) this.#addPlain("global_shadow_mode", 1);
     const isRejected = over && !this.#settings.shadowMode;
+    if (isRejected) this.#addPlain("rejected_calls", 1);
     // Where the store has failed, no rule rejects but those that the local cache knows to be over.
     const rejecting = steps.find((step, index) => {
       const isDecided = typeof step === "object" && (!hasFailed || step.isLocalHit);

@@ -53,6 +53,7 @@ describe("decide() over counters in memory", () => {
       "rate_limit.another.key2.within_limit": 20,
       "rate_limit.another.key2.near_limit": 4,
       "rate_limit.another.key2.over_limit": 5,
+      rejected_calls: 5,
     });
   });
 

@@ -14,6 +14,7 @@ import { CounterKeys } from "@weir/limits/rules/counter-key";
 import { windowStartSeconds } from "@weir/limits/window/window";
 import type { CountedRules } from "../config/counted-rules.ts";
 import type { Counter } from "../counters/counter.ts";
+import type { TopKeys } from "../observe/top-keys.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import { DecideError, type DecideOptions, type Decider, type DecisionCall } from "./decider.ts";
 import { DecisionJob, type JobContext } from "./decision-job.ts";
@@ -35,6 +36,8 @@ export interface DeciderDeps {
   readonly statistics: ServiceStatistics;
   /** The cache of keys that are over their limit; undefined when it is off. */
   readonly localCache: LocalCache | undefined;
+  /** The keys that count most; undefined when they are off. */
+  readonly topKeys: TopKeys | undefined;
   readonly clock: () => number;
   readonly monotonicMs: () => number;
   readonly log: Log;

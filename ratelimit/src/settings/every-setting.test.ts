@@ -378,6 +378,8 @@ const mogrifierWithout = (setting: string): Variables =>
 
 const STATISTICS: readonly Row[] = [
   { names: "STATS_MAX_DYNAMIC_KEYS", value: "6", path: "statistics.maxDynamicKeys", expected: 6 },
+  { names: "TOP_KEYS", value: "7", path: "observe.topKeys", expected: 7 },
+  { names: "TOP_KEYS_VALUES", value: "clear", path: "observe.keyValues", expected: "clear" },
   { names: "EXTRA_TAGS", value: "a:b,c:d", path: "statistics.extraTags", expected: { a: "b", c: "d" } },
   { names: "DISABLE_STATS", value: "true", path: `${PUSH}.statsd`, expected: undefined },
   { names: "STATS_FLUSH_INTERVAL", value: "1s", path: `${PUSH}.flushIntervalMs`, expected: 1000 },

@@ -11,6 +11,15 @@ export const RULE_STATISTICS = [
   { name: "total_negative_hits", field: "totalNegativeHits" },
 ] as const;
 
+/** What the observer has seen of the counters of a rule. */
+export interface SeenRule {
+  readonly sum: number;
+  readonly values: readonly number[];
+}
+
+/** What tells the counters of a rule from others. */
+export type RuleStatisticsName = Pick<RuleStatistics, "prefix" | "path" | "isDynamic" | "limit">;
+
 /** The counters of a rule, or of one of its limits if it has several. Add with `+=` only. */
 export class RuleStatistics {
   /**
@@ -30,9 +39,14 @@ export class RuleStatistics {
   withinLimit = 0;
   shadowMode = 0;
   totalNegativeHits = 0;
+  /** The path of the rule, as configured; of several rules with one prefix the path of the first. */
+  readonly path: string;
+  /** What the observer has seen; undefined before anything was counted. */
+  observed: SeenRule | undefined = undefined;
 
-  constructor(prefix: string, isDynamic: boolean, limit: string | undefined) {
+  constructor({ prefix, path, isDynamic, limit }: RuleStatisticsName) {
     this.prefix = prefix;
+    this.path = path;
     this.isDynamic = isDynamic;
     this.limit = limit;
   }

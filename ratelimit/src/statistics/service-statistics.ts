@@ -18,6 +18,8 @@ export class ServiceStatistics {
   readonly unsupportedFields;
   /** ratelimit.service.global_shadow_mode: calls that SHADOW_MODE let pass */
   readonly globalShadowMode: StatisticsCounter;
+  /** ratelimit.service.rejected_calls: calls that were answered with OVER_LIMIT */
+  readonly rejectedCalls: StatisticsCounter;
   /** ratelimit.service.config_load_success */
   readonly configLoadSuccess: StatisticsCounter;
   /** ratelimit.service.config_load_error */
@@ -45,6 +47,7 @@ export class ServiceStatistics {
       unit_multiplier: counter("unsupported_field.unit_multiplier"),
     };
     this.globalShadowMode = counter("global_shadow_mode");
+    this.rejectedCalls = counter("rejected_calls");
     this.configLoadSuccess = counter("config_load_success");
     this.configLoadError = counter("config_load_error");
     this.configRejected = store.gauge("ratelimit.service.config_rejected", "max");

@@ -146,6 +146,7 @@ describe("new ServiceStatistics()", () => {
         "ratelimit.service.rate_limit.d.k.total_negative_hits: 0",
         "ratelimit.service.rate_limit.d.k.within_limit: 0",
         "ratelimit.service.rate_limit.foo_1.domain_not_found: 2",
+        "ratelimit.service.rejected_calls: 0",
         "ratelimit.service.stats_keys_dropped: 0",
         "ratelimit.service.unsupported_field.is_negative_hits: 0",
         "ratelimit.service.unsupported_field.unit_multiplier: 0",

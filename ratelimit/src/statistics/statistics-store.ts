@@ -1,7 +1,7 @@
 // Stores every counter, gauge and timer of the process by its dotted name; sinks and /stats read
 // it. Memory is bounded: the keys made from request values are limited in number and length.
 import { cleanNamePart, DYNAMIC_KEY_MAX_LENGTH, ruleStatisticName } from "@weir/limits/rules/statistic-name";
-import { RuleStatistics } from "./rule-statistics.ts";
+import { type RuleStatisticsName, RuleStatistics } from "./rule-statistics.ts";
 import {
   type GaugeTotal,
   StatisticsCounter,
@@ -27,9 +27,6 @@ export interface StatisticsVisitor {
   /** A timer with what it has recorded. */
   timer(timer: StatisticsTimer): void;
 }
-
-/** What tells the counters of a rule from others. */
-export type RuleName = Pick<RuleStatistics, "prefix" | "isDynamic" | "limit">;
 
 /** Settings of the store. */
 export interface StatisticsStoreOptions {
@@ -98,7 +95,7 @@ export class StatisticsStore {
    * limits with the name of that, in which the key ends.
    */
   rule(key: string, limit?: string): RuleStatistics {
-    return this.#rules.getOrInsertComputed(key, () => this.#countersOf(key, false, limit));
+    return this.#rules.getOrInsertComputed(key, () => this.#countersOf(key, { path: key, isDynamic: false, limit }));
   }
 
   /** Drops the counters of a rule that there is no more. */
@@ -111,27 +108,28 @@ export class StatisticsStore {
   }
 
   /**
-   * Counters under a key that contains request values. Undefined when the limit is reached or the
+   * Counters under a key that contains request values, of the rule with this path. Undefined when the limit is reached or the
    * key is too long: then count under a key known in advance;
    * ratelimit.service.stats_keys_dropped has counted it.
    */
-  dynamicRule(key: string, limit?: string): RuleStatistics | undefined {
+  dynamicRule(key: string, path = key, limit?: string): RuleStatistics | undefined {
     const known = this.#dynamicRules.get(key) ?? this.#rules.get(key);
     if (known !== undefined) return known;
     if (!this.#admits(key)) return undefined;
-    const counters = this.#countersOf(key, true, limit);
+    const counters = this.#countersOf(key, { path, isDynamic: true, limit });
     this.#dynamicRules.set(key, counters);
     return counters;
   }
 
   /**
-   * The counters that another process has under this prefix. Undefined when this one does not know
-   * the rule (any more), or when the limit is reached.
+   * The counters that another process has under this prefix; `dynamicOf` is the path of their rule if the prefix contains
+   * request values. Undefined when this process does not know the rule (any more), or when the limit is reached.
    */
-  ruleOfPrefix({ prefix, isDynamic, limit }: RuleName): RuleStatistics | undefined {
+  ruleOfName(name: RuleStatisticsName): RuleStatistics | undefined {
+    const { prefix, isDynamic } = name;
     const known = this.#byPrefix.get(prefix);
     if (known !== undefined || !isDynamic || !this.#admits(prefix)) return known;
-    const counters = new RuleStatistics(prefix, isDynamic, limit);
+    const counters = new RuleStatistics(name);
     counters.keys = 1;
     this.#byPrefix.set(prefix, counters);
     this.#dynamicRules.set(prefix, counters);
@@ -215,9 +213,9 @@ export class StatisticsStore {
   }
 
   /** The counters of the cleaned name of one more key. */
-  #countersOf(key: string, isDynamic: boolean, limit: string | undefined): RuleStatistics {
+  #countersOf(key: string, rest: Omit<RuleStatisticsName, "prefix">): RuleStatistics {
     const prefix = ruleStatisticName(key);
-    const counters = this.#byPrefix.getOrInsertComputed(prefix, () => new RuleStatistics(prefix, isDynamic, limit));
+    const counters = this.#byPrefix.getOrInsertComputed(prefix, () => new RuleStatistics({ prefix, ...rest }));
     counters.keys += 1;
     return counters;
   }

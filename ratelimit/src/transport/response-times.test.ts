@@ -14,7 +14,7 @@ interface Fixture {
 function fixture(): Fixture {
   const store = new StatisticsStore({ maxDynamicKeys: 10 });
   const recorded: number[] = [];
-  store.onTimer((_timer, durationMs) => recorded.push(durationMs));
+  store.onTimer((_timer, durationMs, times) => recorded.push(...Array<number>(times).fill(durationMs)));
   const clock = { nowMs: 100, readings: 0 };
   const nowMs = (): number => {
     clock.readings += 1;

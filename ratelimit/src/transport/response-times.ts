@@ -50,9 +50,7 @@ export class ResponseTimes implements TurnTask {
     this.#turnMs = undefined;
     if (this.#starts.length === 0) return;
     const nowMs = this.#deps.nowMs();
-    this.#starts.forEach((startMs, index) => {
-      for (let count = this.#counts[index] ?? 0; count > 0; count--) this.#timer.record(nowMs - startMs);
-    });
+    this.#starts.forEach((startMs, index) => this.#timer.record(nowMs - startMs, this.#counts[index] ?? 0));
     this.#starts.length = 0;
     this.#counts.length = 0;
   }

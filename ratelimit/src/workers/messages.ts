@@ -1,8 +1,9 @@
 // The messages between the service and its workers. Each is plain data of bounded size; a connection
 // goes with the message that announces it.
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
-
-import type { RuleName } from "../statistics/statistics-store.ts";
+import type { RuleKeyCounts } from "../observe/rule-keys.ts";
+import type { RuleName } from "../observe/rule-name.ts";
+import type { RuleStatisticsName } from "../statistics/rule-statistics.ts";
 
 /** Most entries of one list in a report of statistics; more come in further reports. */
 export const REPORT_ENTRIES_MAX = 1000;
@@ -25,8 +26,11 @@ export type ToWorker =
   | { readonly kind: "connection" }
   /** Sends GOAWAY on so many connections. */
   | { readonly kind: "shed"; readonly connections: number }
-  /** Asks for the statistics since the last report. Answered with `refreshed` after them. */
-  | { readonly kind: "refresh"; readonly id: number }
+  /**
+   * Asks for the statistics since the last report, and for the keys of some rules. Answered with `refreshed` after the
+   * statistics.
+   */
+  | { readonly kind: "refresh"; readonly id: number; readonly keysOf?: readonly RuleName[] | undefined }
   /** Reads certificates again. */
   | { readonly kind: "reload" }
   /** Takes no new calls. Answered with `drained` when the running ones are answered. */
@@ -43,7 +47,7 @@ export type FromWorker =
   /** Connections that have closed since its start, and open ones that have received GOAWAY. */
   | { readonly kind: "connections"; readonly closed: number; readonly shed: number }
   | { readonly kind: "statistics"; readonly report: StatisticsReport }
-  | { readonly kind: "refreshed"; readonly id: number }
+  | { readonly kind: "refreshed"; readonly id: number; readonly keys?: readonly RuleKeyCounts[] | undefined }
   | { readonly kind: "drained" };
 
 /** What the statistics of a worker have grown by since its last report, and its gauges. */
@@ -52,7 +56,7 @@ export interface StatisticsReport {
   readonly counters: readonly (readonly [name: string, growth: number])[];
   /** The same for names that contain request values. */
   readonly dynamicCounters: readonly (readonly [name: string, growth: number])[];
-  /** Growth of the six counters of rules, in the order of RULE_STATISTICS. */
+  /** Growth of the counters of rules, in the order of RULE_STATISTICS. */
   readonly rules: readonly RuleGrowth[];
   /** Names with their values. */
   readonly gauges: readonly (readonly [name: string, value: number])[];
@@ -61,6 +65,6 @@ export interface StatisticsReport {
 }
 
 /** What the counters of a rule have grown by. */
-export interface RuleGrowth extends RuleName {
+export interface RuleGrowth extends RuleStatisticsName {
   readonly growth: readonly number[];
 }

@@ -10,6 +10,8 @@ import { RateLimitedLog } from "@weir/common/log/rate-limited-log";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 
 import type { Health } from "../health/health.ts";
+import type { RuleKeyCounts } from "../observe/rule-keys.ts";
+import type { RuleName } from "../observe/rule-name.ts";
 import type { StatisticsCounter, StatisticsGauge } from "../statistics/statistic.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 import { indexOfFewest, surplusOf } from "./balance.ts";
@@ -97,7 +99,7 @@ export class WorkerPool implements Part {
     deps.health.onChange((isHealthy) => {
       for (const worker of this.#workers) worker.send({ kind: "health", isHealthy });
     });
-    deps.store.onCollect(() => this.#collect());
+    deps.store.onCollect(() => this.#refresh());
   }
 
   /** Resolves when every worker can decide. Fails with WORKER_FAILED when one ends before. */
@@ -213,6 +215,7 @@ export class WorkerPool implements Part {
         return;
       case "refreshed":
         worker.refreshedId = message.id;
+        worker.keys = message.keys ?? worker.keys;
         break;
       case "drained":
         worker.isDrained = true;
@@ -260,9 +263,15 @@ export class WorkerPool implements Part {
     if (this.#balanceRounds > 0) this.#after(BALANCE_INTERVAL_MS, () => this.#balanceOnce());
   }
 
-  async #collect(): Promise<void> {
+  /** The keys of those of the rules that have any, from each worker that answers in time. Never rejects. */
+  async readKeys(names: readonly RuleName[]): Promise<readonly RuleKeyCounts[]> {
+    await this.#refresh(names);
+    return this.#workers.flatMap(({ hasEnded, keys }) => (hasEnded ? [] : keys));
+  }
+
+  async #refresh(keysOf?: readonly RuleName[]): Promise<void> {
     const id = ++this.#refreshId;
-    for (const worker of this.#workers) worker.send({ kind: "refresh", id });
+    for (const worker of this.#workers) worker.send({ kind: "refresh", id, keysOf });
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = this.#after(COLLECT_MAX_MS, resolve);
     await Promise.race([this.#all((worker) => !worker.isReady || worker.refreshedId >= id), promise]);

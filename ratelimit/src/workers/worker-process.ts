@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import type { RuleKeyCounts } from "../observe/rule-keys.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 
 /** Most connections that wait to be handed over: the worker confirms each. More are closed. */
@@ -56,6 +57,8 @@ export class WorkerProcess {
   loadedId = 0;
   /** The last request for statistics that it has answered. */
   refreshedId = 0;
+  /** The keys of rules that it has answered last. */
+  keys: readonly RuleKeyCounts[] = [];
   hasEnded = false;
   #given = 0;
   #handovers = 0;

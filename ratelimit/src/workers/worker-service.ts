@@ -10,6 +10,9 @@ import type { Counter } from "../counters/counter.ts";
 import { createLocalCache } from "../decide/local-cache/local-cache.ts";
 import { RuleDecider } from "../decide/rule-decider.ts";
 import { Health } from "../health/health.ts";
+import type { RuleKeyCounts } from "../observe/rule-keys.ts";
+import type { RuleName } from "../observe/rule-name.ts";
+import { createTopKeys, type TopKeys } from "../observe/top-keys.ts";
 import type { Settings } from "../settings.ts";
 import { createCounterBackend } from "../startup/counter-backend.ts";
 import { openGrpcTls } from "../startup/grpc-tls.ts";
@@ -36,6 +39,7 @@ export class WorkerService {
   readonly #health: Health;
   readonly #node: NodeStatistics;
   readonly #rules: { current: CountedRules | undefined };
+  readonly #topKeys: TopKeys | undefined;
   /** The configurations of the set that was sent last, by their numbers. */
   readonly #configs = new Map<number, RateLimitConfigModel>();
 
@@ -59,8 +63,10 @@ export class WorkerService {
     });
     const sizeBytes = settings.decide.localCacheSizeBytes;
     const localCache = createLocalCache({ statistics: store, monotonicMs, log }, { sizeBytes });
+    const topKeys = createTopKeys(settings, () => rules.current);
+    const clock = (): number => turn.nowMs();
     const decider = new RuleDecider(
-      { rules: () => rules.current, counter, statistics, localCache, clock: () => turn.nowMs(), monotonicMs, log },
+      { rules: () => rules.current, counter, statistics, localCache, topKeys, clock, monotonicMs, log },
       settings.decide,
     );
     const { grpc } = settings.server;
@@ -70,7 +76,7 @@ export class WorkerService {
       { decider, tracing, health, statistics, store, turn, log },
       { ...grpc, tls: grpcTls, request: settings.decide },
     );
-    return new WorkerService({ store, transport, counter, files, health, rules });
+    return new WorkerService({ store, transport, counter, files, health, rules, topKeys });
   }
 
   private constructor(parts: {
@@ -80,6 +86,7 @@ export class WorkerService {
     readonly files: ReloadedFiles;
     readonly health: Health;
     readonly rules: { current: CountedRules | undefined };
+    readonly topKeys: TopKeys | undefined;
   }) {
     this.store = parts.store;
     this.transport = parts.transport;
@@ -87,6 +94,7 @@ export class WorkerService {
     this.#files = parts.files;
     this.#health = parts.health;
     this.#rules = parts.rules;
+    this.#topKeys = parts.topKeys;
     this.#node = new NodeStatistics({ store: parts.store, nowMs: () => performance.now() });
   }
 
@@ -115,6 +123,11 @@ export class WorkerService {
     const rules = await timeSlicedLoad(countedRulesSteps(configs, this.store, before));
     this.#rules.current = rules;
     await timeSlicedLoad(dropStatisticsSteps(this.store, before, rules));
+  }
+
+  /** The keys of those of the rules that have any. */
+  readKeys(names: readonly RuleName[]): readonly RuleKeyCounts[] {
+    return this.#topKeys?.read(names, Math.floor(Date.now() / 1000)) ?? [];
   }
 
   /** Replaces the health that callers see: that of the whole service. */

@@ -67,7 +67,7 @@ export class Worker {
         this.#connections.shed(message.connections);
         return;
       case "refresh":
-        void this.#reporter.report().then(() => this.#send({ kind: "refreshed", id: message.id }));
+        void this.#refresh(message);
         return;
       case "reload":
         this.#service.reload();
@@ -78,6 +78,11 @@ export class Worker {
       case "stop":
         void this.#stop().then(this.#stopped.resolve, this.#stopped.reject);
     }
+  }
+
+  async #refresh({ id, keysOf }: Extract<ToWorker, { kind: "refresh" }>): Promise<void> {
+    await this.#reporter.report();
+    this.#send({ kind: "refreshed", id, keys: keysOf && this.#service.readKeys(keysOf) });
   }
 
   async #stop(): Promise<void> {

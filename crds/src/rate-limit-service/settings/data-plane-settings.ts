@@ -160,6 +160,8 @@ export const DATA_PLANE_SETTINGS: readonly DataPlaneSetting[] = [
   { names: ["PULLSTATS_PATH", "PROMETHEUS_PATH"] },
   { names: ["PULLSTATS_MAPPER_YAML", "PROMETHEUS_MAPPER_YAML"] },
   { names: ["PULLSTATS_RESPONSE_TIME_AS_MILLISECONDS", "PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS"] },
+  { names: ["TOP_KEYS"] },
+  { names: ["TOP_KEYS_VALUES"] },
   { names: ["LOG_LEVEL"] },
   { names: ["LOG_FORMAT"] },
   { names: ["TRACING_ENABLED"] },

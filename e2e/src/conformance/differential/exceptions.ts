@@ -17,14 +17,14 @@ export interface AnswerJson {
 
 /** Statistics that only Weir has. */
 const OWN_STATISTICS =
-  /^ratelimit\.service\.(backend_failure|config_rejected|config_server_|stats_keys_dropped|unsupported_field|rate_limit\..*\.total_negative_hits$)/;
+  /^ratelimit\.service\.(backend_failure|config_rejected|config_server_|rejected_calls|stats_keys_dropped|unsupported_field|rate_limit\..*\.total_negative_hits$)/;
 
 /** Statistics of unlimited rules. */
 const UNLIMITED_STATISTICS = new RegExp(`^ratelimit\\.service\\.rate_limit\\..*\\.${UNLIMITED_KEY}([_.].*)?$`);
 
 /** Series of Weir's metrics page without an equal, or of unlimited rules. */
 const OTHER_SERIES = new RegExp(
-  `^ratelimit_service_(backend_failure|config_rejected|config_server_|stats_keys_dropped|unsupported_field|response_time|` +
+  `^ratelimit_service_(backend_failure|config_rejected|config_server_|rejected_calls|stats_keys_dropped|unsupported_field|response_time|` +
     `rate_limit_domain_not_found|rate_limit_over_limit_with_local_cache|rate_limit_negative_hits|rate_limit_.*_domain_not_found)|="${UNLIMITED_KEY}(_[^"]*)?"`,
 );
 

@@ -69,6 +69,7 @@ describe("decide() with a local cache", () => {
       "rate_limit.domain.key.over_limit_with_local_cache": 1,
       "rate_limit.domain.key.near_limit": 1,
       "rate_limit.domain.key.within_limit": 2,
+      rejected_calls: 2,
     });
     expect(fixture.localCacheGauges()).toEqual({
       averageAccessTime: 0,

@@ -9,7 +9,7 @@ export function mergeReport(store: StatisticsStore, worker: number, report: Stat
   for (const [name, growth] of report.dynamicCounters) store.dynamicCounterOfName(name)?.add(growth);
   for (const { growth, ...name } of report.rules) {
     // A rule that is not active any more has no counters, as with one process.
-    const counters = store.ruleOfPrefix(name);
+    const counters = store.ruleOfName(name);
     if (counters === undefined) continue;
     for (const [index, { field }] of RULE_STATISTICS.entries()) counters[field] += growth[index] ?? 0;
   }

@@ -84,8 +84,8 @@ export class StatisticsReporter {
     const values = RULE_STATISTICS.map(({ field }) => statistics[field]);
     const growth = values.map((value, index) => value - (reported?.values[index] ?? 0));
     this.#rules.set(statistics, { values, sum, epoch });
-    const { prefix, isDynamic, limit } = statistics;
-    this.#open.rules.push({ prefix, isDynamic, limit, growth });
+    const { prefix, path, isDynamic, limit } = statistics;
+    this.#open.rules.push({ prefix, path, isDynamic, limit, growth });
     this.#added();
   }
 
