@@ -22,6 +22,7 @@ import { withAddressLog } from "./startup/listen-address-log.ts";
 import { createStatisticsSinks } from "./startup/statistics-sinks.ts";
 import { ReloadedFiles } from "./startup/reloaded-files.ts";
 import { createTrafficGate } from "./startup/traffic-gate.ts";
+import { createObserver } from "./observe/create-observer.ts";
 import { createTopKeys } from "./observe/top-keys.ts";
 import { LoadStatistics, ServiceStatistics } from "./statistics/service-statistics.ts";
 import { StatisticsStore } from "./statistics/statistics-store.ts";
@@ -79,7 +80,8 @@ export async function createService(
   const cellsProblem = counter.cellsProblem && (() => counter.cellsProblem?.());
   const rules = new ActiveRules({ store, statistics, health, cellsProblem, distribute }, settings.config);
   const topKeys = createTopKeys(settings, rules.current);
-  const source = await createConfigSource(settings.config, { listener: rules, store, log });
+  const observed = createObserver({ store, statistics, rules: rules.current, topKeys, pool }, settings);
+  const source = await createConfigSource(settings.config, { listener: rules, store, observed, log });
   const { localCacheSizeBytes: sizeBytes } = settings.decide;
   const localCache = createLocalCache({ statistics: store, monotonicMs, log }, { sizeBytes });
   const clock = (): number => turn.nowMs();
@@ -112,7 +114,7 @@ export async function createService(
   for (const sink of await createStatisticsSinks(settings.statistics, { store, addressLog, log })) lifecycle.add(sink);
   for (const file of files.all) lifecycle.add(file);
   lifecycle.add(counter);
-  for (const part of [pool, source]) if (part !== undefined) lifecycle.add(part);
+  for (const part of [pool, observed?.observer, source]) if (part !== undefined) lifecycle.add(part);
   if (!settings.config.forceStart) lifecycle.add(createFirstConfigurationWait({ first: rules.first, log }));
   lifecycle.add(withAddressLog(grpc, "gRPC", addressLog));
   lifecycle.add(withAddressLog(http, "HTTP", addressLog));

@@ -25,12 +25,22 @@ import { HEARTBEAT_TYPE_URL } from "@weir/proto/grpc/heartbeat";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
 import { RATE_LIMIT_CONFIG_TYPE_URL } from "@weir/proto/grpc/type-url";
 
+import {
+  type Observation,
+  type ObserveRequest,
+  ObserveRequestSchema,
+  ObserveResponseSchema,
+  ObserveService,
+} from "@weir/proto/generated/weir/observe/v1/observe_pb";
 import { grpcMessage } from "../http2/http2-frames.ts";
 import { eventually } from "../processes/eventually.ts";
 import { createMessageReader } from "./message-reader.ts";
 
 /** The only method. */
 const STREAM = serviceDefinition(AggregatedDiscoveryService).streamAggregatedResources.path;
+
+/** The method on which clients report what they observe. */
+const OBSERVE = serviceDefinition(ObserveService).observe.path;
 
 /** Status code of gRPC. */
 const UNIMPLEMENTED = 12;
@@ -138,6 +148,38 @@ export class AdsStream {
   }
 }
 
+/** A stream on which a client reports what it observes. */
+export class ObserveStream {
+  readonly stream: ServerHttp2Stream;
+  readonly socket: Socket;
+  readonly requests: ObserveRequest[] = [];
+  /** Size of the largest of them, in bytes. */
+  largestBytes = 0;
+
+  constructor(stream: ServerHttp2Stream, socket: Socket) {
+    [this.stream, this.socket] = [stream, socket];
+    stream.on("error", () => undefined); // The client ends it, too.
+    stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+    const read = createMessageReader((message) => {
+      this.largestBytes = Math.max(this.largestBytes, message.length);
+      this.requests.push(fromBinary(ObserveRequestSchema, message));
+    });
+    stream.on("data", read);
+  }
+
+  /** The observations that came so far. */
+  get observations(): readonly Observation[] {
+    return this.requests.flatMap(({ content }) => (content.case === "observation" ? [content.value] : []));
+  }
+
+  /** Asks for something else. */
+  send(wanted: MessageInitShape<typeof ObserveResponseSchema>): void {
+    const response = create(ObserveResponseSchema, wanted);
+    this.stream.write(grpcMessage(toBinary(ObserveResponseSchema, response)));
+  }
+}
+
 /** The server. It answers each subscription with the state published last, if there is one. */
 export class ScriptedAdsServer {
   /** Every stream, in the order of arrival. */
@@ -154,6 +196,10 @@ export class ScriptedAdsServer {
   readonly refusedMethods: string[] = [];
   /** What each new stream is answered instead of the published state. */
   script: Script | undefined;
+  /** Streams on which clients report what they observe, in the order of arrival. */
+  readonly observeStreams: ObserveStream[] = [];
+  /** What such a stream is sent first; undefined: the server does not have the method. */
+  watch: MessageInitShape<typeof ObserveResponseSchema> | undefined;
   /** Whether clients may leave responses unanswered that were replaced before they could answer. */
   mayLeaveUnanswered = false;
   #server: Http2Server | undefined;
@@ -225,6 +271,12 @@ export class ScriptedAdsServer {
     const socket = [...this.#sockets].find(({ remotePort }) => remotePort === session?.socket.remotePort);
     if (session === undefined || socket === undefined) return;
     const { ":path": method = "" } = headers;
+    if (method === OBSERVE && this.watch !== undefined) {
+      const observe = new ObserveStream(stream, socket);
+      this.observeStreams.push(observe);
+      observe.send(this.watch);
+      return;
+    }
     if (method !== STREAM) {
       this.refusedMethods.push(method);
       stream.respond(

@@ -4,13 +4,20 @@ import type { Log } from "@weir/common/log/log";
 import type { ConfigListener, ConfigSource } from "../config/config-source.ts";
 import type { ServerState } from "../config/xds/xds-source.ts";
 import type { ConfigSettings } from "../settings/config-settings.ts";
+import type { ObservedPod } from "../observe/create-observer.ts";
 import { ConfigServerStatistics, LoadStatistics } from "../statistics/service-statistics.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 
 /** Creates the source; its implementation is loaded only when it is selected. */
 export async function createConfigSource(
   { source }: ConfigSettings,
-  deps: { readonly listener: ConfigListener; readonly store: StatisticsStore; readonly log: Log },
+  deps: {
+    readonly listener: ConfigListener;
+    readonly store: StatisticsStore;
+    /** What the configuration server may watch. */
+    readonly observed: ObservedPod | undefined;
+    readonly log: Log;
+  },
 ): Promise<ConfigSource> {
   switch (source.kind) {
     case "files": {

@@ -69,6 +69,13 @@ export interface StreamStart {
   readonly request: RequestContent;
   /** That of the stream before; false for the first one. */
   readonly expectsHeartbeat: boolean;
+  /** Opens what else uses the connection, at the first message of the server. */
+  readonly openObservation?: ((client: Client, headers: Metadata) => Closable | undefined) | undefined;
+}
+
+/** Something that ends with the connection. */
+interface Closable {
+  close(): void;
 }
 
 type AdsRequest = DiscoveryRequest | DeltaDiscoveryRequest;
@@ -86,11 +93,17 @@ export class AdsStream {
   /** Undefined = plaintext. */
   readonly #tls: { readonly certificate: TlsChannel["certificate"] } | undefined;
   readonly #heartbeat: HeartbeatWatch;
+  readonly #headers: Metadata;
+  readonly #openObservation: StreamStart["openObservation"];
+  #observation: Closable | undefined;
   #listener: AdsStreamListener | undefined;
 
   /** Connects and sends the first request. Fails with TLS_FILE_INVALID when the files are invalid. */
-  constructor(options: XdsOptions, { variant, request, expectsHeartbeat }: StreamStart, listener: AdsStreamListener) {
+  constructor(options: XdsOptions, start: StreamStart, listener: AdsStreamListener) {
+    const { variant, request, expectsHeartbeat, openObservation } = start;
     this.#listener = listener;
+    this.#headers = headersOf(options);
+    this.#openObservation = openObservation;
     this.#variant = variant;
     this.#heartbeat = new HeartbeatWatch(expectsHeartbeat, (waitedMs) =>
       this.#end(`the server has sent nothing for ${waitedMs} ms`),
@@ -103,7 +116,7 @@ export class AdsStream {
     this.#serverUrl = serverUrl;
     this.#tls = tls === undefined ? undefined : { certificate: channel.certificate };
     this.#client = new Client(serverUrl, channel.credentials, { ...channelOptions(options), ...channel.options });
-    this.#call = openCall(this.#client, variant, headersOf(options));
+    this.#call = openCall(this.#client, variant, this.#headers);
     this.#call.on("data", (response: AdsResponse) => this.#receive(response));
     // The first of "error" and "end" ends the stream; after an error there may be both.
     let isOver = false;
@@ -135,6 +148,7 @@ export class AdsStream {
 
   #receive(response: AdsResponse): void {
     if (this.#listener === undefined) return;
+    this.#observation ??= this.#openObservation?.(this.#client, this.#headers);
     if (response.typeUrl !== HEARTBEAT_TYPE_URL) {
       this.#heartbeat.response();
       this.#listener.received(response);
@@ -155,6 +169,7 @@ export class AdsStream {
   close(): void {
     this.#listener = undefined;
     this.#heartbeat.stop();
+    this.#observation?.close();
     this.#call.cancel();
     this.#client.close();
   }

@@ -4,6 +4,7 @@ import { Backoff } from "@weir/common/backoff/backoff";
 import { describeError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 
+import type { ObservedPod } from "../../observe/create-observer.ts";
 import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { ConfigError } from "../errors.ts";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
@@ -12,6 +13,7 @@ import { AdsStream, type StreamStart } from "./ads-stream.ts";
 import { isServerExpired } from "./connection-failure.ts";
 import { HeldResources } from "./delta-messages.ts";
 import { timeSlicedLoad } from "../time-sliced-load.ts";
+import { ObserveStream } from "./observe-stream.ts";
 import { ResponseDecoder } from "./response-decoder.ts";
 import type { XdsOptions } from "./xds-options.ts";
 
@@ -44,6 +46,8 @@ export interface XdsSourceDeps {
   readonly random: () => number;
   /** Called at each response, and when a stream or an attempt to connect ends. */
   readonly onState?: ((state: ServerState) => void) | undefined;
+  /** Reported while the server watches this pod; undefined = nothing is. */
+  readonly observed?: ObservedPod | undefined;
   readonly log: Log;
 }
 
@@ -109,6 +113,11 @@ export class XdsSource implements ConfigSource {
     });
   }
 
+  readonly #openObservation: StreamStart["openObservation"] = (client, headers) => {
+    const { observed, random, log } = this.#deps;
+    return observed && new ObserveStream({ client, headers, observed, random, log }, this.#options);
+  };
+
   start(): Promise<void> {
     this.#open();
     return Promise.resolve();
@@ -144,6 +153,7 @@ export class XdsSource implements ConfigSource {
         variant: this.#isIncremental ? "delta" : "sotw",
         request: { ...subscription(this.#ackedVersion), heldVersions: this.#held.versions },
         expectsHeartbeat: this.#stream?.expectsHeartbeat ?? false,
+        openObservation: this.#openObservation,
       };
       this.#stream = new AdsStream(this.#options, start, {
         connected: () => {

@@ -186,7 +186,7 @@ export type Observation = Message<"weir.observe.v1.Observation"> & {
   totals?: Totals | undefined;
 
   /**
-   * The rules that have counted something in these steps; of more than 500 those with most hits.
+   * The rules that have counted something in these steps; of more than 500 those that are used most.
    *
    * @generated from field: repeated weir.observe.v1.RuleSeries rules = 5;
    */
@@ -214,7 +214,7 @@ export const ObservationSchema: GenMessage<Observation> = /*@__PURE__*/
  */
 export type Totals = Message<"weir.observe.v1.Totals"> & {
   /**
-   * Decisions: calls that were answered or failed.
+   * Decisions: calls of ShouldRateLimit over gRPC.
    *
    * @generated from field: repeated uint32 decisions = 1;
    */
