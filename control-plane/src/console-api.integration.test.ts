@@ -11,6 +11,7 @@ import { ACK, ScriptedPod, type ScriptedPodOptions } from "@weir/harness/ads/scr
 import { eventually } from "@weir/harness/processes/eventually";
 import { reservePort } from "@weir/harness/processes/reserve-ports";
 import {
+  ChangeKind,
   ConsoleService,
   type FleetCounts,
   type WatchCountsResponse,
@@ -275,6 +276,43 @@ describe("API of the console", () => {
       const { rules: edited } = await client.getRules({ fleet: "web", rules });
       expect(edited).toMatchObject([{ ...before, limit: "7 per minute", earlierLimit: "5 per minute" }]);
     });
+  });
+
+  it("lists the changes since the start, the newest first", async () => {
+    await start();
+    const client = createClient(ConsoleService, transport());
+    const began = await client.listChanges({});
+    expect([began.changes, Number(began.since?.seconds) > 0]).toEqual([[], true]);
+    const [a, b] = [join(folder, "a.yaml"), join(folder, "b.yaml")];
+    const steps = [
+      () => writeFileSync(a, manifest({ name: "a", domain: "alpha", requestsPerUnit: 7 })),
+      () => writeFileSync(b, manifest({ name: "b", domain: "beta", fleets: ["web"] })),
+      () => rmSync(a),
+    ];
+    for (const [index, step] of steps.entries()) {
+      step();
+      await eventually("the change", async () =>
+        expect((await client.listChanges({})).changes).toHaveLength(index + 1),
+      );
+    }
+    const { changes } = await client.listChanges({});
+    expect(changes).toMatchObject([
+      { namespace: "default", name: "a", kind: ChangeKind.REMOVED, digest: "" },
+      {
+        namespace: "default",
+        name: "b",
+        kind: ChangeKind.ADDED,
+        fleets: ["web"],
+        digest: expect.stringMatching(/^.+$/) as unknown,
+      },
+      {
+        namespace: "default",
+        name: "a",
+        kind: ChangeKind.EDITED,
+        fleets: [],
+        digest: expect.stringMatching(/^.+$/) as unknown,
+      },
+    ]);
   });
 
   it("explains which rule limits a request", async () => {

@@ -24,6 +24,7 @@ import { rolloutMethods } from "./report/rollout/rollout-grpc.ts";
 import type { RolloutFilter, RolloutReport } from "./report/rollout/rollout-report.ts";
 import { rolloutRoute } from "./report/rollout/rollout-route.ts";
 import type { AdsSecuritySettings } from "./ads-security-settings.ts";
+import { ChangeLog } from "./console/change-log.ts";
 import { ConsoleFeed } from "./console/console-feed.ts";
 import { consoleRoute } from "./console/console-route.ts";
 import { consoleServer } from "./console/console-server.ts";
@@ -76,6 +77,7 @@ export class ControlPlane {
   readonly #feed: RolloutFeed;
   readonly #hub: ObserveHub;
   readonly #consoleFeed: ConsoleFeed;
+  readonly #changeLog: ChangeLog;
   readonly #metrics: Metrics;
   readonly #rolloutLimit = new ConcurrencyLimit({ max: ROLLOUTS_MAX, task: "report the rollout" });
   readonly #follower: PushFollower;
@@ -99,6 +101,7 @@ export class ControlPlane {
       hashSecret: () => hashSecretOf(this.#security),
     });
     if (this.#security.kind === "mutual-tls") this.#security.files.onChange(() => this.#hub.secretChanged());
+    this.#changeLog = new ChangeLog({ publisher: this.#publisher, clock });
     this.#consoleFeed = new ConsoleFeed({ hub: this.#hub, clock, ...this.#self });
     this.#publisher.onChanged(() => this.#feed.changed());
     this.#pods.onChanged(() => this.#feed.changed());
@@ -108,7 +111,7 @@ export class ControlPlane {
     this.http = this.#createHttpServer(routes);
     const consoleRoutes = [
       ...routes,
-      consoleRoute({ feed: this.#consoleFeed, published: this.#publisher, clock, log }),
+      consoleRoute({ feed: this.#consoleFeed, published: this.#publisher, changeLog: this.#changeLog, clock, log }),
     ];
     this.console = consoleServer({ log }, consoleRoutes, settings.http.consolePort);
     this.#follower = new PushFollower({ log, clock, publisher: this.#publisher, pods: this.#pods, tracer, markFailed });
@@ -240,6 +243,7 @@ export class ControlPlane {
     const followers: readonly Part[] = [
       this.#follower,
       new QuarantineLog({ log, pods: this.#pods }),
+      this.#changeLog,
       new LastGoodKeeper({ log, publisher: this.#publisher, source: this.#source }),
     ];
     for (const part of [

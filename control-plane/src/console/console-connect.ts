@@ -1,8 +1,11 @@
 // The API of the console over HTTP/1.1. Import it lazily: its packages take time to load.
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Log } from "@weir/common/log/log";
-import { ConsoleService } from "@weir/proto/generated/weir/console/v1/console_pb";
+import { type ChangeSchema, ChangeKind, ConsoleService } from "@weir/proto/generated/weir/console/v1/console_pb";
 
 import { type ConnectHandler, connectErrorOf, createConnectHandler } from "../report/connect-handler.ts";
+import type { ChangeLog, ResourceChange } from "./change-log.ts";
 import type { ConsoleFeed } from "./console-feed.ts";
 import { explain, getRules, type PublishedRules } from "./published-rules.ts";
 
@@ -12,16 +15,27 @@ const KEYED_RULES_MAX = 32;
 export interface ConsoleApiDeps {
   readonly feed: ConsoleFeed;
   readonly published: PublishedRules;
+  readonly changeLog: Pick<ChangeLog, "changes" | "sinceMs">;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   readonly log: Log;
 }
 
+const KINDS = {
+  added: ChangeKind.ADDED,
+  edited: ChangeKind.EDITED,
+  removed: ChangeKind.REMOVED,
+} as const satisfies Record<ResourceChange["kind"], ChangeKind>;
+
 /** Makes the handler. */
-export function createConsoleHandler({ feed, published, clock, log }: ConsoleApiDeps): ConnectHandler {
+export function createConsoleHandler({ feed, published, changeLog, clock, log }: ConsoleApiDeps): ConnectHandler {
   return createConnectHandler(log, (router) => {
     router.service(ConsoleService, {
       getRules: (request) => getRules(published, request),
+      listChanges: () => ({
+        changes: changeLog.changes.map(changeMessage),
+        since: timestampFromMs(changeLog.sinceMs),
+      }),
       explainRequest: (request) => explain(published, request, clock()),
       async *watchCounts({ fleet, keysOf }, { signal }) {
         try {
@@ -32,4 +46,10 @@ export function createConsoleHandler({ feed, published, clock, log }: ConsoleApi
       },
     });
   });
+}
+
+function changeMessage(change: ResourceChange): MessageInitShape<typeof ChangeSchema> {
+  const { atMs, resource, kind, fleets, digest = "" } = change;
+  const [namespace = "", name = ""] = resource.split("/");
+  return { at: timestampFromMs(atMs), namespace, name, kind: KINDS[kind], fleets: [...fleets], digest };
 }

@@ -6,19 +6,19 @@
 // @generated from file weir/console/v1/console.proto (package weir.console.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Observation, RuleKeys, RuleName } from "../../observe/v1/observe_pb.ts";
 import { file_weir_observe_v1_observe } from "../../observe/v1/observe_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file weir/console/v1/console.proto.
  */
 export const file_weir_console_v1_console: GenFile = /*@__PURE__*/
-  fileDesc("Ch13ZWlyL2NvbnNvbGUvdjEvY29uc29sZS5wcm90bxIPd2Vpci5jb25zb2xlLnYxIk8KEldhdGNoQ291bnRzUmVxdWVzdBINCgVmbGVldBgBIAEoCRIqCgdrZXlzX29mGAIgAygLMhkud2Vpci5vYnNlcnZlLnYxLlJ1bGVOYW1lIqkBChNXYXRjaENvdW50c1Jlc3BvbnNlEg8KB3JlcGxpY2EYASABKAkSEAoIaW5zdGFuY2UYAiABKAkSLwoLb2JzZXJ2ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHJlcGxhY2VzGAQgASgIEiwKBmZsZWV0cxgFIAMoCzIcLndlaXIuY29uc29sZS52MS5GbGVldENvdW50cyKuAQoLRmxlZXRDb3VudHMSDQoFZmxlZXQYASABKAkSDAoEcG9kcxgCIAEoDRIVCg1vYnNlcnZlZF9wb2RzGAMgASgNEiwKBmNvdW50cxgEIAEoCzIcLndlaXIub2JzZXJ2ZS52MS5PYnNlcnZhdGlvbhITCgtlbmRfc2Vjb25kcxgFIAEoBBIoCgRrZXlzGAYgAygLMhoud2Vpci5jb25zb2xlLnYxLkZsZWV0S2V5cyJsCglGbGVldEtleXMSJwoEa2V5cxgBIAEoCzIZLndlaXIub2JzZXJ2ZS52MS5SdWxlS2V5cxIdChVvdGhlcnNfcmVqZWN0aW9uc19tYXgYAiABKAQSFwoPb3RoZXJzX2hpdHNfbWF4GAMgASgEIkoKD0dldFJ1bGVzUmVxdWVzdBINCgVmbGVldBgBIAEoCRIoCgVydWxlcxgCIAMoCzIZLndlaXIub2JzZXJ2ZS52MS5SdWxlTmFtZSI8ChBHZXRSdWxlc1Jlc3BvbnNlEigKBXJ1bGVzGAEgAygLMhkud2Vpci5jb25zb2xlLnYxLlJ1bGVJbmZvIp4BCghSdWxlSW5mbxInCgRydWxlGAEgASgLMhkud2Vpci5vYnNlcnZlLnYxLlJ1bGVOYW1lEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRuYW1lGAMgASgJEg0KBWZpZWxkGAQgASgJEg0KBWxpbWl0GAUgASgJEhMKC3NoYWRvd19tb2RlGAYgASgIEhUKDWVhcmxpZXJfbGltaXQYByABKAkiaAoVRXhwbGFpblJlcXVlc3RSZXF1ZXN0Eg0KBWZsZWV0GAEgASgJEg4KBmRvbWFpbhgCIAEoCRIwCgtkZXNjcmlwdG9ycxgDIAMoCzIbLndlaXIuY29uc29sZS52MS5EZXNjcmlwdG9yIjUKCkRlc2NyaXB0b3ISJwoHZW50cmllcxgBIAMoCzIWLndlaXIuY29uc29sZS52MS5FbnRyeSIjCgVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAkiZQoWRXhwbGFpblJlcXVlc3RSZXNwb25zZRIQCghyZXNvdXJjZRgBIAEoCRI5CgtkZXNjcmlwdG9ycxgCIAMoCzIkLndlaXIuY29uc29sZS52MS5FeHBsYWluZWREZXNjcmlwdG9yIp8BChNFeHBsYWluZWREZXNjcmlwdG9yEg8KB291dGNvbWUYASABKAkSDAoEcGF0aBgCIAEoCRIOCgZsaW1pdHMYAyADKAkSEwoLc2hhZG93X21vZGUYBCABKAgSEwoLY291bnRlcl9rZXkYBSABKAkSLwoGbGV2ZWxzGAYgAygLMh8ud2Vpci5jb25zb2xlLnYxLkV4cGxhaW5lZExldmVsImcKDkV4cGxhaW5lZExldmVsEiUKBWVudHJ5GAEgASgLMhYud2Vpci5jb25zb2xlLnYxLkVudHJ5Ei4KCmNhbmRpZGF0ZXMYAiADKAsyGi53ZWlyLmNvbnNvbGUudjEuQ2FuZGlkYXRlIioKCUNhbmRpZGF0ZRIMCgRydWxlGAEgASgJEg8KB3ZlcmRpY3QYAiABKAkypgIKDkNvbnNvbGVTZXJ2aWNlElwKC1dhdGNoQ291bnRzEiMud2Vpci5jb25zb2xlLnYxLldhdGNoQ291bnRzUmVxdWVzdBokLndlaXIuY29uc29sZS52MS5XYXRjaENvdW50c1Jlc3BvbnNlIgAwARJRCghHZXRSdWxlcxIgLndlaXIuY29uc29sZS52MS5HZXRSdWxlc1JlcXVlc3QaIS53ZWlyLmNvbnNvbGUudjEuR2V0UnVsZXNSZXNwb25zZSIAEmMKDkV4cGxhaW5SZXF1ZXN0EiYud2Vpci5jb25zb2xlLnYxLkV4cGxhaW5SZXF1ZXN0UmVxdWVzdBonLndlaXIuY29uc29sZS52MS5FeHBsYWluUmVxdWVzdFJlc3BvbnNlIgBiBnByb3RvMw", [file_google_protobuf_timestamp, file_weir_observe_v1_observe]);
+  fileDesc("Ch13ZWlyL2NvbnNvbGUvdjEvY29uc29sZS5wcm90bxIPd2Vpci5jb25zb2xlLnYxIk8KEldhdGNoQ291bnRzUmVxdWVzdBINCgVmbGVldBgBIAEoCRIqCgdrZXlzX29mGAIgAygLMhkud2Vpci5vYnNlcnZlLnYxLlJ1bGVOYW1lIqkBChNXYXRjaENvdW50c1Jlc3BvbnNlEg8KB3JlcGxpY2EYASABKAkSEAoIaW5zdGFuY2UYAiABKAkSLwoLb2JzZXJ2ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHJlcGxhY2VzGAQgASgIEiwKBmZsZWV0cxgFIAMoCzIcLndlaXIuY29uc29sZS52MS5GbGVldENvdW50cyKuAQoLRmxlZXRDb3VudHMSDQoFZmxlZXQYASABKAkSDAoEcG9kcxgCIAEoDRIVCg1vYnNlcnZlZF9wb2RzGAMgASgNEiwKBmNvdW50cxgEIAEoCzIcLndlaXIub2JzZXJ2ZS52MS5PYnNlcnZhdGlvbhITCgtlbmRfc2Vjb25kcxgFIAEoBBIoCgRrZXlzGAYgAygLMhoud2Vpci5jb25zb2xlLnYxLkZsZWV0S2V5cyJsCglGbGVldEtleXMSJwoEa2V5cxgBIAEoCzIZLndlaXIub2JzZXJ2ZS52MS5SdWxlS2V5cxIdChVvdGhlcnNfcmVqZWN0aW9uc19tYXgYAiABKAQSFwoPb3RoZXJzX2hpdHNfbWF4GAMgASgEIkoKD0dldFJ1bGVzUmVxdWVzdBINCgVmbGVldBgBIAEoCRIoCgVydWxlcxgCIAMoCzIZLndlaXIub2JzZXJ2ZS52MS5SdWxlTmFtZSI8ChBHZXRSdWxlc1Jlc3BvbnNlEigKBXJ1bGVzGAEgAygLMhkud2Vpci5jb25zb2xlLnYxLlJ1bGVJbmZvIp4BCghSdWxlSW5mbxInCgRydWxlGAEgASgLMhkud2Vpci5vYnNlcnZlLnYxLlJ1bGVOYW1lEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRuYW1lGAMgASgJEg0KBWZpZWxkGAQgASgJEg0KBWxpbWl0GAUgASgJEhMKC3NoYWRvd19tb2RlGAYgASgIEhUKDWVhcmxpZXJfbGltaXQYByABKAkiFAoSTGlzdENoYW5nZXNSZXF1ZXN0ImoKE0xpc3RDaGFuZ2VzUmVzcG9uc2USKAoHY2hhbmdlcxgBIAMoCzIXLndlaXIuY29uc29sZS52MS5DaGFuZ2USKQoFc2luY2UYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIpwBCgZDaGFuZ2USJgoCYXQYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCW5hbWVzcGFjZRgCIAEoCRIMCgRuYW1lGAMgASgJEikKBGtpbmQYBCABKA4yGy53ZWlyLmNvbnNvbGUudjEuQ2hhbmdlS2luZBIOCgZmbGVldHMYBSADKAkSDgoGZGlnZXN0GAYgASgJImgKFUV4cGxhaW5SZXF1ZXN0UmVxdWVzdBINCgVmbGVldBgBIAEoCRIOCgZkb21haW4YAiABKAkSMAoLZGVzY3JpcHRvcnMYAyADKAsyGy53ZWlyLmNvbnNvbGUudjEuRGVzY3JpcHRvciI1CgpEZXNjcmlwdG9yEicKB2VudHJpZXMYASADKAsyFi53ZWlyLmNvbnNvbGUudjEuRW50cnkiIwoFRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJImUKFkV4cGxhaW5SZXF1ZXN0UmVzcG9uc2USEAoIcmVzb3VyY2UYASABKAkSOQoLZGVzY3JpcHRvcnMYAiADKAsyJC53ZWlyLmNvbnNvbGUudjEuRXhwbGFpbmVkRGVzY3JpcHRvciKfAQoTRXhwbGFpbmVkRGVzY3JpcHRvchIPCgdvdXRjb21lGAEgASgJEgwKBHBhdGgYAiABKAkSDgoGbGltaXRzGAMgAygJEhMKC3NoYWRvd19tb2RlGAQgASgIEhMKC2NvdW50ZXJfa2V5GAUgASgJEi8KBmxldmVscxgGIAMoCzIfLndlaXIuY29uc29sZS52MS5FeHBsYWluZWRMZXZlbCJnCg5FeHBsYWluZWRMZXZlbBIlCgVlbnRyeRgBIAEoCzIWLndlaXIuY29uc29sZS52MS5FbnRyeRIuCgpjYW5kaWRhdGVzGAIgAygLMhoud2Vpci5jb25zb2xlLnYxLkNhbmRpZGF0ZSIqCglDYW5kaWRhdGUSDAoEcnVsZRgBIAEoCRIPCgd2ZXJkaWN0GAIgASgJKnEKCkNoYW5nZUtpbmQSGwoXQ0hBTkdFX0tJTkRfVU5TUEVDSUZJRUQQABIVChFDSEFOR0VfS0lORF9BRERFRBABEhYKEkNIQU5HRV9LSU5EX0VESVRFRBACEhcKE0NIQU5HRV9LSU5EX1JFTU9WRUQQAzKCAwoOQ29uc29sZVNlcnZpY2USXAoLV2F0Y2hDb3VudHMSIy53ZWlyLmNvbnNvbGUudjEuV2F0Y2hDb3VudHNSZXF1ZXN0GiQud2Vpci5jb25zb2xlLnYxLldhdGNoQ291bnRzUmVzcG9uc2UiADABElEKCEdldFJ1bGVzEiAud2Vpci5jb25zb2xlLnYxLkdldFJ1bGVzUmVxdWVzdBohLndlaXIuY29uc29sZS52MS5HZXRSdWxlc1Jlc3BvbnNlIgASWgoLTGlzdENoYW5nZXMSIy53ZWlyLmNvbnNvbGUudjEuTGlzdENoYW5nZXNSZXF1ZXN0GiQud2Vpci5jb25zb2xlLnYxLkxpc3RDaGFuZ2VzUmVzcG9uc2UiABJjCg5FeHBsYWluUmVxdWVzdBImLndlaXIuY29uc29sZS52MS5FeHBsYWluUmVxdWVzdFJlcXVlc3QaJy53ZWlyLmNvbnNvbGUudjEuRXhwbGFpblJlcXVlc3RSZXNwb25zZSIAYgZwcm90bzM", [file_google_protobuf_timestamp, file_weir_observe_v1_observe]);
 
 /**
  * Requests the counts.
@@ -303,6 +303,105 @@ export const RuleInfoSchema: GenMessage<RuleInfo> = /*@__PURE__*/
   messageDesc(file_weir_console_v1_console, 6);
 
 /**
+ * Requests the changes.
+ *
+ * @generated from message weir.console.v1.ListChangesRequest
+ */
+export type ListChangesRequest = Message<"weir.console.v1.ListChangesRequest"> & {
+};
+
+/**
+ * Describes the message weir.console.v1.ListChangesRequest.
+ * Use `create(ListChangesRequestSchema)` to create a new message.
+ */
+export const ListChangesRequestSchema: GenMessage<ListChangesRequest> = /*@__PURE__*/
+  messageDesc(file_weir_console_v1_console, 7);
+
+/**
+ * The changes.
+ *
+ * @generated from message weir.console.v1.ListChangesResponse
+ */
+export type ListChangesResponse = Message<"weir.console.v1.ListChangesResponse"> & {
+  /**
+   * The changes, the newest first.
+   *
+   * @generated from field: repeated weir.console.v1.Change changes = 1;
+   */
+  changes: Change[];
+
+  /**
+   * Since when the process records them; it has read all resources then.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 2;
+   */
+  since?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message weir.console.v1.ListChangesResponse.
+ * Use `create(ListChangesResponseSchema)` to create a new message.
+ */
+export const ListChangesResponseSchema: GenMessage<ListChangesResponse> = /*@__PURE__*/
+  messageDesc(file_weir_console_v1_console, 8);
+
+/**
+ * A change of a resource.
+ *
+ * @generated from message weir.console.v1.Change
+ */
+export type Change = Message<"weir.console.v1.Change"> & {
+  /**
+   * When it was published.
+   *
+   * @generated from field: google.protobuf.Timestamp at = 1;
+   */
+  at?: Timestamp | undefined;
+
+  /**
+   * Namespace of the resource.
+   *
+   * @generated from field: string namespace = 2;
+   */
+  namespace: string;
+
+  /**
+   * Name of the resource.
+   *
+   * @generated from field: string name = 3;
+   */
+  name: string;
+
+  /**
+   * What has changed.
+   *
+   * @generated from field: weir.console.v1.ChangeKind kind = 4;
+   */
+  kind: ChangeKind;
+
+  /**
+   * Its fleets; empty means every fleet.
+   *
+   * @generated from field: repeated string fleets = 5;
+   */
+  fleets: string[];
+
+  /**
+   * Hash of its content, equal on every replica, as in `ResourceFleet.digest` of the rollout API; empty when it was removed.
+   *
+   * @generated from field: string digest = 6;
+   */
+  digest: string;
+};
+
+/**
+ * Describes the message weir.console.v1.Change.
+ * Use `create(ChangeSchema)` to create a new message.
+ */
+export const ChangeSchema: GenMessage<Change> = /*@__PURE__*/
+  messageDesc(file_weir_console_v1_console, 9);
+
+/**
  * A request to explain.
  *
  * @generated from message weir.console.v1.ExplainRequestRequest
@@ -335,7 +434,7 @@ export type ExplainRequestRequest = Message<"weir.console.v1.ExplainRequestReque
  * Use `create(ExplainRequestRequestSchema)` to create a new message.
  */
 export const ExplainRequestRequestSchema: GenMessage<ExplainRequestRequest> = /*@__PURE__*/
-  messageDesc(file_weir_console_v1_console, 7);
+  messageDesc(file_weir_console_v1_console, 10);
 
 /**
  * A descriptor.
@@ -356,7 +455,7 @@ export type Descriptor = Message<"weir.console.v1.Descriptor"> & {
  * Use `create(DescriptorSchema)` to create a new message.
  */
 export const DescriptorSchema: GenMessage<Descriptor> = /*@__PURE__*/
-  messageDesc(file_weir_console_v1_console, 8);
+  messageDesc(file_weir_console_v1_console, 11);
 
 /**
  * An entry of a descriptor.
@@ -384,7 +483,7 @@ export type Entry = Message<"weir.console.v1.Entry"> & {
  * Use `create(EntrySchema)` to create a new message.
  */
 export const EntrySchema: GenMessage<Entry> = /*@__PURE__*/
-  messageDesc(file_weir_console_v1_console, 9);
+  messageDesc(file_weir_console_v1_console, 12);
 
 /**
  * The explained request.
@@ -412,7 +511,7 @@ export type ExplainRequestResponse = Message<"weir.console.v1.ExplainRequestResp
  * Use `create(ExplainRequestResponseSchema)` to create a new message.
  */
 export const ExplainRequestResponseSchema: GenMessage<ExplainRequestResponse> = /*@__PURE__*/
-  messageDesc(file_weir_console_v1_console, 10);
+  messageDesc(file_weir_console_v1_console, 13);
 
 /**
  * The way of a descriptor through the rules.
@@ -469,7 +568,7 @@ export type ExplainedDescriptor = Message<"weir.console.v1.ExplainedDescriptor">
  * Use `create(ExplainedDescriptorSchema)` to create a new message.
  */
 export const ExplainedDescriptorSchema: GenMessage<ExplainedDescriptor> = /*@__PURE__*/
-  messageDesc(file_weir_console_v1_console, 11);
+  messageDesc(file_weir_console_v1_console, 14);
 
 /**
  * The rules that an entry was looked up in.
@@ -497,7 +596,7 @@ export type ExplainedLevel = Message<"weir.console.v1.ExplainedLevel"> & {
  * Use `create(ExplainedLevelSchema)` to create a new message.
  */
 export const ExplainedLevelSchema: GenMessage<ExplainedLevel> = /*@__PURE__*/
-  messageDesc(file_weir_console_v1_console, 12);
+  messageDesc(file_weir_console_v1_console, 15);
 
 /**
  * A rule of a level.
@@ -526,7 +625,55 @@ export type Candidate = Message<"weir.console.v1.Candidate"> & {
  * Use `create(CandidateSchema)` to create a new message.
  */
 export const CandidateSchema: GenMessage<Candidate> = /*@__PURE__*/
-  messageDesc(file_weir_console_v1_console, 13);
+  messageDesc(file_weir_console_v1_console, 16);
+
+/**
+ * What has changed.
+ *
+ * @generated from enum weir.console.v1.ChangeKind
+ */
+export const ChangeKind = {
+  /**
+   * Unknown.
+   *
+   * @generated from enum value: CHANGE_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * The resource is served for the first time.
+   *
+   * @generated from enum value: CHANGE_KIND_ADDED = 1;
+   */
+  ADDED: 1,
+
+  /**
+   * It has another content.
+   *
+   * @generated from enum value: CHANGE_KIND_EDITED = 2;
+   */
+  EDITED: 2,
+
+  /**
+   * It is served no longer.
+   *
+   * @generated from enum value: CHANGE_KIND_REMOVED = 3;
+   */
+  REMOVED: 3,
+} as const;
+
+/**
+ * What has changed.
+ *
+ * @generated from enum weir.console.v1.ChangeKind
+ */
+export type ChangeKind = (typeof ChangeKind)[keyof typeof ChangeKind] | UnknownEnum;
+
+/**
+ * Describes the enum weir.console.v1.ChangeKind.
+ */
+export const ChangeKindSchema: GenEnum<ChangeKind> = /*@__PURE__*/
+  enumDesc(file_weir_console_v1_console, 0);
 
 /**
  * Reports what pods count. The status of resources and pods is that of the rollout API.
@@ -554,6 +701,17 @@ export const ConsoleService: GenService<{
     methodKind: "unary";
     input: typeof GetRulesRequestSchema;
     output: typeof GetRulesResponseSchema;
+  },
+  /**
+   * Returns the last hundred changes of resources that this process has published, the newest first. Every replica sees
+   * the same changes, at its own time.
+   *
+   * @generated from rpc weir.console.v1.ConsoleService.ListChanges
+   */
+  listChanges: {
+    methodKind: "unary";
+    input: typeof ListChangesRequestSchema;
+    output: typeof ListChangesResponseSchema;
   },
   /**
    * Returns which rule of a fleet limits a request and why not the others. Nothing is counted, and no pod is asked.
