@@ -122,6 +122,7 @@ export const WORKSPACES: readonly Workspace[] = [
       "health",
       "config",
       "counters",
+      "observe",
       "decide",
       "transport",
       "settings",

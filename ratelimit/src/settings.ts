@@ -9,7 +9,8 @@ import { readTracingSettings, type TracingSettings } from "@weir/common/tracing/
 import { type BackendSettings, readBackendSettings } from "./settings/backend-settings.ts";
 import { type ConfigSettings, readConfigSettings } from "./settings/config-settings.ts";
 import { type DecideSettings, readDecideSettings } from "./settings/decide-settings.ts";
-import { type ObserveSettings, readObserveSettings } from "./settings/observe-settings.ts";
+import type { TopKeysSettings } from "./observe/observed-pod.ts";
+import { readObserveSettings } from "./settings/observe-settings.ts";
 import { readServerSettings, type ServerSettings } from "./settings/server-settings.ts";
 import { SETTINGS_WITHOUT_EFFECT, type SettingWithoutEffect } from "./settings/setting-warnings.ts";
 import { readStatisticsSettings, type StatisticsSettings } from "./settings/statistics-settings.ts";
@@ -24,7 +25,7 @@ export interface Settings {
   readonly backend: BackendSettings;
   readonly decide: DecideSettings;
   readonly statistics: StatisticsSettings;
-  readonly observe: ObserveSettings;
+  readonly observe: TopKeysSettings;
   /** LOG_LEVEL (default warn) and LOG_FORMAT. */
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly tracing: TracingSettings;

@@ -13,7 +13,7 @@ import {
   RuleSeriesSchema,
   type TopKeySchema,
 } from "@weir/proto/generated/weir/observe/v1/observe_pb";
-import type { KeyValuesMode } from "../settings/observe-settings.ts";
+import type { KeyValuesMode } from "./observed-pod.ts";
 import type { Observed, ObservedRule } from "./observed.ts";
 import type { KeyLevel, RuleKey, RuleKeyCounts } from "./rule-keys.ts";
 import type { KeyCount } from "./space-saving.ts";

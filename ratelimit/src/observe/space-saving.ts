@@ -23,6 +23,9 @@ export interface KeySource<Key, Source> {
   keyOf(source: Source): Key;
 }
 
+/** A power of two. */
+const GROUPS = 256;
+
 /** A table of keys. */
 export class SpaceSaving<Key, Source = Key> {
   readonly #capacity: number;
@@ -32,6 +35,8 @@ export class SpaceSaving<Key, Source = Key> {
   readonly #counts: Float64Array;
   readonly #errors: Float64Array;
   readonly #keys: Key[] = [];
+  /** How many keys have hashes that end with the same bits. */
+  readonly #groups = new Uint8Array(GROUPS);
   /** No count is smaller: counts only grow. */
   #least = 0;
   /** The slot that was replaced last. */
@@ -55,14 +60,23 @@ export class SpaceSaving<Key, Source = Key> {
     const hashes = this.#hashes;
     const counts = this.#counts;
     const size = this.#keys.length;
-    for (let slot = 0; slot < size; slot++) {
-      if (hashes[slot] !== hash || !this.#source.isOf(this.#keys[slot] as Key, source)) continue;
-      counts[slot] = (counts[slot] ?? 0) + weight;
-      return;
-    }
+    const group = hash & (GROUPS - 1);
+    const groups = this.#groups;
+    // Most keys that are new are seen to be so by this alone.
+    if (groups[group] !== 0)
+      for (let slot = 0; slot < size; slot++) {
+        if (hashes[slot] !== hash || !this.#source.isOf(this.#keys[slot] as Key, source)) continue;
+        counts[slot] = (counts[slot] ?? 0) + weight;
+        return;
+      }
     const isFull = size === this.#capacity;
     const slot = isFull ? this.#leastSlot() : size;
     const error = isFull ? this.#least : 0;
+    if (isFull) {
+      const replaced = (hashes[slot] ?? 0) & (GROUPS - 1);
+      groups[replaced] = (groups[replaced] ?? 0) - 1;
+    }
+    groups[group] = (groups[group] ?? 0) + 1;
     hashes[slot] = hash;
     counts[slot] = error + weight;
     this.#errors[slot] = error;
@@ -96,6 +110,7 @@ export class SpaceSaving<Key, Source = Key> {
 
   clear(): void {
     this.#keys.length = 0;
+    this.#groups.fill(0);
     this.#least = 0;
     this.total = 0;
   }

@@ -3,8 +3,6 @@
 import type { Check, LimitedCheck } from "@weir/limits/classify/check";
 import type { Entry, Rule } from "@weir/limits/rules/rule";
 import type { CountedRules } from "../config/counted-rules.ts";
-import type { RateLimitRequest } from "../decide/request.ts";
-import type { Settings } from "../settings.ts";
 import { keyLevelsOf, RuleKeys, type RuleKeyCounts } from "./rule-keys.ts";
 import type { RuleName } from "./rule-name.ts";
 
@@ -17,6 +15,12 @@ const SAMPLES_PER_SECOND = 500;
 /** Largest number of calls of which one is sampled. */
 const INTERVAL_MAX = 4096;
 
+/** What is read of a request. */
+export interface ObservedRequest {
+  readonly domain: string;
+  readonly descriptors: readonly { readonly entries: readonly Entry[]; readonly limit?: unknown }[];
+}
+
 export interface TopKeysOptions {
   /** TOP_KEYS: keys of a rule by each order; at least 1. */
   readonly capacity: number;
@@ -24,15 +28,6 @@ export interface TopKeysOptions {
   readonly rules: () => CountedRules | undefined;
   /** A number from 0 up to but not including 1, such as Math.random. */
   readonly random: () => number;
-}
-
-/** The keys of all rules; undefined when they are off, or when no control plane can ask for them. */
-export function createTopKeys(
-  { config, observe }: Pick<Settings, "config" | "observe">,
-  rules: TopKeysOptions["rules"],
-): TopKeys | undefined {
-  if (config.source.kind !== "xds" || observe.topKeys === 0) return undefined;
-  return new TopKeys({ capacity: observe.topKeys, rules, random: Math.random });
 }
 
 /** The keys of all rules. */
@@ -60,13 +55,13 @@ export class TopKeys {
   }
 
   /** Adds a check that is over its limit, also in shadow mode. `statuses` are all of the call. */
-  over(check: LimitedCheck, statuses: readonly Check[], request: RateLimitRequest, nowSeconds: number): void {
+  over(check: LimitedCheck, statuses: readonly Check[], request: ObservedRequest, nowSeconds: number): void {
     const hits = overHits(check);
     if (hits > 0) this.#add("overLimit", check, statuses.indexOf(check), request, hits, nowSeconds);
   }
 
   /** Adds the hits of a sampled call, for all that are not. */
-  sample(statuses: readonly Check[], request: RateLimitRequest, nowSeconds: number): void {
+  sample(statuses: readonly Check[], request: ObservedRequest, nowSeconds: number): void {
     const weight = this.#interval;
     this.#adjust(nowSeconds);
     // Uneven steps: calls that come in a pattern must not be sampled in step with it.
@@ -91,7 +86,7 @@ export class TopKeys {
     list: "overLimit" | "hits",
     check: Exclude<Check, { kind: "none" }>,
     index: number,
-    request: RateLimitRequest,
+    request: ObservedRequest,
     hits: number,
     nowSeconds: number,
   ): void {

@@ -1,21 +1,12 @@
 // Settings of what a watched pod reports to the control plane.
 import type { EnvReader } from "@weir/common/settings/read-env";
+import type { TopKeysSettings } from "../observe/observed-pod.ts";
 
 /** Most keys of a rule: a table is searched from one end to the other. */
 const TOP_KEYS_MAX = 100;
 
-/** How values of descriptors are shown. */
-export type KeyValuesMode = "hash" | "clear" | "off";
-
-export interface ObserveSettings {
-  /** TOP_KEYS: keys of a rule by each order; 0 = none. Default 32. */
-  readonly topKeys: number;
-  /** TOP_KEYS_VALUES. Default hash. */
-  readonly keyValues: KeyValuesMode;
-}
-
 /** Reads the settings. */
-export function readObserveSettings(read: EnvReader): ObserveSettings {
+export function readObserveSettings(read: EnvReader): TopKeysSettings {
   return {
     topKeys: read.integer("TOP_KEYS", {
       default: 32,

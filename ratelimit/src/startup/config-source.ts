@@ -2,9 +2,10 @@
 import type { Log } from "@weir/common/log/log";
 
 import type { ConfigListener, ConfigSource } from "../config/config-source.ts";
+import type { OpenObservation } from "../config/xds/ads-stream.ts";
 import type { ServerState } from "../config/xds/xds-source.ts";
 import type { ConfigSettings } from "../settings/config-settings.ts";
-import type { ObservedPod } from "../observe/create-observer.ts";
+import type { ObservedPod } from "../observe/observed-pod.ts";
 import { ConfigServerStatistics, LoadStatistics } from "../statistics/service-statistics.ts";
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 
@@ -27,12 +28,18 @@ export async function createConfigSource(
     }
     case "xds": {
       const { XdsSource } = await import("../config/xds/xds-source.ts");
+      const { ObserveStream } = await import("../observe/observe-stream.ts");
       const statistics = new ConfigServerStatistics(deps.store);
       const onState = (state: ServerState): void => {
         statistics.connected.set(Number(state.isConnected));
         statistics.certificateExpired.set(Number(state.isCertificateExpired));
       };
-      return new XdsSource({ ...deps, random: Math.random, onState }, source.client);
+      const { observed, log } = deps;
+      const openObservation: OpenObservation | undefined =
+        observed &&
+        ((client, headers) =>
+          new ObserveStream({ client, headers, observed, random: Math.random, log }, source.client));
+      return new XdsSource({ ...deps, random: Math.random, onState, openObservation }, source.client);
     }
   }
 }

@@ -69,9 +69,11 @@ export interface StreamStart {
   readonly request: RequestContent;
   /** That of the stream before; false for the first one. */
   readonly expectsHeartbeat: boolean;
-  /** Opens what else uses the connection, at the first message of the server. */
-  readonly openObservation?: ((client: Client, headers: Metadata) => Closable | undefined) | undefined;
+  readonly openObservation?: OpenObservation | undefined;
 }
+
+/** Opens what else uses the connection, at the first message of the server. */
+export type OpenObservation = (client: Client, headers: Metadata) => Closable;
 
 /** Something that ends with the connection. */
 interface Closable {
@@ -94,7 +96,7 @@ export class AdsStream {
   readonly #tls: { readonly certificate: TlsChannel["certificate"] } | undefined;
   readonly #heartbeat: HeartbeatWatch;
   readonly #headers: Metadata;
-  readonly #openObservation: StreamStart["openObservation"];
+  readonly #openObservation: OpenObservation | undefined;
   #observation: Closable | undefined;
   #listener: AdsStreamListener | undefined;
 

@@ -4,16 +4,14 @@ import { Backoff } from "@weir/common/backoff/backoff";
 import { describeError } from "@weir/common/errors/service-error";
 import type { Log } from "@weir/common/log/log";
 
-import type { ObservedPod } from "../../observe/create-observer.ts";
 import type { ConfigListener, ConfigSource } from "../config-source.ts";
 import { ConfigError } from "../errors.ts";
 import type { RateLimitConfigModel } from "@weir/limits/model/model";
 import { ack, type AdsResponse, nack, type ResponseContent, subscription } from "./ads-messages.ts";
-import { AdsStream, type StreamStart } from "./ads-stream.ts";
+import { AdsStream, type OpenObservation, type StreamStart } from "./ads-stream.ts";
 import { isServerExpired } from "./connection-failure.ts";
 import { HeldResources } from "./delta-messages.ts";
 import { timeSlicedLoad } from "../time-sliced-load.ts";
-import { ObserveStream } from "./observe-stream.ts";
 import { ResponseDecoder } from "./response-decoder.ts";
 import type { XdsOptions } from "./xds-options.ts";
 
@@ -46,8 +44,8 @@ export interface XdsSourceDeps {
   readonly random: () => number;
   /** Called at each response, and when a stream or an attempt to connect ends. */
   readonly onState?: ((state: ServerState) => void) | undefined;
-  /** Reported while the server watches this pod; undefined = nothing is. */
-  readonly observed?: ObservedPod | undefined;
+  /** Opens what else uses each connection; undefined = nothing does. */
+  readonly openObservation?: OpenObservation | undefined;
   readonly log: Log;
 }
 
@@ -113,11 +111,6 @@ export class XdsSource implements ConfigSource {
     });
   }
 
-  readonly #openObservation: StreamStart["openObservation"] = (client, headers) => {
-    const { observed, random, log } = this.#deps;
-    return observed && new ObserveStream({ client, headers, observed, random, log }, this.#options);
-  };
-
   start(): Promise<void> {
     this.#open();
     return Promise.resolve();
@@ -153,7 +146,7 @@ export class XdsSource implements ConfigSource {
         variant: this.#isIncremental ? "delta" : "sotw",
         request: { ...subscription(this.#ackedVersion), heldVersions: this.#held.versions },
         expectsHeartbeat: this.#stream?.expectsHeartbeat ?? false,
-        openObservation: this.#openObservation,
+        openObservation: this.#deps.openObservation,
       };
       this.#stream = new AdsStream(this.#options, start, {
         connected: () => {

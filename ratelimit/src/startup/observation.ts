@@ -1,14 +1,14 @@
-// Creates the observer of the service, and the stream that it reports on.
+// Creates what observes the service: the keys that count most, and the observer that reports them.
 import type { StatisticsStore } from "../statistics/statistics-store.ts";
 import type { ServiceStatistics } from "../statistics/service-statistics.ts";
 import type { CountedRules } from "../config/counted-rules.ts";
 import type { Settings } from "../settings.ts";
-import type { WorkerPool } from "../workers/worker-pool.ts";
-import { ObservedRules } from "./observed-rules.ts";
-import { Observer } from "./observer.ts";
-import { mergeRuleKeys, type RuleKeyCounts } from "./rule-keys.ts";
-import type { RuleName } from "./rule-name.ts";
-import type { TopKeys } from "./top-keys.ts";
+import { ObservedRules } from "../observe/observed-rules.ts";
+import { Observer } from "../observe/observer.ts";
+import { mergeRuleKeys, type RuleKeyCounts } from "../observe/rule-keys.ts";
+import type { RuleName } from "../observe/rule-name.ts";
+import type { ObservedPod } from "../observe/observed-pod.ts";
+import { TopKeys } from "../observe/top-keys.ts";
 
 export interface CreateObserverDeps {
   readonly store: StatisticsStore;
@@ -16,7 +16,7 @@ export interface CreateObserverDeps {
   readonly rules: () => CountedRules | undefined;
   readonly topKeys: TopKeys | undefined;
   /** The workers, if there are any: each has its own keys. */
-  readonly pool: Pick<WorkerPool, "readKeys"> | undefined;
+  readonly pool: { readKeys(names: readonly RuleName[]): Promise<readonly RuleKeyCounts[]> } | undefined;
 }
 
 /** The observer with how it shows keys; undefined when no control plane can ask for what it observes. */
@@ -33,10 +33,11 @@ export function createObserver(deps: CreateObserverDeps, { config, observe }: Se
   return { observer, ...observe };
 }
 
-/** What a pod reports when it is watched. */
-export interface ObservedPod {
-  readonly observer: Observer;
-  /** Keys of a rule by each order; 0 = none. */
-  readonly topKeys: number;
-  readonly keyValues: Settings["observe"]["keyValues"];
+/** The keys of all rules; undefined when they are off, or when no control plane can ask for them. */
+export function createTopKeys(
+  { config, observe }: Pick<Settings, "config" | "observe">,
+  rules: () => CountedRules | undefined,
+): TopKeys | undefined {
+  if (config.source.kind !== "xds" || observe.topKeys === 0) return undefined;
+  return new TopKeys({ capacity: observe.topKeys, rules, random: Math.random });
 }

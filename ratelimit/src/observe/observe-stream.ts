@@ -11,11 +11,11 @@ import {
   ObserveService,
 } from "@weir/proto/generated/weir/observe/v1/observe_pb";
 import { serviceDefinition } from "@weir/proto/grpc/service-definition";
-import type { ObservedPod } from "../../observe/create-observer.ts";
-import { KEY_VALUES, KeyPresenter, observationMessages } from "../../observe/observation-message.ts";
-import { type Observed, withoutCounts } from "../../observe/observed.ts";
-import type { RuleKeyCounts } from "../../observe/rule-keys.ts";
-import type { RuleName } from "../../observe/rule-name.ts";
+import type { ObservedPod } from "./observed-pod.ts";
+import { KEY_VALUES, KeyPresenter, observationMessages } from "./observation-message.ts";
+import { type Observed, withoutCounts } from "./observed.ts";
+import type { RuleKeyCounts } from "./rule-keys.ts";
+import type { RuleName } from "./rule-name.ts";
 
 const { observe: METHOD } = serviceDefinition(ObserveService);
 
