@@ -86,7 +86,7 @@ export const CALLS: Readonly<Record<CallName, CallDescription>> = {
   register: {
     tag: "Account",
     summary: "Register",
-    description: "Creates an account. It logs nobody in. The avatar is required unless AVATAR_REQUIRED is false.",
+    description: "Creates an account. It opens no session. The avatar is required unless AVATAR_REQUIRED is false.",
     body: REGISTRATION.extend({ avatar: avatarFile.optional() }),
     status: 201,
     answer: USER,
@@ -123,7 +123,7 @@ export const CALLS: Readonly<Record<CallName, CallDescription>> = {
   },
   currentUser: {
     tag: "Account",
-    summary: "Who is signed in",
+    summary: "The signed-in user",
     description: "The user of the session.",
     needs: "access",
     status: 200,
@@ -225,7 +225,7 @@ export const CALLS: Readonly<Record<CallName, CallDescription>> = {
     tag: "Mail",
     summary: "Verify an address",
     description:
-      "Verifies the address that the mail went to, also a new one of `changeEmail`, which then becomes that of the account. The call needs a session of the account, so nobody verifies an address for another person.",
+      "Verifies the address that the mail went to, also a new one of `changeEmail`, which then becomes that of the account. The call needs a session of the account: a person who opens the link without one verifies nothing for another one.",
     needs: "access",
     body: TOKEN,
     status: 200,

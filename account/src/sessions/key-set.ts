@@ -22,7 +22,7 @@ export const KEY_SET = z
 
 export type KeySet = Readonly<z.infer<typeof KEY_SET>>;
 
-/** The keys of a ring that verify, without secret ones: who has such a key can sign. */
+/** The keys of a ring that verify, without secret ones: their readers could sign. */
 export function publicKeySet({ verifying }: Pick<KeyRing, "verifying">): KeySet {
   return KEY_SET.parse({
     keys: [...verifying.values()]

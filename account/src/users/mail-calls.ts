@@ -41,8 +41,8 @@ export async function requestEmailChange(
 }
 
 /**
- * Verifies the address of a link, and makes it that of the user. The session shows that the account is of who
- * opens the link: a person whose address another one has registered verifies nothing for that one.
+ * Verifies the address of a link, and makes it that of the user. The session shows that the account belongs to the
+ * person who opens the link: one whose address another one has registered verifies nothing for that one.
  */
 export async function verifyEmail(
   deps: MailDeps,
@@ -77,8 +77,8 @@ export async function sendReset(deps: MailDeps, emailKey: string): Promise<void>
 }
 
 /**
- * Sets the password by a link, ends all sessions, and verifies the address. Who had registered the address
- * without having verified it loses the account to its owner: name and avatar go. Rejects with `link_invalid`
+ * Sets the password by a link, ends all sessions, and verifies the address. An account whose address
+ * was never verified goes to the owner of the address: name and avatar of the earlier holder go. Rejects with `link_invalid`
  * and `validation_failed`.
  */
 export async function resetPassword(

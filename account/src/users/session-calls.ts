@@ -1,4 +1,4 @@
-// Who is signed in, and the calls about sessions. Each checks its token and then the stored session, so
+// The signed-in user, and the calls about sessions. Each checks its token and then the stored session, so
 // that the end of a session takes effect immediately.
 import { z } from "zod";
 import { AccountError } from "../errors.ts";
